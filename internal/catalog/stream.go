@@ -1,0 +1,129 @@
+package catalog
+
+import "fmt"
+
+// Field is one field of a record, from its JSON name to the column that people query.
+type Field struct {
+	JSON    string // name in the API's JSON
+	Column  string // name of the column: the snake_case of JSON, but for name and logo of deals (design.md)
+	Type    Type
+	Key     bool   // the record's identifier; a record without a usable one is rejected
+	Version bool   // the upstream's time of last change, which orders two reads of one record
+	Comment string // what it means, for the column's comment
+}
+
+// Nullable reports whether absence is kept as NULL. Strings and lists say it with their empty value.
+func (f Field) Nullable() bool { return !f.Key && !types[f.Type].emptyCan }
+
+// ColumnType is the ClickHouse type of the field's column in tables and views.
+func (f Field) ColumnType() string {
+	if f.Nullable() {
+		return "Nullable(" + types[f.Type].column + ")"
+	}
+	return types[f.Type].column
+}
+
+// Child is an array of objects inside a record that becomes a table of its own: a product's price history.
+type Child struct {
+	JSON    string // name of the array in the record
+	Table   string // the view that people query
+	Comment string
+	Fields  []Field // the entry's fields; the Key field tells two entries of one record apart
+	Inherit []Field // fields of the parent that every entry repeats
+}
+
+// Stream is everything the worker needs to know about one list operation of the API.
+type Stream struct {
+	Name    string // also the name of the view
+	Path    string // interface section 4
+	Kind    Kind
+	Paging  Paging
+	Comment string
+	Fields  []Field
+	// DerivedKey is set when the record has no identifier of its own: the key column holds a hash made by the rule
+	// in ProductKey, and KeyRule the name of the rule that applied.
+	DerivedKey bool
+	// History keeps every version of a record in <name>_history.
+	History bool
+	Child   *Child
+}
+
+// Column names of derived keys (design.md, "Products").
+const (
+	DerivedKeyColumn = "product_key"
+	KeyRuleColumn    = "product_key_rule"
+)
+
+// KeyColumn is the name of the key's column.
+func (s *Stream) KeyColumn() string {
+	if s.DerivedKey {
+		return DerivedKeyColumn
+	}
+	return s.Fields[s.KeyField()].Column
+}
+
+// KeyType is the type of the key.
+func (s *Stream) KeyType() Type {
+	if s.DerivedKey {
+		return UUID
+	}
+	return s.Fields[s.KeyField()].Type
+}
+
+// KeyField is the index of the field that is the key, or -1 when the key is derived.
+func (s *Stream) KeyField() int { return s.index(func(f Field) bool { return f.Key }) }
+
+// VersionField is the index of the field that says when the record last changed upstream, or -1.
+func (s *Stream) VersionField() int { return s.index(func(f Field) bool { return f.Version }) }
+
+func (s *Stream) index(match func(Field) bool) int {
+	for i, f := range s.Fields {
+		if match(f) {
+			return i
+		}
+	}
+	return -1
+}
+
+// NullBits maps each field to its bit in the record's absence mask, or -1 for a field that is never NULL
+// (catalog-3).
+func NullBits(fields []Field) []int {
+	bits := make([]int, len(fields))
+	next := 0
+	for i, f := range fields {
+		bits[i] = -1
+		if f.Nullable() {
+			bits[i] = next
+			next++
+		}
+	}
+	return bits
+}
+
+// Find returns the stream of that name.
+func Find(name string) (*Stream, error) {
+	for i := range streams {
+		if streams[i].Name == name {
+			return &streams[i], nil
+		}
+	}
+	return nil, fmt.Errorf("there is no stream %q: the streams are %s", name, Names())
+}
+
+// All lists the streams in the order in which they are shown.
+func All() []*Stream {
+	all := make([]*Stream, len(streams))
+	for i := range streams {
+		all[i] = &streams[i]
+	}
+	return all
+}
+
+// Names lists the streams' names in the order of All.
+func Names() []string {
+	names := make([]string, len(streams))
+	for i := range streams {
+		names[i] = streams[i].Name
+	}
+	return names
+}

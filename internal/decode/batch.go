@@ -1,0 +1,222 @@
+package decode
+
+import (
+	"github.com/google/uuid"
+
+	"dealhouse/internal/catalog"
+)
+
+// Reasons why a value or a record is in rejected_records. They are part of the interface: people filter by them.
+const (
+	ReasonMissingKey  = "missing_key"   // the record has no key
+	ReasonUnusableKey = "unusable_key"  // its key is not of the key's type
+	ReasonNotAnObject = "not_an_object" // an element of the list that is no JSON object
+	ReasonWrongType   = "wrong_type"    // a JSON type that the field cannot hold
+	ReasonNotUUID     = "not_a_uuid"
+	ReasonNotTime     = "not_a_timestamp" // no timestamp, or one outside of 1900 to 2299
+	ReasonNotDay      = "not_a_day"
+	ReasonOutOfRange  = "out_of_range" // a number that the column cannot hold
+	ReasonRounded     = "rounded"      // loaded, but with fewer decimals than were sent
+)
+
+// Reject is a value, or a whole record, that could not be loaded as it was sent (design.md, "Nothing is dropped").
+type Reject struct {
+	Page   uint32 // page of the run, from 1
+	Key    string // key of the record, '' when it has none
+	Field  string // JSON name of the field, '' for a whole record
+	Reason string
+	Raw    string // JSON of the value or the record, verbatim
+}
+
+// Column holds one field of all rows of a batch; which slice is used follows from the field's wire type.
+type Column struct {
+	UUIDs   []uuid.UUID
+	Strings []string
+	Ints    []int64
+	Bytes   []uint8
+	Days    []uint16
+}
+
+// Values returns the slice in use, for the wire type of t.
+func (c *Column) Values(t catalog.Type) any {
+	switch t.Wire() {
+	case "UUID":
+		return c.UUIDs
+	case "String":
+		return c.Strings
+	case "UInt8":
+		return c.Bytes
+	case "UInt16":
+		return c.Days
+	}
+	return c.Ints
+}
+
+// grow appends one zero value.
+func (c *Column) grow(t catalog.Type) {
+	switch t {
+	case catalog.UUID:
+		c.UUIDs = append(c.UUIDs, uuid.UUID{})
+	case catalog.Text, catalog.Label, catalog.TextList, catalog.LabelList:
+		c.Strings = append(c.Strings, "")
+	case catalog.Bool:
+		c.Bytes = append(c.Bytes, 0)
+	case catalog.Day:
+		c.Days = append(c.Days, 0)
+	default:
+		c.Ints = append(c.Ints, 0)
+	}
+}
+
+// truncate drops all rows from n on.
+func (c *Column) truncate(n int) {
+	c.UUIDs = c.UUIDs[:min(n, len(c.UUIDs))]
+	c.Strings = c.Strings[:min(n, len(c.Strings))]
+	c.Ints = c.Ints[:min(n, len(c.Ints))]
+	c.Bytes = c.Bytes[:min(n, len(c.Bytes))]
+	c.Days = c.Days[:min(n, len(c.Days))]
+}
+
+// Rows is a set of columns of equal length.
+type Rows struct {
+	Fields  []catalog.Field
+	Columns []Column // one a field
+	// Nulls has a bit set for every nullable field that is absent (catalog.NullBits).
+	Nulls []uint64
+	// Fetched is when the request of the row's page left, in microseconds since 1970 by the run's clock.
+	Fetched []int64
+
+	bits      []int
+	absent    uint64 // mask of all nullable fields
+	keyReason string // why the last row has no usable key; '' when it has one
+}
+
+func newRows(fields []catalog.Field) Rows {
+	r := Rows{Fields: fields, Columns: make([]Column, len(fields)), bits: catalog.NullBits(fields)}
+	for _, bit := range r.bits {
+		if bit >= 0 {
+			r.absent |= 1 << bit
+		}
+	}
+	return r
+}
+
+// Len is the number of rows.
+func (r *Rows) Len() int { return len(r.Nulls) }
+
+func (r *Rows) grow(fetched int64) {
+	for i := range r.Columns {
+		r.Columns[i].grow(r.Fields[i].Type)
+	}
+	r.Nulls = append(r.Nulls, r.absent)
+	r.Fetched = append(r.Fetched, fetched)
+	r.keyReason = ReasonMissingKey
+}
+
+func (r *Rows) truncate(n int) {
+	for i := range r.Columns {
+		r.Columns[i].truncate(n)
+	}
+	r.Nulls = r.Nulls[:n]
+	r.Fetched = r.Fetched[:n]
+}
+
+// Present reports whether field i of the row has a value.
+func (r *Rows) Present(i, row int) bool {
+	return r.bits[i] < 0 || r.Nulls[row]&(1<<r.bits[i]) == 0
+}
+
+// setPresent notes that field i of the last row has a value.
+func (r *Rows) setPresent(i int) {
+	if r.Fields[i].Key {
+		r.keyReason = ""
+	}
+	if r.bits[i] >= 0 {
+		r.Nulls[len(r.Nulls)-1] &^= 1 << r.bits[i]
+	}
+}
+
+// setAbsent makes field i of the last row absent again.
+func (r *Rows) setAbsent(i int) {
+	if r.Fields[i].Key {
+		r.keyReason = ReasonMissingKey
+	}
+	if r.bits[i] >= 0 {
+		r.Nulls[len(r.Nulls)-1] |= 1 << r.bits[i]
+	}
+	c := &r.Columns[i]
+	c.truncate(len(r.Nulls) - 1)
+	c.grow(r.Fields[i].Type)
+}
+
+// Batch is what decoding appends to: the rows of one or more pages of one stream.
+type Batch struct {
+	Stream *catalog.Stream
+	Rows
+	// Pages has the page of the run that each row came from.
+	Pages []uint32
+	// Extra has the fields that the catalog does not know as one JSON object, '' when there are none (decode-4).
+	Extra []string
+	// Keys and KeyRules are the derived keys, for streams that have no identifier of their own.
+	Keys     []uuid.UUID
+	KeyRules []string
+	// Children are the entries of the stream's Child, and Parents the key of the record that each belongs to.
+	Children Rows
+	Parents  []uuid.UUID
+
+	Rejects []Reject
+	Records int            // records read, loaded or rejected
+	Noise   int64          // decimals whose binary noise was rounded away
+	Unknown map[string]int // fields that the catalog does not know, with how often each was seen
+	Bytes   int            // JSON that the rows refer to
+}
+
+// NewBatch makes an empty batch for the stream.
+func NewBatch(s *catalog.Stream) *Batch {
+	b := &Batch{Stream: s, Rows: newRows(s.Fields), Unknown: map[string]int{}}
+	if s.Child != nil {
+		b.Children = newRows(childFields(s.Child))
+	}
+	return b
+}
+
+func childFields(c *catalog.Child) []catalog.Field {
+	return append(append([]catalog.Field(nil), c.Fields...), c.Inherit...)
+}
+
+// Reset empties the batch and keeps its memory. Strings that were taken from it stay valid.
+func (b *Batch) Reset() {
+	b.truncate(mark{})
+	for i := range b.Columns {
+		clear(b.Columns[i].Strings[:cap(b.Columns[i].Strings)]) // so that they do not keep pages alive
+	}
+	for i := range b.Children.Columns {
+		clear(b.Children.Columns[i].Strings[:cap(b.Children.Columns[i].Strings)])
+	}
+	clear(b.Extra[:cap(b.Extra)])
+	clear(b.Unknown)
+	b.Rejects = nil
+	b.Records, b.Noise, b.Bytes = 0, 0, 0
+}
+
+// mark is a place in a batch to return to.
+type mark struct{ rows, children, rejects int }
+
+func (b *Batch) mark() mark {
+	return mark{rows: b.Len(), children: b.Children.Len(), rejects: len(b.Rejects)}
+}
+
+func (b *Batch) truncate(m mark) {
+	b.Rows.truncate(m.rows)
+	b.Pages = b.Pages[:m.rows]
+	b.Extra = b.Extra[:m.rows]
+	if b.Stream.DerivedKey {
+		b.Keys = b.Keys[:m.rows]
+		b.KeyRules = b.KeyRules[:m.rows]
+	}
+	if b.Stream.Child != nil {
+		b.Children.truncate(m.children)
+		b.Parents = b.Parents[:m.children]
+	}
+	b.Rejects = b.Rejects[:min(m.rejects, len(b.Rejects))]
+}

@@ -1,0 +1,126 @@
+package decode
+
+import (
+	"strconv"
+
+	"github.com/go-faster/jx"
+	"github.com/google/uuid"
+
+	"dealhouse/internal/catalog"
+)
+
+// childDecoder decodes the array inside a record that becomes rows of its own.
+type childDecoder struct {
+	d        *Decoder
+	def      *catalog.Child
+	inherit  []int // the parent's field that each inherited one repeats
+	next     int
+	position int   // of the entry in its array, from 0
+	unusable []int // positions of the entries that are left out
+	onEntry  func(*jx.Decoder) error
+	onField  func(*jx.Decoder, []byte) error
+}
+
+func newChildDecoder(d *Decoder) *childDecoder {
+	c := &childDecoder{d: d, def: d.stream.Child}
+	for _, f := range c.def.Inherit {
+		c.inherit = append(c.inherit, d.byName[f.JSON])
+	}
+	c.onEntry, c.onField = c.entry, c.field
+	return c
+}
+
+// array decodes all entries of the current record.
+func (c *childDecoder) array(j *jx.Decoder) error {
+	switch j.Next() {
+	case jx.Null:
+		return j.Null()
+	case jx.Array:
+	default:
+		raw, err := j.Raw()
+		if err == nil {
+			c.d.rejectField(c.def.JSON, ReasonWrongType, raw)
+		}
+		return err
+	}
+	again := *j
+	c.position, c.unusable = 0, c.unusable[:0]
+	if err := j.Arr(c.onEntry); err != nil || len(c.unusable) == 0 {
+		return err
+	}
+	return c.rejectEntries(&again)
+}
+
+// entry decodes one entry. One without a usable key costs only itself (decode-3).
+func (c *childDecoder) entry(j *jx.Decoder) error {
+	defer func() { c.position++ }()
+	if j.Next() != jx.Object {
+		c.unusable = append(c.unusable, c.position)
+		return j.Skip()
+	}
+	b := c.d.batch
+	rows, rejects := b.Children.Len(), len(b.Rejects)
+	b.Children.grow(c.d.fetched)
+	b.Parents = append(b.Parents, uuid.UUID{})
+	c.next = 0
+	if err := j.ObjBytes(c.onField); err != nil {
+		return err
+	}
+	if b.Children.keyReason != "" {
+		b.Children.truncate(rows)
+		b.Parents = b.Parents[:rows]
+		b.Rejects = b.Rejects[:rejects]
+		c.unusable = append(c.unusable, c.position)
+	}
+	return nil
+}
+
+// rejectEntries goes over the array once more for the raw JSON of the entries that were left out.
+func (c *childDecoder) rejectEntries(j *jx.Decoder) error {
+	c.position = 0
+	return j.Arr(func(j *jx.Decoder) error {
+		raw, err := j.Raw()
+		if err == nil && len(c.unusable) > 0 && c.unusable[0] == c.position {
+			c.d.rejectField(c.path(), ReasonUnusableKey, raw)
+			c.unusable = c.unusable[1:]
+		}
+		c.position++
+		return err
+	})
+}
+
+// path names the entry at hand in rejects and in extra fields.
+func (c *childDecoder) path() string { return c.def.JSON + "[" + strconv.Itoa(c.position) + "]" }
+
+func (c *childDecoder) field(j *jx.Decoder, name []byte) error {
+	i := c.lookup(name)
+	if i < 0 {
+		return c.d.unknown(j, c.path()+"."+string(name), c.def.JSON+"[]."+string(name))
+	}
+	return c.d.value(j, &c.d.batch.Children, i)
+}
+
+func (c *childDecoder) lookup(name []byte) int {
+	if c.next < len(c.def.Fields) && string(name) == c.def.Fields[c.next].JSON {
+		c.next++
+		return c.next - 1
+	}
+	for i := range c.def.Fields {
+		if string(name) == c.def.Fields[i].JSON {
+			return i
+		}
+	}
+	return -1
+}
+
+// end gives the entries from row first on their parent's key and what they repeat of it.
+func (c *childDecoder) end(first int) {
+	b := c.d.batch
+	parent := b.Len() - 1
+	for row := first; row < b.Children.Len(); row++ {
+		b.Parents[row] = b.Keys[parent]
+		for k, from := range c.inherit {
+			b.Children.Columns[len(c.def.Fields)+k].Strings[row] = b.Columns[from].Strings[parent]
+		}
+	}
+}

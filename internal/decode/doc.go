@@ -1,0 +1,14 @@
+// Package decode turns the bytes of a page into column buffers, by the catalog: no map and no struct per record, and
+// less than one allocation a row. Strings are slices of the page's bytes, which the caller therefore never reuses.
+//
+// Invariants, cited in the code as decode-N:
+//
+//  1. Money never passes through a float: a decimal is read from its digits, rounded half-even on the digits, and
+//     refused when it does not fit.
+//  2. A field that cannot be represented costs only that field; its raw value is in Batch.Rejects.
+//  3. A record without a usable key costs only that record; its raw JSON is in Batch.Rejects, and nothing of it is in
+//     the columns.
+//  4. A field that the catalog does not know is kept in Extra, verbatim, with its keys in alphabetical order, so that
+//     the same content is always the same text.
+//  5. A page that fails to decode leaves the batch as it was.
+package decode

@@ -1,0 +1,185 @@
+package decode
+
+import (
+	"fmt"
+	"strconv"
+	"unsafe"
+
+	"github.com/go-faster/jx"
+
+	"dealhouse/internal/catalog"
+)
+
+// Decoder appends pages to batches of one stream. It is used by one goroutine at a time.
+type Decoder struct {
+	stream *catalog.Stream
+	byName map[string]int
+	keyAt  int // field that is the key, -1 when it is derived
+	json   jx.Decoder
+
+	batch    *Batch
+	page     uint32
+	fetched  int64
+	next     int // field that is expected next: records of one page look alike
+	extra    []extraField
+	list     []byte // the list that is being read
+	unusable []unusableRecord
+	child    *childDecoder
+	// unknownSeen counts the unknown fields of the page at hand.
+	unknownSeen map[string]int
+	onField     func(*jx.Decoder, []byte) error
+	onRecord    func(*jx.Decoder) error
+	onElement   func(*jx.Decoder) error
+	listOK      bool // whether it holds only strings that can travel
+}
+
+// unusableRecord is a record that is left out, by its position in the page.
+type unusableRecord struct {
+	position int
+	reason   string
+}
+
+// New makes a decoder for the stream.
+func New(s *catalog.Stream) *Decoder {
+	d := &Decoder{stream: s, byName: make(map[string]int, len(s.Fields)), keyAt: s.KeyField(), unknownSeen: map[string]int{}}
+	for i, f := range s.Fields {
+		d.byName[f.JSON] = i
+	}
+	if s.Child != nil {
+		d.child = newChildDecoder(d)
+	}
+	d.onField, d.onRecord, d.onElement = d.field, d.record, d.element
+	return d
+}
+
+// Page appends the records of data, a JSON array, to the batch. page counts from 1 within the run; fetched is in
+// microseconds since 1970 by the run's clock. The batch refers to data, which must not be changed afterwards.
+// An error means that data is no JSON array; the batch is then as it was (decode-5).
+func (d *Decoder) Page(b *Batch, data []byte, page uint32, fetched int64) error {
+	d.batch, d.page, d.fetched = b, page, fetched
+	d.unusable = d.unusable[:0]
+	clear(d.unknownSeen)
+	before, records, noiseBefore := b.mark(), b.Records, b.Noise
+	d.json.ResetBytes(data)
+	err := d.json.Arr(d.onRecord)
+	if err == nil && len(d.unusable) > 0 {
+		err = d.rejectRecords(data, records)
+	}
+	if err != nil {
+		b.truncate(before)
+		b.Records, b.Noise = records, noiseBefore
+		return fmt.Errorf("decoding page %d of %s: %w", page, d.stream.Name, err)
+	}
+	b.Bytes += len(data)
+	for kind, n := range d.unknownSeen {
+		b.Unknown[kind] += n
+	}
+	return nil
+}
+
+// record decodes one element of the page.
+func (d *Decoder) record(j *jx.Decoder) error {
+	d.batch.Records++
+	if j.Next() != jx.Object {
+		d.leaveOut(ReasonNotAnObject)
+		return j.Skip()
+	}
+	b := d.batch
+	before := b.mark()
+	b.grow(d.fetched)
+	d.next, d.extra = 0, d.extra[:0]
+	if err := j.ObjBytes(d.onField); err != nil {
+		return err
+	}
+	b.Pages = append(b.Pages, d.page)
+	b.Extra = append(b.Extra, d.joinExtra())
+	if b.Stream.DerivedKey {
+		b.deriveKey()
+	}
+	if reason := b.keyReason; reason != "" {
+		b.truncate(before)
+		d.leaveOut(reason)
+		return nil
+	}
+	d.nameRejects(before.rejects)
+	if d.child != nil {
+		d.child.end(before.children)
+	}
+	return nil
+}
+
+// leaveOut notes that the current record is rejected; its JSON is collected after the page (decode-3).
+func (d *Decoder) leaveOut(reason string) {
+	d.unusable = append(d.unusable, unusableRecord{position: d.batch.Records, reason: reason})
+}
+
+// rejectRecords goes over the page once more for the raw JSON of the records that were left out. It is a second pass
+// because it is rare, and the first one is not to pay for it.
+func (d *Decoder) rejectRecords(data []byte, recordsBefore int) error {
+	position, next := recordsBefore, 0
+	d.json.ResetBytes(data)
+	return d.json.Arr(func(j *jx.Decoder) error {
+		position++
+		if next == len(d.unusable) || d.unusable[next].position != position {
+			return j.Skip()
+		}
+		raw, err := j.Raw()
+		if err != nil {
+			return err
+		}
+		d.batch.Rejects = append(d.batch.Rejects, Reject{Page: d.page, Reason: d.unusable[next].reason, Raw: string(raw)})
+		next++
+		return nil
+	})
+}
+
+// nameRejects fills in the key of the record whose field rejects begin at from.
+func (d *Decoder) nameRejects(from int) {
+	for i := from; i < len(d.batch.Rejects); i++ {
+		d.batch.Rejects[i].Key = d.key(d.batch.Len() - 1)
+	}
+}
+
+// key is the key of a row as text.
+func (d *Decoder) key(row int) string {
+	switch {
+	case d.keyAt < 0:
+		return d.batch.Keys[row].String()
+	case d.stream.Fields[d.keyAt].Type == catalog.UUID:
+		return d.batch.Columns[d.keyAt].UUIDs[row].String()
+	}
+	return strconv.FormatInt(d.batch.Columns[d.keyAt].Ints[row], 10)
+}
+
+// field decodes one member of a record.
+func (d *Decoder) field(j *jx.Decoder, name []byte) error {
+	i := d.lookup(name)
+	switch {
+	case i >= 0:
+		return d.value(j, &d.batch.Rows, i)
+	case d.child != nil && string(name) == d.stream.Child.JSON:
+		return d.child.array(j)
+	}
+	return d.unknown(j, string(name), string(name))
+}
+
+func (d *Decoder) lookup(name []byte) int {
+	if d.next < len(d.stream.Fields) && string(name) == d.stream.Fields[d.next].JSON {
+		d.next++
+		return d.next - 1
+	}
+	i, known := d.byName[string(name)]
+	if !known {
+		return -1
+	}
+	d.next = i + 1
+	return i
+}
+
+// rejectField keeps the raw value of a field of the current record that could not be loaded as it was sent.
+func (d *Decoder) rejectField(name, reason string, raw []byte) {
+	d.batch.Rejects = append(d.batch.Rejects, Reject{Page: d.page, Field: name, Reason: reason, Raw: string(raw)})
+}
+
+// text makes a string of bytes that are never changed: a part of the page, or a buffer made for this one value.
+func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

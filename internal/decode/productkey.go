@@ -1,0 +1,58 @@
+package decode
+
+import (
+	"github.com/google/uuid"
+)
+
+// keySpace is the namespace of derived keys. It is part of every product_key ever stored, and never changes.
+var keySpace = uuid.MustParse("5d0c1f3e-8a44-5f0e-9d1b-6c2a7e94b3d1")
+
+// keyRules are tried in this order; the first whose fields are all present gives the product its key (design.md,
+// "Products"). The rule's name is hashed too, so that equal texts under two rules are two products.
+var keyRules = []struct {
+	name   string
+	fields []string // JSON names
+}{
+	{"url", []string{"url"}},
+	{"asin", []string{"asin"}},
+	{"gtin", []string{"gtin"}},
+	{"brand_mpn", []string{"brandName", "mpn"}},
+	{"brand_sku", []string{"brandName", "sku"}},
+}
+
+// deriveKey appends the key of the last row. Where no rule applies, the row has none.
+func (b *Batch) deriveKey() {
+	key, rule := b.productKey(b.Len() - 1)
+	b.Keys = append(b.Keys, key)
+	b.KeyRules = append(b.KeyRules, rule)
+	b.keyReason = ""
+	if rule == "" {
+		b.keyReason = ReasonMissingKey
+	}
+}
+
+func (b *Batch) productKey(row int) (uuid.UUID, string) {
+	var text []byte
+next:
+	for _, rule := range keyRules {
+		text = append(text[:0], rule.name...)
+		for _, name := range rule.fields {
+			part := b.stringOf(name, row)
+			if part == "" {
+				continue next
+			}
+			text = append(append(text, 0), part...)
+		}
+		return uuid.NewSHA1(keySpace, text), rule.name
+	}
+	return uuid.UUID{}, ""
+}
+
+func (b *Batch) stringOf(name string, row int) string {
+	for i := range b.Fields {
+		if b.Fields[i].JSON == name {
+			return b.Columns[i].Strings[row]
+		}
+	}
+	return ""
+}

@@ -1,0 +1,210 @@
+package decode
+
+import (
+	"github.com/go-faster/jx"
+	"github.com/google/uuid"
+
+	"dealhouse/internal/catalog"
+)
+
+// value decodes field i of the last row. Where a name comes twice in one record, the later one wins.
+func (d *Decoder) value(j *jx.Decoder, rows *Rows, i int) error {
+	f := &rows.Fields[i]
+	kind := j.Next()
+	if kind == jx.Null {
+		rows.setAbsent(i)
+		return j.Null()
+	}
+	switch {
+	case f.Type.List():
+		return d.listValue(j, rows, i)
+	case f.Type == catalog.Bool:
+		return d.boolValue(j, rows, i, kind)
+	case kind == jx.String:
+		b, err := j.StrBytes()
+		if err != nil {
+			return err
+		}
+		d.stringValue(b, rows, i)
+		return nil
+	case kind == jx.Number:
+		raw, err := j.Raw()
+		if err != nil {
+			return err
+		}
+		d.numberValue(raw, raw, rows, i)
+		return nil
+	}
+	return d.wrongType(j, rows, i)
+}
+
+// stringValue takes a JSON string. Numbers are accepted from strings as well: their digits are as exact.
+func (d *Decoder) stringValue(b []byte, rows *Rows, i int) {
+	row := rows.Len() - 1
+	c := &rows.Columns[i]
+	switch f := &rows.Fields[i]; f.Type {
+	case catalog.Text, catalog.Label:
+		c.Strings[row] = text(b)
+	case catalog.UUID:
+		id, err := uuid.ParseBytes(b)
+		if err != nil {
+			d.refuseString(b, rows, i, ReasonNotUUID)
+			return
+		}
+		c.UUIDs[row] = id
+		rows.setPresent(i)
+	case catalog.Time:
+		ms, ok := parseTime(b)
+		if !ok {
+			d.refuseString(b, rows, i, ReasonNotTime)
+			return
+		}
+		c.Ints[row] = ms
+		rows.setPresent(i)
+	case catalog.Day:
+		day, ok := parseDay(b)
+		if !ok {
+			d.refuseString(b, rows, i, ReasonNotDay)
+			return
+		}
+		c.Days[row] = day
+		rows.setPresent(i)
+	default:
+		if _, ok := splitNumber(b); !ok {
+			d.refuseString(b, rows, i, ReasonWrongType)
+			return
+		}
+		d.numberValue(b, []byte(quote(b)), rows, i)
+	}
+}
+
+// numberValue takes the digits of a number; raw is the value as it was sent.
+func (d *Decoder) numberValue(digits, raw []byte, rows *Rows, i int) {
+	row := rows.Len() - 1
+	c := &rows.Columns[i]
+	switch f := &rows.Fields[i]; {
+	case f.Type.Decimal():
+		v, how, ok := parseDecimal(digits, f.Type.Scale())
+		if !ok {
+			d.refuse(raw, rows, i, ReasonOutOfRange)
+			return
+		}
+		c.Ints[row] = v
+		rows.setPresent(i)
+		d.noteRounding(how, raw, rows, i)
+	case f.Type == catalog.Int:
+		v, ok := parseInt(digits)
+		if !ok {
+			d.refuse(raw, rows, i, ReasonOutOfRange)
+			return
+		}
+		c.Ints[row] = v
+		rows.setPresent(i)
+	case f.Type == catalog.Text || f.Type == catalog.Label:
+		c.Strings[row] = text(digits) // an identifier such as a gtin that was sent as a number keeps its digits
+	default:
+		d.refuse(raw, rows, i, ReasonWrongType)
+	}
+}
+
+func (d *Decoder) noteRounding(how rounding, raw []byte, rows *Rows, i int) {
+	switch {
+	case how == noise:
+		d.batch.Noise++
+	case how == rounded && !rows.Fields[i].Type.RoundsQuietly():
+		d.rejectField(d.nameOf(rows, i), ReasonRounded, raw)
+	}
+}
+
+func (d *Decoder) boolValue(j *jx.Decoder, rows *Rows, i int, kind jx.Type) error {
+	if kind != jx.Bool {
+		return d.wrongType(j, rows, i)
+	}
+	v, err := j.Bool()
+	if err != nil {
+		return err
+	}
+	rows.Columns[i].Bytes[rows.Len()-1] = 0
+	if v {
+		rows.Columns[i].Bytes[rows.Len()-1] = 1
+	}
+	rows.setPresent(i)
+	return nil
+}
+
+// listValue takes an array of strings. It travels as the strings one after the other, each ended by a NUL byte; a
+// list whose strings hold a NUL byte themselves, or that holds anything but strings, is refused.
+func (d *Decoder) listValue(j *jx.Decoder, rows *Rows, i int) error {
+	if j.Next() != jx.Array {
+		return d.wrongType(j, rows, i)
+	}
+	again := *j
+	d.list, d.listOK = nil, true
+	if err := j.Arr(d.onElement); err != nil {
+		return err
+	}
+	if !d.listOK {
+		return d.wrongType(&again, rows, i)
+	}
+	rows.Columns[i].Strings[rows.Len()-1] = text(d.list)
+	return nil
+}
+
+func (d *Decoder) element(j *jx.Decoder) error {
+	if j.Next() != jx.String {
+		d.listOK = false
+		return j.Skip()
+	}
+	b, err := j.StrBytes()
+	if err != nil {
+		return err
+	}
+	for _, c := range b {
+		d.listOK = d.listOK && c != 0
+	}
+	d.list = append(append(d.list, b...), 0)
+	return nil
+}
+
+func (d *Decoder) wrongType(j *jx.Decoder, rows *Rows, i int) error {
+	raw, err := j.Raw()
+	if err != nil {
+		return err
+	}
+	d.refuse(raw, rows, i, ReasonWrongType)
+	return nil
+}
+
+// refuseString refuses a string, but for the empty one, which holds nothing to keep: it is the same as absent.
+func (d *Decoder) refuseString(b []byte, rows *Rows, i int, reason string) {
+	if len(b) == 0 && !rows.Fields[i].Key {
+		rows.setAbsent(i)
+		return
+	}
+	d.refuse([]byte(quote(b)), rows, i, reason)
+}
+
+// refuse costs the field its value, and a record its place when the field is its key (decode-2, decode-3).
+func (d *Decoder) refuse(raw []byte, rows *Rows, i int, reason string) {
+	rows.setAbsent(i)
+	if rows.Fields[i].Key {
+		rows.keyReason = ReasonUnusableKey
+		return
+	}
+	d.rejectField(d.nameOf(rows, i), reason, raw)
+}
+
+// nameOf is the name under which a field's rejects are kept.
+func (d *Decoder) nameOf(rows *Rows, i int) string {
+	if rows == &d.batch.Rows {
+		return rows.Fields[i].JSON
+	}
+	return d.child.path() + "." + rows.Fields[i].JSON
+}
+
+// quote writes b as a JSON string.
+func quote(b []byte) string {
+	var e jx.Encoder
+	e.ByteStr(b)
+	return e.String()
+}
