@@ -1,0 +1,14 @@
+// Package syncer decides what is fetched, in what order, and when state may move. A run goes one straight line: pages
+// are fetched, decoded and staged; when the last one is staged, the staged rows are compared with the warehouse,
+// guards have their say, and the difference is published at once.
+//
+// Invariants, cited in the code as syncer-N:
+//
+//  1. Nothing that readers see changes before the run's last page is staged and its guards have passed.
+//  2. Rows are deleted only by a run that read the whole stream, and never more than Job.MaxDeleteRatio of them, or all
+//     of them, without Job.AllowMassDelete.
+//  3. The watermark becomes max(old, min(newest updatedAt seen, server's time when the run began)): it never moves
+//     back, and never past the start of the run that read it.
+//  4. A run that has lost its lease publishes nothing.
+//  5. A batch number is used once: rows that come under a known deduplication token are dropped unseen.
+package syncer

@@ -1,0 +1,83 @@
+package syncer
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"dealhouse/internal/warehouse"
+)
+
+// guardDeletes stops a run that would delete too much (syncer-2).
+func (r *run) guardDeletes(c warehouse.Changes) error {
+	if c.Deleted == 0 || r.job.AllowMassDelete {
+		return nil
+	}
+	if c.Deleted < c.Live && float64(c.Deleted) <= r.job.MaxDeleteRatio*float64(c.Live) {
+		return nil
+	}
+	return &GuardError{
+		Account: r.Account, Stream: r.Stream.Name,
+		Reason: fmt.Sprintf("the service no longer lists %d of %d rows, and max_delete_ratio allows %.4g %%", c.Deleted, c.Live, 100*r.job.MaxDeleteRatio),
+		Advice: "nothing was changed; if these rows are really gone, run `dealhouse sync " + r.Stream.Name + " --account " + r.Account + " --allow-mass-delete` once",
+	}
+}
+
+// guardRejects stops a run of which too much cannot be loaded: it says more about the service than about the records.
+func (r *run) guardRejects() error {
+	t := r.record.Totals
+	if float64(t.Unloadable) <= r.job.MaxRejectedRatio*float64(t.Read) {
+		return nil
+	}
+	return &GuardError{
+		Account: r.Account, Stream: r.Stream.Name,
+		Reason: fmt.Sprintf("%d of %d records cannot be loaded, and max_rejected_ratio allows %.4g %%", t.Unloadable, t.Read, 100*r.job.MaxRejectedRatio),
+		Advice: "nothing was changed; look at them with `dealhouse query \"SELECT reason, raw FROM rejected_records WHERE run_id = '" + r.ID.String() + "'\"`",
+	}
+}
+
+// notice turns what the run saw and carried on with into warnings.
+func (r *run) notice(seen *seen, after time.Time) {
+	if seen.outside > 0 {
+		r.warn("filter not honoured", fmt.Sprintf("the service sent %d rows that were not updated after %s, which was asked for with the parameter %q: it may have another name (account.params.updated_after); all rows were kept",
+			seen.outside, after.UTC().Format(time.RFC3339), r.job.Params.UpdatedAfter))
+	}
+	if seen.noDate {
+		r.warn("no Date header", fmt.Sprintf("the service sends no usable Date header: the local clock less %s stands in for it", noDateMargin))
+	}
+	if seen.future > 0 {
+		r.warn("rows from the future", fmt.Sprintf("%d rows are dated after the server's own time: they are loaded, but do not move the watermark", seen.future))
+	}
+	if len(seen.unknown) > 0 {
+		names := make([]string, 0, len(seen.unknown))
+		for name := range seen.unknown {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		r.warn("unknown fields", fmt.Sprintf("the service sends fields that the interface does not name; they are kept in _extra: %s", joinSome(names)))
+	}
+	if n := r.record.Totals.Rejected; n > 0 {
+		r.warn("rejects", fmt.Sprintf("%d values or records could not be loaded as they were sent; they are in rejected_records", n))
+	}
+}
+
+func (r *run) warn(message, detail string) {
+	r.record.Warnings = append(r.record.Warnings, detail)
+	r.log.Warn(message, "detail", detail)
+}
+
+// joinSome lists names, but not hundreds of them.
+func joinSome(names []string) string {
+	const most = 20
+	text := ""
+	for i, name := range names {
+		if i == most {
+			return text + fmt.Sprintf(" and %d more", len(names)-most)
+		}
+		if i > 0 {
+			text += ", "
+		}
+		text += name
+	}
+	return text
+}

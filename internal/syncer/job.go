@@ -1,0 +1,116 @@
+package syncer
+
+import (
+	"fmt"
+	"net/url"
+	"time"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/dealapi"
+	"dealhouse/internal/warehouse"
+)
+
+// Defaults of a Job's settings.
+const (
+	DefaultBatchRows        = 50_000
+	DefaultBatchBytes       = 16 << 20
+	DefaultOverlap          = 10 * time.Minute
+	DefaultMaxDeleteRatio   = 0.2
+	DefaultMaxRejectedRatio = 0.05
+	DefaultResumeWithin     = 24 * time.Hour
+)
+
+// Params are the names of query parameters that the interface leaves open; ” stands for the default.
+type Params struct {
+	UpdatedAfter  string // default updatedAfter
+	UpdatedBefore string // default updatedBefore
+	Page          string // default page
+	Cursor        string // default cursor
+}
+
+// Job is one run to make: a stream of an account. Zero settings stand for the defaults above.
+type Job struct {
+	Account string
+	Stream  *catalog.Stream
+	Client  *dealapi.Client
+	Params  Params
+
+	BatchRows        int           // rows of a staged batch
+	BatchBytes       int           // bytes of JSON of a staged batch, whichever is reached first
+	Overlap          time.Duration // transactions: how far before the watermark a run begins; negative: not at all
+	InitialFrom      time.Time     // transactions: the updatedAt from which the first run reads; zero: everything
+	MaxDeleteRatio   float64       // share of the live rows that a run may delete
+	MaxRejectedRatio float64       // share of the records read that may be unloadable
+	ResumeWithin     time.Duration // products: how old a checkpoint may be to go on from; negative: never
+
+	Full            bool // read the whole stream, whatever its watermark or checkpoint says
+	DryRun          bool // stop before publishing, and leave nothing behind
+	AllowMassDelete bool // let this run delete more than MaxDeleteRatio
+}
+
+func (j *Job) setDefaults() {
+	set(&j.BatchRows, DefaultBatchRows)
+	set(&j.BatchBytes, DefaultBatchBytes)
+	set(&j.Overlap, DefaultOverlap)
+	set(&j.MaxDeleteRatio, DefaultMaxDeleteRatio)
+	set(&j.MaxRejectedRatio, DefaultMaxRejectedRatio)
+	set(&j.ResumeWithin, DefaultResumeWithin)
+	set(&j.Params.UpdatedAfter, "updatedAfter")
+	set(&j.Params.UpdatedBefore, "updatedBefore")
+	set(&j.Params.Page, "page")
+	set(&j.Params.Cursor, "cursor")
+}
+
+func set[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// query is the list operation to read, after the given updatedAt (zero: all of it), from the given page on.
+func (j *Job) query(after time.Time, start string) dealapi.Query {
+	q := dealapi.Query{Path: j.Stream.Path, Start: start, Ahead: 2}
+	switch j.Stream.Paging {
+	case catalog.CursorPages:
+		q.Paging, q.PageParam = dealapi.PagingCursor, j.Params.Cursor
+	case catalog.NextPages:
+		q.Paging, q.PageParam = dealapi.PagingNextPage, j.Params.Page
+	case catalog.BareArray:
+		q.Paging = dealapi.PagingNone
+	}
+	if !after.IsZero() {
+		q.Params = url.Values{j.Params.UpdatedAfter: {after.UTC().Format("2006-01-02T15:04:05.000Z")}}
+	}
+	return q
+}
+
+// mode names what the run reads, for sync_runs.
+func (j *Job) mode(after time.Time) string {
+	if j.Stream.Kind != catalog.Incremental {
+		return j.Stream.Kind.String()
+	}
+	if after.IsZero() {
+		return "full"
+	}
+	return catalog.Incremental.String()
+}
+
+// scope says what the absence of a row from the run means.
+func (j *Job) scope(after time.Time) warehouse.Scope {
+	if j.Stream.Kind == catalog.Incremental && (!after.IsZero() || !j.Full) {
+		return warehouse.Part // a first read deletes nothing either: there is nothing to delete
+	}
+	return warehouse.Whole
+}
+
+// GuardError says that a run was stopped before it changed anything, because a person must look.
+type GuardError struct {
+	Account, Stream string
+	Reason          string // what was found, with the counts
+	Advice          string // what to do
+}
+
+func (e *GuardError) Error() string {
+	return fmt.Sprintf("account %s: %s: stopped by a guard: %s; %s", e.Account, e.Stream, e.Reason, e.Advice)
+}

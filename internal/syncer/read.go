@@ -1,0 +1,236 @@
+package syncer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/dealapi"
+	"dealhouse/internal/decode"
+	"dealhouse/internal/warehouse"
+)
+
+// noDateMargin is taken off the local clock where the service does not say what time it is.
+const noDateMargin = 15 * time.Minute
+
+// seen is what a run learnt from the pages beside their rows.
+type seen struct {
+	serverStart time.Time // the server's time when the run began
+	noDate      bool
+	newest      int64 // newest updatedAt, in milliseconds
+	outside     int   // rows that the date filter should have left out
+	future      int   // rows dated after serverStart by more than futureTolerance
+	unknown     map[string]int
+}
+
+// futureTolerance is how far a row may be ahead of the server's clock before it is worth a warning: rows do change
+// while the run reads.
+const futureTolerance = time.Hour
+
+// watermark is the one to store after the run (syncer-3).
+func (s *seen) watermark(old time.Time) time.Time {
+	next := time.UnixMilli(min(s.newest, s.serverStart.UnixMilli())).UTC()
+	if s.newest == 0 || next.Before(old) {
+		return old
+	}
+	return next
+}
+
+// from decides after which updatedAt to read (zero: everything), and returns the stored watermark.
+func (r *run) from(ctx context.Context) (after, watermark time.Time, err error) {
+	if r.Stream.Kind != catalog.Incremental {
+		return time.Time{}, time.Time{}, nil
+	}
+	watermark, err = r.warehouse.Watermark(ctx, r.Account, r.Stream.Name)
+	switch {
+	case err != nil || r.job.Full:
+		return time.Time{}, watermark, err
+	case watermark.IsZero():
+		return r.job.InitialFrom, watermark, nil
+	}
+	return watermark.Add(-max(r.job.Overlap, 0)), watermark, nil
+}
+
+// read stages the whole list. A chain that breaks because its cursor has vanished is started over once.
+func (r *run) read(ctx context.Context, after time.Time) (*seen, error) {
+	r.report(PhaseReading)
+	start := ""
+	if r.checkpoint != nil {
+		start, r.batches, r.record.Totals = r.checkpoint.Next, r.checkpoint.Batch, r.checkpoint.Totals
+		r.log.Info("going on from the checkpoint", "run_id", r.ID, "rows", r.record.Totals.Read)
+	}
+	for again := false; ; again = true {
+		seen, err := r.readChain(ctx, after, start)
+		var api *dealapi.Error
+		if again || !errors.As(err, &api) || !api.CursorRefused() {
+			return seen, err
+		}
+		r.log.Warn("the service no longer knows the cursor: the list is read from its beginning", "error", err)
+		if err := r.startOver(ctx); err != nil {
+			return nil, err
+		}
+		start = ""
+	}
+}
+
+// startOver forgets what was staged. Batch numbers go on, since a number is used once (syncer-5).
+func (r *run) startOver(ctx context.Context) error {
+	r.record.Totals = warehouse.Totals{Retries: r.record.Totals.Retries}
+	r.checkpoint = nil
+	return errors.Join(r.warehouse.ClearCheckpoint(ctx, r.Run), r.warehouse.DropStaging(ctx, r.Stream, r.ID))
+}
+
+// filled is a batch that is ready to be staged, with what is true once it is.
+type filled struct {
+	batch  *decode.Batch
+	next   string // page after the batch
+	totals warehouse.Totals
+}
+
+// readChain reads one chain of pages. Decoding and staging work side by side: two batches go round between them, so
+// memory is bounded whatever the list's length.
+func (r *run) readChain(ctx context.Context, after time.Time, start string) (*seen, error) {
+	group, ctx := errgroup.WithContext(ctx)
+	full, empty := make(chan filled), make(chan *decode.Batch, 2)
+	empty <- decode.NewBatch(r.Stream)
+	empty <- decode.NewBatch(r.Stream)
+	s := &seen{unknown: map[string]int{}}
+	group.Go(func() error {
+		defer close(full)
+		return r.decodePages(ctx, s, after, start, full, empty)
+	})
+	group.Go(func() error { return r.stageBatches(ctx, full, empty) })
+	err := group.Wait()
+	return s, err
+}
+
+func (r *run) decodePages(ctx context.Context, s *seen, after time.Time, start string, full chan<- filled, empty <-chan *decode.Batch) error {
+	decoder := decode.New(r.Stream)
+	before := uint32(r.record.Totals.Pages) // pages of the attempts that came before
+	var batch *decode.Batch
+	var lastFetched int64
+	next := ""
+	flush := func() error {
+		s.note(batch, after)
+		select {
+		case full <- filled{batch: batch, next: next, totals: r.record.Totals}:
+			batch = nil
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	for page, err := range r.job.Client.Pages(ctx, r.job.query(after, start)) {
+		if err != nil {
+			return err
+		}
+		if batch == nil {
+			select {
+			case batch = <-empty:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+		if page.Number == 1 {
+			s.begin(page)
+		}
+		// Two pages never share a time of reading: of two reads of one record, one is the later.
+		lastFetched = max(lastFetched+1, r.now(page.SentAt).UnixMicro())
+		if err := r.decode(decoder, batch, page, before+uint32(page.Number), lastFetched); err != nil {
+			return err
+		}
+		next = page.Next
+		r.report(PhaseReading)
+		if batch.Len() >= r.job.BatchRows || batch.Bytes >= r.job.BatchBytes {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if batch == nil || batch.Records == 0 {
+		return nil
+	}
+	return flush()
+}
+
+func (r *run) decode(d *decode.Decoder, b *decode.Batch, page *dealapi.Page, number uint32, fetched int64) error {
+	records, rows, rejects, noise := b.Records, b.Len(), len(b.Rejects), b.Noise
+	if err := d.Page(b, page.Data, number, fetched); err != nil {
+		return fmt.Errorf("account %s: %w", r.Account, err)
+	}
+	t := &r.record.Totals
+	t.Pages++
+	t.Read += uint64(b.Records - records)
+	t.Staged += uint64(b.Len() - rows)
+	t.Unloadable += uint64(b.Records - records - (b.Len() - rows))
+	t.Rejected += uint64(len(b.Rejects) - rejects)
+	t.Noise += uint64(b.Noise - noise)
+	t.Bytes += uint64(page.Bytes)
+	t.Retries += uint64(page.Retries)
+	return nil
+}
+
+// begin takes the server's time from the first page.
+func (s *seen) begin(first *dealapi.Page) {
+	s.serverStart = first.ServerTime
+	if s.serverStart.IsZero() {
+		s.noDate = true
+		s.serverStart = first.SentAt.Add(-noDateMargin)
+	}
+}
+
+// note looks at the updatedAt of a batch's rows.
+func (s *seen) note(b *decode.Batch, after time.Time) {
+	for name, n := range b.Unknown {
+		s.unknown[name] += n
+	}
+	i := b.Stream.VersionField()
+	if i < 0 {
+		return
+	}
+	lower, upper := int64(0), s.serverStart.Add(futureTolerance).UnixMilli()
+	if !after.IsZero() {
+		lower = after.UnixMilli()
+	}
+	for row, ms := range b.Columns[i].Ints {
+		if !b.Present(i, row) {
+			continue
+		}
+		s.newest = max(s.newest, ms)
+		if ms < lower && !after.IsZero() {
+			s.outside++
+		}
+		if ms > upper {
+			s.future++
+		}
+	}
+}
+
+// stageBatches writes batches until there are no more, and saves the place of a walk after each.
+func (r *run) stageBatches(ctx context.Context, full <-chan filled, empty chan<- *decode.Batch) error {
+	for f := range full {
+		r.batches++
+		if err := r.warehouse.Stage(ctx, r.Run, f.batch, r.batches); err != nil {
+			return err
+		}
+		if !r.job.DryRun {
+			if err := r.warehouse.Reject(ctx, r.Run, f.batch.Rejects); err != nil {
+				return err
+			}
+		}
+		if r.Stream.Kind == catalog.Walk && f.next != "" && !r.job.DryRun {
+			c := warehouse.Checkpoint{RunID: r.ID, StartedAt: r.StartedAt, SavedAt: r.now(time.Now()), Next: f.next, Batch: r.batches, Totals: f.totals}
+			if err := r.warehouse.SaveCheckpoint(ctx, r.Run, c); err != nil {
+				return err
+			}
+			r.checkpoint = &c
+		}
+		f.batch.Reset()
+		empty <- f.batch
+	}
+	return nil
+}

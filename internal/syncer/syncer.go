@@ -1,0 +1,296 @@
+package syncer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/dealapi"
+	"dealhouse/internal/warehouse"
+)
+
+// Progress is how far a run is.
+type Progress struct {
+	Account, Stream string
+	Phase           Phase
+	Totals          warehouse.Totals
+}
+
+// Phase is what a run is doing.
+type Phase string
+
+// The phases of a run, in their order.
+const (
+	PhaseWaiting   Phase = "waiting" // for another run of the same stream
+	PhaseReading   Phase = "reading"
+	PhaseComparing Phase = "comparing"
+	PhaseMerging   Phase = "merging"
+	PhaseDone      Phase = "done"
+	PhaseFailed    Phase = "failed"
+)
+
+// Options of a Syncer.
+type Options struct {
+	Warehouse *warehouse.Warehouse
+	Logger    *slog.Logger   // default: none
+	Progress  func(Progress) // called often, from many goroutines; default: none
+}
+
+// Syncer runs jobs. It is safe for concurrent use.
+type Syncer struct {
+	warehouse *warehouse.Warehouse
+	log       *slog.Logger
+	progress  func(Progress)
+}
+
+// New makes a Syncer.
+func New(o Options) (*Syncer, error) {
+	if o.Warehouse == nil {
+		return nil, errors.New("syncer: no warehouse")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Progress == nil {
+		o.Progress = func(Progress) {}
+	}
+	return &Syncer{warehouse: o.Warehouse, log: o.Logger, progress: o.Progress}, nil
+}
+
+// Result is how a job ended.
+type Result struct {
+	Job    Job
+	Record warehouse.RunRecord
+	Err    error
+}
+
+// All runs the jobs side by side, one goroutine each; one that fails does not stop the others. The results are in the
+// order of the jobs.
+func (s *Syncer) All(ctx context.Context, jobs []Job) []Result {
+	results := make([]Result, len(jobs))
+	var group sync.WaitGroup
+	for i, job := range jobs {
+		group.Go(func() {
+			record, err := s.Run(ctx, job)
+			results[i] = Result{Job: job, Record: record, Err: err}
+		})
+	}
+	group.Wait()
+	return results
+}
+
+// Run makes one run of one stream. An error is a *GuardError when a person must look, or wraps a *dealapi.Error or a
+// *clickhouse.Exception; the record is complete either way.
+func (s *Syncer) Run(ctx context.Context, job Job) (warehouse.RunRecord, error) {
+	job.setDefaults()
+	r := &run{Syncer: s, job: job, log: s.log.With("account", job.Account, "stream", job.Stream.Name)}
+	r.record = warehouse.RunRecord{Account: job.Account, Stream: job.Stream.Name, Outcome: warehouse.OutcomeRunning}
+	err := r.take(ctx)
+	if err == nil {
+		err = r.main(ctx)
+		err = errors.Join(err, r.lease.Release(context.WithoutCancel(ctx)))
+	}
+	r.conclude(err)
+	return r.record, err
+}
+
+// run is one run of one job.
+type run struct {
+	*Syncer
+	job    Job
+	log    *slog.Logger
+	lease  *warehouse.Lease
+	record warehouse.RunRecord
+
+	warehouse.Run
+	clock      time.Time // local time at StartedAt, to carry the warehouse's clock forward
+	checkpoint *warehouse.Checkpoint
+	batches    int // staged so far, over all attempts (syncer-5)
+}
+
+// leaseWait is how long a run waits for another one of the same stream to end.
+const leaseWait = 15 * time.Minute
+
+// take acquires the stream, waiting for a run that is under way, and decides whether a walk goes on or begins.
+func (r *run) take(ctx context.Context) error {
+	deadline := time.Now().Add(leaseWait)
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+		err := r.tryTake(ctx)
+		var held *warehouse.HeldError
+		if !errors.As(err, &held) && !errors.Is(err, warehouse.ErrLeaseLost) || time.Now().After(deadline) {
+			return err
+		}
+		r.report(PhaseWaiting)
+		r.log.Debug("waiting for another run of this stream", "reason", err)
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for another run of %s of account %s: %w", r.job.Stream.Name, r.job.Account, context.Cause(ctx))
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (r *run) tryTake(ctx context.Context) error {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return fmt.Errorf("making a run id: %w", err)
+	}
+	now, err := r.warehouse.Now(ctx)
+	if err != nil {
+		return err
+	}
+	r.clock = time.Now()
+	r.Run = warehouse.Run{ID: id, Attempt: uuid.New(), Account: r.job.Account, Stream: r.job.Stream, StartedAt: now}
+	r.checkpoint = nil
+	if r.job.Stream.Kind == catalog.Walk && !r.job.Full && !r.job.DryRun {
+		c, err := r.warehouse.LoadCheckpoint(ctx, r.Account, r.Stream.Name)
+		if err != nil {
+			return err
+		}
+		if c != nil && now.Sub(c.SavedAt) < r.job.ResumeWithin {
+			r.checkpoint = c
+			r.clock = r.clock.Add(c.StartedAt.Sub(now))
+			r.ID, r.StartedAt = c.RunID, c.StartedAt
+		}
+	}
+	r.lease, err = r.warehouse.Acquire(ctx, r.Run)
+	return err
+}
+
+// now is the warehouse's clock, carried forward by the local one since the run began.
+func (r *run) now(local time.Time) time.Time { return r.StartedAt.Add(local.Sub(r.clock)) }
+
+// main is the run under its lease.
+func (r *run) main(ctx context.Context) error {
+	if _, err := r.warehouse.Recover(ctx, r.Run, r.ID); err != nil {
+		return err
+	}
+	// A dry run could read the state that a recovered intent has just moved, so the state is read only now.
+	after, watermark, err := r.from(ctx)
+	if err != nil {
+		return err
+	}
+	r.record.RunID, r.record.StartedAt = r.ID, r.StartedAt
+	r.record.Mode, r.record.RequestedAfter, r.record.Watermark = r.job.mode(after), after, watermark
+	if err := r.save(ctx); err != nil {
+		return err
+	}
+	err = r.load(ctx, after, watermark)
+	if err != nil {
+		return errors.Join(err, r.abandon(ctx, err))
+	}
+	return nil
+}
+
+// load reads, compares and publishes.
+func (r *run) load(ctx context.Context, after, watermark time.Time) error {
+	seen, err := r.read(ctx, after)
+	if err != nil {
+		return err
+	}
+	r.notice(seen, after)
+	if err := r.guardRejects(); err != nil {
+		return err
+	}
+	r.report(PhaseComparing)
+	changes, err := r.warehouse.Plan(ctx, r.Run, r.job.scope(after))
+	if err != nil {
+		return err
+	}
+	r.record.Changes = changes
+	r.record.Duplicates = r.record.Totals.Staged - changes.Distinct
+	if err := r.guardDeletes(changes); err != nil {
+		return err
+	}
+	if r.job.DryRun {
+		return r.warehouse.Discard(ctx, r.Run)
+	}
+	return r.publish(ctx, changes, seen.watermark(watermark))
+}
+
+// publish makes the run visible. It is not interrupted half-way: what it has begun it finishes.
+func (r *run) publish(ctx context.Context, changes warehouse.Changes, watermark time.Time) error {
+	r.report(PhaseMerging)
+	mergedAt := r.now(time.Now())
+	if err := r.warehouse.Prepare(ctx, r.Run, changes, mergedAt); err != nil {
+		return err
+	}
+	if err := r.lease.Check(ctx); err != nil { // syncer-4
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	if r.job.Stream.Kind == catalog.Incremental {
+		r.record.Watermark = watermark
+	}
+	r.record.FinishedAt, r.record.Outcome = mergedAt, warehouse.OutcomeSuccess
+	return r.warehouse.Publish(context.WithoutCancel(ctx), r.Run, warehouse.Intent{
+		RunID: r.ID, MergedAt: mergedAt, Watermark: r.record.Watermark, Record: r.record,
+	})
+}
+
+// abandon records a failed run and drops what it staged, but for a walk that can go on from its checkpoint.
+func (r *run) abandon(ctx context.Context, cause error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	var guard *GuardError
+	r.record.Outcome = warehouse.OutcomeFailed
+	if errors.As(cause, &guard) {
+		r.record.Outcome = warehouse.OutcomeGuarded
+	}
+	r.record.Error, r.record.FinishedAt = cause.Error(), r.now(time.Now())
+	errs := []error{r.save(ctx)}
+	if r.checkpoint == nil || !resumable(cause) {
+		errs = append(errs, r.warehouse.ClearCheckpoint(ctx, r.Run), r.warehouse.Discard(ctx, r.Run))
+	}
+	return errors.Join(errs...)
+}
+
+// resumable reports whether a walk that ended so can go on from its checkpoint: not when what it read is at fault.
+func resumable(cause error) bool {
+	var api *dealapi.Error
+	var guard *GuardError
+	switch {
+	case errors.As(cause, &guard):
+		return false
+	case errors.As(cause, &api):
+		return api.Kind != dealapi.KindLoop && api.Kind != dealapi.KindEmptyPages && !api.CursorRefused()
+	}
+	return true
+}
+
+func (r *run) save(ctx context.Context) error {
+	if r.job.DryRun {
+		return nil
+	}
+	return r.warehouse.SaveRun(ctx, r.record)
+}
+
+// conclude fills in what the record of an ended run still lacks.
+func (r *run) conclude(err error) {
+	switch {
+	case err != nil:
+		if r.record.Outcome == warehouse.OutcomeRunning {
+			r.record.Outcome, r.record.Error = warehouse.OutcomeFailed, err.Error()
+		}
+		r.report(PhaseFailed)
+		return
+	case r.job.DryRun:
+		r.record.Outcome = warehouse.OutcomeDryRun
+	}
+	if r.record.FinishedAt.IsZero() {
+		r.record.FinishedAt = r.now(time.Now())
+	}
+	r.report(PhaseDone)
+}
+
+func (r *run) report(p Phase) {
+	r.progress(Progress{Account: r.job.Account, Stream: r.job.Stream.Name, Phase: p, Totals: r.record.Totals})
+}

@@ -1,0 +1,208 @@
+package warehouse
+
+import (
+	"fmt"
+	"strings"
+
+	"dealhouse/internal/catalog"
+)
+
+// column is a column of a table or a view.
+type column struct{ name, typ, comment string }
+
+// Columns that every table of current rows has beside the stream's own.
+var (
+	accountColumn = column{"account", "LowCardinality(String)", "Account of the configuration: one API key, one organization"}
+	extraColumn   = column{"_extra", "String", "Fields that the interface does not name, verbatim as JSON; empty when there are none"}
+	syncedColumn  = column{"synced_at", "DateTime64(3, 'UTC')", "When this version was loaded: the moment it became visible"}
+)
+
+// keyColumns are the columns of the stream's key, in the order of the sorting key, without the account.
+func keyColumns(s *catalog.Stream) []column {
+	if s.DerivedKey {
+		return []column{{catalog.DerivedKeyColumn, "UUID", "Key derived from the fields that product_key_rule names"}}
+	}
+	f := s.Fields[s.KeyField()]
+	return []column{{f.Column, f.ColumnType(), f.Comment}}
+}
+
+// dataColumns are the stream's columns beside the key.
+func dataColumns(s *catalog.Stream) []column {
+	var cols []column
+	if s.DerivedKey {
+		cols = append(cols, column{catalog.KeyRuleColumn, "LowCardinality(String)", "Rule that gave the key: url, asin, gtin, brand_mpn or brand_sku"})
+	}
+	for _, f := range s.Fields {
+		if !f.Key {
+			cols = append(cols, column{f.Column, f.ColumnType(), f.Comment})
+		}
+	}
+	return append(cols, extraColumn)
+}
+
+// viewColumns are the columns that people see (design.md: account and the key first, synced_at last).
+func viewColumns(s *catalog.Stream) []column {
+	return append(append(append([]column{accountColumn}, keyColumns(s)...), dataColumns(s)...), syncedColumn)
+}
+
+// storedColumns are the columns of <stream>_latest and <stream>_versions.
+func storedColumns(s *catalog.Stream) []column {
+	return append(viewColumns(s),
+		column{"_hash", "FixedString(16)", "Hash of the content: equal hashes are equal rows"},
+		column{"_version", "UInt128", "updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins"},
+		column{"_deleted", "UInt8", "1 when a complete snapshot no longer had the row"},
+		column{"_run_id", "UUID", "Run that loaded this version"},
+	)
+}
+
+// createLatest makes the table of current rows. It has no partition key, since ReplacingMergeTree does not replace
+// across partitions, and no is_deleted parameter, since then FINAL would hide from the merge what was deleted.
+func createLatest(s *catalog.Stream) string {
+	return createTable(s.Name+"_latest", storedColumns(s), "ReplacingMergeTree(_version)", sortingKey(s),
+		"Storage behind the view "+s.Name)
+}
+
+// createVersions makes the table of all versions. Columns and sorting key are those of _latest, so that one set of
+// parts can be attached to both.
+func createVersions(s *catalog.Stream) string {
+	return createTable(s.Name+"_versions", storedColumns(s), "MergeTree", sortingKey(s),
+		"Storage behind the view "+s.Name+"_history")
+}
+
+func sortingKey(s *catalog.Stream) string { return "(account, " + keyNames(s) + ")" }
+
+func keyNames(s *catalog.Stream) string { return joinNames(keyColumns(s)) }
+
+// createView makes the view of current rows.
+func createView(s *catalog.Stream) string {
+	return createViewAs(s.Name, viewColumns(s), s.Comment,
+		"SELECT "+joinNames(viewColumns(s))+"\nFROM "+s.Name+"_latest FINAL\nWHERE _deleted = 0")
+}
+
+// createHistory makes the view of all versions with the time during which each was the current one. Versions of equal
+// content that follow each other are one: two workers may have loaded the same change.
+func createHistory(s *catalog.Stream) string {
+	cols := append(viewColumns(s),
+		column{"valid_from", "DateTime64(3, 'UTC')", "When this version became visible"},
+		column{"valid_to", "Nullable(DateTime64(3, 'UTC'))", "When the next version, or the row's deletion, became visible; NULL while it is current"})
+	names := joinNames(viewColumns(s))
+	over := "PARTITION BY account, " + keyNames(s) + " ORDER BY _version"
+	return createViewAs(s.Name+"_history", cols, "Every version of "+s.Name+" that was ever loaded", `SELECT `+names+`, synced_at AS valid_from, valid_to
+FROM
+(
+    SELECT *, leadInFrame(toNullable(synced_at)) OVER (`+over+` ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS valid_to
+    FROM
+    (
+        SELECT `+names+`, _hash, _version, _deleted,
+            row_number() OVER w AS _n, lagInFrame(_hash) OVER w AS _hash_before, lagInFrame(_deleted) OVER w AS _deleted_before
+        FROM `+s.Name+`_versions
+        WINDOW w AS (`+over+` ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+    )
+    WHERE _n = 1 OR _hash != _hash_before OR _deleted != _deleted_before
+)
+WHERE _deleted = 0`)
+}
+
+// createStaging makes the table of rows of runs under way, one partition a run. It is sorted by key and replacing, so
+// that the merge reads it in order and sees each key once.
+func createStaging(s *catalog.Stream) string {
+	cols := stagingColumns(s)
+	version := "toUInt128(_fetched)"
+	if i := s.VersionField(); i >= 0 {
+		f := s.Fields[i]
+		version = fmt.Sprintf("bitOr(bitShiftLeft(toUInt128(if(%s, 0, greatest(%s, 0))), 64), toUInt128(_fetched))", absent(s.Fields, i), f.Column)
+	}
+	defs := columnDefs(cols)
+	defs = append(defs,
+		"_version UInt128 MATERIALIZED "+version,
+		"_hash FixedString(16) MATERIALIZED sipHash128("+hashedColumns(s)+")")
+	return stagingTable(s.Name+"_staging", defs, "_version", keyNames(s))
+}
+
+func stagingTable(name string, defs []string, version, key string) string {
+	return "CREATE TABLE IF NOT EXISTS " + name + "\n(\n    " + strings.Join(defs, ",\n    ") + "\n)\nENGINE = ReplacingMergeTree(" + version + ")\n" +
+		"PARTITION BY run_id\nORDER BY (" + key + ")\nSETTINGS non_replicated_deduplication_window = 1000\nCOMMENT 'Rows of runs under way'"
+}
+
+// stagingColumns are the columns that the worker writes, in the order in which it writes them.
+func stagingColumns(s *catalog.Stream) []column {
+	cols := []column{{name: "run_id", typ: "UUID"}}
+	if s.DerivedKey {
+		cols = append(cols, column{name: catalog.DerivedKeyColumn, typ: "UUID"}, column{name: catalog.KeyRuleColumn, typ: "String"})
+	}
+	for _, f := range s.Fields {
+		cols = append(cols, column{name: f.Column, typ: f.Type.Wire()})
+	}
+	return append(cols, column{name: "_nulls", typ: "UInt64"}, column{name: "_extra", typ: "String"},
+		column{name: "_page", typ: "UInt32"}, column{name: "_fetched", typ: "Int64"})
+}
+
+// hashedColumns are what makes two versions of a row differ.
+func hashedColumns(s *catalog.Stream) string {
+	names := []string{"_nulls", "_extra"}
+	for _, f := range s.Fields {
+		if !f.Key {
+			names = append(names, f.Column)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// absent is the condition that field i of a staged row has no value.
+func absent(fields []catalog.Field, i int) string {
+	return fmt.Sprintf("bitTest(_nulls, %d)", catalog.NullBits(fields)[i])
+}
+
+// fromWire is the value of field i of a staged row, in the type of its column. reinterpret takes the integer for the
+// scaled amount or the milliseconds that it is; a CAST would read it as units or seconds.
+func fromWire(fields []catalog.Field, i int) string {
+	f := fields[i]
+	value := f.Column
+	switch {
+	case f.Type.List():
+		value = "arrayPopBack(splitByChar('\\0', " + f.Column + "))"
+	case f.Type.Wire() != "UUID" && f.Type.Wire() != "String" && f.Type != catalog.Int:
+		value = "reinterpret(" + f.Column + ", '" + strings.ReplaceAll(bareType(f), "'", "''") + "')"
+	}
+	if f.Nullable() {
+		return "if(" + absent(fields, i) + ", NULL, " + value + ")"
+	}
+	return value
+}
+
+func bareType(f catalog.Field) string {
+	return strings.TrimSuffix(strings.TrimPrefix(f.ColumnType(), "Nullable("), ")")
+}
+
+func createTable(name string, cols []column, engine, key, comment string) string {
+	return "CREATE TABLE IF NOT EXISTS " + name + "\n(\n    " + strings.Join(columnDefs(cols), ",\n    ") + "\n)\nENGINE = " + engine +
+		"\nORDER BY " + key + "\nCOMMENT " + quote(comment)
+}
+
+func createViewAs(name string, cols []column, comment, query string) string {
+	return "CREATE OR REPLACE VIEW " + name + "\n(\n    " + strings.Join(columnDefs(cols), ",\n    ") + "\n)\nAS " + query + "\nCOMMENT " + quote(comment)
+}
+
+func columnDefs(cols []column) []string {
+	defs := make([]string, len(cols))
+	for i, c := range cols {
+		defs[i] = c.name + " " + c.typ
+		if c.comment != "" {
+			defs[i] += " COMMENT " + quote(c.comment)
+		}
+	}
+	return defs
+}
+
+func joinNames(cols []column) string {
+	names := make([]string, len(cols))
+	for i, c := range cols {
+		names[i] = c.name
+	}
+	return strings.Join(names, ", ")
+}
+
+// quote writes a SQL string literal.
+func quote(s string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'"
+}

@@ -1,0 +1,142 @@
+package warehouse
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// ErrLeaseLost says that another worker took the stream over. The run has changed nothing that readers see.
+var ErrLeaseLost = errors.New("another worker has taken this stream over")
+
+// HeldError says that another run of the same stream is under way.
+type HeldError struct {
+	Owner   string
+	RunID   uuid.UUID
+	Expires time.Time // by the clock of the warehouse
+}
+
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("run %s of %s is under way; its lease ends at %s unless it is renewed", e.RunID, e.Owner, e.Expires.Format(time.RFC3339))
+}
+
+// leaseTTL is how long a stream stays taken after its worker was last heard of. A worker that paused for longer may
+// find its lease taken; it then stops before it publishes.
+const leaseTTL = 60 * time.Second
+
+type leaseValue struct {
+	Owner   string    `json:"owner"`
+	Attempt uuid.UUID `json:"attempt"`
+	RunID   uuid.UUID `json:"run_id"`
+	Expires int64     `json:"expires"` // microseconds since 1970, by the clock of the warehouse
+}
+
+// Lease is the right to run one stream of one account, kept alive until Release. ClickHouse has no compare-and-swap:
+// of two that take it at the same moment the later one has it, and the other finds out at its next Check. Two workers
+// at once are harmless to the data; the lease makes them rare.
+type Lease struct {
+	w       *Warehouse
+	account string
+	stream  string
+	value   leaseValue
+	ttl     time.Duration
+	stop    context.CancelFunc
+	done    sync.WaitGroup
+}
+
+// Acquire takes the lease of a stream, or returns a *HeldError.
+func (w *Warehouse) Acquire(ctx context.Context, r Run) (*Lease, error) {
+	l := &Lease{w: w, account: r.Account, stream: r.Stream.Name, value: leaseValue{Owner: w.owner.String(), RunID: r.ID, Attempt: r.Attempt}, ttl: leaseTTL}
+	now, err := w.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	current, err := loadJSON[leaseValue](ctx, w, l.account, l.stream, stateLease)
+	if err != nil {
+		return nil, err
+	}
+	if current != nil && current.Expires > now.UnixMicro() && current.Attempt != r.Attempt && !w.isGone(current.Owner) {
+		return nil, &HeldError{Owner: current.Owner, RunID: current.RunID, Expires: time.UnixMicro(current.Expires).UTC()}
+	}
+	if err := l.write(ctx, now.Add(l.ttl)); err != nil {
+		return nil, err
+	}
+	if err := l.Check(ctx); err != nil {
+		return nil, err
+	}
+	beat, stop := context.WithCancel(context.WithoutCancel(ctx))
+	l.stop = stop
+	l.done.Go(func() { l.heartbeat(beat) })
+	return l, nil
+}
+
+// Check returns ErrLeaseLost when another worker has taken the stream over.
+func (l *Lease) Check(ctx context.Context) error {
+	current, err := loadJSON[leaseValue](ctx, l.w, l.account, l.stream, stateLease)
+	switch {
+	case err != nil:
+		return fmt.Errorf("checking the lease of %s of account %s: %w", l.stream, l.account, err)
+	case current == nil || current.Attempt != l.value.Attempt:
+		return fmt.Errorf("%s of account %s: %w", l.stream, l.account, ErrLeaseLost)
+	}
+	return nil
+}
+
+// Release gives the lease back. It may be called twice.
+func (l *Lease) Release(ctx context.Context) error {
+	if l.stop == nil {
+		return nil
+	}
+	l.stop()
+	l.done.Wait()
+	l.stop = nil
+	if err := l.Check(ctx); err != nil {
+		return err
+	}
+	return l.w.saveStates(ctx, l.account, l.stream, stateRow{stateLease, "", 0})
+}
+
+func (l *Lease) heartbeat(ctx context.Context) {
+	tick := time.NewTicker(l.ttl / 4)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		// A beat that fails is not the end: the next one, or the check before publishing, decides.
+		if err := l.beat(ctx); err != nil && ctx.Err() == nil {
+			l.w.log.Warn("could not renew the lease", "account", l.account, "stream", l.stream, "error", err)
+			if errors.Is(err, ErrLeaseLost) {
+				return
+			}
+		}
+	}
+}
+
+func (l *Lease) beat(ctx context.Context) error {
+	if err := l.Check(ctx); err != nil {
+		return err
+	}
+	now, err := l.w.Now(ctx)
+	if err != nil {
+		return err
+	}
+	return l.write(ctx, now.Add(l.ttl))
+}
+
+func (l *Lease) write(ctx context.Context, expires time.Time) error {
+	v := l.value
+	v.Expires = expires.UnixMicro()
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("writing the lease: %w", err)
+	}
+	return l.w.saveStates(ctx, l.account, l.stream, stateRow{stateLease, string(text), 0})
+}

@@ -1,0 +1,263 @@
+package warehouse
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/uuid"
+
+	"dealhouse/internal/catalog"
+)
+
+// largeJoin is the number of rows from which both sides of a join are better read in the order of their key than kept
+// in a hash table: memory stays bounded (field facts: full_sorting_merge).
+const largeJoin = 500_000
+
+func joinSettings(rows uint64) clickhouse.Settings {
+	if rows < largeJoin {
+		return clickhouse.Settings{"join_algorithm": "hash"}
+	}
+	return clickhouse.Settings{"join_algorithm": "full_sorting_merge"}
+}
+
+// Plan compares what the run has staged with what readers see, and counts. Nothing that readers see changes.
+func (w *Warehouse) Plan(ctx context.Context, r Run, scope Scope) (Changes, error) {
+	var c Changes
+	err := w.plan(ctx, r, scope, &c)
+	if err != nil {
+		return Changes{}, fmt.Errorf("comparing run %s of %s with the warehouse: %w", r.ID, r.Stream.Name, err)
+	}
+	return c, nil
+}
+
+func (w *Warehouse) plan(ctx context.Context, r Run, scope Scope, c *Changes) error {
+	s := r.Stream.Name
+	args := []any{named("account", r.Account), named("run", r.ID.String()), named("started", fmt.Sprint(r.StartedAt.UnixMicro()))}
+	counts := "SELECT (SELECT count() FROM " + s + "_staging FINAL WHERE run_id = {run:UUID}), (SELECT count() FROM " + s +
+		"_latest FINAL WHERE account = {account:String} AND _deleted = 0)"
+	if err := w.conn.QueryRow(ctx, counts, args...).Scan(&c.Distinct, &c.Live); err != nil {
+		return err
+	}
+	if err := w.exec(ctx, "DROP TABLE IF EXISTS "+r.changes()); err != nil {
+		return err
+	}
+	if err := w.exec(ctx, createChanges(r)); err != nil {
+		return err
+	}
+	if err := w.conn.Exec(write(ctx, joinSettings(c.Distinct+c.Live)), insertChanges(r, scope), args...); err != nil {
+		return err
+	}
+	rows, err := w.conn.Query(ctx, "SELECT change, count() FROM "+r.changes()+" GROUP BY change")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var change uint8
+		var n uint64
+		if err := rows.Scan(&change, &n); err != nil {
+			return err
+		}
+		switch change {
+		case changeInsert:
+			c.Inserted = n
+		case changeUpdate:
+			c.Updated = n
+		case changeDelete:
+			c.Deleted = n
+		}
+	}
+	c.Unchanged = c.Distinct - c.Inserted - c.Updated
+	return rows.Err()
+}
+
+// Prepare builds the delta of the run: complete rows, in a table that nobody reads.
+func (w *Warehouse) Prepare(ctx context.Context, r Run, c Changes, mergedAt time.Time) error {
+	args := []any{named("account", r.Account), named("run", r.ID.String()), named("merged_at", fmt.Sprint(mergedAt.UnixMilli()))}
+	var steps []string
+	if c.Any() {
+		steps = append(steps, "DROP TABLE IF EXISTS "+r.delta(), createDelta(r.delta(), r.Stream.Name+"_latest"))
+	}
+	if c.Inserted+c.Updated > 0 {
+		// Where every staged row is new there is nothing to compare it with.
+		steps = append(steps, insertDelta(r, c.Inserted == c.Distinct && c.Live == 0 && c.Updated == 0))
+	}
+	if c.Deleted > 0 {
+		steps = append(steps, insertTombstones(r))
+	}
+	if r.Stream.Child != nil {
+		steps = append(steps, "DROP TABLE IF EXISTS "+r.childDelta(), createDelta(r.childDelta(), r.Stream.Child.Table+"_latest"), insertChildDelta(r.Stream, r))
+	}
+	for _, step := range steps {
+		if err := w.conn.Exec(write(ctx, joinSettings(c.Distinct+c.Live)), step, args...); err != nil {
+			return fmt.Errorf("preparing the merge of run %s of %s: %w", r.ID, r.Stream.Name, err)
+		}
+	}
+	return nil
+}
+
+// Publish makes the prepared delta visible and moves the state on, in steps of which each can be repeated: the intent
+// is durable first, so that whoever comes after a crash finishes the work (Recover).
+func (w *Warehouse) Publish(ctx context.Context, r Run, in Intent) error {
+	if err := w.saveJSON(ctx, r, stateIntent, in); err != nil {
+		return err
+	}
+	return w.finish(ctx, r, in)
+}
+
+// finish carries out an intent.
+func (w *Warehouse) finish(ctx context.Context, r Run, in Intent) error {
+	type target struct{ table, delta string }
+	var targets []target
+	if r.Stream.History {
+		targets = append(targets, target{r.Stream.Name + "_versions", r.delta()})
+	}
+	targets = append(targets, target{r.Stream.Name + "_latest", r.delta()})
+	if r.Stream.Child != nil {
+		targets = append(targets, target{r.Stream.Child.Table + "_latest", r.childDelta()})
+	}
+	for _, t := range targets {
+		if err := w.attachOnce(ctx, r, t.table, t.delta); err != nil {
+			return fmt.Errorf("publishing run %s to %s: %w", r.ID, t.table, err)
+		}
+	}
+	states := []stateRow{{stateIntent, "", 0}, {stateCheckpoint, "", 0}}
+	if !in.Watermark.IsZero() {
+		states = append(states, watermarkRow(in.Watermark))
+	}
+	if err := w.SaveRun(ctx, in.Record); err != nil {
+		return err
+	}
+	if err := w.saveStates(ctx, r.Account, r.Stream.Name, states...); err != nil {
+		return err
+	}
+	return w.Discard(ctx, r)
+}
+
+// attachOnce attaches the delta unless it is there already: attaching is atomic, so any row of the run says that all
+// of them are.
+func (w *Warehouse) attachOnce(ctx context.Context, r Run, table, delta string) error {
+	var exists, attached uint8
+	if err := w.conn.QueryRow(ctx, "EXISTS TABLE "+delta).Scan(&exists); err != nil || exists == 0 {
+		return err
+	}
+	err := w.conn.QueryRow(ctx, "SELECT count() > 0 FROM (SELECT 1 FROM "+table+" WHERE account = {account:String} AND _run_id = {run:UUID} LIMIT 1)",
+		named("account", r.Account), named("run", r.ID.String())).Scan(&attached)
+	if err != nil || attached == 1 {
+		return err
+	}
+	return w.exec(ctx, attachDelta(table, delta))
+}
+
+// Discard drops what a run has staged and prepared.
+func (w *Warehouse) Discard(ctx context.Context, r Run) error {
+	tables := []string{r.changes(), r.delta()}
+	if r.Stream.Child != nil {
+		tables = append(tables, r.childDelta())
+	}
+	for _, table := range tables {
+		if err := w.exec(ctx, "DROP TABLE IF EXISTS "+table+" SYNC"); err != nil {
+			return fmt.Errorf("dropping %s: %w", table, err)
+		}
+	}
+	return w.DropStaging(ctx, r.Stream, r.ID)
+}
+
+// Recover finishes or clears away what dead runs of the stream left behind: an intent is carried out, everything else
+// but the staging of a walk that can go on (its checkpoint's run) is dropped. The caller holds the lease for r.
+func (w *Warehouse) Recover(ctx context.Context, r Run, keep uuid.UUID) (recovered *Intent, err error) {
+	in, err := w.loadIntent(ctx, r.Account, r.Stream.Name)
+	if err != nil {
+		return nil, err
+	}
+	if in != nil {
+		dead := Run{ID: in.RunID, Account: r.Account, Stream: r.Stream}
+		if err := w.finish(ctx, dead, *in); err != nil {
+			return nil, fmt.Errorf("finishing run %s, which was interrupted: %w", in.RunID, err)
+		}
+	}
+	if err := w.dropOrphans(ctx, r.Stream, keep); err != nil {
+		return nil, err
+	}
+	return in, w.buryRuns(ctx, r.Account, r.Stream.Name, keep)
+}
+
+// dropOrphans drops what belongs to no run that is alive or to be continued, of any account.
+func (w *Warehouse) dropOrphans(ctx context.Context, s *catalog.Stream, keep uuid.UUID) error {
+	alive, err := w.aliveRuns(ctx, s)
+	if err != nil {
+		return err
+	}
+	alive[keep.String()] = true
+	staged, err := w.stagedRuns(ctx, s)
+	if err != nil {
+		return err
+	}
+	for _, id := range staged {
+		if alive[id.String()] {
+			continue
+		}
+		w.log.Info("dropping what a dead run left behind", "stream", s.Name, "run_id", id)
+		if err := w.Discard(ctx, Run{ID: id, Stream: s}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// aliveRuns are the runs that a lease, an intent or a checkpoint of the stream names, of any account. A lease counts
+// even after its expiry: its owner may only be slow, and the next holder clears up.
+func (w *Warehouse) aliveRuns(ctx context.Context, s *catalog.Stream) (map[string]bool, error) {
+	rows, err := w.conn.Query(ctx, "SELECT JSONExtractString(value, 'run_id') FROM sync_state WHERE stream = {stream:String} AND name != 'watermark'", named("stream", s.Name))
+	if err != nil {
+		return nil, fmt.Errorf("looking for runs under way: %w", err)
+	}
+	alive := map[string]bool{}
+	return alive, collect(rows, func(id string) { alive[id] = true })
+}
+
+// stagedRuns are the runs that have a staging partition or a table of their own.
+func (w *Warehouse) stagedRuns(ctx context.Context, s *catalog.Stream) ([]uuid.UUID, error) {
+	rows, err := w.conn.Query(ctx, `SELECT DISTINCT id FROM
+(
+    SELECT toString(toUUIDOrZero(partition)) AS id FROM system.parts WHERE active AND database = currentDatabase() AND table = {staging:String}
+    UNION ALL
+    SELECT toString(toUUIDOrZero(replaceRegexpOne(extract(name, '_([0-9a-f]{32})$'), '^(.{8})(.{4})(.{4})(.{4})(.{12})$', '\\1-\\2-\\3-\\4-\\5')))
+    FROM system.tables WHERE database = currentDatabase() AND (startsWith(name, {changes:String}) OR startsWith(name, {delta:String}))
+) WHERE id != '00000000-0000-0000-0000-000000000000'`,
+		named("staging", s.Name+"_staging"), named("changes", s.Name+"_changes_"), named("delta", s.Name+"_delta_"))
+	if err != nil {
+		return nil, fmt.Errorf("looking for what dead runs left behind: %w", err)
+	}
+	var ids []uuid.UUID
+	var bad []string
+	err = collect(rows, func(text string) {
+		id, err := uuid.Parse(text)
+		if err != nil {
+			bad = append(bad, text)
+			return
+		}
+		ids = append(ids, id)
+	})
+	if err == nil && len(bad) > 0 {
+		err = fmt.Errorf("runs with unreadable identifiers: %s", strings.Join(bad, ", "))
+	}
+	return ids, err
+}
+
+// collect reads a result of one column.
+func collect[T any](rows driver.Rows, take func(T)) error {
+	defer rows.Close()
+	for rows.Next() {
+		var v T
+		if err := rows.Scan(&v); err != nil {
+			return err
+		}
+		take(v)
+	}
+	return rows.Err()
+}

@@ -1,0 +1,163 @@
+package warehouse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"dealhouse/internal/chdb"
+)
+
+// EmbeddedScheme begins the DSN of the embedded engine: embedded:<dir>.
+const EmbeddedScheme = "embedded:"
+
+// Options say which warehouse to open.
+type Options struct {
+	// DSN is embedded:<dir>, clickhouse://user:password@host:9000, http:// or https://.
+	DSN string
+	// Database is made by Migrate when it does not exist; default "dealhouse".
+	Database string
+	Logger   *slog.Logger // default: none
+}
+
+// Warehouse is a connection pool to one database of one ClickHouse. It is safe for concurrent use.
+type Warehouse struct {
+	conn     driver.Conn // in Database
+	admin    driver.Conn // in the server's default database, to make Database
+	readOnly driver.Conn // refuses whatever writes
+	engine   *chdb.Engine
+	database string
+	owner    owner
+	log      *slog.Logger
+}
+
+// Open prepares the connections. Nothing is sent to a server before the first statement; the embedded engine starts.
+func Open(ctx context.Context, o Options) (*Warehouse, error) {
+	if o.Database == "" {
+		o.Database = "dealhouse"
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	w := &Warehouse{database: o.Database, owner: newOwner(), log: o.Logger}
+	options := w.serverOptions
+	if dir, embedded := strings.CutPrefix(o.DSN, EmbeddedScheme); embedded {
+		engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Logger: o.Logger})
+		if err != nil {
+			return nil, fmt.Errorf("opening the embedded warehouse: %w", err)
+		}
+		w.engine = engine
+		options = w.embeddedOptions
+	}
+	for _, c := range []struct {
+		to       *driver.Conn
+		database string
+		readOnly bool
+	}{{&w.conn, o.Database, false}, {&w.admin, "default", false}, {&w.readOnly, o.Database, true}} {
+		opts, err := options(o.DSN, c.database, c.readOnly)
+		if err == nil {
+			*c.to, err = clickhouse.Open(opts)
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("opening the warehouse: %w", err), w.Close())
+		}
+	}
+	return w, nil
+}
+
+func (w *Warehouse) embeddedOptions(_, database string, readOnly bool) (*clickhouse.Options, error) {
+	if readOnly {
+		return w.engine.ReadOnlyOptions(database), nil
+	}
+	return w.engine.ClickHouseOptions(database), nil
+}
+
+func (w *Warehouse) serverOptions(dsn, database string, readOnly bool) (*clickhouse.Options, error) {
+	opts, err := clickhouse.ParseDSN(dsn)
+	if err != nil {
+		return nil, errors.New("the DSN is not understood: write clickhouse://user:password@host:9000 or https://user:password@host:8443") // the parser's error may show the password
+	}
+	opts.Auth.Database = database
+	if opts.Settings == nil {
+		opts.Settings = clickhouse.Settings{}
+	}
+	if readOnly {
+		opts.Settings["readonly"] = 2
+	}
+	opts.DialTimeout = max(opts.DialTimeout, 10*time.Second)
+	opts.ReadTimeout = max(opts.ReadTimeout, 30*time.Minute) // a merge of millions of rows answers when it is done
+	opts.MaxOpenConns = max(opts.MaxOpenConns, 16)
+	return opts, nil
+}
+
+// Close closes the connections and, when no one else uses it, the embedded engine. It may be called twice.
+func (w *Warehouse) Close() error {
+	var errs []error
+	for _, c := range []driver.Conn{w.conn, w.admin, w.readOnly} {
+		if c != nil {
+			errs = append(errs, c.Close())
+		}
+	}
+	if w.engine != nil {
+		errs = append(errs, w.engine.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Engine is the embedded engine, or nil when the warehouse is a server.
+func (w *Warehouse) Engine() *chdb.Engine { return w.engine }
+
+// Database is the name of the database.
+func (w *Warehouse) Database() string { return w.database }
+
+// Conn is the connection for statements of other packages, in Database.
+func (w *Warehouse) Conn() driver.Conn { return w.conn }
+
+// ReadOnly is a connection that refuses whatever writes.
+func (w *Warehouse) ReadOnly() driver.Conn { return w.readOnly }
+
+// Ping asks the server for its version.
+func (w *Warehouse) Ping(ctx context.Context) (version string, err error) {
+	if err := w.admin.QueryRow(ctx, "SELECT version()").Scan(&version); err != nil {
+		return "", fmt.Errorf("asking the warehouse for its version: %w", err)
+	}
+	return version, nil
+}
+
+// Now is the warehouse's clock, in UTC with microseconds. Where two hosts must agree on a time, it is this one.
+func (w *Warehouse) Now(ctx context.Context) (time.Time, error) {
+	var us int64
+	if err := w.conn.QueryRow(ctx, "SELECT toUnixTimestamp64Micro(now64(6))").Scan(&us); err != nil {
+		return time.Time{}, fmt.Errorf("asking the warehouse for the time: %w", err)
+	}
+	return time.UnixMicro(us).UTC(), nil
+}
+
+// IsAuth reports whether the warehouse refused the credentials.
+func IsAuth(err error) bool {
+	var e *clickhouse.Exception
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch e.Code {
+	case 192, 193, 194, 497, 516: // UNKNOWN_USER, WRONG_PASSWORD, REQUIRED_PASSWORD, ACCESS_DENIED, AUTHENTICATION_FAILED
+		return true
+	}
+	return false
+}
+
+// RedactDSN is the DSN without its password, for messages.
+func RedactDSN(dsn string) string {
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return "(unreadable DSN)"
+	}
+	return u.Redacted()
+}

@@ -1,0 +1,54 @@
+package warehouse
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/google/uuid"
+)
+
+// owner names a process in leases: host/process/nonce. The nonce tells two processes apart that containers gave the
+// same number.
+type owner struct {
+	host  string
+	pid   int
+	nonce string
+}
+
+func newOwner() owner {
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "unknown"
+	}
+	return owner{host: strings.ReplaceAll(host, "/", "-"), pid: os.Getpid(), nonce: uuid.NewString()[:8]}
+}
+
+// String is the owner as leases and messages have it.
+func (o owner) String() string { return fmt.Sprintf("%s/%d/%s", o.host, o.pid, o.nonce) }
+
+// isGone reports that the process behind a lease cannot be alive, so that nobody waits for the lease to expire after a
+// crash: an embedded warehouse admits one process at a time, and a process of this host can be asked for.
+func (w *Warehouse) isGone(name string) bool {
+	if name == w.owner.String() {
+		return false
+	}
+	if w.engine != nil {
+		var other owner
+		return parseOwner(name, &other) && other.pid != w.owner.pid
+	}
+	var other owner
+	return parseOwner(name, &other) && other.host == w.owner.host && errors.Is(syscall.Kill(other.pid, 0), syscall.ESRCH)
+}
+
+func parseOwner(name string, o *owner) bool {
+	parts := strings.Split(name, "/")
+	if len(parts) != 3 {
+		return false
+	}
+	o.host, o.nonce = parts[0], parts[2]
+	_, err := fmt.Sscanf(parts[1], "%d", &o.pid)
+	return err == nil
+}

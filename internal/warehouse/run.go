@@ -1,0 +1,53 @@
+package warehouse
+
+import (
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"dealhouse/internal/catalog"
+)
+
+// Run identifies one run of one stream of one account.
+type Run struct {
+	ID uuid.UUID
+	// Attempt is new for each process that works on the run: a walk may be continued by another one.
+	Attempt uuid.UUID
+	Account string
+	Stream  *catalog.Stream
+	// StartedAt is when the run began, by the clock of the warehouse. What was loaded by others since is not deleted
+	// (design.md, "Snapshots and deletes").
+	StartedAt time.Time
+}
+
+// The tables that exist only while the run merges.
+func (r Run) suffix() string     { return strings.ReplaceAll(r.ID.String(), "-", "") }
+func (r Run) changes() string    { return r.Stream.Name + "_changes_" + r.suffix() }
+func (r Run) delta() string      { return r.Stream.Name + "_delta_" + r.suffix() }
+func (r Run) childDelta() string { return r.Stream.Child.Table + "_delta_" + r.suffix() }
+
+// Scope says what a run has read, and so what its absence means.
+type Scope uint8
+
+const (
+	// Part of the stream was read: what is not in it is unchanged.
+	Part Scope = iota
+	// Whole means that all of the stream was read: what is not in it is gone.
+	Whole
+)
+
+// Changes are the exact counts of what a merge does to the rows of a stream.
+type Changes struct {
+	Inserted  uint64 `json:"inserted"`
+	Updated   uint64 `json:"updated"`
+	Deleted   uint64 `json:"deleted"`
+	Unchanged uint64 `json:"unchanged"`
+	// Distinct is the number of keys that were staged.
+	Distinct uint64 `json:"distinct"`
+	// Live is the number of rows that readers saw before the merge.
+	Live uint64 `json:"live"`
+}
+
+// Any reports whether the merge changes anything.
+func (c Changes) Any() bool { return c.Inserted+c.Updated+c.Deleted > 0 }

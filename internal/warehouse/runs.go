@@ -1,0 +1,94 @@
+package warehouse
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/uuid"
+)
+
+// Outcomes of a run, as sync_runs has them.
+const (
+	OutcomeRunning = "running"
+	OutcomeSuccess = "success"
+	OutcomeFailed  = "failed"
+	OutcomeGuarded = "guarded" // stopped by a guard: a person must look
+	OutcomeKilled  = "killed"  // its process ended before it did
+	OutcomeDryRun  = "dry_run"
+)
+
+// Totals are what a run has read.
+type Totals struct {
+	Pages      uint64 `json:"pages"`
+	Read       uint64 `json:"rows_read"`
+	Staged     uint64 `json:"staged"`
+	Rejected   uint64 `json:"rejected"`   // entries of rejected_records
+	Unloadable uint64 `json:"unloadable"` // records that were rejected whole
+	Noise      uint64 `json:"noise"`      // decimals whose binary noise was rounded away
+	Bytes      uint64 `json:"bytes"`
+	Retries    uint64 `json:"retries"`
+}
+
+// RunRecord is one row of sync_runs.
+type RunRecord struct {
+	Account        string    `json:"account"`
+	Stream         string    `json:"stream"`
+	RunID          uuid.UUID `json:"run_id"`
+	Mode           string    `json:"mode"`
+	StartedAt      time.Time `json:"started_at"`
+	FinishedAt     time.Time `json:"finished_at"` // zero while the run is under way
+	Outcome        string    `json:"outcome"`
+	RequestedAfter time.Time `json:"requested_after"` // zero: everything was asked for
+	Watermark      time.Time `json:"watermark"`       // zero: the stream has none
+	Totals         Totals    `json:"totals"`
+	Changes        Changes   `json:"changes"`
+	Duplicates     uint64    `json:"duplicates"`
+	Warnings       []string  `json:"warnings"`
+	Error          string    `json:"error"`
+}
+
+// SaveRun writes the run's row; a later write replaces an earlier one.
+func (w *Warehouse) SaveRun(ctx context.Context, r RunRecord) error {
+	now, err := w.Now(ctx)
+	if err != nil {
+		return err
+	}
+	warnings := r.Warnings
+	if warnings == nil {
+		warnings = []string{}
+	}
+	err = w.insert(ctx, `sync_runs_log (account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark,
+pages, rows_read, inserted, updated, deleted, unchanged, rejected, duplicates, bytes, retries, warnings, error, version)`, func(b driver.Batch) error {
+		return b.Append(r.Account, r.Stream, r.RunID, r.Mode, r.StartedAt, optional(r.FinishedAt), r.Outcome, optional(r.RequestedAfter),
+			optional(r.Watermark), r.Totals.Pages, r.Totals.Read, r.Changes.Inserted, r.Changes.Updated, r.Changes.Deleted, r.Changes.Unchanged,
+			r.Totals.Rejected, r.Duplicates, r.Totals.Bytes, r.Totals.Retries, warnings, r.Error, uint64(now.UnixMicro()))
+	})
+	if err != nil {
+		return fmt.Errorf("writing the row of run %s to sync_runs: %w", r.RunID, err)
+	}
+	return nil
+}
+
+func optional(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+// buryRuns marks runs of the stream that never ended as killed. The caller holds the lease, so none of them is alive;
+// alive is the run that goes on.
+func (w *Warehouse) buryRuns(ctx context.Context, account, stream string, alive uuid.UUID) error {
+	err := w.exec(ctx, `INSERT INTO sync_runs_log
+SELECT * REPLACE ('killed' AS outcome, now64(3) AS finished_at, 'the process ended before the run did' AS error, toUInt64(toUnixTimestamp64Micro(now64(6))) AS version)
+FROM sync_runs_log FINAL
+WHERE account = {account:String} AND stream = {stream:String} AND outcome = 'running' AND run_id != {alive:UUID}`,
+		named("account", account), named("stream", stream), named("alive", alive.String()))
+	if err != nil {
+		return fmt.Errorf("marking the dead runs of %s of account %s: %w", stream, account, err)
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+package warehouse
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/uuid"
+)
+
+// Names of the state that a stream of an account has.
+const (
+	stateWatermark  = "watermark"
+	stateCheckpoint = "checkpoint"
+	stateIntent     = "intent"
+	stateLease      = "lease"
+)
+
+// Checkpoint is the place of a walk after its last staged batch.
+type Checkpoint struct {
+	RunID     uuid.UUID `json:"run_id"`
+	StartedAt time.Time `json:"started_at"` // of the run that began the walk
+	SavedAt   time.Time `json:"saved_at"`   // by the clock of the warehouse
+	Next      string    `json:"next"`       // page to go on with
+	Batch     int       `json:"batch"`      // batches staged so far
+	Totals    Totals    `json:"totals"`
+}
+
+// Intent says that a run's delta is complete and is being published. Whoever finds it finishes the work; no row is
+// read again and no count is lost.
+type Intent struct {
+	RunID     uuid.UUID `json:"run_id"`
+	MergedAt  time.Time `json:"merged_at"`
+	Watermark time.Time `json:"watermark"` // zero: the stream has none
+	Record    RunRecord `json:"record"`    // the row of sync_runs to write once it is done
+}
+
+// Watermark is the stored watermark of the stream, or the zero time.
+func (w *Warehouse) Watermark(ctx context.Context, account, stream string) (time.Time, error) {
+	value, err := w.state(ctx, account, stream, stateWatermark)
+	if err != nil || value == "" {
+		return time.Time{}, err
+	}
+	t, err := time.Parse(time.RFC3339Nano, value)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("reading the watermark of %s of account %s: %w", stream, account, err)
+	}
+	return t, nil
+}
+
+// SaveCheckpoint keeps the place of a walk, once the rows before it are staged.
+func (w *Warehouse) SaveCheckpoint(ctx context.Context, r Run, c Checkpoint) error {
+	return w.saveJSON(ctx, r, stateCheckpoint, c)
+}
+
+// LoadCheckpoint is the place of a walk that did not end, or nil.
+func (w *Warehouse) LoadCheckpoint(ctx context.Context, account, stream string) (*Checkpoint, error) {
+	return loadJSON[Checkpoint](ctx, w, account, stream, stateCheckpoint)
+}
+
+// ClearCheckpoint forgets the place of a walk.
+func (w *Warehouse) ClearCheckpoint(ctx context.Context, r Run) error {
+	return w.saveStates(ctx, r.Account, r.Stream.Name, stateRow{stateCheckpoint, "", 0})
+}
+
+func (w *Warehouse) loadIntent(ctx context.Context, account, stream string) (*Intent, error) {
+	return loadJSON[Intent](ctx, w, account, stream, stateIntent)
+}
+
+func (w *Warehouse) saveJSON(ctx context.Context, r Run, name string, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("writing the %s of %s: %w", name, r.Stream.Name, err)
+	}
+	return w.saveStates(ctx, r.Account, r.Stream.Name, stateRow{name, string(text), 0})
+}
+
+func loadJSON[T any](ctx context.Context, w *Warehouse, account, stream, name string) (*T, error) {
+	value, err := w.state(ctx, account, stream, name)
+	if err != nil || value == "" {
+		return nil, err
+	}
+	var v T
+	if err := json.Unmarshal([]byte(value), &v); err != nil {
+		return nil, fmt.Errorf("reading the %s of %s of account %s: %w", name, stream, account, err)
+	}
+	return &v, nil
+}
+
+func (w *Warehouse) state(ctx context.Context, account, stream, name string) (string, error) {
+	rows, err := w.conn.Query(ctx, "SELECT value FROM sync_state WHERE account = {account:String} AND stream = {stream:String} AND name = {name:String}",
+		named("account", account), named("stream", stream), named("name", name))
+	if err != nil {
+		return "", fmt.Errorf("reading the %s of %s of account %s: %w", name, stream, account, err)
+	}
+	defer rows.Close()
+	var value string
+	for rows.Next() {
+		if err := rows.Scan(&value); err != nil {
+			return "", fmt.Errorf("reading the %s of %s of account %s: %w", name, stream, account, err)
+		}
+	}
+	return value, rows.Err()
+}
+
+// stateRow is one state to write. A version of 0 stands for the warehouse's clock.
+type stateRow struct {
+	name, value string
+	version     uint64
+}
+
+// saveStates writes several states of one stream in one block: all of them or none is kept.
+func (w *Warehouse) saveStates(ctx context.Context, account, stream string, states ...stateRow) error {
+	now, err := w.Now(ctx)
+	if err != nil {
+		return err
+	}
+	err = w.insert(ctx, "sync_state_log (account, stream, name, value, version)", func(b driver.Batch) error {
+		for _, s := range states {
+			if s.version == 0 {
+				s.version = uint64(now.UnixMicro())
+			}
+			if err := b.Append(account, stream, s.name, s.value, s.version); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("saving the state of %s of account %s: %w", stream, account, err)
+	}
+	return nil
+}
+
+func watermarkRow(t time.Time) stateRow {
+	// The watermark is its own version: a lower one, written later, does not win (correctness rule 3).
+	return stateRow{stateWatermark, t.UTC().Format(time.RFC3339Nano), uint64(t.UnixMilli())}
+}

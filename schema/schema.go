@@ -1,0 +1,14 @@
+// Package schema holds the numbered SQL of the tables that every warehouse has, whatever its streams are. The tables
+// and views of the streams follow from internal/catalog and are made after these.
+//
+// A file is applied once, in the order of its number, and recorded in schema_migrations. Files are never edited after
+// a release: a change is a new file. Statements end with a semicolon at the end of a line; every one can be repeated
+// without harm, since a process may be killed between a statement and its record.
+package schema
+
+import "embed"
+
+// Files are the numbered *.sql files.
+//
+//go:embed *.sql
+var Files embed.FS
