@@ -199,7 +199,7 @@ func (r *run) load(ctx context.Context, after, watermark time.Time) error {
 		return err
 	}
 	r.report(PhaseComparing)
-	changes, err := r.warehouse.Plan(ctx, r.Run, r.job.scope(after))
+	changes, err := r.warehouse.Plan(ctx, r.Run, r.job.scope(after), r.record.Totals.Staged)
 	if err != nil {
 		return err
 	}

@@ -104,7 +104,8 @@ WHERE _deleted = 0`)
 }
 
 // createStaging makes the table of rows of runs under way, one partition a run. It is sorted by key and replacing, so
-// that the merge reads it in order and sees each key once.
+// that the merge reads it in order and sees each key once. The run is part of the key, because FINAL replaces across
+// partitions: two accounts may read the same deals at the same time.
 func createStaging(s *catalog.Stream) string {
 	cols := stagingColumns(s)
 	version := "toUInt128(_fetched)"
@@ -121,8 +122,13 @@ func createStaging(s *catalog.Stream) string {
 
 func stagingTable(name string, defs []string, version, key string) string {
 	return "CREATE TABLE IF NOT EXISTS " + name + "\n(\n    " + strings.Join(defs, ",\n    ") + "\n)\nENGINE = ReplacingMergeTree(" + version + ")\n" +
-		"PARTITION BY run_id\nORDER BY (" + key + ")\nSETTINGS non_replicated_deduplication_window = 1000\nCOMMENT 'Rows of runs under way'"
+		"PARTITION BY run_id\nORDER BY (run_id, " + key + ")\nSETTINGS " + stagingSettings + "\nCOMMENT 'Rows of runs under way'"
 }
+
+// stagingSettings keep the rows of a run as they were inserted: known batches are dropped by their token, and parts are
+// not merged, since they are dropped soon and their rows must stay countable.
+const stagingSettings = "non_replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, " +
+	"max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000"
 
 // stagingColumns are the columns that the worker writes, in the order in which it writes them.
 func stagingColumns(s *catalog.Stream) []column {

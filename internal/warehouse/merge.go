@@ -24,14 +24,29 @@ func joinSettings(rows uint64) clickhouse.Settings {
 	return clickhouse.Settings{"join_algorithm": "full_sorting_merge"}
 }
 
-// Plan compares what the run has staged with what readers see, and counts. Nothing that readers see changes.
-func (w *Warehouse) Plan(ctx context.Context, r Run, scope Scope) (Changes, error) {
+// Plan compares what the run has staged with what readers see, and counts. Nothing that readers see changes. staged is
+// the number of rows that the run has sent: where the warehouse has another, the run must not go on, since a row that
+// is missing from a snapshot would be deleted.
+func (w *Warehouse) Plan(ctx context.Context, r Run, scope Scope, staged uint64) (Changes, error) {
 	var c Changes
-	err := w.plan(ctx, r, scope, &c)
+	err := w.checkStaged(ctx, r, staged)
+	if err == nil {
+		err = w.plan(ctx, r, scope, &c)
+	}
 	if err != nil {
 		return Changes{}, fmt.Errorf("comparing run %s of %s with the warehouse: %w", r.ID, r.Stream.Name, err)
 	}
 	return c, nil
+}
+
+// checkStaged counts what is staged. Staging tables neither merge nor collapse, so the count is exact.
+func (w *Warehouse) checkStaged(ctx context.Context, r Run, want uint64) error {
+	var have uint64
+	err := w.conn.QueryRow(ctx, "SELECT count() FROM "+r.Stream.Name+"_staging WHERE run_id = {run:UUID}", named("run", r.ID.String())).Scan(&have)
+	if err == nil && have != want {
+		err = fmt.Errorf("%d rows were staged, but the warehouse has %d of them: nothing was changed; run it again", want, have)
+	}
+	return err
 }
 
 func (w *Warehouse) plan(ctx context.Context, r Run, scope Scope, c *Changes) error {
@@ -188,15 +203,16 @@ func (w *Warehouse) Recover(ctx context.Context, r Run, keep uuid.UUID) (recover
 
 // dropOrphans drops what belongs to no run that is alive or to be continued, of any account.
 func (w *Warehouse) dropOrphans(ctx context.Context, s *catalog.Stream, keep uuid.UUID) error {
+	// In this order: a run that begins in between has its lease before it has rows, so it is found alive.
+	staged, err := w.stagedRuns(ctx, s)
+	if err != nil {
+		return err
+	}
 	alive, err := w.aliveRuns(ctx, s)
 	if err != nil {
 		return err
 	}
 	alive[keep.String()] = true
-	staged, err := w.stagedRuns(ctx, s)
-	if err != nil {
-		return err
-	}
 	for _, id := range staged {
 		if alive[id.String()] {
 			continue

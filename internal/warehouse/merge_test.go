@@ -48,10 +48,20 @@ func stage(t *testing.T, w *Warehouse, r Run, pages ...string) {
 	}
 }
 
+// staged counts the rows that the run has staged.
+func staged(t *testing.T, w *Warehouse, r Run) uint64 {
+	t.Helper()
+	var n uint64
+	if err := w.conn.QueryRow(t.Context(), "SELECT count() FROM "+r.Stream.Name+"_staging WHERE run_id = {run:UUID}", named("run", r.ID.String())).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 // publish merges what the run has staged.
 func publish(t *testing.T, w *Warehouse, r Run, scope Scope) Changes {
 	t.Helper()
-	c, err := w.Plan(t.Context(), r, scope)
+	c, err := w.Plan(t.Context(), r, scope, staged(t, w, r))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +244,7 @@ func TestRecover(t *testing.T) {
 			load(t, w, "coupons", Whole, "["+coupon(idA, "a1", day1)+","+coupon(idB, "b1", day1)+"]")
 			r := begin(t, w, "coupons")
 			stage(t, w, r, "["+coupon(idA, "a2", day2)+"]")
-			c, err := w.Plan(t.Context(), r, Whole)
+			c, err := w.Plan(t.Context(), r, Whole, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -332,5 +342,19 @@ func TestLease(t *testing.T) {
 	}
 	if err := second.Release(t.Context()); err != nil {
 		t.Errorf("second release: %v", err)
+	}
+}
+
+func TestLostStagedRowsStopTheRun(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	r := begin(t, w, "coupons")
+	const day = "2026-01-01T00:00:00Z"
+	stage(t, w, r, "["+coupon(idA, "a", day)+","+coupon(idA, "b", day)+"]", "["+coupon(idA, "c", day)+"]")
+	if got := staged(t, w, r); got != 3 {
+		t.Errorf("%d rows of 3 are staged: the count would be no check", got)
+	}
+	if _, err := w.Plan(t.Context(), r, Whole, 4); err == nil {
+		t.Error("a run that lost a row went on")
 	}
 }

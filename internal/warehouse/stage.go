@@ -72,6 +72,7 @@ func (w *Warehouse) insertColumns(ctx context.Context, table string, cols []colu
 	}
 	ctx = clickhouse.Context(ctx, clickhouse.WithColumnNamesAndTypes(known), clickhouse.WithSettings(clickhouse.Settings{
 		"async_insert": 0, "insert_deduplicate": 1, "insert_deduplication_token": token,
+		"optimize_on_insert": 0, // every row is kept until the merge, so that rows can be counted
 	}))
 	batch, err := w.conn.PrepareBatch(ctx, "INSERT INTO "+table+" ("+joinNames(cols)+")")
 	if err != nil {

@@ -1,0 +1,136 @@
+package syncer
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"dealhouse/internal/apisim"
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/dealapi"
+	"dealhouse/internal/warehouse"
+)
+
+var (
+	testDSN   string
+	databases atomic.Int64
+)
+
+// TestMain keeps one engine for all tests of the package: one path per process is all it allows.
+func TestMain(m *testing.M) { os.Exit(run1(m)) }
+
+func run1(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "dealhouse-syncer")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // the system clears its temporary folder
+	testDSN = warehouse.EmbeddedScheme + dir
+	keep, err := warehouse.Open(context.Background(), warehouse.Options{DSN: testDSN})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer keep.Close() //nolint:errcheck // the process ends
+	return m.Run()
+}
+
+// open gives the test a migrated database of its own.
+func open(t testing.TB) *warehouse.Warehouse {
+	t.Helper()
+	w, err := warehouse.Open(t.Context(), warehouse.Options{DSN: testDSN, Database: fmt.Sprintf("test_%d", databases.Add(1))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.Conn().Exec(context.Background(), "DROP DATABASE IF EXISTS "+w.Database()+" SYNC"); err != nil {
+			t.Error(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := w.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// world is a simulator behind a real HTTP server.
+type world struct {
+	*apisim.Sim
+	url string
+}
+
+// smallWorld is large enough to page and to have every kind of row.
+func smallWorld() apisim.Options {
+	return apisim.Options{Seed: 7, Retailers: 60, Promotions: 120, Coupons: 150, CashbackOffers: 130, Transactions: 900, Products: 110, HistoryDays: 9}
+}
+
+func serve(t testing.TB, o apisim.Options) *world {
+	t.Helper()
+	sim, err := apisim.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(sim)
+	t.Cleanup(server.Close)
+	return &world{Sim: sim, url: server.URL}
+}
+
+// client makes a client with the account's key.
+func (x *world) client(t testing.TB, account string) *dealapi.Client {
+	t.Helper()
+	key, _ := x.Keys(account)
+	return newClient(t, account, x.url, key)
+}
+
+func newClient(t testing.TB, account, url, key string) *dealapi.Client {
+	t.Helper()
+	c, err := dealapi.New(dealapi.Options{Account: account, BaseURL: url, Key: key, Backoff: time.Millisecond, MaxBackoff: 10 * time.Millisecond, MaxAttempts: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// jobs are one run of each stream of the account, or of those named.
+func (x *world) jobs(t testing.TB, account string, streams ...string) []Job {
+	t.Helper()
+	if len(streams) == 0 {
+		streams = catalog.Names()
+	}
+	c := x.client(t, account)
+	var jobs []Job
+	for _, name := range streams {
+		s, err := catalog.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs = append(jobs, Job{Account: account, Stream: s, Client: c})
+	}
+	return jobs
+}
+
+// sync runs the jobs and wants them all to succeed.
+func syncAll(t testing.TB, w *warehouse.Warehouse, jobs []Job) map[string]warehouse.RunRecord {
+	t.Helper()
+	s, err := New(Options{Warehouse: w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := map[string]warehouse.RunRecord{}
+	for _, r := range s.All(t.Context(), jobs) {
+		if r.Err != nil {
+			t.Fatalf("%s of %s: %v", r.Job.Stream.Name, r.Job.Account, r.Err)
+		}
+		records[r.Job.Account+"/"+r.Job.Stream.Name] = r.Record
+	}
+	return records
+}

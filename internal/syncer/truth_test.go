@@ -1,0 +1,325 @@
+package syncer
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+
+	"dealhouse/internal/apisim"
+	"dealhouse/internal/warehouse"
+)
+
+// The expectation of this file is written from the interface document alone, without the catalog or the decoder: a
+// record of the simulator, as encoding/json reads it, is turned into what each column of the view has to hold.
+
+type shape struct {
+	strings, times, lists []string // JSON names; all other fields are numbers, booleans or UUIDs
+	skip                  []string
+	key                   func(row map[string]string) string
+}
+
+func byID(row map[string]string) string { return row["id"] }
+
+var shapes = map[string]shape{
+	"promotions": {strings: []string{"description", "url", "name", "hostname", "logo", "deepLink"}, times: []string{"startDate", "endDate", "updatedAt"}, key: byID},
+	"coupons":    {strings: []string{"code", "description", "url", "name", "hostname", "logo"}, times: []string{"startDate", "endDate", "updatedAt"}, key: byID},
+	"cashback_offers": {strings: []string{"description", "category", "termsAndExclusions", "url", "name", "hostname", "logo"},
+		times: []string{"updatedAt"}, lists: []string{"countries"}, key: byID},
+	"transactions": {strings: []string{"country", "currencyCode", "status", "passbackUid", "retailerName", "retailerLogo", "passbackData"},
+		times: []string{"activatedAt", "clickedAt", "soldAt", "updatedAt"}, key: byID},
+	"payouts": {times: []string{"startDate", "endDate"}, key: byID},
+	"products": {strings: []string{"url", "name", "currencyCode", "brandName", "description", "categoryId", "categoryVersion", "categoryBreadcrumb", "asin", "sku", "gtin", "mpn"},
+		times: []string{"lastViewedAt"}, lists: []string{"imageUrls"}, skip: []string{"history"},
+		key: func(r map[string]string) string {
+			return strings.Join([]string{r["url"], r["asin"], r["gtin"], r["brand_name"], r["mpn"], r["sku"]}, "|")
+		}},
+}
+
+// columnOf is the column of a JSON name: its snake_case, but for the retailer's name and logo in deals.
+func columnOf(stream, name string) string {
+	if stream != "products" && stream != "transactions" && (name == "name" || name == "logo") {
+		return "retailer_" + name
+	}
+	var b strings.Builder
+	for _, r := range name {
+		if unicode.IsUpper(r) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// expected is what the view has to hold for a record, by column; a column that is missing here has to be empty.
+func expected(t *testing.T, stream string, record []byte) map[string]string {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(record))
+	d.UseNumber()
+	var fields map[string]any
+	if err := d.Decode(&fields); err != nil {
+		t.Fatalf("%s: %v", record, err)
+	}
+	sh := shapes[stream]
+	row := map[string]string{}
+	for name, value := range fields {
+		if value == nil || slices.Contains(sh.skip, name) {
+			continue
+		}
+		switch v := value.(type) {
+		case string:
+			switch {
+			case slices.Contains(sh.times, name):
+				row[columnOf(stream, name)] = instant(t, v)
+			case slices.Contains(sh.strings, name):
+				row[columnOf(stream, name)] = v
+			default:
+				row[columnOf(stream, name)] = strings.ToLower(v)
+			}
+		case json.Number:
+			row[columnOf(stream, name)] = exact(t, v.String())
+		case bool:
+			row[columnOf(stream, name)] = fmt.Sprint(v)
+		case []any:
+			row[columnOf(stream, name)] = fmt.Sprintf("%q", v)
+		default:
+			t.Fatalf("%s: unexpected %T", name, value)
+		}
+	}
+	return withoutEmpty(row)
+}
+
+func instant(t *testing.T, text string) string {
+	t.Helper()
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02"} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at.UTC().Truncate(time.Millisecond).Format(time.RFC3339Nano)
+		}
+	}
+	t.Fatalf("no timestamp: %q", text)
+	return ""
+}
+
+// exact is a number as a fraction.
+func exact(t *testing.T, text string) string {
+	t.Helper()
+	r, ok := new(big.Rat).SetString(text)
+	if !ok {
+		t.Fatalf("no number: %q", text)
+	}
+	return r.RatString()
+}
+
+func withoutEmpty(row map[string]string) map[string]string {
+	for column, value := range row {
+		if value == "" || value == "[]" {
+			delete(row, column)
+		}
+	}
+	return row
+}
+
+// viewRows reads all rows of a view, in the form of expected.
+func viewRows(t *testing.T, w *warehouse.Warehouse, view, account string) []map[string]string {
+	t.Helper()
+	var names []string
+	if err := w.Conn().QueryRow(t.Context(), "SELECT groupArray(name) FROM (SELECT name FROM system.columns WHERE database = currentDatabase() AND table = {view:String} ORDER BY position)",
+		named("view", view)).Scan(&names); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := w.Conn().Query(t.Context(), "SELECT COLUMNS('.*') APPLY (x -> ifNull(toJSONString(x), 'null')) FROM "+view+" WHERE account = {account:String}", named("account", account))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	cells, pointers := make([]string, len(names)), make([]any, len(names))
+	for i := range cells {
+		pointers[i] = &cells[i]
+	}
+	var all []map[string]string
+	for rows.Next() {
+		if err := rows.Scan(pointers...); err != nil {
+			t.Fatal(err)
+		}
+		row := map[string]string{}
+		for i, name := range names {
+			row[name] = cellText(t, name, cells[i])
+		}
+		all = append(all, withoutEmpty(row))
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func cellText(t *testing.T, column, cell string) string {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(cell))
+	d.UseNumber()
+	var value any
+	if err := d.Decode(&value); err != nil {
+		t.Fatalf("column %s: %s: %v", column, cell, err)
+	}
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case json.Number:
+		return exact(t, v.String())
+	case string:
+		if at, err := time.Parse("2006-01-02 15:04:05.000", v); err == nil && (strings.HasSuffix(column, "_at") || strings.HasSuffix(column, "_date")) {
+			return at.Format(time.RFC3339Nano)
+		}
+		return v
+	case bool:
+		return fmt.Sprint(v)
+	}
+	return fmt.Sprintf("%q", value)
+}
+
+// checkTruth compares every field of every record of all streams with the simulator's truth.
+func checkTruth(t *testing.T, w *warehouse.Warehouse, x *world, account string) {
+	t.Helper()
+	for stream, sh := range shapes {
+		want := map[string]map[string]string{}
+		for record := range x.Truth(stream, account) {
+			row := expected(t, stream, record)
+			want[sh.key(row)] = row
+		}
+		got := map[string]map[string]string{}
+		for _, row := range viewRows(t, w, stream, account) {
+			if row["account"] != account || row["synced_at"] == "" {
+				t.Errorf("%s: a row without account or synced_at: %v", stream, row)
+			}
+			for _, own := range []string{"account", "synced_at", "product_key", "product_key_rule"} {
+				delete(row, own)
+			}
+			if _, twice := got[sh.key(row)]; twice {
+				t.Errorf("%s: %s is there twice", stream, sh.key(row))
+			}
+			got[sh.key(row)] = row
+		}
+		if len(want) == 0 {
+			t.Fatalf("%s: the simulator has no rows", stream)
+		}
+		if stream == "payouts" {
+			roundQuotients(t, want)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s of %s differs from the truth (-truth +view):\n%.3000s", stream, account, d)
+		}
+	}
+	checkPrices(t, w, x, account)
+}
+
+// roundQuotients rounds aov to the 6 decimals of its column.
+func roundQuotients(t *testing.T, rows map[string]map[string]string) {
+	t.Helper()
+	for _, row := range rows {
+		r, ok := new(big.Rat).SetString(row["aov"])
+		if !ok {
+			t.Fatalf("aov %q", row["aov"])
+		}
+		row["aov"] = halfEven(r, 1_000_000).RatString()
+	}
+}
+
+// halfEven rounds r to a whole number of parts of a unit, on the half to the even one.
+func halfEven(r *big.Rat, parts int64) *big.Rat {
+	scaled := new(big.Rat).Mul(r, big.NewRat(parts, 1))
+	whole, rest := new(big.Int).QuoRem(scaled.Num(), scaled.Denom(), new(big.Int))
+	if c := new(big.Int).Lsh(rest, 1).Cmp(scaled.Denom()); c > 0 || c == 0 && whole.Bit(0) == 1 {
+		whole.Add(whole, big.NewInt(1))
+	}
+	return new(big.Rat).SetFrac(whole, big.NewInt(parts))
+}
+
+// checkPrices holds the price history against the truth: every day that the feed has now is there with the feed's
+// values. Days that have left the feed stay.
+func checkPrices(t *testing.T, w *warehouse.Warehouse, x *world, account string) {
+	t.Helper()
+	keys := map[string]string{}
+	for _, row := range viewRows(t, w, "products", account) {
+		key := row["product_key"]
+		keys[shapes["products"].key(row)] = key
+	}
+	got := map[string]map[string]string{}
+	for _, row := range viewRows(t, w, "product_prices", account) {
+		delete(row, "account")
+		delete(row, "synced_at")
+		id := row["product_key"] + " " + row["day"]
+		if got[id] != nil {
+			t.Errorf("product_prices: %s is there twice", id)
+		}
+		got[id] = row
+	}
+	entries := 0
+	for record := range x.Truth("products", account) {
+		var p struct {
+			CurrencyCode string
+			History      []struct {
+				YearMonthDay string
+				Price, Views json.Number
+			}
+		}
+		if err := json.Unmarshal(record, &p); err != nil {
+			t.Fatal(err)
+		}
+		key := keys[shapes["products"].key(expected(t, "products", record))]
+		for _, h := range p.History {
+			entries++
+			want := map[string]string{"product_key": key, "day": h.YearMonthDay, "currency_code": p.CurrencyCode}
+			if h.Price != "" {
+				want["price"] = exact(t, h.Price.String())
+			}
+			if h.Views != "" {
+				want["views"] = exact(t, h.Views.String())
+			}
+			if d := cmp.Diff(withoutEmpty(want), got[key+" "+h.YearMonthDay]); d != "" {
+				t.Fatalf("product_prices: %s", d)
+			}
+		}
+	}
+	if entries == 0 || len(got) < entries {
+		t.Errorf("product_prices has %d rows, the feed %d entries", len(got), entries)
+	}
+}
+
+func TestTruth(t *testing.T) {
+	for _, pageSize := range []int{1, 7, 1000} {
+		for name, order := range map[string]apisim.Order{"by id": apisim.ByID, "by updatedAt": apisim.ByUpdatedAsc, "newest first": apisim.ByUpdatedDesc} {
+			t.Run(fmt.Sprintf("pages of %d %s", pageSize, name), func(t *testing.T) {
+				t.Parallel()
+				options := smallWorld()
+				options.Settings = apisim.Settings{PageSize: pageSize, Order: order, Gzip: pageSize == 7, Timestamps: apisim.TimestampStyle(pageSize % 3)}
+				if pageSize == 1 {
+					options.Transactions, options.Products = 150, 40
+				}
+				x, w := serve(t, options), open(t)
+
+				syncAll(t, w, x.jobs(t, "acme"))
+				checkTruth(t, w, x, "acme")
+
+				x.Advance(3 * 24 * time.Hour)
+				syncAll(t, w, x.jobs(t, "acme"))
+				checkTruth(t, w, x, "acme")
+
+				syncAll(t, w, x.jobs(t, "globex"))
+				checkTruth(t, w, x, "acme")
+				checkTruth(t, w, x, "globex")
+
+				x.Advance(2 * 24 * time.Hour)
+				syncAll(t, w, append(x.jobs(t, "acme"), x.jobs(t, "globex")...))
+				checkTruth(t, w, x, "acme")
+				checkTruth(t, w, x, "globex")
+			})
+		}
+	}
+}
