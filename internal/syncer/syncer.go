@@ -91,13 +91,30 @@ func (s *Syncer) Run(ctx context.Context, job Job) (warehouse.RunRecord, error) 
 	job.setDefaults()
 	r := &run{Syncer: s, job: job, log: s.log.With("account", job.Account, "stream", job.Stream.Name)}
 	r.record = warehouse.RunRecord{Account: job.Account, Stream: job.Stream.Name, Outcome: warehouse.OutcomeRunning}
-	err := r.take(ctx)
-	if err == nil {
-		err = r.main(ctx)
-		err = errors.Join(err, r.lease.Release(context.WithoutCancel(ctx)))
+	err := r.try(ctx)
+	for range maxTakeovers {
+		if !errors.Is(err, warehouse.ErrLeaseLost) {
+			break
+		}
+		r.log.Info("another worker took the stream over; beginning again after it")
+		r.record = warehouse.RunRecord{Account: job.Account, Stream: job.Stream.Name, Outcome: warehouse.OutcomeRunning}
+		err = r.try(ctx)
 	}
 	r.conclude(err)
 	return r.record, err
+}
+
+// maxTakeovers is how often a run begins again after it has lost its lease. Losing it twice in a row takes a worker
+// that stands still for a minute, or two that begin in the same moment.
+const maxTakeovers = 3
+
+// try takes the stream and runs it.
+func (r *run) try(ctx context.Context) error {
+	if err := r.take(ctx); err != nil {
+		return err
+	}
+	err := r.main(ctx)
+	return errors.Join(err, r.lease.Release(context.WithoutCancel(ctx)))
 }
 
 // run is one run of one job.
@@ -247,7 +264,13 @@ func (r *run) abandon(ctx context.Context, cause error) error {
 	}
 	r.record.Error, r.record.FinishedAt = cause.Error(), r.now(time.Now())
 	errs := []error{r.save(ctx)}
-	if r.checkpoint == nil || !resumable(cause) {
+	switch {
+	case errors.Is(cause, warehouse.ErrLeaseLost):
+		// A walk and its checkpoint now belong to the other worker; the rows of another kind of run are nobody else's.
+		if r.Stream.Kind != catalog.Walk {
+			errs = append(errs, r.warehouse.Discard(ctx, r.Run))
+		}
+	case r.checkpoint == nil || !resumable(cause):
 		errs = append(errs, r.warehouse.ClearCheckpoint(ctx, r.Run), r.warehouse.Discard(ctx, r.Run))
 	}
 	return errors.Join(errs...)

@@ -95,7 +95,10 @@ func (l *Lease) Release(ctx context.Context) error {
 	l.stop()
 	l.done.Wait()
 	l.stop = nil
-	if err := l.Check(ctx); err != nil {
+	switch err := l.Check(ctx); {
+	case errors.Is(err, ErrLeaseLost):
+		return nil // there is nothing left to give back
+	case err != nil:
 		return err
 	}
 	return l.w.saveStates(ctx, l.account, l.stream, stateRow{stateLease, "", 0})

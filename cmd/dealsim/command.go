@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dealhouse/internal/apisim"
+)
+
+// Exit codes.
+const (
+	exitOK    = 0
+	exitFault = 1
+	exitUsage = 2
+)
+
+// usageError is a mistake in the command line or the environment.
+type usageError struct{ err error }
+
+func (e usageError) Error() string { return e.err.Error() }
+func (e usageError) Unwrap() error { return e.err }
+
+// run is the command; it returns the exit code.
+func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	cmd := newCommand(getenv, stderr)
+	cmd.SetArgs(args)
+	cmd.SetOut(stdout)
+	cmd.SetErr(stderr)
+	err := cmd.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	fmt.Fprintln(stderr, "dealsim:", err)
+	if usage := (usageError{}); errors.As(err, &usage) {
+		fmt.Fprintln(stderr, "See dealsim --help.")
+		return exitUsage
+	}
+	return exitFault
+}
+
+// flags are the command line.
+type flags struct {
+	listen    string
+	speed     float64
+	now       string
+	orgs      []string
+	keys      []string
+	live      bool
+	options   apisim.Options
+	settings  apisim.Settings
+	order     string
+	stamps    string
+	nextPage  string
+	rateLimit float64
+}
+
+const long = `dealsim serves the deals, transactions, payouts and product feed API from a
+made-up world. Equal flags give equal answers, byte for byte.
+
+The keys of the organizations are printed on stderr at the start. The world's
+clock stands still until it is told to move, or runs with --speed. Under /sim/
+the same address takes orders, from this machine only:
+
+  POST   /sim/advance?by=72h             move the world's clock (or days=3)
+  POST   /sim/touch?org=acme&share=0.1   give a share of transactions a new updatedAt
+  GET    /sim/truth/STREAM?org=acme      every record as it would be served, one a line
+  GET    /sim/status                     clock, counts, requests so far
+  GET    /sim/settings                   the behaviours in force, as JSON
+  POST   /sim/settings                   change some, e.g. {"pageSize":7,"latency":"50ms"}
+  PUT    /sim/records/STREAM?org=acme    add or replace the record in the body
+  DELETE /sim/records/STREAM?org=acme&id=ID
+  POST   /sim/fault                      e.g. {"kind":"status","status":503,"times":3}
+  DELETE /sim/fault                      no more faults
+
+STREAM is promotions, coupons, cashback_offers, transactions, payouts or products.`
+
+const example = `  dealsim
+  dealsim --speed 3600 --transactions 1000000 --page-size 1000
+  dealsim --orgs acme --keys acme=secret,secret-for-payouts --live-params
+  DEALSIM_KEYS='acme=secret;globex=other' dealsim --listen 127.0.0.1:9000
+  curl -X POST '127.0.0.1:8080/sim/advance?days=1'`
+
+func newCommand(getenv func(string) string, stderr io.Writer) *cobra.Command {
+	f := &flags{}
+	cmd := &cobra.Command{
+		Use:     "dealsim [flags]",
+		Short:   "Serve a simulated deals API",
+		Long:    long,
+		Example: example,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("unexpected argument %q", args[0])}
+			}
+			return nil
+		},
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			sim, err := f.sim(getenv)
+			if err != nil {
+				return usageError{err}
+			}
+			return serve(cmd.Context(), sim, f.listen, f.speed, stderr)
+		},
+	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	f.bind(cmd)
+	return cmd
+}
+
+func (f *flags) bind(cmd *cobra.Command) {
+	p := cmd.Flags()
+	p.SortFlags = false
+	p.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address to serve on; port 0 chooses one")
+
+	p.Uint64Var(&f.options.Seed, "seed", 0, "makes the world; another seed, another world")
+	p.StringVar(&f.now, "now", "2026-03-15T09:00:00Z", "the world's clock at the start, RFC 3339, or 'now'")
+	p.Float64Var(&f.speed, "speed", 0, "seconds of the world for each real second; 0: only on demand")
+	p.StringSliceVar(&f.orgs, "orgs", []string{"acme", "globex"}, "organizations; 'acme:EUR' sets the currency")
+	p.StringArrayVar(&f.keys, "keys", nil, "API keys ORG=KEY[,PAYOUTS_KEY]; repeatable; also $DEALSIM_KEYS, separated by ';'")
+	p.IntVar(&f.options.Retailers, "retailers", 1500, "number of retailers")
+	p.IntVar(&f.options.Promotions, "promotions", 2000, "number of promotions")
+	p.IntVar(&f.options.Coupons, "coupons", 3000, "number of coupons")
+	p.IntVar(&f.options.CashbackOffers, "cashback-offers", 2500, "number of cashback offers")
+	p.IntVar(&f.options.Transactions, "transactions", 40000, "transactions of each organization at the start")
+	p.IntVar(&f.options.Products, "products", 5000, "number of products")
+	p.IntVar(&f.options.HistoryDays, "history-days", 30, "days of history of each product")
+
+	p.IntVar(&f.settings.PageSize, "page-size", 100, "items on a page, 1 to 10000")
+	p.StringVar(&f.order, "order", "id", "order of the lists: id, updated-asc, updated-desc")
+	p.StringVar(&f.stamps, "timestamps", "zulu", "timestamps: zulu, no-zone, offset")
+	p.StringVar(&f.nextPage, "next-page", "token", "nextPage of products: token, number, json-number, url")
+	p.DurationVar(&f.settings.Latency, "latency", 0, "real time before each answer, e.g. 50ms")
+	p.Float64Var(&f.rateLimit, "rate-limit", 0, "requests a second for each key, then 429; 0: no limit")
+	p.BoolVar(&f.settings.Gzip, "gzip", false, "compress for clients that accept it")
+	p.BoolVar(&f.settings.ExtraFields, "extra-fields", false, "add fields that the interface document does not name")
+	p.BoolVar(&f.settings.PayoutsKeyRequired, "payouts-key-required", false, "refuse payouts to the full key")
+	p.BoolVar(&f.settings.RejectUnknownParams, "reject-unknown-params", false, "400 for unknown query parameters")
+	p.BoolVar(&f.live, "live-params", false, "parameter names of the live service: updatedAtGreaterThan, updatedAtLessThan, page")
+	p.StringVar(&f.settings.Params.UpdatedAfter, "param-updated-after", "", "name of the after filter (default updatedAfter)")
+	p.StringVar(&f.settings.Params.UpdatedBefore, "param-updated-before", "", "name of the before filter (default updatedBefore)")
+	p.StringVar(&f.settings.Params.Page, "param-page", "", "name of the page parameter of products (default page)")
+}
+
+// sim makes the simulator that the flags describe.
+func (f *flags) sim(getenv func(string) string) (*apisim.Sim, error) {
+	o := f.options
+	for _, n := range []*int{&o.Retailers, &o.Promotions, &o.Coupons, &o.CashbackOffers, &o.Transactions, &o.Products, &o.HistoryDays} {
+		switch {
+		case *n < 0:
+			return nil, fmt.Errorf("a number of things is negative: %d", *n)
+		case *n == 0:
+			*n = -1 // in Options, 0 means the default
+		}
+	}
+	if f.settings.PageSize == 0 {
+		return nil, errors.New("--page-size: 0 is not in 1..10000")
+	}
+	if !(f.speed >= 0) {
+		return nil, fmt.Errorf("--speed: %v is negative", f.speed)
+	}
+	switch f.now {
+	case "now":
+		o.Now = time.Now()
+	default:
+		t, err := time.Parse(time.RFC3339, f.now)
+		if err != nil {
+			return nil, fmt.Errorf("--now: %w", err)
+		}
+		o.Now = t
+	}
+	orgs, err := parseOrgs(f.orgs, f.keys, getenv("DEALSIM_KEYS"))
+	if err != nil {
+		return nil, err
+	}
+	o.Orgs = orgs
+	set := f.settings
+	if err := set.Order.UnmarshalText([]byte(f.order)); err != nil {
+		return nil, fmt.Errorf("--order: %w", err)
+	}
+	if err := set.Timestamps.UnmarshalText([]byte(f.stamps)); err != nil {
+		return nil, fmt.Errorf("--timestamps: %w", err)
+	}
+	if err := set.NextPage.UnmarshalText([]byte(f.nextPage)); err != nil {
+		return nil, fmt.Errorf("--next-page: %w", err)
+	}
+	set.RateLimit.PerSecond = f.rateLimit
+	if f.live {
+		live := apisim.LiveParams()
+		named := set.Params
+		set.Params = live
+		if named.UpdatedAfter != "" {
+			set.Params.UpdatedAfter = named.UpdatedAfter
+		}
+		if named.UpdatedBefore != "" {
+			set.Params.UpdatedBefore = named.UpdatedBefore
+		}
+		if named.Page != "" {
+			set.Params.Page = named.Page
+		}
+	}
+	o.Settings = set
+	return apisim.New(o)
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"dealhouse/internal/apisim"
+)
+
+// durations are the settings that people write as "50ms".
+func durations() []string { return []string{"latency", "dateSkew"} }
+
+func (c *control) showSettings(w http.ResponseWriter, _ *http.Request) {
+	set := c.sim.Settings()
+	raw, err := json.Marshal(set)
+	var fields map[string]any
+	if err == nil {
+		err = json.Unmarshal(raw, &fields)
+	}
+	if err != nil {
+		refuse(w, http.StatusInternalServerError, err)
+		return
+	}
+	fields["latency"], fields["dateSkew"] = set.Latency.String(), set.DateSkew.String()
+	reply(w, fields)
+}
+
+func (c *control) changeSettings(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		body, err = readableDurations(body)
+	}
+	if err != nil {
+		refuse(w, http.StatusBadRequest, err)
+		return
+	}
+	var wrong error
+	err = c.sim.Update(func(s *apisim.Settings) {
+		next := *s
+		if wrong = decode(body, &next); wrong == nil {
+			*s = next
+		}
+	})
+	if err := errors.Join(wrong, err); err != nil {
+		refuse(w, http.StatusBadRequest, err)
+		return
+	}
+	c.showSettings(w, r)
+}
+
+func decode(body []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return fmt.Errorf("body: %w", err)
+	}
+	if d.More() {
+		return errors.New("body: more than one JSON value")
+	}
+	return nil
+}
+
+// readableDurations turns "50ms" into the nanoseconds that Settings hold.
+func readableDurations(body []byte) ([]byte, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(body, &fields); err != nil {
+		return nil, fmt.Errorf("body: %w", err)
+	}
+	fields = maps.Clone(fields)
+	for _, name := range durations() {
+		var text string
+		if json.Unmarshal(fields[name], &text) != nil {
+			continue
+		}
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		fields[name] = json.RawMessage(fmt.Sprint(d.Nanoseconds()))
+	}
+	return json.Marshal(fields)
+}
+
+// faultOrder is a fault as the control endpoint takes it.
+type faultOrder struct {
+	Kind    string            `json:"kind"`
+	Path    string            `json:"path"`  // only requests for this path; empty for all
+	Times   int64             `json:"times"` // how many requests; 0 for all
+	Delay   string            `json:"delay"`
+	Status  int               `json:"status"`
+	Headers map[string]string `json:"headers"`
+	Body    string            `json:"body"`
+	After   int               `json:"after"`
+	URL     string            `json:"url"`
+}
+
+func (o *faultOrder) fault() (apisim.Fault, error) {
+	kinds := map[string]apisim.FaultKind{
+		"none": apisim.FaultNone, "status": apisim.FaultStatus, "hang": apisim.FaultHang, "cut": apisim.FaultCut,
+		"drop": apisim.FaultDrop, "invalid-json": apisim.FaultInvalidJSON, "error-object": apisim.FaultErrorObject,
+		"redirect": apisim.FaultRedirect,
+	}
+	kind, ok := kinds[o.Kind]
+	if !ok {
+		return apisim.Fault{}, fmt.Errorf("kind %q is not one of none, status, hang, cut, drop, invalid-json, error-object, redirect", o.Kind)
+	}
+	f := apisim.Fault{Kind: kind, Status: o.Status, Body: o.Body, After: o.After, URL: o.URL, Header: http.Header{}}
+	if kind == apisim.FaultStatus && (o.Status < 200 || o.Status > 599) {
+		return f, fmt.Errorf("status %d is not in 200..599", o.Status)
+	}
+	if kind == apisim.FaultRedirect && o.Status != 0 && (o.Status < 300 || o.Status > 399) {
+		return f, fmt.Errorf("status %d is not in 300..399", o.Status)
+	}
+	for name, value := range o.Headers {
+		f.Header.Set(name, value)
+	}
+	if o.Delay != "" {
+		d, err := time.ParseDuration(o.Delay)
+		if err != nil {
+			return f, fmt.Errorf("delay: %w", err)
+		}
+		f.Delay = d
+	}
+	return f, nil
+}
+
+func (c *control) fault(w http.ResponseWriter, r *http.Request) {
+	var order faultOrder
+	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = decode(body, &order)
+	}
+	var fault apisim.Fault
+	if err == nil {
+		fault, err = order.fault()
+	}
+	if err != nil {
+		refuse(w, http.StatusBadRequest, err)
+		return
+	}
+	var seen atomic.Int64
+	c.sim.SetFault(func(r *http.Request) apisim.Fault {
+		if order.Path != "" && r.URL.Path != order.Path {
+			return apisim.Fault{}
+		}
+		if order.Times > 0 && seen.Add(1) > order.Times {
+			return apisim.Fault{}
+		}
+		return fault
+	})
+	reply(w, order)
+}
+
+func (c *control) noFault(w http.ResponseWriter, _ *http.Request) {
+	c.sim.SetFault(nil)
+	reply(w, map[string]any{"kind": "none"})
+}

@@ -1,0 +1,89 @@
+package apisim
+
+import (
+	"net/http"
+	"time"
+)
+
+// FaultKind is what goes wrong with a request.
+type FaultKind int
+
+// The kinds of faults.
+const (
+	FaultNone        FaultKind = iota
+	FaultStatus                // Status, Header and Body instead of the answer
+	FaultHang                  // nothing at all until the client gives up
+	FaultCut                   // the connection breaks after After bytes of the body
+	FaultDrop                  // the connection breaks before the response
+	FaultInvalidJSON           // a whole response whose body is not JSON: Body, or half of the answer
+	FaultErrorObject           // status 200 and an error object: Body, or one of its own
+	FaultRedirect              // to URL, with Status or 302
+)
+
+// Fault is what happens to a request. The zero value is nothing.
+type Fault struct {
+	Kind   FaultKind
+	Delay  time.Duration // real time before anything else; goes with every kind
+	Status int
+	Header http.Header // added to the response
+	Body   string
+	After  int
+	URL    string
+}
+
+// SetFault sets the function that is asked for the fault of each request; nil
+// for none. It runs before the key is looked at.
+func (s *Sim) SetFault(f func(*http.Request) Fault) {
+	if f == nil {
+		s.fault.Store(nil)
+		return
+	}
+	s.fault.Store(&f)
+}
+
+// SetBefore sets a function that is called before each request is served; nil
+// for none. It may change the world.
+func (s *Sim) SetBefore(f func(*http.Request)) {
+	if f == nil {
+		s.before.Store(nil)
+		return
+	}
+	s.before.Store(&f)
+}
+
+// instead is the answer that a fault gives in place of the right one, or nil.
+func (f *Fault) instead() *answer {
+	switch f.Kind {
+	case FaultStatus:
+		a := problem(f.Status, "", "a fault was asked for")
+		if f.Body != "" {
+			a.body = []byte(f.Body)
+		}
+		return a
+	case FaultErrorObject:
+		a := problem(http.StatusOK, "", "")
+		a.body = []byte(`{"error":{"code":"INTERNAL","message":"something went wrong"}}`)
+		if f.Body != "" {
+			a.body = []byte(f.Body)
+		}
+		return a
+	case FaultRedirect:
+		a := problem(http.StatusFound, "", "")
+		if f.Status != 0 {
+			a.status = f.Status
+		}
+		a.body = nil
+		a.header.Set("Location", f.URL)
+		return a
+	}
+	return nil
+}
+
+// spoil makes the body of an answer invalid JSON.
+func (f *Fault) spoil(a *answer) {
+	if f.Body != "" {
+		a.body = append(a.body[:0], f.Body...)
+		return
+	}
+	a.body = a.body[:len(a.body)/2]
+}

@@ -1,0 +1,103 @@
+package apisim
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"net/http"
+	"net/url"
+	"strconv"
+)
+
+// The product feed is read by position: the slots in their order, then the
+// scripted records. A position is good for ever, so a walk survives products
+// that come and go.
+
+// next is the first listed position at or after p, or -1.
+func (f *feed) next(p int) int {
+	n := f.src.n
+	for ; p < n; p++ {
+		if code, listed := f.src.code(uint32(p)); listed && !f.script.hides(code) {
+			return p
+		}
+	}
+	for ; p-n < len(f.script.records); p++ {
+		if f.script.records[p-n] != nil {
+			return p
+		}
+	}
+	return -1
+}
+
+func (f *feed) record(dst []byte, p int, st *style) []byte {
+	if p < f.src.n {
+		return f.src.record(dst, uint32(p), st)
+	}
+	return append(dst, f.script.records[p-f.src.n].raw...)
+}
+
+func (f *feed) count() int {
+	n := 0
+	for p := f.next(0); p >= 0; p = f.next(p + 1) {
+		n++
+	}
+	return n
+}
+
+// end is the first position that no page can begin with.
+func (f *feed) end() int { return f.src.n + len(f.script.records) }
+
+// token is a position as an opaque string. Its base64 holds '+', '/' and '=',
+// so a client that does not escape it fails soon.
+func (f *feed) token(p int) string {
+	v := f.src.ids.permute(uint64(p))
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], v<<16|mix(v^f.src.ids.salt)&0xffff)
+	return base64.StdEncoding.EncodeToString(b[:])
+}
+
+func (f *feed) parseToken(s string) (int, bool) {
+	b, err := base64.StdEncoding.DecodeString(s)
+	if err != nil || len(b) != 8 {
+		return 0, false
+	}
+	p := int(f.src.ids.invert(binary.BigEndian.Uint64(b) >> 16))
+	return p, p < f.end() && f.token(p) == s
+}
+
+// parsePage reads what nextPage said.
+func (f *feed) parsePage(s string, kind NextPageKind) (int, bool) {
+	if kind == NextNumber || kind == NextJSONNumber {
+		p, err := strconv.Atoi(s)
+		return p, err == nil && p >= 0 && p < max(f.end(), 1)
+	}
+	return f.parseToken(s)
+}
+
+// appendNext appends nextPage for the page that begins at p; -1 when there is
+// none.
+func (f *feed) appendNext(dst []byte, r *http.Request, p int, set *Settings) []byte {
+	if p < 0 {
+		switch set.LastPage {
+		case LastNull:
+			return append(dst, `,"nextPage":null`...)
+		case LastEmpty:
+			return append(dst, `,"nextPage":""`...)
+		}
+		return dst
+	}
+	dst = append(dst, `,"nextPage":`...)
+	switch set.NextPage {
+	case NextNumber:
+		return append(strconv.AppendInt(append(dst, '"'), int64(p), 10), '"')
+	case NextJSONNumber:
+		return strconv.AppendInt(dst, int64(p), 10)
+	case NextURL:
+		u := url.URL{Scheme: "http", Host: r.Host, Path: pathProducts}
+		if r.TLS != nil {
+			u.Scheme = "https"
+		}
+		u.RawQuery = url.Values{set.Params.Page: {f.token(p)}}.Encode()
+		return appendText(dst, u.String(), false)
+	}
+	return appendText(dst, f.token(p), false)
+}

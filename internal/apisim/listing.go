@@ -1,0 +1,323 @@
+package apisim
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+)
+
+// source is a cursor stream of generated records at a moment. Items are
+// numbered from 0; not every number need be listed.
+type source interface {
+	size() int
+	// code is the identity of an item, and whether it is listed. Its low bits
+	// are the item's number.
+	code(i uint32) (uint64, bool)
+	updated(i uint32) int64
+	identity() *identity
+	matches(i uint32, f *filter) bool
+	record(dst []byte, i uint32, st *style) []byte
+}
+
+// scriptedBit marks the items of a view that come from a script; the other
+// bits are the place of the record in it.
+const scriptedBit = 1 << 31
+
+// filter holds the query parameters of the lists. The zero value lets all pass.
+type filter struct {
+	hostname, name, category, country string
+	after, before                     int64 // exclusive; 0 for none
+}
+
+func (f *filter) texts() bool {
+	return f.hostname != "" || f.name != "" || f.category != "" || f.country != ""
+}
+
+// listing is a cursor stream at a moment: generated records, and what a script
+// put over them. Orders of its items are made when first asked for.
+type listing struct {
+	src    source
+	script *script
+
+	mu       sync.Mutex
+	byUpdate []uint32
+	byIDs    []uint32
+	views    map[viewKey]view
+}
+
+type viewKey struct {
+	filter filter
+	order  Order
+}
+
+// view is a filtered and ordered row of items.
+type view struct {
+	items []uint32
+	order Order
+}
+
+func (v view) at(pos int) uint32 {
+	if v.order == ByUpdatedDesc {
+		return v.items[len(v.items)-1-pos]
+	}
+	return v.items[pos]
+}
+
+// maxViews bounds the views kept of one listing at one moment.
+const maxViews = 32
+
+// view returns the items that pass a filter, in order.
+func (l *listing) view(f filter, order Order) view {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := viewKey{f, order}
+	if v, ok := l.views[key]; ok {
+		return v
+	}
+	v := view{items: l.build(&f, order), order: order}
+	if l.views == nil || len(l.views) >= maxViews {
+		l.views = make(map[viewKey]view)
+	}
+	l.views[key] = v
+	return v
+}
+
+func (l *listing) build(f *filter, order Order) []uint32 {
+	dates := f.after != 0 || f.before != 0
+	if order == ByID && !dates && !f.texts() {
+		return l.idOrder()
+	}
+	var items []uint32
+	if order == ByID && !dates {
+		items = l.idOrder()
+	} else {
+		items = l.updateOrder()
+	}
+	if dates {
+		if f.before != 0 {
+			items = items[:sort.Search(len(items), func(i int) bool { return l.updated(items[i]) >= f.before })]
+		}
+		if f.after != 0 {
+			items = items[sort.Search(len(items), func(i int) bool { return l.updated(items[i]) > f.after }):]
+		}
+	}
+	if f.texts() {
+		var kept []uint32
+		for _, i := range items {
+			if l.matches(i, f) {
+				kept = append(kept, i)
+			}
+		}
+		items = kept
+	}
+	if order == ByID && dates {
+		items = slices.Clone(items)
+		l.sortByID(items)
+	}
+	return items
+}
+
+// updateOrder is every item by its time of update; equal times by number.
+func (l *listing) updateOrder() []uint32 {
+	if l.byUpdate != nil {
+		return l.byUpdate
+	}
+	n := l.src.size()
+	items := make([]uint32, 0, n)
+	times := make([]uint64, 0, n)
+	least, most := int64(math.MaxInt64), int64(math.MinInt64)
+	for i := range uint32(n) {
+		code, listed := l.src.code(i)
+		if !listed || l.script.hides(code) {
+			continue
+		}
+		u := l.src.updated(i)
+		least, most = min(least, u), max(most, u)
+		items = append(items, i)
+		times = append(times, uint64(u))
+	}
+	// Time and number together nearly always fit 64 bits, which sort fastest.
+	low := bits.Len(uint(n))
+	if len(items) > 0 && bits.Len64(uint64(most-least))+low <= 64 {
+		for p, i := range items {
+			times[p] = (times[p]-uint64(least))<<low | uint64(i)
+		}
+		slices.Sort(times)
+		for p, key := range times {
+			items[p] = uint32(key & (1<<low - 1))
+		}
+	} else {
+		sort.Slice(items, func(a, b int) bool { return l.lessUpdated(items[a], items[b]) })
+	}
+	l.byUpdate = l.withScript(items, l.lessUpdated)
+	return l.byUpdate
+}
+
+// idOrder is every item by its id.
+func (l *listing) idOrder() []uint32 {
+	if l.byIDs != nil {
+		return l.byIDs
+	}
+	n := l.src.size()
+	items := make([]uint32, 0, n)
+	for i := range uint32(n) {
+		if code, listed := l.src.code(i); listed && !l.script.hides(code) {
+			items = append(items, i)
+		}
+	}
+	l.sortGenerated(items)
+	l.byIDs = l.withScript(items, l.lessID)
+	return l.byIDs
+}
+
+// sortGenerated sorts generated items by id: by their permuted codes, which
+// lead back to the items.
+func (l *listing) sortGenerated(items []uint32) {
+	ids := l.src.identity()
+	keys := make([]uint64, len(items))
+	for p, i := range items {
+		code, _ := l.src.code(i)
+		keys[p] = ids.permute(code)
+	}
+	slices.Sort(keys)
+	for p, key := range keys {
+		items[p] = uint32(ids.invert(key) & itemMask)
+	}
+}
+
+func (l *listing) sortByID(items []uint32) {
+	if !l.script.empty() {
+		slices.SortFunc(items, func(a, b uint32) int {
+			if l.lessID(a, b) {
+				return -1
+			}
+			return 1
+		})
+		return
+	}
+	l.sortGenerated(items)
+}
+
+// withScript merges scripted records into sorted items.
+func (l *listing) withScript(items []uint32, less func(a, b uint32) bool) []uint32 {
+	if l.script.empty() {
+		return items
+	}
+	var added []uint32
+	for p, rec := range l.script.records {
+		if rec != nil {
+			added = append(added, scriptedBit|uint32(p))
+		}
+	}
+	sort.SliceStable(added, func(a, b int) bool { return less(added[a], added[b]) })
+	out := make([]uint32, 0, len(items)+len(added))
+	for _, item := range added {
+		p := sort.Search(len(items), func(i int) bool { return less(item, items[i]) })
+		out = append(out, items[:p]...)
+		out = append(out, item)
+		items = items[p:]
+	}
+	return append(out, items...)
+}
+
+func (l *listing) scripted(item uint32) *scriptedRecord {
+	if item&scriptedBit == 0 {
+		return nil
+	}
+	return l.script.records[item&^scriptedBit]
+}
+
+func (l *listing) updated(item uint32) int64 {
+	if rec := l.scripted(item); rec != nil {
+		return rec.updated
+	}
+	return l.src.updated(item)
+}
+
+func (l *listing) matches(item uint32, f *filter) bool {
+	if rec := l.scripted(item); rec != nil {
+		return rec.matches(f)
+	}
+	return l.src.matches(item, f)
+}
+
+func (l *listing) appendID(dst []byte, item uint32) []byte {
+	if rec := l.scripted(item); rec != nil {
+		return append(dst, rec.id...)
+	}
+	code, _ := l.src.code(item)
+	return l.src.identity().appendUUID(dst, code)
+}
+
+func (l *listing) record(dst []byte, item uint32, st *style) []byte {
+	if rec := l.scripted(item); rec != nil {
+		return append(dst, rec.raw...)
+	}
+	return l.src.record(dst, item, st)
+}
+
+func (l *listing) lessUpdated(a, b uint32) bool {
+	ua, ub := l.updated(a), l.updated(b)
+	if ua != ub {
+		return ua < ub
+	}
+	return a < b
+}
+
+// lessID orders by the text of the id; records without one come last.
+func (l *listing) lessID(a, b uint32) bool {
+	var bufA, bufB [40]byte
+	ia, ib := string(l.appendID(bufA[:0], a)), string(l.appendID(bufB[:0], b))
+	if (ia == "") != (ib == "") {
+		return ia != ""
+	}
+	if c := strings.Compare(ia, ib); c != 0 {
+		return c < 0
+	}
+	return a < b
+}
+
+// find returns the listed item with an id.
+func (l *listing) find(id string) (uint32, bool) {
+	if isUUID(id) {
+		id = strings.ToLower(id)
+	}
+	if p, ok := l.script.byID[id]; ok {
+		return scriptedBit | uint32(p), true
+	}
+	return l.findGenerated(id, true)
+}
+
+// findGenerated finds a generated record, hidden ones too unless visible.
+func (l *listing) findGenerated(id string, visible bool) (uint32, bool) {
+	code, ok := l.src.identity().parse(id)
+	if !ok {
+		return 0, false
+	}
+	i := uint32(code & itemMask)
+	if int(i) >= l.src.size() {
+		return 0, false
+	}
+	now, listed := l.src.code(i)
+	if !listed || now != code || visible && l.script.hides(code) {
+		return 0, false
+	}
+	return i, true
+}
+
+// position is where a page that starts with an item begins. When the item has
+// moved, that is its present place; when it no longer passes the filter, the
+// place it would have.
+func (l *listing) position(v view, item uint32) int {
+	less := l.lessUpdated
+	switch v.order {
+	case ByID:
+		less = l.lessID
+	case ByUpdatedDesc:
+		return sort.Search(len(v.items), func(p int) bool { return !less(item, v.at(p)) })
+	}
+	return sort.Search(len(v.items), func(p int) bool { return !less(v.at(p), item) })
+}

@@ -1,0 +1,159 @@
+package apisim
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// ErrUnknown is the error of a stream, organization or record that is not there.
+var ErrUnknown = errors.New("unknown")
+
+// Put adds a record, or replaces the one with its id (products: url; payouts:
+// decimal id). It is served byte for byte, spaces around it cut, whatever the
+// clock does, until Delete or Restore. A record without an id is added. Streams
+// without an organization ignore org.
+func (s *Sim) Put(stream, org string, record []byte) error {
+	return s.script("put", stream, org, record, false)
+}
+
+// Append is Put that leaves records with the same id where they are, so that
+// the stream holds one id twice.
+func (s *Sim) Append(stream, org string, record []byte) error {
+	return s.script("append", stream, org, record, true)
+}
+
+func (s *Sim) script(op, stream, org string, record []byte, twice bool) error {
+	rec, err := parseScripted(stream, record)
+	if err != nil {
+		return fmt.Errorf("apisim: %s %s: %w", op, stream, err)
+	}
+	return s.change(func(w *world) error {
+		t, err := w.target(stream, org)
+		if err != nil {
+			return fmt.Errorf("apisim: %s: %w", op, err)
+		}
+		if !twice {
+			if code, ok := t.code(rec.id); ok {
+				t.script.hidden[code] = true
+			}
+		}
+		t.script.add(rec, twice)
+		return nil
+	})
+}
+
+// Delete takes a record off its list, whether it was generated or put there.
+func (s *Sim) Delete(stream, org, id string) error {
+	return s.change(func(w *world) error {
+		t, err := w.target(stream, org)
+		if err != nil {
+			return fmt.Errorf("apisim: delete: %w", err)
+		}
+		id := t.normal(id)
+		gone := t.script.remove(id)
+		if code, ok := t.code(id); ok && !t.script.hidden[code] {
+			t.script.hidden[code] = true
+			gone = true
+		}
+		if !gone {
+			return fmt.Errorf("apisim: delete: %s: record %q: %w", stream, id, ErrUnknown)
+		}
+		return nil
+	})
+}
+
+// Restore undoes every Put, Append and Delete of an id: the generated record,
+// if there is one, is back as its life has it by now.
+func (s *Sim) Restore(stream, org, id string) error {
+	return s.change(func(w *world) error {
+		t, err := w.target(stream, org)
+		if err != nil {
+			return fmt.Errorf("apisim: restore: %w", err)
+		}
+		id := t.normal(id)
+		done := t.script.remove(id)
+		if code, ok := t.code(id); ok && t.script.hidden[code] {
+			delete(t.script.hidden, code)
+			done = true
+		}
+		if !done {
+			return fmt.Errorf("apisim: restore: %s: record %q: %w", stream, id, ErrUnknown)
+		}
+		return nil
+	})
+}
+
+// target is what a script call changes.
+type target struct {
+	script *script
+	// code finds a generated record that is, or but for the script would be, listed.
+	code   func(id string) (uint64, bool)
+	normal func(id string) string
+}
+
+func (w *world) target(stream, org string) (target, error) {
+	same := func(id string) string { return id }
+	if stream == StreamProducts {
+		return target{w.feed.script, func(url string) (uint64, bool) {
+			i, ok := w.feed.src.find(url)
+			if !ok {
+				return 0, false
+			}
+			code, _ := w.feed.src.code(i)
+			return code, true
+		}, same}, nil
+	}
+	if stream == StreamPayouts {
+		i := w.org(org)
+		if i < 0 {
+			return target{}, fmt.Errorf("%s: organization %q: %w", stream, org, ErrUnknown)
+		}
+		o := w.orgs[i]
+		return target{o.script, func(id string) (uint64, bool) {
+			n, err := strconv.ParseInt(id, 10, 64)
+			for _, p := range o.payouts {
+				if err == nil && p.id == n {
+					return uint64(n), true
+				}
+			}
+			return 0, false
+		}, same}, nil
+	}
+	l, err := w.listing(stream, org)
+	if err != nil {
+		return target{}, err
+	}
+	return target{l.script, func(id string) (uint64, bool) {
+		i, ok := l.findGenerated(id, false)
+		if !ok {
+			return 0, false
+		}
+		code, _ := l.src.code(i)
+		return code, true
+	}, func(id string) string {
+		if isUUID(id) {
+			return strings.ToLower(id)
+		}
+		return id
+	}}, nil
+}
+
+// listing is a cursor stream of an organization.
+func (w *world) listing(stream, org string) (*listing, error) {
+	switch stream {
+	case StreamPromotions:
+		return w.promotions, nil
+	case StreamCoupons:
+		return w.coupons, nil
+	case StreamCashbackOffers:
+		return w.offers, nil
+	case StreamTransactions:
+		if i := w.org(org); i >= 0 {
+			return w.orgs[i].transactions, nil
+		}
+		return nil, fmt.Errorf("%s: organization %q: %w", stream, org, ErrUnknown)
+	}
+	return nil, fmt.Errorf("stream %q: %w", stream, ErrUnknown)
+}

@@ -1,0 +1,162 @@
+package apisim
+
+import (
+	"math"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// The streams, as Truth, Count, Put and Delete name them.
+const (
+	StreamPromotions     = "promotions"
+	StreamCoupons        = "coupons"
+	StreamCashbackOffers = "cashback_offers"
+	StreamTransactions   = "transactions"
+	StreamPayouts        = "payouts"
+	StreamProducts       = "products"
+)
+
+// Streams returns the names of the streams.
+func Streams() []string {
+	return []string{
+		StreamPromotions, StreamCoupons, StreamCashbackOffers,
+		StreamTransactions, StreamPayouts, StreamProducts,
+	}
+}
+
+// Sim is the simulated service. It is an http.Handler, all of its methods may
+// be called at any time from any goroutine, and it runs no goroutine itself.
+type Sim struct {
+	stage *stage
+	keys  map[string]account
+	wall  func() time.Time
+
+	mu  sync.Mutex // guards cur and world.shared
+	cur *world
+
+	settingsMu sync.Mutex // serializes writers
+	settings   atomic.Pointer[Settings]
+
+	limiter limiter
+	journal journal
+	fault   atomic.Pointer[func(*http.Request) Fault]
+	before  atomic.Pointer[func(*http.Request)]
+
+	pages   pool      // of page buffers
+	zippers sync.Pool // of *gzip.Writer
+}
+
+// New makes a world and the service that shows it.
+func New(o Options) (*Sim, error) {
+	o.setDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	s := &Sim{stage: newStage(&o), keys: map[string]account{}, wall: o.Wall}
+	s.cur = newWorld(s.stage)
+	settings := o.Settings
+	s.settings.Store(&settings)
+	for i, org := range o.Orgs {
+		s.keys[org.Key] = account{org: i, name: org.Name}
+		s.keys[org.PayoutsKey] = account{org: i, name: org.Name, payoutsOnly: true}
+	}
+	return s, nil
+}
+
+// Orgs returns the names of the organizations.
+func (s *Sim) Orgs() []string {
+	var names []string
+	for _, org := range s.stage.orgs {
+		names = append(names, org.Name)
+	}
+	return names
+}
+
+// Keys returns the API keys of an organization: one that reads everything and
+// one that reads payouts only. An unknown organization has empty keys.
+func (s *Sim) Keys(org string) (full, payoutsOnly string) {
+	if i := s.stage.org(org); i >= 0 {
+		return s.stage.orgs[i].Key, s.stage.orgs[i].PayoutsKey
+	}
+	return "", ""
+}
+
+// Now is the world's clock, which also dates the answers.
+func (s *Sim) Now() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.UnixMilli(s.cur.now).UTC()
+}
+
+// snapshot returns the present moment, which never changes from then on.
+func (s *Sim) snapshot() *world {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cur.shared = true
+	return s.cur
+}
+
+// change runs f on a moment that no reader holds, and makes it the present.
+// An error leaves the present as it was only if f has changed nothing.
+func (s *Sim) change(f func(*world) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.cur
+	if w.shared {
+		w = w.clone()
+	}
+	if err := f(w); err != nil {
+		return err
+	}
+	s.cur = w
+	return nil
+}
+
+// Advance moves the world's clock: transactions come and are decided, deals
+// and products come, change and go, histories slide, payouts are made. Steps
+// of any size lead to the same world. A step back is none.
+func (s *Sim) Advance(d time.Duration) {
+	ms := d.Milliseconds()
+	if ms <= 0 {
+		return
+	}
+	_ = s.change(func(w *world) error {
+		w.moveTo(w.now, w.now+ms)
+		return nil
+	})
+}
+
+// TouchTransactions gives a share (0 to 1) of an organization's generated
+// transactions the present time as updatedAt, and returns how many. Which they
+// are depends on the time, so that calls at different times touch others.
+func (s *Sim) TouchTransactions(org string, share float64) (changed int) {
+	i := s.stage.org(org)
+	if i < 0 || !(share > 0) {
+		return 0
+	}
+	_ = s.change(func(w *world) error {
+		o := w.orgs[i]
+		src := o.transactions.src.(saleSource)
+		touched := make([]int64, src.n)
+		copy(touched, o.touched)
+		limit := uint64(math.MaxUint64)
+		if share < 1 {
+			limit = uint64(share * (1 << 63) * 2)
+		}
+		salt := at(src.salt, uint64(w.now))
+		for k := range touched {
+			if mix(salt^uint64(k)*golden) <= limit {
+				touched[k] = w.now
+				if !o.transactions.script.hides(uint64(k)) {
+					changed++
+				}
+			}
+		}
+		o.touched = touched
+		w.bind()
+		return nil
+	})
+	return changed
+}

@@ -1,0 +1,76 @@
+package apisim
+
+// A timeline gives each slot of a stream an endless row of generations: a
+// record lives for a while, ends, and another takes its place. Everything is a
+// function of the salt, the slot and the time, so that nothing is stored and
+// the world does not depend on how its clock was moved.
+type timeline struct {
+	salt   uint64
+	origin int64 // the clock at the start
+	life   int64 // mean time of a generation
+	edit   int64 // time between two edits of one record
+}
+
+// forever stands for a rate of none.
+const forever = 1000 * 365 * dayMs
+
+// maxAge bounds how old a record is when the world begins.
+const maxAge = 400 * dayMs
+
+// genBias keeps the generation numbers of times before the origin positive.
+const genBias = 1 << 20
+
+func newTimeline(salt uint64, origin int64, turnover, edits float64) timeline {
+	period := func(rate float64) int64 {
+		if rate <= 0 {
+			return forever
+		}
+		return min(max(int64(float64(dayMs)/rate), hourMs), forever)
+	}
+	return timeline{salt: salt, origin: origin, life: period(turnover), edit: period(edits)}
+}
+
+// span is one generation of one slot.
+type span struct {
+	code    uint64 // identity: generation and slot
+	hash    uint64 // randomness of the generation
+	begin   int64  // when the record appears
+	end     int64  // the last moment it is listed
+	rev     uint64 // number of edits so far
+	updated int64  // time of the last edit, or begin
+}
+
+// at is the generation of a slot at a time, and whether its record is listed:
+// some generations end a little before the next begins.
+func (t *timeline) at(slot uint32, now int64) (span, bool) {
+	h := mix(t.salt ^ uint64(slot)*golden)
+	life := t.life/2 + below(h, t.life)
+	phase := below(mix(h), min(life, maxAge))
+	gen := floorDiv(now-t.origin+phase, life)
+	s := span{code: uint64(gen+genBias)<<itemBits | uint64(slot), begin: t.origin - phase + gen*life}
+	s.hash = mix(t.salt ^ s.code*golden)
+	s.end = s.begin + life - secondMs
+	if s.hash&3 == 0 {
+		s.end -= below(at(s.hash, 1), life/8)
+	}
+	if life > 4*dayMs {
+		s.end = floorDay(s.end)*dayMs - secondMs // 23:59:59, as people set it
+	}
+	rev, next := t.revision(&s, now)
+	s.rev, s.updated = rev, s.begin
+	if rev > 0 {
+		s.updated = next - t.edit
+	}
+	return s, now <= s.end
+}
+
+// revision is the number of edits a generation has seen at a time, and when
+// the next follows.
+func (t *timeline) revision(s *span, now int64) (rev uint64, next int64) {
+	if t.edit >= forever || now < s.begin {
+		return 0, now + min(t.edit, dayMs)
+	}
+	phase := below(at(s.hash, 2), t.edit)
+	n := (now - s.begin + phase) / t.edit
+	return uint64(n), s.begin - phase + (n+1)*t.edit
+}

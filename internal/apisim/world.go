@@ -1,0 +1,185 @@
+package apisim
+
+import "maps"
+
+// stage is what never changes about a world: who is in it, and by which
+// functions of time it moves.
+type stage struct {
+	orgs     []Org
+	cal      *calendar
+	origin   int64
+	promos   *deals
+	coupons  *deals
+	offers   *deals
+	books    []*book // by organization
+	products *products
+}
+
+// world is a moment. Once it is shared with a reader it is never changed:
+// changes are made to a copy (invariant 4).
+type world struct {
+	*stage
+	now    int64
+	shared bool // guarded by Sim.mu
+
+	promotions *listing
+	coupons    *listing
+	offers     *listing
+	orgs       []*orgWorld
+	feed       *feed
+}
+
+// orgWorld is what an organization owns at a moment.
+type orgWorld struct {
+	transactions *listing
+	touched      []int64
+	unpaid       map[int64]bool
+	payouts      []payout // by time
+	byBorder     map[int64]*payout
+	script       *script // of the payouts
+}
+
+// feed is the products at a moment.
+type feed struct {
+	src    productSource
+	script *script
+}
+
+func newStage(o *Options) *stage {
+	st := &stage{orgs: o.Orgs, origin: o.Now.UnixMilli()}
+	st.cal = newCalendar(st.origin)
+	words, shops := newLexicon(), newRetailers(o.Seed, o.Retailers)
+	deal := func(kind dealKind, n int, turnover float64) *deals {
+		salt := at(o.Seed, 1000+uint64(kind))
+		return &deals{
+			kind: kind, n: n, ids: newIdentity(salt), retailers: shops, words: words,
+			line: newTimeline(salt, st.origin, turnover, o.Rates.DealEdits),
+		}
+	}
+	st.promos = deal(promotion, o.Promotions, o.Rates.DealTurnover)
+	st.coupons = deal(coupon, o.Coupons, o.Rates.DealTurnover)
+	// Offers have no end of their own and stay three times as long.
+	st.offers = deal(cashbackOffer, o.CashbackOffers, o.Rates.DealTurnover/3)
+	for i, org := range o.Orgs {
+		salt := hashText(at(o.Seed, 2000), org.Name)
+		st.books = append(st.books, &book{
+			ledger: newLedger(salt, o, org, st.cal), ids: newIdentity(salt),
+			position: int64(i), orgs: int64(len(o.Orgs)), retailers: shops,
+			offers: st.offers, coupons: st.coupons, promos: st.promos, words: words,
+		})
+	}
+	salt := at(o.Seed, 3000)
+	st.products = &products{
+		n: o.Products, days: o.HistoryDays, ids: newIdentity(salt), retailers: shops, words: words, cal: st.cal,
+		line: newTimeline(salt, st.origin, o.Rates.ProductTurnover, o.Rates.ProductPrices),
+	}
+	for _, brand := range words.brands {
+		st.products.slugs = append(st.products.slugs, slug(brand))
+	}
+	return st
+}
+
+// newWorld is the moment the options name, with the payouts made before it.
+func newWorld(st *stage) *world {
+	w := &world{
+		stage:      st,
+		promotions: &listing{script: newScript()},
+		coupons:    &listing{script: newScript()},
+		offers:     &listing{script: newScript()},
+		feed:       &feed{script: newScript()},
+	}
+	for range st.orgs {
+		w.orgs = append(w.orgs, &orgWorld{
+			transactions: &listing{script: newScript()}, byBorder: map[int64]*payout{}, script: newScript(),
+		})
+	}
+	begin := st.origin
+	for _, b := range st.books {
+		begin = min(begin, b.start)
+	}
+	w.moveTo(begin-dayMs, st.origin)
+	return w
+}
+
+// clone is a copy that may be changed. Orders of items are not taken along.
+func (w *world) clone() *world {
+	c := &world{
+		stage: w.stage, now: w.now,
+		promotions: &listing{script: w.promotions.script.clone()},
+		coupons:    &listing{script: w.coupons.script.clone()},
+		offers:     &listing{script: w.offers.script.clone()},
+		feed:       &feed{script: w.feed.script.clone()},
+	}
+	for _, o := range w.orgs {
+		c.orgs = append(c.orgs, &orgWorld{
+			transactions: &listing{script: o.transactions.script.clone()},
+			touched:      o.touched, // replaced as a whole, never written to
+			unpaid:       maps.Clone(o.unpaid),
+			payouts:      o.payouts[:len(o.payouts):len(o.payouts)],
+			byBorder:     maps.Clone(o.byBorder),
+			script:       o.script.clone(),
+		})
+	}
+	c.bind()
+	return c
+}
+
+// bind points the sources at the moment.
+func (w *world) bind() {
+	w.promotions.src = dealSource{w.promos, w.now}
+	w.coupons.src = dealSource{w.stage.coupons, w.now}
+	w.offers.src = dealSource{w.stage.offers, w.now}
+	w.feed.src = productSource{w.products, w.now}
+	for i, o := range w.orgs {
+		b := w.books[i]
+		o.transactions.src = saleSource{
+			book: b, now: w.now, n: int(min(b.count(w.now), maxSales)),
+			touched: o.touched, unpaid: o.unpaid, payouts: o.byBorder,
+		}
+	}
+}
+
+// maxSales is how many transactions an organization can come to have: their
+// numbers must fit the identity.
+const maxSales = itemMask
+
+// moveTo makes the payouts that fall due in (from, to] and sets the clock.
+func (w *world) moveTo(from, to int64) {
+	for i, o := range w.orgs {
+		b := w.books[i]
+		hidden := o.transactions.script.hidden
+		for _, border := range b.borders(from, to) {
+			var skip func(int64) bool
+			if len(hidden) > 0 {
+				// What is not listed is not paid, now or ever.
+				skip = func(k int64) bool {
+					if !hidden[uint64(k)] {
+						return false
+					}
+					if o.unpaid == nil {
+						o.unpaid = map[int64]bool{}
+					}
+					o.unpaid[k] = true
+					return true
+				}
+			}
+			if p, ok := b.makePayout(border, skip); ok {
+				o.payouts = append(o.payouts, p)
+				made := p
+				o.byBorder[border] = &made
+			}
+		}
+	}
+	w.now = to
+	w.bind()
+}
+
+// org returns the place of an organization, or -1.
+func (st *stage) org(name string) int {
+	for i := range st.orgs {
+		if st.orgs[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,257 @@
+//go:build !noengine
+
+package chdb
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"crypto/sha512"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	libraryFile = "libchdb.so"
+	hintInstall = "set " + EnvLibrary + " to a libchdb.so, or set warehouse.dsn to a clickhouse:// or https:// server"
+)
+
+// maxLibrary bounds what is unpacked; the real file has 566 MB.
+const maxLibrary = 2 << 30
+
+// release is one published build of the library.
+type release struct {
+	pkg       string // npm package
+	integrity string // base64 of the tarball's SHA-512
+}
+
+// releases are the builds whose hash has been verified, by GOOS/GOARCH. Others
+// are published too, but what has not been verified is not loaded (chdb-9).
+var releases = map[string]release{
+	"linux/amd64": {
+		pkg:       "@chdb/lib-linux-x64-gnu",
+		integrity: "XP97mMqnc5tZpKQywR8N7cLTsHNiTmHr30pC5mzo3jWmukjKn2IBa60c2B/gWUNcuFjOMjWoorQICCqBVj5wpw==",
+	},
+}
+
+// acquirer finds the library or gets it.
+type acquirer struct {
+	platform string // GOOS/GOARCH
+	releases map[string]release
+	library  string // a file the operator named
+	cacheDir string
+	pack     packFunc
+	log      *slog.Logger
+}
+
+func newAcquirer(o Options) acquirer {
+	a := acquirer{
+		platform: runtime.GOOS + "/" + runtime.GOARCH,
+		releases: releases,
+		library:  o.Library,
+		cacheDir: o.CacheDir,
+		pack:     o.pack,
+		log:      o.Logger,
+	}
+	if a.library == "" {
+		a.library = os.Getenv(EnvLibrary)
+	}
+	if a.pack == nil {
+		a.pack = npmPack
+	}
+	return a
+}
+
+// path returns the library's path, downloading it first if need be.
+func (a acquirer) path(ctx context.Context) (string, error) {
+	if a.library != "" {
+		if err := regularFile(a.library); err != nil {
+			return "", &LibraryError{Op: "use the named library", Hint: "correct or unset " + EnvLibrary, Err: err}
+		}
+		return filepath.Abs(a.library)
+	}
+	rel, ok := a.releases[a.platform]
+	if !ok {
+		return "", &LibraryError{Op: "find a library for " + a.platform, Hint: hintInstall, Err: ErrNoVerifiedLibrary}
+	}
+	if a.cacheDir == "" {
+		base, err := os.UserCacheDir()
+		if err != nil {
+			return "", &LibraryError{Op: "find the cache directory", Hint: "set HOME or XDG_CACHE_HOME, or " + hintInstall, Err: err}
+		}
+		a.cacheDir = filepath.Join(base, "dealhouse", "chdb")
+	}
+	dir := filepath.Join(a.cacheDir, Version)
+	target := filepath.Join(dir, libraryFile)
+	if regularFile(target) == nil {
+		return target, nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", &LibraryError{Op: "make the cache directory", Hint: hintInstall, Err: err}
+	}
+	unlock, err := lockFile(ctx, filepath.Join(dir, "lock"))
+	if err != nil {
+		return "", &LibraryError{Op: "lock the cache directory", Hint: hintInstall, Err: err}
+	}
+	defer unlock()
+	// Another process may have finished while this one waited.
+	if regularFile(target) == nil {
+		return target, nil
+	}
+	if err := a.download(ctx, rel, dir, target); err != nil {
+		return "", err
+	}
+	return target, nil
+}
+
+// download fetches, verifies and unpacks the library. The target appears by a
+// rename, so that it is complete or absent (chdb-9).
+func (a acquirer) download(ctx context.Context, rel release, dir, target string) error {
+	a.log.Info("downloading the ClickHouse engine, 178 MB, once", "package", rel.pkg, "version", Version, "to", dir)
+	begin := time.Now()
+	tmp, err := os.MkdirTemp(dir, "download-")
+	if err != nil {
+		return &LibraryError{Op: "make a temporary directory", Hint: hintInstall, Err: err}
+	}
+	defer func() { _ = os.RemoveAll(tmp) }()
+
+	tarball, err := a.pack(ctx, tmp, rel.pkg)
+	if err != nil {
+		if errors.Is(err, ErrNoNPM) {
+			return &LibraryError{Op: "download the library", Hint: "install Node.js with npm, or " + hintInstall, Err: err}
+		}
+		if ctx.Err() != nil {
+			err = fmt.Errorf("%w: %w", ctx.Err(), err)
+		}
+		return &LibraryError{Op: "download the library", Hint: "check npm's registry and network, or " + hintInstall, Err: err}
+	}
+	if err := verify(ctx, tarball, rel.integrity); err != nil {
+		return &LibraryError{Op: "verify the download", Hint: "check the registry that npm is configured for, or " + hintInstall, Err: err}
+	}
+	unpacked := filepath.Join(tmp, libraryFile)
+	if err := unpack(ctx, tarball, unpacked); err != nil {
+		return &LibraryError{Op: "unpack the library", Hint: "check for free space in " + dir + " (1 GB)", Err: err}
+	}
+	if err := os.Rename(unpacked, target); err != nil {
+		return &LibraryError{Op: "move the library into place", Hint: hintInstall, Err: err}
+	}
+	a.log.Info("the ClickHouse engine is ready", "path", target, "took", time.Since(begin).Round(time.Millisecond))
+	return nil
+}
+
+// verify compares a file's SHA-512 with the pinned one.
+func verify(ctx context.Context, path, want string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	h := sha512.New()
+	if _, err := io.Copy(h, ctxReader{ctx, f}); err != nil {
+		return err
+	}
+	if got := base64.StdEncoding.EncodeToString(h.Sum(nil)); got != want {
+		return fmt.Errorf("%w: got sha512-%s, want sha512-%s", ErrCorrupt, got, want)
+	}
+	return nil
+}
+
+// unpack copies the library out of the tarball to dst and syncs it.
+func unpack(ctx context.Context, tarball, dst string) error {
+	f, err := os.Open(tarball)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	zr, err := gzip.NewReader(ctxReader{ctx, f})
+	if err != nil {
+		return err
+	}
+	for tr := tar.NewReader(zr); ; {
+		h, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			return fmt.Errorf("package/%s is not in the package", libraryFile)
+		}
+		if err != nil {
+			return err
+		}
+		if h.Name == "package/"+libraryFile && h.Typeflag == tar.TypeReg {
+			return writeSynced(dst, io.LimitReader(tr, maxLibrary))
+		}
+	}
+}
+
+func writeSynced(path string, r io.Reader) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o700)
+	if err != nil {
+		return err
+	}
+	if _, err := io.CopyBuffer(f, r, make([]byte, 1<<20)); err != nil {
+		_ = f.Close()
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		_ = f.Close()
+		return err
+	}
+	return f.Close()
+}
+
+// lockFile takes an exclusive lock, which the kernel drops when the process
+// ends, however it ends.
+func lockFile(ctx context.Context, path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	// Polling, since a blocking flock cannot be interrupted by a context.
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 250*time.Millisecond) {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return func() { _ = f.Close() }, nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			_ = f.Close()
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			_ = f.Close()
+			return nil, ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+}
+
+func regularFile(path string) error {
+	st, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !st.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a file", path)
+	}
+	return nil
+}
+
+// ctxReader fails as soon as its context has ended.
+type ctxReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r ctxReader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(p)
+}

@@ -1,0 +1,52 @@
+// Package chdb runs ClickHouse inside the process: it finds or downloads
+// libchdb, opens a data directory with it, and offers the engine to
+// clickhouse-go as an [net/http.RoundTripper] and to curl and BI tools as an
+// [net/http.Handler]. It knows SQL only as far as a transport must, and nothing
+// of what the tables mean.
+//
+// # Model
+//
+// The library allows one data directory per process and any number of
+// connections to it, each of which does one thing at a time. An [Engine] owns
+// two pools of such connections (writers with every right, readers confined by
+// the engine itself) and one more that only kills queries. A request borrows a
+// connection, brings it to the database and settings that the request asks for,
+// and gives it back when its result has been read to the end or closed.
+//
+// # Invariants
+//
+// Comments in the code cite these numbers.
+//
+//   - chdb-1: A connection serves one request at a time. Any call on a
+//     connection with an open read stream would kill that stream silently.
+//   - chdb-2: A connection goes back to its pool only in a known state: its
+//     database and settings are those that the pool has on record. Whatever
+//     leaves this in doubt (SET, USE, a temporary table, a failed preparation)
+//     closes the connection instead.
+//   - chdb-3: Requests share no session. What one request sets, another never sees.
+//   - chdb-4: Large results stream: memory does not grow with the result, except
+//     for output formats that have a frame around the rows, and those are bounded.
+//   - chdb-5: An insert is acknowledged only after the engine has confirmed it,
+//     and a body that ends in an error inserts nothing.
+//   - chdb-6: Cancelling never blocks on the query that is cancelled: KILL QUERY is
+//     ASYNC and runs on a connection of its own.
+//   - chdb-7: The read-only door stands on three independent locks: the statement is
+//     classified as a single read by the engine's own parser; it runs on a
+//     reader connection, whose role has no right to write or to reach files and
+//     network; and names that reach the host without any right are refused.
+//     A reader connection never becomes a writer.
+//   - chdb-8: No connection at all, not even a writer, may use table functions that
+//     read the host's files or the network.
+//   - chdb-9: The library is only loaded if its hash is the one pinned here, or
+//     if the operator named the file. A cached file is complete or absent.
+//   - chdb-10: The C library's memory is used only between the call that made it
+//     and the call that destroys it, and every result is destroyed once.
+//
+// # Process-wide state
+//
+// The C library forces a little of it: the loaded library and the one open
+// data directory. Both sit in one variable, guarded by a mutex.
+//
+// The build tag "noengine" leaves the engine out and gives a static binary whose
+// [Open] returns [ErrNotBuilt].
+package chdb

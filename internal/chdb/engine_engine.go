@@ -1,0 +1,306 @@
+//go:build !noengine
+
+package chdb
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"golang.org/x/sys/unix"
+)
+
+// process is what the C library allows once per process.
+var process struct {
+	mu      sync.Mutex
+	lib     *library
+	libPath string
+	open    *instance
+}
+
+// Engine is a handle on the embedded ClickHouse. Handles on the same directory
+// share one engine, which ends with the last of them.
+type Engine struct {
+	in     *instance
+	closed atomic.Bool
+}
+
+// instance is the one engine of the process.
+type instance struct {
+	lib     *library
+	dir     string
+	log     *slog.Logger
+	args    []string
+	refs    int // guarded by process.mu
+	writers *pool
+	readers *pool
+	// examiners look at queries before they run; see examine.
+	examiners *pool
+	control   *controller
+	version   string
+	nonce     string
+	lastID    atomic.Uint64
+	ctx       context.Context // ends with the instance
+	cancel    context.CancelCauseFunc
+}
+
+// Open opens a data directory, which is created if absent. A directory that
+// this process has open already is shared; any other gives an
+// [*OtherDirError]. A directory in use by another process gives [ErrLocked].
+// Without a library at hand the first Open downloads it, which ctx can interrupt.
+func Open(ctx context.Context, o Options) (*Engine, error) {
+	o = o.withDefaults()
+	if o.Dir == "" {
+		return nil, errors.New("open the embedded engine: Options.Dir is empty")
+	}
+	dir, err := makeDir(o.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the embedded engine: %w", err)
+	}
+
+	process.mu.Lock()
+	defer process.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if in := process.open; in != nil {
+		if in.dir != dir {
+			return nil, &OtherDirError{Open: in.dir, Wanted: dir}
+		}
+		in.refs++
+		return &Engine{in: in}, nil
+	}
+	// The lock is probed before the library is looked for: this costs nothing.
+	if err := probeLock(dir); err != nil {
+		return nil, err
+	}
+	lib, err := obtainLibrary(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	in, err := start(lib, dir, o)
+	if err != nil {
+		return nil, err
+	}
+	in.refs = 1
+	process.open = in
+	return &Engine{in: in}, nil
+}
+
+// makeDir creates dir and returns its one true name, so that two spellings of
+// a directory are recognized as the same.
+func makeDir(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(dir)
+}
+
+// obtainLibrary returns the process's library; process.mu is held.
+func obtainLibrary(ctx context.Context, o Options) (*library, error) {
+	if process.lib != nil {
+		// A shared library cannot be exchanged in a running process; whoever
+		// asks for another one by name must not silently get this one.
+		if o.Library != "" {
+			abs, err := filepath.Abs(o.Library)
+			if err != nil || abs != process.libPath {
+				return nil, &LibraryError{Op: "use " + o.Library, Hint: "use one library per process",
+					Err: fmt.Errorf("this process has loaded %s already", process.libPath)}
+			}
+		}
+		return process.lib, nil
+	}
+	path, err := newAcquirer(o).path(ctx)
+	if err != nil {
+		return nil, err
+	}
+	lib, err := loadLibrary(path)
+	if err != nil {
+		return nil, &LibraryError{Op: "load " + path, Hint: "it needs glibc and must be libchdb " + Version, Err: err}
+	}
+	process.lib, process.libPath = lib, path
+	return lib, nil
+}
+
+// start connects for the first time, which is what opens the directory.
+func start(lib *library, dir string, o Options) (*instance, error) {
+	config, err := writeConfig(dir)
+	if err != nil {
+		return nil, fmt.Errorf("write the engine's configuration: %w", err)
+	}
+	// The engine takes its time zone from the C environment alone, and a data
+	// directory should mean the same everywhere. Go's own zone does not change.
+	if lib.setenv("TZ", "UTC", 1) != 0 {
+		return nil, errors.New("set the engine's time zone")
+	}
+	// The engine's handlers would take over SIGSEGV, which Go needs for its
+	// nil checks. Must come before connect.
+	lib.setSignalHandlers(0)
+
+	var nonce [8]byte
+	_, _ = rand.Read(nonce[:])
+	in := &instance{
+		lib:   lib,
+		dir:   dir,
+		log:   o.Logger,
+		args:  []string{"clickhouse", "--path=" + dir, "--config-file=" + config},
+		nonce: hex.EncodeToString(nonce[:]),
+	}
+	in.ctx, in.cancel = context.WithCancelCause(context.Background())
+	first, err := in.connectFirst()
+	if err != nil {
+		return nil, err
+	}
+	for _, table := range harmfulTables {
+		if err := first.exec("DROP TABLE IF EXISTS system." + table); err != nil {
+			first.close()
+			return nil, fmt.Errorf("open %s: take system.%s away: %w", dir, table, err)
+		}
+	}
+	if in.version, err = first.value("SELECT version()"); err != nil {
+		first.close()
+		return nil, fmt.Errorf("open %s: ask the engine for its version: %w", dir, err)
+	}
+	in.control = &controller{conn: first}
+	in.writers = newPool(o.MaxConns, in.connect)
+	in.readers = newPool(o.MaxConns, in.connectReader)
+	in.examiners = newPool(2, in.connectReader)
+	return in, nil
+}
+
+// connectFirst opens the directory. A few attempts, since another process that
+// probes the lock holds it for an instant.
+func (in *instance) connectFirst() (*conn, error) {
+	for attempt := 1; ; attempt++ {
+		c, err := in.connect()
+		if err == nil {
+			return c, nil
+		}
+		if lerr := probeLock(in.dir); lerr != nil {
+			return nil, lerr
+		}
+		if attempt == 3 {
+			return nil, fmt.Errorf("open %s with the embedded engine: %w: the reason is on the standard error stream", in.dir, err)
+		}
+	}
+}
+
+// harmfulTables are system tables that do something when they are read: the
+// first sends a signal to every thread, Go's included, the other writes files.
+// No grant covers system tables, so they go, for as long as the engine is open.
+var harmfulTables = []string{"stack_trace", "jemalloc_profile_text"}
+
+// connect makes a connection with all the rights there are.
+func (in *instance) connect() (*conn, error) {
+	h := in.lib.open(in.args)
+	if h == nil {
+		return nil, errors.New("the engine refused a connection")
+	}
+	return &conn{lib: in.lib, handle: h, c: *(*ptr)(h), db: defaultDatabase}, nil
+}
+
+// connectReader makes a connection that can only read, for good (chdb-7).
+func (in *instance) connectReader() (*conn, error) {
+	c, err := in.connect()
+	if err != nil {
+		return nil, err
+	}
+	for _, sql := range []string{"SET ROLE reader", sqlLock} {
+		if err := c.exec(sql); err != nil {
+			c.close()
+			return nil, fmt.Errorf("confine a read-only connection: %w", err)
+		}
+	}
+	c.reader = true
+	return c, nil
+}
+
+// probeLock tells whether another process has the directory. The engine locks
+// the file "status" in it and reports a conflict on stderr only, so that the
+// lock itself has to be asked.
+func probeLock(dir string) error {
+	f, err := os.OpenFile(filepath.Join(dir, "status"), os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("open %s: %w", dir, err)
+	}
+	defer f.Close()
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
+		return fmt.Errorf("open %s: %w: stop the other dealhouse, or query it through its serve-warehouse port", dir, ErrLocked)
+	}
+	return nil
+}
+
+// Close gives the handle back. The last handle's Close ends every request that
+// is under way and closes the directory. It may be called more than once.
+func (e *Engine) Close() error {
+	if e.closed.Swap(true) {
+		return nil
+	}
+	process.mu.Lock()
+	defer process.mu.Unlock()
+	e.in.refs--
+	if e.in.refs > 0 {
+		return nil
+	}
+	e.in.stop()
+	process.open = nil
+	return nil
+}
+
+// stop kills what runs, waits until the connections are back, and closes them;
+// the control connection last, since it does the killing.
+func (in *instance) stop() {
+	in.cancel(ErrClosed)
+	in.writers.close()
+	in.readers.close()
+	in.examiners.close()
+	in.control.close()
+}
+
+// Dir is the data directory, absolute.
+func (e *Engine) Dir() string { return e.in.dir }
+
+// ServerVersion is what the engine says of itself, such as "26.7.2.1".
+func (e *Engine) ServerVersion() string { return e.in.version }
+
+// ClickHouseOptions are options for [clickhouse.Open] that lead to this engine.
+// The database must exist by the time of the first query.
+func (e *Engine) ClickHouseOptions(database string) *clickhouse.Options {
+	return e.options(database, e)
+}
+
+// ReadOnlyOptions are like ClickHouseOptions, but whatever is asked through
+// them has only the rights of the read-only door.
+func (e *Engine) ReadOnlyOptions(database string) *clickhouse.Options {
+	return e.options(database, &transport{engine: e, readOnly: true})
+}
+
+func (e *Engine) options(database string, rt http.RoundTripper) *clickhouse.Options {
+	n := e.in.writers.size()
+	return &clickhouse.Options{
+		Protocol: clickhouse.HTTP,
+		// No address is ever dialled; clickhouse-go wants one that looks right.
+		Addr:          []string{"embedded:80"},
+		Auth:          clickhouse.Auth{Database: database},
+		TransportFunc: func(*http.Transport) (http.RoundTripper, error) { return rt, nil },
+		// The same number as the pool's, so that requests queue in one place.
+		MaxOpenConns: n,
+		MaxIdleConns: n,
+	}
+}

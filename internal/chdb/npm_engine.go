@@ -1,0 +1,50 @@
+//go:build !noengine
+
+package chdb
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// npmPack downloads a package's tarball with the user's npm, that is from the
+// registry and with the credentials that npm is configured for. Nothing is
+// installed and no script of the package runs.
+func npmPack(ctx context.Context, dir, pkg string) (string, error) {
+	npm, err := exec.LookPath("npm")
+	if err != nil {
+		return "", fmt.Errorf("%w in PATH", ErrNoNPM)
+	}
+	cmd := exec.CommandContext(ctx, npm, "pack", "--loglevel=error", "--ignore-scripts", pkg+"@"+Version)
+	// The directory has no package.json of anybody, so that npm reads no
+	// project's configuration.
+	cmd.Dir = dir
+	cmd.WaitDelay = 5 * time.Second
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("npm pack %s@%s: %w: %s", pkg, Version, err, tail(out.Bytes(), 600))
+	}
+	found, err := filepath.Glob(filepath.Join(dir, "*.tgz"))
+	if err != nil {
+		return "", err
+	}
+	if len(found) != 1 {
+		return "", errors.New("npm pack left no tarball")
+	}
+	return found[0], nil
+}
+
+// tail is the end of what a command printed, where the reason stands.
+func tail(b []byte, n int) []byte {
+	b = bytes.TrimSpace(b)
+	if len(b) > n {
+		b = b[len(b)-n:]
+	}
+	return b
+}

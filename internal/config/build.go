@@ -1,0 +1,171 @@
+package config
+
+import "fmt"
+
+// build makes the Config of what was read, and checks what no key can check
+// alone.
+func (l *loader) build(top *scope) *Config {
+	c := &Config{
+		File:      l.file,
+		Warehouse: l.warehouse(top.values),
+		Daemon:    Daemon{Listen: top.values.listen},
+	}
+	seen := map[string]position{}
+	for _, account := range top.find("account") {
+		name := account.values.name
+		if first, twice := seen[name]; twice && name != "" {
+			l.problem(account.values.at["name"], "a second account %q; the first is at %s", name, first)
+		}
+		seen[name] = account.values.at["name"]
+		c.Accounts = append(c.Accounts, l.account(account))
+	}
+	if l.src.NeedAccounts && len(c.Accounts) == 0 && len(l.problems) == 0 {
+		l.noAccounts()
+	}
+	return c
+}
+
+func (l *loader) noAccounts() {
+	if l.file != "" {
+		l.problem(position{file: l.file}, "no account is configured: add an [[account]] table with name, base_url and api_key")
+		return
+	}
+	l.problem(position{}, "no configuration: there is no %s here and no account in the environment.\n"+
+		"To start: copy config.example.toml to %s and edit it, or set %s and %s.\n"+
+		"To look around first: `dealhouse demo` needs no configuration.", FileName, FileName, envBaseURL, envAPIKey)
+}
+
+func (l *loader) warehouse(v *values) Warehouse {
+	w := Warehouse{DSN: NewSecret(v.dsn.text), Database: v.database, Cluster: v.cluster}
+	at, given := v.at["dsn"]
+	if given && l.loose && v.dsn.password && at.env == "" {
+		l.warn(at, "the password in dsn can be read by every user of this machine: use DEALHOUSE_WAREHOUSE_DSN or chmod 600 the file")
+	}
+	if v.dsn.database != "" {
+		// What the dsn names is never shown: it may be the rest of a password
+		// that was not %-encoded.
+		switch {
+		case checkIdentifier(v.dsn.database) != nil:
+			l.problem(at, "dsn: what stands for the database is no name of letters, digits and _; "+
+				"reserved characters in user and password are to be %%-encoded")
+		case !v.has("database"):
+			w.Database = v.dsn.database
+		case v.dsn.database != v.database:
+			l.problem(v.at["database"], "database is %s and the dsn names another: leave one of them out", quote(v.database))
+		}
+	}
+	if _, embedded := w.EmbeddedDir(); embedded && w.Cluster != "" {
+		l.problem(v.at["cluster"], "cluster needs a server: the embedded engine is one machine")
+	}
+	return w
+}
+
+func (l *loader) account(s *scope) Account {
+	v := s.values
+	a := Account{
+		Name:              v.name,
+		BaseURL:           v.baseURL,
+		Params:            v.params,
+		RequestsPerSecond: v.requestsPerSecond,
+		Timeout:           v.timeout,
+		MaxBodyBytes:      v.maxBodySize,
+		MaxRetryElapsed:   v.maxRetryElapsed,
+		BatchRows:         int(v.batchRows),
+		AllowInsecure:     v.allowInsecure,
+	}
+	if plaintext(v.baseURL) && !v.allowInsecure {
+		l.problem(v.at["base_url"], "base_url must be https:// unless the API is on this machine, since http:// sends the key "+
+			"unencrypted; allow_insecure = true permits it")
+	}
+	l.distinctParams(v)
+	l.warnLiteral(a.Name, "api_key", v)
+	a.Key = l.resolve(a.Name, "api_key", v)
+	for _, streams := range s.find("streams") {
+		for _, inner := range streams.inner {
+			a.Streams = append(a.Streams, l.stream(a, v, inner))
+		}
+	}
+	return a
+}
+
+func (l *loader) stream(a Account, account *values, s *scope) Stream {
+	v, in := s.values, s.section.in
+	out := Stream{
+		Name:             s.section.name,
+		Enabled:          v.enabled,
+		Schedule:         v.schedule,
+		Key:              a.Key,
+		MaxDeleteRatio:   v.maxDeleteRatio,
+		MaxRejectedRatio: v.maxRejectedRatio,
+	}
+	if in == inTransactions {
+		out.Overlap, out.Resync, out.InitialFrom = v.overlap, v.resync, v.initialFrom
+	}
+	if in == inProducts {
+		out.ResumeWithin = v.resumeWithin
+	}
+	if v.at["api_key"] == account.at["api_key"] {
+		return out
+	}
+	name := "streams." + out.Name + ".api_key"
+	l.warnLiteral(a.Name, name, v)
+	if v.enabled {
+		out.Key = l.resolve(a.Name, name, v)
+		return out
+	}
+	// A stream that is off needs no key, so that an absent one is no problem.
+	out.Key, _, _ = l.tryResolve(v)
+	return out
+}
+
+// distinctParams refuses two names alike in one request: the service would see
+// only one of the values.
+func (l *loader) distinctParams(v *values) {
+	seen := map[string]string{}
+	for _, p := range []struct{ key, name string }{
+		{"updated_after", v.params.UpdatedAfter},
+		{"updated_before", v.params.UpdatedBefore},
+		{"cursor", v.params.Cursor},
+	} {
+		if other, twice := seen[p.name]; twice {
+			at, ok := v.at[p.key]
+			if !ok {
+				at = v.at[other]
+			}
+			l.problem(at, "%s and %s must differ: both are %s", other, p.key, quote(p.name))
+		}
+		seen[p.name] = p.key
+	}
+}
+
+// warnLiteral asks for a key to be moved out of the file.
+func (l *loader) warnLiteral(account, key string, v *values) {
+	at := v.at["api_key"]
+	if v.apiKey.scheme != "" || v.apiKey.target == "" || at.env != "" {
+		return
+	}
+	message := fmt.Sprintf("account %q: %s is written in the file: use env:NAME or file:PATH instead", account, key)
+	if l.loose {
+		message += "; every user of this machine can read it (chmod 600)"
+	}
+	l.warn(at, "%s", message)
+}
+
+// resolve fetches a key when the command needs it.
+func (l *loader) resolve(account, key string, v *values) Secret {
+	secret, loose, err := l.tryResolve(v)
+	if err != nil {
+		l.problem(v.at["api_key"], "account %q: %s: %s", account, key, err)
+	}
+	if loose {
+		l.warn(v.at["api_key"], "account %q: %s: every user of this machine can read %s (chmod 600)", account, key, v.apiKey.place())
+	}
+	return secret
+}
+
+func (l *loader) tryResolve(v *values) (Secret, bool, error) {
+	if !l.src.NeedAccounts || v.apiKey == (reference{}) {
+		return Secret{}, false, nil
+	}
+	return v.apiKey.resolve(l.env, l.read)
+}

@@ -1,0 +1,121 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
+
+var (
+	identifierPattern  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
+	clusterPattern     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,62}$`)
+	accountNamePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
+	paramPattern       = regexp.MustCompile(`^[A-Za-z0-9_.\[\]-]{1,64}$`)
+)
+
+func checkIdentifier(s string) error {
+	if !identifierPattern.MatchString(s) {
+		return fmt.Errorf("must be a name of letters, digits and _ that begins with no digit; %s is not", quote(s))
+	}
+	return nil
+}
+
+func checkCluster(s string) error {
+	if s != "" && !clusterPattern.MatchString(s) {
+		return fmt.Errorf("must be a name of letters, digits, _ and - that begins with a letter; %s is not", quote(s))
+	}
+	return nil
+}
+
+func checkAccountName(s string) error {
+	if !accountNamePattern.MatchString(s) {
+		return fmt.Errorf("must be 1 to 63 of a-z, 0-9, _ and -, beginning with a letter or digit; %s is not", quote(s))
+	}
+	return nil
+}
+
+func checkParam(s string) error {
+	if !paramPattern.MatchString(s) {
+		return fmt.Errorf("must be the name of a query parameter; %s is not", quote(s))
+	}
+	return nil
+}
+
+func checkListen(s string) error {
+	host, port, err := net.SplitHostPort(s)
+	_, portErr := strconv.ParseUint(port, 10, 16)
+	if err != nil || portErr != nil || strings.ContainsAny(host, " /@") {
+		return fmt.Errorf("must be host:port, such as \"127.0.0.1:9464\" or \":9464\"; %s is not", quote(s))
+	}
+	return nil
+}
+
+// parseBaseURL never shows its input: people put keys into URLs (invariant 3).
+func parseBaseURL(s string) (string, error) {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil, u.Host == "", u.Hostname() == "", u.Scheme != "https" && u.Scheme != "http":
+		return "", errors.New(`must be a URL such as "https://api.example.com"`)
+	case u.User != nil:
+		return "", errors.New("must hold no user or password: the key belongs in api_key")
+	case u.RawQuery != "", u.ForceQuery, u.Fragment != "":
+		return "", errors.New("must end before any ? or #: keys belong in api_key, parameter names in [account.params]")
+	}
+	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
+	return u.String(), nil
+}
+
+// plaintext says whether a base URL would carry the key unencrypted over a
+// network.
+func plaintext(baseURL string) bool {
+	u, err := url.Parse(baseURL)
+	if err != nil || u.Scheme != "http" {
+		return false
+	}
+	host := u.Hostname()
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return false
+	}
+	address, err := netip.ParseAddr(host)
+	return err != nil || !address.IsLoopback()
+}
+
+// checkSchedule accepts what the daemon's scheduler accepts, except what can
+// never fire or would fire without pause.
+func checkSchedule(s string) error {
+	if s == "" {
+		return nil
+	}
+	hint := `: write five cron fields such as "30 2 * * *", or "@every 10m"; "" for never`
+	if strings.HasPrefix(s, "TZ=") || strings.HasPrefix(s, "CRON_TZ=") {
+		_, zoned, _ := strings.Cut(s, "=")
+		zone, _, more := strings.Cut(zoned, " ")
+		if !more { // cron/v3 would panic
+			return fmt.Errorf("%s names a time zone and no schedule%s", quote(s), hint)
+		}
+		if _, err := time.LoadLocation(zone); err != nil {
+			return fmt.Errorf("%s is no time zone that this machine knows: write one such as Europe/Paris", quote(zone))
+		}
+	}
+	parsed, err := cron.ParseStandard(s)
+	if err != nil {
+		return fmt.Errorf("%s is no schedule%s", quote(s), hint)
+	}
+	_, rest, _ := strings.Cut(s, "@every ")
+	if every, err := time.ParseDuration(rest); err == nil && every < time.Second {
+		return fmt.Errorf("%s is below the shortest interval, 1s", quote(s))
+	}
+	// Any fixed day does: cron/v3 looks five years ahead.
+	if parsed.Next(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
+		return fmt.Errorf("%s names a day that never comes", quote(s))
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// exampleWidth is the longest line of prose in the example, in characters.
+const exampleWidth = 98
+
+// Example is the text of config.example.toml: every key with its meaning, unit
+// and default.
+func Example() string {
+	e := &exampleWriter{}
+	e.comment(docHeader)
+	e.section(nil, schema(), 0)
+	return e.b.String()
+}
+
+type exampleWriter struct {
+	b    strings.Builder
+	told []string // explained already
+}
+
+func (e *exampleWriter) section(path []string, s section, above where) {
+	if s.name != "" {
+		e.b.WriteString("\n")
+		if s.doc != "" {
+			e.comment(s.doc)
+		}
+		if s.in != 0 {
+			e.b.WriteString(title(path, s) + "\n")
+		}
+		path = append(slices.Clone(path), s.name)
+	}
+	for _, k := range keysIn(s.in) {
+		// A key is shown in the outermost table that has it.
+		if k.in&above == 0 && k.doc != "" {
+			e.key(k)
+		}
+	}
+	for _, child := range s.children {
+		e.section(path, child, above|s.in)
+		if !child.own {
+			above |= child.in
+		}
+	}
+}
+
+// key explains a key once, and shows it each time.
+func (e *exampleWriter) key(k key) {
+	if !slices.Contains(e.told, k.doc) {
+		e.told = append(e.told, k.doc)
+		e.b.WriteString("\n")
+		e.comment(k.doc + exampleDefault(k))
+	}
+	switch {
+	case k.required:
+		e.b.WriteString(k.name + " = " + k.example + "\n")
+	case k.example != "":
+		e.b.WriteString("# " + k.name + " = " + k.example + "\n")
+	default:
+		e.b.WriteString("# " + k.name + " = " + k.standard + "\n")
+	}
+}
+
+// exampleDefault says what the default is where the line of the key does not.
+func exampleDefault(k key) string {
+	switch {
+	case k.required:
+		return " Required."
+	case k.example == "":
+		return ""
+	case k.standard == "":
+		return " Not set by default."
+	default:
+		return " Default: " + k.standard + "."
+	}
+}
+
+// comment writes prose as comment lines.
+func (e *exampleWriter) comment(text string) {
+	var line string
+	flush := func() {
+		if line != "" {
+			e.b.WriteString("# " + line + "\n")
+			line = ""
+		}
+	}
+	for paragraph := range strings.SplitSeq(text, "\n") {
+		switch {
+		case paragraph == "":
+			flush()
+			e.b.WriteString("#\n")
+			continue
+		case strings.HasPrefix(paragraph, "  "):
+			flush()
+			e.b.WriteString("# " + paragraph + "\n")
+			continue
+		}
+		for word := range strings.FieldsSeq(paragraph) {
+			if line != "" && len(line)+1+len(word) > exampleWidth {
+				flush()
+			}
+			if line != "" {
+				line += " "
+			}
+			line += word
+		}
+	}
+	flush()
+}

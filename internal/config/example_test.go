@@ -1,0 +1,103 @@
+package config
+
+import (
+	"flag"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write config.example.toml and the golden files")
+
+const exampleFile = "../../config.example.toml"
+
+func TestExampleFileIsCurrent(t *testing.T) {
+	if *update {
+		if err := os.WriteFile(exampleFile, []byte(Example()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := os.ReadFile(exampleFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(data) != Example() {
+		t.Error("config.example.toml is not what the schema says: run go test ./internal/config -run Example -update")
+	}
+}
+
+// commentedKey is a key of the example that is commented out.
+var commentedKey = regexp.MustCompile(`(?m)^# ([a-z_]+ = .*)$`)
+
+func exampleSource(text string) Source {
+	return source(text, "DEALS_API_KEY=k-acme", "DEALS_PAYOUTS_KEY=k-payouts")
+}
+
+func TestExampleLoads(t *testing.T) {
+	// Everything in it is a default, so that it equals the least configuration.
+	got := mustLoad(t, exampleSource(Example()))
+	if diff := cmp.Diff(standardConfig(), got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestExampleUncommented(t *testing.T) {
+	got := mustLoad(t, exampleSource(commentedKey.ReplaceAllString(Example(), "$1")))
+	want := standardConfig()
+	// These are samples and not defaults: the example says so.
+	a := &want.Accounts[0]
+	a.Params.UpdatedAfter, a.Params.UpdatedBefore = "updatedAtGreaterThan", "updatedAtLessThan"
+	a.Streams[3].InitialFrom = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+	a.Streams[4].Key = NewSecret("k-payouts")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestExampleShowsEveryKey(t *testing.T) {
+	example := Example()
+	for _, k := range vocabulary {
+		line := regexp.MustCompile(`(?m)^(# )?` + k.name + ` = `)
+		if !line.MatchString(example) {
+			t.Errorf("%s is not in the example", k.name)
+		}
+		if k.doc == "" && len(places(k.name).keysWithDoc(k.name)) == 0 {
+			t.Errorf("%s is explained nowhere", k.name)
+		}
+	}
+	for i, line := range strings.Split(example, "\n") {
+		if len(line) > exampleWidth+len("# ") {
+			t.Errorf("line %d is too long: %s", i+1, line)
+		}
+	}
+}
+
+// keysWithDoc lists the rows of a key that explain it.
+func (in where) keysWithDoc(name string) []key {
+	return slices.DeleteFunc(keysIn(in), func(k key) bool { return k.name != name || k.doc == "" })
+}
+
+// TestEveryKeyHasAVariable holds the promise that any value can be overridden:
+// the file sets nothing, and each variable, alone, is understood.
+func TestEveryKeyHasAVariable(t *testing.T) {
+	o := overrides{findings: &findings{}, targets: map[string][]target{}}
+	root, err := parseTree(FileName, []byte(acme))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.collect(schema(), nil, nil, func() *node { return root })
+	for name := range o.targets {
+		got := problems(t, source(acme, acmeKey, name+"=\x01"))
+		if len(got) != 1 || !strings.HasPrefix(got[0], "environment variable "+name+": ") || strings.Contains(got[0], "unknown") {
+			t.Errorf("%s=\\x01 gives %q", name, got)
+		}
+	}
+	if want := 4 + 10*2 + 2 + 4 + 6*5 + 3 + 1; len(o.targets) != want {
+		t.Errorf("%d variables, want %d", len(o.targets), want)
+	}
+}

@@ -1,0 +1,192 @@
+package config
+
+import (
+	"slices"
+	"time"
+)
+
+// vocabulary is every key there is, in the order of config.example.toml. A key
+// that differs from table to table has several rows. Nothing changes it.
+var vocabulary = slices.Concat(warehouseKeys(), accountKeys(), streamKeys())
+
+func warehouseKeys() []key {
+	return []key{
+		{
+			name: "dsn", in: inWarehouse, standard: `"embedded:./dealhouse-data"`,
+			value: of("a string such as \"embedded:./dealhouse-data\"", []nodeKind{aString},
+				func(v *values) *dataSource { return &v.dsn }, parseDSN),
+			doc: `Which ClickHouse. "embedded:<folder>" runs a real ClickHouse inside this process and keeps
+its data in the folder. A server or a cluster is named by URL:
+  "clickhouse://user:password@host:9000/dealhouse"    native protocol; clickhouses:// for TLS
+  "https://user:password@host:8443/dealhouse"         HTTP with TLS; http:// without
+Rather than write a password here, set DEALHOUSE_WAREHOUSE_DSN.`,
+		},
+		{
+			name: "database", in: inWarehouse, standard: `"dealhouse"`,
+			value: checked("the name of a database", func(v *values) *string { return &v.database }, checkIdentifier),
+			doc:   `The database that holds all tables and views. When the dsn names one, it need not be repeated here.`,
+		},
+		{
+			name: "cluster", in: inWarehouse, standard: `""`,
+			value: checked("the name of a cluster", func(v *values) *string { return &v.cluster }, checkCluster),
+			doc: `The cluster, as ClickHouse's own configuration names it, to make the tables on: replicated
+and sharded. Empty: a single server.`,
+		},
+		{
+			name: "listen", in: inDaemon, standard: `"127.0.0.1:9464"`,
+			value: checked("host:port", func(v *values) *string { return &v.listen }, checkListen),
+			doc:   `Host and port of metrics, health checks and the status page. ":9464" listens on every interface.`,
+		},
+	}
+}
+
+// shared are the tables of a setting that a whole account has.
+const shared = inDefaults | inAccount
+
+func accountKeys() []key {
+	return []key{
+		{
+			name: "name", in: inAccount, required: true, fixed: true, example: `"acme"`,
+			value: checked("the name of the account", func(v *values) *string { return &v.name }, checkAccountName),
+			doc: `The account in every table, metric and log line: 1 to 63 of a-z, 0-9, _ and -. To rename an
+account is to begin a new one.`,
+		},
+		{
+			name: "base_url", in: inAccount, required: true, example: `"https://api.example.com"`,
+			value: of("a string: the URL of the API", []nodeKind{aString},
+				func(v *values) *string { return &v.baseURL }, parseBaseURL),
+			doc: `The origin of the API, without /v1 or /v2.`,
+		},
+		{
+			name: "api_key", in: inAccount, required: true, example: `"env:DEALS_API_KEY"`,
+			value: secret(func(v *values) *reference { return &v.apiKey }),
+			doc: `The API key: "env:NAME" reads an environment variable, "file:PATH" a file, such as
+file:/run/secrets/deals. A key written here as it is works too, with a warning.`,
+		},
+		{
+			name: "requests_per_second", in: shared, standard: `10`,
+			value: number(func(v *values) *float64 { return &v.requestsPerSecond }, 10_000, false),
+			doc:   `The most requests a second that an account sends, all its streams together. 0.5 is one every two seconds.`,
+		},
+		{
+			name: "timeout", in: shared, standard: `"30s"`,
+			value: duration(func(v *values) *time.Duration { return &v.timeout }, 100*time.Millisecond, time.Hour),
+			doc:   `The time one request may take, its body included: 100ms to 1h.`,
+		},
+		{
+			name: "max_body_size", in: shared, standard: `"256MiB"`,
+			value: size(func(v *values) *int64 { return &v.maxBodySize }, 1<<10, 16<<30),
+			doc:   `The largest response that is read, after decompression: KiB, MiB, GiB, or a number of bytes.`,
+		},
+		{
+			name: "max_retry_elapsed", in: shared, standard: `"5m"`,
+			value: duration(func(v *values) *time.Duration { return &v.maxRetryElapsed }, 0, 24*time.Hour),
+			doc:   `How long one request is tried again before its stream's run fails. "0s": no second attempt.`,
+		},
+		{
+			name: "batch_rows", in: shared, standard: `20000`,
+			value: integer(func(v *values) *int64 { return &v.batchRows }, 1, 1_000_000),
+			doc:   `Rows in one insert into ClickHouse, 1 to 1000000. More is faster and takes more memory.`,
+		},
+		{
+			name: "allow_insecure", in: shared, standard: `false`,
+			value: boolean(func(v *values) *bool { return &v.allowInsecure }),
+			doc: `Whether base_url may be http:// on another machine, which sends the key unencrypted.
+On this machine (localhost, 127.0.0.1, ::1) http:// is always allowed.`,
+		},
+		{
+			name: "updated_after", in: inParams, standard: `"updatedAfter"`, example: `"updatedAtGreaterThan"`,
+			value: checked("a parameter name", func(v *values) *string { return &v.params.UpdatedAfter }, checkParam),
+			doc:   `Transactions changed after a time.`,
+		},
+		{
+			name: "updated_before", in: inParams, standard: `"updatedBefore"`, example: `"updatedAtLessThan"`,
+			value: checked("a parameter name", func(v *values) *string { return &v.params.UpdatedBefore }, checkParam),
+			doc:   `Transactions changed before a time.`,
+		},
+		{
+			name: "page", in: inParams, standard: `"page"`,
+			value: checked("a parameter name", func(v *values) *string { return &v.params.Page }, checkParam),
+			doc:   `The next page of products; takes nextPage.`,
+		},
+		{
+			name: "cursor", in: inParams, standard: `"cursor"`,
+			value: checked("a parameter name", func(v *values) *string { return &v.params.Cursor }, checkParam),
+			doc:   `The next page of promotions, coupons, cashback offers and transactions; takes the cursor.`,
+		},
+	}
+}
+
+func streamKeys() []key {
+	ownKey := secret(func(v *values) *reference { return &v.apiKey })
+	list := []key{
+		{
+			name: "max_delete_ratio", in: shared | inStreams, standard: `0.2`,
+			value: number(func(v *values) *float64 { return &v.maxDeleteRatio }, 1, true),
+			doc: `The share of a stream's live rows, 0 to 1, that one run may delete. A run that would delete more,
+or everything, stops before it changes anything, and a person must look.`,
+		},
+		{
+			name: "max_rejected_ratio", in: shared | inStreams, standard: `0.05`,
+			value: number(func(v *values) *float64 { return &v.maxRejectedRatio }, 1, true),
+			doc: `The share of the records of a run, 0 to 1, that may be rejected: kept in rejected_records rather
+than loaded. A run that rejects more stops before it changes anything.`,
+		},
+		{
+			name: "overlap", in: shared | inTransactions, standard: `"10m"`,
+			value: duration(func(v *values) *time.Duration { return &v.overlap }, 0, 31*24*time.Hour),
+			doc: `How far before the newest change already loaded the next run asks again. It covers rows that
+change while they are read; what is read twice changes nothing.`,
+		},
+		{
+			name: "resume_within", in: shared | inProducts, standard: `"24h"`,
+			value: duration(func(v *values) *time.Duration { return &v.resumeWithin }, 0, 31*24*time.Hour),
+			doc: `How old a walk over all products that was cut short may be to be continued. After that it starts
+over; "0s": always.`,
+		},
+		{
+			name: "enabled", in: inStreams, standard: `true`,
+			value: boolean(func(v *values) *bool { return &v.enabled }),
+			doc:   `Whether the stream is loaded. What was loaded before stays.`,
+		},
+	}
+	schedules := []struct {
+		in       where
+		standard string
+	}{
+		{inPromotions, `"7 * * * *"`},
+		{inCoupons, `"12 * * * *"`},
+		{inCashbackOffers, `"17 * * * *"`},
+		{inTransactions, `"*/5 * * * *"`},
+		{inPayouts, `"0 6 * * *"`},
+		{inProducts, `"30 2 * * *"`},
+	}
+	for _, s := range schedules {
+		list = append(list, key{
+			name: "schedule", in: s.in, standard: s.standard,
+			value: checked("a schedule", func(v *values) *string { return &v.schedule }, checkSchedule),
+			doc: `When the daemon loads the stream: minute, hour, day of month, month, day of week; or "@every 10m".
+"CRON_TZ=Europe/Paris 30 2 * * *" sets the time zone, else it is that of the machine. "": never by itself.`,
+		})
+	}
+	return append(list,
+		key{
+			name: "resync", in: inTransactions, standard: `"0 4 * * 0"`,
+			value: checked("a schedule", func(v *values) *string { return &v.resync }, checkSchedule),
+			doc: `When the daemon reads all transactions again, for what an update never shows: rows that vanished
+upstream. In the form of schedule. "": never.`,
+		},
+		key{
+			name: "initial_from", in: inTransactions, example: `"2024-01-01T00:00:00Z"`,
+			value: moment(func(v *values) *time.Time { return &v.initialFrom }),
+			doc: `Where the first load begins, in RFC 3339; it is then read in windows, side by side. Without it, the
+first load reads everything there is.`,
+		},
+		key{name: "api_key", in: inStreams &^ inPayouts, value: ownKey},
+		key{
+			name: "api_key", in: inPayouts, value: ownKey, example: `"env:DEALS_PAYOUTS_KEY"`,
+			doc: `A key for this stream alone, in the form of the account's; any stream may have one. Payouts may
+need one: services give out keys that read payouts and nothing else.`,
+		},
+	)
+}

@@ -1,0 +1,136 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// FileName is the file that is read from the current directory when neither
+// --config nor DEALHOUSE_CONFIG names one.
+const FileName = "dealhouse.toml"
+
+// largestFile bounds what is read of a configuration or key file, in bytes.
+const largestFile = 1 << 20
+
+// Source is everything that a configuration is made of.
+type Source struct {
+	// Path is the file that --config names. Empty: the file that
+	// DEALHOUSE_CONFIG names, else FileName when it exists, else no file.
+	Path string
+
+	// Env is the environment in the form of os.Environ. A variable that is empty
+	// counts as not set.
+	Env []string
+
+	// KnownEnv names further DEALHOUSE_ variables that are read elsewhere, and
+	// so are not a mistake.
+	KnownEnv []string
+
+	// NeedAccounts says that the command talks to the API: at least one account
+	// must exist, and all keys are resolved. Otherwise keys stay unresolved, and
+	// everything that is configured is validated all the same.
+	NeedAccounts bool
+
+	// ReadFile reads a file and tells its permissions. Default: the file system.
+	ReadFile func(path string) ([]byte, fs.FileMode, error)
+}
+
+type fileReader func(path string) ([]byte, fs.FileMode, error)
+
+// Load reads, merges and validates a configuration. Its error is always a
+// *Problems; warnings are to be shown in both cases.
+func Load(src Source) (*Config, []Warning, error) {
+	found := &findings{}
+	l := loader{findings: found, src: src, env: parseEnv(src.Env), read: src.ReadFile}
+	if l.read == nil {
+		l.read = readFile
+	}
+	config := l.load()
+	if err := found.err(); err != nil {
+		return nil, found.sortedWarnings(), err
+	}
+	return config, found.sortedWarnings(), nil
+}
+
+type loader struct {
+	*findings
+	src  Source
+	env  map[string]string
+	read fileReader
+
+	file  string // the file that was read, if any
+	loose bool   // whether everybody may read it
+}
+
+func (l *loader) load() *Config {
+	root := l.tree()
+	if root == nil {
+		return nil
+	}
+	environment := overrides{findings: l.findings, env: l.env, known: l.src.KnownEnv}
+	environment.apply(root)
+	top := walker{l.findings}.walk(nil, root, schema(), 0, &values{at: map[string]position{}})
+	return l.build(top)
+}
+
+// tree reads the file, if there is one. It returns nil after a problem that
+// leaves nothing to look at.
+func (l *loader) tree() *node {
+	path, named := l.src.Path, "--config"
+	if path == "" {
+		path, named = l.env[envFile], envFile
+	}
+	if path == "" {
+		path, named = FileName, ""
+	}
+	data, mode, err := l.read(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && named == "":
+		return newTable(position{})
+	case err != nil:
+		l.problem(position{file: path}, "cannot read the configuration%s: %s", namedBy(named), reason(err))
+		return nil
+	}
+	l.file, l.loose = path, mode&othersRead != 0
+	root, err := parseTree(path, data)
+	var syntax *syntaxError
+	if errors.As(err, &syntax) {
+		l.problem(syntax.at, "%s", syntax.message)
+		return nil
+	}
+	return root
+}
+
+func namedBy(what string) string {
+	if what == "" {
+		return ""
+	}
+	return " that " + what + " names"
+}
+
+// readFile reads a file of the file system.
+func readFile(path string) ([]byte, fs.FileMode, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	if info.IsDir() {
+		return nil, 0, errors.New("it is a directory")
+	}
+	data, err := io.ReadAll(io.LimitReader(f, largestFile+1))
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(data) > largestFile {
+		return nil, 0, fmt.Errorf("it is larger than %d bytes", largestFile)
+	}
+	return data, info.Mode().Perm(), nil
+}

@@ -1,0 +1,118 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// position says where a value came from: a place in the file, or an environment
+// variable. The zero position is neither.
+type position struct {
+	file      string
+	line, col int
+	env       string
+}
+
+func (p position) String() string {
+	switch {
+	case p.env != "":
+		return "environment variable " + p.env
+	case p.line > 0:
+		return fmt.Sprintf("%s:%d:%d", p.file, p.line, p.col)
+	default:
+		return p.file
+	}
+}
+
+// Problem is one thing that is wrong with a configuration.
+type Problem struct {
+	File         string // the file, when the problem is in one
+	Line, Column int    // from 1, in characters; 0 when the file as a whole is meant
+	Env          string // the environment variable, when the problem is in one
+	Message      string // for a person; never holds a secret
+}
+
+// String is "file:line:col: message" or "environment variable NAME: message".
+func (p Problem) String() string {
+	where := position{file: p.File, line: p.Line, col: p.Column, env: p.Env}.String()
+	if where == "" {
+		return p.Message
+	}
+	return where + ": " + p.Message
+}
+
+// Warning is something that works and should be changed nevertheless.
+type Warning Problem
+
+// String has the form of Problem.String.
+func (w Warning) String() string { return Problem(w).String() }
+
+// Problems is the error of Load: everything that is wrong, at least one.
+type Problems struct{ list []Problem }
+
+// Error gives one problem a line.
+func (p *Problems) Error() string {
+	lines := make([]string, len(p.list))
+	for i, one := range p.list {
+		lines[i] = one.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// All returns the problems: those of the file in its order, then those of
+// environment variables by name, then those of neither.
+func (p *Problems) All() []Problem { return slices.Clone(p.list) }
+
+// findings collects problems and warnings while a configuration is read.
+type findings struct {
+	problems []Problem
+	warnings []Warning
+}
+
+func (f *findings) problem(at position, format string, args ...any) {
+	f.problems = append(f.problems, at.problem(fmt.Sprintf(format, args...)))
+}
+
+func (f *findings) warn(at position, format string, args ...any) {
+	f.warnings = append(f.warnings, Warning(at.problem(fmt.Sprintf(format, args...))))
+}
+
+func (p position) problem(message string) Problem {
+	return Problem{File: p.file, Line: p.line, Column: p.col, Env: p.env, Message: message}
+}
+
+// err is nil when there is no problem.
+func (f *findings) err() error {
+	if len(f.problems) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(f.problems, compareProblems)
+	return &Problems{list: slices.Compact(f.problems)}
+}
+
+func (f *findings) sortedWarnings() []Warning {
+	slices.SortStableFunc(f.warnings, func(a, b Warning) int { return compareProblems(Problem(a), Problem(b)) })
+	return slices.Compact(f.warnings)
+}
+
+func compareProblems(a, b Problem) int {
+	return cmp.Or(
+		cmp.Compare(rank(a), rank(b)),
+		cmp.Compare(a.Line, b.Line),
+		cmp.Compare(a.Column, b.Column),
+		cmp.Compare(a.Env, b.Env),
+	)
+}
+
+func rank(p Problem) int {
+	switch {
+	case p.Env != "":
+		return 1
+	case p.File != "":
+		return 0
+	default:
+		return 2
+	}
+}

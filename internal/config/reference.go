@@ -1,0 +1,132 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
+)
+
+// reference is what an api_key says: where the key is, or the key itself.
+type reference struct {
+	scheme string // "env", "file", or empty for a literal
+	target string // the variable, the path or, for a literal, the secret
+}
+
+const (
+	fromEnvironment = "env"
+	fromFile        = "file"
+)
+
+var (
+	variablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+	// plainVariablePattern is what people call their variables and no key looks
+	// like.
+	plainVariablePattern = regexp.MustCompile(`^[A-Z_][A-Z0-9_]{0,63}$`)
+)
+
+// secret is the codec of a key that may hold a secret. None of its errors shows
+// the text (invariant 3).
+func secret(field func(*values) *reference) codec {
+	want := `a string: "env:NAME", "file:PATH" or the key itself`
+	return of(want, []nodeKind{aString}, field, parseReference)
+}
+
+func parseReference(text string) (reference, error) {
+	scheme, target, found := strings.Cut(text, ":")
+	if lower := strings.ToLower(strings.TrimSpace(scheme)); found && (lower == fromEnvironment || lower == fromFile) {
+		switch {
+		case scheme != lower:
+			return reference{}, fmt.Errorf("write %s: in lower case and without a space before it", lower)
+		case lower == fromFile && (target == "" || strings.ContainsRune(target, 0)):
+			return reference{}, errors.New("file: needs the path of a file, such as file:/run/secrets/deals")
+		case lower == fromEnvironment && !variablePattern.MatchString(target):
+			return reference{}, errors.New("env: needs the name of an environment variable, such as env:DEALS_API_KEY")
+		}
+		return reference{scheme: lower, target: target}, nil
+	}
+	if strings.HasPrefix(text, "$") {
+		return reference{}, errors.New("looks like a shell variable: write env:NAME, without a $")
+	}
+	if err := checkKey(text); err != nil {
+		return reference{}, err
+	}
+	return reference{target: text}, nil
+}
+
+// checkKey says what is wrong with a key without showing it.
+func checkKey(text string) error {
+	const longest = 8 << 10 // what servers accept as one header
+	switch {
+	case text == "":
+		return errors.New("is empty")
+	case len(text) > longest:
+		return fmt.Errorf("is longer than %d bytes: that is no API key", longest)
+	case strings.HasPrefix(strings.ToLower(text), "bearer "):
+		return errors.New(`begins with "Bearer ": give the key alone`)
+	}
+	for _, c := range []byte(text) {
+		if c <= ' ' || c > '~' {
+			return errors.New("holds a space, a line break or a character that no HTTP header may hold")
+		}
+	}
+	return nil
+}
+
+// resolve fetches the key. loose says that others than its owner can read the
+// file that it came from.
+func (r reference) resolve(env map[string]string, read fileReader) (key Secret, loose bool, err error) {
+	text := r.target
+	switch r.scheme {
+	case fromEnvironment:
+		value, set := env[r.target]
+		if !set {
+			return Secret{}, false, fmt.Errorf("%s is not set", r.variable())
+		}
+		text = value
+	case fromFile:
+		data, mode, err := read(r.target)
+		if err != nil {
+			return Secret{}, false, fmt.Errorf("cannot read the key file %s: %s", quote(r.target), reason(err))
+		}
+		text, loose = strings.TrimRight(string(data), "\r\n"), mode&othersRead != 0
+	}
+	if err := checkKey(text); err != nil {
+		return Secret{}, false, fmt.Errorf("the key in %s %w", r.place(), err)
+	}
+	return NewSecret(text), loose, nil
+}
+
+// othersRead is the permission bit that makes a key file everybody's.
+const othersRead fs.FileMode = 0o004
+
+// variable names the environment variable, unless it looks rather like a key
+// that was written after env: by mistake.
+func (r reference) variable() string {
+	if !plainVariablePattern.MatchString(r.target) {
+		return "the environment variable it names"
+	}
+	return "environment variable " + r.target
+}
+
+func (r reference) place() string {
+	switch r.scheme {
+	case fromEnvironment:
+		return r.variable()
+	case fromFile:
+		return "the file " + quote(r.target)
+	default:
+		return "api_key"
+	}
+}
+
+// reason is the part of a file error that does not repeat the path.
+func reason(err error) string {
+	var pathError *fs.PathError
+	if errors.As(err, &pathError) {
+		return pathError.Err.Error()
+	}
+	return err.Error()
+}

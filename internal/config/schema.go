@@ -1,0 +1,174 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// where is a set of tables that a key may stand in.
+type where uint16
+
+const (
+	inWarehouse where = 1 << iota
+	inDaemon
+	inDefaults
+	inAccount
+	inParams
+	inPromotions
+	inCoupons
+	inCashbackOffers
+	inTransactions
+	inPayouts
+	inProducts
+
+	inStreams = inPromotions | inCoupons | inCashbackOffers | inTransactions | inPayouts | inProducts
+)
+
+// section describes one table of the file.
+type section struct {
+	name     string
+	in       where // the bit of this table; 0 for a table that holds tables only
+	repeated bool  // [[name]]
+	own      bool  // its values are a copy of what is inherited: they stay inside
+	doc      string
+	children []section
+}
+
+// schema is the tree of tables. Its order is the order of the walk: [defaults]
+// comes before [[account]], which inherits from it.
+func schema() section {
+	return section{children: []section{
+		{name: "warehouse", in: inWarehouse, doc: docWarehouse},
+		{name: "daemon", in: inDaemon, doc: docDaemon},
+		{name: "defaults", in: inDefaults, doc: docDefaults},
+		{name: "account", in: inAccount, repeated: true, own: true, doc: docAccount, children: []section{
+			{name: "params", in: inParams, doc: docParams},
+			{name: "streams", doc: docStreams, children: []section{
+				{name: "promotions", in: inPromotions, own: true},
+				{name: "coupons", in: inCoupons, own: true},
+				{name: "cashback_offers", in: inCashbackOffers, own: true},
+				{name: "transactions", in: inTransactions, own: true},
+				{name: "payouts", in: inPayouts, own: true},
+				{name: "products", in: inProducts, own: true},
+			}},
+		}},
+	}}
+}
+
+// StreamNames lists the six streams in the order of Account.Streams.
+func StreamNames() []string {
+	return []string{"promotions", "coupons", "cashback_offers", "transactions", "payouts", "products"}
+}
+
+// title is the table as one writes it in the file.
+func title(path []string, s section) string {
+	name := strings.Join(append(slices.Clone(path), s.name), ".")
+	if s.repeated {
+		return "[[" + name + "]]"
+	}
+	return "[" + name + "]"
+}
+
+// titles lists the tables of a set, in the order of the schema.
+func titles(in where) []string {
+	var list []string
+	var visit func(path []string, s section)
+	visit = func(path []string, s section) {
+		switch {
+		case s.in == 0 && in&inStreams == inStreams && s.name == "streams":
+			list = append(list, "[account.streams.<stream>]")
+			return
+		case s.in&in != 0:
+			list = append(list, title(path, s))
+		}
+		if s.name != "" {
+			path = append(slices.Clone(path), s.name)
+		}
+		for _, child := range s.children {
+			visit(path, child)
+		}
+	}
+	visit(nil, schema())
+	return list
+}
+
+// key describes one key. The tables in.in hold it; a table nearer to the stream
+// overrides one that is farther.
+type key struct {
+	name     string
+	in       where
+	value    codec
+	standard string // the default as it is written in TOML; empty: there is none
+	required bool
+	fixed    bool   // no environment variable may set it
+	example  string // what config.example.toml shows when that is not the default
+	doc      string // meaning, unit and bounds; empty: not shown in config.example.toml
+}
+
+// plainDefault is the default without TOML's quotes.
+func (k key) plainDefault() string { return strings.Trim(k.standard, `"`) }
+
+// keysIn lists the keys of one table.
+func keysIn(in where) []key {
+	var list []key
+	for _, k := range vocabulary {
+		if k.in&in != 0 {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+func names(list []key) []string {
+	all := make([]string, len(list))
+	for i, k := range list {
+		all[i] = k.name
+	}
+	return all
+}
+
+// values is what the keys of a table and of those above it come to.
+type values struct {
+	dsn      dataSource
+	database string
+	cluster  string
+	listen   string
+
+	requestsPerSecond float64
+	timeout           time.Duration
+	maxBodySize       int64
+	maxRetryElapsed   time.Duration
+	batchRows         int64
+	allowInsecure     bool
+	overlap           time.Duration
+	maxDeleteRatio    float64
+	maxRejectedRatio  float64
+	resumeWithin      time.Duration
+
+	name    string
+	baseURL string
+	apiKey  reference
+	params  Params
+
+	enabled     bool
+	schedule    string
+	resync      string
+	initialFrom time.Time
+
+	// at holds the position of each key that was set, well or badly. A key that
+	// is absent has its default.
+	at map[string]position
+}
+
+func (v *values) inherit() *values {
+	c := *v
+	c.at = maps.Clone(v.at)
+	return &c
+}
+
+func (v *values) has(name string) bool {
+	_, ok := v.at[name]
+	return ok
+}

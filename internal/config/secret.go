@@ -1,0 +1,42 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+)
+
+// redacted is what every printed form of a Secret shows.
+const redacted = "***"
+
+// Secret is a value that no log line, error or dump may show (invariant 3). The
+// zero Secret is unresolved.
+type Secret struct{ value string }
+
+// NewSecret wraps a value; for tests and for programs that configure themselves.
+func NewSecret(value string) Secret { return Secret{value: value} }
+
+// Reveal returns the value. It is the only way to it, so that a search for
+// Reveal finds every place that can leak. An unresolved Secret reveals "".
+func (s Secret) Reveal() string { return s.value }
+
+// Resolved says whether there is a value.
+func (s Secret) Resolved() bool { return s.value != "" }
+
+// String hides the value.
+func (s Secret) String() string { return redacted }
+
+// GoString hides the value from %#v.
+func (s Secret) GoString() string { return redacted }
+
+// Format hides the value from every verb of package fmt.
+func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
+
+// MarshalText hides the value from encoders: JSON, XML, TOML.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// LogValue hides the value from log/slog.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
+
+// Equal makes Secrets comparable for package cmp without showing them.
+func (s Secret) Equal(other Secret) bool { return s.value == other.value }

@@ -1,0 +1,188 @@
+package dealapi
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Kind says what went wrong, and so who has to act.
+type Kind uint8
+
+// The kinds of Error.
+const (
+	// KindAuth: the key was refused (401, 403).
+	KindAuth Kind = iota + 1
+	// KindBadRequest: the request was refused (400 and other 4xx).
+	KindBadRequest
+	// KindNotFound: nothing is there (404, 410).
+	KindNotFound
+	// KindRateLimited: 429 on every attempt.
+	KindRateLimited
+	// KindServer: 5xx, 408 or 425 on every attempt.
+	KindServer
+	// KindNetwork: no answer, or one that broke off.
+	KindNetwork
+	// KindTimeout: no answer in time, or the context's deadline passed.
+	KindTimeout
+	// KindMalformed: a success whose body is not what the interface promises.
+	KindMalformed
+	// KindLoop: a cursor came back a second time in one chain.
+	KindLoop
+	// KindTooLarge: the body is over Options.MaxBodyBytes.
+	KindTooLarge
+	// KindRedirect: a redirect or a nextPage led to another origin, or there
+	// were too many redirects.
+	KindRedirect
+	// KindEmptyPages: too many empty pages in a row that each promised more.
+	KindEmptyPages
+	// KindConfig: options or a query that cannot work; nothing was sent.
+	KindConfig
+	// KindCanceled: the context was cancelled.
+	KindCanceled
+)
+
+// String names the kind in snake case, for metric labels and log lines.
+func (k Kind) String() string {
+	switch k {
+	case KindAuth:
+		return "auth"
+	case KindBadRequest:
+		return "bad_request"
+	case KindNotFound:
+		return "not_found"
+	case KindRateLimited:
+		return "rate_limited"
+	case KindServer:
+		return "server"
+	case KindNetwork:
+		return "network"
+	case KindTimeout:
+		return "timeout"
+	case KindMalformed:
+		return "malformed"
+	case KindLoop:
+		return "loop"
+	case KindTooLarge:
+		return "too_large"
+	case KindRedirect:
+		return "redirect"
+	case KindEmptyPages:
+		return "empty_pages"
+	case KindConfig:
+		return "config"
+	case KindCanceled:
+		return "canceled"
+	default:
+		return "none"
+	}
+}
+
+// Error is every error of this package. Its text and its fields are free of
+// the key (invariant 2), and so is what it wraps.
+type Error struct {
+	Kind    Kind
+	Account string
+	// Op is what was done: "list /v1/deals/coupons", "get /v1/...".
+	Op string
+	// URL was asked for; values of parameters that may be secret are masked.
+	URL string
+	// Status is the HTTP status, 0 when there was no answer.
+	Status int
+	// Attempts made, the first included; 0 when nothing was sent.
+	Attempts int
+	// Page is the 1-based number of the page in its chain, 0 outside of one.
+	Page int
+	// Cursor reports that the request carried a cursor or nextPage.
+	Cursor bool
+	// RetryAfter is what the service asked for, not cut to any ceiling.
+	RetryAfter time.Duration
+	// Detail says what was seen; it may quote up to about 200 bytes of a body.
+	Detail string
+	// Err is the cause; may be nil.
+	Err error
+
+	retry bool // another attempt can heal it (invariant 9)
+}
+
+// Error names the account, what failed, and what to do about it.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString("account " + e.Account + ": ")
+	if e.Op != "" {
+		b.WriteString(e.Op + ": ")
+	}
+	what, advice := e.explain()
+	b.WriteString(what)
+	if e.Status != 0 {
+		fmt.Fprintf(&b, " (HTTP %d)", e.Status)
+	}
+	if e.Attempts > 1 {
+		fmt.Fprintf(&b, " after %d attempts", e.Attempts)
+	}
+	if advice != "" {
+		b.WriteString(": " + advice)
+	}
+	if e.Detail != "" {
+		b.WriteString(": " + e.Detail)
+	}
+	if e.URL != "" {
+		b.WriteString(" [GET " + e.URL + "]")
+	}
+	return b.String()
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// CursorRefused reports that a request in the middle of a chain was refused in
+// a way that a vanished or expired cursor would explain: starting the chain
+// over may help.
+func (e *Error) CursorRefused() bool {
+	return e.Cursor && (e.Kind == KindBadRequest || e.Kind == KindNotFound)
+}
+
+// explain returns what happened and, where a person can do something, what.
+func (e *Error) explain() (what, advice string) {
+	switch e.Kind {
+	case KindAuth:
+		return "the API refused the key", "check api_key and the rights of the key"
+	case KindBadRequest:
+		if e.Cursor {
+			return "the API refused the request for a following page", "its cursor may have expired"
+		}
+		return "the API refused the request", "check the parameter names and filters"
+	case KindNotFound:
+		switch {
+		case e.Cursor:
+			return "the API does not know the following page", "its cursor may have expired"
+		case e.Page == 0:
+			return "the API does not know the item", ""
+		}
+		return "the API does not know this address", "check base_url"
+	case KindRateLimited:
+		return "the API's rate limit was exceeded", "lower requests_per_second"
+	case KindServer:
+		return "the service failed", ""
+	case KindNetwork:
+		return "the service could not be reached, or the connection broke", ""
+	case KindTimeout:
+		return "no answer in time", ""
+	case KindMalformed:
+		return "the answer is not what the interface promises", ""
+	case KindLoop:
+		return "the paging loops: a cursor came back a second time", ""
+	case KindTooLarge:
+		return "the answer is too large", "raise max_body_bytes if it is right"
+	case KindRedirect:
+		return "refused to follow the API elsewhere", "the key is only sent to the origin of base_url"
+	case KindEmptyPages:
+		return "the paging does not end: empty pages that promise more", ""
+	case KindConfig:
+		return "the configuration cannot work", ""
+	case KindCanceled:
+		return "stopped", ""
+	default:
+		return "failed", ""
+	}
+}

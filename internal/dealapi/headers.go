@@ -1,0 +1,63 @@
+package dealapi
+
+import (
+	"net/http"
+	"strings"
+	"time"
+)
+
+// serverTime returns the server's clock when a request arrived, from the Date
+// of its answer and the time from sending the request to reading that header.
+// The Date was written after the arrival and before it was read, and whole
+// seconds are cut off it, so the result is never too late (invariant 7). It is
+// zero when there is no usable Date.
+func serverTime(date string, elapsed time.Duration) time.Time {
+	t, err := http.ParseTime(date)
+	if err != nil {
+		return time.Time{}
+	}
+	return t.Add(-max(elapsed, 0)).Truncate(time.Millisecond).UTC()
+}
+
+// maxRetryAfterSeconds keeps a Retry-After within what a Duration can hold.
+const maxRetryAfterSeconds = 1 << 31
+
+// retryAfter reads Retry-After in both of its forms: seconds (a fraction is
+// tolerated and rounded up), or a date. A date is compared with the Date of
+// the same answer, so that the two clocks need not agree, and with the local
+// clock only where there is none. A date in the past means now.
+func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
+	value := strings.TrimSpace(h.Get("Retry-After"))
+	if seconds, ok := parseSeconds(value); ok {
+		return time.Duration(seconds) * time.Second, true
+	}
+	at, err := http.ParseTime(value)
+	if err != nil {
+		return 0, false
+	}
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		now = date
+	}
+	// Sub saturates, and the largest Duration is still a wait.
+	return max(at.Sub(now), 0), true
+}
+
+// parseSeconds reads digits, with a fraction that counts as one second more.
+func parseSeconds(value string) (int64, bool) {
+	whole, fraction, dotted := strings.Cut(value, ".")
+	if !isDigits(whole) || dotted && !isDigits(fraction) {
+		return 0, false
+	}
+	var n int64
+	for _, d := range whole {
+		n = min(n*10+int64(d-'0'), maxRetryAfterSeconds)
+	}
+	if strings.Trim(fraction, "0") != "" {
+		n++
+	}
+	return n, true
+}
+
+func isDigits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}

@@ -1,0 +1,41 @@
+package dealapi
+
+import (
+	"net"
+	"net/url"
+	"strings"
+)
+
+// sameOrigin reports whether two URLs share scheme, host and port, default
+// ports made explicit. A URL with a user name is never of our origin.
+func sameOrigin(a, b *url.URL) bool {
+	return a.User == nil && b.User == nil &&
+		strings.EqualFold(a.Scheme, b.Scheme) &&
+		strings.EqualFold(a.Hostname(), b.Hostname()) &&
+		port(a) == port(b)
+}
+
+func port(u *url.URL) string {
+	if p := u.Port(); p != "" {
+		return p
+	}
+	if strings.EqualFold(u.Scheme, "https") {
+		return "443"
+	}
+	return "80"
+}
+
+// origin shows where a URL leads without its path and query, which may hold
+// secrets of another service.
+func origin(u *url.URL) string {
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
+}
+
+// isLoopback reports whether a host cannot be anything but this machine.
+func isLoopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,78 @@
+package dealapi
+
+import (
+	"context"
+	"iter"
+)
+
+// Pages walks a list from Query.Start to its end (interface, section 4, rules
+// 2, 3 and 5). While the consumer works on a page, the next ones are fetched,
+// Query.Ahead of them. An error, always an *Error, comes last and with a nil
+// page; the pages before it are whole. Each loop over the result is a walk of
+// its own.
+//
+// Breaking out of the loop abandons the request under way (invariant 6).
+func (c *Client) Pages(ctx context.Context, q Query) iter.Seq2[*Page, error] {
+	return func(yield func(*Page, error) bool) {
+		ch, err := c.newChain(q)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if ch.query.Ahead < 0 {
+			ch.walk(ctx, yield)
+			return
+		}
+		ch.walkAhead(ctx, ch.query.Ahead, yield)
+	}
+}
+
+// walk fetches each page when the consumer asks for it.
+func (ch *chain) walk(ctx context.Context, yield func(*Page, error) bool) {
+	for {
+		page, err := ch.next(ctx)
+		if page == nil && err == nil {
+			return
+		}
+		if !yield(page, err) || err != nil {
+			return
+		}
+	}
+}
+
+// walkAhead fetches pages in a goroutine of its own. A channel without a
+// buffer makes it one page ahead: the page that it holds out.
+func (ch *chain) walkAhead(ctx context.Context, ahead int, yield func(*Page, error) bool) {
+	ctx, cancel := context.WithCancel(ctx)
+	pages := make(chan *Page, ahead-1)
+	var last error // read after pages is closed
+	go func() {
+		defer close(pages)
+		ch.walk(ctx, func(page *Page, err error) bool {
+			if err != nil {
+				last = err
+				return false
+			}
+			select {
+			case pages <- page:
+				return true
+			case <-ctx.Done():
+				last = ch.client.ended(ctx, request{op: ch.op, url: ch.client.url(ch.query.Path, nil), page: page.Number}, ctx.Err())
+				return false
+			}
+		})
+	}()
+	defer func() { // invariant 6, also when the consumer panics
+		cancel()
+		for range pages {
+		}
+	}()
+	for page := range pages {
+		if !yield(page, nil) {
+			return
+		}
+	}
+	if last != nil {
+		yield(nil, last)
+	}
+}

@@ -1,0 +1,134 @@
+package dealapi
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Paging is the way a list is read (interface, sections 2.1, 2.7 and 4).
+type Paging uint8
+
+const (
+	// PagingCursor: an envelope {data, cursor}; the cursor is an opaque string.
+	PagingCursor Paging = iota
+	// PagingNextPage: an envelope {data, nextPage}; nextPage is an opaque
+	// string, a number, or a URL of the same origin.
+	PagingNextPage
+	// PagingNone: a bare JSON array, read as one page.
+	PagingNone
+)
+
+func (p Paging) shape() shape {
+	switch p {
+	case PagingNextPage:
+		return shape{nextKey: "nextPage", numbers: true}
+	case PagingNone:
+		return shape{}
+	default:
+		return shape{nextKey: "cursor"}
+	}
+}
+
+// DefaultMaxEmptyPages is the default of Query.MaxEmptyPages.
+const DefaultMaxEmptyPages = 100
+
+// Query is one walk through a list.
+type Query struct {
+	// Path of the list, below the base URL, not escaped: "/v1/deals/coupons".
+	Path string
+
+	// Params are the filters, sent with every page except where nextPage is a
+	// URL, which is followed as it is. Not changed.
+	Params url.Values
+
+	// Paging is the shape of the list.
+	Paging Paging
+
+	// PageParam is the query parameter that a token goes back in. Default:
+	// "cursor", with PagingNextPage "page" (the interface leaves it open).
+	PageParam string
+
+	// Start resumes a walk: the Page.Next that an earlier walk came to. "" is
+	// the first page.
+	Start string
+
+	// MaxEmptyPages bounds how many pages in a row may be empty and still
+	// promise more. Default: 100.
+	MaxEmptyPages int
+
+	// Ahead is how many pages are fetched while the consumer works on one.
+	// 0 means 1; a negative number means none.
+	Ahead int
+}
+
+// Page is one page of a list.
+type Page struct {
+	// Number counts the pages of this walk from 1.
+	Number int
+	// Data is the raw JSON array of records, validated, a sub-slice of the
+	// body. It belongs to the consumer (invariant 8).
+	Data []byte
+	// Records is the number of elements of Data.
+	Records int
+	// Token led here; "" for the first page.
+	Token string
+	// Next leads on; "" on the last page.
+	Next string
+	// SentAt is the local time when the successful attempt left, with its
+	// monotonic reading.
+	SentAt time.Time
+	// ServerTime is the server's clock when the request arrived, or up to two
+	// seconds and the round trip earlier, never later (invariant 7): the Date
+	// header less the time to it. In UTC. Zero when the header is absent or
+	// cannot be read.
+	ServerTime time.Time
+	// Bytes is the size of the body after decompression.
+	Bytes int
+	// Retries is the number of attempts beyond the first.
+	Retries int
+	// Waited is the time spent waiting for the limiter.
+	Waited time.Duration
+}
+
+func (q *Query) setDefaults() {
+	if q.PageParam == "" {
+		q.PageParam = "cursor"
+		if q.Paging == PagingNextPage {
+			q.PageParam = "page"
+		}
+	}
+	if q.MaxEmptyPages == 0 {
+		q.MaxEmptyPages = DefaultMaxEmptyPages
+	}
+	if q.Ahead == 0 {
+		q.Ahead = 1
+	}
+}
+
+func (q *Query) validate() error {
+	switch {
+	case q.Paging > PagingNone:
+		return fmt.Errorf("unknown paging %d", q.Paging)
+	case q.Paging == PagingNone && q.Start != "":
+		return fmt.Errorf("a list without pages cannot be resumed")
+	case q.MaxEmptyPages < 0:
+		return fmt.Errorf("the number of empty pages must be bounded")
+	}
+	return validatePath(q.Path)
+}
+
+// validatePath refuses paths that would lead out of the place they name, as an
+// identifier taken from data could.
+func validatePath(path string) error {
+	if !strings.HasPrefix(path, "/") {
+		return fmt.Errorf("a path must begin with a slash")
+	}
+	for part := range strings.SplitSeq(path, "/") {
+		if part == "." || part == ".." {
+			return fmt.Errorf("a path must not hold %q", part)
+		}
+	}
+	return nil
+}

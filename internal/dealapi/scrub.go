@@ -1,0 +1,141 @@
+package dealapi
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// excerptBytes bounds what an error quotes of a body.
+const excerptBytes = 200
+
+// shownURLBytes bounds a URL in an error; a nextPage may be of any length.
+const shownURLBytes = 2 << 10
+
+const redacted = "[key]"
+
+// scrubber removes one key, in every spelling it may be echoed in, from texts
+// that the service had a hand in (invariant 2). It holds the key inside a
+// function, where no %+v reaches it.
+type scrubber struct {
+	replace func(string) string
+	longest int // bytes of the longest spelling
+}
+
+func newScrubber(key string) scrubber {
+	escaped, err := json.Marshal(key)
+	if err != nil {
+		escaped = nil
+	}
+	spellings := []string{
+		key,
+		strings.Trim(string(escaped), `"`),
+		url.QueryEscape(key),
+		url.PathEscape(key),
+		base64.StdEncoding.EncodeToString([]byte(key)),
+		base64.URLEncoding.EncodeToString([]byte(key)),
+		strings.ReplaceAll(key, "/", `\/`),
+	}
+	s := scrubber{}
+	var pairs []string
+	for _, v := range spellings {
+		if v != "" {
+			pairs = append(pairs, v, redacted)
+			s.longest = max(s.longest, len(v))
+		}
+	}
+	s.replace = strings.NewReplacer(pairs...).Replace
+	return s
+}
+
+// text scrubs a whole text.
+func (s scrubber) text(t string) string {
+	if s.replace == nil {
+		return t
+	}
+	return s.replace(t)
+}
+
+// err keeps an error as it is unless its text shows the key: then only the
+// scrubbed text is left of it.
+func (s scrubber) err(err error) error {
+	if err == nil {
+		return nil
+	}
+	if raw := err.Error(); s.text(raw) != raw {
+		return errors.New(s.text(raw))
+	}
+	return err
+}
+
+// excerpt returns the beginning of a body, in one line of printable
+// characters, at most excerptBytes long.
+func (s scrubber) excerpt(body []byte) string {
+	window := body[:min(len(body), excerptBytes+s.longest+4<<10)]
+	text := s.text(string(window))
+	if len(window) < len(body) {
+		// The window's end may have cut a key in two: half a key is not shown.
+		text = text[:max(0, len(text)-s.longest)]
+	}
+	return oneLine(text)
+}
+
+func oneLine(text string) string {
+	var b strings.Builder
+	space := false
+	for _, r := range text {
+		if unicode.IsSpace(r) {
+			space = b.Len() > 0
+			continue
+		}
+		if !unicode.IsPrint(r) || r == utf8.RuneError {
+			r = '.'
+		}
+		if b.Len()+utf8.RuneLen(r)+1 > excerptBytes-len("...") {
+			b.WriteString("...")
+			break
+		}
+		if space {
+			b.WriteByte(' ')
+			space = false
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// url shows a URL without user name, and without the values of parameters
+// whose names smell of secrets (a nextPage URL may carry any).
+func (s scrubber) url(u *url.URL) string {
+	shown := *u
+	shown.User = nil
+	shown.Fragment = ""
+	if u.RawQuery != "" {
+		values := u.Query()
+		for name := range values {
+			if smellsSecret(name) {
+				values[name] = []string{"..."}
+			}
+		}
+		shown.RawQuery = values.Encode()
+	}
+	text := s.text(shown.String())
+	if len(text) > shownURLBytes {
+		text = text[:shownURLBytes] + "..."
+	}
+	return text
+}
+
+func smellsSecret(name string) bool {
+	name = strings.ToLower(name)
+	for _, part := range []string{"key", "token", "secret", "sign", "auth", "passw", "credential"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,354 @@
+package syncer
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"dealhouse/internal/apisim"
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/dealapi"
+	"dealhouse/internal/warehouse"
+)
+
+func TestSecondSyncChangesNothing(t *testing.T) {
+	t.Parallel()
+	x, w := serve(t, smallWorld()), open(t)
+	syncAll(t, w, x.jobs(t, "acme"))
+	history := func() string {
+		var sizes []string
+		for _, s := range catalog.All() {
+			if s.History {
+				sizes = append(sizes, one(t, w, "SELECT count() FROM "+s.Name+"_history"), one(t, w, "SELECT count() FROM "+s.Name+"_versions"))
+			}
+		}
+		return strings.Join(append(sizes, one(t, w, "SELECT count() FROM product_prices_latest")), " ")
+	}
+	before := history()
+	for name, r := range syncAll(t, w, x.jobs(t, "acme")) {
+		if c := r.Changes; c.Any() || c.Unchanged == 0 || c.Unchanged != c.Distinct {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+	if after := history(); after != before {
+		t.Errorf("history grew from %s to %s", before, after)
+	}
+}
+
+func TestExpiredCouponStaysInHistory(t *testing.T) {
+	t.Parallel()
+	options := smallWorld()
+	options.Rates.DealTurnover = 0.02
+	x, w := serve(t, options), open(t)
+	syncAll(t, w, x.jobs(t, "acme", "coupons"))
+	x.Advance(4 * 24 * time.Hour)
+	record := syncAll(t, w, x.jobs(t, "acme", "coupons"))["acme/coupons"]
+	if record.Changes.Deleted == 0 || record.Changes.Inserted == 0 {
+		t.Fatalf("the world did not turn over: %+v", record.Changes)
+	}
+	gone := "SELECT id FROM coupons_history WHERE valid_to IS NOT NULL AND id NOT IN (SELECT id FROM coupons)"
+	if n := one(t, w, "SELECT count() FROM ("+gone+")"); n != fmt.Sprint(record.Changes.Deleted) {
+		t.Errorf("%s expired coupons are in the history, %d were deleted", n, record.Changes.Deleted)
+	}
+	if n := one(t, w, "SELECT count() FROM coupons_history WHERE id IN ("+gone+") AND valid_to <= valid_from"); n != "0" {
+		t.Errorf("%s of them have no sensible validity", n)
+	}
+	// As of the first load, the history shows exactly what the view showed then.
+	if n := one(t, w, "SELECT count() FROM coupons_history WHERE valid_from <= (SELECT min(valid_from) FROM coupons_history) AND "+
+		"(valid_to IS NULL OR valid_to > (SELECT min(valid_from) FROM coupons_history))"); n == "0" || n != fmt.Sprint(record.Changes.Live) {
+		t.Errorf("as of the first load there were %s coupons, the view had %d", n, record.Changes.Live)
+	}
+}
+
+// respond serves fixed bodies by path.
+func respond(t *testing.T, bodies map[string]string) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, bodies[r.URL.Path]) //nolint:errcheck // the client sees what is missing
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func TestMoneyArrivesExactly(t *testing.T) {
+	t.Parallel()
+	amounts := []struct{ sent, want string }{
+		{"0.1", "0.1"}, {"112.45", "112.45"}, {"99999999999999.9999", "99999999999999.9999"}, {"1e2", "100"}, {"5e-3", "0.005"},
+		{"23.139999999999997", "23.14"}, {"12.34567", "12.3457"}, {"75.57", "75.57"}, {"-0.0001", "-0.0001"}, {"123456789012345", "NULL"},
+	}
+	var records []string
+	for i, a := range amounts {
+		records = append(records, fmt.Sprintf(`{"id":"00000000-0000-4000-8000-%012d","orderValue":%s,"updatedAt":"2026-01-01T00:00:00Z","status":"PENDING"}`, i, a.sent))
+	}
+	w := open(t)
+	c := newClient(t, "acme", respond(t, map[string]string{"/v1/deals/transactions": `{"data":[` + strings.Join(records, ",") + `]}`}), "key")
+	s, err := catalog.Find("transactions")
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := syncAll(t, w, []Job{{Account: "acme", Stream: s, Client: c}})["acme/transactions"]
+	for i, a := range amounts {
+		got := one(t, w, fmt.Sprintf("SELECT ifNull(toString(order_value), 'NULL') || ' ' || status FROM transactions WHERE id = '00000000-0000-4000-8000-%012d'", i))
+		if got != a.want+" PENDING" {
+			t.Errorf("%s arrived as %s, want %s", a.sent, got, a.want)
+		}
+	}
+	want := "[('out_of_range','123456789012345'),('rounded','12.34567')]"
+	if got := one(t, w, "SELECT arraySort(groupArray((reason, raw))) FROM rejected_records WHERE field = 'orderValue' AND key != ''"); got != want {
+		t.Errorf("rejects %s, want %s", got, want)
+	}
+	if record.Totals.Rejected != 2 || record.Totals.Noise != 1 {
+		t.Errorf("%+v", record.Totals)
+	}
+}
+
+func TestIncrementalReadsOnlyWhatChanged(t *testing.T) {
+	t.Parallel()
+	options := apisim.Options{Seed: 3, Retailers: 50, Promotions: -1, Coupons: -1, CashbackOffers: 10, Products: -1, Transactions: 20_000}
+	options.Settings.PageSize = 100
+	x, w := serve(t, options), open(t)
+	syncAll(t, w, x.jobs(t, "acme", "transactions"))
+	x.Advance(time.Hour)
+	overlap := one(t, w, "SELECT countIf(updated_at > m - INTERVAL 10 MINUTE) FROM transactions AS a, (SELECT max(updated_at) AS m FROM transactions) AS b")
+	arrived := x.Count(apisim.StreamTransactions, "acme") - 20_000
+	changed := x.TouchTransactions("acme", 0.01)
+	x.ResetLog()
+	r := syncAll(t, w, x.jobs(t, "acme", "transactions"))["acme/transactions"]
+	if served := x.Rows("/v1/deals/transactions"); uint64(served) != r.Totals.Read {
+		t.Errorf("the service sent %d rows, sync_runs says %d", served, r.Totals.Read)
+	}
+	t.Logf("%d changed, %d arrived, %s in the overlap: %d read", changed, arrived, overlap, r.Totals.Read)
+	if r.Totals.Read < uint64(changed) || r.Totals.Read > uint64(changed+changed/2+100) {
+		t.Errorf("%d rows were read for %d changed ones", r.Totals.Read, changed)
+	}
+	if got := one(t, w, "SELECT concat(mode, ' ', toString(rows_read), ' ', toString(requested_after IS NOT NULL)) FROM sync_runs ORDER BY started_at DESC LIMIT 1"); got != fmt.Sprintf("incremental %d 1", r.Totals.Read) {
+		t.Errorf("sync_runs: %s", got)
+	}
+	if got := one(t, w, "SELECT count() FROM transactions"); got != fmt.Sprint(x.Count(apisim.StreamTransactions, "acme")) {
+		t.Errorf("%s rows", got)
+	}
+}
+
+func TestFilterThatIsNotHonoured(t *testing.T) {
+	for name, settings := range map[string]apisim.Settings{
+		"ignored":         {IgnoreDateFilters: true},
+		"named otherwise": {Params: apisim.LiveParams()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			options := smallWorld()
+			options.Settings = settings
+			x, w := serve(t, options), open(t)
+			syncAll(t, w, x.jobs(t, "acme"))
+			x.Advance(24 * time.Hour)
+			r := syncAll(t, w, x.jobs(t, "acme"))["acme/transactions"]
+			checkTruth(t, w, x, "acme")
+			if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "updated_after") {
+				t.Errorf("warnings: %q", r.Warnings)
+			}
+			if got := one(t, w, "SELECT length(warnings) FROM sync_runs WHERE stream = 'transactions' ORDER BY started_at DESC LIMIT 1"); got != "1" {
+				t.Errorf("sync_runs has %s warnings", got)
+			}
+		})
+	}
+}
+
+func TestTwoSyncsAtOnce(t *testing.T) {
+	t.Parallel()
+	x, w := serve(t, smallWorld()), open(t)
+	var group sync.WaitGroup
+	for range 2 {
+		jobs := x.jobs(t, "acme")
+		group.Go(func() { syncAll(t, w, jobs) })
+	}
+	group.Wait()
+	checkTruth(t, w, x, "acme")
+	if n := one(t, w, "SELECT count() FROM coupons_history"); n != one(t, w, "SELECT count() FROM coupons") {
+		t.Errorf("%s versions of unchanged coupons", n)
+	}
+}
+
+func TestMassDeleteIsStopped(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	body := `[{"id":1,"totalGmv":1},{"id":2,"totalGmv":2},{"id":3,"totalGmv":3}]`
+	bodies := map[string]string{"/v1/deals/payouts": body}
+	c := newClient(t, "acme", respond(t, bodies), "key")
+	s, err := catalog.Find("payouts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := Job{Account: "acme", Stream: s, Client: c}
+	syncAll(t, w, []Job{job})
+	syncer, err := New(Options{Warehouse: w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, shrunk := range []string{`[]`, `[{"id":1,"totalGmv":1}]`} {
+		bodies["/v1/deals/payouts"] = shrunk
+		record, err := syncer.Run(t.Context(), job)
+		var guard *GuardError
+		if !errors.As(err, &guard) || record.Outcome != warehouse.OutcomeGuarded {
+			t.Fatalf("%s: %v, outcome %s", shrunk, err, record.Outcome)
+		}
+		if n := one(t, w, "SELECT count() FROM payouts"); n != "3" {
+			t.Errorf("%s rows are left", n)
+		}
+	}
+	job.AllowMassDelete = true
+	if r := syncAll(t, w, []Job{job})["acme/payouts"]; r.Changes.Deleted != 2 {
+		t.Errorf("%+v", r.Changes)
+	}
+	bodies["/v1/deals/payouts"] = body
+	if r := syncAll(t, w, []Job{job})["acme/payouts"]; r.Changes.Inserted != 2 || one(t, w, "SELECT count() FROM payouts") != "3" {
+		t.Errorf("rows that came back: %+v", r.Changes)
+	}
+}
+
+func TestDryRunLeavesNothing(t *testing.T) {
+	t.Parallel()
+	x, w := serve(t, smallWorld()), open(t)
+	jobs := x.jobs(t, "acme")
+	for i := range jobs {
+		jobs[i].DryRun = true
+	}
+	for name, r := range syncAll(t, w, jobs) {
+		if r.Changes.Inserted == 0 || r.Outcome != warehouse.OutcomeDryRun {
+			t.Errorf("%s: %+v %s", name, r.Changes, r.Outcome)
+		}
+	}
+	if got := one(t, w, "SELECT groupArray((table, total_rows)) FROM system.tables WHERE database = currentDatabase() AND total_rows > 0 AND table NOT IN ('schema_migrations_log', 'sync_state_log')"); got != "[]" {
+		t.Errorf("a dry run left rows: %s", got)
+	}
+	if got := one(t, w, "SELECT groupArray(name) FROM sync_state"); got != "[]" {
+		t.Errorf("a dry run left state: %s", got)
+	}
+}
+
+// TestWalkGoesOn breaks a product walk in the middle and lets the next run continue it.
+func TestWalkGoesOn(t *testing.T) {
+	t.Parallel()
+	options := smallWorld()
+	options.Settings.PageSize = 10
+	x, w := serve(t, options), open(t)
+	x.SetFault(func(r *http.Request) apisim.Fault {
+		if x.Requests("/v2/products") > 6 {
+			return apisim.Fault{Kind: apisim.FaultStatus, Status: http.StatusServiceUnavailable}
+		}
+		return apisim.Fault{}
+	})
+	job := x.jobs(t, "acme", "products")[0]
+	job.BatchRows = 20
+	syncer, err := New(Options{Warehouse: w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var api *dealapi.Error
+	if _, err := syncer.Run(t.Context(), job); !errors.As(err, &api) || api.Kind != dealapi.KindServer {
+		t.Fatalf("%v", err)
+	}
+	if n := one(t, w, "SELECT count() FROM products"); n != "0" {
+		t.Fatalf("readers see %s products of half a walk", n)
+	}
+	x.SetFault(nil)
+	x.ResetLog()
+	r := syncAll(t, w, []Job{job})["acme/products"]
+	checkPrices(t, w, x, "acme")
+	if n := one(t, w, "SELECT count() FROM products"); n != "110" || r.Totals.Read != 110 || r.Changes.Inserted != 110 {
+		t.Errorf("%s products, %+v", n, r)
+	}
+	if n := x.Requests("/v2/products"); n > 9 {
+		t.Errorf("%d of 11 pages were read again", n)
+	}
+	if n := one(t, w, "SELECT count() FROM sync_runs"); n != "1" {
+		t.Errorf("one walk made %s runs", n)
+	}
+}
+
+// TestWalkStartsOver continues a walk whose token the service no longer takes.
+func TestWalkStartsOver(t *testing.T) {
+	t.Parallel()
+	options := smallWorld()
+	options.Settings.PageSize = 10
+	x, w := serve(t, options), open(t)
+	var refuse atomic.Bool
+	x.SetFault(func(*http.Request) apisim.Fault {
+		if x.Requests("/v2/products") == 6 {
+			return apisim.Fault{Kind: apisim.FaultStatus, Status: http.StatusForbidden}
+		}
+		return apisim.Fault{}
+	})
+	job := x.jobs(t, "acme", "products")[0]
+	job.BatchRows = 20
+	syncer, err := New(Options{Warehouse: w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := syncer.Run(t.Context(), job); err == nil {
+		t.Fatal("a refused key did not end the run")
+	}
+	refuse.Store(true)
+	x.ResetLog()
+	x.SetFault(func(r *http.Request) apisim.Fault {
+		if refuse.Load() && r.URL.Query().Get("page") != "" {
+			refuse.Store(false)
+			return apisim.Fault{Kind: apisim.FaultStatus, Status: http.StatusBadRequest}
+		}
+		return apisim.Fault{}
+	})
+	r := syncAll(t, w, []Job{job})["acme/products"]
+	if r.Totals.Read != 110 || r.Changes.Inserted != 110 || r.Duplicates != 0 {
+		t.Errorf("%+v", r)
+	}
+	checkPrices(t, w, x, "acme")
+}
+
+func TestWatermark(t *testing.T) {
+	at := func(clock string) time.Time {
+		v, err := time.Parse(time.TimeOnly, clock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v.AddDate(2026, 0, 0)
+	}
+	for _, c := range []struct{ name, old, newest, server, want string }{
+		{"advances to the newest row", "10:00:00", "11:00:00", "12:00:00", "11:00:00"},
+		{"never past the start of the run", "10:00:00", "13:00:00", "12:00:00", "12:00:00"},
+		{"never back to the newest row", "10:00:00", "09:00:00", "12:00:00", "10:00:00"},
+		{"never back to a server's wrong clock", "10:00:00", "11:00:00", "09:00:00", "10:00:00"},
+		{"stays where nothing was read", "10:00:00", "", "12:00:00", "10:00:00"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := seen{serverStart: at(c.server)}
+			if c.newest != "" {
+				s.newest = at(c.newest).UnixMilli()
+			}
+			if got := s.watermark(at(c.old)); !got.Equal(at(c.want)) {
+				t.Errorf("%v, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestQuery(t *testing.T) {
+	s, err := catalog.Find("transactions")
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := Job{Stream: s, Params: Params{UpdatedAfter: "updatedAtGreaterThan"}}
+	job.setDefaults()
+	q := job.query(time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.FixedZone("", 3600)), "c")
+	if d := cmp.Diff(url.Values{"updatedAtGreaterThan": {"2026-01-02T02:04:05.006Z"}}, q.Params); d != "" || q.PageParam != "cursor" || q.Start != "c" {
+		t.Errorf("%s %+v", d, q)
+	}
+}
