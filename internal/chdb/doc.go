@@ -47,6 +47,7 @@
 // The C library forces a little of it: the loaded library and the one open
 // data directory. Both sit in one variable, guarded by a mutex.
 //
-// The build tag "noengine" leaves the engine out and gives a static binary whose
+// The build tag "noengine", like any system but Linux and macOS, leaves the
+// engine out; with CGO_ENABLED=0 that gives a static binary, whose
 // [Open] returns [ErrNotBuilt].
 package chdb

@@ -1,4 +1,4 @@
-//go:build !noengine
+//go:build !noengine && (linux || darwin)
 
 package chdb
 
@@ -13,8 +13,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-
-	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
 // plain is a client that neither compresses nor keeps connections open.

@@ -1,9 +1,8 @@
-//go:build !noengine
+//go:build !noengine && (linux || darwin)
 
 package chdb
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"

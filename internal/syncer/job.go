@@ -12,7 +12,7 @@ import (
 
 // Defaults of a Job's settings.
 const (
-	DefaultBatchRows        = 50_000
+	DefaultBatchRows        = 20_000
 	DefaultBatchBytes       = 16 << 20
 	DefaultOverlap          = 10 * time.Minute
 	DefaultMaxDeleteRatio   = 0.2

@@ -67,8 +67,9 @@ func insertChanges(r Run, scope Scope) string {
 }
 
 // insertDelta copies what is new or changed from the staging table, in the types that people query. all says that
-// every staged row is: then no comparison is needed.
-func insertDelta(r Run, all bool) string {
+// every staged row is: then no comparison is needed. once says that no key was staged twice: then FINAL, which costs
+// as much as reading the rows six times, is not needed.
+func insertDelta(r Run, all, once bool) string {
 	s, key := r.Stream, keyNames(r.Stream)
 	names := []string{"account", key}
 	values := []string{"{account:String}", "s." + key}
@@ -91,8 +92,12 @@ func insertDelta(r Run, all bool) string {
 	if !all {
 		restrict = " AND " + key + " IN (SELECT " + key + " FROM " + r.changes() + " WHERE change != 3)"
 	}
+	final := " FINAL"
+	if once {
+		final = ""
+	}
 	return "INSERT INTO " + r.delta() + " (" + strings.Join(names, ", ") + ")\nSELECT " + strings.Join(values, ", ") +
-		"\nFROM (SELECT *, _version, _hash FROM " + s.Name + "_staging FINAL WHERE run_id = {run:UUID}" + restrict + ") AS s" + join
+		"\nFROM (SELECT *, _version, _hash FROM " + s.Name + "_staging" + final + " WHERE run_id = {run:UUID}" + restrict + ") AS s" + join
 }
 
 const mergedAt = "fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC')"

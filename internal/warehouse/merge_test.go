@@ -97,16 +97,16 @@ func TestSnapshotMerge(t *testing.T) {
 	codes := func() []string { return text(t, w, "SELECT code FROM coupons ORDER BY id") }
 
 	got := load(t, w, "coupons", Whole, "["+coupon(idA, "a1", day1)+","+coupon(idB, "b1", day1)+"]")
-	if d := cmp.Diff(Changes{Inserted: 2, Distinct: 2}, got); d != "" {
+	if d := cmp.Diff(Changes{Inserted: 2, Distinct: 2, Staged: 2}, got); d != "" {
 		t.Errorf("first load: %s", d)
 	}
 	got = load(t, w, "coupons", Whole, "["+coupon(idA, "a1", day1)+"]", "["+coupon(idB, "b1", day1)+"]")
-	if d := cmp.Diff(Changes{Unchanged: 2, Distinct: 2, Live: 2}, got); d != "" {
+	if d := cmp.Diff(Changes{Unchanged: 2, Distinct: 2, Live: 2, Staged: 2}, got); d != "" {
 		t.Errorf("nothing changed: %s", d)
 	}
 	// A changed, B gone, C new; A also comes as an older version on a later page, which must lose.
 	got = load(t, w, "coupons", Whole, "["+coupon(idA, "a2", day2)+"]", "["+coupon(idC, "c1", day1)+","+coupon(idA, "a1", day1)+"]")
-	if d := cmp.Diff(Changes{Inserted: 1, Updated: 1, Deleted: 1, Distinct: 2, Live: 2}, got); d != "" {
+	if d := cmp.Diff(Changes{Inserted: 1, Updated: 1, Deleted: 1, Distinct: 2, Live: 2, Staged: 3}, got); d != "" {
 		t.Errorf("changes: %s", d)
 	}
 	if d := cmp.Diff([]string{"a2", "c1"}, codes()); d != "" {
@@ -114,7 +114,7 @@ func TestSnapshotMerge(t *testing.T) {
 	}
 	// A stale read that arrives late does not overwrite the newer state; B comes back.
 	got = load(t, w, "coupons", Whole, "["+coupon(idA, "a1", day1)+","+coupon(idB, "b1", day1)+","+coupon(idC, "c1", day1)+"]")
-	if d := cmp.Diff(Changes{Inserted: 1, Unchanged: 2, Distinct: 3, Live: 2}, got); d != "" {
+	if d := cmp.Diff(Changes{Inserted: 1, Unchanged: 2, Distinct: 3, Live: 2, Staged: 3}, got); d != "" {
 		t.Errorf("return: %s", d)
 	}
 	if d := cmp.Diff([]string{"a2", "b1", "c1"}, codes()); d != "" {
@@ -173,7 +173,7 @@ func TestPartDeletesNothing(t *testing.T) {
 	}
 	load(t, w, "transactions", Part, page(idA, "1"), page(idB, "99999999999999.9999"))
 	got := load(t, w, "transactions", Part, page(idB, "5e-3"))
-	if d := cmp.Diff(Changes{Updated: 1, Distinct: 1, Live: 2}, got); d != "" {
+	if d := cmp.Diff(Changes{Updated: 1, Distinct: 1, Live: 2, Staged: 1}, got); d != "" {
 		t.Error(d)
 	}
 	if d := cmp.Diff([]string{"1", "0.005"}, text(t, w, "SELECT order_value FROM transactions ORDER BY id")); d != "" {

@@ -43,7 +43,8 @@ type Changes struct {
 	Updated   uint64 `json:"updated"`
 	Deleted   uint64 `json:"deleted"`
 	Unchanged uint64 `json:"unchanged"`
-	// Distinct is the number of keys that were staged.
+	// Staged is the number of rows that were staged, and Distinct the number of their keys.
+	Staged   uint64 `json:"staged"`
 	Distinct uint64 `json:"distinct"`
 	// Live is the number of rows that readers saw before the merge.
 	Live uint64 `json:"live"`
