@@ -77,7 +77,7 @@ func (w *Warehouse) Migrate(ctx context.Context) ([]string, error) {
 			return nil, fmt.Errorf("migrating: %s...: %w", firstLine(statement), err)
 		}
 	}
-	err = w.insert(ctx, "schema_migrations_log (version, name, checksum)", func(b driver.Batch) error {
+	err = w.insert(ctx, "schema_migrations_log", columns("version UInt32, name String, checksum String"), func(b driver.Batch) error {
 		for _, m := range records {
 			if err := b.Append(m.version, m.name, m.checksum()); err != nil {
 				return err

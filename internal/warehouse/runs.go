@@ -49,6 +49,11 @@ type RunRecord struct {
 	Error          string    `json:"error"`
 }
 
+var runColumns = columns("account String, stream String, run_id UUID, mode String, started_at DateTime64(3), finished_at Nullable(DateTime64(3)), " +
+	"outcome String, requested_after Nullable(DateTime64(3)), watermark Nullable(DateTime64(3)), pages UInt64, rows_read UInt64, inserted UInt64, " +
+	"updated UInt64, deleted UInt64, unchanged UInt64, rejected UInt64, duplicates UInt64, bytes UInt64, retries UInt64, warnings Array(String), " +
+	"error String, version UInt64")
+
 // SaveRun writes the run's row; a later write replaces an earlier one.
 func (w *Warehouse) SaveRun(ctx context.Context, r RunRecord) error {
 	now, err := w.Now(ctx)
@@ -59,8 +64,7 @@ func (w *Warehouse) SaveRun(ctx context.Context, r RunRecord) error {
 	if warnings == nil {
 		warnings = []string{}
 	}
-	err = w.insert(ctx, `sync_runs_log (account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark,
-pages, rows_read, inserted, updated, deleted, unchanged, rejected, duplicates, bytes, retries, warnings, error, version)`, func(b driver.Batch) error {
+	err = w.insert(ctx, "sync_runs_log", runColumns, func(b driver.Batch) error {
 		return b.Append(r.Account, r.Stream, r.RunID, r.Mode, r.StartedAt, optional(r.FinishedAt), r.Outcome, optional(r.RequestedAfter),
 			optional(r.Watermark), r.Totals.Pages, r.Totals.Read, r.Changes.Inserted, r.Changes.Updated, r.Changes.Deleted, r.Changes.Unchanged,
 			r.Totals.Rejected, r.Duplicates, r.Totals.Bytes, r.Totals.Retries, warnings, r.Error, uint64(now.UnixMicro()))

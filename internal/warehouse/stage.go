@@ -66,11 +66,7 @@ func token(r Run, number int) string { return fmt.Sprintf("%s-%s-%d", r.ID, r.At
 
 // insertColumns sends whole columns. Their types are known, so the server is not asked for them.
 func (w *Warehouse) insertColumns(ctx context.Context, table string, cols []column, values []any, token string) error {
-	known := make([]clickhouse.ColumnNameAndType, len(cols))
-	for i, c := range cols {
-		known[i] = clickhouse.ColumnNameAndType{Name: c.name, Type: c.typ}
-	}
-	ctx = clickhouse.Context(ctx, clickhouse.WithColumnNamesAndTypes(known), clickhouse.WithSettings(clickhouse.Settings{
+	ctx = clickhouse.Context(ctx, knownColumns(cols), clickhouse.WithSettings(clickhouse.Settings{
 		"async_insert": 0, "insert_deduplicate": 1, "insert_deduplication_token": token,
 		"optimize_on_insert": 0, // every row is kept until the merge, so that rows can be counted
 	}))
@@ -87,13 +83,15 @@ func (w *Warehouse) insertColumns(ctx context.Context, table string, cols []colu
 	return batch.Send()
 }
 
+var rejectColumns = columns("account String, stream String, run_id UUID, page UInt32, key String, field String, reason String, raw String")
+
 // Reject keeps in rejected_records what could not be loaded as it was sent (correctness rule 5). The same rejects can
 // be kept again without harm.
 func (w *Warehouse) Reject(ctx context.Context, r Run, rejects []decode.Reject) error {
 	if len(rejects) == 0 {
 		return nil
 	}
-	err := w.insert(ctx, "rejected_records_log (account, stream, run_id, page, key, field, reason, raw)", func(b driver.Batch) error {
+	err := w.insert(ctx, "rejected_records_log", rejectColumns, func(b driver.Batch) error {
 		for _, x := range rejects {
 			if err := b.Append(r.Account, r.Stream.Name, r.ID, x.Page, x.Key, x.Field, x.Reason, x.Raw); err != nil {
 				return err

@@ -111,13 +111,15 @@ type stateRow struct {
 	version     uint64
 }
 
+var stateColumns = columns("account String, stream String, name String, value String, version UInt64")
+
 // saveStates writes several states of one stream in one block: all of them or none is kept.
 func (w *Warehouse) saveStates(ctx context.Context, account, stream string, states ...stateRow) error {
 	now, err := w.Now(ctx)
 	if err != nil {
 		return err
 	}
-	err = w.insert(ctx, "sync_state_log (account, stream, name, value, version)", func(b driver.Batch) error {
+	err = w.insert(ctx, "sync_state_log", stateColumns, func(b driver.Batch) error {
 		for _, s := range states {
 			if s.version == 0 {
 				s.version = uint64(now.UnixMicro())

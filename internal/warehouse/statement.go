@@ -2,6 +2,7 @@ package warehouse
 
 import (
 	"context"
+	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -25,9 +26,29 @@ func write(ctx context.Context, more ...clickhouse.Settings) context.Context {
 // named is a server-side parameter, written {name:Type} in the statement.
 func named(name string, value any) any { return clickhouse.Named(name, value) }
 
+// columns reads "name Type, name Type" of types without a comma.
+func columns(list string) []column {
+	var cols []column
+	for part := range strings.SplitSeq(list, ", ") {
+		name, typ, _ := strings.Cut(part, " ")
+		cols = append(cols, column{name: name, typ: typ})
+	}
+	return cols
+}
+
+// knownColumns tells the client the types of an insert, so that it does not ask the server for them.
+func knownColumns(cols []column) clickhouse.QueryOption {
+	known := make([]clickhouse.ColumnNameAndType, len(cols))
+	for i, c := range cols {
+		known[i] = clickhouse.ColumnNameAndType{Name: c.name, Type: c.typ}
+	}
+	return clickhouse.WithColumnNamesAndTypes(known)
+}
+
 // insert sends one block of rows: all of it or none is kept.
-func (w *Warehouse) insert(ctx context.Context, into string, fill func(driver.Batch) error) error {
-	batch, err := w.conn.PrepareBatch(write(ctx), "INSERT INTO "+into)
+func (w *Warehouse) insert(ctx context.Context, table string, cols []column, fill func(driver.Batch) error) error {
+	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(insertSettings), knownColumns(cols))
+	batch, err := w.conn.PrepareBatch(ctx, "INSERT INTO "+table+" ("+joinNames(cols)+")")
 	if err != nil {
 		return err
 	}
