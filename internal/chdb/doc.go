@@ -45,7 +45,8 @@
 // # Process-wide state
 //
 // The C library forces a little of it: the loaded library and the one open
-// data directory. Both sit in one variable, guarded by a mutex.
+// data directory, which sit in one variable, guarded by a mutex; and TZ in the C
+// environment, which the engine takes its time zone from and which becomes UTC.
 //
 // The build tag "noengine", like any system but Linux and macOS, leaves the
 // engine out; with CGO_ENABLED=0 that gives a static binary, whose

@@ -103,7 +103,7 @@ func parseDecimal(b []byte, scale int) (value int64, how rounding, ok bool) {
 	}
 	keep := len(n.whole) + n.exponent + scale // digits that the column has room for
 	var u uint64
-	for i := 0; i < keep; i++ {
+	for i := range keep {
 		u = u*10 + uint64(n.digit(i))
 		if u > maxDecimal {
 			return 0, exact, false
@@ -181,7 +181,7 @@ func parseInt(b []byte) (value int64, ok bool) {
 	}
 	const limit = 1 << 63
 	var u uint64
-	for i := 0; i < keep; i++ {
+	for i := range keep {
 		d := uint64(n.digit(i))
 		if u > (limit-d)/10 {
 			return 0, false

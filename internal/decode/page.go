@@ -182,4 +182,6 @@ func (d *Decoder) rejectField(name, reason string, raw []byte) {
 }
 
 // text makes a string of bytes that are never changed: a part of the page, or a buffer made for this one value.
-func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+func text(b []byte) string {
+	return unsafe.String(unsafe.SliceData(b), len(b)) //nolint:gosec // nothing writes to these bytes again
+}

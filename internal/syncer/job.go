@@ -13,7 +13,7 @@ import (
 // Defaults of a Job's settings.
 const (
 	DefaultBatchRows        = 20_000
-	DefaultBatchBytes       = 16 << 20
+	DefaultBatchBytes       = 6 << 20
 	DefaultOverlap          = 10 * time.Minute
 	DefaultMaxDeleteRatio   = 0.2
 	DefaultMaxRejectedRatio = 0.05

@@ -74,7 +74,7 @@ func respond(t *testing.T, bodies map[string]string) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(w, bodies[r.URL.Path]) //nolint:errcheck // the client sees what is missing
+		fmt.Fprint(w, bodies[r.URL.Path])
 	}))
 	t.Cleanup(server.Close)
 	return server.URL
@@ -241,7 +241,7 @@ func TestWalkGoesOn(t *testing.T) {
 	options := smallWorld()
 	options.Settings.PageSize = 10
 	x, w := serve(t, options), open(t)
-	x.SetFault(func(r *http.Request) apisim.Fault {
+	x.SetFault(func(*http.Request) apisim.Fault {
 		if x.Requests("/v2/products") > 6 {
 			return apisim.Fault{Kind: apisim.FaultStatus, Status: http.StatusServiceUnavailable}
 		}

@@ -126,6 +126,7 @@ type run struct {
 	record warehouse.RunRecord
 
 	warehouse.Run
+	publishing bool      // the intent may be durable: from here on the run is finished, never discarded
 	clock      time.Time // local time at StartedAt, to carry the warehouse's clock forward
 	checkpoint *warehouse.Checkpoint
 	batches    int // staged so far, over all attempts (syncer-5)
@@ -163,6 +164,7 @@ func (r *run) tryTake(ctx context.Context) error {
 		return err
 	}
 	r.clock = time.Now()
+	r.publishing = false
 	r.Run = warehouse.Run{ID: id, Attempt: uuid.New(), Account: r.job.Account, Stream: r.job.Stream, StartedAt: now}
 	r.checkpoint = nil
 	if r.job.Stream.Kind == catalog.Walk && !r.job.Full && !r.job.DryRun {
@@ -185,7 +187,7 @@ func (r *run) now(local time.Time) time.Time { return r.StartedAt.Add(local.Sub(
 
 // main is the run under its lease.
 func (r *run) main(ctx context.Context) error {
-	if _, err := r.warehouse.Recover(ctx, r.Run, r.ID); err != nil {
+	if _, err := r.warehouse.Recover(ctx, r.lease, r.Run, r.ID); err != nil {
 		return err
 	}
 	// A dry run could read the state that a recovered intent has just moved, so the state is read only now.
@@ -247,7 +249,7 @@ func (r *run) publish(ctx context.Context, changes warehouse.Changes, watermark 
 	if r.job.Stream.Kind == catalog.Incremental {
 		r.record.Watermark = watermark
 	}
-	r.record.FinishedAt, r.record.Outcome = mergedAt, warehouse.OutcomeSuccess
+	r.record.FinishedAt, r.record.Outcome, r.publishing = mergedAt, warehouse.OutcomeSuccess, true
 	return r.warehouse.Publish(context.WithoutCancel(ctx), r.Run, warehouse.Intent{
 		RunID: r.ID, MergedAt: mergedAt, Watermark: r.record.Watermark, Record: r.record,
 	})
@@ -265,6 +267,8 @@ func (r *run) abandon(ctx context.Context, cause error) error {
 	r.record.Error, r.record.FinishedAt = cause.Error(), r.now(time.Now())
 	errs := []error{r.save(ctx)}
 	switch {
+	case r.publishing:
+		r.log.Warn("publishing was interrupted: the next run of this stream finishes it", "run_id", r.ID)
 	case errors.Is(cause, warehouse.ErrLeaseLost):
 		// A walk and its checkpoint now belong to the other worker; the rows of another kind of run are nobody else's.
 		if r.Stream.Kind != catalog.Walk {

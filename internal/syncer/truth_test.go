@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dealhouse/internal/apisim"
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/warehouse"
 )
 
@@ -184,10 +185,14 @@ func cellText(t *testing.T, column, cell string) string {
 	return fmt.Sprintf("%q", value)
 }
 
-// checkTruth compares every field of every record of all streams with the simulator's truth.
-func checkTruth(t *testing.T, w *warehouse.Warehouse, x *world, account string) {
+// checkTruth compares every field of every record of the streams (none named: all) with the simulator's truth.
+func checkTruth(t *testing.T, w *warehouse.Warehouse, x *world, account string, streams ...string) {
 	t.Helper()
-	for stream, sh := range shapes {
+	if len(streams) == 0 {
+		streams = catalog.Names()
+	}
+	for _, stream := range streams {
+		sh := shapes[stream]
 		want := map[string]map[string]string{}
 		for record := range x.Truth(stream, account) {
 			row := expected(t, stream, record)
@@ -216,7 +221,9 @@ func checkTruth(t *testing.T, w *warehouse.Warehouse, x *world, account string) 
 			t.Errorf("%s of %s differs from the truth (-truth +view):\n%.3000s", stream, account, d)
 		}
 	}
-	checkPrices(t, w, x, account)
+	if slices.Contains(streams, "products") {
+		checkPrices(t, w, x, account)
+	}
 }
 
 // roundQuotients rounds aov to the 6 decimals of its column.
@@ -292,33 +299,34 @@ func checkPrices(t *testing.T, w *warehouse.Warehouse, x *world, account string)
 	}
 }
 
+// TestTruth compares everything with the truth after each step, for page sizes and orders. The order changes nothing
+// for payouts and products, so those are read in the first order only.
 func TestTruth(t *testing.T) {
 	for _, pageSize := range []int{1, 7, 1000} {
-		for name, order := range map[string]apisim.Order{"by id": apisim.ByID, "by updatedAt": apisim.ByUpdatedAsc, "newest first": apisim.ByUpdatedDesc} {
+		for order, name := range []string{apisim.ByID: "by id", apisim.ByUpdatedAsc: "by updatedAt", apisim.ByUpdatedDesc: "newest first"} {
 			t.Run(fmt.Sprintf("pages of %d %s", pageSize, name), func(t *testing.T) {
 				t.Parallel()
 				options := smallWorld()
-				options.Settings = apisim.Settings{PageSize: pageSize, Order: order, Gzip: pageSize == 7, Timestamps: apisim.TimestampStyle(pageSize % 3)}
+				options.Settings = apisim.Settings{PageSize: pageSize, Order: apisim.Order(order), Gzip: pageSize == 7, Timestamps: apisim.TimestampStyle(pageSize % 3)}
 				if pageSize == 1 {
 					options.Transactions, options.Products = 150, 40
 				}
+				streams := []string{"promotions", "coupons", "cashback_offers", "transactions"}
+				if apisim.Order(order) == apisim.ByID {
+					streams = catalog.Names()
+				}
 				x, w := serve(t, options), open(t)
 
-				syncAll(t, w, x.jobs(t, "acme"))
-				checkTruth(t, w, x, "acme")
+				syncAll(t, w, x.jobs(t, "acme", streams...))
+				checkTruth(t, w, x, "acme", streams...)
 
 				x.Advance(3 * 24 * time.Hour)
-				syncAll(t, w, x.jobs(t, "acme"))
-				checkTruth(t, w, x, "acme")
+				syncAll(t, w, x.jobs(t, "acme", streams...))
+				checkTruth(t, w, x, "acme", streams...)
 
-				syncAll(t, w, x.jobs(t, "globex"))
-				checkTruth(t, w, x, "acme")
-				checkTruth(t, w, x, "globex")
-
-				x.Advance(2 * 24 * time.Hour)
-				syncAll(t, w, append(x.jobs(t, "acme"), x.jobs(t, "globex")...))
-				checkTruth(t, w, x, "acme")
-				checkTruth(t, w, x, "globex")
+				syncAll(t, w, append(x.jobs(t, "globex", streams...), x.jobs(t, "acme", streams...)...))
+				checkTruth(t, w, x, "acme", streams...)
+				checkTruth(t, w, x, "globex", streams...)
 			})
 		}
 	}

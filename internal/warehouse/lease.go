@@ -45,6 +45,7 @@ type Lease struct {
 	stream  string
 	value   leaseValue
 	ttl     time.Duration
+	orphan  bool
 	stop    context.CancelFunc
 	done    sync.WaitGroup
 }
@@ -63,6 +64,7 @@ func (w *Warehouse) Acquire(ctx context.Context, r Run) (*Lease, error) {
 	if current != nil && current.Expires > now.UnixMicro() && current.Attempt != r.Attempt && !w.isGone(current.Owner) {
 		return nil, &HeldError{Owner: current.Owner, RunID: current.RunID, Expires: time.UnixMicro(current.Expires).UTC()}
 	}
+	l.orphan = current != nil
 	if err := l.write(ctx, now.Add(l.ttl)); err != nil {
 		return nil, err
 	}
@@ -74,6 +76,9 @@ func (w *Warehouse) Acquire(ctx context.Context, r Run) (*Lease, error) {
 	l.done.Go(func() { l.heartbeat(beat) })
 	return l, nil
 }
+
+// Orphan reports that the last holder did not give the lease back: what it was doing may be half done.
+func (l *Lease) Orphan() bool { return l.orphan }
 
 // Check returns ErrLeaseLost when another worker has taken the stream over.
 func (l *Lease) Check(ctx context.Context) error {

@@ -120,7 +120,8 @@ func (w *Warehouse) Prepare(ctx context.Context, r Run, c Changes, mergedAt time
 }
 
 // Publish makes the prepared delta visible and moves the state on, in steps of which each can be repeated: the intent
-// is durable first, so that whoever comes after a crash finishes the work (Recover).
+// is durable first, so that whoever comes after a crash finishes the work (warehouse-2). After an error the run must
+// not be discarded: Recover carries the intent out.
 func (w *Warehouse) Publish(ctx context.Context, r Run, in Intent) error {
 	if err := w.saveJSON(ctx, r, stateIntent, in); err != nil {
 		return err
@@ -132,10 +133,12 @@ func (w *Warehouse) Publish(ctx context.Context, r Run, in Intent) error {
 func (w *Warehouse) finish(ctx context.Context, r Run, in Intent) error {
 	type target struct{ table, delta string }
 	var targets []target
-	if r.Stream.History {
-		targets = append(targets, target{r.Stream.Name + "_versions", r.delta()})
+	if in.Record.Changes.Any() {
+		if r.Stream.History {
+			targets = append(targets, target{r.Stream.Name + "_versions", r.delta()})
+		}
+		targets = append(targets, target{r.Stream.Name + "_latest", r.delta()})
 	}
-	targets = append(targets, target{r.Stream.Name + "_latest", r.delta()})
 	if r.Stream.Child != nil {
 		targets = append(targets, target{r.Stream.Child.Table + "_latest", r.childDelta()})
 	}
@@ -158,12 +161,9 @@ func (w *Warehouse) finish(ctx context.Context, r Run, in Intent) error {
 }
 
 // attachOnce attaches the delta unless it is there already: attaching is atomic, so any row of the run says that all
-// of them are.
+// of them are. The delta outlives the intent, so one that is missing is an error and never taken for an empty one.
 func (w *Warehouse) attachOnce(ctx context.Context, r Run, table, delta string) error {
-	var exists, attached uint8
-	if err := w.conn.QueryRow(ctx, "EXISTS TABLE "+delta).Scan(&exists); err != nil || exists == 0 {
-		return err
-	}
+	var attached uint8
 	err := w.conn.QueryRow(ctx, "SELECT count() > 0 FROM (SELECT 1 FROM "+table+" WHERE account = {account:String} AND _run_id = {run:UUID} LIMIT 1)",
 		named("account", r.Account), named("run", r.ID.String())).Scan(&attached)
 	if err != nil || attached == 1 {
@@ -186,21 +186,25 @@ func (w *Warehouse) Discard(ctx context.Context, r Run) error {
 	return w.DropStaging(ctx, r.Stream, r.ID)
 }
 
-// Recover finishes or clears away what dead runs of the stream left behind: an intent is carried out, everything else
-// but the staging of a walk that can go on (its checkpoint's run) is dropped. The caller holds the lease for r.
-func (w *Warehouse) Recover(ctx context.Context, r Run, keep uuid.UUID) (recovered *Intent, err error) {
+// Recover carries out the intent of a run that was interrupted, if there is one. Where the lease was not given back,
+// it also clears away what dead runs left behind, but for keep, a walk that goes on. The caller holds the lease.
+func (w *Warehouse) Recover(ctx context.Context, l *Lease, r Run, keep uuid.UUID) (recovered *Intent, err error) {
 	in, err := w.loadIntent(ctx, r.Account, r.Stream.Name)
 	if err != nil {
 		return nil, err
 	}
 	if in != nil {
+		w.log.Info("finishing a run that was interrupted", "account", r.Account, "stream", r.Stream.Name, "run_id", in.RunID)
 		dead := Run{ID: in.RunID, Account: r.Account, Stream: r.Stream}
 		if err := w.finish(ctx, dead, *in); err != nil {
 			return nil, fmt.Errorf("finishing run %s, which was interrupted: %w", in.RunID, err)
 		}
 	}
+	if !l.Orphan() {
+		return in, nil
+	}
 	if err := w.dropOrphans(ctx, r.Stream, keep); err != nil {
-		return nil, err
+		return in, err
 	}
 	return in, w.buryRuns(ctx, r.Account, r.Stream.Name, keep)
 }

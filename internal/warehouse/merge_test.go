@@ -273,12 +273,20 @@ func TestRecover(t *testing.T) {
 				}
 			}
 			next := begin(t, w, "coupons")
-			in2, err := w.Recover(t.Context(), next, next.ID)
+			lease, err := w.Acquire(t.Context(), next)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lease.orphan = true // as if the killed run had held it
+			in2, err := w.Recover(t.Context(), lease, next, next.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if (in2 != nil) != (stop < slices.Index(steps, "state")) {
 				t.Errorf("recovered %v", in2)
+			}
+			if err := lease.Release(t.Context()); err != nil {
+				t.Error(err)
 			}
 			if d := cmp.Diff([]string{"a2"}, text(t, w, "SELECT code FROM coupons")); d != "" {
 				t.Error(d)
