@@ -54,8 +54,8 @@ func (l *loader) warehouse(v *values) Warehouse {
 			l.problem(v.at["database"], "database is %s and the dsn names another: leave one of them out", quote(v.database))
 		}
 	}
-	if _, embedded := w.EmbeddedDir(); embedded && w.Cluster != "" {
-		l.problem(v.at["cluster"], "cluster needs a server: the embedded engine is one machine")
+	if w.Cluster != "" {
+		l.problem(v.at["cluster"], "this version takes no cluster: leave it empty")
 	}
 	return w
 }

@@ -18,7 +18,7 @@ const (
 	// has any.
 	envAccount = "DEALHOUSE_ACCOUNT"
 	envBaseURL = "DEALHOUSE_BASE_URL"
-	envAPIKey  = "DEALHOUSE_API_KEY"
+	envAPIKey  = "DEALHOUSE_API_KEY" //nolint:gosec // G101: the name of the variable, not its value
 
 	// onlyAccount is the name of that account unless envAccount says another.
 	onlyAccount = "default"

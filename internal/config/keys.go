@@ -29,8 +29,7 @@ Rather than write a password here, set DEALHOUSE_WAREHOUSE_DSN.`,
 		{
 			name: "cluster", in: inWarehouse, standard: `""`,
 			value: checked("the name of a cluster", func(v *values) *string { return &v.cluster }, checkCluster),
-			doc: `The cluster, as ClickHouse's own configuration names it, to make the tables on: replicated
-and sharded. Empty: a single server.`,
+			doc: `The cluster to make the tables on. This version takes no cluster: leave it empty.`,
 		},
 		{
 			name: "listen", in: inDaemon, standard: `"127.0.0.1:9464"`,
@@ -162,6 +161,7 @@ over; "0s": always.`,
 		{inProducts, `"30 2 * * *"`},
 	}
 	for _, s := range schedules {
+		//nolint:dupword // the fields of a schedule in their order: the day of the month, the month
 		list = append(list, key{
 			name: "schedule", in: s.in, standard: s.standard,
 			value: checked("a schedule", func(v *values) *string { return &v.schedule }, checkSchedule),
@@ -179,8 +179,8 @@ upstream. In the form of schedule. "": never.`,
 		key{
 			name: "initial_from", in: inTransactions, example: `"2024-01-01T00:00:00Z"`,
 			value: moment(func(v *values) *time.Time { return &v.initialFrom }),
-			doc: `Where the first load begins, in RFC 3339; it is then read in windows, side by side. Without it, the
-first load reads everything there is.`,
+			doc: `The updatedAt, in RFC 3339, from which the first load reads. Without it, the first load reads
+everything there is; so does "dealhouse sync transactions --full" at any time.`,
 		},
 		key{name: "api_key", in: inStreams &^ inPayouts, value: ownKey},
 		key{

@@ -50,7 +50,7 @@ type Warning Problem
 func (w Warning) String() string { return Problem(w).String() }
 
 // Problems is the error of Load: everything that is wrong, at least one.
-type Problems struct{ list []Problem }
+type Problems struct{ list []Problem } //nolint:errname // the callers know it by this name; each Problem in it is no error by itself
 
 // Error gives one problem a line.
 func (p *Problems) Error() string {

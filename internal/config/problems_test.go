@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,8 +75,8 @@ func TestProblems(t *testing.T) {
 			[]string{`dealhouse.toml:5:1: unknown key "url" in [[account]]; did you mean "base_url"?`}},
 		{"a dash for an underscore", acme + "[account.streams.cashback-offers]\n", nil,
 			[]string{`dealhouse.toml:5:18: unknown table "cashback-offers" in [account.streams]; did you mean "cashback_offers"?`}},
-		{"a cluster of the embedded engine", "[warehouse]\ncluster = \"c\"\n" + acme, nil,
-			[]string{"dealhouse.toml:2:11: cluster needs a server: the embedded engine is one machine"}},
+		{"a cluster", "[warehouse]\ncluster = \"c\"\n" + acme, nil,
+			[]string{"dealhouse.toml:2:11: this version takes no cluster: leave it empty"}},
 		{"two databases", "[warehouse]\ndsn = \"clickhouse://h/a\"\ndatabase = \"b\"\n" + acme, nil,
 			[]string{`dealhouse.toml:3:12: database is "b" and the dsn names another: leave one of them out`}},
 		{"parameters alike", acme + "[account.params]\nupdated_before = \"updatedAfter\"\n", nil,
@@ -134,7 +135,11 @@ func TestNothingConfigured(t *testing.T) {
 
 func TestProblemsAreTyped(t *testing.T) {
 	_, _, err := Load(source("[daemon]\nlisten = 1\n" + acme))
-	all := err.(*Problems).All()
+	var found *Problems
+	if !errors.As(err, &found) {
+		t.Fatalf("error is %v (%T)", err, err)
+	}
+	all := found.All()
 	want := []Problem{
 		{File: FileName, Line: 2, Column: 10, Message: "listen must be a string: host:port, not an integer"},
 		{File: FileName, Line: 6, Column: 11, Message: `account "acme": api_key: environment variable DEALS_API_KEY is not set`},

@@ -13,12 +13,12 @@ func (r *run) guardDeletes(c warehouse.Changes) error {
 	if c.Deleted == 0 || r.job.AllowMassDelete {
 		return nil
 	}
-	if c.Deleted < c.Live && float64(c.Deleted) <= r.job.MaxDeleteRatio*float64(c.Live) {
+	if c.Deleted < c.Live && float64(c.Deleted) <= max(r.job.MaxDeleteRatio, 0)*float64(c.Live) {
 		return nil
 	}
 	return &GuardError{
 		Account: r.Account, Stream: r.Stream.Name,
-		Reason: fmt.Sprintf("the service no longer lists %d of %d rows, and max_delete_ratio allows %.4g %%", c.Deleted, c.Live, 100*r.job.MaxDeleteRatio),
+		Reason: fmt.Sprintf("the service no longer lists %d of %d rows, and max_delete_ratio allows %.4g %%", c.Deleted, c.Live, 100*max(r.job.MaxDeleteRatio, 0)),
 		Advice: "nothing was changed; if these rows are really gone, run `dealhouse sync " + r.Stream.Name + " --account " + r.Account + " --allow-mass-delete` once",
 	}
 }
@@ -26,12 +26,12 @@ func (r *run) guardDeletes(c warehouse.Changes) error {
 // guardRejects stops a run of which too much cannot be loaded: it says more about the service than about the records.
 func (r *run) guardRejects() error {
 	t := r.record.Totals
-	if float64(t.Unloadable) <= r.job.MaxRejectedRatio*float64(t.Read) {
+	if float64(t.Unloadable) <= max(r.job.MaxRejectedRatio, 0)*float64(t.Read) {
 		return nil
 	}
 	return &GuardError{
 		Account: r.Account, Stream: r.Stream.Name,
-		Reason: fmt.Sprintf("%d of %d records cannot be loaded, and max_rejected_ratio allows %.4g %%", t.Unloadable, t.Read, 100*r.job.MaxRejectedRatio),
+		Reason: fmt.Sprintf("%d of %d records cannot be loaded, and max_rejected_ratio allows %.4g %%", t.Unloadable, t.Read, 100*max(r.job.MaxRejectedRatio, 0)),
 		Advice: "nothing was changed; look at them with `dealhouse query \"SELECT reason, raw FROM rejected_records WHERE run_id = '" + r.ID.String() + "'\"`",
 	}
 }
@@ -39,14 +39,14 @@ func (r *run) guardRejects() error {
 // notice turns what the run saw and carried on with into warnings.
 func (r *run) notice(seen *seen, after time.Time) {
 	if seen.outside > 0 {
-		r.warn("filter not honoured", fmt.Sprintf("the service sent %d rows that were not updated after %s, which was asked for with the parameter %q: it may have another name (account.params.updated_after); all rows were kept",
+		r.warn(fmt.Sprintf("the service sent %d rows that were not updated after %s, which was asked for with the parameter %q: it may have another name (account.params.updated_after); all rows were kept",
 			seen.outside, after.UTC().Format(time.RFC3339), r.job.Params.UpdatedAfter))
 	}
 	if seen.noDate {
-		r.warn("no Date header", fmt.Sprintf("the service sends no usable Date header: the local clock less %s stands in for it", noDateMargin))
+		r.warn(fmt.Sprintf("the service sends no usable Date header: the local clock less %s stands in for it", noDateMargin))
 	}
 	if seen.future > 0 {
-		r.warn("rows from the future", fmt.Sprintf("%d rows are dated after the server's own time: they are loaded, but do not move the watermark", seen.future))
+		r.warn(fmt.Sprintf("%d rows are dated after the server's own time: they are loaded, but do not move the watermark", seen.future))
 	}
 	if len(seen.unknown) > 0 {
 		names := make([]string, 0, len(seen.unknown))
@@ -54,17 +54,15 @@ func (r *run) notice(seen *seen, after time.Time) {
 			names = append(names, name)
 		}
 		slices.Sort(names)
-		r.warn("unknown fields", fmt.Sprintf("the service sends fields that the interface does not name; they are kept in _extra: %s", joinSome(names)))
+		r.warn(fmt.Sprintf("the service sends fields that the interface does not name; they are kept in _extra: %s", joinSome(names)))
 	}
 	if n := r.record.Totals.Rejected; n > 0 {
-		r.warn("rejects", fmt.Sprintf("%d values or records could not be loaded as they were sent; they are in rejected_records", n))
+		r.warn(fmt.Sprintf("%d values or records could not be loaded as they were sent; they are in rejected_records", n))
 	}
 }
 
-func (r *run) warn(message, detail string) {
-	r.record.Warnings = append(r.record.Warnings, detail)
-	r.log.Warn(message, "detail", detail)
-}
+// warn adds to the run's record; whoever runs it tells the user.
+func (r *run) warn(text string) { r.record.Warnings = append(r.record.Warnings, text) }
 
 // joinSome lists names, but not hundreds of them.
 func joinSome(names []string) string {

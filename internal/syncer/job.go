@@ -39,8 +39,8 @@ type Job struct {
 	BatchBytes       int           // bytes of JSON of a staged batch, whichever is reached first
 	Overlap          time.Duration // transactions: how far before the watermark a run begins; negative: not at all
 	InitialFrom      time.Time     // transactions: the updatedAt from which the first run reads; zero: everything
-	MaxDeleteRatio   float64       // share of the live rows that a run may delete
-	MaxRejectedRatio float64       // share of the records read that may be unloadable
+	MaxDeleteRatio   float64       // share of the live rows that a run may delete; negative: none
+	MaxRejectedRatio float64       // share of the records read that may be unloadable; negative: none
 	ResumeWithin     time.Duration // products: how old a checkpoint may be to go on from; negative: never
 
 	Full            bool // read the whole stream, whatever its watermark or checkpoint says

@@ -21,9 +21,18 @@ var (
 )
 
 // TestMain keeps one engine for all tests of the package: one path per process is all it allows.
-func TestMain(m *testing.M) { os.Exit(run1(m)) }
+func TestMain(m *testing.M) {
+	if os.Getenv(childFolder) != "" {
+		if err := child(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(testAll(m))
+}
 
-func run1(m *testing.M) int {
+func testAll(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "dealhouse-syncer")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -4,11 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strings"
 	"sync/atomic"
 	"testing"
-
-	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
 var (
@@ -72,6 +69,3 @@ func text(t *testing.T, w *Warehouse, query string, args ...any) []string {
 	}
 	return all
 }
-
-var _ = clickhouse.Named
-var _ = strings.TrimSpace
