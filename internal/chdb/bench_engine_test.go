@@ -80,7 +80,7 @@ func drain(b *testing.B, rows driver.Rows) (n int) {
 // BenchmarkRoundTripBytes is the transport alone: the bytes of a result, undecoded.
 func BenchmarkRoundTripBytes(b *testing.B) {
 	for b.Loop() {
-		resp := roundTrip(b, context.Background(), "SELECT number FROM numbers(10000000)", nil, url.Values{"default_format": {"Native"}})
+		resp := roundTrip(context.Background(), b, "SELECT number FROM numbers(10000000)", nil, url.Values{"default_format": {"Native"}})
 		n, err := io.Copy(io.Discard, resp.Body)
 		must(b, err)
 		b.SetBytes(n)

@@ -20,7 +20,7 @@ func TestCloseBodyEarly(t *testing.T) {
 	t.Parallel()
 	for range 3 {
 		for range shared.in.writers.size() + 2 {
-			resp := roundTrip(t, context.Background(), "SELECT number FROM system.numbers", nil, url.Values{"default_format": {"TSV"}})
+			resp := roundTrip(context.Background(), t, "SELECT number FROM system.numbers", nil, url.Values{"default_format": {"TSV"}})
 			b := make([]byte, 4)
 			_, err := io.ReadFull(resp.Body, b)
 			must(t, err)
@@ -66,7 +66,7 @@ func TestCancel(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	resp := roundTrip(t, ctx, "SELECT number FROM system.numbers", nil, url.Values{"default_format": {"TSV"}})
+	resp := roundTrip(ctx, t, "SELECT number FROM system.numbers", nil, url.Values{"default_format": {"TSV"}})
 	defer resp.Body.Close()
 	if _, err := io.Copy(io.Discard, resp.Body); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("in the middle of a result: got %v", err)
@@ -87,7 +87,7 @@ func TestCancel(t *testing.T) {
 func waitRunning(t testing.TB, sql string) {
 	t.Helper()
 	for begin := time.Now(); time.Since(begin) < 20*time.Second; runtime.Gosched() {
-		resp := roundTrip(t, context.Background(), "SELECT count() FROM system.processes WHERE endsWith(query, {q:String}) AND elapsed > 0.01",
+		resp := roundTrip(context.Background(), t, "SELECT count() FROM system.processes WHERE endsWith(query, {q:String}) AND elapsed > 0.01",
 			nil, url.Values{"param_q": {escapeParam(sql)}})
 		b, err := io.ReadAll(resp.Body)
 		must(t, err)
@@ -119,7 +119,7 @@ func TestInsertThatBreaksOff(t *testing.T) {
 		}
 	}
 	// A body that the engine cannot read, near its end.
-	resp := roundTrip(t, context.Background(), "INSERT INTO i FORMAT TSV", io.MultiReader(bytes.NewReader(rows[:1000]), strings.NewReader("x\ty\n")), database)
+	resp := roundTrip(context.Background(), t, "INSERT INTO i FORMAT TSV", io.MultiReader(bytes.NewReader(rows[:1000]), strings.NewReader("x\ty\n")), database)
 	if resp.StatusCode == http.StatusOK || resp.Header.Get("X-ClickHouse-Exception-Code") == "" {
 		t.Errorf("bad data: got %v", resp.Status)
 	}
@@ -144,7 +144,7 @@ func TestInsertThatBreaksOff(t *testing.T) {
 	}
 	// An empty one is fine, and so is the next.
 	for _, data := range []string{"", "1\ta\n2\tb\n"} {
-		if resp := roundTrip(t, context.Background(), "INSERT INTO i FORMAT TSV", strings.NewReader(data), database); resp.StatusCode != http.StatusOK {
+		if resp := roundTrip(context.Background(), t, "INSERT INTO i FORMAT TSV", strings.NewReader(data), database); resp.StatusCode != http.StatusOK {
 			t.Errorf("%q: %s", data, resp.Status)
 		}
 	}

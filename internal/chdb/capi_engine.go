@@ -154,7 +154,7 @@ func (l *library) bytes(result ptr) []byte {
 	if n == 0 {
 		return nil
 	}
-	return unsafe.Slice((*byte)(l.resultBuffer(result)), n)
+	return unsafe.Slice((*byte)(l.resultBuffer(result)), n) //nolint:gosec // G103: n bytes are what the library says the buffer has
 }
 
 // bytePtr is the address of s's first byte; never nil, since the engine
@@ -163,5 +163,5 @@ func bytePtr(s string) *byte {
 	if s == "" {
 		return new(byte)
 	}
-	return unsafe.StringData(s)
+	return unsafe.StringData(s) //nolint:gosec // G103: s is not empty, and the library only reads it
 }

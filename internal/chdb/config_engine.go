@@ -99,7 +99,7 @@ var tableEngines = []string{
 const configXML = `<clickhouse>
   <users_config>%s</users_config>
   <user_scripts_path>%s</user_scripts_path>
-  <logger><level>none</level></logger>
+  <logger><level>none</level><console>false</console></logger>
 </clickhouse>
 `
 

@@ -49,7 +49,7 @@ type instance struct {
 	version   string
 	nonce     string
 	lastID    atomic.Uint64
-	ctx       context.Context // ends with the instance
+	ctx       context.Context //nolint:containedctx // ends with the instance, not with a call
 	cancel    context.CancelCauseFunc
 }
 
@@ -239,7 +239,7 @@ func probeLock(dir string) error {
 	if err != nil {
 		return fmt.Errorf("open %s: %w", dir, err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // nothing was written
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
 		return fmt.Errorf("open %s: %w: stop the other dealhouse, or query it through its serve-warehouse port", dir, ErrLocked)
 	}

@@ -21,7 +21,7 @@ func TestNotBuilt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
+	defer func() { _ = db.Close() }()
 	if err := db.Ping(context.Background()); !errors.Is(err, ErrNotBuilt) {
 		t.Errorf("ping: %v", err)
 	}

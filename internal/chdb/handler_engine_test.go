@@ -157,7 +157,7 @@ func TestDoorFormats(t *testing.T) {
 func TestDoorCompression(t *testing.T) {
 	t.Parallel()
 	srv := door(t, HandlerOptions{AllowWrites: true})
-	req, err := http.NewRequest("GET", srv.URL+"/?query="+url.QueryEscape("SELECT number FROM numbers(100000)"), nil)
+	req, err := http.NewRequest(http.MethodGet, srv.URL+"/?query="+url.QueryEscape("SELECT number FROM numbers(100000)"), nil)
 	must(t, err)
 	req.Header.Set("Accept-Encoding", "br, gzip;q=0.5")
 	resp, err := plain.Do(req)
@@ -224,7 +224,7 @@ func TestDoorAuthentication(t *testing.T) {
 	resp, err := plain.Get(srv.URL + "/ping")
 	must(t, err)
 	_ = resp.Body.Close()
-	if resp.StatusCode != 200 {
+	if resp.StatusCode != http.StatusOK {
 		t.Errorf("/ping: %s", resp.Status)
 	}
 }

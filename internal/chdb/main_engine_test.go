@@ -31,7 +31,7 @@ func runTests(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	shared, err = Open(context.Background(), Options{Dir: dir})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "open the engine:", err)
@@ -81,7 +81,10 @@ func connect(t testing.TB, change ...func(*clickhouse.Options)) driver.Conn {
 	return db
 }
 
-func hexName(t testing.TB) string { return fmt.Sprintf("%x", t.Name()) }
+func hexName(t testing.TB) string {
+	t.Helper()
+	return fmt.Sprintf("%x", t.Name())
+}
 
 func must(t testing.TB, err error) {
 	t.Helper()

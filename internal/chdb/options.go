@@ -1,10 +1,6 @@
 package chdb
 
-import (
-	"context"
-	"log/slog"
-	"runtime"
-)
+import "log/slog"
 
 // EnvLibrary is the environment variable that names a libchdb to use instead
 // of the pinned one.
@@ -35,24 +31,6 @@ type Options struct {
 	// Logger gets a line when the library is downloaded and when cleaning up
 	// fails. Nil means no log.
 	Logger *slog.Logger
-
-	// pack is the seam for the download: it leaves the package's tarball in
-	// dir and returns its path. Nil means npm.
-	pack packFunc
-}
-
-// packFunc leaves the tarball of an npm package in dir and returns its path.
-type packFunc func(ctx context.Context, dir, pkg string) (string, error)
-
-// withDefaults fills in what has been left at zero.
-func (o Options) withDefaults() Options {
-	if o.MaxConns <= 0 {
-		o.MaxConns = max(8, 2*runtime.GOMAXPROCS(0))
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	return o
 }
 
 // HandlerOptions says what the HTTP door lets through. The zero value is
@@ -84,20 +62,4 @@ type HandlerOptions struct {
 	// Logger gets a line for each request that fails on the server's side.
 	// Nil means the engine's.
 	Logger *slog.Logger
-}
-
-func (o HandlerOptions) withDefaults(log *slog.Logger) HandlerOptions {
-	if o.MaxQueryBytes <= 0 {
-		o.MaxQueryBytes = 4 << 20
-	}
-	if o.MaxBufferedBytes <= 0 {
-		o.MaxBufferedBytes = 256 << 20
-	}
-	if o.Logger == nil {
-		o.Logger = log
-	}
-	if o.User == "" && o.Password != "" {
-		o.User = "default"
-	}
-	return o
 }

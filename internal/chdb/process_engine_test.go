@@ -112,12 +112,12 @@ func childCount() error {
 	if err != nil {
 		return err
 	}
-	defer e.Close()
+	defer func() { _ = e.Close() }()
 	db, err := clickhouse.Open(e.ClickHouseOptions(""))
 	if err != nil {
 		return err
 	}
-	defer db.Close()
+	defer func() { _ = db.Close() }()
 	rows, err := db.Query(context.Background(), "SELECT batch, count() FROM w GROUP BY batch ORDER BY batch")
 	if err != nil {
 		return err
@@ -272,7 +272,7 @@ func TestOneEnginePerProcess(t *testing.T) {
 	}
 	db, err := clickhouse.Open(e.ClickHouseOptions(""))
 	must(t, err)
-	defer db.Close()
+	defer func() { _ = db.Close() }()
 	must(t, db.Ping(context.Background()))
 	must(t, e.Close())
 	must(t, e.Close())

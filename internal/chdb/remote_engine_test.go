@@ -159,7 +159,7 @@ func TestClientGoesAway(t *testing.T) {
 	sql := "SELECT number, 'away' FROM system.numbers"
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, "GET", srv.URL+"/?query="+url.QueryEscape(sql), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, srv.URL+"/?query="+url.QueryEscape(sql), nil)
 	must(t, err)
 	resp, err := plain.Do(req)
 	must(t, err)

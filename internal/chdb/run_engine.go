@@ -62,7 +62,7 @@ type lease struct {
 	in     *instance
 	pool   *pool
 	conn   *conn
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // the request's: the lease outlives the call that took it, as the body of its answer
 	cancel context.CancelCauseFunc
 	mark   string
 	done   chan struct{}

@@ -3,6 +3,7 @@
 package chdb
 
 import (
+	"errors"
 	"testing"
 	"testing/iotest"
 
@@ -92,7 +93,7 @@ func TestParseException(t *testing.T) {
 func TestFill(t *testing.T) {
 	t.Parallel()
 	buf := make([]byte, 8)
-	if n, err := fill(iotest.DataErrReader(failingReader{iotest.ErrTimeout}), buf); n != 0 || err != iotest.ErrTimeout {
+	if n, err := fill(iotest.DataErrReader(failingReader{iotest.ErrTimeout}), buf); n != 0 || !errors.Is(err, iotest.ErrTimeout) {
 		t.Errorf("got %d %v", n, err)
 	}
 }

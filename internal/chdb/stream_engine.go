@@ -43,7 +43,7 @@ func (l *lease) stream(q *query, format string, header int) (*answer, error) {
 		return nil, l.end(parseException(text))
 	}
 	b := &rows{lease: l, stream: res, header: header, csv: strings.HasPrefix(strings.ToLower(format), "csv")}
-	if err := b.fetch(); err != nil && err != io.EOF {
+	if err := b.fetch(); err != nil && !isEnd(err) {
 		return nil, err
 	}
 	b.mu.Lock()
@@ -105,7 +105,7 @@ func (b *rows) WriteTo(w io.Writer) (written int64, err error) {
 		if err == nil {
 			err = b.err
 		}
-		if err == io.EOF {
+		if isEnd(err) {
 			return written, nil
 		}
 		if err != nil {
@@ -120,7 +120,7 @@ func (b *rows) Close() error {
 	b.lease.cancel(io.ErrClosedPipe) // wakes a Read that waits for the engine
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.finish(io.ErrClosedPipe)
+	_ = b.finish(io.ErrClosedPipe) // what Read says from now on
 	return nil
 }
 
@@ -170,7 +170,7 @@ func (b *rows) finish(err error) error {
 	}
 	b.drop()
 	lib := b.lease.conn.lib
-	if err != io.EOF {
+	if !isEnd(err) {
 		lib.streamCancel(b.lease.conn.c, b.stream)
 	}
 	lib.destroyResult(b.stream)
@@ -178,7 +178,7 @@ func (b *rows) finish(err error) error {
 	if b.unhook != nil {
 		b.unhook()
 	}
-	if err == io.EOF {
+	if isEnd(err) {
 		// A query that was killed may look as if it had just ended.
 		if b.lease.ctx.Err() != nil {
 			err = context.Cause(b.lease.ctx)
@@ -189,6 +189,12 @@ func (b *rows) finish(err error) error {
 	}
 	b.err = err
 	return err
+}
+
+// isEnd tells the end of a result from an error that wraps io.EOF, as the cause
+// of a cancellation may.
+func isEnd(err error) bool {
+	return err == io.EOF //nolint:errorlint // an error that wraps io.EOF is a failure, not the end
 }
 
 // skipLines drops n lines from the beginning of p.

@@ -66,6 +66,7 @@ type everything struct {
 }
 
 func typesRoundTrip(t *testing.T, change func(*clickhouse.Options)) {
+	t.Helper()
 	db, ctx := connect(t, change), context.Background()
 	do(t, db, `CREATE TABLE e (id UUID, d Decimal(18, 4), t DateTime64(3, 'UTC'), day Date32, n Nullable(Int64), s Nullable(String),
 		low LowCardinality(String), arr Array(LowCardinality(String)), deep Array(Array(Int32)), m Map(String, UInt64), i Int64, u UInt8, f Float64, b Bool,
@@ -190,7 +191,7 @@ func TestErrors(t *testing.T) {
 	}
 	missing, err := clickhouse.Open(shared.ClickHouseOptions("no_such_database"))
 	must(t, err)
-	defer missing.Close()
+	defer func() { _ = missing.Close() }()
 	wantCode(t, missing.Exec(ctx, "SELECT 1"), 81)
 	// After the result has begun, the error comes typed from the rows.
 	rows, err := db.Query(ctx, "SELECT throwIf(number = 3000000) FROM numbers(4000000) SETTINGS max_block_size = 10000")
@@ -237,7 +238,7 @@ func TestLargeResultStreams(t *testing.T) {
 }
 
 // roundTrip sends one request to the shared engine.
-func roundTrip(t testing.TB, ctx context.Context, sql string, body io.Reader, v url.Values) *http.Response {
+func roundTrip(ctx context.Context, t testing.TB, sql string, body io.Reader, v url.Values) *http.Response {
 	t.Helper()
 	if body == nil {
 		body = strings.NewReader(sql)

@@ -77,6 +77,7 @@ func (f *framer) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// Close closes the body that is framed.
 func (f *framer) Close() error { return f.src.Close() }
 
 // deframe undoes the native protocol's compression of a body.

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/config"
+	"dealhouse/internal/dealapi"
+	"dealhouse/internal/warehouse"
+)
+
+const checkLong = `Checks the configuration, the warehouse, and that each enabled stream of each account can be read
+with its key (one page each). Every check ends in a verdict: ok; warn, which works but should be looked
+at; or FAILED, with what to do. Nothing is changed.
+
+The exit code is that of the worst: 0 ok or warn; 1 a fault worth retrying; 2 configuration;
+3 refused credentials.`
+
+const checkExample = `  dealhouse check
+  dealhouse check --config staging.toml --output json`
+
+// Verdicts of a check.
+const (
+	verdictOK      = "ok"
+	verdictWarn    = "warn"
+	verdictFailed  = "FAILED"
+	verdictSkipped = "skipped"
+)
+
+// finding is what one check found.
+type finding struct {
+	check, verdict, detail string
+	code                   int // exit code that the finding asks for
+}
+
+func newCheck(a *app) *cobra.Command {
+	var output *choice
+	cmd := &cobra.Command{
+		Use:     "check",
+		Short:   "Check configuration, warehouse and API, each with a verdict",
+		Long:    checkLong,
+		Example: checkExample,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.check(cmd.Context(), output.value)
+		},
+	}
+	output = outputFlag(cmd, "table", "json", "csv")
+	return cmd
+}
+
+func (a *app) check(ctx context.Context, output string) error {
+	findings := a.findings(ctx)
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	columns := []column{{name: "check"}, {name: "verdict"}, {name: "detail"}}
+	var rows [][]any
+	var codes []int
+	for _, f := range findings {
+		rows = append(rows, []any{f.check, f.verdict, f.detail})
+		codes = append(codes, f.code)
+	}
+	if err := printAll(output, a.stdout, columns, rows); err != nil {
+		return err
+	}
+	if code := worst(codes...); code != exitOK {
+		return reported{code}
+	}
+	return nil
+}
+
+func (a *app) findings(ctx context.Context) []finding {
+	cfg, warnings, err := config.Load(config.Source{Path: a.configPath, Env: a.env, NeedAccounts: true})
+	var all []finding
+	if problems, bad := errors.AsType[*config.Problems](err); bad {
+		for _, p := range problems.All() {
+			all = append(all, finding{"configuration", verdictFailed, p.String(), exitUsage})
+		}
+		// The warehouse can be looked at all the same when only the accounts are at fault.
+		cfg, _, err = config.Load(config.Source{Path: a.configPath, Env: a.env})
+		if err != nil {
+			return append(all, finding{"warehouse", verdictSkipped, "put the configuration right first", exitOK})
+		}
+		all = append(all, a.checkWarehouse(ctx, cfg)...)
+		return append(all, finding{"API", verdictSkipped, "put the configuration right first", exitOK})
+	}
+	all = append(all, finding{"configuration", verdictOK, describe(cfg), exitOK})
+	for _, w := range warnings {
+		all = append(all, finding{"configuration", verdictWarn, w.String(), exitOK})
+	}
+	all = append(all, a.checkWarehouse(ctx, cfg)...)
+	return append(all, a.checkAPI(ctx, cfg)...)
+}
+
+// describe says what a configuration is about.
+func describe(cfg *config.Config) string {
+	file := cfg.File
+	if file == "" {
+		file = "environment variables"
+	}
+	streams := 0
+	for _, account := range cfg.Accounts {
+		for _, s := range account.Streams {
+			if s.Enabled {
+				streams++
+			}
+		}
+	}
+	return fmt.Sprintf("%s: %s, %s enabled", file, plural(uint64(len(cfg.Accounts)), "account"), plural(uint64(streams), "stream"))
+}
+
+func (a *app) checkWarehouse(ctx context.Context, cfg *config.Config) (all []finding) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	w, err := a.openExisting(ctx, cfg)
+	if none, ok := errors.AsType[absent](err); ok {
+		return []finding{{"warehouse", verdictWarn, fmt.Sprintf("embedded: the folder %s does not exist yet; dealhouse sync makes it", none.dir), exitOK}}
+	}
+	if err != nil {
+		return []finding{{"warehouse", verdictFailed, message(err), faultCode(err)}}
+	}
+	defer func() {
+		if err := w.Close(); err != nil {
+			all = append(all, finding{"warehouse", verdictWarn, message(err), exitOK})
+		}
+	}()
+	version, err := w.Ping(ctx)
+	if err != nil {
+		return []finding{{"warehouse", verdictFailed, message(err), faultCode(err)}}
+	}
+	all = append(all, finding{"warehouse", verdictOK, fmt.Sprintf("%s: ClickHouse %s", cfg.Warehouse.RedactedDSN(), version), exitOK})
+	err = w.CheckSchema(ctx)
+	switch {
+	case errors.Is(err, warehouse.ErrSchemaOld):
+		return append(all, finding{"schema", verdictWarn, "database " + w.Database() + ": to be created or upgraded; dealhouse sync does it, or dealhouse migrate", exitOK})
+	case err != nil:
+		return append(all, finding{"schema", verdictFailed, "database " + w.Database() + ": " + message(err), faultCode(err)})
+	}
+	return append(all, finding{"schema", verdictOK, "database " + w.Database() + ": up to date", exitOK})
+}
+
+// checkAPI reads a page of each enabled stream, all side by side: whoever checks wants to know soon.
+func (a *app) checkAPI(ctx context.Context, cfg *config.Config) []finding {
+	targets, err := selection{}.targets(cfg)
+	if err != nil {
+		return []finding{{"API", verdictWarn, message(err), exitOK}}
+	}
+	api := newClients(a.log, func(o *dealapi.Options) {
+		o.MaxAttempts, o.MaxElapsed = 2, 10*time.Second
+		o.MaxRetryAfter = 2 * time.Second
+		o.Timeout = min(o.Timeout, 20*time.Second)
+	})
+	defer api.close()
+	done := a.beIn("asking the API for a page of each stream", 2*time.Second)
+	defer done()
+	found := make([]finding, len(targets))
+	var group sync.WaitGroup
+	for i, t := range targets {
+		name := "API: " + t.account.Name + " " + t.stream.Name
+		client, err := api.get(t)
+		if err != nil {
+			found[i] = finding{name, verdictFailed, message(err), faultCode(err)}
+			continue
+		}
+		group.Go(func() { found[i] = checkStream(ctx, name, client, t) })
+	}
+	group.Wait()
+	return found
+}
+
+// checkStream asks for the first page of a stream.
+func checkStream(ctx context.Context, name string, client *dealapi.Client, t target) finding {
+	q := dealapi.Query{Path: t.stream.Path, Ahead: -1}
+	switch t.stream.Paging {
+	case catalog.CursorPages:
+		q.Paging = dealapi.PagingCursor
+	case catalog.NextPages:
+		q.Paging = dealapi.PagingNextPage
+	case catalog.BareArray:
+		q.Paging = dealapi.PagingNone
+	}
+	begin := time.Now()
+	for page, err := range client.Pages(ctx, q) {
+		if err != nil {
+			return finding{name, verdictFailed, cause(err), faultCode(err)}
+		}
+		detail := fmt.Sprintf("%s on the first page, in %s", plural(uint64(page.Records), "record"), span(time.Since(begin)))
+		switch {
+		case page.Records == 0:
+			return finding{name, verdictWarn, "the API answers, and lists no records: right key?", exitOK}
+		case page.ServerTime.IsZero():
+			return finding{name, verdictWarn, detail + "; without a usable Date header, so the local clock has to do", exitOK}
+		}
+		return finding{name, verdictOK, detail, exitOK}
+	}
+	return finding{name, verdictFailed, "the API gave no page at all", exitFault}
+}

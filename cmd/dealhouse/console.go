@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// console is stderr. On a terminal it can hold a frame of live lines at its bottom, which is redrawn in place; what is
+// written meanwhile, such as log lines, appears above it. It is safe for concurrent use.
+type console struct {
+	live bool                       // whether frames can be drawn
+	size func() (width, height int) // of the terminal, now
+
+	mu    sync.Mutex
+	out   io.Writer
+	frame []string // on the screen now
+}
+
+func newConsole(w io.Writer) *console {
+	c := &console{out: w, size: func() (int, int) { return 80, 24 }}
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		c.live = true
+		c.size = func() (int, int) {
+			width, height, err := term.GetSize(int(f.Fd()))
+			if err != nil || width < 1 || height < 1 {
+				return 80, 24
+			}
+			return width, height
+		}
+	}
+	return c
+}
+
+// Write writes whole lines above the frame.
+func (c *console) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.frame) == 0 {
+		return c.out.Write(p)
+	}
+	var b bytes.Buffer
+	width, _ := c.size()
+	c.home(&b, width)
+	b.WriteString(clearBelow)
+	b.Write(p)
+	if !bytes.HasSuffix(p, []byte("\n")) {
+		b.WriteByte('\n')
+	}
+	draw(&b, c.frame)
+	if _, err := c.out.Write(b.Bytes()); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// show replaces the frame; no lines remove it. It does nothing where nothing can be redrawn.
+func (c *console) show(lines []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.live || len(lines) == 0 && len(c.frame) == 0 {
+		return
+	}
+	var b bytes.Buffer
+	width, height := c.size()
+	c.home(&b, width)
+	c.frame = fit(lines, width-1, height-1)
+	draw(&b, c.frame)
+	_, _ = c.out.Write(b.Bytes()) // one write a frame does not flicker; a terminal that is gone is no one's error
+}
+
+// release leaves the frame on the screen, as text that is never redrawn.
+func (c *console) release() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.frame = nil
+}
+
+// home moves to where the frame begins. Lines that have been drawn may take several rows by now, when the terminal has
+// become narrower.
+func (c *console) home(b *bytes.Buffer, width int) {
+	rows := 0
+	for _, line := range c.frame {
+		rows += max(1, (utf8.RuneCountInString(line)+width-1)/width)
+	}
+	if rows > 0 {
+		fmt.Fprintf(b, "\r\x1b[%dA", rows)
+	}
+}
+
+// Control sequences that clear what was there before.
+const (
+	clearRight = "\x1b[K"
+	clearBelow = "\x1b[J"
+)
+
+// draw writes lines over what is there. Only what they leave is cleared: a screen that is emptied first flickers.
+func draw(b *bytes.Buffer, lines []string) {
+	for _, line := range lines {
+		b.WriteString(line + clearRight + "\n")
+	}
+	b.WriteString(clearBelow)
+}
+
+// fit cuts lines to the width, and leaves out those that have no room: a frame that scrolls cannot be redrawn.
+func fit(lines []string, width, height int) []string {
+	var fitted []string
+	for i, line := range lines {
+		if i == height-1 && len(lines) > height {
+			line = fmt.Sprintf("... and %d more", len(lines)-i)
+		}
+		if i == height {
+			break
+		}
+		fitted = append(fitted, cut(line, max(1, width)))
+	}
+	return fitted
+}
+
+// cut shortens text to so many characters, and shows that it did.
+func cut(text string, width int) string {
+	if utf8.RuneCountInString(text) <= width {
+		return text
+	}
+	return string([]rune(text)[:width-1]) + "…"
+}

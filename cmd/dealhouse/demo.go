@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dealhouse/internal/apisim"
+	"dealhouse/internal/chdb"
+	"dealhouse/internal/config"
+	"dealhouse/internal/syncer"
+	"dealhouse/internal/warehouse"
+)
+
+const demoLong = `Shows all of it in one go, with nothing to set up: starts a simulated deals API on this machine, loads
+its six streams for two accounts into a real ClickHouse inside this process, lets three days pass
+upstream, loads the difference, and prints three reports from the views.
+
+The data goes to a temporary folder that is removed at the end; --data keeps it. A later demo on the
+same folder begins anew. The first run on a machine downloads the ClickHouse engine (178 MB, by npm).`
+
+const demoExample = `  dealhouse demo
+  dealhouse demo --data ./demo-data      keep the data, to ask it with dealhouse query
+  dealhouse demo --serve                 keep API and warehouse up until Ctrl-C`
+
+// demoDays is how far the simulated world moves on between the two syncs.
+const demoDays = 3
+
+func newDemo(a *app) *cobra.Command {
+	var dir string
+	var serve bool
+	cmd := &cobra.Command{
+		Use:     "demo",
+		Short:   "Load a simulated API into an embedded ClickHouse and show what comes out",
+		Long:    demoLong,
+		Example: demoExample,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.demo(cmd.Context(), dir, serve)
+		},
+	}
+	cmd.Flags().StringVar(&dir, "data", "", "`folder` to keep the data in; it is made if it does not exist")
+	cmd.Flags().BoolVar(&serve, "serve", false, "keep the simulator and the warehouse up, over HTTP, until Ctrl-C")
+	return cmd
+}
+
+// demo is a demonstration under way.
+type demo struct {
+	*app
+	dir  string // of the warehouse
+	kept bool   // the folder outlives the demo
+	sim  *apisim.Sim
+	url  string // of the simulator
+	cfg  *config.Config
+	w    *warehouse.Warehouse
+}
+
+func (a *app) demo(ctx context.Context, dir string, serve bool) (err error) {
+	if !hasEngine(ctx) {
+		return usagef("the demo needs the embedded engine, and this binary was built without it: build it without the tag noengine, or use a warehouse of your own with `dealhouse sync`")
+	}
+	d := &demo{app: a, dir: dir, kept: dir != ""}
+	remove, err := d.prepareFolder()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	stop, err := d.startSimulator(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	if d.cfg, err = d.configuration(); err != nil {
+		return err
+	}
+	if d.w, err = a.openWarehouse(ctx, d.cfg); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.w.Close()) }()
+	if err := d.show(ctx); err != nil {
+		return err
+	}
+	if serve {
+		return d.serve(ctx)
+	}
+	d.sayWhatNext()
+	return nil
+}
+
+// show is what there is to see.
+func (d *demo) show(ctx context.Context) error {
+	if err := d.beginAnew(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintf(d.stdout, "A simulated deals API answers on %s, for the accounts %s.\n\n", d.url, list(d.sim.Orgs()))
+	if err := d.load(ctx, "First sync: everything is new."); err != nil {
+		return err
+	}
+	fmt.Fprintln(d.stdout)
+	d.sim.Advance(demoDays * 24 * time.Hour)
+	err := d.load(ctx, fmt.Sprintf("Second sync, %d days later upstream: transactions are read from where the first sync ended, and only what differs is written.", demoDays))
+	if err != nil {
+		return err
+	}
+	for _, r := range demoReports() {
+		fmt.Fprintf(d.stdout, "\n%s\n\n", r.title)
+		if err := printQuery(ctx, d.w, d.stdout, "table", r.sql); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// load makes one sync of everything.
+func (d *demo) load(ctx context.Context, title string) error {
+	jobs, api, err := d.prepareJobs(d.cfg, selection{}, func(*syncer.Job) {})
+	if err != nil {
+		return err
+	}
+	defer api.close()
+	begin := time.Now()
+	results, err := d.runJobs(ctx, d.w, jobs)
+	if err != nil {
+		return err
+	}
+	took := time.Since(begin)
+	fmt.Fprintf(d.stdout, "%s\n\n", title)
+	if err := printResults(d.stdout, "table", results); err != nil {
+		return err
+	}
+	if err := d.conclude(ctx, results); err != nil {
+		return err
+	}
+	d.sum(results, took)
+	return nil
+}
+
+// sum says in a sentence what a sync cost.
+func (d *demo) sum(results []syncer.Result, took time.Duration) {
+	var read, transactions, listed uint64
+	incremental := false
+	for _, r := range results {
+		read += r.Record.Totals.Read
+		if r.Record.Stream == apisim.StreamTransactions {
+			transactions += r.Record.Totals.Read
+			listed += uint64(d.sim.Count(apisim.StreamTransactions, r.Record.Account))
+			incremental = incremental || !r.Record.RequestedAfter.IsZero()
+		}
+	}
+	fmt.Fprintf(d.stdout, "\n%s read in %s.", plural(read, "row"), span(took))
+	if incremental {
+		fmt.Fprintf(d.stdout, " Of the %s, %s had to be read.", plural(listed, "transaction"), grouped(transactions))
+	}
+	fmt.Fprintln(d.stdout)
+}
+
+// beginAnew makes an empty database: the simulated world is the same each time, so it cannot go on from an earlier
+// demo's end.
+func (d *demo) beginAnew(ctx context.Context) error {
+	if d.kept {
+		// The connection that a warehouse gives out is in the database; the statement leads out of it.
+		err := d.w.Conn().Exec(ctx, "DROP DATABASE IF EXISTS `"+d.cfg.Warehouse.Database+"` SYNC")
+		if err != nil && !isMissing(err) {
+			return fmt.Errorf("removing the data of an earlier demo: %w", err)
+		}
+	}
+	_, err := d.w.Migrate(ctx)
+	return err
+}
+
+// startSimulator serves the simulated API on a free port of this machine.
+func (d *demo) startSimulator(ctx context.Context) (stop func(), err error) {
+	d.sim, err = apisim.New(apisim.Options{Settings: apisim.Settings{PageSize: 1000}})
+	if err != nil {
+		return nil, fmt.Errorf("making the simulated world: %w", err)
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("starting the simulator: %w", err)
+	}
+	d.url = "http://" + listener.Addr().String()
+	server := &http.Server{Handler: d.sim, ReadHeaderTimeout: 10 * time.Second}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = server.Serve(listener) // ends when the server is closed
+	}()
+	return func() {
+		_ = server.Close()
+		<-ended
+	}, nil
+}
+
+// serve keeps everything up.
+func (d *demo) serve(ctx context.Context) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("serving the warehouse: %w", err)
+	}
+	d.sayWhatIsUp("http://" + listener.Addr().String())
+	return serve(ctx, listener, d.w.Engine().Handler(chdb.HandlerOptions{Logger: d.log}))
+}
+
+// demoMarker is the file that tells a folder of the demo, whose data may be removed, from every other.
+const demoMarker = "dealhouse-demo.txt"
+
+const demoMarkerText = "dealhouse demo made this folder and begins anew in it each time: keep nothing of yours here.\n"

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// demoReport is a question that the views answer.
+type demoReport struct{ title, sql string }
+
+func demoReports() []demoReport {
+	return []demoReport{
+		{"Cashback by retailer: the top 10 of each currency (amounts of different currencies are never added up)", `SELECT currency_code AS currency, retailer_name AS retailer, count() AS transactions,
+    sum(order_value) AS order_value, sum(cashback) AS cashback
+FROM transactions WHERE status != 'DECLINED'
+GROUP BY currency, retailer ORDER BY currency, cashback DESC, retailer LIMIT 10 BY currency`},
+		{"Transactions by month and status, the last 6 months", `SELECT formatDateTime(toStartOfMonth(sold_at), '%Y-%m') AS month, countIf(status = 'PENDING') AS pending,
+    countIf(status = 'CONFIRMED') AS confirmed, countIf(status = 'DECLINED') AS declined, count() AS all
+FROM transactions GROUP BY month ORDER BY month DESC LIMIT 6`},
+		{"Payouts: the last 3 of each account, with their totals", `SELECT p.account, p.id AS payout, t.currency, toDate(p.start_date) AS from, toDate(p.end_date) AS to,
+    p.total_transactions AS transactions, p.total_gmv AS gmv, p.total_cashback AS cashback, p.confirmed_cashback
+FROM payouts AS p
+LEFT JOIN (SELECT account, payout_id, any(currency_code) AS currency FROM transactions GROUP BY account, payout_id) AS t
+    ON t.account = p.account AND t.payout_id = p.id
+ORDER BY p.account, p.id DESC LIMIT 3 BY p.account`},
+	}
+}
+
+// sayWhatNext ends the demo with commands that work with what it left behind.
+func (d *demo) sayWhatNext() {
+	var b strings.Builder
+	b.WriteString("\nWhat to type next:\n\n")
+	if d.kept {
+		warehouse := "DEALHOUSE_WAREHOUSE_DSN=" + quoted("embedded:"+d.dir) + " " + d.program
+		fmt.Fprintf(&b, `  %[1]s query "SELECT status, count() FROM transactions GROUP BY ALL"
+  %[1]s query "SELECT * FROM coupons_history WHERE valid_to IS NOT NULL LIMIT 5"
+  %[1]s runs
+  %[1]s serve-warehouse
+`, warehouse)
+	} else {
+		fmt.Fprintf(&b, `  %[1]s demo --data ./demo-data
+  DEALHOUSE_WAREHOUSE_DSN=embedded:./demo-data %[1]s query "SELECT status, count() FROM transactions GROUP BY ALL"
+  %[1]s demo --serve
+`, d.program)
+	}
+	fmt.Fprintf(&b, "\nFor your own API: copy config.example.toml to dealhouse.toml, fill in the account, then\n\n  %[1]s check\n  %[1]s sync\n", d.program)
+	fmt.Fprint(d.stdout, b.String())
+}
+
+// sayWhatIsUp prints how to reach what --serve keeps up.
+func (d *demo) sayWhatIsUp(warehouse string) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nUp until Ctrl-C:\n\n  warehouse   %s (read-only, database %s)\n  API         %s\n", warehouse, d.cfg.Warehouse.Database, d.url)
+	for _, org := range d.sim.Orgs() {
+		key, payouts := d.sim.Keys(org)
+		fmt.Fprintf(&b, "  key of %-8s %s (for payouts only: %s)\n", org, key, payouts)
+	}
+	org := d.sim.Orgs()[0]
+	key, _ := d.sim.Keys(org)
+	fmt.Fprintf(&b, `
+In another terminal:
+
+  curl '%[1]s/?database=%[2]s' -d 'SELECT status, count() FROM transactions GROUP BY ALL'
+  DEALHOUSE_WAREHOUSE_DSN=%[1]s/%[2]s %[3]s status
+  curl -H 'Authorization: Bearer %[4]s' %[5]s/v1/deals/payouts
+  DEALHOUSE_WAREHOUSE_DSN=embedded:./my-data DEALHOUSE_ACCOUNT=%[6]s DEALHOUSE_BASE_URL=%[5]s DEALHOUSE_API_KEY=%[4]s %[3]s sync
+`, warehouse, d.cfg.Warehouse.Database, d.program, key, d.url, org)
+	fmt.Fprint(d.stdout, b.String())
+}
+
+// quoted is a word as a shell takes it.
+func quoted(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@", r)
+	}
+	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"dealhouse/internal/chdb"
+	"dealhouse/internal/config"
+	"dealhouse/internal/dealapi"
+	"dealhouse/internal/syncer"
+	"dealhouse/internal/warehouse"
+)
+
+// Exit codes: part of the contract with schedulers (design.md).
+const (
+	exitOK    = 0
+	exitFault = 1 // worth retrying
+	exitUsage = 2 // command line, configuration, SQL
+	exitAuth  = 3 // the API or the warehouse refused the credentials
+	exitGuard = 4 // a person must look
+)
+
+// usageError is a mistake in the command line.
+type usageError struct{ err error }
+
+func (e usageError) Error() string { return e.err.Error() }
+func (e usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// reported is a failure that the command has already told the user about.
+type reported struct{ code int }
+
+func (e reported) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+
+// stopped is the cause of a context that a signal ended.
+type stopped struct{ signal os.Signal }
+
+func (s stopped) Error() string { return "stopped by a signal: " + s.signal.String() }
+
+// exitCode is the one that shells give to a process that a signal killed.
+func (s stopped) exitCode() int {
+	if n, ok := s.signal.(syscall.Signal); ok {
+		return 128 + int(n)
+	}
+	return exitFault
+}
+
+// exitCode classifies an error, by types and codes and never by its text. ctx is that of the whole program.
+func exitCode(ctx context.Context, err error) int {
+	if err == nil {
+		return exitOK
+	}
+	var signal stopped
+	if errors.As(context.Cause(ctx), &signal) {
+		return signal.exitCode()
+	}
+	var told reported
+	if errors.As(err, &told) {
+		return told.code
+	}
+	return faultCode(err)
+}
+
+// faultCode is the exit code of one failure.
+func faultCode(err error) int {
+	var guard *syncer.GuardError
+	var usage usageError
+	var problems *config.Problems
+	switch {
+	case errors.As(err, &guard):
+		return exitGuard
+	case isAuth(err):
+		return exitAuth
+	case errors.As(err, &usage), errors.As(err, &problems), isSettings(err):
+		return exitUsage
+	}
+	return exitFault
+}
+
+func isAuth(err error) bool {
+	var api *dealapi.Error
+	return warehouse.IsAuth(err) || errors.As(err, &api) && api.Kind == dealapi.KindAuth
+}
+
+// isSettings reports a failure that the same command meets again until someone changes a setting or installs something.
+func isSettings(err error) bool {
+	for _, known := range []error{
+		warehouse.ErrSchemaNew, warehouse.ErrSchemaOld,
+		chdb.ErrNotBuilt, chdb.ErrNoNPM, chdb.ErrNoVerifiedLibrary,
+	} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	if isReadOnly(err) {
+		return true
+	}
+	var api *dealapi.Error
+	if !errors.As(err, &api) || api.CursorRefused() { // a cursor that expired is no one's setting
+		return false
+	}
+	return api.Kind == dealapi.KindNotFound || api.Kind == dealapi.KindConfig || api.Kind == dealapi.KindBadRequest
+}
+
+// worst is the exit code of several failures: the one that needs a person most. A guard comes before refused
+// credentials, those before settings, and all of them before what a retry may heal.
+func worst(codes ...int) int {
+	order := []int{exitOK, exitFault, exitUsage, exitAuth, exitGuard}
+	worst := exitOK
+	for _, code := range codes {
+		if slices.Index(order, code) > slices.Index(order, worst) {
+			worst = code
+		}
+	}
+	return worst
+}
+
+// isMissing reports that the warehouse lacks the database or the table asked for.
+func isMissing(err error) bool {
+	var e *clickhouse.Exception
+	return errors.As(err, &e) && (e.Code == 60 || e.Code == 81) // UNKNOWN_TABLE, UNKNOWN_DATABASE
+}
+
+// isReadOnly reports that the warehouse takes no writes from this user, or through this door.
+func isReadOnly(err error) bool {
+	var e *clickhouse.Exception
+	return errors.As(err, &e) && e.Code == 164 // READONLY
+}
+
+// message is an error in as few lines as it has to say: joined errors repeat each other when the cause is one.
+func message(err error) string {
+	var lines []string
+	for line := range strings.Lines(err.Error()) {
+		line = strings.TrimSpace(line)
+		if line != "" && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n  ")
+}

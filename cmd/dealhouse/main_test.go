@@ -1,0 +1,149 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"dealhouse/internal/apisim"
+)
+
+// childVariable makes the test binary be the program.
+const childVariable = "CLI_TEST_BE_THE_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// Secrets of the tests. None may ever be printed.
+const (
+	acmeKey    = "acme-secret-1f0c"
+	globexKey  = "globex-secret-77ab"
+	wrongKey   = "wrong-secret-93de"
+	dsnSecret  = "dsn-secret-52cc"
+	httpSecret = "http-secret-6a1e"
+)
+
+// stackTrace finds what a panic prints.
+var stackTrace = regexp.MustCompile(`goroutine \d+|panic:|\.go:\d+ \+0x`)
+
+// clean fails the test when an output holds what no output may hold.
+func clean(t *testing.T, output string) {
+	t.Helper()
+	for _, secret := range []string{acmeKey, globexKey, wrongKey, dsnSecret, httpSecret} {
+		if strings.Contains(output, secret) {
+			t.Errorf("a secret was printed:\n%s", output)
+		}
+	}
+	if stackTrace.MatchString(output) {
+		t.Errorf("a stack trace was printed:\n%s", output)
+	}
+}
+
+// outcome is how a command ended.
+type outcome struct {
+	code     int
+	out, err string
+}
+
+// call runs a command in this process.
+func call(t *testing.T, env []string, args ...string) outcome {
+	t.Helper()
+	return callWith(t, "", env, args...)
+}
+
+func callWith(t *testing.T, stdin string, env []string, args ...string) outcome {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code := run(t.Context(), append([]string{"dealhouse"}, args...), strings.NewReader(stdin), &out, &errs, env)
+	clean(t, out.String()+errs.String())
+	return outcome{code, out.String(), errs.String()}
+}
+
+// want fails the test unless the command ended with the code, and stderr holds the words.
+func (o outcome) want(t *testing.T, code int, words ...string) {
+	t.Helper()
+	if o.code != code {
+		t.Errorf("exit code %d, want %d\nstdout: %s\nstderr: %s", o.code, code, o.out, o.err)
+	}
+	for _, w := range words {
+		if !strings.Contains(o.err, w) {
+			t.Errorf("stderr does not say %q:\n%s", w, o.err)
+		}
+	}
+}
+
+// shows fails the test unless stdout holds the words.
+func (o outcome) shows(t *testing.T, words ...string) {
+	t.Helper()
+	for _, w := range words {
+		if !strings.Contains(o.out, w) {
+			t.Errorf("stdout does not show %q:\n%s", w, o.out)
+		}
+	}
+}
+
+// bench is a small simulated world with a configuration that reads it.
+type bench struct {
+	sim    *apisim.Sim
+	url    string
+	dir    string // of the embedded warehouse
+	config string // file
+	env    []string
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	sim, err := apisim.New(apisim.Options{
+		Orgs:      []apisim.Org{{Name: "acme", Key: acmeKey}, {Name: "globex", Key: globexKey}},
+		Retailers: 40, Promotions: 60, Coupons: 80, CashbackOffers: 70, Transactions: 300, Products: 90, HistoryDays: 3,
+		Settings: apisim.Settings{PageSize: 50},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(sim)
+	t.Cleanup(server.Close)
+	b := &bench{sim: sim, url: server.URL, dir: filepath.Join(t.TempDir(), "data")}
+	b.env = []string{"ACME_KEY=" + acmeKey, "GLOBEX_KEY=" + globexKey}
+	b.config = b.write(t, fmt.Sprintf(`
+[warehouse]
+dsn = "embedded:%s"
+[defaults]
+requests_per_second = 1000
+max_retry_elapsed = "0s"
+[[account]]
+name = "acme"
+base_url = %q
+api_key = "env:ACME_KEY"
+[[account]]
+name = "globex"
+base_url = %q
+api_key = "env:GLOBEX_KEY"
+`, b.dir, b.url, b.url))
+	return b
+}
+
+// write writes a configuration file.
+func (b *bench) write(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "dealhouse.toml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// call runs a command with the configuration of the bench; env is put before its environment.
+func (b *bench) call(t *testing.T, args ...string) outcome {
+	t.Helper()
+	return call(t, b.env, append(args, "--config", b.config)...)
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"dealhouse/internal/config"
+	"dealhouse/internal/warehouse"
+)
+
+const migrateLong = `Creates the database with its tables and views, or brings them up to what this version of dealhouse
+needs. It only adds, it can be repeated, and dealhouse sync does it by itself: run it where the user
+of the sync may not create tables, or to look at the SQL first.`
+
+const migrateExample = `  dealhouse migrate
+  dealhouse migrate --dry-run                  print the SQL that is needed, and run nothing
+  dealhouse migrate --dry-run > upgrade.sql`
+
+func newMigrate(a *app) *cobra.Command {
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:     "migrate",
+		Short:   "Create or upgrade the schema of the warehouse",
+		Long:    migrateLong,
+		Example: migrateExample,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if dryRun {
+				return a.planMigration(cmd.Context())
+			}
+			return a.migrate(cmd.Context())
+		},
+	}
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the SQL instead of running it")
+	return cmd
+}
+
+func (a *app) migrate(ctx context.Context) (err error) {
+	cfg, err := a.loadConfig(false)
+	if err != nil {
+		return err
+	}
+	w, err := a.openWarehouse(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	statements, err := w.Migrate(ctx)
+	if err != nil {
+		return err
+	}
+	if len(statements) == 0 {
+		fmt.Fprintf(a.stdout, "Nothing to do: the schema of %s is up to date.\n", place(cfg))
+		return nil
+	}
+	fmt.Fprintf(a.stdout, "Done: the schema of %s is up to date (%s run).\n", place(cfg), plural(uint64(len(statements)), "statement"))
+	return nil
+}
+
+func (a *app) planMigration(ctx context.Context) (err error) {
+	cfg, err := a.loadConfig(false)
+	if err != nil {
+		return err
+	}
+	w, closeAll, err := a.openToPlan(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeAll()) }()
+	statements, err := w.PlanMigration(ctx)
+	if err != nil {
+		return err
+	}
+	if len(statements) == 0 {
+		fmt.Fprintf(a.stdout, "-- Nothing to do: the schema of %s is up to date.\n", place(cfg))
+		return nil
+	}
+	_, err = fmt.Fprintln(a.stdout, strings.Join(statements, ";\n\n")+";")
+	return err
+}
+
+// openToPlan opens the warehouse. An embedded one that does not exist is stood in for by an empty one that does not
+// outlive the command.
+func (a *app) openToPlan(ctx context.Context, cfg *config.Config) (w *warehouse.Warehouse, closeAll func() error, err error) {
+	remove := func() error { return nil }
+	w, err = a.openExisting(ctx, cfg)
+	if _, none := errors.AsType[absent](err); none {
+		empty, err := os.MkdirTemp("", "dealhouse-plan-")
+		if err != nil {
+			return nil, nil, fmt.Errorf("making a temporary folder: %w", err)
+		}
+		remove = func() error { return os.RemoveAll(empty) }
+		stand := *cfg
+		stand.Warehouse.DSN = config.NewSecret(warehouse.EmbeddedScheme + empty)
+		if w, err = a.openWarehouse(ctx, &stand); err != nil {
+			return nil, nil, errors.Join(err, remove())
+		}
+	}
+	if err != nil && w == nil {
+		return nil, nil, err
+	}
+	return w, func() error { return errors.Join(w.Close(), remove()) }, nil
+}
+
+// place is the database and where it is, for messages.
+func place(cfg *config.Config) string {
+	return cfg.Warehouse.Database + " in " + cfg.Warehouse.RedactedDSN()
+}

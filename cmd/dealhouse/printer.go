@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+)
+
+// column describes a column of a result.
+type column struct {
+	name  string
+	right bool             // aligned to the right in tables: numbers
+	human func(any) string // how a table shows a value; nil: as CSV does
+}
+
+// printer writes a result row by row; what it keeps in memory does not grow with the rows.
+type printer interface {
+	row(values []any) error
+	end() error
+}
+
+// newPrinter returns the printer of an --output format.
+func newPrinter(format string, w io.Writer, columns []column) printer {
+	out := bufio.NewWriterSize(w, 64<<10)
+	switch format {
+	case "json":
+		return &jsonPrinter{out: out, columns: columns, open: "[\n  ", next: ",\n  ", closing: "\n]\n"}
+	case "jsonl":
+		return &jsonPrinter{out: out, columns: columns, next: "\n", closing: "\n"}
+	case "csv":
+		return &csvPrinter{out: csv.NewWriter(out), flush: out.Flush, columns: columns}
+	}
+	return &tablePrinter{out: out, columns: columns}
+}
+
+// printAll prints a result that is in memory anyway.
+func printAll(format string, w io.Writer, columns []column, rows [][]any) error {
+	p := newPrinter(format, w, columns)
+	for _, row := range rows {
+		if err := p.row(row); err != nil {
+			return err
+		}
+	}
+	return p.end()
+}
+
+// jsonPrinter writes an array of objects, or one object a line. Columns keep their order.
+type jsonPrinter struct {
+	out                 *bufio.Writer
+	columns             []column
+	open, next, closing string
+	names               [][]byte
+	line                bytes.Buffer
+	rows                int
+}
+
+func (p *jsonPrinter) row(values []any) error {
+	if p.names == nil {
+		for _, c := range p.columns {
+			name, err := marshal(c.name)
+			if err != nil {
+				return err
+			}
+			p.names = append(p.names, name)
+		}
+	}
+	p.line.Reset()
+	p.line.WriteString(p.next)
+	if p.rows == 0 {
+		p.line.Reset()
+		p.line.WriteString(p.open)
+	}
+	p.rows++
+	p.line.WriteByte('{')
+	for i, v := range values {
+		if i > 0 {
+			p.line.WriteString(", ")
+		}
+		text, err := marshal(v)
+		if err != nil {
+			return fmt.Errorf("writing column %s as JSON: %w", p.columns[i].name, err)
+		}
+		p.line.Write(p.names[i])
+		p.line.WriteString(": ")
+		p.line.Write(text)
+	}
+	p.line.WriteByte('}')
+	_, err := p.out.Write(p.line.Bytes())
+	return err
+}
+
+func (p *jsonPrinter) end() error {
+	closing := p.closing
+	if p.rows == 0 {
+		closing = ""
+		if p.open != "" {
+			closing = "[]\n"
+		}
+	}
+	if _, err := p.out.WriteString(closing); err != nil {
+		return err
+	}
+	return p.out.Flush()
+}
+
+// marshal is JSON without the escapes that only HTML needs.
+func marshal(v any) ([]byte, error) {
+	if t, ok := v.(time.Time); ok {
+		v = t.UTC()
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
+}
+
+// csvPrinter writes RFC 4180 with a header; NULL is an empty field.
+type csvPrinter struct {
+	out     *csv.Writer
+	flush   func() error
+	columns []column
+	begun   bool
+	record  []string
+}
+
+func (p *csvPrinter) header() error {
+	p.begun = true
+	for _, c := range p.columns {
+		p.record = append(p.record, c.name)
+	}
+	return p.out.Write(p.record)
+}
+
+func (p *csvPrinter) row(values []any) error {
+	if !p.begun {
+		if err := p.header(); err != nil {
+			return err
+		}
+	}
+	for i, v := range values {
+		p.record[i] = plain(v)
+	}
+	return p.out.Write(p.record)
+}
+
+func (p *csvPrinter) end() error {
+	if !p.begun {
+		if err := p.header(); err != nil {
+			return err
+		}
+	}
+	p.out.Flush()
+	if err := p.out.Error(); err != nil {
+		return err
+	}
+	return p.flush()
+}
+
+// plain is a value as text.
+func plain(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case time.Time:
+		return v.UTC().Format(time.RFC3339Nano)
+	case fmt.Stringer:
+		return v.String()
+	case []string, []any, map[string]any:
+		text, err := marshal(v)
+		if err == nil {
+			return string(text)
+		}
+	}
+	return fmt.Sprint(v)
+}

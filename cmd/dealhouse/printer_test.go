@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bytes"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/shopspring/decimal"
+)
+
+func TestPrinters(t *testing.T) {
+	columns := []column{{name: "name"}, {name: "n", right: true}, {name: "at"}}
+	at := time.Date(2026, 3, 15, 9, 0, 0, 5e6, time.UTC)
+	rows := [][]any{
+		{"plain", uint64(12), normal(reflect.ValueOf(at), "Nullable(DateTime64(3, 'UTC'))")},
+		{"quote \" <b>, and\nbreak", normal(reflect.ValueOf(decimal.New(1124500, -4)), "Decimal(18, 4)"), nil},
+	}
+	for format, want := range map[string]string{
+		"table": `name                            n  at
+-----------------------  --------  ------------------------
+plain                          12  2026-03-15T09:00:00.005Z
+quote " <b>, and\nbreak  112.4500  NULL
+`,
+		"json": `[
+  {"name": "plain", "n": 12, "at": "2026-03-15T09:00:00.005Z"},
+  {"name": "quote \" <b>, and\nbreak", "n": 112.4500, "at": null}
+]
+`,
+		"jsonl": `{"name": "plain", "n": 12, "at": "2026-03-15T09:00:00.005Z"}
+{"name": "quote \" <b>, and\nbreak", "n": 112.4500, "at": null}
+`,
+		"csv": "name,n,at\nplain,12,2026-03-15T09:00:00.005Z\n\"quote \"\" <b>, and\nbreak\",112.4500,\n",
+	} {
+		var out bytes.Buffer
+		if err := printAll(format, &out, columns, rows); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, out.String()); diff != "" {
+			t.Errorf("%s: %s", format, diff)
+		}
+	}
+}
+
+func TestNoRows(t *testing.T) {
+	for format, want := range map[string]string{"table": "a  b\n-  -\n", "json": "[]\n", "jsonl": "", "csv": "a,b\n"} {
+		var out bytes.Buffer
+		if err := printAll(format, &out, []column{{name: "a"}, {name: "b"}}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if out.String() != want {
+			t.Errorf("%s: %q, want %q", format, out.String(), want)
+		}
+	}
+}
+
+// Data must not steer the terminal.
+func TestControlCharactersAreVisible(t *testing.T) {
+	var out bytes.Buffer
+	if err := printAll("table", &out, []column{{name: "x"}}, [][]any{{"a\x1b[31m\tb\u009bc"}}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasSuffix(out.String(), "a\\x1b[31m\\tb\\x9bc\n") {
+		t.Errorf("%q", out.String())
+	}
+}
+
+// A table decides its widths by a sample and keeps no more than that.
+func TestLongTable(t *testing.T) {
+	var out bytes.Buffer
+	p := newPrinter("table", &out, []column{{name: "x"}, {name: "y"}})
+	for range 3 * sampleRows {
+		if err := p.row([]any{"aaa", "b"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(p.(*tablePrinter).sample); n > 0 {
+		t.Errorf("%d rows are kept", n)
+	}
+	if err := p.end(); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(out.String(), "aaa  b\n"); n != 3*sampleRows {
+		t.Errorf("%d rows", n)
+	}
+}
+
+func TestValues(t *testing.T) {
+	tokyo := time.Date(2026, 1, 1, 0, 0, 0, 0, time.FixedZone("", 9*3600))
+	var none *string
+	for _, test := range []struct {
+		value any
+		typ   string
+		json  string
+	}{
+		{tokyo, "DateTime", `"2025-12-31T15:00:00Z"`},
+		{time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC), "Nullable(Date)", `"2026-01-02"`},
+		{[]time.Time{time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)}, "Array(Date32)", `["2026-01-02"]`},
+		{decimal.New(999999999999999999, -4), "Decimal(18, 4)", `99999999999999.9999`},
+		{[]decimal.Decimal{decimal.New(5, -3)}, "Array(Decimal(18, 3))", `[0.005]`},
+		{math.NaN(), "Float64", `null`},
+		{float32(0.1), "Float32", `0.1`},
+		{uint64(math.MaxUint64), "UInt64", `18446744073709551615`},
+		{none, "Nullable(String)", `null`},
+		{map[string]int8{"a": 1}, "Map(String, Int8)", `{"a":1}`},
+	} {
+		got, err := marshal(normal(reflect.ValueOf(test.value), test.typ))
+		if err != nil || string(got) != test.json {
+			t.Errorf("%v as %s: %s, %v; want %s", test.value, test.typ, got, err, test.json)
+		}
+	}
+}
+
+func TestWords(t *testing.T) {
+	for want, got := range map[string]string{
+		"1,234,567": grouped(1234567), "999": grouped(999), "4 min ago": ago(4*time.Minute + 50*time.Second), "just now": ago(0),
+		"1.5 s": span(1500 * time.Millisecond), "2 h 5 min": span(125 * time.Minute), "a, b and c": list([]string{"a", "b", "c"}),
+		"1 row": plural(1, "row"), "0 rows": plural(0, "row"), "3 days": coarse(80 * time.Hour),
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

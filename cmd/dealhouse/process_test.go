@@ -1,0 +1,267 @@
+//go:build !noengine
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"dealhouse/internal/catalog"
+)
+
+// process is the program in a process of its own.
+type process struct {
+	*exec.Cmd
+	stdout *bufio.Reader
+	seen   strings.Builder // of stdout
+	stderr bytes.Buffer
+}
+
+func start(t *testing.T, env []string, args ...string) *process {
+	t.Helper()
+	p := &process{Cmd: exec.CommandContext(t.Context(), os.Args[0], args...)}
+	p.Env = append(append(os.Environ(), childVariable+"=1"), env...)
+	p.Stderr = &p.stderr
+	out, err := p.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.stdout = bufio.NewReader(out)
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// find reads stdout until a line matches, and returns the match.
+func (p *process) find(t *testing.T, pattern string) []string {
+	t.Helper()
+	re := regexp.MustCompile(pattern)
+	for {
+		line, err := p.stdout.ReadString('\n')
+		p.seen.WriteString(line)
+		if m := re.FindStringSubmatch(line); m != nil {
+			return m
+		}
+		if err != nil {
+			_ = p.Wait()
+			t.Fatalf("stdout ended without %q:\n%s\n%s", pattern, p.seen.String(), p.stderr.String())
+		}
+	}
+}
+
+// end waits for the process.
+func (p *process) end(t *testing.T) outcome {
+	t.Helper()
+	rest, err := io.ReadAll(p.stdout)
+	if err != nil {
+		t.Error(err)
+	}
+	p.seen.Write(rest)
+	err = p.Wait()
+	if exit, bad := errors.AsType[*exec.ExitError](err); err != nil && !bad || bad && !exit.Exited() {
+		t.Errorf("%v\n%s", err, p.stderr.String())
+	}
+	clean(t, p.seen.String()+p.stderr.String())
+	return outcome{p.ProcessState.ExitCode(), p.seen.String(), p.stderr.String()}
+}
+
+// signal sends a signal.
+func (p *process) signal(t *testing.T, s os.Signal) {
+	t.Helper()
+	if err := p.Process.Signal(s); err != nil {
+		t.Error(err)
+	}
+}
+
+// ask sends a statement to a warehouse over HTTP.
+func ask(t *testing.T, url, password, sql string) (status int, body string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(sql))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if password != "" {
+		req.SetBasicAuth("bi", password)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, strings.TrimSpace(string(text))
+}
+
+// Two syncs in two processes, into one warehouse that a third one serves, end with the right data, each row once.
+func TestTwoSyncsAtOnce(t *testing.T) {
+	b := newBench(t)
+	warehouse := start(t, b.env, "serve-warehouse", "--allow-writes", "--listen", "127.0.0.1:0", "--config", b.config)
+	url := warehouse.find(t, `on (http://\S+) \(reads and writes\)`)[1]
+	env := slices.Concat(b.env, []string{"DEALHOUSE_WAREHOUSE_DSN=" + url + "/dealhouse"})
+	first := start(t, env, "sync", "--config", b.config)
+	second := start(t, env, "sync", "--config", b.config)
+	first.end(t).want(t, 0)
+	second.end(t).want(t, 0)
+	for _, account := range b.sim.Orgs() {
+		for _, s := range catalog.All() {
+			compare(t, b, env, account, s)
+		}
+	}
+	got := call(t, env, "query", "SELECT count() FROM transactions_history WHERE valid_to IS NOT NULL", "-o", "csv", "--config", b.config)
+	if !strings.HasSuffix(got.out, "\n0\n") {
+		t.Errorf("rows were written twice: %s", got.out)
+	}
+	warehouse.signal(t, syscall.SIGTERM)
+	warehouse.end(t).want(t, 143)
+}
+
+// compare compares a view with what is true upstream, by key and one telling field.
+func compare(t *testing.T, b *bench, env []string, account string, s *catalog.Stream) {
+	t.Helper()
+	key, field := "id", "updatedAt"
+	columns := "toString(id) AS k, formatDateTime(updated_at, '%Y-%m-%dT%H:%i:%S.%fZ') AS f"
+	switch s.Name {
+	case "payouts":
+		field, columns = "totalTransactions", "toString(id) AS k, toString(total_transactions) AS f"
+	case "products":
+		key, field, columns = "url", "name", "url AS k, name AS f"
+	}
+	var want, have []string
+	for record := range b.sim.Truth(s.Name, account) {
+		var fields map[string]any
+		d := json.NewDecoder(bytes.NewReader(record))
+		d.UseNumber()
+		if err := d.Decode(&fields); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, text(fields[key])+" "+text(fields[field]))
+	}
+	got := call(t, env, "query", "SELECT "+columns+" FROM "+s.Name+" WHERE account = '"+account+"'", "-o", "json", "--config", b.config)
+	got.want(t, 0)
+	for _, r := range parse[struct{ K, F string }](t, got.out) {
+		// %f has microseconds.
+		have = append(have, r.K+" "+strings.Replace(r.F, "000Z", "Z", 1))
+	}
+	slices.Sort(want)
+	slices.Sort(have)
+	if diff := cmp.Diff(want, have); diff != "" {
+		t.Errorf("%s of %s:\n%s", s.Name, account, diff)
+	}
+}
+
+// text is a JSON value as a view has it: what is absent is empty.
+func text(v any) string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprint(v)
+}
+
+// What is served is read-only, and only for those who know the password; the program ends when it is told to, and at
+// once when it is told twice.
+func TestServeWarehouse(t *testing.T) {
+	b := newBench(t)
+	b.call(t, "migrate").want(t, 0)
+	env := slices.Concat(b.env, []string{"BI_PASSWORD=" + httpSecret})
+	server := start(t, env, "serve-warehouse", "--listen", "127.0.0.1:0", "--user", "bi", "--password", "env:BI_PASSWORD", "--config", b.config)
+	address := server.find(t, `on (http://\S+) \(read-only\)`)[1]
+	server.find(t, `curl -u bi 'http://`)
+	url := address + "/?database=dealhouse"
+	if status, body := ask(t, url, httpSecret, "SELECT count() FROM coupons"); status != http.StatusOK || body != "0" {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, body := ask(t, url, "wrong", "SELECT 1"); status != http.StatusUnauthorized {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, body := ask(t, url, httpSecret, "DROP TABLE coupons_latest"); status == http.StatusOK {
+		t.Errorf("%d %s", status, body)
+	}
+	dsn := func(password string) []string {
+		return slices.Concat(b.env, []string{"DEALHOUSE_WAREHOUSE_DSN=" + strings.Replace(address, "http://", "http://bi:"+password+"@", 1) + "/dealhouse"})
+	}
+	call(t, dsn(httpSecret), "query", "SELECT 1", "--config", b.config).want(t, 0)
+	call(t, dsn(wrongKey), "query", "SELECT 1", "--config", b.config).want(t, 3, "refused the credentials", "http://bi:***@")
+	call(t, dsn(httpSecret), "sync", "payouts", "--config", b.config).want(t, 2, "--allow-writes")
+	b.call(t, "query", "SELECT 1").want(t, 1, "in use by another process")
+
+	hanging, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	begun := make(chan struct{})
+	go func() {
+		req, err := http.NewRequestWithContext(hanging, http.MethodPost, url, &notifying{text: "SELECT sleepEachRow(1) FROM numbers(3)", read: begun})
+		if err == nil {
+			req.SetBasicAuth("bi", httpSecret)
+			if resp, err := http.DefaultClient.Do(req); err == nil {
+				_ = resp.Body.Close()
+			}
+		}
+	}()
+	<-begun
+	server.signal(t, syscall.SIGINT)
+	time.Sleep(50 * time.Millisecond) // signals of one kind that come together are one
+	server.signal(t, syscall.SIGINT)
+	begin := time.Now()
+	server.end(t).want(t, 130)
+	if took := time.Since(begin); took > 2*time.Second {
+		t.Errorf("it took %s to end", took)
+	}
+}
+
+// notifying is a request body that says when it has been read.
+type notifying struct {
+	text string
+	read chan struct{}
+}
+
+func (n *notifying) Read(p []byte) (int, error) {
+	if n.text == "" {
+		close(n.read)
+		return 0, io.EOF
+	}
+	c := copy(p, n.text)
+	n.text = n.text[c:]
+	return c, nil
+}
+
+// A sync that is interrupted says so, keeps what readers see, and leaves the rest to the next one.
+func TestInterruptedSync(t *testing.T) {
+	b := newBench(t)
+	reached := make(chan struct{}, 100)
+	b.sim.SetBefore(func(r *http.Request) {
+		if r.URL.Query().Has("cursor") {
+			reached <- struct{}{}
+			<-r.Context().Done()
+		}
+	})
+	p := start(t, b.env, "sync", "coupons", "payouts", "--account", "acme", "--config", b.config)
+	<-reached
+	p.signal(t, syscall.SIGINT)
+	got := p.end(t)
+	got.want(t, 130, "stopped before the end")
+	got.shows(t, "stopped")
+	b.sim.SetBefore(nil)
+	rows, _ := b.sync(t, 0, "coupons", "--account", "acme")
+	if r := rows["acme coupons"]; r.Inserted != b.sim.Count("coupons", "") {
+		t.Errorf("%+v", r)
+	}
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/spf13/cobra"
+
+	"dealhouse/internal/warehouse"
+)
+
+const queryLong = `Runs one statement in the warehouse and prints its result. It is read-only: nothing can be changed.
+
+The views to ask are promotions, coupons, cashback_offers, transactions, payouts, products and
+product_prices: current rows, one each. coupons_history and the like have every version with
+valid_from and valid_to; sync_runs, sync_state and rejected_records tell about the loading.
+DESCRIBE TABLE coupons explains the columns.
+
+Amounts are exact decimals in every format; times are UTC. Tables cut long texts at 64 characters;
+json, jsonl and csv have them whole, and stream: a large result does not fill the memory. NULL is
+NULL in tables, null in JSON and an empty field in CSV.`
+
+const queryExample = `  dealhouse query "SELECT account, status, count() FROM transactions GROUP BY ALL ORDER BY ALL"
+  dealhouse query "SELECT currency_code, sum(cashback) FROM transactions GROUP BY ALL" --output json
+  dealhouse query "SELECT * FROM products" --output csv > products.csv
+  dealhouse query "SHOW TABLES"
+  dealhouse query - < report.sql`
+
+func newQuery(a *app) *cobra.Command {
+	var output *choice
+	cmd := &cobra.Command{
+		Use:     `query "SQL"`,
+		Short:   "Ask the warehouse, read-only",
+		Long:    queryLong,
+		Example: queryExample,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New(`want one argument: the SQL in quotes, or - to read it from stdin`)
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.query(cmd.Context(), args[0], output.value)
+		},
+	}
+	output = outputFlag(cmd, "table", "json", "jsonl", "csv")
+	return cmd
+}
+
+func (a *app) query(ctx context.Context, sql, output string) (err error) {
+	if sql == "-" {
+		text, err := io.ReadAll(a.stdin)
+		if err != nil {
+			return fmt.Errorf("reading the SQL from stdin: %w", err)
+		}
+		sql = string(text)
+	}
+	if sql, err = statement(sql); err != nil {
+		return err
+	}
+	cfg, err := a.loadConfig(false)
+	if err != nil {
+		return err
+	}
+	w, err := a.openExisting(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	err = printQuery(ctx, w, a.stdout, output, sql)
+	if e, ok := errors.AsType[*clickhouse.Exception](err); ok && w.Engine() != nil && e.Code == 497 {
+		return usagef("the embedded warehouse refused the statement: %s (code %d)", e.Message, e.Code) // it has no credentials to be wrong
+	}
+	return err
+}
+
+// formatClause finds the formats that people know from ClickHouse's own clients.
+var formatClause = regexp.MustCompile(`(?i)\sFORMAT\s+(JSON|CSV|TSV|TabSeparated|Pretty|Vertical|Markdown|Values|Native|Parquet|Arrow|XML|RowBinary|Null)\w*\s*$`)
+
+// statement is the SQL without what only clients care for.
+func statement(sql string) (string, error) {
+	sql = strings.TrimRight(strings.TrimSpace(sql), "; \t\r\n")
+	switch {
+	case sql == "":
+		return "", usagef("the SQL is empty")
+	case formatClause.MatchString(sql):
+		return "", usagef("the statement has a FORMAT clause: leave it out, and say --output json, jsonl or csv")
+	}
+	return sql, nil
+}
+
+// printQuery runs a statement through the read-only door and prints its rows as they come.
+func printQuery(ctx context.Context, w *warehouse.Warehouse, out io.Writer, output, sql string) (err error) {
+	rows, err := w.ReadOnly().Query(ctx, sql)
+	if err != nil {
+		return sqlError(err)
+	}
+	defer func() {
+		if closing := rows.Close(); err == nil && closing != nil {
+			err = sqlError(closing)
+		}
+	}()
+	types := rows.ColumnTypes()
+	columns := make([]column, len(types))
+	for i, t := range types {
+		columns[i] = column{name: t.Name(), right: numeric(t.DatabaseTypeName())}
+	}
+	p := newPrinter(output, out, columns)
+	into := make([]any, len(types))
+	for i, t := range types {
+		into[i] = reflect.New(t.ScanType()).Interface()
+	}
+	values := make([]any, len(types))
+	for rows.Next() {
+		if err := scan(rows, types, into, values); err != nil {
+			return err
+		}
+		if err := p.row(values); err != nil {
+			return fmt.Errorf("printing the result: %w", err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return sqlError(err)
+	}
+	if len(columns) == 0 { // a statement without a result
+		return nil
+	}
+	if err := p.end(); err != nil {
+		return fmt.Errorf("printing the result: %w", err)
+	}
+	return nil
+}
+
+func scan(rows driver.Rows, types []driver.ColumnType, into, values []any) error {
+	for i, t := range types {
+		// A pointer that was set by the row before must not be shared with this one.
+		reflect.ValueOf(into[i]).Elem().Set(reflect.Zero(t.ScanType()))
+	}
+	if err := rows.Scan(into...); err != nil {
+		return fmt.Errorf("reading the result: %w", err)
+	}
+	for i, t := range types {
+		values[i] = normal(reflect.ValueOf(into[i]).Elem(), t.DatabaseTypeName())
+	}
+	return nil
+}
+
+// Codes of ClickHouse that mean a statement which no retry will heal: bad arguments, types, syntax, unknown functions,
+// identifiers, settings, tables and databases, attempts to write.
+func statementCodes() []int32 {
+	return []int32{6, 8, 10, 16, 27, 36, 38, 41, 42, 43, 44, 46, 47, 48, 50, 53, 57, 60, 62, 63, 70, 72, 81, 115, 130, 164, 179, 184, 206, 207, 215, 258, 279, 386, 392}
+}
+
+// sqlError says what the warehouse has against a statement.
+func sqlError(err error) error {
+	e, ok := errors.AsType[*clickhouse.Exception](err)
+	switch {
+	case !ok:
+		return fmt.Errorf("asking the warehouse: %w", err)
+	case isMissing(err):
+		return usagef("the warehouse has no such table: %s (code %d); `dealhouse query \"SHOW TABLES\"` lists what there is, `dealhouse migrate` makes the schema", e.Message, e.Code)
+	case e.Code == 164:
+		return usagef("the warehouse refused the statement: queries are read-only here: %s (code %d)", e.Message, e.Code)
+	case slices.Contains(statementCodes(), e.Code):
+		return usagef("the warehouse refused the statement: %s (code %d)", e.Message, e.Code)
+	}
+	return fmt.Errorf("asking the warehouse: %w", err)
+}

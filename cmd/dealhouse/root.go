@@ -1,0 +1,121 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"dealhouse/internal/config"
+)
+
+const rootLong = `dealhouse loads a retailer-deals API (promotions, coupons, cashback offers, transactions, payouts,
+products) into ClickHouse and keeps it in step: every record once, exact amounts, deletes told apart.
+
+Try it with nothing set up:        dealhouse demo
+Set it up:                         copy config.example.toml to dealhouse.toml, then dealhouse check
+Load everything, again and again:  dealhouse sync
+
+The configuration is the file that --config names, else the one that DEALHOUSE_CONFIG names, else
+./dealhouse.toml when it is there. Environment variables override it.
+
+Results go to stdout, logs and progress to stderr.`
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "dealhouse",
+		Short:         "Load a retailer-deals API into ClickHouse",
+		Long:          rootLong,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		// misused adds suggestions to the message; cobra's would take several lines of it.
+		DisableSuggestions:         true,
+		SuggestionsMinimumDistance: 2,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			a.running = true
+			return a.startLogging()
+		},
+	}
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.configPath, "config", "", "configuration `file` (default $DEALHOUSE_CONFIG, else ./dealhouse.toml if it exists)")
+	flags.Var(&a.logFormat, "log-format", "form of log lines on stderr: "+a.logFormat.list())
+	flags.Var(&a.logLevel, "log-level", "least level of log lines: "+a.logLevel.list())
+	complete(root, "log-format", a.logFormat.allowed)
+	complete(root, "log-level", a.logLevel.allowed)
+	root.AddCommand(
+		newDemo(a), newSync(a), newQuery(a), newStatus(a), newRuns(a),
+		newCheck(a), newMigrate(a), newServeWarehouse(a), newVersion(a),
+	)
+	return root
+}
+
+// misused is the error of a command line that was not understood, with where to read on.
+func misused(cmd *cobra.Command, args []string, err error) error {
+	hint := ""
+	if !cmd.HasParent() && len(args) > 0 {
+		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+			hint = fmt.Sprintf("; did you mean %q?", near[0])
+		}
+	}
+	return usageError{fmt.Errorf("%w%s; see `%s --help`", err, hint, cmd.CommandPath())}
+}
+
+// choice is a flag that takes one of a few words.
+type choice struct {
+	value   string
+	allowed []string
+}
+
+// String is the value.
+func (c *choice) String() string { return c.value }
+
+// Type stands for the value in help texts.
+func (c *choice) Type() string { return "word" }
+
+// Set accepts what is allowed.
+func (c *choice) Set(value string) error {
+	if !slices.Contains(c.allowed, value) {
+		return fmt.Errorf("want %s", c.list())
+	}
+	c.value = value
+	return nil
+}
+
+func (c *choice) list() string {
+	last := len(c.allowed) - 1
+	return strings.Join(c.allowed[:last], ", ") + " or " + c.allowed[last]
+}
+
+// outputFlag adds --output to a command that prints a table.
+func outputFlag(cmd *cobra.Command, allowed ...string) *choice {
+	c := &choice{allowed[0], allowed}
+	cmd.Flags().VarP(c, "output", "o", "form of the result: "+c.list())
+	complete(cmd, "output", allowed)
+	return c
+}
+
+// complete offers words for a flag to the shell.
+func complete(cmd *cobra.Command, flag string, words []string) {
+	completeWith(cmd, flag, func() []string { return words })
+}
+
+func completeWith(cmd *cobra.Command, flag string, words func() []string) {
+	// The only error is a flag that does not exist: a mistake in this program that its tests would show.
+	_ = cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return words(), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// accountNames are the configured accounts, for completion: a broken configuration completes to nothing.
+func (a *app) accountNames() []string {
+	cfg, _, err := config.Load(config.Source{Path: a.configPath, Env: a.env})
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, account := range cfg.Accounts {
+		names = append(names, account.Name)
+	}
+	return names
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dealhouse/internal/chdb"
+)
+
+const serveLong = `Serves the embedded warehouse over ClickHouse's HTTP interface, for curl, BI tools and other
+dealhouse processes. It is read-only, and for this machine only, unless told otherwise.
+
+The folder of the embedded engine belongs to one process at a time: while this one runs, other
+commands reach the warehouse through it, with warehouse.dsn = "http://127.0.0.1:8123/dealhouse".
+A sync needs --allow-writes here.
+
+A server of its own (clickhouse://...) needs none of this: ask it directly.`
+
+const serveExample = `  dealhouse serve-warehouse
+  curl 'http://127.0.0.1:8123/?database=dealhouse' -d 'SELECT count() FROM transactions'
+  dealhouse serve-warehouse --listen 0.0.0.0:8123 --user bi --password file:/run/secrets/bi
+  DEALHOUSE_WAREHOUSE_DSN=http://127.0.0.1:8123/dealhouse dealhouse query "SELECT 1"`
+
+type serveOptions struct {
+	listen         string
+	allowWrites    bool
+	user, password string
+	insecure       bool
+}
+
+func newServeWarehouse(a *app) *cobra.Command {
+	var o serveOptions
+	cmd := &cobra.Command{
+		Use:     "serve-warehouse",
+		Short:   "Serve the embedded warehouse over HTTP for curl and BI tools",
+		Long:    serveLong,
+		Example: serveExample,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.serveWarehouse(cmd.Context(), o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:8123", "host:port to listen on; port 0 chooses one")
+	flags.BoolVar(&o.allowWrites, "allow-writes", false, "let clients change data")
+	flags.StringVar(&o.user, "user", "", "`name` that clients must give (default \"default\" when there is a password)")
+	flags.StringVar(&o.password, "password", "", "password that clients must give: env:`NAME` or file:PATH")
+	flags.BoolVar(&o.insecure, "insecure", false, "allow other machines in without a password")
+	return cmd
+}
+
+func (a *app) serveWarehouse(ctx context.Context, o serveOptions) (err error) {
+	password, variable, err := a.secret("--password", o.password)
+	if err != nil {
+		return err
+	}
+	if err := o.validate(password); err != nil {
+		return err
+	}
+	cfg, err := a.loadConfig(false, variable)
+	if err != nil {
+		return err
+	}
+	if _, embedded := cfg.Warehouse.EmbeddedDir(); !embedded {
+		return usagef("the warehouse is a server, %s: ask it directly; serve-warehouse is for embedded:<folder>", cfg.Warehouse.RedactedDSN())
+	}
+	w, err := a.openExisting(ctx, cfg)
+	if _, none := errors.AsType[absent](err); none && o.allowWrites {
+		w, err = a.openWarehouse(ctx, cfg) // whoever may write may also begin
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.listen)
+	if err != nil {
+		return fmt.Errorf("%w: choose another address with --listen", err)
+	}
+	options := chdb.HandlerOptions{AllowWrites: o.allowWrites, User: o.user, Password: password, Logger: a.log}
+	if o.insecure {
+		options.AllowedHosts = []string{"*"}
+	}
+	a.greet(listener.Addr(), o, cfg.Warehouse.Database, password != "")
+	return serve(ctx, listener, w.Engine().Handler(options))
+}
+
+// validate refuses what would let strangers in by accident.
+func (o serveOptions) validate(password string) error {
+	host, _, err := net.SplitHostPort(o.listen)
+	switch {
+	case err != nil:
+		return usagef("--listen: want host:port, such as 127.0.0.1:8123")
+	case o.user != "" && password == "":
+		return usagef("--user needs --password")
+	case password == "" && !o.insecure && !isLoopback(host):
+		return usagef("--listen %s lets other machines in: add --password env:NAME, or --insecure to mean it", o.listen)
+	}
+	return nil
+}
+
+func isLoopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.IsLoopback()
+}
+
+// secret resolves a secret that a flag names; variable is the environment variable behind it, if any.
+func (a *app) secret(flag, reference string) (value, variable string, err error) {
+	if name, ok := strings.CutPrefix(reference, "env:"); ok {
+		for _, entry := range a.env {
+			if key, value, _ := strings.Cut(entry, "="); key == name && value != "" {
+				return value, name, nil
+			}
+		}
+		return "", name, usagef("%s: the environment variable %s is not set", flag, name)
+	}
+	if path, ok := strings.CutPrefix(reference, "file:"); ok {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return "", "", usagef("%s: %w", flag, err)
+		}
+		value := strings.TrimRight(string(text), "\r\n")
+		if value == "" {
+			return "", "", usagef("%s: the file %s is empty", flag, path)
+		}
+		return value, "", nil
+	}
+	if reference != "" {
+		a.log.Warn(flag + " was written on the command line, where other users of this machine can read it: use env:NAME or file:PATH")
+	}
+	return reference, "", nil
+}
+
+// greet tells the user where the server is and how to ask it.
+func (a *app) greet(addr net.Addr, o serveOptions, database string, password bool) {
+	rights, who := "read-only", ""
+	if o.allowWrites {
+		rights = "reads and writes"
+	}
+	if password {
+		user := o.user
+		if user == "" {
+			user = "default"
+		}
+		who = "-u " + user + " "
+	}
+	url := "http://" + reachable(addr)
+	fmt.Fprintf(a.stdout, "Serving %s on %s (%s). Ctrl-C ends it. Try:\n  curl %s'%s/?database=%s' -d 'SHOW TABLES'\n",
+		database, url, rights, who, url, database)
+}
+
+// reachable is an address to type: a server that listens everywhere is also here.
+func reachable(addr net.Addr) string {
+	tcp, ok := addr.(*net.TCPAddr)
+	if ok && tcp.IP.IsUnspecified() {
+		return fmt.Sprintf("127.0.0.1:%d", tcp.Port)
+	}
+	return addr.String()
+}
+
+// drain is how long requests under way may take to end when the server is told to stop.
+const drain = 10 * time.Second
+
+// serve serves until ctx ends, and returns what ended it once the requests under way are done.
+func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serving: %w", err)
+	case <-ctx.Done():
+	}
+	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+	defer cancel()
+	if err := server.Shutdown(patience); err != nil {
+		err = errors.Join(err, server.Close())
+		return errors.Join(context.Cause(ctx), fmt.Errorf("cutting requests off after %s: %w", drain, err))
+	}
+	return context.Cause(ctx)
+}

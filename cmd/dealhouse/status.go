@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/config"
+	"dealhouse/internal/warehouse"
+)
+
+const statusLong = `Shows where every stream of every account stands: its last success, its watermark, its rows, and
+what went wrong last. Streams that are configured and never ran are listed too.
+
+The lag of transactions is the age of the watermark, up to which all changes are loaded; that of the
+other streams is the time since their last success, when all of them was loaded. All ages are by the
+clock of the warehouse.`
+
+const statusExample = `  dealhouse status
+  dealhouse status --output json | jq '.[] | select(.lag_seconds > 3600)'`
+
+func newStatus(a *app) *cobra.Command {
+	var output *choice
+	cmd := &cobra.Command{
+		Use:     "status",
+		Short:   "Show where every stream stands",
+		Long:    statusLong,
+		Example: statusExample,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.status(cmd.Context(), output.value)
+		},
+	}
+	output = outputFlag(cmd, "table", "json", "csv")
+	return cmd
+}
+
+func (a *app) status(ctx context.Context, output string) (err error) {
+	cfg, err := a.loadConfig(false)
+	if err != nil {
+		return err
+	}
+	all, err := a.readStatus(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	all = withUnrun(cfg, all)
+	columns := []column{
+		{name: "account"}, {name: "stream"}, count("rows"),
+		{name: "last_success"}, {name: "lag_seconds"}, {name: "watermark"}, {name: "last_run"}, {name: "last_outcome"}, {name: "last_error"},
+	}
+	if output == "table" {
+		now := time.Now()
+		for _, s := range all {
+			now = s.Now // the clock that the times below are of
+		}
+		columns[3] = column{name: "last success", human: func(v any) string {
+			if t, ok := v.(time.Time); ok {
+				return ago(now.Sub(t))
+			}
+			return "never"
+		}}
+		columns[4] = column{name: "lag", right: true, human: lagCell}
+		columns[5].human = dateCell
+		columns = slices.Delete(columns, 6, 7)
+		columns[6].name, columns[7].name = "last outcome", "last error"
+	}
+	var rows [][]any
+	for _, s := range all {
+		row := []any{s.Account, s.Stream, s.Rows, pointed(s.LastSuccess), lag(s), pointed(s.Watermark), pointed(s.LastRun), s.LastOutcome, s.LastError}
+		if output == "table" {
+			row = slices.Delete(row, 6, 7)
+		}
+		rows = append(rows, row)
+	}
+	if len(all) == 0 {
+		a.log.Warn("nothing was ever loaded into this warehouse, and no account is configured", "warehouse", place(cfg))
+	}
+	return printAll(output, a.stdout, columns, rows)
+}
+
+// readStatus reads the status, which is empty when nothing was ever loaded.
+func (a *app) readStatus(ctx context.Context, cfg *config.Config) (_ []warehouse.StreamStatus, err error) {
+	w, err := a.openExisting(ctx, cfg)
+	if _, none := errors.AsType[absent](err); none {
+		a.log.Warn(err.Error())
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	all, err := w.Status(ctx)
+	if isMissing(err) {
+		a.log.Warn("the warehouse has no tables of dealhouse yet: dealhouse sync makes them", "warehouse", place(cfg))
+		return nil, nil
+	}
+	return all, err
+}
+
+// withUnrun adds the configured streams that never ran, in the order of the configuration; accounts that are no longer
+// configured come last.
+func withUnrun(cfg *config.Config, ran []warehouse.StreamStatus) []warehouse.StreamStatus {
+	var all []warehouse.StreamStatus
+	for _, account := range cfg.Accounts {
+		for _, name := range catalog.Names() {
+			i := slices.IndexFunc(ran, func(s warehouse.StreamStatus) bool { return s.Account == account.Name && s.Stream == name })
+			if i >= 0 {
+				all = append(all, ran[i])
+				continue
+			}
+			word := "never ran"
+			if setting, ok := account.Stream(name); ok && !setting.Enabled {
+				word = "disabled"
+			}
+			all = append(all, warehouse.StreamStatus{Account: account.Name, Stream: name, LastOutcome: word})
+		}
+	}
+	for _, s := range ran {
+		if _, configured := cfg.Account(s.Account); !configured {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// lag is how far a stream is behind, in seconds; nil when that is not known.
+func lag(s warehouse.StreamStatus) any {
+	since := s.LastSuccess
+	if s.Watermark != nil {
+		since = s.Watermark
+	}
+	if since == nil || since.IsZero() {
+		return nil
+	}
+	return max(0, s.Now.Sub(*since).Seconds())
+}
+
+// lagCell shows a lag in whole units, as the time of the last success is shown.
+func lagCell(v any) string {
+	s, ok := v.(float64)
+	if !ok {
+		return ""
+	}
+	return coarse(time.Duration(s * float64(time.Second)))
+}
+
+func pointed(t *time.Time) any {
+	if t == nil {
+		return nil
+	}
+	return when(*t)
+}

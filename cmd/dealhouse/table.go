@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	// sampleRows decide the widths of a table's columns; later rows are written as they come.
+	sampleRows = 1000
+	// widestCell bounds a cell of a table, but for the last column: one long text would push all the others apart.
+	widestCell = 64
+)
+
+// tablePrinter aligns columns for people.
+type tablePrinter struct {
+	out     *bufio.Writer
+	columns []column
+	widths  []int // nil until the sample is complete
+	sample  [][]string
+}
+
+func (p *tablePrinter) row(values []any) error {
+	cells := make([]string, len(values))
+	last := len(values) - 1
+	for i, v := range values {
+		cells[i] = p.cell(i, v)
+		if i < last {
+			cells[i] = cut(cells[i], widestCell)
+		}
+	}
+	if p.widths != nil {
+		return p.write(cells)
+	}
+	p.sample = append(p.sample, cells)
+	if len(p.sample) < sampleRows {
+		return nil
+	}
+	return p.begin()
+}
+
+func (p *tablePrinter) cell(i int, v any) string {
+	switch human := p.columns[i].human; {
+	case human != nil:
+		return visible(human(v))
+	case v == nil:
+		return "NULL"
+	}
+	return visible(plain(v))
+}
+
+// begin writes the header and the rows of the sample.
+func (p *tablePrinter) begin() error {
+	names := make([]string, len(p.columns))
+	rules := make([]string, len(p.columns))
+	p.widths = make([]int, len(p.columns))
+	for i, c := range p.columns {
+		names[i] = visible(c.name)
+		p.widths[i] = utf8.RuneCountInString(names[i])
+		for _, row := range p.sample {
+			p.widths[i] = max(p.widths[i], utf8.RuneCountInString(row[i]))
+		}
+		rules[i] = strings.Repeat("-", min(p.widths[i], widestCell))
+	}
+	for _, row := range append([][]string{names, rules}, p.sample...) {
+		if err := p.write(row); err != nil {
+			return err
+		}
+	}
+	p.sample = nil
+	return nil
+}
+
+func (p *tablePrinter) write(cells []string) error {
+	var b strings.Builder
+	for i, text := range cells {
+		pad := strings.Repeat(" ", max(0, p.widths[i]-utf8.RuneCountInString(text)))
+		switch {
+		case p.columns[i].right:
+			b.WriteString(pad + text)
+		case i == len(cells)-1:
+			b.WriteString(text)
+		default:
+			b.WriteString(text + pad)
+		}
+		if i < len(cells)-1 {
+			b.WriteString("  ")
+		}
+	}
+	_, err := p.out.WriteString(strings.TrimRight(b.String(), " ") + "\n")
+	return err
+}
+
+func (p *tablePrinter) end() error {
+	if p.widths == nil {
+		if err := p.begin(); err != nil {
+			return err
+		}
+	}
+	return p.out.Flush()
+}
+
+// visible makes control characters visible: data from outside must not steer the terminal, nor break the lines.
+func visible(text string) string {
+	if !strings.ContainsFunc(text, unicode.IsControl) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case unicode.IsControl(r):
+			fmt.Fprintf(&b, `\x%02x`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}

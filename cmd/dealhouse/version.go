@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"dealhouse/internal/chdb"
+)
+
+// build is what the linker knows of this binary.
+type build struct{ version, revision, time string }
+
+func readBuild() build {
+	b := build{version: "devel"}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		b.version = v
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.revision = s.Value[:min(12, len(s.Value))]
+		case "vcs.time":
+			b.time = s.Value
+		case "vcs.modified":
+			if s.Value == "true" && b.revision != "" {
+				b.revision += " with changes"
+			}
+		}
+	}
+	return b
+}
+
+func newVersion(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Say which build this is, and which ClickHouse is in it",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			b := readBuild()
+			fmt.Fprintf(a.stdout, "dealhouse %s\n", b.version)
+			if b.revision != "" {
+				fmt.Fprintf(a.stdout, "revision  %s, %s\n", b.revision, b.time)
+			}
+			fmt.Fprintf(a.stdout, "go        %s %s/%s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			if !hasEngine(cmd.Context()) {
+				fmt.Fprintln(a.stdout, "engine    none in this build: warehouse.dsn must name a server")
+				return nil
+			}
+			fmt.Fprintf(a.stdout, "engine    ClickHouse %s (libchdb), for embedded:<folder>\n", chdb.Version)
+			return nil
+		},
+	}
+}
