@@ -79,6 +79,7 @@ the same address takes orders, from this machine only:
 
 STREAM is promotions, coupons, cashback_offers, transactions, payouts or products.`
 
+//nolint:dupword // each line is a command
 const example = `  dealsim
   dealsim --speed 3600 --transactions 1000000 --page-size 1000
   dealsim --orgs acme --keys acme=secret,secret-for-payouts --live-params

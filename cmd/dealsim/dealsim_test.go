@@ -224,7 +224,7 @@ func TestControlOfSettingsAndFaults(t *testing.T) {
 
 	full, _ := sim.Keys("acme")
 	ask := func(path string) int {
-		r := httptest.NewRequest("GET", path, nil)
+		r := httptest.NewRequest(http.MethodGet, path, nil)
 		r.Header.Set("Authorization", "Bearer "+full)
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)

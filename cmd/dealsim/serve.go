@@ -22,7 +22,7 @@ const (
 
 // serve serves until ctx ends, then lets the requests under way finish.
 func serve(ctx context.Context, sim *apisim.Sim, listen string, speed float64, stderr io.Writer) error {
-	ln, err := net.Listen("tcp", listen)
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", listen)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}

@@ -109,7 +109,7 @@ func TestRateLimit(t *testing.T) {
 	}
 	resp, body, err := s.do(http.MethodGet, "/v1/deals/payouts", s.key("acme"))
 	must(t, err)
-	if resp.StatusCode != 429 || resp.Header.Get("Retry-After") != "2" || !strings.Contains(string(body), "errors") {
+	if resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get("Retry-After") != "2" || !strings.Contains(string(body), "errors") {
 		t.Errorf("%d, Retry-After %q: %s", resp.StatusCode, resp.Header.Get("Retry-After"), body)
 	}
 	s.get("/v1/deals/payouts", s.key("globex"), http.StatusOK) // a bucket for each key
@@ -126,7 +126,7 @@ func TestRateLimit(t *testing.T) {
 	must(t, err)
 	date, err := http.ParseTime(resp.Header.Get("Date"))
 	must(t, err)
-	if d := retry.Sub(date); resp.StatusCode != 429 || d != time.Second {
+	if d := retry.Sub(date); resp.StatusCode != http.StatusTooManyRequests || d != time.Second {
 		t.Errorf("%d, Retry-After %v after Date", resp.StatusCode, d)
 	}
 	must(t, s.SetRateLimit(apisim.RateLimit{}))

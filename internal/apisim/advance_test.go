@@ -12,10 +12,16 @@ func TestDealsComeAndGo(t *testing.T) {
 	t.Parallel()
 	for _, stream := range []string{apisim.StreamPromotions, apisim.StreamCoupons, apisim.StreamCashbackOffers} {
 		s := newSim(t, apisim.Options{Promotions: 800, Coupons: 800, CashbackOffers: 800, Transactions: -1, Products: -1})
-		index := func() map[string]json.RawMessage {
-			out := map[string]json.RawMessage{}
+		type deal struct {
+			ID, EndDate, UpdatedAt string
+			record                 []byte
+		}
+		index := func() map[string]deal {
+			out := map[string]deal{}
 			for r := range s.Truth(stream, "") {
-				out[field(t, r, "id")] = r
+				d := parse[deal](t, r)
+				d.record = r
+				out[d.ID] = d
 			}
 			return out
 		}
@@ -25,17 +31,17 @@ func TestDealsComeAndGo(t *testing.T) {
 		gone, changed, expired := 0, 0, 0
 		for id, old := range before {
 			now, there := after[id]
-			switch end := field(t, old, "endDate"); {
+			switch end := old.EndDate; {
 			case !there:
 				gone++
-				if end != "" && end != "null" && clock(t, end).After(s.Now()) {
+				if end != "" && clock(t, end).After(s.Now()) {
 					t.Errorf("%s %s left before %s", stream, id, end)
 				}
-			case end != "" && end != "null" && clock(t, end).Before(s.Now()):
+			case end != "" && clock(t, end).Before(s.Now()):
 				expired++
-			case !bytes.Equal(old, now):
+			case !bytes.Equal(old.record, now.record):
 				changed++
-				if field(t, now, "updatedAt") <= field(t, old, "updatedAt") {
+				if now.UpdatedAt <= old.UpdatedAt {
 					t.Errorf("%s %s changed, updatedAt did not", stream, id)
 				}
 			}
@@ -49,8 +55,10 @@ func TestDealsComeAndGo(t *testing.T) {
 			t.Errorf("%s: %.2f%% moved a day", stream, 100*moved)
 		}
 	}
-	still := digest(newSim(t, apisim.Options{Rates: noRates(), Transactions: -1, Products: -1}))
-	s := newSim(t, apisim.Options{Rates: noRates(), Transactions: -1, Products: -1})
+	o := small()
+	o.Rates, o.Transactions, o.Products = noRates(), -1, -1
+	s := newSim(t, o)
+	still := digest(s)
 	s.Advance(300 * day)
 	if digest(s) != still {
 		t.Error("rates of none, and yet deals move")
@@ -64,9 +72,10 @@ func noRates() apisim.Rates {
 func TestTransactionsArriveAndAreDecided(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, apisim.Options{Promotions: 10, Coupons: 10, CashbackOffers: 10, Transactions: 4000, Products: -1})
-	before := transactions(t, s, "acme")
+	known := reading{}
+	before := known.transactions(t, s, "acme")
 	s.Advance(10 * day)
-	after := transactions(t, s, "acme")
+	after := known.transactions(t, s, "acme")
 	decided := 0
 	for id, old := range before {
 		now, there := after[id]

@@ -29,12 +29,12 @@ func TestFaults(t *testing.T) {
 		Kind: apisim.FaultStatus, Status: 503, Body: "down", Header: http.Header{"Retry-After": {"7"}},
 	})
 	must(t, err)
-	if resp.StatusCode != 503 || string(body) != "down" || resp.Header.Get("Retry-After") != "7" {
+	if resp.StatusCode != http.StatusServiceUnavailable || string(body) != "down" || resp.Header.Get("Retry-After") != "7" {
 		t.Errorf("status fault: %d %s", resp.StatusCode, body)
 	}
 	for _, after := range []int{0, 10, len(right) - 1, len(right) + 5} {
 		resp, body, err = s.faulty(apisim.Fault{Kind: apisim.FaultCut, After: after})
-		if !errors.Is(err, io.ErrUnexpectedEOF) || resp.StatusCode != 200 || string(body) != string(right[:min(after, len(right)-1)]) {
+		if !errors.Is(err, io.ErrUnexpectedEOF) || resp.StatusCode != http.StatusOK || string(body) != string(right[:min(after, len(right)-1)]) {
 			t.Errorf("cut after %d: %d bytes, %v", after, len(body), err)
 		}
 	}
@@ -44,23 +44,23 @@ func TestFaults(t *testing.T) {
 	for _, text := range []string{"", "<html>oops"} {
 		resp, body, err = s.faulty(apisim.Fault{Kind: apisim.FaultInvalidJSON, Body: text})
 		must(t, err)
-		if resp.StatusCode != 200 || json.Valid(body) || text != "" && string(body) != text {
+		if resp.StatusCode != http.StatusOK || json.Valid(body) || text != "" && string(body) != text {
 			t.Errorf("invalid JSON: %d %.100s", resp.StatusCode, body)
 		}
 	}
 	resp, body, err = s.faulty(apisim.Fault{Kind: apisim.FaultErrorObject})
 	must(t, err)
-	if resp.StatusCode != 200 || !strings.Contains(string(body), `"error"`) || !json.Valid(body) {
+	if resp.StatusCode != http.StatusOK || !strings.Contains(string(body), `"error"`) || !json.Valid(body) {
 		t.Errorf("error object: %d %s", resp.StatusCode, body)
 	}
 	resp, _, err = s.faulty(apisim.Fault{Kind: apisim.FaultRedirect, URL: "http://elsewhere.test/x"})
 	must(t, err)
-	if resp.StatusCode != 302 || resp.Header.Get("Location") != "http://elsewhere.test/x" {
+	if resp.StatusCode != http.StatusFound || resp.Header.Get("Location") != "http://elsewhere.test/x" {
 		t.Errorf("redirect: %d %s", resp.StatusCode, resp.Header.Get("Location"))
 	}
 	resp, body, err = s.faulty(apisim.Fault{Delay: time.Millisecond})
 	must(t, err)
-	if resp.StatusCode != 200 || string(body) != string(right) {
+	if resp.StatusCode != http.StatusOK || string(body) != string(right) {
 		t.Errorf("delay alone: %d", resp.StatusCode)
 	}
 	if got := s.get("/v1/deals/payouts", s.key("acme"), http.StatusOK); string(got) != string(right) {

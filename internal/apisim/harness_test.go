@@ -185,10 +185,14 @@ func sameSet(t testing.TB, what string, got, want []json.RawMessage) {
 
 func field(t testing.TB, record json.RawMessage, name string) string {
 	t.Helper()
-	fields := parse[map[string]json.RawMessage](t, record)
+	return text(parse[map[string]json.RawMessage](t, record)[name])
+}
+
+// text is a string without its quotes, and anything else as it stands.
+func text(raw json.RawMessage) string {
 	var s string
-	if json.Unmarshal(fields[name], &s) != nil {
-		return string(fields[name])
+	if json.Unmarshal(raw, &s) != nil {
+		return string(raw)
 	}
 	return s
 }

@@ -1,7 +1,5 @@
 package apisim
 
-import "sort"
-
 // ledger is the life of one organization's transactions, for good: when each
 // is sold, tracked, decided and paid. Nothing of it is stored; a transaction
 // is a function of the seed and its number. Numbers follow the time of
@@ -182,9 +180,4 @@ func (l *ledger) borders(after, until int64) []int64 {
 func retailerOf(h uint64, n int) int {
 	u := h >> 44
 	return int((u * u >> 20 * uint64(n)) >> 20)
-}
-
-// search is the first payout of a list made at or after a border.
-func search(list []payout, border int64) int {
-	return sort.Search(len(list), func(i int) bool { return list[i].border >= border })
 }

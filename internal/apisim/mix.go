@@ -27,7 +27,7 @@ func below(h uint64, n int64) int64 {
 // hashText is FNV-1a, mixed with the seed.
 func hashText(seed uint64, text string) uint64 {
 	h := uint64(14695981039346656037)
-	for i := 0; i < len(text); i++ {
+	for i := range len(text) {
 		h = (h ^ uint64(text[i])) * 1099511628211
 	}
 	return mix(h ^ mix(seed))

@@ -21,6 +21,7 @@ type transaction struct {
 }
 
 func transactions(t *testing.T, s *apisim.Sim, org string) map[string]transaction {
+	t.Helper()
 	return reading{}.transactions(t, s, org)
 }
 
@@ -28,6 +29,7 @@ func transactions(t *testing.T, s *apisim.Sim, org string) map[string]transactio
 type reading map[string]transaction
 
 func (known reading) transactions(t *testing.T, s *apisim.Sim, org string) map[string]transaction {
+	t.Helper()
 	out := map[string]transaction{}
 	for r := range s.Truth(apisim.StreamTransactions, org) {
 		tx, ok := known[string(r)]
@@ -111,6 +113,7 @@ func (w totals) check(t *testing.T, payout json.RawMessage) {
 func TestPayouts(t *testing.T) {
 	t.Parallel()
 	o := small()
+	o.Transactions = 300
 	o.Now = time.Date(2026, 3, 15, 0, 6, 0, 0, time.UTC)
 	s := newSim(t, o)
 	made := map[string]json.RawMessage{}

@@ -24,9 +24,6 @@ type productSource struct {
 	now int64
 }
 
-func (p productSource) size() int           { return p.n }
-func (p productSource) identity() *identity { return &p.ids }
-
 func (p productSource) code(i uint32) (uint64, bool) {
 	s, listed := p.line.at(i, p.now)
 	return s.code, listed
@@ -128,7 +125,7 @@ func (p productSource) record(dst []byte, i uint32, st *style) []byte {
 		dst = append(dst, brand...)
 		dst = append(dst, '"')
 	}
-	dst = p.text(dst, &s, a, b, c)
+	dst = p.text(dst, &s, a, c)
 	dst = p.numbers(dst, &s, a, b)
 	if b>>60 != 0 {
 		dst = p.history(dst, &s, base, p.now, st)
@@ -137,7 +134,7 @@ func (p productSource) record(dst []byte, i uint32, st *style) []byte {
 }
 
 // text appends description, images and category.
-func (p *products) text(dst []byte, s *span, a, b uint64, c *category) []byte {
+func (p *products) text(dst []byte, s *span, a uint64, c *category) []byte {
 	dst = append(dst, `,"description":"`...)
 	if a>>28&15 != 0 {
 		dst = append(dst, p.words.blurbs[int(a>>32&0xff)%len(p.words.blurbs)]...)

@@ -42,7 +42,6 @@ func newRetailers(seed uint64, n int) []retailer {
 		home := homes[pick(len(homes), 3)]
 		r := &out[i]
 		r.name = a + " " + b + suffix[pick(len(suffix), 4)]
-		r.hostname = fmt.Sprintf("www.%s-%s.%s", slug(a), slug(b), home.tld)
 		if i >= 100 { // the long tail shares names, never hostnames
 			r.hostname = fmt.Sprintf("www.%s-%s-%d.%s", slug(a), slug(b), i, home.tld)
 		} else {
@@ -82,6 +81,7 @@ func newRetailers(seed uint64, n int) []retailer {
 
 // slug is a name as it stands in a host name.
 func slug(s string) string {
-	s = strings.ToLower(s)
-	return strings.NewReplacer("ü", "ue", "ö", "oe", "ä", "ae", "é", "e", "ø", "o", "í", "i", "ê", "e").Replace(s)
+	return unaccent.Replace(strings.ToLower(s))
 }
+
+var unaccent = strings.NewReplacer("ü", "ue", "ö", "oe", "ä", "ae", "é", "e", "ø", "o", "í", "i", "ê", "e")

@@ -88,9 +88,12 @@ func parseScripted(stream string, raw []byte) (*scriptedRecord, error) {
 		return nil, errors.New("the record is not JSON")
 	}
 	rec := &scriptedRecord{raw: bytes.Clone(raw)}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(raw, &fields) != nil {
+	if raw[0] != '{' {
 		return rec, nil // null, a number, an array: served, known by nothing
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return nil, err
 	}
 	text := func(name string) (s string) {
 		// An error leaves the field absent.

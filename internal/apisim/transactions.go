@@ -41,7 +41,7 @@ func (t saleSource) updatedAt(k int64, s *sale) int64 {
 	if s.decided <= t.now && s.decided > u {
 		u = s.decided
 	}
-	if s.stamped <= t.now && s.stamped > u && !(t.unpaid != nil && t.unpaid[k]) {
+	if s.stamped <= t.now && s.stamped > u && !t.unpaid[k] {
 		u = s.stamped
 	}
 	if k < int64(len(t.touched)) && t.touched[k] > u {
@@ -127,7 +127,7 @@ func (t saleSource) record(dst []byte, i uint32, st *style) []byte {
 }
 
 func (t saleSource) payoutID(dst []byte, k int64, s *sale, null bool) []byte {
-	if s.stamped <= t.now && !(t.unpaid != nil && t.unpaid[k]) {
+	if s.stamped <= t.now && !t.unpaid[k] {
 		if p := t.payouts[s.paid]; p != nil {
 			dst = append(dst, `,"payoutId":`...)
 			return strconv.AppendInt(dst, p.id, 10)

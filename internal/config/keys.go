@@ -29,7 +29,7 @@ Rather than write a password here, set DEALHOUSE_WAREHOUSE_DSN.`,
 		{
 			name: "cluster", in: inWarehouse, standard: `""`,
 			value: checked("the name of a cluster", func(v *values) *string { return &v.cluster }, checkCluster),
-			doc: `The cluster to make the tables on. This version takes no cluster: leave it empty.`,
+			doc:   `The cluster to make the tables on. This version takes no cluster: leave it empty.`,
 		},
 		{
 			name: "listen", in: inDaemon, standard: `"127.0.0.1:9464"`,

@@ -105,7 +105,7 @@ func TestGet(t *testing.T) {
 		case "/v1/deals/coupons/a?b#c":
 			text(`{"id":"odd"}`)(w, req)
 		default:
-			w.WriteHeader(404)
+			w.WriteHeader(http.StatusNotFound)
 		}
 	}, nil)
 	for path, want := range map[string]string{"/7": `{"id":"7"}`, "/a?b#c": `{"id":"odd"}`} {
@@ -115,7 +115,7 @@ func TestGet(t *testing.T) {
 		}
 	}
 	_, err := r.Get(t.Context(), couponsPath+"/8", nil)
-	if e := wantKind(t, err, KindNotFound); e.Attempts != 1 || e.CursorRefused() {
+	if e := ofKind(t, err, KindNotFound); e.Attempts != 1 || e.CursorRefused() {
 		t.Errorf("%v", e)
 	}
 }

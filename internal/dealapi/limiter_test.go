@@ -107,7 +107,7 @@ type limited struct {
 func (s *limited) allow() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ok := false
+	var ok bool
 	if s.windows {
 		if now := time.Now().Unix(); now != s.window {
 			s.window, s.inIt = now, 0
@@ -134,7 +134,7 @@ func (s *limited) take() (served, refused int) {
 
 func (s *limited) RoundTrip(req *http.Request) (*http.Response, error) {
 	time.Sleep(30 * time.Millisecond)
-	resp := &http.Response{StatusCode: 200, Header: http.Header{}, Request: req, ContentLength: -1}
+	resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Request: req, ContentLength: -1}
 	body := fmt.Sprintf(`{"data":[1],"cursor":"%d"}`, time.Now().UnixNano())
 	if !s.allow() {
 		resp.StatusCode, body = 429, ""

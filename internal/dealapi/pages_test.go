@@ -207,7 +207,10 @@ func TestFetchesAheadByABound(t *testing.T) {
 			requests := make(chan int, 100)
 			r := newRig(t, endless(requests), nil)
 			extra := max(ahead, 0)
-			for page := range r.Pages(t.Context(), Query{Path: couponsPath, Ahead: ahead}) {
+			for page, err := range r.Pages(t.Context(), Query{Path: couponsPath, Ahead: ahead}) {
+				if err != nil {
+					t.Fatal(err)
+				}
 				// While we hold page n, the requests up to n+ahead arrive ...
 				for page.Number == 1 && len(requests) < 1+extra {
 					runtime.Gosched()
@@ -235,7 +238,10 @@ func TestBreakAbandonsTheRequestUnderWay(t *testing.T) {
 		<-req.Context().Done() // hangs until the client hangs up
 		close(gone)
 	}, nil)
-	for range r.Pages(t.Context(), Query{Path: couponsPath}) {
+	for _, err := range r.Pages(t.Context(), Query{Path: couponsPath}) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		<-arrived
 		break
 	}
@@ -257,7 +263,7 @@ func TestContextEndsTheWalk(t *testing.T) {
 			cancel(cause)
 		}
 	}
-	e := wantKind(t, last, KindCanceled)
+	e := ofKind(t, last, KindCanceled)
 	if !errors.Is(e, context.Canceled) || !errors.Is(e, cause) {
 		t.Errorf("%v does not wrap its cause", e)
 	}

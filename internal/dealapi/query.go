@@ -11,12 +11,12 @@ import (
 type Paging uint8
 
 const (
-	// PagingCursor: an envelope {data, cursor}; the cursor is an opaque string.
+	// PagingCursor is an envelope {data, cursor}; the cursor is an opaque string.
 	PagingCursor Paging = iota
-	// PagingNextPage: an envelope {data, nextPage}; nextPage is an opaque
+	// PagingNextPage is an envelope {data, nextPage}; nextPage is an opaque
 	// string, a number, or a URL of the same origin.
 	PagingNextPage
-	// PagingNone: a bare JSON array, read as one page.
+	// PagingNone is a bare JSON array, read as one page.
 	PagingNone
 )
 

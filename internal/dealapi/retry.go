@@ -40,7 +40,7 @@ type budget struct {
 // whether there is one. It is a backoff.BackOffContext.
 type schedule struct {
 	budget
-	ctx     context.Context
+	ctx     context.Context //nolint:containedctx // backoff.BackOffContext is asked for its context by a method
 	now     func() time.Time
 	exp     *backoff.ExponentialBackOff
 	started time.Time // of the first attempt, after the limiter let it go

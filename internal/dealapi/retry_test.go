@@ -118,7 +118,7 @@ func TestFaultOnceHealsFaultAlwaysEnds(t *testing.T) {
 				if name == "endless redirect" && times == 1 {
 					return // a single redirect is simply followed
 				}
-				e := wantKind(t, err, tc.kind)
+				e := ofKind(t, err, tc.kind)
 				attempts := 1
 				if tc.retried {
 					attempts = 4
@@ -170,7 +170,7 @@ func TestRetryAfter(t *testing.T) {
 			r := newRig(t, func(w http.ResponseWriter, req *http.Request) {
 				if requests.Add(1) == 1 {
 					w.Header().Set("Retry-After", tc.value)
-					w.WriteHeader(429)
+					w.WriteHeader(http.StatusTooManyRequests)
 					return
 				}
 				text(`{"data":[]}`)(w, req)
@@ -189,7 +189,7 @@ func TestRetryAfter(t *testing.T) {
 func TestRetryAfterPastTheBudgetFailsAtOnce(t *testing.T) {
 	r := newRig(t, header("Retry-After", "90", status(503, "closed")), func(o *Options) { o.MaxElapsed = time.Minute })
 	_, err := collect(t.Context(), r.Client, Query{Path: couponsPath})
-	e := wantKind(t, err, KindServer)
+	e := ofKind(t, err, KindServer)
 	if e.Attempts != 1 || len(r.clock.slept()) != 0 || e.RetryAfter != 90*time.Second {
 		t.Errorf("%d attempts, waits %v: %v", e.Attempts, r.clock.slept(), e)
 	}
@@ -200,7 +200,7 @@ func TestNeverWaitsPastTheDeadline(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, err := collect(ctx, r.Client, Query{Path: couponsPath})
-	if e := wantKind(t, err, KindServer); e.Attempts != 1 || len(r.clock.slept()) != 0 {
+	if e := ofKind(t, err, KindServer); e.Attempts != 1 || len(r.clock.slept()) != 0 {
 		t.Errorf("waited %v: %v", r.clock.slept(), e)
 	}
 }
@@ -215,7 +215,7 @@ func TestCancelDuringAWait(t *testing.T) {
 		cancel()
 	}()
 	_, err := collect(ctx, r.Client, Query{Path: couponsPath})
-	e := wantKind(t, err, KindCanceled)
+	e := ofKind(t, err, KindCanceled)
 	if !errors.Is(err, context.Canceled) || !strings.Contains(e.Error(), "down for lunch") {
 		t.Errorf("the fault before is not told: %v", e)
 	}
@@ -252,7 +252,7 @@ func TestDeadlineOfTheCallerIsATimeout(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	_, err := collect(ctx, r.Client, Query{Path: couponsPath})
-	if e := wantKind(t, err, KindTimeout); e.Attempts != 1 {
+	if e := ofKind(t, err, KindTimeout); e.Attempts != 1 {
 		t.Errorf("%v", e)
 	}
 }
@@ -268,7 +268,7 @@ func TestUntrustedCertificateIsNotRetried(t *testing.T) {
 	}
 	t.Cleanup(c.Close)
 	_, err = collect(t.Context(), c, Query{Path: couponsPath})
-	if e := wantKind(t, err, KindNetwork); e.Attempts != 1 {
+	if e := ofKind(t, err, KindNetwork); e.Attempts != 1 {
 		t.Errorf("%v", e)
 	}
 }

@@ -117,7 +117,7 @@ func TestNewRefusesBadOptions(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 			continue
 		}
-		assertSecret(t, wantKind(t, err, KindConfig).Error())
+		assertSecret(t, ofKind(t, err, KindConfig).Error())
 	}
 	for _, base := range []string{"https://x", "http://127.0.0.1:80/", "http://[::1]/a/b", "http://LOCALHOST"} {
 		o := good

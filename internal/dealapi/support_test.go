@@ -95,8 +95,14 @@ func collect(ctx context.Context, c *Client, q Query) (pages []*Page, err error)
 	return pages, nil
 }
 
-// wantKind returns the typed error and fails unless it is of the kind.
-func wantKind(t *testing.T, err error, kind Kind) *Error {
+// wantKind fails unless the error is a typed one of the kind.
+func wantKind(t *testing.T, err error, kind Kind) {
+	t.Helper()
+	_ = ofKind(t, err, kind)
+}
+
+// ofKind returns the typed error and fails unless it is of the kind.
+func ofKind(t *testing.T, err error, kind Kind) *Error {
 	t.Helper()
 	var e *Error
 	if !errors.As(err, &e) {
