@@ -153,6 +153,7 @@ func (t target) job(client *dealapi.Client) syncer.Job {
 		InitialFrom:      t.setting.InitialFrom,
 		MaxDeleteRatio:   orNone(t.setting.MaxDeleteRatio),
 		MaxRejectedRatio: orNone(t.setting.MaxRejectedRatio),
+		ConfirmDeletes:   t.setting.ConfirmDeletes,
 		ResumeWithin:     orNone(t.setting.ResumeWithin),
 	}
 }

@@ -43,6 +43,8 @@ type Stream struct {
 	// DerivedKey is set when the record has no identifier of its own: the key column holds a hash made by the rule
 	// in ProductKey, and KeyRule the name of the rule that applied.
 	DerivedKey bool
+	// ByID says that a record can also be read by its own address, Path/{key} (interface section 4).
+	ByID bool
 	// History keeps every version of a record in <name>_history.
 	History bool
 	Child   *Child

@@ -4,7 +4,7 @@ package catalog
 // the key may be absent.
 var streams = []Stream{
 	{
-		Name: "promotions", Path: "/v1/deals/promotions", Kind: Snapshot, Paging: CursorPages, History: true,
+		Name: "promotions", Path: "/v1/deals/promotions", Kind: Snapshot, Paging: CursorPages, ByID: true, History: true,
 		Comment: "Promotions that the service lists now, one row each",
 		Fields: []Field{
 			{JSON: "id", Column: "id", Type: UUID, Key: true, Comment: "Promotion identifier"},
@@ -21,7 +21,7 @@ var streams = []Stream{
 		},
 	},
 	{
-		Name: "coupons", Path: "/v1/deals/coupons", Kind: Snapshot, Paging: CursorPages, History: true,
+		Name: "coupons", Path: "/v1/deals/coupons", Kind: Snapshot, Paging: CursorPages, ByID: true, History: true,
 		Comment: "Coupons that the service lists now, one row each",
 		Fields: []Field{
 			{JSON: "id", Column: "id", Type: UUID, Key: true, Comment: "Coupon identifier"},
@@ -38,7 +38,7 @@ var streams = []Stream{
 		},
 	},
 	{
-		Name: "cashback_offers", Path: "/v1/deals/cashback-offers", Kind: Snapshot, Paging: CursorPages, History: true,
+		Name: "cashback_offers", Path: "/v1/deals/cashback-offers", Kind: Snapshot, Paging: CursorPages, ByID: true, History: true,
 		Comment: "Cashback offers that the service lists now, one row each",
 		Fields: []Field{
 			{JSON: "id", Column: "id", Type: UUID, Key: true, Comment: "Offer identifier"},

@@ -98,6 +98,9 @@ func (l *loader) stream(a Account, account *values, s *scope) Stream {
 		MaxDeleteRatio:   v.maxDeleteRatio,
 		MaxRejectedRatio: v.maxRejectedRatio,
 	}
+	if in&inDeals != 0 {
+		out.ConfirmDeletes = v.confirmDeletes
+	}
 	if in == inTransactions {
 		out.Overlap, out.Resync, out.InitialFrom = v.overlap, v.resync, v.initialFrom
 	}

@@ -117,6 +117,9 @@ type Stream struct {
 	// stream's own key may be unresolved.
 	Key Secret
 
+	// ConfirmDeletes asks for a deal by its own address before it is deleted.
+	// Default false; promotions, coupons and cashback offers only.
+	ConfirmDeletes bool
 	// MaxDeleteRatio is the share of live rows, 0 to 1, that a run may delete.
 	// Default 0.2.
 	MaxDeleteRatio float64

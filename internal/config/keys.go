@@ -132,6 +132,12 @@ or everything, stops before it changes anything, and a person must look.`,
 than loaded. A run that rejects more stops before it changes anything.`,
 		},
 		{
+			name: "confirm_deletes", in: shared | inDeals, standard: `false`,
+			value: boolean(func(v *values) *bool { return &v.confirmDeletes }),
+			doc: `Whether a promotion, coupon or cashback offer that the list no longer has is asked for by its own
+address before it is deleted. It costs a request for each, 1000 at most in a run; the rest waits.`,
+		},
+		{
 			name: "overlap", in: shared | inTransactions, standard: `"10m"`,
 			value: duration(func(v *values) *time.Duration { return &v.overlap }, 0, 31*24*time.Hour),
 			doc: `How far before the newest change already loaded the next run asks again. It covers rows that

@@ -23,6 +23,7 @@ const (
 	inPayouts
 	inProducts
 
+	inDeals   = inPromotions | inCoupons | inCashbackOffers
 	inStreams = inPromotions | inCoupons | inCashbackOffers | inTransactions | inPayouts | inProducts
 )
 
@@ -145,6 +146,7 @@ type values struct {
 	overlap           time.Duration
 	maxDeleteRatio    float64
 	maxRejectedRatio  float64
+	confirmDeletes    bool
 	resumeWithin      time.Duration
 
 	name    string

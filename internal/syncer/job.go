@@ -41,6 +41,7 @@ type Job struct {
 	InitialFrom      time.Time     // transactions: the updatedAt from which the first run reads; zero: everything
 	MaxDeleteRatio   float64       // share of the live rows that a run may delete; negative: none
 	MaxRejectedRatio float64       // share of the records read that may be unloadable; negative: none
+	ConfirmDeletes   bool          // deals: ask for a row by its own address before it is deleted
 	ResumeWithin     time.Duration // products: how old a checkpoint may be to go on from; negative: never
 
 	Full            bool // read the whole stream, whatever its watermark or checkpoint says

@@ -227,6 +227,10 @@ func (r *run) load(ctx context.Context, after, watermark time.Time) error {
 	if err := r.guardDeletes(changes); err != nil {
 		return err
 	}
+	if err := r.confirmDeletes(ctx, &changes); err != nil {
+		return err
+	}
+	r.record.Changes = changes
 	if r.job.DryRun {
 		return r.warehouse.Discard(ctx, r.Run)
 	}
