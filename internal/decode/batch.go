@@ -52,19 +52,35 @@ func (c *Column) Values(t catalog.Type) any {
 	return c.Ints
 }
 
-// grow appends one zero value.
-func (c *Column) grow(t catalog.Type) {
+// extend appends n zero values.
+func (c *Column) extend(t catalog.Type, n int) {
 	switch t {
 	case catalog.UUID:
-		c.UUIDs = append(c.UUIDs, uuid.UUID{})
+		c.UUIDs = append(c.UUIDs, make([]uuid.UUID, n)...)
 	case catalog.Text, catalog.Label, catalog.TextList, catalog.LabelList:
-		c.Strings = append(c.Strings, "")
+		c.Strings = append(c.Strings, make([]string, n)...)
 	case catalog.Bool:
-		c.Bytes = append(c.Bytes, 0)
+		c.Bytes = append(c.Bytes, make([]uint8, n)...)
 	case catalog.Day:
-		c.Days = append(c.Days, 0)
+		c.Days = append(c.Days, make([]uint16, n)...)
 	default:
-		c.Ints = append(c.Ints, 0)
+		c.Ints = append(c.Ints, make([]int64, n)...)
+	}
+}
+
+// zero makes the value of a row the zero value again.
+func (c *Column) zero(t catalog.Type, row int) {
+	switch t {
+	case catalog.UUID:
+		c.UUIDs[row] = uuid.UUID{}
+	case catalog.Text, catalog.Label, catalog.TextList, catalog.LabelList:
+		c.Strings[row] = ""
+	case catalog.Bool:
+		c.Bytes[row] = 0
+	case catalog.Day:
+		c.Days[row] = 0
+	default:
+		c.Ints[row] = 0
 	}
 }
 
@@ -88,6 +104,7 @@ type Rows struct {
 
 	bits      []int
 	absent    uint64 // mask of all nullable fields
+	reserved  int    // length of the columns, which run ahead of the rows while a page is decoded
 	keyReason string // why the last row has no usable key; '' when it has one
 }
 
@@ -104,21 +121,33 @@ func newRows(fields []catalog.Field) Rows {
 // Len is the number of rows.
 func (r *Rows) Len() int { return len(r.Nulls) }
 
+// reserve is how many rows the columns grow by at a time.
+const reserve = 256
+
+// grow adds one row without any value. The columns run ahead of the rows, a block at a time, until settle.
 func (r *Rows) grow(fetched int64) {
-	for i := range r.Columns {
-		r.Columns[i].grow(r.Fields[i].Type)
+	if r.reserved == len(r.Nulls) {
+		for i := range r.Columns {
+			r.Columns[i].extend(r.Fields[i].Type, reserve)
+		}
+		r.reserved += reserve
 	}
 	r.Nulls = append(r.Nulls, r.absent)
 	r.Fetched = append(r.Fetched, fetched)
 	r.keyReason = ReasonMissingKey
 }
 
+// settle makes the columns as long as the rows.
+func (r *Rows) settle() { r.truncate(len(r.Nulls)) }
+
+// truncate drops all rows from n on.
 func (r *Rows) truncate(n int) {
 	for i := range r.Columns {
 		r.Columns[i].truncate(n)
 	}
 	r.Nulls = r.Nulls[:n]
 	r.Fetched = r.Fetched[:n]
+	r.reserved = n
 }
 
 // Present reports whether field i of the row has a value.
@@ -144,9 +173,7 @@ func (r *Rows) setAbsent(i int) {
 	if r.bits[i] >= 0 {
 		r.Nulls[len(r.Nulls)-1] |= 1 << r.bits[i]
 	}
-	c := &r.Columns[i]
-	c.truncate(len(r.Nulls) - 1)
-	c.grow(r.Fields[i].Type)
+	r.Columns[i].zero(r.Fields[i].Type, len(r.Nulls)-1)
 }
 
 // Batch is what decoding appends to: the rows of one or more pages of one stream.

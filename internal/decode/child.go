@@ -3,7 +3,6 @@ package decode
 import (
 	"strconv"
 
-	"github.com/go-faster/jx"
 	"github.com/google/uuid"
 
 	"dealhouse/internal/catalog"
@@ -13,12 +12,13 @@ import (
 type childDecoder struct {
 	d        *Decoder
 	def      *catalog.Child
+	quoted   [][]byte
 	inherit  []int // the parent's field that each inherited one repeats
 	next     int
 	position int   // of the entry in its array, from 0
 	unusable []int // positions of the entries that are left out
-	onEntry  func(*jx.Decoder) error
-	onField  func(*jx.Decoder, []byte) error
+	onEntry  func(*cursor) error
+	onField  func(*cursor, []byte) error
 }
 
 func newChildDecoder(d *Decoder) *childDecoder {
@@ -26,44 +26,46 @@ func newChildDecoder(d *Decoder) *childDecoder {
 	for _, f := range c.def.Inherit {
 		c.inherit = append(c.inherit, d.byName[f.JSON])
 	}
+	c.quoted = quotedNames(c.def.Fields)
 	c.onEntry, c.onField = c.entry, c.field
 	return c
 }
 
 // array decodes all entries of the current record.
-func (c *childDecoder) array(j *jx.Decoder) error {
-	switch j.Next() {
-	case jx.Null:
-		return j.Null()
-	case jx.Array:
+func (c *childDecoder) array(at *cursor) error {
+	switch at.next() {
+	case nullKind:
+		return at.skip()
+	case arrayKind:
 	default:
-		raw, err := j.Raw()
+		raw, err := at.raw()
 		if err == nil {
 			c.d.rejectField(c.def.JSON, ReasonWrongType, raw)
 		}
 		return err
 	}
-	again := *j
+	again := *at
 	c.position, c.unusable = 0, c.unusable[:0]
-	if err := j.Arr(c.onEntry); err != nil || len(c.unusable) == 0 {
+	if err := at.array(c.onEntry); err != nil || len(c.unusable) == 0 {
 		return err
 	}
 	return c.rejectEntries(&again)
 }
 
 // entry decodes one entry. One without a usable key costs only itself (decode-3).
-func (c *childDecoder) entry(j *jx.Decoder) error {
+func (c *childDecoder) entry(at *cursor) error {
 	defer func() { c.position++ }()
-	if j.Next() != jx.Object {
+	if at.next() != objectKind {
 		c.unusable = append(c.unusable, c.position)
-		return j.Skip()
+		return at.skip()
 	}
 	b := c.d.batch
 	rows, rejects := b.Children.Len(), len(b.Rejects)
 	b.Children.grow(c.d.fetched)
 	b.Parents = append(b.Parents, uuid.UUID{})
 	c.next = 0
-	if err := j.ObjBytes(c.onField); err != nil {
+	at.expected = c.quoted[0]
+	if err := at.object(c.onField); err != nil {
 		return err
 	}
 	if b.Children.keyReason != "" {
@@ -76,10 +78,10 @@ func (c *childDecoder) entry(j *jx.Decoder) error {
 }
 
 // rejectEntries goes over the array once more for the raw JSON of the entries that were left out.
-func (c *childDecoder) rejectEntries(j *jx.Decoder) error {
+func (c *childDecoder) rejectEntries(at *cursor) error {
 	c.position = 0
-	return j.Arr(func(j *jx.Decoder) error {
-		raw, err := j.Raw()
+	return at.array(func(at *cursor) error {
+		raw, err := at.raw()
 		if err == nil && len(c.unusable) > 0 && c.unusable[0] == c.position {
 			c.d.rejectField(c.path(), ReasonUnusableKey, raw)
 			c.unusable = c.unusable[1:]
@@ -92,12 +94,13 @@ func (c *childDecoder) rejectEntries(j *jx.Decoder) error {
 // path names the entry at hand in rejects and in extra fields.
 func (c *childDecoder) path() string { return c.def.JSON + "[" + strconv.Itoa(c.position) + "]" }
 
-func (c *childDecoder) field(j *jx.Decoder, name []byte) error {
+func (c *childDecoder) field(at *cursor, name []byte) error {
 	i := c.lookup(name)
+	at.expected = c.quoted[c.next]
 	if i < 0 {
-		return c.d.unknown(j, c.path()+"."+string(name), c.def.JSON+"[]."+string(name))
+		return c.d.unknown(at, c.path()+"."+string(name), c.def.JSON+"[]."+string(name))
 	}
-	return c.d.value(j, &c.d.batch.Children, i)
+	return c.d.value(at, &c.d.batch.Children, i)
 }
 
 func (c *childDecoder) lookup(name []byte) int {

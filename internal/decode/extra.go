@@ -14,8 +14,8 @@ type extraField struct {
 }
 
 // unknown keeps a member that the catalog does not know, and counts it under the name of its kind.
-func (d *Decoder) unknown(j *jx.Decoder, name, kind string) error {
-	raw, err := j.Raw()
+func (d *Decoder) unknown(c *cursor, name, kind string) error {
+	raw, err := c.raw()
 	if err != nil {
 		return err
 	}

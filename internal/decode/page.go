@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"unsafe"
 
-	"github.com/go-faster/jx"
-
 	"dealhouse/internal/catalog"
 )
 
@@ -14,8 +12,8 @@ import (
 type Decoder struct {
 	stream *catalog.Stream
 	byName map[string]int
-	keyAt  int // field that is the key, -1 when it is derived
-	json   jx.Decoder
+	quoted [][]byte // of each field, how its name stands in a record; one more, empty, at the end
+	keyAt  int      // field that is the key, -1 when it is derived
 
 	batch    *Batch
 	page     uint32
@@ -27,9 +25,9 @@ type Decoder struct {
 	child    *childDecoder
 	// unknownSeen counts the unknown fields of the page at hand.
 	unknownSeen map[string]int
-	onField     func(*jx.Decoder, []byte) error
-	onRecord    func(*jx.Decoder) error
-	onElement   func(*jx.Decoder) error
+	onField     func(*cursor, []byte) error
+	onRecord    func(*cursor) error
+	onElement   func(*cursor) error
 	listOK      bool // whether it holds only strings that can travel
 }
 
@@ -45,6 +43,7 @@ func New(s *catalog.Stream) *Decoder {
 	for i, f := range s.Fields {
 		d.byName[f.JSON] = i
 	}
+	d.quoted = quotedNames(s.Fields)
 	if s.Child != nil {
 		d.child = newChildDecoder(d)
 	}
@@ -60,11 +59,12 @@ func (d *Decoder) Page(b *Batch, data []byte, page uint32, fetched int64) error 
 	d.unusable = d.unusable[:0]
 	clear(d.unknownSeen)
 	before, records, noiseBefore := b.mark(), b.Records, b.Noise
-	d.json.ResetBytes(data)
-	err := d.json.Arr(d.onRecord)
+	err := (&cursor{data: data}).array(d.onRecord)
 	if err == nil && len(d.unusable) > 0 {
 		err = d.rejectRecords(data, records)
 	}
+	b.settle()
+	b.Children.settle()
 	if err != nil {
 		b.truncate(before)
 		b.Records, b.Noise = records, noiseBefore
@@ -78,17 +78,18 @@ func (d *Decoder) Page(b *Batch, data []byte, page uint32, fetched int64) error 
 }
 
 // record decodes one element of the page.
-func (d *Decoder) record(j *jx.Decoder) error {
+func (d *Decoder) record(c *cursor) error {
 	d.batch.Records++
-	if j.Next() != jx.Object {
+	if c.next() != objectKind {
 		d.leaveOut(ReasonNotAnObject)
-		return j.Skip()
+		return c.skip()
 	}
 	b := d.batch
 	before := b.mark()
 	b.grow(d.fetched)
 	d.next, d.extra = 0, d.extra[:0]
-	if err := j.ObjBytes(d.onField); err != nil {
+	c.expected = d.quoted[0]
+	if err := c.object(d.onField); err != nil {
 		return err
 	}
 	b.Pages = append(b.Pages, d.page)
@@ -117,13 +118,12 @@ func (d *Decoder) leaveOut(reason string) {
 // because it is rare, and the first one is not to pay for it.
 func (d *Decoder) rejectRecords(data []byte, recordsBefore int) error {
 	position, next := recordsBefore, 0
-	d.json.ResetBytes(data)
-	return d.json.Arr(func(j *jx.Decoder) error {
+	return (&cursor{data: data}).array(func(c *cursor) error {
 		position++
 		if next == len(d.unusable) || d.unusable[next].position != position {
-			return j.Skip()
+			return c.skip()
 		}
-		raw, err := j.Raw()
+		raw, err := c.raw()
 		if err != nil {
 			return err
 		}
@@ -152,15 +152,25 @@ func (d *Decoder) key(row int) string {
 }
 
 // field decodes one member of a record.
-func (d *Decoder) field(j *jx.Decoder, name []byte) error {
+func (d *Decoder) field(c *cursor, name []byte) error {
 	i := d.lookup(name)
+	c.expected = d.quoted[d.next]
 	switch {
 	case i >= 0:
-		return d.value(j, &d.batch.Rows, i)
+		return d.value(c, &d.batch.Rows, i)
 	case d.child != nil && string(name) == d.stream.Child.JSON:
-		return d.child.array(j)
+		return d.child.array(c)
 	}
-	return d.unknown(j, string(name), string(name))
+	return d.unknown(c, string(name), string(name))
+}
+
+// quotedNames are the fields' names as they stand in a record, colon included, and an empty one after the last.
+func quotedNames(fields []catalog.Field) [][]byte {
+	names := make([][]byte, len(fields)+1)
+	for i, f := range fields {
+		names[i] = []byte(`"` + f.JSON + `":`)
+	}
+	return names
 }
 
 func (d *Decoder) lookup(name []byte) int {

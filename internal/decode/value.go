@@ -8,34 +8,34 @@ import (
 )
 
 // value decodes field i of the last row. Where a name comes twice in one record, the later one wins.
-func (d *Decoder) value(j *jx.Decoder, rows *Rows, i int) error {
+func (d *Decoder) value(c *cursor, rows *Rows, i int) error {
 	f := &rows.Fields[i]
-	kind := j.Next()
-	if kind == jx.Null {
+	next := c.next()
+	if next == nullKind {
 		rows.setAbsent(i)
-		return j.Null()
+		return c.skip()
 	}
 	switch {
 	case f.Type.List():
-		return d.listValue(j, rows, i)
+		return d.listValue(c, rows, i)
 	case f.Type == catalog.Bool:
-		return d.boolValue(j, rows, i, kind)
-	case kind == jx.String:
-		b, err := j.StrBytes()
+		return d.boolValue(c, rows, i)
+	case next == stringKind:
+		b, err := c.str()
 		if err != nil {
 			return err
 		}
 		d.stringValue(b, rows, i)
 		return nil
-	case kind == jx.Number:
-		raw, err := j.Raw()
+	case next == numberKind:
+		raw, err := c.raw()
 		if err != nil {
 			return err
 		}
 		d.numberValue(raw, raw, rows, i)
 		return nil
 	}
-	return d.wrongType(j, rows, i)
+	return d.wrongType(c, rows, i)
 }
 
 // stringValue takes a JSON string. Numbers are accepted from strings as well: their digits are as exact.
@@ -116,16 +116,16 @@ func (d *Decoder) noteRounding(how rounding, raw []byte, rows *Rows, i int) {
 	}
 }
 
-func (d *Decoder) boolValue(j *jx.Decoder, rows *Rows, i int, kind jx.Type) error {
-	if kind != jx.Bool {
-		return d.wrongType(j, rows, i)
+func (d *Decoder) boolValue(c *cursor, rows *Rows, i int) error {
+	if c.next() != boolKind {
+		return d.wrongType(c, rows, i)
 	}
-	v, err := j.Bool()
+	raw, err := c.raw()
 	if err != nil {
 		return err
 	}
 	rows.Columns[i].Bytes[rows.Len()-1] = 0
-	if v {
+	if raw[0] == 't' {
 		rows.Columns[i].Bytes[rows.Len()-1] = 1
 	}
 	rows.setPresent(i)
@@ -134,13 +134,13 @@ func (d *Decoder) boolValue(j *jx.Decoder, rows *Rows, i int, kind jx.Type) erro
 
 // listValue takes an array of strings. It travels as the strings one after the other, each ended by a NUL byte; a
 // list whose strings hold a NUL byte themselves, or that holds anything but strings, is refused.
-func (d *Decoder) listValue(j *jx.Decoder, rows *Rows, i int) error {
-	if j.Next() != jx.Array {
-		return d.wrongType(j, rows, i)
+func (d *Decoder) listValue(c *cursor, rows *Rows, i int) error {
+	if c.next() != arrayKind {
+		return d.wrongType(c, rows, i)
 	}
-	again := *j
+	again := *c
 	d.list, d.listOK = nil, true
-	if err := j.Arr(d.onElement); err != nil {
+	if err := c.array(d.onElement); err != nil {
 		return err
 	}
 	if !d.listOK {
@@ -150,24 +150,24 @@ func (d *Decoder) listValue(j *jx.Decoder, rows *Rows, i int) error {
 	return nil
 }
 
-func (d *Decoder) element(j *jx.Decoder) error {
-	if j.Next() != jx.String {
+func (d *Decoder) element(c *cursor) error {
+	if c.next() != stringKind {
 		d.listOK = false
-		return j.Skip()
+		return c.skip()
 	}
-	b, err := j.StrBytes()
+	b, err := c.str()
 	if err != nil {
 		return err
 	}
-	for _, c := range b {
-		d.listOK = d.listOK && c != 0
+	for _, char := range b {
+		d.listOK = d.listOK && char != 0
 	}
 	d.list = append(append(d.list, b...), 0)
 	return nil
 }
 
-func (d *Decoder) wrongType(j *jx.Decoder, rows *Rows, i int) error {
-	raw, err := j.Raw()
+func (d *Decoder) wrongType(c *cursor, rows *Rows, i int) error {
+	raw, err := c.raw()
 	if err != nil {
 		return err
 	}
