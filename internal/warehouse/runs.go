@@ -86,10 +86,14 @@ func optional(t time.Time) *time.Time {
 // buryRuns marks runs of the stream that never ended as killed. The caller holds the lease, so none of them is alive;
 // alive is the run that goes on.
 func (w *Warehouse) buryRuns(ctx context.Context, account, stream string, alive uuid.UUID) error {
+	// The condition stands in a query of its own: beside REPLACE, outcome would be the new one.
 	err := w.exec(ctx, `INSERT INTO sync_runs_log
 SELECT * REPLACE ('killed' AS outcome, now64(3) AS finished_at, 'the process ended before the run did' AS error, toUInt64(toUnixTimestamp64Micro(now64(6))) AS version)
-FROM sync_runs_log FINAL
-WHERE account = {account:String} AND stream = {stream:String} AND outcome = 'running' AND run_id != {alive:UUID}`,
+FROM
+(
+    SELECT * FROM sync_runs_log FINAL
+    WHERE account = {account:String} AND stream = {stream:String} AND outcome = 'running' AND run_id != {alive:UUID}
+)`,
 		named("account", account), named("stream", stream), named("alive", alive.String()))
 	if err != nil {
 		return fmt.Errorf("marking the dead runs of %s of account %s: %w", stream, account, err)
