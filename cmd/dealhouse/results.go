@@ -10,10 +10,8 @@ import (
 
 	"dealhouse/internal/dealapi"
 	"dealhouse/internal/syncer"
+	"dealhouse/internal/warehouse"
 )
-
-// outcomeStopped is what the table of a sync calls a run that a signal ended.
-const outcomeStopped = "stopped"
 
 // printResults prints how the runs of a sync ended.
 func printResults(w io.Writer, output string, results []syncer.Result) error {
@@ -56,7 +54,7 @@ func durationColumn(output string) column {
 
 func outcomeWord(r syncer.Result) string {
 	if r.Err != nil && isCanceled(r.Err) {
-		return outcomeStopped
+		return warehouse.OutcomeStopped
 	}
 	return r.Record.Outcome
 }

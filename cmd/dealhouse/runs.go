@@ -15,7 +15,7 @@ const runsLong = `Lists the last runs, the newest first: what each read, what it
 The view sync_runs in the warehouse has all of them, with more columns.
 
 The outcome is success; failed; guarded, when a guard stopped the run and a person must look; killed,
-when its process died; or running. Times are UTC.`
+when its process died; stopped, by a signal; or running. Times are UTC.`
 
 const runsExample = `  dealhouse runs
   dealhouse runs --account acme --stream transactions --limit 100

@@ -261,12 +261,17 @@ func (r *run) publish(ctx context.Context, changes warehouse.Changes, watermark 
 
 // abandon records a failed run and drops what it staged, but for a walk that can go on from its checkpoint.
 func (r *run) abandon(ctx context.Context, cause error) error {
+	interrupted := ctx.Err() != nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	var guard *GuardError
-	r.record.Outcome = warehouse.OutcomeFailed
-	if errors.As(cause, &guard) {
+	switch {
+	case errors.As(cause, &guard):
 		r.record.Outcome = warehouse.OutcomeGuarded
+	case interrupted:
+		r.record.Outcome = warehouse.OutcomeStopped
+	default:
+		r.record.Outcome = warehouse.OutcomeFailed
 	}
 	r.record.Error, r.record.FinishedAt = cause.Error(), r.now(time.Now())
 	errs := []error{r.save(ctx)}

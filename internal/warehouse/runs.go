@@ -14,6 +14,7 @@ const (
 	OutcomeRunning = "running"
 	OutcomeSuccess = "success"
 	OutcomeFailed  = "failed"
+	OutcomeStopped = "stopped" // by a signal: not a fault, and the next run makes up for it
 	OutcomeGuarded = "guarded" // stopped by a guard: a person must look
 	OutcomeKilled  = "killed"  // its process ended before it did
 	OutcomeDryRun  = "dry_run"
