@@ -80,7 +80,7 @@ func (r *run) read(ctx context.Context, after time.Time) (*seen, error) {
 // startOver forgets what was staged. Batch numbers go on, since a number is used once (syncer-5).
 func (r *run) startOver(ctx context.Context) error {
 	r.record.Totals = warehouse.Totals{Retries: r.record.Totals.Retries}
-	r.checkpoint = nil
+	r.checkpoint, r.surplus = nil, 0
 	return errors.Join(r.warehouse.ClearCheckpoint(ctx, r.Run), r.warehouse.DropStaging(ctx, r.Stream, r.ID))
 }
 

@@ -129,7 +129,8 @@ type run struct {
 	publishing bool      // the intent may be durable: from here on the run is finished, never discarded
 	clock      time.Time // local time at StartedAt, to carry the warehouse's clock forward
 	checkpoint *warehouse.Checkpoint
-	batches    int // staged so far, over all attempts (syncer-5)
+	surplus    uint64 // rows that were staged after the checkpoint and are read again
+	batches    int    // staged so far, over all attempts (syncer-5)
 }
 
 // leaseWait is how long a run waits for another one of the same stream to end.
@@ -166,18 +167,7 @@ func (r *run) tryTake(ctx context.Context) error {
 	r.clock = time.Now()
 	r.publishing = false
 	r.Run = warehouse.Run{ID: id, Attempt: uuid.New(), Account: r.job.Account, Stream: r.job.Stream, StartedAt: now}
-	r.checkpoint = nil
-	if r.job.Stream.Kind == catalog.Walk && !r.job.Full && !r.job.DryRun {
-		c, err := r.warehouse.LoadCheckpoint(ctx, r.Account, r.Stream.Name)
-		if err != nil {
-			return err
-		}
-		if c != nil && now.Sub(c.SavedAt) < r.job.ResumeWithin {
-			r.checkpoint = c
-			r.clock = r.clock.Add(c.StartedAt.Sub(now))
-			r.ID, r.StartedAt = c.RunID, c.StartedAt
-		}
-	}
+	r.checkpoint, r.surplus, r.batches = nil, 0, 0
 	r.lease, err = r.warehouse.Acquire(ctx, r.Run)
 	return err
 }
@@ -188,6 +178,9 @@ func (r *run) now(local time.Time) time.Time { return r.StartedAt.Add(local.Sub(
 // main is the run under its lease.
 func (r *run) main(ctx context.Context) error {
 	if _, err := r.warehouse.Recover(ctx, r.lease, r.Run, r.ID); err != nil {
+		return err
+	}
+	if err := r.goOn(ctx); err != nil {
 		return err
 	}
 	// A dry run could read the state that a recovered intent has just moved, so the state is read only now.
@@ -207,6 +200,33 @@ func (r *run) main(ctx context.Context) error {
 	return nil
 }
 
+// goOn continues the walk that a checkpoint tells of, or clears it away when this run does not: it is too old, or its
+// rows are not there. The checkpoint is read under the lease, so that it is nobody else's.
+func (r *run) goOn(ctx context.Context) error {
+	if r.Stream.Kind != catalog.Walk || r.job.DryRun {
+		return nil
+	}
+	c, err := r.warehouse.LoadCheckpoint(ctx, r.Account, r.Stream.Name)
+	if err != nil || c == nil {
+		return err
+	}
+	walk := r.Run
+	walk.ID, walk.StartedAt = c.RunID, c.StartedAt
+	staged, err := r.warehouse.CountStaged(ctx, walk)
+	if err != nil {
+		return err
+	}
+	if r.job.Full || r.StartedAt.Sub(c.SavedAt) >= r.job.ResumeWithin || staged < c.Totals.Staged {
+		r.log.Info("not going on with an earlier walk", "run_id", c.RunID, "saved_at", c.SavedAt)
+		return errors.Join(r.warehouse.ClearCheckpoint(ctx, walk), r.warehouse.Discard(ctx, walk))
+	}
+	// What was staged after the checkpoint is read again; the rows that are there already do no harm, but count.
+	r.checkpoint, r.surplus = c, staged-c.Totals.Staged
+	r.clock = r.clock.Add(c.StartedAt.Sub(r.StartedAt))
+	r.Run = walk
+	return nil
+}
+
 // load reads, compares and publishes.
 func (r *run) load(ctx context.Context, after, watermark time.Time) error {
 	seen, err := r.read(ctx, after)
@@ -218,12 +238,12 @@ func (r *run) load(ctx context.Context, after, watermark time.Time) error {
 		return err
 	}
 	r.report(PhaseComparing)
-	changes, err := r.warehouse.Plan(ctx, r.Run, r.job.scope(after), r.record.Totals.Staged)
+	changes, err := r.warehouse.Plan(ctx, r.Run, r.job.scope(after), r.record.Totals.Staged+r.surplus)
 	if err != nil {
 		return err
 	}
 	r.record.Changes = changes
-	r.record.Duplicates = r.record.Totals.Staged - changes.Distinct
+	r.record.Duplicates = r.record.Totals.Staged - min(changes.Distinct, r.record.Totals.Staged)
 	if err := r.guardDeletes(changes); err != nil {
 		return err
 	}
@@ -254,7 +274,7 @@ func (r *run) publish(ctx context.Context, changes warehouse.Changes, watermark 
 		r.record.Watermark = watermark
 	}
 	r.record.FinishedAt, r.record.Outcome, r.publishing = mergedAt, warehouse.OutcomeSuccess, true
-	return r.warehouse.Publish(context.WithoutCancel(ctx), r.Run, warehouse.Intent{
+	return r.warehouse.Publish(context.WithoutCancel(ctx), r.lease, r.Run, warehouse.Intent{
 		RunID: r.ID, MergedAt: mergedAt, Watermark: r.record.Watermark, Record: r.record,
 	})
 }
@@ -276,13 +296,13 @@ func (r *run) abandon(ctx context.Context, cause error) error {
 	r.record.Error, r.record.FinishedAt = cause.Error(), r.now(time.Now())
 	errs := []error{r.save(ctx)}
 	switch {
-	case r.publishing:
-		r.log.Warn("publishing was interrupted: the next run of this stream finishes it", "run_id", r.ID)
 	case errors.Is(cause, warehouse.ErrLeaseLost):
 		// A walk and its checkpoint now belong to the other worker; the rows of another kind of run are nobody else's.
 		if r.Stream.Kind != catalog.Walk {
 			errs = append(errs, r.warehouse.Discard(ctx, r.Run))
 		}
+	case r.publishing:
+		r.log.Warn("publishing was interrupted: the next run of this stream finishes it", "run_id", r.ID)
 	case r.checkpoint == nil || !resumable(cause):
 		errs = append(errs, r.warehouse.ClearCheckpoint(ctx, r.Run), r.warehouse.Discard(ctx, r.Run))
 	}
@@ -293,8 +313,9 @@ func (r *run) abandon(ctx context.Context, cause error) error {
 func resumable(cause error) bool {
 	var api *dealapi.Error
 	var guard *GuardError
+	var staged *warehouse.StagedError
 	switch {
-	case errors.As(cause, &guard):
+	case errors.As(cause, &guard), errors.As(cause, &staged):
 		return false
 	case errors.As(cause, &api):
 		return api.Kind != dealapi.KindLoop && api.Kind != dealapi.KindEmptyPages && !api.CursorRefused()

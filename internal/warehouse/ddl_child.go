@@ -48,11 +48,14 @@ func childKeyNames(s *catalog.Stream) string {
 	return keyNames(s) + ", " + s.Child.Fields[childKeyField(s.Child)].Column
 }
 
-func createChildLatest(s *catalog.Stream) string {
-	cols := append(childViewColumns(s),
+func childStoredColumns(s *catalog.Stream) []column {
+	return append(childViewColumns(s),
 		column{"_version", "UInt64", "Time of reading in microseconds since 1970: the highest wins"},
 		column{"_run_id", "UUID", "Run that loaded this version"})
-	return createTable(s.Child.Table+"_latest", cols, "ReplacingMergeTree(_version)", "(account, "+childKeyNames(s)+")",
+}
+
+func createChildLatest(s *catalog.Stream) string {
+	return createTable(s.Child.Table+"_latest", childStoredColumns(s), "ReplacingMergeTree(_version)", "(account, "+childKeyNames(s)+")",
 		"Storage behind the view "+s.Child.Table)
 }
 

@@ -8,13 +8,19 @@
 //
 // Invariants, cited in the code as warehouse-N:
 //
-//  1. Readers see all of a run or nothing of it: parts are attached in one step, and nothing else writes to the tables
-//     behind the views.
+//  1. Readers see all of a run or nothing of it: its rows are merged into one part, which is attached in one step, and
+//     nothing else writes to the tables behind the views. Only a child table (the price history), whose rows do not
+//     replace each other, may be attached in several parts.
 //  2. Before the first part is attached, an intent is durable that says all that is left to do; whoever finds it
 //     finishes the work (Recover), and every step of the work can be repeated.
 //  3. The watermark is its own version, so that a lower one can never replace a higher one.
 //  4. What a run stages is counted before it is compared: a row that got lost on the way must not look deleted.
 //  5. Times that two processes compare are the warehouse's.
-//  6. A version of a row is never 0, and is higher than that of every older state: the upstream's time of change in
-//     the high 64 bits, the time of reading in the low.
+//  6. A version of a row is never 0: the upstream's time of change in the high 64 bits, the time of reading in the low.
+//     What a complete list says is held to be at least as new upstream as what is stored, so that the time of reading
+//     decides between them; a read of a part never replaces a newer state by an older one.
+//
+// Deleted rows stay in _latest with their last content, as versions that the views leave out: the merge has to know
+// their versions, and later joins their content. That is why the tables have no is_deleted parameter, with which FINAL
+// would hide them from the merge as well.
 package warehouse

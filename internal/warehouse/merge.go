@@ -2,6 +2,7 @@ package warehouse
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -41,10 +42,9 @@ func (w *Warehouse) Plan(ctx context.Context, r Run, scope Scope, staged uint64)
 
 // checkStaged counts what is staged. Staging tables neither merge nor collapse, so the count is exact.
 func (w *Warehouse) checkStaged(ctx context.Context, r Run, want uint64) error {
-	var have uint64
-	err := w.conn.QueryRow(ctx, "SELECT count() FROM "+r.Stream.Name+"_staging WHERE run_id = {run:UUID}", named("run", r.ID.String())).Scan(&have)
+	have, err := w.CountStaged(ctx, r)
 	if err == nil && have != want {
-		err = fmt.Errorf("%d rows were staged, but the warehouse has %d of them: nothing was changed; run it again", want, have)
+		err = &StagedError{Want: want, Have: have}
 	}
 	return err
 }
@@ -52,9 +52,10 @@ func (w *Warehouse) checkStaged(ctx context.Context, r Run, want uint64) error {
 func (w *Warehouse) plan(ctx context.Context, r Run, scope Scope, c *Changes) error {
 	s := r.Stream.Name
 	args := []any{named("account", r.Account), named("run", r.ID.String()), named("started", fmt.Sprint(r.StartedAt.UnixMicro()))}
-	counts := "SELECT (SELECT count() FROM " + s + "_staging FINAL WHERE run_id = {run:UUID}), (SELECT count() FROM " + s +
-		"_latest FINAL WHERE account = {account:String} AND _deleted = 0)"
-	if err := w.conn.QueryRow(ctx, counts, args...).Scan(&c.Distinct, &c.Live); err != nil {
+	counts := "SELECT (SELECT count() FROM " + s + "_staging FINAL WHERE run_id = {run:UUID})," +
+		" (SELECT count() FROM " + s + "_latest FINAL WHERE account = {account:String} AND _deleted = 0)," +
+		" (SELECT count() = 0 FROM (SELECT 1 FROM " + s + "_latest WHERE account = {account:String} LIMIT 1))"
+	if err := w.conn.QueryRow(ctx, counts, args...).Scan(&c.Distinct, &c.Live, &c.First); err != nil {
 		return err
 	}
 	if err := w.exec(ctx, "DROP TABLE IF EXISTS "+r.changes()); err != nil {
@@ -102,8 +103,8 @@ func (w *Warehouse) Prepare(ctx context.Context, r Run, c Changes, mergedAt time
 		steps = append(steps, "DROP TABLE IF EXISTS "+r.delta(), createDelta(r.delta(), r.Stream.Name+"_latest"))
 	}
 	if c.Inserted+c.Updated > 0 {
-		// Where every staged row is new there is nothing to compare it with.
-		steps = append(steps, insertDelta(r, c.Inserted == c.Distinct && c.Live == 0 && c.Updated == 0, c.Distinct == c.Staged))
+		// The first load of an account has nothing to be compared with.
+		steps = append(steps, insertDelta(r, c.First, c.Distinct == c.Staged))
 	}
 	if c.Deleted > 0 {
 		steps = append(steps, insertTombstones(r))
@@ -116,14 +117,29 @@ func (w *Warehouse) Prepare(ctx context.Context, r Run, c Changes, mergedAt time
 			return fmt.Errorf("preparing the merge of run %s of %s: %w", r.ID, r.Stream.Name, err)
 		}
 	}
+	if !c.Any() {
+		return nil
+	}
+	if err := w.singlePart(ctx, r.delta()); err != nil {
+		return fmt.Errorf("preparing the merge of run %s of %s: %w", r.ID, r.Stream.Name, err)
+	}
 	return nil
 }
 
 // Publish makes the prepared delta visible and moves the state on, in steps of which each can be repeated: the intent
 // is durable first, so that whoever comes after a crash finishes the work (warehouse-2). After an error the run must
 // not be discarded: Recover carries the intent out.
-func (w *Warehouse) Publish(ctx context.Context, r Run, in Intent) error {
-	if err := w.saveJSON(ctx, r, stateIntent, in); err != nil {
+//
+// The lease is checked once more when the intent is durable: a worker that lost it in between withdraws, and returns
+// ErrLeaseLost.
+func (w *Warehouse) Publish(ctx context.Context, l *Lease, r Run, in Intent) error {
+	if err := w.saveJSON(ctx, r, intentName(r.ID), in); err != nil {
+		return err
+	}
+	if err := l.Check(ctx); err != nil {
+		if errors.Is(err, ErrLeaseLost) {
+			return errors.Join(err, w.saveStates(ctx, r.Account, r.Stream.Name, stateRow{intentName(r.ID), "", 0}))
+		}
 		return err
 	}
 	return w.finish(ctx, r, in)
@@ -147,7 +163,7 @@ func (w *Warehouse) finish(ctx context.Context, r Run, in Intent) error {
 			return fmt.Errorf("publishing run %s to %s: %w", r.ID, t.table, err)
 		}
 	}
-	states := []stateRow{{stateIntent, "", 0}, {stateCheckpoint, "", 0}}
+	states := []stateRow{{intentName(r.ID), "", 0}, {stateCheckpoint, "", 0}}
 	if !in.Watermark.IsZero() {
 		states = append(states, watermarkRow(in.Watermark))
 	}
@@ -157,19 +173,36 @@ func (w *Warehouse) finish(ctx context.Context, r Run, in Intent) error {
 	if err := w.saveStates(ctx, r.Account, r.Stream.Name, states...); err != nil {
 		return err
 	}
-	return w.Discard(ctx, r)
+	if err := w.Discard(ctx, r); err != nil {
+		// The run is done; what it leaves behind is dropped when the stream is next found without its lease.
+		w.log.Warn("could not clear up after a run", "run_id", r.ID, "stream", r.Stream.Name, "error", err)
+	}
+	return nil
 }
 
-// attachOnce attaches the delta unless it is there already: attaching is atomic, so any row of the run says that all
-// of them are. The delta outlives the intent, so one that is missing is an error and never taken for an empty one.
+// attachOnce attaches the delta unless all of it is there already. Readers see the parts of one statement at once, but
+// a process that is killed may leave some of them: then all are attached again, which changes nothing for the rows that
+// are there, since equal versions are one. The delta outlives the intent, so one that is missing is an error and never
+// taken for an empty one.
 func (w *Warehouse) attachOnce(ctx context.Context, r Run, table, delta string) error {
-	var attached uint8
-	err := w.conn.QueryRow(ctx, "SELECT count() > 0 FROM (SELECT 1 FROM "+table+" WHERE account = {account:String} AND _run_id = {run:UUID} LIMIT 1)",
-		named("account", r.Account), named("run", r.ID.String())).Scan(&attached)
-	if err != nil || attached == 1 {
+	var want, have uint64
+	err := w.conn.QueryRow(ctx, "SELECT (SELECT count() FROM "+delta+"), (SELECT count() FROM "+table+" WHERE account = {account:String} AND _run_id = {run:UUID})",
+		named("account", r.Account), named("run", r.ID.String())).Scan(&want, &have)
+	if err != nil || have >= want {
 		return err
 	}
 	return w.exec(ctx, attachDelta(table, delta))
+}
+
+// singlePart merges the delta into one part, so that a process which is killed while it attaches leaves all of it or
+// nothing (warehouse-1).
+func (w *Warehouse) singlePart(ctx context.Context, delta string) error {
+	var parts uint64
+	err := w.conn.QueryRow(ctx, "SELECT count() FROM system.parts WHERE active AND database = currentDatabase() AND table = {delta:String}", named("delta", delta)).Scan(&parts)
+	if err != nil || parts < 2 {
+		return err
+	}
+	return w.exec(ctx, "OPTIMIZE TABLE "+delta+" FINAL")
 }
 
 // Discard drops what a run has staged and prepared.
@@ -186,27 +219,27 @@ func (w *Warehouse) Discard(ctx context.Context, r Run) error {
 	return w.DropStaging(ctx, r.Stream, r.ID)
 }
 
-// Recover carries out the intent of a run that was interrupted, if there is one. Where the lease was not given back,
+// Recover carries out the intents of runs that were interrupted. Where the lease was not given back,
 // it also clears away what dead runs left behind, but for keep, a walk that goes on. The caller holds the lease.
-func (w *Warehouse) Recover(ctx context.Context, l *Lease, r Run, keep uuid.UUID) (recovered *Intent, err error) {
-	in, err := w.loadIntent(ctx, r.Account, r.Stream.Name)
+func (w *Warehouse) Recover(ctx context.Context, l *Lease, r Run, keep uuid.UUID) (recovered []Intent, err error) {
+	intents, err := w.loadIntents(ctx, r.Account, r.Stream.Name)
 	if err != nil {
 		return nil, err
 	}
-	if in != nil {
+	for _, in := range intents {
 		w.log.Info("finishing a run that was interrupted", "account", r.Account, "stream", r.Stream.Name, "run_id", in.RunID)
 		dead := Run{ID: in.RunID, Account: r.Account, Stream: r.Stream}
-		if err := w.finish(ctx, dead, *in); err != nil {
+		if err := w.finish(ctx, dead, in); err != nil {
 			return nil, fmt.Errorf("finishing run %s, which was interrupted: %w", in.RunID, err)
 		}
 	}
 	if !l.Orphan() {
-		return in, nil
+		return intents, nil
 	}
 	if err := w.dropOrphans(ctx, r.Stream, keep); err != nil {
-		return in, err
+		return intents, err
 	}
-	return in, w.buryRuns(ctx, r.Account, r.Stream.Name, keep)
+	return intents, w.buryRuns(ctx, r.Account, r.Stream.Name, keep)
 }
 
 // dropOrphans drops what belongs to no run that is alive or to be continued, of any account.
@@ -234,9 +267,10 @@ func (w *Warehouse) dropOrphans(ctx context.Context, s *catalog.Stream, keep uui
 }
 
 // aliveRuns are the runs that a lease, an intent or a checkpoint of the stream names, of any account. A lease counts
-// even after its expiry: its owner may only be slow, and the next holder clears up.
+// for a day after its last beat: its owner may only be slow, and the next holder clears up.
 func (w *Warehouse) aliveRuns(ctx context.Context, s *catalog.Stream) (map[string]bool, error) {
-	rows, err := w.conn.Query(ctx, "SELECT JSONExtractString(value, 'run_id') FROM sync_state WHERE stream = {stream:String} AND name != 'watermark'", named("stream", s.Name))
+	rows, err := w.conn.Query(ctx, "SELECT JSONExtractString(value, 'run_id') FROM sync_state WHERE stream = {stream:String} AND name != 'watermark'"+
+		" AND (name != 'lease' OR updated_at > now() - INTERVAL 1 DAY)", named("stream", s.Name))
 	if err != nil {
 		return nil, fmt.Errorf("looking for runs under way: %w", err)
 	}
@@ -246,14 +280,18 @@ func (w *Warehouse) aliveRuns(ctx context.Context, s *catalog.Stream) (map[strin
 
 // stagedRuns are the runs that have a staging partition or a table of their own.
 func (w *Warehouse) stagedRuns(ctx context.Context, s *catalog.Stream) ([]uuid.UUID, error) {
+	child := s.Name
+	if s.Child != nil {
+		child = s.Child.Table
+	}
 	rows, err := w.conn.Query(ctx, `SELECT DISTINCT id FROM
 (
-    SELECT toString(toUUIDOrZero(partition)) AS id FROM system.parts WHERE active AND database = currentDatabase() AND table = {staging:String}
+    SELECT toString(toUUIDOrZero(partition)) AS id FROM system.parts WHERE active AND database = currentDatabase() AND table IN ({staging:String}, {child:String})
     UNION ALL
     SELECT toString(toUUIDOrZero(replaceRegexpOne(extract(name, '_([0-9a-f]{32})$'), '^(.{8})(.{4})(.{4})(.{4})(.{12})$', '\\1-\\2-\\3-\\4-\\5')))
-    FROM system.tables WHERE database = currentDatabase() AND (startsWith(name, {changes:String}) OR startsWith(name, {delta:String}))
+    FROM system.tables WHERE database = currentDatabase() AND (startsWith(name, {changes:String}) OR startsWith(name, {delta:String}) OR startsWith(name, {child_delta:String}))
 ) WHERE id != '00000000-0000-0000-0000-000000000000'`,
-		named("staging", s.Name+"_staging"), named("changes", s.Name+"_changes_"), named("delta", s.Name+"_delta_"))
+		named("staging", s.Name+"_staging"), named("child", child+"_staging"), named("child_delta", child+"_delta_"), named("changes", s.Name+"_changes_"), named("delta", s.Name+"_delta_"))
 	if err != nil {
 		return nil, fmt.Errorf("looking for what dead runs left behind: %w", err)
 	}

@@ -22,14 +22,23 @@ func createChanges(r Run) string {
 		", change UInt8, version UInt128) ENGINE = MergeTree ORDER BY " + key.name + " COMMENT 'What a run under way will change'"
 }
 
-// stagedVersion is the version of a staged row s next to the current row l. Where the record came without a usable
-// updatedAt, it is held to be as new as the current row, so that the time of reading decides.
-func stagedVersion(s *catalog.Stream) string {
-	if s.VersionField() < 0 {
+// stagedVersion is the version of a staged row s next to the current row l. In three cases the row is held to be at
+// least as new upstream as the current one, so that the time of reading decides: it came without a usable updatedAt;
+// the current row is deleted, and what is listed again is live again; or the run has read the whole list, so that what
+// it read is what there is, even where an updatedAt was set back.
+func stagedVersion(s *catalog.Stream, scope Scope) string {
+	lifted := "greatest(s._version, bitOr(" + upstreamPart("l._version") + ", bitAnd(s._version, " + readPart + ")))"
+	switch {
+	case s.VersionField() < 0:
 		return "s._version"
+	case scope == Whole:
+		return lifted
 	}
-	return "if(s._undated, bitOr(" + upstreamPart("l._version") + ", s._version), s._version)"
+	return "if(s._undated OR l._deleted, " + lifted + ", s._version)"
 }
+
+// readPart masks the time of reading in a version.
+const readPart = "toUInt128(18446744073709551615)"
 
 func upstreamPart(version string) string {
 	return "bitShiftLeft(bitShiftRight(" + version + ", 64), 64)"
@@ -52,13 +61,13 @@ func insertChanges(r Run, scope Scope) string {
 	}
 	// A version is never 0: a side whose version is 0 is the default of a missing one.
 	changed := "s._version != 0 AND (l._version = 0 OR staged_version > l._version AND (s._hash != l._hash OR l._deleted))"
-	gone := "s._version = 0 AND l._deleted = 0 AND bitAnd(l._version, toUInt128(18446744073709551615)) < {started:UInt64}"
+	gone := "s._version = 0 AND l._deleted = 0 AND bitAnd(l._version, " + readPart + ") < {started:UInt64}"
 	where := changed
 	if scope == Whole {
 		where = "(" + changed + ") OR (" + gone + ")"
 	}
 	return "INSERT INTO " + r.changes() + " (" + key + ", change, version)\n" +
-		"WITH " + stagedVersion(s) + " AS staged_version\n" +
+		"WITH " + stagedVersion(s, scope) + " AS staged_version\n" +
 		"SELECT if(s._version = 0, l." + key + ", s." + key + ")," +
 		" multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, 2)," +
 		" if(s._version = 0, bitOr(" + upstreamPart("l._version") + ", toUInt128({started:UInt64})), staged_version)\n" +

@@ -73,7 +73,16 @@ func publish(t *testing.T, w *Warehouse, r Run, scope Scope) Changes {
 		t.Fatal(err)
 	}
 	record := RunRecord{Account: r.Account, Stream: r.Stream.Name, RunID: r.ID, StartedAt: r.StartedAt, FinishedAt: now, Outcome: OutcomeSuccess, Changes: c}
-	if err := w.Publish(t.Context(), r, Intent{RunID: r.ID, MergedAt: now, Record: record}); err != nil {
+	lease, err := w.Acquire(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := lease.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := w.Publish(t.Context(), lease, r, Intent{RunID: r.ID, MergedAt: now, Record: record}); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -97,7 +106,7 @@ func TestSnapshotMerge(t *testing.T) {
 	codes := func() []string { return text(t, w, "SELECT code FROM coupons ORDER BY id") }
 
 	got := load(t, w, "coupons", Whole, "["+coupon(idA, "a1", day1)+","+coupon(idB, "b1", day1)+"]")
-	if d := cmp.Diff(Changes{Inserted: 2, Distinct: 2, Staged: 2}, got); d != "" {
+	if d := cmp.Diff(Changes{Inserted: 2, Distinct: 2, Staged: 2, First: true}, got); d != "" {
 		t.Errorf("first load: %s", d)
 	}
 	got = load(t, w, "coupons", Whole, "["+coupon(idA, "a1", day1)+"]", "["+coupon(idB, "b1", day1)+"]")
@@ -112,8 +121,8 @@ func TestSnapshotMerge(t *testing.T) {
 	if d := cmp.Diff([]string{"a2", "c1"}, codes()); d != "" {
 		t.Error(d)
 	}
-	// A stale read that arrives late does not overwrite the newer state; B comes back.
-	got = load(t, w, "coupons", Whole, "["+coupon(idA, "a1", day1)+","+coupon(idB, "b1", day1)+","+coupon(idC, "c1", day1)+"]")
+	// B comes back.
+	got = load(t, w, "coupons", Whole, "["+coupon(idA, "a2", day2)+","+coupon(idB, "b1", day1)+","+coupon(idC, "c1", day1)+"]")
 	if d := cmp.Diff(Changes{Inserted: 1, Unchanged: 2, Distinct: 3, Live: 2, Staged: 3}, got); d != "" {
 		t.Errorf("return: %s", d)
 	}
@@ -257,12 +266,12 @@ func TestRecover(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, step := range []func() error{
-				func() error { return w.saveJSON(t.Context(), r, stateIntent, in) },
+				func() error { return w.saveJSON(t.Context(), r, intentName(r.ID), in) },
 				func() error { return w.attachOnce(t.Context(), r, "coupons_versions", r.delta()) },
 				func() error { return w.attachOnce(t.Context(), r, "coupons_latest", r.delta()) },
 				func() error { return w.SaveRun(t.Context(), in.Record) },
 				func() error {
-					return w.saveStates(t.Context(), "acme", "coupons", stateRow{stateIntent, "", 0}, watermarkRow(now))
+					return w.saveStates(t.Context(), "acme", "coupons", stateRow{intentName(r.ID), "", 0}, watermarkRow(now))
 				},
 			} {
 				if i > stop {
@@ -282,7 +291,7 @@ func TestRecover(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if (in2 != nil) != (stop < slices.Index(steps, "state")) {
+			if (len(in2) == 1) != (stop < slices.Index(steps, "state")) {
 				t.Errorf("recovered %v", in2)
 			}
 			if err := lease.Release(t.Context()); err != nil {
@@ -387,6 +396,95 @@ func TestDeadRunsAreBuried(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([]string{"killed 1 0"}, text(t, w, "SELECT outcome, finished_at IS NOT NULL, (SELECT count() FROM coupons_staging) FROM sync_runs")); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestStaleReads tells a read that is older from one that is late: what was read before another run read the row loses,
+// what a complete list says later is what there is.
+func TestStaleReads(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	const day1, day2, far = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2099-01-01T00:00:00Z"
+	code := func() string { return text(t, w, "SELECT groupArray(code) FROM coupons")[0] }
+	slow := begin(t, w, "coupons")
+	stage(t, w, slow, "["+coupon(idA, "slow", day1)+"]")
+	load(t, w, "coupons", Whole, "["+coupon(idA, "newer", day2)+"]")
+	if got := publish(t, w, slow, Whole); got.Updated != 0 || code() != "['newer']" {
+		t.Errorf("a read that began earlier: %+v, %s", got, code())
+	}
+	if got := load(t, w, "coupons", Part, "["+coupon(idA, "lagging replica", day1)+"]"); got.Updated != 0 || code() != "['newer']" {
+		t.Errorf("an older state in a partial read: %+v, %s", got, code())
+	}
+	load(t, w, "coupons", Whole, "["+coupon(idA, "wrong date", far)+"]")
+	if got := load(t, w, "coupons", Whole, "["+coupon(idA, "corrected", day2)+"]"); got.Updated != 1 || code() != "['corrected']" {
+		t.Errorf("a corrected date: %+v, %s", got, code())
+	}
+	load(t, w, "coupons", Whole, "["+coupon(idB, "other", day1)+"]")
+	if got := load(t, w, "coupons", Whole, "["+coupon(idA, "back", day1)+","+coupon(idB, "other", day1)+"]"); got.Inserted != 1 || code() != "['back','other']" {
+		t.Errorf("a row that came back with an older date: %+v, %s", got, code())
+	}
+	// Emptied, and then a row without a usable date: it must not lose to its own tombstone.
+	load(t, w, "coupons", Whole, "[]")
+	if got := load(t, w, "coupons", Whole, "["+coupon(idA, "undated", "soon")+"]"); got.Inserted != 1 || code() != "['undated']" {
+		t.Errorf("an undated row that came back: %+v, %s", got, code())
+	}
+}
+
+// TestPartialAttachIsRepaired recovers from a process that was killed when only some parts of its delta were attached.
+func TestPartialAttachIsRepaired(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	r := begin(t, w, "coupons")
+	stage(t, w, r, "["+coupon(idA, "a", "2026-01-01T00:00:00Z")+","+coupon(idB, "b", "2026-01-01T00:00:00Z")+"]")
+	c, err := w.Plan(t.Context(), r, Whole, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Prepare(t.Context(), r, c, r.StartedAt); err != nil {
+		t.Fatal(err)
+	}
+	in := Intent{RunID: r.ID, MergedAt: r.StartedAt, Record: RunRecord{Account: "acme", Stream: "coupons", RunID: r.ID, StartedAt: r.StartedAt, Outcome: OutcomeSuccess, Changes: c}}
+	if err := w.saveJSON(t.Context(), r, intentName(r.ID), in); err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range []string{"coupons_latest", "coupons_versions"} {
+		if err := w.exec(t.Context(), "INSERT INTO "+table+" SELECT * FROM "+r.delta()+" WHERE code = 'a'"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next := begin(t, w, "coupons")
+	lease, err := w.Acquire(t.Context(), next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Recover(t.Context(), lease, next, next.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := lease.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, view := range []string{"coupons", "coupons_history"} {
+		if d := cmp.Diff([]string{"a", "b"}, text(t, w, "SELECT code FROM "+view+" ORDER BY code")); d != "" {
+			t.Errorf("%s: %s", view, d)
+		}
+	}
+}
+
+func TestDeltaIsOnePart(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	load(t, w, "coupons", Whole, "["+coupon(idA, "a", "2026-01-01T00:00:00Z")+","+coupon(idB, "b", "2026-01-01T00:00:00Z")+"]")
+	r := begin(t, w, "coupons") // one row changes, one is gone: two inserts into the delta
+	stage(t, w, r, "["+coupon(idA, "a2", "2026-01-02T00:00:00Z")+"]")
+	c, err := w.Plan(t.Context(), r, Whole, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Prepare(t.Context(), r, c, r.StartedAt); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"1 2"}, text(t, w, "SELECT uniqExact(name), sum(rows) FROM system.parts WHERE active AND database = currentDatabase() AND table = '"+r.delta()+"'")); d != "" {
 		t.Error(d)
 	}
 }

@@ -31,22 +31,25 @@ func (w *Warehouse) storedColumnsByTable(ctx context.Context) (map[string]map[st
 	return columns, rows.Err()
 }
 
+// wantedTable is a table with the columns that this binary writes and reads.
+type wantedTable struct {
+	name string
+	want []column
+}
+
 // streamMigration adds the columns that existing tables of the streams lack. It refuses what would lose data.
 func streamMigration(have map[string]map[string]string) (migration, error) {
 	m := migration{version: streamsVersion, name: "streams"}
 	for _, s := range catalog.All() {
-		tables := []struct {
-			name string
-			want []column
-		}{
+		tables := []wantedTable{
 			{s.Name + "_latest", storedColumns(s)},
 			{s.Name + "_staging", stagingColumns(s)},
 		}
 		if s.History {
-			tables = append(tables, struct {
-				name string
-				want []column
-			}{s.Name + "_versions", storedColumns(s)})
+			tables = append(tables, wantedTable{s.Name + "_versions", storedColumns(s)})
+		}
+		if s.Child != nil {
+			tables = append(tables, wantedTable{s.Child.Table + "_latest", childStoredColumns(s)}, wantedTable{s.Child.Table + "_staging", childStagingColumns(s)})
 		}
 		var added []string
 		for _, t := range tables {

@@ -23,6 +23,10 @@ func newOwner() owner {
 	if err != nil || host == "" {
 		host = "unknown"
 	}
+	// Containers may share a name without sharing processes.
+	if space, err := os.Readlink("/proc/self/ns/pid"); err == nil {
+		host += "-" + strings.Trim(strings.TrimPrefix(space, "pid:"), "[]")
+	}
 	return owner{host: strings.ReplaceAll(host, "/", "-"), pid: os.Getpid(), nonce: uuid.NewString()[:8]}
 }
 

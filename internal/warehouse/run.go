@@ -1,6 +1,7 @@
 package warehouse
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -46,8 +47,18 @@ type Changes struct {
 	// Staged is the number of rows that were staged, and Distinct the number of their keys.
 	Staged   uint64 `json:"staged"`
 	Distinct uint64 `json:"distinct"`
+	// First says that the account had no row at all before, deleted ones included.
+	First bool `json:"first"`
 	// Live is the number of rows that readers saw before the merge.
 	Live uint64 `json:"live"`
+}
+
+// StagedError says that the warehouse does not have the rows that a run has staged. Nothing was changed, and the run
+// must begin anew.
+type StagedError struct{ Want, Have uint64 }
+
+func (e *StagedError) Error() string {
+	return fmt.Sprintf("%d rows were staged, but the warehouse has %d: nothing was changed, and the next run reads everything again", e.Want, e.Have)
 }
 
 // Any reports whether the merge changes anything.

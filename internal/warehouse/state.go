@@ -14,7 +14,7 @@ import (
 const (
 	stateWatermark  = "watermark"
 	stateCheckpoint = "checkpoint"
-	stateIntent     = "intent"
+	stateIntent     = "intent" // with the run: two workers at once each have their own
 	stateLease      = "lease"
 )
 
@@ -65,8 +65,36 @@ func (w *Warehouse) ClearCheckpoint(ctx context.Context, r Run) error {
 	return w.saveStates(ctx, r.Account, r.Stream.Name, stateRow{stateCheckpoint, "", 0})
 }
 
-func (w *Warehouse) loadIntent(ctx context.Context, account, stream string) (*Intent, error) {
-	return loadJSON[Intent](ctx, w, account, stream, stateIntent)
+func intentName(run uuid.UUID) string { return stateIntent + ":" + run.String() }
+
+// loadIntents are the intents of the stream that were not carried out, the oldest first.
+func (w *Warehouse) loadIntents(ctx context.Context, account, stream string) ([]Intent, error) {
+	rows, err := w.conn.Query(ctx, "SELECT value FROM sync_state WHERE account = {account:String} AND stream = {stream:String} AND startsWith(name, {name:String}) ORDER BY updated_at",
+		named("account", account), named("stream", stream), named("name", stateIntent+":"))
+	if err != nil {
+		return nil, fmt.Errorf("reading the intents of %s of account %s: %w", stream, account, err)
+	}
+	var texts []string
+	if err := collect(rows, func(text string) { texts = append(texts, text) }); err != nil {
+		return nil, fmt.Errorf("reading the intents of %s of account %s: %w", stream, account, err)
+	}
+	intents := make([]Intent, len(texts))
+	for i, text := range texts {
+		if err := json.Unmarshal([]byte(text), &intents[i]); err != nil {
+			return nil, fmt.Errorf("reading an intent of %s of account %s: %w", stream, account, err)
+		}
+	}
+	return intents, nil
+}
+
+// CountStaged counts the rows that a run has staged so far.
+func (w *Warehouse) CountStaged(ctx context.Context, r Run) (uint64, error) {
+	var n uint64
+	err := w.conn.QueryRow(ctx, "SELECT count() FROM "+r.Stream.Name+"_staging WHERE run_id = {run:UUID}", named("run", r.ID.String())).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("counting what run %s of %s has staged: %w", r.ID, r.Stream.Name, err)
+	}
+	return n, nil
 }
 
 func (w *Warehouse) saveJSON(ctx context.Context, r Run, name string, value any) error {
