@@ -265,3 +265,19 @@ func TestInterruptedSync(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// Two syncs at once into one embedded warehouse: the second waits for the first, and both end well.
+func TestTwoSyncsOfOneFolder(t *testing.T) {
+	b := newBench(t)
+	one := start(t, b.env, "sync", "--config", b.config)
+	two := start(t, b.env, "sync", "--config", b.config)
+	for _, p := range []*process{one, two} {
+		got := p.end(t)
+		got.want(t, 0)
+		if strings.Contains(got.err, "Exception") {
+			t.Errorf("the engine's own words were printed:\n%s", got.err)
+		}
+	}
+	got := b.call(t, "query", "SELECT count() FROM transactions WHERE account = 'acme'", "-o", "csv")
+	got.shows(t, fmt.Sprint(b.sim.Count("transactions", "acme")))
+}

@@ -134,13 +134,13 @@ func (u *user) block(t *testing.T, text string) {
 		u.fillIn(t)
 	case strings.HasPrefix(text, "export "):
 		u.env = append(u.env, "DEALS_API_KEY=secret")
-		u.background(t, "dealsim --listen "+strings.TrimPrefix(u.api, "http://")+" --keys acme=secret --page-size 1000", u.api+"/sim/status")
+		u.background(t, "dealsim --listen "+strings.TrimPrefix(u.api, "http://")+" --keys acme=secret --now now --page-size 1000", u.api+"/sim/status")
 		u.shell(t, text)
 		u.post(t, u.api+"/sim/advance?days=2")
 		u.shell(t, text)
 	case strings.HasPrefix(text, "dealsim "):
 		// It is up already, with these flags: the reader is told to start it in another terminal.
-		if want := "dealsim --listen " + strings.TrimPrefix(u.api, "http://") + " --keys acme=secret"; text != want {
+		if want := "dealsim --listen " + strings.TrimPrefix(u.api, "http://") + " --keys acme=secret --now now"; text != want {
 			t.Errorf("the README starts %q, the test %q", text, want)
 		}
 	case strings.HasPrefix(text, "DEALHOUSE_BASE_URL="):

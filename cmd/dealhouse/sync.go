@@ -5,16 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/chdb"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 )
 
 const syncLong = `Reads each enabled stream of each account once and brings the warehouse in step with it. It is safe
-to run at any time, again after a failure, and twice at once: what was read before changes nothing.
+to run at any time, again after a failure, and twice at once (the second waits for the first where both
+want the same stream, or the same embedded warehouse): what was read before changes nothing.
 
 The schema is created or upgraded first where it has to be. Nothing that readers see changes before a
 stream was read to its end. Transactions are read from where the last run ended; the other streams
@@ -29,7 +32,7 @@ the failure which needs a person most: 4 before 3, 3 before 2, 2 before 1.`
 
 const syncExample = `  dealhouse sync
   dealhouse sync transactions payouts --account acme
-  dealhouse sync coupons --dry-run              count what would change, and change nothing
+  dealhouse sync coupons --dry-run              count what would change, and change nothing (after a first sync)
   dealhouse sync transactions --full            also find transactions that vanished upstream
   dealhouse sync coupons --allow-mass-delete    once, after the guard stopped a run that was right
   dealhouse sync --output json --log-format json`
@@ -80,7 +83,7 @@ func (a *app) sync(ctx context.Context, o syncOptions, output string) (err error
 	if o.dryRun {
 		open = a.openExisting
 	}
-	w, err := open(ctx, cfg)
+	w, err := a.whenFree(ctx, func() (*warehouse.Warehouse, error) { return open(ctx, cfg) })
 	if err != nil {
 		return err
 	}
@@ -96,6 +99,30 @@ func (a *app) sync(ctx context.Context, o syncOptions, output string) (err error
 		return err
 	}
 	return a.conclude(ctx, results)
+}
+
+// patience is how long a sync waits for another process to let go of the embedded warehouse.
+const patience = time.Minute
+
+// whenFree opens an embedded warehouse as soon as no other process has it.
+func (a *app) whenFree(ctx context.Context, open func() (*warehouse.Warehouse, error)) (*warehouse.Warehouse, error) {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.Now().Add(patience)
+	for first := true; ; first = false {
+		w, err := open()
+		if !errors.Is(err, chdb.ErrLocked) || time.Now().After(deadline) {
+			return w, err
+		}
+		if first {
+			a.log.Info("waiting for another process to let go of the embedded warehouse", "patience", patience)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
 }
 
 // upgrade brings the schema up to date before a sync. A dry run must not, and cannot go on without it.

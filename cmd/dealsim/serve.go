@@ -87,6 +87,7 @@ func greet(w io.Writer, sim *apisim.Sim, base string) {
 	}
 	if orgs := sim.Orgs(); len(orgs) > 0 {
 		full, _ := sim.Keys(orgs[0])
+		fmt.Fprintf(&b, "DEALHOUSE_ACCOUNT=%s DEALHOUSE_BASE_URL=%s DEALHOUSE_API_KEY=%s dealhouse sync\n", orgs[0], base, shellQuote(full))
 		fmt.Fprintf(&b, "curl -H %s %s/v1/deals/promotions\n", shellQuote("Authorization: Bearer "+full), base)
 	}
 	_, _ = io.WriteString(w, b.String())

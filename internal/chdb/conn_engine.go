@@ -4,10 +4,13 @@ package chdb
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
 const defaultDatabase = "default"
@@ -146,6 +149,9 @@ func (c *conn) classify(sql string) (verdict, error) {
 // nil if it takes it after all. Nothing of the text is run: it is data here.
 func (c *conn) syntaxError(sql string) error {
 	_, err := c.buffered("SELECT formatQuery({q:String})", "Null", []param{{"q", escapeParam(sql)}})
+	if e, ok := errors.AsType[*clickhouse.Exception](err); ok {
+		e.Message, _, _ = strings.Cut(e.Message, ": In scope SELECT formatQuery(") // our question, not the user's
+	}
 	return err
 }
 

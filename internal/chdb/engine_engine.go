@@ -48,6 +48,7 @@ type instance struct {
 	control   *controller
 	version   string
 	nonce     string
+	lock      *os.File
 	lastID    atomic.Uint64
 	ctx       context.Context //nolint:containedctx // ends with the instance, not with a call
 	cancel    context.CancelCauseFunc
@@ -160,18 +161,24 @@ func start(lib *library, dir string, o Options) (*instance, error) {
 		nonce: hex.EncodeToString(nonce[:]),
 	}
 	in.ctx, in.cancel = context.WithCancelCause(context.Background())
+	if in.lock, err = claim(dir); err != nil {
+		return nil, err
+	}
 	first, err := in.connectFirst()
 	if err != nil {
+		_ = in.lock.Close()
 		return nil, err
 	}
 	for _, table := range harmfulTables {
 		if err := first.exec("DROP TABLE IF EXISTS system." + table); err != nil {
 			first.close()
+			_ = in.lock.Close()
 			return nil, fmt.Errorf("open %s: take system.%s away: %w", dir, table, err)
 		}
 	}
 	if in.version, err = first.value("SELECT version()"); err != nil {
 		first.close()
+		_ = in.lock.Close()
 		return nil, fmt.Errorf("open %s: ask the engine for its version: %w", dir, err)
 	}
 	in.control = &controller{conn: first}
@@ -241,7 +248,7 @@ func probeLock(dir string) error {
 	}
 	defer func() { _ = f.Close() }() // nothing was written
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
-		return fmt.Errorf("open %s: %w: stop the other dealhouse, or query it through its serve-warehouse port", dir, ErrLocked)
+		return inUse(dir)
 	}
 	return nil
 }
@@ -271,6 +278,28 @@ func (in *instance) stop() {
 	in.readers.close()
 	in.examiners.close()
 	in.control.close()
+	_ = in.lock.Close() // nothing was written
+}
+
+// claim locks the directory against other processes that use this package, before the engine does: the engine would
+// tell of a conflict on stderr, in its own words. The lock ends with the file, and so with the process.
+func claim(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "dealhouse.lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", dir, err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, inUse(dir)
+		}
+		return nil, fmt.Errorf("lock %s: %w", dir, err)
+	}
+	return f, nil
+}
+
+func inUse(dir string) error {
+	return fmt.Errorf("open %s: %w: stop the other dealhouse, or query it through its serve-warehouse port", dir, ErrLocked)
 }
 
 // Dir is the data directory, absolute.
