@@ -20,6 +20,14 @@ type Progress struct {
 	Account, Stream string
 	Phase           Phase
 	Totals          warehouse.Totals
+	Windows         Windows // of a backfill; zero for other runs
+}
+
+// Windows is how far a backfill is.
+type Windows struct {
+	Total   int // all windows of the range
+	Done    int // windows that readers see
+	Earlier int // those of them that were done before this run began
 }
 
 // Phase is what a run is doing.
@@ -88,20 +96,31 @@ func (s *Syncer) All(ctx context.Context, jobs []Job) []Result {
 // Run makes one run of one stream. An error is a *GuardError when a person must look, or wraps a *dealapi.Error or a
 // *clickhouse.Exception; the record is complete either way.
 func (s *Syncer) Run(ctx context.Context, job Job) (warehouse.RunRecord, error) {
+	r := s.newRun(job)
+	err := r.repeat(ctx)
+	return r.record, err
+}
+
+func (s *Syncer) newRun(job Job) *run {
 	job.setDefaults()
 	r := &run{Syncer: s, job: job, log: s.log.With("account", job.Account, "stream", job.Stream.Name)}
 	r.record = warehouse.RunRecord{Account: job.Account, Stream: job.Stream.Name, Outcome: warehouse.OutcomeRunning}
+	return r
+}
+
+// repeat runs the job, again when another worker has taken it over, and completes its record.
+func (r *run) repeat(ctx context.Context) error {
 	err := r.try(ctx)
 	for range maxTakeovers {
 		if !errors.Is(err, warehouse.ErrLeaseLost) {
 			break
 		}
 		r.log.Info("another worker took the stream over; beginning again after it")
-		r.record = warehouse.RunRecord{Account: job.Account, Stream: job.Stream.Name, Outcome: warehouse.OutcomeRunning}
+		r.record = warehouse.RunRecord{Account: r.job.Account, Stream: r.job.Stream.Name, Outcome: warehouse.OutcomeRunning}
 		err = r.try(ctx)
 	}
 	r.conclude(err)
-	return r.record, err
+	return err
 }
 
 // maxTakeovers is how often a run begins again after it has lost its lease. Losing it twice in a row takes a worker
@@ -130,6 +149,13 @@ type run struct {
 	clock      time.Time // local time at StartedAt, to carry the warehouse's clock forward
 	checkpoint *warehouse.Checkpoint
 	batches    int // staged so far, over all attempts (syncer-5)
+
+	asked    *Range            // of a backfill that was asked for
+	backfill *backfill         // set when the run is one
+	window   *load             // set when the run is a window of one
+	before   time.Time         // read only rows updated before; zero: no such border
+	strict   bool              // end with errUnfiltered when most rows are outside of what was asked for
+	state    map[string]string // becomes true with the publication (warehouse.Intent)
 }
 
 // leaseWait is how long a run waits for another one of the same stream to end.
@@ -195,6 +221,12 @@ func (r *run) main(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if r.backfill, err = r.planBackfill(ctx, watermark); err != nil {
+		return err
+	}
+	if r.backfill != nil {
+		return r.backfill.main(ctx, watermark)
+	}
 	r.record.RunID, r.record.StartedAt = r.ID, r.StartedAt
 	r.record.Mode, r.record.RequestedAfter, r.record.Watermark = r.job.mode(after), after, watermark
 	if err := r.save(ctx); err != nil {
@@ -255,7 +287,7 @@ func (r *run) publish(ctx context.Context, changes warehouse.Changes, watermark 
 	}
 	r.record.FinishedAt, r.record.Outcome, r.publishing = mergedAt, warehouse.OutcomeSuccess, true
 	return r.warehouse.Publish(context.WithoutCancel(ctx), r.Run, warehouse.Intent{
-		RunID: r.ID, MergedAt: mergedAt, Watermark: r.record.Watermark, Record: r.record,
+		RunID: r.ID, MergedAt: mergedAt, Watermark: r.record.Watermark, Record: r.record, State: r.state,
 	})
 }
 
@@ -328,5 +360,9 @@ func (r *run) conclude(err error) {
 }
 
 func (r *run) report(p Phase) {
-	r.progress(Progress{Account: r.job.Account, Stream: r.job.Stream.Name, Phase: p, Totals: r.record.Totals})
+	progress := Progress{Account: r.job.Account, Stream: r.job.Stream.Name, Phase: p, Totals: r.record.Totals}
+	if r.backfill != nil {
+		_, progress.Windows = r.backfill.meter.now()
+	}
+	r.progress(progress)
 }

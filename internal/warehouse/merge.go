@@ -151,6 +151,9 @@ func (w *Warehouse) finish(ctx context.Context, r Run, in Intent) error {
 	if !in.Watermark.IsZero() {
 		states = append(states, watermarkRow(in.Watermark))
 	}
+	for name, value := range in.State {
+		states = append(states, stateRow{name, value, 0})
+	}
 	if err := w.SaveRun(ctx, in.Record); err != nil {
 		return err
 	}
@@ -203,20 +206,21 @@ func (w *Warehouse) Recover(ctx context.Context, l *Lease, r Run, keep uuid.UUID
 	if !l.Orphan() {
 		return in, nil
 	}
-	if err := w.dropOrphans(ctx, r.Stream, keep); err != nil {
+	if err := w.dropOrphans(ctx, r, keep); err != nil {
 		return in, err
 	}
 	return in, w.buryRuns(ctx, r.Account, r.Stream.Name, keep)
 }
 
 // dropOrphans drops what belongs to no run that is alive or to be continued, of any account.
-func (w *Warehouse) dropOrphans(ctx context.Context, s *catalog.Stream, keep uuid.UUID) error {
+func (w *Warehouse) dropOrphans(ctx context.Context, r Run, keep uuid.UUID) error {
+	s := r.Stream
 	// In this order: a run that begins in between has its lease before it has rows, so it is found alive.
 	staged, err := w.stagedRuns(ctx, s)
 	if err != nil {
 		return err
 	}
-	alive, err := w.aliveRuns(ctx, s)
+	alive, err := w.aliveRuns(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -233,15 +237,25 @@ func (w *Warehouse) dropOrphans(ctx context.Context, s *catalog.Stream, keep uui
 	return nil
 }
 
-// aliveRuns are the runs that a lease, an intent or a checkpoint of the stream names, of any account. A lease counts
-// even after its expiry: its owner may only be slow, and the next holder clears up.
-func (w *Warehouse) aliveRuns(ctx context.Context, s *catalog.Stream) (map[string]bool, error) {
-	rows, err := w.conn.Query(ctx, "SELECT JSONExtractString(value, 'run_id') FROM sync_state WHERE stream = {stream:String} AND name != 'watermark'", named("stream", s.Name))
-	if err != nil {
-		return nil, fmt.Errorf("looking for runs under way: %w", err)
-	}
+// aliveRuns are the runs that a lease, an intent or a checkpoint of the stream names, of any account, and those that
+// sync_runs has as running in other accounts: under one lease a backfill stages many. A lease counts even after its
+// expiry, and so does such a row: its owner may only be slow, and the account's next holder clears up.
+func (w *Warehouse) aliveRuns(ctx context.Context, r Run) (map[string]bool, error) {
 	alive := map[string]bool{}
-	return alive, collect(rows, func(id string) { alive[id] = true })
+	// In this order: a run whose row no longer says running has had its intent since before.
+	for _, query := range []string{
+		"SELECT toString(run_id) FROM sync_runs WHERE stream = {stream:String} AND account != {account:String} AND outcome = 'running'",
+		"SELECT JSONExtractString(value, 'run_id') FROM sync_state WHERE stream = {stream:String} AND name != 'watermark'",
+	} {
+		rows, err := w.conn.Query(ctx, query, named("stream", r.Stream.Name), named("account", r.Account))
+		if err == nil {
+			err = collect(rows, func(id string) { alive[id] = true })
+		}
+		if err != nil {
+			return nil, fmt.Errorf("looking for runs under way: %w", err)
+		}
+	}
+	return alive, nil
 }
 
 // stagedRuns are the runs that have a staging partition or a table of their own.

@@ -1,0 +1,53 @@
+package syncer
+
+import (
+	"sync"
+
+	"dealhouse/internal/warehouse"
+)
+
+// meter adds up the progress of windows that are read side by side.
+type meter struct {
+	mu      sync.Mutex
+	ended   warehouse.Totals // of windows that were read
+	live    map[*run]warehouse.Totals
+	windows Windows
+}
+
+// read notes how far a window is.
+func (m *meter) read(r *run, t warehouse.Totals) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.live[r] = t
+}
+
+// drop notes that a window is read, or given up.
+func (m *meter) drop(r *run) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ended.Add(m.live[r])
+	delete(m.live, r)
+}
+
+// publish notes that so many windows are done.
+func (m *meter) publish(windows int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.windows.Done += windows
+}
+
+func (m *meter) now() (warehouse.Totals, Windows) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := m.ended
+	for _, w := range m.live {
+		t.Add(w)
+	}
+	return t, m.windows
+}
+
+// show reports the progress of the backfill as a whole.
+func (b *backfill) show() {
+	totals, windows := b.meter.now()
+	b.progress(Progress{Account: b.Account, Stream: b.Stream.Name, Phase: PhaseReading, Totals: totals, Windows: windows})
+}
