@@ -14,11 +14,14 @@ import (
 )
 
 // A backfill reads a range of updatedAt in windows, several side by side, under the one lease of its stream. Each
-// window is a chain of pages of its own. What is complete is published by one goroutine, one load after the other: a
-// window too large for a batch is a load, and so are the small windows together that were completed while the load
-// before was published, since publishing ten windows takes as long as publishing one. A load is a run of sync_runs.
-// The windows of a load become done in the state of the backfill in the same write that ends its publication, so
-// whoever goes on after a crash reads again no window that readers see, and leaves out none that they do not.
+// window is a chain of pages of its own. What is complete goes to one goroutine, which stages and publishes it in
+// loads: a window that is larger than a batch is a load of its own; small ones are staged together, as they come, and
+// are published together, since publishing a hundred of them costs as much as publishing one, and that grows with the
+// rows that are there already. A load is a run of sync_runs.
+//
+// The state of the backfill has the windows that are done and, with their run, those that are staged. Windows become
+// staged once their rows are, and done in the same write that ends their publication (warehouse.Intent). So whoever
+// goes on after a crash reads again only what was in memory, and leaves out nothing.
 
 // modeBackfill is what sync_runs calls the loads of a backfill.
 const modeBackfill = "backfill"
@@ -33,9 +36,16 @@ type progressState struct {
 	From        time.Time `json:"from"`
 	To          time.Time `json:"to"`
 	Window      string    `json:"window"`
-	Newest      int64     `json:"newest"` // newest updatedAt in the windows done, in milliseconds since 1970
+	Newest      int64     `json:"newest"` // newest updatedAt in windows done or staged, in milliseconds since 1970
 	Done        spans     `json:"done"`   // numbers of windows, from 0, that readers see
+	// The load that is staged but not published. The name run_id keeps its rows from being taken for a dead run's.
+	RunID  string           `json:"run_id,omitempty"`
+	Staged spans            `json:"staged,omitempty"`
+	Totals warehouse.Totals `json:"totals"`
 }
+
+// has reports whether a window need not be read.
+func (s *progressState) has(window int) bool { return s.Done.has(window) || s.Staged.has(window) }
 
 // BackfillRecord is how a backfill ended.
 type BackfillRecord struct {
@@ -70,9 +80,11 @@ type backfill struct {
 	name     string
 	windows  []window
 	parallel int
-	earlier  int           // windows that were done when it began
+	earlier  int           // windows that were read when it began
 	meter    meter         // of the progress
-	state    progressState // the publisher's
+	state    progressState // as it is stored; the publisher's
+	pending  *load         // staged, to be published with more; the publisher's
+	lastTime time.Time     // local time of the last publication
 	old      time.Time     // watermark when it began
 
 	mu     sync.Mutex
@@ -97,7 +109,11 @@ func (r *run) newBackfill(ctx context.Context, name string, begin progressState,
 	if err != nil || width <= 0 {
 		return nil, fmt.Errorf("reading the state %s of %s of account %s: the window %q is none", name, r.Stream.Name, r.Account, state.Window)
 	}
-	b := &backfill{run: r, name: name, state: state, windows: cut(state.From, state.To, width), parallel: parallel, earlier: state.Done.count()}
+	b := &backfill{run: r, name: name, state: state, windows: cut(state.From, state.To, width), parallel: parallel}
+	if err := b.restore(ctx); err != nil {
+		return nil, err
+	}
+	b.earlier = b.state.Done.count() + b.state.Staged.count()
 	b.news = sync.NewCond(&b.mu)
 	b.meter = meter{live: map[*run]warehouse.Totals{}, windows: Windows{Total: len(b.windows), Done: b.earlier, Earlier: b.earlier}}
 	if stored != nil {
@@ -170,6 +186,7 @@ func (b *backfill) main(ctx context.Context, watermark time.Time) error {
 	b.show()
 	s := newSeen()
 	tasks := b.left()
+	b.lastTime = time.Now()
 	err := b.loadAll(ctx, s, tasks, len(tasks) > 1)
 	if errors.Is(err, errUnfiltered) {
 		b.log.Warn("the service does not keep to the range that it is asked for: what is left is read in one chain", "windows", len(b.windows)-b.state.Done.count())
@@ -206,7 +223,7 @@ type task struct {
 func (b *backfill) left() []task {
 	var all []task
 	for i, w := range b.windows {
-		if !b.state.Done.has(i) {
+		if !b.state.has(i) {
 			all = append(all, task{w, []int{i}})
 		}
 	}

@@ -20,7 +20,7 @@ type load struct {
 	*run
 	windows []int
 	seen    *seen
-	kept    []*decode.Batch // of windows that are complete, not staged yet
+	kept    []*decode.Batch // of small windows that are complete, not staged yet
 	saved   bool            // it has a row in sync_runs
 	done    chan struct{}   // closed when it is published, or never will be
 }
@@ -94,7 +94,7 @@ func (l *load) stageWindow(ctx context.Context, f filled) error {
 func (b *backfill) share(w *load) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for b.failed == nil && b.open != nil && (len(b.open.kept) >= b.parallel || b.open.record.Totals.Staged >= uint64(b.job.BatchRows)) {
+	for b.failed == nil && b.open != nil && (len(b.open.windows) >= b.parallel || b.open.record.Totals.Staged >= uint64(b.job.BatchRows)) {
 		b.news.Wait()
 	}
 	switch {
@@ -153,69 +153,183 @@ func (b *backfill) next() *load {
 	}
 }
 
-// publishLoads publishes one load after the other: there is one intent a stream. After the first error, which may have
-// left an intent behind, it only clears away.
+// Small windows are published together once they have so many rows, or once so much time has passed.
+const (
+	publishRows  = 50_000
+	publishEvery = 30 * time.Second
+)
+
+// publishLoads stages and publishes one load after the other: there is one intent a stream. After the first error,
+// which may have left an intent behind, it only clears away.
 func (b *backfill) publishLoads(ctx context.Context, all *seen, cancel context.CancelCauseFunc) error {
-	for l := b.next(); l != nil; l = b.next() {
+	handle := func(l *load, do func(context.Context, *load, *seen) error) {
 		err := b.failed
 		if err == nil {
-			err = b.publishLoad(ctx, l)
+			err = do(ctx, l, all)
 		}
 		if err != nil {
-			if l.saved {
-				err = errors.Join(err, l.abandon(ctx, err))
-			}
+			err = errors.Join(err, b.giveUp(ctx, l, err))
 			b.mu.Lock()
-			if b.failed == nil {
-				b.failed = err
-			}
+			b.failed = err
 			b.news.Broadcast()
 			b.mu.Unlock()
 			cancel(err)
-		} else {
-			all.add(l.seen)
-			b.sum(l)
 		}
 		close(l.done)
+	}
+	for l := b.next(); l != nil; l = b.next() {
+		if l.saved {
+			handle(l, b.publishLoad)
+			continue
+		}
+		handle(l, b.stageShared)
+		if b.failed == nil && b.pending != nil && (b.pending.record.Totals.Staged >= publishRows || time.Since(b.lastTime) >= publishEvery) {
+			handle(b.takePending(), b.publishLoad)
+		}
+	}
+	if b.pending != nil {
+		handle(b.takePending(), b.publishLoad)
 	}
 	return b.failed
 }
 
-// publishLoad compares and publishes a load, and with it the state of the backfill.
-func (b *backfill) publishLoad(ctx context.Context, l *load) error {
-	state := b.state
-	state.Done = state.Done.with(l.windows...)
-	state.Newest = max(state.Newest, l.seen.newest)
-	last := state.Done.count() == len(b.windows)
-	value, watermark := "", b.old
-	switch {
-	case !last:
-		text, err := json.Marshal(state)
-		if err != nil {
-			return fmt.Errorf("writing the state of a backfill: %w", err)
-		}
-		value = string(text)
-	case b.name == initialBackfill:
-		watermark = (&seen{newest: state.Newest, serverStart: state.ServerStart}).watermark(b.old) // syncer-3
-	}
-	if !l.saved && !last && l.record.Totals.Read == 0 {
-		if err := b.lease.Check(ctx); err != nil {
-			return err
-		}
-		if err := b.warehouse.SaveBackfill(ctx, b.Run, b.name, value); err != nil {
-			return err
-		}
-		b.state = state
+func (b *backfill) takePending() *load {
+	l := b.pending
+	b.pending, l.done = nil, make(chan struct{})
+	return l
+}
+
+// giveUp ends a load that cannot be published.
+func (b *backfill) giveUp(ctx context.Context, l *load, cause error) error {
+	if !l.saved {
 		return nil
 	}
-	if err := b.stageKept(ctx, l); err != nil {
+	err := l.abandon(ctx, cause)
+	if !l.publishing && b.state.RunID == l.ID.String() && !errors.Is(cause, warehouse.ErrLeaseLost) {
+		err = errors.Join(err, b.store(ctx, b.state.unstaged()))
+	}
+	return err
+}
+
+// unstaged is the state without a load that is staged.
+func (s progressState) unstaged() progressState {
+	s.RunID, s.Staged, s.Totals = "", nil, warehouse.Totals{}
+	return s
+}
+
+// store saves the state where nothing is published with it.
+func (b *backfill) store(ctx context.Context, s progressState) error {
+	if err := b.lease.Check(ctx); err != nil {
 		return err
 	}
-	l.state = map[string]string{b.name: value}
-	outside := l.seen.outside
-	l.seen.outside = 0 // told once, with the other windows'
+	text, err := s.text()
+	if err != nil {
+		return err
+	}
+	if err := b.warehouse.SaveBackfill(ctx, b.Run, b.name, text); err != nil {
+		return err
+	}
+	b.state = s
+	return nil
+}
+
+func (s *progressState) text() (string, error) {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return "", fmt.Errorf("writing the state of a backfill: %w", err)
+	}
+	return string(text), nil
+}
+
+// stageShared stages small windows, in one insert, and makes it durable that they need not be read again.
+func (b *backfill) stageShared(ctx context.Context, l *load, _ *seen) error {
+	windows := l.windows
+	p := b.pending
+	if p == nil {
+		p = l
+	} else {
+		p.windows = append(slices.Clone(p.windows), l.windows...)
+		p.record.Totals.Add(l.record.Totals)
+		p.seen.add(l.seen)
+	}
+	b.pending = p
+	if !p.saved {
+		if err := p.begin(ctx); err != nil {
+			return err
+		}
+	}
+	p.batches++
+	if err := b.warehouse.StageRows(ctx, p.Run, p.batches, l.kept...); err != nil {
+		return err
+	}
+	for _, batch := range l.kept {
+		if err := b.warehouse.Reject(ctx, p.Run, batch.Rejects); err != nil {
+			return err
+		}
+	}
+	l.kept = nil
+	state := b.state
+	state.RunID, state.Staged, state.Totals = p.ID.String(), state.Staged.with(windows...), p.record.Totals
+	state.Newest = max(state.Newest, p.seen.newest)
+	if err := b.store(ctx, state); err != nil {
+		return err
+	}
+	b.meter.finish(len(windows))
+	b.show()
+	return nil
+}
+
+// restore goes on with the load that an interrupted backfill had staged. Rows that were staged just before the end
+// are of windows that will be read again: they do no harm. Where rows are missing, the windows are read again.
+func (b *backfill) restore(ctx context.Context) error {
+	id, err := uuid.Parse(b.state.RunID)
+	if err != nil {
+		return nil // nothing is staged
+	}
+	l, err := b.newLoad()
+	if err != nil {
+		return err
+	}
+	l.ID, l.record.RunID = id, id
+	rows, err := b.warehouse.CountStaged(ctx, l.Run)
+	if err != nil {
+		return err
+	}
+	if rows < b.state.Totals.Staged {
+		b.log.Warn("what an interrupted backfill had staged is gone: it is read again", "run_id", id)
+		b.state = b.state.unstaged()
+		return b.warehouse.Discard(ctx, l.Run)
+	}
+	l.windows, l.record.Totals, l.seen.newest = b.state.Staged.numbers(), b.state.Totals, b.state.Newest
+	l.record.Totals.Staged = rows
+	b.pending = l
+	return l.begin(ctx)
+}
+
+// publishLoad compares and publishes a load, and with it the state of the backfill.
+func (b *backfill) publishLoad(ctx context.Context, l *load, all *seen) error {
+	state := b.state
+	if state.RunID == l.ID.String() {
+		state = state.unstaged()
+	}
+	state.Done = state.Done.with(l.windows...)
+	state.Newest = max(state.Newest, l.seen.newest)
+	text, err := state.text()
+	if err != nil {
+		return err
+	}
+	watermark := b.old
+	if state.Done.count() == len(b.windows) {
+		text = ""
+		if b.name == initialBackfill {
+			watermark = (&seen{newest: state.Newest, serverStart: state.ServerStart}).watermark(b.old) // syncer-3
+		}
+	}
+	l.state = map[string]string{b.name: text}
+	l.record.RequestedAfter = b.windows[slices.Min(l.windows)].after()
+	all.add(l.seen)
+	l.seen.outside = 0 // told once, with those of other loads
 	l.notice(l.seen, time.Time{})
-	l.seen.outside = outside
 	if err := l.guardRejects(); err != nil {
 		return err
 	}
@@ -227,40 +341,14 @@ func (b *backfill) publishLoad(ctx context.Context, l *load) error {
 	if err := l.publish(ctx, changes, watermark); err != nil {
 		return err
 	}
-	b.state = state
-	return nil
-}
-
-// stageKept stages the windows that share a load, in one insert: each would cost as much.
-func (b *backfill) stageKept(ctx context.Context, l *load) error {
-	if l.saved {
-		return nil
+	if b.state.RunID != l.ID.String() { // of the other windows it is known
+		b.meter.finish(len(l.windows))
 	}
-	l.record.RequestedAfter = b.windows[slices.Min(l.windows)].after()
-	if err := l.begin(ctx); err != nil {
-		return err
-	}
-	if err := b.warehouse.StageRows(ctx, l.Run, 1, l.kept...); err != nil {
-		return err
-	}
-	for _, batch := range l.kept {
-		if err := b.warehouse.Reject(ctx, l.Run, batch.Rejects); err != nil {
-			return err
-		}
-	}
-	l.kept = nil
-	return nil
-}
-
-// sum adds a published load to the record of the backfill.
-func (b *backfill) sum(l *load) {
+	b.state, b.lastTime = state, time.Now()
 	b.record.Totals.Add(l.record.Totals)
-	b.record.Changes.Add(l.record.Changes)
+	b.record.Changes.Add(changes)
 	b.record.Duplicates += l.record.Duplicates
-	b.record.Watermark = l.record.Watermark
-	if l.saved {
-		b.record.RunID = l.ID
-	}
-	b.meter.publish(len(l.windows))
+	b.record.Watermark, b.record.RunID = l.record.Watermark, l.ID
 	b.show()
+	return nil
 }

@@ -29,8 +29,8 @@ func (m *meter) drop(r *run) {
 	delete(m.live, r)
 }
 
-// publish notes that so many windows are done.
-func (m *meter) publish(windows int) {
+// finish notes that so many windows need not be read again.
+func (m *meter) finish(windows int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.windows.Done += windows

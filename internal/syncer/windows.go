@@ -114,6 +114,17 @@ func (s spans) count() int {
 	return n
 }
 
+// numbers lists the set.
+func (s spans) numbers() []int {
+	var all []int
+	for _, r := range s {
+		for n := r[0]; n <= r[1]; n++ {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
 // with is the set with more numbers; s stays as it is.
 func (s spans) with(numbers ...int) spans {
 	all := slices.Clone(s)

@@ -1,6 +1,9 @@
 package warehouse
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // BackfillPrefix begins the names of the states of backfills in sync_state.
 const BackfillPrefix = "backfill:"
@@ -14,6 +17,15 @@ func LoadBackfill[T any](ctx context.Context, w *Warehouse, account, stream, nam
 // Intent. An empty value forgets it.
 func (w *Warehouse) SaveBackfill(ctx context.Context, r Run, name, value string) error {
 	return w.saveStates(ctx, r.Account, r.Stream.Name, stateRow{name, value, 0})
+}
+
+// CountStaged is how many rows of the run are staged.
+func (w *Warehouse) CountStaged(ctx context.Context, r Run) (rows uint64, err error) {
+	err = w.conn.QueryRow(ctx, "SELECT count() FROM "+r.Stream.Name+"_staging WHERE run_id = {run:UUID}", named("run", r.ID.String())).Scan(&rows)
+	if err != nil {
+		return 0, fmt.Errorf("counting what run %s of %s has staged: %w", r.ID, r.Stream.Name, err)
+	}
+	return rows, nil
 }
 
 // Add sums up.

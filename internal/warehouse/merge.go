@@ -41,8 +41,7 @@ func (w *Warehouse) Plan(ctx context.Context, r Run, scope Scope, staged uint64)
 
 // checkStaged counts what is staged. Staging tables neither merge nor collapse, so the count is exact.
 func (w *Warehouse) checkStaged(ctx context.Context, r Run, want uint64) error {
-	var have uint64
-	err := w.conn.QueryRow(ctx, "SELECT count() FROM "+r.Stream.Name+"_staging WHERE run_id = {run:UUID}", named("run", r.ID.String())).Scan(&have)
+	have, err := w.CountStaged(ctx, r)
 	if err == nil && have != want {
 		err = fmt.Errorf("%d rows were staged, but the warehouse has %d of them: nothing was changed; run it again", want, have)
 	}
