@@ -52,8 +52,8 @@ type BackfillRecord struct {
 	// RunRecord sums up what was published. RunID is that of the last run.
 	warehouse.RunRecord
 	Windows int // all windows of the range
-	Done    int // windows that are done
-	Earlier int // those of them that an earlier backfill of the range, which was interrupted, had done
+	Done    int // windows that need not be read again
+	Earlier int // those of them that an earlier backfill of the range, which was interrupted, had read
 }
 
 // Backfill reads the rows of one range of updatedAt, whatever the watermark is, and leaves the watermark alone. When a
@@ -69,7 +69,7 @@ func (s *Syncer) Backfill(ctx context.Context, job Job, asked Range) (BackfillRe
 	}
 	record := BackfillRecord{RunRecord: r.record}
 	if b := r.backfill; b != nil {
-		record.Windows, record.Done, record.Earlier = len(b.windows), b.state.Done.count(), b.earlier
+		record.Windows, record.Done, record.Earlier = len(b.windows), b.state.Done.count()+b.state.Staged.count(), b.earlier
 	}
 	return record, err
 }
@@ -127,8 +127,7 @@ func (r *run) newBackfill(ctx context.Context, name string, begin progressState,
 // shows it.
 func (r *run) planBackfill(ctx context.Context, watermark time.Time) (*backfill, error) {
 	if a := r.asked; a != nil {
-		name := fmt.Sprintf("%s%s/%s/%s", warehouse.BackfillPrefix, a.From.Format(time.RFC3339Nano), a.To.Format(time.RFC3339Nano), a.Window)
-		return r.newBackfill(ctx, name, progressState{BegunAt: r.StartedAt, From: a.From, To: a.To, Window: a.Window.String()}, a.Parallel)
+		return r.newBackfill(ctx, stateName(*a), progressState{BegunAt: r.StartedAt, From: a.From, To: a.To, Window: a.Window.String()}, a.Parallel)
 	}
 	from := r.job.InitialFrom.UTC().Truncate(time.Millisecond)
 	if r.Stream.Kind != catalog.Incremental || r.job.Full || r.job.DryRun || !watermark.IsZero() || from.IsZero() {
@@ -140,10 +139,10 @@ func (r *run) planBackfill(ctx context.Context, watermark time.Time) (*backfill,
 	case err != nil:
 		return nil, err
 	case stored == nil || !stored.From.Equal(from): // the setting may have changed: then what is done is not enough
-		server, more, err := r.look(ctx, window{from: from}.after())
+		server, more := r.look(ctx, window{from: from}.after())
 		asked := Range{From: from, To: server}
-		if err != nil || !more || asked.Validate() != nil {
-			return nil, nil // an ordinary run does; it meets the same error, and records it
+		if !more || asked.Validate() != nil {
+			return nil, nil // an ordinary run does
 		}
 		begin.To, begin.ServerStart = server, server
 		if stored != nil {
@@ -160,19 +159,25 @@ func (r *run) planBackfill(ctx context.Context, watermark time.Time) (*backfill,
 	return b, err
 }
 
-// look asks for the first page, for the server's time and whether there is more than that page.
-func (r *run) look(ctx context.Context, after time.Time) (server time.Time, more bool, err error) {
+// stateName is that of the backfill of a range: the same range and window go on with each other.
+func stateName(r Range) string {
+	return fmt.Sprintf("%s%s/%s/%s", warehouse.BackfillPrefix, r.From.Format(time.RFC3339Nano), r.To.Format(time.RFC3339Nano), r.Window)
+}
+
+// look asks for the first page, for the server's time and whether there is more than that page. Its errors are left to
+// the ordinary run that follows, which meets and records them.
+func (r *run) look(ctx context.Context, after time.Time) (server time.Time, more bool) {
 	q := r.job.query(after, "")
 	q.Ahead = -1
 	for page, err := range r.job.Client.Pages(ctx, q) {
 		if err != nil {
-			return time.Time{}, false, err
+			return time.Time{}, false
 		}
 		s := seen{}
 		s.begin(page)
-		return s.serverStart, page.Next != "", nil
+		return s.serverStart, page.Next != ""
 	}
-	return time.Time{}, false, nil
+	return time.Time{}, false
 }
 
 // errUnfiltered says that a window brought more rows from outside of it than from inside.
@@ -188,11 +193,12 @@ func (b *backfill) main(ctx context.Context, watermark time.Time) error {
 	tasks := b.left()
 	b.lastTime = time.Now()
 	err := b.loadAll(ctx, s, tasks, len(tasks) > 1)
-	if errors.Is(err, errUnfiltered) {
+	unfiltered := errors.Is(err, errUnfiltered)
+	if unfiltered {
 		b.log.Warn("the service does not keep to the range that it is asked for: what is left is read in one chain", "windows", len(b.windows)-b.state.Done.count())
 		err = b.loadAll(ctx, s, joined(b.left()), false)
 	}
-	b.tell(s)
+	b.tell(s, unfiltered)
 	if err != nil {
 		return errors.Join(err, b.fail(ctx, err))
 	}
@@ -314,10 +320,10 @@ func (r *run) query(after time.Time, start string) dealapi.Query {
 }
 
 // tell turns what all windows saw into warnings, once.
-func (b *backfill) tell(s *seen) {
-	if s.outside > 0 {
-		b.warn(fmt.Sprintf("the service sent %d rows from outside of the range that was asked for with the parameters %q and %q: they may have other names (account.params); all rows were kept",
-			s.outside, b.job.Params.UpdatedAfter, b.job.Params.UpdatedBefore))
+func (b *backfill) tell(s *seen, unfiltered bool) {
+	if unfiltered || s.outside > 0 {
+		b.warn(fmt.Sprintf("the service does not keep to the range that is asked for with the parameters %q and %q (%d rows are outside of it): they may have other names (account.params); all rows were kept",
+			b.job.Params.UpdatedAfter, b.job.Params.UpdatedBefore, s.outside))
 	}
 	s.outside = 0
 	b.notice(s, time.Time{})

@@ -20,6 +20,7 @@ const (
 	childFolder = "DEALHOUSE_TEST_CHILD_FOLDER"
 	childURL    = "DEALHOUSE_TEST_CHILD_URL"
 	childKey    = "DEALHOUSE_TEST_CHILD_KEY"
+	childRange  = "DEALHOUSE_TEST_CHILD_RANGE" // from/to: a backfill instead of a sync
 )
 
 // child syncs once, says what it does, and prints what the views hold.
@@ -40,6 +41,9 @@ func child() error {
 	s, err := New(Options{Warehouse: w, Progress: func(p Progress) { fmt.Fprintln(os.Stdout, p.Stream, p.Phase) }})
 	if err != nil {
 		return err
+	}
+	if text := os.Getenv(childRange); text != "" {
+		return childBackfill(ctx, w, client, text)
 	}
 	var jobs []Job
 	for _, name := range catalog.Names() {
@@ -83,7 +87,7 @@ func digest(ctx context.Context, w *warehouse.Warehouse) (string, error) {
 }
 
 // startChild runs the child and returns its output line by line.
-func startChild(t *testing.T, folder string, x *world) (*exec.Cmd, *bufio.Scanner) {
+func startChild(t *testing.T, folder string, x *world, env ...string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -91,7 +95,7 @@ func startChild(t *testing.T, folder string, x *world) (*exec.Cmd, *bufio.Scanne
 	}
 	key, _ := x.Keys("acme")
 	cmd := exec.CommandContext(t.Context(), self)
-	cmd.Env = append(os.Environ(), childFolder+"="+folder, childURL+"="+x.url, childKey+"="+key)
+	cmd.Env = append(append(os.Environ(), childFolder+"="+folder, childURL+"="+x.url, childKey+"="+key), env...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

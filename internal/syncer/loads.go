@@ -201,11 +201,12 @@ func (b *backfill) takePending() *load {
 
 // giveUp ends a load that cannot be published.
 func (b *backfill) giveUp(ctx context.Context, l *load, cause error) error {
-	if !l.saved {
-		return nil
+	durable := b.state.RunID == l.ID.String()
+	if !l.saved || durable && errors.Is(cause, warehouse.ErrLeaseLost) {
+		return nil // in the second case what is staged now belongs to the other worker
 	}
 	err := l.abandon(ctx, cause)
-	if !l.publishing && b.state.RunID == l.ID.String() && !errors.Is(cause, warehouse.ErrLeaseLost) {
+	if durable && !l.publishing {
 		err = errors.Join(err, b.store(ctx, b.state.unstaged()))
 	}
 	return err
@@ -282,9 +283,12 @@ func (b *backfill) stageShared(ctx context.Context, l *load, _ *seen) error {
 // restore goes on with the load that an interrupted backfill had staged. Rows that were staged just before the end
 // are of windows that will be read again: they do no harm. Where rows are missing, the windows are read again.
 func (b *backfill) restore(ctx context.Context) error {
+	if b.state.RunID == "" {
+		return nil
+	}
 	id, err := uuid.Parse(b.state.RunID)
 	if err != nil {
-		return nil // nothing is staged
+		return fmt.Errorf("reading the state %s: %w", b.name, err)
 	}
 	l, err := b.newLoad()
 	if err != nil {
