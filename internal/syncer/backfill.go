@@ -26,27 +26,6 @@ import (
 // modeBackfill is what sync_runs calls the loads of a backfill.
 const modeBackfill = "backfill"
 
-// initialBackfill names the state of the backfill that is a stream's first sync.
-const initialBackfill = warehouse.BackfillPrefix + "initial"
-
-// progressState is a backfill that has not ended, as sync_state has it.
-type progressState struct {
-	BegunAt     time.Time `json:"begun_at"`     // by the clock of the warehouse
-	ServerStart time.Time `json:"server_start"` // the server's time when it began; the first sync's only
-	From        time.Time `json:"from"`
-	To          time.Time `json:"to"`
-	Window      string    `json:"window"`
-	Newest      int64     `json:"newest"` // newest updatedAt in windows done or staged, in milliseconds since 1970
-	Done        spans     `json:"done"`   // numbers of windows, from 0, that readers see
-	// The load that is staged but not published. The name run_id keeps its rows from being taken for a dead run's.
-	RunID  string           `json:"run_id,omitempty"`
-	Staged spans            `json:"staged,omitempty"`
-	Totals warehouse.Totals `json:"totals"`
-}
-
-// has reports whether a window need not be read.
-func (s *progressState) has(window int) bool { return s.Done.has(window) || s.Staged.has(window) }
-
 // BackfillRecord is how a backfill ended.
 type BackfillRecord struct {
 	// RunRecord sums up what was published. RunID is that of the last run.
@@ -140,8 +119,7 @@ func (r *run) planBackfill(ctx context.Context, watermark time.Time) (*backfill,
 		return nil, err
 	case stored == nil || !stored.From.Equal(from): // the setting may have changed: then what is done is not enough
 		server, more := r.look(ctx, window{from: from}.after())
-		asked := Range{From: from, To: server}
-		if !more || asked.Validate() != nil {
+		if !more || !(Range{From: from, To: server}).isValid() {
 			return nil, nil // an ordinary run does
 		}
 		begin.To, begin.ServerStart = server, server
@@ -157,11 +135,6 @@ func (r *run) planBackfill(ctx context.Context, watermark time.Time) (*backfill,
 		b.windows[len(b.windows)-1].to = time.Time{}
 	}
 	return b, err
-}
-
-// stateName is that of the backfill of a range: the same range and window go on with each other.
-func stateName(r Range) string {
-	return fmt.Sprintf("%s%s/%s/%s", warehouse.BackfillPrefix, r.From.Format(time.RFC3339Nano), r.To.Format(time.RFC3339Nano), r.Window)
 }
 
 // look asks for the first page, for the server's time and whether there is more than that page. Its errors are left to

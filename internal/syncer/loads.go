@@ -2,7 +2,6 @@ package syncer
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -212,36 +211,6 @@ func (b *backfill) giveUp(ctx context.Context, l *load, cause error) error {
 	return err
 }
 
-// unstaged is the state without a load that is staged.
-func (s progressState) unstaged() progressState {
-	s.RunID, s.Staged, s.Totals = "", nil, warehouse.Totals{}
-	return s
-}
-
-// store saves the state where nothing is published with it.
-func (b *backfill) store(ctx context.Context, s progressState) error {
-	if err := b.lease.Check(ctx); err != nil {
-		return err
-	}
-	text, err := s.text()
-	if err != nil {
-		return err
-	}
-	if err := b.warehouse.SaveBackfill(ctx, b.Run, b.name, text); err != nil {
-		return err
-	}
-	b.state = s
-	return nil
-}
-
-func (s *progressState) text() (string, error) {
-	text, err := json.Marshal(s)
-	if err != nil {
-		return "", fmt.Errorf("writing the state of a backfill: %w", err)
-	}
-	return string(text), nil
-}
-
 // stageShared stages small windows, in one insert, and makes it durable that they need not be read again.
 func (b *backfill) stageShared(ctx context.Context, l *load, _ *seen) error {
 	windows := l.windows
@@ -278,36 +247,6 @@ func (b *backfill) stageShared(ctx context.Context, l *load, _ *seen) error {
 	b.meter.finish(len(windows))
 	b.show()
 	return nil
-}
-
-// restore goes on with the load that an interrupted backfill had staged. Rows that were staged just before the end
-// are of windows that will be read again: they do no harm. Where rows are missing, the windows are read again.
-func (b *backfill) restore(ctx context.Context) error {
-	if b.state.RunID == "" {
-		return nil
-	}
-	id, err := uuid.Parse(b.state.RunID)
-	if err != nil {
-		return fmt.Errorf("reading the state %s: %w", b.name, err)
-	}
-	l, err := b.newLoad()
-	if err != nil {
-		return err
-	}
-	l.ID, l.record.RunID = id, id
-	rows, err := b.warehouse.CountStaged(ctx, l.Run)
-	if err != nil {
-		return err
-	}
-	if rows < b.state.Totals.Staged {
-		b.log.Warn("what an interrupted backfill had staged is gone: it is read again", "run_id", id)
-		b.state = b.state.unstaged()
-		return b.warehouse.Discard(ctx, l.Run)
-	}
-	l.windows, l.record.Totals, l.seen.newest = b.state.Staged.numbers(), b.state.Totals, b.state.Newest
-	l.record.Totals.Staged = rows
-	b.pending = l
-	return l.begin(ctx)
 }
 
 // publishLoad compares and publishes a load, and with it the state of the backfill.

@@ -6,6 +6,13 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
+// Windows is how far a backfill is.
+type Windows struct {
+	Total   int // all windows of the range
+	Done    int // windows that need not be read again: they are staged, or readers see them
+	Earlier int // those of them that were when this run began
+}
+
 // meter adds up the progress of windows that are read side by side.
 type meter struct {
 	mu      sync.Mutex

@@ -23,13 +23,6 @@ type Progress struct {
 	Windows         Windows // of a backfill; zero for other runs
 }
 
-// Windows is how far a backfill is.
-type Windows struct {
-	Total   int // all windows of the range
-	Done    int // windows that need not be read again: they are staged, or readers see them
-	Earlier int // those of them that were when this run began
-}
-
 // Phase is what a run is doing.
 type Phase string
 

@@ -49,6 +49,8 @@ func (r Range) Validate() error {
 	return nil
 }
 
+func (r Range) isValid() bool { return r.Validate() == nil }
+
 func (r *Range) setDefaults() {
 	set(&r.Window, DefaultWindow)
 	set(&r.Parallel, DefaultParallel)
