@@ -181,13 +181,9 @@ func (b *backfill) main(ctx context.Context, watermark time.Time) error {
 
 // fail records why the backfill ended: its loads have rows of their own, and none of them need have failed.
 func (b *backfill) fail(ctx context.Context, cause error) error {
+	b.record.Outcome, b.record.Error, b.record.FinishedAt = outcome(ctx, cause), cause.Error(), b.now(time.Now())
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	var guard *GuardError
-	b.record.Outcome, b.record.Error, b.record.FinishedAt = warehouse.OutcomeFailed, cause.Error(), b.now(time.Now())
-	if errors.As(cause, &guard) {
-		b.record.Outcome = warehouse.OutcomeGuarded
-	}
 	row := b.record
 	row.RunID, row.Totals, row.Changes, row.Duplicates = b.ID, warehouse.Totals{}, warehouse.Changes{}, 0
 	return b.warehouse.SaveRun(ctx, row)

@@ -169,6 +169,9 @@ func TestBackfillStops(t *testing.T) {
 		t.Fatalf("%+v %v", r, err)
 	}
 	x.SetBefore(nil)
+	if r.Outcome != warehouse.OutcomeStopped {
+		t.Errorf("outcome %s", r.Outcome)
+	}
 	if got := one(t, w, "SELECT count() FROM transactions"); got != fmt.Sprint(r.Totals.Read) {
 		t.Errorf("%s rows are published, %d were read in %d windows", got, r.Totals.Read, r.Done)
 	}

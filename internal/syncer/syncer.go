@@ -286,18 +286,9 @@ func (r *run) publish(ctx context.Context, changes warehouse.Changes, watermark 
 
 // abandon records a failed run and drops what it staged, but for a walk that can go on from its checkpoint.
 func (r *run) abandon(ctx context.Context, cause error) error {
-	interrupted := ctx.Err() != nil
+	r.record.Outcome = outcome(ctx, cause)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	var guard *GuardError
-	switch {
-	case errors.As(cause, &guard):
-		r.record.Outcome = warehouse.OutcomeGuarded
-	case interrupted:
-		r.record.Outcome = warehouse.OutcomeStopped
-	default:
-		r.record.Outcome = warehouse.OutcomeFailed
-	}
 	r.record.Error, r.record.FinishedAt = cause.Error(), r.now(time.Now())
 	errs := []error{r.save(ctx)}
 	switch {
@@ -312,6 +303,18 @@ func (r *run) abandon(ctx context.Context, cause error) error {
 		errs = append(errs, r.warehouse.ClearCheckpoint(ctx, r.Run), r.warehouse.Discard(ctx, r.Run))
 	}
 	return errors.Join(errs...)
+}
+
+// outcome is that of a run which ended with an error; ctx is the run's.
+func outcome(ctx context.Context, cause error) string {
+	var guard *GuardError
+	switch {
+	case errors.As(cause, &guard):
+		return warehouse.OutcomeGuarded
+	case ctx.Err() != nil:
+		return warehouse.OutcomeStopped
+	}
+	return warehouse.OutcomeFailed
 }
 
 // resumable reports whether a walk that ended so can go on from its checkpoint: not when what it read is at fault.
