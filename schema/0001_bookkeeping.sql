@@ -4,7 +4,7 @@ CREATE TABLE IF NOT EXISTS sync_state_log
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
     stream LowCardinality(String) COMMENT 'Stream',
-    name LowCardinality(String) COMMENT 'watermark, checkpoint, intent or lease',
+    name LowCardinality(String) COMMENT 'watermark, checkpoint, lease, intent:<run> or backfill:<range>',
     value String COMMENT 'The state itself: a timestamp for a watermark, JSON for the others; empty when it is cleared',
     version UInt64 COMMENT 'The highest wins: for a watermark the watermark itself, so that it can never move back',
     updated_at DateTime64(6, 'UTC') DEFAULT now64(6) COMMENT 'When it was written, by the clock of the warehouse'
@@ -17,7 +17,7 @@ CREATE OR REPLACE VIEW sync_state
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
     stream LowCardinality(String) COMMENT 'Stream',
-    name LowCardinality(String) COMMENT 'watermark, checkpoint, intent or lease',
+    name LowCardinality(String) COMMENT 'watermark, checkpoint, lease, intent:<run> or backfill:<range>',
     value String COMMENT 'The state itself: a timestamp for a watermark, JSON for the others',
     updated_at DateTime64(6, 'UTC') COMMENT 'When it was written, by the clock of the warehouse'
 )
@@ -29,7 +29,7 @@ CREATE TABLE IF NOT EXISTS sync_runs_log
     account LowCardinality(String) COMMENT 'Account of the configuration',
     stream LowCardinality(String) COMMENT 'Stream',
     run_id UUID COMMENT 'Identifies the run, also in rejected_records',
-    mode LowCardinality(String) COMMENT 'snapshot, walk, incremental or full',
+    mode LowCardinality(String) COMMENT 'snapshot, walk, incremental, full or backfill',
     started_at DateTime64(3, 'UTC') COMMENT 'By the clock of the warehouse',
     finished_at Nullable(DateTime64(3, 'UTC')) COMMENT 'By the clock of the warehouse; NULL while the run is under way',
     outcome LowCardinality(String) COMMENT 'running, success, failed, stopped (by a signal), guarded (a person must look) or killed',
@@ -58,7 +58,7 @@ CREATE OR REPLACE VIEW sync_runs
     account LowCardinality(String) COMMENT 'Account of the configuration',
     stream LowCardinality(String) COMMENT 'Stream',
     run_id UUID COMMENT 'Identifies the run, also in rejected_records',
-    mode LowCardinality(String) COMMENT 'snapshot, walk, incremental or full',
+    mode LowCardinality(String) COMMENT 'snapshot, walk, incremental, full or backfill',
     started_at DateTime64(3, 'UTC') COMMENT 'By the clock of the warehouse',
     finished_at Nullable(DateTime64(3, 'UTC')) COMMENT 'By the clock of the warehouse; NULL while the run is under way',
     outcome LowCardinality(String) COMMENT 'running, success, failed, stopped (by a signal), guarded (a person must look) or killed',

@@ -158,6 +158,7 @@ func (l *progressLine) words() string {
 	if rate := l.rate(); rate > 0 {
 		text += fmt.Sprintf(" %8s rows/s", grouped(uint64(rate)))
 	}
+	text += l.windowWords()
 	return text
 }
 
@@ -166,8 +167,8 @@ func (p *progress) logLines() {
 	defer p.mu.Unlock()
 	for _, l := range p.lines {
 		if l.result == "" && l.Phase != "" {
-			p.log.Info("under way", "account", l.Account, "stream", l.Stream, "phase", string(l.Phase),
-				"rows", l.Totals.Read, "pages", l.Totals.Pages, "rows_per_second", uint64(l.rate()))
+			p.log.Info("under way", append([]any{"account", l.Account, "stream", l.Stream, "phase", string(l.Phase),
+				"rows", l.Totals.Read, "pages", l.Totals.Pages, "rows_per_second", uint64(l.rate())}, l.windowAttrs()...)...)
 		}
 	}
 }

@@ -185,8 +185,8 @@ upstream. In the form of schedule. "": never.`,
 		key{
 			name: "initial_from", in: inTransactions, example: `"2024-01-01T00:00:00Z"`,
 			value: moment(func(v *values) *time.Time { return &v.initialFrom }),
-			doc: `The updatedAt, in RFC 3339, from which the first load reads. Without it, the first load reads
-everything there is; so does "dealhouse sync transactions --full" at any time.`,
+			doc: `The updatedAt, in RFC 3339, from which the first load reads, in windows side by side. Without it,
+the first load reads everything there is in one go; so does "sync transactions --full" at any time.`,
 		},
 		key{name: "api_key", in: inStreams &^ inPayouts, value: ownKey},
 		key{

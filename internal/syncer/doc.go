@@ -11,4 +11,6 @@
 //     back, and never past the start of the run that read it.
 //  4. A run that has lost its lease publishes nothing.
 //  5. A batch number is used once: rows that come under a known deduplication token are dropped unseen.
+//  6. A window of a backfill is staged in the state only after its rows are, and done only in the write that ends their
+//     publication. The windows of a range cover each of its milliseconds.
 package syncer

@@ -69,6 +69,9 @@ func set[T comparable](field *T, value T) {
 	}
 }
 
+// timestampLayout is how filters have a time: in UTC, with all the digits of the service's own.
+const timestampLayout = "2006-01-02T15:04:05.000Z"
+
 // query is the list operation to read, after the given updatedAt (zero: all of it), from the given page on.
 func (j *Job) query(after time.Time, start string) dealapi.Query {
 	q := dealapi.Query{Path: j.Stream.Path, Start: start, Ahead: 2}
@@ -81,7 +84,7 @@ func (j *Job) query(after time.Time, start string) dealapi.Query {
 		q.Paging = dealapi.PagingNone
 	}
 	if !after.IsZero() {
-		q.Params = url.Values{j.Params.UpdatedAfter: {after.UTC().Format("2006-01-02T15:04:05.000Z")}}
+		q.Params = url.Values{j.Params.UpdatedAfter: {after.UTC().Format(timestampLayout)}}
 	}
 	return q
 }

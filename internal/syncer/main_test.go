@@ -29,6 +29,10 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if dir := os.Getenv(matrixFolder); dir != "" {
+		testDSN = warehouse.EmbeddedScheme + dir
+		os.Exit(m.Run())
+	}
 	os.Exit(testAll(m))
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -22,9 +23,24 @@ type seen struct {
 	serverStart time.Time // the server's time when the run began
 	noDate      bool
 	newest      int64 // newest updatedAt, in milliseconds
-	outside     int   // rows that the date filter should have left out
+	rows        int   // rows with an updatedAt
+	outside     int   // rows of them that the date filter should have left out
 	future      int   // rows dated after serverStart by more than futureTolerance
 	unknown     map[string]int
+}
+
+func newSeen() *seen { return &seen{unknown: map[string]int{}} }
+
+// add takes in what another chain saw, but for its clock.
+func (s *seen) add(o *seen) {
+	s.noDate = s.noDate || o.noDate
+	s.newest = max(s.newest, o.newest)
+	s.rows += o.rows
+	s.outside += o.outside
+	s.future += o.future
+	for name, n := range o.unknown {
+		s.unknown[name] += n
+	}
 }
 
 // futureTolerance is how far a row may be ahead of the server's clock before it is worth a warning: rows do change
@@ -94,15 +110,16 @@ type filled struct {
 // readChain reads one chain of pages. Decoding and staging work side by side: two batches go round between them, so
 // memory is bounded whatever the list's length.
 func (r *run) readChain(ctx context.Context, after time.Time, start string) (*seen, error) {
-	group, ctx := errgroup.WithContext(ctx)
+	group, reading := errgroup.WithContext(ctx)
 	full, empty := make(chan filled), make(chan *decode.Batch, 2)
 	empty <- decode.NewBatch(r.Stream)
 	empty <- decode.NewBatch(r.Stream)
-	s := &seen{unknown: map[string]int{}}
+	s := newSeen()
 	group.Go(func() error {
 		defer close(full)
-		return r.decodePages(ctx, s, after, start, full, empty)
+		return r.decodePages(reading, s, after, start, full, empty)
 	})
+	// When the reading fails, the batch in hand is still staged: a walk goes on after it, and nothing arrives later.
 	group.Go(func() error { return r.stageBatches(ctx, full, empty) })
 	err := group.Wait()
 	return s, err
@@ -115,7 +132,10 @@ func (r *run) decodePages(ctx context.Context, s *seen, after time.Time, start s
 	var lastFetched int64
 	next := ""
 	flush := func() error {
-		s.note(batch, after)
+		s.note(batch, after, r.before)
+		if r.strict && 2*s.outside > s.rows {
+			return errUnfiltered
+		}
 		select {
 		case full <- filled{batch: batch, next: next, totals: r.record.Totals}:
 			batch = nil
@@ -124,7 +144,7 @@ func (r *run) decodePages(ctx context.Context, s *seen, after time.Time, start s
 			return context.Cause(ctx)
 		}
 	}
-	for page, err := range r.job.Client.Pages(ctx, r.job.query(after, start)) {
+	for page, err := range r.job.Client.Pages(ctx, r.query(after, start)) {
 		if err != nil {
 			return err
 		}
@@ -183,8 +203,8 @@ func (s *seen) begin(first *dealapi.Page) {
 	}
 }
 
-// note looks at the updatedAt of a batch's rows.
-func (s *seen) note(b *decode.Batch, after time.Time) {
+// note looks at the updatedAt of a batch's rows, between which borders they were asked for (zero: none).
+func (s *seen) note(b *decode.Batch, after, before time.Time) {
 	for name, n := range b.Unknown {
 		s.unknown[name] += n
 	}
@@ -196,12 +216,17 @@ func (s *seen) note(b *decode.Batch, after time.Time) {
 	if !after.IsZero() {
 		lower = after.UnixMilli()
 	}
+	highest := int64(math.MaxInt64)
+	if !before.IsZero() {
+		highest = before.UnixMilli()
+	}
 	for row, ms := range b.Columns[i].Ints {
 		if !b.Present(i, row) {
 			continue
 		}
+		s.rows++
 		s.newest = max(s.newest, ms)
-		if ms < lower && !after.IsZero() {
+		if ms < lower && !after.IsZero() || ms > highest {
 			s.outside++
 		}
 		if ms > upper {
@@ -210,27 +235,42 @@ func (s *seen) note(b *decode.Batch, after time.Time) {
 	}
 }
 
-// stageBatches writes batches until there are no more, and saves the place of a walk after each.
+// stageBatches writes batches until there are no more.
 func (r *run) stageBatches(ctx context.Context, full <-chan filled, empty chan<- *decode.Batch) error {
+	stage := r.stage
+	if r.window != nil {
+		stage = r.window.stageWindow
+	}
 	for f := range full {
-		r.batches++
-		if err := r.warehouse.Stage(ctx, r.Run, f.batch, r.batches); err != nil {
+		if err := stage(ctx, f); err != nil {
 			return err
 		}
-		if !r.job.DryRun {
-			if err := r.warehouse.Reject(ctx, r.Run, f.batch.Rejects); err != nil {
-				return err
-			}
+		if f.next != "" { // the last batch is not needed again, and may be kept
+			f.batch.Reset()
+			empty <- f.batch
 		}
-		if r.Stream.Kind == catalog.Walk && f.next != "" && !r.job.DryRun {
-			c := warehouse.Checkpoint{RunID: r.ID, StartedAt: r.StartedAt, SavedAt: r.now(time.Now()), Next: f.next, Batch: r.batches, Totals: f.totals}
-			if err := r.warehouse.SaveCheckpoint(ctx, r.Run, c); err != nil {
-				return err
-			}
-			r.checkpoint = &c
+	}
+	return nil
+}
+
+// stage writes a batch, and saves the place of a walk after it.
+func (r *run) stage(ctx context.Context, f filled) error {
+	r.batches++
+	if err := r.warehouse.Stage(ctx, r.Run, f.batch, r.batches); err != nil {
+		return err
+	}
+	if r.job.DryRun {
+		return nil
+	}
+	if err := r.warehouse.Reject(ctx, r.Run, f.batch.Rejects); err != nil {
+		return err
+	}
+	if r.Stream.Kind == catalog.Walk && f.next != "" {
+		c := warehouse.Checkpoint{RunID: r.ID, StartedAt: r.StartedAt, SavedAt: r.now(time.Now()), Next: f.next, Batch: r.batches, Totals: f.totals}
+		if err := r.warehouse.SaveCheckpoint(ctx, r.Run, c); err != nil {
+			return err
 		}
-		f.batch.Reset()
-		empty <- f.batch
+		r.checkpoint = &c
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ type Progress struct {
 	Account, Stream string
 	Phase           Phase
 	Totals          warehouse.Totals
+	Windows         Windows // of a backfill; zero for other runs
 }
 
 // Phase is what a run is doing.
@@ -47,7 +48,11 @@ type Syncer struct {
 	warehouse *warehouse.Warehouse
 	log       *slog.Logger
 	progress  func(Progress)
+	grace     time.Duration // how long a stopped run may take for what it must not leave half done
 }
+
+// grace is the default of Syncer.grace.
+const grace = 20 * time.Second
 
 // New makes a Syncer.
 func New(o Options) (*Syncer, error) {
@@ -60,7 +65,7 @@ func New(o Options) (*Syncer, error) {
 	if o.Progress == nil {
 		o.Progress = func(Progress) {}
 	}
-	return &Syncer{warehouse: o.Warehouse, log: o.Logger, progress: o.Progress}, nil
+	return &Syncer{warehouse: o.Warehouse, log: o.Logger, progress: o.Progress, grace: grace}, nil
 }
 
 // Result is how a job ended.
@@ -88,20 +93,32 @@ func (s *Syncer) All(ctx context.Context, jobs []Job) []Result {
 // Run makes one run of one stream. An error is a *GuardError when a person must look, or wraps a *dealapi.Error or a
 // *clickhouse.Exception; the record is complete either way.
 func (s *Syncer) Run(ctx context.Context, job Job) (warehouse.RunRecord, error) {
+	r := s.newRun(job)
+	err := r.repeat(ctx)
+	return r.record, err
+}
+
+func (s *Syncer) newRun(job Job) *run {
 	job.setDefaults()
 	r := &run{Syncer: s, job: job, log: s.log.With("account", job.Account, "stream", job.Stream.Name)}
 	r.record = warehouse.RunRecord{Account: job.Account, Stream: job.Stream.Name, Outcome: warehouse.OutcomeRunning}
+	return r
+}
+
+// repeat runs the job, again when another worker has taken it over, and completes its record.
+func (r *run) repeat(ctx context.Context) error {
 	err := r.try(ctx)
 	for range maxTakeovers {
 		if !errors.Is(err, warehouse.ErrLeaseLost) {
 			break
 		}
 		r.log.Info("another worker took the stream over; beginning again after it")
-		r.record = warehouse.RunRecord{Account: job.Account, Stream: job.Stream.Name, Outcome: warehouse.OutcomeRunning}
+		r.lost = true
+		r.record = warehouse.RunRecord{Account: r.job.Account, Stream: r.job.Stream.Name, Outcome: warehouse.OutcomeRunning}
 		err = r.try(ctx)
 	}
 	r.conclude(err)
-	return r.record, err
+	return err
 }
 
 // maxTakeovers is how often a run begins again after it has lost its lease. Losing it twice in a row takes a worker
@@ -114,7 +131,27 @@ func (r *run) try(ctx context.Context) error {
 		return err
 	}
 	err := r.main(ctx)
-	return errors.Join(err, r.lease.Release(context.WithoutCancel(ctx)))
+	return errors.Join(err, r.release(ctx))
+}
+
+// release gives the lease back. Where something is left to finish or to clear away, the next holder is told.
+func (r *run) release(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.grace)
+	defer cancel()
+	if r.unclean {
+		return r.lease.Forsake(ctx)
+	}
+	return r.lease.Release(ctx)
+}
+
+// outlive makes a context that goes on for a while after ctx has ended.
+func outlive(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(grace, cancel)
+		context.AfterFunc(longer, func() { timer.Stop() })
+	})
+	return longer, func() { stop(); cancel() }
 }
 
 // run is one run of one job.
@@ -126,11 +163,20 @@ type run struct {
 	record warehouse.RunRecord
 
 	warehouse.Run
+	lost       bool      // the lease was lost before: a walk has left its rows to whoever has it now
+	unclean    bool      // something is left of the run, or of one before it
 	publishing bool      // the intent may be durable: from here on the run is finished, never discarded
 	clock      time.Time // local time at StartedAt, to carry the warehouse's clock forward
 	checkpoint *warehouse.Checkpoint
 	surplus    uint64 // rows that were staged after the checkpoint and are read again
 	batches    int    // staged so far, over all attempts (syncer-5)
+
+	asked    *Range            // of a backfill that was asked for
+	backfill *backfill         // set when the run is one
+	window   *load             // set when the run is a window of one
+	before   time.Time         // read only rows updated before; zero: no such border
+	strict   bool              // end with errUnfiltered when most rows are outside of what was asked for
+	state    map[string]string // becomes true with the publication (warehouse.Intent)
 }
 
 // leaseWait is how long a run waits for another one of the same stream to end.
@@ -165,11 +211,16 @@ func (r *run) tryTake(ctx context.Context) error {
 		return err
 	}
 	r.clock = time.Now()
-	r.publishing = false
+	r.publishing, r.unclean = false, true
 	r.Run = warehouse.Run{ID: id, Attempt: uuid.New(), Account: r.job.Account, Stream: r.job.Stream, StartedAt: now}
 	r.checkpoint, r.surplus, r.batches = nil, 0, 0
-	r.lease, err = r.warehouse.Acquire(ctx, r.Run)
-	return err
+	if r.lease, err = r.warehouse.Acquire(ctx, r.Run); err != nil {
+		return err
+	}
+	if r.lost {
+		r.lease.Distrust()
+	}
+	return nil
 }
 
 // now is the warehouse's clock, carried forward by the local one since the run began.
@@ -188,6 +239,14 @@ func (r *run) main(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if r.backfill, err = r.planBackfill(ctx, watermark); err != nil {
+		return err
+	}
+	if r.backfill != nil {
+		err := r.backfill.main(ctx, watermark)
+		r.unclean = err != nil
+		return err
+	}
 	r.record.RunID, r.record.StartedAt = r.ID, r.StartedAt
 	r.record.Mode, r.record.RequestedAfter, r.record.Watermark = r.job.mode(after), after, watermark
 	if err := r.save(ctx); err != nil {
@@ -195,8 +254,11 @@ func (r *run) main(ctx context.Context) error {
 	}
 	err = r.load(ctx, after, watermark)
 	if err != nil {
-		return errors.Join(err, r.abandon(ctx, err))
+		left := r.abandon(ctx, err)
+		r.unclean = r.publishing || left != nil
+		return errors.Join(err, left)
 	}
+	r.unclean = false
 	return nil
 }
 
@@ -274,25 +336,18 @@ func (r *run) publish(ctx context.Context, changes warehouse.Changes, watermark 
 		r.record.Watermark = watermark
 	}
 	r.record.FinishedAt, r.record.Outcome, r.publishing = mergedAt, warehouse.OutcomeSuccess, true
-	return r.warehouse.Publish(context.WithoutCancel(ctx), r.lease, r.Run, warehouse.Intent{
-		RunID: r.ID, MergedAt: mergedAt, Watermark: r.record.Watermark, Record: r.record,
+	ctx, cancel := outlive(ctx, r.grace)
+	defer cancel()
+	return r.warehouse.Publish(ctx, r.lease, r.Run, warehouse.Intent{
+		RunID: r.ID, MergedAt: mergedAt, Watermark: r.record.Watermark, Record: r.record, State: r.state,
 	})
 }
 
 // abandon records a failed run and drops what it staged, but for a walk that can go on from its checkpoint.
 func (r *run) abandon(ctx context.Context, cause error) error {
-	interrupted := ctx.Err() != nil
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	r.record.Outcome = outcome(ctx, cause)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.grace)
 	defer cancel()
-	var guard *GuardError
-	switch {
-	case errors.As(cause, &guard):
-		r.record.Outcome = warehouse.OutcomeGuarded
-	case interrupted:
-		r.record.Outcome = warehouse.OutcomeStopped
-	default:
-		r.record.Outcome = warehouse.OutcomeFailed
-	}
 	r.record.Error, r.record.FinishedAt = cause.Error(), r.now(time.Now())
 	errs := []error{r.save(ctx)}
 	switch {
@@ -307,6 +362,18 @@ func (r *run) abandon(ctx context.Context, cause error) error {
 		errs = append(errs, r.warehouse.ClearCheckpoint(ctx, r.Run), r.warehouse.Discard(ctx, r.Run))
 	}
 	return errors.Join(errs...)
+}
+
+// outcome is that of a run which ended with an error; ctx is the run's.
+func outcome(ctx context.Context, cause error) string {
+	var guard *GuardError
+	switch {
+	case errors.As(cause, &guard):
+		return warehouse.OutcomeGuarded
+	case ctx.Err() != nil:
+		return warehouse.OutcomeStopped
+	}
+	return warehouse.OutcomeFailed
 }
 
 // resumable reports whether a walk that ended so can go on from its checkpoint: not when what it read is at fault.
@@ -349,5 +416,9 @@ func (r *run) conclude(err error) {
 }
 
 func (r *run) report(p Phase) {
-	r.progress(Progress{Account: r.job.Account, Stream: r.job.Stream.Name, Phase: p, Totals: r.record.Totals})
+	progress := Progress{Account: r.job.Account, Stream: r.job.Stream.Name, Phase: p, Totals: r.record.Totals}
+	if r.backfill != nil {
+		_, progress.Windows = r.backfill.meter.now()
+	}
+	r.progress(progress)
 }

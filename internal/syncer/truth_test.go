@@ -192,30 +192,9 @@ func checkTruth(t *testing.T, w *warehouse.Warehouse, x *world, account string, 
 		streams = catalog.Names()
 	}
 	for _, stream := range streams {
-		sh := shapes[stream]
-		want := map[string]map[string]string{}
-		for record := range x.Truth(stream, account) {
-			row := expected(t, stream, record)
-			want[sh.key(row)] = row
-		}
-		got := map[string]map[string]string{}
-		for _, row := range viewRows(t, w, stream, account) {
-			if row["account"] != account || row["synced_at"] == "" {
-				t.Errorf("%s: a row without account or synced_at: %v", stream, row)
-			}
-			for _, own := range []string{"account", "synced_at", "product_key", "product_key_rule"} {
-				delete(row, own)
-			}
-			if _, twice := got[sh.key(row)]; twice {
-				t.Errorf("%s: %s is there twice", stream, sh.key(row))
-			}
-			got[sh.key(row)] = row
-		}
+		want, got := truthRows(t, x, stream, account), shownRows(t, w, stream, account)
 		if len(want) == 0 {
 			t.Fatalf("%s: the simulator has no rows", stream)
-		}
-		if stream == "payouts" {
-			roundQuotients(t, want)
 		}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("%s of %s differs from the truth (-truth +view):\n%.3000s", stream, account, d)
@@ -224,6 +203,40 @@ func checkTruth(t *testing.T, w *warehouse.Warehouse, x *world, account string, 
 	if slices.Contains(streams, "products") {
 		checkPrices(t, w, x, account)
 	}
+}
+
+// truthRows is what the view of a stream has to hold, by the key of the row.
+func truthRows(t *testing.T, x *world, stream, account string) map[string]map[string]string {
+	t.Helper()
+	want := map[string]map[string]string{}
+	for record := range x.Truth(stream, account) {
+		row := expected(t, stream, record)
+		want[shapes[stream].key(row)] = row
+	}
+	if stream == "payouts" {
+		roundQuotients(t, want)
+	}
+	return want
+}
+
+// shownRows is what the view holds, in the form of truthRows. No key may be there twice.
+func shownRows(t *testing.T, w *warehouse.Warehouse, stream, account string) map[string]map[string]string {
+	t.Helper()
+	got := map[string]map[string]string{}
+	for _, row := range viewRows(t, w, stream, account) {
+		if row["account"] != account || row["synced_at"] == "" {
+			t.Errorf("%s: a row without account or synced_at: %v", stream, row)
+		}
+		for _, own := range []string{"account", "synced_at", "product_key", "product_key_rule"} {
+			delete(row, own)
+		}
+		key := shapes[stream].key(row)
+		if _, twice := got[key]; twice {
+			t.Errorf("%s: %s is there twice", stream, key)
+		}
+		got[key] = row
+	}
+	return got
 }
 
 // roundQuotients rounds aov to the 6 decimals of its column.

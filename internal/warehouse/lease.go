@@ -46,6 +46,7 @@ type Lease struct {
 	value   leaseValue
 	ttl     time.Duration
 	orphan  bool
+	untidy  bool // something is left that the next holder has to clear away
 	stop    context.CancelFunc
 	done    sync.WaitGroup
 }
@@ -80,6 +81,10 @@ func (w *Warehouse) Acquire(ctx context.Context, r Run) (*Lease, error) {
 // Orphan reports that the last holder did not give the lease back: what it was doing may be half done.
 func (l *Lease) Orphan() bool { return l.orphan }
 
+// Distrust makes Recover look for what was left behind, though the last holder gave the lease back: for a worker that
+// knows it left something itself.
+func (l *Lease) Distrust() { l.orphan = true }
+
 // Check returns ErrLeaseLost when another worker has taken the stream over.
 func (l *Lease) Check(ctx context.Context) error {
 	current, err := loadJSON[leaseValue](ctx, l.w, l.account, l.stream, stateLease)
@@ -94,6 +99,18 @@ func (l *Lease) Check(ctx context.Context) error {
 
 // Release gives the lease back. It may be called twice.
 func (l *Lease) Release(ctx context.Context) error {
+	if l.untidy {
+		return l.Forsake(ctx)
+	}
+	return l.end(ctx, func() error { return l.w.saveStates(ctx, l.account, l.stream, stateRow{stateLease, "", 0}) })
+}
+
+// Forsake gives the lease back as expired, so that its next holder finishes or clears away what was left behind.
+func (l *Lease) Forsake(ctx context.Context) error {
+	return l.end(ctx, func() error { return l.write(ctx, time.UnixMicro(0)) })
+}
+
+func (l *Lease) end(ctx context.Context, write func() error) error {
 	if l.stop == nil {
 		return nil
 	}
@@ -106,7 +123,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	return l.w.saveStates(ctx, l.account, l.stream, stateRow{stateLease, "", 0})
+	return write()
 }
 
 func (l *Lease) heartbeat(ctx context.Context) {

@@ -138,15 +138,33 @@ func (w *Warehouse) Publish(ctx context.Context, l *Lease, r Run, in Intent) err
 	}
 	if err := l.Check(ctx); err != nil {
 		if errors.Is(err, ErrLeaseLost) {
-			return errors.Join(err, w.saveStates(ctx, r.Account, r.Stream.Name, stateRow{intentName(r.ID), "", 0}))
+			return errors.Join(err, w.withdraw(ctx, r, in, err))
 		}
 		return err
 	}
-	return w.finish(ctx, r, in)
+	err := w.finish(ctx, l, r, in)
+	if errors.Is(err, errDeltaGone) {
+		return errors.Join(ErrLeaseLost, err, w.withdraw(ctx, r, in, err))
+	}
+	return err
+}
+
+// errDeltaGone says that what was to be attached is not there. The intent is withdrawn before a delta is dropped, so
+// another worker took the run for dead before its intent was durable.
+var errDeltaGone = errors.New("what the run had prepared has been dropped by another worker")
+
+// withdraw forgets an intent that will not be carried out. The watermark has not moved, so whatever the run has read
+// is read again.
+func (w *Warehouse) withdraw(ctx context.Context, r Run, in Intent, cause error) error {
+	in.Record.Outcome, in.Record.Error, in.Record.Changes = OutcomeFailed, cause.Error(), Changes{}
+	if err := w.SaveRun(ctx, in.Record); err != nil {
+		return err
+	}
+	return w.saveStates(ctx, r.Account, r.Stream.Name, stateRow{intentName(r.ID), "", 0})
 }
 
 // finish carries out an intent.
-func (w *Warehouse) finish(ctx context.Context, r Run, in Intent) error {
+func (w *Warehouse) finish(ctx context.Context, l *Lease, r Run, in Intent) error {
 	type target struct{ table, delta string }
 	var targets []target
 	if in.Record.Changes.Any() {
@@ -167,6 +185,9 @@ func (w *Warehouse) finish(ctx context.Context, r Run, in Intent) error {
 	if !in.Watermark.IsZero() {
 		states = append(states, watermarkRow(in.Watermark))
 	}
+	for name, value := range in.State {
+		states = append(states, stateRow{name, value, 0})
+	}
 	if err := w.SaveRun(ctx, in.Record); err != nil {
 		return err
 	}
@@ -174,20 +195,24 @@ func (w *Warehouse) finish(ctx context.Context, r Run, in Intent) error {
 		return err
 	}
 	if err := w.Discard(ctx, r); err != nil {
-		// The run is done; what it leaves behind is dropped when the stream is next found without its lease.
+		// The run is done. What it leaves behind is for the next holder of the lease.
 		w.log.Warn("could not clear up after a run", "run_id", r.ID, "stream", r.Stream.Name, "error", err)
+		l.untidy = true
 	}
 	return nil
 }
 
 // attachOnce attaches the delta unless all of it is there already. Readers see the parts of one statement at once, but
 // a process that is killed may leave some of them: then all are attached again, which changes nothing for the rows that
-// are there, since equal versions are one. The delta outlives the intent, so one that is missing is an error and never
-// taken for an empty one.
+// are there, since equal versions are one. The delta outlives the intent, so one that is missing is errDeltaGone and
+// never taken for an empty one.
 func (w *Warehouse) attachOnce(ctx context.Context, r Run, table, delta string) error {
 	var want, have uint64
 	err := w.conn.QueryRow(ctx, "SELECT (SELECT count() FROM "+delta+"), (SELECT count() FROM "+table+" WHERE account = {account:String} AND _run_id = {run:UUID})",
 		named("account", r.Account), named("run", r.ID.String())).Scan(&want, &have)
+	if isMissing(err) {
+		return fmt.Errorf("%w: %w", errDeltaGone, err)
+	}
 	if err != nil || have >= want {
 		return err
 	}
@@ -229,27 +254,33 @@ func (w *Warehouse) Recover(ctx context.Context, l *Lease, r Run, keep uuid.UUID
 	for _, in := range intents {
 		w.log.Info("finishing a run that was interrupted", "account", r.Account, "stream", r.Stream.Name, "run_id", in.RunID)
 		dead := Run{ID: in.RunID, Account: r.Account, Stream: r.Stream}
-		if err := w.finish(ctx, dead, in); err != nil {
+		err := w.finish(ctx, l, dead, in)
+		if errors.Is(err, errDeltaGone) {
+			w.log.Warn("an interrupted run cannot be finished: what it read is read again", "run_id", in.RunID, "error", err)
+			err = errors.Join(w.withdraw(ctx, dead, in, err), w.Discard(ctx, dead))
+		}
+		if err != nil {
 			return nil, fmt.Errorf("finishing run %s, which was interrupted: %w", in.RunID, err)
 		}
 	}
 	if !l.Orphan() {
 		return intents, nil
 	}
-	if err := w.dropOrphans(ctx, r.Stream, keep); err != nil {
+	if err := w.dropOrphans(ctx, r, keep); err != nil {
 		return intents, err
 	}
 	return intents, w.buryRuns(ctx, r.Account, r.Stream.Name, keep)
 }
 
 // dropOrphans drops what belongs to no run that is alive or to be continued, of any account.
-func (w *Warehouse) dropOrphans(ctx context.Context, s *catalog.Stream, keep uuid.UUID) error {
+func (w *Warehouse) dropOrphans(ctx context.Context, r Run, keep uuid.UUID) error {
+	s := r.Stream
 	// In this order: a run that begins in between has its lease before it has rows, so it is found alive.
 	staged, err := w.stagedRuns(ctx, s)
 	if err != nil {
 		return err
 	}
-	alive, err := w.aliveRuns(ctx, s)
+	alive, err := w.aliveRuns(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -266,16 +297,27 @@ func (w *Warehouse) dropOrphans(ctx context.Context, s *catalog.Stream, keep uui
 	return nil
 }
 
-// aliveRuns are the runs that a lease, an intent or a checkpoint of the stream names, of any account. A lease counts
-// for a day after its last beat: its owner may only be slow, and the next holder clears up.
-func (w *Warehouse) aliveRuns(ctx context.Context, s *catalog.Stream) (map[string]bool, error) {
-	rows, err := w.conn.Query(ctx, "SELECT JSONExtractString(value, 'run_id') FROM sync_state WHERE stream = {stream:String} AND name != 'watermark'"+
-		" AND (name != 'lease' OR updated_at > now() - INTERVAL 1 DAY)", named("stream", s.Name))
-	if err != nil {
-		return nil, fmt.Errorf("looking for runs under way: %w", err)
-	}
+// aliveRuns are the runs that a lease, an intent or a checkpoint of the stream names, of any account, and those that
+// sync_runs has as running in other accounts: under one lease a backfill stages many. A lease counts for
+// a day after its last beat, and such a row for as long as it is: its owner may only be slow, and the account's next
+// holder clears up.
+func (w *Warehouse) aliveRuns(ctx context.Context, r Run) (map[string]bool, error) {
 	alive := map[string]bool{}
-	return alive, collect(rows, func(id string) { alive[id] = true })
+	// In this order: a run whose row no longer says running has had its intent since before.
+	for _, query := range []string{
+		"SELECT toString(run_id) FROM sync_runs WHERE stream = {stream:String} AND account != {account:String} AND outcome = 'running'",
+		"SELECT JSONExtractString(value, 'run_id') FROM sync_state WHERE stream = {stream:String} AND name != 'watermark'" +
+			" AND (name != 'lease' OR updated_at > now() - INTERVAL 1 DAY)",
+	} {
+		rows, err := w.conn.Query(ctx, query, named("stream", r.Stream.Name), named("account", r.Account))
+		if err == nil {
+			err = collect(rows, func(id string) { alive[id] = true })
+		}
+		if err != nil {
+			return nil, fmt.Errorf("looking for runs under way: %w", err)
+		}
+	}
+	return alive, nil
 }
 
 // stagedRuns are the runs that have a staging partition or a table of their own.

@@ -25,6 +25,9 @@ type Options struct {
 	// Database is made by Migrate when it does not exist; default "dealhouse".
 	Database string
 	Logger   *slog.Logger // default: none
+	// Wrap stands between the warehouse and each of its connections: the seam for fault injection and tracing. nil
+	// means nothing in between.
+	Wrap func(driver.Conn) driver.Conn
 }
 
 // Warehouse is a connection pool to one database of one ClickHouse. It is safe for concurrent use.
@@ -70,6 +73,9 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 		}
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("opening the warehouse: %w", err), w.Close())
+		}
+		if o.Wrap != nil {
+			*c.to = o.Wrap(*c.to)
 		}
 	}
 	return w, nil

@@ -16,29 +16,44 @@ import (
 // batches of the run: the same number with the same rows can be staged again without harm, since the server knows it
 // by its deduplication token. Nothing that readers see changes.
 func (w *Warehouse) Stage(ctx context.Context, r Run, b *decode.Batch, number int) error {
-	run := make([]uuid.UUID, max(b.Len(), b.Children.Len()))
-	for i := range run {
-		run[i] = r.ID
+	if err := w.StageRows(ctx, r, number, b); err != nil {
+		return err
 	}
-	if err := w.stageRows(ctx, r, b, run[:b.Len()], number); err != nil {
-		return fmt.Errorf("staging batch %d of %s: %w", number, r.Stream.Name, err)
-	}
-	if err := w.stageChildren(ctx, r, b, run[:b.Children.Len()], number); err != nil {
+	if err := w.stageChildren(ctx, r, b, r.ids(b.Children.Len()), number); err != nil {
 		return fmt.Errorf("staging batch %d of %s: %w", number, r.Stream.Child.Table, err)
 	}
 	return nil
 }
 
-func (w *Warehouse) stageRows(ctx context.Context, r Run, b *decode.Batch, run []uuid.UUID, number int) error {
-	if b.Len() == 0 {
+// StageRows writes several batches as one, without their children.
+func (w *Warehouse) StageRows(ctx context.Context, r Run, number int, batches ...*decode.Batch) error {
+	var blocks [][]any
+	for _, b := range batches {
+		if b.Len() == 0 {
+			continue
+		}
+		columns := []any{r.ids(b.Len())}
+		if b.Stream.DerivedKey {
+			columns = append(columns, b.Keys, b.KeyRules)
+		}
+		blocks = append(blocks, append(appendValues(columns, &b.Rows), b.Nulls, b.Extra, b.Pages, b.Fetched))
+	}
+	if len(blocks) == 0 {
 		return nil
 	}
-	columns := []any{run}
-	if b.Stream.DerivedKey {
-		columns = append(columns, b.Keys, b.KeyRules)
+	if err := w.insertColumns(ctx, r.Stream.Name+"_staging", stagingColumns(r.Stream), token(r, number), blocks...); err != nil {
+		return fmt.Errorf("staging batch %d of %s: %w", number, r.Stream.Name, err)
 	}
-	columns = append(appendValues(columns, &b.Rows), b.Nulls, b.Extra, b.Pages, b.Fetched)
-	return w.insertColumns(ctx, r.Stream.Name+"_staging", stagingColumns(r.Stream), columns, token(r, number))
+	return nil
+}
+
+// ids is the column run_id of so many rows.
+func (r Run) ids(rows int) []uuid.UUID {
+	ids := make([]uuid.UUID, rows)
+	for i := range ids {
+		ids[i] = r.ID
+	}
+	return ids
 }
 
 func (w *Warehouse) stageChildren(ctx context.Context, r Run, b *decode.Batch, run []uuid.UUID, number int) error {
@@ -50,7 +65,7 @@ func (w *Warehouse) stageChildren(ctx context.Context, r Run, b *decode.Batch, r
 		fetched[i] = uint64(f)
 	}
 	columns := append(appendValues([]any{run, b.Parents}, &b.Children), b.Children.Nulls, fetched)
-	return w.insertColumns(ctx, r.Stream.Child.Table+"_staging", childStagingColumns(r.Stream), columns, token(r, number))
+	return w.insertColumns(ctx, r.Stream.Child.Table+"_staging", childStagingColumns(r.Stream), token(r, number), columns)
 }
 
 func appendValues(columns []any, rows *decode.Rows) []any {
@@ -64,8 +79,9 @@ func appendValues(columns []any, rows *decode.Rows) []any {
 // a continued run may cut its batches differently, and rows that come under a known token are dropped unseen.
 func token(r Run, number int) string { return fmt.Sprintf("%s-%s-%d", r.ID, r.Attempt, number) }
 
-// insertColumns sends whole columns. Their types are known, so the server is not asked for them.
-func (w *Warehouse) insertColumns(ctx context.Context, table string, cols []column, values []any, token string) error {
+// insertColumns sends whole columns, those of several blocks as one. Their types are known, so the server is not asked
+// for them.
+func (w *Warehouse) insertColumns(ctx context.Context, table string, cols []column, token string, blocks ...[]any) error {
 	ctx = clickhouse.Context(ctx, knownColumns(cols), clickhouse.WithSettings(clickhouse.Settings{
 		"async_insert": 0, "insert_deduplicate": 1, "insert_deduplication_token": token,
 		"optimize_on_insert": 0, // every row is kept until the merge, so that rows can be counted
@@ -75,9 +91,11 @@ func (w *Warehouse) insertColumns(ctx context.Context, table string, cols []colu
 		return err
 	}
 	defer batch.Close() //nolint:errcheck // after Send it does nothing; before it, the error that counts is returned
-	for i, v := range values {
-		if err := batch.Column(i).Append(v); err != nil {
-			return fmt.Errorf("column %s: %w", cols[i].name, err)
+	for _, values := range blocks {
+		for i, v := range values {
+			if err := batch.Column(i).Append(v); err != nil {
+				return fmt.Errorf("column %s: %w", cols[i].name, err)
+			}
 		}
 	}
 	return batch.Send()

@@ -35,6 +35,9 @@ type Intent struct {
 	MergedAt  time.Time `json:"merged_at"`
 	Watermark time.Time `json:"watermark"` // zero: the stream has none
 	Record    RunRecord `json:"record"`    // the row of sync_runs to write once it is done
+	// State is other state of the stream that becomes true with the publication, value by name: it is written in the
+	// same block that clears the intent, so that a backfill never counts a window done whose rows are not there.
+	State map[string]string `json:"state,omitempty"`
 }
 
 // Watermark is the stored watermark of the stream, or the zero time.

@@ -1,0 +1,93 @@
+package syncer
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/dealapi"
+	"dealhouse/internal/warehouse"
+)
+
+// childBackfill is a child that makes a backfill, and says how many windows are read.
+func childBackfill(ctx context.Context, w *warehouse.Warehouse, client *dealapi.Client, text string) error {
+	var asked Range
+	from, to, _ := strings.Cut(text, "/")
+	for text, at := range map[string]*time.Time{from: &asked.From, to: &asked.To} {
+		var err error
+		if *at, err = time.Parse(time.RFC3339, text); err != nil {
+			return err
+		}
+	}
+	stream, err := catalog.Find("transactions")
+	if err != nil {
+		return err
+	}
+	s, err := New(Options{Warehouse: w, Progress: func(p Progress) { fmt.Fprintln(os.Stdout, "windows", p.Windows.Done) }})
+	if err != nil {
+		return err
+	}
+	if _, err := s.Backfill(ctx, Job{Account: "acme", Stream: stream, Client: client}, asked); err != nil {
+		return err
+	}
+	sums, err := digest(ctx, w)
+	fmt.Fprintln(os.Stdout, "digest "+sums)
+	return err
+}
+
+// TestKilledBackfill kills a backfill three times on its way. Less than 15 % of the pages are read again, and in the
+// end the warehouse is that of a backfill that was never disturbed.
+func TestKilledBackfill(t *testing.T) {
+	t.Parallel()
+	x := serve(t, pastWorld(20_000, 500))
+	asked := everything(x, 24*time.Hour, DefaultParallel)
+	w := open(t)
+	record := backfillAll(t, w, x.jobs(t, "acme", "transactions")[0], asked)
+	checkTruth(t, w, x, "acme", "transactions")
+	want, err := digest(t.Context(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	undisturbed := x.Requests(transactionsPath)
+	x.ResetLog()
+	folder := t.TempDir()
+	env := childRange + "=" + asked.From.Format(time.RFC3339) + "/" + asked.To.Format(time.RFC3339)
+	for kill := range 3 {
+		cmd, lines := startChild(t, folder, x, env)
+		for done := 0; lines.Scan(); {
+			if _, err := fmt.Sscanf(lines.Text(), "windows %d", &done); err == nil && done > (kill+1)*record.Windows/4 {
+				break
+			}
+		}
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		for lines.Scan() { // what was on its way, so that Wait does not cut it off
+		}
+		if err := cmd.Wait(); err == nil {
+			t.Fatalf("child %d had ended before it was killed", kill)
+		}
+	}
+	cmd, lines := startChild(t, folder, x, env)
+	got := ""
+	for lines.Scan() {
+		if text, ok := strings.CutPrefix(lines.Text(), "digest "); ok {
+			got = text
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if got != want {
+		t.Errorf("after three kills:\n%s\nundisturbed:\n%s", got, want)
+	}
+	again := x.Requests(transactionsPath) - undisturbed
+	t.Logf("%d of %d pages were read again", again, undisturbed)
+	if 100*again >= 15*undisturbed {
+		t.Errorf("%d of %d pages were read again", again, undisturbed)
+	}
+}

@@ -1,0 +1,98 @@
+package syncer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"dealhouse/internal/warehouse"
+)
+
+// initialBackfill names the state of the backfill that is a stream's first sync.
+const initialBackfill = warehouse.BackfillPrefix + "initial"
+
+// stateName is that of the backfill of a range: the same range and window go on with each other.
+func stateName(r Range) string {
+	return fmt.Sprintf("%s%s/%s/%s", warehouse.BackfillPrefix, r.From.Format(time.RFC3339Nano), r.To.Format(time.RFC3339Nano), r.Window)
+}
+
+// progressState is a backfill that has not ended, as sync_state has it.
+type progressState struct {
+	BegunAt     time.Time `json:"begun_at"`     // by the clock of the warehouse
+	ServerStart time.Time `json:"server_start"` // the server's time when it began; the first sync's only
+	From        time.Time `json:"from"`
+	To          time.Time `json:"to"`
+	Window      string    `json:"window"`
+	Newest      int64     `json:"newest"` // newest updatedAt in windows done or staged, in milliseconds since 1970
+	Done        spans     `json:"done"`   // numbers of windows, from 0, that readers see
+	// The load that is staged but not published. The name run_id keeps its rows from being taken for a dead run's.
+	RunID  string           `json:"run_id,omitempty"`
+	Staged spans            `json:"staged,omitempty"`
+	Totals warehouse.Totals `json:"totals"`
+}
+
+// has reports whether a window need not be read.
+func (s *progressState) has(window int) bool { return s.Done.has(window) || s.Staged.has(window) }
+
+// unstaged is the state without a load that is staged.
+func (s progressState) unstaged() progressState {
+	s.RunID, s.Staged, s.Totals = "", nil, warehouse.Totals{}
+	return s
+}
+
+// store saves the state where nothing is published with it.
+func (b *backfill) store(ctx context.Context, s progressState) error {
+	if err := b.lease.Check(ctx); err != nil {
+		return err
+	}
+	text, err := s.text()
+	if err != nil {
+		return err
+	}
+	if err := b.warehouse.SaveBackfill(ctx, b.Run, b.name, text); err != nil {
+		return err
+	}
+	b.state = s
+	return nil
+}
+
+func (s *progressState) text() (string, error) {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return "", fmt.Errorf("writing the state of a backfill: %w", err)
+	}
+	return string(text), nil
+}
+
+// restore goes on with the load that an interrupted backfill had staged. Rows that were staged just before the end
+// are of windows that will be read again: they do no harm. Where rows are missing, the windows are read again.
+func (b *backfill) restore(ctx context.Context) error {
+	if b.state.RunID == "" {
+		return nil
+	}
+	id, err := uuid.Parse(b.state.RunID)
+	if err != nil {
+		return fmt.Errorf("reading the state %s: %w", b.name, err)
+	}
+	l, err := b.newLoad()
+	if err != nil {
+		return err
+	}
+	l.ID, l.record.RunID = id, id
+	rows, err := b.warehouse.CountStaged(ctx, l.Run)
+	if err != nil {
+		return err
+	}
+	if rows < b.state.Totals.Staged {
+		b.log.Warn("what an interrupted backfill had staged is gone: it is read again", "run_id", id)
+		b.state = b.state.unstaged()
+		return b.warehouse.Discard(ctx, l.Run)
+	}
+	l.windows, l.record.Totals, l.seen.newest = b.state.Staged.numbers(), b.state.Totals, b.state.Newest
+	l.record.Totals.Staged = rows
+	b.pending = l
+	return l.begin(ctx)
+}

@@ -1,0 +1,128 @@
+package syncer
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/warehouse"
+)
+
+// states are the contents that a view may show: nothing, and what was there right after each publication. A state is a
+// digest of all rows.
+type states struct {
+	mu    sync.Mutex
+	legal map[string]map[string]bool
+}
+
+func newStates() *states {
+	s := &states{legal: map[string]map[string]bool{}}
+	for _, stream := range kinds {
+		s.legal[stream] = map[string]bool{"0/0": true}
+	}
+	return s
+}
+
+// reader asks the views whenever a worker has come a step further, and all the time meanwhile.
+type reader struct {
+	w       *warehouse.Warehouse
+	account string
+	states  *states
+	nudge   chan struct{}
+	done    chan struct{}
+	ended   sync.WaitGroup
+
+	seen   map[string]map[string]bool
+	broken []string
+}
+
+func watch(t *testing.T, w *warehouse.Warehouse, account string, s *states) *reader {
+	t.Helper()
+	r := &reader{w: w, account: account, states: s, nudge: make(chan struct{}, 1), done: make(chan struct{}), seen: map[string]map[string]bool{}}
+	r.ended.Go(func() {
+		var mark time.Time
+		for i := 0; ; i++ {
+			select {
+			case <-r.done:
+				return
+			case <-r.nudge:
+			}
+			r.read(kinds[i%len(kinds)])
+			now, err := w.Watermark(context.Background(), account, "transactions")
+			if err != nil || now.Before(mark) {
+				r.broken = append(r.broken, fmt.Sprintf("the watermark went from %v to %v: %v", mark, now, err))
+			}
+			mark = now
+		}
+	})
+	return r
+}
+
+// digest is the content of a view: how many rows, and what they hold.
+func (r *reader) digest(stream string) (rows, keys uint64, text string, err error) {
+	s, err := catalog.Find(stream)
+	if err != nil {
+		return 0, 0, "", err
+	}
+	var sum uint64
+	err = r.w.Conn().QueryRow(context.Background(), "SELECT count(), uniqExact("+s.KeyColumn()+"), sum(sipHash64(toString(tuple(* EXCEPT synced_at)))) FROM "+stream+
+		" WHERE account = {account:String}", named("account", r.account)).Scan(&rows, &keys, &sum)
+	return rows, keys, fmt.Sprintf("%d/%d", rows, sum), err
+}
+
+func (r *reader) read(stream string) {
+	rows, keys, text, err := r.digest(stream)
+	if err != nil || rows != keys {
+		r.broken = append(r.broken, fmt.Sprintf("%s has %d rows of %d keys: %v", stream, rows, keys, err))
+	}
+	if r.seen[stream] == nil {
+		r.seen[stream] = map[string]bool{}
+	}
+	r.seen[stream][text] = true
+}
+
+// tell is part of the workers' hooks: the reader is woken before and after what matters, and what is shown right after
+// a publication is a legal state.
+func (r *reader) tell(_ context.Context, step string, after bool) error {
+	if strings.HasPrefix(step, "ALTER TABLE") || strings.HasPrefix(step, "INSERT") {
+		select {
+		case r.nudge <- struct{}{}:
+		default:
+		}
+	}
+	head, attached := strings.CutSuffix(step, "_latest ATTACH")
+	stream := strings.TrimPrefix(head, "ALTER TABLE ")
+	if !attached || !after || r.states.legal[stream] == nil {
+		return nil
+	}
+	return r.register(stream)
+}
+
+func (r *reader) register(stream string) error {
+	_, _, text, err := r.digest(stream)
+	r.states.mu.Lock()
+	defer r.states.mu.Unlock()
+	r.states.legal[stream][text] = true
+	return err
+}
+
+// stop ends the reader, and holds what it has seen against the legal states.
+func (r *reader) stop(t *testing.T) {
+	t.Helper()
+	close(r.done)
+	r.ended.Wait()
+	for _, text := range r.broken {
+		t.Error(text)
+	}
+	for stream, seen := range r.seen {
+		for text := range seen {
+			if !r.states.legal[stream][text] {
+				t.Errorf("a reader of %s saw %s, which no run has published", stream, text)
+			}
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package syncer
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestTakenOver lets a worker stand still for longer than its lease, at each step from the last look at the lease to the
+// end of the publication. Meanwhile another one loads a newer world. When the first wakes up it must not bring the old
+// rows back, nor leave anything that stops those who come later.
+func TestTakenOver(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	for _, stream := range []string{"coupons", "products"} { // kinds with and without a checkpoint
+		t.Run(stream, func(t *testing.T) {
+			t.Parallel()
+			x := serve(t, tinyWorld(14, stream))
+			slow, quick := newWorker(t, x, w.Database(), stream, 0), newWorker(t, x, w.Database(), stream, 0)
+			if _, err := slow.Run(t.Context(), slow.job(t, stream, stream)); err != nil {
+				t.Fatal(err)
+			}
+			for i, at := range []struct {
+				point string
+				after bool
+			}{
+				{"INSERT " + stream + "_delta", true}, {"INSERT sync_state_log intent", false}, {"INSERT sync_state_log intent", true},
+				{"ALTER TABLE " + stream + "_latest ATTACH", false}, {"INSERT sync_state_log intent cleared", false},
+			} {
+				x.turn(t, stream, 2*i)
+				paused, wake, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+				hit := false
+				slow.seam.set(func(_ context.Context, step string, after bool) error {
+					if step == at.point && after == at.after && !hit {
+						hit = true
+						close(paused)
+						<-wake
+					}
+					return nil
+				})
+				go func() {
+					_, err := slow.Run(t.Context(), slow.job(t, stream, stream))
+					ended <- err
+				}()
+				<-paused
+				expireLeases(t, w, stream)
+				x.turn(t, stream, 2*i+1)
+				job := quick.job(t, stream, stream)
+				job.Full = stream == "products" // a walk that goes on would show pages of the older world
+				if _, err := quick.Run(t.Context(), job); err != nil {
+					t.Errorf("paused at %s: the other worker: %v", at.point, err)
+				}
+				want := shownRows(t, w, stream, stream)
+				checkTruth(t, w, x, stream, stream)
+				close(wake)
+				if err := <-ended; err != nil {
+					t.Logf("paused at %s (after: %t): it ended with: %v", at.point, at.after, err)
+				}
+				if d := cmp.Diff(want, shownRows(t, w, stream, stream)); d != "" {
+					t.Errorf("paused at %s: the old rows are back: %s", at.point, d)
+				}
+				slow.seam.set(nil)
+				if _, err := quick.Run(t.Context(), job); err != nil {
+					t.Errorf("paused at %s: the run after both: %v", at.point, err)
+				}
+				checkTruth(t, w, x, stream, stream)
+				checkTidy(t, w, stream, stream)
+			}
+		})
+	}
+}
+
+// TestTakenInTheSameMoment lets two workers find the stream free. The later one has it; the other finds out before it
+// publishes, begins again, and leaves nothing of its first attempt, which the later one knew nothing of.
+func TestTakenInTheSameMoment(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	for _, stream := range []string{"coupons", "products"} {
+		x := serve(t, tinyWorld(15, stream))
+		a, b := newWorker(t, x, w.Database(), stream, 0), newWorker(t, x, w.Database(), stream, 0)
+		stop := func(v *worker, point string, after bool, n int64) (paused, wake chan struct{}) {
+			paused, wake = make(chan struct{}), make(chan struct{})
+			var hits atomic.Int64
+			v.seam.set(func(_ context.Context, step string, at bool) error {
+				if step == point && at == after && hits.Add(1) == n {
+					close(paused)
+					<-wake
+				}
+				return nil
+			})
+			return paused, wake
+		}
+		run := func(v *worker) chan error {
+			ended := make(chan error, 1)
+			job := v.job(t, stream, stream)
+			job.BatchRows = 1000
+			go func() {
+				_, err := v.Run(t.Context(), job)
+				ended <- err
+			}()
+			return ended
+		}
+		bAtLease, bGo := stop(b, "SELECT value", true, 1) // its first look at the state is at the lease
+		aAtDelta, aGo := stop(a, "INSERT "+stream+"_delta", true, 1)
+		bEnded := run(b)
+		<-bAtLease
+		aEnded := run(a)
+		<-aAtDelta
+		close(bGo)
+		if err := <-bEnded; err != nil {
+			t.Error(err)
+		}
+		close(aGo)
+		if err := <-aEnded; err != nil {
+			t.Error(err)
+		}
+		checkTruth(t, w, x, stream, stream)
+		checkTidy(t, w, stream, stream)
+	}
+}

@@ -1,0 +1,146 @@
+package syncer
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"dealhouse/internal/catalog"
+)
+
+// Bounds and defaults of a Range.
+const (
+	DefaultWindow   = 24 * time.Hour
+	MinWindow       = time.Minute
+	DefaultParallel = 4
+	MaxParallel     = 32
+	maxWindows      = 100_000
+)
+
+// Range says what a backfill reads: the rows updated at From or later and before To, in windows.
+type Range struct {
+	From, To time.Time     // parts of a millisecond widen the range: the API's timestamps have none
+	Window   time.Duration // width of a window, at least MinWindow; default DefaultWindow
+	Parallel int           // windows that are read side by side, up to MaxParallel; default DefaultParallel
+}
+
+// RangeError says that a Range cannot be read, and why. Nothing was asked of the service or the warehouse.
+type RangeError struct{ Reason string }
+
+func (e *RangeError) Error() string { return e.Reason }
+
+func badRange(format string, args ...any) error { return &RangeError{fmt.Sprintf(format, args...)} }
+
+// Validate returns a *RangeError for a range that cannot be read.
+func (r Range) Validate() error {
+	r.setDefaults()
+	switch {
+	case r.From.IsZero() || r.To.IsZero():
+		return badRange("a backfill needs both ends of its range")
+	case !r.From.Before(r.To):
+		return badRange("the range is empty: it begins at %s and ends at %s", r.From.Format(time.RFC3339), r.To.Format(time.RFC3339))
+	case r.Window < MinWindow:
+		return badRange("a window of %s is too narrow: it takes at least %s", r.Window, MinWindow)
+	case r.Parallel < 1 || r.Parallel > MaxParallel:
+		return badRange("%d windows cannot be read side by side: it takes 1 to %d", r.Parallel, MaxParallel)
+	case r.To.Sub(r.From)/r.Window >= maxWindows:
+		return badRange("the range has more than %d windows of %s: take wider ones", maxWindows, r.Window)
+	}
+	return nil
+}
+
+func (r Range) isValid() bool { return r.Validate() == nil }
+
+func (r *Range) setDefaults() {
+	set(&r.Window, DefaultWindow)
+	set(&r.Parallel, DefaultParallel)
+	from, to := r.From.UTC().Truncate(time.Millisecond), r.To.UTC().Truncate(time.Millisecond)
+	if to.Before(r.To) {
+		to = to.Add(time.Millisecond)
+	}
+	r.From, r.To = from, to
+}
+
+func (j *Job) checkBackfill() error {
+	switch {
+	case j.Stream.Kind != catalog.Incremental:
+		return badRange("%s cannot be read by time: only transactions can", j.Stream.Name)
+	case j.Full || j.DryRun:
+		return badRange("a backfill is neither a full read nor a dry run")
+	}
+	return nil
+}
+
+// window is a part of a range: rows updated at from or later and before to. Where to is zero, it has no end.
+type window struct{ from, to time.Time }
+
+// after and before are what to ask for. Both borders of the API's filter are exclusive, so a window reaches one
+// millisecond, the resolution of its timestamps, into the one before it: a row exactly on a border is read.
+func (w window) after() time.Time  { return w.from.Add(-time.Millisecond) }
+func (w window) before() time.Time { return w.to }
+
+// cut makes windows of a range, in the order of time. They cover it without a gap; the last may be narrower.
+func cut(from, to time.Time, width time.Duration) []window {
+	var all []window
+	for begin := from; begin.Before(to); begin = begin.Add(width) {
+		end := begin.Add(width)
+		if end.After(to) {
+			end = to
+		}
+		all = append(all, window{begin, end})
+	}
+	return all
+}
+
+// spans is a set of numbers as ranges that do not touch, in order: small, where windows are done about in order.
+type spans [][2]int
+
+func (s spans) has(n int) bool {
+	_, found := slices.BinarySearchFunc(s, n, func(r [2]int, n int) int {
+		switch {
+		case r[1] < n:
+			return -1
+		case r[0] > n:
+			return 1
+		}
+		return 0
+	})
+	return found
+}
+
+func (s spans) count() int {
+	n := 0
+	for _, r := range s {
+		n += r[1] - r[0] + 1
+	}
+	return n
+}
+
+// numbers lists the set.
+func (s spans) numbers() []int {
+	var all []int
+	for _, r := range s {
+		for n := r[0]; n <= r[1]; n++ {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// with is the set with more numbers; s stays as it is.
+func (s spans) with(numbers ...int) spans {
+	all := slices.Clone(s)
+	for _, n := range numbers {
+		all = append(all, [2]int{n, n})
+	}
+	slices.SortFunc(all, func(a, b [2]int) int { return a[0] - b[0] })
+	var joined spans
+	for _, r := range all {
+		if last := len(joined) - 1; last >= 0 && r[0] <= joined[last][1]+1 {
+			joined[last][1] = max(joined[last][1], r[1])
+			continue
+		}
+		joined = append(joined, r)
+	}
+	return joined
+}

@@ -1,0 +1,42 @@
+package warehouse
+
+import "context"
+
+// BackfillPrefix begins the names of the states of backfills in sync_state.
+const BackfillPrefix = "backfill:"
+
+// LoadBackfill is the state of a backfill that has not ended, or nil. name begins with BackfillPrefix.
+func LoadBackfill[T any](ctx context.Context, w *Warehouse, account, stream, name string) (*T, error) {
+	return loadJSON[T](ctx, w, account, stream, name)
+}
+
+// SaveBackfill keeps the state of a backfill where there is nothing to publish with it; otherwise it belongs into the
+// Intent. An empty value forgets it.
+func (w *Warehouse) SaveBackfill(ctx context.Context, r Run, name, value string) error {
+	return w.saveStates(ctx, r.Account, r.Stream.Name, stateRow{name, value, 0})
+}
+
+// Add sums up.
+func (t *Totals) Add(o Totals) {
+	t.Pages += o.Pages
+	t.Read += o.Read
+	t.Staged += o.Staged
+	t.Rejected += o.Rejected
+	t.Unloadable += o.Unloadable
+	t.Noise += o.Noise
+	t.Bytes += o.Bytes
+	t.Retries += o.Retries
+}
+
+// Add sums up the changes of merges that followed each other; Live stays that of the first.
+func (c *Changes) Add(o Changes) {
+	if c.Staged == 0 && c.Live == 0 {
+		c.Live = o.Live
+	}
+	c.Inserted += o.Inserted
+	c.Updated += o.Updated
+	c.Deleted += o.Deleted
+	c.Unchanged += o.Unchanged
+	c.Staged += o.Staged
+	c.Distinct += o.Distinct
+}

@@ -1,0 +1,146 @@
+package warehouse
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestIntentWithoutDelta recovers from a worker that stood still before it wrote its intent: whoever took the stream
+// over has dropped its delta. The intent must not stop the stream for good, nor move the watermark.
+func TestIntentWithoutDelta(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	const day1, day2 = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+	load(t, w, "coupons", Whole, "["+coupon(idA, "a1", day1)+"]")
+	r := begin(t, w, "coupons")
+	stage(t, w, r, "["+coupon(idA, "a2", day2)+"]")
+	c, err := w.Plan(t.Context(), r, Whole, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Prepare(t.Context(), r, c, r.StartedAt); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Discard(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	in := Intent{RunID: r.ID, MergedAt: r.StartedAt, Watermark: r.StartedAt.Add(time.Hour),
+		Record: RunRecord{Account: "acme", Stream: "coupons", RunID: r.ID, StartedAt: r.StartedAt, Outcome: OutcomeSuccess, Changes: c}}
+	if err := w.saveJSON(t.Context(), r, intentName(r.ID), in); err != nil {
+		t.Fatal(err)
+	}
+	next := begin(t, w, "coupons")
+	lease, err := w.Acquire(t.Context(), next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if recovered, err := w.Recover(t.Context(), lease, next, next.ID); err != nil || len(recovered) != 1 {
+		t.Errorf("%v, %v", recovered, err)
+	}
+	if err := lease.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if mark, err := w.Watermark(t.Context(), "acme", "coupons"); err != nil || !mark.IsZero() {
+		t.Errorf("watermark %v, %v", mark, err)
+	}
+	if d := cmp.Diff([]string{"success", "failed"}, text(t, w, "SELECT outcome FROM sync_runs ORDER BY started_at")); d != "" {
+		t.Error(d)
+	}
+	load(t, w, "coupons", Whole, "["+coupon(idA, "a2", day2)+"]")
+	if d := cmp.Diff([]string{"a2"}, text(t, w, "SELECT code FROM coupons")); d != "" {
+		t.Error(d)
+	}
+
+	// The worker itself, when it wakes up only then, is told that it lost the stream.
+	late := begin(t, w, "coupons")
+	lease, err = w.Acquire(t.Context(), late)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Publish(t.Context(), lease, late, in); !errors.Is(err, ErrLeaseLost) {
+		t.Errorf("%v", err)
+	}
+	if err := lease.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if left := text(t, w, "SELECT name FROM sync_state"); len(left) > 0 {
+		t.Errorf("state is left: %v", left)
+	}
+}
+
+// TestForsakenLease is taken at once, and its next holder clears up, the child tables included.
+func TestForsakenLease(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	dead := begin(t, w, "products")
+	lease, err := w.Acquire(t.Context(), dead)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stage(t, w, dead, `[{"url":"https://a.test/p","history":[{"yearMonthDay":"2026-01-01","price":1}]}]`)
+	if err := w.exec(t.Context(), "ALTER TABLE products_staging DROP PARTITION "+quote(dead.ID.String())); err != nil {
+		t.Fatal(err)
+	}
+	if err := lease.Forsake(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	next := begin(t, w, "products")
+	lease, err = w.Acquire(t.Context(), next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !lease.Orphan() {
+		t.Error("the next holder is not told that something is left")
+	}
+	if _, err := w.Recover(t.Context(), lease, next, next.ID); err != nil {
+		t.Fatal(err)
+	}
+	if n := text(t, w, "SELECT count() FROM product_prices_staging"); n[0] != "0" {
+		t.Errorf("%s entries of a dead run are left", n[0])
+	}
+	if err := lease.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPublishAsksOnceMore stops a publication whose worker has lost its lease, when the intent is durable and nothing is
+// attached yet.
+func TestPublishAsksOnceMore(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	r := begin(t, w, "coupons")
+	stage(t, w, r, "["+coupon(idA, "a", "2026-01-01T00:00:00Z")+"]")
+	c, err := w.Plan(t.Context(), r, Whole, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Prepare(t.Context(), r, c, r.StartedAt); err != nil {
+		t.Fatal(err)
+	}
+	in := Intent{RunID: r.ID, MergedAt: r.StartedAt, Record: RunRecord{Account: "acme", Stream: "coupons", RunID: r.ID, StartedAt: r.StartedAt, Outcome: OutcomeSuccess, Changes: c}}
+	slow, err := w.Acquire(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := slow.Forsake(t.Context()); err != nil { // it expired, and another worker took it
+		t.Fatal(err)
+	}
+	other, err := w.Acquire(t.Context(), begin(t, w, "coupons"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := other.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := w.Publish(t.Context(), slow, r, in); !errors.Is(err, ErrLeaseLost) {
+		t.Errorf("%v", err)
+	}
+	if n := text(t, w, "SELECT (SELECT count() FROM coupons_latest), (SELECT count() FROM coupons_versions), (SELECT count() FROM sync_state WHERE name != 'lease')"); n[0] != "0 0 0" {
+		t.Errorf("rows, versions and states: %s", n[0])
+	}
+}
