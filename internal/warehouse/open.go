@@ -66,9 +66,6 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 	}{{&w.conn, o.Database, false}, {&w.admin, "default", false}, {&w.readOnly, o.Database, true}} {
 		opts, err := options(o.DSN, c.database, c.readOnly)
 		if err == nil {
-			if !c.readOnly {
-				pin(opts)
-			}
 			*c.to, err = clickhouse.Open(opts)
 		}
 		if err != nil {
@@ -104,22 +101,6 @@ func (w *Warehouse) serverOptions(dsn, database string, readOnly bool) (*clickho
 	opts.ReadTimeout = max(opts.ReadTimeout, 30*time.Minute) // a merge of millions of rows answers when it is done
 	opts.MaxOpenConns = max(opts.MaxOpenConns, 16)
 	return opts, nil
-}
-
-// pin sets what our statements depend on, whatever the server's profile for the user says.
-func pin(opts *clickhouse.Options) {
-	settings := clickhouse.Settings{
-		"join_use_nulls": 0, // the merge tells a missing side by its default
-		"final":          0, "transform_null_in": 0, "any_join_distinct_right_table_keys": 0,
-		"session_timezone": "UTC", "date_time_output_format": "simple", "union_default_mode": "ALL",
-		"do_not_merge_across_partitions_select_final": 0,
-	}
-	for name, value := range opts.Settings {
-		if _, pinned := settings[name]; !pinned {
-			settings[name] = value
-		}
-	}
-	opts.Settings = settings
 }
 
 // Close closes the connections and, when no one else uses it, the embedded engine. It may be called twice.

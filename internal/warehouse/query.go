@@ -30,7 +30,7 @@ func (w *Warehouse) Status(ctx context.Context) ([]StreamStatus, error) {
 		}
 		live += "SELECT account, " + quote(s.Name) + " AS stream, count() AS live FROM " + s.Name + " GROUP BY account"
 	}
-	rows, err := w.conn.Query(ctx, `SELECT r.account, r.stream, l.live, r.last_success, r.last_run, r.last_outcome, r.last_error,
+	rows, err := w.conn.Query(ctx, `SELECT r.account, r.stream, ifNull(l.live, 0), r.last_success, r.last_run, r.last_outcome, r.last_error,
     parseDateTime64BestEffortOrNull(nullIf(w.value, ''), 3, 'UTC'), now64(3, 'UTC')
 FROM
 (

@@ -12,10 +12,17 @@ import (
 // acknowledged when it is durable, and is dropped as a duplicate only by a token that we chose.
 var insertSettings = clickhouse.Settings{"async_insert": 0, "insert_deduplicate": 0}
 
+// mergeSettings pin what our statements depend on, whatever the server's profile for the user says.
+var mergeSettings = clickhouse.Settings{
+	"join_use_nulls": 0, // the merge tells a missing side by its default
+	"final":          0, "transform_null_in": 0, "any_join_distinct_right_table_keys": 0, "session_timezone": "UTC",
+	"do_not_merge_across_partitions_select_final": 0,
+}
+
 // write is the context of a statement that writes.
 func write(ctx context.Context, more ...clickhouse.Settings) context.Context {
 	settings := clickhouse.Settings{}
-	for _, s := range append([]clickhouse.Settings{insertSettings}, more...) {
+	for _, s := range append([]clickhouse.Settings{insertSettings, mergeSettings}, more...) {
 		for name, value := range s {
 			settings[name] = value
 		}
