@@ -4,14 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-	"github.com/google/uuid"
-
-	"dealhouse/internal/catalog"
 )
 
 // largeJoin is the number of rows from which both sides of a join are better read in the order of their key than kept
@@ -242,115 +238,6 @@ func (w *Warehouse) Discard(ctx context.Context, r Run) error {
 		}
 	}
 	return w.DropStaging(ctx, r.Stream, r.ID)
-}
-
-// Recover carries out the intents of runs that were interrupted. Where the lease was not given back,
-// it also clears away what dead runs left behind, but for keep, a walk that goes on. The caller holds the lease.
-func (w *Warehouse) Recover(ctx context.Context, l *Lease, r Run, keep uuid.UUID) (recovered []Intent, err error) {
-	intents, err := w.loadIntents(ctx, r.Account, r.Stream.Name)
-	if err != nil {
-		return nil, err
-	}
-	for _, in := range intents {
-		w.log.Info("finishing a run that was interrupted", "account", r.Account, "stream", r.Stream.Name, "run_id", in.RunID)
-		dead := Run{ID: in.RunID, Account: r.Account, Stream: r.Stream}
-		err := w.finish(ctx, l, dead, in)
-		if errors.Is(err, errDeltaGone) {
-			w.log.Warn("an interrupted run cannot be finished: what it read is read again", "run_id", in.RunID, "error", err)
-			err = errors.Join(w.withdraw(ctx, dead, in, err), w.Discard(ctx, dead))
-		}
-		if err != nil {
-			return nil, fmt.Errorf("finishing run %s, which was interrupted: %w", in.RunID, err)
-		}
-	}
-	if !l.Orphan() {
-		return intents, nil
-	}
-	if err := w.dropOrphans(ctx, r, keep); err != nil {
-		return intents, err
-	}
-	return intents, w.buryRuns(ctx, r.Account, r.Stream.Name, keep)
-}
-
-// dropOrphans drops what belongs to no run that is alive or to be continued, of any account.
-func (w *Warehouse) dropOrphans(ctx context.Context, r Run, keep uuid.UUID) error {
-	s := r.Stream
-	// In this order: a run that begins in between has its lease before it has rows, so it is found alive.
-	staged, err := w.stagedRuns(ctx, s)
-	if err != nil {
-		return err
-	}
-	alive, err := w.aliveRuns(ctx, r)
-	if err != nil {
-		return err
-	}
-	alive[keep.String()] = true
-	for _, id := range staged {
-		if alive[id.String()] {
-			continue
-		}
-		w.log.Info("dropping what a dead run left behind", "stream", s.Name, "run_id", id)
-		if err := w.Discard(ctx, Run{ID: id, Stream: s}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// aliveRuns are the runs that a lease, an intent or a checkpoint of the stream names, of any account, and those that
-// sync_runs has as running in other accounts: under one lease a backfill stages many. A lease counts for
-// a day after its last beat, and such a row for as long as it is: its owner may only be slow, and the account's next
-// holder clears up.
-func (w *Warehouse) aliveRuns(ctx context.Context, r Run) (map[string]bool, error) {
-	alive := map[string]bool{}
-	// In this order: a run whose row no longer says running has had its intent since before.
-	for _, query := range []string{
-		"SELECT toString(run_id) FROM sync_runs WHERE stream = {stream:String} AND account != {account:String} AND outcome = 'running'",
-		"SELECT JSONExtractString(value, 'run_id') FROM sync_state WHERE stream = {stream:String} AND name != 'watermark'" +
-			" AND (name != 'lease' OR updated_at > now() - INTERVAL 1 DAY)",
-	} {
-		rows, err := w.conn.Query(ctx, query, named("stream", r.Stream.Name), named("account", r.Account))
-		if err == nil {
-			err = collect(rows, func(id string) { alive[id] = true })
-		}
-		if err != nil {
-			return nil, fmt.Errorf("looking for runs under way: %w", err)
-		}
-	}
-	return alive, nil
-}
-
-// stagedRuns are the runs that have a staging partition or a table of their own.
-func (w *Warehouse) stagedRuns(ctx context.Context, s *catalog.Stream) ([]uuid.UUID, error) {
-	child := s.Name
-	if s.Child != nil {
-		child = s.Child.Table
-	}
-	rows, err := w.conn.Query(ctx, `SELECT DISTINCT id FROM
-(
-    SELECT toString(toUUIDOrZero(partition)) AS id FROM system.parts WHERE active AND database = currentDatabase() AND table IN ({staging:String}, {child:String})
-    UNION ALL
-    SELECT toString(toUUIDOrZero(replaceRegexpOne(extract(name, '_([0-9a-f]{32})$'), '^(.{8})(.{4})(.{4})(.{4})(.{12})$', '\\1-\\2-\\3-\\4-\\5')))
-    FROM system.tables WHERE database = currentDatabase() AND (startsWith(name, {changes:String}) OR startsWith(name, {delta:String}) OR startsWith(name, {child_delta:String}))
-) WHERE id != '00000000-0000-0000-0000-000000000000'`,
-		named("staging", s.Name+"_staging"), named("child", child+"_staging"), named("child_delta", child+"_delta_"), named("changes", s.Name+"_changes_"), named("delta", s.Name+"_delta_"))
-	if err != nil {
-		return nil, fmt.Errorf("looking for what dead runs left behind: %w", err)
-	}
-	var ids []uuid.UUID
-	var bad []string
-	err = collect(rows, func(text string) {
-		id, err := uuid.Parse(text)
-		if err != nil {
-			bad = append(bad, text)
-			return
-		}
-		ids = append(ids, id)
-	})
-	if err == nil && len(bad) > 0 {
-		err = fmt.Errorf("runs with unreadable identifiers: %s", strings.Join(bad, ", "))
-	}
-	return ids, err
 }
 
 // collect reads a result of one column.
