@@ -16,6 +16,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -31,12 +32,14 @@ type process struct {
 	stdout *bufio.Reader
 	seen   strings.Builder // of stdout
 	stderr bytes.Buffer
+
+	peeking sync.WaitGroup
 }
 
 func start(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
 	p := &process{Cmd: exec.CommandContext(t.Context(), os.Args[0], args...)}
-	p.Env = append(append(os.Environ(), childVariable+"=1"), env...)
+	p.Env = append(append(ambient(), childVariable+"=1"), env...)
 	p.Stderr = &p.stderr
 	out, err := p.StdoutPipe()
 	if err != nil {
@@ -66,9 +69,25 @@ func (p *process) find(t *testing.T, pattern string) []string {
 	}
 }
 
+// reaches waits until the process has made something happen. It must not print anything before.
+func (p *process) reaches(t *testing.T, what <-chan struct{}) {
+	t.Helper()
+	early := make(chan struct{})
+	p.peeking.Go(func() {
+		_, _ = p.stdout.Peek(1)
+		close(early)
+	})
+	select {
+	case <-what:
+	case <-early:
+		t.Fatalf("it ended, or printed, too early: %+v", p.end(t))
+	}
+}
+
 // end waits for the process.
 func (p *process) end(t *testing.T) outcome {
 	t.Helper()
+	p.peeking.Wait()
 	rest, err := io.ReadAll(p.stdout)
 	if err != nil {
 		t.Error(err)
@@ -254,7 +273,7 @@ func TestInterruptedSync(t *testing.T) {
 		}
 	})
 	p := start(t, b.env, "sync", "coupons", "payouts", "--account", "acme", "--config", b.config)
-	<-reached
+	p.reaches(t, reached)
 	p.signal(t, syscall.SIGINT)
 	got := p.end(t)
 	got.want(t, 130, "stopped before the end")

@@ -97,7 +97,7 @@ func newUser(t *testing.T) *user {
 	api, door := freeAddress(t), freeAddress(t)
 	u := &user{
 		dir: t.TempDir(), api: "http://" + api,
-		env:     append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "GOBIN="+t.TempDir(), "GOFLAGS=-buildvcs=false"),
+		env:     append(ambient(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "GOBIN="+t.TempDir(), "GOFLAGS=-buildvcs=false"),
 		replace: strings.NewReplacer("127.0.0.1:8080", api, "127.0.0.1:8123", door, "DEALS_API_KEY=...", "DEALS_API_KEY=secret", "-o dealhouse ", "-o "+filepath.Join(t.TempDir(), "static")+" "),
 	}
 	for _, name := range []string{"config.example.toml"} {

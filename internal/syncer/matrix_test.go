@@ -57,7 +57,7 @@ func (s matrixStep) at(stream string) string {
 
 // wholeMatrix asks for every cell: each step of each kind of stream with each fault. Without it, a step is tried with
 // half of the faults for one kind and with the other half for the next.
-const wholeMatrix = "DEALHOUSE_MATRIX"
+const wholeMatrix = "SYNCER_MATRIX"
 
 // inShortForm picks the cells that are tried when the whole matrix is not asked for.
 func inShortForm(kind, step, fault int) bool {

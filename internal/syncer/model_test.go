@@ -19,8 +19,8 @@ import (
 
 // The model test makes histories at random: the same seed makes the same world and the same sequence of events.
 const (
-	modelHistories = "DEALHOUSE_MODEL_HISTORIES" // how many; default 10
-	modelSeed      = "DEALHOUSE_MODEL_SEED"      // of the first; default 1
+	modelHistories = "SYNCER_MODEL_HISTORIES" // how many; default 10
+	modelSeed      = "SYNCER_MODEL_SEED"      // of the first; default 1
 )
 
 func setting(t *testing.T, name string, value int) int {
