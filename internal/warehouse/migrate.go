@@ -25,7 +25,7 @@ var ErrSchemaNew = errors.New("the schema of the warehouse is newer than this bi
 
 const createMigrations = `CREATE TABLE IF NOT EXISTS schema_migrations_log
 (
-    version UInt32 COMMENT 'Number of the file in schema/; 0 stands for the tables and views of the streams',
+    version UInt32 COMMENT 'Number of the file in schema/; 0 stands for the tables of the streams and all views',
     name String COMMENT 'Name of the file',
     checksum String COMMENT 'SHA-256 of what was applied',
     applied_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'By the clock of the warehouse'
@@ -36,7 +36,7 @@ COMMENT 'The storage behind schema_migrations'`
 
 const createMigrationsView = `CREATE OR REPLACE VIEW schema_migrations
 (
-    version UInt32 COMMENT 'Number of the file in schema/; 0 stands for the tables and views of the streams',
+    version UInt32 COMMENT 'Number of the file in schema/; 0 stands for the tables of the streams and all views',
     name String COMMENT 'Name of the file',
     checksum String COMMENT 'SHA-256 of what was applied',
     applied_at DateTime64(3, 'UTC') COMMENT 'By the clock of the warehouse'
@@ -56,7 +56,7 @@ func (m migration) checksum() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// streamsVersion is the record of the tables and views that follow from the catalog: applied again whenever they differ.
+// streamsVersion is the record of the tables that follow from the catalog, and of all views: applied again whenever they differ.
 const streamsVersion = 0
 
 // Migrate creates or upgrades the schema. It only adds: a column of another type than this binary expects is refused.
@@ -139,7 +139,9 @@ func (w *Warehouse) pending(ctx context.Context) ([]string, []migration, error) 
 	for _, m := range append(files, streams) {
 		record := m
 		if m.version == streamsVersion {
-			record = wantedStreams()
+			if record, err = wantedStreams(); err != nil {
+				return nil, nil, err
+			}
 			if len(m.statements) == 0 && applied.sums[m.version] == record.checksum() {
 				continue
 			}
@@ -226,8 +228,9 @@ func splitStatements(text string) []string {
 	return statements
 }
 
-// wantedStreams are the tables and views that follow from the catalog, as a new database gets them.
-func wantedStreams() migration {
+// wantedStreams are the tables and views that follow from the catalog, as a new database gets them, and the views over
+// them.
+func wantedStreams() (migration, error) {
 	m := migration{version: streamsVersion, name: "streams"}
 	for _, s := range catalog.All() {
 		m.statements = append(m.statements, createLatest(s), createStaging(s))
@@ -247,7 +250,19 @@ func wantedStreams() migration {
 			m.statements = append(m.statements, createChildView(s))
 		}
 	}
-	return m
+	names, err := fs.Glob(schema.Views, "views/*.sql")
+	if err != nil {
+		return m, fmt.Errorf("listing the views: %w", err)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		text, err := fs.ReadFile(schema.Views, name)
+		if err != nil {
+			return m, fmt.Errorf("reading the view %s: %w", name, err)
+		}
+		m.statements = append(m.statements, splitStatements(string(text))...)
+	}
+	return m, nil
 }
 
 func firstLine(s string) string {

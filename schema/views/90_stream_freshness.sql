@@ -1,0 +1,23 @@
+-- How old what people see is.
+
+CREATE OR REPLACE VIEW stream_freshness
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    stream LowCardinality(String) COMMENT 'Stream',
+    last_success Nullable(DateTime64(3, 'UTC')) COMMENT 'When the last run that succeeded ended; NULL: none did',
+    last_attempt Nullable(DateTime64(3, 'UTC')) COMMENT 'When the last run began',
+    last_outcome LowCardinality(String) COMMENT 'Outcome of that run, as in sync_runs',
+    complete_to Nullable(DateTime64(3, 'UTC')) COMMENT 'Up to which updatedAt every change is loaded; NULL for streams that are read whole',
+    age_seconds Nullable(Float64) COMMENT 'Seconds since last_success, by the clock of the warehouse'
+)
+AS SELECT r.account, r.stream, r.last_success, r.last_attempt, r.last_outcome,
+    parseDateTime64BestEffortOrNull(nullIf(w.value, ''), 3, 'UTC') AS complete_to,
+    if(isNull(r.last_success), NULL, dateDiff('millisecond', r.last_success, now64(3, 'UTC')) / 1000) AS age_seconds
+FROM
+(
+    SELECT account, stream, maxIf(finished_at, outcome = 'success') AS last_success, toNullable(max(started_at)) AS last_attempt,
+        argMax(outcome, started_at) AS last_outcome
+    FROM sync_runs GROUP BY account, stream
+) AS r
+LEFT JOIN (SELECT account, stream, value FROM sync_state WHERE name = 'watermark') AS w ON r.account = w.account AND r.stream = w.stream
+COMMENT 'When each stream was last in step with the API';
