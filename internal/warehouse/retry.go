@@ -26,7 +26,7 @@ const (
 	slowdown     = 5 // times as long, for what passes slowly
 )
 
-// FaultError says that a statement failed for a reason that may pass, and that did not pass in time. What readers see,
+// FaultError says that a statement failed for a reason that lies with the warehouse, and that did not pass in time. What readers see,
 // and where the next run begins, are as they were.
 type FaultError struct {
 	Code     int32 // of ClickHouse; 0 when it could not be reached
@@ -37,19 +37,23 @@ type FaultError struct {
 }
 
 func (e *FaultError) Error() string {
+	if e.Attempts == 1 {
+		return fmt.Sprintf("%s; %s", e.Err, e.Advice)
+	}
 	return fmt.Sprintf("%s: gave up after %d attempts in %s; %s", e.Err, e.Attempts, e.Elapsed.Round(100*time.Millisecond), e.Advice)
 }
 
 func (e *FaultError) Unwrap() error { return e.Err }
 
-// remedy is what is known of a fault that may pass.
+// remedy is what is known of a fault that lies neither in the statement nor in its content.
 type remedy struct {
 	code   int32
 	slow   bool   // it takes minutes or a person, so asking often is of no use
+	never  bool   // it does not pass by itself
 	advice string // for an operator
 }
 
-// remedyOf finds out whether the same statement may succeed a little later. By code and type alone: what the text says
+// remedyOf finds out whether the same statement may succeed a little later, or what else is known to help. By code and type alone: what the text says
 // differs from version to version.
 func remedyOf(err error) (remedy, bool) {
 	var gaveUp *FaultError
@@ -74,6 +78,9 @@ func remedyOfCode(code int32) (remedy, bool) {
 	case 242: // TABLE_IS_READ_ONLY
 		r.slow = true
 		r.advice = "a table takes no writes: a replica that has lost its Keeper (see system.replicas), or a disk that is read-only"
+	case 774: // TABLE_IS_PERMANENTLY_READ_ONLY
+		r.never = true
+		r.advice = "someone made a table read-only: `ALTER TABLE ... MODIFY SETTING table_readonly = 0`, or move it from its disk, which takes no writes"
 	case 243, 75: // NOT_ENOUGH_SPACE, CANNOT_WRITE_TO_FILE_DESCRIPTOR
 		r.slow = true
 		r.advice = "a disk of the warehouse is full: free space on it, or make it larger; `SELECT name, path, free_space FROM system.disks` shows which"
@@ -139,15 +146,15 @@ func (w *Warehouse) retry(ctx context.Context, statement string, do func() error
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		fault, passes := remedyOf(err)
-		if !passes || w.maxRetryElapsed <= 0 {
+		fault, known := remedyOf(err)
+		if !known || w.maxRetryElapsed <= 0 {
 			return err
 		}
 		wait := exp.NextBackOff()
 		if fault.slow {
 			wait *= slowdown
 		}
-		if elapsed := time.Since(begin); elapsed+wait > w.maxRetryElapsed {
+		if elapsed := time.Since(begin); fault.never || elapsed+wait > w.maxRetryElapsed {
 			return &FaultError{Code: fault.code, Attempts: attempt, Elapsed: elapsed, Advice: fault.advice, Err: err}
 		}
 		w.retries.Add(1)
