@@ -155,6 +155,7 @@ func (t target) job(client *dealapi.Client) syncer.Job {
 		MaxRejectedRatio: orNone(t.setting.MaxRejectedRatio),
 		ConfirmDeletes:   t.setting.ConfirmDeletes,
 		ResumeWithin:     orNone(t.setting.ResumeWithin),
+		Timeout:          orNone(t.setting.RunTimeout),
 	}
 }
 
