@@ -51,7 +51,7 @@ func newWorker(t *testing.T, x *world, database, account string, skew time.Durat
 	t.Helper()
 	v := &worker{seam: &seam{skew: skew}}
 	var err error
-	if v.store, err = warehouse.Open(t.Context(), warehouse.Options{DSN: testDSN, Database: database, Wrap: v.seam.wrap}); err != nil {
+	if v.store, err = warehouse.Open(t.Context(), warehouse.Options{DSN: testDSN, Database: database, Wrap: v.seam.wrap, Backoff: time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -32,6 +32,9 @@ type Options struct {
 	// MaxRetryElapsed is how long a statement is tried again that failed for a reason that may pass: a connection that is
 	// lost, a server that is short of memory, a full disk. Default DefaultMaxRetryElapsed; negative: no second attempt.
 	MaxRetryElapsed time.Duration
+	// Backoff is about how long to wait before the second attempt; each further wait is twice as long, up to 10 seconds.
+	// Default 200ms.
+	Backoff time.Duration
 }
 
 // Warehouse is a connection pool to one database of one ClickHouse. It is safe for concurrent use.
@@ -45,7 +48,7 @@ type Warehouse struct {
 	log      *slog.Logger
 
 	maxRetryElapsed time.Duration
-	pause           time.Duration // before the second attempt
+	backoff         time.Duration
 	retries         atomic.Uint64
 }
 
@@ -60,7 +63,10 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 	if o.MaxRetryElapsed == 0 {
 		o.MaxRetryElapsed = DefaultMaxRetryElapsed
 	}
-	w := &Warehouse{database: o.Database, owner: newOwner(), log: o.Logger, maxRetryElapsed: o.MaxRetryElapsed, pause: firstPause}
+	if o.Backoff == 0 {
+		o.Backoff = 200 * time.Millisecond
+	}
+	w := &Warehouse{database: o.Database, owner: newOwner(), log: o.Logger, maxRetryElapsed: o.MaxRetryElapsed, backoff: o.Backoff}
 	options := w.serverOptions
 	if dir, embedded := strings.CutPrefix(o.DSN, EmbeddedScheme); embedded {
 		engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Logger: o.Logger})

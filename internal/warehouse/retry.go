@@ -19,11 +19,9 @@ import (
 // DefaultMaxRetryElapsed is how long a statement is tried again before its run fails.
 const DefaultMaxRetryElapsed = 2 * time.Minute
 
-// Waits between attempts.
 const (
-	firstPause   = 200 * time.Millisecond
-	longestPause = 10 * time.Second
-	slowdown     = 5 // times as long, for what passes slowly
+	longestPause = 10 * time.Second // between two attempts
+	slowdown     = 5                // times as long, for what passes slowly
 )
 
 // FaultError says that a statement failed for a reason that lies with the warehouse, and that did not pass in time. What readers see,
@@ -138,7 +136,7 @@ func isRefusal(err error) bool {
 // retry does a step until it succeeds, fails for good, or has been tried for long enough. The step must be one that can
 // be done twice, also when the first time succeeded and only its answer was lost.
 func (w *Warehouse) retry(ctx context.Context, statement string, do func() error) error {
-	exp := backoff.NewExponentialBackOff(backoff.WithInitialInterval(w.pause), backoff.WithMaxInterval(longestPause), backoff.WithMultiplier(2),
+	exp := backoff.NewExponentialBackOff(backoff.WithInitialInterval(w.backoff), backoff.WithMaxInterval(longestPause), backoff.WithMultiplier(2),
 		backoff.WithRandomizationFactor(0.5), backoff.WithMaxElapsedTime(0)) // the time is kept below
 	begin := time.Now()
 	for attempt := 1; ; attempt++ {

@@ -30,7 +30,7 @@ func remote(t *testing.T, w *Warehouse, address string) *Warehouse {
 	if err != nil {
 		t.Fatal(err)
 	}
-	far.pause = time.Millisecond
+	far.backoff = time.Millisecond
 	t.Cleanup(func() {
 		if err := far.Close(); err != nil {
 			t.Error(err)
@@ -251,7 +251,7 @@ func TestEveryAnswerIsLost(t *testing.T) {
 func TestWarehouseFaults(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	w.pause = time.Millisecond
+	w.backoff = time.Millisecond
 	r := begin(t, w, "coupons")
 	stage(t, w, r, coupons(1))
 	batch := decode.NewBatch(r.Stream)
@@ -338,7 +338,7 @@ func TestMemoryLimit(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	short.pause = time.Millisecond
+	short.backoff = time.Millisecond
 	if c := load(t, short, "coupons", Whole, coupons(9)); c.Inserted != 9 || short.Retries() != 1 {
 		t.Errorf("%+v after %d retries", c, short.Retries())
 	}
@@ -385,7 +385,7 @@ func TestRemedies(t *testing.T) {
 func TestRetryEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	w.pause = time.Hour
+	w.backoff = time.Hour
 	w.maxRetryElapsed = 10 * time.Hour
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stop")
