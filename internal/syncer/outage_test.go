@@ -144,17 +144,17 @@ func TestBusyStream(t *testing.T) {
 	}
 }
 
-// TestPoisonIsQuarantined has ClickHouse refuse some records of each kind of stream: those are rejects, with their JSON,
+// TestPoisonIsQuarantined has ClickHouse refuse some records of a snapshot and of a backfill: those are rejects, with their JSON,
 // and the rest is loaded. When it refuses them no more, the next run loads them.
 func TestPoisonIsQuarantined(t *testing.T) {
 	t.Parallel()
-	for _, stream := range kinds {
+	for _, stream := range []string{"coupons", "transactions"} {
 		t.Run(stream, func(t *testing.T) {
 			t.Parallel()
 			x, w := serve(t, tinyWorld(19, "acme")), open(t)
 			job := x.jobs(t, "acme", stream)[0]
 			job.BatchRows, job.MaxRejectedRatio = 8, 0.99
-			job.InitialFrom = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // a backfill, which stages in its own way
+			job.InitialFrom = x.Now().AddDate(-1, 0, 0) // a backfill, which stages in its own way
 			key := job.Stream.KeyColumn()
 			alter := func(change string) {
 				if err := w.Conn().Exec(t.Context(), "ALTER TABLE "+stream+"_staging "+change); err != nil {

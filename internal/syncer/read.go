@@ -152,7 +152,7 @@ func (r *run) decodePages(staging, fetching context.Context, s *seen, after time
 	}
 	for page, err := range r.job.Client.Pages(fetching, r.query(after, start)) {
 		if err != nil {
-			// A walk goes on from its last batch, so what is in hand is made one.
+			// A walk goes on from its last batch, so what is in hand is made one (syncer-7).
 			if r.Stream.Kind == catalog.Walk && !r.job.DryRun && batch != nil && batch.Records > 0 {
 				return errors.Join(err, flush())
 			}

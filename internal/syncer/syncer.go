@@ -315,7 +315,7 @@ func (r *run) goOn(ctx context.Context) error {
 
 // load reads, compares and publishes.
 func (r *run) load(ctx context.Context, after, watermark time.Time) error {
-	fetching := ctx
+	fetching := ctx // syncer-7
 	ctx, cancel := outlive(fetching, r.grace)
 	defer cancel()
 	seen, err := r.read(ctx, fetching, after)

@@ -188,6 +188,7 @@ type patient struct {
 	w *Warehouse
 }
 
+// Query asks until the answer begins.
 func (c patient) Query(ctx context.Context, query string, args ...any) (rows driver.Rows, err error) {
 	err = c.w.retry(ctx, query, func() error {
 		rows, err = c.Conn.Query(ctx, query, args...)
@@ -196,6 +197,7 @@ func (c patient) Query(ctx context.Context, query string, args ...any) (rows dri
 	return rows, err
 }
 
+// QueryRow asks until there is an answer.
 func (c patient) QueryRow(ctx context.Context, query string, args ...any) driver.Row {
 	var row driver.Row
 	err := c.w.retry(ctx, query, func() error {
@@ -210,8 +212,10 @@ type patientRow struct {
 	err error // says more than that of the row
 }
 
+// Err is why there is no answer.
 func (r patientRow) Err() error { return r.err }
 
+// Scan reads the row.
 func (r patientRow) Scan(dest ...any) error {
 	if r.err != nil {
 		return r.err

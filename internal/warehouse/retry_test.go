@@ -260,8 +260,8 @@ func TestWarehouseFaults(t *testing.T) {
 	}
 	number := 1
 	for _, c := range []struct {
-		name, break_, mend string
-		code               int32
+		name, spoil, mend string
+		code              int32
 	}{
 		{"too many parts", "parts_to_delay_insert = 100, parts_to_throw_insert = 1", "parts_to_throw_insert = 30000", 252},
 		{"disk full", "min_free_disk_bytes_to_perform_insert = 1000000000000000", "min_free_disk_bytes_to_perform_insert = 0", 243},
@@ -272,7 +272,7 @@ func TestWarehouseFaults(t *testing.T) {
 			}
 		}
 		// For good: the run ends with what to do.
-		alter(c.break_)
+		alter(c.spoil)
 		w.maxRetryElapsed = 20 * time.Millisecond
 		var fault *FaultError
 		if _, err := w.Stage(t.Context(), r, number, batch); !errors.As(err, &fault) || fault.Code != c.code || fault.Advice == "" {

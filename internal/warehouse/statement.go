@@ -59,7 +59,7 @@ func (w *Warehouse) insert(ctx context.Context, table string, cols []column, fil
 }
 
 // send sends one block of rows, again where the warehouse could not take it for the moment. The rows are the same each
-// time, to the byte.
+// time, to the byte (warehouse-7).
 func (w *Warehouse) send(ctx context.Context, table string, cols []column, settings clickhouse.Settings, fill func(driver.Batch) error) error {
 	statement := "INSERT INTO " + table + " (" + joinNames(cols) + ")"
 	return w.retry(ctx, statement, func() error {
@@ -87,7 +87,7 @@ type step struct {
 	settings  clickhouse.Settings
 }
 
-// execAll runs statements that can be repeated only together: INSERT ... SELECT into a table that they make anew. What
+// execAll runs statements that can be repeated only together (warehouse-7): INSERT ... SELECT into a table that they make anew. What
 // an attempt whose connection was lost still writes, it writes to the table that was dropped.
 func (w *Warehouse) execAll(ctx context.Context, steps []step, args ...any) error {
 	if len(steps) == 0 {
