@@ -26,7 +26,7 @@ func TestWarehouseComesBack(t *testing.T) {
 		t.Run(stream, func(t *testing.T) {
 			t.Parallel()
 			x := serve(t, tinyWorld(17, stream))
-			v := newWorker(t, x, w.Database(), stream, 0)
+			v := newWorker(t, x, w.Database(), stream, clocks{})
 			for turn := range 2 {
 				var mu sync.Mutex
 				refused, lost := map[string]bool{}, map[string]bool{}

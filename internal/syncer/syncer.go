@@ -43,6 +43,9 @@ type Options struct {
 	// Grace is how long a run that is told to stop may still take for what is in hand: to stage what was read, and to
 	// publish what was read to its end. Default DefaultGrace.
 	Grace time.Duration
+	// Clock is the local clock, of which only differences count: where two hosts must agree on a time it is the
+	// warehouse's. Default: time.Now.
+	Clock func() time.Time
 }
 
 // Syncer runs jobs. It is safe for concurrent use.
@@ -50,6 +53,7 @@ type Syncer struct {
 	warehouse *warehouse.Warehouse
 	log       *slog.Logger
 	progress  func(Progress)
+	local     func() time.Time
 	grace     time.Duration
 	leaseWait time.Duration // how long a run waits for another one of the same stream to end
 }
@@ -70,8 +74,11 @@ func New(o Options) (*Syncer, error) {
 	if o.Progress == nil {
 		o.Progress = func(Progress) {}
 	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
 	set(&o.Grace, DefaultGrace)
-	return &Syncer{warehouse: o.Warehouse, log: o.Logger, progress: o.Progress, grace: o.Grace, leaseWait: defaultLeaseWait}, nil
+	return &Syncer{warehouse: o.Warehouse, log: o.Logger, progress: o.Progress, local: o.Clock, grace: o.Grace, leaseWait: defaultLeaseWait}, nil
 }
 
 // Result is how a job ended.
@@ -229,7 +236,7 @@ func (r *run) tryTake(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.clock = time.Now()
+	r.clock = r.local()
 	r.publishing, r.unclean = false, true
 	r.Run = warehouse.Run{ID: id, Attempt: uuid.New(), Account: r.job.Account, Stream: r.job.Stream, StartedAt: now}
 	r.checkpoint, r.surplus, r.batches = nil, 0, 0
@@ -350,7 +357,7 @@ func (r *run) load(ctx context.Context, after, watermark time.Time) error {
 // enough, the next run finishes it.
 func (r *run) publish(ctx context.Context, changes warehouse.Changes, watermark time.Time) error {
 	r.report(PhaseMerging)
-	mergedAt := r.now(time.Now())
+	mergedAt := r.now(r.local())
 	if err := r.warehouse.Prepare(ctx, r.Run, changes, mergedAt); err != nil {
 		return err
 	}
