@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"syscall"
 	"time"
@@ -36,9 +37,9 @@ type FaultError struct {
 
 func (e *FaultError) Error() string {
 	if e.Attempts == 1 {
-		return fmt.Sprintf("%s; %s", e.Err, e.Advice)
+		return fmt.Sprintf("%s; %s", brief(e.Err), e.Advice)
 	}
-	return fmt.Sprintf("%s: gave up after %d attempts in %s; %s", e.Err, e.Attempts, e.Elapsed.Round(100*time.Millisecond), e.Advice)
+	return fmt.Sprintf("%s: gave up after %d attempts in %s; %s", brief(e.Err), e.Attempts, e.Elapsed.Round(100*time.Millisecond), e.Advice)
 }
 
 func (e *FaultError) Unwrap() error { return e.Err }
@@ -157,15 +158,26 @@ func (w *Warehouse) retry(ctx context.Context, statement string, do func() error
 		}
 		w.retries.Add(1)
 		w.log.Warn("the warehouse could not do a statement; trying again", "statement", head(statement), "code", fault.code, "attempt", attempt,
-			"wait", wait.Round(time.Millisecond), "error", err)
+			"wait", wait.Round(time.Millisecond), "error", brief(err))
 		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return fmt.Errorf("%w, while the warehouse was to be tried again after: %w", context.Cause(ctx), err)
+			return fmt.Errorf("%w, while the warehouse was to be tried again after: %w", context.Cause(ctx), brief(err))
 		case <-timer.C:
 		}
 	}
+}
+
+// brief is an error of the driver without the URL of the request, which has the whole statement in it.
+func brief(err error) error {
+	if e, ok := errors.AsType[*clickhouse.Exception](err); ok {
+		return e
+	}
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err
+	}
+	return err
 }
 
 // head is the beginning of a statement, for a log line.
