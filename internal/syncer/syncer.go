@@ -174,7 +174,7 @@ func outlive(ctx context.Context, grace time.Duration) (context.Context, context
 func (s *Syncer) tidying(ctx context.Context) (context.Context, context.CancelFunc) {
 	span := s.grace
 	if ctx.Err() != nil {
-		span /= 4
+		span /= 5
 	}
 	return context.WithTimeout(context.WithoutCancel(ctx), span)
 }
