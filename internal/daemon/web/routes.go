@@ -10,6 +10,11 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /healthz", s.alive)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.Handle("GET /metrics", s.o.Metrics)
+	mux.HandleFunc("GET /api/v1/status", s.apiStatus)
+	mux.HandleFunc("GET /api/v1/runs", s.apiRuns)
+	mux.HandleFunc("GET /{$}", s.status)
+	mux.HandleFunc("GET /streams/{account}/{stream}", s.stream)
+	mux.HandleFunc("GET /static/", s.static)
 	if s.o.Pprof {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 		mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
