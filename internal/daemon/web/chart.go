@@ -38,7 +38,7 @@ const (
 	rowsHeight = 30
 	tookHeight = 14
 	markHeight = 8
-	lineGap    = 1
+	lineGap    = 1 // on both sides of the line
 )
 
 // newRunChart draws runs, the newest first.
@@ -153,6 +153,7 @@ type day struct {
 const (
 	dayWidth  = 10
 	dayHeight = 120
+	leastDays = 30
 )
 
 // newDayChart draws days, the oldest first; days without an entry are empty. Heights are proportional, or follow the
@@ -161,7 +162,11 @@ func newDayChart(id, title string, layers []layer, days []day, root bool) *dayCh
 	if len(days) == 0 {
 		return nil
 	}
-	first, last := days[0].Date, days[len(days)-1].Date
+	last := days[len(days)-1].Date
+	first := last.AddDate(0, 0, 1-leastDays) // a single day is not as wide as the page
+	if days[0].Date.Before(first) {
+		first = days[0].Date
+	}
 	span := int(last.Sub(first).Hours()/24) + 1
 	c := &dayChart{ID: id, Title: title, Layers: layers, Width: span * dayWidth, Height: dayHeight, First: date(first), Last: date(last)}
 	most, best := uint64(0), days[0]

@@ -89,7 +89,7 @@ func newBench(t *testing.T) *bench {
 	if _, err := b.w.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	b.Sim, err = apisim.New(apisim.Options{Seed: 7, Retailers: 60, Promotions: 120, Coupons: 150, CashbackOffers: 130, Transactions: 900, Products: 110,
+	b.Sim, err = apisim.New(apisim.Options{Seed: 7, Now: time.Now().Add(-4 * time.Hour), Retailers: 60, Promotions: 120, Coupons: 150, CashbackOffers: 130, Transactions: 900, Products: 110,
 		HistoryDays: 9, Settings: apisim.Settings{PageSize: 20}})
 	if err != nil {
 		t.Fatal(err)

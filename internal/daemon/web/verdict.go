@@ -93,7 +93,7 @@ func (o *overview) verdict() (state, string) {
 	case len(failing) > 0:
 		return stateFailing, o.failing(failing) + also(nil, late)
 	case len(late) == 1:
-		return stateLate, late[0].title() + " is late: it last succeeded " + ago(*o.age(late[0])) + "."
+		return stateLate, capitalized(late[0].name()) + " are late: they were last loaded " + ago(*o.age(late[0])) + "."
 	case len(late) > 1:
 		return stateLate, fmt.Sprintf("%d of %d streams are late.", len(late), enabled)
 	case len(waiting) == enabled:
@@ -113,16 +113,12 @@ func (o *overview) failing(all []*streamState) string {
 			first = t
 		}
 	}
-	who := fmt.Sprintf("%d streams are failing", len(all))
+	who, since := fmt.Sprintf("%d streams have been failing", len(all)), ", the first since "
 	if len(all) == 1 {
-		who = all[0].title() + " is failing"
+		who, since = capitalized(all[0].name())+" have been failing", " since "
 	}
 	if first == nil {
 		return who + "."
-	}
-	since := " since "
-	if len(all) > 1 {
-		since = ", the first since "
 	}
 	return who + since + o.clockTime(*first) + "."
 }
@@ -162,9 +158,5 @@ func have(n int) string {
 	return fmt.Sprintf("%d streams have", n)
 }
 
-// name is a stream in a sentence, title at its beginning.
-func (st *streamState) name() string { return words(st.id.Stream) + " of " + st.id.Account }
-
-func (st *streamState) title() string {
-	return capitalized(words(st.id.Stream)) + " of " + st.id.Account
-}
+// name is a stream in a sentence. The names of all streams are plurals.
+func (st *streamState) name() string { return "the " + words(st.id.Stream) + " of " + st.id.Account }
