@@ -134,6 +134,7 @@ type dayChart struct {
 	Bars          []dayBar // those that have a height
 	Days          []day    // the newest first: those that have something, for the table
 	First, Last   string
+	Scale         string // what the full height is
 }
 
 // layer is one of the things that are counted.
@@ -177,6 +178,9 @@ func newDayChart(id, title string, layers []layer, days []day, root bool) *dayCh
 	}
 	for _, d := range days {
 		c.draw(d, int(d.Date.Sub(first).Hours()/24), most, root)
+	}
+	if c.Scale = "at most " + grouped(most) + " a day"; root {
+		c.Scale += ", heights by the square root"
 	}
 	c.Days = slices.Clone(days)
 	slices.Reverse(c.Days)

@@ -56,14 +56,14 @@ func (s *Server) newPage(o *overview, path, title string, body any) page {
 }
 
 // moment is a point in time as people read it: how long ago, with the exact time behind.
-type moment struct{ Words, Exact, ISO string }
+type moment struct{ Words, Exact, Short, ISO string }
 
 // moment is a time by the clock of the warehouse, localMoment one by this machine's.
 func (o *overview) moment(t time.Time) moment      { return momentAt(t, o.now) }
 func (o *overview) localMoment(t time.Time) moment { return momentAt(t, o.local) }
 
 func momentAt(t, now time.Time) moment {
-	m := moment{Exact: exact(t), ISO: rfc3339(t), Words: ago(now.Sub(t))}
+	m := moment{Exact: exact(t), Short: t.UTC().Format("2006-01-02 15:04"), ISO: rfc3339(t), Words: ago(now.Sub(t))}
 	if t.After(now) {
 		m.Words = until(t.Sub(now))
 	}
