@@ -66,7 +66,7 @@ type runningJSON struct {
 }
 
 func (s *Server) apiStatus(w http.ResponseWriter, r *http.Request) {
-	if err := allowed(r.URL.Query()); err != nil {
+	if _, err := parameters(r); err != nil {
 		s.refuse(w, http.StatusBadRequest, err)
 		return
 	}
@@ -134,7 +134,7 @@ const (
 )
 
 func (s *Server) apiRuns(w http.ResponseWriter, r *http.Request) {
-	filter, err := runFilter(r.URL.Query())
+	filter, err := runFilter(r)
 	if err != nil {
 		s.refuse(w, http.StatusBadRequest, err)
 		return
@@ -155,11 +155,12 @@ func (s *Server) readRuns(ctx context.Context, f warehouse.RunFilter) ([]warehou
 	return s.o.Warehouse.Runs(ctx, f)
 }
 
-func runFilter(query url.Values) (warehouse.RunFilter, error) {
-	f := warehouse.RunFilter{Account: query.Get("account"), Stream: query.Get("stream"), Limit: defaultRuns}
-	if err := allowed(query, "account", "stream", "limit"); err != nil {
+func runFilter(r *http.Request) (f warehouse.RunFilter, err error) {
+	query, err := parameters(r, "account", "stream", "limit")
+	if err != nil {
 		return f, err
 	}
+	f = warehouse.RunFilter{Account: query.Get("account"), Stream: query.Get("stream"), Limit: defaultRuns}
 	if f.Stream != "" && !slices.Contains(catalog.Names(), f.Stream) {
 		return f, fmt.Errorf("stream: there is no stream %q: the streams are %s", f.Stream, strings.Join(catalog.Names(), ", "))
 	}
@@ -173,19 +174,24 @@ func runFilter(query url.Values) (warehouse.RunFilter, error) {
 	return f, nil
 }
 
-// allowed refuses parameters that mean nothing here, and those that come twice: a misspelt one must not go unnoticed.
-func allowed(query url.Values, names ...string) error {
+// parameters reads those of the address. It refuses names that mean nothing here, and those that come twice: a misspelt
+// one must not go unnoticed.
+func parameters(r *http.Request, names ...string) (url.Values, error) {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, fmt.Errorf("the parameters cannot be read: %w", err)
+	}
 	for name, values := range query {
 		switch {
-		case !slices.Contains(names, name) && len(names) == 0:
-			return fmt.Errorf("%q: there are no parameters here", name)
+		case len(names) == 0:
+			return nil, fmt.Errorf("%q: there are no parameters here", name)
 		case !slices.Contains(names, name):
-			return fmt.Errorf("%q: there is no such parameter: there are %s", name, strings.Join(names, ", "))
+			return nil, fmt.Errorf("%q: there is no such parameter: there are %s", name, strings.Join(names, ", "))
 		case len(values) > 1:
-			return fmt.Errorf("%s: given twice", name)
+			return nil, fmt.Errorf("%s: given twice", name)
 		}
 	}
-	return nil
+	return query, nil
 }
 
 func newRunJSON(r warehouse.RunRecord) runJSON {

@@ -22,8 +22,6 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
-
-	"dealhouse/internal/apisim"
 )
 
 // These tests open the pages in a real Chromium while real runs read from the simulator. AXE_PATH names axe.min.js of the
@@ -132,21 +130,11 @@ func wait[T any](t *testing.T, x *tab, expression string) T {
 // part is the live part of a page.
 func part(name string) string { return fmt.Sprintf("document.querySelector('[data-live=%q]')", name) }
 
-const hostile = `<script>alert(1)</script>`
-
 // troubled makes a world with streams in every state, and rejects with hostile text.
 func troubled(t *testing.T) *bench {
 	t.Helper()
-	b := newBench(t)
-	for i := range 3 {
-		record := fmt.Sprintf(`{"id":"00000000-0000-4000-8000-00000000000%d","name":%q,"endDate":%q}`, i, hostile, hostile)
-		if err := b.Put(apisim.StreamCoupons, "acme", []byte(record)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := b.Put(apisim.StreamCoupons, "acme", []byte(`{"name":"`+hostile+`","description":"a record without an id","url":"https://example.com/?q=%3Cscript%3E"}`)); err != nil {
-		t.Fatal(err)
-	}
+	b := newBenchAt(t, time.Now().Add(-4*time.Hour))
+	poison(t, b)
 	for i := range 8 {
 		b.mustSync(t, "acme")
 		b.Advance(30 * time.Minute)
