@@ -194,6 +194,7 @@ func TestBrowser(t *testing.T) {
 
 // testProgress lets a run read page by page, and wants to see that without touching the browser.
 func testProgress(t *testing.T, b *bench, x *site, v *tab) {
+	t.Helper()
 	gate := make(chan struct{})
 	open := sync.OnceFunc(func() { close(gate) })
 	defer open()
@@ -227,6 +228,7 @@ func testProgress(t *testing.T, b *bench, x *site, v *tab) {
 
 // testKeyboard walks with the tabulator key, and wants what has the focus to keep it while the page is refreshed.
 func testKeyboard(t *testing.T, b *bench, x *site, v *tab) {
+	t.Helper()
 	v.open(t, x.base+"/")
 	var order []string
 	for range 5 {
@@ -260,6 +262,7 @@ func testKeyboard(t *testing.T, b *bench, x *site, v *tab) {
 
 // testLooks wants axe to find nothing serious, light, dark and on a phone, and no page wider than its window.
 func testLooks(t *testing.T, x *site, v *tab, name, path string) {
+	t.Helper()
 	for _, look := range []struct {
 		name, scheme  string
 		width, height int64

@@ -72,7 +72,10 @@ type bench struct {
 }
 
 // newBench has a world whose clock stands still in March 2026; its rows are the same each time.
-func newBench(t *testing.T) *bench { return newBenchAt(t, time.Time{}) }
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	return newBenchAt(t, time.Time{})
+}
 
 func newBenchAt(t *testing.T, world time.Time) *bench {
 	t.Helper()

@@ -160,7 +160,10 @@ func (o *overview) progress(st *streamState) *progress {
 	if p == nil {
 		return nil
 	}
-	out := &progress{Words: capitalized(string(p.Phase))}
+	out := &progress{Words: "Running"}
+	if p.Phase != "" {
+		out.Words = capitalized(string(p.Phase))
+	}
 	if p.Totals.Pages > 0 {
 		out.Words += ": " + plural(p.Totals.Read, "row") + ", " + plural(p.Totals.Pages, "page") + ", " + volume(p.Totals.Bytes)
 	}

@@ -10,6 +10,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"io"
 	"math/big"
 	"net"
 	"net/http"
@@ -229,7 +230,7 @@ func TestDrain(t *testing.T) {
 		if err != nil {
 			break
 		}
-		c.Close()
+		closeIt(t, c)
 	}
 	select {
 	case <-gone:
@@ -241,6 +242,13 @@ func TestDrain(t *testing.T) {
 		t.Errorf("the answer under way was %q", got)
 	}
 	<-gone
+}
+
+func closeIt(t *testing.T, c io.Closer) {
+	t.Helper()
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // newCertificate writes a certificate of its own for 127.0.0.1, and its key.
@@ -289,7 +297,7 @@ func TestTLS(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer conn.Close()
+		defer closeIt(t, conn)
 		return conn.(*tls.Conn).ConnectionState().PeerCertificates[0].Subject.CommonName
 	}
 	var names []string
@@ -321,7 +329,7 @@ func TestTLS(t *testing.T) {
 	}
 	old := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS11}}
 	if conn, err := old.DialContext(context.Background(), "tcp", x.Addr()); err == nil {
-		conn.Close()
+		closeIt(t, conn)
 		t.Error("TLS 1.1 is accepted")
 	}
 }

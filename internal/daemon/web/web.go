@@ -175,7 +175,9 @@ func (s *Server) Serve(ctx context.Context) error {
 	if err != nil {
 		err = errors.Join(fmt.Errorf("cutting HTTP requests off after %s: %w", drainTimeout, err), s.server.Close())
 	}
-	<-ended
+	if end := <-ended; !errors.Is(end, http.ErrServerClosed) {
+		err = errors.Join(err, end)
+	}
 	return err
 }
 
