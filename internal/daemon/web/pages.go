@@ -98,7 +98,7 @@ type streamRow struct {
 	Schedule        string
 	Note            string // what is wrong
 	NoteSince       *moment
-	Faults          string // how many runs failed
+	Faults          string // how many runs failed, to be followed by NoteSince
 	Chart           *runChart
 	Progress        *progress
 }
@@ -149,7 +149,10 @@ func (o *overview) row(st *streamState) streamRow {
 // note says what is wrong with a stream: what the warehouse has recorded, else what this process has seen.
 func (row *streamRow) note(o *overview, st *streamState) {
 	if f := st.standing.Faults; f.Count > 0 && st.configured {
-		row.Note, row.NoteSince, row.Faults = f.Error, o.optionalMoment(f.Since), plural(f.Count, "run")
+		row.Note, row.NoteSince, row.Faults = f.Error, o.optionalMoment(f.Since), "1 run failed"
+		if f.Count > 1 {
+			row.Faults = plural(f.Count, "run") + " failed, the first"
+		}
 		return
 	}
 	row.Note = st.LastError
