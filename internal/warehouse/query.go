@@ -36,7 +36,7 @@ FROM
 (
     SELECT account, stream, maxIf(finished_at, outcome = 'success') AS last_success, toNullable(max(started_at)) AS last_run,
         argMax(outcome, started_at) AS last_outcome, argMax(error, started_at) AS last_error
-    FROM sync_runs GROUP BY account, stream
+    FROM sync_runs WHERE mode != 'retry' GROUP BY account, stream
 ) AS r
 LEFT JOIN (`+live+`) AS l ON r.account = l.account AND r.stream = l.stream
 LEFT JOIN (SELECT account, stream, value FROM sync_state WHERE name = 'watermark') AS w ON r.account = w.account AND r.stream = w.stream
