@@ -84,10 +84,10 @@ func referenceTime(s string) (ms int64, ok bool) {
 	for _, separator := range []string{"T", " "} {
 		for _, clock := range []string{"15:04", "15:04:05"} {
 			for _, zone := range []string{"", "Z", "-07:00", "-0700", "-07"} {
-				// Go takes a fraction after the seconds without being asked to, and offsets of 24 hours; it takes an hour
-				// of one digit, which has another length.
+				// Go takes a fraction after the seconds without being asked to. What it takes beyond ISO 8601, offsets of
+				// 24 hours or 60 minutes and hours of one digit, the pattern leaves out.
 				at, err := time.Parse(time.DateOnly+separator+clock+zone, upper)
-				if err == nil && hourAt.MatchString(upper) {
+				if err == nil && isoTime.MatchString(upper) {
 					return at.UnixMilli(), true
 				}
 			}
@@ -96,7 +96,7 @@ func referenceTime(s string) (ms int64, ok bool) {
 	return 0, false
 }
 
-var hourAt = regexp.MustCompile(`^.{11}\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[-+]([01]\d|2[0-3]).*)?$`)
+var isoTime = regexp.MustCompile(`^.{11}\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[-+]([01]\d|2[0-3])(:?[0-5]\d)?)?$`)
 
 // FuzzDay holds parseDay against the standard library.
 func FuzzDay(f *testing.F) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/uuid"
 
-	"dealhouse/internal/apisim"
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/decode"
 	"dealhouse/internal/warehouse"
@@ -114,6 +112,7 @@ const statusOf = "substring(toString(id), -1), ' ', status, ' ', ifNull(toString
 func TestRetryTransactions(t *testing.T) {
 	t.Parallel()
 	k := keep(t, "transactions")
+	k.job.BatchRows = 1 // so that rows are staged while candidates are still read
 	r := k.load(t,
 		sale(1, "NEW", day2, ""), sale(2, "NEW", day1, `,"passbackData":"a\"}{,\u00e9","cashback":1.5,"soldAt":"`+day1+`","later":{"x":[1]}`),
 		sale(3, "NEW", day1, `,"orderValue":12.34567`), sale(4, "NEW", day1, ""))
@@ -237,6 +236,10 @@ func TestRetrySnapshot(t *testing.T) {
 		"[('"+recordID(1)+"','loaded'),('b','loaded'),('d','loaded'),('e','unpublished'),('gone','superseded')]" {
 		t.Errorf("states %s", got)
 	}
+	k.load(t, coupon(1, "a"), coupon(2, "b"), coupon(4, "d"))
+	if got := one(t, k.w, "SELECT groupUniqArray(state) FROM rejected_records WHERE run_id = '"+third.RunID.String()+"'"); got != "['superseded']" {
+		t.Errorf("what the next run read again is %s", got)
+	}
 }
 
 // A retry that breaks off anywhere is made up for by the next one.
@@ -316,13 +319,7 @@ func TestRetryBesideWalk(t *testing.T) {
 	if err := w.Reject(t.Context(), run, []decode.Reject{{Page: 1, Fetched: first.StartedAt.UnixMicro() + 1, Reason: decode.ReasonMissingKey, Raw: raw}}); err != nil {
 		t.Fatal(err)
 	}
-	x.ResetLog()
-	x.SetFault(func(*http.Request) apisim.Fault {
-		if x.Requests("/v2/products") > 6 {
-			return apisim.Fault{Kind: apisim.FaultStatus, Status: http.StatusServiceUnavailable}
-		}
-		return apisim.Fault{}
-	})
+	x.failAfter("/v2/products", 6)
 	syncer, err := New(Options{Warehouse: w})
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,5 @@
--- What could not be loaded as it was sent, and what has become of it.
+-- What could not be loaded as it was sent, and what has become of it. A later run that read the whole stream has decided
+-- over what came before; so has any later one, of what a failed run was about to load, but for the windows of backfills.
 
 CREATE OR REPLACE VIEW rejected_records
 (
@@ -20,8 +21,10 @@ AS SELECT r.account AS account, r.stream AS stream, r.run_id AS run_id, r.page A
     if(toUnixTimestamp64Micro(r.read_at) > 0, r.read_at, toDateTime64(ifNull(u.began, r.seen_at), 6, 'UTC')) AS read_at,
     multiIf(
         ifNull(s.state, '') != '', s.state,
-        ifNull(w.began, toDateTime64(0, 3, 'UTC')) > read_at, 'superseded',
-        ifNull(u.outcome, '') = 'success', 'open', 'unpublished') AS state,
+        ifNull(w.began_whole, toDateTime64(0, 3, 'UTC')) > read_at, 'superseded',
+        ifNull(u.outcome, '') = 'success', 'open',
+        ifNull(u.mode, '') != 'backfill' AND ifNull(w.began, toDateTime64(0, 3, 'UTC')) > read_at, 'superseded',
+        'unpublished') AS state,
     if(ifNull(s.state, '') != '', toNullable(s.settled_at), NULL) AS settled_at
 FROM
 (
@@ -34,12 +37,12 @@ LEFT JOIN
     AND s.key = r.key AND s.field = r.field AND s.reason = r.reason AND s.raw_hash = r.raw_hash
 LEFT JOIN
 (
-    SELECT run_id, outcome, started_at AS began FROM sync_runs
+    SELECT run_id, mode, outcome, started_at AS began FROM sync_runs
 ) AS u ON u.run_id = r.run_id
 LEFT JOIN
 (
-    SELECT account, stream, max(started_at) AS began FROM sync_runs
-    WHERE outcome = 'success' AND mode IN ('snapshot', 'walk', 'full')
+    SELECT account, stream, maxIf(started_at, mode IN ('snapshot', 'walk', 'full')) AS began_whole, max(started_at) AS began FROM sync_runs
+    WHERE outcome = 'success' AND mode IN ('snapshot', 'walk', 'full', 'incremental')
     GROUP BY account, stream
 ) AS w ON w.account = r.account AND w.stream = r.stream
 COMMENT 'What could not be loaded as it was sent, and what became of it: nothing is dropped';
