@@ -73,25 +73,9 @@ func (a *app) retryRejects(ctx context.Context, c *rejectChoice, dryRun bool, ou
 	if err != nil {
 		return err
 	}
-	s, err := syncer.New(syncer.Options{Warehouse: w, Logger: a.log})
+	results, records, err := a.runRetries(ctx, w, open, f, dryRun)
 	if err != nil {
-		return fmt.Errorf("preparing the retry: %w", err)
-	}
-	var records []syncer.RetryRecord
-	var results []syncer.Result
-	for _, o := range open {
-		stream, err := catalog.Find(o.Stream)
-		if err != nil {
-			a.log.Warn("what was rejected of a stream that this version does not know stays open", "stream", o.Stream, "rejects", o.Rejects)
-			continue
-		}
-		job := syncer.Job{Account: o.Account, Stream: stream, DryRun: dryRun}
-		record, err := s.Retry(ctx, job, f)
-		if wasStopped(ctx, err) {
-			return context.Cause(ctx)
-		}
-		records = append(records, record)
-		results = append(results, syncer.Result{Job: job, Record: record.RunRecord, Err: err})
+		return err
 	}
 	if len(open) == 0 {
 		a.log.Info("there is nothing to retry: no rejected record is open")
@@ -100,6 +84,35 @@ func (a *app) retryRejects(ctx context.Context, c *rejectChoice, dryRun bool, ou
 		return err
 	}
 	return a.conclude(ctx, results)
+}
+
+// runRetries makes one retry after the other, and shows their progress. One that fails does not stop the others.
+func (a *app) runRetries(ctx context.Context, w *warehouse.Warehouse, open []warehouse.OpenRejects, f warehouse.RejectFilter, dryRun bool) (results []syncer.Result, records []syncer.RetryRecord, err error) {
+	var jobs []syncer.Job
+	for _, o := range open {
+		stream, err := catalog.Find(o.Stream)
+		if err != nil {
+			a.log.Warn("what was rejected of a stream that this version does not know stays open", "stream", o.Stream, "rejects", o.Rejects)
+			continue
+		}
+		jobs = append(jobs, syncer.Job{Account: o.Account, Stream: stream, DryRun: dryRun})
+	}
+	shown := newProgress(a.console, a.log, jobs, a.console.live && !isTerminal(a.stdout))
+	defer shown.stop()
+	s, err := syncer.New(syncer.Options{Warehouse: w, Logger: a.log, Progress: shown.update})
+	if err != nil {
+		return nil, nil, fmt.Errorf("preparing the retry: %w", err)
+	}
+	for _, job := range jobs {
+		record, err := s.Retry(ctx, job, f)
+		if wasStopped(ctx, err) {
+			return nil, nil, context.Cause(ctx)
+		}
+		result := syncer.Result{Job: job, Record: record.RunRecord, Err: err}
+		shown.finish(result)
+		results, records = append(results, result), append(records, record)
+	}
+	return results, records, nil
 }
 
 func printRetries(a *app, output string, results []syncer.Result, records []syncer.RetryRecord) error {

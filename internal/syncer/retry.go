@@ -255,6 +255,7 @@ func (t *retry) flush(ctx context.Context) error {
 		return err
 	}
 	t.batch.Reset()
+	t.report(PhaseReading)
 	return nil
 }
 

@@ -197,6 +197,17 @@ func TestRetryNeverBringsBackTheOld(t *testing.T) {
 	if got := one(t, k.w, "SELECT groupArray(state) FROM rejected_records WHERE raw LIKE '%GONE%'"); got != "['superseded']" {
 		t.Errorf("it is %s", got)
 	}
+
+	// What was rejected before the time of reading was noted counts as read when its run began.
+	r = k.load(t, sale(2, "PAID", day3, ""))
+	insert := "INSERT INTO rejected_records_log (account, stream, run_id, page, key, field, reason, raw) VALUES ('acme', 'transactions', '" + r.RunID.String() + "', 1, '', '', 'unusable_key', '" + sale(5, "LATE", day3, "") + "')"
+	if err := k.w.Conn().Exec(t.Context(), insert); err != nil {
+		t.Fatal(err)
+	}
+	k.retry(t, 1, 0, 0)
+	if got := one(t, k.w, "SELECT toUnixTimestamp64Micro(read_at) FROM rejected_records WHERE raw LIKE '%LATE%'"); got != fmt.Sprint(r.StartedAt.Truncate(time.Millisecond).UnixMicro()) {
+		t.Errorf("read at %s, the run began at %s", got, r.StartedAt)
+	}
 }
 
 const couponOf = "substring(toString(id), -1), ' ', code"
@@ -339,6 +350,19 @@ func TestRetryBesideWalk(t *testing.T) {
 	if n := x.Requests("/v2/products"); n > 9 || last.Changes.Deleted != 1 {
 		t.Errorf("%d of 11 pages were read again, %+v", n, last.Changes)
 	}
+}
+
+// A field that is part of a product's key would make another product of it: that is left to the next walk.
+func TestRetryKeepsTheKey(t *testing.T) {
+	t.Parallel()
+	k := keep(t, "products")
+	r := k.load(t, `{"asin":"A","url":"https://x/1","price":1}`, `{"asin":"B"}`)
+	key := one(t, k.w, "SELECT product_key FROM products WHERE asin = 'B'")
+	k.reject(t, r, decode.Reject{Key: key, Field: "url", Raw: `"https://x/2"`})
+	k.retry(t, 0, 1, 0)
+	k.reject(t, r, decode.Reject{Key: key, Field: "price", Raw: `2`}, decode.Reject{Key: key, Field: "history[0]", Raw: `{"yearMonthDay":"2026-01-01"}`})
+	k.retry(t, 0, 3, 0)
+	k.wantRows(t, "asin, ' ', url, ' ', ifNull(toString(price), '-')", "A https://x/1 1", "B  -")
 }
 
 // The filter chooses records, not fields of them.
