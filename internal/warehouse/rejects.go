@@ -159,8 +159,9 @@ type Candidate struct {
 // in which they were read. Of a record with rejected fields, all of them come when the filter lets one through: the
 // record changes as a whole.
 func (w *Warehouse) Candidates(ctx context.Context, r Run, filter RejectFilter, f func(Candidate) error) error {
+	all := filter == RejectFilter{}
 	filter.Account, filter.Stream = r.Account, r.Stream.Name
-	rows, err := w.conn.Query(ctx, selectCandidates(r.Stream), filter.args()...)
+	rows, err := w.conn.Query(ctx, selectCandidates(r.Stream, all), filter.args()...)
 	if err != nil {
 		return fmt.Errorf("reading the open rejects of %s of account %s: %w", r.Stream.Name, r.Account, err)
 	}
@@ -181,10 +182,15 @@ func (w *Warehouse) Candidates(ctx context.Context, r Run, filter RejectFilter, 
 
 // selectCandidates joins the open rejects with the rows that their fields belong to. Such a row is still what the
 // reject's run made of the record when it carries the run and the time of reading. A run that read the whole stream
-// leaves rows as they were where it read the same content: those are older than the run, and nothing came after it.
-func selectCandidates(s *catalog.Stream) string {
+// leaves rows as they were where it read the same content: those are older than the run, and nothing came after it. all
+// says that nothing is filtered out.
+func selectCandidates(s *catalog.Stream, all bool) string {
 	open := "FROM rejected_records WHERE state = 'open' AND account = {account:String} AND stream = {stream:String}"
 	matching := "SELECT key " + open + " AND field != '' AND " + rejectCondition
+	chosen := " AND (field = '' AND " + rejectCondition + " OR field != '' AND key IN (" + matching + "))"
+	if all {
+		chosen = ""
+	}
 	key := keyNames(s)
 	cast := "toUUIDOrZero(key)"
 	if s.KeyType() == catalog.Int {
@@ -192,8 +198,7 @@ func selectCandidates(s *catalog.Stream) string {
 	}
 	return "SELECT r.run_id, r.page, r.key, r.field, r.reason, r.raw, r.read, r.hash, l.record, l.read," +
 		" l.record != '' AND (l.run = r.run_id AND l.read = r.read OR u.whole AND l.run != r.run_id AND l.read < u.began)\n" +
-		"FROM (SELECT run_id, page, key, field, reason, raw, toUnixTimestamp64Micro(read_at) AS read, sipHash64(raw) AS hash " + open +
-		" AND (field = '' AND " + rejectCondition + " OR field != '' AND key IN (" + matching + "))) AS r\n" +
+		"FROM (SELECT run_id, page, key, field, reason, raw, toUnixTimestamp64Micro(read_at) AS read, sipHash64(raw) AS hash " + open + chosen + ") AS r\n" +
 		"LEFT JOIN (SELECT toString(" + key + ") AS key, " + recordJSON(s) + " AS record, _run_id AS run, toInt64(bitAnd(_version, " + readPart + ")) AS read\n" +
 		"    FROM " + s.Name + "_latest FINAL WHERE account = {account:String} AND _deleted = 0 AND " + key + " IN (SELECT " + cast + " FROM (" + matching + "))) AS l ON l.key = r.key AND r.field != ''\n" +
 		"LEFT JOIN (SELECT run_id, mode IN ('snapshot', 'walk', 'full') AS whole, toUnixTimestamp64Micro(toDateTime64(started_at, 6, 'UTC')) AS began FROM sync_runs) AS u ON u.run_id = r.run_id\n" +
