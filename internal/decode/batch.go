@@ -1,8 +1,6 @@
 package decode
 
 import (
-	"strconv"
-
 	"github.com/google/uuid"
 
 	"dealhouse/internal/catalog"
@@ -19,6 +17,7 @@ const (
 	ReasonNotDay      = "not_a_day"
 	ReasonOutOfRange  = "out_of_range" // a number that the column cannot hold
 	ReasonRounded     = "rounded"      // loaded, but with fewer decimals than were sent
+	ReasonRefused     = "refused"      // the warehouse does not take it
 )
 
 // Reject is a value, or a whole record, that could not be loaded as it was sent (design.md, "Nothing is dropped").
@@ -199,6 +198,9 @@ type Batch struct {
 	Noise   int64          // decimals whose binary noise was rounded away
 	Unknown map[string]int // fields that the catalog does not know, with how often each was seen
 	Bytes   int            // JSON that the rows refer to
+
+	sources []source // one a page
+	entries []entry  // one a row of Children
 }
 
 // NewBatch makes an empty batch for the stream.
@@ -214,18 +216,6 @@ func childFields(c *catalog.Child) []catalog.Field {
 	return append(append([]catalog.Field(nil), c.Fields...), c.Inherit...)
 }
 
-// Key is the key of a row as text.
-func (b *Batch) Key(row int) string {
-	if b.Stream.DerivedKey {
-		return b.Keys[row].String()
-	}
-	i := b.Stream.KeyField()
-	if b.Stream.Fields[i].Type == catalog.UUID {
-		return b.Columns[i].UUIDs[row].String()
-	}
-	return strconv.FormatInt(b.Columns[i].Ints[row], 10)
-}
-
 // Reset empties the batch and keeps its memory. Strings that were taken from it stay valid.
 func (b *Batch) Reset() {
 	b.truncate(mark{})
@@ -237,7 +227,8 @@ func (b *Batch) Reset() {
 	}
 	clear(b.Extra[:cap(b.Extra)])
 	clear(b.Unknown)
-	b.Rejects = nil
+	clear(b.sources)
+	b.Rejects, b.sources = nil, b.sources[:0]
 	b.Records, b.Noise, b.Bytes = 0, 0, 0
 }
 
@@ -257,8 +248,7 @@ func (b *Batch) truncate(m mark) {
 		b.KeyRules = b.KeyRules[:m.rows]
 	}
 	if b.Stream.Child != nil {
-		b.Children.truncate(m.children)
-		b.Parents = b.Parents[:m.children]
+		b.truncateEntries(m.children)
 	}
 	b.Rejects = b.Rejects[:min(m.rejects, len(b.Rejects))]
 }

@@ -69,6 +69,11 @@ func (d *Decoder) Page(b *Batch, data []byte, page uint32, fetched int64) error 
 		return fmt.Errorf("decoding page %d of %s: %w", page, d.stream.Name, err)
 	}
 	b.Bytes += len(data)
+	from := source{data: data, row: before.rows}
+	for _, u := range d.unusable {
+		from.leftOut = append(from.leftOut, u.position-records-1)
+	}
+	b.sources = append(b.sources, from)
 	for kind, n := range d.unknownSeen {
 		b.Unknown[kind] += n
 	}

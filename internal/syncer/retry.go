@@ -16,7 +16,7 @@ import (
 // as read when it was first read: whatever was read since then is newer, and stays. A rejected field is put into the
 // record that its row was made from, provided that nothing has been loaded over that row since, and counts as read
 // right after it. What a later read of the whole stream did not list is not among the candidates: it is gone, and must
-// not come to life (syncer-7).
+// not come to life (syncer-8).
 
 // RetryRecord is how a retry ended. Tried is the sum of Loaded, Rejected and Superseded.
 type RetryRecord struct {
@@ -96,6 +96,7 @@ func (t *retry) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	t.countRefused()
 	t.report(PhaseComparing)
 	changes, err := t.warehouse.Plan(ctx, t.Run, warehouse.Part, t.record.Totals.Staged)
 	if err != nil {
@@ -265,18 +266,29 @@ func (t *retry) judge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	there, err := t.warehouse.StagedKeys(ctx, t.Run)
+	if err != nil {
+		return err
+	}
 	for _, a := range t.staged {
 		switch {
+		case !there[a.key]: // the warehouse refuses it
+			t.reject(a)
 		case !changed[a.key]:
 			t.settle(a.Candidate, warehouse.RejectSuperseded)
 		case a.rejected:
-			t.result.Rejected++
-			t.settled = append(t.settled, warehouse.Settled{Candidate: a.Candidate, State: warehouse.RejectSuperseded})
+			t.reject(a)
 		default:
 			t.settle(a.Candidate, warehouse.RejectLoaded)
 		}
 	}
 	return nil
+}
+
+// reject counts an attempt that is still rejected: the reject that the retry has made of it takes its place.
+func (t *retry) reject(a attempt) {
+	t.result.Rejected++
+	t.settled = append(t.settled, warehouse.Settled{Candidate: a.Candidate, State: warehouse.RejectSuperseded})
 }
 
 // settle counts a candidate that needs no further retry.
