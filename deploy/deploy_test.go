@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -90,5 +91,26 @@ func TestDashboards(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// The files that the README and the comments of the deployment files name are there.
+func TestNamedFiles(t *testing.T) {
+	files := []string{"../README.md", "compose.yaml", "Dockerfile"}
+	overlays, err := filepath.Glob("kubernetes/overlays/*/*.yaml")
+	if err != nil || len(overlays) == 0 {
+		t.Fatal(err)
+	}
+	named := 0
+	for _, file := range append(files, overlays...) {
+		for _, path := range regexp.MustCompile(`\bdeploy/[a-zA-Z0-9_./-]*[a-zA-Z0-9]`).FindAllString(readFile(t, file), -1) {
+			named++
+			if _, err := os.Stat(filepath.Join("..", path)); err != nil {
+				t.Errorf("%s names %s: %v", file, path, err)
+			}
+		}
+	}
+	if named < 10 {
+		t.Errorf("only %d files are named", named)
 	}
 }
