@@ -14,12 +14,7 @@ import (
 
 // The Dockerfile passes the checks of BuildKit's own parser, and a review.
 func TestDockerfile(t *testing.T) {
-	file, err := os.Open("../Dockerfile")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	tree, err := parser.Parse(file)
+	tree, err := parser.Parse(strings.NewReader(read(t, "../Dockerfile")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -315,8 +315,23 @@ func TestServiceMonitor(t *testing.T) {
 	if monitor.Kind != "ServiceMonitor" || monitor.Spec.Endpoints[0].Port != service.Spec.Ports[0].Name || monitor.Spec.Endpoints[0].Path != "/metrics" {
 		t.Errorf("the monitor is %+v", monitor)
 	}
-	// With the component, the overlay builds too.
-	fsys := filesys.MakeFsOnDisk()
+	if built := buildWith(t, "daemon", "servicemonitor"); !bytes.Contains(built, []byte("kind: ServiceMonitor")) {
+		t.Errorf("no ServiceMonitor in %s", built)
+	}
+}
+
+// Jobs that push may reach the Pushgateway.
+func TestPushgateway(t *testing.T) {
+	built := buildWith(t, "cronjobs", "pushgateway")
+	jobs, pushing := bytes.Count(built, []byte("\nkind: CronJob\n")), bytes.Count(built, []byte("- --push-gateway=http://pushgateway.monitoring:9091\n"))
+	if jobs == 0 || pushing != jobs || !bytes.Contains(built, []byte("port: 9091\n")) {
+		t.Errorf("%d of %d jobs push, in\n%s", pushing, jobs, built)
+	}
+}
+
+// buildWith is an overlay with a component, as a user would put them together.
+func buildWith(t *testing.T, overlay, component string) []byte {
+	t.Helper()
 	dir := t.TempDir()
 	relative := func(path string) string {
 		abs, err := filepath.Abs(path)
@@ -329,15 +344,22 @@ func TestServiceMonitor(t *testing.T) {
 		}
 		return rel
 	}
-	kustomization := fmt.Sprintf("resources: [%s]\ncomponents: [%s]\n", relative("../kubernetes/overlays/daemon"), relative("../kubernetes/components/servicemonitor"))
-	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(kustomization), 0o600); err != nil {
+	text := fmt.Sprintf("resources: [%s]\ncomponents: [%s]\n", relative("../kubernetes/overlays/"+overlay), relative("../kubernetes/components/"+component))
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(fsys, dir)
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if built, err := resources.AsYaml(); err != nil || !bytes.Contains(built, []byte("kind: ServiceMonitor")) {
-		t.Errorf("no ServiceMonitor in %v %s", err, built)
+	built, err := resources.AsYaml()
+	if err != nil {
+		t.Fatal(err)
 	}
+	for _, document := range bytes.Split(built, []byte("\n---\n")) {
+		if !bytes.Contains(document, []byte("kind: ServiceMonitor")) { // whose type is not of Kubernetes
+			decode(t, document)
+		}
+	}
+	return built
 }
