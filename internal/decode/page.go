@@ -2,6 +2,7 @@ package decode
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"unsafe"
 
@@ -16,6 +17,7 @@ type Decoder struct {
 	keyAt  int      // field that is the key, -1 when it is derived
 
 	batch    *Batch
+	asked    string // key that the record at hand was asked for by; "" in a list
 	page     uint32
 	fetched  int64
 	next     int // field that is expected next: records of one page look alike
@@ -77,6 +79,14 @@ func (d *Decoder) Page(b *Batch, data []byte, page uint32, fetched int64) error 
 	return nil
 }
 
+// Item appends a record that was asked for by its key, and rejects one that has another. data is a JSON object; the rest
+// is as for Page.
+func (d *Decoder) Item(b *Batch, data []byte, key string, page uint32, fetched int64) error {
+	d.asked = key
+	defer func() { d.asked = "" }()
+	return d.Page(b, slices.Concat([]byte("["), data, []byte("]")), page, fetched)
+}
+
 // record decodes one element of the page.
 func (d *Decoder) record(c *cursor) error {
 	d.batch.Records++
@@ -96,6 +106,9 @@ func (d *Decoder) record(c *cursor) error {
 	b.Extra = append(b.Extra, d.joinExtra())
 	if b.Stream.DerivedKey {
 		b.deriveKey()
+	}
+	if d.asked != "" && b.keyReason == "" && d.key(b.Len()-1) != d.asked {
+		b.keyReason = ReasonOtherKey
 	}
 	if reason := b.keyReason; reason != "" {
 		b.truncate(before)
@@ -127,7 +140,7 @@ func (d *Decoder) rejectRecords(data []byte, recordsBefore int) error {
 		if err != nil {
 			return err
 		}
-		d.batch.Rejects = append(d.batch.Rejects, Reject{Page: d.page, Reason: d.unusable[next].reason, Raw: string(raw)})
+		d.batch.Rejects = append(d.batch.Rejects, Reject{Page: d.page, Key: d.asked, Reason: d.unusable[next].reason, Raw: string(raw)})
 		next++
 		return nil
 	})

@@ -25,7 +25,7 @@ func joinSettings(rows uint64) clickhouse.Settings {
 // the number of rows that the run has sent: where the warehouse has another, the run must not go on, since a row that
 // is missing from a snapshot would be deleted.
 func (w *Warehouse) Plan(ctx context.Context, r Run, scope Scope, staged uint64) (Changes, error) {
-	c := Changes{Staged: staged}
+	c := Changes{Staged: staged, Unlisted: scope == Unlisted}
 	err := w.checkStaged(ctx, r, staged)
 	if err == nil {
 		err = w.plan(ctx, r, scope, &c)
@@ -100,7 +100,7 @@ func (w *Warehouse) Prepare(ctx context.Context, r Run, c Changes, mergedAt time
 	}
 	if c.Inserted+c.Updated > 0 {
 		// The first load of an account has nothing to be compared with.
-		steps = append(steps, insertDelta(r, c.First, c.Distinct == c.Staged))
+		steps = append(steps, insertDelta(r, c.First, c.Distinct == c.Staged, c.Unlisted))
 	}
 	if c.Deleted > 0 {
 		steps = append(steps, insertTombstones(r))

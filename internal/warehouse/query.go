@@ -21,7 +21,7 @@ type StreamStatus struct {
 	Now         time.Time  `json:"now"` // by the clock of the warehouse
 }
 
-// Status is where every stream stands that was ever run.
+// Status is where every stream stands of which a list was ever read.
 func (w *Warehouse) Status(ctx context.Context) ([]StreamStatus, error) {
 	live := ""
 	for i, s := range catalog.All() {
@@ -36,7 +36,7 @@ FROM
 (
     SELECT account, stream, maxIf(finished_at, outcome = 'success') AS last_success, toNullable(max(started_at)) AS last_run,
         argMax(outcome, started_at) AS last_outcome, argMax(error, started_at) AS last_error
-    FROM sync_runs GROUP BY account, stream
+    FROM sync_runs WHERE mode != '`+ModeReferences+`' GROUP BY account, stream
 ) AS r
 LEFT JOIN (`+live+`) AS l ON r.account = l.account AND r.stream = l.stream
 LEFT JOIN (SELECT account, stream, value FROM sync_state WHERE name = 'watermark') AS w ON r.account = w.account AND r.stream = w.stream
