@@ -246,13 +246,17 @@ func (r *run) main(ctx context.Context) error {
 		r.unclean = err != nil
 		return err
 	}
-	r.record.RunID, r.record.StartedAt = r.ID, r.StartedAt
 	r.record.Mode, r.record.RequestedAfter, r.record.Watermark = r.job.mode(after), after, watermark
+	return r.recorded(ctx, func() error { return r.load(ctx, after, watermark) })
+}
+
+// recorded loads what the run is for, with its record in sync_runs from beginning to end.
+func (r *run) recorded(ctx context.Context, load func() error) error {
+	r.record.RunID, r.record.StartedAt = r.ID, r.StartedAt
 	if err := r.save(ctx); err != nil {
 		return err
 	}
-	err = r.load(ctx, after, watermark)
-	if err != nil {
+	if err := load(); err != nil {
 		left := r.abandon(ctx, err)
 		r.unclean = r.publishing || left != nil
 		return errors.Join(err, left)
