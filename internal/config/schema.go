@@ -148,6 +148,8 @@ type values struct {
 	maxRejectedRatio  float64
 	confirmDeletes    bool
 	resumeWithin      time.Duration
+	referenceLimit    int64
+	referenceRetry    time.Duration
 
 	name    string
 	baseURL string
