@@ -9,4 +9,4 @@ CREATE OR REPLACE VIEW reference_misses
     asked_at DateTime64(3, 'UTC') COMMENT 'When it was asked for last, by the clock of the warehouse; it is asked for again after reference_retry'
 )
 AS SELECT account, stream, id, reason, asked_at FROM reference_misses_log FINAL
-COMMENT 'Deals that transactions name and the service did not give when they were asked for by their own address';
+COMMENT 'Deals that transactions name and the service did not give when they were last asked for; one that became known since stays here';
