@@ -181,7 +181,7 @@ func (b *backfill) main(ctx context.Context, watermark time.Time) error {
 
 // fail records why the backfill ended: its loads have rows of their own, and none of them need have failed.
 func (b *backfill) fail(ctx context.Context, cause error) error {
-	b.record.Outcome, b.record.Error, b.record.FinishedAt = outcome(ctx, cause), cause.Error(), b.now(time.Now())
+	b.record.Outcome, b.record.Error, b.record.FinishedAt = outcome(ctx, cause), cause.Error(), b.now(b.local())
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	row := b.record

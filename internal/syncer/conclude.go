@@ -3,7 +3,6 @@ package syncer
 import (
 	"context"
 	"errors"
-	"time"
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/dealapi"
@@ -15,7 +14,7 @@ func (r *run) abandon(ctx context.Context, cause error) error {
 	r.record.Outcome = outcome(ctx, cause)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.grace)
 	defer cancel()
-	r.record.Error, r.record.FinishedAt = cause.Error(), r.now(time.Now())
+	r.record.Error, r.record.FinishedAt = cause.Error(), r.now(r.local())
 	errs := []error{r.save(ctx)}
 	switch {
 	case errors.Is(cause, warehouse.ErrLeaseLost):
@@ -77,7 +76,7 @@ func (r *run) conclude(err error) {
 		r.record.Outcome = warehouse.OutcomeDryRun
 	}
 	if r.record.FinishedAt.IsZero() {
-		r.record.FinishedAt = r.now(time.Now())
+		r.record.FinishedAt = r.now(r.local())
 	}
 	r.report(PhaseDone)
 }

@@ -32,7 +32,7 @@ func (b *backfill) newLoad() (*load, error) {
 	// What the parts of a backfill do is shown as its progress, not as theirs.
 	quiet := *b.Syncer
 	quiet.progress = func(Progress) {}
-	now := time.Now()
+	now := b.local()
 	r := &run{Syncer: &quiet, job: b.job, log: b.log, lease: b.lease, Run: b.Run, clock: now}
 	r.ID, r.Attempt, r.StartedAt = id, uuid.New(), b.now(now)
 	r.record = warehouse.RunRecord{

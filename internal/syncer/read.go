@@ -271,7 +271,7 @@ func (r *run) stage(ctx context.Context, f filled) error {
 		return err
 	}
 	if r.Stream.Kind == catalog.Walk && f.next != "" {
-		c := warehouse.Checkpoint{RunID: r.ID, StartedAt: r.StartedAt, SavedAt: r.now(time.Now()), Next: f.next, Batch: r.batches, Totals: f.totals}
+		c := warehouse.Checkpoint{RunID: r.ID, StartedAt: r.StartedAt, SavedAt: r.now(r.local()), Next: f.next, Batch: r.batches, Totals: f.totals}
 		if err := r.warehouse.SaveCheckpoint(ctx, r.Run, c); err != nil {
 			return err
 		}

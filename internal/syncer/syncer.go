@@ -40,6 +40,9 @@ type Options struct {
 	Warehouse *warehouse.Warehouse
 	Logger    *slog.Logger   // default: none
 	Progress  func(Progress) // called often, from many goroutines; default: none
+	// Clock is the local clock, of which only differences count: where two hosts must agree on a time it is the
+	// warehouse's. Default: time.Now.
+	Clock func() time.Time
 }
 
 // Syncer runs jobs. It is safe for concurrent use.
@@ -47,6 +50,7 @@ type Syncer struct {
 	warehouse *warehouse.Warehouse
 	log       *slog.Logger
 	progress  func(Progress)
+	local     func() time.Time
 	grace     time.Duration // how long a stopped run may take for what it must not leave half done
 }
 
@@ -64,7 +68,10 @@ func New(o Options) (*Syncer, error) {
 	if o.Progress == nil {
 		o.Progress = func(Progress) {}
 	}
-	return &Syncer{warehouse: o.Warehouse, log: o.Logger, progress: o.Progress, grace: grace}, nil
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	return &Syncer{warehouse: o.Warehouse, log: o.Logger, progress: o.Progress, local: o.Clock, grace: grace}, nil
 }
 
 // Result is how a job ended.
@@ -209,7 +216,7 @@ func (r *run) tryTake(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.clock = time.Now()
+	r.clock = r.local()
 	r.publishing, r.unclean = false, true
 	r.Run = warehouse.Run{ID: id, Attempt: uuid.New(), Account: r.job.Account, Stream: r.job.Stream, StartedAt: now}
 	r.checkpoint, r.surplus, r.batches = nil, 0, 0
@@ -325,7 +332,7 @@ func (r *run) load(ctx context.Context, after, watermark time.Time) error {
 // publish makes the run visible. It is not interrupted half-way: what it has begun it finishes.
 func (r *run) publish(ctx context.Context, changes warehouse.Changes, watermark time.Time) error {
 	r.report(PhaseMerging)
-	mergedAt := r.now(time.Now())
+	mergedAt := r.now(r.local())
 	if err := r.warehouse.Prepare(ctx, r.Run, changes, mergedAt); err != nil {
 		return err
 	}
