@@ -28,7 +28,7 @@ func (r *run) ask(ctx context.Context, keys []string, answer func(key string, se
 	group.SetLimit(askers)
 	for _, key := range keys {
 		group.Go(func() error {
-			sent := time.Now()
+			sent := r.local()
 			object, err := r.job.Client.Get(ctx, r.Stream.Path+"/"+key, nil)
 			mu.Lock()
 			defer mu.Unlock()

@@ -72,7 +72,7 @@ func TestReferencesKilledChild(t *testing.T) {
 	if _, err := w.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	v := newWorker(t, x, "", "acme", 0)
+	v := newWorker(t, x, "", "acme", clocks{})
 	jobs := jobsOf(t, v.client, "acme", "cashback_offers", "transactions")
 	if r := refer(t, v.Syncer, jobs, 0); r.Record.Mode != "" { // else all was visible, and the next run clears up
 		checkTidy(t, w, "acme", "cashback_offers")

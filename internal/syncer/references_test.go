@@ -333,7 +333,7 @@ func TestReferencesTwice(t *testing.T) {
 	unknown := one(t, w, unknownOffers)
 	var group sync.WaitGroup
 	for range 3 {
-		v := newWorker(t, x, w.Database(), "acme", 0)
+		v := newWorker(t, x, w.Database(), "acme", clocks{})
 		mine := []Job{v.job(t, "acme", "cashback_offers"), v.job(t, "acme", "transactions")}
 		group.Go(func() {
 			if _, err := v.References(t.Context(), mine[1], mine); err != nil {
