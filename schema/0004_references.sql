@@ -15,3 +15,7 @@ COMMENT 'The storage behind reference_misses';
 ALTER TABLE sync_runs_log COMMENT COLUMN mode 'snapshot, walk, incremental, full, backfill, or references (rows that transactions name, by their own addresses)';
 
 ALTER TABLE sync_runs COMMENT COLUMN mode 'snapshot, walk, incremental, full, backfill, or references (rows that transactions name, by their own addresses)';
+
+ALTER TABLE sync_runs_log COMMENT COLUMN pages 'Pages read; of references, addresses that answered';
+
+ALTER TABLE sync_runs COMMENT COLUMN pages 'Pages read; of references, addresses that answered';
