@@ -24,6 +24,9 @@ stream was read to its end. Transactions are read from where the last run ended;
 are read whole, and what they no longer list is deleted. At last, deals that transactions name and no
 list had are asked for by their own addresses, reference_limit at most.
 
+Ctrl-C or SIGTERM ends the reading. What was read to its end is still published, and a walk over the
+products keeps its place; a second signal ends the program at once, which loses nothing either.
+
 Name streams to load only those: ` + "%s" + `.
 
 Exit codes: 0 all streams are in step; 1 a fault worth retrying; 2 usage or configuration; 3 the API

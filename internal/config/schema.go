@@ -137,6 +137,8 @@ type values struct {
 	cluster  string
 	listen   string
 
+	maxWarehouseRetry time.Duration
+
 	requestsPerSecond float64
 	timeout           time.Duration
 	maxBodySize       int64
@@ -150,6 +152,7 @@ type values struct {
 	resumeWithin      time.Duration
 	referenceLimit    int64
 	referenceRetry    time.Duration
+	runTimeout        time.Duration
 
 	name    string
 	baseURL string

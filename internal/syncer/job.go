@@ -1,7 +1,6 @@
 package syncer
 
 import (
-	"fmt"
 	"net/url"
 	"time"
 
@@ -20,6 +19,7 @@ const (
 	DefaultResumeWithin     = 24 * time.Hour
 	DefaultReferenceLimit   = 500
 	DefaultReferenceRetry   = 7 * 24 * time.Hour
+	DefaultTimeout          = 6 * time.Hour
 )
 
 // Params are the names of query parameters that the interface leaves open; ” stands for the default.
@@ -47,6 +47,7 @@ type Job struct {
 	ResumeWithin     time.Duration // products: how old a checkpoint may be to go on from; negative: never
 	ReferenceLimit   int           // transactions: how many deals that they name are asked for at a time; negative: none
 	ReferenceRetry   time.Duration // transactions: after which time a deal that was not there is asked for again; negative: at once
+	Timeout          time.Duration // how long the run may take once the stream is its own, but for a backfill; negative: no end
 
 	Full            bool // read the whole stream, whatever its watermark or checkpoint says
 	DryRun          bool // stop before publishing, and leave nothing behind
@@ -62,6 +63,7 @@ func (j *Job) setDefaults() {
 	set(&j.ResumeWithin, DefaultResumeWithin)
 	set(&j.ReferenceLimit, DefaultReferenceLimit)
 	set(&j.ReferenceRetry, DefaultReferenceRetry)
+	set(&j.Timeout, DefaultTimeout)
 	set(&j.Params.UpdatedAfter, "updatedAfter")
 	set(&j.Params.UpdatedBefore, "updatedBefore")
 	set(&j.Params.Page, "page")
@@ -112,15 +114,4 @@ func (j *Job) scope(after time.Time) warehouse.Scope {
 		return warehouse.Part // a first read deletes nothing either: there is nothing to delete
 	}
 	return warehouse.Whole
-}
-
-// GuardError says that a run was stopped before it changed anything, because a person must look.
-type GuardError struct {
-	Account, Stream string
-	Reason          string // what was found, with the counts
-	Advice          string // what to do
-}
-
-func (e *GuardError) Error() string {
-	return fmt.Sprintf("account %s: %s: stopped by a guard: %s; %s", e.Account, e.Stream, e.Reason, e.Advice)
 }

@@ -116,7 +116,7 @@ func (c *cell) fail(t *testing.T, step matrixStep, fault string) {
 	c.turn(t, c.stream, c.turns)
 	c.turns++
 	before, after := shownRows(t, c.store, c.stream, c.stream), truthRows(t, c.world, c.stream, c.stream)
-	if c.grace = grace; fault == "hang" {
+	if c.grace = DefaultGrace; fault == "hang" {
 		c.grace = 50 * time.Millisecond // what hangs here never ends by itself
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -125,7 +125,7 @@ func (c *cell) fail(t *testing.T, step matrixStep, fault string) {
 	c.seam.set(inject(step.at(c.stream), fault, cancel, &hits))
 	_, err := c.Run(ctx, c.job(t, c.stream, c.stream))
 	c.seam.set(nil)
-	c.grace = grace
+	c.grace = DefaultGrace
 	if hits.Load() == 0 {
 		t.Errorf("the run never came to %q", step.at(c.stream))
 	}
@@ -229,8 +229,10 @@ func TestDecodeFaults(t *testing.T) {
 				}
 				return nil
 			})
-			if _, err := v.Run(ctx, job); err == nil {
-				t.Error("a run that was stopped behind its first page succeeded")
+			if _, err := v.Run(ctx, job); err == nil { // what was stopped behind its last page is finished
+				checkTruth(t, w, x, stream, stream)
+			} else if stream == "payouts" {
+				t.Errorf("all of the list was read: %v", err)
 			}
 			v.seam.set(nil)
 			if _, err := v.Run(t.Context(), job); err != nil {

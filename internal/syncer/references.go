@@ -116,14 +116,18 @@ func (r *references) main(ctx context.Context) error {
 		keys[i] = f.Key.String()
 	}
 	r.record.Mode = warehouse.ModeReferences
-	return r.recorded(ctx, func() error { return r.load(ctx, keys) })
+	return r.recorded(ctx, func(ctx context.Context) error { return r.load(ctx, keys) })
 }
 
-// load reads, compares and publishes. There is no guard: a row that cannot be loaded says nothing of the others.
+// load reads, compares and publishes; when ctx ends, what was read until then. There is no guard: a row that cannot be
+// loaded says nothing of the others.
 func (r *references) load(ctx context.Context, keys []string) error {
+	fetching := ctx // syncer-7
+	ctx, cancel := outlive(fetching, r.grace)
+	defer cancel()
 	r.report(PhaseReading)
 	batch := decode.NewBatch(r.Stream)
-	misses, err := r.read(ctx, keys, batch)
+	misses, err := r.read(fetching, keys, batch)
 	if err != nil {
 		return err
 	}
@@ -133,6 +137,7 @@ func (r *references) load(ctx context.Context, keys []string) error {
 	if err := r.stage(ctx, filled{batch: batch}); err != nil {
 		return err
 	}
+	r.countRefused()
 	r.notice(&seen{unknown: batch.Unknown}, time.Time{})
 	r.report(PhaseComparing)
 	changes, err := r.warehouse.Plan(ctx, r.Run, warehouse.Unlisted, r.record.Totals.Staged)
@@ -186,8 +191,6 @@ func (r *references) read(ctx context.Context, keys []string, batch *decode.Batc
 		return nil
 	})
 	switch {
-	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
 	case err != nil && !errors.Is(err, errEnough):
 		return nil, err
 	case r.fault != nil && answered() == 0:
@@ -202,14 +205,17 @@ func (r *references) read(ctx context.Context, keys []string, batch *decode.Batc
 }
 
 // errEnough ends the asking; what was read until then is kept.
-var errEnough = errors.New("too many requests failed")
+var errEnough = errors.New("asking for more is of no use")
 
 // blame notes a fault that says nothing of the row that was asked for, and ends the asking where others would fare no
 // better.
 func (r *references) blame(ctx context.Context, err error) error {
 	var api *dealapi.Error
-	canceled := errors.As(err, &api) && api.Kind == dealapi.KindCanceled
-	if canceled && (r.faults > 0 || ctx.Err() != nil) {
+	switch canceled := errors.As(err, &api) && api.Kind == dealapi.KindCanceled; {
+	case ctx.Err() != nil:
+		r.fault = context.Cause(ctx)
+		return errEnough
+	case canceled:
 		return errEnough // those under way when it ended
 	}
 	r.fault = err

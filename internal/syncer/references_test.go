@@ -1,6 +1,7 @@
 package syncer
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -320,6 +321,44 @@ func TestReferenceFaults(t *testing.T) {
 			}
 			checkTidy(t, w, account, "cashback_offers")
 		})
+	}
+}
+
+// TestReferencesStopped interrupts the asking: what was read until then is kept, and the next time goes on.
+func TestReferencesStopped(t *testing.T) {
+	t.Parallel()
+	x, w := serve(t, expiredWorld(2000, 200)), open(t)
+	x.Advance(14 * 24 * time.Hour)
+	jobs := x.jobs(t, "acme", "cashback_offers", "transactions")
+	syncAll(t, w, jobs)
+	s, err := New(Options{Warehouse: w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	x.SetFault(func(*http.Request) apisim.Fault {
+		if x.Requests(offerAddresses) > 30 {
+			cancel()
+		}
+		return apisim.Fault{}
+	})
+	results, err := s.References(ctx, jobs[1], jobs)
+	if err != nil || len(results) != 1 {
+		t.Fatalf("%+v, %v", results, err)
+	}
+	r := results[0]
+	if r.Err != nil || r.Record.Outcome != warehouse.OutcomeSuccess || r.Stored == 0 || r.Stored > 40 || len(r.Record.Warnings) != 1 {
+		t.Errorf("%+v", r)
+	}
+	if got := one(t, w, "SELECT count() FROM offers_all WHERE NOT listed"); got != fmt.Sprint(r.Stored) {
+		t.Errorf("%s offers are there, %d were stored", got, r.Stored)
+	}
+	checkTidy(t, w, "acme", "cashback_offers")
+	x.SetFault(nil)
+	refer(t, s, jobs, 0)
+	if got := one(t, w, unknownOffers); got != "0" {
+		t.Errorf("%s are left", got)
 	}
 }
 

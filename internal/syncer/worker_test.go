@@ -55,7 +55,7 @@ func newWorker(t *testing.T, x *world, database, account string, skew clocks) *w
 	v := &worker{seam: &seam{skew: skew.warehouse}}
 	local := func() time.Time { return time.Now().Add(skew.local) }
 	var err error
-	if v.store, err = warehouse.Open(t.Context(), warehouse.Options{DSN: testDSN, Database: database, Wrap: v.seam.wrap}); err != nil {
+	if v.store, err = warehouse.Open(t.Context(), warehouse.Options{DSN: testDSN, Database: database, Wrap: v.seam.wrap, Backoff: time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -44,19 +44,11 @@ func (w *Warehouse) UnknownReferences(ctx context.Context, account string, from 
 		return nil, nil
 	}
 	rows, err := w.conn.Query(ctx, query, named("account", account), named("retry", fmt.Sprint(retry.Milliseconds())), named("limit", fmt.Sprint(limit)))
+	all, err := scanned(rows, err, func(r *Reference) []any { return []any{&r.Stream, &r.Key} })
 	if err != nil {
 		return nil, fmt.Errorf("looking for what %s of account %s name: %w", from.Name, account, err)
 	}
-	defer rows.Close()
-	var all []Reference
-	for rows.Next() {
-		var r Reference
-		if err := rows.Scan(&r.Stream, &r.Key); err != nil {
-			return nil, fmt.Errorf("looking for what %s of account %s name: %w", from.Name, account, err)
-		}
-		all = append(all, r)
-	}
-	return all, rows.Err()
+	return all, nil
 }
 
 // unknownReferences reads the storage without FINAL: that an earlier version of a row named the key is reason enough.

@@ -178,11 +178,15 @@ func TestReferencesAreNoSuccess(t *testing.T) {
 	if got := text(t, w, "SELECT last_success IS NULL, last_outcome FROM stream_freshness"); !slices.Equal(got, []string{"1 failed"}) {
 		t.Errorf("stream_freshness: %q", got)
 	}
+	days, err := w.ChangesByDay(t.Context(), StreamID{"acme", "coupons"}, 2)
+	if err != nil || len(days) != 1 || days[0].Runs != 1 || days[0].Faults != 1 {
+		t.Errorf("by day: %+v, %v", days, err)
+	}
 	status, err := w.Status(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(status) != 1 || status[0].LastSuccess != nil && status[0].LastSuccess.Unix() > 0 || status[0].LastError != "list" {
+	if len(status) != 1 || status[0].LastSuccess != nil && status[0].LastSuccess.Unix() > 0 || status[0].LastError != "list" || status[0].Faults.Count != 1 {
 		t.Errorf("%+v", status)
 	}
 }
