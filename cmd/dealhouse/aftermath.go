@@ -8,8 +8,13 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// aftermath is what follows from runs that have ended. What goes wrong in it is told, and is no failure of the runs: an
-// error means that the program is to end.
-func (a *app) aftermath(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, api *clients, results []syncer.Result) error {
-	return a.references(ctx, cfg, w, api, results)
+// aftermath is what follows from runs that have ended. What goes wrong in it is told, and is no failure of the runs; a
+// signal ends it, and the next sync makes up for it.
+func (a *app) aftermath(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, api *clients, results []syncer.Result) {
+	if ctx.Err() != nil {
+		return
+	}
+	if err := a.references(ctx, cfg, w, api, results); err != nil {
+		a.complain("warning", err)
+	}
 }

@@ -133,8 +133,8 @@ func (d *demo) load(ctx context.Context, title string) error {
 	if err := printResults(d.stdout, "table", results); err != nil {
 		return err
 	}
-	interrupted := d.aftermath(ctx, d.cfg, d.w, api, results)
-	if err := errors.Join(d.conclude(ctx, results), interrupted); err != nil {
+	d.aftermath(ctx, d.cfg, d.w, api, results)
+	if err := d.conclude(ctx, results); err != nil {
 		return err
 	}
 	d.sum(results, took)

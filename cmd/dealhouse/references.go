@@ -31,13 +31,11 @@ func (a *app) references(ctx context.Context, cfg *config.Config, w *warehouse.W
 		}
 		group.Go(func() {
 			found, err := s.References(ctx, r.Job, deals)
-			if ctx.Err() == nil {
-				a.tellReferences(r.Record.Account, r.Record.Stream, found, err)
-			}
+			a.tellReferences(ctx, r.Record.Account, r.Record.Stream, found, err)
 		})
 	}
 	group.Wait()
-	return context.Cause(ctx)
+	return nil
 }
 
 // dealJobs are runs of the account's enabled streams whose records have addresses of their own.
@@ -61,15 +59,15 @@ func dealJobs(cfg *config.Config, api *clients, account string) ([]syncer.Job, e
 }
 
 // tellReferences says what was found, and what went wrong, which is no failure of the sync: the next one asks again.
-func (a *app) tellReferences(account, stream string, found []syncer.ReferenceResult, err error) {
-	if err != nil {
+func (a *app) tellReferences(ctx context.Context, account, stream string, found []syncer.ReferenceResult, err error) {
+	if err != nil && !wasStopped(ctx, err) {
 		a.aboutStreams("warning", account, []string{stream}, err)
 	}
 	var stored, missing, unusable uint64
 	for _, r := range found {
 		stored, missing, unusable = stored+r.Stored, missing+r.NotFound, unusable+r.Unusable
 		a.warnings(r.Record)
-		if r.Err != nil {
+		if r.Err != nil && !wasStopped(ctx, r.Err) {
 			a.aboutStreams("warning", account, []string{r.Record.Stream}, r.Err)
 		}
 	}

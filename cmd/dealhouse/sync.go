@@ -102,8 +102,8 @@ func (a *app) sync(ctx context.Context, o syncOptions, output string) (err error
 	if err := printResults(a.stdout, output, results); err != nil {
 		return err
 	}
-	interrupted := a.aftermath(ctx, cfg, w, api, results)
-	return errors.Join(a.conclude(ctx, results), interrupted)
+	a.aftermath(ctx, cfg, w, api, results)
+	return a.conclude(ctx, results)
 }
 
 // patience is how long a sync waits for another process to let go of the embedded warehouse.
