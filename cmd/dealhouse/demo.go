@@ -133,6 +133,7 @@ func (d *demo) load(ctx context.Context, title string) error {
 	if err := printResults(d.stdout, "table", results); err != nil {
 		return err
 	}
+	d.aftermath(ctx, d.cfg, d.w, results)
 	if err := d.conclude(ctx, results); err != nil {
 		return err
 	}

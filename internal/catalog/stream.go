@@ -139,6 +139,9 @@ func All() []*Stream {
 	return all
 }
 
+// Statuses are the states of a transaction that the interface names (section 3); the service may add others.
+func Statuses() []string { return []string{"PENDING", "CONFIRMED", "DECLINED"} }
+
 // Names lists the streams' names in the order of All.
 func Names() []string {
 	names := make([]string, len(streams))

@@ -48,15 +48,15 @@ AS SELECT t.account AS account, t.id AS id, t.status AS status, t.country AS cou
 FROM transactions AS t
 LEFT JOIN
 (
-    SELECT account, id, toString(hostname) AS hostname, toString(category) AS category, description, cashback_percentage, toNullable(_deleted = 0) AS listed
+    SELECT account, id, toString(hostname) AS hostname, toString(category) AS category, description, cashback_percentage, CAST(_deleted = 0, 'Nullable(Bool)') AS listed
     FROM cashback_offers_latest FINAL
 ) AS o ON t.account = o.account AND t.cashback_offer_id = o.id
 LEFT JOIN
 (
-    SELECT account, id, toString(hostname) AS hostname, code, description, toNullable(_deleted = 0) AS listed FROM coupons_latest FINAL
+    SELECT account, id, toString(hostname) AS hostname, code, description, CAST(_deleted = 0, 'Nullable(Bool)') AS listed FROM coupons_latest FINAL
 ) AS c ON t.account = c.account AND t.coupon_id = c.id
 LEFT JOIN
 (
-    SELECT account, id, toString(hostname) AS hostname, description, toNullable(_deleted = 0) AS listed FROM promotions_latest FINAL
+    SELECT account, id, toString(hostname) AS hostname, description, CAST(_deleted = 0, 'Nullable(Bool)') AS listed FROM promotions_latest FINAL
 ) AS p ON t.account = p.account AND t.promotion_id = p.id
 COMMENT 'Transactions as they stand now, one row each, with the retailer and the deals behind them, listed or not';
