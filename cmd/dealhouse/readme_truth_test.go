@@ -227,7 +227,7 @@ func (a *answers) decisions(t *testing.T, rows []map[string]any) {
 	decided := 0
 	for _, r := range rows {
 		decided += int(number(t, r["confirmed"]).Num().Int64() + number(t, r["declined"]).Num().Int64())
-		for _, name := range []string{"days_to_confirm", "days_to_decline"} {
+		for _, name := range []string{"median_days_to_confirm", "median_days_to_decline"} {
 			if r[name] != nil && (number(t, r[name]).Sign() < 0 || number(t, r[name]).Cmp(big.NewRat(120, 1)) > 0) {
 				t.Errorf("%v", r)
 			}
