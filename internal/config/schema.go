@@ -137,6 +137,8 @@ type values struct {
 	cluster  string
 	listen   string
 
+	maxWarehouseRetry time.Duration
+
 	requestsPerSecond float64
 	timeout           time.Duration
 	maxBodySize       int64
@@ -148,6 +150,7 @@ type values struct {
 	maxRejectedRatio  float64
 	confirmDeletes    bool
 	resumeWithin      time.Duration
+	runTimeout        time.Duration
 
 	name    string
 	baseURL string
