@@ -48,7 +48,7 @@ func (a *answers) list(t *testing.T, path string) []map[string]any {
 			t.Fatal(err)
 		}
 		body, err := io.ReadAll(resp.Body)
-		resp.Body.Close() //nolint:errcheck // it was read to its end
+		resp.Body.Close()
 		if err != nil || resp.StatusCode != http.StatusOK {
 			t.Fatalf("%s: %s %v %s", path, resp.Status, err, body)
 		}
@@ -141,6 +141,7 @@ func (a *answers) check(t *testing.T, sql string, rows []map[string]any) bool {
 const transactionsPath, offersPath, couponsPath, promotionsPath = "/v1/deals/transactions", "/v1/deals/cashback-offers", "/v1/deals/coupons", "/v1/deals/promotions"
 
 func (a *answers) dailyCashback(t *testing.T, rows []map[string]any) {
+	t.Helper()
 	count, value, cashback := sums{}, sums{}, sums{}
 	for _, x := range a.list(t, transactionsPath) {
 		group := day(x["soldAt"]) + " " + word(x["currencyCode"]) + " " + word(x["status"])
@@ -157,6 +158,7 @@ func (a *answers) dailyCashback(t *testing.T, rows []map[string]any) {
 }
 
 func (a *answers) enriched(t *testing.T, rows []map[string]any) {
+	t.Helper()
 	category := map[string]string{}
 	for _, o := range a.list(t, offersPath) {
 		category[strings.ToLower(word(o["id"]))] = word(o["category"])
@@ -185,6 +187,7 @@ func (a *answers) enriched(t *testing.T, rows []map[string]any) {
 }
 
 func (a *answers) retailers(t *testing.T, rows []map[string]any) {
+	t.Helper()
 	byID, last := map[string]int{}, map[string]string{}
 	for _, x := range a.list(t, transactionsPath) {
 		id := strings.ToLower(word(x["retailerId"]))
@@ -207,6 +210,7 @@ func (a *answers) retailers(t *testing.T, rows []map[string]any) {
 }
 
 func (a *answers) funnel(t *testing.T, rows []map[string]any) {
+	t.Helper()
 	counts := map[string]sums{"transactions": {}, "PENDING": {}, "CONFIRMED": {}, "DECLINED": {}}
 	for _, x := range a.list(t, transactionsPath) {
 		month := day(x["soldAt"])
@@ -224,6 +228,7 @@ func (a *answers) funnel(t *testing.T, rows []map[string]any) {
 
 // decisions are of the days that passed between the two syncs of the README.
 func (a *answers) decisions(t *testing.T, rows []map[string]any) {
+	t.Helper()
 	decided := 0
 	for _, r := range rows {
 		decided += int(number(t, r["confirmed"]).Num().Int64() + number(t, r["declined"]).Num().Int64())
@@ -249,6 +254,7 @@ func (a *answers) decisions(t *testing.T, rows []map[string]any) {
 }
 
 func (a *answers) dealsActive(t *testing.T, rows []map[string]any) {
+	t.Helper()
 	now := time.Now()
 	live := func(d map[string]any) bool {
 		for _, border := range []string{"startDate", "endDate"} {
@@ -280,6 +286,7 @@ func (a *answers) dealsActive(t *testing.T, rows []map[string]any) {
 }
 
 func (a *answers) priceChanges(t *testing.T, rows []map[string]any) {
+	t.Helper()
 	prices := map[string]bool{}
 	for _, p := range a.list(t, "/v2/products") {
 		history, _ := p["history"].([]any)
@@ -300,6 +307,7 @@ func (a *answers) priceChanges(t *testing.T, rows []map[string]any) {
 }
 
 func (a *answers) freshness(t *testing.T, rows []map[string]any) {
+	t.Helper()
 	if len(rows) != 6 {
 		t.Errorf("%d streams: %v", len(rows), rows)
 	}

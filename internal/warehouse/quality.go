@@ -3,6 +3,7 @@ package warehouse
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -103,7 +104,8 @@ const ofRun = "account = {account:String} AND synced_at >= fromUnixTimestamp64Mi
 // rows compares the number of rows that readers see with what the run has counted. A backfill publishes many times, and
 // the counts of its parts overlap.
 func (q *quality) rows(ctx context.Context) error {
-	c, expected := q.run.Changes, uint64(0)
+	c := q.run.Changes
+	var expected uint64
 	switch q.run.Mode {
 	case catalog.Snapshot.String(), catalog.Walk.String():
 		expected = c.Distinct + c.Kept
@@ -213,7 +215,7 @@ func (q *quality) payouts(ctx context.Context) error {
 		return err
 	}
 	const unknown = "WHERE account = {account:String} AND payout_id NOT IN (SELECT id FROM payouts WHERE account = {account:String}) AND synced_at < fromUnixTimestamp64Milli({loaded:Int64}, 'UTC')"
-	args := append(q.args[:len(q.args):len(q.args)], named("loaded", fmt.Sprint(loaded.UnixMilli())))
+	args := slices.Concat(q.args, []any{named("loaded", fmt.Sprint(loaded.UnixMilli()))})
 	var found uint64
 	var example int64
 	// Without FINAL first: nearly always there is none, and to know that costs a third.
