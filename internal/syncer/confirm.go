@@ -75,6 +75,7 @@ func (r *run) confirmDeletes(ctx context.Context, c *warehouse.Changes) error {
 	if waiting := int(c.Deleted) - len(gone) - alive; waiting > 0 {
 		r.warn(fmt.Sprintf("%d rows that the list no longer has are kept until a later run can confirm that they are gone (%d answers were unclear)", waiting, unclear))
 	}
+	c.Kept = c.Deleted - uint64(len(gone))
 	c.Deleted = uint64(len(gone))
 	return r.warehouse.KeepUnconfirmed(ctx, r.Run, gone)
 }

@@ -287,7 +287,7 @@ func (b *backfill) publishLoad(ctx context.Context, l *load, all *seen) error {
 	b.record.Totals.Add(l.record.Totals)
 	b.record.Changes.Add(changes)
 	b.record.Duplicates += l.record.Duplicates
-	b.record.Watermark, b.record.RunID = l.record.Watermark, l.ID
+	b.record.Watermark, b.record.RunID, b.record.ServerTime = l.record.Watermark, l.ID, l.record.ServerTime
 	b.show()
 	return nil
 }
