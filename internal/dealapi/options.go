@@ -81,6 +81,9 @@ type Options struct {
 	// Logger gets a line for each retry. nil means none.
 	Logger *slog.Logger
 
+	// Metrics count what the client does. nil means nothing is counted.
+	Metrics *Metrics
+
 	// OnRequest is called after every attempt, from the goroutine that made
 	// it; it must be quick and safe for concurrent use. May be nil.
 	OnRequest func(RequestInfo)

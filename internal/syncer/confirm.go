@@ -37,7 +37,10 @@ func (r *run) confirmDeletes(ctx context.Context, c *warehouse.Changes) error {
 	group.SetLimit(confirmers)
 	for _, key := range keys {
 		group.Go(func() error {
-			_, err := r.job.Client.Get(groupCtx, r.Stream.Path+"/"+key, nil)
+			err := contain(func() error {
+				_, err := r.job.Client.Get(groupCtx, r.Stream.Path+"/"+key, nil)
+				return err
+			})
 			mu.Lock()
 			defer mu.Unlock()
 			var api *dealapi.Error
@@ -46,7 +49,7 @@ func (r *run) confirmDeletes(ctx context.Context, c *warehouse.Changes) error {
 				alive++
 			case errors.As(err, &api) && api.Kind == dealapi.KindNotFound:
 				gone = append(gone, key)
-			case errors.As(err, &api) && (api.Kind == dealapi.KindAuth || api.Kind == dealapi.KindCanceled):
+			case isPanic(err), errors.As(err, &api) && (api.Kind == dealapi.KindAuth || api.Kind == dealapi.KindCanceled):
 				return err
 			default:
 				unclear++

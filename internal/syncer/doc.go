@@ -13,4 +13,5 @@
 //  5. A batch number is used once: rows that come under a known deduplication token are dropped unseen.
 //  6. A window of a backfill is staged in the state only after its rows are, and done only in the write that ends their
 //     publication. The windows of a range cover each of its milliseconds.
+//  7. A panic ends its run and nothing else, whichever goroutine of the run it comes from. It is recorded as a failure.
 package syncer

@@ -117,10 +117,10 @@ func (r *run) readChain(ctx context.Context, after time.Time, start string) (*se
 	s := newSeen()
 	group.Go(func() error {
 		defer close(full)
-		return r.decodePages(reading, s, after, start, full, empty)
+		return contain(func() error { return r.decodePages(reading, s, after, start, full, empty) })
 	})
 	// When the reading fails, the batch in hand is still staged: a walk goes on after it, and nothing arrives later.
-	group.Go(func() error { return r.stageBatches(ctx, full, empty) })
+	group.Go(func() error { return contain(func() error { return r.stageBatches(ctx, full, empty) }) })
 	err := group.Wait()
 	return s, err
 }
@@ -157,7 +157,9 @@ func (r *run) decodePages(ctx context.Context, s *seen, after time.Time, start s
 		}
 		if page.Number == 1 {
 			s.begin(page)
+			r.metrics.compareClocks(r, page)
 		}
+		r.metrics.page(r)
 		// Two pages never share a time of reading: of two reads of one record, one is the later.
 		lastFetched = max(lastFetched+1, r.now(page.SentAt).UnixMicro())
 		if err := r.decode(decoder, batch, page, before+uint32(page.Number), lastFetched); err != nil {

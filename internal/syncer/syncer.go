@@ -39,6 +39,7 @@ const (
 type Options struct {
 	Warehouse *warehouse.Warehouse
 	Logger    *slog.Logger   // default: none
+	Metrics   *Metrics       // default: none
 	Progress  func(Progress) // called often, from many goroutines; default: none
 }
 
@@ -46,6 +47,7 @@ type Options struct {
 type Syncer struct {
 	warehouse *warehouse.Warehouse
 	log       *slog.Logger
+	metrics   *Metrics
 	progress  func(Progress)
 	grace     time.Duration // how long a stopped run may take for what it must not leave half done
 }
@@ -64,7 +66,7 @@ func New(o Options) (*Syncer, error) {
 	if o.Progress == nil {
 		o.Progress = func(Progress) {}
 	}
-	return &Syncer{warehouse: o.Warehouse, log: o.Logger, progress: o.Progress, grace: grace}, nil
+	return &Syncer{warehouse: o.Warehouse, log: o.Logger, metrics: o.Metrics, progress: o.Progress, grace: grace}, nil
 }
 
 // Result is how a job ended.
@@ -105,8 +107,11 @@ func (s *Syncer) newRun(job Job) *run {
 }
 
 // repeat runs the job, again when another worker has taken it over, and completes its record.
-func (r *run) repeat(ctx context.Context) error {
-	err := r.try(ctx)
+func (r *run) repeat(ctx context.Context) (err error) {
+	begun := time.Now()
+	r.metrics.begin(r.job, begun)
+	defer func() { r.metrics.end(r.job, r.record, err, begun, time.Now()) }()
+	err = r.try(ctx)
 	for range maxTakeovers {
 		if !errors.Is(err, warehouse.ErrLeaseLost) {
 			break
@@ -116,7 +121,7 @@ func (r *run) repeat(ctx context.Context) error {
 		r.record = warehouse.RunRecord{Account: r.job.Account, Stream: r.job.Stream.Name, Outcome: warehouse.OutcomeRunning}
 		err = r.try(ctx)
 	}
-	r.conclude(err)
+	r.conclude(ctx, err)
 	return err
 }
 
@@ -129,7 +134,7 @@ func (r *run) try(ctx context.Context) error {
 	if err := r.take(ctx); err != nil {
 		return err
 	}
-	err := r.main(ctx)
+	err := contain(func() error { return r.main(ctx) })
 	return errors.Join(err, r.release(ctx))
 }
 
@@ -167,8 +172,9 @@ type run struct {
 	publishing bool      // the intent may be durable: from here on the run is finished, never discarded
 	clock      time.Time // local time at StartedAt, to carry the warehouse's clock forward
 	checkpoint *warehouse.Checkpoint
-	surplus    uint64 // rows that were staged after the checkpoint and are read again
-	batches    int    // staged so far, over all attempts (syncer-5)
+	surplus    uint64    // rows that were staged after the checkpoint and are read again
+	staged     time.Time // local time at which the last row was staged
+	batches    int       // staged so far, over all attempts (syncer-5)
 
 	asked    *Range            // of a backfill that was asked for
 	backfill *backfill         // set when the run is one
@@ -227,7 +233,11 @@ func (r *run) now(local time.Time) time.Time { return r.StartedAt.Add(local.Sub(
 
 // main is the run under its lease.
 func (r *run) main(ctx context.Context) error {
-	if _, err := r.warehouse.Recover(ctx, r.lease, r.Run, r.ID); err != nil {
+	recovered, err := r.warehouse.Recover(ctx, r.lease, r.Run, r.ID)
+	for _, in := range recovered {
+		r.metrics.published(in.Record)
+	}
+	if err != nil {
 		return err
 	}
 	if err := r.goOn(ctx); err != nil {
@@ -241,8 +251,8 @@ func (r *run) main(ctx context.Context) error {
 	if r.backfill, err = r.planBackfill(ctx, watermark); err != nil {
 		return err
 	}
-	if r.backfill != nil {
-		err := r.backfill.main(ctx, watermark)
+	if b := r.backfill; b != nil {
+		err := contain(func() error { return b.main(ctx, watermark) })
 		r.unclean = err != nil
 		return err
 	}
@@ -251,7 +261,7 @@ func (r *run) main(ctx context.Context) error {
 	if err := r.save(ctx); err != nil {
 		return err
 	}
-	err = r.load(ctx, after, watermark)
+	err = contain(func() error { return r.load(ctx, after, watermark) })
 	if err != nil {
 		left := r.abandon(ctx, err)
 		r.unclean = r.publishing || left != nil
@@ -295,9 +305,11 @@ func (r *run) load(ctx context.Context, after, watermark time.Time) error {
 		return err
 	}
 	r.notice(seen, after)
+	r.metrics.saw(r, seen)
 	if err := r.guardRejects(); err != nil {
 		return err
 	}
+	r.staged = time.Now()
 	r.report(PhaseComparing)
 	changes, err := r.warehouse.Plan(ctx, r.Run, r.job.scope(after), r.record.Totals.Staged+r.surplus)
 	if err != nil {
@@ -337,7 +349,13 @@ func (r *run) publish(ctx context.Context, changes warehouse.Changes, watermark 
 	r.record.FinishedAt, r.record.Outcome, r.publishing = mergedAt, warehouse.OutcomeSuccess, true
 	ctx, cancel := outlive(ctx, r.grace)
 	defer cancel()
-	return r.warehouse.Publish(ctx, r.lease, r.Run, warehouse.Intent{
+	err := r.warehouse.Publish(ctx, r.lease, r.Run, warehouse.Intent{
 		RunID: r.ID, MergedAt: mergedAt, Watermark: r.record.Watermark, Record: r.record, State: r.state,
 	})
+	if err != nil {
+		return err
+	}
+	r.metrics.merged(r, time.Since(r.staged))
+	r.metrics.published(r.record)
+	return nil
 }

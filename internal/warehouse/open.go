@@ -25,6 +25,7 @@ type Options struct {
 	// Database is made by Migrate when it does not exist; default "dealhouse".
 	Database string
 	Logger   *slog.Logger // default: none
+	Metrics  *Metrics     // default: none
 	// Wrap stands between the warehouse and each of its connections: the seam for fault injection and tracing. nil
 	// means nothing in between.
 	Wrap func(driver.Conn) driver.Conn
@@ -39,6 +40,7 @@ type Warehouse struct {
 	database string
 	owner    owner
 	log      *slog.Logger
+	metrics  *Metrics
 }
 
 // Open prepares the connections. Nothing is sent to a server before the first statement; the embedded engine starts.
@@ -49,7 +51,7 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	w := &Warehouse{database: o.Database, owner: newOwner(), log: o.Logger}
+	w := &Warehouse{database: o.Database, owner: newOwner(), log: o.Logger, metrics: o.Metrics}
 	options := w.serverOptions
 	if dir, embedded := strings.CutPrefix(o.DSN, EmbeddedScheme); embedded {
 		engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Logger: o.Logger})

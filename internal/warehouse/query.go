@@ -14,6 +14,9 @@ type StreamStatus struct {
 	Stream      string     `json:"stream"`
 	Rows        uint64     `json:"rows"`
 	LastSuccess *time.Time `json:"last_success"`
+	LookedAt    *time.Time `json:"looked_at"`    // when the last run that succeeded began: changes until then are loaded
+	LastFull    *time.Time `json:"last_full"`    // when the last run that succeeded and read everything began; the first one counts as such
+	LastFailure *time.Time `json:"last_failure"` // when a run last ended otherwise, but for one that a signal stopped
 	LastRun     *time.Time `json:"last_run"`
 	LastOutcome string     `json:"last_outcome"`
 	LastError   string     `json:"last_error"` // of the last run, when it failed
@@ -30,11 +33,15 @@ func (w *Warehouse) Status(ctx context.Context) ([]StreamStatus, error) {
 		}
 		live += "SELECT account, " + quote(s.Name) + " AS stream, count() AS live FROM " + s.Name + " GROUP BY account"
 	}
-	rows, err := w.conn.Query(ctx, `SELECT r.account, r.stream, ifNull(l.live, 0), r.last_success, r.last_run, r.last_outcome, r.last_error,
+	rows, err := w.conn.Query(ctx, `SELECT r.account, r.stream, ifNull(l.live, 0), r.last_success, r.looked_at, r.last_full, r.last_failure, r.last_run, r.last_outcome, r.last_error,
     parseDateTime64BestEffortOrNull(nullIf(w.value, ''), 3, 'UTC'), now64(3, 'UTC')
 FROM
 (
-    SELECT account, stream, maxIf(finished_at, outcome = 'success') AS last_success, toNullable(max(started_at)) AS last_run,
+    SELECT account, stream, maxIf(finished_at, outcome = 'success') AS last_success,
+        maxIf(toNullable(started_at), outcome = 'success') AS looked_at,
+        ifNull(maxIf(toNullable(started_at), outcome = 'success' AND mode != 'incremental' AND mode != 'backfill'), minIf(toNullable(started_at), outcome = 'success')) AS last_full,
+        maxIf(finished_at, outcome IN ('failed', 'guarded', 'killed')) AS last_failure,
+        toNullable(max(started_at)) AS last_run,
         argMax(outcome, started_at) AS last_outcome, argMax(error, started_at) AS last_error
     FROM sync_runs GROUP BY account, stream
 ) AS r
@@ -48,7 +55,7 @@ ORDER BY r.account, indexOf(`+stringArray(catalog.Names())+`, r.stream)`)
 	var all []StreamStatus
 	for rows.Next() {
 		var s StreamStatus
-		if err := rows.Scan(&s.Account, &s.Stream, &s.Rows, &s.LastSuccess, &s.LastRun, &s.LastOutcome, &s.LastError, &s.Watermark, &s.Now); err != nil {
+		if err := rows.Scan(&s.Account, &s.Stream, &s.Rows, &s.LastSuccess, &s.LookedAt, &s.LastFull, &s.LastFailure, &s.LastRun, &s.LastOutcome, &s.LastError, &s.Watermark, &s.Now); err != nil {
 			return nil, fmt.Errorf("reading the status of the streams: %w", err)
 		}
 		all = append(all, s)

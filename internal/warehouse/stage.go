@@ -3,6 +3,7 @@ package warehouse
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -41,9 +42,11 @@ func (w *Warehouse) StageRows(ctx context.Context, r Run, number int, batches ..
 	if len(blocks) == 0 {
 		return nil
 	}
+	begin := time.Now()
 	if err := w.insertColumns(ctx, r.Stream.Name+"_staging", stagingColumns(r.Stream), token(r, number), blocks...); err != nil {
 		return fmt.Errorf("staging batch %d of %s: %w", number, r.Stream.Name, err)
 	}
+	w.metrics.staged(r, time.Since(begin))
 	return nil
 }
 
