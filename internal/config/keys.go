@@ -7,7 +7,7 @@ import (
 
 // vocabulary is every key there is, in the order of config.example.toml. A key
 // that differs from table to table has several rows. Nothing changes it.
-var vocabulary = slices.Concat(warehouseKeys(), accountKeys(), streamKeys())
+var vocabulary = slices.Concat(warehouseKeys(), daemonKeys(), accountKeys(), streamKeys())
 
 func warehouseKeys() []key {
 	return []key{
@@ -30,11 +30,6 @@ Rather than write a password here, set DEALHOUSE_WAREHOUSE_DSN.`,
 			name: "cluster", in: inWarehouse, standard: `""`,
 			value: checked("the name of a cluster", func(v *values) *string { return &v.cluster }, checkCluster),
 			doc:   `The cluster to make the tables on. This version takes no cluster: leave it empty.`,
-		},
-		{
-			name: "listen", in: inDaemon, standard: `"127.0.0.1:9464"`,
-			value: checked("host:port", func(v *values) *string { return &v.listen }, checkListen),
-			doc:   `Host and port of metrics, health checks and the status page. ":9464" listens on every interface.`,
 		},
 	}
 }
@@ -172,7 +167,7 @@ over; "0s": always.`,
 			name: "schedule", in: s.in, standard: s.standard,
 			value: checked("a schedule", func(v *values) *string { return &v.schedule }, checkSchedule),
 			doc: `When the daemon loads the stream: minute, hour, day of month, month, day of week; or "@every 10m".
-"CRON_TZ=Europe/Paris 30 2 * * *" sets the time zone, else it is that of the machine. "": never by itself.`,
+"CRON_TZ=Europe/Paris 30 2 * * *" sets the time zone, else it is time_zone of [daemon]. "": never by itself.`,
 		})
 	}
 	return append(list,

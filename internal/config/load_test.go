@@ -33,7 +33,7 @@ func standardConfig() *Config {
 	return &Config{
 		File:      FileName,
 		Warehouse: Warehouse{DSN: NewSecret("embedded:./dealhouse-data"), Database: "dealhouse"},
-		Daemon:    Daemon{Listen: "127.0.0.1:9464"},
+		Daemon:    Daemon{Listen: "127.0.0.1:9464", TimeZone: "UTC", Jitter: 10 * time.Second, Grace: 10 * time.Second},
 		Accounts:  []Account{standardAccount()},
 	}
 }
