@@ -16,14 +16,12 @@ type standing struct {
 	clock func() time.Time
 
 	mu      sync.Mutex
-	streams map[streamID]*position
+	streams map[warehouse.StreamID]*position
 	offsets map[string]time.Duration // of an account: how far the API's clock is ahead of ours
 	ahead   time.Duration            // how far that of the warehouse is
 
 	lastSuccess, lastAttempt, lastFailure, watermark, lag, lookAge, live *prometheus.Desc
 }
-
-type streamID struct{ account, stream string }
 
 // position is where one stream stands.
 type position struct {
@@ -37,7 +35,7 @@ func newStanding(clock func() time.Time) *standing {
 		return prometheus.NewDesc(name, help, []string{"account", "stream"}, nil)
 	}
 	return &standing{
-		clock: clock, streams: map[streamID]*position{}, offsets: map[string]time.Duration{},
+		clock: clock, streams: map[warehouse.StreamID]*position{}, offsets: map[string]time.Duration{},
 		lastSuccess: desc("dealhouse_last_success_timestamp_seconds", "When the last run that succeeded ended; 0 before the first."),
 		lastAttempt: desc("dealhouse_last_attempt_timestamp_seconds", "When the last run began; 0 before the first."),
 		lastFailure: desc("dealhouse_last_failure_timestamp_seconds", "When a run last failed or was stopped by a guard; 0 before the first."),
@@ -62,7 +60,7 @@ func (s *standing) Collect(out chan<- prometheus.Metric) {
 	now := s.clock()
 	for id, p := range s.streams {
 		send := func(d *prometheus.Desc, value float64) {
-			out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, id.account, id.stream)
+			out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, id.Account, id.Stream)
 		}
 		send(s.lastSuccess, unix(p.success))
 		send(s.lastAttempt, unix(p.attempt))
@@ -71,11 +69,11 @@ func (s *standing) Collect(out chan<- prometheus.Metric) {
 		if !p.looked.IsZero() {
 			send(s.lookAge, max(0, now.Add(s.ahead).Sub(p.looked).Seconds()))
 		}
-		if incremental(id.stream) {
+		if incremental(id.Stream) {
 			send(s.watermark, unix(p.watermark))
 		}
 		if !p.watermark.IsZero() {
-			send(s.lag, max(0, now.Add(s.offsets[id.account]).Sub(p.watermark).Seconds()))
+			send(s.lag, max(0, now.Add(s.offsets[id.Account]).Sub(p.watermark).Seconds()))
 		}
 	}
 }
@@ -102,12 +100,12 @@ func (s *standing) expect(account, stream string) {
 func (s *standing) forget(account, stream string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.streams, streamID{account, stream})
+	delete(s.streams, warehouse.StreamID{account, stream})
 }
 
 // of finds or makes a position; s.mu is held.
 func (s *standing) of(account, stream string) *position {
-	id := streamID{account, stream}
+	id := warehouse.StreamID{account, stream}
 	if s.streams[id] == nil {
 		s.streams[id] = &position{}
 	}
@@ -118,7 +116,7 @@ func (s *standing) of(account, stream string) *position {
 func (s *standing) observe(w warehouse.StreamStatus) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.streams[streamID{w.Account, w.Stream}]
+	p := s.streams[warehouse.StreamID{w.Account, w.Stream}]
 	if p == nil {
 		return // it is no longer configured
 	}

@@ -1,0 +1,112 @@
+package web
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"dealhouse/internal/warehouse"
+)
+
+const (
+	// freshFor is how long an answer of the warehouse is shown again (web-3).
+	freshFor = 1500 * time.Millisecond
+	// countsFor is the same for counts of whole tables, which cost more and change less.
+	countsFor = 10 * time.Second
+	// readyFor is the same for the question whether the daemon is ready.
+	readyFor = time.Second
+	// readTimeout is how long the warehouse may take to answer before the page is shown without it.
+	readTimeout = 5 * time.Second
+	// maxReads is how many questions are asked side by side: the embedded engine needs its connections for runs.
+	maxReads = 2
+	// maxKept is how many answers of one kind are kept.
+	maxKept = 64
+)
+
+// store reads the warehouse for the pages.
+type store struct {
+	warehouse *warehouse.Warehouse
+	clock     func() time.Time
+	reads     chan struct{} // holds a token for each question under way
+}
+
+func newStore(w *warehouse.Warehouse, clock func() time.Time) *store {
+	return &store{warehouse: w, clock: clock, reads: make(chan struct{}, maxReads)}
+}
+
+// kept keeps the answers to one kind of question, for a moment.
+type kept[K comparable, V any] struct {
+	*store
+	fresh time.Duration
+	read  func(context.Context, K) (V, error)
+
+	mu      sync.Mutex
+	entries map[K]*entry[V]
+}
+
+// entry is the last answer to one question. Its lock is held while the question is asked, so that all who have the same
+// one wait for one answer, readTimeout at most.
+type entry[V any] struct {
+	mu    sync.Mutex
+	asked time.Time
+	last  answer[V]
+}
+
+// answer is what was last known, and when. err says why the newest attempt failed.
+type answer[V any] struct {
+	value V
+	at    time.Time // zero: nothing is known
+	err   error
+}
+
+func keep[K comparable, V any](s *store, fresh time.Duration, read func(context.Context, K) (V, error)) *kept[K, V] {
+	return &kept[K, V]{store: s, fresh: fresh, read: read, entries: map[K]*entry[V]{}}
+}
+
+// get gives the answer to a question, a fresh one if there is none. What one viewer asks for is not given up when that
+// viewer leaves: others wait for it.
+func (k *kept[K, V]) get(ctx context.Context, question K) answer[V] {
+	e := k.entry(question)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if now := k.clock(); !e.asked.IsZero() && now.Sub(e.asked) < k.fresh && now.Sub(e.asked) >= 0 {
+		return e.last
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+	defer cancel()
+	value, err := k.ask(ctx, question)
+	e.asked, e.last.err = k.clock(), err
+	if err == nil {
+		e.last.value, e.last.at = value, e.asked
+	}
+	return e.last
+}
+
+func (k *kept[K, V]) ask(ctx context.Context, question K) (V, error) {
+	select {
+	case k.reads <- struct{}{}:
+		defer func() { <-k.reads }()
+		return k.read(ctx, question)
+	case <-ctx.Done():
+		var none V
+		return none, ctx.Err()
+	}
+}
+
+// entry finds the place of a question, and forgets another one when there are many.
+func (k *kept[K, V]) entry(question K) *entry[V] {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	e := k.entries[question]
+	if e == nil {
+		for old := range k.entries {
+			if len(k.entries) < maxKept {
+				break
+			}
+			delete(k.entries, old)
+		}
+		e = &entry[V]{}
+		k.entries[question] = e
+	}
+	return e
+}
