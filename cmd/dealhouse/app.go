@@ -135,8 +135,13 @@ func (a *app) openExisting(ctx context.Context, cfg *config.Config) (*warehouse.
 
 // openWarehouse opens the warehouse and makes sure that it answers.
 func (a *app) openWarehouse(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
+	return a.openMeasured(ctx, cfg, nil)
+}
+
+// openMeasured is openWarehouse for a command that shows metrics.
+func (a *app) openMeasured(ctx context.Context, cfg *config.Config, m *warehouse.Metrics) (*warehouse.Warehouse, error) {
 	done := a.beIn("starting the embedded ClickHouse; the first time, it is downloaded", 2*time.Second)
-	w, err := warehouse.Open(ctx, warehouse.Options{DSN: cfg.Warehouse.DSN.Reveal(), Database: cfg.Warehouse.Database, Logger: a.log})
+	w, err := warehouse.Open(ctx, warehouse.Options{DSN: cfg.Warehouse.DSN.Reveal(), Database: cfg.Warehouse.Database, Logger: a.log, Metrics: m})
 	done()
 	if err != nil {
 		return nil, err
