@@ -170,7 +170,7 @@ func orNone[T time.Duration | float64](value T) T {
 func (a *app) runJobs(ctx context.Context, w *warehouse.Warehouse, jobs []syncer.Job) ([]syncer.Result, error) {
 	shown := newProgress(a.console, a.log, jobs, a.console.live && !isTerminal(a.stdout))
 	defer shown.stop()
-	s, err := syncer.New(syncer.Options{Warehouse: w, Logger: a.log, Progress: shown.update})
+	s, err := syncer.New(syncer.Options{Warehouse: w, Logger: a.log, Metrics: a.metrics.Syncer, Progress: shown.update})
 	if err != nil {
 		return nil, fmt.Errorf("preparing the sync: %w", err)
 	}
@@ -193,7 +193,7 @@ func (a *app) prepareJobs(cfg *config.Config, s selection, change func(*syncer.J
 	if err != nil {
 		return nil, nil, err
 	}
-	api := newClients(a.log, nil)
+	api := newClients(a.log, func(o *dealapi.Options) { o.Metrics = a.metrics.API })
 	var jobs []syncer.Job
 	for _, t := range targets {
 		client, err := api.get(t)

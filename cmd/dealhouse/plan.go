@@ -14,9 +14,8 @@ import (
 // planner makes the daemon's plans out of configurations.
 type planner struct {
 	*app
-	metrics *daemon.Metrics
-	first   *config.Config  // what cannot change without a restart is as it says
-	paces   map[string]pace // by account
+	first *config.Config  // what cannot change without a restart is as it says
+	paces map[string]pace // by account
 }
 
 // pace is an account's rate limit. It outlives a reload: runs under way and those of the new plan share it, and what it

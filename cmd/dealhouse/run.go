@@ -61,9 +61,9 @@ func (a *app) runDaemon(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	registry, metrics := newMetrics(ctx)
+	registry := a.measure(ctx)
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	p := &planner{app: a, metrics: metrics, first: cfg, paces: map[string]pace{}}
+	p := &planner{app: a, first: cfg, paces: map[string]pace{}}
 	plan, err := p.plan(cfg)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (a *app) runDaemon(ctx context.Context) (err error) {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP) // before anything takes long: unhandled, it would end the process
 	defer signal.Stop(hangups)
-	w, err := a.whenFree(ctx, func() (*warehouse.Warehouse, error) { return a.openMeasured(ctx, cfg, metrics.Warehouse) })
+	w, err := a.whenFree(ctx, func() (*warehouse.Warehouse, error) { return a.openWarehouse(ctx, cfg) })
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (a *app) runDaemon(ctx context.Context) (err error) {
 		return err
 	}
 	d, err := daemon.New(daemon.Options{
-		Warehouse: w, Plan: plan, Metrics: metrics, Load: p.load, Reload: hangups, Env: a.env, Logger: a.log,
+		Warehouse: w, Plan: plan, Metrics: &a.metrics, Load: p.load, Reload: hangups, Env: a.env, Logger: a.log,
 	})
 	if err != nil {
 		return err
@@ -129,13 +129,14 @@ func (a *app) loadDaemonConfig() (*config.Config, error) {
 	return cfg, err
 }
 
-// newMetrics makes a registry with all metrics of the program.
-func newMetrics(ctx context.Context) (*prometheus.Registry, *daemon.Metrics) {
+// measure makes a registry with all metrics of the program, for what the command makes from now on.
+func (a *app) measure(ctx context.Context) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	b := readBuild()
 	build := daemon.Build{Version: b.version, Revision: b.revision, GoVersion: runtime.Version()}
 	if hasEngine(ctx) {
 		build.Engine = chdb.Version
 	}
-	return registry, daemon.NewMetrics(registry, build, time.Now)
+	a.metrics = *daemon.NewMetrics(registry, build, time.Now)
+	return registry
 }
