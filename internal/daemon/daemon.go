@@ -47,6 +47,7 @@ type Daemon struct {
 	ended    chan ended
 	loaded   chan loaded
 	stopped  chan struct{} // closed when the loop has ended
+	begun    atomic.Bool   // the plan is in force
 	draining atomic.Bool
 
 	supervisor *supervisor
@@ -103,8 +104,11 @@ func New(o Options) (*Daemon, error) {
 
 // Ready returns why the daemon cannot work now, or nil.
 func (d *Daemon) Ready(ctx context.Context) error {
-	if d.draining.Load() {
+	switch {
+	case d.draining.Load():
 		return errors.New("the daemon is shutting down")
+	case !d.begun.Load():
+		return errors.New("the daemon is starting")
 	}
 	if _, err := d.o.Warehouse.Ping(ctx); err != nil {
 		return err
@@ -141,6 +145,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	defer l.close()
 	l.adopt(d.o.Plan, standings)
 	d.o.Metrics.read(d.now(), nil)
+	d.begun.Store(true)
 	d.supervisor.tell("READY=1", "STATUS="+l.summary())
 	l.main(ctx)
 	return nil

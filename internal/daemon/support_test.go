@@ -27,6 +27,7 @@ import (
 var (
 	testDSN   string
 	databases atomic.Int64
+	empty     *warehouse.Warehouse // for tests that write nothing
 )
 
 // TestMain keeps one engine for all tests of the package: opening one takes its time.
@@ -40,19 +41,22 @@ func testAll(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // the system clears its temporary folder
 	testDSN = warehouse.EmbeddedScheme + dir
-	keep, err := warehouse.Open(context.Background(), warehouse.Options{DSN: testDSN})
+	empty, err = warehouse.Open(context.Background(), warehouse.Options{DSN: testDSN})
+	if err == nil {
+		defer empty.Close() //nolint:errcheck // the process ends
+		_, err = empty.Migrate(context.Background())
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer keep.Close() //nolint:errcheck // the process ends
 	return m.Run()
 }
 
 // open gives the test a migrated database of its own.
-func open(t *testing.T, m *warehouse.Metrics) *warehouse.Warehouse {
+func open(t *testing.T) *warehouse.Warehouse {
 	t.Helper()
-	w, err := warehouse.Open(t.Context(), warehouse.Options{DSN: testDSN, Database: fmt.Sprintf("test_%d", databases.Add(1)), Metrics: m})
+	w, err := warehouse.Open(t.Context(), warehouse.Options{DSN: testDSN, Database: fmt.Sprintf("test_%d", databases.Add(1))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +115,7 @@ func start(t *testing.T, plan *Plan, change func(*bed, *Options)) *bed {
 		change(b, &o)
 	}
 	if o.Warehouse == nil {
-		o.Warehouse = open(t, metrics.Warehouse)
+		o.Warehouse = empty
 	}
 	var err error
 	if b.Daemon, err = New(o); err != nil {

@@ -100,12 +100,12 @@ func (s *standing) expect(account, stream string) {
 func (s *standing) forget(account, stream string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.streams, warehouse.StreamID{account, stream})
+	delete(s.streams, warehouse.StreamID{Account: account, Stream: stream})
 }
 
 // of finds or makes a position; s.mu is held.
 func (s *standing) of(account, stream string) *position {
-	id := warehouse.StreamID{account, stream}
+	id := warehouse.StreamID{Account: account, Stream: stream}
 	if s.streams[id] == nil {
 		s.streams[id] = &position{}
 	}
@@ -116,7 +116,7 @@ func (s *standing) of(account, stream string) *position {
 func (s *standing) observe(w warehouse.StreamStatus) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.streams[warehouse.StreamID{w.Account, w.Stream}]
+	p := s.streams[warehouse.StreamID{Account: w.Account, Stream: w.Stream}]
 	if p == nil {
 		return // it is no longer configured
 	}
