@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"slices"
@@ -85,16 +86,36 @@ func (d *running) until(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// sum adds up the series of a metric that have all the labels, given as name=value.
-func (d *running) sum(t *testing.T, name string, labels ...string) (total float64) {
+// text is what the daemon exports.
+func (d *running) text(t *testing.T) string {
 	t.Helper()
-	resp, err := http.Get(d.url + "/metrics")
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, d.url+"/metrics", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	req.SetBasicAuth("prometheus", globexKey) // where the configuration asks for it
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return readAll(t, resp)
+}
+
+func readAll(t *testing.T, resp *http.Response) string {
+	t.Helper()
 	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// sum adds up the series of a metric that have all the labels, given as name=value.
+func (d *running) sum(t *testing.T, name string, labels ...string) (total float64) {
+	t.Helper()
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(resp.Body)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(d.text(t)))
 	if err != nil {
 		t.Fatal(err)
 	}

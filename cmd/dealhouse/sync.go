@@ -64,6 +64,9 @@ func newSync(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.streams = args
 			if asJSON {
+				if cmd.Flags().Changed("output") {
+					return usagef("--json is short for --output json: give one of them")
+				}
 				output.value = "json"
 			}
 			return a.sync(cmd.Context(), o, output.value)
@@ -79,7 +82,6 @@ func newSync(a *app) *cobra.Command {
 	completeWith(cmd, "account", a.accountNames)
 	output = outputFlag(cmd, "table", "json", "csv")
 	flags.BoolVar(&asJSON, "json", false, "short for --output json")
-	cmd.MarkFlagsMutuallyExclusive("json", "output")
 	return cmd
 }
 

@@ -259,6 +259,9 @@ func (r *run) main(ctx context.Context) error {
 	r.record.RunID, r.record.StartedAt = r.ID, r.StartedAt
 	r.record.Mode, r.record.RequestedAfter, r.record.Watermark = r.job.mode(after), after, watermark
 	if err := r.save(ctx); err != nil {
+		if ctx.Err() != nil { // a signal; the row may be there all the same, and must not stay one of a run under way
+			err = errors.Join(err, r.abandon(ctx, err))
+		}
 		return err
 	}
 	err = contain(func() error { return r.load(ctx, after, watermark) })
