@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -33,27 +34,12 @@ func (b *bench) hurried(t *testing.T, more string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := "[daemon]\njitter = \"0s\"\n" + more + "\n"
-	for _, account := range strings.SplitAfter(string(text), "[[account]]") {
-		if name, end := "\n[[account]]", ""; strings.HasSuffix(account, name[1:]) {
-			account, end = strings.TrimSuffix(account, name[1:]), name
-			config += schedules(account) + end
-			continue
-		}
-		config += schedules(account)
-	}
-	return b.write(t, config)
-}
-
-// schedules adds those of its streams to the table of an account.
-func schedules(table string) string {
-	if !strings.Contains(table, "api_key") {
-		return table
-	}
+	streams := ""
 	for i, stream := range catalog.Names() {
-		table += fmt.Sprintf("\n[account.streams.%s]\nschedule = \"@every %ds\"\n", stream, 2+i%2)
+		streams += fmt.Sprintf("\n[account.streams.%s]\nschedule = \"@every %ds\"", stream, 2+i%2)
 	}
-	return table
+	accounts := regexp.MustCompile(`(?m)^api_key = .*$`).ReplaceAllString(string(text), "$0"+streams)
+	return b.write(t, "[daemon]\njitter = \"0s\"\n"+more+"\n"+accounts)
 }
 
 // daemon starts the program and waits until it is ready.

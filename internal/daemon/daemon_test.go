@@ -298,7 +298,7 @@ func TestSupervisor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer socket.Close()
+	defer socket.Close() //nolint:errcheck // nothing is written to it
 	hears := func(want ...string) {
 		t.Helper()
 		buffer := make([]byte, 4096)
