@@ -23,6 +23,9 @@ The schema is created or upgraded first where it has to be. Nothing that readers
 stream was read to its end. Transactions are read from where the last run ended; the other streams
 are read whole, and what they no longer list is deleted.
 
+Ctrl-C or SIGTERM ends the reading. What was read to its end is still published, and a walk over the
+products keeps its place; a second signal ends the program at once, which loses nothing either.
+
 Name streams to load only those: ` + "%s" + `.
 
 For pipelines, --json prints one JSON document, an array with an object for each stream; it is short for

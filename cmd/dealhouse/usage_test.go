@@ -37,7 +37,7 @@ func TestMistakes(t *testing.T) {
 		{"runs of an unknown stream", valid, []string{"runs", "--stream", "coupon"}, 2, []string{"--stream"}},
 		{"no warehouse yet", "[warehouse]\ndsn = \"embedded:" + empty + "\"\n", []string{"query", "SELECT 1"}, 2, []string{empty, "dealhouse sync"}},
 		{
-			"unreachable warehouse", "[warehouse]\ndsn = \"clickhouse://u:" + dsnSecret + "@127.0.0.1:1\"\n" + valid,
+			"unreachable warehouse", "[warehouse]\nmax_retry_elapsed = \"0s\"\ndsn = \"clickhouse://u:" + dsnSecret + "@127.0.0.1:1\"\n" + valid,
 			[]string{"sync"},
 			1,
 			[]string{"clickhouse://u:***@127.0.0.1:1 cannot be reached", "check warehouse.dsn"},

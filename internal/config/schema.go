@@ -145,6 +145,8 @@ type values struct {
 	jitter          time.Duration
 	grace           time.Duration
 
+	maxWarehouseRetry time.Duration
+
 	requestsPerSecond float64
 	timeout           time.Duration
 	maxBodySize       int64
@@ -156,6 +158,7 @@ type values struct {
 	maxRejectedRatio  float64
 	confirmDeletes    bool
 	resumeWithin      time.Duration
+	runTimeout        time.Duration
 
 	name    string
 	baseURL string

@@ -17,6 +17,7 @@ const (
 	ReasonNotDay      = "not_a_day"
 	ReasonOutOfRange  = "out_of_range" // a number that the column cannot hold
 	ReasonRounded     = "rounded"      // loaded, but with fewer decimals than were sent
+	ReasonRefused     = "refused"      // the warehouse does not take it
 )
 
 // Reject is a value, or a whole record, that could not be loaded as it was sent (design.md, "Nothing is dropped").
@@ -196,6 +197,9 @@ type Batch struct {
 	Noise   int64          // decimals whose binary noise was rounded away
 	Unknown map[string]int // fields that the catalog does not know, with how often each was seen
 	Bytes   int            // JSON that the rows refer to
+
+	sources []source // one a page
+	entries []entry  // one a row of Children
 }
 
 // NewBatch makes an empty batch for the stream.
@@ -222,7 +226,8 @@ func (b *Batch) Reset() {
 	}
 	clear(b.Extra[:cap(b.Extra)])
 	clear(b.Unknown)
-	b.Rejects = nil
+	clear(b.sources)
+	b.Rejects, b.sources = nil, b.sources[:0]
 	b.Records, b.Noise, b.Bytes = 0, 0, 0
 }
 
@@ -242,8 +247,7 @@ func (b *Batch) truncate(m mark) {
 		b.KeyRules = b.KeyRules[:m.rows]
 	}
 	if b.Stream.Child != nil {
-		b.Children.truncate(m.children)
-		b.Parents = b.Parents[:m.children]
+		b.truncateEntries(m.children)
 	}
 	b.Rejects = b.Rejects[:min(m.rejects, len(b.Rejects))]
 }

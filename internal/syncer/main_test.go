@@ -2,12 +2,15 @@ package syncer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http/httptest"
 	"os"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/catalog"
@@ -49,8 +52,12 @@ func testAll(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer keep.Close() //nolint:errcheck // the process ends
-	return m.Run()
+	code := m.Run()
+	if err := errors.Join(keep.Close(), goleak.Find()); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
 }
 
 // open gives the test a migrated database of its own.

@@ -53,7 +53,7 @@ func TestRecordsCountWhenTheyAreVisible(t *testing.T) {
 		t.Run(step.point, func(t *testing.T) {
 			w := open(t)
 			x := serve(t, tinyWorld(13, "coupons"))
-			c := cell{world: x, store: w, worker: newWorker(t, x, w.Database(), "coupons", 0), stream: "coupons"}
+			c := cell{world: x, store: w, worker: newWorker(t, x, w.Database(), "coupons", clocks{}), stream: "coupons"}
 			registry := prometheus.NewRegistry()
 			c.metrics = NewMetrics(registry, nil)
 			c.metrics.Expect("coupons", "coupons")

@@ -23,12 +23,12 @@ func panicAt(point string) hook {
 }
 
 // A panic, in whichever goroutine of a run, ends that run as a failure and nothing else; the next run makes up for it
-// (syncer-7).
+// (syncer-8).
 func TestPanicsAreContained(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	x := serve(t, tinyWorld(12, "transactions"))
-	c := cell{world: x, store: w, worker: newWorker(t, x, w.Database(), "transactions", 0), stream: "transactions"}
+	c := cell{world: x, store: w, worker: newWorker(t, x, w.Database(), "transactions", clocks{}), stream: "transactions"}
 	metrics := NewMetrics(prometheus.NewRegistry(), nil)
 	c.metrics = metrics
 	c.clean(t)

@@ -60,8 +60,7 @@ func (m *Metrics) Forget(account, stream string) {
 	m.held.DeleteLabelValues(account, stream)
 }
 
-// Retried counts a statement that is sent again.
-func (m *Metrics) Retried() {
+func (m *Metrics) retried() {
 	if m != nil {
 		m.retries.Inc()
 	}

@@ -3,6 +3,7 @@ package web
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 )
 
 // alive answers as long as the process serves at all.
@@ -29,17 +30,8 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// reasons takes joined errors apart.
-func reasons(err error) []string {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // only what was joined last is a list of reasons
-		var all []string
-		for _, e := range joined.Unwrap() {
-			all = append(all, reasons(e)...)
-		}
-		return all
-	}
-	return []string{err.Error()}
-}
+// reasons takes joined errors apart: each stands on a line of its own.
+func reasons(err error) []string { return strings.Split(err.Error(), "\n") }
 
 func writeText(w http.ResponseWriter, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

@@ -2,7 +2,7 @@ package web
 
 import (
 	"net/http"
-	"net/http/pprof" //nolint:gosec // G108: it also registers with the default mux, which nobody serves
+	"net/http/pprof" // it registers with the default mux too, which nobody serves
 )
 
 func (s *Server) routes() http.Handler {
@@ -10,6 +10,11 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /healthz", s.alive)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.Handle("GET /metrics", s.o.Metrics)
+	mux.HandleFunc("GET /api/v1/status", s.apiStatus)
+	mux.HandleFunc("GET /api/v1/runs", s.apiRuns)
+	mux.HandleFunc("GET /{$}", s.status)
+	mux.HandleFunc("GET /streams/{account}/{stream}", s.stream)
+	mux.HandleFunc("GET /static/", s.static)
 	if s.o.Pprof {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 		mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)

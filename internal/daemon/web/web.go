@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html/template"
 	"log/slog"
 	"net"
 	"net/http"
@@ -66,8 +67,14 @@ type Server struct {
 	listener net.Listener
 	loopback bool // only this machine reaches it
 	server   *http.Server
-	store    *store
 	ready    *kept[struct{}, struct{}]
+	books    *kept[struct{}, bookkeeping]
+	counts   *kept[struct{}, map[warehouse.StreamID]uint64]
+	runs     *kept[warehouse.RunFilter, []warehouse.RunRecord]
+	details  *kept[warehouse.StreamID, details]
+	assets   assets
+	files    map[string][]byte // static files by their address
+	pages    map[string]*template.Template
 }
 
 // New listens, so that Addr is known and a taken port is told at once; Serve answers.
@@ -86,6 +93,12 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.assets, s.files, err = readAssets(); err != nil {
+		return nil, err
+	}
+	if s.pages, err = parsePages(); err != nil {
+		return nil, err
+	}
 	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", o.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("listening on %s: %w", o.Listen, err)
@@ -95,8 +108,7 @@ func New(o Options) (*Server, error) {
 	if o.Pprof && !s.loopback {
 		return nil, errors.Join(fmt.Errorf("profiles (pprof) are served on a loopback address only, and other machines reach %s: listen on 127.0.0.1, or turn them off", o.Listen), listener.Close())
 	}
-	s.store = newStore(o.Warehouse, s.clock)
-	s.ready = keep(s.store, readyFor, func(ctx context.Context, _ struct{}) (struct{}, error) { return struct{}{}, o.Ready(ctx) })
+	s.prepareReads()
 	s.server = &http.Server{
 		Handler:           s.guard(s.routes()),
 		TLSConfig:         certificate,
@@ -106,6 +118,16 @@ func New(o Options) (*Server, error) {
 	}
 	s.warn()
 	return s, nil
+}
+
+// prepareReads makes the places where answers of the warehouse are kept.
+func (s *Server) prepareReads() {
+	reads := newReads(s.clock)
+	s.ready = keep(reads, readyFor, func(ctx context.Context, _ struct{}) (struct{}, error) { return struct{}{}, s.o.Ready(ctx) })
+	s.books = keep(reads, freshFor, s.readBookkeeping)
+	s.counts = keep(reads, countsFor, s.readCounts)
+	s.runs = keep(reads, freshFor, s.readRuns)
+	s.details = keep(reads, freshFor, s.readDetails)
 }
 
 func (o Options) validate() error {
@@ -153,7 +175,9 @@ func (s *Server) Serve(ctx context.Context) error {
 	if err != nil {
 		err = errors.Join(fmt.Errorf("cutting HTTP requests off after %s: %w", drainTimeout, err), s.server.Close())
 	}
-	<-ended
+	if end := <-ended; !errors.Is(end, http.ErrServerClosed) {
+		err = errors.Join(err, end)
+	}
 	return err
 }
 

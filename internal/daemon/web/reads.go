@@ -4,8 +4,6 @@ import (
 	"context"
 	"sync"
 	"time"
-
-	"dealhouse/internal/warehouse"
 )
 
 const (
@@ -16,27 +14,26 @@ const (
 	// readyFor is the same for the question whether the daemon is ready.
 	readyFor = time.Second
 	// readTimeout is how long the warehouse may take to answer before the page is shown without it.
-	readTimeout = 5 * time.Second
+	readTimeout = 4 * time.Second
 	// maxReads is how many questions are asked side by side: the embedded engine needs its connections for runs.
 	maxReads = 2
 	// maxKept is how many answers of one kind are kept.
 	maxKept = 64
 )
 
-// store reads the warehouse for the pages.
-type store struct {
-	warehouse *warehouse.Warehouse
-	clock     func() time.Time
-	reads     chan struct{} // holds a token for each question under way
+// reads bounds the questions under way.
+type reads struct {
+	clock  func() time.Time
+	tokens chan struct{}
 }
 
-func newStore(w *warehouse.Warehouse, clock func() time.Time) *store {
-	return &store{warehouse: w, clock: clock, reads: make(chan struct{}, maxReads)}
+func newReads(clock func() time.Time) *reads {
+	return &reads{clock: clock, tokens: make(chan struct{}, maxReads)}
 }
 
 // kept keeps the answers to one kind of question, for a moment.
 type kept[K comparable, V any] struct {
-	*store
+	*reads
 	fresh time.Duration
 	read  func(context.Context, K) (V, error)
 
@@ -49,7 +46,7 @@ type kept[K comparable, V any] struct {
 type entry[V any] struct {
 	mu    sync.Mutex
 	asked time.Time
-	last  answer[V]
+	answer[V]
 }
 
 // answer is what was last known, and when. err says why the newest attempt failed.
@@ -59,8 +56,8 @@ type answer[V any] struct {
 	err   error
 }
 
-func keep[K comparable, V any](s *store, fresh time.Duration, read func(context.Context, K) (V, error)) *kept[K, V] {
-	return &kept[K, V]{store: s, fresh: fresh, read: read, entries: map[K]*entry[V]{}}
+func keep[K comparable, V any](r *reads, fresh time.Duration, read func(context.Context, K) (V, error)) *kept[K, V] {
+	return &kept[K, V]{reads: r, fresh: fresh, read: read, entries: map[K]*entry[V]{}}
 }
 
 // get gives the answer to a question, a fresh one if there is none. What one viewer asks for is not given up when that
@@ -70,22 +67,30 @@ func (k *kept[K, V]) get(ctx context.Context, question K) answer[V] {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if now := k.clock(); !e.asked.IsZero() && now.Sub(e.asked) < k.fresh && now.Sub(e.asked) >= 0 {
-		return e.last
+		return e.answer
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()
 	value, err := k.ask(ctx, question)
-	e.asked, e.last.err = k.clock(), err
+	e.asked, e.err = k.clock(), err
 	if err == nil {
-		e.last.value, e.last.at = value, e.asked
+		e.value, e.at = value, e.asked
 	}
-	return e.last
+	return e.answer
+}
+
+// last is the last answer to a question, however old; nothing is asked.
+func (k *kept[K, V]) last(question K) answer[V] {
+	e := k.entry(question)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.answer
 }
 
 func (k *kept[K, V]) ask(ctx context.Context, question K) (V, error) {
 	select {
-	case k.reads <- struct{}{}:
-		defer func() { <-k.reads }()
+	case k.tokens <- struct{}{}:
+		defer func() { <-k.tokens }()
 		return k.read(ctx, question)
 	case <-ctx.Done():
 		var none V
