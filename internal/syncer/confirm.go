@@ -28,11 +28,13 @@ func (r *run) ask(ctx context.Context, keys []string, answer func(key string, se
 	group.SetLimit(askers)
 	for _, key := range keys {
 		group.Go(func() error {
-			sent := r.local()
-			object, err := r.job.Client.Get(ctx, r.Stream.Path+"/"+key, nil)
-			mu.Lock()
-			defer mu.Unlock()
-			return answer(key, sent, object, err)
+			return contain(func() error {
+				sent := r.local()
+				object, err := r.job.Client.Get(ctx, r.Stream.Path+"/"+key, nil)
+				mu.Lock()
+				defer mu.Unlock()
+				return answer(key, sent, object, err)
+			})
 		})
 	}
 	return group.Wait()
