@@ -10,6 +10,7 @@ import (
 const (
 	ReasonMissingKey  = "missing_key"   // the record has no key
 	ReasonUnusableKey = "unusable_key"  // its key is not of the key's type
+	ReasonOtherKey    = "other_key"     // the record was asked for by another key than it has
 	ReasonNotAnObject = "not_an_object" // an element of the list that is no JSON object
 	ReasonWrongType   = "wrong_type"    // a JSON type that the field cannot hold
 	ReasonNotUUID     = "not_a_uuid"
