@@ -1,6 +1,8 @@
 package decode
 
 import (
+	"strconv"
+
 	"github.com/google/uuid"
 
 	"dealhouse/internal/catalog"
@@ -23,11 +25,12 @@ const (
 
 // Reject is a value, or a whole record, that could not be loaded as it was sent (design.md, "Nothing is dropped").
 type Reject struct {
-	Page   uint32 // page of the run, from 1
-	Key    string // key of the record, '' when it has none
-	Field  string // JSON name of the field, '' for a whole record
-	Reason string
-	Raw    string // JSON of the value or the record, verbatim
+	Page    uint32 // page of the run, from 1
+	Fetched int64  // of that page, as Rows.Fetched has it
+	Key     string // key of the record, '' when it has none
+	Field   string // JSON name of the field, '' for a whole record
+	Reason  string
+	Raw     string // JSON of the value or the record, verbatim
 }
 
 // Column holds one field of all rows of a batch; which slice is used follows from the field's wire type.
@@ -214,6 +217,18 @@ func NewBatch(s *catalog.Stream) *Batch {
 
 func childFields(c *catalog.Child) []catalog.Field {
 	return append(append([]catalog.Field(nil), c.Fields...), c.Inherit...)
+}
+
+// Key is the key of a row as text.
+func (b *Batch) Key(row int) string {
+	if b.Stream.DerivedKey {
+		return b.Keys[row].String()
+	}
+	i := b.Stream.KeyField()
+	if b.Stream.Fields[i].Type == catalog.UUID {
+		return b.Columns[i].UUIDs[row].String()
+	}
+	return strconv.FormatInt(b.Columns[i].Ints[row], 10)
 }
 
 // Reset empties the batch and keeps its memory. Strings that were taken from it stay valid.

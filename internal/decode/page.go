@@ -143,7 +143,7 @@ func (d *Decoder) rejectRecords(data []byte, recordsBefore int) error {
 		if err != nil {
 			return err
 		}
-		d.batch.Rejects = append(d.batch.Rejects, Reject{Page: d.page, Key: d.asked, Reason: d.unusable[next].reason, Raw: string(raw)})
+		d.batch.Rejects = append(d.batch.Rejects, Reject{Page: d.page, Fetched: d.fetched, Key: d.asked, Reason: d.unusable[next].reason, Raw: string(raw)})
 		next++
 		return nil
 	})
@@ -193,7 +193,7 @@ func (d *Decoder) lookup(name []byte) int {
 
 // rejectField keeps the raw value of a field of the current record that could not be loaded as it was sent.
 func (d *Decoder) rejectField(name, reason string, raw []byte) {
-	d.batch.Rejects = append(d.batch.Rejects, Reject{Page: d.page, Field: name, Reason: reason, Raw: string(raw)})
+	d.batch.Rejects = append(d.batch.Rejects, Reject{Page: d.page, Fetched: d.fetched, Field: name, Reason: reason, Raw: string(raw)})
 }
 
 // text makes a string of bytes that are never changed: a part of the page, or a buffer made for this one value.

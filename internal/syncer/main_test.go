@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"sync/atomic"
@@ -101,6 +102,17 @@ func serve(t testing.TB, o apisim.Options) *world {
 	server := httptest.NewServer(sim)
 	t.Cleanup(server.Close)
 	return &world{Sim: sim, url: server.URL}
+}
+
+// failAfter answers the path with 503 after so many requests.
+func (x *world) failAfter(path string, requests int) {
+	x.ResetLog()
+	x.SetFault(func(*http.Request) apisim.Fault {
+		if x.Requests(path) > requests {
+			return apisim.Fault{Kind: apisim.FaultStatus, Status: http.StatusServiceUnavailable}
+		}
+		return apisim.Fault{}
+	})
 }
 
 // client makes a client with the account's key.

@@ -26,7 +26,7 @@ type ReferenceResult struct {
 
 // References asks for deals that transactions name and of which nothing is known: they have left the lists before these
 // were first read, or are too new for them. from is the job of the transactions, to those of the streams that may be
-// asked for. What it finds is kept as rows that no list has (syncer-7).
+// asked for. What it finds is kept as rows that no list has (syncer-9).
 //
 // It asks for no more than Job.ReferenceLimit at a time, those of the newest transactions first; what is left, and what
 // gave no answer, is for the next time. A stream that another run has is left for the next time as well. There is a

@@ -197,6 +197,7 @@ type run struct {
 	batches    int     // staged so far, over all attempts (syncer-5)
 	refused    refused // not yet in the record
 
+	retry    *retry            // set when the run loads rejected records again
 	asked    *Range            // of a backfill that was asked for
 	backfill *backfill         // set when the run is one
 	window   *load             // set when the run is a window of one
@@ -256,6 +257,9 @@ func (r *run) now(local time.Time) time.Time { return r.StartedAt.Add(local.Sub(
 func (r *run) main(ctx context.Context) error {
 	if _, err := r.warehouse.Recover(ctx, r.lease, r.Run, r.ID); err != nil {
 		return err
+	}
+	if r.retry != nil {
+		return r.retry.main(ctx)
 	}
 	if err := r.goOn(ctx); err != nil {
 		return err
@@ -377,6 +381,6 @@ func (r *run) publish(ctx context.Context, changes warehouse.Changes, watermark 
 	}
 	r.record.FinishedAt, r.record.Outcome, r.publishing = mergedAt, warehouse.OutcomeSuccess, true
 	return r.warehouse.Publish(ctx, r.lease, r.Run, warehouse.Intent{
-		RunID: r.ID, MergedAt: mergedAt, Watermark: r.record.Watermark, Record: r.record, State: r.state,
+		RunID: r.ID, MergedAt: mergedAt, Watermark: r.record.Watermark, Record: r.record, State: r.state, Beside: r.retry != nil,
 	})
 }

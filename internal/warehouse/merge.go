@@ -176,7 +176,10 @@ func (w *Warehouse) finish(ctx context.Context, l *Lease, r Run, in Intent) erro
 			return fmt.Errorf("publishing run %s to %s: %w", r.ID, t.table, err)
 		}
 	}
-	states := []stateRow{{intentName(r.ID), "", 0}, {stateCheckpoint, "", 0}}
+	states := []stateRow{{intentName(r.ID), "", 0}}
+	if !in.Beside {
+		states = append(states, stateRow{stateCheckpoint, "", 0})
+	}
 	if !in.Watermark.IsZero() {
 		states = append(states, watermarkRow(in.Watermark))
 	}
