@@ -155,12 +155,14 @@ func (t target) job(client *dealapi.Client) syncer.Job {
 		MaxRejectedRatio: orNone(t.setting.MaxRejectedRatio),
 		ConfirmDeletes:   t.setting.ConfirmDeletes,
 		ResumeWithin:     orNone(t.setting.ResumeWithin),
+		ReferenceLimit:   orNone(t.setting.ReferenceLimit),
+		ReferenceRetry:   orNone(t.setting.ReferenceRetry),
 		Timeout:          orNone(t.setting.RunTimeout),
 	}
 }
 
 // orNone is a job's word for a configured zero: less than nothing.
-func orNone[T time.Duration | float64](value T) T {
+func orNone[T time.Duration | float64 | int](value T) T {
 	if value == 0 {
 		return -1
 	}

@@ -141,7 +141,7 @@ func (a *app) rejects(ctx context.Context, c *rejectChoice, all bool, limit int,
 		return err
 	}
 	f.Unsettled, f.Limit = !all && c.run == "", limit
-	found, err := w.Rejects(ctx, f)
+	found, err := w.RejectedRecords(ctx, f)
 	if err != nil {
 		return err
 	}

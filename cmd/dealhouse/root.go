@@ -45,7 +45,7 @@ func newRoot(a *app) *cobra.Command {
 	complete(root, "log-level", a.logLevel.allowed)
 	root.AddCommand(
 		newDemo(a), newSync(a), newBackfill(a), newQuery(a), newStatus(a), newRuns(a), newRejects(a),
-		newCheck(a), newMigrate(a), newServeWarehouse(a), newVersion(a),
+		newCheck(a), newMigrate(a), newServeWarehouse(a), newHealthcheck(a), newVersion(a),
 	)
 	return root
 }

@@ -4,7 +4,7 @@ package catalog
 // the key may be absent.
 var streams = []Stream{
 	{
-		Name: "promotions", Path: "/v1/deals/promotions", Kind: Snapshot, Paging: CursorPages, ByID: true, History: true,
+		Name: "promotions", Path: "/v1/deals/promotions", Kind: Snapshot, Paging: CursorPages, ByID: true, AllView: "promotions_all", History: true,
 		Comment: "Promotions that the service lists now, one row each",
 		Fields: []Field{
 			{JSON: "id", Column: "id", Type: UUID, Key: true, Comment: "Promotion identifier"},
@@ -21,7 +21,7 @@ var streams = []Stream{
 		},
 	},
 	{
-		Name: "coupons", Path: "/v1/deals/coupons", Kind: Snapshot, Paging: CursorPages, ByID: true, History: true,
+		Name: "coupons", Path: "/v1/deals/coupons", Kind: Snapshot, Paging: CursorPages, ByID: true, AllView: "coupons_all", History: true,
 		Comment: "Coupons that the service lists now, one row each",
 		Fields: []Field{
 			{JSON: "id", Column: "id", Type: UUID, Key: true, Comment: "Coupon identifier"},
@@ -38,7 +38,7 @@ var streams = []Stream{
 		},
 	},
 	{
-		Name: "cashback_offers", Path: "/v1/deals/cashback-offers", Kind: Snapshot, Paging: CursorPages, ByID: true, History: true,
+		Name: "cashback_offers", Path: "/v1/deals/cashback-offers", Kind: Snapshot, Paging: CursorPages, ByID: true, AllView: "offers_all", History: true,
 		Comment: "Cashback offers that the service lists now, one row each",
 		Fields: []Field{
 			{JSON: "id", Column: "id", Type: UUID, Key: true, Comment: "Offer identifier"},
@@ -77,9 +77,9 @@ var streams = []Stream{
 			{JSON: "retailerLogo", Column: "retailer_logo", Type: Text, Comment: "Retailer logo URL"},
 			{JSON: "payoutId", Column: "payout_id", Type: Int, Comment: "Payout that includes the transaction; NULL while in none"},
 			{JSON: "passbackData", Column: "passback_data", Type: Text, Comment: "Caller's own data, as passed back"},
-			{JSON: "cashbackOfferId", Column: "cashback_offer_id", Type: UUID, Comment: "Cashback offer behind the transaction; NULL when there is none"},
-			{JSON: "couponId", Column: "coupon_id", Type: UUID, Comment: "Coupon behind the transaction; NULL when there is none"},
-			{JSON: "promotionId", Column: "promotion_id", Type: UUID, Comment: "Promotion behind the transaction; NULL when there is none"},
+			{JSON: "cashbackOfferId", Column: "cashback_offer_id", Type: UUID, RefersTo: "cashback_offers", Comment: "Cashback offer behind the transaction; NULL when there is none"},
+			{JSON: "couponId", Column: "coupon_id", Type: UUID, RefersTo: "coupons", Comment: "Coupon behind the transaction; NULL when there is none"},
+			{JSON: "promotionId", Column: "promotion_id", Type: UUID, RefersTo: "promotions", Comment: "Promotion behind the transaction; NULL when there is none"},
 		},
 	},
 	{

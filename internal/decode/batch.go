@@ -1,8 +1,6 @@
 package decode
 
 import (
-	"strconv"
-
 	"github.com/google/uuid"
 
 	"dealhouse/internal/catalog"
@@ -12,6 +10,7 @@ import (
 const (
 	ReasonMissingKey  = "missing_key"   // the record has no key
 	ReasonUnusableKey = "unusable_key"  // its key is not of the key's type
+	ReasonOtherKey    = "other_key"     // the record was asked for by another key than it has
 	ReasonNotAnObject = "not_an_object" // an element of the list that is no JSON object
 	ReasonWrongType   = "wrong_type"    // a JSON type that the field cannot hold
 	ReasonNotUUID     = "not_a_uuid"
@@ -216,18 +215,6 @@ func NewBatch(s *catalog.Stream) *Batch {
 
 func childFields(c *catalog.Child) []catalog.Field {
 	return append(append([]catalog.Field(nil), c.Fields...), c.Inherit...)
-}
-
-// Key is the key of a row as text.
-func (b *Batch) Key(row int) string {
-	if b.Stream.DerivedKey {
-		return b.Keys[row].String()
-	}
-	i := b.Stream.KeyField()
-	if b.Stream.Fields[i].Type == catalog.UUID {
-		return b.Columns[i].UUIDs[row].String()
-	}
-	return strconv.FormatInt(b.Columns[i].Ints[row], 10)
 }
 
 // Reset empties the batch and keeps its memory. Strings that were taken from it stay valid.

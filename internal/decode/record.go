@@ -23,6 +23,18 @@ type entry struct {
 	position int32 // in the record's array, from 0
 }
 
+// Key is the key of a row as text.
+func (b *Batch) Key(row int) string {
+	i := b.Stream.KeyField()
+	switch {
+	case i < 0:
+		return b.Keys[row].String()
+	case b.Stream.Fields[i].Type == catalog.UUID:
+		return b.Columns[i].UUIDs[row].String()
+	}
+	return strconv.FormatInt(b.Columns[i].Ints[row], 10)
+}
+
 // Record is the JSON of the record that a row came from, verbatim. It goes over the page again: it is for the rare row
 // that the warehouse does not take.
 func (b *Batch) Record(row int) (string, error) {

@@ -138,7 +138,11 @@ func (x *world) jobs(t testing.TB, account string, streams ...string) []Job {
 	if len(streams) == 0 {
 		streams = catalog.Names()
 	}
-	c := x.client(t, account)
+	return jobsOf(t, x.client(t, account), account, streams...)
+}
+
+func jobsOf(t testing.TB, c *dealapi.Client, account string, streams ...string) []Job {
+	t.Helper()
 	var jobs []Job
 	for _, name := range streams {
 		s, err := catalog.Find(name)

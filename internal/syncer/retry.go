@@ -266,18 +266,29 @@ func (t *retry) judge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	there, err := t.warehouse.StagedKeys(ctx, t.Run)
+	if err != nil {
+		return err
+	}
 	for _, a := range t.staged {
 		switch {
+		case !there[a.key]: // the warehouse refuses it
+			t.reject(a)
 		case !changed[a.key]:
 			t.settle(a.Candidate, warehouse.RejectSuperseded)
 		case a.rejected:
-			t.result.Rejected++
-			t.settled = append(t.settled, warehouse.Settled{Candidate: a.Candidate, State: warehouse.RejectSuperseded})
+			t.reject(a)
 		default:
 			t.settle(a.Candidate, warehouse.RejectLoaded)
 		}
 	}
 	return nil
+}
+
+// reject counts an attempt that is still rejected: the reject that the retry has made of it takes its place.
+func (t *retry) reject(a attempt) {
+	t.result.Rejected++
+	t.settled = append(t.settled, warehouse.Settled{Candidate: a.Candidate, State: warehouse.RejectSuperseded})
 }
 
 // settle counts a candidate that needs no further retry.

@@ -277,8 +277,13 @@ func (r *run) main(ctx context.Context) error {
 		r.unclean = err != nil
 		return err
 	}
-	r.record.RunID, r.record.StartedAt = r.ID, r.StartedAt
 	r.record.Mode, r.record.RequestedAfter, r.record.Watermark = r.job.mode(after), after, watermark
+	return r.recorded(ctx, func(ctx context.Context) error { return r.load(ctx, after, watermark) })
+}
+
+// recorded loads what the run is for, with its record in sync_runs from beginning to end.
+func (r *run) recorded(ctx context.Context, load func(context.Context) error) error {
+	r.record.RunID, r.record.StartedAt = r.ID, r.StartedAt
 	if err := r.save(ctx); err != nil {
 		return err
 	}
@@ -288,7 +293,7 @@ func (r *run) main(ctx context.Context) error {
 		defer cancel()
 		ctx = limited
 	}
-	if err = overdue(ctx, r.load(ctx, after, watermark)); err != nil {
+	if err := overdue(ctx, load(ctx)); err != nil {
 		left := r.abandon(ctx, err)
 		r.unclean = r.publishing || left != nil
 		return errors.Join(err, left)

@@ -16,14 +16,14 @@ type DayChanges struct {
 	Runs, Faults               uint64
 }
 
-// ChangesByDay is what the runs of a stream did on each of the last days that had a run, the oldest first. A day is that
+// ChangesByDay is what the runs that read the list of a stream did on each of the last days that had a run, the oldest first. A day is that
 // of the warehouse's clock, and the last one is today.
 func (w *Warehouse) ChangesByDay(ctx context.Context, id StreamID, days int) ([]DayChanges, error) {
 	rows, err := w.readOnly.Query(ctx, `SELECT toDate(started_at) AS day, sum(inserted), sum(updated), sum(deleted), count(),
     countIf(outcome IN ('failed', 'guarded', 'killed'))
 FROM (SELECT started_at, outcome, if(outcome = 'success', inserted, 0) AS inserted, if(outcome = 'success', updated, 0) AS updated,
           if(outcome = 'success', deleted, 0) AS deleted
-      FROM sync_runs WHERE account = {account:String} AND stream = {stream:String})
+      FROM sync_runs WHERE account = {account:String} AND stream = {stream:String} AND mode != '`+ModeReferences+`')
 WHERE started_at > now64(3, 'UTC') - toIntervalDay({days:UInt32})
 GROUP BY day ORDER BY day`, named("account", id.Account), named("stream", id.Stream), named("days", uint32(days)))
 	all, err := scanned(rows, err, func(d *DayChanges) []any {

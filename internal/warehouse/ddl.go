@@ -2,6 +2,7 @@ package warehouse
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"dealhouse/internal/catalog"
@@ -50,7 +51,7 @@ func storedColumns(s *catalog.Stream) []column {
 	return append(viewColumns(s),
 		column{"_hash", "FixedString(16)", "Hash of the content: equal hashes are equal rows"},
 		column{"_version", "UInt128", "updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins"},
-		column{"_deleted", "UInt8", "1 when a complete snapshot no longer had the row"},
+		column{"_deleted", "UInt8", "1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address"},
 		column{"_run_id", "UUID", "Run that loaded this version"},
 	)
 }
@@ -77,6 +78,17 @@ func keyNames(s *catalog.Stream) string { return joinNames(keyColumns(s)) }
 func createView(s *catalog.Stream) string {
 	return createViewAs(s.Name, viewColumns(s), s.Comment,
 		"SELECT "+joinNames(viewColumns(s))+"\nFROM "+s.Name+"_latest FINAL\nWHERE _deleted = 0")
+}
+
+// createAllView makes the view of every row that is known: those of the list, and with their last content those that
+// have left it or were only ever read by their own address.
+func createAllView(s *catalog.Stream) string {
+	key := append([]column{accountColumn}, keyColumns(s)...)
+	data := append(dataColumns(s), syncedColumn)
+	listed := column{"listed", "Bool", "Whether the list had the row when it was last loaded; where not, the row is as it was last seen"}
+	return createViewAs(s.AllView, slices.Concat(key, []column{listed}, data),
+		"All "+s.Name+" that are known: listed now, listed once, or named by a transaction and read by their own address",
+		"SELECT "+joinNames(key)+", toBool(_deleted = 0) AS listed, "+joinNames(data)+"\nFROM "+s.Name+"_latest FINAL")
 }
 
 // createHistory makes the view of all versions with the time during which each was the current one. Versions of equal

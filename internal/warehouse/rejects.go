@@ -57,7 +57,7 @@ type RejectFilter struct {
 	Reason, Field   string
 	Since           time.Time // read then or later
 	Unsettled       bool      // only what is open or unpublished
-	Limit           int       // of Rejects; default 50
+	Limit           int       // of RejectedRecords; default 50
 }
 
 const rejectCondition = "({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})" +
@@ -89,8 +89,8 @@ type Rejected struct {
 	SettledAt          *time.Time
 }
 
-// Rejects lists rejected records, the newest first.
-func (w *Warehouse) Rejects(ctx context.Context, f RejectFilter) ([]Rejected, error) {
+// RejectedRecords lists rejected records, the newest first.
+func (w *Warehouse) RejectedRecords(ctx context.Context, f RejectFilter) ([]Rejected, error) {
 	if f.Limit <= 0 {
 		f.Limit = 50
 	}
@@ -100,21 +100,13 @@ func (w *Warehouse) Rejects(ctx context.Context, f RejectFilter) ([]Rejected, er
 	}
 	rows, err := w.conn.Query(ctx, "SELECT account, stream, run_id, page, key, field, reason, raw, seen_at, read_at, state, settled_at FROM rejected_records WHERE "+
 		condition+" ORDER BY read_at DESC, account, stream, run_id, page, key, field, reason, raw LIMIT "+fmt.Sprint(f.Limit), f.args()...)
+	all, err := scanned(rows, err, func(x *Rejected) []any {
+		return []any{&x.Account, &x.Stream, &x.RunID, &x.Page, &x.Key, &x.Field, &x.Reason, &x.Raw, &x.SeenAt, &x.ReadAt, (*string)(&x.State), &x.SettledAt}
+	})
 	if err != nil {
 		return nil, fmt.Errorf("reading the rejected records: %w", err)
 	}
-	defer rows.Close()
-	var all []Rejected
-	for rows.Next() {
-		var x Rejected
-		var state string
-		if err := rows.Scan(&x.Account, &x.Stream, &x.RunID, &x.Page, &x.Key, &x.Field, &x.Reason, &x.Raw, &x.SeenAt, &x.ReadAt, &state, &x.SettledAt); err != nil {
-			return nil, fmt.Errorf("reading the rejected records: %w", err)
-		}
-		x.State = RejectState(state)
-		all = append(all, x)
-	}
-	return all, rows.Err()
+	return all, nil
 }
 
 // OpenRejects counts the open rejects of a stream of an account.
@@ -127,19 +119,11 @@ type OpenRejects struct {
 func (w *Warehouse) CountOpenRejects(ctx context.Context, f RejectFilter) ([]OpenRejects, error) {
 	rows, err := w.conn.Query(ctx, "SELECT account, stream, count() FROM rejected_records WHERE state = 'open' AND "+rejectCondition+
 		" GROUP BY account, stream ORDER BY account, stream", f.args()...)
+	all, err := scanned(rows, err, func(x *OpenRejects) []any { return []any{&x.Account, &x.Stream, &x.Rejects} })
 	if err != nil {
 		return nil, fmt.Errorf("counting the rejected records: %w", err)
 	}
-	defer rows.Close()
-	var all []OpenRejects
-	for rows.Next() {
-		var x OpenRejects
-		if err := rows.Scan(&x.Account, &x.Stream, &x.Rejects); err != nil {
-			return nil, fmt.Errorf("counting the rejected records: %w", err)
-		}
-		all = append(all, x)
-	}
-	return all, rows.Err()
+	return all, nil
 }
 
 // Candidate is an open reject, with what it takes to try it again.
@@ -159,8 +143,9 @@ type Candidate struct {
 // in which they were read. Of a record with rejected fields, all of them come when the filter lets one through: the
 // record changes as a whole.
 func (w *Warehouse) Candidates(ctx context.Context, r Run, filter RejectFilter, f func(Candidate) error) error {
+	all := filter == RejectFilter{}
 	filter.Account, filter.Stream = r.Account, r.Stream.Name
-	rows, err := w.conn.Query(ctx, selectCandidates(r.Stream), filter.args()...)
+	rows, err := w.conn.Query(ctx, selectCandidates(r.Stream, all), filter.args()...)
 	if err != nil {
 		return fmt.Errorf("reading the open rejects of %s of account %s: %w", r.Stream.Name, r.Account, err)
 	}
@@ -181,10 +166,15 @@ func (w *Warehouse) Candidates(ctx context.Context, r Run, filter RejectFilter, 
 
 // selectCandidates joins the open rejects with the rows that their fields belong to. Such a row is still what the
 // reject's run made of the record when it carries the run and the time of reading. A run that read the whole stream
-// leaves rows as they were where it read the same content: those are older than the run, and nothing came after it.
-func selectCandidates(s *catalog.Stream) string {
+// leaves rows as they were where it read the same content: those are older than the run, and nothing came after it. all
+// says that nothing is filtered out.
+func selectCandidates(s *catalog.Stream, all bool) string {
 	open := "FROM rejected_records WHERE state = 'open' AND account = {account:String} AND stream = {stream:String}"
 	matching := "SELECT key " + open + " AND field != '' AND " + rejectCondition
+	chosen := " AND (field = '' AND " + rejectCondition + " OR field != '' AND key IN (" + matching + "))"
+	if all {
+		chosen = ""
+	}
 	key := keyNames(s)
 	cast := "toUUIDOrZero(key)"
 	if s.KeyType() == catalog.Int {
@@ -192,8 +182,7 @@ func selectCandidates(s *catalog.Stream) string {
 	}
 	return "SELECT r.run_id, r.page, r.key, r.field, r.reason, r.raw, r.read, r.hash, l.record, l.read," +
 		" l.record != '' AND (l.run = r.run_id AND l.read = r.read OR u.whole AND l.run != r.run_id AND l.read < u.began)\n" +
-		"FROM (SELECT run_id, page, key, field, reason, raw, toUnixTimestamp64Micro(read_at) AS read, sipHash64(raw) AS hash " + open +
-		" AND (field = '' AND " + rejectCondition + " OR field != '' AND key IN (" + matching + "))) AS r\n" +
+		"FROM (SELECT run_id, page, key, field, reason, raw, toUnixTimestamp64Micro(read_at) AS read, sipHash64(raw) AS hash " + open + chosen + ") AS r\n" +
 		"LEFT JOIN (SELECT toString(" + key + ") AS key, " + recordJSON(s) + " AS record, _run_id AS run, toInt64(bitAnd(_version, " + readPart + ")) AS read\n" +
 		"    FROM " + s.Name + "_latest FINAL WHERE account = {account:String} AND _deleted = 0 AND " + key + " IN (SELECT " + cast + " FROM (" + matching + "))) AS l ON l.key = r.key AND r.field != ''\n" +
 		"LEFT JOIN (SELECT run_id, mode IN ('snapshot', 'walk', 'full') AS whole, toUnixTimestamp64Micro(toDateTime64(started_at, 6, 'UTC')) AS began FROM sync_runs) AS u ON u.run_id = r.run_id\n" +
@@ -214,8 +203,17 @@ func recordJSON(s *catalog.Stream) string {
 
 // PlannedKeys are the keys of the rows that the run's plan inserts or updates.
 func (w *Warehouse) PlannedKeys(ctx context.Context, r Run) (map[string]bool, error) {
+	return w.keys(ctx, r, fmt.Sprintf("%s WHERE change != %d", r.changes(), changeDelete))
+}
+
+// StagedKeys are the keys of the rows that the run has staged.
+func (w *Warehouse) StagedKeys(ctx context.Context, r Run) (map[string]bool, error) {
+	return w.keys(ctx, r, r.Stream.Name+"_staging WHERE run_id = {run:UUID}")
+}
+
+func (w *Warehouse) keys(ctx context.Context, r Run, from string) (map[string]bool, error) {
 	keys := map[string]bool{}
-	rows, err := w.conn.Query(ctx, fmt.Sprintf("SELECT toString(%s) FROM %s WHERE change != %d", keyNames(r.Stream), r.changes(), changeDelete))
+	rows, err := w.conn.Query(ctx, "SELECT toString("+keyNames(r.Stream)+") FROM "+from, named("run", r.ID.String()))
 	if err == nil {
 		err = collect(rows, func(key string) { keys[key] = true })
 	}

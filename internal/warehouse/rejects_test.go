@@ -36,8 +36,8 @@ func TestStoredRowsAsRecords(t *testing.T) {
 		if len(b.Rejects) > 0 {
 			t.Errorf("%s: rejects %+v of %s", stream, b.Rejects, records)
 		}
-		if _, err := w.Stage(t.Context(), again, 1, b); err != nil {
-			t.Fatal(err)
+		if refused, err := w.Stage(t.Context(), again, 1, b); err != nil || len(refused) > 0 {
+			t.Fatal(err, refused)
 		}
 		want := Changes{Unchanged: first.Inserted, Staged: first.Staged, Distinct: first.Distinct, Live: first.Inserted}
 		if got := publish(t, w, again, Part); !cmp.Equal(want, got) {

@@ -36,6 +36,9 @@ const (
 	Part Scope = iota
 	// Whole means that all of the stream was read: what is not in it is gone.
 	Whole
+	// Unlisted means that rows were read by their own addresses: those of which nothing was known are kept as rows that
+	// no list has; all others stay as they are.
+	Unlisted
 )
 
 // Changes are the exact counts of what a merge does to the rows of a stream.
@@ -51,6 +54,8 @@ type Changes struct {
 	First bool `json:"first"`
 	// Live is the number of rows that readers saw before the merge.
 	Live uint64 `json:"live"`
+	// Unlisted says that Inserted counts rows that no list has: the stream's view has none of them.
+	Unlisted bool `json:"unlisted,omitempty"`
 }
 
 // StagedError says that the warehouse does not have the rows that a run has staged. Nothing was changed, and the run

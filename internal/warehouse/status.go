@@ -49,7 +49,7 @@ func (w *Warehouse) Status(ctx context.Context) ([]StreamStatus, error) {
 
 // wholeLooks are the runs that bring a stream in step with the API. The others load single records of it, and say nothing
 // of the rest.
-const wholeLooks = "mode NOT IN ('retry', 'references')"
+const wholeLooks = "mode NOT IN ('" + ModeRetry + "', '" + ModeReferences + "')"
 
 // Standings is Status without Rows. It reads the bookkeeping only, so it costs little however many rows are loaded.
 func (w *Warehouse) Standings(ctx context.Context) ([]StreamStatus, error) {
