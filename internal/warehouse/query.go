@@ -33,7 +33,7 @@ func (w *Warehouse) Runs(ctx context.Context, f RunFilter) ([]RunRecord, error) 
 	if f.PerStream > 0 {
 		each = fmt.Sprintf("LIMIT %d BY account, stream ", f.PerStream)
 	}
-	rows, err := w.conn.Query(ctx, `SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, pages, rows_read,
+	rows, err := w.readOnly.Query(ctx, `SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, pages, rows_read,
     inserted, updated, deleted, unchanged, rejected, duplicates, bytes, retries, warnings, error
 FROM sync_runs
 WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})

@@ -56,7 +56,7 @@ const wholeLooks = "mode NOT IN ('" + ModeRetry + "', '" + ModeReferences + "')"
 
 // Standings is Status without Rows. It reads the bookkeeping only, so it costs little however many rows are loaded.
 func (w *Warehouse) Standings(ctx context.Context) ([]StreamStatus, error) {
-	rows, err := w.conn.Query(ctx, `SELECT r.account, r.stream, r.last_success, r.looked_at, r.last_full, r.last_failure, r.last_run, r.last_outcome, r.last_error,
+	rows, err := w.readOnly.Query(ctx, `SELECT r.account, r.stream, r.last_success, r.looked_at, r.last_full, r.last_failure, r.last_run, r.last_outcome, r.last_error,
     ifNull(f.faults, 0), if(ifNull(f.faults, 0) = 0, NULL, f.since), ifNull(f.fault, ''), ifNull(f.fault_error, ''),
     parseDateTime64BestEffortOrNull(nullIf(w.value, ''), 3, 'UTC'), now64(3, 'UTC')
 FROM

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -135,6 +136,7 @@ func (o *overview) since(t *time.Time) *time.Duration {
 // explain says in a few words why the warehouse does not answer.
 func explain(err error) string {
 	var refused *clickhouse.Exception
+	var request *url.Error // its text has the whole statement
 	switch {
 	case err == nil:
 		return ""
@@ -144,6 +146,8 @@ func explain(err error) string {
 		return fmt.Sprintf("no answer within %s", readTimeout)
 	case errors.As(err, &refused):
 		return refused.Error()
+	case errors.As(err, &request):
+		return request.Err.Error()
 	}
 	return err.Error()
 }

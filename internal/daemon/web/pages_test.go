@@ -3,6 +3,8 @@ package web
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"net"
 	"net/http"
 	"regexp"
 	"strings"
@@ -69,7 +71,7 @@ func TestPages(t *testing.T) {
 	b := newBench(t)
 	x := b.serve(t, nil)
 	wantText(t, x.page(t, "/"), "Nothing has run yet.", "Not run yet", "No runs yet", "in 3 minutes", "<code>*/5 * * * *</code>")
-	wantText(t, x.page(t, "/streams/acme/coupons"), "Nothing has run yet. The first run comes in 3 minutes.", "Nothing was ever rejected.")
+	wantText(t, x.page(t, "/streams/acme/coupons"), "Nothing has run yet. The first run comes in 3 minutes.", "Nothing that was rejected is open.")
 
 	poison(t, b)
 	b.mustSync(t, "acme")
@@ -174,4 +176,32 @@ func TestUnreachable(t *testing.T) {
 	b.fresh()
 	wantText(t, x.page(t, "/"), "All is fine")
 	wantText(t, y.page(t, "/"), "All is fine")
+}
+
+// TestNoServer names a server that is not there: the reason is told at once, without the statement that it was for.
+func TestNoServer(t *testing.T) {
+	b := newBench(t)
+	closed, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, scheme := range []string{"http", "clickhouse"} {
+		log := &buffer{}
+		w, err := warehouse.Open(t.Context(), warehouse.Options{DSN: scheme + "://reader:s3cret@" + closed.Addr().String(), Logger: slog.New(slog.NewTextHandler(log, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := b.serve(t, func(o *Options) { o.Warehouse = w })
+		body := x.page(t, "/")
+		wantText(t, body, "The warehouse does not answer.", "connection refused")
+		if strings.Contains(body, "SELECT") || strings.Contains(body, "s3cret") || strings.Contains(log.String(), "trying again") {
+			t.Errorf("%s: %s\n%s", scheme, body, log)
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
