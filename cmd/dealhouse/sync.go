@@ -98,6 +98,7 @@ func (a *app) sync(ctx context.Context, o syncOptions, output string) (err error
 	if err := printResults(a.stdout, output, results); err != nil {
 		return err
 	}
+	a.aftermath(ctx, cfg, w, results)
 	return a.conclude(ctx, results)
 }
 

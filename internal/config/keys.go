@@ -7,7 +7,7 @@ import (
 
 // vocabulary is every key there is, in the order of config.example.toml. A key
 // that differs from table to table has several rows. Nothing changes it.
-var vocabulary = slices.Concat(warehouseKeys(), accountKeys(), streamKeys())
+var vocabulary = slices.Concat(warehouseKeys(), financeKeys(), accountKeys(), streamKeys())
 
 func warehouseKeys() []key {
 	return []key{
@@ -35,6 +35,17 @@ Rather than write a password here, set DEALHOUSE_WAREHOUSE_DSN.`,
 			name: "listen", in: inDaemon, standard: `"127.0.0.1:9464"`,
 			value: checked("host:port", func(v *values) *string { return &v.listen }, checkListen),
 			doc:   `Host and port of metrics, health checks and the status page. ":9464" listens on every interface.`,
+		},
+	}
+}
+
+func financeKeys() []key {
+	return []key{
+		{
+			name: "overdue_after", in: inFinance, standard: `"2904h"`,
+			value: duration(func(v *values) *time.Duration { return &v.overdueAfter }, 24*time.Hour, 10*366*24*time.Hour),
+			doc: `How long after its sale a transaction should be in a payout; older ones are reported as overdue.
+The default is 121 days: the 90 after which services pay, and a month until the next payout.`,
 		},
 	}
 }

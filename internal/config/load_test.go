@@ -34,6 +34,7 @@ func standardConfig() *Config {
 		File:      FileName,
 		Warehouse: Warehouse{DSN: NewSecret("embedded:./dealhouse-data"), Database: "dealhouse"},
 		Daemon:    Daemon{Listen: "127.0.0.1:9464"},
+		Finance:   Finance{OverdueAfter: 121 * 24 * time.Hour},
 		Accounts:  []Account{standardAccount()},
 	}
 }
