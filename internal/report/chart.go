@@ -24,7 +24,7 @@ type chart struct {
 }
 
 const (
-	barWidth  = 380 // of the longest bar
+	barWidth  = 250 // of the longest bar
 	barHeight = 22
 )
 

@@ -89,10 +89,14 @@ func (r Reconciliation) details() []detail {
 		}
 		d := detail{Payout: p}
 		for i, name := range warehouse.PayoutTotals() {
-			d.Totals = append(d.Totals, totalRow{
+			row := totalRow{
 				Name: name, Reported: Grouped(Amount(name, p.Reported[i])), Stamped: Grouped(Amount(name, p.Stamped[i])), Now: Grouped(Amount(name, p.AsOfNow[i])),
 				Difference: Grouped(Amount(name, p.Difference[i])), Differs: p.Difference[i] != nil && !p.Difference[i].IsZero(),
-			})
+			}
+			// Of one payout all totals are of interest; of many, those that moved. The average follows from others.
+			if r.Filter.Payout != nil || row.Differs || name != "aov" && row.Now != row.Reported {
+				d.Totals = append(d.Totals, row)
+			}
 		}
 		all = append(all, d)
 	}

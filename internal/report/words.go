@@ -196,7 +196,7 @@ func withCurrency(currency string, d decimal.Decimal) string {
 
 // OrphanAdvice says what to do about transactions whose payout is not there.
 func OrphanAdvice(o warehouse.OrphanGroup) string {
-	text := fmt.Sprintf("%s (%s) carry payout %d", plural(o.Transactions, "transaction"), withCurrency(o.Currency, o.Cashback), o.Payout)
+	text := fmt.Sprintf("%s (%s) %s payout %d", plural(o.Transactions, "transaction"), withCurrency(o.Currency, o.Cashback), verb(o.Transactions, "carry", "carries"), o.Payout)
 	switch {
 	case !o.Certain:
 		return text + ", which is not loaded yet: run dealhouse sync payouts"
@@ -208,8 +208,8 @@ func OrphanAdvice(o warehouse.OrphanGroup) string {
 
 // OverdueAdvice says what to do about sales that should have been paid.
 func (r Reconciliation) OverdueAdvice(o warehouse.OverdueGroup) string {
-	return fmt.Sprintf("%s sold in %s (%s) are over %d days old and in no payout: ask the service", plural(o.Transactions, "transaction"), o.Month,
-		withCurrency(o.Currency, o.Cashback), int(r.Filter.OverdueAfter.Hours())/24)
+	return fmt.Sprintf("%s sold in %s (%s) %s over %d days old and in no payout: ask the service", plural(o.Transactions, "transaction"), o.Month,
+		withCurrency(o.Currency, o.Cashback), verb(o.Transactions, "are", "is"), int(r.Filter.OverdueAfter.Hours())/24)
 }
 
 // Summary is the reconciliation in a few sentences, to be passed on.
@@ -220,7 +220,7 @@ func (r Reconciliation) Summary() string {
 	var counts []string
 	for _, v := range Verdicts() {
 		if n := r.Count(v); n > 0 {
-			counts = append(counts, fmt.Sprintf("%d %s", n, verdictWords(v)))
+			counts = append(counts, fmt.Sprintf("%d %s", n, verdictWords(n, v)))
 		}
 	}
 	text := fmt.Sprintf("Of %s, %s.", plural(uint64(len(r.Payouts)), "payout"), list(counts))
@@ -253,18 +253,27 @@ func (r Reconciliation) Summary() string {
 	return text
 }
 
-func verdictWords(verdict string) string {
+// verdictWords completes "of 12 payouts, n ...".
+func verdictWords(n int, verdict string) string {
 	switch verdict {
 	case Matched:
-		return "match their transactions"
+		return verb(uint64(n), "match their transactions", "matches its transactions")
 	case Drifted:
-		return "drifted (changed since they were paid)"
+		return "drifted (changed since paid)"
 	case NoTransactions:
-		return "have no transactions loaded"
+		return verb(uint64(n), "have", "has") + " no transactions loaded"
 	case Missing:
-		return "miss transactions"
+		return verb(uint64(n), "lack", "lacks") + " transactions"
 	}
-	return "do not add up"
+	return verb(uint64(n), "do", "does") + " not add up"
+}
+
+// verb is the form of a verb that fits the number.
+func verb(n uint64, many, one string) string {
+	if n == 1 {
+		return one
+	}
+	return many
 }
 
 func (r Reconciliation) orphanSums() (n uint64, s sums) {
