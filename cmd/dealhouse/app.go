@@ -123,20 +123,28 @@ func (e absent) Error() string {
 // Unwrap makes it what it is to a caller: a schema that is not there yet.
 func (absent) Unwrap() error { return warehouse.ErrSchemaOld }
 
-// openExisting opens the warehouse for a command that only looks at it, which must not leave an empty one behind.
+// openExisting opens the warehouse for a command that only looks at it, which must not leave an empty one behind. A
+// person waits for the answer, so what fails is not tried again.
 func (a *app) openExisting(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
 	if dir, embedded := cfg.Warehouse.EmbeddedDir(); embedded {
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 			return nil, absent{dir}
 		}
 	}
-	return a.openWarehouse(ctx, cfg)
+	return a.open(ctx, cfg, -1)
 }
 
-// openWarehouse opens the warehouse and makes sure that it answers.
+// openWarehouse opens the warehouse for a command that writes, making it where there is none.
 func (a *app) openWarehouse(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
+	return a.open(ctx, cfg, orNone(cfg.Warehouse.MaxRetryElapsed))
+}
+
+// open opens the warehouse and makes sure that it answers.
+func (a *app) open(ctx context.Context, cfg *config.Config, maxRetryElapsed time.Duration) (*warehouse.Warehouse, error) {
 	done := a.beIn("starting the embedded ClickHouse; the first time, it is downloaded", 2*time.Second)
-	w, err := warehouse.Open(ctx, warehouse.Options{DSN: cfg.Warehouse.DSN.Reveal(), Database: cfg.Warehouse.Database, Logger: a.log})
+	w, err := warehouse.Open(ctx, warehouse.Options{
+		DSN: cfg.Warehouse.DSN.Reveal(), Database: cfg.Warehouse.Database, Logger: a.log, MaxRetryElapsed: maxRetryElapsed,
+	})
 	done()
 	if err != nil {
 		return nil, err

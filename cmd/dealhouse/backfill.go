@@ -142,6 +142,7 @@ func (a *app) backfill(ctx context.Context, o backfillOptions, output string) (e
 func (a *app) runBackfills(ctx context.Context, w *warehouse.Warehouse, jobs []syncer.Job, asked syncer.Range) ([]syncer.Result, error) {
 	shown := newProgress(a.console, a.log, jobs, a.console.live && !isTerminal(a.stdout))
 	defer shown.stop()
+	defer a.announceDrain(ctx)()
 	s, err := syncer.New(syncer.Options{Warehouse: w, Logger: a.log, Progress: shown.update})
 	if err != nil {
 		return nil, fmt.Errorf("preparing the backfill: %w", err)

@@ -155,6 +155,7 @@ func (t target) job(client *dealapi.Client) syncer.Job {
 		MaxRejectedRatio: orNone(t.setting.MaxRejectedRatio),
 		ConfirmDeletes:   t.setting.ConfirmDeletes,
 		ResumeWithin:     orNone(t.setting.ResumeWithin),
+		Timeout:          orNone(t.setting.RunTimeout),
 	}
 }
 
@@ -170,6 +171,7 @@ func orNone[T time.Duration | float64](value T) T {
 func (a *app) runJobs(ctx context.Context, w *warehouse.Warehouse, jobs []syncer.Job) ([]syncer.Result, error) {
 	shown := newProgress(a.console, a.log, jobs, a.console.live && !isTerminal(a.stdout))
 	defer shown.stop()
+	defer a.announceDrain(ctx)()
 	s, err := syncer.New(syncer.Options{Warehouse: w, Logger: a.log, Progress: shown.update})
 	if err != nil {
 		return nil, fmt.Errorf("preparing the sync: %w", err)
@@ -205,4 +207,11 @@ func (a *app) prepareJobs(cfg *config.Config, s selection, change func(*syncer.J
 		jobs = append(jobs, job)
 	}
 	return jobs, api, nil
+}
+
+// announceDrain tells whoever stops the program why it does not end at once.
+func (a *app) announceDrain(ctx context.Context) (done func() bool) {
+	return context.AfterFunc(ctx, func() {
+		a.log.Info("stopping: what is in hand is finished first; a second signal ends it at once", "grace", syncer.DefaultGrace)
+	})
 }

@@ -44,8 +44,8 @@ func newRoot(a *app) *cobra.Command {
 	complete(root, "log-format", a.logFormat.allowed)
 	complete(root, "log-level", a.logLevel.allowed)
 	root.AddCommand(
-		newDemo(a), newSync(a), newBackfill(a), newQuery(a), newStatus(a), newRuns(a), newReconcile(a),
-		newCheck(a), newMigrate(a), newServeWarehouse(a), newVersion(a),
+		newDemo(a), newSync(a), newBackfill(a), newQuery(a), newStatus(a), newRuns(a), newRejects(a), newReconcile(a),
+		newCheck(a), newMigrate(a), newServeWarehouse(a), newHealthcheck(a), newVersion(a),
 	)
 	return root
 }

@@ -23,6 +23,9 @@ The schema is created or upgraded first where it has to be. Nothing that readers
 stream was read to its end. Transactions are read from where the last run ended; the other streams
 are read whole, and what they no longer list is deleted.
 
+Ctrl-C or SIGTERM ends the reading. What was read to its end is still published, and a walk over the
+products keeps its place; a second signal ends the program at once, which loses nothing either.
+
 Name streams to load only those: ` + "%s" + `.
 
 Exit codes: 0 all streams are in step; 1 a fault worth retrying; 2 usage or configuration; 3 the API

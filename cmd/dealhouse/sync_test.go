@@ -60,6 +60,7 @@ func TestLife(t *testing.T) {
 	t.Run("faults of the service", b.faults)
 	t.Run("query", b.queries)
 	t.Run("status, runs and check", b.reports)
+	t.Run("rejects", b.rejects)
 }
 
 // hold keeps the engine of a folder open, so that the commands of a test share it: opening one takes its time.

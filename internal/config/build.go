@@ -37,7 +37,7 @@ func (l *loader) noAccounts() {
 }
 
 func (l *loader) warehouse(v *values) Warehouse {
-	w := Warehouse{DSN: NewSecret(v.dsn.text), Database: v.database, Cluster: v.cluster}
+	w := Warehouse{DSN: NewSecret(v.dsn.text), Database: v.database, Cluster: v.cluster, MaxRetryElapsed: v.maxWarehouseRetry}
 	at, given := v.at["dsn"]
 	if given && l.loose && v.dsn.password && at.env == "" {
 		l.warn(at, "the password in dsn can be read by every user of this machine: use DEALHOUSE_WAREHOUSE_DSN or chmod 600 the file")
@@ -98,6 +98,7 @@ func (l *loader) stream(a Account, account *values, s *scope) Stream {
 		Key:              a.Key,
 		MaxDeleteRatio:   v.maxDeleteRatio,
 		MaxRejectedRatio: v.maxRejectedRatio,
+		RunTimeout:       v.runTimeout,
 	}
 	if in&inDeals != 0 {
 		out.ConfirmDeletes = v.confirmDeletes

@@ -138,6 +138,9 @@ type Stream struct {
 	// reject. Default 0.05.
 	MaxRejectedRatio float64
 
+	// RunTimeout bounds one run that is no backfill. Default 6h; 0 means no end.
+	RunTimeout time.Duration
+
 	// Overlap is how far before the watermark an incremental run asks again
 	// (transactions). Default 10m.
 	Overlap time.Duration

@@ -97,7 +97,7 @@ func TestEveryKeyHasAVariable(t *testing.T) {
 			t.Errorf("%s=\\x01 gives %q", name, got)
 		}
 	}
-	if want := 5 + 11*2 + 2 + 4 + 6*5 + 3 + 3 + 1; len(o.targets) != want {
+	if want := 6 + 12*2 + 2 + 4 + 6*6 + 3 + 3 + 1; len(o.targets) != want {
 		t.Errorf("%d variables, want %d", len(o.targets), want)
 	}
 }

@@ -32,6 +32,12 @@ Rather than write a password here, set DEALHOUSE_WAREHOUSE_DSN.`,
 			doc:   `The cluster to make the tables on. This version takes no cluster: leave it empty.`,
 		},
 		{
+			name: "max_retry_elapsed", in: inWarehouse, standard: `"2m"`,
+			value: duration(func(v *values) *time.Duration { return &v.maxWarehouseRetry }, 0, 24*time.Hour),
+			doc: `How long one statement is tried again when the warehouse cannot do it for the moment: a lost
+connection, too many parts, no memory, a full disk. After that its run fails. "0s": no second attempt.`,
+		},
+		{
 			name: "listen", in: inDaemon, standard: `"127.0.0.1:9464"`,
 			value: checked("host:port", func(v *values) *string { return &v.listen }, checkListen),
 			doc:   `Host and port of metrics, health checks and the status page. ":9464" listens on every interface.`,
@@ -141,6 +147,12 @@ or everything, stops before it changes anything, and a person must look.`,
 			value: number(func(v *values) *float64 { return &v.maxRejectedRatio }, 1, true),
 			doc: `The share of the records of a run, 0 to 1, that may be rejected: kept in rejected_records rather
 than loaded. A run that rejects more stops before it changes anything.`,
+		},
+		{
+			name: "run_timeout", in: shared | inStreams, standard: `"6h"`,
+			value: duration(func(v *values) *time.Duration { return &v.runTimeout }, 0, 31*24*time.Hour),
+			doc: `How long one run of a stream may take before it is ended and fails. A walk over all products goes
+on where it was in the next run. It does not hold for a backfill. "0s": no end.`,
 		},
 		{
 			name: "confirm_deletes", in: shared | inDeals, standard: `false`,

@@ -11,7 +11,7 @@ import (
 func standardAccount() Account {
 	key := NewSecret("k-acme")
 	stream := func(name, schedule string) Stream {
-		return Stream{Name: name, Enabled: true, Schedule: schedule, Key: key, MaxDeleteRatio: 0.2, MaxRejectedRatio: 0.05}
+		return Stream{Name: name, Enabled: true, Schedule: schedule, Key: key, MaxDeleteRatio: 0.2, MaxRejectedRatio: 0.05, RunTimeout: 6 * time.Hour}
 	}
 	transactions := stream("transactions", "*/5 * * * *")
 	transactions.Overlap, transactions.Resync = 10*time.Minute, "0 4 * * 0"
@@ -32,7 +32,7 @@ func standardAccount() Account {
 func standardConfig() *Config {
 	return &Config{
 		File:      FileName,
-		Warehouse: Warehouse{DSN: NewSecret("embedded:./dealhouse-data"), Database: "dealhouse"},
+		Warehouse: Warehouse{DSN: NewSecret("embedded:./dealhouse-data"), Database: "dealhouse", MaxRetryElapsed: 2 * time.Minute},
 		Daemon:    Daemon{Listen: "127.0.0.1:9464"},
 		Finance:   Finance{OverdueAfter: 121 * 24 * time.Hour},
 		Accounts:  []Account{standardAccount()},
@@ -50,7 +50,7 @@ func TestLoad(t *testing.T) {
 			"account overrides defaults and stream overrides account",
 			source("[defaults]\nmax_delete_ratio = 0.5\noverlap = \"1m\"\nrequests_per_second = 3\n"+acme+
 				"timeout = \"5s\"\noverlap = \"2m\"\nmax_delete_ratio = 1\n"+
-				"[account.streams.coupons]\nmax_delete_ratio = 0\nenabled = false\nschedule = \"\"\n"+
+				"[account.streams.coupons]\nmax_delete_ratio = 0\nrun_timeout = \"0s\"\nenabled = false\nschedule = \"\"\n"+
 				"[account.streams.transactions]\noverlap = \"3m\"\ninitial_from = 2024-01-01T02:00:00+02:00\nresync = \"\"\n", acmeKey),
 			func(c *Config) {
 				a := &c.Accounts[0]
@@ -58,7 +58,7 @@ func TestLoad(t *testing.T) {
 				for i := range a.Streams {
 					a.Streams[i].MaxDeleteRatio = 1
 				}
-				a.Streams[1].MaxDeleteRatio, a.Streams[1].Enabled, a.Streams[1].Schedule = 0, false, ""
+				a.Streams[1].MaxDeleteRatio, a.Streams[1].Enabled, a.Streams[1].Schedule, a.Streams[1].RunTimeout = 0, false, "", 0
 				a.Streams[3].Overlap, a.Streams[3].Resync = 3*time.Minute, ""
 				a.Streams[3].InitialFrom = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 			},
@@ -80,6 +80,13 @@ account = [{name = "acme", base_url = "https://api.example.com/", api_key = "env
 			},
 		},
 		{
+			"two keys of one name",
+			source("[warehouse]\nmax_retry_elapsed = \"7s\"\n[defaults]\nmax_retry_elapsed = \"8s\"\n"+acme, acmeKey),
+			func(c *Config) {
+				c.Warehouse.MaxRetryElapsed, c.Accounts[0].MaxRetryElapsed = 7*time.Second, 8*time.Second
+			},
+		},
+		{
 			"every form of a number",
 			source("[defaults]\nmax_body_size = 1_024\nrequests_per_second = 1e1\nbatch_rows = 0x4e20\nmax_delete_ratio = 0.2\n"+acme, acmeKey),
 			func(c *Config) { c.Accounts[0].MaxBodyBytes = 1024 },
@@ -93,7 +100,7 @@ account = [{name = "acme", base_url = "https://api.example.com/", api_key = "env
 				"DEALHOUSE_ACCOUNT_ACME_STREAMS_COUPONS_ENABLED=false", "DEALHOUSE_ACCOUNT_ACME_OVERLAP=",
 				"DEALHOUSE_ACCOUNT_ACME_STREAMS_TRANSACTIONS_INITIAL_FROM=2024-01-01T00:00:00Z"),
 			func(c *Config) {
-				c.Warehouse = Warehouse{DSN: NewSecret("clickhouse://u:p@h:9000/deals"), Database: "deals"}
+				c.Warehouse = Warehouse{DSN: NewSecret("clickhouse://u:p@h:9000/deals"), Database: "deals", MaxRetryElapsed: 2 * time.Minute}
 				c.Daemon.Listen = ":1"
 				a := &c.Accounts[0]
 				a.BatchRows, a.Timeout, a.MaxBodyBytes, a.Params.Page = 7, 9*time.Second, 1<<20, "p"

@@ -141,6 +141,8 @@ type values struct {
 
 	overdueAfter time.Duration
 
+	maxWarehouseRetry time.Duration
+
 	requestsPerSecond float64
 	timeout           time.Duration
 	maxBodySize       int64
@@ -152,6 +154,7 @@ type values struct {
 	maxRejectedRatio  float64
 	confirmDeletes    bool
 	resumeWithin      time.Duration
+	runTimeout        time.Duration
 
 	name    string
 	baseURL string

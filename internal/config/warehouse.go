@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/churl"
 )
@@ -22,6 +23,10 @@ type Warehouse struct {
 	// Cluster is the cluster of ON CLUSTER, of letters, digits, _ and -: quote
 	// it. Empty means a single server. Default empty.
 	Cluster string
+
+	// MaxRetryElapsed bounds one statement with all its retries. Default 2m; 0
+	// means one attempt and no retry.
+	MaxRetryElapsed time.Duration
 }
 
 // EmbeddedDir is the folder of the embedded engine, when the warehouse is one.

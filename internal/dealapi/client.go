@@ -29,7 +29,7 @@ type Client struct {
 	timeout  time.Duration
 	maxBody  int64
 	budget   budget
-	now      func() time.Time     // seam: a test's clock
+	now      func() time.Time
 	newTimer func() backoff.Timer // seam: a test's timer; nil results mean real ones
 }
 
@@ -56,7 +56,7 @@ func New(o Options) (*Client, error) {
 			attempts: o.MaxAttempts, elapsed: o.MaxElapsed, retryAfter: o.MaxRetryAfter,
 			first: o.Backoff, longest: o.MaxBackoff,
 		},
-		now:      time.Now,
+		now:      o.Clock,
 		newTimer: func() backoff.Timer { return nil },
 	}
 	c.transport = o.Transport

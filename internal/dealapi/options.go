@@ -81,6 +81,9 @@ type Options struct {
 	// Logger gets a line for each retry. nil means none.
 	Logger *slog.Logger
 
+	// Clock is the local clock. nil means time.Now.
+	Clock func() time.Time
+
 	// OnRequest is called after every attempt, from the goroutine that made
 	// it; it must be quick and safe for concurrent use. May be nil.
 	OnRequest func(RequestInfo)
@@ -98,6 +101,9 @@ func (o *Options) setDefaults() {
 	setDefault(&o.MaxBackoff, max(DefaultMaxBackoff, o.Backoff))
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
 	}
 }
 

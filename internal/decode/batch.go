@@ -17,15 +17,17 @@ const (
 	ReasonNotDay      = "not_a_day"
 	ReasonOutOfRange  = "out_of_range" // a number that the column cannot hold
 	ReasonRounded     = "rounded"      // loaded, but with fewer decimals than were sent
+	ReasonRefused     = "refused"      // the warehouse does not take it
 )
 
 // Reject is a value, or a whole record, that could not be loaded as it was sent (design.md, "Nothing is dropped").
 type Reject struct {
-	Page   uint32 // page of the run, from 1
-	Key    string // key of the record, '' when it has none
-	Field  string // JSON name of the field, '' for a whole record
-	Reason string
-	Raw    string // JSON of the value or the record, verbatim
+	Page    uint32 // page of the run, from 1
+	Fetched int64  // of that page, as Rows.Fetched has it
+	Key     string // key of the record, '' when it has none
+	Field   string // JSON name of the field, '' for a whole record
+	Reason  string
+	Raw     string // JSON of the value or the record, verbatim
 }
 
 // Column holds one field of all rows of a batch; which slice is used follows from the field's wire type.
@@ -196,6 +198,9 @@ type Batch struct {
 	Noise   int64          // decimals whose binary noise was rounded away
 	Unknown map[string]int // fields that the catalog does not know, with how often each was seen
 	Bytes   int            // JSON that the rows refer to
+
+	sources []source // one a page
+	entries []entry  // one a row of Children
 }
 
 // NewBatch makes an empty batch for the stream.
@@ -222,7 +227,8 @@ func (b *Batch) Reset() {
 	}
 	clear(b.Extra[:cap(b.Extra)])
 	clear(b.Unknown)
-	b.Rejects = nil
+	clear(b.sources)
+	b.Rejects, b.sources = nil, b.sources[:0]
 	b.Records, b.Noise, b.Bytes = 0, 0, 0
 }
 
@@ -242,8 +248,7 @@ func (b *Batch) truncate(m mark) {
 		b.KeyRules = b.KeyRules[:m.rows]
 	}
 	if b.Stream.Child != nil {
-		b.Children.truncate(m.children)
-		b.Parents = b.Parents[:m.children]
+		b.truncateEntries(m.children)
 	}
 	b.Rejects = b.Rejects[:min(m.rejects, len(b.Rejects))]
 }

@@ -1,12 +1,6 @@
 package decode
 
-import (
-	"strconv"
-
-	"github.com/google/uuid"
-
-	"dealhouse/internal/catalog"
-)
+import "dealhouse/internal/catalog"
 
 // childDecoder decodes the array inside a record that becomes rows of its own.
 type childDecoder struct {
@@ -62,15 +56,14 @@ func (c *childDecoder) entry(at *cursor) error {
 	b := c.d.batch
 	rows, rejects := b.Children.Len(), len(b.Rejects)
 	b.Children.grow(c.d.fetched)
-	b.Parents = append(b.Parents, uuid.UUID{})
+	b.addEntry(c.position)
 	c.next = 0
 	at.expected = c.quoted[0]
 	if err := at.object(c.onField); err != nil {
 		return err
 	}
 	if b.Children.keyReason != "" {
-		b.Children.truncate(rows)
-		b.Parents = b.Parents[:rows]
+		b.truncateEntries(rows)
 		b.Rejects = b.Rejects[:rejects]
 		c.unusable = append(c.unusable, c.position)
 	}
@@ -92,7 +85,7 @@ func (c *childDecoder) rejectEntries(at *cursor) error {
 }
 
 // path names the entry at hand in rejects and in extra fields.
-func (c *childDecoder) path() string { return c.def.JSON + "[" + strconv.Itoa(c.position) + "]" }
+func (c *childDecoder) path() string { return entryPath(c.def, c.position) }
 
 func (c *childDecoder) field(at *cursor, name []byte) error {
 	i := c.lookup(name)

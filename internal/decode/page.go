@@ -2,7 +2,6 @@ package decode
 
 import (
 	"fmt"
-	"strconv"
 	"unsafe"
 
 	"dealhouse/internal/catalog"
@@ -13,7 +12,6 @@ type Decoder struct {
 	stream *catalog.Stream
 	byName map[string]int
 	quoted [][]byte // of each field, how its name stands in a record; one more, empty, at the end
-	keyAt  int      // field that is the key, -1 when it is derived
 
 	batch    *Batch
 	page     uint32
@@ -39,7 +37,7 @@ type unusableRecord struct {
 
 // New makes a decoder for the stream.
 func New(s *catalog.Stream) *Decoder {
-	d := &Decoder{stream: s, byName: make(map[string]int, len(s.Fields)), keyAt: s.KeyField(), unknownSeen: map[string]int{}}
+	d := &Decoder{stream: s, byName: make(map[string]int, len(s.Fields)), unknownSeen: map[string]int{}}
 	for i, f := range s.Fields {
 		d.byName[f.JSON] = i
 	}
@@ -71,6 +69,11 @@ func (d *Decoder) Page(b *Batch, data []byte, page uint32, fetched int64) error 
 		return fmt.Errorf("decoding page %d of %s: %w", page, d.stream.Name, err)
 	}
 	b.Bytes += len(data)
+	from := source{data: data, row: before.rows}
+	for _, u := range d.unusable {
+		from.leftOut = append(from.leftOut, u.position-records-1)
+	}
+	b.sources = append(b.sources, from)
 	for kind, n := range d.unknownSeen {
 		b.Unknown[kind] += n
 	}
@@ -127,7 +130,7 @@ func (d *Decoder) rejectRecords(data []byte, recordsBefore int) error {
 		if err != nil {
 			return err
 		}
-		d.batch.Rejects = append(d.batch.Rejects, Reject{Page: d.page, Reason: d.unusable[next].reason, Raw: string(raw)})
+		d.batch.Rejects = append(d.batch.Rejects, Reject{Page: d.page, Fetched: d.fetched, Reason: d.unusable[next].reason, Raw: string(raw)})
 		next++
 		return nil
 	})
@@ -136,19 +139,8 @@ func (d *Decoder) rejectRecords(data []byte, recordsBefore int) error {
 // nameRejects fills in the key of the record whose field rejects begin at from.
 func (d *Decoder) nameRejects(from int) {
 	for i := from; i < len(d.batch.Rejects); i++ {
-		d.batch.Rejects[i].Key = d.key(d.batch.Len() - 1)
+		d.batch.Rejects[i].Key = d.batch.Key(d.batch.Len() - 1)
 	}
-}
-
-// key is the key of a row as text.
-func (d *Decoder) key(row int) string {
-	switch {
-	case d.keyAt < 0:
-		return d.batch.Keys[row].String()
-	case d.stream.Fields[d.keyAt].Type == catalog.UUID:
-		return d.batch.Columns[d.keyAt].UUIDs[row].String()
-	}
-	return strconv.FormatInt(d.batch.Columns[d.keyAt].Ints[row], 10)
 }
 
 // field decodes one member of a record.
@@ -188,7 +180,7 @@ func (d *Decoder) lookup(name []byte) int {
 
 // rejectField keeps the raw value of a field of the current record that could not be loaded as it was sent.
 func (d *Decoder) rejectField(name, reason string, raw []byte) {
-	d.batch.Rejects = append(d.batch.Rejects, Reject{Page: d.page, Field: name, Reason: reason, Raw: string(raw)})
+	d.batch.Rejects = append(d.batch.Rejects, Reject{Page: d.page, Fetched: d.fetched, Field: name, Reason: reason, Raw: string(raw)})
 }
 
 // text makes a string of bytes that are never changed: a part of the page, or a buffer made for this one value.

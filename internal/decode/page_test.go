@@ -96,7 +96,7 @@ func TestFields(t *testing.T) {
 			}
 			var want []Reject
 			if c.reason != "" {
-				want = []Reject{{Page: 7, Key: strings.Trim(id, `"`), Field: c.field, Reason: c.reason, Raw: c.json}}
+				want = []Reject{{Page: 7, Fetched: 42, Key: strings.Trim(id, `"`), Field: c.field, Reason: c.reason, Raw: c.json}}
 			}
 			if d := cmp.Diff(want, b.Rejects); d != "" {
 				t.Errorf("rejects: %s", d)
@@ -112,11 +112,11 @@ func TestRecordsWithoutUsableKey(t *testing.T) {
 		t.Fatalf("%d rows of %d records", b.Len(), b.Records)
 	}
 	want := []Reject{
-		{Page: 7, Reason: ReasonMissingKey, Raw: `{"code":"A"}`},
-		{Page: 7, Reason: ReasonNotAnObject, Raw: `17`},
-		{Page: 7, Reason: ReasonUnusableKey, Raw: `{"id":"x","retailerId":"bad"}`},
-		{Page: 7, Reason: ReasonMissingKey, Raw: `{"id":null}`},
-		{Page: 7, Reason: ReasonMissingKey, Raw: `{"id":"` + idA + `","id":null}`},
+		{Page: 7, Fetched: 42, Reason: ReasonMissingKey, Raw: `{"code":"A"}`},
+		{Page: 7, Fetched: 42, Reason: ReasonNotAnObject, Raw: `17`},
+		{Page: 7, Fetched: 42, Reason: ReasonUnusableKey, Raw: `{"id":"x","retailerId":"bad"}`},
+		{Page: 7, Fetched: 42, Reason: ReasonMissingKey, Raw: `{"id":null}`},
+		{Page: 7, Fetched: 42, Reason: ReasonMissingKey, Raw: `{"id":"` + idA + `","id":null}`},
 	}
 	if d := cmp.Diff(want, b.Rejects); d != "" {
 		t.Error(d)

@@ -181,8 +181,8 @@ func (b *backfill) main(ctx context.Context, watermark time.Time) error {
 
 // fail records why the backfill ended: its loads have rows of their own, and none of them need have failed.
 func (b *backfill) fail(ctx context.Context, cause error) error {
-	b.record.Outcome, b.record.Error, b.record.FinishedAt = outcome(ctx, cause), cause.Error(), b.now(time.Now())
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	b.record.Outcome, b.record.Error, b.record.FinishedAt = outcome(ctx, cause), cause.Error(), b.now(b.local())
+	ctx, cancel := b.tidying(ctx)
 	defer cancel()
 	row := b.record
 	row.RunID, row.Totals, row.Changes, row.Duplicates = b.ID, warehouse.Totals{}, warehouse.Changes{}, 0
@@ -223,11 +223,11 @@ func (b *backfill) loadAll(ctx context.Context, s *seen, tasks []task, strict bo
 	b.ended = false
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	lasting, stop := outlive(ctx, b.grace)
+	defer stop()
 	var readers, publisher sync.WaitGroup
 	var publishing error
 	publisher.Go(func() {
-		lasting, stop := outlast(ctx, commitGrace)
-		defer stop()
 		publishing = b.publishLoads(lasting, s, cancel)
 	})
 	var next atomic.Int64
@@ -239,7 +239,7 @@ func (b *backfill) loadAll(ctx context.Context, s *seen, tasks []task, strict bo
 				if n >= len(tasks) {
 					return
 				}
-				if err := b.readWindow(ctx, tasks[n], strict); err != nil {
+				if err := b.readWindow(lasting, ctx, tasks[n], strict); err != nil {
 					errs[i] = err
 					cancel(err)
 					return
@@ -261,22 +261,6 @@ func (b *backfill) loadAll(ctx context.Context, s *seen, tasks []task, strict bo
 		}
 	}
 	return nil
-}
-
-// commitGrace is how long a backfill that was told to stop goes on publishing what is complete.
-const commitGrace = 20 * time.Second
-
-// outlast is a context that ends so long after ctx does.
-func outlast(ctx context.Context, grace time.Duration) (lasting context.Context, stop func()) {
-	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	unhook := context.AfterFunc(ctx, func() {
-		select {
-		case <-time.After(grace):
-			cancel()
-		case <-lasting.Done():
-		}
-	})
-	return lasting, func() { unhook(); cancel() }
 }
 
 // query is the list operation of the run's list, between the borders that it has.

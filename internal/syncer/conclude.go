@@ -3,7 +3,6 @@ package syncer
 import (
 	"context"
 	"errors"
-	"time"
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/dealapi"
@@ -13,18 +12,20 @@ import (
 // abandon records a failed run and drops what it staged, but for a walk that can go on from its checkpoint.
 func (r *run) abandon(ctx context.Context, cause error) error {
 	r.record.Outcome = outcome(ctx, cause)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.grace)
+	ctx, cancel := r.tidying(ctx)
 	defer cancel()
-	r.record.Error, r.record.FinishedAt = cause.Error(), r.now(time.Now())
+	r.record.Error, r.record.FinishedAt = cause.Error(), r.now(r.local())
 	errs := []error{r.save(ctx)}
 	switch {
 	case errors.Is(cause, warehouse.ErrLeaseLost):
 		// A walk and its checkpoint now belong to the other worker; the rows of another kind of run are nobody else's.
-		if r.Stream.Kind != catalog.Walk {
+		if r.Stream.Kind != catalog.Walk || r.retry != nil {
 			errs = append(errs, r.warehouse.Discard(ctx, r.Run))
 		}
 	case r.publishing:
 		r.log.Warn("publishing was interrupted: the next run of this stream finishes it", "run_id", r.ID)
+	case r.retry != nil:
+		errs = append(errs, r.warehouse.Discard(ctx, r.Run))
 	case r.checkpoint == nil || !resumable(cause):
 		errs = append(errs, r.warehouse.ClearCheckpoint(ctx, r.Run), r.warehouse.Discard(ctx, r.Run))
 	}
@@ -34,9 +35,12 @@ func (r *run) abandon(ctx context.Context, cause error) error {
 // outcome is that of a run which ended with an error; ctx is the run's.
 func outcome(ctx context.Context, cause error) string {
 	var guard *GuardError
+	var late *DeadlineError
 	switch {
 	case errors.As(cause, &guard):
 		return warehouse.OutcomeGuarded
+	case errors.As(cause, &late):
+		return warehouse.OutcomeFailed
 	case ctx.Err() != nil:
 		return warehouse.OutcomeStopped
 	}
@@ -77,7 +81,7 @@ func (r *run) conclude(err error) {
 		r.record.Outcome = warehouse.OutcomeDryRun
 	}
 	if r.record.FinishedAt.IsZero() {
-		r.record.FinishedAt = r.now(time.Now())
+		r.record.FinishedAt = r.now(r.local())
 	}
 	r.report(PhaseDone)
 }

@@ -13,4 +13,8 @@
 //  5. A batch number is used once: rows that come under a known deduplication token are dropped unseen.
 //  6. A window of a backfill is staged in the state only after its rows are, and done only in the write that ends their
 //     publication. The windows of a range cover each of its milliseconds.
+//  7. A run that is told to stop reads no more at once. What it has read to its end it still publishes; a walk stages what
+//     it has read, and its checkpoint says how far that is.
+//  8. A rejected record that is loaded again counts as read when it was first read, and is loaded only while no later
+//     read of the whole stream has succeeded: it replaces nothing newer, and revives nothing that is gone.
 package syncer

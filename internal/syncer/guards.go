@@ -32,7 +32,7 @@ func (r *run) guardRejects() error {
 	return &GuardError{
 		Account: r.Account, Stream: r.Stream.Name,
 		Reason: fmt.Sprintf("%d of %d records cannot be loaded, and max_rejected_ratio allows %.4g %%", t.Unloadable, t.Read, 100*max(r.job.MaxRejectedRatio, 0)),
-		Advice: "nothing was changed; look at them with `dealhouse query \"SELECT reason, raw FROM rejected_records WHERE run_id = '" + r.ID.String() + "'\"`",
+		Advice: "nothing was changed; look at them with `dealhouse rejects --run " + r.ID.String() + "`",
 	}
 }
 
@@ -57,7 +57,7 @@ func (r *run) notice(seen *seen, after time.Time) {
 		r.warn(fmt.Sprintf("the service sends fields that the interface does not name; they are kept in _extra: %s", joinSome(names)))
 	}
 	if n := r.record.Totals.Rejected; n > 0 {
-		r.warn(fmt.Sprintf("%d values or records could not be loaded as they were sent; they are in rejected_records", n))
+		r.warn(fmt.Sprintf("%d values or records could not be loaded as they were sent; `dealhouse rejects` lists them", n))
 	}
 }
 

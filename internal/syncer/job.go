@@ -1,7 +1,6 @@
 package syncer
 
 import (
-	"fmt"
 	"net/url"
 	"time"
 
@@ -18,6 +17,7 @@ const (
 	DefaultMaxDeleteRatio   = 0.2
 	DefaultMaxRejectedRatio = 0.05
 	DefaultResumeWithin     = 24 * time.Hour
+	DefaultTimeout          = 6 * time.Hour
 )
 
 // Params are the names of query parameters that the interface leaves open; ” stands for the default.
@@ -43,6 +43,7 @@ type Job struct {
 	MaxRejectedRatio float64       // share of the records read that may be unloadable; negative: none
 	ConfirmDeletes   bool          // deals: ask for a row by its own address before it is deleted
 	ResumeWithin     time.Duration // products: how old a checkpoint may be to go on from; negative: never
+	Timeout          time.Duration // how long the run may take once the stream is its own, but for a backfill; negative: no end
 
 	Full            bool // read the whole stream, whatever its watermark or checkpoint says
 	DryRun          bool // stop before publishing, and leave nothing behind
@@ -56,6 +57,7 @@ func (j *Job) setDefaults() {
 	set(&j.MaxDeleteRatio, DefaultMaxDeleteRatio)
 	set(&j.MaxRejectedRatio, DefaultMaxRejectedRatio)
 	set(&j.ResumeWithin, DefaultResumeWithin)
+	set(&j.Timeout, DefaultTimeout)
 	set(&j.Params.UpdatedAfter, "updatedAfter")
 	set(&j.Params.UpdatedBefore, "updatedBefore")
 	set(&j.Params.Page, "page")
@@ -106,15 +108,4 @@ func (j *Job) scope(after time.Time) warehouse.Scope {
 		return warehouse.Part // a first read deletes nothing either: there is nothing to delete
 	}
 	return warehouse.Whole
-}
-
-// GuardError says that a run was stopped before it changed anything, because a person must look.
-type GuardError struct {
-	Account, Stream string
-	Reason          string // what was found, with the counts
-	Advice          string // what to do
-}
-
-func (e *GuardError) Error() string {
-	return fmt.Sprintf("account %s: %s: stopped by a guard: %s; %s", e.Account, e.Stream, e.Reason, e.Advice)
 }

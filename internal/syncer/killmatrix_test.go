@@ -35,7 +35,7 @@ func killCells(stream string) []killCell {
 	for number, step := range append([]matrixStep{{name: "decode", point: "decode"}}, matrixSteps...) {
 		for i, after := range []bool{false, true} {
 			// Dead before the decoding is dead after the body.
-			if step.at(stream) != "" && (step.name == "decode" && after || step.name != "decode" && inShortForm(slices.Index(kinds, stream), number, i)) {
+			if step.at(stream) != "" && (step.name == "decode" && after || step.name != "decode" && inShortForm(slices.Index(kinds, stream), number, 2*i)) {
 				cells = append(cells, killCell{step, step.at(stream), after})
 			}
 		}
@@ -103,7 +103,7 @@ func TestKillMatrixChild(t *testing.T) {
 	if _, err := first.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	v := newWorker(t, x, "", account, 0)
+	v := newWorker(t, x, "", account, clocks{})
 	if life > 0 {
 		got, killed := shownRows(t, first, stream, account), cells[life-1]
 		if after := truthRows(t, x, stream, account); !cmp.Equal(got, before) && (!killed.step.visible || !cmp.Equal(got, after)) {

@@ -32,7 +32,7 @@ func (b *backfill) newLoad() (*load, error) {
 	// What the parts of a backfill do is shown as its progress, not as theirs.
 	quiet := *b.Syncer
 	quiet.progress = func(Progress) {}
-	now := time.Now()
+	now := b.local()
 	r := &run{Syncer: &quiet, job: b.job, log: b.log, lease: b.lease, Run: b.Run, clock: now}
 	r.ID, r.Attempt, r.StartedAt = id, uuid.New(), b.now(now)
 	r.record = warehouse.RunRecord{
@@ -49,8 +49,8 @@ func (l *load) begin(ctx context.Context) error {
 	return l.save(ctx)
 }
 
-// readWindow reads a window to its end and hands it to the publisher.
-func (b *backfill) readWindow(ctx context.Context, t task, strict bool) error {
+// readWindow reads a window to its end and hands it to the publisher. fetching ends before ctx does.
+func (b *backfill) readWindow(ctx, fetching context.Context, t task, strict bool) error {
 	l, err := b.newLoad()
 	if err != nil {
 		return err
@@ -59,10 +59,10 @@ func (b *backfill) readWindow(ctx context.Context, t task, strict bool) error {
 	l.before, l.strict, l.window = t.before(), strict, l
 	l.progress = func(p Progress) { b.meter.read(l.run, p.Totals); b.show() }
 	defer b.meter.drop(l.run)
-	s, err := l.read(ctx, t.after())
+	s, err := l.read(ctx, fetching, t.after())
 	switch {
 	case err != nil && l.saved:
-		return errors.Join(err, l.abandon(ctx, err))
+		return errors.Join(err, l.abandon(fetching, err))
 	case err != nil:
 		return err
 	}
@@ -229,14 +229,10 @@ func (b *backfill) stageShared(ctx context.Context, l *load, _ *seen) error {
 		}
 	}
 	p.batches++
-	if err := b.warehouse.StageRows(ctx, p.Run, p.batches, l.kept...); err != nil {
+	if err := p.stageRows(ctx, l.kept...); err != nil {
 		return err
 	}
-	for _, batch := range l.kept {
-		if err := b.warehouse.Reject(ctx, p.Run, batch.Rejects); err != nil {
-			return err
-		}
-	}
+	p.countRefused()
 	l.kept = nil
 	state := b.state
 	state.RunID, state.Staged, state.Totals = p.ID.String(), state.Staged.with(windows...), p.record.Totals

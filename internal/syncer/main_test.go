@@ -2,12 +2,16 @@ package syncer
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/catalog"
@@ -49,8 +53,12 @@ func testAll(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer keep.Close() //nolint:errcheck // the process ends
-	return m.Run()
+	code := m.Run()
+	if err := errors.Join(keep.Close(), goleak.Find()); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
 }
 
 // open gives the test a migrated database of its own.
@@ -94,6 +102,17 @@ func serve(t testing.TB, o apisim.Options) *world {
 	server := httptest.NewServer(sim)
 	t.Cleanup(server.Close)
 	return &world{Sim: sim, url: server.URL}
+}
+
+// failAfter answers the path with 503 after so many requests.
+func (x *world) failAfter(path string, requests int) {
+	x.ResetLog()
+	x.SetFault(func(*http.Request) apisim.Fault {
+		if x.Requests(path) > requests {
+			return apisim.Fault{Kind: apisim.FaultStatus, Status: http.StatusServiceUnavailable}
+		}
+		return apisim.Fault{}
+	})
 }
 
 // client makes a client with the account's key.

@@ -19,7 +19,7 @@ import (
 
 // The model test makes histories at random: the same seed makes the same world and the same sequence of events.
 const (
-	modelHistories = "SYNCER_MODEL_HISTORIES" // how many; default 10
+	modelHistories = "SYNCER_MODEL_HISTORIES" // how many; default 20
 	modelSeed      = "SYNCER_MODEL_SEED"      // of the first; default 1
 )
 
@@ -40,7 +40,7 @@ func TestModel(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	first := setting(t, modelSeed, 1)
-	for i := range setting(t, modelHistories, 10) {
+	for i := range setting(t, modelHistories, 20) {
 		seed := first + i
 		t.Run(strconv.Itoa(seed), func(t *testing.T) {
 			t.Parallel()
@@ -95,17 +95,19 @@ func newHistory(t *testing.T, w *warehouse.Warehouse, seed uint64) *history {
 		NextPage: apisim.NextPageKind(r.IntN(4)), LastPage: apisim.LastPageKind(r.IntN(3)), DateSkew: skew(), VanishedCursorNotFound: r.IntN(2) == 0,
 	}
 	if r.IntN(4) == 0 {
-		// The worker's own clock stands in for the server's, and is up to 10 minutes off.
-		o.Settings.OmitDate, o.Now = true, time.Now().UTC().Truncate(time.Second).Add(skew())
+		// The workers' own clocks stand in for the server's, and are up to 10 minutes off.
+		o.Settings.OmitDate, o.Now = true, time.Now().UTC().Truncate(time.Second)
 	}
 	h.shifting = r.IntN(2) == 0
 	h.world = serve(t, o)
-	clock := skew() // of the warehouse, the same for all workers
+	clock := clocks{warehouse: skew()} // the same for all workers, whose own differ
 	for i := range h.workers {
+		clock.local = skew()
+		h.note("local clock of worker %d: %v", i, clock.local)
 		h.workers[i] = newWorker(t, h.world, w.Database(), h.account, clock)
 	}
 	h.note("page size %d, order %d, nextPage %d, date skew %v, no date %t, warehouse skew %v, shifting %t", o.Settings.PageSize, o.Settings.Order,
-		o.Settings.NextPage, o.Settings.DateSkew, o.Settings.OmitDate, clock, h.shifting)
+		o.Settings.NextPage, o.Settings.DateSkew, o.Settings.OmitDate, clock.warehouse, h.shifting)
 	return h
 }
 

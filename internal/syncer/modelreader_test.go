@@ -52,6 +52,9 @@ func watch(t *testing.T, w *warehouse.Warehouse, account string, s *states) *rea
 			case <-r.nudge:
 			}
 			r.read(kinds[i%len(kinds)])
+			if i%len(kinds) != 0 {
+				continue
+			}
 			now, err := w.Watermark(context.Background(), account, "transactions")
 			if err != nil || now.Before(mark) {
 				r.broken = append(r.broken, fmt.Sprintf("the watermark went from %v to %v: %v", mark, now, err))
@@ -88,7 +91,7 @@ func (r *reader) read(stream string) {
 // tell is part of the workers' hooks: the reader is woken before and after what matters, and what is shown right after
 // a publication is a legal state.
 func (r *reader) tell(_ context.Context, step string, after bool) error {
-	if strings.HasPrefix(step, "ALTER TABLE") || strings.HasPrefix(step, "INSERT") {
+	if strings.HasPrefix(step, "ALTER TABLE") || strings.HasPrefix(step, "INSERT sync_state") {
 		select {
 		case r.nudge <- struct{}{}:
 		default:

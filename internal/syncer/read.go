@@ -71,8 +71,9 @@ func (r *run) from(ctx context.Context) (after, watermark time.Time, err error) 
 	return watermark.Add(-max(r.job.Overlap, 0)), watermark, nil
 }
 
-// read stages the whole list. A chain that breaks because its cursor has vanished is started over once.
-func (r *run) read(ctx context.Context, after time.Time) (*seen, error) {
+// read stages the whole list. A chain that breaks because its cursor has vanished is started over once. When fetching
+// ends, no more is asked for; ctx is there for what was read by then.
+func (r *run) read(ctx, fetching context.Context, after time.Time) (*seen, error) {
 	r.report(PhaseReading)
 	start := ""
 	if r.checkpoint != nil {
@@ -80,7 +81,7 @@ func (r *run) read(ctx context.Context, after time.Time) (*seen, error) {
 		r.log.Info("going on from the checkpoint", "run_id", r.ID, "rows", r.record.Totals.Read)
 	}
 	for again := false; ; again = true {
-		seen, err := r.readChain(ctx, after, start)
+		seen, err := r.readChain(ctx, fetching, after, start)
 		var api *dealapi.Error
 		if again || !errors.As(err, &api) || !api.CursorRefused() {
 			return seen, err
@@ -109,23 +110,28 @@ type filled struct {
 
 // readChain reads one chain of pages. Decoding and staging work side by side: two batches go round between them, so
 // memory is bounded whatever the list's length.
-func (r *run) readChain(ctx context.Context, after time.Time, start string) (*seen, error) {
-	group, reading := errgroup.WithContext(ctx)
+func (r *run) readChain(ctx, fetching context.Context, after time.Time, start string) (*seen, error) {
+	group, staging := errgroup.WithContext(ctx)
+	fetching, stop := context.WithCancelCause(fetching)
+	defer stop(nil)
+	defer context.AfterFunc(staging, func() { stop(context.Cause(staging)) })()
 	full, empty := make(chan filled), make(chan *decode.Batch, 2)
 	empty <- decode.NewBatch(r.Stream)
 	empty <- decode.NewBatch(r.Stream)
 	s := newSeen()
 	group.Go(func() error {
 		defer close(full)
-		return r.decodePages(reading, s, after, start, full, empty)
+		return r.decodePages(staging, fetching, s, after, start, full, empty)
 	})
 	// When the reading fails, the batch in hand is still staged: a walk goes on after it, and nothing arrives later.
 	group.Go(func() error { return r.stageBatches(ctx, full, empty) })
 	err := group.Wait()
+	r.countRefused()
 	return s, err
 }
 
-func (r *run) decodePages(ctx context.Context, s *seen, after time.Time, start string, full chan<- filled, empty <-chan *decode.Batch) error {
+// decodePages fills batches until the list ends, or fetching does. staging ends when no more batches are taken.
+func (r *run) decodePages(staging, fetching context.Context, s *seen, after time.Time, start string, full chan<- filled, empty <-chan *decode.Batch) error {
 	decoder := decode.New(r.Stream)
 	before := uint32(r.record.Totals.Pages) // pages of the attempts that came before
 	var batch *decode.Batch
@@ -140,19 +146,23 @@ func (r *run) decodePages(ctx context.Context, s *seen, after time.Time, start s
 		case full <- filled{batch: batch, next: next, totals: r.record.Totals}:
 			batch = nil
 			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		case <-staging.Done():
+			return context.Cause(staging)
 		}
 	}
-	for page, err := range r.job.Client.Pages(ctx, r.query(after, start)) {
+	for page, err := range r.job.Client.Pages(fetching, r.query(after, start)) {
 		if err != nil {
+			// A walk goes on from its last batch, so what is in hand is made one (syncer-7).
+			if r.Stream.Kind == catalog.Walk && !r.job.DryRun && batch != nil && batch.Records > 0 {
+				return errors.Join(err, flush())
+			}
 			return err
 		}
 		if batch == nil {
 			select {
 			case batch = <-empty:
-			case <-ctx.Done():
-				return context.Cause(ctx)
+			case <-fetching.Done():
+				return context.Cause(fetching)
 			}
 		}
 		if page.Number == 1 {
@@ -256,17 +266,11 @@ func (r *run) stageBatches(ctx context.Context, full <-chan filled, empty chan<-
 // stage writes a batch, and saves the place of a walk after it.
 func (r *run) stage(ctx context.Context, f filled) error {
 	r.batches++
-	if err := r.warehouse.Stage(ctx, r.Run, f.batch, r.batches); err != nil {
-		return err
-	}
-	if r.job.DryRun {
-		return nil
-	}
-	if err := r.warehouse.Reject(ctx, r.Run, f.batch.Rejects); err != nil {
+	if err := r.stageRows(ctx, f.batch); err != nil || r.job.DryRun {
 		return err
 	}
 	if r.Stream.Kind == catalog.Walk && f.next != "" {
-		c := warehouse.Checkpoint{RunID: r.ID, StartedAt: r.StartedAt, SavedAt: r.now(time.Now()), Next: f.next, Batch: r.batches, Totals: f.totals}
+		c := warehouse.Checkpoint{RunID: r.ID, StartedAt: r.StartedAt, SavedAt: r.now(r.local()), Next: f.next, Batch: r.batches, Totals: r.refused.of(f.totals)}
 		if err := r.warehouse.SaveCheckpoint(ctx, r.Run, c); err != nil {
 			return err
 		}
@@ -274,3 +278,49 @@ func (r *run) stage(ctx context.Context, f filled) error {
 	}
 	return nil
 }
+
+// stageRows writes batches as the current one, and keeps what cannot be loaded: what the decoder left out, and what the
+// warehouse refuses.
+func (r *run) stageRows(ctx context.Context, batches ...*decode.Batch) error {
+	refused, err := r.warehouse.Stage(ctx, r.Run, r.batches, batches...)
+	var poisoned *warehouse.RefusedError
+	if errors.As(err, &poisoned) {
+		return &GuardError{Account: r.Account, Stream: r.Stream.Name, Reason: poisoned.Error(),
+			Advice: "nothing was changed; look at the constraints and the columns of " + poisoned.Table + "_staging"}
+	}
+	if err != nil {
+		return err
+	}
+	r.refused.add(refused)
+	if r.job.DryRun {
+		return nil
+	}
+	for _, b := range batches {
+		refused = append(refused, b.Rejects...)
+	}
+	return r.warehouse.Reject(ctx, r.Run, refused)
+}
+
+// refused counts what the warehouse did not take. The goroutine that stages counts, while the record belongs to the one
+// that reads.
+type refused struct{ records, all uint64 }
+
+func (n *refused) add(rejects []decode.Reject) {
+	n.all += uint64(len(rejects))
+	for _, x := range rejects {
+		if x.Field == "" {
+			n.records++
+		}
+	}
+}
+
+// of corrects what the decoder counted.
+func (n refused) of(t warehouse.Totals) warehouse.Totals {
+	t.Staged -= n.records
+	t.Unloadable += n.records
+	t.Rejected += n.all
+	return t
+}
+
+// countRefused moves the count to the record, when nobody else has it.
+func (r *run) countRefused() { r.record.Totals, r.refused = r.refused.of(r.record.Totals), refused{} }

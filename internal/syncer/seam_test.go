@@ -20,7 +20,7 @@ import (
 type seam struct {
 	mu   sync.Mutex
 	hook hook
-	skew time.Duration // how far the warehouse's clock is from this process's
+	skew time.Duration // how far the warehouse's clock is from this machine's
 	http http.Transport
 }
 

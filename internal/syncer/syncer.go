@@ -40,6 +40,12 @@ type Options struct {
 	Warehouse *warehouse.Warehouse
 	Logger    *slog.Logger   // default: none
 	Progress  func(Progress) // called often, from many goroutines; default: none
+	// Grace is how long a run that is told to stop may still take for what is in hand: to stage what was read, and to
+	// publish what was read to its end. Default DefaultGrace.
+	Grace time.Duration
+	// Clock is the local clock, of which only differences count: where two hosts must agree on a time it is the
+	// warehouse's. Default: time.Now.
+	Clock func() time.Time
 }
 
 // Syncer runs jobs. It is safe for concurrent use.
@@ -47,11 +53,15 @@ type Syncer struct {
 	warehouse *warehouse.Warehouse
 	log       *slog.Logger
 	progress  func(Progress)
-	grace     time.Duration // how long a stopped run may take for what it must not leave half done
+	local     func() time.Time
+	grace     time.Duration
+	leaseWait time.Duration // how long a run waits for another one of the same stream to end
 }
 
-// grace is the default of Syncer.grace.
-const grace = 20 * time.Second
+// DefaultGrace leaves time to clear up within the half minute that Kubernetes gives by default.
+const DefaultGrace = 20 * time.Second
+
+const defaultLeaseWait = 15 * time.Minute
 
 // New makes a Syncer.
 func New(o Options) (*Syncer, error) {
@@ -64,7 +74,11 @@ func New(o Options) (*Syncer, error) {
 	if o.Progress == nil {
 		o.Progress = func(Progress) {}
 	}
-	return &Syncer{warehouse: o.Warehouse, log: o.Logger, progress: o.Progress, grace: grace}, nil
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	set(&o.Grace, DefaultGrace)
+	return &Syncer{warehouse: o.Warehouse, log: o.Logger, progress: o.Progress, local: o.Clock, grace: o.Grace, leaseWait: defaultLeaseWait}, nil
 }
 
 // Result is how a job ended.
@@ -89,8 +103,11 @@ func (s *Syncer) All(ctx context.Context, jobs []Job) []Result {
 	return results
 }
 
-// Run makes one run of one stream. An error is a *GuardError when a person must look, or wraps a *dealapi.Error or a
-// *clickhouse.Exception; the record is complete either way.
+// Run makes one run of one stream. An error is a *GuardError when a person must look, a *DeadlineError or a *BusyError
+// when it took too long, or wraps a *dealapi.Error or a *clickhouse.Exception; the record is complete either way.
+//
+// When ctx ends, the run stops reading. What was read to its end is still published and what a walk has read is staged,
+// with its checkpoint, within the grace.
 func (s *Syncer) Run(ctx context.Context, job Job) (warehouse.RunRecord, error) {
 	r := s.newRun(job)
 	err := r.repeat(ctx)
@@ -135,7 +152,7 @@ func (r *run) try(ctx context.Context) error {
 
 // release gives the lease back. Where something is left to finish or to clear away, the next holder is told.
 func (r *run) release(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.grace)
+	ctx, cancel := r.tidying(ctx)
 	defer cancel()
 	if r.unclean {
 		return r.lease.Forsake(ctx)
@@ -153,6 +170,15 @@ func outlive(ctx context.Context, grace time.Duration) (context.Context, context
 	return longer, func() { stop(); cancel() }
 }
 
+// tidying is the context for what a run does when it is over. One that was told to stop has little time left for it.
+func (s *Syncer) tidying(ctx context.Context) (context.Context, context.CancelFunc) {
+	span := s.grace
+	if ctx.Err() != nil {
+		span /= 5
+	}
+	return context.WithTimeout(context.WithoutCancel(ctx), span)
+}
+
 // run is one run of one job.
 type run struct {
 	*Syncer
@@ -167,9 +193,11 @@ type run struct {
 	publishing bool      // the intent may be durable: from here on the run is finished, never discarded
 	clock      time.Time // local time at StartedAt, to carry the warehouse's clock forward
 	checkpoint *warehouse.Checkpoint
-	surplus    uint64 // rows that were staged after the checkpoint and are read again
-	batches    int    // staged so far, over all attempts (syncer-5)
+	surplus    uint64  // rows that were staged after the checkpoint and are read again
+	batches    int     // staged so far, over all attempts (syncer-5)
+	refused    refused // not yet in the record
 
+	retry    *retry            // set when the run loads rejected records again
 	asked    *Range            // of a backfill that was asked for
 	backfill *backfill         // set when the run is one
 	window   *load             // set when the run is a window of one
@@ -178,17 +206,17 @@ type run struct {
 	state    map[string]string // becomes true with the publication (warehouse.Intent)
 }
 
-// leaseWait is how long a run waits for another one of the same stream to end.
-const leaseWait = 15 * time.Minute
-
 // take acquires the stream, waiting for a run that is under way, and decides whether a walk goes on or begins.
 func (r *run) take(ctx context.Context) error {
-	deadline := time.Now().Add(leaseWait)
+	deadline := time.Now().Add(r.leaseWait)
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
 		err := r.tryTake(ctx)
 		var held *warehouse.HeldError
-		if !errors.As(err, &held) && !errors.Is(err, warehouse.ErrLeaseLost) || time.Now().After(deadline) {
+		if !errors.As(err, &held) && !errors.Is(err, warehouse.ErrLeaseLost) {
 			return err
+		}
+		if time.Now().After(deadline) {
+			return &BusyError{Account: r.job.Account, Stream: r.job.Stream.Name, Waited: r.leaseWait, Holder: held}
 		}
 		r.report(PhaseWaiting)
 		r.log.Debug("waiting for another run of this stream", "reason", err)
@@ -209,7 +237,7 @@ func (r *run) tryTake(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.clock = time.Now()
+	r.clock = r.local()
 	r.publishing, r.unclean = false, true
 	r.Run = warehouse.Run{ID: id, Attempt: uuid.New(), Account: r.job.Account, Stream: r.job.Stream, StartedAt: now}
 	r.checkpoint, r.surplus, r.batches = nil, 0, 0
@@ -229,6 +257,9 @@ func (r *run) now(local time.Time) time.Time { return r.StartedAt.Add(local.Sub(
 func (r *run) main(ctx context.Context) error {
 	if _, err := r.warehouse.Recover(ctx, r.lease, r.Run, r.ID); err != nil {
 		return err
+	}
+	if r.retry != nil {
+		return r.retry.main(ctx)
 	}
 	if err := r.goOn(ctx); err != nil {
 		return err
@@ -251,8 +282,13 @@ func (r *run) main(ctx context.Context) error {
 	if err := r.save(ctx); err != nil {
 		return err
 	}
-	err = r.load(ctx, after, watermark)
-	if err != nil {
+	if r.job.Timeout > 0 {
+		late := &DeadlineError{Account: r.Account, Stream: r.Stream.Name, Timeout: r.job.Timeout}
+		limited, cancel := context.WithTimeoutCause(ctx, r.job.Timeout, late)
+		defer cancel()
+		ctx = limited
+	}
+	if err = overdue(ctx, r.load(ctx, after, watermark)); err != nil {
 		left := r.abandon(ctx, err)
 		r.unclean = r.publishing || left != nil
 		return errors.Join(err, left)
@@ -290,7 +326,10 @@ func (r *run) goOn(ctx context.Context) error {
 
 // load reads, compares and publishes.
 func (r *run) load(ctx context.Context, after, watermark time.Time) error {
-	seen, err := r.read(ctx, after)
+	fetching := ctx // syncer-7
+	ctx, cancel := outlive(fetching, r.grace)
+	defer cancel()
+	seen, err := r.read(ctx, fetching, after)
 	if err != nil {
 		return err
 	}
@@ -308,7 +347,7 @@ func (r *run) load(ctx context.Context, after, watermark time.Time) error {
 	if err := r.guardDeletes(changes); err != nil {
 		return err
 	}
-	if err := r.confirmDeletes(ctx, &changes); err != nil {
+	if err := r.confirmDeletes(fetching, &changes); err != nil {
 		return err
 	}
 	r.record.Changes = changes
@@ -318,26 +357,25 @@ func (r *run) load(ctx context.Context, after, watermark time.Time) error {
 	return r.publish(ctx, changes, seen.watermark(watermark))
 }
 
-// publish makes the run visible. It is not interrupted half-way: what it has begun it finishes.
+// publish makes the run visible. ctx outlives a signal, so that what was begun is finished; where there is not time
+// enough, the next run finishes it.
 func (r *run) publish(ctx context.Context, changes warehouse.Changes, watermark time.Time) error {
 	r.report(PhaseMerging)
-	mergedAt := r.now(time.Now())
+	mergedAt := r.now(r.local())
 	if err := r.warehouse.Prepare(ctx, r.Run, changes, mergedAt); err != nil {
 		return err
 	}
 	if err := r.lease.Check(ctx); err != nil { // syncer-4
 		return err
 	}
-	if err := ctx.Err(); err != nil {
+	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if r.job.Stream.Kind == catalog.Incremental {
 		r.record.Watermark = watermark
 	}
 	r.record.FinishedAt, r.record.Outcome, r.publishing = mergedAt, warehouse.OutcomeSuccess, true
-	ctx, cancel := outlive(ctx, r.grace)
-	defer cancel()
 	return r.warehouse.Publish(ctx, r.lease, r.Run, warehouse.Intent{
-		RunID: r.ID, MergedAt: mergedAt, Watermark: r.record.Watermark, Record: r.record, State: r.state,
+		RunID: r.ID, MergedAt: mergedAt, Watermark: r.record.Watermark, Record: r.record, State: r.state, Beside: r.retry != nil,
 	})
 }

@@ -18,7 +18,7 @@ func TestTakenOver(t *testing.T) {
 		t.Run(stream, func(t *testing.T) {
 			t.Parallel()
 			x := serve(t, tinyWorld(14, stream))
-			slow, quick := newWorker(t, x, w.Database(), stream, 0), newWorker(t, x, w.Database(), stream, 0)
+			slow, quick := newWorker(t, x, w.Database(), stream, clocks{}), newWorker(t, x, w.Database(), stream, clocks{})
 			if _, err := slow.Run(t.Context(), slow.job(t, stream, stream)); err != nil {
 				t.Fatal(err)
 			}
@@ -79,7 +79,7 @@ func TestTakenInTheSameMoment(t *testing.T) {
 	w := open(t)
 	for _, stream := range []string{"coupons", "products"} {
 		x := serve(t, tinyWorld(15, stream))
-		a, b := newWorker(t, x, w.Database(), stream, 0), newWorker(t, x, w.Database(), stream, 0)
+		a, b := newWorker(t, x, w.Database(), stream, clocks{}), newWorker(t, x, w.Database(), stream, clocks{})
 		stop := func(v *worker, point string, after bool, n int64) (paused, wake chan struct{}) {
 			paused, wake = make(chan struct{}), make(chan struct{})
 			var hits atomic.Int64

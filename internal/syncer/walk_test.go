@@ -2,6 +2,7 @@ package syncer
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -16,8 +17,8 @@ func leftovers(t *testing.T, w *warehouse.Warehouse) string {
 	return one(t, w, "SELECT (SELECT count() FROM products_staging) + (SELECT count() FROM product_prices_staging)")
 }
 
-// stopped runs the job and interrupts it when it reaches the phase.
-func stopped(t *testing.T, w *warehouse.Warehouse, job Job, at Phase) {
+// stopped runs the job and tells it to stop when it reaches the phase.
+func stopped(t *testing.T, w *warehouse.Warehouse, job Job, at Phase) (warehouse.RunRecord, error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -29,13 +30,12 @@ func stopped(t *testing.T, w *warehouse.Warehouse, job Job, at Phase) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if record, err := s.Run(ctx, job); err == nil || record.Outcome != warehouse.OutcomeStopped {
-		t.Fatalf("stopped at %s: %v, outcome %s", at, err, record.Outcome)
-	}
+	return s.Run(ctx, job)
 }
 
-// TestWalkStoppedAnywhere interrupts a walk in each phase: the next run ends well, and nothing is left behind.
-func TestWalkStoppedAnywhere(t *testing.T) {
+// TestStoppedWalk tells a walk to stop in each phase. While it reads, it stages what it has read and saves its place;
+// once it has read everything, it publishes it. The next run ends well, and nothing is left behind.
+func TestStoppedWalk(t *testing.T) {
 	for _, phase := range []Phase{PhaseReading, PhaseComparing, PhaseMerging} {
 		for name, full := range map[string]bool{"goes on": false, "starts over with --full": true} {
 			t.Run(string(phase)+" "+name, func(t *testing.T) {
@@ -44,12 +44,27 @@ func TestWalkStoppedAnywhere(t *testing.T) {
 				options.Settings.PageSize = 10
 				x, w := serve(t, options), open(t)
 				job := x.jobs(t, "acme", "products")[0]
-				job.BatchRows = 20
-				stopped(t, w, job, phase)
+				job.BatchRows = 50
+				first, err := stopped(t, w, job, phase)
+				if phase != PhaseReading && (err != nil || first.Changes.Inserted != 110) {
+					t.Errorf("%+v, %v", first, err)
+				}
+				if phase == PhaseReading {
+					if err == nil || first.Outcome != warehouse.OutcomeStopped {
+						t.Fatalf("%v, outcome %s", err, first.Outcome)
+					}
+					if n := one(t, w, "SELECT count() FROM products_staging"); n != fmt.Sprint(first.Totals.Staged) {
+						t.Errorf("%s rows of %d are staged: what was in hand is lost", n, first.Totals.Staged)
+					}
+				}
 				job.Full = full
-				r := syncAll(t, w, []Job{job})["acme/products"]
-				if r.Changes.Inserted != 110 || one(t, w, "SELECT count() FROM products") != "110" {
-					t.Errorf("%+v", r.Changes)
+				x.ResetLog()
+				all := syncAll(t, w, []Job{job})["acme/products"].Totals.Pages
+				if n := uint64(x.Requests("/v2/products")); phase == PhaseReading && !full && n+first.Totals.Pages != all {
+					t.Errorf("of %d pages, %d were read and then %d", all, first.Totals.Pages, n)
+				}
+				if n := one(t, w, "SELECT count() FROM products"); n != "110" {
+					t.Errorf("%s products", n)
 				}
 				checkPrices(t, w, x, "acme")
 				if n := leftovers(t, w); n != "0" {

@@ -46,12 +46,16 @@ type worker struct {
 	client *dealapi.Client
 }
 
+// clocks are how far the clocks of a worker's world are from this machine's.
+type clocks struct{ warehouse, local time.Duration }
+
 // newWorker makes a worker on an existing database.
-func newWorker(t *testing.T, x *world, database, account string, skew time.Duration) *worker {
+func newWorker(t *testing.T, x *world, database, account string, skew clocks) *worker {
 	t.Helper()
-	v := &worker{seam: &seam{skew: skew}}
+	v := &worker{seam: &seam{skew: skew.warehouse}}
+	local := func() time.Time { return time.Now().Add(skew.local) }
 	var err error
-	if v.store, err = warehouse.Open(t.Context(), warehouse.Options{DSN: testDSN, Database: database, Wrap: v.seam.wrap}); err != nil {
+	if v.store, err = warehouse.Open(t.Context(), warehouse.Options{DSN: testDSN, Database: database, Wrap: v.seam.wrap, Backoff: time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -62,12 +66,12 @@ func newWorker(t *testing.T, x *world, database, account string, skew time.Durat
 	})
 	key, _ := x.Keys(account)
 	v.client, err = dealapi.New(dealapi.Options{Account: account, BaseURL: x.url, Key: key, Backoff: time.Millisecond, MaxBackoff: 2 * time.Millisecond,
-		MaxAttempts: 3, Transport: v.seam})
+		MaxAttempts: 3, Transport: v.seam, Clock: local})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(v.client.Close)
-	if v.Syncer, err = New(Options{Warehouse: v.store, Progress: func(p Progress) {
+	if v.Syncer, err = New(Options{Warehouse: v.store, Clock: local, Progress: func(p Progress) {
 		if p.Phase == PhaseReading && p.Totals.Pages > 0 {
 			_ = v.seam.call(context.Background(), "decode", true) // decoding cannot be made to fail from here
 		}

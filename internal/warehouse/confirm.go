@@ -23,8 +23,10 @@ func (w *Warehouse) PlannedDeletes(ctx context.Context, r Run, limit int) ([]str
 
 // KeepUnconfirmed takes all planned deletes back but those of the confirmed keys.
 func (w *Warehouse) KeepUnconfirmed(ctx context.Context, r Run, confirmed []string) error {
-	err := w.conn.Exec(write(ctx, clickhouse.Settings{"mutations_sync": 2}),
-		fmt.Sprintf("ALTER TABLE %s DELETE WHERE change = %d AND toString(%s) NOT IN (%s)", r.changes(), changeDelete, keyNames(r.Stream), literals(confirmed)))
+	err := w.execAll(ctx, []step{{
+		fmt.Sprintf("ALTER TABLE %s DELETE WHERE change = %d AND toString(%s) NOT IN (%s)", r.changes(), changeDelete, keyNames(r.Stream), literals(confirmed)),
+		clickhouse.Settings{"mutations_sync": 2},
+	}})
 	if err != nil {
 		return fmt.Errorf("keeping the rows of %s that are not confirmed to be gone: %w", r.Stream.Name, err)
 	}

@@ -19,6 +19,10 @@
 //  6. A version of a row is never 0: the upstream's time of change in the high 64 bits, the time of reading in the low.
 //     What a complete list says is held to be at least as new upstream as what is stored, so that the time of reading
 //     decides between them; a read of a part never replaces a newer state by an older one.
+//  7. A statement is tried again only where doing it twice, with the answer to the first time lost, is as doing it once:
+//     staged batches by their token and equal bytes, the bookkeeping by the versions of its rows, INSERT ... SELECT
+//     together with the making of the table that it fills, an attachment after a look at what is there.
+//  8. What the server refuses for its content costs the rows that it refuses, not their batch (Stage).
 //
 // Deleted rows stay in _latest with their last content, as versions that the views leave out: the merge has to know
 // their versions, and later joins their content. That is why the tables have no is_deleted parameter, with which FINAL

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -54,13 +55,9 @@ func (w *Warehouse) plan(ctx context.Context, r Run, scope Scope, c *Changes) er
 	if err := w.conn.QueryRow(ctx, counts, args...).Scan(&c.Distinct, &c.Live, &c.First); err != nil {
 		return err
 	}
-	if err := w.exec(ctx, "DROP TABLE IF EXISTS "+r.changes()); err != nil {
-		return err
-	}
-	if err := w.exec(ctx, createChanges(r)); err != nil {
-		return err
-	}
-	if err := w.conn.Exec(write(ctx, joinSettings(c.Distinct+c.Live)), insertChanges(r, scope), args...); err != nil {
+	if err := w.execAll(ctx, []step{
+		{"DROP TABLE IF EXISTS " + r.changes(), nil}, {createChanges(r), nil}, {insertChanges(r, scope), joinSettings(c.Distinct + c.Live)},
+	}, args...); err != nil {
 		return err
 	}
 	rows, err := w.conn.Query(ctx, "SELECT change, count() FROM "+r.changes()+" GROUP BY change")
@@ -94,22 +91,24 @@ var deltaSettings = clickhouse.Settings{"min_insert_block_size_rows": 250_000}
 // Prepare builds the delta of the run: complete rows, in a table that nobody reads.
 func (w *Warehouse) Prepare(ctx context.Context, r Run, c Changes, mergedAt time.Time) error {
 	args := []any{named("account", r.Account), named("run", r.ID.String()), named("merged_at", fmt.Sprint(mergedAt.UnixMilli()))}
-	var steps []string
+	settings := joinSettings(c.Distinct + c.Live)
+	maps.Copy(settings, deltaSettings)
+	var rows, children []step
 	if c.Any() {
-		steps = append(steps, "DROP TABLE IF EXISTS "+r.delta(), createDelta(r.delta(), r.Stream.Name+"_latest"))
+		rows = append(rows, step{"DROP TABLE IF EXISTS " + r.delta(), nil}, step{createDelta(r.delta(), r.Stream.Name+"_latest"), nil})
 	}
 	if c.Inserted+c.Updated > 0 {
 		// The first load of an account has nothing to be compared with.
-		steps = append(steps, insertDelta(r, c.First, c.Distinct == c.Staged))
+		rows = append(rows, step{insertDelta(r, c.First, c.Distinct == c.Staged), settings})
 	}
 	if c.Deleted > 0 {
-		steps = append(steps, insertTombstones(r))
+		rows = append(rows, step{insertTombstones(r), settings})
 	}
 	if r.Stream.Child != nil {
-		steps = append(steps, "DROP TABLE IF EXISTS "+r.childDelta(), createDelta(r.childDelta(), r.Stream.Child.Table+"_latest"), insertChildDelta(r.Stream, r))
+		children = []step{{"DROP TABLE IF EXISTS " + r.childDelta(), nil}, {createDelta(r.childDelta(), r.Stream.Child.Table+"_latest"), nil}, {insertChildDelta(r.Stream, r), settings}}
 	}
-	for _, step := range steps {
-		if err := w.conn.Exec(write(ctx, joinSettings(c.Distinct+c.Live), deltaSettings), step, args...); err != nil {
+	for _, steps := range [][]step{rows, children} {
+		if err := w.execAll(ctx, steps, args...); err != nil {
 			return fmt.Errorf("preparing the merge of run %s of %s: %w", r.ID, r.Stream.Name, err)
 		}
 	}
@@ -177,7 +176,10 @@ func (w *Warehouse) finish(ctx context.Context, l *Lease, r Run, in Intent) erro
 			return fmt.Errorf("publishing run %s to %s: %w", r.ID, t.table, err)
 		}
 	}
-	states := []stateRow{{intentName(r.ID), "", 0}, {stateCheckpoint, "", 0}}
+	states := []stateRow{{intentName(r.ID), "", 0}}
+	if !in.Beside {
+		states = append(states, stateRow{stateCheckpoint, "", 0})
+	}
 	if !in.Watermark.IsZero() {
 		states = append(states, watermarkRow(in.Watermark))
 	}
@@ -203,27 +205,32 @@ func (w *Warehouse) finish(ctx context.Context, l *Lease, r Run, in Intent) erro
 // are there, since equal versions are one. The delta outlives the intent, so one that is missing is errDeltaGone and
 // never taken for an empty one.
 func (w *Warehouse) attachOnce(ctx context.Context, r Run, table, delta string) error {
-	var want, have uint64
-	err := w.conn.QueryRow(ctx, "SELECT (SELECT count() FROM "+delta+"), (SELECT count() FROM "+table+" WHERE account = {account:String} AND _run_id = {run:UUID})",
-		named("account", r.Account), named("run", r.ID.String())).Scan(&want, &have)
-	if isMissing(err) {
-		return fmt.Errorf("%w: %w", errDeltaGone, err)
-	}
-	if err != nil || have >= want {
-		return err
-	}
-	return w.exec(ctx, attachDelta(table, delta))
+	return w.retry(ctx, attachDelta(table, delta), func() error {
+		var want, have uint64
+		err := w.conn.QueryRow(ctx, "SELECT (SELECT count() FROM "+delta+"), (SELECT count() FROM "+table+" WHERE account = {account:String} AND _run_id = {run:UUID})",
+			named("account", r.Account), named("run", r.ID.String())).Scan(&want, &have)
+		if isMissing(err) {
+			return fmt.Errorf("%w: %w", errDeltaGone, err)
+		}
+		if err != nil || have >= want {
+			return err
+		}
+		return w.conn.Exec(write(ctx), attachDelta(table, delta))
+	})
 }
 
 // singlePart merges the delta into one part, so that a process which is killed while it attaches leaves all of it or
 // nothing (warehouse-1).
 func (w *Warehouse) singlePart(ctx context.Context, delta string) error {
-	var parts uint64
-	err := w.conn.QueryRow(ctx, "SELECT count() FROM system.parts WHERE active AND database = currentDatabase() AND table = {delta:String}", named("delta", delta)).Scan(&parts)
-	if err != nil || parts < 2 {
-		return err
-	}
-	return w.exec(ctx, "OPTIMIZE TABLE "+delta+" FINAL")
+	// A merge that is under way already, that of an attempt whose connection was lost, makes OPTIMIZE do nothing at all.
+	return w.retry(ctx, "OPTIMIZE TABLE "+delta+" FINAL", func() error {
+		var parts uint64
+		err := w.conn.QueryRow(ctx, "SELECT count() FROM system.parts WHERE active AND database = currentDatabase() AND table = {delta:String}", named("delta", delta)).Scan(&parts)
+		if err != nil || parts < 2 {
+			return err
+		}
+		return w.conn.Exec(write(ctx, clickhouse.Settings{"optimize_throw_if_noop": 1}), "OPTIMIZE TABLE "+delta+" FINAL")
+	})
 }
 
 // Discard drops what a run has staged and prepared.

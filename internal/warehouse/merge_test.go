@@ -42,7 +42,7 @@ func stage(t *testing.T, w *Warehouse, r Run, pages ...string) {
 		if err := d.Page(b, []byte(page), uint32(i+1), r.StartedAt.UnixMicro()+int64(i)); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Stage(t.Context(), r, b, i); err != nil {
+		if _, err := w.Stage(t.Context(), r, i, b); err != nil {
 			t.Fatal(err)
 		}
 	}

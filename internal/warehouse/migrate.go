@@ -69,7 +69,7 @@ func (w *Warehouse) Migrate(ctx context.Context) ([]string, error) {
 	if len(statements) == 0 {
 		return nil, nil
 	}
-	if err := w.admin.Exec(ctx, w.createDatabase()); err != nil {
+	if err := w.retry(ctx, w.createDatabase(), func() error { return w.admin.Exec(ctx, w.createDatabase()) }); err != nil {
 		return nil, fmt.Errorf("creating the database %s: %w", w.database, err)
 	}
 	for _, statement := range statements[1:] {

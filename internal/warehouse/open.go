@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -28,6 +29,12 @@ type Options struct {
 	// Wrap stands between the warehouse and each of its connections: the seam for fault injection and tracing. nil
 	// means nothing in between.
 	Wrap func(driver.Conn) driver.Conn
+	// MaxRetryElapsed is how long a statement is tried again that failed for a reason that may pass: a connection that is
+	// lost, a server that is short of memory, a full disk. Default DefaultMaxRetryElapsed; negative: no second attempt.
+	MaxRetryElapsed time.Duration
+	// Backoff is about how long to wait before the second attempt; each further wait is twice as long, up to 10 seconds.
+	// Default 200ms.
+	Backoff time.Duration
 }
 
 // Warehouse is a connection pool to one database of one ClickHouse. It is safe for concurrent use.
@@ -39,6 +46,10 @@ type Warehouse struct {
 	database string
 	owner    owner
 	log      *slog.Logger
+
+	maxRetryElapsed time.Duration
+	backoff         time.Duration
+	retries         atomic.Uint64
 }
 
 // Open prepares the connections. Nothing is sent to a server before the first statement; the embedded engine starts.
@@ -49,7 +60,13 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	w := &Warehouse{database: o.Database, owner: newOwner(), log: o.Logger}
+	if o.MaxRetryElapsed == 0 {
+		o.MaxRetryElapsed = DefaultMaxRetryElapsed
+	}
+	if o.Backoff == 0 {
+		o.Backoff = 200 * time.Millisecond
+	}
+	w := &Warehouse{database: o.Database, owner: newOwner(), log: o.Logger, maxRetryElapsed: o.MaxRetryElapsed, backoff: o.Backoff}
 	options := w.serverOptions
 	if dir, embedded := strings.CutPrefix(o.DSN, EmbeddedScheme); embedded {
 		engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Logger: o.Logger})
@@ -73,6 +90,9 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 		}
 		if o.Wrap != nil {
 			*c.to = o.Wrap(*c.to)
+		}
+		if !c.readOnly { // there, a person waits for the answer
+			*c.to = patient{*c.to, w}
 		}
 	}
 	return w, nil
@@ -123,7 +143,8 @@ func (w *Warehouse) Engine() *chdb.Engine { return w.engine }
 // Database is the name of the database.
 func (w *Warehouse) Database() string { return w.database }
 
-// Conn is the connection for statements of other packages, in Database.
+// Conn is the connection for statements of other packages, in Database. Of these, queries are tried again when the
+// warehouse cannot do them for the moment, and statements that write are not.
 func (w *Warehouse) Conn() driver.Conn { return w.conn }
 
 // ReadOnly is a connection that refuses whatever writes.

@@ -4,57 +4,7 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"dealhouse/internal/catalog"
 )
-
-// StreamStatus is where one stream of one account stands.
-type StreamStatus struct {
-	Account     string     `json:"account"`
-	Stream      string     `json:"stream"`
-	Rows        uint64     `json:"rows"`
-	LastSuccess *time.Time `json:"last_success"`
-	LastRun     *time.Time `json:"last_run"`
-	LastOutcome string     `json:"last_outcome"`
-	LastError   string     `json:"last_error"` // of the last run, when it failed
-	Watermark   *time.Time `json:"watermark"`
-	Now         time.Time  `json:"now"` // by the clock of the warehouse
-}
-
-// Status is where every stream stands that was ever run.
-func (w *Warehouse) Status(ctx context.Context) ([]StreamStatus, error) {
-	live := ""
-	for i, s := range catalog.All() {
-		if i > 0 {
-			live += " UNION ALL "
-		}
-		live += "SELECT account, " + quote(s.Name) + " AS stream, count() AS live FROM " + s.Name + " GROUP BY account"
-	}
-	rows, err := w.conn.Query(ctx, `SELECT r.account, r.stream, ifNull(l.live, 0), r.last_success, r.last_run, r.last_outcome, r.last_error,
-    parseDateTime64BestEffortOrNull(nullIf(w.value, ''), 3, 'UTC'), now64(3, 'UTC')
-FROM
-(
-    SELECT account, stream, maxIf(finished_at, outcome = 'success') AS last_success, toNullable(max(started_at)) AS last_run,
-        argMax(outcome, started_at) AS last_outcome, argMax(error, started_at) AS last_error
-    FROM sync_runs GROUP BY account, stream
-) AS r
-LEFT JOIN (`+live+`) AS l ON r.account = l.account AND r.stream = l.stream
-LEFT JOIN (SELECT account, stream, value FROM sync_state WHERE name = 'watermark') AS w ON r.account = w.account AND r.stream = w.stream
-ORDER BY r.account, indexOf(`+stringArray(catalog.Names())+`, r.stream)`)
-	if err != nil {
-		return nil, fmt.Errorf("reading the status of the streams: %w", err)
-	}
-	defer rows.Close()
-	var all []StreamStatus
-	for rows.Next() {
-		var s StreamStatus
-		if err := rows.Scan(&s.Account, &s.Stream, &s.Rows, &s.LastSuccess, &s.LastRun, &s.LastOutcome, &s.LastError, &s.Watermark, &s.Now); err != nil {
-			return nil, fmt.Errorf("reading the status of the streams: %w", err)
-		}
-		all = append(all, s)
-	}
-	return all, rows.Err()
-}
 
 func stringArray(values []string) string {
 	text := "["
@@ -71,6 +21,7 @@ func stringArray(values []string) string {
 type RunFilter struct {
 	Account, Stream string
 	Limit           int // default 20
+	PerStream       int // of each stream of each account so many at most; zero: as many as there are
 }
 
 // Runs lists the last runs, newest first.
@@ -78,11 +29,15 @@ func (w *Warehouse) Runs(ctx context.Context, f RunFilter) ([]RunRecord, error) 
 	if f.Limit <= 0 {
 		f.Limit = 20
 	}
+	each := ""
+	if f.PerStream > 0 {
+		each = fmt.Sprintf("LIMIT %d BY account, stream ", f.PerStream)
+	}
 	rows, err := w.conn.Query(ctx, `SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, pages, rows_read,
     inserted, updated, deleted, unchanged, rejected, duplicates, bytes, retries, warnings, error
 FROM sync_runs
 WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})
-ORDER BY started_at DESC, account, stream LIMIT `+fmt.Sprint(f.Limit), named("account", f.Account), named("stream", f.Stream))
+ORDER BY started_at DESC, account, stream `+each+`LIMIT `+fmt.Sprint(f.Limit), named("account", f.Account), named("stream", f.Stream))
 	if err != nil {
 		return nil, fmt.Errorf("reading the last runs: %w", err)
 	}

@@ -12,39 +12,47 @@ import (
 	"dealhouse/internal/decode"
 )
 
-// Stage writes a batch to the staging table of its stream. number counts the
-// batches of the run: the same number with the same rows can be staged again without harm, since the server knows it
-// by its deduplication token. Nothing that readers see changes.
-func (w *Warehouse) Stage(ctx context.Context, r Run, b *decode.Batch, number int) error {
-	if err := w.StageRows(ctx, r, number, b); err != nil {
-		return err
+// Stage writes batches, as one, to the staging tables of their stream. number counts the batches of the run: the same
+// number with the same rows can be staged again without harm, since the server knows it by its deduplication token.
+// Nothing that readers see changes.
+//
+// A record that the server refuses for its content is left out and returned as a reject; all others are staged.
+func (w *Warehouse) Stage(ctx context.Context, r Run, number int, batches ...*decode.Batch) ([]decode.Reject, error) {
+	var rows, children []piece
+	for _, b := range batches {
+		if n := b.Len(); n > 0 {
+			rows = append(rows, piece{b, 0, n})
+		}
+		if n := b.Children.Len(); n > 0 {
+			children = append(children, piece{b, 0, n})
+		}
 	}
-	if err := w.stageChildren(ctx, r, b, r.ids(b.Children.Len()), number); err != nil {
-		return fmt.Errorf("staging batch %d of %s: %w", number, r.Stream.Child.Table, err)
+	rejects, err := w.stage(ctx, r, number, rows, destination{table: r.Stream.Name, columns: stagingColumns(r.Stream), values: r.rowValues, reject: rejectRow})
+	if err != nil || len(children) == 0 {
+		return rejects, err
 	}
-	return nil
+	more, err := w.stage(ctx, r, number, children, destination{table: r.Stream.Child.Table, columns: childStagingColumns(r.Stream), values: r.childValues, reject: rejectEntry})
+	return append(rejects, more...), err
 }
 
-// StageRows writes several batches as one, without their children.
-func (w *Warehouse) StageRows(ctx context.Context, r Run, number int, batches ...*decode.Batch) error {
-	var blocks [][]any
-	for _, b := range batches {
-		if b.Len() == 0 {
-			continue
-		}
-		columns := []any{r.ids(b.Len())}
-		if b.Stream.DerivedKey {
-			columns = append(columns, b.Keys, b.KeyRules)
-		}
-		blocks = append(blocks, append(appendValues(columns, &b.Rows), b.Nulls, b.Extra, b.Pages, b.Fetched))
+// rowValues are the columns of a piece, in the order of stagingColumns.
+func (r Run) rowValues(p piece) []any {
+	b := p.batch
+	columns := []any{r.ids(p.len())}
+	if b.Stream.DerivedKey {
+		columns = append(columns, p.of(b.Keys), p.of(b.KeyRules))
 	}
-	if len(blocks) == 0 {
-		return nil
+	return append(p.appendValues(columns, &b.Rows), p.of(b.Nulls), p.of(b.Extra), p.of(b.Pages), p.of(b.Fetched))
+}
+
+// childValues are the columns of a piece of the children, in the order of childStagingColumns.
+func (r Run) childValues(p piece) []any {
+	b := p.batch
+	fetched := make([]uint64, p.len())
+	for i := range fetched {
+		fetched[i] = uint64(b.Children.Fetched[p.from+i])
 	}
-	if err := w.insertColumns(ctx, r.Stream.Name+"_staging", stagingColumns(r.Stream), token(r, number), blocks...); err != nil {
-		return fmt.Errorf("staging batch %d of %s: %w", number, r.Stream.Name, err)
-	}
-	return nil
+	return append(p.appendValues([]any{r.ids(p.len()), p.of(b.Parents)}, &b.Children), p.of(b.Children.Nulls), fetched)
 }
 
 // ids is the column run_id of so many rows.
@@ -56,71 +64,27 @@ func (r Run) ids(rows int) []uuid.UUID {
 	return ids
 }
 
-func (w *Warehouse) stageChildren(ctx context.Context, r Run, b *decode.Batch, run []uuid.UUID, number int) error {
-	if b.Children.Len() == 0 {
-		return nil
-	}
-	fetched := make([]uint64, len(b.Children.Fetched))
-	for i, f := range b.Children.Fetched {
-		fetched[i] = uint64(f)
-	}
-	columns := append(appendValues([]any{run, b.Parents}, &b.Children), b.Children.Nulls, fetched)
-	return w.insertColumns(ctx, r.Stream.Child.Table+"_staging", childStagingColumns(r.Stream), token(r, number), columns)
-}
-
-func appendValues(columns []any, rows *decode.Rows) []any {
-	for i := range rows.Columns {
-		columns = append(columns, rows.Columns[i].Values(rows.Fields[i].Type))
-	}
-	return columns
-}
-
 // token names a batch to the server's deduplication: the same rows, and nothing else. The attempt is part of it, since
 // a continued run may cut its batches differently, and rows that come under a known token are dropped unseen.
 func token(r Run, number int) string { return fmt.Sprintf("%s-%s-%d", r.ID, r.Attempt, number) }
 
-// insertColumns sends whole columns, those of several blocks as one. Their types are known, so the server is not asked
-// for them.
-func (w *Warehouse) insertColumns(ctx context.Context, table string, cols []column, token string, blocks ...[]any) error {
-	ctx = clickhouse.Context(ctx, knownColumns(cols), clickhouse.WithSettings(clickhouse.Settings{
+// sendColumns sends whole columns, those of several pieces as one. Their types are known, so the server is not asked for
+// them.
+func (w *Warehouse) sendColumns(ctx context.Context, t destination, token string, pieces []piece) error {
+	settings := clickhouse.Settings{
 		"async_insert": 0, "insert_deduplicate": 1, "insert_deduplication_token": token,
 		"optimize_on_insert": 0, // every row is kept until the merge, so that rows can be counted
-	}))
-	batch, err := w.conn.PrepareBatch(ctx, "INSERT INTO "+table+" ("+joinNames(cols)+")")
-	if err != nil {
-		return err
 	}
-	defer batch.Close() //nolint:errcheck // after Send it does nothing; before it, the error that counts is returned
-	for _, values := range blocks {
-		for i, v := range values {
-			if err := batch.Column(i).Append(v); err != nil {
-				return fmt.Errorf("column %s: %w", cols[i].name, err)
-			}
-		}
-	}
-	return batch.Send()
-}
-
-var rejectColumns = columns("account String, stream String, run_id UUID, page UInt32, key String, field String, reason String, raw String")
-
-// Reject keeps in rejected_records what could not be loaded as it was sent (correctness rule 5). The same rejects can
-// be kept again without harm.
-func (w *Warehouse) Reject(ctx context.Context, r Run, rejects []decode.Reject) error {
-	if len(rejects) == 0 {
-		return nil
-	}
-	err := w.insert(ctx, "rejected_records_log", rejectColumns, func(b driver.Batch) error {
-		for _, x := range rejects {
-			if err := b.Append(r.Account, r.Stream.Name, r.ID, x.Page, x.Key, x.Field, x.Reason, x.Raw); err != nil {
-				return err
+	return w.send(ctx, t.table+"_staging", t.columns, settings, func(batch driver.Batch) error {
+		for _, p := range pieces {
+			for i, v := range t.values(p) {
+				if err := batch.Column(i).Append(v); err != nil {
+					return fmt.Errorf("column %s: %w", t.columns[i].name, err)
+				}
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("keeping the rejects of %s: %w", r.Stream.Name, err)
-	}
-	return nil
 }
 
 // DropStaging drops the rows of a run that are staged.

@@ -52,21 +52,53 @@ func knownColumns(cols []column) clickhouse.QueryOption {
 	return clickhouse.WithColumnNamesAndTypes(known)
 }
 
-// insert sends one block of rows: all of it or none is kept.
+// insert sends one block of rows: all of it or none is kept. It is for the tables of the bookkeeping, where the same rows
+// may be written twice, since one of them replaces the other: fill must give the same rows each time.
 func (w *Warehouse) insert(ctx context.Context, table string, cols []column, fill func(driver.Batch) error) error {
-	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(insertSettings), knownColumns(cols))
-	batch, err := w.conn.PrepareBatch(ctx, "INSERT INTO "+table+" ("+joinNames(cols)+")")
-	if err != nil {
-		return err
-	}
-	defer batch.Close() //nolint:errcheck // after Send it does nothing; before it, the error that counts is returned
-	if err := fill(batch); err != nil {
-		return err
-	}
-	return batch.Send()
+	return w.send(ctx, table, cols, insertSettings, fill)
 }
 
-// exec runs a statement that writes.
+// send sends one block of rows, again where the warehouse could not take it for the moment. The rows are the same each
+// time, to the byte (warehouse-7).
+func (w *Warehouse) send(ctx context.Context, table string, cols []column, settings clickhouse.Settings, fill func(driver.Batch) error) error {
+	statement := "INSERT INTO " + table + " (" + joinNames(cols) + ")"
+	return w.retry(ctx, statement, func() error {
+		batch, err := w.conn.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(settings), knownColumns(cols)), statement)
+		if err != nil {
+			return err
+		}
+		defer batch.Close() //nolint:errcheck // after Send it does nothing; before it, the error that counts is returned
+		if err := fill(batch); err != nil {
+			return err
+		}
+		return batch.Send()
+	})
+}
+
+// exec runs a statement that writes and that may be done twice: DDL with IF (NOT) EXISTS, dropping a partition, and what
+// finds nothing left to do the second time.
 func (w *Warehouse) exec(ctx context.Context, statement string, args ...any) error {
-	return w.conn.Exec(write(ctx), statement, args...)
+	return w.retry(ctx, statement, func() error { return w.conn.Exec(write(ctx), statement, args...) })
+}
+
+// step is a statement with settings of its own.
+type step struct {
+	statement string
+	settings  clickhouse.Settings
+}
+
+// execAll runs statements that can be repeated only together (warehouse-7): INSERT ... SELECT into a table that they make anew. What
+// an attempt whose connection was lost still writes, it writes to the table that was dropped.
+func (w *Warehouse) execAll(ctx context.Context, steps []step, args ...any) error {
+	if len(steps) == 0 {
+		return nil
+	}
+	return w.retry(ctx, steps[len(steps)-1].statement, func() error {
+		for _, s := range steps {
+			if err := w.conn.Exec(write(ctx, s.settings), s.statement, args...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

@@ -1,0 +1,240 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/warehouse"
+)
+
+// The JSON API. Its names and words are promised (README, "HTTP"): fields are added, never renamed. Times are RFC 3339
+// in UTC; what is not known, or not there, is null.
+
+type statusJSON struct {
+	GeneratedAt string        `json:"generated_at"`
+	State       state         `json:"state"`
+	Summary     string        `json:"summary"`
+	Warehouse   warehouseJSON `json:"warehouse"`
+	Streams     []streamJSON  `json:"streams"`
+}
+
+type warehouseJSON struct {
+	Reachable bool    `json:"reachable"`
+	Error     string  `json:"error"`
+	ReadAt    *string `json:"read_at"` // when what is shown was read
+}
+
+type streamJSON struct {
+	Account          string       `json:"account"`
+	Stream           string       `json:"stream"`
+	State            state        `json:"state"`
+	Enabled          bool         `json:"enabled"`
+	Schedule         string       `json:"schedule"`
+	NextRun          *string      `json:"next_run"`
+	LastSuccess      *string      `json:"last_success"`
+	LastSuccessAge   *float64     `json:"last_success_age_seconds"`
+	StaleAfter       *float64     `json:"stale_after_seconds"`
+	LastRun          *string      `json:"last_run"`
+	LastOutcome      *string      `json:"last_outcome"`
+	FailingSince     *string      `json:"failing_since"`
+	FailedRuns       uint64       `json:"failed_runs"`
+	LastError        string       `json:"last_error"`
+	Watermark        *string      `json:"watermark"`
+	Lag              *float64     `json:"lag_seconds"`
+	Rows             *uint64      `json:"rows"`
+	Running          *runningJSON `json:"running"`
+	LastAttemptError string       `json:"last_attempt_error"`
+}
+
+type runningJSON struct {
+	Phase        string `json:"phase"`
+	Since        string `json:"since"`
+	Pages        uint64 `json:"pages"`
+	RowsRead     uint64 `json:"rows_read"`
+	Rejected     uint64 `json:"rejected"`
+	Bytes        uint64 `json:"bytes"`
+	Retries      uint64 `json:"retries"`
+	WindowsDone  int    `json:"windows_done"`
+	WindowsTotal int    `json:"windows_total"`
+}
+
+func (s *Server) apiStatus(w http.ResponseWriter, r *http.Request) {
+	if _, err := parameters(r); err != nil {
+		s.refuse(w, http.StatusBadRequest, err)
+		return
+	}
+	o := s.overview(r.Context())
+	out := statusJSON{GeneratedAt: rfc3339(o.local), Streams: []streamJSON{}}
+	out.State, out.Summary = o.verdict()
+	out.Warehouse = warehouseJSON{Reachable: o.problem == nil, Error: explain(o.problem), ReadAt: timeJSON(o.known)}
+	for i := range o.streams {
+		out.Streams = append(out.Streams, o.streamJSON(&o.streams[i]))
+	}
+	s.writeJSON(w, http.StatusOK, out)
+}
+
+func (o *overview) streamJSON(st *streamState) streamJSON {
+	out := streamJSON{
+		Account: st.id.Account, Stream: st.id.Stream, State: st.state, Enabled: st.Enabled, Schedule: st.Schedule, NextRun: timeJSON(st.Next),
+		LastSuccess: pointedJSON(st.standing.LastSuccess), LastSuccessAge: seconds(o.age(st)), LastRun: pointedJSON(st.standing.LastRun),
+		FailingSince: pointedJSON(st.standing.Faults.Since), FailedRuns: st.standing.Faults.Count, LastError: st.standing.Faults.Error,
+		Watermark: pointedJSON(st.standing.Watermark), Lag: seconds(o.lag(st)), Rows: st.rows, LastAttemptError: st.LastError,
+	}
+	if st.StaleAfter > 0 {
+		out.StaleAfter = seconds(&st.StaleAfter)
+	}
+	if st.standing.LastOutcome != "" {
+		out.LastOutcome = &st.standing.LastOutcome
+	}
+	if p := st.Running; p != nil {
+		out.Running = &runningJSON{
+			Phase: string(p.Phase), Since: rfc3339(st.Since), Pages: p.Totals.Pages, RowsRead: p.Totals.Read, Rejected: p.Totals.Rejected,
+			Bytes: p.Totals.Bytes, Retries: p.Totals.Retries, WindowsDone: p.Windows.Done, WindowsTotal: p.Windows.Total,
+		}
+	}
+	return out
+}
+
+// runJSON has the names of the view sync_runs.
+type runJSON struct {
+	Account        string   `json:"account"`
+	Stream         string   `json:"stream"`
+	RunID          string   `json:"run_id"`
+	Mode           string   `json:"mode"`
+	StartedAt      string   `json:"started_at"`
+	FinishedAt     *string  `json:"finished_at"`
+	Duration       *float64 `json:"duration_seconds"`
+	Outcome        string   `json:"outcome"`
+	RequestedAfter *string  `json:"requested_after"`
+	Watermark      *string  `json:"watermark"`
+	Pages          uint64   `json:"pages"`
+	RowsRead       uint64   `json:"rows_read"`
+	Inserted       uint64   `json:"inserted"`
+	Updated        uint64   `json:"updated"`
+	Deleted        uint64   `json:"deleted"`
+	Unchanged      uint64   `json:"unchanged"`
+	Rejected       uint64   `json:"rejected"`
+	Duplicates     uint64   `json:"duplicates"`
+	Bytes          uint64   `json:"bytes"`
+	Retries        uint64   `json:"retries"`
+	Warnings       []string `json:"warnings"`
+	Error          string   `json:"error"`
+}
+
+const (
+	defaultRuns = 50
+	maxRuns     = 1000
+)
+
+func (s *Server) apiRuns(w http.ResponseWriter, r *http.Request) {
+	filter, err := runFilter(r)
+	if err != nil {
+		s.refuse(w, http.StatusBadRequest, err)
+		return
+	}
+	runs := s.runs.get(r.Context(), filter)
+	if runs.err != nil {
+		s.refuse(w, http.StatusServiceUnavailable, fmt.Errorf("the warehouse does not answer: %s", explain(runs.err)))
+		return
+	}
+	out := []runJSON{}
+	for _, run := range runs.value {
+		out = append(out, newRunJSON(run))
+	}
+	s.writeJSON(w, http.StatusOK, map[string][]runJSON{"runs": out})
+}
+
+func (s *Server) readRuns(ctx context.Context, f warehouse.RunFilter) ([]warehouse.RunRecord, error) {
+	return s.o.Warehouse.Runs(ctx, f)
+}
+
+func runFilter(r *http.Request) (f warehouse.RunFilter, err error) {
+	query, err := parameters(r, "account", "stream", "limit")
+	if err != nil {
+		return f, err
+	}
+	f = warehouse.RunFilter{Account: query.Get("account"), Stream: query.Get("stream"), Limit: defaultRuns}
+	if f.Stream != "" && !slices.Contains(catalog.Names(), f.Stream) {
+		return f, fmt.Errorf("stream: there is no stream %q: the streams are %s", f.Stream, strings.Join(catalog.Names(), ", "))
+	}
+	if text := query.Get("limit"); query.Has("limit") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > maxRuns {
+			return f, fmt.Errorf("limit: want a number from 1 to %d", maxRuns)
+		}
+		f.Limit = n
+	}
+	return f, nil
+}
+
+// parameters reads those of the address. It refuses names that mean nothing here, and those that come twice: a misspelt
+// one must not go unnoticed.
+func parameters(r *http.Request, names ...string) (url.Values, error) {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, fmt.Errorf("the parameters cannot be read: %w", err)
+	}
+	for name, values := range query {
+		switch {
+		case len(names) == 0:
+			return nil, fmt.Errorf("%q: there are no parameters here", name)
+		case !slices.Contains(names, name):
+			return nil, fmt.Errorf("%q: there is no such parameter: there are %s", name, strings.Join(names, ", "))
+		case len(values) > 1:
+			return nil, fmt.Errorf("%s: given twice", name)
+		}
+	}
+	return query, nil
+}
+
+func newRunJSON(r warehouse.RunRecord) runJSON {
+	out := runJSON{
+		Account: r.Account, Stream: r.Stream, RunID: r.RunID.String(), Mode: r.Mode, StartedAt: rfc3339(r.StartedAt), FinishedAt: timeJSON(r.FinishedAt),
+		Outcome: r.Outcome, RequestedAfter: timeJSON(r.RequestedAfter), Watermark: timeJSON(r.Watermark), Pages: r.Totals.Pages, RowsRead: r.Totals.Read,
+		Inserted: r.Changes.Inserted, Updated: r.Changes.Updated, Deleted: r.Changes.Deleted, Unchanged: r.Changes.Unchanged,
+		Rejected: r.Totals.Rejected, Duplicates: r.Duplicates, Bytes: r.Totals.Bytes, Retries: r.Totals.Retries, Warnings: r.Warnings, Error: r.Error,
+	}
+	if out.Warnings == nil {
+		out.Warnings = []string{}
+	}
+	if !r.FinishedAt.IsZero() {
+		took := r.FinishedAt.Sub(r.StartedAt)
+		out.Duration = seconds(&took)
+	}
+	return out
+}
+
+// refuse answers an error of the JSON API.
+func (s *Server) refuse(w http.ResponseWriter, status int, err error) {
+	s.writeJSON(w, status, map[string]string{"error": err.Error()})
+}
+
+func timeJSON(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	text := rfc3339(t)
+	return &text
+}
+
+func pointedJSON(t *time.Time) *string {
+	if t == nil {
+		return nil
+	}
+	return timeJSON(*t)
+}
+
+func seconds(d *time.Duration) *float64 {
+	if d == nil {
+		return nil
+	}
+	s := d.Round(time.Millisecond).Seconds()
+	return &s
+}

@@ -1,0 +1,93 @@
+package web
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+)
+
+//go:embed templates/*.html
+var templateFiles embed.FS
+
+//go:embed static
+var staticFiles embed.FS
+
+// assets are the static files by their names: where each is served, with a hash of its content in the address, so that
+// browsers may keep it for ever and see a new one at once.
+type assets map[string]string
+
+// Version differs between binaries whose pages need other assets.
+func (a assets) Version() string {
+	sum := sha256.New()
+	for _, name := range []string{"live.js", "style.css", "icon.svg"} {
+		_, _ = sum.Write([]byte(a[name])) // a hash takes everything
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:12]
+}
+
+// readAssets reads the static files: where they are, and what is there.
+func readAssets() (assets, map[string][]byte, error) {
+	names, files := assets{}, map[string][]byte{}
+	entries, err := fs.ReadDir(staticFiles, "static")
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the static files: %w", err)
+	}
+	for _, e := range entries {
+		content, err := staticFiles.ReadFile("static/" + e.Name())
+		if err != nil {
+			return nil, nil, fmt.Errorf("reading the static files: %w", err)
+		}
+		sum := sha256.Sum256(content)
+		ext := path.Ext(e.Name())
+		address := "/static/" + strings.TrimSuffix(e.Name(), ext) + "." + hex.EncodeToString(sum[:6]) + ext
+		names[e.Name()], files[address] = address, content
+	}
+	return names, files, nil
+}
+
+// contentTypes are said outright: what the system's table of types has is no affair of a browser told not to guess.
+var contentTypes = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+
+func (s *Server) static(w http.ResponseWriter, r *http.Request) {
+	content, ok := s.files[r.URL.Path]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", contentTypes[path.Ext(r.URL.Path)])
+	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+}
+
+// parsePages parses the template of each page together with what all have.
+func parsePages() (map[string]*template.Template, error) {
+	pages := map[string]*template.Template{}
+	for _, name := range []string{"status", "stream"} {
+		t, err := template.ParseFS(templateFiles, "templates/layout.html", "templates/parts.html", "templates/"+name+".html")
+		if err != nil {
+			return nil, fmt.Errorf("parsing the page %s: %w", name, err)
+		}
+		pages[name] = t
+	}
+	return pages, nil
+}
+
+// render answers with a page, whole or not at all.
+func (s *Server) render(w http.ResponseWriter, status int, name string, p page) {
+	var b bytes.Buffer
+	if err := s.pages[name].ExecuteTemplate(&b, "layout", p); err != nil {
+		s.fail(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(b.Bytes()) // a viewer who has left is no error
+}

@@ -1,0 +1,330 @@
+//go:build browser
+
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// These tests open the pages in a real Chromium while real runs read from the simulator. AXE_PATH names axe.min.js of the
+// npm package axe-core; PAGE_SHOTS a folder for screenshots. Either may be missing: then that part is left out.
+
+// tab is a browser with one page, and what it asked for and complained of.
+type tab struct {
+	ctx context.Context
+
+	mu         sync.Mutex
+	requests   []string
+	complaints []string
+}
+
+func newTab(t *testing.T) *tab {
+	t.Helper()
+	options := slices.Concat(chromedp.DefaultExecAllocatorOptions[:], []chromedp.ExecAllocatorOption{
+		chromedp.ExecPath("/usr/bin/chromium"), chromedp.UserDataDir(t.TempDir()), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
+	})
+	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	t.Cleanup(stop)
+	ctx, end := chromedp.NewContext(ctx)
+	t.Cleanup(end)
+	x := &tab{ctx: ctx}
+	if err := chromedp.Listen(ctx, x.hear); err != nil {
+		t.Fatal(err)
+	}
+	x.mustCall(t, func() error { _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); return err })
+	return x
+}
+
+func (x *tab) hear(event any) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		x.requests = append(x.requests, e.Request.URL)
+	case *log.EventEntryAdded:
+		if e.Entry.Level == "error" || e.Entry.Level == "warning" {
+			x.complaints = append(x.complaints, e.Entry.Text+" "+e.Entry.URL)
+		}
+	case *runtime.EventExceptionThrown:
+		x.complaints = append(x.complaints, e.ExceptionDetails.Text)
+	case *runtime.EventConsoleAPICalled:
+		x.complaints = append(x.complaints, string(e.Type))
+	}
+}
+
+// check wants no complaint, and no request to anyone but the origin.
+func (x *tab) check(t *testing.T, base string) {
+	t.Helper()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(x.complaints) > 0 {
+		t.Errorf("the console has %q", x.complaints)
+	}
+	if len(x.requests) < 4 {
+		t.Errorf("only these requests were seen: %q", x.requests)
+	}
+	for _, u := range x.requests {
+		if !strings.HasPrefix(u, base+"/") {
+			t.Errorf("a request left the origin: %s", u)
+		}
+	}
+}
+
+func (x *tab) mustCall(t *testing.T, f func() error) {
+	t.Helper()
+	if err := f(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (x *tab) do(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	x.mustCall(t, func() error { return chromedp.Do(x.ctx, steps...) })
+}
+
+// open opens a page and waits until all of it is there.
+func (x *tab) open(t *testing.T, address string) {
+	t.Helper()
+	x.do(t, chromedp.Navigate(address), chromedp.WaitReady(chromedp.CSS("footer")))
+}
+
+// value is what an expression gives on the page.
+func value[T any](t *testing.T, x *tab, expression string) T {
+	t.Helper()
+	v, err := chromedp.Run(x.ctx, chromedp.Evaluate[T](expression))
+	if err != nil {
+		t.Fatalf("%s: %v", expression, err)
+	}
+	return v
+}
+
+// wait waits until an expression gives something that is true.
+func wait[T any](t *testing.T, x *tab, expression string) T {
+	t.Helper()
+	v, err := chromedp.Run(x.ctx, chromedp.Poll[T](expression, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(time.Minute)))
+	if err != nil {
+		t.Fatalf("waiting for %s: %v; the page says %s", expression, err, value[string](t, x, "document.querySelector('main').innerText"))
+	}
+	return v
+}
+
+// part is the live part of a page.
+func part(name string) string { return fmt.Sprintf("document.querySelector('[data-live=%q]')", name) }
+
+// troubled makes a world with streams in every state, and rejects with hostile text.
+func troubled(t *testing.T) *bench {
+	t.Helper()
+	b := newBenchAt(t, time.Now().Add(-4*time.Hour))
+	poison(t, b)
+	for i := range 8 {
+		b.mustSync(t, "acme")
+		b.Advance(30 * time.Minute)
+		b.TouchTransactions("acme", 0.02)
+		if i%3 == 2 {
+			b.fail(t, "acme", "coupons")
+		}
+	}
+	b.change("acme", "products", func(s *Stream) { s.Schedule, s.StaleAfter = "30 2 * * *", 30*time.Hour })
+	b.change("globex", "cashback_offers", func(s *Stream) { s.Enabled, s.Next, s.Schedule = false, time.Time{}, "" })
+	b.mustSync(t, "globex", "transactions", "coupons", "payouts", "promotions")
+	return b
+}
+
+func TestBrowser(t *testing.T) {
+	b := troubled(t)
+	x := b.serve(t, nil)
+	v := newTab(t)
+	t.Run("hostile text is text", func(t *testing.T) {
+		b.fail(t, "acme", "coupons")
+		v.open(t, x.base+"/streams/acme/coupons")
+		v.do(t, chromedp.Click(chromedp.CSS(".rejects summary")))
+		text := value[string](t, v, "document.querySelector('main').textContent")
+		if n := strings.Count(text, hostile); n < 2 {
+			t.Errorf("it is on the page %d times: %s", n, text)
+		}
+		if n := value[int](t, v, "document.scripts.length"); n != 1 {
+			t.Errorf("the page has %d scripts", n)
+		}
+		v.check(t, x.base)
+	})
+	t.Run("progress moves", func(t *testing.T) { testProgress(t, b, x, v) })
+	t.Run("a failure shows", func(t *testing.T) {
+		b.mustSync(t, "acme", "coupons")
+		b.fresh()
+		v.open(t, x.base+"/")
+		wait[bool](t, v, part("acme/coupons/state")+".innerText === 'Up to date'")
+		b.fail(t, "acme", "coupons")
+		wait[bool](t, v, part("acme/coupons/state")+".innerText === 'Failing'")
+		wait[bool](t, v, part("verdict")+".innerText.startsWith('The coupons of acme have been failing since')")
+		wait[bool](t, v, part("acme/coupons/now")+".innerText.includes('503')")
+		if n := value[int](t, v, part("acme/coupons/chart")+".querySelectorAll('.bad .mark').length"); n < 2 {
+			t.Errorf("the chart marks %d failed runs", n)
+		}
+		v.check(t, x.base)
+	})
+	t.Run("keyboard", func(t *testing.T) { testKeyboard(t, b, x, v) })
+	for name, path := range map[string]string{"status": "/", "stream": "/streams/acme/coupons", "days": "/streams/acme/transactions", "empty": "/streams/globex/products"} {
+		t.Run("accessible and shown: "+name, func(t *testing.T) { testLooks(t, x, v, name, path) })
+	}
+	t.Run("the daemon goes away", func(t *testing.T) {
+		v.open(t, x.base+"/")
+		x.vanish()
+		wait[bool](t, v, "!document.getElementById('offline').hidden")
+	})
+}
+
+// testProgress lets a run read page by page, and wants to see that without touching the browser.
+func testProgress(t *testing.T, b *bench, x *site, v *tab) {
+	t.Helper()
+	gate := make(chan struct{})
+	open := sync.OnceFunc(func() { close(gate) })
+	defer open()
+	b.SetBefore(func(r *http.Request) {
+		if r.URL.Path == "/v2/products" {
+			<-gate
+		}
+	})
+	defer b.SetBefore(nil)
+	v.open(t, x.base+"/")
+	done := make(chan map[string]error, 1)
+	go func() { done <- b.sync(context.Background(), t, "globex", "products") }()
+	now := part("globex/products/now")
+	rows := "+(/([0-9,]+) rows/.exec(" + now + ".innerText)||[0,0])[1]"
+	wait[bool](t, v, now+".querySelector('progress') !== null")
+	gate <- struct{}{}
+	first := wait[float64](t, v, rows)
+	gate <- struct{}{}
+	second := wait[float64](t, v, fmt.Sprintf("(n => n > %v && n)(%s)", first, rows))
+	if first <= 0 || second <= first {
+		t.Errorf("first %v rows, then %v", first, second)
+	}
+	shoot(t, v, "running")
+	open()
+	if errs := <-done; len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	wait[bool](t, v, now+".innerText === '' && "+part("globex/products/state")+".innerText === 'Up to date'")
+	v.check(t, x.base)
+}
+
+// testKeyboard walks with the tabulator key, and wants what has the focus to keep it while the page is refreshed.
+func testKeyboard(t *testing.T, b *bench, x *site, v *tab) {
+	t.Helper()
+	v.open(t, x.base+"/")
+	var order []string
+	for range 5 {
+		v.do(t, chromedp.KeyEvent(kb.Tab))
+		order = append(order, value[string](t, v, "document.activeElement.innerText.trim()"))
+		if s := value[string](t, v, "getComputedStyle(document.activeElement).outlineStyle"); s != "solid" {
+			t.Errorf("the focus on %q does not show: outline %s", order[len(order)-1], s)
+		}
+	}
+	if want := []string{"Skip to the content", "dealhouse", "Status", "Promotions", "Coupons"}; !slices.Equal(order, want) {
+		t.Errorf("the tabulator key goes to %q, not %q", order, want)
+	}
+	before := value[string](t, v, part("asof")+".innerText")
+	b.pass(2 * time.Second)
+	wait[bool](t, v, fmt.Sprintf("%s.innerText !== %q", part("asof"), before))
+	if at := value[string](t, v, "document.activeElement.innerText"); at != "Coupons" {
+		t.Errorf("after a refresh the focus is on %q", at)
+	}
+	v.do(t, chromedp.KeyEvent(kb.Enter))
+	v.do(t, chromedp.WaitReady(chromedp.CSS(".crumbs")))
+	if at := value[string](t, v, "location.pathname"); at != "/streams/acme/coupons" {
+		t.Errorf("the enter key on coupons leads to %s", at)
+	}
+
+	v.open(t, x.base+"/")
+	v.do(t, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent(kb.Tab))
+	if at := value[string](t, v, "document.activeElement.innerText"); at != "Promotions" {
+		t.Errorf("after the link to the content the focus goes to %q", at)
+	}
+}
+
+// testLooks wants axe to find nothing serious, light, dark and on a phone, and no page wider than its window.
+func testLooks(t *testing.T, x *site, v *tab, name, path string) {
+	t.Helper()
+	for _, look := range []struct {
+		name, scheme  string
+		width, height int64
+	}{{"light", "light", 1280, 900}, {"dark", "dark", 1280, 900}, {"phone", "light", 390, 844}} {
+		media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: look.scheme}}}
+		v.mustCall(t, func() error { _, err := chromedp.Call(v.ctx, emulation.SetEmulatedMedia, media); return err })
+		v.do(t, chromedp.EmulateViewport(look.width, look.height))
+		v.open(t, x.base+path)
+		if wide := value[float64](t, v, "document.documentElement.scrollWidth"); wide > float64(look.width) {
+			t.Errorf("%s: the page is %v wide in a window of %d", look.name, wide, look.width)
+		}
+		shoot(t, v, name+"-"+look.name)
+		v.do(t, chromedp.Evaluate[chromedp.Void]("document.querySelectorAll('details').forEach(d => d.open = true)"))
+		checkAxe(t, v, look.name)
+	}
+	v.do(t, chromedp.ResetViewport())
+}
+
+func checkAxe(t *testing.T, v *tab, look string) {
+	t.Helper()
+	path := os.Getenv("AXE_PATH")
+	if path == "" {
+		t.Log("AXE_PATH is not set: accessibility is not checked")
+		return
+	}
+	axe, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.do(t, chromedp.Evaluate[chromedp.Void](string(axe)))
+	const run = `axe.run(document, {resultTypes: ["violations"]}).then(r => JSON.stringify({passes: r.passes.length,
+		found: r.violations.map(v => v.impact + ": " + v.id + ": " + v.help + ": " + v.nodes.map(n => n.html.slice(0, 200)).join(" | "))}))`
+	text, err := chromedp.Run(v.ctx, chromedp.Evaluate[string](run, chromedp.EvalAwaitPromise))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var result struct {
+		Passes int
+		Found  []string
+	}
+	if err := json.Unmarshal([]byte(text), &result); err != nil {
+		t.Fatal(err)
+	}
+	if result.Passes < 10 {
+		t.Errorf("%s: axe passed %d rules only: it has not looked", look, result.Passes)
+	}
+	for _, f := range result.Found {
+		t.Errorf("%s: %s", look, f)
+	}
+}
+
+func shoot(t *testing.T, v *tab, name string) {
+	t.Helper()
+	dir := os.Getenv("PAGE_SHOTS")
+	if dir == "" {
+		return
+	}
+	png, err := chromedp.Run(v.ctx, chromedp.FullScreenshot(100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, url.PathEscape(name)+".png"), png, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

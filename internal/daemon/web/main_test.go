@@ -1,0 +1,330 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"dealhouse/internal/apisim"
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/dealapi"
+	"dealhouse/internal/syncer"
+	"dealhouse/internal/warehouse"
+)
+
+var (
+	testDSN   string
+	databases atomic.Int64
+)
+
+// TestMain keeps one engine for all tests of the package: one path per process is all it allows.
+func TestMain(m *testing.M) { os.Exit(testAll(m)) }
+
+func testAll(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "dealhouse-web")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // the system clears its temporary folder
+	testDSN = warehouse.EmbeddedScheme + dir
+	keep, err := warehouse.Open(context.Background(), warehouse.Options{DSN: testDSN})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	before := goleak.IgnoreCurrent()
+	code := m.Run()
+	if err := goleak.Find(before, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop")); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	if err := keep.Close(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	return code
+}
+
+// bench is a simulated API, a warehouse, and what a daemon knows of the runs between them.
+type bench struct {
+	*apisim.Sim
+	w       *warehouse.Warehouse
+	syncer  *syncer.Syncer
+	clients map[string]*dealapi.Client
+
+	mu      sync.Mutex
+	streams []Stream
+	clock   time.Duration // added to the real one
+	ready   error
+}
+
+// newBench has a world whose clock stands still in March 2026; its rows are the same each time.
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	return newBenchAt(t, time.Time{})
+}
+
+func newBenchAt(t *testing.T, world time.Time) *bench {
+	t.Helper()
+	b := &bench{clients: map[string]*dealapi.Client{}}
+	var err error
+	if b.w, err = warehouse.Open(t.Context(), warehouse.Options{DSN: testDSN, Database: fmt.Sprintf("test_%d", databases.Add(1))}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.w.Conn().Exec(context.Background(), "DROP DATABASE IF EXISTS "+b.w.Database()+" SYNC"); err != nil {
+			t.Error(err)
+		}
+		if err := b.w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := b.w.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.Sim, err = apisim.New(apisim.Options{Seed: 7, Now: world, Retailers: 60, Promotions: 120, Coupons: 150, CashbackOffers: 130, Transactions: 900, Products: 110,
+		HistoryDays: 9, Settings: apisim.Settings{PageSize: 20}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := httptest.NewServer(b.Sim)
+	t.Cleanup(api.Close)
+	if b.syncer, err = syncer.New(syncer.Options{Warehouse: b.w, Progress: b.note}); err != nil {
+		t.Fatal(err)
+	}
+	for _, account := range b.Orgs() {
+		key, _ := b.Keys(account)
+		b.clients[account], err = dealapi.New(dealapi.Options{Account: account, BaseURL: api.URL, Key: key, Backoff: time.Millisecond,
+			MaxBackoff: 2 * time.Millisecond, MaxAttempts: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(b.clients[account].Close)
+		for _, name := range catalog.Names() {
+			b.streams = append(b.streams, Stream{Account: account, Stream: name, Enabled: true, Schedule: "*/5 * * * *",
+				Next: time.Now().Add(4 * time.Minute), StaleAfter: 15 * time.Minute})
+		}
+	}
+	return b
+}
+
+// loaded is how many rows of a stream a complete run finds.
+func (b *bench) loaded(account, stream string) uint64 { return uint64(b.Count(stream, account)) }
+
+func (b *bench) find(account, stream string) *Stream {
+	for i := range b.streams {
+		if b.streams[i].Account == account && b.streams[i].Stream == stream {
+			return &b.streams[i]
+		}
+	}
+	return nil
+}
+
+// change changes what the daemon knows of a stream.
+func (b *bench) change(account, stream string, f func(*Stream)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f(b.find(account, stream))
+}
+
+// note is the progress of runs, as the daemon keeps it.
+func (b *bench) note(p syncer.Progress) {
+	b.change(p.Account, p.Stream, func(s *Stream) {
+		if p.Phase == syncer.PhaseDone || p.Phase == syncer.PhaseFailed {
+			s.Running = nil
+			return
+		}
+		if s.Running == nil {
+			s.Since = b.now()
+		}
+		s.Running = &p
+	})
+}
+
+// now must be called with the lock.
+func (b *bench) now() time.Time { return time.Now().Add(b.clock) }
+
+func (b *bench) pass(d time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.clock += d
+}
+
+// sync runs streams of an account, all without a name, and returns their errors by stream.
+func (b *bench) sync(ctx context.Context, t *testing.T, account string, streams ...string) map[string]error {
+	t.Helper()
+	if len(streams) == 0 {
+		streams = catalog.Names()
+	}
+	var jobs []syncer.Job
+	for _, name := range streams {
+		s, err := catalog.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs = append(jobs, syncer.Job{Account: account, Stream: s, Client: b.clients[account]})
+	}
+	errs := map[string]error{}
+	for _, r := range b.syncer.All(ctx, jobs) {
+		text := ""
+		if r.Err != nil {
+			text, errs[r.Record.Stream] = r.Err.Error(), r.Err
+		}
+		b.change(account, r.Record.Stream, func(s *Stream) { s.LastError = text })
+	}
+	return errs
+}
+
+// mustSync wants all to succeed.
+func (b *bench) mustSync(t *testing.T, account string, streams ...string) {
+	t.Helper()
+	if errs := b.sync(t.Context(), t, account, streams...); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+}
+
+// fail makes a run of a stream fail: the service answers it with 503, and with hostile text.
+func (b *bench) fail(t *testing.T, account, stream string) {
+	t.Helper()
+	s, err := catalog.Find(stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.SetFault(func(r *http.Request) apisim.Fault {
+		if r.URL.Path != s.Path {
+			return apisim.Fault{}
+		}
+		return apisim.Fault{Kind: apisim.FaultStatus, Status: http.StatusServiceUnavailable, Body: `{"error":"<script>alert(1)</script>"}`}
+	})
+	defer b.SetFault(nil)
+	if errs := b.sync(t.Context(), t, account, stream); errs[stream] == nil {
+		t.Fatal("the run did not fail")
+	}
+}
+
+// site is a served page.
+type site struct {
+	*Server
+	base   string
+	client *http.Client
+	log    *buffer
+	vanish func() // ends it
+}
+
+// buffer is a log that may be written while it is read.
+type buffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// serve serves the bench until the test ends.
+func (b *bench) serve(t *testing.T, change func(*Options)) *site {
+	t.Helper()
+	log := &buffer{}
+	o := Options{Listen: "127.0.0.1:0", Warehouse: b.w, Logger: slog.New(slog.NewTextHandler(log, nil)),
+		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeText(w, "dealhouse_up 1\n") }),
+		Ready: func(context.Context) error {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return b.ready
+		},
+		Streams: func() []Stream {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return append([]Stream(nil), b.streams...)
+		},
+		Clock: func() time.Time {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return b.now()
+		},
+	}
+	if change != nil {
+		change(&o)
+	}
+	s, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx) }()
+	x := &site{Server: s, base: "http://" + s.Addr(), log: log, client: &http.Client{Transport: &http.Transport{}}}
+	x.vanish = sync.OnceFunc(func() {
+		x.client.CloseIdleConnections()
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(x.vanish)
+	return x
+}
+
+// get asks for a path and returns the answer and its body.
+func (x *site) get(t *testing.T, path string, change ...func(*http.Request)) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, x.base+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range change {
+		f(req)
+	}
+	answer, err := x.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer, string(body)
+}
+
+// page wants the path to answer with 200.
+func (x *site) page(t *testing.T, path string) string {
+	t.Helper()
+	answer, body := x.get(t, path)
+	if answer.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s: %s", path, answer.Status, body)
+	}
+	return body
+}
+
+// json reads the answer of a path into to.
+func (x *site) json(t *testing.T, path string, to any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(x.page(t, path)), to); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+}
+
+// fresh lets what is kept go stale.
+func (b *bench) fresh() { b.pass(countsFor) }

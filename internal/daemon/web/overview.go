@@ -1,0 +1,149 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"dealhouse/internal/warehouse"
+)
+
+// chartRuns is how many runs of a stream the chart of the overview has.
+const chartRuns = 30
+
+// bookkeeping is what the warehouse knows about all streams.
+type bookkeeping struct {
+	now       time.Time // by the clock of the warehouse; zero when nothing ever ran
+	standings []warehouse.StreamStatus
+	runs      map[warehouse.StreamID][]warehouse.RunRecord // the newest first
+}
+
+func (s *Server) readBookkeeping(ctx context.Context, _ struct{}) (b bookkeeping, err error) {
+	if b.standings, err = s.o.Warehouse.Standings(ctx); err != nil {
+		return b, err
+	}
+	if len(b.standings) > 0 {
+		b.now = b.standings[0].Now
+	}
+	runs, err := s.o.Warehouse.Runs(ctx, warehouse.RunFilter{PerStream: chartRuns, Limit: chartRuns * max(1, len(b.standings))})
+	if err != nil {
+		return b, err
+	}
+	b.runs = map[warehouse.StreamID][]warehouse.RunRecord{}
+	for _, r := range runs {
+		id := warehouse.StreamID{Account: r.Account, Stream: r.Stream}
+		b.runs[id] = append(b.runs[id], r)
+	}
+	return b, nil
+}
+
+func (s *Server) readCounts(ctx context.Context, _ struct{}) (map[warehouse.StreamID]uint64, error) {
+	return s.o.Warehouse.LiveRows(ctx)
+}
+
+// overview is where everything stands: what the daemon knows joined with what the warehouse knows.
+type overview struct {
+	local   time.Time // this machine's clock
+	now     time.Time // the warehouse's, carried forward since it was asked; it dates all that comes from there
+	known   time.Time // when the warehouse last answered, by this machine's clock; zero: never
+	problem error     // why it does not answer now
+	streams []streamState
+}
+
+// streamState is where one stream stands. Streams that ran once and are no longer configured are among them.
+type streamState struct {
+	Stream
+	id         warehouse.StreamID
+	configured bool
+	state      state
+	standing   warehouse.StreamStatus // zero when it never ran, or nothing is known
+	rows       *uint64                // nil: not known
+	runs       []warehouse.RunRecord  // the newest first
+}
+
+func (s *Server) overview(ctx context.Context) overview {
+	books := s.books.get(ctx, struct{}{})
+	counts := answer[map[warehouse.StreamID]uint64]{err: books.err}
+	if books.err == nil {
+		counts = s.counts.get(ctx, struct{}{})
+	} else { // it would not be answered either: what was known has to do
+		counts = s.counts.last(struct{}{})
+	}
+	o := overview{local: s.clock(), known: books.at, problem: books.err}
+	o.now = o.local
+	if !books.value.now.IsZero() { // warehouse-5: ages are by the clock that dated the runs
+		o.now = books.value.now.Add(o.local.Sub(books.at))
+	}
+	place := map[warehouse.StreamID]int{}
+	add := func(configured Stream, known bool) {
+		id := warehouse.StreamID{Account: configured.Account, Stream: configured.Stream}
+		place[id] = len(o.streams)
+		st := streamState{Stream: configured, id: id, configured: known, runs: books.value.runs[id]}
+		if n, ok := counts.value[id]; ok || !counts.at.IsZero() {
+			st.rows = &n
+		}
+		o.streams = append(o.streams, st)
+	}
+	for _, configured := range s.o.Streams() {
+		add(configured, true)
+	}
+	for _, standing := range books.value.standings {
+		id := warehouse.StreamID{Account: standing.Account, Stream: standing.Stream}
+		if _, ok := place[id]; !ok {
+			add(Stream{Account: id.Account, Stream: id.Stream}, false)
+		}
+		o.streams[place[id]].standing = standing
+	}
+	for i := range o.streams {
+		o.streams[i].state = o.judge(&o.streams[i])
+	}
+	return o
+}
+
+// find is the stream of that name, or nil.
+func (o *overview) find(id warehouse.StreamID) *streamState {
+	for i := range o.streams {
+		if o.streams[i].id == id {
+			return &o.streams[i]
+		}
+	}
+	return nil
+}
+
+// age is how long ago the stream last succeeded, nil when it never did.
+func (o *overview) age(st *streamState) *time.Duration { return o.since(st.standing.LastSuccess) }
+
+// lag is how far what people see is behind: by the watermark where there is one, else by the last success.
+func (o *overview) lag(st *streamState) *time.Duration {
+	if st.standing.Watermark != nil {
+		return o.since(st.standing.Watermark)
+	}
+	return o.age(st)
+}
+
+func (o *overview) since(t *time.Time) *time.Duration {
+	if t == nil {
+		return nil
+	}
+	d := max(0, o.now.Sub(*t))
+	return &d
+}
+
+// explain says in a few words why the warehouse does not answer.
+func explain(err error) string {
+	var refused *clickhouse.Exception
+	switch {
+	case err == nil:
+		return ""
+	case warehouse.IsAuth(err):
+		return "it refuses the credentials"
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Sprintf("no answer within %s", readTimeout)
+	case errors.As(err, &refused):
+		return refused.Error()
+	}
+	return err.Error()
+}

@@ -1,0 +1,307 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"dealhouse/internal/warehouse"
+)
+
+// page is what every page has.
+type page struct {
+	Title   string
+	Nav     []navItem
+	Refresh int // milliseconds until a live page looks again
+	State   state
+	Summary string
+	AsOf    moment
+	Problem string // why the warehouse does not answer
+	Assets  assets
+	Body    any
+}
+
+// navItem is an entry of the navigation: a page of its own is one entry, one route and one template.
+type navItem struct {
+	Path, Name string
+	Here       bool
+}
+
+var navigation = []navItem{{Path: "/", Name: "Status"}}
+
+// navAt is the navigation as a page shows it.
+func navAt(path string) []navItem {
+	var nav []navItem
+	for _, item := range navigation {
+		item.Here = item.Path == path
+		nav = append(nav, item)
+	}
+	return nav
+}
+
+const (
+	refreshRunning = 1500 // a run is under way: its progress moves
+	refreshIdle    = 5000
+)
+
+func (s *Server) newPage(o *overview, path, title string, body any) page {
+	p := page{Title: title, Nav: navAt(path), Refresh: refreshIdle, AsOf: o.localMoment(o.local), Problem: explain(o.problem), Assets: s.assets, Body: body}
+	p.State, p.Summary = o.verdict()
+	for _, st := range o.streams {
+		if st.Running != nil {
+			p.Refresh = refreshRunning
+		}
+	}
+	return p
+}
+
+// moment is a point in time as people read it: how long ago, with the exact time behind.
+type moment struct{ Words, Exact, Short, ISO string }
+
+// moment is a time by the clock of the warehouse, localMoment one by this machine's.
+func (o *overview) moment(t time.Time) moment      { return momentAt(t, o.now) }
+func (o *overview) localMoment(t time.Time) moment { return momentAt(t, o.local) }
+
+func momentAt(t, now time.Time) moment {
+	m := moment{Exact: exact(t), Short: t.UTC().Format("2006-01-02 15:04"), ISO: rfc3339(t), Words: ago(now.Sub(t))}
+	if t.After(now) {
+		m.Words = until(t.Sub(now))
+	}
+	return m
+}
+
+func (o *overview) optionalMoment(t *time.Time) *moment {
+	if t == nil {
+		return nil
+	}
+	m := o.moment(*t)
+	return &m
+}
+
+// accountRows are the streams of one account.
+type accountRows struct {
+	Account string
+	Streams []streamRow
+}
+
+// streamRow is a stream on the overview, and at the top of its own page.
+type streamRow struct {
+	Account, Stream string
+	Name            string // for people
+	Key             string // names the live parts of the row
+	State           state
+	Label           string
+	Success         *moment
+	Watermark       *moment
+	Lag, Rows       string // empty: not known
+	Next            *moment
+	Schedule        string
+	Note            string // what is wrong
+	NoteSince       *moment
+	Faults          string // how many runs failed, to be followed by NoteSince
+	Chart           *runChart
+	Progress        *progress
+}
+
+// progress is how far a run under way is.
+type progress struct {
+	Words      string
+	Value, Max uint64 // Max 0: how much there is to do is not known
+}
+
+// status is the status page.
+func (s *Server) status(w http.ResponseWriter, r *http.Request) {
+	o := s.overview(r.Context())
+	var accounts []accountRows
+	for i := range o.streams {
+		st := &o.streams[i]
+		if len(accounts) == 0 || accounts[len(accounts)-1].Account != st.id.Account {
+			accounts = append(accounts, accountRows{Account: st.id.Account})
+		}
+		last := &accounts[len(accounts)-1]
+		last.Streams = append(last.Streams, o.row(st))
+	}
+	_, summary := o.verdict()
+	s.render(w, http.StatusOK, "status", s.newPage(&o, "/", summary, accounts))
+}
+
+func (o *overview) row(st *streamState) streamRow {
+	row := streamRow{
+		Account: st.id.Account, Stream: st.id.Stream, Name: capitalized(words(st.id.Stream)), Key: st.id.Account + "/" + st.id.Stream,
+		State: st.state, Label: st.state.label(), Schedule: st.Schedule,
+		Success: o.optionalMoment(st.standing.LastSuccess), Watermark: o.optionalMoment(st.standing.Watermark),
+		Chart: newRunChart("runs-"+st.id.Account+"-"+st.id.Stream, st.runs, o.now), Progress: o.progress(st),
+	}
+	if lag := o.lag(st); lag != nil {
+		row.Lag = coarse(*lag)
+	}
+	if st.rows != nil {
+		row.Rows = grouped(*st.rows)
+	}
+	if !st.Next.IsZero() {
+		m := o.localMoment(st.Next)
+		row.Next = &m
+	}
+	row.note(o, st)
+	return row
+}
+
+// note says what is wrong with a stream: what the warehouse has recorded, else what this process has seen.
+func (row *streamRow) note(o *overview, st *streamState) {
+	if f := st.standing.Faults; f.Count > 0 && st.configured {
+		row.Note, row.NoteSince, row.Faults = f.Error, o.optionalMoment(f.Since), "1 run failed"
+		if f.Count > 1 {
+			row.Faults = plural(f.Count, "run") + " failed, the first"
+		}
+		return
+	}
+	row.Note = st.LastError
+}
+
+func (o *overview) progress(st *streamState) *progress {
+	p := st.Running
+	if p == nil {
+		return nil
+	}
+	out := &progress{Words: "Running"}
+	if p.Phase != "" {
+		out.Words = capitalized(string(p.Phase))
+	}
+	if p.Totals.Pages > 0 {
+		out.Words += ": " + plural(p.Totals.Read, "row") + ", " + plural(p.Totals.Pages, "page") + ", " + volume(p.Totals.Bytes)
+	}
+	if !st.Since.IsZero() {
+		out.Words += ", for " + span(o.local.Sub(st.Since))
+	}
+	if n := p.Windows.Total; n > 0 {
+		out.Value, out.Max = uint64(p.Windows.Done), uint64(n)
+		out.Words += ", " + plural(uint64(p.Windows.Done), "window") + " of " + grouped(uint64(n))
+		return out
+	}
+	// A stream that is read whole is about as long as the last time.
+	for _, r := range st.runs {
+		if r.Outcome == warehouse.OutcomeSuccess && r.RequestedAfter.IsZero() && r.Mode != "full" && r.Mode != "backfill" && r.Totals.Read > 0 {
+			out.Value, out.Max = min(p.Totals.Read, r.Totals.Read), r.Totals.Read
+			break
+		}
+	}
+	return out
+}
+
+// streamPage is the page of one stream.
+type streamPage struct {
+	streamRow
+	Error    string // why the details cannot be shown
+	Runs     []runRow
+	Changes  *dayChart
+	ByDay    *dayChart
+	Rejects  []rejectRow
+	MaxRuns  int
+	MaxShown int
+}
+
+type runRow struct {
+	Started  moment
+	Exact    string
+	Mode     string
+	Outcome  string
+	Kind     string
+	Took     string
+	Counts   []string // in the order of the table's columns
+	Error    string
+	Warnings []string
+}
+
+type rejectRow struct {
+	Key, Field, Reason, Raw string
+	Cut                     string // how long the whole of it is, when it is cut
+	Seen                    moment
+	Times                   string
+	Page                    uint32
+	RunID                   string
+}
+
+const (
+	shownRuns    = 50
+	shownRejects = 50
+	shownDays    = 60
+)
+
+// details are what the page of a stream shows beyond the overview.
+type details struct {
+	runs    []warehouse.RunRecord
+	changes []warehouse.DayChanges
+	rows    []warehouse.DayRows
+	rejects []warehouse.RejectGroup
+}
+
+func (s *Server) readDetails(ctx context.Context, id warehouse.StreamID) (d details, err error) {
+	w := s.o.Warehouse
+	if d.runs, err = w.Runs(ctx, warehouse.RunFilter{Account: id.Account, Stream: id.Stream, Limit: shownRuns}); err != nil {
+		return d, err
+	}
+	if d.changes, err = w.ChangesByDay(ctx, id, shownDays); err != nil {
+		return d, err
+	}
+	if d.rejects, err = w.RejectGroups(ctx, id, shownRejects); err != nil {
+		return d, err
+	}
+	if warehouse.HasDays(id.Stream) {
+		d.rows, err = w.RowsByDay(ctx, id, shownDays)
+	}
+	return d, err
+}
+
+// stream is the page of one stream.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
+	o := s.overview(r.Context())
+	id := warehouse.StreamID{Account: r.PathValue("account"), Stream: r.PathValue("stream")}
+	st := o.find(id)
+	if st == nil {
+		http.NotFound(w, r)
+		return
+	}
+	body := streamPage{streamRow: o.row(st), MaxRuns: shownRuns, MaxShown: shownRejects}
+	d := s.details.last(id)
+	if o.problem == nil { // otherwise it would only take the time-out once more
+		d = s.details.get(r.Context(), id)
+	}
+	body.Error = explain(d.err)
+	o.fill(&body, d.value)
+	s.render(w, http.StatusOK, "stream", s.newPage(&o, "/streams", body.Name+" of "+id.Account, body))
+}
+
+func (o *overview) fill(body *streamPage, d details) {
+	for _, r := range d.runs {
+		body.Runs = append(body.Runs, o.runRow(r))
+	}
+	for _, x := range d.rejects {
+		row := rejectRow{Key: x.Key, Field: x.Field, Reason: x.Reason, Raw: x.Raw, Seen: o.moment(x.SeenAt), Page: x.Page, RunID: x.RunID}
+		if uint64(len(x.Raw)) < x.Size {
+			row.Cut = volume(x.Size)
+		}
+		if x.Times > 1 {
+			row.Times = grouped(x.Times)
+		}
+		body.Rejects = append(body.Rejects, row)
+	}
+	var changes, rows []day
+	for _, c := range d.changes {
+		changes = append(changes, day{c.Day, []uint64{c.Inserted, c.Updated, c.Deleted}})
+	}
+	for _, n := range d.rows {
+		rows = append(rows, day{n.Day, []uint64{n.Rows}})
+	}
+	body.Changes = newDayChart("changes", "Changes by day", []layer{{"inserted", "inserted"}, {"updated", "updated"}, {"deleted", "deleted"}}, changes, true)
+	title := map[string]string{"transactions": "Transactions by day of sale", "products": "Product prices by day"}[body.Stream]
+	body.ByDay = newDayChart("days", title, []layer{{"rows", "rows"}}, rows, false)
+}
+
+func (o *overview) runRow(r warehouse.RunRecord) runRow {
+	row := runRow{Started: o.moment(r.StartedAt), Exact: r.StartedAt.UTC().Format("2006-01-02 15:04:05"), Mode: r.Mode, Outcome: r.Outcome, Kind: kind(r.Outcome),
+		Took: span(took(r, o.now)), Error: r.Error, Warnings: r.Warnings}
+	for _, n := range []uint64{r.Totals.Read, r.Changes.Inserted, r.Changes.Updated, r.Changes.Deleted, r.Changes.Unchanged, r.Totals.Rejected, r.Totals.Retries} {
+		row.Counts = append(row.Counts, grouped(n))
+	}
+	return row
+}

@@ -1,0 +1,177 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"dealhouse/internal/apisim"
+	"dealhouse/internal/syncer"
+	"dealhouse/internal/warehouse"
+)
+
+// hostile stands where upstream may write anything.
+const hostile = `<script>alert(1)</script>`
+
+const escaped = `&lt;script&gt;alert(1)&lt;/script&gt;`
+
+// poison adds coupons that cannot be loaded as they are, with hostile text in them.
+func poison(t *testing.T, b *bench) {
+	t.Helper()
+	for i := range 3 {
+		record := fmt.Sprintf(`{"id":"00000000-0000-4000-8000-00000000000%d","name":%q,"endDate":%q}`, i, hostile, hostile)
+		if err := b.Put(apisim.StreamCoupons, "acme", []byte(record)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.Put(apisim.StreamCoupons, "acme", []byte(`{"name":"`+hostile+`","description":"a record without an id"}`)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestEscaping lets hostile text come from everywhere it can: records, errors of the service, errors of this process,
+// the configuration's schedule.
+func TestEscaping(t *testing.T) {
+	b := newBench(t)
+	poison(t, b)
+	b.mustSync(t, "acme", "coupons")
+	b.fail(t, "acme", "coupons")
+	b.change("globex", "coupons", func(s *Stream) { s.LastError, s.Schedule = `"'>`+hostile, hostile })
+	b.change("acme", "coupons", func(s *Stream) {
+		s.Running = &syncer.Progress{Phase: syncer.Phase(hostile)}
+	})
+	x := b.serve(t, nil)
+	for path, least := range map[string]int{"/": 4, "/streams/acme/coupons": 5, "/streams/globex/coupons": 2} {
+		body := x.page(t, path)
+		if strings.Contains(body, "<script>") || strings.Contains(body, "alert(1)<") {
+			t.Errorf("%s has hostile text as markup", path)
+		}
+		if n := strings.Count(body, escaped); n < least {
+			t.Errorf("%s has the text %d times, want %d", path, n, least)
+		}
+	}
+	for _, path := range []string{"/streams/acme/%3Cscript%3Ealert(1)%3C%2Fscript%3E", "/%3Cscript%3E", "/api/v1/runs?stream=%3Cscript%3E"} {
+		if answer, body := x.get(t, path); strings.Contains(body, "<script") || strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html") {
+			t.Errorf("%s: %s: %s", path, answer.Status, body)
+		}
+	}
+}
+
+// TestPages reads what the pages say of streams in different states.
+func TestPages(t *testing.T) {
+	b := newBench(t)
+	x := b.serve(t, nil)
+	wantText(t, x.page(t, "/"), "Nothing has run yet.", "Not run yet", "No runs yet", "in 3 minutes", "<code>*/5 * * * *</code>")
+	wantText(t, x.page(t, "/streams/acme/coupons"), "Nothing has run yet. The first run comes in 3 minutes.", "Nothing was ever rejected.")
+
+	poison(t, b)
+	b.mustSync(t, "acme")
+	b.fresh()
+	wantText(t, x.page(t, "/"), "All is fine; 6 streams have not run yet.", "The last 1 run: 1 success.", ">Up to date<")
+	page := x.page(t, "/streams/acme/coupons")
+	wantText(t, page, "missing_key", "not_a_timestamp", "<code>endDate</code>", "<td>snapshot</td>", "Changes by day", fmt.Sprintf("1 success. The newest: success, %d rows in", b.loaded("acme", "coupons")),
+		`href="/api/v1/runs?account=acme&amp;stream=coupons&amp;limit=1000"`)
+	wantText(t, x.page(t, "/streams/acme/transactions"), "Transactions by day of sale", "at most", `title="2`)
+	wantText(t, x.page(t, "/streams/acme/products"), "Product prices by day")
+
+	// A run under way shows how far it is: as far as the last one was long.
+	b.change("acme", "products", func(s *Stream) {
+		s.Since = b.now().Add(-90 * time.Second)
+		s.Running = &syncer.Progress{Phase: syncer.PhaseReading, Totals: warehouse.Totals{Pages: 2, Read: 40, Bytes: 46_000}}
+	})
+	b.change("acme", "transactions", func(s *Stream) {
+		s.Running = &syncer.Progress{Phase: syncer.PhaseReading, Windows: syncer.Windows{Total: 12, Done: 5}}
+	})
+	wantText(t, x.page(t, "/"), `<progress value="40" max="110"`, "Reading: 40 rows, 2 pages, 46.0 kB, for 1 min 30 s", `<progress value="5" max="12"`, "5 windows of 12", `data-refresh="1500"`)
+
+	// A guard stops the run after half of the coupons have vanished.
+	n := 0
+	for record := range b.Truth(apisim.StreamPromotions, "acme") {
+		if n++; n%2 == 0 {
+			id := strings.Split(strings.SplitN(string(record), `"id":"`, 2)[1], `"`)[0]
+			if err := b.Delete(apisim.StreamPromotions, "acme", id); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if errs := b.sync(t.Context(), t, "acme", "promotions"); errs["promotions"] == nil {
+		t.Fatal("no guard stopped the run")
+	}
+	b.fresh()
+	wantText(t, x.page(t, "/"), "A guard stopped the promotions of acme: a person must look.", ">Needs a person<", "1 run failed", "no longer lists")
+	if body := x.page(t, "/"); strings.Count(body, `class="mark"`) != 1 {
+		t.Error("the chart does not mark the run that was stopped")
+	}
+}
+
+func wantText(t *testing.T, page string, all ...string) {
+	t.Helper()
+	for _, text := range all {
+		if !strings.Contains(page, text) {
+			t.Errorf("%q is not on the page: %s", text, strings.Join(strings.Fields(markup.ReplaceAllString(page, " ")), " "))
+		}
+	}
+}
+
+var markup = regexp.MustCompile(`<[^>]*>`)
+
+// cut is a connection that can be made to fail.
+type cut struct {
+	driver.Conn
+	broken *atomic.Bool
+}
+
+func (c cut) Query(ctx context.Context, query string, args ...any) (driver.Rows, error) {
+	if c.broken.Load() {
+		return nil, fmt.Errorf("dial tcp 192.0.2.1:9000: connect: connection refused")
+	}
+	return c.Conn.Query(ctx, query, args...)
+}
+
+// TestUnreachable takes the warehouse away: pages show what was known, and say so (web-4).
+func TestUnreachable(t *testing.T) {
+	b := newBench(t)
+	b.mustSync(t, "acme", "coupons")
+	var broken atomic.Bool
+	w, err := warehouse.Open(t.Context(), warehouse.Options{DSN: testDSN, Database: b.w.Database(), Wrap: func(c driver.Conn) driver.Conn { return cut{c, &broken} }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	through := func(o *Options) { o.Warehouse = w }
+	x := b.serve(t, through)
+	x.page(t, "/streams/acme/coupons")
+	broken.Store(true)
+	b.pass(3 * time.Minute)
+	wantText(t, x.page(t, "/"), "The warehouse does not answer. This is what was known 3 minutes ago.", "connection refused", fmt.Sprintf(">%d</dd>", b.loaded("acme", "coupons")), ">Up to date<")
+	wantText(t, x.page(t, "/streams/acme/coupons"), "The warehouse does not answer (", "<td>snapshot</td>")
+	var status statusJSON
+	x.json(t, "/api/v1/status", &status)
+	if status.State != stateCut || status.Warehouse.Reachable || !strings.Contains(status.Warehouse.Error, "connection refused") || len(status.Streams) != 12 {
+		t.Errorf("%+v", status)
+	}
+	if answer, body := x.get(t, "/api/v1/runs"); answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, "connection refused") {
+		t.Errorf("%s: %s", answer.Status, body)
+	}
+
+	// A daemon that has never reached it knows its configuration.
+	y := b.serve(t, through)
+	wantText(t, y.page(t, "/"), "The warehouse does not answer.", "connection refused", ">Unknown<", "No runs known")
+	wantText(t, y.page(t, "/streams/acme/coupons"), "The warehouse does not answer (")
+
+	broken.Store(false)
+	b.fresh()
+	wantText(t, x.page(t, "/"), "All is fine")
+	wantText(t, y.page(t, "/"), "All is fine")
+}

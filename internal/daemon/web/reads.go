@@ -1,0 +1,139 @@
+package web
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+const (
+	// freshFor is how long an answer of the warehouse is shown again (web-3).
+	freshFor = 1500 * time.Millisecond
+	// countsFor is the same for counts of whole tables, which cost more and change less.
+	countsFor = 10 * time.Second
+	// readyFor is the same for the question whether the daemon is ready.
+	readyFor = time.Second
+	// readTimeout is how long the warehouse may take to answer before the page is shown without it.
+	readTimeout = 4 * time.Second
+	// maxReads is how many questions are asked side by side: the embedded engine needs its connections for runs.
+	maxReads = 2
+	// maxKept is how many answers of one kind are kept.
+	maxKept = 64
+)
+
+// reads bounds the questions under way.
+type reads struct {
+	clock  func() time.Time
+	tokens chan struct{}
+}
+
+func newReads(clock func() time.Time) *reads {
+	return &reads{clock: clock, tokens: make(chan struct{}, maxReads)}
+}
+
+// kept keeps the answers to one kind of question, for a moment.
+type kept[K comparable, V any] struct {
+	*reads
+	fresh time.Duration
+	read  func(context.Context, K) (V, error)
+
+	mu      sync.Mutex
+	entries map[K]*entry[V]
+}
+
+// entry is the last answer to one question.
+type entry[V any] struct {
+	asking sync.Mutex // held while the question is asked, readTimeout at most
+
+	mu     sync.Mutex
+	asked  time.Time
+	answer answer[V]
+}
+
+// read gives the last answer, and whether it is still fresh.
+func (e *entry[V]) read(now time.Time, fresh time.Duration) (answer[V], bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	age := now.Sub(e.asked)
+	return e.answer, !e.asked.IsZero() && age >= 0 && age < fresh
+}
+
+// write notes a new answer. When there is none, what was known before stays, with the reason.
+func (e *entry[V]) write(now time.Time, value V, err error) answer[V] {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.asked, e.answer.err = now, err
+	if err == nil {
+		e.answer.value, e.answer.at = value, now
+	}
+	return e.answer
+}
+
+// answer is what was last known, and when. err says why the newest attempt failed.
+type answer[V any] struct {
+	value V
+	at    time.Time // zero: nothing is known
+	err   error
+}
+
+func keep[K comparable, V any](r *reads, fresh time.Duration, read func(context.Context, K) (V, error)) *kept[K, V] {
+	return &kept[K, V]{reads: r, fresh: fresh, read: read, entries: map[K]*entry[V]{}}
+}
+
+// get gives the answer to a question, a fresh one if there is none. One viewer asks; the others have the answer before it
+// meanwhile, or wait when there is none yet. What one viewer asks for is not given up when that viewer leaves.
+func (k *kept[K, V]) get(ctx context.Context, question K) answer[V] {
+	e := k.entry(question)
+	if last, fresh := e.read(k.clock(), k.fresh); fresh {
+		return last
+	}
+	if !e.asking.TryLock() {
+		if last, _ := e.read(k.clock(), k.fresh); !last.at.IsZero() {
+			return last
+		}
+		e.asking.Lock()
+	}
+	defer e.asking.Unlock()
+	if last, fresh := e.read(k.clock(), k.fresh); fresh {
+		return last
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+	defer cancel()
+	value, err := k.ask(ctx, question)
+	return e.write(k.clock(), value, err)
+}
+
+// last is the last answer to a question, however old; nothing is asked.
+func (k *kept[K, V]) last(question K) answer[V] {
+	last, _ := k.entry(question).read(k.clock(), k.fresh)
+	return last
+}
+
+func (k *kept[K, V]) ask(ctx context.Context, question K) (V, error) {
+	select {
+	case k.tokens <- struct{}{}:
+		defer func() { <-k.tokens }()
+		return k.read(ctx, question)
+	case <-ctx.Done():
+		var none V
+		return none, ctx.Err()
+	}
+}
+
+// entry finds the place of a question, and forgets another one when there are many.
+func (k *kept[K, V]) entry(question K) *entry[V] {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	e := k.entries[question]
+	if e == nil {
+		for old := range k.entries {
+			if len(k.entries) < maxKept {
+				break
+			}
+			delete(k.entries, old)
+		}
+		e = &entry[V]{}
+		k.entries[question] = e
+	}
+	return e
+}

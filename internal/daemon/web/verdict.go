@@ -1,0 +1,162 @@
+package web
+
+import (
+	"fmt"
+	"time"
+
+	"dealhouse/internal/warehouse"
+)
+
+// state is how a stream is, whether it runs or not. The words are part of the JSON API.
+type state string
+
+const (
+	stateFine     state = "fine"
+	stateWaiting  state = "waiting" // it has not succeeded yet, and nothing is wrong
+	stateLate     state = "late"    // the last success is older than the schedule allows
+	stateFailing  state = "failing" // runs have failed since the last success
+	stateGuarded  state = "guarded" // a guard stopped the last run: a person must look
+	stateDisabled state = "disabled"
+	stateRemoved  state = "removed" // it ran once and is no longer configured
+	stateUnknown  state = "unknown" // the warehouse has never answered
+	stateCut      state = "unreachable"
+)
+
+// label is the state as people read it.
+func (s state) label() string {
+	switch s {
+	case stateFine:
+		return "Up to date"
+	case stateWaiting:
+		return "Not run yet"
+	case stateLate:
+		return "Late"
+	case stateFailing:
+		return "Failing"
+	case stateGuarded:
+		return "Needs a person"
+	case stateDisabled:
+		return "Disabled"
+	case stateRemoved:
+		return "Not configured"
+	}
+	return "Unknown"
+}
+
+// judge says how a stream is.
+func (o *overview) judge(st *streamState) state {
+	faults, age := st.standing.Faults, o.age(st)
+	switch {
+	case !st.configured:
+		return stateRemoved
+	case !st.Enabled:
+		return stateDisabled
+	case faults.Count > 0 && faults.Outcome == warehouse.OutcomeGuarded:
+		return stateGuarded
+	case faults.Count > 0:
+		return stateFailing
+	case o.known.IsZero():
+		return stateUnknown
+	case age == nil && st.LastError != "": // it failed before it could write its row
+		return stateFailing
+	case age == nil:
+		return stateWaiting
+	case st.StaleAfter > 0 && *age > st.StaleAfter:
+		return stateLate
+	}
+	return stateFine
+}
+
+// verdict says how everything is: the worst state that a stream has, and the sentence about it.
+func (o *overview) verdict() (state, string) {
+	by := map[state][]*streamState{}
+	enabled := 0
+	for i := range o.streams {
+		st := &o.streams[i]
+		by[st.state] = append(by[st.state], st)
+		if st.configured && st.Enabled {
+			enabled++
+		}
+	}
+	guarded, failing, late, waiting := by[stateGuarded], by[stateFailing], by[stateLate], by[stateWaiting]
+	switch {
+	case o.problem != nil && o.known.IsZero():
+		return stateCut, "The warehouse does not answer."
+	case o.problem != nil:
+		return stateCut, "The warehouse does not answer. This is what was known " + ago(o.local.Sub(o.known)) + "."
+	case enabled == 0:
+		return stateWaiting, "No stream is enabled: there is nothing to do."
+	case len(guarded) == 1:
+		return stateGuarded, "A guard stopped " + guarded[0].name() + ": a person must look." + also(failing, late)
+	case len(guarded) > 1:
+		return stateGuarded, fmt.Sprintf("Guards stopped %d streams: a person must look.", len(guarded)) + also(failing, late)
+	case len(failing) > 0:
+		return stateFailing, o.failing(failing) + also(nil, late)
+	case len(late) == 1:
+		return stateLate, capitalized(late[0].name()) + " are late: they were last loaded " + ago(*o.age(late[0])) + "."
+	case len(late) > 1:
+		return stateLate, fmt.Sprintf("%d of %d streams are late.", len(late), enabled)
+	case len(waiting) == enabled:
+		return stateWaiting, "Nothing has run yet."
+	case len(waiting) > 0:
+		return stateFine, fmt.Sprintf("All is fine; %s not run yet.", have(len(waiting)))
+	case enabled == 1:
+		return stateFine, "All is fine: the one stream is up to date."
+	}
+	return stateFine, fmt.Sprintf("All is fine: %d streams are up to date.", enabled)
+}
+
+func (o *overview) failing(all []*streamState) string {
+	var first *time.Time
+	for _, st := range all {
+		if t := st.standing.Faults.Since; t != nil && (first == nil || t.Before(*first)) {
+			first = t
+		}
+	}
+	who, since := fmt.Sprintf("%d streams have been failing", len(all)), ", the first since "
+	if len(all) == 1 {
+		who, since = capitalized(all[0].name())+" have been failing", " since "
+	}
+	if first == nil {
+		return who + "."
+	}
+	return who + since + o.clockTime(*first) + "."
+}
+
+// clockTime is a time of the day when that is clear, else the day too.
+func (o *overview) clockTime(t time.Time) string {
+	t, now := t.UTC(), o.now.UTC()
+	if t.YearDay() == now.YearDay() && t.Year() == now.Year() {
+		return t.Format("15:04") + " UTC"
+	}
+	return t.Format("2 January 15:04") + " UTC"
+}
+
+// also mentions what is wrong besides.
+func also(failing, late []*streamState) string {
+	text := ""
+	if n := len(failing); n > 0 {
+		text += fmt.Sprintf(" %s failing.", are(n))
+	}
+	if n := len(late); n > 0 {
+		text += fmt.Sprintf(" %s late.", are(n))
+	}
+	return text
+}
+
+func are(n int) string {
+	if n == 1 {
+		return "1 other is"
+	}
+	return fmt.Sprintf("%d others are", n)
+}
+
+func have(n int) string {
+	if n == 1 {
+		return "1 stream has"
+	}
+	return fmt.Sprintf("%d streams have", n)
+}
+
+// name is a stream in a sentence. The names of all streams are plurals.
+func (st *streamState) name() string { return "the " + words(st.id.Stream) + " of " + st.id.Account }

@@ -1,0 +1,87 @@
+package web
+
+import (
+	"testing"
+	"time"
+
+	"dealhouse/internal/warehouse"
+)
+
+var noon = time.Date(2026, 3, 15, 12, 0, 0, 0, time.UTC)
+
+// stands makes a configured stream of acme that last succeeded so long ago; negative: never.
+func stands(stream string, age time.Duration, faults ...warehouse.Faults) streamState {
+	st := streamState{Stream: Stream{Account: "acme", Stream: stream, Enabled: true, StaleAfter: time.Hour}, id: warehouse.StreamID{Account: "acme", Stream: stream}, configured: true}
+	if age >= 0 {
+		at := noon.Add(-age)
+		st.standing.LastSuccess = &at
+	}
+	for _, f := range faults {
+		st.standing.Faults = f
+	}
+	return st
+}
+
+func faults(outcome string, ago time.Duration) warehouse.Faults {
+	since := noon.Add(-ago)
+	return warehouse.Faults{Count: 2, Since: &since, Outcome: outcome}
+}
+
+func TestVerdict(t *testing.T) {
+	t.Parallel()
+	fine, late := stands("coupons", time.Minute), stands("payouts", 3*time.Hour)
+	failing := stands("promotions", time.Hour, faults("failed", 30*time.Minute))
+	killed := stands("cashback_offers", time.Hour, faults("killed", 26*time.Hour))
+	guarded := stands("products", time.Hour, faults("guarded", time.Minute))
+	never, off, broken := stands("transactions", -1), stands("coupons", time.Hour), stands("products", -1)
+	off.Enabled, broken.LastError = false, "no lease"
+	removed := stands("coupons", 900*time.Hour)
+	removed.configured = false
+	patient := stands("products", 900*time.Hour)
+	patient.StaleAfter = 0
+	for _, c := range []struct {
+		streams []streamState
+		state   state
+		text    string
+	}{
+		{nil, stateWaiting, "No stream is enabled: there is nothing to do."},
+		{[]streamState{off, removed}, stateWaiting, "No stream is enabled: there is nothing to do."},
+		{[]streamState{fine}, stateFine, "All is fine: the one stream is up to date."},
+		{[]streamState{fine, patient, off, removed}, stateFine, "All is fine: 2 streams are up to date."},
+		{[]streamState{never, never}, stateWaiting, "Nothing has run yet."},
+		{[]streamState{fine, never}, stateFine, "All is fine; 1 stream has not run yet."},
+		{[]streamState{fine, late}, stateLate, "The payouts of acme are late: they were last loaded 3 hours ago."},
+		{[]streamState{late, late, fine}, stateLate, "2 of 3 streams are late."},
+		{[]streamState{failing, fine}, stateFailing, "The promotions of acme have been failing since 11:30 UTC."},
+		{[]streamState{killed, failing, late}, stateFailing, "2 streams have been failing, the first since 14 March 10:00 UTC. 1 other is late."},
+		{[]streamState{broken}, stateFailing, "The products of acme have been failing."},
+		{[]streamState{guarded, failing, late, late}, stateGuarded, "A guard stopped the products of acme: a person must look. 1 other is failing. 2 others are late."},
+		{[]streamState{guarded, guarded}, stateGuarded, "Guards stopped 2 streams: a person must look."},
+	} {
+		o := overview{now: noon, local: noon, known: noon, streams: c.streams}
+		for i := range o.streams {
+			o.streams[i].state = o.judge(&o.streams[i])
+		}
+		if s, text := o.verdict(); s != c.state || text != c.text {
+			t.Errorf("%s: %q, want %s: %q", s, text, c.state, c.text)
+		}
+	}
+	o := overview{now: noon, local: noon}
+	if s := o.judge(&never); s != stateUnknown {
+		t.Errorf("before the warehouse was ever asked, a stream is %s", s)
+	}
+}
+
+func TestWords(t *testing.T) {
+	t.Parallel()
+	for want, got := range map[string]string{
+		"just now": ago(0), "1 second ago": ago(time.Second), "59 minutes ago": ago(time.Hour - 1), "47 hours ago": ago(47 * time.Hour), "2 days ago": ago(49 * time.Hour),
+		"now": until(0), "in 5 minutes": until(5*time.Minute + 59*time.Second), "0 ms": span(-time.Second), "1.5 s": span(1500 * time.Millisecond), "2 min 5 s": span(125 * time.Second),
+		"26 h 0 min": span(26 * time.Hour), "1,234,567": grouped(1234567), "123": grouped(123), "1 row": plural(1, "row"), "0 rows": plural(0, "row"),
+		"999 B": volume(999), "1.2 kB": volume(1234), "3.4 MB": volume(3_400_000), "5.0 GB": volume(5e9), "2026-03-15T12:00:00.000Z": rfc3339(noon),
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

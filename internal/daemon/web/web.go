@@ -1,0 +1,194 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"html/template"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"dealhouse/internal/syncer"
+	"dealhouse/internal/warehouse"
+)
+
+// Options of a Server. Warehouse, Metrics, Ready and Streams must be given.
+type Options struct {
+	// Listen is host:port; port 0 chooses one.
+	Listen string
+	// User and Password are asked for when they are set; both or neither.
+	User, Password string
+	// TLSCert and TLSKey are PEM files, read again when they change; both or neither. Neither: plain HTTP.
+	TLSCert, TLSKey string
+	// Pprof serves Go's profiles under /debug/pprof/. It is refused on a listener that other machines reach.
+	Pprof bool
+
+	Warehouse *warehouse.Warehouse
+	Metrics   http.Handler
+	// Ready returns why the daemon cannot work now; nil when it can. An error that joins several is told as several.
+	Ready func(ctx context.Context) error
+	// Streams are the configured streams, in the order of the configuration.
+	Streams func() []Stream
+
+	Logger *slog.Logger     // default: none
+	Clock  func() time.Time // default: time.Now
+}
+
+// Stream is what the daemon knows about one configured stream of one account. What the warehouse knows is read there.
+type Stream struct {
+	Account, Stream string
+	Enabled         bool
+	Schedule        string           // as configured, for people; "" when it never runs by itself
+	Next            time.Time        // zero: none planned
+	StaleAfter      time.Duration    // age of the last success beyond which the stream is late by its own schedule; 0: never
+	Running         *syncer.Progress // nil when idle
+	Since           time.Time        // when the running one began
+	LastError       string           // of the last attempt in this process
+}
+
+// Limits of one request. Nobody has a reason to send a large one or to take long over it.
+const (
+	headerTimeout  = 5 * time.Second
+	requestTimeout = 10 * time.Second
+	answerTimeout  = time.Minute
+	idleTimeout    = 2 * time.Minute
+	maxHeaderBytes = 32 << 10
+	// drainTimeout is how long answers under way may take when the server is told to end.
+	drainTimeout = 10 * time.Second
+)
+
+// Server serves the daemon's HTTP side.
+type Server struct {
+	o        Options
+	log      *slog.Logger
+	clock    func() time.Time
+	listener net.Listener
+	loopback bool // only this machine reaches it
+	server   *http.Server
+	ready    *kept[struct{}, struct{}]
+	books    *kept[struct{}, bookkeeping]
+	counts   *kept[struct{}, map[warehouse.StreamID]uint64]
+	runs     *kept[warehouse.RunFilter, []warehouse.RunRecord]
+	details  *kept[warehouse.StreamID, details]
+	assets   assets
+	files    map[string][]byte // static files by their address
+	pages    map[string]*template.Template
+}
+
+// New listens, so that Addr is known and a taken port is told at once; Serve answers.
+func New(o Options) (*Server, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{o: o, log: o.Logger, clock: o.Clock}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.clock == nil {
+		s.clock = time.Now
+	}
+	certificate, err := s.loadCertificate()
+	if err != nil {
+		return nil, err
+	}
+	if s.assets, s.files, err = readAssets(); err != nil {
+		return nil, err
+	}
+	if s.pages, err = parsePages(); err != nil {
+		return nil, err
+	}
+	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", o.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listening on %s: %w", o.Listen, err)
+	}
+	s.listener = listener
+	s.loopback = isLoopback(listener.Addr())
+	if o.Pprof && !s.loopback {
+		return nil, errors.Join(fmt.Errorf("profiles (pprof) are served on a loopback address only, and other machines reach %s: listen on 127.0.0.1, or turn them off", o.Listen), listener.Close())
+	}
+	s.prepareReads()
+	s.server = &http.Server{
+		Handler:           s.guard(s.routes()),
+		TLSConfig:         certificate,
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: answerTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeaderBytes,
+		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // what strangers send is no event of ours
+	}
+	s.warn()
+	return s, nil
+}
+
+// prepareReads makes the places where answers of the warehouse are kept.
+func (s *Server) prepareReads() {
+	reads := newReads(s.clock)
+	s.ready = keep(reads, readyFor, func(ctx context.Context, _ struct{}) (struct{}, error) { return struct{}{}, s.o.Ready(ctx) })
+	s.books = keep(reads, freshFor, s.readBookkeeping)
+	s.counts = keep(reads, countsFor, s.readCounts)
+	s.runs = keep(reads, freshFor, s.readRuns)
+	s.details = keep(reads, freshFor, s.readDetails)
+}
+
+func (o Options) validate() error {
+	switch {
+	case o.Warehouse == nil, o.Metrics == nil, o.Ready == nil, o.Streams == nil:
+		return errors.New("web: Warehouse, Metrics, Ready and Streams must be given")
+	case (o.User == "") != (o.Password == ""):
+		return errors.New("a user and a password for the status page go together: give both or neither")
+	case (o.TLSCert == "") != (o.TLSKey == ""):
+		return errors.New("a certificate and its key go together: give both files or neither")
+	}
+	return nil
+}
+
+// warn says what an operator may not have meant.
+func (s *Server) warn() {
+	switch {
+	case s.loopback:
+	case !s.o.secured():
+		s.log.Warn("anyone who reaches this address can read the status page, run errors, rejected records and metrics: set a user and a password, or listen on 127.0.0.1",
+			"listen", s.Addr())
+	case s.o.TLSCert == "":
+		s.log.Warn("the password of the status page travels unencrypted: set a certificate and a key, or put a proxy with TLS in front", "listen", s.Addr())
+	}
+}
+
+// secured reports whether credentials are asked for.
+func (o Options) secured() bool { return o.User != "" }
+
+// Addr is the address it listens on, host:port.
+func (s *Server) Addr() string { return s.listener.Addr().String() }
+
+// Serve answers until ctx ends, and returns when the answers under way are done. It must be called once.
+func (s *Server) Serve(ctx context.Context) error {
+	ended := make(chan error, 1)
+	go func() { ended <- s.answer() }()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serving HTTP on %s: %w", s.Addr(), err)
+	case <-ctx.Done():
+	}
+	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+	defer cancel()
+	err := s.server.Shutdown(patience)
+	if err != nil {
+		err = errors.Join(fmt.Errorf("cutting HTTP requests off after %s: %w", drainTimeout, err), s.server.Close())
+	}
+	if end := <-ended; !errors.Is(end, http.ErrServerClosed) {
+		err = errors.Join(err, end)
+	}
+	return err
+}
+
+func (s *Server) answer() error {
+	if s.server.TLSConfig != nil {
+		return s.server.ServeTLS(s.listener, "", "")
+	}
+	return s.server.Serve(s.listener)
+}
+
+func isLoopback(a net.Addr) bool {
+	tcp, ok := a.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
+}

@@ -1,0 +1,59 @@
+package syncer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"dealhouse/internal/dealapi"
+	"dealhouse/internal/warehouse"
+)
+
+// GuardError says that a run was stopped before it changed anything, because a person must look.
+type GuardError struct {
+	Account, Stream string
+	Reason          string // what was found, with the counts
+	Advice          string // what to do
+}
+
+func (e *GuardError) Error() string {
+	return fmt.Sprintf("account %s: %s: stopped by a guard: %s; %s", e.Account, e.Stream, e.Reason, e.Advice)
+}
+
+// DeadlineError says that a run took longer than Job.Timeout. What it was about to load is not visible; a walk goes on
+// from its checkpoint.
+type DeadlineError struct {
+	Account, Stream string
+	Timeout         time.Duration
+}
+
+func (e *DeadlineError) Error() string {
+	return fmt.Sprintf("account %s: %s: the run was ended by its deadline, run_timeout = %s: find out what makes the service or the warehouse slow, or raise it", e.Account, e.Stream, e.Timeout)
+}
+
+// overdue puts the deadline of the run in the place of what broke because of it.
+func overdue(ctx context.Context, err error) error {
+	var late *DeadlineError
+	var api *dealapi.Error
+	if errors.As(context.Cause(ctx), &late) &&
+		(errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, &late) || errors.As(err, &api) && api.Kind == dealapi.KindCanceled) {
+		return late
+	}
+	return err
+}
+
+// BusyError says that another run of the stream did not end while this one waited for it. Nothing was read.
+type BusyError struct {
+	Account, Stream string
+	Waited          time.Duration
+	Holder          *warehouse.HeldError // nil when the holders changed too often
+}
+
+func (e *BusyError) Error() string {
+	text := fmt.Sprintf("account %s: %s: another run of this stream, a backfill perhaps, has not ended within %s; nothing was read: run it again later", e.Account, e.Stream, e.Waited)
+	if e.Holder != nil {
+		text += " (" + e.Holder.Error() + ")"
+	}
+	return text
+}

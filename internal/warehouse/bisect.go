@@ -1,0 +1,120 @@
+package warehouse
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"dealhouse/internal/decode"
+)
+
+// piece is a range of the rows of a batch, or of its children's.
+type piece struct {
+	batch    *decode.Batch
+	from, to int
+}
+
+func (p piece) len() int { return p.to - p.from }
+
+// of is the piece's part of a column.
+func (p piece) of(column any) any {
+	v := reflect.ValueOf(column)
+	if p.from == 0 && p.to == v.Len() {
+		return column
+	}
+	return v.Slice(p.from, p.to).Interface()
+}
+
+func (p piece) appendValues(columns []any, rows *decode.Rows) []any {
+	for i := range rows.Columns {
+		columns = append(columns, p.of(rows.Columns[i].Values(rows.Fields[i].Type)))
+	}
+	return columns
+}
+
+// destination is a staging table: what a piece is there, and what a row of it is as a reject.
+type destination struct {
+	table   string
+	columns []column
+	values  func(piece) []any
+	reject  func(b *decode.Batch, row int) (decode.Reject, error)
+}
+
+// maxRefused bounds how many rows of one batch are found one by one. More say that the table is wrong, not the rows.
+const maxRefused = 200
+
+// RefusedError says that the warehouse refuses more of a batch than could be a few bad records.
+type RefusedError struct {
+	Table string
+	Err   error // of the last one
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("ClickHouse refuses more than %d rows of one batch of %s: %s", maxRefused, e.Table, e.Err)
+}
+
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// stage writes pieces as one block. Where the server refuses it for its content, both halves are tried, and so on, until
+// the rows that it refuses stand alone: those are returned as rejects. It takes two inserts for each halving, and a
+// token of its own for each half, which is the same when the batch is staged again.
+func (w *Warehouse) stage(ctx context.Context, r Run, number int, pieces []piece, t destination) (rejects []decode.Reject, err error) {
+	var last error
+	var halve func(pieces []piece, token string) error
+	halve = func(pieces []piece, token string) error {
+		if len(pieces) == 0 {
+			return nil
+		}
+		err := w.sendColumns(ctx, t, token, pieces)
+		if !isRefusal(err) {
+			return err
+		}
+		left, right := split(pieces)
+		if len(left) > 0 {
+			if err := halve(left, token+"l"); err != nil {
+				return err
+			}
+			return halve(right, token+"r")
+		}
+		if len(rejects) == maxRefused {
+			return &RefusedError{Table: t.table, Err: err}
+		}
+		reject, failed := t.reject(pieces[0].batch, pieces[0].from)
+		if failed != nil {
+			return fmt.Errorf("keeping a row that is refused: %w: %w", err, failed)
+		}
+		last, rejects = err, append(rejects, reject)
+		return nil
+	}
+	if err := halve(pieces, token(r, number)); err != nil {
+		return nil, fmt.Errorf("staging batch %d of %s: %w", number, t.table, err)
+	}
+	if len(rejects) > 0 {
+		w.log.Warn("ClickHouse refuses rows for their content; they go to rejected_records", "account", r.Account, "table", t.table, "run_id", r.ID,
+			"rows", len(rejects), "error", last)
+	}
+	return rejects, nil
+}
+
+// split cuts pieces into halves; the left one of a single row is empty.
+func split(pieces []piece) (left, right []piece) {
+	if middle := len(pieces) / 2; middle > 0 {
+		return pieces[:middle], pieces[middle:]
+	}
+	p := pieces[0]
+	if p.len() < 2 {
+		return nil, pieces
+	}
+	middle := p.from + p.len()/2
+	return []piece{{p.batch, p.from, middle}}, []piece{{p.batch, middle, p.to}}
+}
+
+func rejectRow(b *decode.Batch, row int) (decode.Reject, error) {
+	raw, err := b.Record(row)
+	return decode.Reject{Page: b.Pages[row], Fetched: b.Fetched[row], Key: b.Key(row), Reason: decode.ReasonRefused, Raw: raw}, err
+}
+
+func rejectEntry(b *decode.Batch, child int) (decode.Reject, error) {
+	row, field, raw, err := b.Entry(child)
+	return decode.Reject{Page: b.Pages[row], Fetched: b.Fetched[row], Key: b.Key(row), Field: field, Reason: decode.ReasonRefused, Raw: raw}, err
+}

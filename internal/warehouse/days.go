@@ -1,0 +1,116 @@
+package warehouse
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// DayChanges are what the runs of a stream did to its rows on one day, UTC.
+type DayChanges struct {
+	Day                        time.Time
+	Inserted, Updated, Deleted uint64
+	Runs, Faults               uint64
+}
+
+// ChangesByDay is what the runs of a stream did on each of the last days that had a run, the oldest first. A day is that
+// of the warehouse's clock, and the last one is today.
+func (w *Warehouse) ChangesByDay(ctx context.Context, id StreamID, days int) ([]DayChanges, error) {
+	rows, err := w.readOnly.Query(ctx, `SELECT toDate(started_at) AS day, sum(inserted), sum(updated), sum(deleted), count(),
+    countIf(outcome IN ('failed', 'guarded', 'killed'))
+FROM (SELECT started_at, outcome, if(outcome = 'success', inserted, 0) AS inserted, if(outcome = 'success', updated, 0) AS updated,
+          if(outcome = 'success', deleted, 0) AS deleted
+      FROM sync_runs WHERE account = {account:String} AND stream = {stream:String})
+WHERE started_at > now64(3, 'UTC') - toIntervalDay({days:UInt32})
+GROUP BY day ORDER BY day`, named("account", id.Account), named("stream", id.Stream), named("days", uint32(days)))
+	all, err := scanned(rows, err, func(d *DayChanges) []any {
+		return []any{&d.Day, &d.Inserted, &d.Updated, &d.Deleted, &d.Runs, &d.Faults}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the changes of %s of account %s by day: %w", id.Stream, id.Account, err)
+	}
+	return all, nil
+}
+
+// DayRows are the live rows of one day, UTC.
+type DayRows struct {
+	Day  time.Time
+	Rows uint64
+}
+
+// dayColumns are the views whose rows belong to a day that people ask for, and how to get it.
+var dayColumns = map[string]struct{ view, day string }{
+	"transactions": {"transactions", "toDate(sold_at)"},
+	"products":     {"product_prices", "day"},
+}
+
+// HasDays reports whether RowsByDay knows the stream.
+func HasDays(stream string) bool { return dayColumns[stream].view != "" }
+
+// RowsByDay counts the live rows of each of the newest days that have any, the oldest first: transactions by the day of
+// their sale, product prices by their day. Days that have not come yet are left out.
+func (w *Warehouse) RowsByDay(ctx context.Context, id StreamID, days int) ([]DayRows, error) {
+	source, ok := dayColumns[id.Stream]
+	if !ok {
+		return nil, fmt.Errorf("the rows of %s have no day", id.Stream)
+	}
+	rows, err := w.readOnly.Query(ctx, `SELECT assumeNotNull(`+source.day+`) AS on_day, count() AS live
+FROM `+source.view+` WHERE account = {account:String} AND isNotNull(`+source.day+`) AND `+source.day+` <= toDate(now64(3, 'UTC'))
+GROUP BY on_day ORDER BY on_day DESC LIMIT {days:UInt32}`, named("account", id.Account), named("days", uint32(days)))
+	all, err := scanned(rows, err, func(d *DayRows) []any { return []any{&d.Day, &d.Rows} })
+	if err != nil {
+		return nil, fmt.Errorf("counting the rows of %s of account %s by day: %w", id.Stream, id.Account, err)
+	}
+	slices.Reverse(all)
+	return all, nil
+}
+
+// RejectGroup is a value or a record that cannot be loaded as it is sent, however often it was.
+type RejectGroup struct {
+	Key, Field, Reason string
+	Raw                string // the beginning of it, when it is long
+	Size               uint64 // of all of it, in bytes
+	Page               uint32
+	RunID              string
+	FirstSeen, SeenAt  time.Time
+	Times              uint64
+}
+
+// maxRaw is how much of a rejected value is shown, in characters.
+const maxRaw = 4000
+
+// RejectGroups lists what could not be loaded as it was sent and has not been since, what was seen last first.
+func (w *Warehouse) RejectGroups(ctx context.Context, id StreamID, limit int) ([]RejectGroup, error) {
+	rows, err := w.readOnly.Query(ctx, fmt.Sprintf(`SELECT key, field, reason, substringUTF8(argMax(raw, seen_at), 1, %d), toUInt64(length(argMax(raw, seen_at))),
+    argMax(page, seen_at), toString(argMax(run_id, seen_at)), min(seen_at), max(seen_at) AS last_seen, count()
+FROM rejected_records WHERE account = {account:String} AND stream = {stream:String}
+GROUP BY key, field, reason, if(key = '', sipHash64(raw), 0) HAVING countIf(state IN ('open', 'unpublished')) > 0 ORDER BY last_seen DESC, key, field LIMIT {limit:UInt32}`, maxRaw),
+		named("account", id.Account), named("stream", id.Stream), named("limit", uint32(limit)))
+	all, err := scanned(rows, err, func(r *RejectGroup) []any {
+		return []any{&r.Key, &r.Field, &r.Reason, &r.Raw, &r.Size, &r.Page, &r.RunID, &r.FirstSeen, &r.SeenAt, &r.Times}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the rejected records of %s of account %s: %w", id.Stream, id.Account, err)
+	}
+	return all, nil
+}
+
+// scanned reads the rows of a query into values; err is that of the query.
+func scanned[T any](rows driver.Rows, err error, fields func(*T) []any) ([]T, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []T
+	for rows.Next() {
+		var value T
+		if err := rows.Scan(fields(&value)...); err != nil {
+			return nil, err
+		}
+		all = append(all, value)
+	}
+	return all, rows.Err()
+}

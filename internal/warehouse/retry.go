@@ -1,0 +1,237 @@
+package warehouse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/cenkalti/backoff/v4"
+)
+
+// DefaultMaxRetryElapsed is how long a statement is tried again before its run fails.
+const DefaultMaxRetryElapsed = 2 * time.Minute
+
+const (
+	longestPause = 10 * time.Second // between two attempts
+	slowdown     = 5                // times as long, for what passes slowly
+)
+
+// FaultError says that a statement failed for a reason that lies with the warehouse, and that did not pass in time. What readers see,
+// and where the next run begins, are as they were.
+type FaultError struct {
+	Code     int32 // of ClickHouse; 0 when it could not be reached
+	Attempts int
+	Elapsed  time.Duration
+	Advice   string // what an operator can do
+	Err      error  // of the last attempt
+}
+
+func (e *FaultError) Error() string {
+	if e.Attempts == 1 {
+		return fmt.Sprintf("%s; %s", brief(e.Err), e.Advice)
+	}
+	return fmt.Sprintf("%s: gave up after %d attempts in %s; %s", brief(e.Err), e.Attempts, e.Elapsed.Round(100*time.Millisecond), e.Advice)
+}
+
+func (e *FaultError) Unwrap() error { return e.Err }
+
+// remedy is what is known of a fault that lies neither in the statement nor in its content.
+type remedy struct {
+	code   int32
+	slow   bool   // it takes minutes or a person, so asking often is of no use
+	never  bool   // it does not pass by itself
+	advice string // for an operator
+}
+
+// remedyOf finds out whether the same statement may succeed a little later, or what else is known to help. By code and type alone: what the text says
+// differs from version to version.
+func remedyOf(err error) (remedy, bool) {
+	var gaveUp *FaultError
+	if errors.As(err, &gaveUp) {
+		return remedy{}, false // it was tried often enough
+	}
+	if e, ok := errors.AsType[*clickhouse.Exception](err); ok {
+		return remedyOfCode(e.Code)
+	}
+	return remedy{advice: "check that the server runs, that warehouse.dsn names it, and the network between"}, isConnection(err)
+}
+
+func remedyOfCode(code int32) (remedy, bool) {
+	r := remedy{code: code}
+	switch code {
+	case 202, 203, 439, 745: // TOO_MANY_SIMULTANEOUS_QUERIES, NO_FREE_CONNECTION, CANNOT_SCHEDULE_TASK, SERVER_OVERLOADED
+		r.advice = "the server has more to do than it can: let it do less at a time, or raise max_concurrent_queries"
+	case 241: // MEMORY_LIMIT_EXCEEDED
+		r.advice = "the server is short of memory: lower batch_rows, let it do less at a time, or raise max_memory_usage and the memory of the server"
+	case 252: // TOO_MANY_PARTS
+		r.advice = "the server merges slower than is inserted: look at system.merges and at the load of its disks; a larger batch_rows makes fewer parts"
+	case 242: // TABLE_IS_READ_ONLY
+		r.slow = true
+		r.advice = "a table takes no writes: a replica that has lost its Keeper (see system.replicas), or a disk that is read-only"
+	case 774: // TABLE_IS_PERMANENTLY_READ_ONLY
+		r.never = true
+		r.advice = "someone made a table read-only: `ALTER TABLE ... MODIFY SETTING table_readonly = 0`, or move it from its disk, which takes no writes"
+	case 243, 75: // NOT_ENOUGH_SPACE, CANNOT_WRITE_TO_FILE_DESCRIPTOR
+		r.slow = true
+		r.advice = "a disk of the warehouse is full: free space on it, or make it larger; `SELECT name, path, free_space FROM system.disks` shows which"
+	case 209, 210, 279: // SOCKET_TIMEOUT, NETWORK_ERROR, ALL_CONNECTION_TRIES_FAILED
+		r.advice = "the servers of the cluster do not reach each other: check the network between them"
+	case 225, 999, 285, 286, 319, 517: // NO_ZOOKEEPER, KEEPER_EXCEPTION, TOO_FEW_LIVE_REPLICAS, UNSATISFIED_QUORUM_FOR_PREVIOUS_WRITE, UNKNOWN_STATUS_OF_INSERT, CANNOT_ASSIGN_ALTER
+		r.advice = "Keeper or a replica does not answer: look at system.replicas and at the Keeper servers"
+	case 236, 388, 473, 733: // ABORTED (the server is being stopped), CANNOT_ASSIGN_OPTIMIZE (to a merge under way), DEADLOCK_AVOIDED, TABLE_IS_BEING_RESTARTED
+		r.advice = "the server is being stopped or restarted: check that it comes back"
+	default:
+		return remedy{}, false
+	}
+	return r, true
+}
+
+// isConnection reports that the connection failed, or something between here and the server did.
+func isConnection(err error) bool {
+	for _, known := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE, clickhouse.ErrAcquireConnTimeout} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		return !dns.IsNotFound // a name that does not exist is a mistake
+	}
+	if answer, ok := errors.AsType[*clickhouse.HTTPError](err); ok {
+		switch answer.StatusCode {
+		case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+			return true
+		}
+		return false
+	}
+	var op *net.OpError
+	var timeout net.Error
+	return errors.As(err, &op) || errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// isRefusal reports that ClickHouse refuses an insert for its content: it would again, at any time.
+func isRefusal(err error) bool {
+	e, ok := errors.AsType[*clickhouse.Exception](err)
+	if !ok {
+		return false
+	}
+	switch e.Code {
+	case 6, 26, 27, 38, 41, 72, 376, 675, 676, // CANNOT_PARSE_TEXT, _QUOTED_STRING, _INPUT_ASSERTION_FAILED, _DATE, _DATETIME, _NUMBER, _UUID, _IPV4, _IPV6
+		53, 69, 70, // TYPE_MISMATCH, ARGUMENT_OUT_OF_BOUND, CANNOT_CONVERT_TYPE
+		117, 131, 190, // INCORRECT_DATA, TOO_LARGE_STRING_SIZE, SIZES_OF_ARRAYS_DONT_MATCH
+		321, 349, 407, // VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE, CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN, DECIMAL_OVERFLOW
+		395, 469, 691: // FUNCTION_THROW_IF_VALUE_IS_NON_ZERO, VIOLATED_CONSTRAINT, UNKNOWN_ELEMENT_OF_ENUM
+		return true
+	}
+	return false
+}
+
+// retry does a step until it succeeds, fails for good, or has been tried for long enough. The step must be one that can
+// be done twice, also when the first time succeeded and only its answer was lost.
+func (w *Warehouse) retry(ctx context.Context, statement string, do func() error) error {
+	exp := backoff.NewExponentialBackOff(backoff.WithInitialInterval(w.backoff), backoff.WithMaxInterval(longestPause), backoff.WithMultiplier(2),
+		backoff.WithRandomizationFactor(0.5), backoff.WithMaxElapsedTime(0)) // the time is kept below
+	begin := time.Now()
+	for attempt := 1; ; attempt++ {
+		err := do()
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		fault, known := remedyOf(err)
+		if !known || w.maxRetryElapsed <= 0 {
+			return err
+		}
+		wait := exp.NextBackOff()
+		if fault.slow {
+			wait *= slowdown
+		}
+		deadline, limited := ctx.Deadline()
+		if elapsed := time.Since(begin); fault.never || elapsed+wait > w.maxRetryElapsed || limited && time.Until(deadline) < wait {
+			return &FaultError{Code: fault.code, Attempts: attempt, Elapsed: elapsed, Advice: fault.advice, Err: err}
+		}
+		w.retries.Add(1)
+		w.log.Warn("the warehouse could not do a statement; trying again", "statement", head(statement), "code", fault.code, "attempt", attempt,
+			"wait", wait.Round(time.Millisecond), "error", brief(err))
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("%w, while the warehouse was to be tried again after: %w", context.Cause(ctx), brief(err))
+		case <-timer.C:
+		}
+	}
+}
+
+// brief is an error of the driver without the URL of the request, which has the whole statement in it.
+func brief(err error) error {
+	if e, ok := errors.AsType[*clickhouse.Exception](err); ok {
+		return e
+	}
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// head is the beginning of a statement, for a log line.
+func head(statement string) string {
+	const most = 80
+	line := strings.Join(strings.Fields(firstLine(statement)), " ")
+	if len(line) > most {
+		line = strings.ToValidUTF8(line[:most], "") + "..."
+	}
+	return line
+}
+
+// Retries is how many statements were tried again since Open.
+func (w *Warehouse) Retries() uint64 { return w.retries.Load() }
+
+// patient is a connection whose queries are tried again: asking twice changes nothing. What writes is tried again where
+// it is known how to (exec, insert and the steps of a merge), not here.
+type patient struct {
+	driver.Conn
+	w *Warehouse
+}
+
+// Query asks until the answer begins.
+func (c patient) Query(ctx context.Context, query string, args ...any) (rows driver.Rows, err error) {
+	err = c.w.retry(ctx, query, func() error {
+		rows, err = c.Conn.Query(ctx, query, args...)
+		return err
+	})
+	return rows, err
+}
+
+// QueryRow asks until there is an answer.
+func (c patient) QueryRow(ctx context.Context, query string, args ...any) driver.Row {
+	var row driver.Row
+	err := c.w.retry(ctx, query, func() error {
+		row = c.Conn.QueryRow(ctx, query, args...)
+		return row.Err()
+	})
+	return patientRow{row, err}
+}
+
+type patientRow struct {
+	driver.Row
+	err error // says more than that of the row
+}
+
+// Err is why there is no answer.
+func (r patientRow) Err() error { return r.err }
+
+// Scan reads the row.
+func (r patientRow) Scan(dest ...any) error {
+	if r.err != nil {
+		return r.err
+	}
+	return r.Row.Scan(dest...)
+}
