@@ -9,10 +9,9 @@ CREATE OR REPLACE VIEW payout_changed_keys
 (
     key UInt64 COMMENT 'cityHash64(account, id) of a transaction'
 )
-AS SELECT cityHash64(account, id) AS key FROM transactions_versions WHERE payout_id IS NOT NULL GROUP BY key HAVING count() > 1
-UNION ALL
-SELECT cityHash64(account, id) AS key FROM transactions_versions
-WHERE payout_id IS NOT NULL AND key IN (SELECT cityHash64(account, id) FROM transactions_latest FINAL WHERE payout_id IS NULL)
+AS SELECT cityHash64(account, id) AS key
+FROM transactions_versions WHERE payout_id IS NOT NULL
+GROUP BY key HAVING count() > 1 OR key IN (SELECT cityHash64(account, id) FROM transactions_latest FINAL WHERE payout_id IS NULL)
 COMMENT 'Transactions that may have changed since they got their payoutId: the part of payout_transactions that takes a look at every version';
 
 CREATE OR REPLACE VIEW payout_changed_transactions
