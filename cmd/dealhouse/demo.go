@@ -13,6 +13,7 @@ import (
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
+	"dealhouse/internal/report"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 )
@@ -113,7 +114,17 @@ func (d *demo) show(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return d.reconciled(ctx)
+}
+
+// reconciled shows the payouts of one account against their transactions.
+func (d *demo) reconciled(ctx context.Context) error {
+	r, err := report.Reconcile(ctx, d.w, report.Filter{Account: d.sim.Orgs()[0], OverdueAfter: d.cfg.Finance.OverdueAfter})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(d.stdout, "\nPayouts of %s against their transactions (dealhouse reconcile; --output html makes a report to send on)\n\n", d.sim.Orgs()[0])
+	return d.reconciliationTables(r)
 }
 
 // load makes one sync of everything.

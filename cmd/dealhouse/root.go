@@ -46,7 +46,7 @@ func newRoot(a *app) *cobra.Command {
 	complete(root, "log-level", a.logLevel.allowed)
 	root.AddCommand(
 		newDemo(a), newSync(a), newRun(a), newBackfill(a), newQuery(a), newStatus(a), newRuns(a), newRejects(a),
-		newSchema(a), newCheck(a), newMigrate(a), newServeWarehouse(a), newHealthcheck(a), newVersion(a),
+		newReconcile(a), newSchema(a), newCheck(a), newMigrate(a), newServeWarehouse(a), newHealthcheck(a), newVersion(a),
 	)
 	return root
 }

@@ -15,6 +15,9 @@ type Config struct {
 	// Daemon holds the settings of `dealhouse run`.
 	Daemon Daemon
 
+	// Finance holds the settings of the reconciliation of payouts.
+	Finance Finance
+
 	// Accounts are in the order of the file. It holds at least one account when
 	// Source.NeedAccounts was set; otherwise it may be empty.
 	Accounts []Account
@@ -57,6 +60,13 @@ type Daemon struct {
 	// Grace is how long runs may go on after the daemon was told to end. Default
 	// 10s.
 	Grace time.Duration
+}
+
+// Finance holds the settings of the reconciliation of payouts.
+type Finance struct {
+	// OverdueAfter is how long after its sale a transaction should be in a
+	// payout. Default 121 days.
+	OverdueAfter time.Duration
 }
 
 // Account is one API key and so one organization of the upstream service, with

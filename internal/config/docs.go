@@ -22,6 +22,8 @@ Durations are a number with its unit, in quotes: "500ms", "30s", "10m", "24h".`
 
 	docDaemon = "The long-running worker, `dealhouse run`."
 
+	docFinance = "The reconciliation of payouts with their transactions, `dealhouse reconcile`."
+
 	docDefaults = `Settings for every account. Each may be set again for one account, under [[account]]; those about streams also for one stream, under [account.streams.<stream>]: max_delete_ratio, max_rejected_ratio and run_timeout for any, overlap for transactions, resume_within for products.`
 
 	docAccount = `One account: an API key, and so one organization. Repeat this table, with all that belongs to it, for each further account.`

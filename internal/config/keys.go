@@ -7,7 +7,7 @@ import (
 
 // vocabulary is every key there is, in the order of config.example.toml. A key
 // that differs from table to table has several rows. Nothing changes it.
-var vocabulary = slices.Concat(warehouseKeys(), daemonKeys(), accountKeys(), streamKeys())
+var vocabulary = slices.Concat(warehouseKeys(), daemonKeys(), financeKeys(), accountKeys(), streamKeys())
 
 func warehouseKeys() []key {
 	return []key{
@@ -36,6 +36,17 @@ Rather than write a password here, set DEALHOUSE_WAREHOUSE_DSN.`,
 			value: duration(func(v *values) *time.Duration { return &v.maxWarehouseRetry }, 0, 24*time.Hour),
 			doc: `How long one statement is tried again when the warehouse cannot do it for the moment: a lost
 connection, too many parts, no memory, a full disk. After that its run fails. "0s": no second attempt.`,
+		},
+	}
+}
+
+func financeKeys() []key {
+	return []key{
+		{
+			name: "overdue_after", in: inFinance, standard: `"2904h"`,
+			value: duration(func(v *values) *time.Duration { return &v.overdueAfter }, 24*time.Hour, 10*366*24*time.Hour),
+			doc: `How long after its sale a transaction should be in a payout; older ones are reported as overdue.
+The default is 121 days: the 90 after which services pay, and a month until the next payout.`,
 		},
 	}
 }

@@ -35,6 +35,7 @@ func standardConfig() *Config {
 		File:      FileName,
 		Warehouse: Warehouse{DSN: NewSecret("embedded:./dealhouse-data"), Database: "dealhouse", MaxRetryElapsed: 2 * time.Minute},
 		Daemon:    Daemon{Listen: "127.0.0.1:9464", TimeZone: "UTC", Jitter: 10 * time.Second, Grace: 10 * time.Second},
+		Finance:   Finance{OverdueAfter: 121 * 24 * time.Hour},
 		Accounts:  []Account{standardAccount()},
 	}
 }

@@ -13,6 +13,7 @@ type where uint16
 const (
 	inWarehouse where = 1 << iota
 	inDaemon
+	inFinance
 	inDefaults
 	inAccount
 	inParams
@@ -43,6 +44,7 @@ func schema() section {
 	return section{children: []section{
 		{name: "warehouse", in: inWarehouse, doc: docWarehouse},
 		{name: "daemon", in: inDaemon, doc: docDaemon},
+		{name: "finance", in: inFinance, doc: docFinance},
 		{name: "defaults", in: inDefaults, doc: docDefaults},
 		{name: "account", in: inAccount, repeated: true, own: true, doc: docAccount, children: []section{
 			{name: "params", in: inParams, doc: docParams},
@@ -144,6 +146,8 @@ type values struct {
 	timeZone        string
 	jitter          time.Duration
 	grace           time.Duration
+
+	overdueAfter time.Duration
 
 	maxWarehouseRetry time.Duration
 

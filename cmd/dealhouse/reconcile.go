@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dealhouse/internal/report"
+	"dealhouse/internal/warehouse"
+)
+
+const reconcileLong = `Compares every payout with the transactions that carry its id, and says what to do where they differ.
+Nothing is asked of the API; what sync has loaded is compared.
+
+A service changes transactions after it has paid them, and never a payout. So the totals of a payout are
+recomputed twice: from its transactions as stamped (the first version that carries the payout's id), and
+as of now.
+
+  matched           its transactions add up to it, and stand as they did
+  drifted           they did when they were paid, and some have changed since
+  missing           fewer transactions are loaded than it counts
+  mismatched        its transactions do not add up to it; the columns are named
+  no transactions   none of its transactions is loaded
+  altered           also: the payout itself has changed since it was first seen
+  mixed currency    also: its totals add up amounts of several currencies
+
+At stake is the cashback that was paid less what it is worth now, where declined transactions count as
+nothing. Also listed: transactions whose payout is not there (orphan), and transactions that are old
+enough to have been paid and are in no payout (overdue; [finance] overdue_after sets the age).
+
+The table shows total cashback; json and csv have every total. CSV begins with a byte order mark, as
+Excel wants it. html is one printable file, to be sent on.
+
+With --fail-on-mismatch the exit code is 1 when finance has something to do: a payout that is missing
+transactions, mismatched, altered or of mixed currency, or that drifted with cashback at stake; an
+orphan; or something overdue.`
+
+const reconcileExample = `  dealhouse reconcile
+  dealhouse reconcile --payout 42                       with the transactions behind a difference
+  dealhouse reconcile --since 2026-01-01 --account acme
+  dealhouse reconcile --output html > payouts.html
+  dealhouse reconcile --output csv > payouts.csv
+  dealhouse sync && dealhouse reconcile --fail-on-mismatch`
+
+type reconcileOptions struct {
+	account, since string
+	payout         int64
+	onePayout      bool
+	fail           bool
+}
+
+func newReconcile(a *app) *cobra.Command {
+	var o reconcileOptions
+	var output *choice
+	cmd := &cobra.Command{
+		Use:     "reconcile",
+		Short:   "Compare payouts with their transactions",
+		Long:    reconcileLong,
+		Example: reconcileExample,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.onePayout = cmd.Flags().Changed("payout")
+			return a.reconcile(cmd.Context(), o, output.value)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.account, "account", "", "only this `account`")
+	flags.StringVar(&o.since, "since", "", "only payouts whose period ended on this `day` or later, and transactions sold since; 2026-01-31 or RFC 3339")
+	flags.Int64Var(&o.payout, "payout", 0, "only the payout with this `id`, with its transactions")
+	flags.BoolVar(&o.fail, "fail-on-mismatch", false, "exit with 1 when finance has something to do")
+	completeWith(cmd, "account", a.accountNames)
+	output = outputFlag(cmd, "table", "json", "csv", "html")
+	return cmd
+}
+
+// filter is what the flags ask for.
+func (o reconcileOptions) filter() (report.Filter, error) {
+	f := report.Filter{Account: o.account}
+	if o.onePayout {
+		f.Payout = &o.payout
+	}
+	if o.since == "" {
+		return f, nil
+	}
+	for _, layout := range []string{time.DateOnly, time.RFC3339} {
+		if t, err := time.Parse(layout, o.since); err == nil {
+			f.Since = t.UTC()
+			return f, nil
+		}
+	}
+	return f, usagef("--since %q is neither a day such as 2026-01-31 nor a time in RFC 3339", o.since)
+}
+
+func (a *app) reconcile(ctx context.Context, o reconcileOptions, output string) (err error) {
+	f, err := o.filter()
+	if err != nil {
+		return err
+	}
+	cfg, err := a.loadConfig(false)
+	if err != nil {
+		return err
+	}
+	f.OverdueAfter = cfg.Finance.OverdueAfter
+	w, err := a.openExisting(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	r, err := report.Reconcile(ctx, w, f)
+	if isMissing(err) {
+		return fmt.Errorf("%w (%w)", warehouse.ErrSchemaOld, err)
+	}
+	if err != nil {
+		return err
+	}
+	if f.Payout != nil && len(r.Payouts)+len(r.Orphans) == 0 {
+		return usagef("there is no payout %d in the warehouse: `dealhouse reconcile` lists those there are", *f.Payout)
+	}
+	if err := a.printReconciliation(r, output); err != nil {
+		return err
+	}
+	if o.fail && r.NeedsWork() {
+		return reported{exitFault}
+	}
+	return nil
+}
+
+func (a *app) printReconciliation(r report.Reconciliation, output string) error {
+	switch output {
+	case "json":
+		return r.WriteJSON(a.stdout)
+	case "csv":
+		return r.WriteCSV(a.stdout)
+	case "html":
+		return r.WriteHTML(a.stdout)
+	}
+	return a.reconciliationTables(r)
+}
+
+// amountCell shows amounts as people write them.
+func amountCell(v any) string { return report.Grouped(plain(v)) }
+
+func amountColumn(name string) column { return column{name: name, right: true, human: amountCell} }
+
+// reconciliationTables print the reconciliation for people.
+func (a *app) reconciliationTables(r report.Reconciliation) error {
+	var payouts, others, changed [][]any
+	for _, p := range r.Payouts {
+		payouts = append(payouts, []any{p.Account, strconv.FormatInt(p.ID, 10), p.Period(), p.Currency(), report.Amount("", p.ReportedCashback()),
+			report.Amount("", p.RecomputedCashback()), report.Amount("", p.CashbackDifference()), report.Money(p.AtStake), p.Word(), p.Advice()})
+	}
+	for _, o := range r.Orphans {
+		others = append(others, []any{o.Account, report.Orphan, strconv.FormatInt(o.Payout, 10), o.Transactions, o.Currency, report.Money(o.Cashback), report.OrphanAdvice(o)})
+	}
+	for _, o := range r.Overdue {
+		others = append(others, []any{o.Account, report.Overdue, o.Month, o.Transactions, o.Currency, report.Money(o.Cashback), r.OverdueAdvice(o)})
+	}
+	for _, t := range r.Transactions {
+		first := ""
+		if t.FirstKnown {
+			first = "first known"
+		}
+		changed = append(changed, []any{t.ID.String(), report.Day(t.SoldAt), t.Retailer, t.Currency, t.State, t.StampedStatus, report.Amount("", t.StampedCashback), first,
+			t.Status, report.Amount("", t.Cashback), report.Day(t.ChangedAt), report.Money(t.AtStake)})
+	}
+	tables := []struct {
+		title   string
+		columns []column
+		rows    [][]any
+	}{
+		{"", []column{{name: "account"}, {name: "payout", right: true}, {name: "period"}, {name: "currency"}, amountColumn("reported"), amountColumn("recomputed"),
+			amountColumn("difference"), amountColumn("at stake"), {name: "verdict"}, {name: "what to do"}}, payouts},
+		{"Not in any payout that is there:", []column{{name: "account"}, {name: "finding"}, {name: "payout or month"}, count("transactions"), {name: "currency"}, amountColumn("cashback"), {name: "what to do"}}, others},
+		{"Its transactions: first those that changed, then those that were stamped last", []column{{name: "transaction"}, {name: "sold"}, {name: "retailer"}, {name: "currency"}, {name: "state"}, {name: "status when paid"},
+			amountColumn("cashback when paid"), {name: "as stamped"}, {name: "status now"}, amountColumn("cashback now"), {name: "changed"}, amountColumn("at stake")}, changed},
+	}
+	for _, t := range tables {
+		if len(t.rows) == 0 {
+			continue
+		}
+		if t.title != "" {
+			fmt.Fprintf(a.stdout, "\n%s\n\n", t.title)
+		}
+		if err := printAll("table", a.stdout, t.columns, t.rows); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(a.stdout, "\n%s\n", r.Summary())
+	return err
+}

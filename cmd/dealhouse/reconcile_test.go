@@ -1,0 +1,357 @@
+//go:build !noengine
+
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"dealhouse/internal/apisim"
+)
+
+var updateGolden = flag.Bool("update", false, "write the golden files")
+
+// books is a simulated account whose transactions and payouts are all scripted.
+type books struct {
+	*bench
+	sales map[int]sale
+}
+
+// sale is a transaction as it stands upstream.
+type sale struct {
+	status, value, cashback, currency string
+	payout                            int
+	sold                              string
+}
+
+func newBooks(t *testing.T) *books {
+	t.Helper()
+	sim, err := apisim.New(apisim.Options{
+		Orgs: []apisim.Org{{Name: "acme", Key: acmeKey}}, Retailers: 5, Promotions: -1, Coupons: -1, CashbackOffers: -1, Transactions: -1, Products: -1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(sim)
+	t.Cleanup(server.Close)
+	b := &books{bench: &bench{sim: sim, url: server.URL, dir: filepath.Join(t.TempDir(), "data"), env: []string{"ACME_KEY=" + acmeKey}}, sales: map[int]sale{}}
+	b.config = b.write(t, fmt.Sprintf("[warehouse]\ndsn = \"embedded:%s\"\n[defaults]\nmax_retry_elapsed = \"0s\"\n[[account]]\nname = \"acme\"\nbase_url = %q\napi_key = \"env:ACME_KEY\"\n", b.dir, b.url))
+	return b
+}
+
+func saleID(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
+
+// put makes a transaction what it is now, a minute after the last.
+func (b *books) put(t *testing.T, n int, s sale) {
+	t.Helper()
+	if s.currency == "" {
+		s.currency = "EUR"
+	}
+	if s.sold == "" {
+		s.sold = "2025-11-20T10:00:00.000Z"
+	}
+	b.sales[n] = s
+	b.sim.Advance(time.Minute)
+	payout := "null"
+	if s.payout != 0 {
+		payout = fmt.Sprint(s.payout)
+	}
+	record := fmt.Sprintf(`{"id":%q,"soldAt":%q,"updatedAt":%q,"currencyCode":%q,"orderValue":%s,"cashback":%s,"status":%q,"retailerName":"=cmd|' /C calc'!A0","payoutId":%s}`,
+		saleID(n), s.sold, b.sim.Now().Format("2006-01-02T15:04:05.000Z"), s.currency, s.value, s.cashback, s.status, payout)
+	if err := b.sim.Put(apisim.StreamTransactions, "acme", []byte(record)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pay makes a payout of what the transactions are now, and stamps them. change may make it wrong.
+func (b *books) pay(t *testing.T, id int, change func(map[string]decimal.Decimal), sales ...int) {
+	t.Helper()
+	totals := map[string]decimal.Decimal{}
+	for _, group := range []string{"total", "confirmed", "declined", "pending"} {
+		for _, measure := range []string{"Transactions", "Gmv", "Cashback"} {
+			totals[group+measure] = decimal.Zero
+		}
+	}
+	for _, n := range sales {
+		s := b.sales[n]
+		for _, group := range []string{"total", strings.ToLower(s.status)} {
+			totals[group+"Transactions"] = totals[group+"Transactions"].Add(decimal.NewFromInt(1))
+			totals[group+"Gmv"] = totals[group+"Gmv"].Add(decimal.RequireFromString(s.value))
+			totals[group+"Cashback"] = totals[group+"Cashback"].Add(decimal.RequireFromString(s.cashback))
+		}
+	}
+	if len(sales) > 0 {
+		totals["aov"] = totals["totalGmv"].DivRound(totals["totalTransactions"], 2)
+	}
+	if change != nil {
+		change(totals)
+	}
+	text := fmt.Sprintf(`{"id":%d,"startDate":"2025-11-20T10:00:00.000Z","endDate":"2025-11-%02dT10:00:00.000Z"`, id, 20+id%10)
+	for name, v := range totals {
+		text += fmt.Sprintf(",%q:%s", name, v)
+	}
+	if err := b.sim.Put(apisim.StreamPayouts, "acme", []byte(text+"}")); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range sales {
+		s := b.sales[n]
+		s.payout = id
+		b.put(t, n, s)
+	}
+}
+
+func (b *books) sync(t *testing.T, args ...string) outcome {
+	t.Helper()
+	got := b.call(t, append([]string{"sync", "transactions", "payouts"}, args...)...)
+	got.want(t, 0)
+	return got
+}
+
+// play is a world with one payout of each kind, as it is after everything has happened.
+func (b *books) play(t *testing.T) {
+	t.Helper()
+	add := func(name, by string) func(map[string]decimal.Decimal) {
+		return func(totals map[string]decimal.Decimal) {
+			totals[name] = totals[name].Add(decimal.RequireFromString(by))
+		}
+	}
+	for n := 1; n <= 24; n++ {
+		b.put(t, n, sale{status: "CONFIRMED", value: fmt.Sprintf("%d.10", 10*n), cashback: fmt.Sprintf("%d.05", n)})
+	}
+	b.put(t, 2, sale{status: "DECLINED", value: "50", cashback: "5"})
+	b.put(t, 3, sale{status: "PENDING", value: "33.3333", cashback: "3.3333"})
+	b.put(t, 5, sale{status: "PENDING", value: "123.40", cashback: "12.34"})
+	b.put(t, 14, sale{status: "CONFIRMED", value: "70", cashback: "7", currency: "USD"})
+	b.put(t, 21, sale{status: "PENDING", value: "40", cashback: "4.20", sold: "2025-10-05T00:00:00.000Z"})
+	b.sync(t)
+
+	b.pay(t, 101, nil, 1, 2, 3)
+	b.pay(t, 102, nil, 4, 5, 6)
+	b.pay(t, 103, nil, 7, 8, 9)
+	b.pay(t, 104, add("totalGmv", "0.01"), 10, 11, 12)
+	b.pay(t, 105, nil, 13, 14)
+	b.pay(t, 106, nil, 15, 16)
+	b.pay(t, 107, func(totals map[string]decimal.Decimal) { totals["totalTransactions"] = decimal.NewFromInt(2) })
+	s := b.sales[17]
+	s.payout = 999 // which is never made
+	b.put(t, 17, s)
+	b.sync(t)
+
+	b.put(t, 5, sale{status: "DECLINED", value: "123.40", cashback: "12.34", payout: 102})
+	if err := b.sim.Delete(apisim.StreamTransactions, "acme", saleID(8)); err != nil {
+		t.Fatal(err)
+	}
+	b.pay(t, 106, add("totalCashback", "1.5"), 15, 16)
+	b.sync(t, "--full")
+}
+
+// TestReconcile has one payout of each kind and finds each, in every output.
+func TestReconcile(t *testing.T) {
+	b := newBooks(t)
+	b.play(t)
+	defer hold(t, b.dir)() // to open the engine for each command takes longer than the command
+
+	got := b.call(t, "reconcile")
+	got.want(t, 0)
+	b.golden(t, "reconcile.txt", got.out)
+	for payout, words := range map[string][]string{
+		"101":     {"matched", "nothing to do"},
+		"102":     {"drifted", "12.34", "EUR 12.34 paid for transactions that are declined now"},
+		"103":     {"missing", "8.05", "1 of 3 transactions missing", "no longer lists 1"},
+		"104":     {"mismatched", "total_gmv is 330.31 and its transactions give 330.30 (difference 0.01)"},
+		"105":     {"matched, mixed currency", "EUR+USD", "EUR and USD"},
+		"106":     {"mismatched, altered", "total_cashback from 31.1 to 32.6"},
+		"107":     {"no transactions", "complete up to 2026-03-15"},
+		"999":     {"orphan", "17.05", "does not list"},
+		"2025-10": {"overdue", "4.20", "over 121 days old"},
+	} {
+		line := regexp.MustCompile(`(?m)^acme .*\b` + payout + `\b.*$`).FindString(got.out)
+		for _, w := range words {
+			if !strings.Contains(line, w) {
+				t.Errorf("payout %s: no %q in %q", payout, w, line)
+			}
+		}
+	}
+	b.call(t, "reconcile", "--fail-on-mismatch").want(t, 1)
+	b.call(t, "reconcile", "--payout", "101", "--fail-on-mismatch").want(t, 0)
+	b.call(t, "reconcile", "--payout", "5").want(t, 2, "there is no payout 5")
+	b.call(t, "reconcile", "--since", "soon").want(t, 2, "--since")
+	b.call(t, "reconcile", "--since", "2025-11-26").shows(t, "106", "107")
+	if out := b.call(t, "reconcile", "--since", "2025-11-26").out; strings.Contains(out, "104") {
+		t.Errorf("--since shows older payouts:\n%s", out)
+	}
+	b.call(t, "reconcile", "--payout", "102").shows(t, saleID(5), "PENDING", "DECLINED", "changed", "2026-03-15", "12.34")
+
+	t.Run("CSV", func(t *testing.T) { checkCSV(t, b) })
+	t.Run("JSON", func(t *testing.T) { checkJSON(t, b) })
+	t.Run("HTML", func(t *testing.T) { checkHTML(t, b) })
+	t.Run("findings", func(t *testing.T) { checkFindings(t, b) })
+}
+
+// golden compares an output with a file.
+func (b *books) golden(t *testing.T, name, got string) {
+	t.Helper()
+	// The day on which the warehouse first saw something is today.
+	got = regexp.MustCompile(`first seen on \d{4}-\d\d-\d\d`).ReplaceAllString(got, "first seen on TODAY")
+	path := filepath.Join("testdata", name)
+	if *updateGolden {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("not as in %s (go test ./cmd/dealhouse -run TestReconcile -update writes it):\n%s", path, got)
+	}
+}
+
+// wanted is what each payout, orphan and overdue month has to be, with what is at stake in it.
+func wanted() map[string][2]string {
+	return map[string][2]string{
+		"101": {"matched", "0.00"}, "102": {"drifted", "12.34"}, "103": {"missing", "8.05"}, "104": {"mismatched", "0.00"},
+		"105": {"matched", "0.00"}, "106": {"mismatched", "1.50"}, "107": {"no_transactions", "0.00"},
+		"999": {"orphan", "17.05"}, "": {"overdue", "4.20"},
+	}
+}
+
+func checkCSV(t *testing.T, b *books) {
+	got := b.call(t, "reconcile", "-o", "csv")
+	got.want(t, 0)
+	text, marked := strings.CutPrefix(got.out, "\ufeff")
+	if !marked {
+		t.Error("no byte order mark: Excel will not read it as UTF-8")
+	}
+	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := map[string]int{}
+	for i, name := range rows[0] {
+		at[name] = i
+	}
+	seen := map[string][2]string{}
+	for _, row := range rows[1:] {
+		seen[row[at["payout_id"]]] = [2]string{row[at["verdict"]], row[at["at_stake"]]}
+		if id := row[at["payout_id"]]; id == "104" && (row[at["total_gmv"]] != "330.31" || row[at["stamped_total_gmv"]] != "330.30" || row[at["total_gmv_difference"]] != "0.01" ||
+			row[at["mismatches"]] != "total_gmv" || row[at["end_date"]] != "2025-11-24T10:00:00.000Z") {
+			t.Errorf("payout 104: %v", row)
+		}
+	}
+	for id, want := range wanted() {
+		if seen[id] != want {
+			t.Errorf("payout %q: %v, want %v", id, seen[id], want)
+		}
+	}
+	got = b.call(t, "reconcile", "-o", "csv", "--payout", "102")
+	got.shows(t, `'=cmd|' /C calc'!A0`, "PENDING,123.40,12.34,", "DECLINED,123.40,12.34,102,")
+}
+
+func checkJSON(t *testing.T, b *books) {
+	got := b.call(t, "reconcile", "-o", "json")
+	var r struct {
+		Payouts []struct {
+			ID          json.Number            `json:"payout_id"`
+			Verdict     string                 `json:"verdict"`
+			AtStake     json.Number            `json:"at_stake"`
+			By          map[string]json.Number `json:"at_stake_by"`
+			Mixed       bool                   `json:"mixed_currency"`
+			Alterations []map[string]string    `json:"alterations"`
+			Difference  map[string]json.Number `json:"difference"`
+		} `json:"payouts"`
+		Orphans []struct {
+			ID       json.Number `json:"payout_id"`
+			Cashback json.Number `json:"cashback"`
+		} `json:"orphans"`
+		Overdue []struct {
+			Cashback json.Number `json:"cashback"`
+		} `json:"overdue"`
+	}
+	if err := json.Unmarshal([]byte(got.out), &r); err != nil {
+		t.Fatalf("%v\n%s", err, got.out)
+	}
+	seen := map[string][2]string{}
+	for _, p := range r.Payouts {
+		seen[p.ID.String()] = [2]string{p.Verdict, p.AtStake.String()}
+		switch p.ID {
+		case "102":
+			if p.By["declined"] != "12.34" {
+				t.Errorf("payout 102: %v", p.By)
+			}
+		case "103":
+			if p.By["gone"] != "8.05" {
+				t.Errorf("payout 103: %v", p.By)
+			}
+		case "105":
+			if !p.Mixed {
+				t.Error("payout 105 is not mixed")
+			}
+		case "106":
+			if len(p.Alterations) != 1 || p.Alterations[0]["column"] != "total_cashback" || p.Alterations[0]["before"] != "31.1" || p.Alterations[0]["after"] != "32.6" {
+				t.Errorf("payout 106: %v", p.Alterations)
+			}
+		}
+	}
+	for _, o := range r.Orphans {
+		seen[o.ID.String()] = [2]string{"orphan", o.Cashback.String()}
+	}
+	for _, o := range r.Overdue {
+		seen[""] = [2]string{"overdue", o.Cashback.String()}
+	}
+	for id, want := range wanted() {
+		if seen[id] != want {
+			t.Errorf("payout %q: %v, want %v", id, seen[id], want)
+		}
+	}
+}
+
+func checkHTML(t *testing.T, b *books) {
+	got := b.call(t, "reconcile", "-o", "html")
+	got.want(t, 0)
+	for id, want := range wanted() {
+		row := regexp.MustCompile(`<tr><td>acme</td><td class="n">` + id + `</td>.*</tr>`).FindString(got.out)
+		if id == "" {
+			row = regexp.MustCompile(`<tr><td>acme</td><td class="nowrap">2025-10</td>.*</tr>`).FindString(got.out)
+		}
+		if !strings.Contains(row, strings.ReplaceAll(want[0], "_", " ")) || !strings.Contains(row, want[1]) {
+			t.Errorf("payout %q: want %v in %q", id, want, row)
+		}
+	}
+	for _, word := range []string{"http:", "https:", "<script", "src="} {
+		if strings.Contains(got.out, word) {
+			t.Errorf("the page holds %q: it has to need nothing beside itself", word)
+		}
+	}
+	if detail := b.call(t, "reconcile", "-o", "html", "--payout", "102").out; strings.Contains(detail, "calc'!") || !strings.Contains(detail, "calc&#39;!A0") {
+		t.Error("text of the service is not escaped")
+	}
+}
+
+// checkFindings wants each finding once in the log, again only when it is another, and resolved ones to be known.
+func checkFindings(t *testing.T, b *books) {
+	quiet := b.sync(t)
+	if strings.Contains(quiet.err, "finding=") {
+		t.Errorf("findings were told again:\n%s", quiet.err)
+	}
+	b.put(t, 6, sale{status: "DECLINED", value: "60.10", cashback: "6.05", payout: 102})
+	b.sim.Advance(time.Hour)
+	loud := b.sync(t)
+	if n := strings.Count(loud.err, "finding="); n != 1 || !strings.Contains(loud.err, "18.39") || !strings.Contains(loud.err, "finding=drifted") {
+		t.Errorf("%d findings, want one:\n%s", n, loud.err)
+	}
+	got := b.call(t, "query", "SELECT kind, subject, resolved_at IS NULL AS standing FROM payout_findings WHERE subject = '102' ORDER BY first_seen", "-o", "csv")
+	got.shows(t, "drifted,102,0\ndrifted,102,1\n")
+}

@@ -1,0 +1,14 @@
+// Package report tells people what the warehouse knows about payouts: the same numbers as CSV, JSON and a printable
+// HTML page, in words what to do about them, and once each what is new.
+//
+// The arithmetic is the warehouse's, in the views payout_reconciliation and payout_transactions. This package selects,
+// words and draws.
+//
+// Invariants, cited in the code as report-N:
+//
+//  1. Amounts are decimals from the warehouse to the page. Only the length of a bar in a chart is a float.
+//  2. Amounts of different currencies are never added up. A payout whose own totals do that stands for itself.
+//  3. All outputs are made from one Reconciliation, by one function that writes an amount.
+//  4. Text of the service is data: it is escaped in HTML and cannot become a formula in a spreadsheet.
+//  5. A finding is told when it is new, and not again while it stands.
+package report

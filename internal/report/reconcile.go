@@ -1,0 +1,177 @@
+package report
+
+import (
+	"context"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"dealhouse/internal/warehouse"
+)
+
+// Verdicts of a payout, as the view payout_reconciliation gives them.
+const (
+	Matched        = "matched"
+	Drifted        = "drifted"
+	Missing        = "missing"
+	Mismatched     = "mismatched"
+	NoTransactions = "no_transactions"
+)
+
+// Kinds of findings beside the verdicts missing, mismatched and drifted.
+const (
+	Altered       = "altered"
+	MixedCurrency = "mixed_currency"
+	Orphan        = "orphan"
+	Overdue       = "overdue"
+)
+
+// Verdicts are all verdicts, from the best to the worst.
+func Verdicts() []string { return []string{Matched, Drifted, NoTransactions, Missing, Mismatched} }
+
+// DefaultOverdueAfter is the age from which a sale should be in a payout: 90 days, and a month until the next payout.
+const DefaultOverdueAfter = 121 * 24 * time.Hour
+
+// Filter says what a reconciliation is about; zero values do not narrow it.
+type Filter struct {
+	Account string
+	// Since leaves out payouts whose period ended before it, and transactions sold before it.
+	Since time.Time
+	// Payout is the id of the only payout to look at, with its transactions.
+	Payout *int64
+	// OverdueAfter is how old a sale is that should have been paid; default DefaultOverdueAfter.
+	OverdueAfter time.Duration
+}
+
+// Reconciliation is what there is to know about payouts at a time.
+type Reconciliation struct {
+	MadeAt       time.Time // by the clock of the warehouse
+	Filter       Filter
+	Payouts      []Payout // by account, newest first
+	Orphans      []warehouse.OrphanGroup
+	Overdue      []warehouse.OverdueGroup
+	Transactions []warehouse.PayoutTransaction // of Filter.Payout
+}
+
+// Payout is one payout against its transactions.
+type Payout struct{ warehouse.Payout }
+
+// Reconcile compares payouts with their transactions.
+func Reconcile(ctx context.Context, w *warehouse.Warehouse, f Filter) (Reconciliation, error) {
+	if f.OverdueAfter <= 0 {
+		f.OverdueAfter = DefaultOverdueAfter
+	}
+	r := Reconciliation{Filter: f}
+	narrow := warehouse.PayoutFilter{Account: f.Account, Since: f.Since, Payout: f.Payout}
+	var err error
+	if r.MadeAt, err = w.Now(ctx); err != nil {
+		return r, err
+	}
+	payouts, err := w.Payouts(ctx, narrow)
+	if err != nil {
+		return r, err
+	}
+	for _, p := range payouts {
+		r.Payouts = append(r.Payouts, Payout{p})
+	}
+	if r.Orphans, err = w.PayoutOrphans(ctx, narrow); err != nil {
+		return r, err
+	}
+	if f.Payout != nil {
+		narrow.Since = time.Time{} // all transactions of the payout, whenever they were sold
+		r.Transactions, err = w.PayoutTransactions(ctx, narrow)
+		return r, err
+	}
+	r.Overdue, err = w.PayoutOverdue(ctx, narrow, f.OverdueAfter)
+	return r, err
+}
+
+// total finds a total of a payout by its name.
+func total(totals []*decimal.Decimal, name string) *decimal.Decimal {
+	for i, n := range warehouse.PayoutTotals() {
+		if n == name {
+			return totals[i]
+		}
+	}
+	return nil
+}
+
+// ReportedCashback is total_cashback as the payout has it; nil when it has none.
+func (p Payout) ReportedCashback() *decimal.Decimal { return total(p.Reported, "total_cashback") }
+
+// RecomputedCashback is total_cashback of its transactions as they were stamped.
+func (p Payout) RecomputedCashback() *decimal.Decimal { return total(p.Stamped, "total_cashback") }
+
+// CashbackDifference is how much the payout reports more than its transactions had.
+func (p Payout) CashbackDifference() *decimal.Decimal { return total(p.Difference, "total_cashback") }
+
+// Kinds are the findings that a payout gives rise to: what finance has to look at.
+func (p Payout) Kinds() []string {
+	var kinds []string
+	switch p.Verdict {
+	case Missing, Mismatched:
+		kinds = append(kinds, p.Verdict)
+	case Drifted:
+		if p.moneyMoved() {
+			kinds = append(kinds, Drifted)
+		}
+	}
+	if p.Altered {
+		kinds = append(kinds, Altered)
+	}
+	if p.MixedCurrency {
+		kinds = append(kinds, MixedCurrency)
+	}
+	return kinds
+}
+
+// moneyMoved reports whether any cashback is at stake; parts that cancel each other do not hide.
+func (p Payout) moneyMoved() bool {
+	for _, part := range p.AtStakeBy {
+		if !part.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+// NeedsWork reports whether finance has something to do.
+func (r Reconciliation) NeedsWork() bool { return len(r.findings()) > 0 }
+
+// Count is the number of payouts with a verdict.
+func (r Reconciliation) Count(verdict string) int {
+	n := 0
+	for _, p := range r.Payouts {
+		if p.Verdict == verdict {
+			n++
+		}
+	}
+	return n
+}
+
+// sums adds up amounts by currency (report-2), in the order in which the currencies came.
+type sums struct {
+	order []string
+	by    map[string]decimal.Decimal
+}
+
+func (s *sums) add(currency string, amount decimal.Decimal) {
+	if s.by == nil {
+		s.by = map[string]decimal.Decimal{}
+	}
+	if _, known := s.by[currency]; !known {
+		s.order = append(s.order, currency)
+	}
+	s.by[currency] = s.by[currency].Add(amount)
+}
+
+// atStake is what is at stake in all payouts, by currency.
+func (r Reconciliation) atStake() sums {
+	var s sums
+	for _, p := range r.Payouts {
+		if !p.AtStake.IsZero() {
+			s.add(p.Currency(), p.AtStake)
+		}
+	}
+	return s
+}

@@ -1,0 +1,323 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"dealhouse/internal/warehouse"
+)
+
+// Amount writes a total or an amount of money as a plain number (report-3): counts as integers, all else with two
+// decimals at least and as many as it has. nil, which is not known, is empty.
+func Amount(name string, d *decimal.Decimal) string {
+	switch {
+	case d == nil:
+		return ""
+	case strings.Contains(name, "transactions"):
+		return d.StringFixed(0)
+	}
+	return Money(*d)
+}
+
+// Money writes an amount as a plain number.
+func Money(d decimal.Decimal) string {
+	text := d.String() // without trailing zeros
+	whole, fraction, _ := strings.Cut(text, ".")
+	for len(fraction) < 2 {
+		fraction += "0"
+	}
+	return whole + "." + fraction
+}
+
+// Grouped puts commas into a number for people: 1,234.50.
+func Grouped(number string) string {
+	whole, fraction, hasFraction := strings.Cut(number, ".")
+	sign := ""
+	if strings.HasPrefix(whole, "-") {
+		sign, whole = "-", whole[1:]
+	}
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if hasFraction {
+		whole += "." + fraction
+	}
+	return sign + whole
+}
+
+// Day writes the day of a time; nil is empty.
+func Day(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return t.UTC().Format(time.DateOnly)
+}
+
+// Period is from when to when the sales of a payout were.
+func (p Payout) Period() string {
+	if p.Start == nil && p.End == nil {
+		return ""
+	}
+	return Day(p.Start) + " to " + Day(p.End)
+}
+
+// Currency is the currency of a payout's amounts; of several, all of them.
+func (p Payout) Currency() string { return strings.Join(p.Currencies, "+") }
+
+// Word is the verdict with what else is to be said about the payout: "matched, altered".
+func (p Payout) Word() string {
+	words := []string{strings.ReplaceAll(p.Verdict, "_", " ")}
+	if p.Altered {
+		words = append(words, "altered")
+	}
+	if p.MixedCurrency {
+		words = append(words, "mixed currency")
+	}
+	return strings.Join(words, ", ")
+}
+
+// Advice says what to do about a payout.
+func (p Payout) Advice() string {
+	var advice []string
+	if text := p.verdictAdvice(); text != "" {
+		advice = append(advice, text)
+	}
+	if p.Altered {
+		advice = append(advice, p.alterations())
+	}
+	if p.MixedCurrency {
+		advice = append(advice, "its totals add up "+strings.Join(p.Currencies, " and ")+": ask the service what it paid in which currency")
+	}
+	if len(advice) == 0 {
+		return "nothing to do"
+	}
+	return strings.Join(advice, "; ")
+}
+
+func (p Payout) verdictAdvice() string {
+	switch p.Verdict {
+	case Matched:
+		return ""
+	case NoTransactions:
+		if p.CompleteTo == nil {
+			return "none of its transactions is loaded: run dealhouse sync transactions"
+		}
+		return "none of its transactions is loaded, and transactions are complete up to " + Day(p.CompleteTo) + ": load older ones with dealhouse backfill, or wait"
+	case Missing:
+		return p.missing()
+	case Mismatched:
+		return p.differences() + ": ask the service"
+	}
+	return p.drift()
+}
+
+func (p Payout) missing() string {
+	reported := *p.TransactionsReported // without it, nothing is missing
+	text := fmt.Sprintf("%d of %s missing", reported-int64(p.Loaded), plural(uint64(reported), "transaction"))
+	if p.Gone > 0 {
+		return text + fmt.Sprintf(": the service no longer lists %d that it paid; ask the service", p.Gone)
+	}
+	return text + ": run dealhouse sync transactions --full, and ask the service if it stays so"
+}
+
+// differences says which columns differ and by how much, as far as it fits into a sentence.
+func (p Payout) differences() string {
+	const most = 4
+	var all []string
+	for i, name := range p.Mismatches {
+		if i == most {
+			all = append(all, plural(uint64(len(p.Mismatches)-most), "more column"))
+			break
+		}
+		all = append(all, fmt.Sprintf("%s is %s and its transactions give %s (difference %s)",
+			name, Amount(name, total(p.Reported, name)), Amount(name, total(p.Stamped, name)), Amount(name, total(p.Difference, name))))
+	}
+	return list(all)
+}
+
+func (p Payout) drift() string {
+	var parts []string
+	for i, state := range warehouse.StakeStates() {
+		if amount := p.AtStakeBy[i]; !amount.IsZero() {
+			parts = append(parts, fmt.Sprintf("%s %s", p.money(amount), stakeWords(state)))
+		}
+	}
+	text := plural(p.Changed+p.Moved, "transaction") + " changed after being paid"
+	if len(p.Mismatches) > 0 {
+		text = plural(p.Late, "transaction") + " changed between being paid and being loaded, which can explain the difference"
+	}
+	if len(parts) == 0 {
+		return "nothing to do: " + text + ", and no cashback with it"
+	}
+	return text + ": review " + strings.Join(parts, ", ")
+}
+
+func stakeWords(state string) string {
+	switch state {
+	case "declined":
+		return "paid for transactions that are declined now"
+	case "moved":
+		return "in transactions that left the payout"
+	case "gone":
+		return "in transactions that the service no longer lists"
+	case "unexplained":
+		return "of the difference"
+	}
+	return "in transactions that are " + state + " now"
+}
+
+func (p Payout) alterations() string {
+	if len(p.AlteredColumns) == 0 {
+		return "the payout was altered after it was first seen on " + p.FirstSeenAt.Format(time.DateOnly) + ", and changed back"
+	}
+	var changes []string
+	for i, name := range p.AlteredColumns {
+		changes = append(changes, fmt.Sprintf("%s from %s to %s", name, orNone(p.AlteredBefore[i]), orNone(p.AlteredAfter[i])))
+	}
+	return "the payout was altered after it was first seen on " + p.FirstSeenAt.Format(time.DateOnly) + ": " + strings.Join(changes, ", ") + "; ask the service which is right"
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return "nothing"
+	}
+	return text
+}
+
+// money is an amount with the payout's currency.
+func (p Payout) money(d decimal.Decimal) string { return withCurrency(p.Currency(), d) }
+
+func withCurrency(currency string, d decimal.Decimal) string {
+	return strings.TrimSpace(currency + " " + Grouped(Money(d)))
+}
+
+// OrphanAdvice says what to do about transactions whose payout is not there.
+func OrphanAdvice(o warehouse.OrphanGroup) string {
+	text := fmt.Sprintf("%s (%s) %s payout %d", plural(o.Transactions, "transaction"), withCurrency(o.Currency, o.Cashback), verb(o.Transactions, "carry", "carries"), o.Payout)
+	switch {
+	case !o.Certain:
+		return text + ", which is not loaded yet: run dealhouse sync payouts"
+	case o.WasListed:
+		return text + ", which the service no longer lists: ask the service"
+	}
+	return text + ", which the service does not list: ask the service"
+}
+
+// OverdueAdvice says what to do about sales that should have been paid.
+func (r Reconciliation) OverdueAdvice(o warehouse.OverdueGroup) string {
+	return fmt.Sprintf("%s sold in %s (%s) %s over %d days old and in no payout: ask the service", plural(o.Transactions, "transaction"), o.Month,
+		withCurrency(o.Currency, o.Cashback), verb(o.Transactions, "are", "is"), int(r.Filter.OverdueAfter.Hours())/24)
+}
+
+// Summary is the reconciliation in a few sentences, to be passed on.
+func (r Reconciliation) Summary() string {
+	if len(r.Payouts)+len(r.Orphans)+len(r.Overdue) == 0 {
+		return "There are no payouts."
+	}
+	var counts []string
+	for _, v := range Verdicts() {
+		if n := r.Count(v); n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n, verdictWords(n, v)))
+		}
+	}
+	text := fmt.Sprintf("Of %s, %s.", plural(uint64(len(r.Payouts)), "payout"), list(counts))
+	if len(r.Payouts) == 0 {
+		text = "There are no payouts."
+	}
+	if stake := r.atStake().text(); stake != "" {
+		text += " Cashback at stake: " + stake + "."
+	}
+	altered, mixed := 0, 0
+	for _, p := range r.Payouts {
+		altered += count(p.Altered)
+		mixed += count(p.MixedCurrency)
+	}
+	if altered > 0 {
+		text += fmt.Sprintf(" Altered after being made: %s.", plural(uint64(altered), "payout"))
+	}
+	if mixed > 0 {
+		text += fmt.Sprintf(" Adding up several currencies: %s.", plural(uint64(mixed), "payout"))
+	}
+	if n, s := r.orphanSums(); n > 0 {
+		text += fmt.Sprintf(" In a payout that is not there: %s (%s).", plural(n, "transaction"), s.text())
+	}
+	if n, s := r.overdueSums(); n > 0 {
+		text += fmt.Sprintf(" Overdue: %s (%s).", plural(n, "transaction"), s.text())
+	}
+	if !r.NeedsWork() {
+		text += " There is nothing to do."
+	}
+	return text
+}
+
+// verdictWords completes "of 12 payouts, n ...".
+func verdictWords(n int, verdict string) string {
+	switch verdict {
+	case Matched:
+		return verb(uint64(n), "match their transactions", "matches its transactions")
+	case Drifted:
+		return "drifted (changed since paid)"
+	case NoTransactions:
+		return verb(uint64(n), "have", "has") + " no transactions loaded"
+	case Missing:
+		return verb(uint64(n), "lack", "lacks") + " transactions"
+	}
+	return verb(uint64(n), "do", "does") + " not add up"
+}
+
+// verb is the form of a verb that fits the number.
+func verb(n uint64, many, one string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+func (r Reconciliation) orphanSums() (n uint64, s sums) {
+	for _, o := range r.Orphans {
+		n += o.Transactions
+		s.add(o.Currency, o.Cashback)
+	}
+	return n, s
+}
+
+func (r Reconciliation) overdueSums() (n uint64, s sums) {
+	for _, o := range r.Overdue {
+		n += o.Transactions
+		s.add(o.Currency, o.Cashback)
+	}
+	return n, s
+}
+
+func (s sums) text() string {
+	var all []string
+	for _, currency := range s.order {
+		all = append(all, withCurrency(currency, s.by[currency]))
+	}
+	return list(all)
+}
+
+func count(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+func plural(n uint64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return Grouped(fmt.Sprint(n)) + " " + noun + "s"
+}
+
+func list(texts []string) string {
+	if len(texts) < 2 {
+		return strings.Join(texts, "")
+	}
+	last := len(texts) - 1
+	return strings.Join(texts[:last], ", ") + " and " + texts[last]
+}

@@ -1,0 +1,75 @@
+package warehouse
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// Finding is something about payouts that a person should know. Two with the same words are the same.
+type Finding struct {
+	Account, Kind, Subject, Detail string
+}
+
+var findingColumns = columns("account String, kind String, subject String, detail String, first_seen DateTime64(3), last_seen DateTime64(3), resolved_at Nullable(DateTime64(3))")
+
+// RecordFindings remembers what stands now, and returns what did not stand the last time. What stands no more is
+// marked as resolved. Two workers that do this at once may both take a finding for new; nothing else can go wrong.
+func (w *Warehouse) RecordFindings(ctx context.Context, current []Finding) ([]Finding, error) {
+	fresh, err := w.recordFindings(ctx, current)
+	if err != nil {
+		return nil, fmt.Errorf("recording what was found about payouts: %w", err)
+	}
+	return fresh, nil
+}
+
+func (w *Warehouse) recordFindings(ctx context.Context, current []Finding) ([]Finding, error) {
+	type standing struct {
+		Finding
+		firstSeen time.Time
+	}
+	open, err := rowsOf(ctx, w, "SELECT account, kind, subject, detail, first_seen FROM payout_findings WHERE resolved_at IS NULL", nil,
+		func(rows driver.Rows, s *standing) error {
+			return rows.Scan(&s.Account, &s.Kind, &s.Subject, &s.Detail, &s.firstSeen)
+		})
+	if err != nil {
+		return nil, err
+	}
+	now, err := w.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	since := map[Finding]time.Time{}
+	for _, s := range open {
+		since[s.Finding] = s.firstSeen
+	}
+	var fresh []Finding
+	for _, f := range current {
+		if _, known := since[f]; !known {
+			fresh = append(fresh, f)
+		}
+	}
+	if len(current)+len(open) == 0 {
+		return nil, nil
+	}
+	return fresh, w.insert(ctx, "payout_findings_log", findingColumns, func(b driver.Batch) error {
+		for _, f := range current {
+			first, known := since[f]
+			if !known {
+				first = now
+			}
+			if err := b.Append(f.Account, f.Kind, f.Subject, f.Detail, first, now, nil); err != nil {
+				return err
+			}
+			delete(since, f)
+		}
+		for f, first := range since {
+			if err := b.Append(f.Account, f.Kind, f.Subject, f.Detail, first, now, &now); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,103 @@
+-- The transactions of payouts as they were paid, and as they stand now. A service changes transactions after it paid
+-- them, and never a payout; so "as stamped", the first version that carries the payoutId, is kept apart from "as of now".
+--
+-- Nearly every transaction has a single version with a payoutId, and that is its current one. Only the few others are
+-- looked up among all versions; this is what keeps millions of transactions fast. They are found by a hash. Where it
+-- takes two transactions for one, both are looked up without need, and the result is the same.
+
+CREATE OR REPLACE VIEW payout_changed_keys
+(
+    key UInt64 COMMENT 'cityHash64(account, id) of a transaction'
+)
+AS SELECT cityHash64(account, id) AS key
+FROM transactions_versions WHERE payout_id IS NOT NULL
+GROUP BY key HAVING count() > 1 OR key IN (SELECT cityHash64(account, id) FROM transactions_latest FINAL WHERE payout_id IS NULL)
+COMMENT 'Transactions that may have changed since they got their payoutId: the part of payout_transactions that takes a look at every version';
+
+CREATE OR REPLACE VIEW payout_changed_transactions
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    payout_id Int64 COMMENT 'Payout that the transaction carries or carried',
+    id UUID COMMENT 'Transaction identifier',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale, UTC',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name',
+    currency_code LowCardinality(String) COMMENT 'Currency of the amounts',
+    state LowCardinality(String) COMMENT 'same: stands as it was stamped; changed: status or an amount moved; moved: carries another payoutId, or none; gone: the service no longer lists it',
+    stamped_status LowCardinality(String) COMMENT 'Status as stamped: in the first version that carries this payoutId',
+    stamped_order_value Nullable(Decimal(18, 4)) COMMENT 'Order value as stamped, in currency_code',
+    stamped_cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback as stamped, in currency_code',
+    stamped_at Nullable(DateTime64(3, 'UTC')) COMMENT 'updatedAt of that version, UTC: when it was stamped, unless it changed again before it was first read',
+    stamped_seen_at DateTime64(3, 'UTC') COMMENT 'When that version was loaded, UTC',
+    stamped_is_first_known UInt8 COMMENT '1 when no earlier version of the transaction is known: as stamped is then as first seen',
+    status LowCardinality(String) COMMENT 'Status as of now; of a transaction that is gone, the last one known',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Order value as of now, in currency_code',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback as of now, in currency_code',
+    payout_id_now Nullable(Int64) COMMENT 'Payout that the transaction carries as of now; NULL: none',
+    changed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Since when it stands as it does now, UTC: updatedAt of that version, or when it was found gone; NULL while it stands as stamped',
+    at_stake Decimal(18, 4) COMMENT 'Cashback as stamped less cashback as of now, in currency_code; that of DECLINED, moved and gone transactions counts as 0',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'updatedAt as of now, UTC',
+    currency_code_now LowCardinality(String) COMMENT 'Currency as of now'
+)
+AS SELECT account, assumeNotNull(payout) AS payout_id, id, sold_at, retailer_name, stamped.currency_code AS currency_code,
+    multiIf(last.deleted = 1, 'gone', ifNull(last.payout_id != payout, 1), 'moved',
+        stamped.status != last.status OR ifNull(stamped.order_value, 0) != ifNull(last.order_value, 0) OR ifNull(stamped.cashback, 0) != ifNull(last.cashback, 0), 'changed',
+        'same') AS state,
+    stamped.status AS stamped_status, stamped.order_value AS stamped_order_value, stamped.cashback AS stamped_cashback,
+    stamped.updated_at AS stamped_at, stamped.synced_at AS stamped_seen_at, stamped.version = versions[1].version AS stamped_is_first_known,
+    last.status AS status, last.order_value AS order_value, last.cashback AS cashback, last.payout_id AS payout_id_now,
+    multiIf(state = 'same', NULL, state = 'gone', toNullable(turn.synced_at), turn.updated_at) AS changed_at,
+    if(stamped.status = 'DECLINED', 0, ifNull(stamped.cashback, 0)) - if(last.status = 'DECLINED' OR state IN ('moved', 'gone'), 0, ifNull(last.cashback, 0)) AS at_stake,
+    last.updated_at AS updated_at, last.currency_code AS currency_code_now
+FROM
+(
+    SELECT account, id, payout, sold_at, retailer_name, versions, last, turn, arrayFirst(v -> v.payout_id = payout, carrying) AS stamped
+    FROM
+    (
+        SELECT account, id, argMax(sold_at, _version) AS sold_at, argMax(retailer_name, _version) AS retailer_name,
+            arraySort(v -> v.version, groupArray(CAST((_version, payout_id, status, order_value, cashback, currency_code, updated_at, synced_at, _deleted),
+                'Tuple(version UInt128, payout_id Nullable(Int64), status String, order_value Nullable(Decimal(18, 4)), cashback Nullable(Decimal(18, 4)),
+                currency_code String, updated_at Nullable(DateTime64(3, ''UTC'')), synced_at DateTime64(3, ''UTC''), deleted UInt8)'))) AS versions,
+            versions[-1] AS last,
+            versions[arrayLastIndex(v -> v.deleted != last.deleted OR v.status != last.status OR (v.payout_id IS DISTINCT FROM last.payout_id)
+                OR ifNull(v.order_value, 0) != ifNull(last.order_value, 0) OR ifNull(v.cashback, 0) != ifNull(last.cashback, 0), versions) + 1] AS turn,
+            arrayFilter(v -> v.payout_id IS NOT NULL AND v.deleted = 0, versions) AS carrying
+        FROM transactions_versions
+        WHERE cityHash64(account, id) IN (SELECT key FROM payout_changed_keys)
+        GROUP BY account, id
+    )
+    ARRAY JOIN arrayDistinct(arrayMap(v -> v.payout_id, carrying)) AS payout
+)
+COMMENT 'Rows of payout_transactions whose transaction may have changed since it was stamped';
+
+CREATE OR REPLACE VIEW payout_transactions
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    payout_id Int64 COMMENT 'Payout that the transaction carries or carried',
+    id UUID COMMENT 'Transaction identifier',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale, UTC',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name',
+    currency_code LowCardinality(String) COMMENT 'Currency of the amounts',
+    state LowCardinality(String) COMMENT 'same: stands as it was stamped; changed: status or an amount moved; moved: carries another payoutId, or none; gone: the service no longer lists it',
+    stamped_status LowCardinality(String) COMMENT 'Status as stamped: in the first version that carries this payoutId',
+    stamped_order_value Nullable(Decimal(18, 4)) COMMENT 'Order value as stamped, in currency_code',
+    stamped_cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback as stamped, in currency_code',
+    stamped_at Nullable(DateTime64(3, 'UTC')) COMMENT 'updatedAt of that version, UTC: when it was stamped, unless it changed again before it was first read',
+    stamped_seen_at DateTime64(3, 'UTC') COMMENT 'When that version was loaded, UTC',
+    stamped_is_first_known UInt8 COMMENT '1 when no earlier version of the transaction is known: as stamped is then as first seen',
+    status LowCardinality(String) COMMENT 'Status as of now; of a transaction that is gone, the last one known',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Order value as of now, in currency_code',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback as of now, in currency_code',
+    payout_id_now Nullable(Int64) COMMENT 'Payout that the transaction carries as of now; NULL: none',
+    changed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Since when it stands as it does now, UTC: updatedAt of that version, or when it was found gone; NULL while it stands as stamped',
+    at_stake Decimal(18, 4) COMMENT 'Cashback as stamped less cashback as of now, in currency_code; that of DECLINED, moved and gone transactions counts as 0'
+)
+AS SELECT account, assumeNotNull(payout_id) AS payout_id, id, sold_at, retailer_name, currency_code, 'same' AS state,
+    status AS stamped_status, order_value AS stamped_order_value, cashback AS stamped_cashback, updated_at AS stamped_at, synced_at AS stamped_seen_at,
+    cityHash64(account, id) NOT IN (SELECT cityHash64(account, id) FROM transactions_versions WHERE payout_id IS NULL) AS stamped_is_first_known,
+    status, order_value, cashback, transactions_latest.payout_id AS payout_id_now, NULL AS changed_at, 0 AS at_stake
+FROM transactions_latest FINAL
+WHERE transactions_latest.payout_id IS NOT NULL AND _deleted = 0 AND cityHash64(account, id) NOT IN (SELECT key FROM payout_changed_keys)
+UNION ALL
+SELECT account, payout_id, id, sold_at, retailer_name, currency_code, state, stamped_status, stamped_order_value, stamped_cashback, stamped_at, stamped_seen_at, stamped_is_first_known, status, order_value, cashback, payout_id_now, changed_at, at_stake
+FROM payout_changed_transactions
+COMMENT 'Every transaction of a payout, one row for each payout that it ever carried: as stamped and as of now'

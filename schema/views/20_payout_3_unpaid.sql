@@ -1,0 +1,66 @@
+-- Transactions that no payout accounts for.
+
+CREATE OR REPLACE VIEW payout_orphans
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    payout_id Int64 COMMENT 'Payout that the transaction says it is in',
+    id UUID COMMENT 'Transaction identifier',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale, UTC',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream, UTC',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name',
+    status LowCardinality(String) COMMENT 'Status as of now',
+    currency_code LowCardinality(String) COMMENT 'Currency of the amounts',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Order value, in currency_code',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback, in currency_code',
+    was_listed UInt8 COMMENT '1 when the service listed the payout before, and does so no more',
+    certain UInt8 COMMENT '1 when the payouts were read after the transaction was loaded; 0: the next sync of payouts may bring it'
+)
+AS SELECT account, assumeNotNull(t.payout_id) AS payout_id, id, sold_at, updated_at, retailer_name, status, currency_code, order_value, cashback,
+    (account, payout_id) IN (SELECT account, id FROM payouts_versions) AS was_listed,
+    ifNull(synced_at < r.last_read, 0) AS certain
+FROM
+(
+    SELECT * FROM transactions
+    WHERE payout_id IS NOT NULL AND (account, assumeNotNull(payout_id)) NOT IN (SELECT account, id FROM payouts)
+) AS t
+LEFT JOIN (SELECT account, toNullable(max(started_at)) AS last_read FROM sync_runs WHERE stream = 'payouts' AND outcome = 'success' GROUP BY account) AS r USING (account)
+COMMENT 'Transactions that carry the payoutId of a payout which is not there';
+
+CREATE OR REPLACE VIEW payout_unpaid
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    id UUID COMMENT 'Transaction identifier',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale, UTC',
+    age_seconds Nullable(Int64) COMMENT 'Time from the sale to complete_to, in seconds',
+    complete_to Nullable(DateTime64(3, 'UTC')) COMMENT 'Up to which updatedAt the transactions of the account are complete, UTC',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name',
+    status LowCardinality(String) COMMENT 'Status as of now; never DECLINED, for which nothing is paid',
+    currency_code LowCardinality(String) COMMENT 'Currency of the amounts',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Order value, in currency_code',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback, in currency_code'
+)
+AS SELECT account, id, sold_at, dateDiff('second', sold_at, w.complete_to) AS age_seconds, w.complete_to AS complete_to,
+    retailer_name, status, currency_code, order_value, cashback
+FROM (SELECT * FROM transactions WHERE payout_id IS NULL AND status != 'DECLINED') AS t
+LEFT JOIN
+(
+    SELECT account, parseDateTime64BestEffortOrNull(value, 3, 'UTC') AS complete_to
+    FROM sync_state WHERE stream = 'transactions' AND name = 'watermark'
+) AS w USING (account)
+COMMENT 'Transactions that are in no payout and not declined, with their age by the clock of the service';
+
+CREATE OR REPLACE VIEW payout_overdue
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    id UUID COMMENT 'Transaction identifier',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale, UTC',
+    age_seconds Nullable(Int64) COMMENT 'Time from the sale to complete_to, in seconds',
+    complete_to Nullable(DateTime64(3, 'UTC')) COMMENT 'Up to which updatedAt the transactions of the account are complete, UTC',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name',
+    status LowCardinality(String) COMMENT 'Status as of now; never DECLINED, for which nothing is paid',
+    currency_code LowCardinality(String) COMMENT 'Currency of the amounts',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Order value, in currency_code',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback, in currency_code'
+)
+AS SELECT * FROM payout_unpaid WHERE age_seconds > 121 * 86400
+COMMENT 'Transactions old enough to have been paid that no payout includes: sold over 121 days ago, 90 days and a month. For another age, ask payout_unpaid';
