@@ -55,6 +55,7 @@ type Syncer struct {
 	progress  func(Progress)
 	local     func() time.Time
 	grace     time.Duration
+	haste     time.Duration // how long clearing up may take after the grace: twice, for the run and for its lease
 	leaseWait time.Duration // how long a run waits for another one of the same stream to end
 }
 
@@ -78,7 +79,7 @@ func New(o Options) (*Syncer, error) {
 		o.Clock = time.Now
 	}
 	set(&o.Grace, DefaultGrace)
-	return &Syncer{warehouse: o.Warehouse, log: o.Logger, progress: o.Progress, local: o.Clock, grace: o.Grace, leaseWait: defaultLeaseWait}, nil
+	return &Syncer{warehouse: o.Warehouse, log: o.Logger, progress: o.Progress, local: o.Clock, grace: o.Grace, haste: o.Grace / 5, leaseWait: defaultLeaseWait}, nil
 }
 
 // Result is how a job ended.
@@ -174,7 +175,7 @@ func outlive(ctx context.Context, grace time.Duration) (context.Context, context
 func (s *Syncer) tidying(ctx context.Context) (context.Context, context.CancelFunc) {
 	span := s.grace
 	if ctx.Err() != nil {
-		span /= 5
+		span = s.haste
 	}
 	return context.WithTimeout(context.WithoutCancel(ctx), span)
 }
