@@ -21,12 +21,18 @@ want the same stream, or the same embedded warehouse): what was read before chan
 
 The schema is created or upgraded first where it has to be. Nothing that readers see changes before a
 stream was read to its end. Transactions are read from where the last run ended; the other streams
-are read whole, and what they no longer list is deleted.
+are read whole, and what they no longer list is deleted. At last, deals that transactions name and no
+list had are asked for by their own addresses, reference_limit at most.
 
 Ctrl-C or SIGTERM ends the reading. What was read to its end is still published, and a walk over the
 products keeps its place; a second signal ends the program at once, which loses nothing either.
 
 Name streams to load only those: ` + "%s" + `.
+
+For pipelines, --json prints one JSON document, an array with an object for each stream; it is short for
+--output json. --push-gateway leaves the metrics with a Prometheus Pushgateway, under job="dealhouse" and
+nothing of this host or pod; --metrics-textfile in a file for the node exporter's textfile collector.
+Where they cannot be left, a warning is all that comes of it: the exit code speaks of the data.
 
 Exit codes: 0 all streams are in step; 1 a fault worth retrying; 2 usage or configuration; 3 the API
 or the warehouse refused the credentials; 4 stopped by a guard, a person must look; 130 or 143
@@ -38,16 +44,20 @@ const syncExample = `  dealhouse sync
   dealhouse sync coupons --dry-run              count what would change, and change nothing (after a first sync)
   dealhouse sync transactions --full            also find transactions that vanished upstream
   dealhouse sync coupons --allow-mass-delete    once, after the guard stopped a run that was right
-  dealhouse sync --output json --log-format json`
+  dealhouse sync --json --log-format json
+  dealhouse sync --push-gateway http://pushgateway:9091
+  dealhouse sync --metrics-textfile /var/lib/node_exporter/textfile/dealhouse.prom`
 
 type syncOptions struct {
 	selection
 	full, dryRun, allowMassDelete bool
+	pushGateway, metricsTextfile  string
 }
 
 func newSync(a *app) *cobra.Command {
 	var o syncOptions
 	var output *choice
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:       "sync [STREAM...]",
 		Short:     "Load each enabled stream once",
@@ -57,6 +67,12 @@ func newSync(a *app) *cobra.Command {
 		Args:      cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.streams = args
+			if asJSON {
+				if cmd.Flags().Changed("output") {
+					return usagef("--json is short for --output json: give one of them")
+				}
+				output.value = "json"
+			}
 			return a.sync(cmd.Context(), o, output.value)
 		},
 	}
@@ -65,8 +81,11 @@ func newSync(a *app) *cobra.Command {
 	flags.BoolVar(&o.full, "full", false, "read everything, whatever was read before")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "read and count, but change nothing")
 	flags.BoolVar(&o.allowMassDelete, "allow-mass-delete", false, "let this run delete more than max_delete_ratio allows")
+	flags.StringVar(&o.pushGateway, "push-gateway", "", "push the metrics of the run to the Pushgateway at this `URL`")
+	flags.StringVar(&o.metricsTextfile, "metrics-textfile", "", "write the metrics of the run to this `file`")
 	completeWith(cmd, "account", a.accountNames)
 	output = outputFlag(cmd, "table", "json", "csv")
+	flags.BoolVar(&asJSON, "json", false, "short for --output json")
 	return cmd
 }
 
@@ -74,6 +93,13 @@ func (a *app) sync(ctx context.Context, o syncOptions, output string) (err error
 	cfg, err := a.loadConfig(true)
 	if err != nil {
 		return err
+	}
+	metrics, err := a.newPublishing(ctx, o.pushGateway, o.metricsTextfile)
+	if err != nil {
+		return err
+	}
+	if metrics != nil && o.dryRun {
+		return usagef("a dry run has no metrics: leave --push-gateway and --metrics-textfile out")
 	}
 	jobs, api, err := a.prepareJobs(cfg, o.selection, func(job *syncer.Job) {
 		job.Full, job.DryRun, job.AllowMassDelete = o.full, o.dryRun, o.allowMassDelete
@@ -98,9 +124,11 @@ func (a *app) sync(ctx context.Context, o syncOptions, output string) (err error
 	if err != nil {
 		return err
 	}
+	a.publish(ctx, metrics, cfg, w, results)
 	if err := printResults(a.stdout, output, results); err != nil {
 		return err
 	}
+	a.aftermath(ctx, cfg, w, api, results)
 	return a.conclude(ctx, results)
 }
 
@@ -146,9 +174,7 @@ func (a *app) upgrade(ctx context.Context, w *warehouse.Warehouse, dryRun bool) 
 // conclude prints what went wrong or was noticed, each once, and returns the exit code of the worst.
 func (a *app) conclude(ctx context.Context, results []syncer.Result) error {
 	for _, r := range results {
-		for _, warning := range r.Record.Warnings {
-			a.aboutStreams("warning", r.Record.Account, []string{r.Record.Stream}, errors.New(warning))
-		}
+		a.warnings(r.Record)
 	}
 	var codes []int
 	interrupted := 0
@@ -187,6 +213,13 @@ func (a *app) conclude(ctx context.Context, results []syncer.Result) error {
 		return reported{max(code, exitFault)}
 	}
 	return nil
+}
+
+// warnings prints what a run noticed and carried on with.
+func (a *app) warnings(r warehouse.RunRecord) {
+	for _, warning := range r.Warnings {
+		a.aboutStreams("warning", r.Account, []string{r.Stream}, errors.New(warning))
+	}
 }
 
 // aboutStreams prints a message about streams of an account.

@@ -7,7 +7,7 @@ import (
 
 // vocabulary is every key there is, in the order of config.example.toml. A key
 // that differs from table to table has several rows. Nothing changes it.
-var vocabulary = slices.Concat(warehouseKeys(), accountKeys(), streamKeys())
+var vocabulary = slices.Concat(warehouseKeys(), daemonKeys(), accountKeys(), streamKeys())
 
 func warehouseKeys() []key {
 	return []key{
@@ -36,11 +36,6 @@ Rather than write a password here, set DEALHOUSE_WAREHOUSE_DSN.`,
 			value: duration(func(v *values) *time.Duration { return &v.maxWarehouseRetry }, 0, 24*time.Hour),
 			doc: `How long one statement is tried again when the warehouse cannot do it for the moment: a lost
 connection, too many parts, no memory, a full disk. After that its run fails. "0s": no second attempt.`,
-		},
-		{
-			name: "listen", in: inDaemon, standard: `"127.0.0.1:9464"`,
-			value: checked("host:port", func(v *values) *string { return &v.listen }, checkListen),
-			doc:   `Host and port of metrics, health checks and the status page. ":9464" listens on every interface.`,
 		},
 	}
 }
@@ -156,6 +151,17 @@ address before it is deleted. It costs a request for each, 1000 at most in a run
 change while they are read; what is read twice changes nothing.`,
 		},
 		{
+			name: "reference_limit", in: shared | inTransactions, standard: `500`,
+			value: integer(func(v *values) *int64 { return &v.referenceLimit }, 0, 10_000),
+			doc: `How many promotions, coupons and cashback offers that transactions name, and that no list had, are
+asked for by their own addresses after a load of transactions, one request for each. 0: none.`,
+		},
+		{
+			name: "reference_retry", in: shared | inTransactions, standard: `"168h"`,
+			value: duration(func(v *values) *time.Duration { return &v.referenceRetry }, 0, 366*24*time.Hour),
+			doc:   `After which time one that the service did not know is asked for again; "0s": each time.`,
+		},
+		{
 			name: "resume_within", in: shared | inProducts, standard: `"24h"`,
 			value: duration(func(v *values) *time.Duration { return &v.resumeWithin }, 0, 31*24*time.Hour),
 			doc: `How old a walk over all products that was cut short may be to be continued. After that it starts
@@ -184,7 +190,7 @@ over; "0s": always.`,
 			name: "schedule", in: s.in, standard: s.standard,
 			value: checked("a schedule", func(v *values) *string { return &v.schedule }, checkSchedule),
 			doc: `When the daemon loads the stream: minute, hour, day of month, month, day of week; or "@every 10m".
-"CRON_TZ=Europe/Paris 30 2 * * *" sets the time zone, else it is that of the machine. "": never by itself.`,
+"CRON_TZ=Europe/Paris 30 2 * * *" sets the time zone, else it is time_zone of [daemon]. "": never by itself.`,
 		})
 	}
 	return append(list,

@@ -15,6 +15,7 @@ func standardAccount() Account {
 	}
 	transactions := stream("transactions", "*/5 * * * *")
 	transactions.Overlap, transactions.Resync = 10*time.Minute, "0 4 * * 0"
+	transactions.ReferenceLimit, transactions.ReferenceRetry = 500, 7*24*time.Hour
 	products := stream("products", "30 2 * * *")
 	products.ResumeWithin = 24 * time.Hour
 	return Account{
@@ -33,7 +34,7 @@ func standardConfig() *Config {
 	return &Config{
 		File:      FileName,
 		Warehouse: Warehouse{DSN: NewSecret("embedded:./dealhouse-data"), Database: "dealhouse", MaxRetryElapsed: 2 * time.Minute},
-		Daemon:    Daemon{Listen: "127.0.0.1:9464"},
+		Daemon:    Daemon{Listen: "127.0.0.1:9464", TimeZone: "UTC", Jitter: 10 * time.Second, Grace: 10 * time.Second},
 		Accounts:  []Account{standardAccount()},
 	}
 }
