@@ -117,7 +117,7 @@ func (c *cell) fail(t *testing.T, step matrixStep, fault string) {
 	c.turns++
 	before, after := shownRows(t, c.store, c.stream, c.stream), truthRows(t, c.world, c.stream, c.stream)
 	if c.grace = DefaultGrace; fault == "hang" {
-		c.grace = 50 * time.Millisecond // what hangs here never ends by itself
+		c.grace, c.haste = 50*time.Millisecond, 2*time.Second // what hangs here never ends by itself
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -57,6 +57,7 @@ type Syncer struct {
 	progress  func(Progress)
 	local     func() time.Time
 	grace     time.Duration
+	haste     time.Duration // how long clearing up may take after the grace: twice, for the run and for its lease
 	leaseWait time.Duration // how long a run waits for another one of the same stream to end
 }
 
@@ -82,7 +83,7 @@ func New(o Options) (*Syncer, error) {
 	set(&o.Grace, DefaultGrace)
 	return &Syncer{
 		warehouse: o.Warehouse, log: o.Logger, metrics: o.Metrics, progress: o.Progress,
-		local: o.Clock, grace: o.Grace, leaseWait: defaultLeaseWait,
+		local: o.Clock, grace: o.Grace, haste: o.Grace / 5, leaseWait: defaultLeaseWait,
 	}, nil
 }
 
@@ -182,7 +183,7 @@ func outlive(ctx context.Context, grace time.Duration) (context.Context, context
 func (s *Syncer) tidying(ctx context.Context) (context.Context, context.CancelFunc) {
 	span := s.grace
 	if ctx.Err() != nil {
-		span /= 5
+		span = s.haste
 	}
 	return context.WithTimeout(context.WithoutCancel(ctx), span)
 }
