@@ -17,4 +17,5 @@ func (a *app) aftermath(ctx context.Context, cfg *config.Config, w *warehouse.Wa
 	if err := a.references(ctx, cfg, w, api, results); err != nil {
 		a.complain("warning", err)
 	}
+	a.quality(ctx, w, results)
 }

@@ -17,6 +17,7 @@ import (
 
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
+	"dealhouse/internal/daemon"
 	"dealhouse/internal/warehouse"
 )
 
@@ -32,7 +33,8 @@ type app struct {
 	configPath string
 	logFormat  choice
 	logLevel   choice
-	running    bool // the command line was understood: errors from now on are not about it
+	metrics    daemon.Metrics // zero: nobody wants any
+	running    bool           // the command line was understood: errors from now on are not about it
 }
 
 // run is the program. args begins with its name, as os.Args does.
@@ -143,7 +145,7 @@ func (a *app) openWarehouse(ctx context.Context, cfg *config.Config) (*warehouse
 func (a *app) open(ctx context.Context, cfg *config.Config, maxRetryElapsed time.Duration) (*warehouse.Warehouse, error) {
 	done := a.beIn("starting the embedded ClickHouse; the first time, it is downloaded", 2*time.Second)
 	w, err := warehouse.Open(ctx, warehouse.Options{
-		DSN: cfg.Warehouse.DSN.Reveal(), Database: cfg.Warehouse.Database, Logger: a.log, MaxRetryElapsed: maxRetryElapsed,
+		DSN: cfg.Warehouse.DSN.Reveal(), Database: cfg.Warehouse.Database, Logger: a.log, Metrics: a.metrics.Warehouse, MaxRetryElapsed: maxRetryElapsed,
 	})
 	done()
 	if err != nil {

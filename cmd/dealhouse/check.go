@@ -77,7 +77,7 @@ func (a *app) check(ctx context.Context, output string) error {
 }
 
 func (a *app) findings(ctx context.Context) []finding {
-	cfg, warnings, err := config.Load(config.Source{Path: a.configPath, Env: a.env, NeedAccounts: true})
+	cfg, warnings, err := config.Load(config.Source{Path: a.configPath, Env: a.env, NeedAccounts: true, NeedDaemon: true})
 	var all []finding
 	if problems, bad := errors.AsType[*config.Problems](err); bad {
 		for _, p := range problems.All() {

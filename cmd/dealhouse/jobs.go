@@ -174,7 +174,7 @@ func (a *app) runJobs(ctx context.Context, w *warehouse.Warehouse, jobs []syncer
 	shown := newProgress(a.console, a.log, jobs, a.console.live && !isTerminal(a.stdout))
 	defer shown.stop()
 	defer a.announceDrain(ctx)()
-	s, err := syncer.New(syncer.Options{Warehouse: w, Logger: a.log, Progress: shown.update})
+	s, err := syncer.New(syncer.Options{Warehouse: w, Logger: a.log, Metrics: a.metrics.Syncer, Progress: shown.update})
 	if err != nil {
 		return nil, fmt.Errorf("preparing the sync: %w", err)
 	}
@@ -197,7 +197,7 @@ func (a *app) prepareJobs(cfg *config.Config, s selection, change func(*syncer.J
 	if err != nil {
 		return nil, nil, err
 	}
-	api := newClients(a.log, nil)
+	api := newClients(a.log, func(o *dealapi.Options) { o.Metrics = a.metrics.API })
 	var jobs []syncer.Job
 	for _, t := range targets {
 		client, err := api.get(t)

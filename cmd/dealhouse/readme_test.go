@@ -48,14 +48,24 @@ func TestReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	u := newUser(t)
-	commands, queries := 0, 0
+	truth := answers{api: u.api, got: map[string][]map[string]any{}}
+	commands, queries, checked := 0, 0, 0
 	for _, b := range readBlocks(t) {
 		switch {
 		case b.language == "sql":
 			queries++
 			out := u.shell(t, `dealhouse query - --output jsonl <<'END'`+"\n"+b.text+"\nEND")
-			if out == "" && !strings.Contains(b.text, "rejected_records") {
+			var rows []map[string]any
+			for line := range strings.Lines(out) {
+				var row map[string]any
+				parseJSON(t, []byte(line), &row)
+				rows = append(rows, row)
+			}
+			if len(rows) == 0 && !strings.Contains(b.text, "rejected_records") && !strings.Contains(b.text, "WHERE NOT ok") {
 				t.Errorf("no rows from\n%s", b.text)
+			}
+			if truth.check(t, b.text, rows) {
+				checked++
 			}
 		case b.language != "sh":
 		case slices.Contains(ranByCI, b.text):
@@ -68,8 +78,8 @@ func TestReadme(t *testing.T) {
 			u.block(t, b.text)
 		}
 	}
-	if commands < 10 || queries < 5 {
-		t.Errorf("%d commands and %d queries were found: the README has another form than this test reads", commands, queries)
+	if commands < 10 || queries < 5 || checked < 8 {
+		t.Errorf("%d commands and %d queries were found, %d of them to hold against the API: the README has another form than this test reads", commands, queries, checked)
 	}
 }
 
@@ -79,6 +89,8 @@ type user struct {
 	env     []string
 	replace *strings.Replacer
 	api     string
+	daemon  string // where its port is
+	stop    func() // ends serve-warehouse, which has the warehouse to itself
 }
 
 // newUser starts the API that the README talks about, on a free port.
@@ -94,10 +106,10 @@ func newUser(t *testing.T) *user {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	api, door := freeAddress(t), freeAddress(t)
+	api, door, daemon := freeAddress(t), freeAddress(t), freeAddress(t)
 	u := &user{
-		dir: t.TempDir(), api: "http://" + api,
-		env:     append(ambient(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "GOBIN="+t.TempDir(), "GOFLAGS=-buildvcs=false"),
+		dir: t.TempDir(), api: "http://" + api, daemon: daemon,
+		env:     append(ambient(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "GOBIN="+t.TempDir(), "GOFLAGS=-buildvcs=false", "DEALHOUSE_DAEMON_LISTEN="+daemon),
 		replace: strings.NewReplacer("127.0.0.1:8080", api, "127.0.0.1:8123", door, "DEALS_API_KEY=...", "DEALS_API_KEY=secret", "-o dealhouse ", "-o "+filepath.Join(t.TempDir(), "static")+" "),
 	}
 	for _, name := range []string{"config.example.toml"} {
@@ -146,7 +158,9 @@ func (u *user) block(t *testing.T, text string) {
 	case strings.HasPrefix(text, "DEALHOUSE_BASE_URL="):
 		u.shellIn(t, t.TempDir(), text)
 	case strings.HasPrefix(text, "dealhouse serve-warehouse "):
-		u.background(t, text, "http://"+strings.Fields(text)[3]+"/ping")
+		u.stop = u.up(t, text, "http://"+strings.Fields(text)[3]+"/ping")
+	case text == "dealhouse run":
+		u.up(t, text, "http://"+u.daemon+"/readyz")()
 	case strings.HasPrefix(text, "curl "):
 		m := regexp.MustCompile(`^curl '([^']+)' -d '([^']+)'$`).FindStringSubmatch(text)
 		if m == nil {
@@ -161,6 +175,7 @@ func (u *user) block(t *testing.T, text string) {
 		if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(body), `"rows": 1`) {
 			t.Errorf("%s: %d %s %v", text, resp.StatusCode, body, err)
 		}
+		u.stop()
 	default:
 		u.shell(t, text)
 	}
@@ -201,30 +216,39 @@ func (u *user) shellIn(t *testing.T, dir, text string) string {
 	return string(out)
 }
 
-// background starts a command that stays up, and waits until it answers.
+// background starts a command that stays up until the end of the test.
 func (u *user) background(t *testing.T, text, ready string) {
+	t.Helper()
+	t.Cleanup(u.up(t, text, ready))
+}
+
+// up starts a command that stays up, and waits until it answers well.
+func (u *user) up(t *testing.T, text, ready string) (stop func()) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", "-euc", "exec "+text)
 	cmd.Dir, cmd.Env = u.dir, u.env
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	stop = func() {
 		if err := cmd.Process.Signal(os.Interrupt); err != nil {
 			t.Error(err)
 		}
 		_ = cmd.Wait()
-	})
+	}
 	for tick := time.NewTicker(20 * time.Millisecond); ; {
 		resp, err := http.Get(ready)
 		if err == nil {
 			resp.Body.Close()
-			tick.Stop()
-			return
+			if resp.StatusCode == http.StatusOK {
+				tick.Stop()
+				return stop
+			}
 		}
 		select {
 		case <-tick.C:
 		case <-t.Context().Done():
+			stop()
 			t.Fatalf("%s did not come up: %v", text, err)
 		}
 	}

@@ -19,9 +19,10 @@ const rejectsLong = `Lists what could not be loaded as it was sent, the newest f
 usable key is kept as a whole; a field that its column cannot hold costs only that field, and its value
 is kept. The view rejected_records in the warehouse has all of them.
 
-The reason is missing_key, unusable_key or not_an_object for a whole record; wrong_type, not_a_uuid,
-not_a_timestamp, not_a_day or out_of_range for a field that is absent in its row; rounded for an amount
-that was loaded with fewer decimals than were sent.
+The reason is missing_key, unusable_key or not_an_object for a whole record, or refused, when
+ClickHouse itself does not take it; wrong_type, not_a_uuid, not_a_timestamp, not_a_day or out_of_range
+for a field that is absent in its row; rounded for an amount that was loaded with fewer decimals than
+were sent.
 
 The state says what has become of it:
   open         a version that can read it can load it: dealhouse rejects retry

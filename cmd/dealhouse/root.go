@@ -16,6 +16,7 @@ products) into ClickHouse and keeps it in step: every record once, exact amounts
 Try it with nothing set up:        dealhouse demo
 Set it up:                         copy config.example.toml to dealhouse.toml, then dealhouse check
 Load everything, again and again:  dealhouse sync
+Leave it running, by schedule:     dealhouse run
 
 The configuration is the file that --config names, else the one that DEALHOUSE_CONFIG names, else
 ./dealhouse.toml when it is there. Environment variables override it.
@@ -44,8 +45,8 @@ func newRoot(a *app) *cobra.Command {
 	complete(root, "log-format", a.logFormat.allowed)
 	complete(root, "log-level", a.logLevel.allowed)
 	root.AddCommand(
-		newDemo(a), newSync(a), newBackfill(a), newQuery(a), newStatus(a), newRuns(a), newRejects(a),
-		newCheck(a), newMigrate(a), newServeWarehouse(a), newHealthcheck(a), newVersion(a),
+		newDemo(a), newSync(a), newRun(a), newBackfill(a), newQuery(a), newStatus(a), newRuns(a), newRejects(a),
+		newSchema(a), newCheck(a), newMigrate(a), newServeWarehouse(a), newHealthcheck(a), newVersion(a),
 	)
 	return root
 }

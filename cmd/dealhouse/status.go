@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"time"
 
@@ -18,13 +19,20 @@ what went wrong last. Streams that are configured and never ran are listed too.
 
 The lag of transactions is the age of the watermark, up to which all changes are loaded; that of the
 other streams is the time since their last success, when all of them was loaded. All ages are by the
-clock of the warehouse. Deals that were read by their own addresses do not count.`
+clock of the warehouse. Deals that were read by their own addresses do not count.
+
+--watch shows it again and again until Ctrl-C: in place on a terminal, else one after the other. An
+embedded warehouse is let go of in between, so that a sync can have it; while one does, the last
+status stays.`
 
 const statusExample = `  dealhouse status
+  dealhouse status --watch --interval 10s
   dealhouse status --output json | jq '.[] | select(.lag_seconds > 3600)'`
 
 func newStatus(a *app) *cobra.Command {
 	var output *choice
+	var watch bool
+	var interval time.Duration
 	cmd := &cobra.Command{
 		Use:     "status",
 		Short:   "Show where every stream stands",
@@ -32,14 +40,24 @@ func newStatus(a *app) *cobra.Command {
 		Example: statusExample,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.status(cmd.Context(), output.value)
+			switch {
+			case cmd.Flags().Changed("interval") && !watch:
+				return usagef("--interval is for --watch")
+			case watch && interval < 100*time.Millisecond:
+				return usagef("--interval: want at least 100ms")
+			case watch:
+				return a.watchStatus(cmd.Context(), output.value, interval)
+			}
+			return a.status(cmd.Context(), output.value, a.stdout)
 		},
 	}
+	cmd.Flags().BoolVar(&watch, "watch", false, "show it again and again, until Ctrl-C")
+	cmd.Flags().DurationVar(&interval, "interval", 2*time.Second, "how often, with --watch")
 	output = outputFlag(cmd, "table", "json", "csv")
 	return cmd
 }
 
-func (a *app) status(ctx context.Context, output string) (err error) {
+func (a *app) status(ctx context.Context, output string, to io.Writer) error {
 	cfg, err := a.loadConfig(false)
 	if err != nil {
 		return err
@@ -56,7 +74,9 @@ func (a *app) status(ctx context.Context, output string) (err error) {
 	if output == "table" {
 		now := time.Now()
 		for _, s := range all {
-			now = s.Now // the clock that the times below are of
+			if !s.Now.IsZero() { // that of a stream which never ran
+				now = s.Now // the clock that the times below are of
+			}
 		}
 		columns[3] = column{name: "last success", human: func(v any) string {
 			if t, ok := v.(time.Time); ok {
@@ -80,7 +100,7 @@ func (a *app) status(ctx context.Context, output string) (err error) {
 	if len(all) == 0 {
 		a.log.Warn("nothing was ever loaded into this warehouse, and no account is configured", "warehouse", place(cfg))
 	}
-	return printAll(output, a.stdout, columns, rows)
+	return printAll(output, to, columns, rows)
 }
 
 // readStatus reads the status, which is empty when nothing was ever loaded.

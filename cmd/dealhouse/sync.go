@@ -29,6 +29,11 @@ products keeps its place; a second signal ends the program at once, which loses 
 
 Name streams to load only those: ` + "%s" + `.
 
+For pipelines, --json prints one JSON document, an array with an object for each stream; it is short for
+--output json. --push-gateway leaves the metrics with a Prometheus Pushgateway, under job="dealhouse" and
+nothing of this host or pod; --metrics-textfile in a file for the node exporter's textfile collector.
+Where they cannot be left, a warning is all that comes of it: the exit code speaks of the data.
+
 Exit codes: 0 all streams are in step; 1 a fault worth retrying; 2 usage or configuration; 3 the API
 or the warehouse refused the credentials; 4 stopped by a guard, a person must look; 130 or 143
 interrupted. One stream that fails does not stop the others. When several fail, the code is that of
@@ -39,16 +44,20 @@ const syncExample = `  dealhouse sync
   dealhouse sync coupons --dry-run              count what would change, and change nothing (after a first sync)
   dealhouse sync transactions --full            also find transactions that vanished upstream
   dealhouse sync coupons --allow-mass-delete    once, after the guard stopped a run that was right
-  dealhouse sync --output json --log-format json`
+  dealhouse sync --json --log-format json
+  dealhouse sync --push-gateway http://pushgateway:9091
+  dealhouse sync --metrics-textfile /var/lib/node_exporter/textfile/dealhouse.prom`
 
 type syncOptions struct {
 	selection
 	full, dryRun, allowMassDelete bool
+	pushGateway, metricsTextfile  string
 }
 
 func newSync(a *app) *cobra.Command {
 	var o syncOptions
 	var output *choice
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:       "sync [STREAM...]",
 		Short:     "Load each enabled stream once",
@@ -58,6 +67,12 @@ func newSync(a *app) *cobra.Command {
 		Args:      cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.streams = args
+			if asJSON {
+				if cmd.Flags().Changed("output") {
+					return usagef("--json is short for --output json: give one of them")
+				}
+				output.value = "json"
+			}
 			return a.sync(cmd.Context(), o, output.value)
 		},
 	}
@@ -66,8 +81,11 @@ func newSync(a *app) *cobra.Command {
 	flags.BoolVar(&o.full, "full", false, "read everything, whatever was read before")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "read and count, but change nothing")
 	flags.BoolVar(&o.allowMassDelete, "allow-mass-delete", false, "let this run delete more than max_delete_ratio allows")
+	flags.StringVar(&o.pushGateway, "push-gateway", "", "push the metrics of the run to the Pushgateway at this `URL`")
+	flags.StringVar(&o.metricsTextfile, "metrics-textfile", "", "write the metrics of the run to this `file`")
 	completeWith(cmd, "account", a.accountNames)
 	output = outputFlag(cmd, "table", "json", "csv")
+	flags.BoolVar(&asJSON, "json", false, "short for --output json")
 	return cmd
 }
 
@@ -75,6 +93,13 @@ func (a *app) sync(ctx context.Context, o syncOptions, output string) (err error
 	cfg, err := a.loadConfig(true)
 	if err != nil {
 		return err
+	}
+	metrics, err := a.newPublishing(ctx, o.pushGateway, o.metricsTextfile)
+	if err != nil {
+		return err
+	}
+	if metrics != nil && o.dryRun {
+		return usagef("a dry run has no metrics: leave --push-gateway and --metrics-textfile out")
 	}
 	jobs, api, err := a.prepareJobs(cfg, o.selection, func(job *syncer.Job) {
 		job.Full, job.DryRun, job.AllowMassDelete = o.full, o.dryRun, o.allowMassDelete
@@ -99,6 +124,7 @@ func (a *app) sync(ctx context.Context, o syncOptions, output string) (err error
 	if err != nil {
 		return err
 	}
+	a.publish(ctx, metrics, cfg, w, results)
 	if err := printResults(a.stdout, output, results); err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ func (l *loader) build(top *scope) *Config {
 	c := &Config{
 		File:      l.file,
 		Warehouse: l.warehouse(top.values),
-		Daemon:    Daemon{Listen: top.values.listen},
+		Daemon:    l.daemon(top.values),
 	}
 	seen := map[string]position{}
 	for _, account := range top.find("account") {
@@ -58,6 +58,41 @@ func (l *loader) warehouse(v *values) Warehouse {
 		l.problem(v.at["cluster"], "this version takes no cluster: leave it empty")
 	}
 	return w
+}
+
+func (l *loader) daemon(v *values) Daemon {
+	d := Daemon{
+		Listen: v.listen, User: v.user, TLSCert: v.tlsCert, TLSKey: v.tlsKey, Pprof: v.pprof,
+		TimeZone: v.timeZone, Jitter: v.jitter, Grace: v.grace,
+	}
+	switch {
+	case (v.user == "") != (v.password == reference{}):
+		at, ok := v.at["password"]
+		if !ok {
+			at = v.at["user"]
+		}
+		l.problem(at, "user and password go together: one is set and the other is not")
+	case (v.tlsCert == "") != (v.tlsKey == ""):
+		at, ok := v.at["tls_cert"]
+		if !ok {
+			at = v.at["tls_key"]
+		}
+		l.problem(at, "tls_cert and tls_key go together: one is set and the other is not")
+	}
+	if at := v.at["password"]; v.password.scheme == "" && v.password.target != "" && at.env == "" {
+		l.warn(at, "the password of [daemon] is written in the file: use env:NAME or file:PATH instead")
+	}
+	if l.src.NeedDaemon && v.password != (reference{}) {
+		secret, loose, err := v.password.resolve(l.env, l.read)
+		if err != nil {
+			l.problem(v.at["password"], "password: %s", err)
+		}
+		if loose {
+			l.warn(v.at["password"], "password: every user of this machine can read %s (chmod 600)", v.password.place())
+		}
+		d.Password = secret
+	}
+	return d
 }
 
 func (l *loader) account(s *scope) Account {

@@ -58,6 +58,27 @@ func checkListen(s string) error {
 	return nil
 }
 
+func checkUser(s string) error {
+	if strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == ':' }) {
+		return fmt.Errorf("must hold neither a space nor a colon, and only ASCII; %s does", quote(s))
+	}
+	return nil
+}
+
+func checkPath(s string) error {
+	if strings.ContainsRune(s, 0) || strings.TrimSpace(s) != s {
+		return fmt.Errorf("must be the path of a file; %s is not", quote(s))
+	}
+	return nil
+}
+
+func checkTimeZone(s string) error {
+	if _, err := time.LoadLocation(s); err != nil || s == "" {
+		return fmt.Errorf("%s is no time zone that this machine knows: write one such as Europe/Paris, UTC or Local", quote(s))
+	}
+	return nil
+}
+
 // parseBaseURL never shows its input: people put keys into URLs (invariant 3).
 func parseBaseURL(s string) (string, error) {
 	u, err := url.Parse(s)

@@ -35,6 +35,28 @@ type Daemon struct {
 	// Listen is the host:port of metrics, health and the status page. Default
 	// 127.0.0.1:9464.
 	Listen string
+
+	// User and Password guard the port by basic authentication; both or neither
+	// is set. Password is resolved when Source.NeedDaemon was set.
+	User     string
+	Password Secret
+
+	// TLSCert and TLSKey are PEM files; both or neither is set.
+	TLSCert, TLSKey string
+
+	// Pprof serves profiles to this machine. Default false.
+	Pprof bool
+
+	// TimeZone is that of schedules which name none; time.LoadLocation knows it.
+	// Default UTC.
+	TimeZone string
+
+	// Jitter is the longest delay of a run after its scheduled time. Default 10s.
+	Jitter time.Duration
+
+	// Grace is how long runs may go on after the daemon was told to end. Default
+	// 10s.
+	Grace time.Duration
 }
 
 // Account is one API key and so one organization of the upstream service, with

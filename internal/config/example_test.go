@@ -50,6 +50,7 @@ func TestExampleUncommented(t *testing.T) {
 	got := mustLoad(t, exampleSource(commentedKey.ReplaceAllString(Example(), "$1")))
 	want := standardConfig()
 	// These are samples and not defaults: the example says so.
+	want.Daemon.User, want.Daemon.TLSCert, want.Daemon.TLSKey = "ops", "/etc/dealhouse/tls.crt", "/etc/dealhouse/tls.key"
 	a := &want.Accounts[0]
 	a.Params.UpdatedAfter, a.Params.UpdatedBefore = "updatedAtGreaterThan", "updatedAtLessThan"
 	a.Streams[3].InitialFrom = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -97,7 +98,7 @@ func TestEveryKeyHasAVariable(t *testing.T) {
 			t.Errorf("%s=\\x01 gives %q", name, got)
 		}
 	}
-	if want := 5 + 14*2 + 2 + 4 + 6*6 + 3 + 5 + 1; len(o.targets) != want {
+	if want := 5 + 8 + 14*2 + 2 + 4 + 6*6 + 3 + 5 + 1; len(o.targets) != want {
 		t.Errorf("%d variables, want %d", len(o.targets), want)
 	}
 }

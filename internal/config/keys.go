@@ -7,7 +7,7 @@ import (
 
 // vocabulary is every key there is, in the order of config.example.toml. A key
 // that differs from table to table has several rows. Nothing changes it.
-var vocabulary = slices.Concat(warehouseKeys(), accountKeys(), streamKeys())
+var vocabulary = slices.Concat(warehouseKeys(), daemonKeys(), accountKeys(), streamKeys())
 
 func warehouseKeys() []key {
 	return []key{
@@ -36,11 +36,6 @@ Rather than write a password here, set DEALHOUSE_WAREHOUSE_DSN.`,
 			value: duration(func(v *values) *time.Duration { return &v.maxWarehouseRetry }, 0, 24*time.Hour),
 			doc: `How long one statement is tried again when the warehouse cannot do it for the moment: a lost
 connection, too many parts, no memory, a full disk. After that its run fails. "0s": no second attempt.`,
-		},
-		{
-			name: "listen", in: inDaemon, standard: `"127.0.0.1:9464"`,
-			value: checked("host:port", func(v *values) *string { return &v.listen }, checkListen),
-			doc:   `Host and port of metrics, health checks and the status page. ":9464" listens on every interface.`,
 		},
 	}
 }
@@ -195,7 +190,7 @@ over; "0s": always.`,
 			name: "schedule", in: s.in, standard: s.standard,
 			value: checked("a schedule", func(v *values) *string { return &v.schedule }, checkSchedule),
 			doc: `When the daemon loads the stream: minute, hour, day of month, month, day of week; or "@every 10m".
-"CRON_TZ=Europe/Paris 30 2 * * *" sets the time zone, else it is that of the machine. "": never by itself.`,
+"CRON_TZ=Europe/Paris 30 2 * * *" sets the time zone, else it is time_zone of [daemon]. "": never by itself.`,
 		})
 	}
 	return append(list,

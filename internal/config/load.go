@@ -34,6 +34,10 @@ type Source struct {
 	// everything that is configured is validated all the same.
 	NeedAccounts bool
 
+	// NeedDaemon says that the command serves the daemon's port: its password is
+	// resolved.
+	NeedDaemon bool
+
 	// ReadFile reads a file and tells its permissions. Default: the file system.
 	ReadFile func(path string) ([]byte, fs.FileMode, error)
 }

@@ -34,7 +34,7 @@ func standardConfig() *Config {
 	return &Config{
 		File:      FileName,
 		Warehouse: Warehouse{DSN: NewSecret("embedded:./dealhouse-data"), Database: "dealhouse", MaxRetryElapsed: 2 * time.Minute},
-		Daemon:    Daemon{Listen: "127.0.0.1:9464"},
+		Daemon:    Daemon{Listen: "127.0.0.1:9464", TimeZone: "UTC", Jitter: 10 * time.Second, Grace: 10 * time.Second},
 		Accounts:  []Account{standardAccount()},
 	}
 }

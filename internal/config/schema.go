@@ -135,7 +135,15 @@ type values struct {
 	dsn      dataSource
 	database string
 	cluster  string
-	listen   string
+
+	listen          string
+	user            string
+	password        reference
+	tlsCert, tlsKey string
+	pprof           bool
+	timeZone        string
+	jitter          time.Duration
+	grace           time.Duration
 
 	maxWarehouseRetry time.Duration
 

@@ -35,6 +35,8 @@ func (c *Client) attempt(ctx context.Context, r request, parse func([]byte) erro
 		c.limiter.served(g)
 	}
 	c.counters.add(info)
+	c.metrics.attempt(info)
+	c.metrics.pace(c.account, c.limiter.Rate())
 	if c.onRequest != nil {
 		c.onRequest(info)
 	}

@@ -24,6 +24,7 @@ type Client struct {
 	limiter   *Limiter
 	log       *slog.Logger
 	onRequest func(RequestInfo)
+	metrics   *Metrics
 	counters  counters
 
 	timeout  time.Duration
@@ -50,6 +51,7 @@ func New(o Options) (*Client, error) {
 		limiter:   o.Limiter,
 		log:       o.Logger.With("account", o.Account),
 		onRequest: o.OnRequest,
+		metrics:   o.Metrics,
 		timeout:   o.Timeout,
 		maxBody:   o.MaxBodyBytes,
 		budget: budget{
@@ -64,6 +66,7 @@ func New(o Options) (*Client, error) {
 		c.owned = newTransport()
 		c.transport = c.owned
 	}
+	c.metrics.pace(c.account, c.limiter.Rate())
 	return c, nil
 }
 

@@ -81,6 +81,9 @@ type Options struct {
 	// Logger gets a line for each retry. nil means none.
 	Logger *slog.Logger
 
+	// Metrics count what the client does. nil means nothing is counted.
+	Metrics *Metrics
+
 	// Clock is the local clock. nil means time.Now.
 	Clock func() time.Time
 

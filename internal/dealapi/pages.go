@@ -2,7 +2,9 @@ package dealapi
 
 import (
 	"context"
+	"fmt"
 	"iter"
+	"runtime/debug"
 )
 
 // Pages walks a list from Query.Start to its end (interface, section 4, rules
@@ -45,9 +47,15 @@ func (ch *chain) walk(ctx context.Context, yield func(*Page, error) bool) {
 func (ch *chain) walkAhead(ctx context.Context, ahead int, yield func(*Page, error) bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	pages := make(chan *Page, ahead-1)
-	var last error // read after pages is closed
+	var last error              // read after pages is closed
+	var fallen *backgroundPanic // the same
 	go func() {
 		defer close(pages)
+		defer func() {
+			if value := recover(); value != nil {
+				fallen = &backgroundPanic{value, debug.Stack()}
+			}
+		}()
 		ch.walk(ctx, func(page *Page, err error) bool {
 			if err != nil {
 				last = err
@@ -72,7 +80,23 @@ func (ch *chain) walkAhead(ctx context.Context, ahead int, yield func(*Page, err
 			return
 		}
 	}
+	if fallen != nil {
+		panic(fallen)
+	}
 	if last != nil {
 		yield(nil, last)
 	}
 }
+
+// backgroundPanic carries a panic from the goroutine that fetches to the
+// consumer's, where it can be recovered: in the other it would end the process.
+type backgroundPanic struct {
+	value any
+	stack []byte
+}
+
+// String is what the panic was about.
+func (p *backgroundPanic) String() string { return fmt.Sprint(p.value) }
+
+// Stack is where it happened.
+func (p *backgroundPanic) Stack() []byte { return p.stack }

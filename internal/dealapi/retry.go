@@ -94,6 +94,7 @@ func (c *Client) do(ctx context.Context, r request, parse func([]byte) error) (*
 		g, err := c.limiter.wait(ctx)
 		waited += g.waited
 		c.counters.limiterWait.Add(uint64(g.waited))
+		c.metrics.waited(c.account, g.waited)
 		if err != nil {
 			return nil, backoff.Permanent(c.ended(ctx, r, err))
 		}

@@ -255,8 +255,8 @@ func TestItem(t *testing.T) {
 		t.Errorf("%d rows of %d records", b.Len(), b.Records)
 	}
 	want := []Reject{
-		{Page: 2, Key: idB, Reason: ReasonOtherKey, Raw: `{"id":"` + idA + `"}`},
-		{Page: 3, Key: idB, Reason: ReasonMissingKey, Raw: `{"code":"b"}`},
+		{Page: 2, Fetched: 1, Key: idB, Reason: ReasonOtherKey, Raw: `{"id":"` + idA + `"}`},
+		{Page: 3, Fetched: 2, Key: idB, Reason: ReasonMissingKey, Raw: `{"code":"b"}`},
 	}
 	if diff := cmp.Diff(want, b.Rejects); diff != "" {
 		t.Error(diff)

@@ -171,6 +171,7 @@ func (b *backfill) main(ctx context.Context, watermark time.Time) error {
 		b.log.Warn("the service does not keep to the range that it is asked for: what is left is read in one chain", "windows", len(b.windows)-b.state.Done.count())
 		err = b.loadAll(ctx, s, joined(b.left()), false)
 	}
+	b.metrics.saw(b.run, s)
 	b.tell(s, unfiltered)
 	if err != nil {
 		return errors.Join(err, b.fail(ctx, err))
@@ -239,7 +240,7 @@ func (b *backfill) loadAll(ctx context.Context, s *seen, tasks []task, strict bo
 				if n >= len(tasks) {
 					return
 				}
-				if err := b.readWindow(lasting, ctx, tasks[n], strict); err != nil {
+				if err := contain(func() error { return b.readWindow(lasting, ctx, tasks[n], strict) }); err != nil {
 					errs[i] = err
 					cancel(err)
 					return

@@ -69,11 +69,11 @@ func (r *run) save(ctx context.Context) error {
 }
 
 // conclude fills in what the record of an ended run still lacks.
-func (r *run) conclude(err error) {
+func (r *run) conclude(ctx context.Context, err error) {
 	switch {
 	case err != nil:
 		if r.record.Outcome == warehouse.OutcomeRunning {
-			r.record.Outcome, r.record.Error = warehouse.OutcomeFailed, err.Error()
+			r.record.Outcome, r.record.Error = outcome(ctx, err), err.Error()
 		}
 		r.report(PhaseFailed)
 		return

@@ -28,11 +28,13 @@ func (r *run) ask(ctx context.Context, keys []string, answer func(key string, se
 	group.SetLimit(askers)
 	for _, key := range keys {
 		group.Go(func() error {
-			sent := r.local()
-			object, err := r.job.Client.Get(ctx, r.Stream.Path+"/"+key, nil)
-			mu.Lock()
-			defer mu.Unlock()
-			return answer(key, sent, object, err)
+			return contain(func() error {
+				sent := r.local()
+				object, err := r.job.Client.Get(ctx, r.Stream.Path+"/"+key, nil)
+				mu.Lock()
+				defer mu.Unlock()
+				return answer(key, sent, object, err)
+			})
 		})
 	}
 	return group.Wait()
@@ -75,6 +77,7 @@ func (r *run) confirmDeletes(ctx context.Context, c *warehouse.Changes) error {
 	if waiting := int(c.Deleted) - len(gone) - alive; waiting > 0 {
 		r.warn(fmt.Sprintf("%d rows that the list no longer has are kept until a later run can confirm that they are gone (%d answers were unclear)", waiting, unclear))
 	}
+	c.Kept = c.Deleted - uint64(len(gone))
 	c.Deleted = uint64(len(gone))
 	return r.warehouse.KeepUnconfirmed(ctx, r.Run, gone)
 }

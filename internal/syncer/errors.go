@@ -10,9 +10,16 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
+// The guards: what a run had too much of.
+const (
+	GuardDeletes = "deletes"
+	GuardRejects = "rejects"
+)
+
 // GuardError says that a run was stopped before it changed anything, because a person must look.
 type GuardError struct {
 	Account, Stream string
+	Guard           string // GuardDeletes or GuardRejects
 	Reason          string // what was found, with the counts
 	Advice          string // what to do
 }

@@ -17,7 +17,7 @@ func (r *run) guardDeletes(c warehouse.Changes) error {
 		return nil
 	}
 	return &GuardError{
-		Account: r.Account, Stream: r.Stream.Name,
+		Account: r.Account, Stream: r.Stream.Name, Guard: GuardDeletes,
 		Reason: fmt.Sprintf("the service no longer lists %d of %d rows, and max_delete_ratio allows %.4g %%", c.Deleted, c.Live, 100*max(r.job.MaxDeleteRatio, 0)),
 		Advice: "nothing was changed; if these rows are really gone, run `dealhouse sync " + r.Stream.Name + " --account " + r.Account + " --allow-mass-delete` once",
 	}
@@ -30,7 +30,7 @@ func (r *run) guardRejects() error {
 		return nil
 	}
 	return &GuardError{
-		Account: r.Account, Stream: r.Stream.Name,
+		Account: r.Account, Stream: r.Stream.Name, Guard: GuardRejects,
 		Reason: fmt.Sprintf("%d of %d records cannot be loaded, and max_rejected_ratio allows %.4g %%", t.Unloadable, t.Read, 100*max(r.job.MaxRejectedRatio, 0)),
 		Advice: "nothing was changed; look at them with `dealhouse rejects --run " + r.ID.String() + "`",
 	}
@@ -38,6 +38,7 @@ func (r *run) guardRejects() error {
 
 // notice turns what the run saw and carried on with into warnings.
 func (r *run) notice(seen *seen, after time.Time) {
+	r.record.ServerTime = seen.serverStart
 	if seen.outside > 0 {
 		r.warn(fmt.Sprintf("the service sent %d rows that were not updated after %s, which was asked for with the parameter %q: it may have another name (account.params.updated_after); all rows were kept",
 			seen.outside, after.UTC().Format(time.RFC3339), r.job.Params.UpdatedAfter))

@@ -164,7 +164,7 @@ func (b *backfill) publishLoads(ctx context.Context, all *seen, cancel context.C
 	handle := func(l *load, do func(context.Context, *load, *seen) error) {
 		err := b.failed
 		if err == nil {
-			err = do(ctx, l, all)
+			err = contain(func() error { return do(ctx, l, all) }) // someone waits for l.done
 		}
 		if err != nil {
 			err = errors.Join(err, b.giveUp(ctx, l, err))
@@ -272,6 +272,7 @@ func (b *backfill) publishLoad(ctx context.Context, l *load, all *seen) error {
 	if err := l.guardRejects(); err != nil {
 		return err
 	}
+	l.staged = time.Now()
 	changes, err := b.warehouse.Plan(ctx, l.Run, warehouse.Part, l.record.Totals.Staged)
 	if err != nil {
 		return err
@@ -287,7 +288,7 @@ func (b *backfill) publishLoad(ctx context.Context, l *load, all *seen) error {
 	b.record.Totals.Add(l.record.Totals)
 	b.record.Changes.Add(changes)
 	b.record.Duplicates += l.record.Duplicates
-	b.record.Watermark, b.record.RunID = l.record.Watermark, l.ID
+	b.record.Watermark, b.record.RunID, b.record.ServerTime = l.record.Watermark, l.ID, l.record.ServerTime
 	b.show()
 	return nil
 }

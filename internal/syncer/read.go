@@ -121,10 +121,10 @@ func (r *run) readChain(ctx, fetching context.Context, after time.Time, start st
 	s := newSeen()
 	group.Go(func() error {
 		defer close(full)
-		return r.decodePages(staging, fetching, s, after, start, full, empty)
+		return contain(func() error { return r.decodePages(staging, fetching, s, after, start, full, empty) })
 	})
 	// When the reading fails, the batch in hand is still staged: a walk goes on after it, and nothing arrives later.
-	group.Go(func() error { return r.stageBatches(ctx, full, empty) })
+	group.Go(func() error { return contain(func() error { return r.stageBatches(ctx, full, empty) }) })
 	err := group.Wait()
 	r.countRefused()
 	return s, err
@@ -167,7 +167,9 @@ func (r *run) decodePages(staging, fetching context.Context, s *seen, after time
 		}
 		if page.Number == 1 {
 			s.begin(page)
+			r.metrics.compareClocks(r, page)
 		}
+		r.metrics.page(r)
 		// Two pages never share a time of reading: of two reads of one record, one is the later.
 		lastFetched = max(lastFetched+1, r.now(page.SentAt).UnixMicro())
 		if err := r.decode(decoder, batch, page, before+uint32(page.Number), lastFetched); err != nil {
@@ -290,7 +292,7 @@ func (r *run) stageRows(ctx context.Context, batches ...*decode.Batch) error {
 	refused, err := r.warehouse.Stage(ctx, r.Run, r.batches, batches...)
 	var poisoned *warehouse.RefusedError
 	if errors.As(err, &poisoned) {
-		return &GuardError{Account: r.Account, Stream: r.Stream.Name, Reason: poisoned.Error(),
+		return &GuardError{Account: r.Account, Stream: r.Stream.Name, Guard: GuardRejects, Reason: poisoned.Error(),
 			Advice: "nothing was changed; look at the constraints and the columns of " + poisoned.Table + "_staging"}
 	}
 	if err != nil {

@@ -26,7 +26,7 @@ type ReferenceResult struct {
 
 // References asks for deals that transactions name and of which nothing is known: they have left the lists before these
 // were first read, or are too new for them. from is the job of the transactions, to those of the streams that may be
-// asked for. What it finds is kept as rows that no list has (syncer-7).
+// asked for. What it finds is kept as rows that no list has (syncer-9).
 //
 // It asks for no more than Job.ReferenceLimit at a time, those of the newest transactions first; what is left, and what
 // gave no answer, is for the next time. A stream that another run has is left for the next time as well. There is a
@@ -57,7 +57,7 @@ func (s *Syncer) References(ctx context.Context, from Job, to []Job) ([]Referenc
 		}
 		r := &references{run: s.newRun(job), from: from, limit: wanted[job.Stream.Name]}
 		if err := r.try(ctx); r.record.RunID != uuid.Nil || err != nil {
-			r.conclude(err)
+			r.conclude(ctx, err)
 			r.result.Result = Result{Job: job, Record: r.record, Err: err}
 			results = append(results, r.result)
 		}
@@ -100,7 +100,7 @@ func (r *references) try(ctx context.Context) error {
 }
 
 func (r *references) main(ctx context.Context) error {
-	if _, err := r.warehouse.Recover(ctx, r.lease, r.Run, r.ID); err != nil {
+	if err := r.recover(ctx); err != nil {
 		return err
 	}
 	found, err := r.unknown(ctx, r.from, []*catalog.Stream{r.Stream}, r.limit)

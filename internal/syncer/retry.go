@@ -68,7 +68,7 @@ func (t *retry) main(ctx context.Context) error {
 	if err := t.save(ctx); err != nil {
 		return err
 	}
-	if err := t.load(ctx); err != nil {
+	if err := contain(func() error { return t.load(ctx) }); err != nil {
 		left := t.abandon(ctx, err)
 		t.unclean = t.publishing || left != nil
 		return errors.Join(err, left)

@@ -39,6 +39,7 @@ const (
 type Options struct {
 	Warehouse *warehouse.Warehouse
 	Logger    *slog.Logger   // default: none
+	Metrics   *Metrics       // default: none
 	Progress  func(Progress) // called often, from many goroutines; default: none
 	// Grace is how long a run that is told to stop may still take for what is in hand: to stage what was read, and to
 	// publish what was read to its end. Default DefaultGrace.
@@ -52,6 +53,7 @@ type Options struct {
 type Syncer struct {
 	warehouse *warehouse.Warehouse
 	log       *slog.Logger
+	metrics   *Metrics
 	progress  func(Progress)
 	local     func() time.Time
 	grace     time.Duration
@@ -78,7 +80,10 @@ func New(o Options) (*Syncer, error) {
 		o.Clock = time.Now
 	}
 	set(&o.Grace, DefaultGrace)
-	return &Syncer{warehouse: o.Warehouse, log: o.Logger, progress: o.Progress, local: o.Clock, grace: o.Grace, leaseWait: defaultLeaseWait}, nil
+	return &Syncer{
+		warehouse: o.Warehouse, log: o.Logger, metrics: o.Metrics, progress: o.Progress,
+		local: o.Clock, grace: o.Grace, leaseWait: defaultLeaseWait,
+	}, nil
 }
 
 // Result is how a job ended.
@@ -122,8 +127,11 @@ func (s *Syncer) newRun(job Job) *run {
 }
 
 // repeat runs the job, again when another worker has taken it over, and completes its record.
-func (r *run) repeat(ctx context.Context) error {
-	err := r.try(ctx)
+func (r *run) repeat(ctx context.Context) (err error) {
+	begun := time.Now()
+	r.metrics.begin(r.job, begun)
+	defer func() { r.metrics.end(r.job, r.record, err, begun, time.Now()) }()
+	err = r.try(ctx)
 	for range maxTakeovers {
 		if !errors.Is(err, warehouse.ErrLeaseLost) {
 			break
@@ -133,7 +141,7 @@ func (r *run) repeat(ctx context.Context) error {
 		r.record = warehouse.RunRecord{Account: r.job.Account, Stream: r.job.Stream.Name, Outcome: warehouse.OutcomeRunning}
 		err = r.try(ctx)
 	}
-	r.conclude(err)
+	r.conclude(ctx, err)
 	return err
 }
 
@@ -146,7 +154,7 @@ func (r *run) try(ctx context.Context) error {
 	if err := r.take(ctx); err != nil {
 		return err
 	}
-	err := r.main(ctx)
+	err := contain(func() error { return r.main(ctx) })
 	return errors.Join(err, r.release(ctx))
 }
 
@@ -193,9 +201,10 @@ type run struct {
 	publishing bool      // the intent may be durable: from here on the run is finished, never discarded
 	clock      time.Time // local time at StartedAt, to carry the warehouse's clock forward
 	checkpoint *warehouse.Checkpoint
-	surplus    uint64  // rows that were staged after the checkpoint and are read again
-	batches    int     // staged so far, over all attempts (syncer-5)
-	refused    refused // not yet in the record
+	surplus    uint64    // rows that were staged after the checkpoint and are read again
+	staged     time.Time // local time at which the last row was staged
+	batches    int       // staged so far, over all attempts (syncer-5)
+	refused    refused   // not yet in the record
 
 	retry    *retry            // set when the run loads rejected records again
 	asked    *Range            // of a backfill that was asked for
@@ -255,7 +264,7 @@ func (r *run) now(local time.Time) time.Time { return r.StartedAt.Add(local.Sub(
 
 // main is the run under its lease.
 func (r *run) main(ctx context.Context) error {
-	if _, err := r.warehouse.Recover(ctx, r.lease, r.Run, r.ID); err != nil {
+	if err := r.recover(ctx); err != nil {
 		return err
 	}
 	if r.retry != nil {
@@ -272,8 +281,8 @@ func (r *run) main(ctx context.Context) error {
 	if r.backfill, err = r.planBackfill(ctx, watermark); err != nil {
 		return err
 	}
-	if r.backfill != nil {
-		err := r.backfill.main(ctx, watermark)
+	if b := r.backfill; b != nil {
+		err := contain(func() error { return b.main(ctx, watermark) })
 		r.unclean = err != nil
 		return err
 	}
@@ -281,10 +290,22 @@ func (r *run) main(ctx context.Context) error {
 	return r.recorded(ctx, func(ctx context.Context) error { return r.load(ctx, after, watermark) })
 }
 
+// recover finishes what runs that died had begun to publish, and clears away what they left.
+func (r *run) recover(ctx context.Context) error {
+	recovered, err := r.warehouse.Recover(ctx, r.lease, r.Run, r.ID)
+	for _, in := range recovered {
+		r.metrics.published(in.Record)
+	}
+	return err
+}
+
 // recorded loads what the run is for, with its record in sync_runs from beginning to end.
 func (r *run) recorded(ctx context.Context, load func(context.Context) error) error {
 	r.record.RunID, r.record.StartedAt = r.ID, r.StartedAt
 	if err := r.save(ctx); err != nil {
+		if ctx.Err() != nil { // a signal; the row may be there all the same, and must not stay one of a run under way
+			err = errors.Join(err, r.abandon(ctx, err))
+		}
 		return err
 	}
 	if r.job.Timeout > 0 {
@@ -293,7 +314,7 @@ func (r *run) recorded(ctx context.Context, load func(context.Context) error) er
 		defer cancel()
 		ctx = limited
 	}
-	if err := overdue(ctx, load(ctx)); err != nil {
+	if err := overdue(ctx, contain(func() error { return load(ctx) })); err != nil {
 		left := r.abandon(ctx, err)
 		r.unclean = r.publishing || left != nil
 		return errors.Join(err, left)
@@ -339,9 +360,11 @@ func (r *run) load(ctx context.Context, after, watermark time.Time) error {
 		return err
 	}
 	r.notice(seen, after)
+	r.metrics.saw(r, seen)
 	if err := r.guardRejects(); err != nil {
 		return err
 	}
+	r.staged = time.Now()
 	r.report(PhaseComparing)
 	changes, err := r.warehouse.Plan(ctx, r.Run, r.job.scope(after), r.record.Totals.Staged+r.surplus)
 	if err != nil {
@@ -380,7 +403,13 @@ func (r *run) publish(ctx context.Context, changes warehouse.Changes, watermark 
 		r.record.Watermark = watermark
 	}
 	r.record.FinishedAt, r.record.Outcome, r.publishing = mergedAt, warehouse.OutcomeSuccess, true
-	return r.warehouse.Publish(ctx, r.lease, r.Run, warehouse.Intent{
+	err := r.warehouse.Publish(ctx, r.lease, r.Run, warehouse.Intent{
 		RunID: r.ID, MergedAt: mergedAt, Watermark: r.record.Watermark, Record: r.record, State: r.state, Beside: r.retry != nil,
 	})
+	if err != nil {
+		return err
+	}
+	r.metrics.merged(r, time.Since(r.staged))
+	r.metrics.published(r.record)
+	return nil
 }

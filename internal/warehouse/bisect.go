@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"time"
 
 	"dealhouse/internal/decode"
 )
@@ -65,7 +66,11 @@ func (w *Warehouse) stage(ctx context.Context, r Run, number int, pieces []piece
 		if len(pieces) == 0 {
 			return nil
 		}
+		begin := time.Now()
 		err := w.sendColumns(ctx, t, token, pieces)
+		if err == nil {
+			w.metrics.staged(r, time.Since(begin))
+		}
 		if !isRefusal(err) {
 			return err
 		}

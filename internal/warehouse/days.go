@@ -23,7 +23,7 @@ func (w *Warehouse) ChangesByDay(ctx context.Context, id StreamID, days int) ([]
     countIf(outcome IN ('failed', 'guarded', 'killed'))
 FROM (SELECT started_at, outcome, if(outcome = 'success', inserted, 0) AS inserted, if(outcome = 'success', updated, 0) AS updated,
           if(outcome = 'success', deleted, 0) AS deleted
-      FROM sync_runs WHERE account = {account:String} AND stream = {stream:String} AND mode != '`+ModeReferences+`')
+      FROM sync_runs WHERE account = {account:String} AND stream = {stream:String} AND `+wholeLooks+`)
 WHERE started_at > now64(3, 'UTC') - toIntervalDay({days:UInt32})
 GROUP BY day ORDER BY day`, named("account", id.Account), named("stream", id.Stream), named("days", uint32(days)))
 	all, err := scanned(rows, err, func(d *DayChanges) []any {

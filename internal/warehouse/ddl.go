@@ -15,7 +15,7 @@ type column struct{ name, typ, comment string }
 var (
 	accountColumn = column{"account", "LowCardinality(String)", "Account of the configuration: one API key, one organization"}
 	extraColumn   = column{"_extra", "String", "Fields that the interface does not name, verbatim as JSON; empty when there are none"}
-	syncedColumn  = column{"synced_at", "DateTime64(3, 'UTC')", "When this version was loaded: the moment it became visible"}
+	syncedColumn  = column{"synced_at", "DateTime64(3, 'UTC')", "When this version was loaded: the moment it became visible [UTC]"}
 )
 
 // keyColumns are the columns of the stream's key, in the order of the sorting key, without the account.
@@ -24,7 +24,7 @@ func keyColumns(s *catalog.Stream) []column {
 		return []column{{catalog.DerivedKeyColumn, "UUID", "Key derived from the fields that product_key_rule names"}}
 	}
 	f := s.Fields[s.KeyField()]
-	return []column{{f.Column, f.ColumnType(), f.Comment}}
+	return []column{{f.Column, f.ColumnType(), f.Describe()}}
 }
 
 // dataColumns are the stream's columns beside the key.
@@ -35,7 +35,7 @@ func dataColumns(s *catalog.Stream) []column {
 	}
 	for _, f := range s.Fields {
 		if !f.Key {
-			cols = append(cols, column{f.Column, f.ColumnType(), f.Comment})
+			cols = append(cols, column{f.Column, f.ColumnType(), f.Describe()})
 		}
 	}
 	return append(cols, extraColumn)
@@ -95,8 +95,8 @@ func createAllView(s *catalog.Stream) string {
 // content that follow each other are one: two workers may have loaded the same change.
 func createHistory(s *catalog.Stream) string {
 	cols := append(viewColumns(s),
-		column{"valid_from", "DateTime64(3, 'UTC')", "When this version became visible"},
-		column{"valid_to", "Nullable(DateTime64(3, 'UTC'))", "When the next version, or the row's deletion, became visible; NULL while it is current"})
+		column{"valid_from", "DateTime64(3, 'UTC')", "When this version became visible [UTC]"},
+		column{"valid_to", "Nullable(DateTime64(3, 'UTC'))", "When the next version, or the row's deletion, became visible; NULL while it is current [UTC]"})
 	names := joinNames(viewColumns(s))
 	over := "PARTITION BY account, " + keyNames(s) + " ORDER BY _version"
 	return createViewAs(s.Name+"_history", cols, "Every version of "+s.Name+" that was ever loaded", `SELECT `+names+`, synced_at AS valid_from, valid_to

@@ -72,6 +72,7 @@ func (w *Warehouse) Acquire(ctx context.Context, r Run) (*Lease, error) {
 	if err := l.Check(ctx); err != nil {
 		return nil, err
 	}
+	w.metrics.lease(l, 1)
 	beat, stop := context.WithCancel(context.WithoutCancel(ctx))
 	l.stop = stop
 	l.done.Go(func() { l.heartbeat(beat) })
@@ -117,6 +118,7 @@ func (l *Lease) end(ctx context.Context, write func() error) error {
 	l.stop()
 	l.done.Wait()
 	l.stop = nil
+	l.w.metrics.lease(l, 0)
 	switch err := l.Check(ctx); {
 	case errors.Is(err, ErrLeaseLost):
 		return nil // there is nothing left to give back
@@ -139,6 +141,7 @@ func (l *Lease) heartbeat(ctx context.Context) {
 		if err := l.beat(ctx); err != nil && ctx.Err() == nil {
 			l.w.log.Warn("could not renew the lease", "account", l.account, "stream", l.stream, "error", err)
 			if errors.Is(err, ErrLeaseLost) {
+				l.w.metrics.lease(l, 0)
 				return
 			}
 		}

@@ -26,6 +26,7 @@ type Options struct {
 	// Database is made by Migrate when it does not exist; default "dealhouse".
 	Database string
 	Logger   *slog.Logger // default: none
+	Metrics  *Metrics     // default: none
 	// Wrap stands between the warehouse and each of its connections: the seam for fault injection and tracing. nil
 	// means nothing in between.
 	Wrap func(driver.Conn) driver.Conn
@@ -46,6 +47,7 @@ type Warehouse struct {
 	database string
 	owner    owner
 	log      *slog.Logger
+	metrics  *Metrics
 
 	maxRetryElapsed time.Duration
 	backoff         time.Duration
@@ -66,7 +68,10 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 	if o.Backoff == 0 {
 		o.Backoff = 200 * time.Millisecond
 	}
-	w := &Warehouse{database: o.Database, owner: newOwner(), log: o.Logger, maxRetryElapsed: o.MaxRetryElapsed, backoff: o.Backoff}
+	w := &Warehouse{
+		database: o.Database, owner: newOwner(), log: o.Logger, metrics: o.Metrics,
+		maxRetryElapsed: o.MaxRetryElapsed, backoff: o.Backoff,
+	}
 	options := w.serverOptions
 	if dir, embedded := strings.CutPrefix(o.DSN, EmbeddedScheme); embedded {
 		engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Logger: o.Logger})

@@ -11,8 +11,9 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// Recover carries out the intents of runs that were interrupted. Where the lease was not given back,
-// it also clears away what dead runs left behind, but for keep, a walk that goes on. The caller holds the lease.
+// Recover carries out the intents of runs that were interrupted, and returns those that readers see now. Where the lease
+// was not given back, it also clears away what dead runs left behind, but for keep, a walk that goes on. The caller
+// holds the lease.
 func (w *Warehouse) Recover(ctx context.Context, l *Lease, r Run, keep uuid.UUID) (recovered []Intent, err error) {
 	intents, err := w.loadIntents(ctx, r.Account, r.Stream.Name)
 	if err != nil {
@@ -22,21 +23,25 @@ func (w *Warehouse) Recover(ctx context.Context, l *Lease, r Run, keep uuid.UUID
 		w.log.Info("finishing a run that was interrupted", "account", r.Account, "stream", r.Stream.Name, "run_id", in.RunID)
 		dead := Run{ID: in.RunID, Account: r.Account, Stream: r.Stream}
 		err := w.finish(ctx, l, dead, in)
-		if errors.Is(err, errDeltaGone) {
+		gone := errors.Is(err, errDeltaGone)
+		if gone {
 			w.log.Warn("an interrupted run cannot be finished: what it read is read again", "run_id", in.RunID, "error", err)
 			err = errors.Join(w.withdraw(ctx, dead, in, err), w.Discard(ctx, dead))
 		}
 		if err != nil {
-			return nil, fmt.Errorf("finishing run %s, which was interrupted: %w", in.RunID, err)
+			return recovered, fmt.Errorf("finishing run %s, which was interrupted: %w", in.RunID, err)
+		}
+		if !gone {
+			recovered = append(recovered, in)
 		}
 	}
 	if !l.Orphan() {
-		return intents, nil
+		return recovered, nil
 	}
 	if err := w.dropOrphans(ctx, r, keep); err != nil {
-		return intents, err
+		return recovered, err
 	}
-	return intents, w.buryRuns(ctx, r.Account, r.Stream.Name, keep)
+	return recovered, w.buryRuns(ctx, r.Account, r.Stream.Name, keep)
 }
 
 // dropOrphans drops what belongs to no run that is alive or to be continued, of any account.

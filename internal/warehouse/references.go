@@ -67,7 +67,7 @@ func unknownReferences(from *catalog.Stream, to []*catalog.Stream) string {
 				"FROM "+from.Name+"_latest WHERE account = {account:String} AND "+f.Column+" IS NOT NULL\n"+
 				"    AND "+f.Column+" NOT IN (SELECT "+s.KeyColumn()+" FROM "+s.Name+"_latest WHERE account = {account:String})\n"+
 				"    AND "+f.Column+" NOT IN ("+misses+" AND asked_at > now64(3) - toIntervalMillisecond({retry:Int64}))\n"+
-				"    AND account IN (SELECT account FROM sync_runs_log"+mine+" AND outcome = "+quote(OutcomeSuccess)+" AND mode != "+quote(ModeReferences)+")\n"+
+				"    AND account IN (SELECT account FROM sync_runs_log"+mine+" AND outcome = "+quote(OutcomeSuccess)+" AND "+wholeLooks+")\n"+
 				"GROUP BY key")
 		}
 	}

@@ -169,7 +169,9 @@ func (w *Warehouse) Candidates(ctx context.Context, r Run, filter RejectFilter, 
 // leaves rows as they were where it read the same content: those are older than the run, and nothing came after it. all
 // says that nothing is filtered out.
 func selectCandidates(s *catalog.Stream, all bool) string {
-	open := "FROM rejected_records WHERE state = 'open' AND account = {account:String} AND stream = {stream:String}"
+	// What was read by its own address is not listed, and must not be loaded as if it were: it is asked for again instead.
+	open := "FROM rejected_records WHERE state = 'open' AND account = {account:String} AND stream = {stream:String}" +
+		" AND run_id NOT IN (SELECT run_id FROM sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND mode = " + quote(ModeReferences) + ")"
 	matching := "SELECT key " + open + " AND field != '' AND " + rejectCondition
 	chosen := " AND (field = '' AND " + rejectCondition + " OR field != '' AND key IN (" + matching + "))"
 	if all {

@@ -158,6 +158,7 @@ func (w *Warehouse) retry(ctx context.Context, statement string, do func() error
 			return &FaultError{Code: fault.code, Attempts: attempt, Elapsed: elapsed, Advice: fault.advice, Err: err}
 		}
 		w.retries.Add(1)
+		w.metrics.retried()
 		w.log.Warn("the warehouse could not do a statement; trying again", "statement", head(statement), "code", fault.code, "attempt", attempt,
 			"wait", wait.Round(time.Millisecond), "error", brief(err))
 		timer := time.NewTimer(wait)

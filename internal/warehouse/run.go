@@ -50,6 +50,9 @@ type Changes struct {
 	// Staged is the number of rows that were staged, and Distinct the number of their keys.
 	Staged   uint64 `json:"staged"`
 	Distinct uint64 `json:"distinct"`
+	// Kept is the number of rows that a complete list no longer had and that were not deleted, since it was not confirmed
+	// that they are gone.
+	Kept uint64 `json:"kept,omitempty"`
 	// First says that the account had no row at all before, deleted ones included.
 	First bool `json:"first"`
 	// Live is the number of rows that readers saw before the merge.

@@ -14,6 +14,9 @@ type StreamStatus struct {
 	Stream      string     `json:"stream"`
 	Rows        uint64     `json:"rows"`
 	LastSuccess *time.Time `json:"last_success"`
+	LookedAt    *time.Time `json:"looked_at"`    // when the last run that succeeded began: changes until then are loaded
+	LastFull    *time.Time `json:"last_full"`    // when the last run that succeeded and read everything began; the first one counts as such
+	LastFailure *time.Time `json:"last_failure"` // when a run last ended otherwise, but for one that a signal stopped
 	LastRun     *time.Time `json:"last_run"`
 	LastOutcome string     `json:"last_outcome"`
 	LastError   string     `json:"last_error"` // of the last run, when it failed
@@ -53,12 +56,15 @@ const wholeLooks = "mode NOT IN ('" + ModeRetry + "', '" + ModeReferences + "')"
 
 // Standings is Status without Rows. It reads the bookkeeping only, so it costs little however many rows are loaded.
 func (w *Warehouse) Standings(ctx context.Context) ([]StreamStatus, error) {
-	rows, err := w.readOnly.Query(ctx, `SELECT r.account, r.stream, r.last_success, r.last_run, r.last_outcome, r.last_error,
+	rows, err := w.readOnly.Query(ctx, `SELECT r.account, r.stream, r.last_success, r.looked_at, r.last_full, r.last_failure, r.last_run, r.last_outcome, r.last_error,
     ifNull(f.faults, 0), if(ifNull(f.faults, 0) = 0, NULL, f.since), ifNull(f.fault, ''), ifNull(f.fault_error, ''),
     parseDateTime64BestEffortOrNull(nullIf(w.value, ''), 3, 'UTC'), now64(3, 'UTC')
 FROM
 (
-    SELECT account, stream, maxIf(finished_at, outcome = 'success') AS last_success, toNullable(max(started_at)) AS last_run,
+    SELECT account, stream, maxIf(finished_at, outcome = 'success') AS last_success,
+        maxIf(toNullable(started_at), outcome = 'success') AS looked_at,
+        ifNull(maxIf(toNullable(started_at), outcome = 'success' AND mode NOT IN ('incremental', 'backfill')), minIf(toNullable(started_at), outcome = 'success')) AS last_full,
+        maxIf(finished_at, outcome IN ('failed', 'guarded', 'killed')) AS last_failure, toNullable(max(started_at)) AS last_run,
         argMax(outcome, started_at) AS last_outcome, argMax(error, started_at) AS last_error
     FROM sync_runs WHERE `+wholeLooks+` GROUP BY account, stream
 ) AS r
@@ -75,7 +81,7 @@ LEFT JOIN
 LEFT JOIN (SELECT account, stream, value FROM sync_state WHERE name = 'watermark') AS w ON r.account = w.account AND r.stream = w.stream
 ORDER BY r.account, indexOf(`+stringArray(catalog.Names())+`, r.stream)`)
 	all, err := scanned(rows, err, func(s *StreamStatus) []any {
-		return []any{&s.Account, &s.Stream, &s.LastSuccess, &s.LastRun, &s.LastOutcome, &s.LastError,
+		return []any{&s.Account, &s.Stream, &s.LastSuccess, &s.LookedAt, &s.LastFull, &s.LastFailure, &s.LastRun, &s.LastOutcome, &s.LastError,
 			&s.Faults.Count, &s.Faults.Since, &s.Faults.Outcome, &s.Faults.Error, &s.Watermark, &s.Now}
 	})
 	if err != nil {

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/config"
+	"dealhouse/internal/daemon"
+	"dealhouse/internal/dealapi"
+	"dealhouse/internal/syncer"
+)
+
+// planner makes the daemon's plans out of configurations.
+type planner struct {
+	*app
+	first *config.Config  // what cannot change without a restart is as it says
+	paces map[string]pace // by account
+}
+
+// pace is an account's rate limit. It outlives a reload: runs under way and those of the new plan share it, and what it
+// has learnt about the API stays known.
+type pace struct {
+	requestsPerSecond float64
+	limiter           *dealapi.Limiter
+}
+
+// load reads the configuration again.
+func (p *planner) load(context.Context) (*daemon.Plan, error) {
+	cfg, err := p.loadDaemonConfig()
+	if err != nil {
+		return nil, err
+	}
+	plan, err := p.plan(cfg)
+	if err != nil {
+		return nil, err
+	}
+	p.tellFixed(cfg)
+	return plan, nil
+}
+
+// tellFixed says which changes do not take effect.
+func (p *planner) tellFixed(cfg *config.Config) {
+	was, is := p.first.Daemon, cfg.Daemon
+	for _, setting := range []struct {
+		name    string
+		changed bool
+	}{
+		{"warehouse.dsn", !p.first.Warehouse.DSN.Equal(cfg.Warehouse.DSN)},
+		{"warehouse.database", p.first.Warehouse.Database != cfg.Warehouse.Database},
+		{"daemon.listen", was.Listen != is.Listen},
+		{"daemon.user", was.User != is.User},
+		{"daemon.password", !was.Password.Equal(is.Password)},
+		{"daemon.tls_cert", was.TLSCert != is.TLSCert},
+		{"daemon.tls_key", was.TLSKey != is.TLSKey},
+		{"daemon.pprof", was.Pprof != is.Pprof},
+	} {
+		if setting.changed {
+			p.log.Warn("a setting was changed that takes effect at the next start only: restart the daemon", "setting", setting.name)
+		}
+	}
+}
+
+// plan makes a plan. It fails for what config.Load cannot know to be wrong, and for one that does nothing.
+func (p *planner) plan(cfg *config.Config) (*daemon.Plan, error) {
+	zone, err := time.LoadLocation(cfg.Daemon.TimeZone)
+	if err != nil {
+		return nil, usagef("daemon.time_zone: %w", err)
+	}
+	if _, err := (selection{}).targets(cfg); err != nil {
+		return nil, err
+	}
+	api := newClients(p.log, func(o *dealapi.Options) { o.Metrics = p.metrics.API })
+	plan := &daemon.Plan{Jitter: cfg.Daemon.Jitter, Grace: cfg.Daemon.Grace, Close: api.close}
+	for _, account := range cfg.Accounts {
+		api.limiters[account.Name] = p.limiter(account)
+		for _, stream := range catalog.All() {
+			setting, _ := account.Stream(stream.Name)
+			s, err := planStream(api, target{account, setting, stream}, zone)
+			if err != nil {
+				api.close()
+				return nil, err
+			}
+			plan.Streams = append(plan.Streams, s)
+		}
+	}
+	return plan, nil
+}
+
+// limiter is the account's, a new one where its rate was changed.
+func (p *planner) limiter(a config.Account) *dealapi.Limiter {
+	if p.paces[a.Name].requestsPerSecond != a.RequestsPerSecond {
+		p.paces[a.Name] = pace{a.RequestsPerSecond, dealapi.NewLimiter(a.RequestsPerSecond)}
+	}
+	return p.paces[a.Name].limiter
+}
+
+func planStream(api *clients, t target, zone *time.Location) (daemon.Stream, error) {
+	if !t.setting.Enabled { // it is shown, and needs no key
+		return daemon.Stream{Job: syncer.Job{Account: t.account.Name, Stream: t.stream}}, nil
+	}
+	client, err := api.get(t)
+	if err != nil {
+		return daemon.Stream{}, err
+	}
+	s := daemon.Stream{Job: t.job(client), Enabled: true}
+	if s.Schedule, err = daemon.ParseSchedule(t.setting.Schedule, zone); err != nil {
+		return daemon.Stream{}, err
+	}
+	s.Resync, err = daemon.ParseSchedule(t.setting.Resync, zone)
+	return s, err
+}

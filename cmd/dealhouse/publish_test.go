@@ -1,0 +1,184 @@
+//go:build !noengine
+
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// gateway is a Pushgateway as far as a client can tell.
+type gateway struct {
+	*httptest.Server
+	status int
+	pushes []received
+}
+
+type received struct {
+	method, path, user string
+	families           map[string]*dto.MetricFamily
+}
+
+func newGateway(t *testing.T) *gateway {
+	t.Helper()
+	g := &gateway{status: http.StatusOK}
+	g.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		p := received{method: r.Method, path: r.URL.Path, user: user + ":" + password, families: map[string]*dto.MetricFamily{}}
+		for d := expfmt.NewDecoder(r.Body, expfmt.ResponseFormat(r.Header)); ; {
+			var f dto.MetricFamily
+			err := d.Decode(&f)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Error(err)
+				break
+			}
+			p.families[f.GetName()] = &f
+		}
+		g.pushes = append(g.pushes, p)
+		w.WriteHeader(g.status)
+	}))
+	t.Cleanup(g.Close)
+	return g
+}
+
+// series is the number of series of a metric in the last push.
+func (g *gateway) series(name string) int {
+	return len(g.pushes[len(g.pushes)-1].families["dealhouse_"+name].GetMetric())
+}
+
+// A sync leaves its metrics with the gateway: in one group without the name of this host, last_success only when a
+// stream succeeded, and in every case what it knows of the streams that it was not about.
+func TestPushGateway(t *testing.T) {
+	b := newBench(t)
+	g := newGateway(t)
+	b.call(t, "sync", "payouts", "promotions", "--push-gateway", strings.Replace(g.URL, "http://", "http://ops:"+httpSecret+"@", 1)).want(t, 0)
+	first := g.pushes[0]
+	if first.method != http.MethodPost || first.path != "/metrics/job/dealhouse" || first.user != "ops:"+httpSecret {
+		t.Errorf("%s %s by %s", first.method, first.path, first.user)
+	}
+	for name, want := range map[string]int{"last_success_timestamp_seconds": 4, "last_attempt_timestamp_seconds": 12, "live_rows": 12, "runs_total": 48,
+		"look_age_seconds": 0, "next_run_timestamp_seconds": 0, "build_info": 1} {
+		if n := g.series(name); n != want {
+			t.Errorf("%d series of %s, want %d", n, name, want)
+		}
+	}
+	for _, f := range first.families {
+		for _, m := range f.Metric {
+			for _, l := range m.Label {
+				if l.GetName() == "instance" || l.GetName() == "job" {
+					t.Errorf("%s has a label %s", f.GetName(), l.GetName())
+				}
+			}
+		}
+	}
+	b.call(t, "sync", "coupons", "--push-gateway", g.URL).want(t, 0)
+	if n := g.series("last_success_timestamp_seconds"); n != 6 {
+		t.Errorf("%d streams have a last success: those of the sync before are lost", n)
+	}
+	wrong := *b
+	wrong.env = []string{"ACME_KEY=" + wrongKey, "GLOBEX_KEY=" + wrongKey}
+	wrong.call(t, "sync", "coupons", "--push-gateway", g.URL).want(t, 3)
+	if n := g.series("last_success_timestamp_seconds"); n != 0 {
+		t.Error("a last success was pushed, and nothing succeeded")
+	}
+	if n := g.series("last_failure_timestamp_seconds"); n != 12 {
+		t.Errorf("%d series of the last failure", n)
+	}
+	g.status = http.StatusInternalServerError
+	b.call(t, "sync", "coupons", "--push-gateway", g.URL).want(t, 0, "warning: the metrics could not be pushed")
+	g.Close()
+	gone := b.call(t, "sync", "coupons", "--push-gateway", strings.Replace(g.URL, "http://", "http://ops:"+httpSecret+"@", 1))
+	gone.want(t, 0, "warning: the metrics could not be pushed", "connection refused")
+	b.call(t, "sync", "--push-gateway", "pushgateway:9091").want(t, 2, "want a URL")
+	b.call(t, "sync", "--push-gateway", g.URL, "--dry-run").want(t, 2, "a dry run has no metrics")
+}
+
+// The text file is there at once or not at all, and the node exporter may read it.
+func TestMetricsTextfile(t *testing.T) {
+	b := newBench(t)
+	path := filepath.Join(t.TempDir(), "dealhouse.prom")
+	if err := os.WriteFile(path, []byte("what was there before"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := b.call(t, "sync", "coupons", "--metrics-textfile", path, "--json")
+	got.want(t, 0)
+	if rows := parse[syncRow](t, got.out); len(rows) != 2 {
+		t.Errorf("%d rows", len(rows))
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o644 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range families["dealhouse_records_inserted_total"].GetMetric() {
+		want := 0.0
+		if m.Label[1].GetValue() == "coupons" {
+			want = float64(b.sim.Count("coupons", ""))
+		}
+		if got := m.GetCounter().GetValue(); got != want {
+			t.Errorf("%v: %v, want %v", m.Label, got, want)
+		}
+	}
+	files, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(files) != 1 {
+		t.Errorf("%d files are left, %v", len(files), err)
+	}
+	nowhere := filepath.Join(t.TempDir(), "not", "there.prom")
+	b.call(t, "sync", "coupons", "--metrics-textfile", nowhere).want(t, 0, "warning: the metrics could not be written to")
+	b.call(t, "sync", "--json", "--output", "csv").want(t, 2, "give one of them")
+}
+
+// stopping is a writer that ends a program once it has written something so often.
+type stopping struct {
+	strings.Builder
+	left int
+	word string
+	stop context.CancelCauseFunc
+}
+
+func (s *stopping) Write(p []byte) (int, error) {
+	s.left -= strings.Count(string(p), s.word)
+	if s.left <= 0 {
+		s.stop(stopped{syscall.SIGINT})
+	}
+	return s.Builder.Write(p)
+}
+
+// The status is shown again and again; where nothing can be redrawn, one after the other.
+func TestStatusWatch(t *testing.T) {
+	b := newBench(t)
+	for format, word := range map[string]string{"table": "globex   products", "json": `"account": "globex", "stream": "products"`} {
+		ctx, stop := context.WithCancelCause(t.Context())
+		out := &stopping{left: 3, word: word, stop: stop}
+		var errs strings.Builder
+		code := run(ctx, []string{"dealhouse", "status", "--watch", "--interval", "100ms", "-o", format, "--config", b.config}, strings.NewReader(""), out, &errs, b.env)
+		if n := strings.Count(out.String(), word); code != 130 || n < 3 || n > 4 {
+			t.Errorf("%s: exit code %d, shown %d times\n%s", format, code, n, errs.String())
+		}
+	}
+	b.call(t, "status", "--interval", "1s").want(t, 2, "--interval is for --watch")
+	b.call(t, "status", "--watch", "--interval", "1ms").want(t, 2, "at least 100ms")
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/spf13/cobra"
+
+	"dealhouse/internal/chdb"
+	"dealhouse/internal/config"
+	"dealhouse/internal/daemon"
+	"dealhouse/internal/daemon/web"
+	"dealhouse/internal/warehouse"
+)
+
+const runLong = `Runs each enabled stream of each account by its schedule until it is told to end, and serves metrics
+(/metrics), health (/healthz, /readyz), JSON (/api/v1/status, /api/v1/runs) and a status page (/) on
+daemon.listen. The schema is created or upgraded first where it has to be.
+
+At the start, streams whose last success is older than their schedule allows run at once. A stream never
+runs twice at once: a time that comes while it still runs is skipped and counted, and only a resync
+follows as soon as it can. What was missed while the machine slept, or because the clock was set, is
+made up for by one run. A run that fails, even by a panic, is reported and stops nothing else.
+
+Signals:
+  HUP            read the configuration again. A bad one is refused, and the old one stays. Runs under
+                 way keep their settings; [warehouse] and the port's settings need a restart.
+  TERM, INT      begin no more runs; give those under way daemon.grace to end, then stop them, which
+                 leaves nothing half-loaded. A second signal ends the process at once.
+
+Under systemd use Type=notify-reload and WatchdogSec. While the daemon runs on an embedded warehouse,
+other commands cannot open it: look at the status page, or use a ClickHouse server.
+
+Exit codes: 130 or 143 after INT or TERM, the normal end; before the first run, those of sync.`
+
+const runExample = `  dealhouse run --config /etc/dealhouse/dealhouse.toml --log-format json
+  kill -HUP "$(pidof dealhouse)"                read the configuration again
+  curl http://127.0.0.1:9464/metrics`
+
+func newRun(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "run",
+		Short:   "Keep loading by schedule: the daemon",
+		Long:    runLong,
+		Example: runExample,
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runDaemon(cmd.Context()) },
+	}
+}
+
+func (a *app) runDaemon(ctx context.Context) (err error) {
+	cfg, err := a.loadDaemonConfig()
+	if err != nil {
+		return err
+	}
+	registry := a.measure(ctx)
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	p := &planner{app: a, first: cfg, paces: map[string]pace{}}
+	plan, err := p.plan(cfg)
+	if err != nil {
+		return err
+	}
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP) // before anything takes long: unhandled, it would end the process
+	defer signal.Stop(hangups)
+	w, err := a.whenFree(ctx, func() (*warehouse.Warehouse, error) { return a.openWarehouse(ctx, cfg) })
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	if err := a.upgrade(ctx, w, false); err != nil {
+		return err
+	}
+	d, err := daemon.New(daemon.Options{
+		Warehouse: w, Plan: plan, Metrics: &a.metrics, Load: p.load, Reload: hangups, Env: a.env, Logger: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	server, err := web.New(web.Options{
+		Listen: cfg.Daemon.Listen, User: cfg.Daemon.User, Password: cfg.Daemon.Password.Reveal(),
+		TLSCert: cfg.Daemon.TLSCert, TLSKey: cfg.Daemon.TLSKey, Pprof: cfg.Daemon.Pprof,
+		Warehouse: w, Ready: d.Ready, Streams: d.Streams, Logger: a.log,
+		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
+	})
+	if err != nil {
+		return err
+	}
+	a.log.Info("the daemon has begun", "listen", server.Addr(), "version", readBuild().version, "warehouse", place(cfg))
+	return a.runBoth(ctx, d, server)
+}
+
+// runBoth runs the daemon and its port. The port is there until the last run has ended, and either ends the other.
+func (a *app) runBoth(ctx context.Context, d *daemon.Daemon, server *web.Server) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopServing()
+	served := make(chan error, 1)
+	go func() {
+		err := server.Serve(serving)
+		if err != nil {
+			cancel(err)
+		}
+		served <- err
+	}()
+	err := d.Run(ctx)
+	stopServing()
+	if err = errors.Join(err, <-served); err != nil {
+		return err
+	}
+	a.log.Info("the daemon has ended")
+	return context.Cause(ctx)
+}
+
+func (a *app) loadDaemonConfig() (*config.Config, error) {
+	cfg, warnings, err := config.Load(config.Source{Path: a.configPath, Env: a.env, NeedAccounts: true, NeedDaemon: true})
+	for _, w := range warnings {
+		a.log.Warn(w.String())
+	}
+	return cfg, err
+}
+
+// measure makes a registry with all metrics of the program, for what the command makes from now on.
+func (a *app) measure(ctx context.Context) *prometheus.Registry {
+	registry := prometheus.NewRegistry()
+	b := readBuild()
+	build := daemon.Build{Version: b.version, Revision: b.revision, GoVersion: runtime.Version()}
+	if hasEngine(ctx) {
+		build.Engine = chdb.Version
+	}
+	a.metrics = *daemon.NewMetrics(registry, build, time.Now)
+	return registry
+}

@@ -1,0 +1,43 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestDaemonProblems(t *testing.T) {
+	for text, want := range map[string]string{
+		"[daemon]\nuser = \"ops\"\n":                                   "dealhouse.toml:2:8: user and password go together: one is set and the other is not",
+		"[daemon]\npassword = \"env:OPS\"\n":                           "dealhouse.toml:2:12: user and password go together: one is set and the other is not",
+		"[daemon]\nuser = \"a:b\"\npassword = \"env:OPS\"\n":           `dealhouse.toml:2:8: user: must hold neither a space nor a colon, and only ASCII; "a:b" does`,
+		"[daemon]\ntls_cert = \"c.pem\"\n":                             "dealhouse.toml:2:12: tls_cert and tls_key go together: one is set and the other is not",
+		"[daemon]\ntime_zone = \"Mars\"\n":                             `dealhouse.toml:2:13: time_zone: "Mars" is no time zone that this machine knows: write one such as Europe/Paris, UTC or Local`,
+		"[daemon]\njitter = \"2h\"\n":                                  `dealhouse.toml:2:10: jitter: must be from 0s to 1h; "2h" is not`,
+		"[daemon]\nuser = \"ops\"\npassword = \"hunter2 hunter2\"\n":   "dealhouse.toml:3:12: password: holds a space, a line break or a character that no HTTP header may hold",
+		"[daemon]\nuser = \"ops\"\npassword = \"env:NOT_THERE\"\n":     "dealhouse.toml:3:12: password: environment variable NOT_THERE is not set",
+		"[daemon]\nuser = \"ops\"\npassword = \"file:/not/there\"\n\n": `dealhouse.toml:3:12: password: cannot read the key file "/not/there": file does not exist`,
+	} {
+		src := source(text+acme, acmeKey)
+		src.NeedDaemon = true
+		if got := problems(t, src); !slices.Contains(got, want) {
+			t.Errorf("%s\ngot  %q\nwant %q", text, got, want)
+		}
+		if strings.Contains(strings.Join(problems(t, src), " "), "hunter2") {
+			t.Error("a secret is shown")
+		}
+	}
+}
+
+// The password is fetched for the command that needs it, and for no other.
+func TestDaemonPassword(t *testing.T) {
+	text := "[daemon]\nuser = \"ops\"\npassword = \"env:OPS\"\n" + acme
+	if d := mustLoad(t, source(text, acmeKey)).Daemon; d.Password.Resolved() || d.User != "ops" {
+		t.Errorf("%+v", d)
+	}
+	src := source(text, acmeKey, "OPS=s3cret")
+	src.NeedDaemon = true
+	if d := mustLoad(t, src).Daemon; d.Password.Reveal() != "s3cret" {
+		t.Errorf("%+v", d)
+	}
+}

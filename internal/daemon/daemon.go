@@ -1,0 +1,278 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"dealhouse/internal/daemon/web"
+	"dealhouse/internal/syncer"
+	"dealhouse/internal/warehouse"
+)
+
+// Options of a Daemon. Warehouse, Plan and Metrics must be given.
+type Options struct {
+	Warehouse *warehouse.Warehouse // its schema is up to date
+	Plan      *Plan                // to begin with
+	Metrics   *Metrics
+	// Load reads the configuration again, for Reload. Its error leaves the plan in force.
+	Load func(ctx context.Context) (*Plan, error)
+	// Reload asks for a reload; signals that come while one is under way are one.
+	Reload <-chan os.Signal
+	// After is called when a run has ended, before its stream may run again, from several goroutines at once. What it
+	// does is part of the run: its context ends with the run's.
+	After func(ctx context.Context, results []syncer.Result)
+	// Env tells of a supervisor (systemd): NOTIFY_SOCKET and WATCHDOG_USEC.
+	Env    []string
+	Logger *slog.Logger     // default: none
+	Clock  func() time.Time // default: time.Now
+
+	ticks <-chan time.Time                                                            // seam: default: four a second
+	run   func(ctx context.Context, job syncer.Job) (warehouse.RunRecord, error)      // seam: default: the syncer's
+	after func(d time.Duration) (expired <-chan time.Time, stop func() (active bool)) // seam: default: a timer
+}
+
+// Daemon runs streams by their schedules.
+type Daemon struct {
+	o        Options
+	log      *slog.Logger
+	now      func() time.Time
+	progress *progress
+
+	requests chan chan []web.Stream
+	ended    chan ended
+	loaded   chan loaded
+	stopped  chan struct{} // closed when the loop has ended
+	begun    atomic.Bool   // the plan is in force
+	draining atomic.Bool
+
+	supervisor *supervisor
+	timetable  timetable
+}
+
+// ended is what a run tells the loop.
+type ended struct {
+	id     warehouse.StreamID
+	result syncer.Result
+}
+
+// loaded is what a reload tells the loop.
+type loaded struct {
+	plan      *Plan
+	standings []warehouse.StreamStatus
+	err       error
+}
+
+// tick is how often the loop compares the clock with the timetable.
+const tick = 250 * time.Millisecond
+
+// New makes a Daemon.
+func New(o Options) (*Daemon, error) {
+	if o.Warehouse == nil || o.Plan == nil || o.Metrics == nil {
+		return nil, errors.New("daemon: Warehouse, Plan and Metrics must be given")
+	}
+	d := &Daemon{
+		o: o, log: o.Logger, now: o.Clock, progress: newProgress(),
+		requests: make(chan chan []web.Stream), ended: make(chan ended), loaded: make(chan loaded, 1), stopped: make(chan struct{}),
+	}
+	if d.log == nil {
+		d.log = slog.New(slog.DiscardHandler)
+	}
+	if d.now == nil {
+		d.now = func() time.Time { return time.Now().Round(0) } // daemon-3: without the clock that stands still
+	}
+	d.supervisor = newSupervisor(o.Env, d.log)
+	if d.o.run == nil {
+		s, err := syncer.New(syncer.Options{Warehouse: o.Warehouse, Logger: d.log, Metrics: o.Metrics.Syncer, Progress: d.progress.update})
+		if err != nil {
+			return nil, fmt.Errorf("preparing the runs: %w", err)
+		}
+		d.o.run = s.Run
+	}
+	if d.o.after == nil {
+		d.o.after = func(wait time.Duration) (<-chan time.Time, func() bool) {
+			t := time.NewTimer(wait)
+			return t.C, t.Stop
+		}
+	}
+	return d, nil
+}
+
+// Ready returns why the daemon cannot work now, or nil.
+func (d *Daemon) Ready(ctx context.Context) error {
+	switch {
+	case d.draining.Load():
+		return errors.New("the daemon is shutting down")
+	case !d.begun.Load():
+		return errors.New("the daemon is starting")
+	}
+	if _, err := d.o.Warehouse.Ping(ctx); err != nil {
+		return err
+	}
+	return d.o.Warehouse.CheckSchema(ctx)
+}
+
+// Streams are the configured streams, in the order of the configuration, as they stand now; nil after the end.
+func (d *Daemon) Streams() []web.Stream {
+	answer := make(chan []web.Stream, 1)
+	select {
+	case d.requests <- answer:
+		all := <-answer
+		for i := range all {
+			if all[i].Running != nil {
+				all[i].Running = d.progress.of(all[i].Account, all[i].Stream)
+			}
+		}
+		return all
+	case <-d.stopped:
+		return nil
+	}
+}
+
+// Run runs the streams until ctx ends, and returns when the last run has. It must be called once.
+func (d *Daemon) Run(ctx context.Context) error {
+	defer close(d.stopped)
+	standings, err := d.o.Warehouse.Status(ctx)
+	if err != nil {
+		d.o.Plan.free()
+		return fmt.Errorf("reading where the streams stand: %w", err)
+	}
+	l := d.newLoop(ctx)
+	defer l.close()
+	l.adopt(d.o.Plan, standings)
+	d.o.Metrics.read(d.now(), nil)
+	d.begun.Store(true)
+	d.supervisor.tell("READY=1", "STATUS="+l.summary())
+	l.main(ctx)
+	return nil
+}
+
+// loop is the goroutine that owns the timetable.
+type loop struct {
+	*Daemon
+	runs      context.Context //nolint:containedctx // that of all runs: it goes on while the daemon drains
+	stopRuns  context.CancelCauseFunc
+	lastTick  time.Time
+	lastPing  time.Time
+	reloading bool
+	again     bool // a reload was asked for while one was under way
+}
+
+func (d *Daemon) newLoop(ctx context.Context) *loop {
+	l := &loop{Daemon: d, lastTick: d.now()}
+	l.runs, l.stopRuns = context.WithCancelCause(context.WithoutCancel(ctx))
+	return l
+}
+
+func (l *loop) close() {
+	l.stopRuns(nil)
+	l.timetable.settings.retire()
+}
+
+// main is the loop until the daemon is told to end, and then until nothing runs.
+func (l *loop) main(ctx context.Context) {
+	ticks := l.o.ticks
+	if ticks == nil {
+		t := time.NewTicker(tick)
+		defer t.Stop()
+		ticks = t.C
+	}
+	l.turn()
+	for stop := ctx.Done(); stop != nil; {
+		select {
+		case <-stop:
+			stop = nil
+		case <-ticks:
+			l.tick()
+		case <-l.o.Reload:
+			l.reload(ctx)
+		case r := <-l.loaded:
+			l.take(ctx, r)
+		case e := <-l.ended:
+			l.finish(e)
+			l.turn()
+		case answer := <-l.requests:
+			answer <- l.timetable.streams(l.now())
+		}
+	}
+	l.drain(ctx, ticks)
+}
+
+// drain waits for the runs under way, and stops them when the grace is over (daemon-7).
+func (l *loop) drain(ctx context.Context, ticks <-chan time.Time) {
+	l.draining.Store(true)
+	l.supervisor.tell("STOPPING=1")
+	running := l.timetable.running()
+	grace := l.timetable.settings.Grace
+	if running > 0 {
+		l.log.Info("shutting down: no run begins any more; those under way may go on for the grace", "running", running, "grace", grace)
+	}
+	expired, stop := l.o.after(grace)
+	defer stop()
+	for l.timetable.running() > 0 {
+		select {
+		case <-expired:
+			expired = nil
+			l.log.Info("the grace is over: stopping the runs under way", "running", l.timetable.running())
+			l.stopRuns(context.Cause(ctx))
+		case <-ticks:
+			l.ping()
+		case e := <-l.ended:
+			l.finish(e)
+		case answer := <-l.requests:
+			answer <- l.timetable.streams(l.now())
+		}
+	}
+	if l.reloading { // its plan would be nobody's
+		if r := <-l.loaded; r.plan != nil {
+			r.plan.free()
+		}
+	}
+}
+
+// tick compares the clock with the timetable.
+func (l *loop) tick() {
+	now := l.now()
+	const tolerated = time.Minute // below that it is a busy machine, or a clock that is kept right
+	switch step := now.Sub(l.lastTick); {
+	case step > tolerated:
+		l.log.Warn("the clock has moved on by more than the daemon was awake: the machine slept, or the clock was set", "by", step)
+	case step < -time.Second:
+		l.log.Warn("the clock was set back: planning anew", "by", -step)
+		l.timetable.replan(now)
+	}
+	l.lastTick = now
+	l.ping()
+	l.turn()
+}
+
+// ping keeps the watchdog quiet (daemon-8).
+func (l *loop) ping() {
+	every := l.supervisor.watchdog
+	if now := l.now(); every > 0 && now.Sub(l.lastPing).Abs() >= every {
+		l.lastPing = now
+		l.supervisor.tell("WATCHDOG=1")
+	}
+}
+
+// turn starts what is due.
+func (l *loop) turn() {
+	now := l.now()
+	for _, e := range l.timetable.entries {
+		begin, full, missed := e.turn(now)
+		if missed > 0 {
+			l.log.Info("scheduled times were missed", "account", e.Job.Account, "stream", e.Job.Stream.Name, "missed", missed, "running", e.running != nil)
+			l.o.Metrics.missed.WithLabelValues(e.Job.Account, e.Job.Stream.Name).Add(float64(missed))
+		}
+		if begin {
+			l.start(e, full, now)
+		}
+		if begin || missed > 0 {
+			l.o.Metrics.planned(e.id(), e.next())
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package daemon
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/dealapi"
+	"dealhouse/internal/syncer"
+	"dealhouse/internal/warehouse"
+)
+
+// Build is what build_info says of the program.
+type Build struct{ Version, Revision, GoVersion, Engine string }
+
+// Metrics are all metrics of the program: those of the packages, for their instances, and those of the daemon itself
+// with the findings of what follows runs.
+type Metrics struct {
+	API       *dealapi.Metrics
+	Warehouse *warehouse.Metrics
+	Syncer    *syncer.Metrics
+
+	next         *prometheus.GaugeVec
+	missed       *prometheus.CounterVec
+	reloaded     prometheus.Gauge
+	lastReload   prometheus.Gauge
+	payouts      *prometheus.GaugeVec
+	payoutCounts map[PayoutCount]*prometheus.GaugeVec
+	quality      *prometheus.GaugeVec
+	references   *prometheus.CounterVec
+}
+
+// PayoutCount is one number that the reconciliation of an account's payouts finds.
+type PayoutCount string
+
+// The counts, by the metrics that show them.
+const (
+	PayoutsMixedCurrency     PayoutCount = "dealhouse_payouts_mixed_currency"
+	PayoutsAltered           PayoutCount = "dealhouse_payouts_altered"
+	PayoutOrphanTransactions PayoutCount = "dealhouse_payout_orphan_transactions"
+	PayoutOverdue            PayoutCount = "dealhouse_payout_overdue_transactions"
+)
+
+// verdicts of a payout, and outcomes of a reference that was asked for.
+var (
+	verdicts          = []string{"matched", "drifted", "missing", "mismatched", "no_transactions"}
+	referenceOutcomes = []string{"stored", "not_found"}
+)
+
+// NewMetrics registers all metrics. clock is the process's; nil means time.Now.
+func NewMetrics(reg prometheus.Registerer, build Build, clock func() time.Time) *Metrics {
+	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		vec := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+		reg.MustRegister(vec)
+		return vec
+	}
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		vec := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+		reg.MustRegister(vec)
+		return vec
+	}
+	single := func(name, help string) prometheus.Gauge {
+		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+		reg.MustRegister(g)
+		return g
+	}
+	m := &Metrics{
+		API: dealapi.NewMetrics(reg), Warehouse: warehouse.NewMetrics(reg), Syncer: syncer.NewMetrics(reg, clock),
+		next:       gauge("dealhouse_next_run_timestamp_seconds", "When the stream runs next; 0: not by itself.", "account", "stream"),
+		missed:     counter("dealhouse_missed_runs_total", "Scheduled times without a run of their own: the one before still ran, or the machine slept.", "account", "stream"),
+		reloaded:   single("dealhouse_config_reload_success", "1 when the configuration was good when it was last read, 0 when it was refused and the one before is in force."),
+		lastReload: single("dealhouse_config_last_reload_timestamp_seconds", "When the configuration in force was read."),
+		payouts:    gauge("dealhouse_payouts", "Payouts by what came of comparing them with their transactions.", "account", "verdict"),
+		payoutCounts: map[PayoutCount]*prometheus.GaugeVec{
+			PayoutsMixedCurrency:     gauge(string(PayoutsMixedCurrency), "Payouts whose transactions are of several currencies.", "account"),
+			PayoutsAltered:           gauge(string(PayoutsAltered), "Payouts whose totals changed upstream after they were first seen.", "account"),
+			PayoutOrphanTransactions: gauge(string(PayoutOrphanTransactions), "Transactions that name a payout which is not listed.", "account"),
+			PayoutOverdue:            gauge(string(PayoutOverdue), "Transactions that are confirmed for long and in no payout.", "account"),
+		},
+		quality:    gauge("dealhouse_quality_check_ok", "1 when what is loaded passed the check, 0 when it did not.", "account", "stream", "check"),
+		references: counter("dealhouse_references_total", "Deals that others refer to and the lists do not have, asked for by their own address.", "account", "stream", "outcome"),
+	}
+	gauge("dealhouse_build_info", "Always 1; the labels say which build this is.", "version", "revision", "goversion", "engine").
+		WithLabelValues(build.Version, build.Revision, build.GoVersion, build.Engine).Set(1)
+	return m
+}
+
+// Expect exports a stream's series before anything has happened.
+func (m *Metrics) Expect(account, stream string) {
+	m.API.Expect(account)
+	m.Warehouse.Expect(account, stream)
+	m.Syncer.Expect(account, stream)
+	m.next.WithLabelValues(account, stream)
+	m.missed.WithLabelValues(account, stream)
+	for _, verdict := range verdicts {
+		m.payouts.WithLabelValues(account, verdict)
+	}
+	for _, vec := range m.payoutCounts {
+		vec.WithLabelValues(account)
+	}
+	if s, err := catalog.Find(stream); err == nil && s.ByID {
+		for _, outcome := range referenceOutcomes {
+			m.references.WithLabelValues(account, stream, outcome)
+		}
+	}
+}
+
+// Forget drops the series of a stream that is no longer loaded.
+func (m *Metrics) Forget(account, stream string) {
+	m.Warehouse.Forget(account, stream)
+	m.Syncer.Forget(account, stream)
+	of := prometheus.Labels{"account": account, "stream": stream}
+	m.next.DeletePartialMatch(of)
+	m.missed.DeletePartialMatch(of)
+	m.quality.DeletePartialMatch(of)
+	m.references.DeletePartialMatch(of)
+}
+
+// ForgetAccount drops the series of an account of which no stream is loaded.
+func (m *Metrics) ForgetAccount(account string) {
+	m.API.Forget(account)
+	of := prometheus.Labels{"account": account}
+	m.payouts.DeletePartialMatch(of)
+	for _, vec := range m.payoutCounts {
+		vec.DeletePartialMatch(of)
+	}
+}
+
+// SetPayouts says how many payouts of an account have each verdict; one that is not named has none.
+func (m *Metrics) SetPayouts(account string, byVerdict map[string]int) {
+	for _, verdict := range verdicts {
+		m.payouts.WithLabelValues(account, verdict).Set(float64(byVerdict[verdict]))
+	}
+}
+
+// SetPayoutCount says one number of the reconciliation.
+func (m *Metrics) SetPayoutCount(account string, which PayoutCount, n uint64) {
+	m.payoutCounts[which].WithLabelValues(account).Set(float64(n))
+}
+
+// SetQuality says whether what is loaded passed a check. The names of checks are a small fixed set.
+func (m *Metrics) SetQuality(account, stream, check string, ok bool) {
+	value := 0.0
+	if ok {
+		value = 1
+	}
+	m.quality.WithLabelValues(account, stream, check).Set(value)
+}
+
+// AddReferences counts deals that were asked for by their own address.
+func (m *Metrics) AddReferences(account, stream string, stored, notFound int) {
+	m.references.WithLabelValues(account, stream, "stored").Add(float64(stored))
+	m.references.WithLabelValues(account, stream, "not_found").Add(float64(notFound))
+}
+
+// read notes that the configuration was read at a time, or, with an error, refused.
+func (m *Metrics) read(at time.Time, err error) {
+	if err != nil {
+		m.reloaded.Set(0)
+		return
+	}
+	m.reloaded.Set(1)
+	m.lastReload.Set(float64(at.UnixMilli()) / 1000)
+}
+
+// planned notes when a stream runs next.
+func (m *Metrics) planned(id warehouse.StreamID, next time.Time) {
+	value := 0.0
+	if !next.IsZero() {
+		value = float64(next.UnixMilli()) / 1000
+	}
+	m.next.WithLabelValues(id.Account, id.Stream).Set(value)
+}

@@ -1,0 +1,150 @@
+package daemon
+
+import (
+	"time"
+
+	"dealhouse/internal/syncer"
+	"dealhouse/internal/warehouse"
+)
+
+// Plan is a configuration: what is to run, and when.
+type Plan struct {
+	Streams []Stream // in the order of the configuration
+	// Jitter is the longest delay of a run after its time.
+	Jitter time.Duration
+	// Grace is how long runs under way may go on after the daemon was told to end.
+	Grace time.Duration
+	// Close frees what the jobs use; may be nil. It is called once, when the plan was replaced and its last run has
+	// ended, or at the end.
+	Close func()
+}
+
+// Stream is one configured stream of one account.
+type Stream struct {
+	Job      syncer.Job // a run by schedule
+	Enabled  bool
+	Schedule Schedule // of runs
+	Resync   Schedule // of runs that read everything, whatever was read before
+}
+
+func (s *Stream) id() warehouse.StreamID {
+	return warehouse.StreamID{Account: s.Job.Account, Stream: s.Job.Stream.Name}
+}
+
+// entry is a stream in the timetable. It belongs to the goroutine of the loop.
+type entry struct {
+	Stream
+	runs, resyncs slot
+	settings      *settings // of the next run
+	looked, full  time.Time // begin of the last run that succeeded, and of the last one of them that read everything
+	running       *attempt  // nil when idle
+	exported      bool      // it has series among the metrics
+	lastError     string    // of the last run of this process; empty when it succeeded
+}
+
+// attempt is a run under way.
+type attempt struct {
+	since    time.Time
+	full     bool
+	settings *settings
+}
+
+// settings are a plan in use.
+type settings struct {
+	*Plan
+	users   int  // runs that began with it
+	retired bool // another plan is in force, or none
+}
+
+// leave notes that a run has ended which began with the settings.
+func (s *settings) leave() {
+	s.users--
+	s.freeUnused()
+}
+
+// retire notes that no run will begin with the settings any more. nil settings are those before the first.
+func (s *settings) retire() {
+	if s != nil {
+		s.retired = true
+		s.freeUnused()
+	}
+}
+
+func (s *settings) freeUnused() {
+	if s.retired && s.users == 0 {
+		s.free()
+	}
+}
+
+// free closes what the jobs use.
+func (p *Plan) free() {
+	if p.Close != nil {
+		p.Close()
+		p.Close = nil
+	}
+}
+
+// newEntry plans a stream; old is its entry in the plan before, if any.
+func newEntry(s Stream, set *settings, old *entry, standing warehouse.StreamStatus, now time.Time) *entry {
+	e := &entry{Stream: s, settings: set}
+	if standing.LookedAt != nil {
+		e.looked = *standing.LookedAt
+	}
+	if standing.LastFull != nil {
+		e.full = *standing.LastFull
+	}
+	if old != nil {
+		e.running, e.lastError, e.exported = old.running, old.lastError, old.exported
+	}
+	if !s.Enabled {
+		return e
+	}
+	delay := spread(s.Job.Account, s.Job.Stream.Name, set.Jitter)
+	e.runs, e.resyncs = slot{Schedule: s.Schedule, delay: delay}, slot{Schedule: s.Resync, delay: delay}
+	e.runs.begin(e.looked, now)
+	if !e.full.IsZero() {
+		e.resyncs.begin(e.full, now)
+	} else {
+		e.resyncs.at = s.Resync.Next(now) // the first run reads everything anyway
+	}
+	if old != nil && old.Enabled {
+		// A time that is planned already stays, whatever else has changed.
+		if old.runs.sameAs(s.Schedule) {
+			e.runs.at = old.runs.at
+		}
+		if old.resyncs.sameAs(s.Resync) {
+			e.resyncs.at = old.resyncs.at
+		}
+	}
+	return e
+}
+
+// next is when the stream runs next; zero: never by itself.
+func (e *entry) next() time.Time {
+	runs, resyncs := e.runs.planned(), e.resyncs.planned()
+	if runs.IsZero() || !resyncs.IsZero() && resyncs.Before(runs) {
+		return resyncs
+	}
+	return runs
+}
+
+// staleAfter is the age of the last success from which on the stream is late by its own schedule: one run was left out,
+// or failed.
+func (e *entry) staleAfter(now time.Time) time.Duration {
+	gap := e.runs.longestGap(now)
+	if gap == 0 {
+		return 0
+	}
+	return max(2*gap+e.runs.delay, time.Minute)
+}
+
+// turn decides what the stream does now, and how many of its times are missed for good.
+func (e *entry) turn(now time.Time) (begin, full bool, missed int) {
+	if e.running != nil {
+		return false, false, e.runs.pass(now) // daemon-1
+	}
+	runs, resyncs := e.runs.pass(now), e.resyncs.pass(now)
+	// A full read is also what the run would have been.
+	missed = max(runs-1, 0) + max(resyncs-1, 0) // daemon-2
+	return runs+resyncs > 0, resyncs > 0, missed
+}

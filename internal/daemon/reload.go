@@ -1,0 +1,51 @@
+package daemon
+
+import (
+	"context"
+)
+
+// reload reads the configuration in a goroutine of its own: a file on a network disk may take its time.
+func (l *loop) reload(ctx context.Context) {
+	if l.o.Load == nil {
+		return
+	}
+	if l.reloading {
+		l.again = true
+		return
+	}
+	l.reloading = true
+	l.supervisor.reloading()
+	go func() {
+		var r loaded
+		r.err = l.contain(func() (err error) {
+			r.plan, err = l.o.Load(ctx)
+			return err
+		})
+		if r.err == nil {
+			r.standings, r.err = l.o.Warehouse.Status(ctx)
+		}
+		l.loaded <- r
+	}()
+}
+
+// take puts what was read in force, or keeps what is (daemon-6).
+func (l *loop) take(ctx context.Context, r loaded) {
+	l.reloading = false
+	if l.again {
+		l.again = false
+		defer l.reload(ctx)
+	}
+	l.o.Metrics.read(l.now(), r.err)
+	if r.err != nil {
+		if r.plan != nil {
+			r.plan.free()
+		}
+		l.log.Error("THE CONFIGURATION WAS REFUSED: the one before stays in force. Correct it and send SIGHUP again", "error", r.err)
+		l.supervisor.tell("READY=1", "STATUS=the last configuration was refused, the one before is in force")
+		return
+	}
+	l.adopt(r.plan, r.standings)
+	l.log.Info("the configuration was read again and is in force", "streams", len(r.plan.Streams))
+	l.supervisor.tell("READY=1", "STATUS="+l.summary())
+	l.turn()
+}

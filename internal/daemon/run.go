@@ -1,0 +1,138 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"dealhouse/internal/syncer"
+	"dealhouse/internal/warehouse"
+)
+
+// start begins a run in a goroutine of its own.
+func (l *loop) start(e *entry, full bool, now time.Time) {
+	e.running = &attempt{since: now, full: full, settings: e.settings}
+	e.settings.users++
+	job := e.Job
+	job.Full = full
+	go func() {
+		l.ended <- ended{e.id(), l.perform(l.runs, job)}
+	}()
+}
+
+// perform makes one run with all that follows it, and tells the log how it ended.
+func (d *Daemon) perform(ctx context.Context, job syncer.Job) syncer.Result {
+	result := syncer.Result{Job: job}
+	err := d.contain(func() (err error) {
+		result.Record, err = d.o.run(ctx, job)
+		return err
+	})
+	result.Err = err
+	if result.Record.Account == "" { // it ended before it had one
+		result.Record.Account, result.Record.Stream, result.Record.Outcome = job.Account, job.Stream.Name, warehouse.OutcomeFailed
+	}
+	d.tell(ctx, result)
+	if d.o.After == nil {
+		return result
+	}
+	err = d.contain(func() error { d.o.After(ctx, []syncer.Result{result}); return nil })
+	if p, panicked := errors.AsType[*syncer.PanicError](err); panicked {
+		d.log.Error("what follows a run ended in a panic", "account", job.Account, "stream", job.Stream.Name, "error", err, "stack", string(p.Stack))
+	}
+	return result
+}
+
+// contain is the last line of daemon-5: the syncer keeps panics of runs to itself.
+func (d *Daemon) contain(part func() error) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &syncer.PanicError{Value: value, Stack: debug.Stack()}
+		}
+	}()
+	return part()
+}
+
+// tell writes how a run ended to the log: once, and here.
+func (d *Daemon) tell(ctx context.Context, r syncer.Result) {
+	t, c := r.Record.Totals, r.Record.Changes
+	log := d.log.With("account", r.Job.Account, "stream", r.Job.Stream.Name, "run_id", r.Record.RunID)
+	for _, warning := range r.Record.Warnings {
+		log.Warn("noticed in a run", "warning", warning)
+	}
+	p, panicked := errors.AsType[*syncer.PanicError](r.Err)
+	switch {
+	case panicked:
+		log.Error("run failed", "outcome", r.Record.Outcome, "error", r.Err, "stack", string(p.Stack))
+	case r.Err != nil && ctx.Err() != nil:
+		log.Info("run stopped: the next one makes up for it")
+	case r.Err != nil:
+		log.Error("run failed", "outcome", r.Record.Outcome, "error", r.Err)
+	default:
+		log.Info("run ended", "outcome", r.Record.Outcome, "mode", r.Record.Mode, "read", t.Read, "inserted", c.Inserted, "updated", c.Updated,
+			"deleted", c.Deleted, "unchanged", c.Unchanged, "rejected", t.Rejected, "seconds", r.Record.FinishedAt.Sub(r.Record.StartedAt).Seconds())
+	}
+}
+
+// finish takes note of a run that has ended.
+func (l *loop) finish(e ended) {
+	l.progress.forget(e.id.Account, e.id.Stream)
+	t := l.timetable.find(e.id)
+	used := t.running.settings
+	t.running, t.lastError = nil, ""
+	switch {
+	case e.result.Err != nil && l.runs.Err() == nil:
+		t.lastError = e.result.Err.Error()
+	case e.result.Err == nil:
+		t.looked = e.result.Record.StartedAt
+		if e.result.Job.Full || t.full.IsZero() {
+			t.full = t.looked
+		}
+	}
+	used.leave()
+	l.timetable.dropLeft(l.o.Metrics)
+}
+
+// progress is how far the runs under way are. They report it often, from many goroutines, so it is not the loop's.
+type progress struct {
+	mu   sync.Mutex
+	runs map[warehouse.StreamID]syncer.Progress
+}
+
+func newProgress() *progress { return &progress{runs: map[warehouse.StreamID]syncer.Progress{}} }
+
+func (p *progress) update(u syncer.Progress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.runs[warehouse.StreamID{Account: u.Account, Stream: u.Stream}] = u
+}
+
+func (p *progress) forget(account, stream string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.runs, warehouse.StreamID{Account: account, Stream: stream})
+}
+
+// of is how far a run is that has begun; it may not have said anything yet, or have said its last.
+func (p *progress) of(account, stream string) *syncer.Progress {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	u, known := p.runs[warehouse.StreamID{Account: account, Stream: stream}]
+	if !known {
+		u = syncer.Progress{Account: account, Stream: stream, Phase: syncer.PhaseWaiting}
+	}
+	return &u
+}
+
+// summary is the daemon in a line, for the supervisor's status.
+func (l *loop) summary() string {
+	enabled := 0
+	for _, e := range l.timetable.entries {
+		if e.Enabled {
+			enabled++
+		}
+	}
+	return fmt.Sprintf("%d streams by schedule", enabled)
+}

@@ -1,0 +1,115 @@
+package daemon
+
+import (
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
+
+// Schedule says when something is to happen. The zero Schedule never comes.
+type Schedule struct {
+	Text string // as configured
+	cron cron.Schedule
+	zone *time.Location
+}
+
+// ParseSchedule reads five cron fields, a descriptor such as @daily, or "@every 10m". A schedule that does not name its
+// time zone itself ("CRON_TZ=Europe/Paris 30 2 * * *") is in the given one. Empty text is the zero Schedule.
+func ParseSchedule(text string, zone *time.Location) (Schedule, error) {
+	if text == "" {
+		return Schedule{}, nil
+	}
+	parsed, err := cron.ParseStandard(text)
+	if err != nil {
+		return Schedule{}, fmt.Errorf("reading the schedule %q: %w", text, err)
+	}
+	return Schedule{Text: text, cron: parsed, zone: zone}, nil
+}
+
+// Next is the first time after t; zero when there is none.
+func (s Schedule) Next(t time.Time) time.Time {
+	if s.cron == nil {
+		return time.Time{}
+	}
+	return s.cron.Next(t.In(s.zone))
+}
+
+// sameAs reports whether two schedules come at the same times.
+func (s Schedule) sameAs(o Schedule) bool {
+	return s.Text == o.Text && (s.cron == nil || s.zone.String() == o.zone.String())
+}
+
+// longestGap is the longest time between two of the next times.
+func (s Schedule) longestGap(now time.Time) time.Duration {
+	const ahead = 10 // more than a week of days, so that a pause at the weekend is among them
+	longest := time.Duration(0)
+	at := s.Next(now)
+	for i := 0; i < ahead && !at.IsZero(); i++ {
+		next := s.Next(at)
+		if next.IsZero() {
+			break
+		}
+		longest, at = max(longest, next.Sub(at)), next
+	}
+	return longest
+}
+
+// slot is a schedule with the time that comes next.
+type slot struct {
+	Schedule
+	delay time.Duration // after each time, so that not everything begins at once
+	at    time.Time     // without the delay; zero: never
+}
+
+// planned is when the next run begins.
+func (s *slot) planned() time.Time {
+	if s.at.IsZero() {
+		return time.Time{}
+	}
+	return s.at.Add(s.delay)
+}
+
+func (s *slot) due(now time.Time) bool { return !s.at.IsZero() && !now.Before(s.planned()) }
+
+// mostCounted bounds how many passed times are counted one by one: a clock that was wrong by years is no reason to
+// count seconds.
+const mostCounted = 10_000
+
+// pass goes on to the first time that has not come, and counts those that have.
+func (s *slot) pass(now time.Time) (passed int) {
+	for ; s.due(now); passed++ {
+		if passed == mostCounted {
+			s.at = s.Next(now.Add(-s.delay))
+			break
+		}
+		s.at = s.Next(s.at)
+	}
+	return passed
+}
+
+// begin plans the first time, for something that was last done at last (zero: never).
+func (s *slot) begin(last, now time.Time) {
+	s.at = s.Next(last)
+	if !s.at.IsZero() && (last.IsZero() || s.at.Before(now)) { // daemon-4
+		s.at = now
+	}
+}
+
+// replan plans anew after the clock was set back.
+func (s *slot) replan(now time.Time) {
+	if next := s.Next(now.Add(-s.delay)); next.Before(s.at) {
+		s.at = next
+	}
+}
+
+// spread is the delay of a stream, from 0 up to jitter: always the same one, so that runs keep their distance in time.
+func spread(account, stream string, jitter time.Duration) time.Duration {
+	if jitter <= 0 {
+		return 0
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(account + "\x00" + stream)) // a hash takes everything
+	return time.Duration(h.Sum64() % uint64(jitter)).Truncate(time.Millisecond)
+}

@@ -1,0 +1,109 @@
+package daemon
+
+import (
+	"slices"
+	"time"
+
+	"dealhouse/internal/daemon/web"
+	"dealhouse/internal/syncer"
+	"dealhouse/internal/warehouse"
+)
+
+// timetable is what runs when. It belongs to the goroutine of the loop.
+type timetable struct {
+	settings *settings
+	entries  []*entry // in the order of the configuration
+	left     []*entry // no longer configured, but still running
+}
+
+// adopt puts a plan in force (daemon-6).
+func (l *loop) adopt(plan *Plan, standings []warehouse.StreamStatus) {
+	t, now := &l.timetable, l.now()
+	old, before := t.entries, t.settings
+	t.settings, t.entries = &settings{Plan: plan}, nil
+	for _, s := range plan.Streams {
+		id := s.id()
+		var standing warehouse.StreamStatus
+		if i := slices.IndexFunc(standings, func(x warehouse.StreamStatus) bool { return x.Account == id.Account && x.Stream == id.Stream }); i >= 0 {
+			standing = standings[i]
+		}
+		e := newEntry(s, t.settings, take(&old, &t.left, id), standing, now)
+		t.entries = append(t.entries, e)
+		if e.Enabled {
+			l.o.Metrics.Expect(id.Account, id.Stream)
+			l.o.Metrics.planned(id, e.next())
+			e.exported = true
+		}
+	}
+	l.o.Metrics.Syncer.Observe(standings)
+	t.left = append(t.left, old...)
+	t.dropLeft(l.o.Metrics)
+	before.retire()
+}
+
+// take removes a stream from the entries that were in force, or that are leaving, and returns it.
+func take(old, left *[]*entry, id warehouse.StreamID) *entry {
+	for _, list := range []*[]*entry{old, left} {
+		if i := slices.IndexFunc(*list, func(e *entry) bool { return e.id() == id }); i >= 0 {
+			e := (*list)[i]
+			*list = slices.Delete(slices.Clone(*list), i, i+1)
+			return e
+		}
+	}
+	return nil
+}
+
+// dropLeft forgets the streams that are no longer to be loaded, once their last run has ended. A series that stays would
+// look like a stream that is late.
+func (t *timetable) dropLeft(m *Metrics) {
+	all := slices.Concat(t.entries, t.left)
+	for _, e := range all {
+		if !e.exported || e.running != nil || e.Enabled && !slices.Contains(t.left, e) {
+			continue
+		}
+		e.exported = false
+		m.Forget(e.Job.Account, e.Job.Stream.Name)
+		if !slices.ContainsFunc(all, func(o *entry) bool { return o.exported && o.Job.Account == e.Job.Account }) {
+			m.ForgetAccount(e.Job.Account)
+		}
+	}
+	t.left = slices.DeleteFunc(t.left, func(e *entry) bool { return e.running == nil })
+}
+
+func (t *timetable) find(id warehouse.StreamID) *entry {
+	all := slices.Concat(t.entries, t.left)
+	return all[slices.IndexFunc(all, func(e *entry) bool { return e.id() == id })]
+}
+
+func (t *timetable) running() (n int) {
+	for _, e := range slices.Concat(t.entries, t.left) {
+		if e.running != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// replan plans anew after the clock was set back (daemon-2).
+func (t *timetable) replan(now time.Time) {
+	for _, e := range t.entries {
+		e.runs.replan(now)
+		e.resyncs.replan(now)
+	}
+}
+
+// streams shows the timetable to people.
+func (t *timetable) streams(now time.Time) []web.Stream {
+	all := make([]web.Stream, len(t.entries))
+	for i, e := range t.entries {
+		s := web.Stream{
+			Account: e.Job.Account, Stream: e.Job.Stream.Name, Enabled: e.Enabled, Schedule: e.Schedule.Text,
+			Next: e.next(), StaleAfter: e.staleAfter(now), LastError: e.lastError,
+		}
+		if e.running != nil {
+			s.Running, s.Since = &syncer.Progress{}, e.running.since
+		}
+		all[i] = s
+	}
+	return all
+}

@@ -1,0 +1,225 @@
+package syncer
+
+import (
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"dealhouse/internal/dealapi"
+	"dealhouse/internal/warehouse"
+)
+
+// Metrics are what the runs of a process tell a Prometheus registry. nil Metrics count nothing.
+//
+// Records are counted when readers see them and the state has moved, so that what the counters say is in the warehouse.
+type Metrics struct {
+	standing *standing // where the streams stand: gauges that outlive the process
+
+	runs       *prometheus.CounterVec
+	duration   *prometheus.HistogramVec
+	inProgress *prometheus.GaugeVec
+	merging    *prometheus.HistogramVec
+	pages      *prometheus.CounterVec
+	trips      *prometheus.CounterVec
+	unknown    *prometheus.CounterVec
+	ignored    *prometheus.CounterVec
+	panics     *prometheus.CounterVec
+	backfill   *prometheus.GaugeVec
+
+	read, inserted, updated, deleted, unchanged, rejected *prometheus.CounterVec
+}
+
+// NewMetrics registers the metrics. clock is the process's; nil means time.Now.
+func NewMetrics(reg prometheus.Registerer, clock func() time.Time) *Metrics {
+	if clock == nil {
+		clock = time.Now
+	}
+	counter := func(name, help string, more ...string) *prometheus.CounterVec {
+		vec := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, append([]string{"account", "stream"}, more...))
+		reg.MustRegister(vec)
+		return vec
+	}
+	gauge := func(name, help string) *prometheus.GaugeVec {
+		vec := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"account", "stream"})
+		reg.MustRegister(vec)
+		return vec
+	}
+	histogram := func(name, help string, buckets ...float64) *prometheus.HistogramVec {
+		vec := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, []string{"account", "stream"})
+		reg.MustRegister(vec)
+		return vec
+	}
+	m := &Metrics{
+		standing: newStanding(clock),
+		runs:     counter("dealhouse_runs_total", "Runs that have ended, by how: success, failed, guarded (a person must look) or stopped (by a signal).", "outcome"),
+		duration: histogram("dealhouse_run_duration_seconds", "Time from the begin of a run to its end, whatever the outcome; waiting for another run of the stream included.",
+			.1, .5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 4*3600),
+		inProgress: gauge("dealhouse_runs_in_progress", "Runs under way."),
+		merging: histogram("dealhouse_merge_duration_seconds", "Time from the last staged row to the moment at which readers see the run: comparing and publishing.",
+			.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300),
+		pages:     counter("dealhouse_pages_total", "Pages read, whatever became of their run."),
+		trips:     counter("dealhouse_guard_trips_total", "Runs that a guard stopped before they changed anything: too many deletes, or too many rejects.", "guard"),
+		unknown:   counter("dealhouse_unknown_fields_total", "Values of fields that the interface does not name; they are kept in _extra."),
+		ignored:   counter("dealhouse_filter_ignored_total", "Runs to which the API sent transactions from outside of the time that was asked for."),
+		panics:    counter("dealhouse_run_panics_total", "Runs that ended in a panic: a mistake in this program, with its stack in the log."),
+		backfill:  gauge("dealhouse_backfill_completed_ratio", "Share of the windows of the backfill that is under way, or was interrupted, which need not be read again; 1 without one."),
+		read:      counter("dealhouse_records_read_total", "Records read by runs that readers see."),
+		inserted:  counter("dealhouse_records_inserted_total", "Rows that were not there before."),
+		updated:   counter("dealhouse_records_updated_total", "Rows whose content changed."),
+		deleted:   counter("dealhouse_records_deleted_total", "Rows that a complete list no longer had."),
+		unchanged: counter("dealhouse_records_unchanged_total", "Rows that were read and already there."),
+		rejected:  counter("dealhouse_records_rejected_total", "Values and records that could not be loaded as they were sent; they are in rejected_records."),
+	}
+	reg.MustRegister(m.standing)
+	return m
+}
+
+// The values of the labels outcome and guard.
+var (
+	countedOutcomes = []string{warehouse.OutcomeSuccess, warehouse.OutcomeFailed, warehouse.OutcomeGuarded, warehouse.OutcomeStopped}
+	guards          = []string{GuardDeletes, GuardRejects}
+)
+
+// counters are those labelled with account and stream alone, of every stream.
+func (m *Metrics) counters() []*prometheus.CounterVec {
+	return []*prometheus.CounterVec{m.pages, m.unknown, m.panics, m.read, m.inserted, m.updated, m.deleted, m.unchanged, m.rejected}
+}
+
+// Expect exports a stream's series before anything has happened.
+func (m *Metrics) Expect(account, stream string) {
+	if m == nil {
+		return
+	}
+	for _, vec := range m.counters() {
+		vec.WithLabelValues(account, stream)
+	}
+	for _, outcome := range countedOutcomes {
+		m.runs.WithLabelValues(account, stream, outcome)
+	}
+	for _, guard := range guards {
+		m.trips.WithLabelValues(account, stream, guard)
+	}
+	m.duration.WithLabelValues(account, stream)
+	m.merging.WithLabelValues(account, stream)
+	m.inProgress.WithLabelValues(account, stream)
+	m.standing.expect(account, stream)
+	if incremental(stream) {
+		m.ignored.WithLabelValues(account, stream)
+		m.backfill.WithLabelValues(account, stream).Set(1)
+	}
+}
+
+// Forget drops the series of a stream that is no longer loaded.
+func (m *Metrics) Forget(account, stream string) {
+	if m == nil {
+		return
+	}
+	of := prometheus.Labels{"account": account, "stream": stream}
+	for _, vec := range append(m.counters(), m.runs, m.trips, m.ignored) {
+		vec.DeletePartialMatch(of)
+	}
+	for _, vec := range []*prometheus.HistogramVec{m.duration, m.merging} {
+		vec.DeletePartialMatch(of)
+	}
+	for _, vec := range []*prometheus.GaugeVec{m.inProgress, m.backfill} {
+		vec.DeletePartialMatch(of)
+	}
+	m.standing.forget(account, stream)
+}
+
+// Observe takes over where the streams stand: what was loaded by others, or before this process began, counts too.
+func (m *Metrics) Observe(all []warehouse.StreamStatus) {
+	if m == nil {
+		return
+	}
+	for _, s := range all {
+		m.standing.observe(s)
+	}
+}
+
+func (m *Metrics) begin(job Job, at time.Time) {
+	if m == nil {
+		return
+	}
+	m.inProgress.WithLabelValues(job.Account, job.Stream.Name).Inc()
+	m.standing.attempted(job.Account, job.Stream.Name, at)
+}
+
+// end counts a run that has ended.
+func (m *Metrics) end(job Job, record warehouse.RunRecord, err error, begun, at time.Time) {
+	if m == nil {
+		return
+	}
+	account, stream := job.Account, job.Stream.Name
+	m.inProgress.WithLabelValues(account, stream).Dec()
+	if record.Outcome == warehouse.OutcomeDryRun {
+		return
+	}
+	m.runs.WithLabelValues(account, stream, record.Outcome).Inc()
+	m.duration.WithLabelValues(account, stream).Observe(at.Sub(begun).Seconds())
+	if guard, tripped := errors.AsType[*GuardError](err); tripped {
+		m.trips.WithLabelValues(account, stream, guard.Guard).Inc()
+	}
+	if isPanic(err) {
+		m.panics.WithLabelValues(account, stream).Inc()
+	}
+	switch record.Outcome {
+	case warehouse.OutcomeSuccess:
+		m.standing.succeeded(record)
+	case warehouse.OutcomeFailed, warehouse.OutcomeGuarded:
+		m.standing.failed(account, stream, at)
+	}
+}
+
+// published counts what readers see from now on, and the state tells of.
+func (m *Metrics) published(r warehouse.RunRecord) {
+	if m == nil || r.Mode == warehouse.ModeReferences { // what no list has, readers of the stream do not see
+		return
+	}
+	for vec, n := range map[*prometheus.CounterVec]uint64{
+		m.read: r.Totals.Read, m.rejected: r.Totals.Rejected, m.inserted: r.Changes.Inserted, m.updated: r.Changes.Updated,
+		m.deleted: r.Changes.Deleted, m.unchanged: r.Changes.Unchanged,
+	} {
+		vec.WithLabelValues(r.Account, r.Stream).Add(float64(n))
+	}
+	m.standing.published(r)
+}
+
+func (m *Metrics) merged(r *run, took time.Duration) {
+	if m != nil {
+		m.merging.WithLabelValues(r.Account, r.Stream.Name).Observe(took.Seconds())
+	}
+}
+
+func (m *Metrics) page(r *run) {
+	if m != nil {
+		m.pages.WithLabelValues(r.Account, r.Stream.Name).Inc()
+	}
+}
+
+// saw counts what is noteworthy about all that was read.
+func (m *Metrics) saw(r *run, s *seen) {
+	if m == nil {
+		return
+	}
+	for _, n := range s.unknown {
+		m.unknown.WithLabelValues(r.Account, r.Stream.Name).Add(float64(n))
+	}
+	if s.outside > 0 {
+		m.ignored.WithLabelValues(r.Account, r.Stream.Name).Inc()
+	}
+}
+
+// compareClocks learns how far the API's clock is ahead of ours.
+func (m *Metrics) compareClocks(r *run, first *dealapi.Page) {
+	if m != nil && !first.ServerTime.IsZero() {
+		m.standing.offset(r.Account, first.ServerTime.Sub(first.SentAt))
+	}
+}
+
+func (m *Metrics) windows(r *run, w Windows) {
+	if m != nil && w.Total > 0 {
+		m.backfill.WithLabelValues(r.Account, r.Stream.Name).Set(float64(w.Done) / float64(w.Total))
+	}
+}

@@ -1,0 +1,191 @@
+package syncer
+
+import (
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"dealhouse/internal/warehouse"
+)
+
+// value is the present value of a counter or a gauge.
+func value(t *testing.T, m prometheus.Metric) float64 {
+	t.Helper()
+	var d dto.Metric
+	if err := m.Write(&d); err != nil {
+		t.Fatal(err)
+	}
+	return d.GetCounter().GetValue() + d.GetGauge().GetValue()
+}
+
+// gathered is the value of the only series of a metric; false when there is none.
+func gathered(t *testing.T, registry *prometheus.Registry, name string) (float64, bool) {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			return f.Metric[0].GetGauge().GetValue() + f.Metric[0].GetCounter().GetValue(), true
+		}
+	}
+	return 0, false
+}
+
+// Records count when readers see them and the state has moved, and once, whichever run finishes the publication.
+func TestRecordsCountWhenTheyAreVisible(t *testing.T) {
+	t.Parallel()
+	for _, step := range []struct {
+		point     string
+		published bool // the next run finishes what this one began
+	}{
+		{"INSERT coupons_staging", false},
+		{"INSERT coupons_changes", false},
+		{"INSERT sync_state_log intent", false},
+		{"ALTER TABLE coupons_latest ATTACH", true},
+		{"INSERT sync_state_log intent cleared", true},
+	} {
+		t.Run(step.point, func(t *testing.T) {
+			w := open(t)
+			x := serve(t, tinyWorld(13, "coupons"))
+			c := cell{world: x, store: w, worker: newWorker(t, x, w.Database(), "coupons", clocks{}), stream: "coupons"}
+			registry := prometheus.NewRegistry()
+			c.metrics = NewMetrics(registry, nil)
+			c.metrics.Expect("coupons", "coupons")
+			c.seam.set(panicAt(step.point))
+			if _, err := c.Run(t.Context(), c.job(t, "coupons", "coupons")); err == nil {
+				t.Fatal("the run did not fail")
+			}
+			c.seam.set(nil)
+			for _, vec := range []*prometheus.CounterVec{c.metrics.read, c.metrics.inserted, c.metrics.unchanged} {
+				if n := value(t, vec.WithLabelValues("coupons", "coupons")); n != 0 {
+					t.Errorf("%v records count that nobody sees", n)
+				}
+			}
+			if v, _ := gathered(t, registry, "dealhouse_last_success_timestamp_seconds"); v != 0 {
+				t.Errorf("the last success was at %v", v)
+			}
+			expireLeases(t, w, "coupons")
+			c.clean(t)
+			count, read := float64(x.Count("coupons", "")), 1.0
+			if step.published {
+				read = 2 // by the run that was finished, and by the one that finished it
+			}
+			if n := value(t, c.metrics.inserted.WithLabelValues("coupons", "coupons")); n != count {
+				t.Errorf("%v inserted, of %v", n, count)
+			}
+			if n := value(t, c.metrics.read.WithLabelValues("coupons", "coupons")); n != read*count {
+				t.Errorf("%v read, of %v", n, count)
+			}
+			if v, _ := gathered(t, registry, "dealhouse_live_rows"); v != count {
+				t.Errorf("%v live, of %v", v, count)
+			}
+			failed, succeeded := c.metrics.runs.WithLabelValues("coupons", "coupons", "failed"), c.metrics.runs.WithLabelValues("coupons", "coupons", "success")
+			if value(t, failed) != 1 || value(t, succeeded) != 1 {
+				t.Errorf("%v failed, %v succeeded", value(t, failed), value(t, succeeded))
+			}
+		})
+	}
+}
+
+// The lag is by the API's clock, and ages by the warehouse's; both grow while nothing runs.
+func TestLagAndAge(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	o := tinyWorld(14, "acme")
+	o.Settings.DateSkew = 0
+	x := serve(t, o)
+	now := time.Now()
+	registry := prometheus.NewRegistry()
+	m := NewMetrics(registry, func() time.Time { return now })
+	m.Expect("acme", "transactions")
+	if _, known := gathered(t, registry, "dealhouse_look_age_seconds"); known {
+		t.Error("there is an age before the first success")
+	}
+	if _, known := gathered(t, registry, "dealhouse_watermark_lag_seconds"); known {
+		t.Error("there is a lag before the first watermark")
+	}
+	s, err := New(Options{Warehouse: w, Metrics: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, err := s.Run(t.Context(), x.jobs(t, "acme", "transactions")[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	lag, _ := gathered(t, registry, "dealhouse_watermark_lag_seconds")
+	// The world's clock is not ours, so only the API's clock gives a lag of this size.
+	if want := x.Now().Sub(record.Watermark).Seconds(); math.Abs(lag-want) > 60 {
+		t.Errorf("the lag is %v s, by the API's clock %v s", lag, want)
+	}
+	before, _ := gathered(t, registry, "dealhouse_look_age_seconds")
+	now = now.Add(time.Hour)
+	if later, _ := gathered(t, registry, "dealhouse_watermark_lag_seconds"); later-lag != 3600 {
+		t.Errorf("the lag grew by %v s in an hour", later-lag)
+	}
+	if age, _ := gathered(t, registry, "dealhouse_look_age_seconds"); math.Round(age-before) != 3600 {
+		t.Errorf("the age grew by %v s in an hour", age-before)
+	}
+
+	// A process that begins anew knows the same from the warehouse.
+	all, err := w.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := prometheus.NewRegistry()
+	m = NewMetrics(again, nil)
+	m.Expect("acme", "transactions")
+	m.Observe(all)
+	for _, name := range []string{"dealhouse_last_success_timestamp_seconds", "dealhouse_watermark_timestamp_seconds", "dealhouse_live_rows", "dealhouse_last_attempt_timestamp_seconds"} {
+		was, _ := gathered(t, registry, name)
+		if is, _ := gathered(t, again, name); math.Abs(is-was) > 1 || is == 0 {
+			t.Errorf("%s was %v and is %v", name, was, is)
+		}
+	}
+}
+
+// A guard that stops a run is counted by its name, and what the service sent beside the interface as well.
+func TestTripsAndNoise(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	o := tinyWorld(15, "acme")
+	o.Settings.ExtraFields, o.Settings.IgnoreDateFilters = true, true
+	x := serve(t, o)
+	m := NewMetrics(prometheus.NewRegistry(), nil)
+	s, err := New(Options{Warehouse: w, Metrics: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs := x.jobs(t, "acme", "transactions", "coupons")
+	for _, job := range append(jobs, jobs...) {
+		if _, err := s.Run(t.Context(), job); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := value(t, m.unknown.WithLabelValues("acme", "coupons")); n == 0 {
+		t.Error("unknown fields were not counted")
+	}
+	if n := value(t, m.ignored.WithLabelValues("acme", "transactions")); n != 1 {
+		t.Errorf("the filter was ignored in %v runs, want the second", n)
+	}
+	guarded := jobs[1]
+	guarded.MaxRejectedRatio = -1
+	if err := x.Append("coupons", "", []byte(`{"code":"no id"}`)); err != nil {
+		t.Fatal(err)
+	}
+	record, err := s.Run(t.Context(), guarded)
+	if _, tripped := errors.AsType[*GuardError](err); !tripped || record.Outcome != warehouse.OutcomeGuarded {
+		t.Fatalf("%+v, %v", record, err)
+	}
+	if n := value(t, m.trips.WithLabelValues("acme", "coupons", GuardRejects)); n != 1 {
+		t.Errorf("%v trips", n)
+	}
+	if n := value(t, m.trips.WithLabelValues("acme", "coupons", GuardDeletes)); n != 0 {
+		t.Errorf("%v trips of the other guard", n)
+	}
+}

@@ -1,0 +1,37 @@
+package syncer
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+)
+
+// PanicError is a panic that ended a run and nothing else: a mistake in this program, or data that nobody thought of.
+type PanicError struct {
+	Value any
+	Stack []byte // of the goroutine that panicked; for the log, not for people
+}
+
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("the program made a mistake, and this run ended for it; nothing half-loaded is visible: panic: %v", e.Value)
+}
+
+// contain runs a part of a run and makes an error of its panic (syncer-10). Every goroutine of a run needs it for itself:
+// a panic can be recovered in its own goroutine only, and ends the process elsewhere.
+func contain(part func() error) (err error) {
+	defer func() {
+		switch value := recover().(type) {
+		case nil:
+		case interface{ Stack() []byte }: // from a goroutine of the client
+			err = &PanicError{Value: value, Stack: value.Stack()}
+		default:
+			err = &PanicError{Value: value, Stack: debug.Stack()}
+		}
+	}()
+	return part()
+}
+
+func isPanic(err error) bool {
+	_, panicked := errors.AsType[*PanicError](err)
+	return panicked
+}

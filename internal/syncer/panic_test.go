@@ -1,0 +1,84 @@
+package syncer
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"dealhouse/internal/warehouse"
+)
+
+// panicAt is a hook that panics at a point of the seam.
+func panicAt(point string) hook {
+	return func(_ context.Context, step string, _ bool) error {
+		if step == point {
+			panic("fell over at " + point)
+		}
+		return nil
+	}
+}
+
+// A panic, in whichever goroutine of a run, ends that run as a failure and nothing else; the next run makes up for it
+// (syncer-10).
+func TestPanicsAreContained(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	x := serve(t, tinyWorld(12, "transactions"))
+	c := cell{world: x, store: w, worker: newWorker(t, x, w.Database(), "transactions", clocks{}), stream: "transactions"}
+	metrics := NewMetrics(prometheus.NewRegistry(), nil)
+	c.metrics = metrics
+	c.clean(t)
+	points := []string{
+		"request", // where pages are fetched ahead
+		"decode",
+		"INSERT transactions_staging",
+		"INSERT transactions_changes",
+		"INSERT transactions_delta",
+		"ALTER TABLE transactions_latest ATTACH",
+	}
+	for turn, point := range points {
+		t.Run(point, func(t *testing.T) {
+			c.turn(t, c.stream, turn)
+			c.seam.set(panicAt(point))
+			record, err := c.Run(t.Context(), c.job(t, c.stream, c.stream))
+			c.seam.set(nil)
+			checkFallen(t, w, record, err)
+			c.clean(t)
+		})
+	}
+	for _, point := range []string{"request", "INSERT transactions_staging", "INSERT transactions_changes"} {
+		t.Run("backfill/"+point, func(t *testing.T) {
+			asked := Range{From: x.Now().AddDate(0, 0, -300), To: x.Now(), Window: 10 * 24 * time.Hour}
+			c.seam.set(panicAt(point))
+			record, err := c.Backfill(t.Context(), c.job(t, c.stream, c.stream), asked)
+			c.seam.set(nil)
+			checkFallen(t, w, record.RunRecord, err)
+			if _, err := c.Backfill(t.Context(), c.job(t, c.stream, c.stream), asked); err != nil {
+				t.Fatal(err)
+			}
+			c.clean(t)
+		})
+	}
+	if n := value(t, metrics.panics.WithLabelValues(c.stream, c.stream)); n != float64(len(points)+3) {
+		t.Errorf("%v panics were counted", n)
+	}
+}
+
+// checkFallen wants a run to have ended in a panic, and its row to say so.
+func checkFallen(t *testing.T, w *warehouse.Warehouse, record warehouse.RunRecord, err error) {
+	t.Helper()
+	p, panicked := errors.AsType[*PanicError](err)
+	if !panicked || record.Outcome != warehouse.OutcomeFailed || !strings.Contains(record.Error, "fell over") {
+		t.Fatalf("%+v, %v", record, err)
+	}
+	if !strings.Contains(string(p.Stack), "panic_test.go") {
+		t.Errorf("the stack is not that of the panic:\n%s", p.Stack)
+	}
+	if got := one(t, w, "SELECT argMax(outcome, started_at) FROM sync_runs"); got != warehouse.OutcomeFailed {
+		t.Errorf("sync_runs says %s", got)
+	}
+}

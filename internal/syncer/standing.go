@@ -1,0 +1,173 @@
+package syncer
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/warehouse"
+)
+
+// standing collects where the streams stand. Its times come from runs of this process and from the warehouse, in any
+// order, so they only ever move forward. Ages are made when they are asked for: a worker that stands still ages too.
+type standing struct {
+	clock func() time.Time
+
+	mu      sync.Mutex
+	streams map[warehouse.StreamID]*position
+	offsets map[string]time.Duration // of an account: how far the API's clock is ahead of ours
+	ahead   time.Duration            // how far that of the warehouse is
+
+	lastSuccess, lastAttempt, lastFailure, watermark, lag, lookAge, live *prometheus.Desc
+}
+
+// position is where one stream stands.
+type position struct {
+	success, attempt, failure, watermark time.Time
+	looked                               time.Time // begin of the last run that succeeded
+	rows                                 uint64
+}
+
+func newStanding(clock func() time.Time) *standing {
+	desc := func(name, help string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, []string{"account", "stream"}, nil)
+	}
+	return &standing{
+		clock: clock, streams: map[warehouse.StreamID]*position{}, offsets: map[string]time.Duration{},
+		lastSuccess: desc("dealhouse_last_success_timestamp_seconds", "When the last run that succeeded ended; 0 before the first."),
+		lastAttempt: desc("dealhouse_last_attempt_timestamp_seconds", "When the last run began; 0 before the first."),
+		lastFailure: desc("dealhouse_last_failure_timestamp_seconds", "When a run last failed or was stopped by a guard; 0 before the first."),
+		watermark:   desc("dealhouse_watermark_timestamp_seconds", "The updatedAt up to which every change of transactions is loaded; 0 before the first run."),
+		lag:         desc("dealhouse_watermark_lag_seconds", "The API's clock less the watermark. It grows while nothing changes upstream: see look_age_seconds."),
+		lookAge:     desc("dealhouse_look_age_seconds", "Time since the begin of the last run that succeeded: what changed before then is loaded. Absent before the first."),
+		live:        desc("dealhouse_live_rows", "Rows that readers see."),
+	}
+}
+
+// Describe is a prometheus.Collector's.
+func (s *standing) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{s.lastSuccess, s.lastAttempt, s.lastFailure, s.watermark, s.lag, s.lookAge, s.live} {
+		out <- d
+	}
+}
+
+// Collect is a prometheus.Collector's.
+func (s *standing) Collect(out chan<- prometheus.Metric) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.clock()
+	for id, p := range s.streams {
+		send := func(d *prometheus.Desc, value float64) {
+			out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, id.Account, id.Stream)
+		}
+		send(s.lastSuccess, unix(p.success))
+		send(s.lastAttempt, unix(p.attempt))
+		send(s.lastFailure, unix(p.failure))
+		send(s.live, float64(p.rows))
+		if !p.looked.IsZero() {
+			send(s.lookAge, max(0, now.Add(s.ahead).Sub(p.looked).Seconds()))
+		}
+		if incremental(id.Stream) {
+			send(s.watermark, unix(p.watermark))
+		}
+		if !p.watermark.IsZero() {
+			send(s.lag, max(0, now.Add(s.offsets[id.Account]).Sub(p.watermark).Seconds()))
+		}
+	}
+}
+
+func incremental(stream string) bool {
+	s, err := catalog.Find(stream)
+	return err == nil && s.Kind == catalog.Incremental
+}
+
+// unix is a time as Prometheus has it, 0 when there is none.
+func unix(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return float64(t.UnixMilli()) / 1000
+}
+
+func (s *standing) expect(account, stream string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.of(account, stream)
+}
+
+func (s *standing) forget(account, stream string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.streams, warehouse.StreamID{Account: account, Stream: stream})
+}
+
+// of finds or makes a position; s.mu is held.
+func (s *standing) of(account, stream string) *position {
+	id := warehouse.StreamID{Account: account, Stream: stream}
+	if s.streams[id] == nil {
+		s.streams[id] = &position{}
+	}
+	return s.streams[id]
+}
+
+// observe takes over what the warehouse has about a stream that is expected.
+func (s *standing) observe(w warehouse.StreamStatus) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.streams[warehouse.StreamID{Account: w.Account, Stream: w.Stream}]
+	if p == nil {
+		return // it is no longer configured
+	}
+	for to, t := range map[*time.Time]*time.Time{
+		&p.success: w.LastSuccess, &p.looked: w.LookedAt, &p.failure: w.LastFailure, &p.attempt: w.LastRun, &p.watermark: w.Watermark,
+	} {
+		if t != nil {
+			forward(to, *t)
+		}
+	}
+	p.rows = w.Rows
+	s.ahead = w.Now.Sub(s.clock())
+}
+
+func (s *standing) attempted(account, stream string, at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	forward(&s.of(account, stream).attempt, at)
+}
+
+func (s *standing) failed(account, stream string, at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	forward(&s.of(account, stream).failure, at)
+}
+
+func (s *standing) succeeded(r warehouse.RunRecord) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.of(r.Account, r.Stream)
+	forward(&p.success, r.FinishedAt)
+	forward(&p.looked, r.StartedAt)
+}
+
+// published takes over what a run has changed.
+func (s *standing) published(r warehouse.RunRecord) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.of(r.Account, r.Stream)
+	p.rows = r.Changes.Live + r.Changes.Inserted - r.Changes.Deleted
+	forward(&p.watermark, r.Watermark)
+}
+
+func (s *standing) offset(account string, d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.offsets[account] = d
+}
+
+func forward(to *time.Time, t time.Time) {
+	if t.After(*to) {
+		*to = t
+	}
+}
