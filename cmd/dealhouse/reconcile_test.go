@@ -229,6 +229,7 @@ func wanted() map[string][2]string {
 }
 
 func checkCSV(t *testing.T, b *books) {
+	t.Helper()
 	got := b.call(t, "reconcile", "-o", "csv")
 	got.want(t, 0)
 	text, marked := strings.CutPrefix(got.out, "\ufeff")
@@ -261,6 +262,7 @@ func checkCSV(t *testing.T, b *books) {
 }
 
 func checkJSON(t *testing.T, b *books) {
+	t.Helper()
 	got := b.call(t, "reconcile", "-o", "json")
 	var r struct {
 		Payouts []struct {
@@ -319,6 +321,7 @@ func checkJSON(t *testing.T, b *books) {
 }
 
 func checkHTML(t *testing.T, b *books) {
+	t.Helper()
 	got := b.call(t, "reconcile", "-o", "html")
 	got.want(t, 0)
 	for id, want := range wanted() {
@@ -342,6 +345,7 @@ func checkHTML(t *testing.T, b *books) {
 
 // checkFindings wants each finding once in the log, again only when it is another, and resolved ones to be known.
 func checkFindings(t *testing.T, b *books) {
+	t.Helper()
 	quiet := b.sync(t)
 	if strings.Contains(quiet.err, "finding=") {
 		t.Errorf("findings were told again:\n%s", quiet.err)
