@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -38,12 +39,19 @@ func newHealthcheck(a *app) *cobra.Command {
 }
 
 func (a *app) healthcheck(ctx context.Context, address string, timeout time.Duration) error {
+	transport := &http.Transport{DisableKeepAlives: true} // through no proxy: what is asked is this machine
 	if address == "" {
 		cfg, err := a.loadConfig(false)
 		if err != nil {
 			return err
 		}
-		address = "http://" + reachable(cfg.Daemon.Listen) + "/healthz"
+		scheme := "http://"
+		if cfg.Daemon.TLSCert != "" {
+			scheme = "https://"
+			// The certificate is for the name that others use. Nothing secret is sent, and to this machine only.
+			transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // G402: see above
+		}
+		address = scheme + reachable(cfg.Daemon.Listen) + "/healthz"
 	}
 	// The address goes into messages: it must not bring a password along.
 	target, err := url.Parse(address)
@@ -56,9 +64,7 @@ func (a *app) healthcheck(ctx context.Context, address string, timeout time.Dura
 	if err != nil {
 		return usagef("--url: %w", err)
 	}
-	// Through no proxy: what is asked is this machine.
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Do(req)
+	resp, err := (&http.Client{Transport: transport}).Do(req)
 	if err != nil {
 		return fmt.Errorf("the daemon does not answer: %w", err)
 	}

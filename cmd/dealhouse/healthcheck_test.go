@@ -18,6 +18,13 @@ func TestHealthcheck(t *testing.T) {
 	t.Cleanup(daemon.Close)
 	listen := strings.TrimPrefix(daemon.URL, "http://")
 	_, port, _ := strings.Cut(listen, ":")
+	secure := httptest.NewTLSServer(daemon.Config.Handler)
+	t.Cleanup(secure.Close)
+	if got := call(t, []string{
+		"DEALHOUSE_DAEMON_LISTEN=" + strings.TrimPrefix(secure.URL, "https://"), "DEALHOUSE_DAEMON_TLS_CERT=/x.crt", "DEALHOUSE_DAEMON_TLS_KEY=/x.key",
+	}, "healthcheck"); got.code != 0 {
+		t.Errorf("with TLS: exit code %d: %s", got.code, got.err)
+	}
 	for _, address := range []string{listen, ":" + port, "0.0.0.0:" + port, "[::]:" + port} {
 		t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
 		if got := call(t, []string{"DEALHOUSE_DAEMON_LISTEN=" + address}, "healthcheck"); got.code != 0 || got.out+got.err != "" {

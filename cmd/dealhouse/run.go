@@ -36,7 +36,7 @@ Signals:
   TERM, INT      begin no more runs; give those under way daemon.grace to end, then stop them, which
                  leaves nothing half-loaded. A second signal ends the process at once.
 
-Under systemd use Type=notify-reload and WatchdogSec. While the daemon runs on an embedded warehouse,
+Under systemd use Type=notify and WatchdogSec, as the unit in deploy/systemd does. While the daemon runs on an embedded warehouse,
 other commands cannot open it: look at the status page, or use a ClickHouse server.
 
 Exit codes: 130 or 143 after INT or TERM, the normal end; before the first run, those of sync.`
