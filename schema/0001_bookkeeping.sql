@@ -95,18 +95,3 @@ CREATE TABLE IF NOT EXISTS rejected_records_log
 ENGINE = ReplacingMergeTree
 ORDER BY (account, stream, run_id, page, key, field, reason, sipHash64(raw))
 COMMENT 'The storage behind rejected_records';
-
-CREATE OR REPLACE VIEW rejected_records
-(
-    account LowCardinality(String) COMMENT 'Account of the configuration',
-    stream LowCardinality(String) COMMENT 'Stream',
-    run_id UUID COMMENT 'The run that read it',
-    page UInt32 COMMENT 'Page of the run, from 1',
-    key String COMMENT 'Key of the record; empty when it has none',
-    field String COMMENT 'JSON name of the field; empty for a whole record',
-    reason LowCardinality(String) COMMENT 'Why it could not be loaded as it was sent',
-    raw String COMMENT 'JSON of the value or the record, verbatim',
-    seen_at DateTime64(3, 'UTC') COMMENT 'When it was written, by the clock of the warehouse'
-)
-AS SELECT account, stream, run_id, page, key, field, reason, raw, seen_at FROM rejected_records_log FINAL
-COMMENT 'What could not be loaded as it was sent: nothing is dropped';

@@ -134,6 +134,7 @@ func (a *app) backfill(ctx context.Context, o backfillOptions, output string) (e
 	if err := printResults(a.stdout, output, results); err != nil {
 		return err
 	}
+	a.aftermath(ctx, cfg, w, api, results)
 	return a.conclude(ctx, results)
 }
 

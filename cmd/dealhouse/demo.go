@@ -133,6 +133,7 @@ func (d *demo) load(ctx context.Context, title string) error {
 	if err := printResults(d.stdout, "table", results); err != nil {
 		return err
 	}
+	d.aftermath(ctx, d.cfg, d.w, api, results)
 	if err := d.conclude(ctx, results); err != nil {
 		return err
 	}
@@ -175,7 +176,7 @@ func (d *demo) beginAnew(ctx context.Context) error {
 
 // startSimulator serves the simulated API on a free port of this machine.
 func (d *demo) startSimulator(ctx context.Context) (stop func(), err error) {
-	d.sim, err = apisim.New(apisim.Options{Settings: apisim.Settings{PageSize: 1000}})
+	d.sim, err = apisim.New(apisim.Options{Settings: apisim.Settings{PageSize: 1000, KeepExpired: true}})
 	if err != nil {
 		return nil, fmt.Errorf("making the simulated world: %w", err)
 	}

@@ -98,7 +98,9 @@ type clients struct {
 	log      *slog.Logger
 	tune     func(*dealapi.Options) // may be nil
 	limiters map[string]*dealapi.Limiter
-	clients  map[clientKey]*dealapi.Client
+
+	mu      sync.Mutex // what follows runs of the daemon asks from several goroutines
+	clients map[clientKey]*dealapi.Client
 }
 
 type clientKey struct{ account, key string }
@@ -108,6 +110,8 @@ func newClients(log *slog.Logger, tune func(*dealapi.Options)) *clients {
 }
 
 func (c *clients) get(t target) (*dealapi.Client, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	id := clientKey{t.account.Name, t.setting.Key.Reveal()}
 	if client := c.clients[id]; client != nil {
 		return client, nil
@@ -155,12 +159,14 @@ func (t target) job(client *dealapi.Client) syncer.Job {
 		MaxRejectedRatio: orNone(t.setting.MaxRejectedRatio),
 		ConfirmDeletes:   t.setting.ConfirmDeletes,
 		ResumeWithin:     orNone(t.setting.ResumeWithin),
+		ReferenceLimit:   orNone(t.setting.ReferenceLimit),
+		ReferenceRetry:   orNone(t.setting.ReferenceRetry),
 		Timeout:          orNone(t.setting.RunTimeout),
 	}
 }
 
 // orNone is a job's word for a configured zero: less than nothing.
-func orNone[T time.Duration | float64](value T) T {
+func orNone[T time.Duration | float64 | int](value T) T {
 	if value == 0 {
 		return -1
 	}

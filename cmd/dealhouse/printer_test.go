@@ -60,10 +60,10 @@ func TestNoRows(t *testing.T) {
 // Data must not steer the terminal.
 func TestControlCharactersAreVisible(t *testing.T) {
 	var out bytes.Buffer
-	if err := printAll("table", &out, []column{{name: "x"}}, [][]any{{"a\x1b[31m\tb\u009bc"}}); err != nil {
+	if err := printAll("table", &out, []column{{name: "x"}}, [][]any{{"a\x1b[31m\tb\u009bc\u202ed\u2028\xff\ufffd\r"}}); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasSuffix(out.String(), "a\\x1b[31m\\tb\\x9bc\n") {
+	if !strings.HasSuffix(out.String(), "a\\x1b[31m\\tb\\x9bc\\u202ed\\u2028\\xff\ufffd\\x0d\n") {
 		t.Errorf("%q", out.String())
 	}
 }

@@ -48,14 +48,24 @@ func TestReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	u := newUser(t)
-	commands, queries := 0, 0
+	truth := answers{api: u.api, got: map[string][]map[string]any{}}
+	commands, queries, checked := 0, 0, 0
 	for _, b := range readBlocks(t) {
 		switch {
 		case b.language == "sql":
 			queries++
 			out := u.shell(t, `dealhouse query - --output jsonl <<'END'`+"\n"+b.text+"\nEND")
-			if out == "" && !strings.Contains(b.text, "rejected_records") {
+			var rows []map[string]any
+			for line := range strings.Lines(out) {
+				var row map[string]any
+				parseJSON(t, []byte(line), &row)
+				rows = append(rows, row)
+			}
+			if len(rows) == 0 && !strings.Contains(b.text, "rejected_records") && !strings.Contains(b.text, "WHERE NOT ok") {
 				t.Errorf("no rows from\n%s", b.text)
+			}
+			if truth.check(t, b.text, rows) {
+				checked++
 			}
 		case b.language != "sh":
 		case slices.Contains(ranByCI, b.text):
@@ -68,8 +78,8 @@ func TestReadme(t *testing.T) {
 			u.block(t, b.text)
 		}
 	}
-	if commands < 10 || queries < 5 {
-		t.Errorf("%d commands and %d queries were found: the README has another form than this test reads", commands, queries)
+	if commands < 10 || queries < 5 || checked < 8 {
+		t.Errorf("%d commands and %d queries were found, %d of them to hold against the API: the README has another form than this test reads", commands, queries, checked)
 	}
 }
 

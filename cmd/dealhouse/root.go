@@ -45,8 +45,8 @@ func newRoot(a *app) *cobra.Command {
 	complete(root, "log-format", a.logFormat.allowed)
 	complete(root, "log-level", a.logLevel.allowed)
 	root.AddCommand(
-		newDemo(a), newSync(a), newRun(a), newBackfill(a), newQuery(a), newStatus(a), newRuns(a),
-		newCheck(a), newMigrate(a), newServeWarehouse(a), newVersion(a),
+		newDemo(a), newSync(a), newRun(a), newBackfill(a), newQuery(a), newStatus(a), newRuns(a), newRejects(a),
+		newSchema(a), newCheck(a), newMigrate(a), newServeWarehouse(a), newHealthcheck(a), newVersion(a),
 	)
 	return root
 }

@@ -152,18 +152,18 @@ func (a *app) greet(addr net.Addr, o serveOptions, database string, password boo
 		}
 		who = "-u " + user + " "
 	}
-	url := "http://" + reachable(addr)
+	url := "http://" + reachable(addr.String())
 	fmt.Fprintf(a.stdout, "Serving %s on %s (%s). Ctrl-C ends it. Try:\n  curl %s'%s/?database=%s' -d 'SHOW TABLES'\n",
 		database, url, rights, who, url, database)
 }
 
-// reachable is an address to type: a server that listens everywhere is also here.
-func reachable(addr net.Addr) string {
-	tcp, ok := addr.(*net.TCPAddr)
-	if ok && tcp.IP.IsUnspecified() {
-		return fmt.Sprintf("127.0.0.1:%d", tcp.Port)
+// reachable is an address to ask: a server that listens everywhere is also here.
+func reachable(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if ip := net.ParseIP(host); err == nil && (host == "" || ip.IsUnspecified()) {
+		return net.JoinHostPort("127.0.0.1", port)
 	}
-	return addr.String()
+	return listen
 }
 
 // drain is how long requests under way may take to end when the server is told to stop.

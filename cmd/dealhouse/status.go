@@ -19,7 +19,7 @@ what went wrong last. Streams that are configured and never ran are listed too.
 
 The lag of transactions is the age of the watermark, up to which all changes are loaded; that of the
 other streams is the time since their last success, when all of them was loaded. All ages are by the
-clock of the warehouse.
+clock of the warehouse. Deals that were read by their own addresses do not count.
 
 --watch shows it again and again until Ctrl-C: in place on a terminal, else one after the other. An
 embedded warehouse is let go of in between, so that a sync can have it; while one does, the last

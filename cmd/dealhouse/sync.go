@@ -21,7 +21,8 @@ want the same stream, or the same embedded warehouse): what was read before chan
 
 The schema is created or upgraded first where it has to be. Nothing that readers see changes before a
 stream was read to its end. Transactions are read from where the last run ended; the other streams
-are read whole, and what they no longer list is deleted.
+are read whole, and what they no longer list is deleted. At last, deals that transactions name and no
+list had are asked for by their own addresses, reference_limit at most.
 
 Ctrl-C or SIGTERM ends the reading. What was read to its end is still published, and a walk over the
 products keeps its place; a second signal ends the program at once, which loses nothing either.
@@ -127,6 +128,7 @@ func (a *app) sync(ctx context.Context, o syncOptions, output string) (err error
 	if err := printResults(a.stdout, output, results); err != nil {
 		return err
 	}
+	a.aftermath(ctx, cfg, w, api, results)
 	return a.conclude(ctx, results)
 }
 
@@ -172,9 +174,7 @@ func (a *app) upgrade(ctx context.Context, w *warehouse.Warehouse, dryRun bool) 
 // conclude prints what went wrong or was noticed, each once, and returns the exit code of the worst.
 func (a *app) conclude(ctx context.Context, results []syncer.Result) error {
 	for _, r := range results {
-		for _, warning := range r.Record.Warnings {
-			a.aboutStreams("warning", r.Record.Account, []string{r.Record.Stream}, errors.New(warning))
-		}
+		a.warnings(r.Record)
 	}
 	var codes []int
 	interrupted := 0
@@ -213,6 +213,13 @@ func (a *app) conclude(ctx context.Context, results []syncer.Result) error {
 		return reported{max(code, exitFault)}
 	}
 	return nil
+}
+
+// warnings prints what a run noticed and carried on with.
+func (a *app) warnings(r warehouse.RunRecord) {
+	for _, warning := range r.Warnings {
+		a.aboutStreams("warning", r.Account, []string{r.Stream}, errors.New(warning))
+	}
 }
 
 // aboutStreams prints a message about streams of an account.

@@ -56,10 +56,12 @@ func TestLife(t *testing.T) {
 	t.Run("second sync", b.secondSync)
 	t.Run("dry run", b.dryRun)
 	t.Run("selection", b.onlySome)
+	t.Run("references", b.references)
 	t.Run("guard", b.guard)
 	t.Run("faults of the service", b.faults)
 	t.Run("query", b.queries)
 	t.Run("status, runs and check", b.reports)
+	t.Run("rejects", b.rejects)
 }
 
 // hold keeps the engine of a folder open, so that the commands of a test share it: opening one takes its time.
@@ -173,6 +175,49 @@ func (b *bench) onlySome(t *testing.T) {
 	rows, _ = b.sync(t, 0, "transactions", "--account", "acme", "--full")
 	if r := rows["acme transactions"]; r.Read != b.sim.Count("transactions", "acme") || r.Inserted+r.Updated+r.Deleted > 0 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// references puts an offer upstream that the lists which were loaded do not have, a coupon that nobody knows, and a
+// transaction that names both.
+func (b *bench) references(t *testing.T) {
+	const offer, coupon = "00000000-0000-4000-8000-0000000000aa", "00000000-0000-4000-8000-0000000000bb"
+	for stream, record := range map[string]string{
+		apisim.StreamCashbackOffers: `{"id":"` + offer + `","category":"new","updatedAt":"2026-01-01T00:00:00Z"}`,
+		apisim.StreamTransactions: `{"id":"00000000-0000-4000-8000-0000000000cc","updatedAt":"2026-01-01T00:00:00Z","cashbackOfferId":"` + offer +
+			`","couponId":"` + coupon + `"}`,
+	} {
+		if err := b.sim.Put(stream, "acme", []byte(record)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.sim.SetFault(func(r *http.Request) apisim.Fault {
+		if strings.HasSuffix(r.URL.Path, offer) {
+			return apisim.Fault{Kind: apisim.FaultStatus, Status: http.StatusServiceUnavailable}
+		}
+		return apisim.Fault{}
+	})
+	_, got := b.sync(t, 0, "transactions", "--account", "acme", "--full")
+	got.want(t, 0, "warning: acme: cashback_offers: ", "HTTP 503", "account=acme stored=0 not_found=1 unusable=0")
+	if n := strings.Count(got.err, "warning: "); n != 1 {
+		t.Errorf("%d warnings", n)
+	}
+	b.sim.SetFault(nil)
+	rows, got := b.sync(t, 0, "transactions", "--account", "acme")
+	got.want(t, 0, "account=acme stored=1 not_found=0 unusable=0")
+	if len(rows) != 1 {
+		t.Errorf("the results have what was no run of theirs: %+v", rows)
+	}
+	b.call(t, "runs", "--account", "acme", "--stream", "cashback_offers").shows(t, "references")
+	b.call(t, "query", "SELECT category, listed FROM offers_all WHERE id = '"+offer+"'", "-o", "csv").shows(t, "category,listed\nnew,false\n")
+	b.call(t, "query", "SELECT stream, reason FROM reference_misses WHERE id = '"+coupon+"'", "-o", "csv").shows(t, "coupons,not_found\n")
+	b.call(t, "query", "SELECT count() FROM cashback_offers WHERE id = '"+offer+"'", "-o", "csv").shows(t, "\n0\n")
+	if rows, _ := b.sync(t, 0, "cashback_offers"); rows["acme cashback_offers"].Inserted != 1 {
+		t.Errorf("its list: %+v", rows)
+	}
+	asked := b.sim.Requests("")
+	if _, got := b.sync(t, 0, "transactions"); strings.Contains(got.err, "no list has") || b.sim.Requests("") != asked+2 {
+		t.Errorf("%d requests for two accounts:\n%s", b.sim.Requests("")-asked, got.err)
 	}
 }
 

@@ -103,23 +103,32 @@ func (p *tablePrinter) end() error {
 	return p.out.Flush()
 }
 
-// visible makes control characters visible: data from outside must not steer the terminal, nor break the lines.
+// visible makes visible what would steer the terminal or break the lines, since data comes from outside: control
+// characters, marks that turn the direction of writing, separators of lines and paragraphs, and bytes that are no text.
 func visible(text string) string {
-	if !strings.ContainsFunc(text, unicode.IsControl) {
+	if utf8.ValidString(text) && !strings.ContainsFunc(text, steers) {
 		return text
 	}
 	var b strings.Builder
-	for _, r := range text {
+	for i, r := range text {
 		switch {
 		case r == '\n':
 			b.WriteString(`\n`)
 		case r == '\t':
 			b.WriteString(`\t`)
-		case unicode.IsControl(r):
+		case r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)):
+			fmt.Fprintf(&b, `\x%02x`, text[i])
+		case steers(r) && r <= unicode.MaxLatin1:
 			fmt.Fprintf(&b, `\x%02x`, r)
+		case steers(r):
+			fmt.Fprintf(&b, `\u%04x`, r)
 		default:
 			b.WriteRune(r)
 		}
 	}
 	return b.String()
+}
+
+func steers(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
 }

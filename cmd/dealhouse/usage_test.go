@@ -35,6 +35,10 @@ func TestMistakes(t *testing.T) {
 		{"query with FORMAT", valid, []string{"query", "SELECT 1 FORMAT JSONEachRow"}, 2, []string{"--output"}},
 		{"runs with a bad limit", valid, []string{"runs", "--limit", "0"}, 2, []string{"--limit"}},
 		{"runs of an unknown stream", valid, []string{"runs", "--stream", "coupon"}, 2, []string{"--stream"}},
+		{"rejects of an unknown stream", valid, []string{"rejects", "--stream", "coupon"}, 2, []string{"--stream"}},
+		{"rejects of no run", valid, []string{"rejects", "retry", "--run", "17"}, 2, []string{"--run", "dealhouse runs"}},
+		{"rejects since nothing", valid, []string{"rejects", "--since", "-3h"}, 2, []string{"--since", "36h"}},
+		{"rejects with a bad limit", valid, []string{"rejects", "--limit", "0"}, 2, []string{"--limit"}},
 		{"no warehouse yet", "[warehouse]\ndsn = \"embedded:" + empty + "\"\n", []string{"query", "SELECT 1"}, 2, []string{empty, "dealhouse sync"}},
 		{
 			"unreachable warehouse", "[warehouse]\nmax_retry_elapsed = \"0s\"\ndsn = \"clickhouse://u:" + dsnSecret + "@127.0.0.1:1\"\n" + valid,
@@ -66,11 +70,12 @@ func TestMistakes(t *testing.T) {
 
 // Every command explains itself.
 func TestHelp(t *testing.T) {
-	for _, name := range []string{"demo", "sync", "query", "migrate", "status", "runs", "check", "serve-warehouse", "version", "completion"} {
+	for _, name := range []string{"demo", "sync", "query", "migrate", "status", "runs", "rejects", "check", "serve-warehouse", "healthcheck", "version", "completion"} {
 		got := call(t, nil, name, "--help")
 		got.want(t, 0)
 		got.shows(t, "Usage:\n  dealhouse "+name)
 	}
+	call(t, nil, "rejects", "retry", "--help").shows(t, "Usage:\n  dealhouse rejects retry", "--dry-run")
 	got := call(t, nil, "sync", "--help")
 	got.shows(t, "Exit codes:", "4 stopped by a guard", "Examples:")
 }

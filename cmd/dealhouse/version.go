@@ -1,25 +1,30 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/chdb"
 )
 
+// Set by the linker where the build cannot see the repository, as in a container: -ldflags "-X main.version=1.2.3".
+var version, revision string
+
 // build is what the linker knows of this binary.
 type build struct{ version, revision, time string }
 
 func readBuild() build {
-	b := build{version: "devel"}
+	b := build{version: cmp.Or(version, "devel"), revision: revision}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
 	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
+	if v := info.Main.Version; version == "" && v != "" && v != "(devel)" {
 		b.version = v
 	}
 	for _, s := range info.Settings {
@@ -46,7 +51,7 @@ func newVersion(a *app) *cobra.Command {
 			b := readBuild()
 			fmt.Fprintf(a.stdout, "dealhouse %s\n", b.version)
 			if b.revision != "" {
-				fmt.Fprintf(a.stdout, "revision  %s, %s\n", b.revision, b.time)
+				fmt.Fprintf(a.stdout, "revision  %s\n", strings.TrimSuffix(b.revision+", "+b.time, ", "))
 			}
 			fmt.Fprintf(a.stdout, "go        %s %s/%s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			if !hasEngine(cmd.Context()) {

@@ -48,6 +48,7 @@ type flags struct {
 	listen    string
 	speed     float64
 	now       string
+	advanceTo string
 	orgs      []string
 	keys      []string
 	live      bool
@@ -82,6 +83,7 @@ STREAM is promotions, coupons, cashback_offers, transactions, payouts or product
 //nolint:dupword // each line is a command
 const example = `  dealsim
   dealsim --speed 3600 --transactions 1000000 --page-size 1000
+  dealsim --advance-to now --speed 1
   dealsim --orgs acme --keys acme=secret,secret-for-payouts --live-params
   DEALSIM_KEYS='acme=secret;globex=other' dealsim --listen 127.0.0.1:9000
   curl -X POST '127.0.0.1:8080/sim/advance?days=1'`
@@ -122,6 +124,7 @@ func (f *flags) bind(cmd *cobra.Command) {
 
 	p.Uint64Var(&f.options.Seed, "seed", 0, "makes the world; another seed, another world")
 	p.StringVar(&f.now, "now", "2026-03-15T09:00:00Z", "the world's clock at the start, RFC 3339, or 'now'")
+	p.StringVar(&f.advanceTo, "advance-to", "", "then move the clock on to this time, RFC 3339 or 'now': with equal flags, the world goes on where a restart left it")
 	p.Float64Var(&f.speed, "speed", 0, "seconds of the world for each real second; 0: only on demand")
 	p.StringSliceVar(&f.orgs, "orgs", []string{"acme", "globex"}, "organizations; 'acme:EUR' sets the currency")
 	p.StringArrayVar(&f.keys, "keys", nil, "API keys ORG=KEY[,PAYOUTS_KEY]; repeatable; also $DEALSIM_KEYS, separated by ';'")
@@ -143,6 +146,7 @@ func (f *flags) bind(cmd *cobra.Command) {
 	p.BoolVar(&f.settings.ExtraFields, "extra-fields", false, "add fields that the interface document does not name")
 	p.BoolVar(&f.settings.PayoutsKeyRequired, "payouts-key-required", false, "refuse payouts to the full key")
 	p.BoolVar(&f.settings.RejectUnknownParams, "reject-unknown-params", false, "400 for unknown query parameters")
+	p.BoolVar(&f.settings.KeepExpired, "keep-expired", false, "deals whose time is over still answer at their own address")
 	p.BoolVar(&f.live, "live-params", false, "parameter names of the live service: updatedAtGreaterThan, updatedAtLessThan, page")
 	p.StringVar(&f.settings.Params.UpdatedAfter, "param-updated-after", "", "name of the after filter (default updatedAfter)")
 	p.StringVar(&f.settings.Params.UpdatedBefore, "param-updated-before", "", "name of the before filter (default updatedBefore)")
@@ -166,15 +170,9 @@ func (f *flags) sim(getenv func(string) string) (*apisim.Sim, error) {
 	if !(f.speed >= 0) {
 		return nil, fmt.Errorf("--speed: %v is negative", f.speed)
 	}
-	switch f.now {
-	case "now":
-		o.Now = time.Now()
-	default:
-		t, err := time.Parse(time.RFC3339, f.now)
-		if err != nil {
-			return nil, fmt.Errorf("--now: %w", err)
-		}
-		o.Now = t
+	var err error
+	if o.Now, err = parseClock(f.now); err != nil {
+		return nil, fmt.Errorf("--now: %w", err)
 	}
 	orgs, err := parseOrgs(f.orgs, f.keys, getenv("DEALSIM_KEYS"))
 	if err != nil {
@@ -207,5 +205,34 @@ func (f *flags) sim(getenv func(string) string) (*apisim.Sim, error) {
 		}
 	}
 	o.Settings = set
-	return apisim.New(o)
+	sim, err := apisim.New(o)
+	if err != nil {
+		return nil, err
+	}
+	return sim, f.advance(sim)
+}
+
+// advance moves the clock on to the time that --advance-to names.
+func (f *flags) advance(sim *apisim.Sim) error {
+	if f.advanceTo == "" {
+		return nil
+	}
+	to, err := parseClock(f.advanceTo)
+	if err != nil {
+		return fmt.Errorf("--advance-to: %w", err)
+	}
+	by := to.Sub(sim.Now())
+	if by < 0 {
+		return fmt.Errorf("--advance-to: the clock moves forward only, and --now is %s", sim.Now().Format(time.RFC3339))
+	}
+	sim.Advance(by)
+	return nil
+}
+
+// parseClock reads a time of the world's clock.
+func parseClock(text string) (time.Time, error) {
+	if text == "now" {
+		return time.Now(), nil
+	}
+	return time.Parse(time.RFC3339, text)
 }

@@ -26,7 +26,7 @@ func TestUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{"--nonsense"}, {"extra"}, {"--page-size", "0"}, {"--page-size", "10001"}, {"--order", "up"}, {"--now", "later"},
 		{"--transactions", "-1"}, {"--speed", "-1"}, {"--keys", "acme"}, {"--keys", "nobody=secret"}, {"--orgs", "a,a"},
-		{"--timestamps", "x"}, {"--next-page", "x"}, {"--latency", "fast"}, {"--rate-limit", "-1"}, {"--retailers", "0"},
+		{"--advance-to", "later"}, {"--advance-to", "2020-01-01T00:00:00Z"}, {"--timestamps", "x"}, {"--next-page", "x"}, {"--latency", "fast"}, {"--rate-limit", "-1"}, {"--retailers", "0"},
 	} {
 		var stdout, stderr bytes.Buffer
 		if code := run(t.Context(), args, noEnv, &stdout, &stderr); code != exitUsage {
@@ -125,6 +125,37 @@ func TestServesUntilToldToStop(t *testing.T) {
 	}
 	if code := stop(); code != exitOK {
 		t.Errorf("exit code %d", code)
+	}
+}
+
+// A simulator that is started again goes on with the same world, as a service would: nothing seems to have vanished.
+func TestAdvanceTo(t *testing.T) {
+	served := func(args ...string) map[string]bool {
+		base, _, stop := launch(t, noEnv, append(args, "--transactions", "300", "--products", "50", "--page-size", "1000", "--keys", "acme=key")...)
+		defer stop()
+		_, body := get(t, base+"/v1/deals/transactions", "key")
+		var page struct {
+			Data []struct{ ID string }
+		}
+		if err := json.Unmarshal([]byte(body), &page); err != nil {
+			t.Fatal(err)
+		}
+		ids := map[string]bool{}
+		for _, record := range page.Data {
+			ids[record.ID] = true
+		}
+		return ids
+	}
+	const begin = "2026-03-15T09:00:00Z"
+	before := served("--now", begin, "--advance-to", "2026-06-01T00:00:00Z")
+	after := served("--now", begin, "--advance-to", "2026-06-20T00:00:00Z")
+	if len(before) <= 300 || len(after) <= len(before) {
+		t.Errorf("%d transactions, then %d: the clock did not move", len(before), len(after))
+	}
+	for id := range before {
+		if !after[id] {
+			t.Errorf("transaction %s is gone after a restart", id)
+		}
 	}
 }
 

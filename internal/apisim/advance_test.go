@@ -3,6 +3,8 @@ package apisim_test
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
+	"slices"
 	"testing"
 
 	"dealhouse/internal/apisim"
@@ -62,6 +64,45 @@ func TestDealsComeAndGo(t *testing.T) {
 	s.Advance(300 * day)
 	if digest(s) != still {
 		t.Error("rates of none, and yet deals move")
+	}
+}
+
+func TestExpiredDealsKeepTheirAddress(t *testing.T) {
+	t.Parallel()
+	o := small()
+	o.Rates.DealTurnover = 0.2
+	s := start(t, o)
+	before := s.truth(apisim.StreamCoupons, "")
+	deleted := field(t, before[0], "id")
+	must(t, s.Delete(apisim.StreamCoupons, "", deleted))
+	s.Advance(30 * day)
+	listed := ids(t, s.truth(apisim.StreamCoupons, ""))
+	expired := 0
+	for _, record := range before {
+		id := field(t, record, "id")
+		address := "/v1/deals/coupons/" + id
+		if slices.Contains(listed, id) {
+			continue
+		}
+		s.get(address, s.key("acme"), http.StatusNotFound)
+		must(t, s.Update(func(set *apisim.Settings) { set.KeepExpired = true }))
+		if id == deleted {
+			s.get(address, s.key("acme"), http.StatusNotFound)
+		} else {
+			expired++
+			last := s.get(address, s.key("acme"), http.StatusOK)
+			for _, name := range []string{"id", "hostname", "endDate"} {
+				if got, want := field(t, last, name), field(t, record, name); got != want {
+					t.Errorf("%s of the expired coupon is %s, was %s", name, got, want)
+				}
+			}
+		}
+		must(t, s.Update(func(set *apisim.Settings) { set.KeepExpired = false }))
+	}
+	must(t, s.Update(func(set *apisim.Settings) { set.KeepExpired = true }))
+	s.get("/v1/deals/coupons/"+uuidText(1), s.key("acme"), http.StatusNotFound)
+	if expired < 50 {
+		t.Errorf("only %d of %d coupons expired", expired, len(before))
 	}
 }
 

@@ -308,6 +308,22 @@ func (l *listing) findGenerated(id string, visible bool) (uint32, bool) {
 	return i, true
 }
 
+// expired is the stream as it was when the deal with an id was listed last, and
+// the deal's number, for one that was listed since the world began.
+func (l *listing) expired(id string) (dealSource, uint32, bool) {
+	deals, ok := l.src.(dealSource)
+	if !ok {
+		return dealSource{}, 0, false
+	}
+	code, ok := deals.ids.parse(strings.ToLower(id))
+	i := uint32(code & itemMask)
+	if !ok || int(i) >= deals.n || l.script.hides(code) {
+		return dealSource{}, 0, false
+	}
+	last, ok := deals.line.last(code, deals.now)
+	return dealSource{deals.deals, last}, i, ok
+}
+
 // position is where a page that starts with an item begins. When the item has
 // moved, that is its present place; when it no longer passes the filter, the
 // place it would have.

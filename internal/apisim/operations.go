@@ -156,6 +156,12 @@ func (c *call) get(stream string) *answer {
 	case !isUUID(c.op.id):
 		return problem(http.StatusBadRequest, "id", "must be a UUID")
 	}
+	if c.set.KeepExpired {
+		if past, i, ok := l.expired(c.op.id); ok {
+			c.buf = past.record(c.sim.pages.get(), i, &c.style)
+			return &answer{status: http.StatusOK, body: c.buf, rows: 1}
+		}
+	}
 	return problem(http.StatusNotFound, "id", "no such item")
 }
 

@@ -31,6 +31,7 @@ type Settings struct {
 	RejectUnknownParams bool   `json:"rejectUnknownParams"` // 400 instead of ignoring them
 
 	VanishedCursorNotFound bool `json:"vanishedCursorNotFound"` // 404 instead of 400
+	KeepExpired            bool `json:"keepExpired"`            // a deal whose time is over, though not one deleted, still has its own address
 	PayoutsKeyRequired     bool `json:"payoutsKeyRequired"`     // the full key gets 403 on payouts
 }
 

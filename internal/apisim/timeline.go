@@ -40,12 +40,31 @@ type span struct {
 	updated int64  // time of the last edit, or begin
 }
 
+// pace is how long each generation of a slot lives, and how long before the
+// world began the one of that moment had begun.
+func (t *timeline) pace(slot uint32) (life, phase int64) {
+	h := mix(t.salt ^ uint64(slot)*golden)
+	life = t.life/2 + below(h, t.life)
+	return life, below(mix(h), min(life, maxAge))
+}
+
+// last is the last moment, up to now, at which the record of a generation was
+// listed. Generations that were over when the world began never were.
+func (t *timeline) last(code uint64, now int64) (int64, bool) {
+	life, phase := t.pace(uint32(code & itemMask))
+	gen := int64(code>>itemBits) - genBias
+	begin := t.origin - phase + gen*life
+	if gen < 0 || begin > now {
+		return 0, false
+	}
+	s, _ := t.at(uint32(code&itemMask), begin)
+	return min(s.end, now), true
+}
+
 // at is the generation of a slot at a time, and whether its record is listed:
 // some generations end a little before the next begins.
 func (t *timeline) at(slot uint32, now int64) (span, bool) {
-	h := mix(t.salt ^ uint64(slot)*golden)
-	life := t.life/2 + below(h, t.life)
-	phase := below(mix(h), min(life, maxAge))
+	life, phase := t.pace(slot)
 	gen := floorDiv(now-t.origin+phase, life)
 	s := span{code: uint64(gen+genBias)<<itemBits | uint64(slot), begin: t.origin - phase + gen*life}
 	s.hash = mix(t.salt ^ s.code*golden)

@@ -4,12 +4,31 @@ import "fmt"
 
 // Field is one field of a record, from its JSON name to the column that people query.
 type Field struct {
-	JSON    string // name in the API's JSON
-	Column  string // name of the column: the snake_case of JSON, but for name and logo of deals (design.md)
-	Type    Type
-	Key     bool   // the record's identifier; a record without a usable one is rejected
-	Version bool   // the upstream's time of last change, which orders two reads of one record
-	Comment string // what it means, for the column's comment
+	JSON     string // name in the API's JSON
+	Column   string // name of the column: the snake_case of JSON, but for name and logo of deals (design.md)
+	Type     Type
+	Key      bool   // the record's identifier; a record without a usable one is rejected
+	Version  bool   // the upstream's time of last change, which orders two reads of one record
+	RefersTo string // the stream with ByID of which the value is a key; "" for other fields
+	Comment  string // what it means, for the column's comment
+	Unit     string // of a number; times are in UTC
+}
+
+// Describe is the comment of the field's column: what it means, [its unit], how absence shows where it is not NULL, and
+// (API: the field's name in JSON). The data dictionary takes it apart again.
+func (f Field) Describe() string {
+	text := f.Comment
+	if types[f.Type].emptyCan && !f.Key {
+		text += "; empty when absent"
+	}
+	unit := f.Unit
+	if f.Type == Time {
+		unit = "UTC"
+	}
+	if unit != "" {
+		text += " [" + unit + "]"
+	}
+	return text + " (API: " + f.JSON + ")"
 }
 
 // Nullable reports whether absence is kept as NULL. Strings and lists say it with their empty value.
@@ -45,6 +64,8 @@ type Stream struct {
 	DerivedKey bool
 	// ByID says that a record can also be read by its own address, Path/{key} (interface section 4).
 	ByID bool
+	// AllView names the view of every record that is known, with those that have left the list; set where ByID is.
+	AllView string
 	// History keeps every version of a record in <name>_history.
 	History bool
 	Child   *Child
@@ -120,6 +141,9 @@ func All() []*Stream {
 	}
 	return all
 }
+
+// Statuses are the states of a transaction that the interface names (section 3); the service may add others.
+func Statuses() []string { return []string{"PENDING", "CONFIRMED", "DECLINED"} }
 
 // Names lists the streams' names in the order of All.
 func Names() []string {

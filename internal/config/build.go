@@ -139,6 +139,7 @@ func (l *loader) stream(a Account, account *values, s *scope) Stream {
 	}
 	if in == inTransactions {
 		out.Overlap, out.Resync, out.InitialFrom = v.overlap, v.resync, v.initialFrom
+		out.ReferenceLimit, out.ReferenceRetry = int(v.referenceLimit), v.referenceRetry
 	}
 	if in == inProducts {
 		out.ResumeWithin = v.resumeWithin

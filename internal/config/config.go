@@ -165,6 +165,14 @@ type Stream struct {
 	// (transactions), in UTC. The zero time: everything there is. Default zero.
 	InitialFrom time.Time
 
+	// ReferenceLimit is how many deals that transactions name and no list had
+	// are asked for after a run (transactions). Default 500; 0 means none.
+	ReferenceLimit int
+
+	// ReferenceRetry is after which time a deal that was not found is asked for
+	// again (transactions). Default 168h.
+	ReferenceRetry time.Duration
+
 	// ResumeWithin is how old the checkpoint of a killed walk may be to be
 	// continued (products). Default 24h; 0 means never continue.
 	ResumeWithin time.Duration

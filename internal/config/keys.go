@@ -151,6 +151,17 @@ address before it is deleted. It costs a request for each, 1000 at most in a run
 change while they are read; what is read twice changes nothing.`,
 		},
 		{
+			name: "reference_limit", in: shared | inTransactions, standard: `500`,
+			value: integer(func(v *values) *int64 { return &v.referenceLimit }, 0, 10_000),
+			doc: `How many promotions, coupons and cashback offers that transactions name, and that no list had, are
+asked for by their own addresses after a load of transactions, one request for each. 0: none.`,
+		},
+		{
+			name: "reference_retry", in: shared | inTransactions, standard: `"168h"`,
+			value: duration(func(v *values) *time.Duration { return &v.referenceRetry }, 0, 366*24*time.Hour),
+			doc:   `After which time one that the service did not know is asked for again; "0s": each time.`,
+		},
+		{
 			name: "resume_within", in: shared | inProducts, standard: `"24h"`,
 			value: duration(func(v *values) *time.Duration { return &v.resumeWithin }, 0, 31*24*time.Hour),
 			doc: `How old a walk over all products that was cut short may be to be continued. After that it starts

@@ -158,6 +158,8 @@ type values struct {
 	maxRejectedRatio  float64
 	confirmDeletes    bool
 	resumeWithin      time.Duration
+	referenceLimit    int64
+	referenceRetry    time.Duration
 	runTimeout        time.Duration
 
 	name    string

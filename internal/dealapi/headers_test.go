@@ -1,7 +1,10 @@
 package dealapi
 
 import (
+	"math/big"
 	"net/http"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 )
@@ -70,15 +73,43 @@ func TestRetryAfterForms(t *testing.T) {
 	}
 }
 
+// FuzzRetryAfter holds retryAfter to what the two forms say, and to a wait that is none or bounded for anything else.
 func FuzzRetryAfter(f *testing.F) {
 	for _, seed := range []string{"", "0", "120", "1.5", "-1", "1e9", "99999999999999999999", "Tue, 02 Jan 2024 10:00:30 GMT", "Sat, 01 Jan 0000 00:00:00 GMT"} {
 		f.Add(seed, "Tue, 02 Jan 2024 10:00:00 GMT")
 	}
 	now := time.Date(2024, 1, 2, 10, 0, 0, 0, time.UTC)
+	seconds := regexp.MustCompile(`^([0-9]+)(\.[0-9]+)?$`)
 	f.Fuzz(func(t *testing.T, value, date string) {
 		got, ok := retryAfter(http.Header{"Retry-After": {value}, "Date": {date}}, now)
 		if got < 0 || !ok && got != 0 {
 			t.Errorf("%q, %q: %s %t", value, date, got, ok)
+		}
+		value = strings.TrimSpace(value)
+		at, err := http.ParseTime(value)
+		if err == nil {
+			from, err := http.ParseTime(date)
+			if err != nil {
+				from = now
+			}
+			if want := max(at.Sub(from), 0); !ok || got != want {
+				t.Errorf("%q after %q: %s %t, want %s", value, date, got, ok, want)
+			}
+			return
+		}
+		digits := seconds.FindStringSubmatch(value)
+		if ok != (digits != nil) {
+			t.Fatalf("%q: taken %t", value, ok)
+		}
+		if !ok {
+			return
+		}
+		n, _ := new(big.Int).SetString(digits[1], 10)
+		if strings.Trim(digits[2], ".0") != "" {
+			n.Add(n, big.NewInt(1))
+		}
+		if most := big.NewInt(maxRetryAfterSeconds); n.Cmp(most) < 0 && got != time.Duration(n.Int64())*time.Second || n.Cmp(most) >= 0 && got < maxRetryAfterSeconds*time.Second {
+			t.Errorf("%q: %s", value, got)
 		}
 		serverTime(date, got)
 	})

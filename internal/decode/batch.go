@@ -10,6 +10,7 @@ import (
 const (
 	ReasonMissingKey  = "missing_key"   // the record has no key
 	ReasonUnusableKey = "unusable_key"  // its key is not of the key's type
+	ReasonOtherKey    = "other_key"     // the record was asked for by another key than it has
 	ReasonNotAnObject = "not_an_object" // an element of the list that is no JSON object
 	ReasonWrongType   = "wrong_type"    // a JSON type that the field cannot hold
 	ReasonNotUUID     = "not_a_uuid"
@@ -22,11 +23,12 @@ const (
 
 // Reject is a value, or a whole record, that could not be loaded as it was sent (design.md, "Nothing is dropped").
 type Reject struct {
-	Page   uint32 // page of the run, from 1
-	Key    string // key of the record, '' when it has none
-	Field  string // JSON name of the field, '' for a whole record
-	Reason string
-	Raw    string // JSON of the value or the record, verbatim
+	Page    uint32 // page of the run, from 1
+	Fetched int64  // of that page, as Rows.Fetched has it
+	Key     string // key of the record, '' when it has none
+	Field   string // JSON name of the field, '' for a whole record
+	Reason  string
+	Raw     string // JSON of the value or the record, verbatim
 }
 
 // Column holds one field of all rows of a batch; which slice is used follows from the field's wire type.

@@ -2,6 +2,7 @@ package decode
 
 import (
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"dealhouse/internal/catalog"
@@ -14,6 +15,7 @@ type Decoder struct {
 	quoted [][]byte // of each field, how its name stands in a record; one more, empty, at the end
 
 	batch    *Batch
+	asked    string // key that the record at hand was asked for by; "" in a list
 	page     uint32
 	fetched  int64
 	next     int // field that is expected next: records of one page look alike
@@ -80,6 +82,14 @@ func (d *Decoder) Page(b *Batch, data []byte, page uint32, fetched int64) error 
 	return nil
 }
 
+// Item appends a record that was asked for by its key, and rejects one that has another. data is a JSON object; the rest
+// is as for Page.
+func (d *Decoder) Item(b *Batch, data []byte, key string, page uint32, fetched int64) error {
+	d.asked = key
+	defer func() { d.asked = "" }()
+	return d.Page(b, slices.Concat([]byte("["), data, []byte("]")), page, fetched)
+}
+
 // record decodes one element of the page.
 func (d *Decoder) record(c *cursor) error {
 	d.batch.Records++
@@ -99,6 +109,9 @@ func (d *Decoder) record(c *cursor) error {
 	b.Extra = append(b.Extra, d.joinExtra())
 	if b.Stream.DerivedKey {
 		b.deriveKey()
+	}
+	if d.asked != "" && b.keyReason == "" && b.Key(b.Len()-1) != d.asked {
+		b.keyReason = ReasonOtherKey
 	}
 	if reason := b.keyReason; reason != "" {
 		b.truncate(before)
@@ -130,7 +143,7 @@ func (d *Decoder) rejectRecords(data []byte, recordsBefore int) error {
 		if err != nil {
 			return err
 		}
-		d.batch.Rejects = append(d.batch.Rejects, Reject{Page: d.page, Reason: d.unusable[next].reason, Raw: string(raw)})
+		d.batch.Rejects = append(d.batch.Rejects, Reject{Page: d.page, Fetched: d.fetched, Key: d.asked, Reason: d.unusable[next].reason, Raw: string(raw)})
 		next++
 		return nil
 	})
@@ -180,7 +193,7 @@ func (d *Decoder) lookup(name []byte) int {
 
 // rejectField keeps the raw value of a field of the current record that could not be loaded as it was sent.
 func (d *Decoder) rejectField(name, reason string, raw []byte) {
-	d.batch.Rejects = append(d.batch.Rejects, Reject{Page: d.page, Field: name, Reason: reason, Raw: string(raw)})
+	d.batch.Rejects = append(d.batch.Rejects, Reject{Page: d.page, Fetched: d.fetched, Field: name, Reason: reason, Raw: string(raw)})
 }
 
 // text makes a string of bytes that are never changed: a part of the page, or a buffer made for this one value.

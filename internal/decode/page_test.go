@@ -96,7 +96,7 @@ func TestFields(t *testing.T) {
 			}
 			var want []Reject
 			if c.reason != "" {
-				want = []Reject{{Page: 7, Key: strings.Trim(id, `"`), Field: c.field, Reason: c.reason, Raw: c.json}}
+				want = []Reject{{Page: 7, Fetched: 42, Key: strings.Trim(id, `"`), Field: c.field, Reason: c.reason, Raw: c.json}}
 			}
 			if d := cmp.Diff(want, b.Rejects); d != "" {
 				t.Errorf("rejects: %s", d)
@@ -112,11 +112,11 @@ func TestRecordsWithoutUsableKey(t *testing.T) {
 		t.Fatalf("%d rows of %d records", b.Len(), b.Records)
 	}
 	want := []Reject{
-		{Page: 7, Reason: ReasonMissingKey, Raw: `{"code":"A"}`},
-		{Page: 7, Reason: ReasonNotAnObject, Raw: `17`},
-		{Page: 7, Reason: ReasonUnusableKey, Raw: `{"id":"x","retailerId":"bad"}`},
-		{Page: 7, Reason: ReasonMissingKey, Raw: `{"id":null}`},
-		{Page: 7, Reason: ReasonMissingKey, Raw: `{"id":"` + idA + `","id":null}`},
+		{Page: 7, Fetched: 42, Reason: ReasonMissingKey, Raw: `{"code":"A"}`},
+		{Page: 7, Fetched: 42, Reason: ReasonNotAnObject, Raw: `17`},
+		{Page: 7, Fetched: 42, Reason: ReasonUnusableKey, Raw: `{"id":"x","retailerId":"bad"}`},
+		{Page: 7, Fetched: 42, Reason: ReasonMissingKey, Raw: `{"id":null}`},
+		{Page: 7, Fetched: 42, Reason: ReasonMissingKey, Raw: `{"id":"` + idA + `","id":null}`},
 	}
 	if d := cmp.Diff(want, b.Rejects); d != "" {
 		t.Error(d)
@@ -237,4 +237,32 @@ func FuzzPage(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestItem decodes records that were asked for by their key, one of which is another.
+func TestItem(t *testing.T) {
+	s := stream(t, "coupons")
+	b, d := NewBatch(s), New(s)
+	upper := strings.ToUpper("abcdefab-1111-4111-8111-111111111111")
+	for i, item := range []struct{ key, json string }{
+		{idA, `{"id":"` + idA + `","code":"a"}`}, {idB, `{"id":"` + idA + `"}`}, {idB, `{"code":"b"}`}, {strings.ToLower(upper), `{"id":"` + upper + `","code":"c"}`},
+	} {
+		if err := d.Item(b, []byte(item.json), item.key, uint32(i+1), int64(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b.Len() != 2 || b.Records != 4 || cell(&b.Rows, "code", 0) != "a" || cell(&b.Rows, "code", 1) != "c" {
+		t.Errorf("%d rows of %d records", b.Len(), b.Records)
+	}
+	want := []Reject{
+		{Page: 2, Key: idB, Reason: ReasonOtherKey, Raw: `{"id":"` + idA + `"}`},
+		{Page: 3, Key: idB, Reason: ReasonMissingKey, Raw: `{"code":"b"}`},
+	}
+	if diff := cmp.Diff(want, b.Rejects); diff != "" {
+		t.Error(diff)
+	}
+	// A list does not care who is asked for.
+	if err := d.Page(b, []byte(`[{"id":"`+idB+`"}]`), 5, 5); err != nil || b.Len() != 3 {
+		t.Errorf("%d rows, %v", b.Len(), err)
+	}
 }

@@ -19,11 +19,13 @@ func (r *run) abandon(ctx context.Context, cause error) error {
 	switch {
 	case errors.Is(cause, warehouse.ErrLeaseLost):
 		// A walk and its checkpoint now belong to the other worker; the rows of another kind of run are nobody else's.
-		if r.Stream.Kind != catalog.Walk {
+		if r.Stream.Kind != catalog.Walk || r.retry != nil {
 			errs = append(errs, r.warehouse.Discard(ctx, r.Run))
 		}
 	case r.publishing:
 		r.log.Warn("publishing was interrupted: the next run of this stream finishes it", "run_id", r.ID)
+	case r.retry != nil:
+		errs = append(errs, r.warehouse.Discard(ctx, r.Run))
 	case r.checkpoint == nil || !resumable(cause):
 		errs = append(errs, r.warehouse.ClearCheckpoint(ctx, r.Run), r.warehouse.Discard(ctx, r.Run))
 	}

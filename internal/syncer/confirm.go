@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -16,8 +17,28 @@ import (
 // stay until a later run.
 const MaxConfirmations = 1000
 
-// confirmers ask side by side; the account's rate limit holds for them as for everything else.
-const confirmers = 4
+// askers ask side by side; the account's rate limit holds for them as for everything else.
+const askers = 4
+
+// ask asks for records by their own addresses and hands on the answers, one at a time, with the time at which each was
+// asked for. It ends with the first error that answer returns.
+func (r *run) ask(ctx context.Context, keys []string, answer func(key string, sent time.Time, object []byte, err error) error) error {
+	var mu sync.Mutex
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(askers)
+	for _, key := range keys {
+		group.Go(func() error {
+			sent := r.local()
+			return contain(func() error {
+				object, err := r.job.Client.Get(ctx, r.Stream.Path+"/"+key, nil)
+				mu.Lock()
+				defer mu.Unlock()
+				return answer(key, sent, object, err)
+			})
+		})
+	}
+	return group.Wait()
+}
 
 // confirmDeletes asks for each row that the list no longer has by its own address (interface section 4): the row is
 // deleted when it is not there either, and kept otherwise. A list that leaves out what still exists is not to be
@@ -30,35 +51,24 @@ func (r *run) confirmDeletes(ctx context.Context, c *warehouse.Changes) error {
 	if err != nil {
 		return err
 	}
-	var mu sync.Mutex
 	var gone []string
 	alive, unclear := 0, 0
-	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(confirmers)
-	for _, key := range keys {
-		group.Go(func() error {
-			err := contain(func() error {
-				_, err := r.job.Client.Get(groupCtx, r.Stream.Path+"/"+key, nil)
-				return err
-			})
-			mu.Lock()
-			defer mu.Unlock()
-			var api *dealapi.Error
-			switch {
-			case err == nil:
-				alive++
-			case errors.As(err, &api) && api.Kind == dealapi.KindNotFound:
-				gone = append(gone, key)
-			case isPanic(err), errors.As(err, &api) && (api.Kind == dealapi.KindAuth || api.Kind == dealapi.KindCanceled):
-				return err
-			default:
-				unclear++
-				r.log.Warn("could not confirm that a row is gone; it stays", "key", key, "error", err)
-			}
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
+	err = r.ask(ctx, keys, func(key string, _ time.Time, _ []byte, err error) error {
+		var api *dealapi.Error
+		switch {
+		case err == nil:
+			alive++
+		case errors.As(err, &api) && api.Kind == dealapi.KindNotFound:
+			gone = append(gone, key)
+		case errors.As(err, &api) && (api.Kind == dealapi.KindAuth || api.Kind == dealapi.KindCanceled):
+			return err
+		default:
+			unclear++
+			r.log.Warn("could not confirm that a row is gone; it stays", "key", key, "error", err)
+		}
+		return nil
+	})
+	if err != nil {
 		return fmt.Errorf("confirming deletes: %w", err)
 	}
 	if alive > 0 {
@@ -67,6 +77,7 @@ func (r *run) confirmDeletes(ctx context.Context, c *warehouse.Changes) error {
 	if waiting := int(c.Deleted) - len(gone) - alive; waiting > 0 {
 		r.warn(fmt.Sprintf("%d rows that the list no longer has are kept until a later run can confirm that they are gone (%d answers were unclear)", waiting, unclear))
 	}
+	c.Kept = c.Deleted - uint64(len(gone))
 	c.Deleted = uint64(len(gone))
 	return r.warehouse.KeepUnconfirmed(ctx, r.Run, gone)
 }

@@ -15,5 +15,8 @@
 //     publication. The windows of a range cover each of its milliseconds.
 //  7. A run that is told to stop reads no more at once. What it has read to its end it still publishes; a walk stages what
 //     it has read, and its checkpoint says how far that is.
-//  8. A panic ends its run and nothing else, whichever goroutine of the run it comes from. It is recorded as a failure.
+//  8. A rejected record that is loaded again counts as read when it was first read, and is loaded only while no later
+//     read of the whole stream has succeeded: it replaces nothing newer, and revives nothing that is gone.
+//  9. A row that was read by its own address is kept only where nothing was known of it, and never as one that is listed.
+//  10. A panic ends its run and nothing else, whichever goroutine of the run it comes from. It is recorded as a failure.
 package syncer

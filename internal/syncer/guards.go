@@ -32,12 +32,13 @@ func (r *run) guardRejects() error {
 	return &GuardError{
 		Account: r.Account, Stream: r.Stream.Name, Guard: GuardRejects,
 		Reason: fmt.Sprintf("%d of %d records cannot be loaded, and max_rejected_ratio allows %.4g %%", t.Unloadable, t.Read, 100*max(r.job.MaxRejectedRatio, 0)),
-		Advice: "nothing was changed; look at them with `dealhouse query \"SELECT reason, raw FROM rejected_records WHERE run_id = '" + r.ID.String() + "'\"`",
+		Advice: "nothing was changed; look at them with `dealhouse rejects --run " + r.ID.String() + "`",
 	}
 }
 
 // notice turns what the run saw and carried on with into warnings.
 func (r *run) notice(seen *seen, after time.Time) {
+	r.record.ServerTime = seen.serverStart
 	if seen.outside > 0 {
 		r.warn(fmt.Sprintf("the service sent %d rows that were not updated after %s, which was asked for with the parameter %q: it may have another name (account.params.updated_after); all rows were kept",
 			seen.outside, after.UTC().Format(time.RFC3339), r.job.Params.UpdatedAfter))
@@ -57,7 +58,7 @@ func (r *run) notice(seen *seen, after time.Time) {
 		r.warn(fmt.Sprintf("the service sends fields that the interface does not name; they are kept in _extra: %s", joinSome(names)))
 	}
 	if n := r.record.Totals.Rejected; n > 0 {
-		r.warn(fmt.Sprintf("%d values or records could not be loaded as they were sent; they are in rejected_records", n))
+		r.warn(fmt.Sprintf("%d values or records could not be loaded as they were sent; `dealhouse rejects` lists them", n))
 	}
 }
 

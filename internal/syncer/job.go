@@ -17,6 +17,8 @@ const (
 	DefaultMaxDeleteRatio   = 0.2
 	DefaultMaxRejectedRatio = 0.05
 	DefaultResumeWithin     = 24 * time.Hour
+	DefaultReferenceLimit   = 500
+	DefaultReferenceRetry   = 7 * 24 * time.Hour
 	DefaultTimeout          = 6 * time.Hour
 )
 
@@ -43,6 +45,8 @@ type Job struct {
 	MaxRejectedRatio float64       // share of the records read that may be unloadable; negative: none
 	ConfirmDeletes   bool          // deals: ask for a row by its own address before it is deleted
 	ResumeWithin     time.Duration // products: how old a checkpoint may be to go on from; negative: never
+	ReferenceLimit   int           // transactions: how many deals that they name are asked for at a time; negative: none
+	ReferenceRetry   time.Duration // transactions: after which time a deal that was not there is asked for again; negative: at once
 	Timeout          time.Duration // how long the run may take once the stream is its own, but for a backfill; negative: no end
 
 	Full            bool // read the whole stream, whatever its watermark or checkpoint says
@@ -57,6 +61,8 @@ func (j *Job) setDefaults() {
 	set(&j.MaxDeleteRatio, DefaultMaxDeleteRatio)
 	set(&j.MaxRejectedRatio, DefaultMaxRejectedRatio)
 	set(&j.ResumeWithin, DefaultResumeWithin)
+	set(&j.ReferenceLimit, DefaultReferenceLimit)
+	set(&j.ReferenceRetry, DefaultReferenceRetry)
 	set(&j.Timeout, DefaultTimeout)
 	set(&j.Params.UpdatedAfter, "updatedAfter")
 	set(&j.Params.UpdatedBefore, "updatedBefore")

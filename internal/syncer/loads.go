@@ -272,7 +272,7 @@ func (b *backfill) publishLoad(ctx context.Context, l *load, all *seen) error {
 	if err := l.guardRejects(); err != nil {
 		return err
 	}
-	l.staged = time.Now()
+	l.staged = l.local()
 	changes, err := b.warehouse.Plan(ctx, l.Run, warehouse.Part, l.record.Totals.Staged)
 	if err != nil {
 		return err
@@ -288,7 +288,7 @@ func (b *backfill) publishLoad(ctx context.Context, l *load, all *seen) error {
 	b.record.Totals.Add(l.record.Totals)
 	b.record.Changes.Add(changes)
 	b.record.Duplicates += l.record.Duplicates
-	b.record.Watermark, b.record.RunID = l.record.Watermark, l.ID
+	b.record.Watermark, b.record.RunID, b.record.ServerTime = l.record.Watermark, l.ID, l.record.ServerTime
 	b.show()
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"sync/atomic"
@@ -103,6 +104,17 @@ func serve(t testing.TB, o apisim.Options) *world {
 	return &world{Sim: sim, url: server.URL}
 }
 
+// failAfter answers the path with 503 after so many requests.
+func (x *world) failAfter(path string, requests int) {
+	x.ResetLog()
+	x.SetFault(func(*http.Request) apisim.Fault {
+		if x.Requests(path) > requests {
+			return apisim.Fault{Kind: apisim.FaultStatus, Status: http.StatusServiceUnavailable}
+		}
+		return apisim.Fault{}
+	})
+}
+
 // client makes a client with the account's key.
 func (x *world) client(t testing.TB, account string) *dealapi.Client {
 	t.Helper()
@@ -126,7 +138,11 @@ func (x *world) jobs(t testing.TB, account string, streams ...string) []Job {
 	if len(streams) == 0 {
 		streams = catalog.Names()
 	}
-	c := x.client(t, account)
+	return jobsOf(t, x.client(t, account), account, streams...)
+}
+
+func jobsOf(t testing.TB, c *dealapi.Client, account string, streams ...string) []Job {
+	t.Helper()
 	var jobs []Job
 	for _, name := range streams {
 		s, err := catalog.Find(name)

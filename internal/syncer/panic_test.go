@@ -23,7 +23,7 @@ func panicAt(point string) hook {
 }
 
 // A panic, in whichever goroutine of a run, ends that run as a failure and nothing else; the next run makes up for it
-// (syncer-8).
+// (syncer-10).
 func TestPanicsAreContained(t *testing.T) {
 	t.Parallel()
 	w := open(t)

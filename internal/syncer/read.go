@@ -190,8 +190,15 @@ func (r *run) decodePages(staging, fetching context.Context, s *seen, after time
 }
 
 func (r *run) decode(d *decode.Decoder, b *decode.Batch, page *dealapi.Page, number uint32, fetched int64) error {
+	r.record.Totals.Bytes += uint64(page.Bytes)
+	r.record.Totals.Retries += uint64(page.Retries)
+	return r.tally(b, func() error { return d.Page(b, page.Data, number, fetched) })
+}
+
+// tally counts what decoding a page adds to the batch.
+func (r *run) tally(b *decode.Batch, decode func() error) error {
 	records, rows, rejects, noise := b.Records, b.Len(), len(b.Rejects), b.Noise
-	if err := d.Page(b, page.Data, number, fetched); err != nil {
+	if err := decode(); err != nil {
 		return fmt.Errorf("account %s: %w", r.Account, err)
 	}
 	t := &r.record.Totals
@@ -201,8 +208,6 @@ func (r *run) decode(d *decode.Decoder, b *decode.Batch, page *dealapi.Page, num
 	t.Unloadable += uint64(b.Records - records - (b.Len() - rows))
 	t.Rejected += uint64(len(b.Rejects) - rejects)
 	t.Noise += uint64(b.Noise - noise)
-	t.Bytes += uint64(page.Bytes)
-	t.Retries += uint64(page.Retries)
 	return nil
 }
 

@@ -241,12 +241,7 @@ func TestWalkGoesOn(t *testing.T) {
 	options := smallWorld()
 	options.Settings.PageSize = 10
 	x, w := serve(t, options), open(t)
-	x.SetFault(func(*http.Request) apisim.Fault {
-		if x.Requests("/v2/products") > 6 {
-			return apisim.Fault{Kind: apisim.FaultStatus, Status: http.StatusServiceUnavailable}
-		}
-		return apisim.Fault{}
-	})
+	x.failAfter("/v2/products", 6)
 	job := x.jobs(t, "acme", "products")[0]
 	job.BatchRows = 20
 	syncer, err := New(Options{Warehouse: w})

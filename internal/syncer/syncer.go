@@ -206,6 +206,7 @@ type run struct {
 	batches    int       // staged so far, over all attempts (syncer-5)
 	refused    refused   // not yet in the record
 
+	retry    *retry            // set when the run loads rejected records again
 	asked    *Range            // of a backfill that was asked for
 	backfill *backfill         // set when the run is one
 	window   *load             // set when the run is a window of one
@@ -270,6 +271,9 @@ func (r *run) main(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if r.retry != nil {
+		return r.retry.main(ctx)
+	}
 	if err := r.goOn(ctx); err != nil {
 		return err
 	}
@@ -286,8 +290,13 @@ func (r *run) main(ctx context.Context) error {
 		r.unclean = err != nil
 		return err
 	}
-	r.record.RunID, r.record.StartedAt = r.ID, r.StartedAt
 	r.record.Mode, r.record.RequestedAfter, r.record.Watermark = r.job.mode(after), after, watermark
+	return r.recorded(ctx, func(ctx context.Context) error { return r.load(ctx, after, watermark) })
+}
+
+// recorded loads what the run is for, with its record in sync_runs from beginning to end.
+func (r *run) recorded(ctx context.Context, load func(context.Context) error) error {
+	r.record.RunID, r.record.StartedAt = r.ID, r.StartedAt
 	if err := r.save(ctx); err != nil {
 		if ctx.Err() != nil { // a signal; the row may be there all the same, and must not stay one of a run under way
 			err = errors.Join(err, r.abandon(ctx, err))
@@ -300,7 +309,7 @@ func (r *run) main(ctx context.Context) error {
 		defer cancel()
 		ctx = limited
 	}
-	if err = overdue(ctx, contain(func() error { return r.load(ctx, after, watermark) })); err != nil {
+	if err := overdue(ctx, contain(func() error { return load(ctx) })); err != nil {
 		left := r.abandon(ctx, err)
 		r.unclean = r.publishing || left != nil
 		return errors.Join(err, left)
@@ -350,7 +359,7 @@ func (r *run) load(ctx context.Context, after, watermark time.Time) error {
 	if err := r.guardRejects(); err != nil {
 		return err
 	}
-	r.staged = time.Now()
+	r.staged = r.local()
 	r.report(PhaseComparing)
 	changes, err := r.warehouse.Plan(ctx, r.Run, r.job.scope(after), r.record.Totals.Staged+r.surplus)
 	if err != nil {
@@ -390,12 +399,12 @@ func (r *run) publish(ctx context.Context, changes warehouse.Changes, watermark 
 	}
 	r.record.FinishedAt, r.record.Outcome, r.publishing = mergedAt, warehouse.OutcomeSuccess, true
 	err := r.warehouse.Publish(ctx, r.lease, r.Run, warehouse.Intent{
-		RunID: r.ID, MergedAt: mergedAt, Watermark: r.record.Watermark, Record: r.record, State: r.state,
+		RunID: r.ID, MergedAt: mergedAt, Watermark: r.record.Watermark, Record: r.record, State: r.state, Beside: r.retry != nil,
 	})
 	if err != nil {
 		return err
 	}
-	r.metrics.merged(r, time.Since(r.staged))
+	r.metrics.merged(r, r.local().Sub(r.staged))
 	r.metrics.published(r.record)
 	return nil
 }

@@ -337,6 +337,9 @@ func TestTruth(t *testing.T) {
 				syncAll(t, w, x.jobs(t, "acme", streams...))
 				checkTruth(t, w, x, "acme", streams...)
 
+				if pageSize != 7 {
+					return // two accounts side by side do not depend on the size of pages, and each run costs the engine its time
+				}
 				syncAll(t, w, append(x.jobs(t, "globex", streams...), x.jobs(t, "acme", streams...)...))
 				checkTruth(t, w, x, "acme", streams...)
 				checkTruth(t, w, x, "globex", streams...)

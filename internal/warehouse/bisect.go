@@ -116,10 +116,10 @@ func split(pieces []piece) (left, right []piece) {
 
 func rejectRow(b *decode.Batch, row int) (decode.Reject, error) {
 	raw, err := b.Record(row)
-	return decode.Reject{Page: b.Pages[row], Key: b.Key(row), Reason: decode.ReasonRefused, Raw: raw}, err
+	return decode.Reject{Page: b.Pages[row], Fetched: b.Fetched[row], Key: b.Key(row), Reason: decode.ReasonRefused, Raw: raw}, err
 }
 
 func rejectEntry(b *decode.Batch, child int) (decode.Reject, error) {
 	row, field, raw, err := b.Entry(child)
-	return decode.Reject{Page: b.Pages[row], Key: b.Key(row), Field: field, Reason: decode.ReasonRefused, Raw: raw}, err
+	return decode.Reject{Page: b.Pages[row], Fetched: b.Fetched[row], Key: b.Key(row), Field: field, Reason: decode.ReasonRefused, Raw: raw}, err
 }

@@ -58,7 +58,7 @@ func TestPoison(t *testing.T) {
 	}
 	var want []decode.Reject
 	for _, i := range poisoned {
-		want = append(want, decode.Reject{Page: uint32(i/100 + 1), Key: id(i), Reason: decode.ReasonRefused, Raw: record(i)})
+		want = append(want, decode.Reject{Page: uint32(i/100 + 1), Fetched: 1, Key: id(i), Reason: decode.ReasonRefused, Raw: record(i)})
 	}
 	for range 2 {
 		inserts = 0
@@ -103,8 +103,8 @@ func TestPoisonedChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []decode.Reject{
-		{Page: 1, Key: batch.Key(1), Reason: decode.ReasonRefused, Raw: poisoned},
-		{Page: 1, Key: batch.Key(0), Field: "history[2]", Reason: decode.ReasonRefused, Raw: `{"yearMonthDay":"2026-01-02", "views":666}`},
+		{Page: 1, Fetched: r.StartedAt.UnixMicro(), Key: batch.Key(1), Reason: decode.ReasonRefused, Raw: poisoned},
+		{Page: 1, Fetched: r.StartedAt.UnixMicro(), Key: batch.Key(0), Field: "history[2]", Reason: decode.ReasonRefused, Raw: `{"yearMonthDay":"2026-01-02", "views":666}`},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

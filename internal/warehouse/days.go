@@ -16,14 +16,14 @@ type DayChanges struct {
 	Runs, Faults               uint64
 }
 
-// ChangesByDay is what the runs of a stream did on each of the last days that had a run, the oldest first. A day is that
+// ChangesByDay is what the runs that read the list of a stream did on each of the last days that had a run, the oldest first. A day is that
 // of the warehouse's clock, and the last one is today.
 func (w *Warehouse) ChangesByDay(ctx context.Context, id StreamID, days int) ([]DayChanges, error) {
 	rows, err := w.readOnly.Query(ctx, `SELECT toDate(started_at) AS day, sum(inserted), sum(updated), sum(deleted), count(),
     countIf(outcome IN ('failed', 'guarded', 'killed'))
 FROM (SELECT started_at, outcome, if(outcome = 'success', inserted, 0) AS inserted, if(outcome = 'success', updated, 0) AS updated,
           if(outcome = 'success', deleted, 0) AS deleted
-      FROM sync_runs WHERE account = {account:String} AND stream = {stream:String})
+      FROM sync_runs WHERE account = {account:String} AND stream = {stream:String} AND mode != '`+ModeReferences+`')
 WHERE started_at > now64(3, 'UTC') - toIntervalDay({days:UInt32})
 GROUP BY day ORDER BY day`, named("account", id.Account), named("stream", id.Stream), named("days", uint32(days)))
 	all, err := scanned(rows, err, func(d *DayChanges) []any {
@@ -68,8 +68,8 @@ GROUP BY on_day ORDER BY on_day DESC LIMIT {days:UInt32}`, named("account", id.A
 	return all, nil
 }
 
-// Reject is one entry of rejected_records. What is sent again in every run is one entry here.
-type Reject struct {
+// RejectGroup is a value or a record that cannot be loaded as it is sent, however often it was.
+type RejectGroup struct {
 	Key, Field, Reason string
 	Raw                string // the beginning of it, when it is long
 	Size               uint64 // of all of it, in bytes
@@ -82,14 +82,14 @@ type Reject struct {
 // maxRaw is how much of a rejected value is shown, in characters.
 const maxRaw = 4000
 
-// Rejects lists what could not be loaded as it was sent, what was seen last first.
-func (w *Warehouse) Rejects(ctx context.Context, id StreamID, limit int) ([]Reject, error) {
+// RejectGroups lists what could not be loaded as it was sent and has not been since, what was seen last first.
+func (w *Warehouse) RejectGroups(ctx context.Context, id StreamID, limit int) ([]RejectGroup, error) {
 	rows, err := w.readOnly.Query(ctx, fmt.Sprintf(`SELECT key, field, reason, substringUTF8(argMax(raw, seen_at), 1, %d), toUInt64(length(argMax(raw, seen_at))),
     argMax(page, seen_at), toString(argMax(run_id, seen_at)), min(seen_at), max(seen_at) AS last_seen, count()
 FROM rejected_records WHERE account = {account:String} AND stream = {stream:String}
-GROUP BY key, field, reason, if(key = '', sipHash64(raw), 0) ORDER BY last_seen DESC, key, field LIMIT {limit:UInt32}`, maxRaw),
+GROUP BY key, field, reason, if(key = '', sipHash64(raw), 0) HAVING countIf(state IN ('open', 'unpublished')) > 0 ORDER BY last_seen DESC, key, field LIMIT {limit:UInt32}`, maxRaw),
 		named("account", id.Account), named("stream", id.Stream), named("limit", uint32(limit)))
-	all, err := scanned(rows, err, func(r *Reject) []any {
+	all, err := scanned(rows, err, func(r *RejectGroup) []any {
 		return []any{&r.Key, &r.Field, &r.Reason, &r.Raw, &r.Size, &r.Page, &r.RunID, &r.FirstSeen, &r.SeenAt, &r.Times}
 	})
 	if err != nil {

@@ -2,6 +2,7 @@ package warehouse
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"dealhouse/internal/catalog"
@@ -14,7 +15,7 @@ type column struct{ name, typ, comment string }
 var (
 	accountColumn = column{"account", "LowCardinality(String)", "Account of the configuration: one API key, one organization"}
 	extraColumn   = column{"_extra", "String", "Fields that the interface does not name, verbatim as JSON; empty when there are none"}
-	syncedColumn  = column{"synced_at", "DateTime64(3, 'UTC')", "When this version was loaded: the moment it became visible"}
+	syncedColumn  = column{"synced_at", "DateTime64(3, 'UTC')", "When this version was loaded: the moment it became visible [UTC]"}
 )
 
 // keyColumns are the columns of the stream's key, in the order of the sorting key, without the account.
@@ -23,7 +24,7 @@ func keyColumns(s *catalog.Stream) []column {
 		return []column{{catalog.DerivedKeyColumn, "UUID", "Key derived from the fields that product_key_rule names"}}
 	}
 	f := s.Fields[s.KeyField()]
-	return []column{{f.Column, f.ColumnType(), f.Comment}}
+	return []column{{f.Column, f.ColumnType(), f.Describe()}}
 }
 
 // dataColumns are the stream's columns beside the key.
@@ -34,7 +35,7 @@ func dataColumns(s *catalog.Stream) []column {
 	}
 	for _, f := range s.Fields {
 		if !f.Key {
-			cols = append(cols, column{f.Column, f.ColumnType(), f.Comment})
+			cols = append(cols, column{f.Column, f.ColumnType(), f.Describe()})
 		}
 	}
 	return append(cols, extraColumn)
@@ -50,7 +51,7 @@ func storedColumns(s *catalog.Stream) []column {
 	return append(viewColumns(s),
 		column{"_hash", "FixedString(16)", "Hash of the content: equal hashes are equal rows"},
 		column{"_version", "UInt128", "updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins"},
-		column{"_deleted", "UInt8", "1 when a complete snapshot no longer had the row"},
+		column{"_deleted", "UInt8", "1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address"},
 		column{"_run_id", "UUID", "Run that loaded this version"},
 	)
 }
@@ -79,12 +80,23 @@ func createView(s *catalog.Stream) string {
 		"SELECT "+joinNames(viewColumns(s))+"\nFROM "+s.Name+"_latest FINAL\nWHERE _deleted = 0")
 }
 
+// createAllView makes the view of every row that is known: those of the list, and with their last content those that
+// have left it or were only ever read by their own address.
+func createAllView(s *catalog.Stream) string {
+	key := append([]column{accountColumn}, keyColumns(s)...)
+	data := append(dataColumns(s), syncedColumn)
+	listed := column{"listed", "Bool", "Whether the list had the row when it was last loaded; where not, the row is as it was last seen"}
+	return createViewAs(s.AllView, slices.Concat(key, []column{listed}, data),
+		"All "+s.Name+" that are known: listed now, listed once, or named by a transaction and read by their own address",
+		"SELECT "+joinNames(key)+", toBool(_deleted = 0) AS listed, "+joinNames(data)+"\nFROM "+s.Name+"_latest FINAL")
+}
+
 // createHistory makes the view of all versions with the time during which each was the current one. Versions of equal
 // content that follow each other are one: two workers may have loaded the same change.
 func createHistory(s *catalog.Stream) string {
 	cols := append(viewColumns(s),
-		column{"valid_from", "DateTime64(3, 'UTC')", "When this version became visible"},
-		column{"valid_to", "Nullable(DateTime64(3, 'UTC'))", "When the next version, or the row's deletion, became visible; NULL while it is current"})
+		column{"valid_from", "DateTime64(3, 'UTC')", "When this version became visible [UTC]"},
+		column{"valid_to", "Nullable(DateTime64(3, 'UTC'))", "When the next version, or the row's deletion, became visible; NULL while it is current [UTC]"})
 	names := joinNames(viewColumns(s))
 	over := "PARTITION BY account, " + keyNames(s) + " ORDER BY _version"
 	return createViewAs(s.Name+"_history", cols, "Every version of "+s.Name+" that was ever loaded", `SELECT `+names+`, synced_at AS valid_from, valid_to

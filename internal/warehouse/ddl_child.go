@@ -36,10 +36,10 @@ func childValues(c *catalog.Child) []int {
 func childViewColumns(s *catalog.Stream) []column {
 	key := s.Child.Fields[childKeyField(s.Child)]
 	cols := append([]column{accountColumn}, keyColumns(s)...)
-	cols = append(cols, column{key.Column, key.ColumnType(), key.Comment})
+	cols = append(cols, column{key.Column, key.ColumnType(), key.Describe()})
 	for _, i := range childValues(s.Child) {
 		f := childFields(s.Child)[i]
-		cols = append(cols, column{f.Column, f.ColumnType(), f.Comment})
+		cols = append(cols, column{f.Column, f.ColumnType(), f.Describe()})
 	}
 	return append(cols, syncedColumn)
 }

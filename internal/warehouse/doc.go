@@ -25,6 +25,7 @@
 //  8. What the server refuses for its content costs the rows that it refuses, not their batch (Stage).
 //
 // Deleted rows stay in _latest with their last content, as versions that the views leave out: the merge has to know
-// their versions, and later joins their content. That is why the tables have no is_deleted parameter, with which FINAL
+// their versions, and later joins their content. A row that was read by its own address, because a transaction names it
+// and no list had it, is kept in the same way; a list that has it makes it live. That is why the tables have no is_deleted parameter, with which FINAL
 // would hide them from the merge as well.
 package warehouse

@@ -26,7 +26,7 @@ func joinSettings(rows uint64) clickhouse.Settings {
 // the number of rows that the run has sent: where the warehouse has another, the run must not go on, since a row that
 // is missing from a snapshot would be deleted.
 func (w *Warehouse) Plan(ctx context.Context, r Run, scope Scope, staged uint64) (Changes, error) {
-	c := Changes{Staged: staged}
+	c := Changes{Staged: staged, Unlisted: scope == Unlisted}
 	err := w.checkStaged(ctx, r, staged)
 	if err == nil {
 		err = w.plan(ctx, r, scope, &c)
@@ -99,7 +99,7 @@ func (w *Warehouse) Prepare(ctx context.Context, r Run, c Changes, mergedAt time
 	}
 	if c.Inserted+c.Updated > 0 {
 		// The first load of an account has nothing to be compared with.
-		rows = append(rows, step{insertDelta(r, c.First, c.Distinct == c.Staged), settings})
+		rows = append(rows, step{insertDelta(r, c.First, c.Distinct == c.Staged, c.Unlisted), settings})
 	}
 	if c.Deleted > 0 {
 		rows = append(rows, step{insertTombstones(r), settings})
@@ -176,7 +176,10 @@ func (w *Warehouse) finish(ctx context.Context, l *Lease, r Run, in Intent) erro
 			return fmt.Errorf("publishing run %s to %s: %w", r.ID, t.table, err)
 		}
 	}
-	states := []stateRow{{intentName(r.ID), "", 0}, {stateCheckpoint, "", 0}}
+	states := []stateRow{{intentName(r.ID), "", 0}}
+	if !in.Beside {
+		states = append(states, stateRow{stateCheckpoint, "", 0})
+	}
 	if !in.Watermark.IsZero() {
 		states = append(states, watermarkRow(in.Watermark))
 	}

@@ -55,7 +55,7 @@ func insertChanges(r Run, scope Scope) string {
 	staged := "SELECT " + key + ", _version, _hash" + undated + " FROM " + s.Name + "_staging FINAL WHERE run_id = {run:UUID}"
 	current := "SELECT " + key + ", _version, _hash, _deleted FROM " + s.Name + "_latest FINAL WHERE account = {account:String}"
 	join := "FULL JOIN"
-	if scope == Part {
+	if scope != Whole {
 		current += " AND " + key + " IN (SELECT " + key + " FROM " + s.Name + "_staging WHERE run_id = {run:UUID})"
 		join = "LEFT JOIN"
 	}
@@ -63,8 +63,11 @@ func insertChanges(r Run, scope Scope) string {
 	changed := "s._version != 0 AND (l._version = 0 OR staged_version > l._version AND (s._hash != l._hash OR l._deleted))"
 	gone := "s._version = 0 AND l._deleted = 0 AND bitAnd(l._version, " + readPart + ") < {started:UInt64}"
 	where := changed
-	if scope == Whole {
+	switch scope {
+	case Whole:
 		where = "(" + changed + ") OR (" + gone + ")"
+	case Unlisted:
+		where = "s._version != 0 AND l._version = 0"
 	}
 	return "INSERT INTO " + r.changes() + " (" + key + ", change, version)\n" +
 		"WITH " + stagedVersion(s, scope) + " AS staged_version\n" +
@@ -77,8 +80,8 @@ func insertChanges(r Run, scope Scope) string {
 
 // insertDelta copies what is new or changed from the staging table, in the types that people query. all says that
 // every staged row is: then no comparison is needed. once says that no key was staged twice: then FINAL, which costs
-// as much as reading the rows six times, is not needed.
-func insertDelta(r Run, all, once bool) string {
+// as much as reading the rows six times, is not needed. What no list has is kept as a deleted row is.
+func insertDelta(r Run, all, once, unlisted bool) string {
 	s, key := r.Stream, keyNames(r.Stream)
 	names := []string{"account", key}
 	values := []string{"{account:String}", "s." + key}
@@ -96,7 +99,11 @@ func insertDelta(r Run, all, once bool) string {
 		join = "\nINNER JOIN (SELECT " + key + ", version FROM " + r.changes() + " WHERE change != 3) AS c ON s." + key + " = c." + key
 	}
 	names = append(names, "_extra", "synced_at", "_hash", "_version", "_deleted", "_run_id")
-	values = append(values, "_extra", mergedAt, "_hash", version, "0", "{run:UUID}")
+	deleted := "0"
+	if unlisted {
+		deleted = "1"
+	}
+	values = append(values, "_extra", mergedAt, "_hash", version, deleted, "{run:UUID}")
 	restrict := ""
 	if !all {
 		restrict = " AND " + key + " IN (SELECT " + key + " FROM " + r.changes() + " WHERE change != 3)"

@@ -243,6 +243,9 @@ func wantedStreams() (migration, error) {
 	}
 	for _, s := range catalog.All() {
 		m.statements = append(m.statements, createView(s))
+		if s.AllView != "" {
+			m.statements = append(m.statements, createAllView(s))
+		}
 		if s.History {
 			m.statements = append(m.statements, createHistory(s))
 		}

@@ -153,7 +153,8 @@ func (w *Warehouse) retry(ctx context.Context, statement string, do func() error
 		if fault.slow {
 			wait *= slowdown
 		}
-		if elapsed := time.Since(begin); fault.never || elapsed+wait > w.maxRetryElapsed {
+		deadline, limited := ctx.Deadline()
+		if elapsed := time.Since(begin); fault.never || elapsed+wait > w.maxRetryElapsed || limited && time.Until(deadline) < wait {
 			return &FaultError{Code: fault.code, Attempts: attempt, Elapsed: elapsed, Advice: fault.advice, Err: err}
 		}
 		w.retries.Add(1)

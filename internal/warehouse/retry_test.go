@@ -396,4 +396,10 @@ func TestRetryEndsWithItsContext(t *testing.T) {
 	if !errors.Is(err, stop) || !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("%v", err)
 	}
+	short, cancelShort := context.WithTimeout(t.Context(), time.Minute)
+	defer cancelShort()
+	var fault *FaultError
+	if err := w.retry(short, "SELECT 1", func() error { return syscall.ECONNREFUSED }); !errors.As(err, &fault) || fault.Attempts != 1 {
+		t.Errorf("it waited for what could not come in time: %v", err)
+	}
 }

@@ -36,6 +36,9 @@ const (
 	Part Scope = iota
 	// Whole means that all of the stream was read: what is not in it is gone.
 	Whole
+	// Unlisted means that rows were read by their own addresses: those of which nothing was known are kept as rows that
+	// no list has; all others stay as they are.
+	Unlisted
 )
 
 // Changes are the exact counts of what a merge does to the rows of a stream.
@@ -47,10 +50,15 @@ type Changes struct {
 	// Staged is the number of rows that were staged, and Distinct the number of their keys.
 	Staged   uint64 `json:"staged"`
 	Distinct uint64 `json:"distinct"`
+	// Kept is the number of rows that a complete list no longer had and that were not deleted, since it was not confirmed
+	// that they are gone.
+	Kept uint64 `json:"kept,omitempty"`
 	// First says that the account had no row at all before, deleted ones included.
 	First bool `json:"first"`
 	// Live is the number of rows that readers saw before the merge.
 	Live uint64 `json:"live"`
+	// Unlisted says that Inserted counts rows that no list has: the stream's view has none of them.
+	Unlisted bool `json:"unlisted,omitempty"`
 }
 
 // StagedError says that the warehouse does not have the rows that a run has staged. Nothing was changed, and the run

@@ -43,6 +43,7 @@ type RunRecord struct {
 	Outcome        string    `json:"outcome"`
 	RequestedAfter time.Time `json:"requested_after"` // zero: everything was asked for
 	Watermark      time.Time `json:"watermark"`       // zero: the stream has none
+	ServerTime     time.Time `json:"server_time"`     // of the API when the run began; zero: not known, and not in sync_runs
 	Totals         Totals    `json:"totals"`
 	Changes        Changes   `json:"changes"`
 	Duplicates     uint64    `json:"duplicates"`

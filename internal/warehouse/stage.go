@@ -87,28 +87,6 @@ func (w *Warehouse) sendColumns(ctx context.Context, t destination, token string
 	})
 }
 
-var rejectColumns = columns("account String, stream String, run_id UUID, page UInt32, key String, field String, reason String, raw String")
-
-// Reject keeps in rejected_records what could not be loaded as it was sent (correctness rule 5). The same rejects can
-// be kept again without harm.
-func (w *Warehouse) Reject(ctx context.Context, r Run, rejects []decode.Reject) error {
-	if len(rejects) == 0 {
-		return nil
-	}
-	err := w.insert(ctx, "rejected_records_log", rejectColumns, func(b driver.Batch) error {
-		for _, x := range rejects {
-			if err := b.Append(r.Account, r.Stream.Name, r.ID, x.Page, x.Key, x.Field, x.Reason, x.Raw); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("keeping the rejects of %s: %w", r.Stream.Name, err)
-	}
-	return nil
-}
-
 // DropStaging drops the rows of a run that are staged.
 func (w *Warehouse) DropStaging(ctx context.Context, s *catalog.Stream, run uuid.UUID) error {
 	tables := []string{s.Name + "_staging"}

@@ -50,6 +50,10 @@ func (w *Warehouse) Status(ctx context.Context) ([]StreamStatus, error) {
 	return all, nil
 }
 
+// wholeLooks are the runs that bring a stream in step with the API. The others load single records of it, and say nothing
+// of the rest.
+const wholeLooks = "mode NOT IN ('" + ModeRetry + "', '" + ModeReferences + "')"
+
 // Standings is Status without Rows. It reads the bookkeeping only, so it costs little however many rows are loaded.
 func (w *Warehouse) Standings(ctx context.Context) ([]StreamStatus, error) {
 	rows, err := w.conn.Query(ctx, `SELECT r.account, r.stream, r.last_success, r.looked_at, r.last_full, r.last_failure, r.last_run, r.last_outcome, r.last_error,
@@ -62,14 +66,14 @@ FROM
         ifNull(maxIf(toNullable(started_at), outcome = 'success' AND mode NOT IN ('incremental', 'backfill')), minIf(toNullable(started_at), outcome = 'success')) AS last_full,
         maxIf(finished_at, outcome IN ('failed', 'guarded', 'killed')) AS last_failure, toNullable(max(started_at)) AS last_run,
         argMax(outcome, started_at) AS last_outcome, argMax(error, started_at) AS last_error
-    FROM sync_runs GROUP BY account, stream
+    FROM sync_runs WHERE `+wholeLooks+` GROUP BY account, stream
 ) AS r
 LEFT JOIN
 (
     SELECT b.account AS account, b.stream AS stream, count() AS faults, min(b.started_at) AS since,
         argMax(b.outcome, b.started_at) AS fault, argMax(b.error, b.started_at) AS fault_error
-    FROM (SELECT account, stream, started_at, outcome, error FROM sync_runs WHERE outcome IN ('failed', 'guarded', 'killed')) AS b
-    LEFT JOIN (SELECT account, stream, max(started_at) AS began FROM sync_runs WHERE outcome = 'success' GROUP BY account, stream) AS good
+    FROM (SELECT account, stream, started_at, outcome, error FROM sync_runs WHERE outcome IN ('failed', 'guarded', 'killed') AND `+wholeLooks+`) AS b
+    LEFT JOIN (SELECT account, stream, max(started_at) AS began FROM sync_runs WHERE outcome = 'success' AND `+wholeLooks+` GROUP BY account, stream) AS good
         ON b.account = good.account AND b.stream = good.stream
     WHERE b.started_at > ifNull(good.began, toDateTime64(0, 3, 'UTC'))
     GROUP BY b.account, b.stream

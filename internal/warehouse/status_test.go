@@ -139,8 +139,8 @@ func TestDays(t *testing.T) {
 	}
 }
 
-// TestRejects lists a record that every run sends again once, and cuts a long one.
-func TestRejects(t *testing.T) {
+// TestRejectGroups lists a record that every run sends again once, and cuts a long one.
+func TestRejectGroups(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	long := `"`
@@ -161,7 +161,7 @@ func TestRejects(t *testing.T) {
 	if err := w.Reject(t.Context(), r, []decode.Reject{{Key: "l", Field: "code", Reason: "too long", Raw: long}}); err != nil {
 		t.Fatal(err)
 	}
-	all, err := w.Rejects(t.Context(), StreamID{"acme", "coupons"}, 10)
+	all, err := w.RejectGroups(t.Context(), StreamID{"acme", "coupons"}, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestRejects(t *testing.T) {
 			t.Errorf("%+v", x)
 		}
 	}
-	if all, err = w.Rejects(t.Context(), StreamID{"acme", "coupons"}, 2); err != nil || len(all) != 2 {
+	if all, err = w.RejectGroups(t.Context(), StreamID{"acme", "coupons"}, 2); err != nil || len(all) != 2 {
 		t.Errorf("%d of at most 2, %v", len(all), err)
 	}
 }

@@ -4,11 +4,11 @@ CREATE OR REPLACE VIEW stream_freshness
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
     stream LowCardinality(String) COMMENT 'Stream',
-    last_success Nullable(DateTime64(3, 'UTC')) COMMENT 'When the last run that succeeded ended; NULL: none did',
-    last_attempt Nullable(DateTime64(3, 'UTC')) COMMENT 'When the last run began',
-    last_outcome LowCardinality(String) COMMENT 'Outcome of that run, as in sync_runs',
-    complete_to Nullable(DateTime64(3, 'UTC')) COMMENT 'Up to which updatedAt every change is loaded; NULL for streams that are read whole',
-    age_seconds Nullable(Float64) COMMENT 'Seconds since last_success, by the clock of the warehouse'
+    last_success Nullable(DateTime64(3, 'UTC')) COMMENT 'When the last run that succeeded ended; NULL: none did [UTC] (from sync_runs.finished_at)',
+    last_attempt Nullable(DateTime64(3, 'UTC')) COMMENT 'When the last run began [UTC] (from sync_runs.started_at)',
+    last_outcome LowCardinality(String) COMMENT 'Outcome of that run (from sync_runs.outcome)',
+    complete_to Nullable(DateTime64(3, 'UTC')) COMMENT 'Up to which updatedAt every change is loaded; NULL for streams that are read whole [UTC] (from sync_state.value)',
+    age_seconds Nullable(Float64) COMMENT 'Time since last_success, by the clock of the warehouse; NULL: no run succeeded [seconds] (from last_success)'
 )
 AS SELECT r.account, r.stream, r.last_success, r.last_attempt, r.last_outcome,
     parseDateTime64BestEffortOrNull(nullIf(w.value, ''), 3, 'UTC') AS complete_to,
@@ -17,7 +17,7 @@ FROM
 (
     SELECT account, stream, maxIf(finished_at, outcome = 'success') AS last_success, toNullable(max(started_at)) AS last_attempt,
         argMax(outcome, started_at) AS last_outcome
-    FROM sync_runs GROUP BY account, stream
+    FROM sync_runs WHERE mode NOT IN ('retry', 'references') GROUP BY account, stream
 ) AS r
 LEFT JOIN (SELECT account, stream, value FROM sync_state WHERE name = 'watermark') AS w ON r.account = w.account AND r.stream = w.stream
 COMMENT 'When each stream was last in step with the API';

@@ -235,6 +235,6 @@ func seconds(d *time.Duration) *float64 {
 	if d == nil {
 		return nil
 	}
-	s := d.Seconds()
+	s := d.Round(time.Millisecond).Seconds()
 	return &s
 }

@@ -30,7 +30,9 @@ func TestStatusAPI(t *testing.T) {
 	b := newBench(t)
 	b.mustSync(t, "acme")
 	b.fail(t, "acme", "coupons")
-	b.change("acme", "payouts", func(s *Stream) { s.StaleAfter = time.Nanosecond })
+	b.change("acme", "payouts", func(s *Stream) {
+		s.StaleAfter = time.Nanosecond // late at once
+	})
 	b.change("globex", "products", func(s *Stream) { s.Enabled, s.Schedule, s.Next = false, "", time.Time{} })
 	since := time.Now().Add(-5 * time.Second)
 	b.change("globex", "transactions", func(s *Stream) {

@@ -180,7 +180,7 @@ func newDayChart(id, title string, layers []layer, days []day, root bool) *dayCh
 		c.draw(d, int(d.Date.Sub(first).Hours()/24), most, root)
 	}
 	if c.Scale = "at most " + grouped(most) + " a day"; root {
-		c.Scale += ", heights by the square root"
+		c.Scale += ", √ scale"
 	}
 	c.Days = slices.Clone(days)
 	slices.Reverse(c.Days)

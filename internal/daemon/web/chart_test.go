@@ -66,7 +66,7 @@ func TestDayChart(t *testing.T) {
 	if half.Height != dayHeight/2 || half.X != lower.X+4*dayWidth {
 		t.Errorf("a quarter of the most, by the square root: %+v", half)
 	}
-	if !strings.Contains(c.Text, "the most on 1 Mar 2026: 100") || c.Scale != "at most 100 a day, heights by the square root" || half.Text != "5 Mar 2026: 25 updated" {
+	if !strings.Contains(c.Text, "the most on 1 Mar 2026: 100") || c.Scale != "at most 100 a day, √ scale" || half.Text != "5 Mar 2026: 25 updated" {
 		t.Errorf("%q %q %q", c.Text, c.Scale, half.Text)
 	}
 	if c.Days[0].Date != at(5) || len(c.Days) != 3 {

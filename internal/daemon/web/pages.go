@@ -232,7 +232,7 @@ type details struct {
 	runs    []warehouse.RunRecord
 	changes []warehouse.DayChanges
 	rows    []warehouse.DayRows
-	rejects []warehouse.Reject
+	rejects []warehouse.RejectGroup
 }
 
 func (s *Server) readDetails(ctx context.Context, id warehouse.StreamID) (d details, err error) {
@@ -243,7 +243,7 @@ func (s *Server) readDetails(ctx context.Context, id warehouse.StreamID) (d deta
 	if d.changes, err = w.ChangesByDay(ctx, id, shownDays); err != nil {
 		return d, err
 	}
-	if d.rejects, err = w.Rejects(ctx, id, shownRejects); err != nil {
+	if d.rejects, err = w.RejectGroups(ctx, id, shownRejects); err != nil {
 		return d, err
 	}
 	if warehouse.HasDays(id.Stream) {

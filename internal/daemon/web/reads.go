@@ -41,12 +41,32 @@ type kept[K comparable, V any] struct {
 	entries map[K]*entry[V]
 }
 
-// entry is the last answer to one question. Its lock is held while the question is asked, so that all who have the same
-// one wait for one answer, readTimeout at most.
+// entry is the last answer to one question.
 type entry[V any] struct {
-	mu    sync.Mutex
-	asked time.Time
-	answer[V]
+	asking sync.Mutex // held while the question is asked, readTimeout at most
+
+	mu     sync.Mutex
+	asked  time.Time
+	answer answer[V]
+}
+
+// read gives the last answer, and whether it is still fresh.
+func (e *entry[V]) read(now time.Time, fresh time.Duration) (answer[V], bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	age := now.Sub(e.asked)
+	return e.answer, !e.asked.IsZero() && age >= 0 && age < fresh
+}
+
+// write notes a new answer. When there is none, what was known before stays, with the reason.
+func (e *entry[V]) write(now time.Time, value V, err error) answer[V] {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.asked, e.answer.err = now, err
+	if err == nil {
+		e.answer.value, e.answer.at = value, now
+	}
+	return e.answer
 }
 
 // answer is what was last known, and when. err says why the newest attempt failed.
@@ -60,31 +80,33 @@ func keep[K comparable, V any](r *reads, fresh time.Duration, read func(context.
 	return &kept[K, V]{reads: r, fresh: fresh, read: read, entries: map[K]*entry[V]{}}
 }
 
-// get gives the answer to a question, a fresh one if there is none. What one viewer asks for is not given up when that
-// viewer leaves: others wait for it.
+// get gives the answer to a question, a fresh one if there is none. One viewer asks; the others have the answer before it
+// meanwhile, or wait when there is none yet. What one viewer asks for is not given up when that viewer leaves.
 func (k *kept[K, V]) get(ctx context.Context, question K) answer[V] {
 	e := k.entry(question)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if now := k.clock(); !e.asked.IsZero() && now.Sub(e.asked) < k.fresh && now.Sub(e.asked) >= 0 {
-		return e.answer
+	if last, fresh := e.read(k.clock(), k.fresh); fresh {
+		return last
+	}
+	if !e.asking.TryLock() {
+		if last, _ := e.read(k.clock(), k.fresh); !last.at.IsZero() {
+			return last
+		}
+		e.asking.Lock()
+	}
+	defer e.asking.Unlock()
+	if last, fresh := e.read(k.clock(), k.fresh); fresh {
+		return last
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()
 	value, err := k.ask(ctx, question)
-	e.asked, e.err = k.clock(), err
-	if err == nil {
-		e.value, e.at = value, e.asked
-	}
-	return e.answer
+	return e.write(k.clock(), value, err)
 }
 
 // last is the last answer to a question, however old; nothing is asked.
 func (k *kept[K, V]) last(question K) answer[V] {
-	e := k.entry(question)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.answer
+	last, _ := k.entry(question).read(k.clock(), k.fresh)
+	return last
 }
 
 func (k *kept[K, V]) ask(ctx context.Context, question K) (V, error) {

@@ -65,6 +65,32 @@ func TestKept(t *testing.T) {
 	}
 }
 
+// TestViewersDoNotWait asks while someone else does: what was known before is there at once.
+func TestViewersDoNotWait(t *testing.T) {
+	t.Parallel()
+	var now atomic.Int64
+	began, release := make(chan struct{}), make(chan struct{})
+	k := keep(newReads(func() time.Time { return time.Unix(now.Load(), 0) }), time.Second, func(context.Context, int) (int64, error) {
+		if now.Load() > 0 {
+			began <- struct{}{}
+			<-release
+		}
+		return now.Load(), nil
+	})
+	k.get(t.Context(), 1)
+	now.Store(100)
+	asking := make(chan answer[int64])
+	go func() { asking <- k.get(context.Background(), 1) }()
+	<-began
+	if a := k.get(t.Context(), 1); a.value != 0 || a.err != nil { // would wait for ever
+		t.Errorf("%+v", a)
+	}
+	close(release)
+	if a := <-asking; a.value != 100 {
+		t.Errorf("%+v", a)
+	}
+}
+
 // TestReadsAreBounded asks many different questions at once.
 func TestReadsAreBounded(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/config"
+	"dealhouse/internal/syncer"
+	"dealhouse/internal/warehouse"
+)
+
+// references asks for the deals that transactions name and no list had, for each account whose transactions were loaded.
+func (a *app) references(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, api *clients, results []syncer.Result) error {
+	s, err := syncer.New(syncer.Options{Warehouse: w, Logger: a.log})
+	if err != nil {
+		return err
+	}
+	done := a.beIn("asking for deals that transactions name and no list has", 2*time.Second)
+	defer done()
+	var group sync.WaitGroup
+	for _, r := range results {
+		if r.Err != nil || !slices.ContainsFunc(r.Job.Stream.Fields, func(f catalog.Field) bool { return f.RefersTo != "" }) {
+			continue
+		}
+		deals, err := dealJobs(cfg, api, r.Job.Account)
+		if err != nil {
+			return err
+		}
+		group.Go(func() {
+			found, err := s.References(ctx, r.Job, deals)
+			a.tellReferences(ctx, r.Record.Account, r.Record.Stream, found, err)
+		})
+	}
+	group.Wait()
+	return nil
+}
+
+// dealJobs are runs of the account's enabled streams whose records have addresses of their own.
+func dealJobs(cfg *config.Config, api *clients, account string) ([]syncer.Job, error) {
+	targets, err := selection{accounts: []string{account}}.targets(cfg)
+	if err != nil {
+		return nil, err
+	}
+	var jobs []syncer.Job
+	for _, t := range targets {
+		if !t.stream.ByID {
+			continue
+		}
+		client, err := api.get(t)
+		if err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, t.job(client))
+	}
+	return jobs, nil
+}
+
+// tellReferences says what was found, and what went wrong, which is no failure of the sync: the next one asks again.
+func (a *app) tellReferences(ctx context.Context, account, stream string, found []syncer.ReferenceResult, err error) {
+	if err != nil && !wasStopped(ctx, err) {
+		a.aboutStreams("warning", account, []string{stream}, err)
+	}
+	var stored, missing, unusable uint64
+	for _, r := range found {
+		stored, missing, unusable = stored+r.Stored, missing+r.NotFound, unusable+r.Unusable
+		a.warnings(r.Record)
+		if r.Err != nil && !wasStopped(ctx, r.Err) {
+			a.aboutStreams("warning", account, []string{r.Record.Stream}, r.Err)
+		}
+	}
+	if stored+missing+unusable > 0 {
+		a.log.Info("asked for deals that transactions name and no list has", "account", account,
+			"stored", stored, "not_found", missing, "unusable", unusable)
+	}
+}

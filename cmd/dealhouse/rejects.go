@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/warehouse"
+)
+
+const rejectsLong = `Lists what could not be loaded as it was sent, the newest first. Nothing is dropped: a record without a
+usable key is kept as a whole; a field that its column cannot hold costs only that field, and its value
+is kept. The view rejected_records in the warehouse has all of them.
+
+The reason is missing_key, unusable_key or not_an_object for a whole record; wrong_type, not_a_uuid,
+not_a_timestamp, not_a_day or out_of_range for a field that is absent in its row; rounded for an amount
+that was loaded with fewer decimals than were sent.
+
+The state says what has become of it:
+  open         a version that can read it can load it: dealhouse rejects retry
+  unpublished  its run failed or was stopped by a guard, and published nothing: a later run reads it again
+  loaded       a retry has loaded it
+  superseded   what was read later counts: a newer state of the record, or a complete list since then
+The last two are listed with --all, and for one run with --run.
+
+With --output jsonl or json, raw is the JSON that was sent, digit by digit, as a part of the line:
+jq -c .raw has it alone. Tables shorten it and show control characters as text.`
+
+const rejectsExample = `  dealhouse rejects
+  dealhouse rejects --stream transactions --since 24h
+  dealhouse rejects --run 01a1fe08-dca3-79ec-bed8-71b795ac564f
+  dealhouse rejects --reason missing_key --limit 1000 --output jsonl | jq -c .raw
+  dealhouse rejects retry --dry-run`
+
+// rejectChoice is what the flags of both commands say.
+type rejectChoice struct {
+	account, stream, run, reason, field, since string
+}
+
+func (c *rejectChoice) flags(a *app, cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&c.account, "account", "", "only this `account`")
+	flags.StringVar(&c.stream, "stream", "", "only this `stream`")
+	flags.StringVar(&c.run, "run", "", "only what the run with this `ID` rejected")
+	flags.StringVar(&c.reason, "reason", "", "only what was rejected for this `reason`")
+	flags.StringVar(&c.field, "field", "", "only values of this `field`, by its JSON name")
+	flags.StringVar(&c.since, "since", "", "only what was read since this `time`: 2024-01-31, 2024-01-31T15:04:05Z, or 36h for that long ago")
+	completeWith(cmd, "account", a.accountNames)
+	complete(cmd, "stream", catalog.Names())
+}
+
+// filter checks the flags. A --since that is a duration is left to whoever knows the clock of the warehouse.
+func (c *rejectChoice) filter() (f warehouse.RejectFilter, ago time.Duration, err error) {
+	f = warehouse.RejectFilter{Account: c.account, Stream: canonical(c.stream), Reason: c.reason, Field: c.field}
+	if f.Stream != "" && !slices.Contains(catalog.Names(), f.Stream) {
+		return f, 0, usagef("--stream: there is no stream %q: the streams are %s", c.stream, list(catalog.Names()))
+	}
+	if c.run != "" {
+		if f.RunID, err = uuid.Parse(c.run); err != nil {
+			return f, 0, usagef("--run: %q is no run ID; `dealhouse runs --output json` shows them as run_id", c.run)
+		}
+	}
+	if c.since == "" {
+		return f, 0, nil
+	}
+	if ago, err = time.ParseDuration(c.since); err == nil && ago > 0 {
+		return f, ago, nil
+	}
+	if f.Since, err = parseTime(c.since); err != nil {
+		return f, 0, usagef("--since: %q is neither a time nor a duration: write 2024-01-31, 2024-01-31T15:04:05Z or 36h", c.since)
+	}
+	return f, 0, nil
+}
+
+// openRejects opens a warehouse whose schema this program knows, and completes the filter by its clock.
+func (a *app) openRejects(ctx context.Context, c *rejectChoice, open func(context.Context) (*warehouse.Warehouse, error)) (_ *warehouse.Warehouse, f warehouse.RejectFilter, err error) {
+	f, ago, err := c.filter()
+	if err != nil {
+		return nil, f, err
+	}
+	w, err := open(ctx)
+	if err != nil {
+		return nil, f, err
+	}
+	if ago > 0 {
+		now, err := w.Now(ctx)
+		if err != nil {
+			return nil, f, errors.Join(err, w.Close())
+		}
+		f.Since = now.Add(-ago)
+	}
+	return w, f, nil
+}
+
+func newRejects(a *app) *cobra.Command {
+	var c rejectChoice
+	var all bool
+	var limit int
+	var output *choice
+	cmd := &cobra.Command{
+		Use:     "rejects",
+		Short:   "List what could not be loaded; retry loads what can be now",
+		Long:    rejectsLong,
+		Example: rejectsExample,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.rejects(cmd.Context(), &c, all, limit, output.value)
+		},
+	}
+	c.flags(a, cmd)
+	cmd.Flags().BoolVar(&all, "all", false, "also what is loaded or superseded")
+	cmd.Flags().IntVar(&limit, "limit", 50, "how many")
+	output = outputFlag(cmd, "table", "json", "jsonl", "csv")
+	cmd.AddCommand(newRejectsRetry(a))
+	return cmd
+}
+
+func (a *app) rejects(ctx context.Context, c *rejectChoice, all bool, limit int, output string) (err error) {
+	if limit < 1 {
+		return usagef("--limit: want 1 or more")
+	}
+	w, f, err := a.openRejects(ctx, c, func(ctx context.Context) (*warehouse.Warehouse, error) {
+		cfg, err := a.loadConfig(false)
+		if err != nil {
+			return nil, err
+		}
+		return a.openExisting(ctx, cfg)
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	if err := w.CheckSchema(ctx); err != nil {
+		return err
+	}
+	f.Unsettled, f.Limit = !all && c.run == "", limit
+	found, err := w.RejectedRecords(ctx, f)
+	if err != nil {
+		return err
+	}
+	return printRejects(a, output, found)
+}
+
+// widestRaw bounds what a table shows of a record.
+const widestRaw = 100
+
+func printRejects(a *app, output string, found []warehouse.Rejected) error {
+	columns := []column{
+		{name: "read_at"}, {name: "account"}, {name: "stream"}, {name: "key"}, {name: "field"}, {name: "reason"}, {name: "state"}, {name: "raw"},
+	}
+	if output == "table" {
+		columns[0] = column{name: "read", human: dateCell}
+		columns[7].human = func(v any) string { return cut(plain(v), widestRaw) }
+	} else {
+		columns = append(columns, column{name: "run_id"}, column{name: "page"}, column{name: "seen_at"}, column{name: "settled_at"})
+	}
+	var rows [][]any
+	for _, x := range found {
+		row := []any{when(x.ReadAt), x.Account, x.Stream, x.Key, x.Field, x.Reason, string(x.State), x.Raw}
+		if output != "table" {
+			row = append(row, x.RunID.String(), uint64(x.Page), when(x.SeenAt), pointed(x.SettledAt))
+		}
+		if raw := json.RawMessage(x.Raw); output != "table" && output != "csv" && json.Valid(raw) {
+			row[7] = raw
+		}
+		rows = append(rows, row)
+	}
+	if err := printAll(output, a.stdout, columns, rows); err != nil {
+		return fmt.Errorf("printing the rejected records: %w", err)
+	}
+	return nil
+}

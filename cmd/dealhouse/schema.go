@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"dealhouse/internal/warehouse"
+)
+
+const schemaLong = `Explains every view and column of the warehouse: type, meaning, unit, where the value comes from (the
+field of the API, or the columns that it is made from), and how a missing value shows: NULL, empty, or
+never. It is read from the comments in ClickHouse itself, where BI tools find them too.
+
+Name views to see only those.`
+
+const schemaExample = `  dealhouse schema transactions
+  dealhouse schema --output markdown > dictionary.md
+  dealhouse schema --output json deals_active product_price_changes`
+
+func newSchema(a *app) *cobra.Command {
+	var output *choice
+	cmd := &cobra.Command{
+		Use:               "schema [VIEW...]",
+		Short:             "Explain every view and column",
+		Long:              schemaLong,
+		Example:           schemaExample,
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.schema(cmd.Context(), args, output.value)
+		},
+	}
+	output = outputFlag(cmd, "table", "markdown", "json")
+	return cmd
+}
+
+func (a *app) schema(ctx context.Context, names []string, output string) (err error) {
+	cfg, err := a.loadConfig(false)
+	if err != nil {
+		return err
+	}
+	w, err := a.openExisting(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	views, err := w.Dictionary(ctx)
+	if err != nil {
+		return err
+	}
+	if len(views) == 0 {
+		return warehouse.ErrSchemaOld
+	}
+	if views, err = chosen(views, names); err != nil {
+		return err
+	}
+	switch output {
+	case "json":
+		enc := json.NewEncoder(a.stdout)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		return enc.Encode(views)
+	case "markdown":
+		return writeDictionary(a.stdout, views)
+	}
+	columns := []column{{name: "view"}, {name: "column"}, {name: "type"}, {name: "absent"}, {name: "unit"}, {name: "source"}, {name: "meaning"}}
+	var rows [][]any
+	for _, v := range views {
+		for _, c := range v.Columns {
+			rows = append(rows, []any{v.Name, c.Name, c.Type, orNever(c.Absent), c.Unit, c.Source, c.Meaning})
+		}
+	}
+	return printAll("table", a.stdout, columns, rows)
+}
+
+// chosen are the views of those names, or all.
+func chosen(views []warehouse.View, names []string) ([]warehouse.View, error) {
+	if len(names) == 0 {
+		return views, nil
+	}
+	var picked []warehouse.View
+	var all []string
+	for _, v := range views {
+		all = append(all, v.Name)
+		if slices.Contains(names, v.Name) {
+			picked = append(picked, v)
+		}
+	}
+	for _, name := range names {
+		if !slices.Contains(all, name) {
+			return nil, usagef("there is no view %q: the views are %s", name, list(all))
+		}
+	}
+	return picked, nil
+}
+
+func orNever(absent string) string {
+	if absent == "" {
+		return "never"
+	}
+	return absent
+}
+
+// writeDictionary writes the views as Markdown.
+func writeDictionary(w io.Writer, views []warehouse.View) error {
+	var b strings.Builder
+	b.WriteString("# Data dictionary\n\nEvery view of the warehouse and its columns, as `dealhouse schema --output markdown` reads them from ClickHouse.\n" +
+		"`absent` says how a missing value shows.\n")
+	cell := strings.NewReplacer("|", `\|`, "\n", " ")
+	for _, v := range views {
+		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n| column | type | absent | unit | source | meaning |\n|---|---|---|---|---|---|\n", v.Name, v.Meaning)
+		for _, c := range v.Columns {
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", c.Name, cell.Replace(c.Type), orNever(c.Absent), cell.Replace(c.Unit), cell.Replace(c.Source), cell.Replace(c.Meaning))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

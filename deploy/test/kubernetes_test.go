@@ -1,0 +1,365 @@
+// Package test holds the manifests, the compose file and the Dockerfile against the types of those who read them, and
+// against the program's own configuration.
+package test
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+
+	"dealhouse/internal/config"
+)
+
+// decode reads a manifest into its type. A field that the API does not have is an error.
+func decode(t *testing.T, manifest []byte) runtime.Object {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme, networkingv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	decoder := json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{Yaml: true, Strict: true})
+	object, _, err := decoder.Decode(manifest, nil, nil)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, manifest)
+	}
+	return object
+}
+
+// build is what kubectl kustomize prints, decoded.
+func build(t *testing.T, overlay string) []runtime.Object {
+	t.Helper()
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join("..", "kubernetes", "overlays", overlay))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var objects []runtime.Object
+	for _, r := range resources.Resources() {
+		text, err := r.AsYAML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name := r.GetNamespace(); name != "dealhouse" && r.GetKind() != "Namespace" {
+			t.Errorf("%s: %s %s is in the namespace %q", overlay, r.GetKind(), r.GetName(), name)
+		}
+		objects = append(objects, decode(t, text))
+	}
+	return objects
+}
+
+// find returns the objects of a type.
+func find[T any](objects []runtime.Object) (found []*T) {
+	for _, o := range objects {
+		if match, ok := o.(any).(*T); ok {
+			found = append(found, match)
+		}
+	}
+	return found
+}
+
+func TestDaemon(t *testing.T) {
+	objects := build(t, "daemon")
+	deployments := find[appsv1.Deployment](objects)
+	if len(deployments) != 1 {
+		t.Fatalf("%d deployments", len(deployments))
+	}
+	d := deployments[0]
+	if *d.Spec.Replicas != 1 || d.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType {
+		t.Errorf("%d replicas, strategy %s", *d.Spec.Replicas, d.Spec.Strategy.Type)
+	}
+	cfg := checkPod(t, objects, d.Spec.Template)
+	c := d.Spec.Template.Spec.Containers[0]
+	if c.Args[0] != "run" {
+		t.Errorf("the daemon is started with %v", c.Args)
+	}
+	port := c.Ports[0]
+	if !strings.HasSuffix(cfg.Daemon.Listen, fmt.Sprintf(":%d", port.ContainerPort)) || strings.HasPrefix(cfg.Daemon.Listen, "127.") {
+		t.Errorf("the configuration listens on %s, the container on %d", cfg.Daemon.Listen, port.ContainerPort)
+	}
+	for path, probe := range map[string]*corev1.Probe{"/healthz": c.LivenessProbe, "/readyz": c.ReadinessProbe} {
+		if probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Path != path || probe.HTTPGet.Port.StrVal != port.Name {
+			t.Errorf("the probe of %s is %+v", path, probe)
+		}
+	}
+	service := find[corev1.Service](objects)[0]
+	if service.Spec.Ports[0].Port != port.ContainerPort || service.Spec.Ports[0].TargetPort.StrVal != port.Name || service.Name != "dealhouse" {
+		t.Errorf("the service is %+v", service.Spec)
+	}
+	for key, value := range service.Spec.Selector {
+		if d.Spec.Template.Labels[key] != value {
+			t.Errorf("the service selects %s=%s, which the pod has not", key, value)
+		}
+	}
+	policy := find[networkingv1.NetworkPolicy](objects)[0]
+	if got := policy.Spec.Ingress[0].Ports[0].Port.IntVal; got != port.ContainerPort {
+		t.Errorf("the network policy lets in to %d", got)
+	}
+}
+
+func TestCronJobs(t *testing.T) {
+	objects := build(t, "cronjobs")
+	jobs := find[batchv1.CronJob](objects)
+	loaded := map[string]bool{}
+	for _, j := range jobs {
+		spec, job := j.Spec, j.Spec.JobTemplate.Spec
+		if spec.ConcurrencyPolicy != batchv1.ForbidConcurrent || spec.StartingDeadlineSeconds == nil || spec.TimeZone == nil ||
+			job.BackoffLimit == nil || job.ActiveDeadlineSeconds == nil || job.Template.Spec.RestartPolicy != corev1.RestartPolicyNever {
+			t.Errorf("%s leaves something open that must be said: %+v", j.Name, spec)
+		}
+		action := map[int32]batchv1.PodFailurePolicyAction{}
+		for _, rule := range job.PodFailurePolicy.Rules {
+			if rule.OnExitCodes == nil {
+				continue
+			}
+			if *rule.OnExitCodes.ContainerName != job.Template.Spec.Containers[0].Name || !slices.IsSorted(rule.OnExitCodes.Values) {
+				t.Errorf("%s: a rule of the failure policy does not apply: %+v", j.Name, rule.OnExitCodes)
+			}
+			for _, code := range rule.OnExitCodes.Values {
+				action[code] = rule.Action
+			}
+		}
+		for code, want := range map[int32]batchv1.PodFailurePolicyAction{
+			1: "", 2: batchv1.PodFailurePolicyActionFailJob, 3: batchv1.PodFailurePolicyActionFailJob, 4: batchv1.PodFailurePolicyActionFailJob,
+			130: batchv1.PodFailurePolicyActionIgnore, 143: batchv1.PodFailurePolicyActionIgnore,
+		} {
+			if action[code] != want {
+				t.Errorf("%s: exit code %d is met with %q, want %q", j.Name, code, action[code], want)
+			}
+		}
+		checkPod(t, objects, job.Template)
+		args := job.Template.Spec.Containers[0].Args
+		if len(args) < 2 || args[0] != "sync" {
+			t.Fatalf("%s runs %v", j.Name, args)
+		}
+		for _, arg := range args[1:] {
+			if slices.Contains(config.StreamNames(), arg) {
+				loaded[arg] = true
+			} else if !strings.HasPrefix(arg, "--") {
+				t.Errorf("%s loads %q, which is no stream", j.Name, arg)
+			}
+		}
+	}
+	if len(loaded) != len(config.StreamNames()) {
+		t.Errorf("the jobs load %v only", loaded)
+	}
+}
+
+// checkPod holds a pod to what every pod must have, and loads its configuration as the program in it will.
+func checkPod(t *testing.T, objects []runtime.Object, template corev1.PodTemplateSpec) *config.Config {
+	t.Helper()
+	pod := template.Spec
+	c := pod.Containers[0]
+	if !regexp.MustCompile(`^dealhouse:\d`).MatchString(c.Image) {
+		t.Errorf("image %s", c.Image)
+	}
+	p, s := pod.SecurityContext, c.SecurityContext
+	if !*p.RunAsNonRoot || *p.RunAsUser == 0 || p.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault ||
+		*s.AllowPrivilegeEscalation || !*s.ReadOnlyRootFilesystem || !slices.Equal(s.Capabilities.Drop, []corev1.Capability{"ALL"}) {
+		t.Errorf("the security contexts are %+v and %+v", p, s)
+	}
+	if *pod.EnableServiceLinks || *pod.AutomountServiceAccountToken || *pod.TerminationGracePeriodSeconds < 60 {
+		t.Errorf("service links %v, token %v, grace %d s", *pod.EnableServiceLinks, *pod.AutomountServiceAccountToken, *pod.TerminationGracePeriodSeconds)
+	}
+	if c.Resources.Requests.Memory().IsZero() || c.Resources.Limits.Memory().IsZero() {
+		t.Errorf("the resources are %+v", c.Resources)
+	}
+	policy := find[networkingv1.NetworkPolicy](objects)[0]
+	for key, value := range policy.Spec.PodSelector.MatchLabels {
+		if template.Labels[key] != value {
+			t.Errorf("the network policy selects %s=%s, which the pod has not", key, value)
+		}
+	}
+
+	// The pod's files and variables, from the manifests.
+	maps := find[corev1.ConfigMap](objects)
+	secret := decodeFile[corev1.Secret](t, "../kubernetes/secret.example.yaml")
+	files := map[string]string{}
+	for _, mount := range c.VolumeMounts {
+		for _, v := range pod.Volumes {
+			switch {
+			case v.Name != mount.Name:
+			case v.ConfigMap != nil:
+				for _, m := range maps {
+					if m.Name == v.ConfigMap.Name {
+						for name, text := range m.Data {
+							files[mount.MountPath+"/"+name] = text
+						}
+					}
+				}
+			case v.Secret != nil && v.Secret.SecretName == secret.Name:
+				if *v.Secret.DefaultMode&0o007 != 0 {
+					t.Errorf("everyone may read the keys: %o", *v.Secret.DefaultMode)
+				}
+				for name, text := range secret.StringData {
+					files[mount.MountPath+"/"+name] = text
+				}
+			}
+		}
+	}
+	var env []string
+	for _, v := range c.Env {
+		value := v.Value
+		if v.ValueFrom != nil {
+			ref := v.ValueFrom.SecretKeyRef
+			if value = secret.StringData[ref.Key]; ref.Name != secret.Name || value == "" {
+				t.Errorf("%s comes from %s %s, which the example has not", v.Name, ref.Name, ref.Key)
+			}
+		}
+		env = append(env, v.Name+"="+value)
+	}
+	return load(t, env, files)
+}
+
+// load reads the configuration as the image does: from its working directory, /etc/dealhouse.
+func load(t *testing.T, env []string, files map[string]string) *config.Config {
+	t.Helper()
+	cfg, warnings, err := config.Load(config.Source{
+		Env: env, NeedAccounts: true,
+		ReadFile: func(path string) ([]byte, fs.FileMode, error) {
+			if !filepath.IsAbs(path) {
+				path = filepath.Join("/etc/dealhouse", path)
+			}
+			text, ok := files[path]
+			if !ok {
+				return nil, 0, fmt.Errorf("%s: %w", path, fs.ErrNotExist)
+			}
+			return []byte(text), 0o440, nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(warnings) > 0 {
+		t.Errorf("warnings: %v", warnings)
+	}
+	if _, embedded := cfg.Warehouse.EmbeddedDir(); embedded || cfg.File == "" || len(cfg.Accounts) == 0 {
+		t.Errorf("file %q, warehouse %s, %d accounts", cfg.File, cfg.Warehouse.RedactedDSN(), len(cfg.Accounts))
+	}
+	return cfg
+}
+
+func decodeFile[T any](t *testing.T, path string) *T {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object, ok := decode(t, text).(any).(*T)
+	if !ok {
+		t.Fatalf("%s holds something else", path)
+	}
+	return object
+}
+
+// An example must not be mistaken for a secret, and nothing may apply it.
+func TestSecretIsAnExample(t *testing.T) {
+	for key, value := range decodeFile[corev1.Secret](t, "../kubernetes/secret.example.yaml").StringData {
+		if !strings.Contains(value, "REPLACE") {
+			t.Errorf("%s is not marked to be replaced", key)
+		}
+	}
+	for _, overlay := range []string{"daemon", "cronjobs"} {
+		if n := len(find[corev1.Secret](build(t, overlay))); n > 0 {
+			t.Errorf("%s applies %d secrets over those of the user", overlay, n)
+		}
+	}
+}
+
+// The ServiceMonitor is not of Kubernetes itself, so its fields are listed here.
+func TestServiceMonitor(t *testing.T) {
+	text, err := os.ReadFile("../kubernetes/components/servicemonitor/servicemonitor.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var monitor struct {
+		APIVersion string         `json:"apiVersion"`
+		Kind       string         `json:"kind"`
+		Metadata   map[string]any `json:"metadata"`
+		Spec       struct {
+			Selector struct {
+				MatchLabels map[string]string `json:"matchLabels"`
+			} `json:"selector"`
+			Endpoints []struct {
+				Port     string `json:"port"`
+				Path     string `json:"path"`
+				Interval string `json:"interval"`
+			} `json:"endpoints"`
+		} `json:"spec"`
+	}
+	if err := yaml.UnmarshalStrict(text, &monitor); err != nil {
+		t.Fatal(err)
+	}
+	service := find[corev1.Service](build(t, "daemon"))[0]
+	for key, value := range monitor.Spec.Selector.MatchLabels {
+		if service.Labels[key] != value {
+			t.Errorf("it selects %s=%s, which the service has not", key, value)
+		}
+	}
+	if monitor.Kind != "ServiceMonitor" || monitor.Spec.Endpoints[0].Port != service.Spec.Ports[0].Name || monitor.Spec.Endpoints[0].Path != "/metrics" {
+		t.Errorf("the monitor is %+v", monitor)
+	}
+	if built := buildWith(t, "daemon", "servicemonitor"); !bytes.Contains(built, []byte("kind: ServiceMonitor")) {
+		t.Errorf("no ServiceMonitor in %s", built)
+	}
+}
+
+// Jobs that push may reach the Pushgateway.
+func TestPushgateway(t *testing.T) {
+	built := buildWith(t, "cronjobs", "pushgateway")
+	jobs, pushing := bytes.Count(built, []byte("\nkind: CronJob\n")), bytes.Count(built, []byte("- --push-gateway=http://pushgateway.monitoring:9091\n"))
+	if jobs == 0 || pushing != jobs || !bytes.Contains(built, []byte("port: 9091\n")) {
+		t.Errorf("%d of %d jobs push, in\n%s", pushing, jobs, built)
+	}
+}
+
+// buildWith is an overlay with a component, as a user would put them together.
+func buildWith(t *testing.T, overlay, component string) []byte {
+	t.Helper()
+	dir := t.TempDir()
+	relative := func(path string) string {
+		abs, err := filepath.Abs(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rel, err := filepath.Rel(dir, abs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rel
+	}
+	text := fmt.Sprintf("resources: [%s]\ncomponents: [%s]\n", relative("../kubernetes/overlays/"+overlay), relative("../kubernetes/components/"+component))
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	built, err := resources.AsYaml()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, document := range bytes.Split(built, []byte("\n---\n")) {
+		if !bytes.Contains(document, []byte("kind: ServiceMonitor")) { // whose type is not of Kubernetes
+			decode(t, document)
+		}
+	}
+	return built
+}

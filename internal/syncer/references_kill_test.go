@@ -1,0 +1,122 @@
+package syncer
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"dealhouse/internal/apisim"
+	"dealhouse/internal/warehouse"
+)
+
+// referencesLife is the number of the life that a child of TestReferencesKilled lives.
+const referencesLife = "DEALHOUSE_TEST_REFERENCES_LIFE"
+
+// referenceDeaths are where the lives end: at the nth time that the point of the seam is reached.
+var referenceDeaths = []struct {
+	point string
+	after bool
+	nth   int64
+}{
+	{"request", true, 2},
+	{"INSERT reference_misses_log", true, 1},
+	{"INSERT cashback_offers_delta", true, 1},
+	{"INSERT sync_state_log intent", true, 1},
+	{"ALTER TABLE cashback_offers_versions ATTACH", true, 1},
+	{"ALTER TABLE cashback_offers_latest ATTACH", true, 1},
+	{"INSERT sync_state_log lease cleared", false, 1},
+}
+
+// TestReferencesKilled kills a worker, with SIGKILL, along its way. Each life first looks at what the one before it left
+// and makes up for it; then transactions name more offers, and it dies while it asks for them.
+func TestReferencesKilled(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	for i := range len(referenceDeaths) + 1 {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestReferencesKilledChild$")
+		cmd.Env = append(os.Environ(), matrixFolder+"="+folder, referencesLife+"="+strconv.Itoa(i))
+		var out bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &out
+		err := cmd.Run()
+		status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
+		killed := ok && status.Signaled() && status.Signal() == syscall.SIGKILL
+		if last := i == len(referenceDeaths); last && err != nil || !last && !killed {
+			t.Fatalf("life %d ended with %v:\n%s", i, err, &out)
+		}
+	}
+}
+
+// TestReferencesKilledChild is a life of TestReferencesKilled; by itself it does nothing.
+func TestReferencesKilledChild(t *testing.T) {
+	life, err := strconv.Atoi(os.Getenv(referencesLife))
+	if err != nil {
+		return
+	}
+	o := expiredWorld(120, 40)
+	o.Rates.NewTransactions = 0.3
+	x := serve(t, o)
+	x.Advance(time.Duration(5*life) * 24 * time.Hour)
+	w, err := warehouse.Open(t.Context(), warehouse.Options{DSN: testDSN})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close() //nolint:errcheck // the process ends
+	if _, err := w.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	v := newWorker(t, x, "", "acme", clocks{})
+	jobs := jobsOf(t, v.client, "acme", "cashback_offers", "transactions")
+	if r := refer(t, v.Syncer, jobs, 0); r.Record.Mode != "" { // else all was visible, and the next run clears up
+		checkTidy(t, w, "acme", "cashback_offers")
+	}
+	if n := one(t, w, unknownOffers+" AND cashback_offer_id NOT IN (SELECT id FROM reference_misses)"); n != "0" && life > 0 {
+		t.Errorf("%s offers were lost", n)
+	}
+	checkHistory(t, w, "acme", "cashback_offers")
+	if n := one(t, w, "SELECT count() FROM cashback_offers_history WHERE id NOT IN (SELECT id FROM cashback_offers)"); n != "0" {
+		t.Errorf("%s offers that were never listed are in the history", n)
+	}
+	if life == 0 {
+		syncAll(t, w, jobs[:1]) // the only list that is ever read
+	}
+	if n, want := one(t, w, "SELECT count() FROM cashback_offers"), "SELECT inserted FROM sync_runs WHERE mode = 'snapshot'"; n != one(t, w, want) {
+		t.Errorf("%s live offers, %s were listed", n, one(t, w, want))
+	}
+	if life == len(referenceDeaths) {
+		jobs[0].AllowMassDelete = true
+		syncAll(t, w, jobs[:1])
+		checkTruth(t, w, x, "acme", "cashback_offers")
+		checkTidy(t, w, "acme", "cashback_offers")
+	}
+	if t.Failed() || life == len(referenceDeaths) {
+		return
+	}
+	x.Advance(5 * 24 * time.Hour)
+	syncAll(t, w, jobs[1:])
+	die := referenceDeaths[life]
+	var reached atomic.Int64
+	v.seam.set(func(_ context.Context, step string, after bool) error {
+		if step == die.point && after == die.after && reached.Add(1) == die.nth {
+			return syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		}
+		return nil
+	})
+	// One is not there, so that there is something to remember as well.
+	missing := "/" + one(t, w, "SELECT any(cashback_offer_id) FROM transactions WHERE cashback_offer_id NOT IN (SELECT id FROM offers_all)")
+	x.SetFault(func(r *http.Request) apisim.Fault {
+		if strings.HasSuffix(r.URL.Path, missing) {
+			return apisim.Fault{Kind: apisim.FaultStatus, Status: http.StatusNotFound}
+		}
+		return apisim.Fault{}
+	})
+	results, err := v.References(t.Context(), jobs[1], jobs)
+	t.Errorf("it lived on: %+v, %v", results, err)
+}

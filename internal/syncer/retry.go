@@ -1,0 +1,303 @@
+package syncer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/decode"
+	"dealhouse/internal/warehouse"
+)
+
+// A retry loads again what was rejected and what this version can read. A rejected record is decoded from its raw JSON,
+// as read when it was first read: whatever was read since then is newer, and stays. A rejected field is put into the
+// record that its row was made from, provided that nothing has been loaded over that row since, and counts as read
+// right after it. What a later read of the whole stream did not list is not among the candidates: it is gone, and must
+// not come to life (syncer-8).
+
+// RetryRecord is how a retry ended. Tried is the sum of Loaded, Rejected and Superseded.
+type RetryRecord struct {
+	warehouse.RunRecord
+	Tried      int // open rejects, records and single fields
+	Loaded     int // a reader sees them now
+	Rejected   int // still unreadable
+	Superseded int // what is loaded was read later
+}
+
+// Retry loads again what the filter lets through of the open rejects of the job's stream. It makes no request. Errors
+// are those of Run.
+func (s *Syncer) Retry(ctx context.Context, job Job, filter warehouse.RejectFilter) (RetryRecord, error) {
+	r := s.newRun(job)
+	t := &retry{run: r, filter: filter}
+	r.retry = t
+	err := r.repeat(ctx)
+	t.result.RunRecord = r.record
+	t.result.Tried = t.result.Loaded + t.result.Rejected + t.result.Superseded
+	return t.result, err
+}
+
+// retry is a retry under way.
+type retry struct {
+	*run
+	result  RetryRecord
+	filter  warehouse.RejectFilter
+	decoder *decode.Decoder
+	scratch *decode.Batch // for a look at a single record
+	batch   *decode.Batch
+	group   []warehouse.Candidate // of one record
+	staged  []attempt
+	settled []warehouse.Settled
+}
+
+// attempt is a candidate whose record is staged under that key. One that is still rejected is kept anew with the
+// rejects of the retry, since its record has another version now.
+type attempt struct {
+	warehouse.Candidate
+	key      string
+	rejected bool
+}
+
+// main is the retry under its lease.
+func (t *retry) main(ctx context.Context) error {
+	t.result, t.group, t.staged, t.settled = RetryRecord{}, nil, nil, nil
+	t.decoder, t.scratch, t.batch = decode.New(t.Stream), decode.NewBatch(t.Stream), decode.NewBatch(t.Stream)
+	t.record.RunID, t.record.StartedAt, t.record.Mode = t.ID, t.StartedAt, warehouse.ModeRetry
+	if err := t.save(ctx); err != nil {
+		return err
+	}
+	if err := t.load(ctx); err != nil {
+		left := t.abandon(ctx, err)
+		t.unclean = t.publishing || left != nil
+		return errors.Join(err, left)
+	}
+	t.unclean = false
+	if t.job.DryRun {
+		return nil
+	}
+	// After a crash before this, the next retry finds the same candidates, and that they are loaded.
+	ctx, cancel := outlive(ctx, t.grace)
+	defer cancel()
+	return t.warehouse.Settle(ctx, t.Run, t.settled)
+}
+
+// load reads, compares and publishes.
+func (t *retry) load(ctx context.Context) error {
+	t.report(PhaseReading)
+	err := t.warehouse.Candidates(ctx, t.Run, t.filter, func(c warehouse.Candidate) error { return t.add(ctx, c) })
+	if err == nil {
+		err = t.tryGroup(ctx)
+	}
+	if err == nil {
+		err = t.flush(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	t.countRefused()
+	t.run.staged = t.local()
+	t.report(PhaseComparing)
+	changes, err := t.warehouse.Plan(ctx, t.Run, warehouse.Part, t.record.Totals.Staged)
+	if err != nil {
+		return err
+	}
+	t.record.Changes, t.record.Duplicates = changes, t.record.Totals.Staged-changes.Distinct
+	if err := t.judge(ctx); err != nil {
+		return err
+	}
+	if t.job.DryRun {
+		return t.warehouse.Discard(ctx, t.Run)
+	}
+	return t.publish(ctx, changes, t.record.Watermark)
+}
+
+// add collects the candidates of one record: one that was rejected as a whole is a group by itself.
+func (t *retry) add(ctx context.Context, c warehouse.Candidate) error {
+	if len(t.group) > 0 && (c.Field == "" || t.group[0].Field == "" || c.Key != t.group[0].Key) {
+		if err := t.tryGroup(ctx); err != nil {
+			return err
+		}
+	}
+	t.group = append(t.group, c)
+	return nil
+}
+
+// tryGroup tries the record of the group.
+func (t *retry) tryGroup(ctx context.Context) error {
+	group := t.group
+	t.group = nil
+	switch {
+	case len(group) == 0:
+		return nil
+	case group[0].Field == "":
+		return t.tryRecord(ctx, group[0])
+	}
+	return t.tryFields(ctx, group)
+}
+
+// tryRecord tries a record that was rejected as a whole.
+func (t *retry) tryRecord(ctx context.Context, c warehouse.Candidate) error {
+	if !t.look(c.Raw, c.Page, c.Fetched) {
+		t.result.Rejected++
+		return nil
+	}
+	t.staged = append(t.staged, attempt{Candidate: c.Brief(), key: t.scratch.Key(0)})
+	return t.stageRecord(ctx, c.Raw, c.Page, c.Fetched, nil)
+}
+
+// tryFields tries rejected fields in the record of their row. Where the row is not what their run made of the record,
+// something was loaded over it, and counts.
+func (t *retry) tryFields(ctx context.Context, group []warehouse.Candidate) error {
+	var now []warehouse.Candidate
+	current := false
+	for _, c := range group {
+		if c.Row != "" && c.Fetched >= c.RowRead {
+			now = append(now, c)
+			current = current || c.Current
+		} else {
+			t.settle(c, warehouse.RejectSuperseded)
+		}
+	}
+	if !current {
+		for _, c := range now {
+			t.settle(c, warehouse.RejectSuperseded)
+		}
+		return nil
+	}
+	record, patched := patch(t.Stream, now)
+	page, fetched := now[0].Page, now[0].RowRead+1
+	if !t.look(record, page, fetched) || t.scratch.Key(0) != now[0].Key || !t.improves(patched) {
+		t.result.Rejected += len(now)
+		return nil
+	}
+	var keep []decode.Reject
+	for _, c := range now {
+		loadable, tried := patched[c.Field]
+		if !tried {
+			c.Fetched = fetched
+			keep = append(keep, c.Reject)
+		}
+		t.staged = append(t.staged, attempt{Candidate: c.Brief(), key: c.Key, rejected: !loadable})
+	}
+	return t.stageRecord(ctx, record, page, fetched, keep)
+}
+
+// patch puts the rejected fields of a record into it: of two members of one name the later counts. A field that was
+// sent with different values since is not touched, since none of them can be told to be the right one; nor are the
+// entries of a child, which have no place in the row.
+func patch(s *catalog.Stream, fields []warehouse.Candidate) (record string, patched map[string]bool) {
+	raws := map[string]string{}
+	patched = map[string]bool{}
+	for _, c := range fields {
+		raw, twice := raws[c.Field]
+		raws[c.Field] = c.Raw
+		known := slices.ContainsFunc(s.Fields, func(f catalog.Field) bool { return f.JSON == c.Field })
+		if known && (!twice || raw == c.Raw && patched[c.Field]) {
+			patched[c.Field] = true
+		} else {
+			delete(patched, c.Field)
+		}
+	}
+	record = strings.TrimSuffix(fields[0].Row, "}")
+	for name := range patched {
+		record += `,"` + name + `":` + raws[name]
+	}
+	return record + "}", patched
+}
+
+// improves notes which of the patched fields are still rejected, and reports whether any is not. A record that comes
+// back with other rejects than those was not read from the row as it was stored, and must not replace it.
+func (t *retry) improves(patched map[string]bool) bool {
+	better := len(patched)
+	for _, x := range t.scratch.Rejects {
+		loadable, known := patched[x.Field]
+		if !known {
+			return false
+		}
+		if loadable {
+			better--
+		}
+		patched[x.Field] = false
+	}
+	return better > 0
+}
+
+// look decodes a record on its own and reports whether it is one that can be loaded. What the decoder relies on was
+// checked when the page came, but not what has been stored since.
+func (t *retry) look(record string, page uint32, fetched int64) bool {
+	t.scratch.Reset()
+	return json.Valid([]byte(record)) && t.decoder.Page(t.scratch, []byte("["+record+"]"), page, fetched) == nil && t.scratch.Len() == 1
+}
+
+// stageRecord adds a record that was looked at to the batch, with rejects to keep beside those of the decoder.
+func (t *retry) stageRecord(ctx context.Context, record string, page uint32, fetched int64, keep []decode.Reject) error {
+	if err := t.decoder.Page(t.batch, []byte("["+record+"]"), page, fetched); err != nil {
+		return err
+	}
+	t.batch.Rejects = append(t.batch.Rejects, keep...)
+	if t.batch.Len() < t.job.BatchRows && t.batch.Bytes < t.job.BatchBytes {
+		return nil
+	}
+	return t.flush(ctx)
+}
+
+// flush stages the batch.
+func (t *retry) flush(ctx context.Context) error {
+	if t.batch.Len() == 0 {
+		return nil
+	}
+	totals := &t.record.Totals
+	totals.Read += uint64(t.batch.Records)
+	totals.Staged += uint64(t.batch.Len())
+	totals.Rejected += uint64(len(t.batch.Rejects))
+	totals.Noise += uint64(t.batch.Noise)
+	if err := t.stage(ctx, filled{batch: t.batch}); err != nil {
+		return err
+	}
+	t.batch.Reset()
+	t.report(PhaseReading)
+	return nil
+}
+
+// judge says of what is staged what becomes of it.
+func (t *retry) judge(ctx context.Context) error {
+	changed, err := t.warehouse.PlannedKeys(ctx, t.Run)
+	if err != nil {
+		return err
+	}
+	there, err := t.warehouse.StagedKeys(ctx, t.Run)
+	if err != nil {
+		return err
+	}
+	for _, a := range t.staged {
+		switch {
+		case !there[a.key]: // the warehouse refuses it
+			t.reject(a)
+		case !changed[a.key]:
+			t.settle(a.Candidate, warehouse.RejectSuperseded)
+		case a.rejected:
+			t.reject(a)
+		default:
+			t.settle(a.Candidate, warehouse.RejectLoaded)
+		}
+	}
+	return nil
+}
+
+// reject counts an attempt that is still rejected: the reject that the retry has made of it takes its place.
+func (t *retry) reject(a attempt) {
+	t.result.Rejected++
+	t.settled = append(t.settled, warehouse.Settled{Candidate: a.Candidate, State: warehouse.RejectSuperseded})
+}
+
+// settle counts a candidate that needs no further retry.
+func (t *retry) settle(c warehouse.Candidate, state warehouse.RejectState) {
+	if state == warehouse.RejectLoaded {
+		t.result.Loaded++
+	} else {
+		t.result.Superseded++
+	}
+	t.settled = append(t.settled, warehouse.Settled{Candidate: c.Brief(), State: state})
+}

@@ -1,0 +1,256 @@
+package warehouse
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/uuid"
+
+	"dealhouse/internal/catalog"
+)
+
+// Names of the checks, as quality_checks has them.
+const (
+	CheckRowsMatch        = "rows_match"            // the view has as many rows as the run says
+	CheckKeysUnique       = "keys_unique"           // no key that the run wrote is twice in the view
+	CheckUpdatesNotFuture = "updates_not_in_future" // no updatedAt after the API's own time
+	CheckPayoutsKnown     = "payouts_known"         // every payout that a transaction names is loaded
+	CheckAmounts          = "amounts_not_negative"  // no amount below zero, unless declined
+	CheckStatuses         = "statuses_known"        // no status that the interface does not name
+	CheckPrices           = "prices_agree"          // the price history of the day says the product's price
+)
+
+// futureTolerance is how far an updatedAt may lie after the API's time: clocks of one service differ.
+const futureTolerance = time.Hour
+
+// Check is the outcome of one check after a run.
+type Check struct {
+	Account, Stream string
+	RunID           uuid.UUID
+	Name            string
+	OK              bool
+	Found, Expected uint64
+	Detail          string // what was found and what to look at; "" when the check holds
+}
+
+// CheckQuality checks what readers see after a run that succeeded, and records it in quality_checks. A check that cannot
+// be made is left out: of payouts before payouts are loaded, of the number of rows when another run has published since.
+//
+// It is cheap next to the run: but for two counts it looks only at the rows that the run has written. That no key is
+// there twice needs no look at the others: they were checked when they were written, and a second row of a key that the
+// run did not touch would show in the number of rows.
+func (w *Warehouse) CheckQuality(ctx context.Context, run RunRecord) ([]Check, error) {
+	if run.Outcome != OutcomeSuccess {
+		return nil, nil
+	}
+	s, err := catalog.Find(run.Stream)
+	if err != nil {
+		return nil, err
+	}
+	q := quality{w: w, run: run, stream: s, args: []any{
+		named("account", run.Account), named("from", fmt.Sprint(run.StartedAt.UnixMilli())), named("to", fmt.Sprint(run.FinishedAt.UnixMilli())),
+		named("server", fmt.Sprint(run.ServerTime.UnixMilli())),
+	}}
+	for _, step := range []func(context.Context) error{q.rows, q.keys, q.values, q.payouts, q.prices} {
+		if err := step(ctx); err != nil {
+			return nil, fmt.Errorf("checking %s of account %s after run %s: %w", run.Stream, run.Account, run.RunID, err)
+		}
+	}
+	return q.checks, w.saveChecks(ctx, q.checks)
+}
+
+var checkColumns = columns("account String, stream String, run_id UUID, check String, ok Bool, found UInt64, expected UInt64, detail String")
+
+func (w *Warehouse) saveChecks(ctx context.Context, checks []Check) error {
+	err := w.insert(ctx, "quality_checks_log", checkColumns, func(b driver.Batch) error {
+		for _, c := range checks {
+			if err := b.Append(c.Account, c.Stream, c.RunID, c.Name, c.OK, c.Found, c.Expected, c.Detail); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("writing to quality_checks: %w", err)
+	}
+	return nil
+}
+
+// quality is the checks of one run.
+type quality struct {
+	w      *Warehouse
+	run    RunRecord
+	stream *catalog.Stream
+	args   []any
+	checks []Check
+}
+
+// add keeps the outcome of a check. detail says what is wrong when it does not hold.
+func (q *quality) add(name string, found, expected uint64, detail string) {
+	c := Check{Account: q.run.Account, Stream: q.run.Stream, RunID: q.run.RunID, Name: name, OK: found == expected, Found: found, Expected: expected}
+	if !c.OK {
+		c.Detail = detail
+	}
+	q.checks = append(q.checks, c)
+}
+
+// ofRun are the rows that the run has written. A backfill is several runs, so it is their time that tells.
+const ofRun = "account = {account:String} AND synced_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND synced_at <= fromUnixTimestamp64Milli({to:Int64}, 'UTC')"
+
+// rows compares the number of rows that readers see with what the run has counted. A backfill publishes many times, and
+// the counts of its parts overlap.
+func (q *quality) rows(ctx context.Context) error {
+	c := q.run.Changes
+	var expected uint64
+	switch q.run.Mode {
+	case catalog.Snapshot.String(), catalog.Walk.String():
+		expected = c.Distinct + c.Kept
+	case "backfill":
+		return nil
+	default:
+		expected = c.Live + c.Inserted - c.Deleted
+	}
+	var found, later uint64
+	err := q.w.conn.QueryRow(ctx, "SELECT (SELECT count() FROM "+q.stream.Name+" WHERE account = {account:String}), (SELECT countIf(synced_at > fromUnixTimestamp64Milli({to:Int64}, 'UTC')) FROM "+
+		q.stream.Name+"_latest WHERE account = {account:String})", q.args...).Scan(&found, &later)
+	if err == nil && later == 0 {
+		q.add(CheckRowsMatch, found, expected, fmt.Sprintf("the view has %d rows and the run says %d: `dealhouse sync %s --full` reads the stream anew; "+
+			"`dealhouse migrate` and SHOW CREATE VIEW %s tell whether the view is the one of this version", found, expected, q.stream.Name, q.stream.Name))
+	}
+	return err
+}
+
+// keys looks for keys that the view has twice. Where the run has written millions of rows, reading all is quicker.
+func (q *quality) keys(ctx context.Context) error {
+	var twice uint64
+	if changed := q.run.Changes.Inserted + q.run.Changes.Updated; changed > 0 {
+		key, restrict := keyNames(q.stream), ""
+		if changed < largeJoin {
+			restrict = " AND " + key + " IN (SELECT " + key + " FROM " + q.stream.Name + "_latest WHERE " + ofRun + ")"
+		}
+		err := q.w.conn.QueryRow(ctx, "SELECT toUInt64(count() - uniqExact("+key+")) FROM "+q.stream.Name+" WHERE account = {account:String}"+restrict, q.args...).Scan(&twice)
+		if err != nil {
+			return err
+		}
+	}
+	q.add(CheckKeysUnique, twice, 0, fmt.Sprintf("%d rows of the view have a key that another row has: SHOW CREATE VIEW %s tells whether it still reads with FINAL", twice, q.stream.Name))
+	return nil
+}
+
+// rule is what the values of a row have to keep.
+type rule struct{ name, broken, what string }
+
+// values checks the rows of the run one by one, in one pass.
+func (q *quality) values(ctx context.Context) error {
+	rules := rulesOf(q.stream, !q.run.ServerTime.IsZero())
+	if len(rules) == 0 {
+		return nil
+	}
+	selected := make([]string, 0, 2*len(rules))
+	counts, examples := make([]uint64, len(rules)), make([]string, len(rules))
+	var into []any
+	for i, r := range rules {
+		broken := "ifNull(" + r.broken + ", false)"
+		selected = append(selected, "countIf("+broken+")", "anyIf(toString("+keyNames(q.stream)+"), "+broken+")")
+		into = append(into, &counts[i], &examples[i])
+	}
+	err := q.w.conn.QueryRow(ctx, "SELECT "+strings.Join(selected, ", ")+" FROM "+q.stream.Name+"_latest WHERE "+ofRun+" AND _deleted = 0", q.args...).Scan(into...)
+	if err != nil {
+		return err
+	}
+	for i, r := range rules {
+		q.add(r.name, counts[i], 0, fmt.Sprintf("%d rows %s: look at `dealhouse query \"SELECT * FROM %s WHERE %s = '%s'\"`", counts[i], r.what, q.stream.Name, keyNames(q.stream), examples[i]))
+	}
+	return nil
+}
+
+// rulesOf are the rules of a stream, as its fields have them.
+func rulesOf(s *catalog.Stream, serverTime bool) []rule {
+	var rules []rule
+	if i := s.VersionField(); i >= 0 {
+		now := "now64(3, 'UTC')"
+		if serverTime {
+			now = "fromUnixTimestamp64Milli({server:Int64}, 'UTC')"
+		}
+		rules = append(rules, rule{CheckUpdatesNotFuture, fmt.Sprintf("%s > %s + toIntervalSecond(%d)", s.Fields[i].Column, now, int(futureTolerance.Seconds())),
+			"have an updatedAt that lies more than " + futureTolerance.String() + " after the API's own time"})
+	}
+	var amounts []string
+	status := ""
+	for _, f := range s.Fields {
+		switch {
+		case f.Column == "status":
+			status = f.Column
+		case f.Type == catalog.Money && !strings.HasPrefix(f.Column, "declined_"):
+			amounts = append(amounts, "ifNull("+f.Column+" < 0, false)")
+		}
+	}
+	if len(amounts) > 0 {
+		broken := "(" + strings.Join(amounts, " OR ") + ")"
+		if status != "" {
+			broken += " AND " + status + " != 'DECLINED'"
+		}
+		rules = append(rules, rule{CheckAmounts, broken, "have an amount below zero and are not declined"})
+	}
+	if status != "" {
+		rules = append(rules, rule{CheckStatuses, status + " NOT IN (" + literals(catalog.Statuses()) + ") OR " + status + " = ''",
+			"have a status that the interface does not name: payouts and reports leave them out"})
+	}
+	return rules
+}
+
+// payouts checks that the payouts which transactions name are there. Those loaded after the last run of payouts began
+// may name one that the run could not see yet.
+func (q *quality) payouts(ctx context.Context) error {
+	if q.stream.Name != "transactions" && q.stream.Name != "payouts" {
+		return nil
+	}
+	var loaded time.Time
+	err := q.w.conn.QueryRow(ctx, "SELECT max(started_at) FROM sync_runs WHERE account = {account:String} AND stream = 'payouts' AND outcome = 'success'", q.args...).Scan(&loaded)
+	if err != nil || loaded.Unix() <= 0 {
+		return err
+	}
+	const unknown = "WHERE account = {account:String} AND payout_id NOT IN (SELECT id FROM payouts WHERE account = {account:String}) AND synced_at < fromUnixTimestamp64Milli({loaded:Int64}, 'UTC')"
+	args := slices.Concat(q.args, []any{named("loaded", fmt.Sprint(loaded.UnixMilli()))})
+	var found uint64
+	var example int64
+	// Without FINAL first: nearly always there is none, and to know that costs a third.
+	for _, table := range []string{"transactions_latest", "transactions"} {
+		err := q.w.conn.QueryRow(ctx, "SELECT count(), ifNull(any(payout_id), 0) FROM "+table+" "+unknown, args...).Scan(&found, &example)
+		if err != nil {
+			return err
+		}
+		if found == 0 {
+			break
+		}
+	}
+	q.add(CheckPayoutsKnown, found, 0, fmt.Sprintf("%d transactions name a payout that the service does not list: look at `dealhouse query \"SELECT * FROM transactions WHERE payout_id = %d\"`", found, example))
+	return nil
+}
+
+// prices compares the price of the products that the run has written with their price history of the same day, where it
+// has that day.
+func (q *quality) prices(ctx context.Context) error {
+	if q.stream.Child == nil {
+		return nil
+	}
+	key, child := keyNames(q.stream), q.stream.Child.Table+"_latest"
+	day := "toDate(now64(3, 'UTC'))"
+	if !q.run.ServerTime.IsZero() {
+		day = "toDate(fromUnixTimestamp64Milli({server:Int64}, 'UTC'))"
+	}
+	var found uint64
+	var example string
+	err := q.w.conn.QueryRow(ctx, "SELECT count(), any(toString(p."+key+")) FROM (SELECT "+key+", price FROM "+q.stream.Name+"_latest WHERE "+ofRun+" AND _deleted = 0) AS p\n"+
+		"INNER JOIN (SELECT "+key+", argMax(price, _version) AS price FROM "+child+" WHERE account = {account:String} AND day = "+day+" GROUP BY "+key+") AS h ON p."+key+" = h."+key+"\n"+
+		"WHERE p.price != h.price", q.args...).Scan(&found, &example)
+	if err != nil {
+		return err
+	}
+	q.add(CheckPrices, found, 0, fmt.Sprintf("%d products have another price than the history of the same day: look at `dealhouse query \"SELECT day, price FROM product_prices WHERE %s = '%s' ORDER BY day DESC LIMIT 3\"`", found, key, example))
+	return nil
+}

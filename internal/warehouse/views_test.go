@@ -1,0 +1,227 @@
+package warehouse
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func wantRows(t *testing.T, w *Warehouse, query string, want ...string) {
+	t.Helper()
+	cells := "SELECT arrayStringConcat([COLUMNS('.*') APPLY (x -> ifNull(toString(x), '-'))], ' ') FROM (" + query + ")"
+	if d := cmp.Diff(append([]string{}, want...), append([]string{}, text(t, w, cells)...)); d != "" {
+		t.Errorf("%s: %s", query, d)
+	}
+}
+
+const retailerA = "aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa"
+
+// TestDecisions follows transactions from sale to decision over several runs.
+func TestDecisions(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	step := func(scope Scope, page string) {
+		t.Helper()
+		load(t, w, "transactions", scope, page)
+		if err := w.KeepDecisions(t.Context(), "acme"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const decided = "SELECT id, confirmed_at, declined_at, round(days_to_confirm, 2), round(days_to_decline, 2) FROM transaction_decisions ORDER BY id"
+	// B is first seen confirmed: nobody knows since when.
+	step(Part, "["+transaction(idA, "PENDING", "1", day1, "")+","+transaction(idB, "CONFIRMED", "1", day1, "")+","+transaction(idC, "PENDING", "1", day1, "")+"]")
+	wantRows(t, w, decided)
+	step(Part, "["+transaction(idA, "CONFIRMED", "1", "2026-01-05T02:00:00Z", "")+"]")
+	wantRows(t, w, decided, idA+" 2026-01-05 02:00:00.000 - 4 -")
+	// A is stamped, later declined after all: the first time of each state counts. C is declined.
+	step(Part, "["+transaction(idA, "CONFIRMED", "1", "2026-01-06T00:00:00Z", `,"payoutId":1`)+"]")
+	step(Part, "["+transaction(idA, "DECLINED", "1", "2026-01-07T02:00:00Z", `,"payoutId":1`)+","+transaction(idC, "DECLINED", "1", "2026-01-02T14:00:00Z", "")+"]")
+	wantRows(t, w, decided, idA+" 2026-01-05 02:00:00.000 2026-01-07 02:00:00.000 4 6", idC+" - 2026-01-02 14:00:00.000 - 1.5")
+	wantRows(t, w, "SELECT account, month, currency_code, transactions, pending, confirmed, declined, median_hours_to_sale, confirmed_seen, median_days_to_confirm, declined_seen, p90_days_to_decline, median_days_pending FROM confirmation_funnel",
+		"acme 2026-01-01 EUR 3 0 1 2 2 1 4 2 6 -")
+	// A vanishes upstream, and comes back.
+	step(Whole, "["+transaction(idB, "CONFIRMED", "1", day1, "")+","+transaction(idC, "DECLINED", "1", "2026-01-02T14:00:00Z", "")+"]")
+	wantRows(t, w, "SELECT id FROM transaction_decisions", idC)
+	step(Part, "["+transaction(idA, "DECLINED", "1", "2026-01-07T02:00:00Z", "")+"]")
+	wantRows(t, w, "SELECT id FROM transaction_decisions ORDER BY id", idA, idC)
+	// What was left out is made up for: decisions are computed from all versions again when the place is lost.
+	if err := w.exec(t.Context(), "TRUNCATE TABLE transaction_decisions_log"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.exec(t.Context(), "TRUNCATE TABLE sync_state_log"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.KeepDecisions(t.Context(), "acme"); err != nil {
+		t.Fatal(err)
+	}
+	wantRows(t, w, "SELECT id FROM transaction_decisions ORDER BY id", idA, idC)
+}
+
+func TestEnriched(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	load(t, w, "coupons", Whole, "["+coupon(idA, "SAVE", day1)+","+coupon(idB, "OLD", day1)+"]")
+	load(t, w, "coupons", Whole, "["+coupon(idA, "SAVE", day1)+"]")
+	load(t, w, "cashback_offers", Whole, `[{"id":"`+idA+`","category":"Shoes","hostname":"a.test","cashbackPercentage":0.05,"updatedAt":"2026-01-01T00:00:00Z"}]`)
+	load(t, w, "transactions", Part, "["+
+		transaction(idA, "PENDING", "1", day1, `,"couponId":"`+idA+`","cashbackOfferId":"`+idA+`"`)+","+
+		transaction(idB, "PENDING", "1", day1, `,"couponId":"`+idB+`"`)+","+
+		transaction(idC, "PENDING", "1", day1, `,"couponId":"`+idC+`"`)+"]")
+	wantRows(t, w, "SELECT id, coupon_code, coupon_listed, offer_category, offer_cashback_percentage, offer_listed, hostname, promotion_listed FROM transactions_enriched ORDER BY id",
+		idA+" SAVE true Shoes 0.05 true a.test -", idB+" OLD false  - -  -", idC+"  -  - -  -")
+	// Deals are those of the account.
+	if err := w.exec(t.Context(), "INSERT INTO transactions_latest SELECT * REPLACE ('other' AS account) FROM (SELECT * FROM transactions_latest)"); err != nil {
+		t.Fatal(err)
+	}
+	wantRows(t, w, "SELECT account, countIf(coupon_code != '') FROM transactions_enriched GROUP BY account ORDER BY account", "acme 2", "other 0")
+}
+
+func TestRetailers(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	of := func(more string) string { return `,"retailerId":"` + retailerA + `"` + more }
+	load(t, w, "coupons", Whole, `[{"id":"`+idA+`","name":"Shop","hostname":"shop.test","logo":"l1","endDate":"2026-01-01T00:00:00Z"`+of("")+`},`+
+		`{"id":"`+idB+`","name":"Shop","hostname":"shop.test"`+of("")+`},{"id":"`+idC+`","name":"No UUID","retailerId":"shop-7"}]`)
+	load(t, w, "promotions", Whole, `[{"id":"`+idA+`","name":"Shop"`+of(`,"startDate":"2200-01-01T00:00:00Z"`)+`}]`)
+	load(t, w, "transactions", Part, "["+transaction(idA, "PENDING", "1", day1, of(`,"retailerName":"Shop Ltd"`))+","+transaction(idB, "PENDING", "1", day1, `,"retailerName":"No UUID"`)+"]")
+	wantRows(t, w, "SELECT ifNull(toString(retailer_id), '-'), name, hostname, logo, live_promotions, live_coupons, live_cashback_offers, transactions, last_sold_at FROM retailers ORDER BY retailer_id NULLS LAST",
+		retailerA+" Shop Ltd shop.test l1 0 1 0 1 2026-01-01 02:00:00.000", "- No UUID   0 1 0 1 2026-01-01 02:00:00.000")
+}
+
+func TestDailyCashback(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	load(t, w, "transactions", Part, "["+transaction(idA, "PENDING", "1.0001", day1, "")+","+transaction(idB, "PENDING", "2.0002", day1, `,"payoutId":3`)+","+
+		`{"id":"`+idC+`","status":"PENDING","currencyCode":"GBP"}]`)
+	wantRows(t, w, "SELECT day, currency_code, status, transactions, order_value, cashback, paid_transactions, paid_cashback FROM daily_cashback ORDER BY currency_code",
+		"2026-01-01 EUR PENDING 2 20 3.0003 1 2.0002", "- GBP PENDING 1 0 0 0 0")
+}
+
+// TestDealsActive looks at lists as they were at each moment between runs.
+func TestDealsActive(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	deal := func(id, code, start, end string) string {
+		text := `{"id":"` + id + `","code":"` + code + `"`
+		if start != "" {
+			text += `,"startDate":"` + start + `"`
+		}
+		if end != "" {
+			text += `,"endDate":"` + end + `"`
+		}
+		return text + "}"
+	}
+	moments := []string{}
+	look := func() {
+		moments = append(moments, text(t, w, "SELECT now64(3)")[0])
+		if err := w.exec(t.Context(), "SELECT sleep(0.002)"); err != nil { // the clock of the engine has milliseconds
+			t.Fatal(err)
+		}
+	}
+	at := func(i int) string {
+		return "SELECT code FROM deals_active(at = '" + moments[i] + "') ORDER BY code"
+	}
+	look()
+	load(t, w, "coupons", Whole, "["+deal(idA, "open", "", "")+","+deal(idB, "ended", "2020-01-01T00:00:00Z", "2021-01-01T00:00:00Z")+","+deal(idC, "later", "2200-01-01T00:00:00Z", "")+"]")
+	look()
+	load(t, w, "coupons", Whole, "["+deal(idB, "again", "2020-01-01T00:00:00Z", "")+","+deal(idC, "later", "2200-01-01T00:00:00Z", "")+"]")
+	look()
+	load(t, w, "coupons", Whole, "["+deal(idA, "back", "", "")+","+deal(idB, "again", "2020-01-01T00:00:00Z", "2021-01-01T00:00:00Z")+"]")
+	look()
+	load(t, w, "cashback_offers", Whole, `[{"id":"`+idA+`","category":"Shoes"}]`)
+	wantRows(t, w, at(0))
+	wantRows(t, w, at(1), "open")
+	wantRows(t, w, at(2), "again")
+	wantRows(t, w, at(3), "back")
+	wantRows(t, w, "SELECT kind, code, category FROM deals_active(at = now64(3)) ORDER BY kind", "cashback_offer  Shoes", "coupon back ")
+	wantRows(t, w, "SELECT kind, code, category FROM deals_active_now ORDER BY kind", "cashback_offer  Shoes", "coupon back ")
+	wantRows(t, w, "SELECT code FROM deals_active(at = '2200-06-01 00:00:00') WHERE kind = 'coupon'", "back")
+}
+
+func TestProductPriceChanges(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	load(t, w, "products", Whole, `[{"url":"https://a.test","currencyCode":"EUR","history":[{"yearMonthDay":"2026-01-01","price":10,"views":1},{"yearMonthDay":"2026-01-02","price":10,"views":2},`+
+		`{"yearMonthDay":"2026-01-04","views":9},{"yearMonthDay":"2026-01-05","price":12.5,"views":3}]},{"url":"https://b.test","currencyCode":"EUR","history":[{"yearMonthDay":"2026-01-01","price":0,"views":1},{"yearMonthDay":"2026-01-02","price":1}]}]`)
+	// From then on A is sold in another currency, whose first price is no move.
+	load(t, w, "products", Whole, `[{"url":"https://a.test","currencyCode":"USD","history":[{"yearMonthDay":"2026-01-06","price":13,"views":4},{"yearMonthDay":"2026-01-07","price":6.5,"views":5}]},{"url":"https://b.test","currencyCode":"EUR"}]`)
+	wantRows(t, w, "SELECT currency_code, day, price, previous_day, previous_price, change, change_percent, views, previous_views FROM product_price_changes ORDER BY currency_code, price DESC",
+		"EUR 2026-01-05 12.5 2026-01-02 10 2.5 25 3 2", "EUR 2026-01-02 1 2026-01-01 0 1 - - 1", "USD 2026-01-07 6.5 2026-01-06 13 -6.5 -50 5 4")
+}
+
+// TestViewsHaveTheirTypes: a view's list of columns is what the dictionary and BI tools show, and has to be what a query
+// returns.
+func TestViewsHaveTheirTypes(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	views, err := w.Dictionary(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range views {
+		from := v.Name
+		if v.Name == "deals_active" {
+			from += "(at = now())"
+		}
+		var want, got []string
+		for _, c := range v.Columns {
+			want = append(want, c.Name+" "+c.Type)
+		}
+		rows, err := w.conn.Query(t.Context(), "DESCRIBE (SELECT * FROM "+from+")")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cells := make([]string, len(rows.Columns()))
+		into := make([]any, len(cells))
+		for i := range cells {
+			into[i] = &cells[i]
+		}
+		for rows.Next() {
+			if err := rows.Scan(into...); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, cells[0]+" "+cells[1])
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			t.Error(err)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s: %s", v.Name, d)
+		}
+	}
+}
+
+// TestDictionary takes apart the comments of views of each sort.
+func TestDictionary(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	views, err := w.Dictionary(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	columns := map[string]ViewColumn{}
+	for _, v := range views {
+		if v.Meaning == "" || len(v.Columns) == 0 {
+			t.Errorf("%s has %d columns and means %q", v.Name, len(v.Columns), v.Meaning)
+		}
+		for _, c := range v.Columns {
+			columns[v.Name+"."+c.Name] = c
+			if c.Meaning == "" || (strings.Contains(c.Type, "Decimal") || strings.Contains(c.Type, "Float")) && c.Unit == "" && !strings.Contains(c.Name, "rating") {
+				t.Errorf("%s.%s lacks its meaning or its unit: %+v", v.Name, c.Name, c)
+			}
+		}
+	}
+	for _, want := range []struct{ name, typ, absent, unit, source, meaning string }{
+		{"transactions.cashback", "Nullable(Decimal(18, 4))", "NULL", "currency_code", "API: cashback", "Cashback amount"},
+		{"coupons.retailer_name", "LowCardinality(String)", "empty", "", "API: name", "Retailer name; empty when absent"},
+		{"coupons.account", "LowCardinality(String)", "", "", "", "Account of the configuration: one API key, one organization"},
+		{"deals_active.hostname", "LowCardinality(String)", "empty", "", "API: hostname", "Hostname of the retailer's website; empty when absent"},
+		{"retailers.last_sold_at", "Nullable(DateTime64(3, 'UTC'))", "NULL", "UTC", "transactions.sold_at", "Time of the last sale; NULL when there was none"},
+	} {
+		if d := cmp.Diff(ViewColumn{want.name[strings.Index(want.name, ".")+1:], want.typ, want.absent, want.unit, want.source, want.meaning}, columns[want.name]); d != "" {
+			t.Errorf("%s: %s", want.name, d)
+		}
+	}
+}

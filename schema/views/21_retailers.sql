@@ -1,0 +1,43 @@
+-- What is known of each retailer, from whatever names it. A service that sends identifiers which are no UUIDs leaves
+-- retailer_id NULL: then the name tells retailers apart, so that none is lost.
+
+CREATE OR REPLACE VIEW retailers
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration (from the streams)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer identifier; NULL when the service sent none or no UUID: such rows are told apart by name (API: retailerId)',
+    name String COMMENT 'Retailer name, the newest one; empty when absent (API: name, retailerName)',
+    hostname String COMMENT 'Hostname of the retailer''s website, the newest one; empty when only transactions name the retailer (API: hostname)',
+    logo String COMMENT 'Logo URL, the newest one; empty when absent (API: logo, retailerLogo)',
+    live_promotions UInt64 COMMENT 'Promotions that are listed, have begun and have not ended [count] (from promotions)',
+    live_coupons UInt64 COMMENT 'Coupons that are listed, have begun and have not ended [count] (from coupons)',
+    live_cashback_offers UInt64 COMMENT 'Cashback offers that are listed [count] (from cashback_offers)',
+    transactions UInt64 COMMENT 'Transactions of all times and states [count] (from transactions)',
+    last_sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the last sale; NULL when there was none [UTC] (from transactions.sold_at)',
+    last_changed_at DateTime64(3, 'UTC') COMMENT 'When a record of the retailer was last loaded new or changed [UTC] (from the streams'' synced_at)'
+)
+AS SELECT account, retailer_id,
+    argMaxIf(named, newest, named != '') AS name,
+    argMaxIf(host, newest, host != '') AS hostname,
+    argMaxIf(image, newest, image != '') AS logo,
+    sum(promotions_live) AS live_promotions, sum(coupons_live) AS live_coupons, sum(offers_live) AS live_cashback_offers,
+    sum(sales) AS transactions, max(last_sale) AS last_sold_at, max(newest) AS last_changed_at
+FROM
+(
+    SELECT account, retailer_id, toString(retailer_name) AS named, toString(argMax(hostname, synced_at)) AS host, argMax(retailer_logo, synced_at) AS image,
+        countIf(_deleted = 0 AND ifNull(start_date <= now64(3), 1) AND ifNull(end_date > now64(3), 1)) AS promotions_live, 0 AS coupons_live, 0 AS offers_live,
+        0 AS sales, CAST(NULL, 'Nullable(DateTime64(3, \'UTC\'))') AS last_sale, max(synced_at) AS newest
+    FROM promotions_latest FINAL GROUP BY account, retailer_id, named
+    UNION ALL
+    SELECT account, retailer_id, toString(retailer_name) AS named, toString(argMax(hostname, synced_at)), argMax(retailer_logo, synced_at),
+        0, countIf(_deleted = 0 AND ifNull(start_date <= now64(3), 1) AND ifNull(end_date > now64(3), 1)), 0, 0, NULL, max(synced_at)
+    FROM coupons_latest FINAL GROUP BY account, retailer_id, named
+    UNION ALL
+    SELECT account, retailer_id, toString(retailer_name) AS named, toString(argMax(hostname, synced_at)), argMax(retailer_logo, synced_at),
+        0, 0, countIf(_deleted = 0), 0, NULL, max(synced_at)
+    FROM cashback_offers_latest FINAL GROUP BY account, retailer_id, named
+    UNION ALL
+    SELECT account, retailer_id, toString(retailer_name) AS named, '', argMax(retailer_logo, synced_at), 0, 0, 0, count(), max(sold_at), max(synced_at)
+    FROM transactions GROUP BY account, retailer_id, named
+)
+GROUP BY account, retailer_id, if(isNull(retailer_id), named, '')
+COMMENT 'Retailers, one row each and account, from all streams that name one';
