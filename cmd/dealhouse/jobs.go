@@ -98,7 +98,9 @@ type clients struct {
 	log      *slog.Logger
 	tune     func(*dealapi.Options) // may be nil
 	limiters map[string]*dealapi.Limiter
-	clients  map[clientKey]*dealapi.Client
+
+	mu      sync.Mutex // what follows runs of the daemon asks from several goroutines
+	clients map[clientKey]*dealapi.Client
 }
 
 type clientKey struct{ account, key string }
@@ -108,6 +110,8 @@ func newClients(log *slog.Logger, tune func(*dealapi.Options)) *clients {
 }
 
 func (c *clients) get(t target) (*dealapi.Client, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	id := clientKey{t.account.Name, t.setting.Key.Reveal()}
 	if client := c.clients[id]; client != nil {
 		return client, nil

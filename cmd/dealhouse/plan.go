@@ -9,11 +9,13 @@ import (
 	"dealhouse/internal/daemon"
 	"dealhouse/internal/dealapi"
 	"dealhouse/internal/syncer"
+	"dealhouse/internal/warehouse"
 )
 
 // planner makes the daemon's plans out of configurations.
 type planner struct {
 	*app
+	w     *warehouse.Warehouse
 	first *config.Config  // what cannot change without a restart is as it says
 	paces map[string]pace // by account
 }
@@ -72,6 +74,7 @@ func (p *planner) plan(cfg *config.Config) (*daemon.Plan, error) {
 	}
 	api := newClients(p.log, func(o *dealapi.Options) { o.Metrics = p.metrics.API })
 	plan := &daemon.Plan{Jitter: cfg.Daemon.Jitter, Grace: cfg.Daemon.Grace, Close: api.close}
+	plan.After = func(ctx context.Context, results []syncer.Result) { p.aftermath(ctx, cfg, p.w, api, results) }
 	for _, account := range cfg.Accounts {
 		api.limiters[account.Name] = p.limiter(account)
 		for _, stream := range catalog.All() {

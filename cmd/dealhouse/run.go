@@ -76,6 +76,7 @@ func (a *app) runDaemon(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
+	p.w = w
 	if err := a.upgrade(ctx, w, false); err != nil {
 		return err
 	}

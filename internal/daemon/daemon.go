@@ -23,9 +23,6 @@ type Options struct {
 	Load func(ctx context.Context) (*Plan, error)
 	// Reload asks for a reload; signals that come while one is under way are one.
 	Reload <-chan os.Signal
-	// After is called when a run has ended, before its stream may run again, from several goroutines at once. What it
-	// does is part of the run: its context ends with the run's.
-	After func(ctx context.Context, results []syncer.Result)
 	// Env tells of a supervisor (systemd): NOTIFY_SOCKET and WATCHDOG_USEC.
 	Env    []string
 	Logger *slog.Logger     // default: none

@@ -94,7 +94,8 @@ func TestClockJumps(t *testing.T) {
 // A panic ends its run, is told with its stack, and nothing else happens (daemon-5). The same holds for what follows.
 func TestPanic(t *testing.T) {
 	b := start(t, &Plan{Streams: []Stream{planned(t, "acme", "coupons", "@every 1m", ""), planned(t, "acme", "payouts", "", "")}}, func(_ *bed, o *Options) {
-		o.After = func(_ context.Context, results []syncer.Result) {
+		o.Warehouse = open(t)
+		o.Plan.After = func(_ context.Context, results []syncer.Result) {
 			if results[0].Err == nil {
 				panic("afterwards")
 			}
@@ -108,6 +109,10 @@ func TestPanic(t *testing.T) {
 	b.finish(b.begins("coupons"))
 	if s := b.stream("acme", "coupons"); s.LastError != "" {
 		t.Errorf("%+v", s)
+	}
+	rows, err := b.o.Warehouse.Runs(t.Context(), warehouse.RunFilter{})
+	if err != nil || len(rows) != 1 || rows[0].Outcome != warehouse.OutcomeFailed || !strings.Contains(rows[0].Error, "at the disco") {
+		t.Errorf("sync_runs has %+v, %v", rows, err)
 	}
 	log := b.log.String()
 	if strings.Count(log, "daemon_test.go") < 2 || !strings.Contains(log, "afterwards") {
@@ -194,7 +199,9 @@ func TestReload(t *testing.T) {
 	b.finish(running["acme payouts"])
 	b.reloads <- syscall.SIGHUP
 	loads <- errors.New("line 3 is wrong")
-	b.until("the reload is refused", func() bool { return b.value("dealhouse_config_reload_success") == 0 })
+	b.until("the reload is refused", func() bool {
+		return b.value("dealhouse_config_reload_success") == 0 && strings.Contains(b.log.String(), "REFUSED")
+	})
 	if !strings.Contains(b.log.String(), "REFUSED") || !strings.Contains(b.log.String(), "line 3 is wrong") || len(b.Streams()) != 3 {
 		t.Errorf("%d streams\n%s", len(b.Streams()), b.log.String())
 	}

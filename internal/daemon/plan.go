@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"time"
 
 	"dealhouse/internal/syncer"
@@ -14,6 +15,9 @@ type Plan struct {
 	Jitter time.Duration
 	// Grace is how long runs under way may go on after the daemon was told to end.
 	Grace time.Duration
+	// After is called when a run of the plan has ended, before its stream may run again, from several goroutines at once;
+	// may be nil. What it does is part of the run: its context ends with the run's.
+	After func(ctx context.Context, results []syncer.Result)
 	// Close frees what the jobs use; may be nil. It is called once, when the plan was replaced and its last run has
 	// ended, or at the end.
 	Close func()

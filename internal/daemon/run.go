@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 )
@@ -16,15 +18,15 @@ import (
 func (l *loop) start(e *entry, full bool, now time.Time) {
 	e.running = &attempt{since: now, full: full, settings: e.settings}
 	e.settings.users++
-	job := e.Job
+	job, after := e.Job, e.settings.After
 	job.Full = full
 	go func() {
-		l.ended <- ended{e.id(), l.perform(l.runs, job)}
+		l.ended <- ended{e.id(), l.perform(l.runs, job, after)}
 	}()
 }
 
 // perform makes one run with all that follows it, and tells the log how it ended.
-func (d *Daemon) perform(ctx context.Context, job syncer.Job) syncer.Result {
+func (d *Daemon) perform(ctx context.Context, job syncer.Job, after func(context.Context, []syncer.Result)) syncer.Result {
 	result := syncer.Result{Job: job}
 	err := d.contain(func() (err error) {
 		result.Record, err = d.o.run(ctx, job)
@@ -34,15 +36,44 @@ func (d *Daemon) perform(ctx context.Context, job syncer.Job) syncer.Result {
 	if result.Record.Account == "" { // it ended before it had one
 		result.Record.Account, result.Record.Stream, result.Record.Outcome = job.Account, job.Stream.Name, warehouse.OutcomeFailed
 	}
-	d.tell(ctx, result)
-	if d.o.After == nil {
-		return result
+	if err != nil && result.Record.StartedAt.IsZero() {
+		d.record(ctx, &result.Record, err)
 	}
-	err = d.contain(func() error { d.o.After(ctx, []syncer.Result{result}); return nil })
+	d.tell(ctx, result)
+	err = d.contain(func() error {
+		if after != nil {
+			after(ctx, []syncer.Result{result})
+		}
+		return d.observe(ctx)
+	})
 	if p, panicked := errors.AsType[*syncer.PanicError](err); panicked {
 		d.log.Error("what follows a run ended in a panic", "account", job.Account, "stream", job.Stream.Name, "error", err, "stack", string(p.Stack))
 	}
 	return result
+}
+
+// record writes a row to sync_runs for a run that ended before it had one, so that each scheduled run is accounted for.
+func (d *Daemon) record(ctx context.Context, r *warehouse.RunRecord, cause error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	now, err := d.o.Warehouse.Now(ctx)
+	if err == nil {
+		r.RunID, r.StartedAt, r.FinishedAt, r.Error = uuid.New(), now, now, cause.Error()
+		err = d.o.Warehouse.SaveRun(ctx, *r)
+	}
+	if err != nil {
+		d.log.Warn("a run that failed could not be recorded in sync_runs", "account", r.Account, "stream", r.Stream, "error", err)
+	}
+}
+
+// observe brings the metrics up to date with what the warehouse has, by whomever it was loaded.
+func (d *Daemon) observe(ctx context.Context) error {
+	all, err := d.o.Warehouse.Status(ctx)
+	if err != nil {
+		return err // the next run tells what is wrong with the warehouse
+	}
+	d.o.Metrics.Syncer.Observe(all)
+	return nil
 }
 
 // contain is the last line of daemon-5: the syncer keeps panics of runs to itself.

@@ -272,7 +272,7 @@ func (b *backfill) publishLoad(ctx context.Context, l *load, all *seen) error {
 	if err := l.guardRejects(); err != nil {
 		return err
 	}
-	l.staged = time.Now()
+	l.staged = l.local()
 	changes, err := b.warehouse.Plan(ctx, l.Run, warehouse.Part, l.record.Totals.Staged)
 	if err != nil {
 		return err

@@ -139,6 +139,7 @@ func (r *references) load(ctx context.Context, keys []string) error {
 	}
 	r.countRefused()
 	r.notice(&seen{unknown: batch.Unknown}, time.Time{})
+	r.staged = r.local()
 	r.report(PhaseComparing)
 	changes, err := r.warehouse.Plan(ctx, r.Run, warehouse.Unlisted, r.record.Totals.Staged)
 	if err != nil {

@@ -97,6 +97,7 @@ func (t *retry) load(ctx context.Context) error {
 		return err
 	}
 	t.countRefused()
+	t.run.staged = t.local()
 	t.report(PhaseComparing)
 	changes, err := t.warehouse.Plan(ctx, t.Run, warehouse.Part, t.record.Totals.Staged)
 	if err != nil {

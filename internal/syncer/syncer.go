@@ -365,7 +365,7 @@ func (r *run) load(ctx context.Context, after, watermark time.Time) error {
 	if err := r.guardRejects(); err != nil {
 		return err
 	}
-	r.staged = time.Now()
+	r.staged = r.local()
 	r.report(PhaseComparing)
 	changes, err := r.warehouse.Plan(ctx, r.Run, r.job.scope(after), r.record.Totals.Staged+r.surplus)
 	if err != nil {
@@ -410,7 +410,7 @@ func (r *run) publish(ctx context.Context, changes warehouse.Changes, watermark 
 	if err != nil {
 		return err
 	}
-	r.metrics.merged(r, time.Since(r.staged))
+	r.metrics.merged(r, r.local().Sub(r.staged))
 	r.metrics.published(r.record)
 	return nil
 }
