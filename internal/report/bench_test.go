@@ -35,7 +35,8 @@ SELECT account, payout_id, count(), sum(order_value), toDecimal128(sum(order_val
 FROM transactions_versions WHERE payout_id IS NOT NULL AND updated_at < sold_at + toIntervalDay(100) GROUP BY account, payout_id`
 
 // BenchmarkReconcile is the reconciliation of 1,000 payouts over 5 million transactions, with about 15 million
-// versions. SALES sets another number. peak-MB is how much the process grew.
+// versions. SALES sets another number. peak-MB is how much the process grew. On two busy cores it took 2.5 s and 609 MB;
+// nothing is kept incrementally, since nothing has to be.
 func BenchmarkReconcile(b *testing.B) {
 	sales := os.Getenv("SALES")
 	if sales == "" {
