@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"dealhouse/internal/config"
+	"dealhouse/internal/daemon"
 	"dealhouse/internal/report"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
@@ -32,7 +33,21 @@ func (a *app) reconciled(ctx context.Context, cfg *config.Config, w *warehouse.W
 	if !concerned || ctx.Err() != nil {
 		return
 	}
-	if _, err := report.AfterSync(ctx, w, a.log, cfg.Finance.OverdueAfter); err != nil {
-		a.complain("warning", fmt.Errorf("the payouts could not be reconciled; what was loaded is not affected: %w", err))
+	a.reconciling.Lock() // of two at once, both would find the same to be new
+	defer a.reconciling.Unlock()
+	found, err := report.AfterSync(ctx, w, a.log, cfg.Finance.OverdueAfter)
+	if err != nil {
+		if !isCanceled(err) {
+			a.complain("warning", fmt.Errorf("the payouts could not be reconciled; what was loaded is not affected: %w", err))
+		}
+		return
+	}
+	for _, account := range cfg.Accounts {
+		name := account.Name
+		a.metrics.SetPayouts(name, found.ByVerdict[name])
+		a.metrics.SetPayoutCount(name, daemon.PayoutsAltered, found.Altered[name])
+		a.metrics.SetPayoutCount(name, daemon.PayoutsMixedCurrency, found.MixedCurrency[name])
+		a.metrics.SetPayoutCount(name, daemon.PayoutOrphanTransactions, found.Orphans[name])
+		a.metrics.SetPayoutCount(name, daemon.PayoutOverdue, found.Overdue[name])
 	}
 }

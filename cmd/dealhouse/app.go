@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -30,11 +31,13 @@ type app struct {
 	console *console // stderr
 	log     *slog.Logger
 
-	configPath string
-	logFormat  choice
-	logLevel   choice
-	metrics    daemon.Metrics // zero: nobody wants any
-	running    bool           // the command line was understood: errors from now on are not about it
+	configPath  string
+	logFormat   choice
+	logLevel    choice
+	metrics     daemon.Metrics // zero: nobody wants any
+	running     bool           // the command line was understood: errors from now on are not about it
+	service     bool           // nobody reads along: what is told goes to the log, in whatever format
+	reconciling sync.Mutex
 }
 
 // run is the program. args begins with its name, as os.Args does.
@@ -77,7 +80,7 @@ func (a *app) report(ctx context.Context, err error) {
 // complain prints one message that is neither a log line nor a result: for people as a sentence, for log collectors as
 // a line of their format.
 func (a *app) complain(kind string, err error, attrs ...any) {
-	if a.logFormat.value == "json" {
+	if a.logsOnly() {
 		level := slog.LevelError
 		if kind != "error" {
 			level = slog.LevelWarn
@@ -90,6 +93,9 @@ func (a *app) complain(kind string, err error, attrs ...any) {
 	}
 	fmt.Fprintf(a.console, "%s%s\n", kind, message(err))
 }
+
+// logsOnly reports that even what is told to people goes to the log.
+func (a *app) logsOnly() bool { return a.service || a.logFormat.value == "json" }
 
 // startLogging replaces the logger by the one that the flags ask for.
 func (a *app) startLogging() error {

@@ -65,6 +65,7 @@ func (a *app) tellReferences(ctx context.Context, account, stream string, found 
 	}
 	var stored, missing, unusable uint64
 	for _, r := range found {
+		a.metrics.AddReferences(account, r.Record.Stream, r.Stored, r.NotFound)
 		stored, missing, unusable = stored+r.Stored, missing+r.NotFound, unusable+r.Unusable
 		a.warnings(r.Record)
 		if r.Err != nil && !wasStopped(ctx, r.Err) {

@@ -61,6 +61,7 @@ func (a *app) runDaemon(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	a.service = true
 	registry := a.measure(ctx)
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	p := &planner{app: a, first: cfg, paces: map[string]pace{}}

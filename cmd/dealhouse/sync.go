@@ -124,11 +124,11 @@ func (a *app) sync(ctx context.Context, o syncOptions, output string) (err error
 	if err != nil {
 		return err
 	}
-	a.publish(ctx, metrics, cfg, w, results)
 	if err := printResults(a.stdout, output, results); err != nil {
 		return err
 	}
 	a.aftermath(ctx, cfg, w, api, results)
+	a.publish(ctx, metrics, cfg, w, results)
 	return a.conclude(ctx, results)
 }
 
@@ -224,7 +224,7 @@ func (a *app) warnings(r warehouse.RunRecord) {
 
 // aboutStreams prints a message about streams of an account.
 func (a *app) aboutStreams(kind, account string, streams []string, err error) {
-	if a.logFormat.value != "json" {
+	if !a.logsOnly() {
 		text := strings.TrimPrefix(message(err), "account "+account+": ") // the errors of the API begin so
 		a.complain(kind, fmt.Errorf("%s: %s: %s", account, list(streams), text))
 		return

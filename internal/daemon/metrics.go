@@ -15,7 +15,7 @@ import (
 type Build struct{ Version, Revision, GoVersion, Engine string }
 
 // Metrics are all metrics of the program: those of the packages, for their instances, and those of the daemon itself
-// with the findings of what follows runs.
+// with the findings of what follows runs. The zero value counts none of those.
 type Metrics struct {
 	API       *dealapi.Metrics
 	Warehouse *warehouse.Metrics
@@ -129,18 +129,26 @@ func (m *Metrics) ForgetAccount(account string) {
 
 // SetPayouts says how many payouts of an account have each verdict; one that is not named has none.
 func (m *Metrics) SetPayouts(account string, byVerdict map[string]int) {
+	if m.payouts == nil {
+		return
+	}
 	for _, verdict := range verdicts {
 		m.payouts.WithLabelValues(account, verdict).Set(float64(byVerdict[verdict]))
 	}
 }
 
 // SetPayoutCount says one number of the reconciliation.
-func (m *Metrics) SetPayoutCount(account string, which PayoutCount, n uint64) {
-	m.payoutCounts[which].WithLabelValues(account).Set(float64(n))
+func (m *Metrics) SetPayoutCount(account string, which PayoutCount, n int) {
+	if vec := m.payoutCounts[which]; vec != nil {
+		vec.WithLabelValues(account).Set(float64(n))
+	}
 }
 
 // SetQuality says whether what is loaded passed a check. The names of checks are a small fixed set.
 func (m *Metrics) SetQuality(account, stream, check string, ok bool) {
+	if m.quality == nil {
+		return
+	}
 	value := 0.0
 	if ok {
 		value = 1
@@ -149,7 +157,10 @@ func (m *Metrics) SetQuality(account, stream, check string, ok bool) {
 }
 
 // AddReferences counts deals that were asked for by their own address.
-func (m *Metrics) AddReferences(account, stream string, stored, notFound int) {
+func (m *Metrics) AddReferences(account, stream string, stored, notFound uint64) {
+	if m.references == nil {
+		return
+	}
 	m.references.WithLabelValues(account, stream, "stored").Add(float64(stored))
 	m.references.WithLabelValues(account, stream, "not_found").Add(float64(notFound))
 }
