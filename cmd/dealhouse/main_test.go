@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -32,14 +31,6 @@ const (
 	dsnSecret  = "dsn-secret-52cc"
 	httpSecret = "http-secret-6a1e"
 )
-
-// ambient is the environment that processes of the tests begin with: without variables of ours that whoever runs the
-// tests may have set, except for the one that says where the engine is.
-func ambient() []string {
-	return slices.DeleteFunc(os.Environ(), func(entry string) bool {
-		return strings.HasPrefix(entry, "DEALHOUSE_") && !strings.HasPrefix(entry, "DEALHOUSE_CHDB_LIBRARY=")
-	})
-}
 
 // stackTrace finds what a panic prints.
 var stackTrace = regexp.MustCompile(`goroutine \d+|panic:|\.go:\d+ \+0x`)

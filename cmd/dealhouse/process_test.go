@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -25,6 +26,17 @@ import (
 
 	"dealhouse/internal/catalog"
 )
+
+// update writes what tests compare with.
+var update = flag.Bool("update", false, "write the golden files, and schema/DICTIONARY.md")
+
+// ambient is the environment that processes of the tests begin with: without variables of ours that whoever runs the
+// tests may have set, except for the one that says where the engine is.
+func ambient() []string {
+	return slices.DeleteFunc(os.Environ(), func(entry string) bool {
+		return strings.HasPrefix(entry, "DEALHOUSE_") && !strings.HasPrefix(entry, "DEALHOUSE_CHDB_LIBRARY=")
+	})
+}
 
 // process is the program in a process of its own.
 type process struct {

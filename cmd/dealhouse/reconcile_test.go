@@ -5,7 +5,6 @@ package main
 import (
 	"encoding/csv"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"net/http/httptest"
 	"os"
@@ -19,8 +18,6 @@ import (
 
 	"dealhouse/internal/apisim"
 )
-
-var updateGolden = flag.Bool("update", false, "write the golden files")
 
 // books is a simulated account whose transactions and payouts are all scripted.
 type books struct {
@@ -205,7 +202,7 @@ func (b *books) golden(t *testing.T, name, got string) {
 	// The day on which the warehouse first saw something is today.
 	got = regexp.MustCompile(`first seen on \d{4}-\d\d-\d\d`).ReplaceAllString(got, "first seen on TODAY")
 	path := filepath.Join("testdata", name)
-	if *updateGolden {
+	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,6 @@ package main
 
 import (
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,8 +13,6 @@ import (
 
 	"dealhouse/internal/warehouse"
 )
-
-var update = flag.Bool("update", false, "write schema/DICTIONARY.md")
 
 const dictionary = repository + "/schema/DICTIONARY.md"
 

@@ -5,13 +5,13 @@ CREATE OR REPLACE VIEW payout_orphans
     account LowCardinality(String) COMMENT 'Account of the configuration',
     payout_id Int64 COMMENT 'Payout that the transaction says it is in',
     id UUID COMMENT 'Transaction identifier',
-    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale, UTC',
-    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream, UTC',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC]',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC]',
     retailer_name LowCardinality(String) COMMENT 'Retailer name',
     status LowCardinality(String) COMMENT 'Status as of now',
     currency_code LowCardinality(String) COMMENT 'Currency of the amounts',
-    order_value Nullable(Decimal(18, 4)) COMMENT 'Order value, in currency_code',
-    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback, in currency_code',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Order value [currency_code]',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback [currency_code]',
     was_listed UInt8 COMMENT '1 when the service listed the payout before, and does so no more',
     certain UInt8 COMMENT '1 when the payouts were read after the transaction was loaded; 0: the next sync of payouts may bring it'
 )
@@ -30,14 +30,14 @@ CREATE OR REPLACE VIEW payout_unpaid
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
     id UUID COMMENT 'Transaction identifier',
-    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale, UTC',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC]',
     age_seconds Nullable(Int64) COMMENT 'Time from the sale to complete_to, in seconds',
-    complete_to Nullable(DateTime64(3, 'UTC')) COMMENT 'Up to which updatedAt the transactions of the account are complete, UTC',
+    complete_to Nullable(DateTime64(3, 'UTC')) COMMENT 'Up to which updatedAt the transactions of the account are complete [UTC]',
     retailer_name LowCardinality(String) COMMENT 'Retailer name',
     status LowCardinality(String) COMMENT 'Status as of now; never DECLINED, for which nothing is paid',
     currency_code LowCardinality(String) COMMENT 'Currency of the amounts',
-    order_value Nullable(Decimal(18, 4)) COMMENT 'Order value, in currency_code',
-    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback, in currency_code'
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Order value [currency_code]',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback [currency_code]'
 )
 AS SELECT account, id, sold_at, dateDiff('second', sold_at, w.complete_to) AS age_seconds, w.complete_to AS complete_to,
     retailer_name, status, currency_code, order_value, cashback
@@ -53,14 +53,14 @@ CREATE OR REPLACE VIEW payout_overdue
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
     id UUID COMMENT 'Transaction identifier',
-    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale, UTC',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC]',
     age_seconds Nullable(Int64) COMMENT 'Time from the sale to complete_to, in seconds',
-    complete_to Nullable(DateTime64(3, 'UTC')) COMMENT 'Up to which updatedAt the transactions of the account are complete, UTC',
+    complete_to Nullable(DateTime64(3, 'UTC')) COMMENT 'Up to which updatedAt the transactions of the account are complete [UTC]',
     retailer_name LowCardinality(String) COMMENT 'Retailer name',
     status LowCardinality(String) COMMENT 'Status as of now; never DECLINED, for which nothing is paid',
     currency_code LowCardinality(String) COMMENT 'Currency of the amounts',
-    order_value Nullable(Decimal(18, 4)) COMMENT 'Order value, in currency_code',
-    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback, in currency_code'
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Order value [currency_code]',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback [currency_code]'
 )
 AS SELECT * FROM payout_unpaid WHERE age_seconds > 121 * 86400
 COMMENT 'Transactions old enough to have been paid that no payout includes: sold over 121 days ago, 90 days and a month. For another age, ask payout_unpaid';
