@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dealhouse/internal/apisim"
+	"dealhouse/internal/testdir"
 )
 
 // childVariable makes the test binary be the program.
@@ -19,6 +20,10 @@ const childVariable = "CLI_TEST_BE_THE_PROGRAM"
 func TestMain(m *testing.M) {
 	if os.Getenv(childVariable) != "" {
 		main()
+	}
+	if err := testdir.InMemory(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 	os.Exit(m.Run())
 }

@@ -21,6 +21,7 @@ import (
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/daemon/web"
 	"dealhouse/internal/syncer"
+	"dealhouse/internal/testdir"
 	"dealhouse/internal/warehouse"
 )
 
@@ -34,6 +35,10 @@ var (
 func TestMain(m *testing.M) { os.Exit(testAll(m)) }
 
 func testAll(m *testing.M) int {
+	if err := testdir.InMemory(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	dir, err := os.MkdirTemp("", "dealhouse-daemon")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -13,6 +13,7 @@ import (
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/dealapi"
 	"dealhouse/internal/syncer"
+	"dealhouse/internal/testdir"
 	"dealhouse/internal/warehouse"
 )
 
@@ -25,6 +26,10 @@ var (
 func TestMain(m *testing.M) { os.Exit(testAll(m)) }
 
 func testAll(m *testing.M) int {
+	if err := testdir.InMemory(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	dir, err := os.MkdirTemp("", "dealhouse-report")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -16,6 +16,7 @@ import (
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/dealapi"
+	"dealhouse/internal/testdir"
 	"dealhouse/internal/warehouse"
 )
 
@@ -41,6 +42,10 @@ func TestMain(m *testing.M) {
 }
 
 func testAll(m *testing.M) int {
+	if err := testdir.InMemory(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	dir, err := os.MkdirTemp("", "dealhouse-syncer")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync/atomic"
 	"testing"
+
+	"dealhouse/internal/testdir"
 )
 
 var (
@@ -19,6 +21,10 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
+	if err := testdir.InMemory(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	dir, err := os.MkdirTemp("", "dealhouse-warehouse")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

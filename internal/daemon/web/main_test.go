@@ -21,6 +21,7 @@ import (
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/dealapi"
 	"dealhouse/internal/syncer"
+	"dealhouse/internal/testdir"
 	"dealhouse/internal/warehouse"
 )
 
@@ -33,6 +34,10 @@ var (
 func TestMain(m *testing.M) { os.Exit(testAll(m)) }
 
 func testAll(m *testing.M) int {
+	if err := testdir.InMemory(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	dir, err := os.MkdirTemp("", "dealhouse-web")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
