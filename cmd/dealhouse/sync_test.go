@@ -184,7 +184,7 @@ func (b *bench) references(t *testing.T) {
 	const offer, coupon = "00000000-0000-4000-8000-0000000000aa", "00000000-0000-4000-8000-0000000000bb"
 	for stream, record := range map[string]string{
 		apisim.StreamCashbackOffers: `{"id":"` + offer + `","category":"new","updatedAt":"2026-01-01T00:00:00Z"}`,
-		apisim.StreamTransactions: `{"id":"00000000-0000-4000-8000-0000000000cc","updatedAt":"2026-01-01T00:00:00Z","cashbackOfferId":"` + offer +
+		apisim.StreamTransactions: `{"id":"00000000-0000-4000-8000-0000000000cc","updatedAt":"2026-01-01T00:00:00Z","status":"PENDING","cashbackOfferId":"` + offer +
 			`","couponId":"` + coupon + `"}`,
 	} {
 		if err := b.sim.Put(stream, "acme", []byte(record)); err != nil {
@@ -200,7 +200,7 @@ func (b *bench) references(t *testing.T) {
 	_, got := b.sync(t, 0, "transactions", "--account", "acme", "--full")
 	got.want(t, 0, "warning: acme: cashback_offers: ", "HTTP 503", "account=acme stored=0 not_found=1 unusable=0")
 	if n := strings.Count(got.err, "warning: "); n != 1 {
-		t.Errorf("%d warnings", n)
+		t.Errorf("%d warnings: %s", n, got.err)
 	}
 	b.sim.SetFault(nil)
 	rows, got := b.sync(t, 0, "transactions", "--account", "acme")

@@ -20,6 +20,7 @@ import (
 // The model test makes histories at random: the same seed makes the same world and the same sequence of events.
 const (
 	modelHistories = "SYNCER_MODEL_HISTORIES" // how many; default 20
+	modelEvents    = "SYNCER_MODEL_EVENTS"    // how many at the most in each; default 2
 	modelSeed      = "SYNCER_MODEL_SEED"      // of the first; default 1
 )
 
@@ -39,7 +40,7 @@ func setting(t *testing.T, name string, value int) int {
 func TestModel(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	first := setting(t, modelSeed, 1)
+	first, most := setting(t, modelSeed, 1), setting(t, modelEvents, 2)
 	for i := range setting(t, modelHistories, 20) {
 		seed := first + i
 		t.Run(strconv.Itoa(seed), func(t *testing.T) {
@@ -47,14 +48,14 @@ func TestModel(t *testing.T) {
 			h := newHistory(t, w, uint64(seed))
 			t.Cleanup(func() {
 				if t.Failed() {
-					t.Logf("again with %s=%d %s=1; what happened:\n%s", modelSeed, seed, modelHistories, strings.Join(h.events, "\n"))
+					t.Logf("again with %s=%d %s=1 %s=%d; what happened:\n%s", modelSeed, seed, modelHistories, modelEvents, most, strings.Join(h.events, "\n"))
 				}
 			})
 			reader := watch(t, w, h.account, h.registered)
 			for _, v := range h.workers {
 				h.quiet(v, reader)
 			}
-			for range 3 + h.random.IntN(3) {
+			for range min(3+h.random.IntN(3), most) {
 				h.event(t, reader)
 				if t.Failed() {
 					break

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -317,6 +318,9 @@ func checkPrices(t *testing.T, w *warehouse.Warehouse, x *world, account string)
 func TestTruth(t *testing.T) {
 	for _, pageSize := range []int{1, 7, 1000} {
 		for order, name := range []string{apisim.ByID: "by id", apisim.ByUpdatedAsc: "by updatedAt", apisim.ByUpdatedDesc: "newest first"} {
+			if pageSize != 7 && apisim.Order(order) != apisim.ByID && os.Getenv(wholeMatrix) == "" {
+				continue
+			}
 			t.Run(fmt.Sprintf("pages of %d %s", pageSize, name), func(t *testing.T) {
 				t.Parallel()
 				options := smallWorld()
