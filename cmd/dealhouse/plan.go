@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"dealhouse/internal/catalog"
@@ -18,6 +19,8 @@ type planner struct {
 	w     *warehouse.Warehouse
 	first *config.Config  // what cannot change without a restart is as it says
 	paces map[string]pace // by account
+
+	overdueAfter atomic.Int64 // as the newest plan has it, in nanoseconds
 }
 
 // pace is an account's rate limit. It outlives a reload: runs under way and those of the new plan share it, and what it
@@ -87,6 +90,7 @@ func (p *planner) plan(cfg *config.Config) (*daemon.Plan, error) {
 			plan.Streams = append(plan.Streams, s)
 		}
 	}
+	p.overdueAfter.Store(int64(cfg.Finance.OverdueAfter))
 	return plan, nil
 }
 

@@ -90,7 +90,7 @@ func (a *app) runDaemon(ctx context.Context) (err error) {
 	server, err := web.New(web.Options{
 		Listen: cfg.Daemon.Listen, User: cfg.Daemon.User, Password: cfg.Daemon.Password.Reveal(),
 		TLSCert: cfg.Daemon.TLSCert, TLSKey: cfg.Daemon.TLSKey, Pprof: cfg.Daemon.Pprof,
-		Warehouse: w, Ready: d.Ready, Streams: d.Streams, Logger: a.log,
+		Warehouse: w, Ready: d.Ready, Streams: d.Streams, OverdueAfter: func() time.Duration { return time.Duration(p.overdueAfter.Load()) }, Logger: a.log,
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 	})
 	if err != nil {

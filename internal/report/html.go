@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/shopspring/decimal"
-
-	"dealhouse/internal/warehouse"
 )
 
 //go:embed report.html
@@ -30,13 +28,7 @@ type page struct {
 // detail is a payout that needs more than its row.
 type detail struct {
 	Payout
-	Totals []totalRow
-}
-
-// totalRow is one total of a payout four times.
-type totalRow struct {
-	Name, Reported, Stamped, Now, Difference string
-	Differs                                  bool
+	Totals []Total
 }
 
 // WriteHTML writes one page that needs nothing beside itself: no script, no image, no font, no request. It prints on
@@ -88,13 +80,9 @@ func (r Reconciliation) details() []detail {
 			continue
 		}
 		d := detail{Payout: p}
-		for i, name := range warehouse.PayoutTotals() {
-			row := totalRow{
-				Name: name, Reported: Grouped(Amount(name, p.Reported[i])), Stamped: Grouped(Amount(name, p.Stamped[i])), Now: Grouped(Amount(name, p.AsOfNow[i])),
-				Difference: Grouped(Amount(name, p.Difference[i])), Differs: p.Difference[i] != nil && !p.Difference[i].IsZero(),
-			}
+		for _, row := range p.Totals() {
 			// Of one payout all totals are of interest; of many, those that moved. The average follows from others.
-			if r.Filter.Payout != nil || row.Differs || name != "aov" && row.Now != row.Reported {
+			if r.Filter.Payout != nil || row.Differs || row.Name != "aov" && row.Now != row.Reported {
 				d.Totals = append(d.Totals, row)
 			}
 		}

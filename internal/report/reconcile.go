@@ -138,6 +138,48 @@ func (p Payout) moneyMoved() bool {
 // NeedsWork reports whether finance has something to do.
 func (r Reconciliation) NeedsWork() bool { return len(r.findings()) > 0 }
 
+// Accounts are the accounts that it knows something about, sorted.
+func (r Reconciliation) Accounts() []string {
+	all := map[string]bool{}
+	for _, p := range r.Payouts {
+		all[p.Account] = true
+	}
+	for _, o := range r.Orphans {
+		all[o.Account] = true
+	}
+	for _, o := range r.Overdue {
+		all[o.Account] = true
+	}
+	return sorted(all)
+}
+
+// Of is the part of it that is about one account.
+func (r Reconciliation) Of(account string) Reconciliation {
+	part := Reconciliation{MadeAt: r.MadeAt, Filter: r.Filter}
+	part.Filter.Account = account
+	for _, p := range r.Payouts {
+		if p.Account == account {
+			part.Payouts = append(part.Payouts, p)
+		}
+	}
+	for _, o := range r.Orphans {
+		if o.Account == account {
+			part.Orphans = append(part.Orphans, o)
+		}
+	}
+	for _, o := range r.Overdue {
+		if o.Account == account {
+			part.Overdue = append(part.Overdue, o)
+		}
+	}
+	for _, t := range r.Transactions {
+		if t.Account == account {
+			part.Transactions = append(part.Transactions, t)
+		}
+	}
+	return part
+}
+
 // Count is the number of payouts with a verdict.
 func (r Reconciliation) Count(verdict string) int {
 	n := 0

@@ -48,6 +48,25 @@ func Grouped(number string) string {
 	return sign + whole
 }
 
+// Total is one total of a payout as people read it: what the payout reports, what its transactions gave when they were
+// paid and give now, and the difference between the first two.
+type Total struct {
+	Name, Reported, Stamped, Now, Difference string
+	Differs                                  bool
+}
+
+// Totals are the totals of a payout, in the order of warehouse.PayoutTotals.
+func (p Payout) Totals() []Total {
+	var all []Total
+	for i, name := range warehouse.PayoutTotals() {
+		all = append(all, Total{
+			Name: name, Reported: Grouped(Amount(name, p.Reported[i])), Stamped: Grouped(Amount(name, p.Stamped[i])), Now: Grouped(Amount(name, p.AsOfNow[i])),
+			Difference: Grouped(Amount(name, p.Difference[i])), Differs: p.Difference[i] != nil && !p.Difference[i].IsZero(),
+		})
+	}
+	return all
+}
+
 // Day writes the day of a time; nil is empty.
 func Day(t *time.Time) string {
 	if t == nil {

@@ -155,6 +155,9 @@ func (w *Warehouse) Conn() driver.Conn { return w.conn }
 // ReadOnly is a connection that refuses whatever writes.
 func (w *Warehouse) ReadOnly() driver.Conn { return w.readOnly }
 
+// Embedded reports whether it is an engine in this process: no other process can open it meanwhile.
+func (w *Warehouse) Embedded() bool { return w.engine != nil }
+
 // Ping asks the server for its version.
 func (w *Warehouse) Ping(ctx context.Context) (version string, err error) {
 	if err := w.admin.QueryRow(ctx, "SELECT version()").Scan(&version); err != nil {

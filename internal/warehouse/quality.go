@@ -34,7 +34,8 @@ type Check struct {
 	Name            string
 	OK              bool
 	Found, Expected uint64
-	Detail          string // what was found and what to look at; "" when the check holds
+	Detail          string    // what was found and what to look at; "" when the check holds
+	CheckedAt       time.Time // as LatestChecks reads it, by the clock of the warehouse
 }
 
 // CheckQuality checks what readers see after a run that succeeded, and records it in quality_checks. A check that cannot
@@ -78,6 +79,26 @@ func (w *Warehouse) saveChecks(ctx context.Context, checks []Check) error {
 		return fmt.Errorf("writing to quality_checks: %w", err)
 	}
 	return nil
+}
+
+// LatestChecks reads the newest outcome of each check of each stream: by stream, those that do not hold first. It takes
+// the newest of each by itself, and so needs no FINAL.
+func (w *Warehouse) LatestChecks(ctx context.Context) (map[StreamID][]Check, error) {
+	rows, err := w.readOnly.Query(ctx, `SELECT account, stream, check, max(checked_at), argMax(run_id, checked_at), argMax(ok, checked_at) AS holds,
+    argMax(found, checked_at), argMax(expected, checked_at), argMax(detail, checked_at)
+FROM quality_checks_log GROUP BY account, stream, check ORDER BY account, stream, holds, check`)
+	checks, err := scanned(rows, err, func(c *Check) []any {
+		return []any{&c.Account, &c.Stream, &c.Name, &c.CheckedAt, &c.RunID, &c.OK, &c.Found, &c.Expected, &c.Detail}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the latest checks: %w", err)
+	}
+	all := map[StreamID][]Check{}
+	for _, c := range checks {
+		id := StreamID{c.Account, c.Stream}
+		all[id] = append(all[id], c)
+	}
+	return all, nil
 }
 
 // quality is the checks of one run.

@@ -51,6 +51,14 @@ type streamJSON struct {
 	Rows             *uint64      `json:"rows"`
 	Running          *runningJSON `json:"running"`
 	LastAttemptError string       `json:"last_attempt_error"`
+	FailedChecks     []checkJSON  `json:"failed_checks"`
+}
+
+// checkJSON has the names of the view quality_checks.
+type checkJSON struct {
+	Check     string `json:"check"`
+	Detail    string `json:"detail"`
+	CheckedAt string `json:"checked_at"`
 }
 
 type runningJSON struct {
@@ -86,6 +94,10 @@ func (o *overview) streamJSON(st *streamState) streamJSON {
 		LastSuccess: pointedJSON(st.standing.LastSuccess), LastSuccessAge: seconds(o.age(st)), LastRun: pointedJSON(st.standing.LastRun),
 		FailingSince: pointedJSON(st.standing.Faults.Since), FailedRuns: st.standing.Faults.Count, LastError: st.standing.Faults.Error,
 		Watermark: pointedJSON(st.standing.Watermark), Lag: seconds(o.lag(st)), Rows: st.rows, LastAttemptError: st.LastError,
+		FailedChecks: []checkJSON{},
+	}
+	for _, c := range st.failedChecks() {
+		out.FailedChecks = append(out.FailedChecks, checkJSON{c.Name, c.Detail, rfc3339(c.CheckedAt)})
 	}
 	if st.StaleAfter > 0 {
 		out.StaleAfter = seconds(&st.StaleAfter)

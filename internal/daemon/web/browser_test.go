@@ -145,6 +145,8 @@ func troubled(t *testing.T) *bench {
 	}
 	b.change("acme", "products", func(s *Stream) { s.Schedule, s.StaleAfter = "30 2 * * *", 30*time.Hour })
 	b.change("globex", "cashback_offers", func(s *Stream) { s.Enabled, s.Next, s.Schedule = false, time.Time{}, "" })
+	b.books(t)
+	b.doubt(t, "acme", "promotions")
 	b.mustSync(t, "globex", "transactions", "coupons", "payouts", "promotions")
 	return b
 }
@@ -182,9 +184,10 @@ func TestBrowser(t *testing.T) {
 		v.check(t, x.base)
 	})
 	t.Run("keyboard", func(t *testing.T) { testKeyboard(t, b, x, v) })
-	for name, path := range map[string]string{"status": "/", "stream": "/streams/acme/coupons", "days": "/streams/acme/transactions", "empty": "/streams/globex/products"} {
+	for name, path := range map[string]string{"status": "/", "stream": "/streams/acme/coupons", "days": "/streams/acme/transactions", "empty": "/streams/globex/products", "payouts": "/payouts", "checks": "/streams/acme/promotions"} {
 		t.Run("accessible and shown: "+name, func(t *testing.T) { testLooks(t, x, v, name, path) })
 	}
+	t.Run("payouts stay as they were opened", func(t *testing.T) { testPayouts(t, b, x, v) })
 	t.Run("the daemon goes away", func(t *testing.T) {
 		v.open(t, x.base+"/")
 		x.vanish()
@@ -226,6 +229,26 @@ func testProgress(t *testing.T, b *bench, x *site, v *tab) {
 	v.check(t, x.base)
 }
 
+// testPayouts unfolds a payout and wants it to stay so while the page takes over what a sync has brought.
+func testPayouts(t *testing.T, b *bench, x *site, v *tab) {
+	t.Helper()
+	x.soon(t, "Compared ")
+	v.open(t, x.base+"/payouts")
+	if n := value[int](t, v, "document.querySelector('main').textContent.split('"+hostile+"').length"); n < 2 {
+		t.Error("the hostile currency is not on the page as text")
+	}
+	v.do(t, chromedp.Click(chromedp.CSS(".payouts summary")))
+	b.sell(t, 10*(firstPayout+6), "DECLINED", "6.5", "GBP", firstPayout+6)
+	b.mustSync(t, "acme", "transactions")
+	b.pass(payoutsFor)
+	wait[bool](t, v, part("acme/9006")+".innerText.includes('mismatched') && "+part("acme/9006/totals")+".innerText.includes('6.50')")
+	wait[bool](t, v, part("acme/9006/totals")+".rows[12].cells[4].innerText !== '0.00'")
+	if !value[bool](t, v, "document.querySelector('.payouts details').open") {
+		t.Error("what was unfolded was folded by a refresh")
+	}
+	v.check(t, x.base)
+}
+
 // testKeyboard walks with the tabulator key, and wants what has the focus to keep it while the page is refreshed.
 func testKeyboard(t *testing.T, b *bench, x *site, v *tab) {
 	t.Helper()
@@ -238,19 +261,19 @@ func testKeyboard(t *testing.T, b *bench, x *site, v *tab) {
 			t.Errorf("the focus on %q does not show: outline %s", order[len(order)-1], s)
 		}
 	}
-	if want := []string{"Skip to the content", "dealhouse", "Status", "Promotions", "Coupons"}; !slices.Equal(order, want) {
+	if want := []string{"Skip to the content", "dealhouse", "Status", "Payouts", "Promotions"}; !slices.Equal(order, want) {
 		t.Errorf("the tabulator key goes to %q, not %q", order, want)
 	}
 	before := value[string](t, v, part("asof")+".innerText")
 	b.pass(2 * time.Second)
 	wait[bool](t, v, fmt.Sprintf("%s.innerText !== %q", part("asof"), before))
-	if at := value[string](t, v, "document.activeElement.innerText"); at != "Coupons" {
+	if at := value[string](t, v, "document.activeElement.innerText"); at != "Promotions" {
 		t.Errorf("after a refresh the focus is on %q", at)
 	}
 	v.do(t, chromedp.KeyEvent(kb.Enter))
 	v.do(t, chromedp.WaitReady(chromedp.CSS(".crumbs")))
-	if at := value[string](t, v, "location.pathname"); at != "/streams/acme/coupons" {
-		t.Errorf("the enter key on coupons leads to %s", at)
+	if at := value[string](t, v, "location.pathname"); at != "/streams/acme/promotions" {
+		t.Errorf("the enter key on promotions leads to %s", at)
 	}
 
 	v.open(t, x.base+"/")

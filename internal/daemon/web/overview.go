@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
 	"time"
 
@@ -45,6 +44,10 @@ func (s *Server) readCounts(ctx context.Context, _ struct{}) (map[warehouse.Stre
 	return s.o.Warehouse.LiveRows(ctx)
 }
 
+func (s *Server) readChecks(ctx context.Context, _ struct{}) (map[warehouse.StreamID][]warehouse.Check, error) {
+	return s.o.Warehouse.LatestChecks(ctx)
+}
+
 // overview is where everything stands: what the daemon knows joined with what the warehouse knows.
 type overview struct {
 	local   time.Time // this machine's clock
@@ -63,15 +66,24 @@ type streamState struct {
 	standing   warehouse.StreamStatus // zero when it never ran, or nothing is known
 	rows       *uint64                // nil: not known
 	runs       []warehouse.RunRecord  // the newest first
+	checks     []warehouse.Check      // the newest of each kind, those that failed first
+}
+
+// failedChecks are the checks of what is loaded that do not hold. They change nothing of the state (quality_checks).
+func (st *streamState) failedChecks() []warehouse.Check {
+	for i, c := range st.checks {
+		if c.OK {
+			return st.checks[:i]
+		}
+	}
+	return st.checks
 }
 
 func (s *Server) overview(ctx context.Context) overview {
 	books := s.books.get(ctx, struct{}{})
-	counts := answer[map[warehouse.StreamID]uint64]{err: books.err}
-	if books.err == nil {
-		counts = s.counts.get(ctx, struct{}{})
-	} else { // it would not be answered either: what was known has to do
-		counts = s.counts.last(struct{}{})
+	counts, checks := s.counts.last(struct{}{}), s.checks.last(struct{}{})
+	if books.err == nil { // otherwise these would not be answered either: what was known has to do
+		counts, checks = s.counts.get(ctx, struct{}{}), s.checks.get(ctx, struct{}{})
 	}
 	o := overview{local: s.clock(), known: books.at, problem: books.err}
 	o.now = o.local
@@ -82,7 +94,7 @@ func (s *Server) overview(ctx context.Context) overview {
 	add := func(configured Stream, known bool) {
 		id := warehouse.StreamID{Account: configured.Account, Stream: configured.Stream}
 		place[id] = len(o.streams)
-		st := streamState{Stream: configured, id: id, configured: known, runs: books.value.runs[id]}
+		st := streamState{Stream: configured, id: id, configured: known, runs: books.value.runs[id], checks: checks.value[id]}
 		if n, ok := counts.value[id]; ok || !counts.at.IsZero() {
 			st.rows = &n
 		}
@@ -142,8 +154,6 @@ func explain(err error) string {
 		return ""
 	case warehouse.IsAuth(err):
 		return "it refuses the credentials"
-	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Sprintf("no answer within %s", readTimeout)
 	case errors.As(err, &refused):
 		return refused.Error()
 	case errors.As(err, &request):

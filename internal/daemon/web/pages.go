@@ -27,7 +27,7 @@ type navItem struct {
 	Here       bool
 }
 
-var navigation = []navItem{{Path: "/", Name: "Status"}}
+var navigation = []navItem{{Path: "/", Name: "Status"}, {Path: "/payouts", Name: "Payouts"}}
 
 // navAt is the navigation as a page shows it.
 func navAt(path string) []navItem {
@@ -99,8 +99,18 @@ type streamRow struct {
 	Note            string // what is wrong
 	NoteSince       *moment
 	Faults          string // how many runs failed, to be followed by NoteSince
+	Checks          []checkRow
 	Chart           *runChart
 	Progress        *progress
+}
+
+// checkRow is a check of what is loaded, as its newest outcome has it.
+type checkRow struct {
+	Name, RunID     string
+	Failed          bool
+	Found, Expected string
+	Detail          string
+	At              moment
 }
 
 // progress is how far a run under way is.
@@ -141,6 +151,10 @@ func (o *overview) row(st *streamState) streamRow {
 	if !st.Next.IsZero() {
 		m := o.localMoment(st.Next)
 		row.Next = &m
+	}
+	for _, c := range st.checks {
+		row.Checks = append(row.Checks, checkRow{Name: c.Name, RunID: c.RunID.String(), Failed: !c.OK, Found: grouped(c.Found), Expected: grouped(c.Expected),
+			Detail: c.Detail, At: o.moment(c.CheckedAt)})
 	}
 	row.note(o, st)
 	return row

@@ -43,14 +43,18 @@ func poison(t *testing.T, b *bench) {
 func TestEscaping(t *testing.T) {
 	b := newBench(t)
 	poison(t, b)
-	b.mustSync(t, "acme", "coupons")
+	b.pay(t, firstPayout, 1, "1")
+	b.sell(t, 1, "CONFIRMED", "1", hostile, firstPayout)
+	b.mustSync(t, "acme", "coupons", "transactions", "payouts")
+	b.doubt(t, "acme", "payouts")
 	b.fail(t, "acme", "coupons")
 	b.change("globex", "coupons", func(s *Stream) { s.LastError, s.Schedule = `"'>`+hostile, hostile })
 	b.change("acme", "coupons", func(s *Stream) {
 		s.Running = &syncer.Progress{Phase: syncer.Phase(hostile)}
 	})
 	x := b.serve(t, nil)
-	for path, least := range map[string]int{"/": 4, "/streams/acme/coupons": 5, "/streams/globex/coupons": 2} {
+	x.soon(t, "Compared ")
+	for path, least := range map[string]int{"/": 5, "/streams/acme/coupons": 5, "/streams/globex/coupons": 2, "/streams/acme/payouts": 2, "/payouts": 1} {
 		body := x.page(t, path)
 		if strings.Contains(body, "<script>") || strings.Contains(body, "alert(1)<") {
 			t.Errorf("%s has hostile text as markup", path)
@@ -137,12 +141,10 @@ func (c cut) Query(ctx context.Context, query string, args ...any) (driver.Rows,
 	return c.Conn.Query(ctx, query, args...)
 }
 
-// TestUnreachable takes the warehouse away: pages show what was known, and say so (web-4).
-func TestUnreachable(t *testing.T) {
-	b := newBench(t)
-	b.mustSync(t, "acme", "coupons")
-	var broken atomic.Bool
-	w, err := warehouse.Open(t.Context(), warehouse.Options{DSN: testDSN, Database: b.w.Database(), Wrap: func(c driver.Conn) driver.Conn { return cut{c, &broken} }})
+// wrapped opens the warehouse of the bench once more, through other connections.
+func (b *bench) wrapped(t *testing.T, wrap func(driver.Conn) driver.Conn) *warehouse.Warehouse {
+	t.Helper()
+	w, err := warehouse.Open(t.Context(), warehouse.Options{DSN: testDSN, Database: b.w.Database(), Wrap: wrap})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,6 +153,15 @@ func TestUnreachable(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	return w
+}
+
+// TestUnreachable takes the warehouse away: pages show what was known, and say so (web-4).
+func TestUnreachable(t *testing.T) {
+	b := newBench(t)
+	b.mustSync(t, "acme", "coupons")
+	var broken atomic.Bool
+	w := b.wrapped(t, func(c driver.Conn) driver.Conn { return cut{c, &broken} })
 	through := func(o *Options) { o.Warehouse = w }
 	x := b.serve(t, through)
 	x.page(t, "/streams/acme/coupons")

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -15,6 +16,11 @@ const (
 	readyFor = time.Second
 	// readTimeout is how long the warehouse may take to answer before the page is shown without it.
 	readTimeout = 4 * time.Second
+	// payoutsFor, payoutsTimeout: payouts are compared with all transactions, which takes seconds when there are millions.
+	payoutsFor     = time.Minute
+	payoutsTimeout = time.Minute
+	// patience is how long a viewer waits for what is read in the background, when nothing is known yet.
+	patience = 3 * time.Second
 	// maxReads is how many questions are asked side by side: the embedded engine needs its connections for runs.
 	maxReads = 2
 	// maxKept is how many answers of one kind are kept.
@@ -25,17 +31,41 @@ const (
 type reads struct {
 	clock  func() time.Time
 	tokens chan struct{}
+	ending chan struct{} // closed by end
+
+	mu         sync.Mutex
+	ended      bool
+	background sync.WaitGroup // what is asked while no one waits
 }
 
 func newReads(clock func() time.Time) *reads {
-	return &reads{clock: clock, tokens: make(chan struct{}, maxReads)}
+	return &reads{clock: clock, tokens: make(chan struct{}, maxReads), ending: make(chan struct{})}
+}
+
+// end gives up what is asked in the background, and waits until it is given up. It must be called once.
+func (r *reads) end() {
+	r.mu.Lock()
+	r.ended = true
+	close(r.ending)
+	r.mu.Unlock()
+	r.background.Wait()
+}
+
+// start runs something in the background, unless the end has come.
+func (r *reads) start(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.ended {
+		r.background.Go(f)
+	}
 }
 
 // kept keeps the answers to one kind of question, for a moment.
 type kept[K comparable, V any] struct {
 	*reads
-	fresh time.Duration
-	read  func(context.Context, K) (V, error)
+	fresh   time.Duration
+	timeout time.Duration
+	read    func(context.Context, K) (V, error)
 
 	mu      sync.Mutex
 	entries map[K]*entry[V]
@@ -43,11 +73,12 @@ type kept[K comparable, V any] struct {
 
 // entry is the last answer to one question.
 type entry[V any] struct {
-	asking sync.Mutex // held while the question is asked, readTimeout at most
+	asking sync.Mutex // held while the question is asked, the time-out at most
 
 	mu     sync.Mutex
 	asked  time.Time
 	answer answer[V]
+	coming chan struct{} // closed when the answer that is asked for in the background is there; nil: none is
 }
 
 // read gives the last answer, and whether it is still fresh.
@@ -77,7 +108,7 @@ type answer[V any] struct {
 }
 
 func keep[K comparable, V any](r *reads, fresh time.Duration, read func(context.Context, K) (V, error)) *kept[K, V] {
-	return &kept[K, V]{reads: r, fresh: fresh, read: read, entries: map[K]*entry[V]{}}
+	return &kept[K, V]{reads: r, fresh: fresh, timeout: readTimeout, read: read, entries: map[K]*entry[V]{}}
 }
 
 // get gives the answer to a question, a fresh one if there is none. One viewer asks; the others have the answer before it
@@ -97,10 +128,62 @@ func (k *kept[K, V]) get(ctx context.Context, question K) answer[V] {
 	if last, fresh := e.read(k.clock(), k.fresh); fresh {
 		return last
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.timeout)
 	defer cancel()
 	value, err := k.ask(ctx, question)
 	return e.write(k.clock(), value, err)
+}
+
+// soon gives the last answer at once, and has a fresh one asked for in the background if need be. Only where nothing is
+// known yet does a viewer wait for it, for patience at most.
+func (k *kept[K, V]) soon(ctx context.Context, question K, patience time.Duration) answer[V] {
+	e := k.entry(question)
+	last, fresh := e.read(k.clock(), k.fresh)
+	if fresh {
+		return last
+	}
+	coming := k.refresh(ctx, e, question)
+	if !last.at.IsZero() {
+		return last
+	}
+	enough := time.NewTimer(patience)
+	defer enough.Stop()
+	select {
+	case <-coming:
+	case <-enough.C:
+	case <-ctx.Done():
+	}
+	last, _ = e.read(k.clock(), k.fresh)
+	return last
+}
+
+// refresh asks in the background, unless that is under way. What it returns is closed when the answer is there.
+func (k *kept[K, V]) refresh(ctx context.Context, e *entry[V], question K) <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.coming != nil {
+		return e.coming
+	}
+	coming := make(chan struct{})
+	e.coming = coming
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.timeout)
+	k.start(func() {
+		defer cancel()
+		value, err := k.ask(ctx, question)
+		e.write(k.clock(), value, err)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.coming = nil
+		close(coming)
+	})
+	k.start(func() {
+		select {
+		case <-coming:
+		case <-k.ending:
+			cancel()
+		}
+	})
+	return coming
 }
 
 // last is the last answer to a question, however old; nothing is asked.
@@ -113,12 +196,26 @@ func (k *kept[K, V]) ask(ctx context.Context, question K) (V, error) {
 	select {
 	case k.tokens <- struct{}{}:
 		defer func() { <-k.tokens }()
-		return k.read(ctx, question)
+		value, err := k.read(ctx, question)
+		return value, k.explain(err)
 	case <-ctx.Done():
 		var none V
-		return none, ctx.Err()
+		return none, k.explain(ctx.Err())
 	}
 }
+
+// explain says how long was waited, where that was too long.
+func (k *kept[K, V]) explain(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return timeoutError(k.timeout)
+	}
+	return err
+}
+
+// timeoutError says that no answer came in time.
+type timeoutError time.Duration
+
+func (t timeoutError) Error() string { return "no answer within " + coarse(time.Duration(t)) }
 
 // entry finds the place of a question, and forgets another one when there are many.
 func (k *kept[K, V]) entry(question K) *entry[V] {

@@ -14,6 +14,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /api/v1/runs", s.apiRuns)
 	mux.HandleFunc("GET /{$}", s.status)
 	mux.HandleFunc("GET /streams/{account}/{stream}", s.stream)
+	mux.HandleFunc("GET /payouts", s.payoutsPage)
 	mux.HandleFunc("GET /static/", s.static)
 	if s.o.Pprof {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)

@@ -38,7 +38,7 @@ func TestHeaders(t *testing.T) {
 	x := b.serve(t, nil)
 	inline := regexp.MustCompile(`(?i)<script(\s[^>]*)?>[^<]|<style|\sstyle=|\son[a-z]+=|javascript:`)
 	outside := regexp.MustCompile(`(?i)(src|href)="(https?:)?//`)
-	for _, path := range []string{"/", "/streams/acme/coupons", "/streams/acme/transactions", "/streams/globex/products", "/api/v1/status", "/healthz", "/metrics", "/nowhere", "/streams/acme/nothing"} {
+	for _, path := range []string{"/", "/streams/acme/coupons", "/streams/acme/transactions", "/streams/globex/products", "/payouts", "/api/v1/status", "/healthz", "/metrics", "/nowhere", "/streams/acme/nothing"} {
 		answer, body := x.get(t, path)
 		for name, want := range map[string]string{"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store"} {
 			if got := answer.Header.Get(name); got != want {
@@ -72,7 +72,7 @@ func TestHeaders(t *testing.T) {
 			t.Errorf("%s: %s, %v", path, answer.Status, answer.Header)
 		}
 	}
-	for _, path := range []string{"/static/", "/static/style.css", "/static/../web.go", "/templates/layout.html", "/debug/pprof/", "/payouts"} {
+	for _, path := range []string{"/static/", "/static/style.css", "/static/../web.go", "/templates/layout.html", "/debug/pprof/", "/payouts/", "/payouts/1"} {
 		if answer, _ := x.get(t, path); answer.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: %s", path, answer.Status)
 		}

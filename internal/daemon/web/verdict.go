@@ -20,6 +20,8 @@ const (
 	stateRemoved  state = "removed" // it ran once and is no longer configured
 	stateUnknown  state = "unknown" // the warehouse has never answered
 	stateCut      state = "unreachable"
+	// stateDoubtful is of all streams together: all is loaded, and a check of it failed.
+	stateDoubtful state = "doubtful"
 )
 
 // label is the state as people read it.
@@ -70,12 +72,16 @@ func (o *overview) judge(st *streamState) state {
 // verdict says how everything is: the worst state that a stream has, and the sentence about it.
 func (o *overview) verdict() (state, string) {
 	by := map[state][]*streamState{}
+	var doubtful []*streamState
 	enabled := 0
 	for i := range o.streams {
 		st := &o.streams[i]
 		by[st.state] = append(by[st.state], st)
 		if st.configured && st.Enabled {
 			enabled++
+			if len(st.failedChecks()) > 0 {
+				doubtful = append(doubtful, st)
+			}
 		}
 	}
 	guarded, failing, late, waiting := by[stateGuarded], by[stateFailing], by[stateLate], by[stateWaiting]
@@ -98,12 +104,29 @@ func (o *overview) verdict() (state, string) {
 		return stateLate, fmt.Sprintf("%d of %d streams are late.", len(late), enabled)
 	case len(waiting) == enabled:
 		return stateWaiting, "Nothing has run yet."
+	case len(doubtful) > 0:
+		return stateDoubtful, doubts(doubtful, len(waiting))
 	case len(waiting) > 0:
 		return stateFine, fmt.Sprintf("All is fine; %s not run yet.", have(len(waiting)))
 	case enabled == 1:
 		return stateFine, "All is fine: the one stream is up to date."
 	}
 	return stateFine, fmt.Sprintf("All is fine: %d streams are up to date.", enabled)
+}
+
+// doubts mentions the checks that failed when nothing worse is to be told.
+func doubts(all []*streamState, waiting int) string {
+	failed := "checks of " + plural(uint64(len(all)), "stream") + " failed"
+	if len(all) == 1 {
+		failed = "a check of " + all[0].name() + " failed"
+		if n := len(all[0].failedChecks()); n > 1 {
+			failed = fmt.Sprintf("%d checks of %s failed", n, all[0].name())
+		}
+	}
+	if waiting > 0 {
+		return capitalized(failed) + "; " + have(waiting) + " not run yet."
+	}
+	return "Everything is loaded, but " + failed + "."
 }
 
 func (o *overview) failing(all []*streamState) string {

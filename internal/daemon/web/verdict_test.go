@@ -33,6 +33,11 @@ func TestVerdict(t *testing.T) {
 	failing := stands("promotions", time.Hour, faults("failed", 30*time.Minute))
 	killed := stands("cashback_offers", time.Hour, faults("killed", 26*time.Hour))
 	guarded := stands("products", time.Hour, faults("guarded", time.Minute))
+	odd, twice, oddLate, oddOff := stands("coupons", time.Minute), stands("products", time.Minute), stands("payouts", 3*time.Hour), stands("payouts", time.Minute)
+	failed, holds := warehouse.Check{Name: "rows_match", Detail: "why"}, warehouse.Check{Name: "keys_unique", OK: true}
+	odd.checks, twice.checks = []warehouse.Check{failed, holds}, []warehouse.Check{failed, failed}
+	oddLate.checks, oddOff.checks, oddOff.Enabled = odd.checks, odd.checks, false
+	fine.checks = []warehouse.Check{holds}
 	never, off, broken := stands("transactions", -1), stands("coupons", time.Hour), stands("products", -1)
 	off.Enabled, broken.LastError = false, "no lease"
 	removed := stands("coupons", 900*time.Hour)
@@ -48,6 +53,12 @@ func TestVerdict(t *testing.T) {
 		{[]streamState{off, removed}, stateWaiting, "No stream is enabled: there is nothing to do."},
 		{[]streamState{fine}, stateFine, "All is fine: the one stream is up to date."},
 		{[]streamState{fine, patient, off, removed}, stateFine, "All is fine: 2 streams are up to date."},
+		{[]streamState{fine, odd, oddOff}, stateDoubtful, "Everything is loaded, but a check of the coupons of acme failed."},
+		{[]streamState{fine, twice}, stateDoubtful, "Everything is loaded, but 2 checks of the products of acme failed."},
+		{[]streamState{odd, twice}, stateDoubtful, "Everything is loaded, but checks of 2 streams failed."},
+		{[]streamState{odd, never}, stateDoubtful, "A check of the coupons of acme failed; 1 stream has not run yet."},
+		{[]streamState{odd, oddLate}, stateLate, "The payouts of acme are late: they were last loaded 3 hours ago."},
+		{[]streamState{fine, oddOff}, stateFine, "All is fine: the one stream is up to date."},
 		{[]streamState{never, never}, stateWaiting, "Nothing has run yet."},
 		{[]streamState{fine, never}, stateFine, "All is fine; 1 stream has not run yet."},
 		{[]streamState{fine, late}, stateLate, "The payouts of acme are late: they were last loaded 3 hours ago."},

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"dealhouse/internal/report"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 )
@@ -31,6 +32,8 @@ type Options struct {
 	Ready func(ctx context.Context) error
 	// Streams are the configured streams, in the order of the configuration.
 	Streams func() []Stream
+	// OverdueAfter is how old a sale is that should be in a payout; default: report.DefaultOverdueAfter.
+	OverdueAfter func() time.Duration
 
 	Logger *slog.Logger     // default: none
 	Clock  func() time.Time // default: time.Now
@@ -67,9 +70,12 @@ type Server struct {
 	listener net.Listener
 	loopback bool // only this machine reaches it
 	server   *http.Server
+	reads    *reads
 	ready    *kept[struct{}, struct{}]
 	books    *kept[struct{}, bookkeeping]
 	counts   *kept[struct{}, map[warehouse.StreamID]uint64]
+	checks   *kept[struct{}, map[warehouse.StreamID][]warehouse.Check]
+	payouts  *kept[struct{}, reconciliation]
 	runs     *kept[warehouse.RunFilter, []warehouse.RunRecord]
 	details  *kept[warehouse.StreamID, details]
 	assets   assets
@@ -88,6 +94,9 @@ func New(o Options) (*Server, error) {
 	}
 	if s.clock == nil {
 		s.clock = time.Now
+	}
+	if s.o.OverdueAfter == nil {
+		s.o.OverdueAfter = func() time.Duration { return report.DefaultOverdueAfter }
 	}
 	certificate, err := s.loadCertificate()
 	if err != nil {
@@ -123,9 +132,13 @@ func New(o Options) (*Server, error) {
 // prepareReads makes the places where answers of the warehouse are kept.
 func (s *Server) prepareReads() {
 	reads := newReads(s.clock)
+	s.reads = reads
 	s.ready = keep(reads, readyFor, func(ctx context.Context, _ struct{}) (struct{}, error) { return struct{}{}, s.o.Ready(ctx) })
 	s.books = keep(reads, freshFor, s.readBookkeeping)
 	s.counts = keep(reads, countsFor, s.readCounts)
+	s.checks = keep(reads, countsFor, s.readChecks)
+	s.payouts = keep(reads, payoutsFor, s.readPayouts)
+	s.payouts.timeout = payoutsTimeout
 	s.runs = keep(reads, freshFor, s.readRuns)
 	s.details = keep(reads, freshFor, s.readDetails)
 }
@@ -162,6 +175,7 @@ func (s *Server) Addr() string { return s.listener.Addr().String() }
 
 // Serve answers until ctx ends, and returns when the answers under way are done. It must be called once.
 func (s *Server) Serve(ctx context.Context) error {
+	defer s.reads.end()
 	ended := make(chan error, 1)
 	go func() { ended <- s.answer() }()
 	select {

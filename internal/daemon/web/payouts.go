@@ -1,0 +1,220 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"dealhouse/internal/report"
+	"dealhouse/internal/warehouse"
+)
+
+const (
+	shownPayouts = 200 // of each account
+	shownOthers  = 20  // months and payouts of transactions that are in no payout that is there, of each account
+)
+
+// reconciliation is what the page of payouts shows: no more of it is kept, however many payouts there are.
+type reconciliation struct{ accounts []accountPayouts }
+
+// accountPayouts are the payouts of one account, and its transactions that should be in one. The words and amounts are
+// those of `dealhouse reconcile`.
+type accountPayouts struct {
+	Account   string
+	State     state
+	Summary   string
+	NeedsWork bool
+	Loaded    bool // the payouts were loaded at least once
+	Payouts   []payoutRow
+	Total     int
+	Unshown   int // payouts that are not shown and need work
+	Others    []string
+	MoreOther int
+}
+
+type payoutRow struct {
+	ID, Key          string // Key names the live parts of the row
+	Period, Currency string
+	Cashback         report.Total
+	AtStake          string
+	Pills            []pill
+	Advice           string
+	Totals           []report.Total
+}
+
+type pill struct {
+	State state
+	Label string
+}
+
+// payoutsPage is the page of payouts.
+type payoutsPage struct {
+	State    state
+	Summary  string
+	Compared *moment // nil: not yet
+	Error    string  // why not again
+	Accounts []accountPayouts
+	Shown    int
+	Embedded bool // commands cannot open the warehouse while the daemon has it
+}
+
+func (s *Server) readPayouts(ctx context.Context, _ struct{}) (out reconciliation, err error) {
+	r, err := report.Reconcile(ctx, s.o.Warehouse, report.Filter{OverdueAfter: s.o.OverdueAfter()})
+	if err != nil {
+		return out, err
+	}
+	for _, account := range r.Accounts() {
+		out.accounts = append(out.accounts, newAccountPayouts(r.Of(account)))
+	}
+	return out, nil
+}
+
+// newAccountPayouts takes a reconciliation of one account.
+func newAccountPayouts(r report.Reconciliation) accountPayouts {
+	a := accountPayouts{Account: r.Filter.Account, Summary: r.Summary(), NeedsWork: r.NeedsWork(), Total: len(r.Payouts), State: accountTone(r)}
+	for i, p := range r.Payouts {
+		switch {
+		case i < shownPayouts:
+			a.Payouts = append(a.Payouts, newPayoutRow(p))
+		case len(p.Kinds()) > 0:
+			a.Unshown++
+		}
+	}
+	for _, o := range r.Orphans {
+		a.Others = append(a.Others, report.OrphanAdvice(o))
+	}
+	for _, o := range r.Overdue {
+		a.Others = append(a.Others, r.OverdueAdvice(o))
+	}
+	if n := len(a.Others); n > shownOthers {
+		a.Others, a.MoreOther = slices.Clip(a.Others[:shownOthers]), n-shownOthers
+	}
+	return a
+}
+
+func newPayoutRow(p report.Payout) payoutRow {
+	id := fmt.Sprint(p.ID)
+	row := payoutRow{ID: id, Key: p.Account + "/" + id, Period: p.Period(), Currency: p.Currency(), AtStake: report.Grouped(report.Money(p.AtStake)),
+		Pills: []pill{{verdictTone(p.Verdict), words(p.Verdict)}}, Advice: p.Advice(), Totals: p.Totals()}
+	for _, t := range row.Totals {
+		if t.Name == "total_cashback" {
+			row.Cashback = t
+		}
+	}
+	if p.Altered {
+		row.Pills = append(row.Pills, pill{stateFailing, "altered"})
+	}
+	if p.MixedCurrency {
+		row.Pills = append(row.Pills, pill{stateFailing, words(report.MixedCurrency)})
+	}
+	return row
+}
+
+// verdictTone is the state whose colour a verdict has.
+func verdictTone(verdict string) state {
+	switch verdict {
+	case report.Matched:
+		return stateFine
+	case report.Drifted:
+		return stateLate
+	case report.NoTransactions:
+		return stateWaiting
+	}
+	return stateFailing
+}
+
+// accountTone is the colour of an account's sentence: what has only drifted is milder than what does not add up.
+func accountTone(r report.Reconciliation) state {
+	switch {
+	case !r.NeedsWork() && len(r.Payouts) == 0:
+		return stateWaiting
+	case !r.NeedsWork():
+		return stateFine
+	}
+	drifts := func(p report.Payout) bool {
+		return !slices.ContainsFunc(p.Kinds(), func(kind string) bool { return kind != report.Drifted })
+	}
+	if len(r.Orphans)+len(r.Overdue) == 0 && !slices.ContainsFunc(r.Payouts, func(p report.Payout) bool { return !drifts(p) }) {
+		return stateLate
+	}
+	return stateFailing
+}
+
+func (s *Server) payoutsPage(w http.ResponseWriter, r *http.Request) {
+	o := s.overview(r.Context())
+	known := s.payouts.last(struct{}{})
+	if o.problem == nil { // otherwise it would only take the time-out once more
+		known = s.payouts.soon(r.Context(), struct{}{}, patience)
+	}
+	body := payoutsPage{Shown: shownPayouts, Embedded: s.o.Warehouse.Embedded(), Error: explain(known.err)}
+	if !known.at.IsZero() {
+		m := o.localMoment(known.at)
+		body.Compared, body.Accounts = &m, o.withPayouts(known.value.accounts)
+	}
+	body.State, body.Summary = o.payoutVerdict(&body)
+	p := s.newPage(&o, "/payouts", "Payouts", body)
+	if body.Compared == nil && body.Error == "" && o.problem == nil {
+		p.Refresh = refreshRunning // what is being compared shows as soon as it is there
+	}
+	s.render(w, http.StatusOK, "payouts", p)
+}
+
+// withPayouts puts the configured accounts first, also those that have no payouts.
+func (o *overview) withPayouts(known []accountPayouts) []accountPayouts {
+	var all []accountPayouts
+	add := func(account string) {
+		if slices.ContainsFunc(all, func(a accountPayouts) bool { return a.Account == account }) {
+			return
+		}
+		a := accountPayouts{Account: account, State: stateWaiting, Summary: report.Reconciliation{}.Summary()}
+		if i := slices.IndexFunc(known, func(a accountPayouts) bool { return a.Account == account }); i >= 0 {
+			a = known[i]
+		}
+		if st := o.find(warehouse.StreamID{Account: account, Stream: "payouts"}); st != nil {
+			a.Loaded = st.standing.LastSuccess != nil
+		}
+		all = append(all, a)
+	}
+	for i := range o.streams {
+		if o.streams[i].configured {
+			add(o.streams[i].id.Account)
+		}
+	}
+	for _, a := range known {
+		add(a.Account)
+	}
+	return all
+}
+
+// payoutVerdict says in one sentence whether finance has something to do.
+func (o *overview) payoutVerdict(p *payoutsPage) (state, string) {
+	payouts := 0
+	var work []string
+	worst := stateLate
+	for _, a := range p.Accounts {
+		payouts += a.Total
+		if a.NeedsWork {
+			work = append(work, a.Account)
+			if a.State == stateFailing {
+				worst = stateFailing
+			}
+		}
+	}
+	switch {
+	case p.Compared == nil && o.problem != nil:
+		return stateCut, "The warehouse does not answer."
+	case p.Compared == nil && p.Error != "":
+		return stateCut, "The payouts could not be compared with their transactions."
+	case p.Compared == nil:
+		return stateWaiting, "The payouts are being compared with their transactions."
+	case len(work) > 2:
+		return worst, "The payouts of " + plural(uint64(len(work)), "account") + " need a look."
+	case len(work) > 0:
+		return worst, "The payouts of " + strings.Join(work, " and ") + " need a look."
+	case payouts == 0:
+		return stateWaiting, report.Reconciliation{}.Summary()
+	}
+	return stateFine, "The payouts add up: there is nothing to do."
+}
