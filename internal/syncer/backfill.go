@@ -74,12 +74,8 @@ type backfill struct {
 	failed error      // nothing is published any more
 }
 
-// newBackfill goes on with the state that is stored under the name, or begins.
-func (r *run) newBackfill(ctx context.Context, name string, begin progressState, parallel int) (*backfill, error) {
-	stored, err := warehouse.LoadBackfill[progressState](ctx, r.warehouse, r.Account, r.Stream.Name, name)
-	if err != nil {
-		return nil, err
-	}
+// newBackfill goes on with the state that is stored under the name, or begins where it is nil.
+func (r *run) newBackfill(ctx context.Context, name string, stored *progressState, begin progressState, parallel int) (*backfill, error) {
 	state := begin
 	if stored != nil {
 		state = *stored
@@ -106,14 +102,19 @@ func (r *run) newBackfill(ctx context.Context, name string, begin progressState,
 // shows it.
 func (r *run) planBackfill(ctx context.Context, watermark time.Time) (*backfill, error) {
 	if a := r.asked; a != nil {
-		return r.newBackfill(ctx, stateName(*a), progressState{BegunAt: r.StartedAt, From: a.From, To: a.To, Window: a.Window.String()}, a.Parallel)
+		name := stateName(*a)
+		stored, err := warehouse.LoadBackfill[progressState](r.lease, name)
+		if err != nil {
+			return nil, err
+		}
+		return r.newBackfill(ctx, name, stored, progressState{BegunAt: r.StartedAt, From: a.From, To: a.To, Window: a.Window.String()}, a.Parallel)
 	}
 	from := r.job.InitialFrom.UTC().Truncate(time.Millisecond)
 	if r.Stream.Kind != catalog.Incremental || r.job.Full || r.job.DryRun || !watermark.IsZero() || from.IsZero() {
 		return nil, nil
 	}
 	begin := progressState{BegunAt: r.StartedAt, From: from, Window: DefaultWindow.String()}
-	stored, err := warehouse.LoadBackfill[progressState](ctx, r.warehouse, r.Account, r.Stream.Name, initialBackfill)
+	stored, err := warehouse.LoadBackfill[progressState](r.lease, initialBackfill)
 	switch {
 	case err != nil:
 		return nil, err
@@ -127,9 +128,10 @@ func (r *run) planBackfill(ctx context.Context, watermark time.Time) (*backfill,
 			if err := r.warehouse.SaveBackfill(ctx, r.Run, initialBackfill, ""); err != nil {
 				return nil, err
 			}
+			stored = nil
 		}
 	}
-	b, err := r.newBackfill(ctx, initialBackfill, begin, DefaultParallel)
+	b, err := r.newBackfill(ctx, initialBackfill, stored, begin, DefaultParallel)
 	if err == nil {
 		// What is dated after the server's time is in no other window.
 		b.windows[len(b.windows)-1].to = time.Time{}

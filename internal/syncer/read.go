@@ -57,11 +57,11 @@ func (s *seen) watermark(old time.Time) time.Time {
 }
 
 // from decides after which updatedAt to read (zero: everything), and returns the stored watermark.
-func (r *run) from(ctx context.Context) (after, watermark time.Time, err error) {
+func (r *run) from() (after, watermark time.Time, err error) {
 	if r.Stream.Kind != catalog.Incremental {
 		return time.Time{}, time.Time{}, nil
 	}
-	watermark, err = r.warehouse.Watermark(ctx, r.Account, r.Stream.Name)
+	watermark, err = r.lease.Watermark()
 	switch {
 	case err != nil || r.job.Full:
 		return time.Time{}, watermark, err

@@ -2,6 +2,7 @@ package syncer
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -83,17 +84,15 @@ func (c *seamConn) Query(ctx context.Context, query string, args ...any) (driver
 	return rows, err
 }
 
+// QueryRow goes through Query: a row of the driver that nobody reads cannot be closed, and leaves a goroutine behind.
 func (c *seamConn) QueryRow(ctx context.Context, query string, args ...any) driver.Row {
-	var row driver.Row
-	err := c.seam.around(ctx, stepOf(query), func() error {
-		row = c.Conn.QueryRow(ctx, query, args...)
-		return row.Err()
-	})
-	return &seamRow{Row: row, err: err, clock: strings.Contains(query, "now64(6)"), skew: c.seam.skew}
+	rows, err := c.Query(ctx, query, args...)
+	return &seamRow{rows: rows, err: err, clock: strings.Contains(query, "now64(6)"), skew: c.seam.skew}
 }
 
 type seamRow struct {
 	driver.Row
+	rows  driver.Rows
 	err   error
 	clock bool
 	skew  time.Duration
@@ -105,13 +104,17 @@ func (r *seamRow) Scan(dest ...any) error {
 	if r.err != nil {
 		return r.err
 	}
-	if err := r.Row.Scan(dest...); err != nil {
+	defer r.rows.Close() //nolint:errcheck // Err has what counts
+	if !r.rows.Next() {
+		return errors.Join(r.rows.Err(), sql.ErrNoRows)
+	}
+	if err := r.rows.Scan(dest...); err != nil {
 		return err
 	}
 	if us, ok := dest[0].(*int64); ok && r.clock {
 		*us += r.skew.Microseconds()
 	}
-	return nil
+	return r.rows.Close()
 }
 
 func (c *seamConn) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {

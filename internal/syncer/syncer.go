@@ -243,17 +243,15 @@ func (r *run) tryTake(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("making a run id: %w", err)
 	}
-	now, err := r.warehouse.Now(ctx)
-	if err != nil {
-		return err
-	}
-	r.clock = r.local()
 	r.publishing, r.unclean = false, true
-	r.Run = warehouse.Run{ID: id, Attempt: uuid.New(), Account: r.job.Account, Stream: r.job.Stream, StartedAt: now}
+	r.Run = warehouse.Run{ID: id, Attempt: uuid.New(), Account: r.job.Account, Stream: r.job.Stream}
 	r.checkpoint, r.surplus, r.batches = nil, 0, 0
 	if r.lease, err = r.warehouse.Acquire(ctx, r.Run); err != nil {
 		return err
 	}
+	// The clock that is carried forward may be late, never early: what this run reads must not look newer than what the
+	// next one does.
+	r.StartedAt, r.clock = r.lease.Begun(), r.local()
 	if r.lost {
 		r.lease.Distrust()
 	}
@@ -274,8 +272,7 @@ func (r *run) main(ctx context.Context) error {
 	if err := r.goOn(ctx); err != nil {
 		return err
 	}
-	// A dry run could read the state that a recovered intent has just moved, so the state is read only now.
-	after, watermark, err := r.from(ctx)
+	after, watermark, err := r.from()
 	if err != nil {
 		return err
 	}
@@ -325,12 +322,12 @@ func (r *run) recorded(ctx context.Context, load func(context.Context) error) er
 }
 
 // goOn continues the walk that a checkpoint tells of, or clears it away when this run does not: it is too old, or its
-// rows are not there. The checkpoint is read under the lease, so that it is nobody else's.
+// rows are not there.
 func (r *run) goOn(ctx context.Context) error {
 	if r.Stream.Kind != catalog.Walk || r.job.DryRun {
 		return nil
 	}
-	c, err := r.warehouse.LoadCheckpoint(ctx, r.Account, r.Stream.Name)
+	c, err := r.lease.Checkpoint()
 	if err != nil || c == nil {
 		return err
 	}

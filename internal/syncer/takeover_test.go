@@ -102,11 +102,14 @@ func TestTakenInTheSameMoment(t *testing.T) {
 			}()
 			return ended
 		}
+		aAtLease, aOn := stop(a, "INSERT sync_state_log lease", false, 1)
+		aEnded := run(a)
+		<-aAtLease
 		bAtLease, bGo := stop(b, "SELECT value", true, 1) // its first look at the state is at the lease
-		aAtDelta, aGo := stop(a, "INSERT "+stream+"_delta", true, 1)
 		bEnded := run(b)
 		<-bAtLease
-		aEnded := run(a)
+		aAtDelta, aGo := stop(a, "INSERT "+stream+"_delta", true, 1)
+		close(aOn)
 		<-aAtDelta
 		close(bGo)
 		if err := <-bEnded; err != nil {

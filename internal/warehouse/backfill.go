@@ -5,9 +5,10 @@ import "context"
 // BackfillPrefix begins the names of the states of backfills in sync_state.
 const BackfillPrefix = "backfill:"
 
-// LoadBackfill is the state of a backfill that has not ended, or nil. name begins with BackfillPrefix.
-func LoadBackfill[T any](ctx context.Context, w *Warehouse, account, stream, name string) (*T, error) {
-	return loadJSON[T](ctx, w, account, stream, name)
+// LoadBackfill is the state of a backfill that had not ended when the lease was taken, or nil. name begins with
+// BackfillPrefix.
+func LoadBackfill[T any](l *Lease, name string) (*T, error) {
+	return parseState[T](l.account, l.stream, name, l.states[name])
 }
 
 // SaveBackfill keeps the state of a backfill where there is nothing to publish with it; otherwise it belongs into the

@@ -21,7 +21,8 @@
 //     decides between them; a read of a part never replaces a newer state by an older one.
 //  7. A statement is tried again only where doing it twice, with the answer to the first time lost, is as doing it once:
 //     staged batches by their token and equal bytes, the bookkeeping by the versions of its rows, INSERT ... SELECT
-//     together with the making of the table that it fills, an attachment after a look at what is there.
+//     together with the making of the table that it fills, an attachment that may have been made after a look at what
+//     is there.
 //  8. What the server refuses for its content costs the rows that it refuses, not their batch (Stage).
 //
 // Deleted rows stay in _latest with their last content, as versions that the views leave out: the merge has to know

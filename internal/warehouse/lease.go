@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -45,8 +46,11 @@ type Lease struct {
 	stream  string
 	value   leaseValue
 	ttl     time.Duration
+	begun   time.Time
 	orphan  bool
-	untidy  bool // something is left that the next holder has to clear away
+	untidy  bool              // something is left that the next holder has to clear away
+	states  map[string]string // of the stream, by name, as the holder found them
+	intents []string          // of them, the oldest first
 	stop    context.CancelFunc
 	done    sync.WaitGroup
 }
@@ -58,18 +62,22 @@ func (w *Warehouse) Acquire(ctx context.Context, r Run) (*Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	current, err := loadJSON[leaseValue](ctx, w, l.account, l.stream, stateLease)
+	value, err := w.state(ctx, l.account, l.stream, stateLease)
+	if err != nil {
+		return nil, err
+	}
+	current, err := parseState[leaseValue](l.account, l.stream, stateLease, value)
 	if err != nil {
 		return nil, err
 	}
 	if current != nil && current.Expires > now.UnixMicro() && current.Attempt != r.Attempt && !w.isGone(current.Owner) {
 		return nil, &HeldError{Owner: current.Owner, RunID: current.RunID, Expires: time.UnixMicro(current.Expires).UTC()}
 	}
-	l.orphan = current != nil
-	if err := l.write(ctx, now.Add(l.ttl)); err != nil {
+	l.begun, l.orphan = now, current != nil
+	if err := l.write(ctx, now, now.Add(l.ttl)); err != nil {
 		return nil, err
 	}
-	if err := l.Check(ctx); err != nil {
+	if err := l.load(ctx); err != nil {
 		return nil, err
 	}
 	w.metrics.lease(l, 1)
@@ -78,6 +86,9 @@ func (w *Warehouse) Acquire(ctx context.Context, r Run) (*Lease, error) {
 	l.done.Go(func() { l.heartbeat(beat) })
 	return l, nil
 }
+
+// Begun is when the lease was taken, by the clock of the warehouse.
+func (l *Lease) Begun() time.Time { return l.begun }
 
 // Orphan reports that the last holder did not give the lease back: what it was doing may be half done.
 func (l *Lease) Orphan() bool { return l.orphan }
@@ -88,14 +99,45 @@ func (l *Lease) Distrust() { l.orphan = true }
 
 // Check returns ErrLeaseLost when another worker has taken the stream over.
 func (l *Lease) Check(ctx context.Context) error {
-	current, err := loadJSON[leaseValue](ctx, l.w, l.account, l.stream, stateLease)
-	switch {
-	case err != nil:
-		return fmt.Errorf("checking the lease of %s of account %s: %w", l.stream, l.account, err)
-	case current == nil || current.Attempt != l.value.Attempt:
-		return fmt.Errorf("%s of account %s: %w", l.stream, l.account, ErrLeaseLost)
+	value, err := l.w.state(ctx, l.account, l.stream, stateLease)
+	if err != nil {
+		return err
 	}
-	return nil
+	return l.verify(value)
+}
+
+// verify is Check for the lease as it is stored now.
+func (l *Lease) verify(value string) error {
+	current, err := parseState[leaseValue](l.account, l.stream, stateLease, value)
+	if err == nil && (current == nil || current.Attempt != l.value.Attempt) {
+		err = fmt.Errorf("%s of account %s: %w", l.stream, l.account, ErrLeaseLost)
+	}
+	return err
+}
+
+// load reads all states of the stream, which only the holder of the lease changes, and checks the lease among them.
+func (l *Lease) load(ctx context.Context) error {
+	rows, err := l.w.conn.Query(ctx, "SELECT name, value FROM sync_state WHERE account = {account:String} AND stream = {stream:String} ORDER BY updated_at",
+		named("account", l.account), named("stream", l.stream))
+	if err != nil {
+		return fmt.Errorf("reading the state of %s of account %s: %w", l.stream, l.account, err)
+	}
+	defer rows.Close()
+	l.states, l.intents = map[string]string{}, nil
+	for rows.Next() {
+		var name, value string
+		if err := rows.Scan(&name, &value); err != nil {
+			return fmt.Errorf("reading the state of %s of account %s: %w", l.stream, l.account, err)
+		}
+		l.states[name] = value
+		if strings.HasPrefix(name, stateIntent+":") {
+			l.intents = append(l.intents, value)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("reading the state of %s of account %s: %w", l.stream, l.account, err)
+	}
+	return l.verify(l.states[stateLease])
 }
 
 // Release gives the lease back. It may be called twice.
@@ -108,7 +150,13 @@ func (l *Lease) Release(ctx context.Context) error {
 
 // Forsake gives the lease back as expired, so that its next holder finishes or clears away what was left behind.
 func (l *Lease) Forsake(ctx context.Context) error {
-	return l.end(ctx, func() error { return l.write(ctx, time.UnixMicro(0)) })
+	return l.end(ctx, func() error {
+		now, err := l.w.Now(ctx)
+		if err != nil {
+			return err
+		}
+		return l.write(ctx, now, time.UnixMicro(0))
+	})
 }
 
 func (l *Lease) end(ctx context.Context, write func() error) error {
@@ -156,15 +204,16 @@ func (l *Lease) beat(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return l.write(ctx, now.Add(l.ttl))
+	return l.write(ctx, now, now.Add(l.ttl))
 }
 
-func (l *Lease) write(ctx context.Context, expires time.Time) error {
+// write stores the lease as of now, by the clock of the warehouse.
+func (l *Lease) write(ctx context.Context, now, expires time.Time) error {
 	v := l.value
 	v.Expires = expires.UnixMicro()
 	text, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("writing the lease: %w", err)
 	}
-	return l.w.saveStates(ctx, l.account, l.stream, stateRow{stateLease, string(text), 0})
+	return l.w.saveStates(ctx, l.account, l.stream, stateRow{stateLease, string(text), uint64(now.UnixMicro())})
 }

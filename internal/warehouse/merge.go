@@ -137,7 +137,7 @@ func (w *Warehouse) Publish(ctx context.Context, l *Lease, r Run, in Intent) err
 		}
 		return err
 	}
-	err := w.finish(ctx, l, r, in)
+	err := w.finish(ctx, l, r, in, false)
 	if errors.Is(err, errDeltaGone) {
 		return errors.Join(ErrLeaseLost, err, w.withdraw(ctx, r, in, err))
 	}
@@ -158,8 +158,8 @@ func (w *Warehouse) withdraw(ctx context.Context, r Run, in Intent, cause error)
 	return w.saveStates(ctx, r.Account, r.Stream.Name, stateRow{intentName(r.ID), "", 0})
 }
 
-// finish carries out an intent.
-func (w *Warehouse) finish(ctx context.Context, l *Lease, r Run, in Intent) error {
+// finish carries out an intent, which an earlier attempt may have begun.
+func (w *Warehouse) finish(ctx context.Context, l *Lease, r Run, in Intent, begun bool) error {
 	type target struct{ table, delta string }
 	var targets []target
 	if in.Record.Changes.Any() {
@@ -172,7 +172,7 @@ func (w *Warehouse) finish(ctx context.Context, l *Lease, r Run, in Intent) erro
 		targets = append(targets, target{r.Stream.Child.Table + "_latest", r.childDelta()})
 	}
 	for _, t := range targets {
-		if err := w.attachOnce(ctx, r, t.table, t.delta); err != nil {
+		if err := w.attachOnce(ctx, r, t.table, t.delta, begun); err != nil {
 			return fmt.Errorf("publishing run %s to %s: %w", r.ID, t.table, err)
 		}
 	}
@@ -200,22 +200,29 @@ func (w *Warehouse) finish(ctx context.Context, l *Lease, r Run, in Intent) erro
 	return nil
 }
 
-// attachOnce attaches the delta unless all of it is there already. Readers see the parts of one statement at once, but
-// a process that is killed may leave some of them: then all are attached again, which changes nothing for the rows that
-// are there, since equal versions are one. The delta outlives the intent, so one that is missing is errDeltaGone and
-// never taken for an empty one.
-func (w *Warehouse) attachOnce(ctx context.Context, r Run, table, delta string) error {
+// attachOnce attaches the delta, unless an earlier attempt has attached all of it: only then is it worth a look at the
+// whole table. Readers see the parts of one statement at once, but a process that is killed may leave some of them:
+// then all are attached again, which changes nothing for the rows that are there, since equal versions are one. The
+// delta outlives the intent, so one that is missing is errDeltaGone and never taken for an empty one.
+func (w *Warehouse) attachOnce(ctx context.Context, r Run, table, delta string, begun bool) error {
 	return w.retry(ctx, attachDelta(table, delta), func() error {
-		var want, have uint64
-		err := w.conn.QueryRow(ctx, "SELECT (SELECT count() FROM "+delta+"), (SELECT count() FROM "+table+" WHERE account = {account:String} AND _run_id = {run:UUID})",
-			named("account", r.Account), named("run", r.ID.String())).Scan(&want, &have)
+		if begun {
+			var want, have uint64
+			err := w.conn.QueryRow(ctx, "SELECT (SELECT count() FROM "+delta+"), (SELECT count() FROM "+table+" WHERE account = {account:String} AND _run_id = {run:UUID})",
+				named("account", r.Account), named("run", r.ID.String())).Scan(&want, &have)
+			if isMissing(err) {
+				return fmt.Errorf("%w: %w", errDeltaGone, err)
+			}
+			if err != nil || have >= want {
+				return err
+			}
+		}
+		begun = true
+		err := w.conn.Exec(write(ctx), attachDelta(table, delta))
 		if isMissing(err) {
 			return fmt.Errorf("%w: %w", errDeltaGone, err)
 		}
-		if err != nil || have >= want {
-			return err
-		}
-		return w.conn.Exec(write(ctx), attachDelta(table, delta))
+		return err
 	})
 }
 

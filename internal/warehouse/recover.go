@@ -15,24 +15,29 @@ import (
 // was not given back, it also clears away what dead runs left behind, but for keep, a walk that goes on. The caller
 // holds the lease.
 func (w *Warehouse) Recover(ctx context.Context, l *Lease, r Run, keep uuid.UUID) (recovered []Intent, err error) {
-	intents, err := w.loadIntents(ctx, r.Account, r.Stream.Name)
-	if err != nil {
-		return nil, err
-	}
-	for _, in := range intents {
+	for _, text := range l.intents {
+		in, err := parseState[Intent](r.Account, r.Stream.Name, stateIntent, text)
+		if err != nil {
+			return recovered, err
+		}
 		w.log.Info("finishing a run that was interrupted", "account", r.Account, "stream", r.Stream.Name, "run_id", in.RunID)
 		dead := Run{ID: in.RunID, Account: r.Account, Stream: r.Stream}
-		err := w.finish(ctx, l, dead, in)
+		err = w.finish(ctx, l, dead, *in, true)
 		gone := errors.Is(err, errDeltaGone)
 		if gone {
 			w.log.Warn("an interrupted run cannot be finished: what it read is read again", "run_id", in.RunID, "error", err)
-			err = errors.Join(w.withdraw(ctx, dead, in, err), w.Discard(ctx, dead))
+			err = errors.Join(w.withdraw(ctx, dead, *in, err), w.Discard(ctx, dead))
 		}
 		if err != nil {
 			return recovered, fmt.Errorf("finishing run %s, which was interrupted: %w", in.RunID, err)
 		}
 		if !gone {
-			recovered = append(recovered, in)
+			recovered = append(recovered, *in)
+		}
+	}
+	if len(l.intents) > 0 {
+		if err := l.load(ctx); err != nil {
+			return recovered, err
 		}
 	}
 	if !l.Orphan() {

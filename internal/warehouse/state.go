@@ -42,27 +42,28 @@ type Intent struct {
 	Beside bool `json:"beside,omitempty"`
 }
 
-// Watermark is the stored watermark of the stream, or the zero time.
-func (w *Warehouse) Watermark(ctx context.Context, account, stream string) (time.Time, error) {
-	value, err := w.state(ctx, account, stream, stateWatermark)
-	if err != nil || value == "" {
-		return time.Time{}, err
+// Watermark is the watermark of the stream when the lease was taken and what dead runs had begun was finished, or the
+// zero time.
+func (l *Lease) Watermark() (time.Time, error) {
+	value := l.states[stateWatermark]
+	if value == "" {
+		return time.Time{}, nil
 	}
 	t, err := time.Parse(time.RFC3339Nano, value)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("reading the watermark of %s of account %s: %w", stream, account, err)
+		return time.Time{}, fmt.Errorf("reading the watermark of %s of account %s: %w", l.stream, l.account, err)
 	}
 	return t, nil
+}
+
+// Checkpoint is the place of a walk that did not end, or nil.
+func (l *Lease) Checkpoint() (*Checkpoint, error) {
+	return parseState[Checkpoint](l.account, l.stream, stateCheckpoint, l.states[stateCheckpoint])
 }
 
 // SaveCheckpoint keeps the place of a walk, once the rows before it are staged.
 func (w *Warehouse) SaveCheckpoint(ctx context.Context, r Run, c Checkpoint) error {
 	return w.saveJSON(ctx, r, stateCheckpoint, c)
-}
-
-// LoadCheckpoint is the place of a walk that did not end, or nil.
-func (w *Warehouse) LoadCheckpoint(ctx context.Context, account, stream string) (*Checkpoint, error) {
-	return loadJSON[Checkpoint](ctx, w, account, stream, stateCheckpoint)
 }
 
 // ClearCheckpoint forgets the place of a walk.
@@ -71,26 +72,6 @@ func (w *Warehouse) ClearCheckpoint(ctx context.Context, r Run) error {
 }
 
 func intentName(run uuid.UUID) string { return stateIntent + ":" + run.String() }
-
-// loadIntents are the intents of the stream that were not carried out, the oldest first.
-func (w *Warehouse) loadIntents(ctx context.Context, account, stream string) ([]Intent, error) {
-	rows, err := w.conn.Query(ctx, "SELECT value FROM sync_state WHERE account = {account:String} AND stream = {stream:String} AND startsWith(name, {name:String}) ORDER BY updated_at",
-		named("account", account), named("stream", stream), named("name", stateIntent+":"))
-	if err != nil {
-		return nil, fmt.Errorf("reading the intents of %s of account %s: %w", stream, account, err)
-	}
-	var texts []string
-	if err := collect(rows, func(text string) { texts = append(texts, text) }); err != nil {
-		return nil, fmt.Errorf("reading the intents of %s of account %s: %w", stream, account, err)
-	}
-	intents := make([]Intent, len(texts))
-	for i, text := range texts {
-		if err := json.Unmarshal([]byte(text), &intents[i]); err != nil {
-			return nil, fmt.Errorf("reading an intent of %s of account %s: %w", stream, account, err)
-		}
-	}
-	return intents, nil
-}
 
 // CountStaged counts the rows that a run has staged so far.
 func (w *Warehouse) CountStaged(ctx context.Context, r Run) (uint64, error) {
@@ -110,10 +91,10 @@ func (w *Warehouse) saveJSON(ctx context.Context, r Run, name string, value any)
 	return w.saveStates(ctx, r.Account, r.Stream.Name, stateRow{name, string(text), 0})
 }
 
-func loadJSON[T any](ctx context.Context, w *Warehouse, account, stream, name string) (*T, error) {
-	value, err := w.state(ctx, account, stream, name)
-	if err != nil || value == "" {
-		return nil, err
+// parseState reads a state that is JSON; nil when there is none.
+func parseState[T any](account, stream, name, value string) (*T, error) {
+	if value == "" {
+		return nil, nil
 	}
 	var v T
 	if err := json.Unmarshal([]byte(value), &v); err != nil {
