@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -78,6 +79,11 @@ func (p *planner) plan(cfg *config.Config) (*daemon.Plan, error) {
 	api := newClients(p.log, func(o *dealapi.Options) { o.Metrics = p.metrics.API })
 	plan := &daemon.Plan{Jitter: cfg.Daemon.Jitter, Grace: cfg.Daemon.Grace, Close: api.close}
 	plan.After = func(ctx context.Context, results []syncer.Result) { p.aftermath(ctx, cfg, p.w, api, results) }
+	plan.Begin = func(ctx context.Context) {
+		if err := p.recallPayouts(ctx, p.w, cfg.Finance.OverdueAfter); err != nil && !isCanceled(err) {
+			p.complain("warning", fmt.Errorf("the metrics lack payouts until the next run of payouts: %w", err))
+		}
+	}
 	for _, account := range cfg.Accounts {
 		api.limiters[account.Name] = p.limiter(account)
 		for _, stream := range catalog.All() {

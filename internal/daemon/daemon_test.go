@@ -148,6 +148,12 @@ func TestStart(t *testing.T) {
 			if err := o.Warehouse.SaveRun(t.Context(), record); err != nil {
 				t.Fatal(err)
 			}
+			if r.stream != "coupons" {
+				continue
+			}
+			if _, err := o.Warehouse.CheckQuality(t.Context(), record); err != nil {
+				t.Fatal(err)
+			}
 		}
 	})
 	full := map[string]bool{}
@@ -171,6 +177,12 @@ func TestStart(t *testing.T) {
 	}
 	if age := b.value("dealhouse_look_age_seconds", "stream=coupons"); age < 7190 || age > 7300 {
 		t.Errorf("the last look was %v s ago", age)
+	}
+	if v := b.value("dealhouse_quality_check_ok", "stream=coupons", "check="+warehouse.CheckRowsMatch); v != 1 {
+		t.Errorf("the check of the last run is %v", v)
+	}
+	if _, known := b.find("dealhouse_payouts"); known {
+		t.Error("the daemon says how payouts are, and nobody compared them")
 	}
 	if _, known := b.find("dealhouse_look_age_seconds", "stream=products"); known {
 		t.Error("products have an age and were never loaded")
@@ -209,6 +221,10 @@ func TestReload(t *testing.T) {
 	disabled := planned(t, "acme", "payouts", "", "")
 	disabled.Enabled = false
 	next = &Plan{Streams: []Stream{planned(t, "acme", "coupons", "@every 5m", ""), disabled, planned(t, "new", "coupons", "@every 1h", "")}, Close: func() { closed <- "new" }}
+	next.Begin = func(ctx context.Context) {
+		<-ctx.Done()
+		closed <- "what was beside the new"
+	}
 	b.reloads <- syscall.SIGHUP
 	loads <- nil
 	b.finish(b.begins("coupons")) // of the new account
@@ -238,6 +254,9 @@ func TestReload(t *testing.T) {
 		return !known && !still
 	})
 	b.stop(errTold)
+	if which := <-closed; which != "what was beside the new" {
+		t.Errorf("the %s settings were closed while they were used", which)
+	}
 	if which := <-closed; which != "new" {
 		t.Errorf("the %s settings were closed at the end", which)
 	}

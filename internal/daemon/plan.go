@@ -15,6 +15,8 @@ type Plan struct {
 	Jitter time.Duration
 	// Grace is how long runs under way may go on after the daemon was told to end.
 	Grace time.Duration
+	// Begin is called when the plan takes effect, and goes on beside its runs; may be nil. Its context ends with theirs.
+	Begin func(ctx context.Context)
 	// After is called when a run of the plan has ended, before its stream may run again, from several goroutines at once;
 	// may be nil. What it does is part of the run: its context ends with the run's.
 	After func(ctx context.Context, results []syncer.Result)

@@ -52,6 +52,17 @@ func (d *Daemon) perform(ctx context.Context, job syncer.Job, after func(context
 	return result
 }
 
+// begin lets a plan do what goes on beside its runs.
+func (l *loop) begin(plan *Plan) {
+	err := l.contain(func() error {
+		plan.Begin(l.runs)
+		return nil
+	})
+	if p, panicked := errors.AsType[*syncer.PanicError](err); panicked {
+		l.log.Error("what goes on beside the runs ended in a panic", "error", err, "stack", string(p.Stack))
+	}
+}
+
 // record writes a row to sync_runs for a run that ended before it had one, so that each scheduled run is accounted for.
 func (d *Daemon) record(ctx context.Context, r *warehouse.RunRecord, cause error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
