@@ -38,6 +38,7 @@ type app struct {
 	running     bool           // the command line was understood: errors from now on are not about it
 	service     bool           // nobody reads along: what is told goes to the log, in whatever format
 	reconciling sync.Mutex
+	nothingLeft sync.Map // by account: when its transactions were last found to name no deal that is to be asked for
 }
 
 // run is the program. args begins with its name, as os.Args does.
