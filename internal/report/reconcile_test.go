@@ -259,7 +259,7 @@ func TestFindingsAreToldOnce(t *testing.T) {
 func TestUnexplainedIsNotTheDifference(t *testing.T) {
 	p := Payout{warehouse.Payout{Verdict: Drifted, Currencies: []string{"EUR"}, Late: 1, Mismatches: []string{"declined_cashback"}, AtStakeBy: make([]decimal.Decimal, len(warehouse.StakeStates()))}}
 	p.AtStakeBy[slices.Index(warehouse.StakeStates(), "unexplained")] = decimal.RequireFromString("21.08")
-	if got := p.Advice(); !strings.Contains(got, "EUR 21.08 between the cashback that the payout counts as not declined and that of its transactions as first loaded") {
+	if got := p.Advice(); !strings.Contains(got, "EUR 21.08 by which its undeclined cashback exceeds that of its transactions as first loaded") {
 		t.Error(got)
 	}
 }

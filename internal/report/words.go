@@ -183,7 +183,7 @@ func stakeWords(state string) string {
 	case "gone":
 		return "in transactions that the service no longer lists"
 	case "unexplained":
-		return "between the cashback that the payout counts as not declined and that of its transactions as first loaded"
+		return "by which its undeclined cashback exceeds that of its transactions as first loaded"
 	}
 	return "in transactions that are " + state + " now"
 }
