@@ -33,7 +33,9 @@ func newPayoutMetrics(gauge func(name, help string, labels ...string) *prometheu
 func (p *payoutMetrics) expect(account string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.accounts[account] = p.accounts[account]
+	if _, known := p.accounts[account]; !known {
+		p.accounts[account] = false
+	}
 }
 
 func (p *payoutMetrics) forget(account string) {
