@@ -82,6 +82,9 @@ func TestClockJumps(t *testing.T) {
 	if next := b.stream("acme", "coupons").Next; !next.Equal(at(t, "2026-07-01T11:00:00Z")) {
 		t.Errorf("after the clock was set back, next at %s", next)
 	}
+	if v := b.value("dealhouse_next_run_timestamp_seconds", "stream=coupons"); v != float64(at(t, "2026-07-01T11:00:00Z").Unix()) {
+		t.Errorf("after the clock was set back, the metric still says %v", v)
+	}
 	b.advance(30 * time.Minute)
 	b.finish(b.begins("coupons"))
 	for _, said := range []string{"the machine slept", "the clock was set back"} {

@@ -115,12 +115,9 @@ func (l *loop) finish(e ended) {
 	t.running, t.lastError = nil, ""
 	switch {
 	case e.result.Err != nil && l.runs.Err() == nil:
-		t.lastError = e.result.Err.Error()
+		t.lastError, t.failed = e.result.Err.Error(), l.now()
 	case e.result.Err == nil:
 		t.looked = e.result.Record.StartedAt
-		if e.result.Job.Full || t.full.IsZero() {
-			t.full = t.looked
-		}
 	}
 	used.leave()
 	l.timetable.dropLeft(l.o.Metrics)
