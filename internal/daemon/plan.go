@@ -18,6 +18,8 @@ type Plan struct {
 	// After is called when a run of the plan has ended, before its stream may run again, from several goroutines at once;
 	// may be nil. What it does is part of the run: its context ends with the run's.
 	After func(ctx context.Context, results []syncer.Result)
+	// Adopted is called when the plan has been put in force, by the loop: it must not take long. May be nil.
+	Adopted func()
 	// Close frees what the jobs use; may be nil. It is called once, when the plan was replaced and its last run has
 	// ended, or at the end.
 	Close func()
@@ -59,6 +61,7 @@ type settings struct {
 	*Plan
 	users   int  // runs that began with it
 	retired bool // another plan is in force, or none
+	told    remarks
 }
 
 // leave notes that a run has ended which began with the settings.

@@ -39,6 +39,9 @@ func (l *loop) adopt(plan *Plan, standings []warehouse.StreamStatus) {
 	t.left = append(t.left, old...)
 	t.dropLeft(l.o.Metrics)
 	before.retire()
+	if plan.Adopted != nil {
+		plan.Adopted()
+	}
 }
 
 // take removes a stream from the entries that were in force, or that are leaving, and returns it.
