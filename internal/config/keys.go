@@ -193,7 +193,7 @@ over; "0s": always.`,
 		{inCashbackOffers, `"17 * * * *"`},
 		{inTransactions, `"*/5 * * * *"`},
 		{inPayouts, `"0 6 * * *"`},
-		{inProducts, `"30 2 * * *"`},
+		{inProducts, `"30 4 * * *"`}, // not between 2 and 3, which summer time leaves out or has twice
 	}
 	for _, s := range schedules {
 		//nolint:dupword // the fields of a schedule in their order: the day of the month, the month
