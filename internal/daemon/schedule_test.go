@@ -35,6 +35,11 @@ func TestScheduleNext(t *testing.T) {
 		{"CRON_TZ=Asia/Tokyo 0 9 * * *", "Europe/Paris", "2026-07-01T00:00:00Z", "2026-07-02T00:00:00Z"},
 		{"@daily", "America/New_York", "2026-07-01T00:00:00Z", "2026-07-01T04:00:00Z"},
 		{"@every 10m", "Europe/Paris", "2026-07-01T00:00:07Z", "2026-07-01T00:10:07Z"},
+		// Summer time, as README has it: 2:30 does not exist on March 29, and comes twice on October 25.
+		{"30 2 * * *", "Europe/Paris", "2026-03-28T02:00:00Z", "2026-03-30T00:30:00Z"},
+		{"30 2 * * *", "Europe/Paris", "2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"},
+		{"30 4 * * *", "Europe/Paris", "2026-03-28T04:00:00Z", "2026-03-29T02:30:00Z"},
+		{"30 4 * * *", "Europe/Paris", "2026-10-25T00:30:00Z", "2026-10-25T03:30:00Z"},
 	} {
 		if got := schedule(t, tt.text, tt.zone).Next(at(t, tt.after)); !got.Equal(at(t, tt.want)) {
 			t.Errorf("%s in %s after %s: %s, want %s", tt.text, tt.zone, tt.after, got.UTC(), tt.want)
