@@ -100,12 +100,11 @@ func (r *run) catchUp(ctx, fetching context.Context, s *seen) error {
 	if r.Stream.Kind != catalog.Incremental || !r.job.Full || r.asked != nil {
 		return nil
 	}
-	r.strict = true // where the filter is not honoured, all of it would come again
 	more, err := r.readChain(ctx, fetching, s.serverStart.Add(-max(r.job.Overlap, 0)), "")
-	if err != nil && !errors.Is(err, errUnfiltered) {
+	if err != nil {
 		return err
 	}
-	more.outside = 0
+	more.outside = 0 // it is the incremental runs that say so
 	s.add(more)
 	return nil
 }
