@@ -72,6 +72,10 @@ func (a *app) report(ctx context.Context, err error) {
 	}
 	var signal stopped
 	if errors.As(context.Cause(ctx), &signal) {
+		if _, drained := errors.AsType[stopped](err); drained && a.service {
+			a.log.Info(signal.Error()) // it is how a daemon ends
+			return
+		}
 		a.complain("", signal) // what broke because of it is of no interest
 		return
 	}

@@ -84,10 +84,10 @@ func accountNames(cfg *config.Config) []string {
 // unknownAccount is the mistake of asking for an account by a wrong name, to be made where nothing was found of it: one
 // that is configured no more still has rows. name may be empty.
 func unknownAccount(cfg *config.Config, name string) error {
-	names := accountNames(cfg)
-	if name == "" || slices.Contains(names, name) {
+	if _, configured := cfg.Account(name); configured || name == "" {
 		return nil
 	}
+	names := accountNames(cfg)
 	if len(names) == 0 {
 		names = []string{"none"}
 	}

@@ -111,7 +111,9 @@ func (a *app) runRetries(ctx context.Context, w *warehouse.Warehouse, open []war
 			return nil, nil, context.Cause(ctx)
 		}
 		result := syncer.Result{Job: job, Record: record.RunRecord, Err: err}
-		shown.finish(result)
+		ended := result
+		ended.Record.Totals.Rejected = uint64(record.Rejected) // as the table has it
+		shown.finish(ended)
 		results, records = append(results, result), append(records, record)
 	}
 	return results, records, nil

@@ -237,9 +237,10 @@ func TestDaemonDrain(t *testing.T) {
 	d := b.daemon(t, b.hurried(t, `grace = "100ms"`))
 	d.until(t, "a run hangs", func() bool { return held.Load() > 0 })
 	got := d.ends(t, syscall.SIGTERM)
-	if strings.Contains(got.err, "level=ERROR") {
+	if strings.Contains(got.err, "level=ERROR") || strings.Contains(got.err, "level=WARN") {
 		t.Errorf("stopping is told as an error:\n%s", got.err)
 	}
+	got.want(t, 143, `level=INFO msg="stopped by a signal: terminated"`)
 	b.sim.SetBefore(nil)
 	outcomes := call(t, b.env, "query", "SELECT DISTINCT outcome FROM sync_runs WHERE outcome NOT IN ('success', 'stopped')", "-o", "csv", "--config", b.config)
 	if strings.TrimPrefix(outcomes.out, "outcome\n") != "" {

@@ -256,7 +256,7 @@ func (l *loop) tick() {
 		l.log.Warn("the clock has moved on by more than the daemon was awake: the machine slept, or the clock was set", "by", step)
 	case step < -time.Second:
 		l.log.Warn("the clock was set back: planning anew", "by", -step)
-		l.timetable.replan(now)
+		l.replan(now)
 	}
 	l.lastTick = now
 	l.ping()

@@ -42,8 +42,11 @@ func (l *loop) adopt(plan *Plan, known known) {
 	t.left = append(t.left, old...)
 	t.dropLeft(l.o.Metrics)
 	before.retire()
-	if plan.Begin != nil {
-		l.beside.Go(func() { l.begin(plan) })
+	if plan.Adopted != nil {
+		plan.Adopted()
+	}
+	if plan.Beside != nil {
+		l.beside.Go(func() { l.goBeside(plan) })
 	}
 }
 
@@ -91,10 +94,13 @@ func (t *timetable) running() (n int) {
 }
 
 // replan plans anew after the clock was set back (daemon-2).
-func (t *timetable) replan(now time.Time) {
-	for _, e := range t.entries {
+func (l *loop) replan(now time.Time) {
+	for _, e := range l.timetable.entries {
 		e.runs.replan(now)
 		e.resyncs.replan(now)
+		if e.Enabled {
+			l.o.Metrics.planned(e.id(), e.next())
+		}
 	}
 }
 
@@ -104,7 +110,7 @@ func (t *timetable) streams(now time.Time) []web.Stream {
 	for i, e := range t.entries {
 		s := web.Stream{
 			Account: e.Job.Account, Stream: e.Job.Stream.Name, Enabled: e.Enabled, Schedule: e.Schedule.Text,
-			Next: e.next(), StaleAfter: e.staleAfter(now), LastError: e.lastError,
+			Next: e.next(), StaleAfter: e.staleAfter(now), LastError: e.lastError, FailedAt: e.failed,
 		}
 		if e.running != nil {
 			s.Running, s.Since = &syncer.Progress{}, e.running.since

@@ -68,7 +68,7 @@ func (r *run) notice(seen *seen, after time.Time) {
 		r.warn(fmt.Sprintf("the service sends fields that the interface does not name; they are kept in _extra: %s", joinSome(names)))
 	}
 	if n := r.record.Totals.Rejected; n > 0 {
-		r.warn(fmt.Sprintf("%d values or records could not be loaded as they were sent; `dealhouse rejects` lists them", n))
+		r.warn(fmt.Sprintf("values or records that could not be loaded as they were sent: %d; `dealhouse rejects` lists them", n))
 	}
 }
 
