@@ -86,6 +86,12 @@ func TestAsStamped(t *testing.T) {
 			x.put(t, saleOne, "CONFIRMED", "1.5", 0)
 			x.sync(false, "transactions")
 		}, "CONFIRMED 1.5 true", "CONFIRMED 1.5", "moved"},
+		{"with an amount that is readable only later", func(x *world) {
+			x.put(t, saleOne, "CONFIRMED", `"1.5 EUR"`, 7)
+			x.sync(false, "transactions")
+			x.correct(t, saleOne, "CONFIRMED", "1.5", 7)
+			x.sync(false, "transactions")
+		}, "CONFIRMED 1.5 false", "CONFIRMED 1.5", "same"},
 		{"no longer listed", func(x *world) {
 			for i := range 9 { // so that one of them is less than the guard allows to be deleted
 				x.put(t, fmt.Sprintf("00000000-0000-4000-8000-00000000010%d", i), "PENDING", "1", 0)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/warehouse"
 )
 
@@ -23,10 +24,19 @@ func (r *run) guardDeletes(c warehouse.Changes) error {
 	}
 }
 
+// fewRecords is what a share is taken of at the least where a run reads only what changed: of two records, one that
+// cannot be loaded says nothing about the service, and would hold up the stream until a score have come with it. Nothing
+// is deleted there.
+const fewRecords = 100
+
 // guardRejects stops a run of which too much cannot be loaded: it says more about the service than about the records.
 func (r *run) guardRejects() error {
 	t := r.record.Totals
-	if float64(t.Unloadable) <= max(r.job.MaxRejectedRatio, 0)*float64(t.Read) {
+	of := t.Read
+	if r.Stream.Kind == catalog.Incremental && !r.job.Full {
+		of = max(of, fewRecords)
+	}
+	if float64(t.Unloadable) <= max(r.job.MaxRejectedRatio, 0)*float64(of) {
 		return nil
 	}
 	return &GuardError{

@@ -46,7 +46,11 @@ func (b *backfill) newLoad() (*load, error) {
 // for those of a dead run.
 func (l *load) begin(ctx context.Context) error {
 	l.saved = true
-	return l.save(ctx)
+	// Not the record itself: pages may still be decoded, which counts in it.
+	return l.warehouse.SaveRun(ctx, warehouse.RunRecord{
+		Account: l.Account, Stream: l.Stream.Name, RunID: l.ID, Mode: modeBackfill, StartedAt: l.StartedAt,
+		Outcome: warehouse.OutcomeRunning, RequestedAfter: l.record.RequestedAfter, Watermark: l.record.Watermark,
+	})
 }
 
 // readWindow reads a window to its end and hands it to the publisher. fetching ends before ctx does.

@@ -128,12 +128,13 @@ func (q *quality) rows(ctx context.Context) error {
 	c := q.run.Changes
 	var expected uint64
 	switch q.run.Mode {
-	case catalog.Snapshot.String(), catalog.Walk.String():
-		expected = c.Distinct + c.Kept
 	case "backfill":
 		return nil
 	default:
 		expected = c.Live + c.Inserted - c.Deleted
+	}
+	if whole := q.run.Mode == catalog.Snapshot.String() || q.run.Mode == catalog.Walk.String(); whole && q.run.Totals.Unloadable == 0 {
+		expected = c.Distinct + c.Kept // what cannot be loaded may have a row, which stays
 	}
 	var found, later uint64
 	err := q.w.conn.QueryRow(ctx, "SELECT (SELECT count() FROM "+q.stream.Name+" WHERE account = {account:String}), (SELECT countIf(synced_at > fromUnixTimestamp64Milli({to:Int64}, 'UTC')) FROM "+
@@ -231,7 +232,7 @@ func (q *quality) payouts(ctx context.Context) error {
 		return nil
 	}
 	var loaded time.Time
-	err := q.w.conn.QueryRow(ctx, "SELECT max(started_at) FROM sync_runs WHERE account = {account:String} AND stream = 'payouts' AND outcome = 'success'", q.args...).Scan(&loaded)
+	err := q.w.conn.QueryRow(ctx, "SELECT max(started_at) FROM sync_runs WHERE account = {account:String} AND stream = 'payouts' AND outcome = 'success' AND "+wholeLooks, q.args...).Scan(&loaded)
 	if err != nil || loaded.Unix() <= 0 {
 		return err
 	}

@@ -50,7 +50,10 @@ AS SELECT account, assumeNotNull(payout) AS payout_id, id, sold_at, retailer_nam
     last.updated_at AS updated_at, last.currency_code AS currency_code_now
 FROM
 (
-    SELECT account, id, payout, sold_at, retailer_name, versions, last, turn, arrayFirst(v -> v.payout_id = payout, carrying) AS stamped
+    -- An amount that was not readable at first, and was read later from the same updatedAt, was there when it was stamped.
+    SELECT account, id, payout, sold_at, retailer_name, versions, last, turn, arrayFirst(v -> v.payout_id = payout, carrying) AS first,
+        arrayFilter(v -> ifNull(v.payout_id = payout AND v.updated_at = first.updated_at, 0) AND v.order_value IS NOT NULL AND v.cashback IS NOT NULL, carrying) AS complete,
+        if(empty(complete), first, complete[1]) AS stamped
     FROM
     (
         SELECT account, id, argMax(sold_at, _version) AS sold_at, argMax(retailer_name, _version) AS retailer_name,
