@@ -12,18 +12,38 @@ import (
 	"time"
 )
 
-// The demo shows what it should in time, leaves behind what it says, and can be repeated on the same folder.
+// The demo shows what it should in time, leaves behind what it says, can be looked into while it serves, and can be
+// repeated on the same folder.
 func TestDemo(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "demo-data")
 	begin := time.Now()
-	got := call(t, nil, "demo", "--data", dir)
+	p := start(t, nil, "demo", "--data", dir, "--serve")
+	for _, text := range []string{
+		"First sync", "^acme +transactions +full +40,000 +40,000 ", "Second sync, 3 days later", "incremental", "had to be read", "Cashback by retailer", "EUR", "GBP",
+		"Transactions by month and status", "Payouts: the last 3",
+	} {
+		p.find(t, text)
+	}
 	if took := time.Since(begin); took > time.Minute {
 		t.Errorf("the demo took %s", took)
 	}
+	warehouse := p.find(t, `warehouse +(http://\S+) `)[1]
+	api := p.find(t, `API +(http://\S+)`)[1]
+	key := p.find(t, `key of acme +(\S+)`)[1]
+	if status, body := ask(t, warehouse+"/?database=dealhouse", "", "SELECT count() > 80000 FROM transactions"); status != http.StatusOK || body != "1" {
+		t.Errorf("%d %s", status, body)
+	}
+	call(t, []string{"DEALHOUSE_WAREHOUSE_DSN=" + warehouse + "/dealhouse"}, "status").want(t, 0)
+	mine := []string{
+		"DEALHOUSE_WAREHOUSE_DSN=embedded:" + filepath.Join(t.TempDir(), "my-data"), "DEALHOUSE_ACCOUNT=acme",
+		"DEALHOUSE_BASE_URL=" + api, "DEALHOUSE_API_KEY=" + key,
+	}
+	got := call(t, mine, "sync", "payouts", "-o", "csv")
 	got.want(t, 0)
-	got.shows(t, "First sync", "Second sync, 3 days later", "incremental", "had to be read",
-		"Cashback by retailer", "EUR", "GBP", "Transactions by month and status", "Payouts: the last 3", "What to type next",
-		"DEALHOUSE_WAREHOUSE_DSN=embedded:"+dir+` dealhouse query "SELECT status, count() FROM transactions GROUP BY ALL"`)
+	got.shows(t, fmt.Sprintf("acme,payouts,snapshot,%d,", 11))
+	p.find(t, "DEALHOUSE_ACCOUNT=acme")
+	p.signal(t, syscall.SIGINT)
+	p.end(t).want(t, 130)
 
 	release := hold(t, dir)
 	env := []string{"DEALHOUSE_WAREHOUSE_DSN=embedded:" + dir}
@@ -40,27 +60,10 @@ func TestDemo(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, demoMarker), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-
 	release()
 
-	p := start(t, nil, "demo", "--data", dir, "--serve")
-	p.find(t, "First sync")
-	p.find(t, `^acme +transactions +full +40,000 +40,000 `)
-	warehouse := p.find(t, `warehouse +(http://\S+) `)[1]
-	api := p.find(t, `API +(http://\S+)`)[1]
-	key := p.find(t, `key of acme +(\S+)`)[1]
-	if status, body := ask(t, warehouse+"/?database=dealhouse", "", "SELECT count() > 80000 FROM transactions"); status != http.StatusOK || body != "1" {
-		t.Errorf("%d %s", status, body)
-	}
-	call(t, []string{"DEALHOUSE_WAREHOUSE_DSN=" + warehouse + "/dealhouse"}, "status").want(t, 0)
-	mine := []string{
-		"DEALHOUSE_WAREHOUSE_DSN=embedded:" + filepath.Join(t.TempDir(), "my-data"), "DEALHOUSE_ACCOUNT=acme",
-		"DEALHOUSE_BASE_URL=" + api, "DEALHOUSE_API_KEY=" + key,
-	}
-	got = call(t, mine, "sync", "payouts", "-o", "csv")
-	got.want(t, 0)
-	got.shows(t, fmt.Sprintf("acme,payouts,snapshot,%d,", 11))
-	p.find(t, "DEALHOUSE_ACCOUNT=acme")
+	p = start(t, nil, "demo", "--data", dir)
+	p.find(t, "^acme +transactions +full +40,000 +40,000 ") // from the beginning again
 	p.signal(t, syscall.SIGINT)
 	p.end(t).want(t, 130)
 }
