@@ -49,6 +49,7 @@ func (c *Client) exchange(parent context.Context, r request, parse func([]byte) 
 	defer cancel()
 	resp, fault := c.roundTrip(ctx, parent, r)
 	if fault != nil {
+		info.Status = fault.Status // a refused redirect is an answer
 		return nil, fault
 	}
 	defer resp.Body.Close()
