@@ -12,14 +12,15 @@ import (
 // streamable tells whether a result in this format may be made of pieces, and
 // how many lines of header each piece begins with. The engine formats every
 // piece of a stream as a document of its own: with JSON or Parquet the
-// concatenation is not one, so those are buffered (chdb-4).
+// concatenation is not one, so those are buffered (chdb-4). So is RawBLOB,
+// in which a piece of empty strings has no byte, like the end of the stream.
 func streamable(format string) (headerLines int, ok bool) {
 	f := strings.ToLower(format)
 	f = strings.Replace(f, "tabseparated", "tsv", 1)
 	switch f {
 	case "native", "tsv", "tsvraw", "csv", "rowbinary", "null",
 		"jsoneachrow", "jsonlines", "ndjson", "jsoncompacteachrow", "jsonstringseachrow", "jsoncompactstringseachrow",
-		"lineasstring", "rawblob", "tskv", "msgpack":
+		"lineasstring", "tskv", "msgpack":
 		return 0, true
 	case "tsvwithnames", "tsvrawwithnames", "csvwithnames", "jsoncompacteachrowwithnames", "jsoncompactstringseachrowwithnames":
 		return 1, true
