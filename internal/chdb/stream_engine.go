@@ -173,6 +173,9 @@ func (b *rows) finish(err error) error {
 	lib := b.lease.conn.lib
 	if !isEnd(err) {
 		lib.streamCancel(b.lease.conn.c, b.stream)
+		// Killed and cancelled at once, the query may stay with the connection,
+		// and what it reads with the query, until that is used again (chdb-2).
+		b.lease.conn.unknown = true
 	}
 	lib.destroyResult(b.stream)
 	b.stream = nil
