@@ -15,9 +15,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/warehouse"
 )
+
+// seenConfirmed is the median time to confirmation, from all versions, of the transactions that were loaded as PENDING first.
+const seenConfirmed = `SELECT quantileExact(0.5)(days) FROM
+(
+    SELECT minIf(updated_at, status = 'CONFIRMED') AS confirmed, dateDiff('second', any(sold_at), confirmed) / 86400 AS days
+    FROM transactions_history
+    WHERE $__timeFilter(sold_at) AND account IN (${account:singlequote}) AND currency_code = ${currency:singlequote}
+    GROUP BY account, id
+    HAVING argMin(status, valid_from) = 'PENDING' AND countIf(status = 'CONFIRMED') > 0
+)`
 
 // TestBusinessDashboard runs every query of the dashboard on a warehouse that a user's commands have filled: each gives
 // rows, in the form that its panel wants.
@@ -52,6 +65,13 @@ func TestBusinessDashboard(t *testing.T) {
 				}
 				if target.QueryType == "timeseries" && !strings.HasPrefix(types[0], "DateTime") {
 					t.Errorf("a time series begins with a time, not with %s", types[0])
+				}
+				// What was confirmed before the first load was confirmed nobody knows when.
+				if p.Title == "Days to confirmation" {
+					_, want := ask(t, w, macros.expand(t, seenConfirmed))
+					if d := cmp.Diff(want, rows, cmpopts.EquateApprox(0, 0.001)); d != "" {
+						t.Errorf("not the time to the confirmations that were seen (-want +got):\n%s", d)
+					}
 				}
 				// Whoever adds up amounts must have said of which currency.
 				if money.MatchString(query) && !strings.Contains(query, "currency") {

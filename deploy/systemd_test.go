@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"dealhouse/internal/config"
 )
@@ -38,7 +39,7 @@ func TestUnitsFitTheConfiguration(t *testing.T) {
 		for _, e := range directives(unit, "Environment") {
 			env = append(env, strings.ReplaceAll(e, "%d", credentials))
 		}
-		_, warnings, err := config.Load(config.Source{
+		cfg, warnings, err := config.Load(config.Source{
 			Path: "/etc/dealhouse/" + config.FileName, Env: env, NeedAccounts: true,
 			ReadFile: func(path string) ([]byte, fs.FileMode, error) {
 				switch {
@@ -51,11 +52,24 @@ func TestUnitsFitTheConfiguration(t *testing.T) {
 			},
 		})
 		if err != nil || len(warnings) > 0 {
-			t.Errorf("%s: %v %v", name, err, warnings)
+			t.Fatalf("%s: %v %v", name, err, warnings)
 		}
 		// A restart changes nothing about a wrong configuration or refused credentials.
 		if codes := strings.Fields(directives(unit, "RestartPreventExitStatus")[0]); !slices.Contains(codes, "2") || !slices.Contains(codes, "3") {
 			t.Errorf("%s is restarted after all but %v", name, codes)
+		}
+		// A stop is no failure.
+		if codes := directives(unit, "SuccessExitStatus"); !slices.Equal(codes, []string{"143 130"}) {
+			t.Errorf("%s: a stop counts as a failure, but for %v", name, codes)
+		}
+		// It waits for the warehouse by itself, and changes its schema, before it says that it is ready.
+		limits := directives(unit, "TimeoutStartSec")
+		if len(limits) != 1 {
+			t.Fatalf("the limits of %s's start are %v", name, limits)
+		}
+		limit, err := time.ParseDuration(strings.TrimSuffix(limits[0], "in"))
+		if err != nil || limit < 5*cfg.Warehouse.MaxRetryElapsed {
+			t.Errorf("systemd gives the start of %s %s, which waits %v for the warehouse: %v", name, limits[0], cfg.Warehouse.MaxRetryElapsed, err)
 		}
 	}
 	timer := readFile(t, "systemd/dealhouse-sync.timer")

@@ -3,10 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
+	"time"
 
 	"dealhouse/internal/config"
-	"dealhouse/internal/daemon"
 	"dealhouse/internal/report"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
@@ -25,29 +24,55 @@ func (a *app) aftermath(ctx context.Context, cfg *config.Config, w *warehouse.Wa
 	a.reconciled(ctx, cfg, w, results)
 }
 
-// reconciled reconciles the payouts after payouts or transactions were loaded, and logs what is new.
+// reconciled reconciles the payouts of the accounts whose payouts or transactions were loaded, and logs what is new.
 func (a *app) reconciled(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, results []syncer.Result) {
-	concerned := slices.ContainsFunc(results, func(r syncer.Result) bool {
-		return r.Err == nil && r.Record.Outcome == warehouse.OutcomeSuccess && (r.Record.Stream == "payouts" || r.Record.Stream == "transactions")
-	})
-	if !concerned || ctx.Err() != nil {
-		return
+	done := map[string]bool{}
+	for _, r := range results {
+		account := r.Record.Account
+		if done[account] || !concernsPayouts(r) || ctx.Err() != nil {
+			continue
+		}
+		done[account] = true
+		if err := a.reconcileAfter(ctx, w, account, cfg.Finance.OverdueAfter); err != nil && !isCanceled(err) {
+			a.complain("warning", fmt.Errorf("the payouts of account %s could not be reconciled; what was loaded is not affected: %w", account, err))
+		}
 	}
+}
+
+// concernsPayouts reports a run after which the reconciliation may find something else. One of payouts that changed
+// nothing still makes certain which payouts are not there.
+func concernsPayouts(r syncer.Result) bool {
+	if r.Err != nil || r.Record.Outcome != warehouse.OutcomeSuccess {
+		return false
+	}
+	return r.Record.Stream == "payouts" || r.Record.Stream == "transactions" && r.Record.Changes.Any()
+}
+
+func (a *app) reconcileAfter(ctx context.Context, w *warehouse.Warehouse, account string, overdueAfter time.Duration) error {
 	a.reconciling.Lock() // of two at once, both would find the same to be new
 	defer a.reconciling.Unlock()
-	found, err := report.AfterSync(ctx, w, a.log, cfg.Finance.OverdueAfter)
+	found, _, err := report.AfterSync(ctx, w, a.log, account, overdueAfter)
+	if err == nil {
+		a.metrics.SetPayouts(account, found.Counts())
+	}
+	return err
+}
+
+// recallPayouts brings the metrics of payouts up to date for accounts whose payouts this process has not reconciled: it
+// has just begun, or was about something else.
+func (a *app) recallPayouts(ctx context.Context, w *warehouse.Warehouse, overdueAfter time.Duration) error {
+	a.reconciling.Lock() // what is newer must not be overtaken
+	defer a.reconciling.Unlock()
+	accounts := a.metrics.WithoutPayouts()
+	if len(accounts) == 0 {
+		return nil
+	}
+	found, err := report.Reconcile(ctx, w, report.Filter{OverdueAfter: overdueAfter})
 	if err != nil {
-		if !isCanceled(err) {
-			a.complain("warning", fmt.Errorf("the payouts could not be reconciled; what was loaded is not affected: %w", err))
-		}
-		return
+		return err
 	}
-	for _, account := range cfg.Accounts {
-		name := account.Name
-		a.metrics.SetPayouts(name, found.ByVerdict[name])
-		a.metrics.SetPayoutCount(name, daemon.PayoutsAltered, found.Altered[name])
-		a.metrics.SetPayoutCount(name, daemon.PayoutsMixedCurrency, found.MixedCurrency[name])
-		a.metrics.SetPayoutCount(name, daemon.PayoutOrphanTransactions, found.Orphans[name])
-		a.metrics.SetPayoutCount(name, daemon.PayoutOverdue, found.Overdue[name])
+	for _, account := range accounts {
+		a.metrics.SetPayouts(account, found.Of(account).Counts())
 	}
+	return nil
 }

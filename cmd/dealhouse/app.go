@@ -38,6 +38,7 @@ type app struct {
 	running     bool           // the command line was understood: errors from now on are not about it
 	service     bool           // nobody reads along: what is told goes to the log, in whatever format
 	reconciling sync.Mutex
+	nothingLeft sync.Map // by account: when its transactions were last found to name no deal that is to be asked for
 }
 
 // run is the program. args begins with its name, as os.Args does.
@@ -71,6 +72,10 @@ func (a *app) report(ctx context.Context, err error) {
 	}
 	var signal stopped
 	if errors.As(context.Cause(ctx), &signal) {
+		if _, drained := errors.AsType[stopped](err); drained && a.service {
+			a.log.Info(signal.Error()) // it is how a daemon ends
+			return
+		}
 		a.complain("", signal) // what broke because of it is of no interest
 		return
 	}

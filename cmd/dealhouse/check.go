@@ -186,12 +186,11 @@ func checkStream(ctx context.Context, name string, client *dealapi.Client, t tar
 	case catalog.BareArray:
 		q.Paging = dealapi.PagingNone
 	}
-	begin := time.Now()
 	for page, err := range client.Pages(ctx, q) {
 		if err != nil {
 			return finding{name, verdictFailed, cause(err), faultCode(err)}
 		}
-		detail := fmt.Sprintf("%s on the first page, in %s", plural(uint64(page.Records), "record"), span(time.Since(begin)))
+		detail := fmt.Sprintf("%s on the first page, in %s", plural(uint64(page.Records), "record"), span(time.Since(page.SentAt)))
 		switch {
 		case page.Records == 0:
 			return finding{name, verdictWarn, "the API answers, and lists no records: right key?", exitOK}

@@ -3,17 +3,27 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"dealhouse/internal/config"
 )
 
 const healthcheckLong = `Asks the daemon of this machine whether it is alive, for images that have neither a shell nor curl. The
 address is that of daemon.listen in the configuration; --url names another one, such as /readyz, which
 also says whether the warehouse can be reached.
+
+A configuration that has become bad does not end a daemon, which keeps the one that it has. So when it
+cannot be read, the address is that of DEALHOUSE_DAEMON_LISTEN, else 127.0.0.1:9464; with TLS, set
+DEALHOUSE_DAEMON_TLS_CERT and DEALHOUSE_DAEMON_TLS_KEY too, or use --url.
 
 Exit codes: 0 healthy; 1 not; 2 usage or configuration.`
 
@@ -42,6 +52,9 @@ func (a *app) healthcheck(ctx context.Context, address string, timeout time.Dura
 	transport := &http.Transport{DisableKeepAlives: true} // through no proxy: what is asked is this machine
 	if address == "" {
 		cfg, err := a.loadConfig(false)
+		if _, bad := errors.AsType[*config.Problems](err); bad {
+			cfg, err = a.portOnly()
+		}
 		if err != nil {
 			return err
 		}
@@ -73,4 +86,17 @@ func (a *app) healthcheck(ctx context.Context, address string, timeout time.Dura
 		return fmt.Errorf("%s answers %s", target, resp.Status)
 	}
 	return nil
+}
+
+// portOnly is what the environment says of the daemon's port, and else the default, without any file.
+func (a *app) portOnly() (*config.Config, error) {
+	a.log.Warn("the configuration cannot be read: asking where the environment says that the daemon listens; `dealhouse check` tells what is wrong")
+	cfg, _, err := config.Load(config.Source{
+		Env: slices.DeleteFunc(slices.Clone(a.env), func(v string) bool {
+			name, _, _ := strings.Cut(v, "=")
+			return !slices.Contains([]string{"DEALHOUSE_DAEMON_LISTEN", "DEALHOUSE_DAEMON_TLS_CERT", "DEALHOUSE_DAEMON_TLS_KEY"}, name)
+		}),
+		ReadFile: func(string) ([]byte, fs.FileMode, error) { return nil, 0, fs.ErrNotExist },
+	})
+	return cfg, err
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -31,6 +33,13 @@ func TestHealthcheck(t *testing.T) {
 			t.Errorf("%s: exit code %d: %s%s", address, got.code, got.out, got.err)
 		}
 	}
+	// A file that has become bad is no reason to restart a daemon that goes on without it.
+	bad := filepath.Join(t.TempDir(), "dealhouse.toml")
+	if err := os.WriteFile(bad, []byte("[daemon]\nlisten = 7\n[[account]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	call(t, []string{"DEALHOUSE_DAEMON_LISTEN=" + listen, "DEALHOUSE_DEFAULTS_TIMEOUT=soon"}, "healthcheck", "--config", bad).want(t, 0, "the configuration cannot be read")
+	call(t, []string{"DEALHOUSE_DAEMON_LISTEN=here"}, "healthcheck", "--config", bad).want(t, 2, "DEALHOUSE_DAEMON_LISTEN")
 	call(t, nil, "healthcheck", "--url", daemon.URL+"/readyz").want(t, 1, "/readyz answers 503")
 	healthy = false
 	call(t, nil, "healthcheck", "--url", daemon.URL+"/healthz").want(t, 1, "answers 503")

@@ -61,10 +61,7 @@ func (s selection) targets(cfg *config.Config) ([]target, error) {
 }
 
 func (s selection) chosenAccounts(cfg *config.Config) ([]config.Account, error) {
-	var names []string
-	for _, a := range cfg.Accounts {
-		names = append(names, a.Name)
-	}
+	names := accountNames(cfg)
 	for _, name := range s.accounts {
 		if !slices.Contains(names, name) {
 			return nil, usagef("there is no account %q in the configuration: it has %s", name, list(names))
@@ -74,6 +71,27 @@ func (s selection) chosenAccounts(cfg *config.Config) ([]config.Account, error) 
 		return cfg.Accounts, nil
 	}
 	return slices.DeleteFunc(slices.Clone(cfg.Accounts), func(a config.Account) bool { return !slices.Contains(s.accounts, a.Name) }), nil
+}
+
+func accountNames(cfg *config.Config) []string {
+	var names []string
+	for _, a := range cfg.Accounts {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
+// unknownAccount is the mistake of asking for an account by a wrong name, to be made where nothing was found of it: one
+// that is configured no more still has rows. name may be empty.
+func unknownAccount(cfg *config.Config, name string) error {
+	if _, configured := cfg.Account(name); configured || name == "" {
+		return nil
+	}
+	names := accountNames(cfg)
+	if len(names) == 0 {
+		names = []string{"none"}
+	}
+	return usagef("there is no account %q in the configuration: it has %s. Nor was anything found of one that was there before", name, list(names))
 }
 
 func (s selection) chosenStreams() ([]*catalog.Stream, error) {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"sync/atomic"
 	"time"
 
@@ -16,12 +18,19 @@ import (
 // planner makes the daemon's plans out of configurations.
 type planner struct {
 	*app
-	w     *warehouse.Warehouse
-	first *config.Config  // what cannot change without a restart is as it says
-	paces map[string]pace // by account
-
-	overdueAfter atomic.Int64 // as the newest plan has it, in nanoseconds
+	w       *warehouse.Warehouse
+	first   *config.Config                // what cannot change without a restart is as it says
+	paces   map[string]pace               // by account, as the plan in force has them
+	inForce atomic.Pointer[config.Config] // that of the plan in force
 }
+
+func newPlanner(a *app, cfg *config.Config) *planner {
+	p := &planner{app: a, first: cfg}
+	p.inForce.Store(cfg) // the port may be asked before the first plan is in force
+	return p
+}
+
+func (p *planner) overdueAfter() time.Duration { return p.inForce.Load().Finance.OverdueAfter }
 
 // pace is an account's rate limit. It outlives a reload: runs under way and those of the new plan share it, and what it
 // has learnt about the API stays known.
@@ -36,12 +45,7 @@ func (p *planner) load(context.Context) (*daemon.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan, err := p.plan(cfg)
-	if err != nil {
-		return nil, err
-	}
-	p.tellFixed(cfg)
-	return plan, nil
+	return p.plan(cfg)
 }
 
 // tellFixed says which changes do not take effect.
@@ -53,6 +57,7 @@ func (p *planner) tellFixed(cfg *config.Config) {
 	}{
 		{"warehouse.dsn", !p.first.Warehouse.DSN.Equal(cfg.Warehouse.DSN)},
 		{"warehouse.database", p.first.Warehouse.Database != cfg.Warehouse.Database},
+		{"warehouse.max_retry_elapsed", p.first.Warehouse.MaxRetryElapsed != cfg.Warehouse.MaxRetryElapsed},
 		{"daemon.listen", was.Listen != is.Listen},
 		{"daemon.user", was.User != is.User},
 		{"daemon.password", !was.Password.Equal(is.Password)},
@@ -66,7 +71,8 @@ func (p *planner) tellFixed(cfg *config.Config) {
 	}
 }
 
-// plan makes a plan. It fails for what config.Load cannot know to be wrong, and for one that does nothing.
+// plan makes a plan. It fails for what config.Load cannot know to be wrong, and for one that does nothing. It changes
+// nothing of the planner until the daemon adopts the plan (daemon-6).
 func (p *planner) plan(cfg *config.Config) (*daemon.Plan, error) {
 	zone, err := time.LoadLocation(cfg.Daemon.TimeZone)
 	if err != nil {
@@ -78,8 +84,25 @@ func (p *planner) plan(cfg *config.Config) (*daemon.Plan, error) {
 	api := newClients(p.log, func(o *dealapi.Options) { o.Metrics = p.metrics.API })
 	plan := &daemon.Plan{Jitter: cfg.Daemon.Jitter, Grace: cfg.Daemon.Grace, Close: api.close}
 	plan.After = func(ctx context.Context, results []syncer.Result) { p.aftermath(ctx, cfg, p.w, api, results) }
+	plan.Beside = func(ctx context.Context) {
+		if err := p.recallPayouts(ctx, p.w, cfg.Finance.OverdueAfter); err != nil && !isCanceled(err) {
+			p.complain("warning", fmt.Errorf("the metrics lack payouts until the next run of payouts: %w", err))
+		}
+	}
+	paces := maps.Clone(p.paces)
+	if paces == nil {
+		paces = map[string]pace{}
+	}
+	plan.Adopted = func() {
+		p.paces = paces
+		p.inForce.Store(cfg)
+		p.tellFixed(cfg)
+	}
 	for _, account := range cfg.Accounts {
-		api.limiters[account.Name] = p.limiter(account)
+		if paces[account.Name].requestsPerSecond != account.RequestsPerSecond {
+			paces[account.Name] = pace{account.RequestsPerSecond, dealapi.NewLimiter(account.RequestsPerSecond)}
+		}
+		api.limiters[account.Name] = paces[account.Name].limiter
 		for _, stream := range catalog.All() {
 			setting, _ := account.Stream(stream.Name)
 			s, err := planStream(api, target{account, setting, stream}, zone)
@@ -90,16 +113,7 @@ func (p *planner) plan(cfg *config.Config) (*daemon.Plan, error) {
 			plan.Streams = append(plan.Streams, s)
 		}
 	}
-	p.overdueAfter.Store(int64(cfg.Finance.OverdueAfter))
 	return plan, nil
-}
-
-// limiter is the account's, a new one where its rate was changed.
-func (p *planner) limiter(a config.Account) *dealapi.Limiter {
-	if p.paces[a.Name].requestsPerSecond != a.RequestsPerSecond {
-		p.paces[a.Name] = pace{a.RequestsPerSecond, dealapi.NewLimiter(a.RequestsPerSecond)}
-	}
-	return p.paces[a.Name].limiter
 }
 
 func planStream(api *clients, t target, zone *time.Location) (daemon.Stream, error) {

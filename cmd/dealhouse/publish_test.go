@@ -17,6 +17,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"dealhouse/internal/warehouse"
 )
 
 // gateway is a Pushgateway as far as a client can tell.
@@ -61,18 +63,27 @@ func (g *gateway) series(name string) int {
 	return len(g.pushes[len(g.pushes)-1].families["dealhouse_"+name].GetMetric())
 }
 
-// A sync leaves its metrics with the gateway: in one group without the name of this host, last_success only when a
-// stream succeeded, and in every case what it knows of the streams that it was not about.
+// sum adds up the gauges of a metric in the last push.
+func (g *gateway) sum(name string) (total float64) {
+	for _, m := range g.pushes[len(g.pushes)-1].families["dealhouse_"+name].GetMetric() {
+		total += m.GetGauge().GetValue()
+	}
+	return total
+}
+
+// A sync leaves its metrics with the gateway: in one group without the name of this host, and since they replace what is
+// there, with where streams, checks and payouts stand that it was not about.
 func TestPushGateway(t *testing.T) {
 	b := newBench(t)
+	defer hold(t, b.dir)()
 	g := newGateway(t)
 	b.call(t, "sync", "payouts", "promotions", "--push-gateway", strings.Replace(g.URL, "http://", "http://ops:"+httpSecret+"@", 1)).want(t, 0)
 	first := g.pushes[0]
 	if first.method != http.MethodPost || first.path != "/metrics/job/dealhouse" || first.user != "ops:"+httpSecret {
 		t.Errorf("%s %s by %s", first.method, first.path, first.user)
 	}
-	for name, want := range map[string]int{"last_success_timestamp_seconds": 4, "last_attempt_timestamp_seconds": 12, "live_rows": 12, "runs_total": 48,
-		"look_age_seconds": 0, "next_run_timestamp_seconds": 0, "build_info": 1} {
+	for name, want := range map[string]int{"last_success_timestamp_seconds": 12, "last_attempt_timestamp_seconds": 12, "live_rows": 12, "runs_total": 48,
+		"look_age_seconds": 0, "next_run_timestamp_seconds": 0, "build_info": 1, "payouts": 10, "payout_overdue_transactions": 2} {
 		if n := g.series(name); n != want {
 			t.Errorf("%d series of %s, want %d", n, name, want)
 		}
@@ -86,15 +97,20 @@ func TestPushGateway(t *testing.T) {
 			}
 		}
 	}
-	b.call(t, "sync", "coupons", "--push-gateway", g.URL).want(t, 0)
-	if n := g.series("last_success_timestamp_seconds"); n != 6 {
-		t.Errorf("%d streams have a last success: those of the sync before are lost", n)
+	payouts, checks := g.sum("payouts"), g.series("quality_check_ok")
+	b.call(t, "sync", "coupons", "--account", "acme", "--push-gateway", g.URL).want(t, 0)
+	if n := g.sum("payouts"); n != payouts || n == 0 || g.series("payouts") != 10 {
+		t.Errorf("%v payouts after a sync that was not about them, %v before", n, payouts)
 	}
+	if n := g.series("quality_check_ok"); n <= checks {
+		t.Errorf("%d checks after another sync, %d before", n, checks)
+	}
+	success := g.sum("last_success_timestamp_seconds")
 	wrong := *b
 	wrong.env = []string{"ACME_KEY=" + wrongKey, "GLOBEX_KEY=" + wrongKey}
 	wrong.call(t, "sync", "coupons", "--push-gateway", g.URL).want(t, 3)
-	if n := g.series("last_success_timestamp_seconds"); n != 0 {
-		t.Error("a last success was pushed, and nothing succeeded")
+	if n := g.sum("last_success_timestamp_seconds"); n != success || g.series("last_success_timestamp_seconds") != 12 {
+		t.Error("the last success has moved, and nothing succeeded")
 	}
 	if n := g.series("last_failure_timestamp_seconds"); n != 12 {
 		t.Errorf("%d series of the last failure", n)
@@ -108,9 +124,33 @@ func TestPushGateway(t *testing.T) {
 	b.call(t, "sync", "--push-gateway", g.URL, "--dry-run").want(t, 2, "a dry run has no metrics")
 }
 
+// lines are those of a text that begin with a word.
+func lines(text, begin string) (found string) {
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, begin) {
+			found += line
+		}
+	}
+	return found
+}
+
+// exec does to the warehouse what no command does.
+func (b *bench) exec(t *testing.T, statement string) {
+	t.Helper()
+	w, err := warehouse.Open(t.Context(), warehouse.Options{DSN: warehouse.EmbeddedScheme + b.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close() //nolint:errcheck // the folder is held open by the test
+	if err := w.Conn().Exec(t.Context(), statement); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // The text file is there at once or not at all, and the node exporter may read it.
 func TestMetricsTextfile(t *testing.T) {
 	b := newBench(t)
+	defer hold(t, b.dir)()
 	path := filepath.Join(t.TempDir(), "dealhouse.prom")
 	if err := os.WriteFile(path, []byte("what was there before"), 0o600); err != nil {
 		t.Fatal(err)
@@ -146,8 +186,30 @@ func TestMetricsTextfile(t *testing.T) {
 	if err != nil || len(files) != 1 {
 		t.Errorf("%d files are left, %v", len(files), err)
 	}
+	wrong := *b
+	wrong.env = []string{"ACME_KEY=" + wrongKey, "GLOBEX_KEY=" + wrongKey}
+	wrong.call(t, "sync", "coupons", "--metrics-textfile", path).want(t, 3)
+	if failed, err := os.ReadFile(path); err != nil || lines(string(text), "dealhouse_last_success") != lines(string(failed), "dealhouse_last_success") {
+		t.Errorf("%v: the last success is not what it was, and nothing succeeded:\n%s", err, lines(string(failed), "dealhouse_last_success"))
+	}
+
 	nowhere := filepath.Join(t.TempDir(), "not", "there.prom")
 	b.call(t, "sync", "coupons", "--metrics-textfile", nowhere).want(t, 0, "warning: the metrics could not be written to")
+
+	// What cannot be read in the warehouse is not told, and nothing else in its place.
+	b.exec(t, "DROP VIEW payout_reconciliation")
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newGateway(t)
+	b.call(t, "sync", "coupons", "--metrics-textfile", path, "--push-gateway", g.URL).want(t, 0, "warning: the metrics lack")
+	if after, err := os.ReadFile(path); err != nil || string(after) != string(before) {
+		t.Errorf("%v: the file was written without the payouts", err)
+	}
+	if g.series("payouts")+g.series("payout_overdue_transactions") > 0 || g.series("last_success_timestamp_seconds") != 12 || g.series("quality_check_ok") == 0 {
+		t.Errorf("%d series of payouts, %d of the last success", g.series("payouts"), g.series("last_success_timestamp_seconds"))
+	}
 	b.call(t, "sync", "--json", "--output", "csv").want(t, 2, "give one of them")
 }
 

@@ -23,8 +23,8 @@ func (a *app) quality(ctx context.Context, w *warehouse.Warehouse, results []syn
 		if err != nil && !isCanceled(err) {
 			a.aboutStreams("warning", r.Record.Account, []string{r.Record.Stream}, fmt.Errorf("after the run, which stands: %w", err))
 		}
+		a.metrics.SetChecks(checks)
 		for _, c := range checks {
-			a.metrics.SetQuality(c.Account, c.Stream, c.Name, c.OK)
 			if !c.OK {
 				a.aboutStreams("warning", c.Account, []string{c.Stream}, fmt.Errorf("quality check %s: %s", c.Name, c.Detail))
 			}

@@ -21,7 +21,8 @@ recomputed twice: from its transactions as stamped (the first version that carri
 as of now.
 
   matched           its transactions add up to it, and stand as they did
-  drifted           they did when they were paid, and some have changed since
+  drifted           some have changed since they were paid; also when they had changed before they were
+                    first loaded, and that can explain the difference
   missing           fewer transactions are loaded than it counts
   mismatched        its transactions do not add up to it; the columns are named
   no transactions   none of its transactions is loaded
@@ -116,6 +117,11 @@ func (a *app) reconcile(ctx context.Context, o reconcileOptions, output string) 
 	}
 	if err != nil {
 		return err
+	}
+	if len(r.Accounts()) == 0 {
+		if err := unknownAccount(cfg, f.Account); err != nil {
+			return err
+		}
 	}
 	if f.Payout != nil && len(r.Payouts)+len(r.Orphans) == 0 {
 		return usagef("there is no payout %d in the warehouse: `dealhouse reconcile` lists those there are", *f.Payout)

@@ -16,13 +16,13 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestReconcileInBrowser opens the HTML report in Chromium, on a screen and on paper. SHOTS names a folder that keeps
-// what it looked like.
+// TestReconcileInBrowser opens the HTML report in Chromium, on a screen and on paper. PAGE_SHOTS names a folder that
+// keeps what it looked like.
 func TestReconcileInBrowser(t *testing.T) {
 	b := newBooks(t)
 	b.play(t)
 	defer hold(t, b.dir)()
-	shots := os.Getenv("SHOTS")
+	shots := os.Getenv("PAGE_SHOTS")
 	if shots == "" {
 		shots = t.TempDir()
 	}

@@ -183,6 +183,17 @@ func TestReconcile(t *testing.T) {
 	b.call(t, "reconcile", "--fail-on-mismatch").want(t, 1)
 	b.call(t, "reconcile", "--payout", "101", "--fail-on-mismatch").want(t, 0)
 	b.call(t, "reconcile", "--payout", "5").want(t, 2, "there is no payout 5")
+	text, err := os.ReadFile(b.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	renamed := b.write(t, strings.Replace(string(text), `"acme"`, `"globex"`, 1))
+	for _, command := range [][]string{{"reconcile", "--fail-on-mismatch"}, {"reconcile", "--payout", "101"}, {"runs"}, {"rejects"}, {"rejects", "retry"}} {
+		b.call(t, append(command, "--account", "acne")...).want(t, 2, `there is no account "acne" in the configuration: it has acme`)
+	}
+	for command, code := range map[string]int{"reconcile": 0, "runs": 0, "rejects": 2} { // nothing was rejected
+		call(t, b.env, command, "--account", "acme", "--config", renamed).want(t, code)
+	}
 	b.call(t, "reconcile", "--since", "soon").want(t, 2, "--since")
 	b.call(t, "reconcile", "--since", "2025-11-26").shows(t, "106", "107")
 	if out := b.call(t, "reconcile", "--since", "2025-11-26").out; strings.Contains(out, "104") {

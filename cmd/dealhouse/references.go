@@ -22,7 +22,7 @@ func (a *app) references(ctx context.Context, cfg *config.Config, w *warehouse.W
 	defer done()
 	var group sync.WaitGroup
 	for _, r := range results {
-		if r.Err != nil || !slices.ContainsFunc(r.Job.Stream.Fields, func(f catalog.Field) bool { return f.RefersTo != "" }) {
+		if !a.mayNameDeals(r) {
 			continue
 		}
 		deals, err := dealJobs(cfg, api, r.Job.Account)
@@ -31,11 +31,34 @@ func (a *app) references(ctx context.Context, cfg *config.Config, w *warehouse.W
 		}
 		group.Go(func() {
 			found, err := s.References(ctx, r.Job, deals)
+			a.noteLook(r.Record.Account, len(found) == 0 && err == nil)
 			a.tellReferences(ctx, r.Record.Account, r.Record.Stream, found, err)
 		})
 	}
 	group.Wait()
 	return nil
+}
+
+// lookAnyway is after which time transactions that have not changed are searched anew: the time to ask again for a deal
+// that was not there may have come.
+const lookAnyway = time.Hour
+
+// mayNameDeals reports a run after which it is worth reading all transactions for deals to ask for. That takes long, so
+// it is left out where nothing has changed since nothing was found.
+func (a *app) mayNameDeals(r syncer.Result) bool {
+	if r.Err != nil || !slices.ContainsFunc(r.Job.Stream.Fields, func(f catalog.Field) bool { return f.RefersTo != "" }) {
+		return false
+	}
+	looked, inVain := a.nothingLeft.Load(r.Record.Account)
+	return r.Record.Changes.Any() || !inVain || time.Since(looked.(time.Time)) >= lookAnyway
+}
+
+func (a *app) noteLook(account string, nothingLeft bool) {
+	if nothingLeft {
+		a.nothingLeft.Store(account, time.Now())
+	} else {
+		a.nothingLeft.Delete(account)
+	}
 }
 
 // dealJobs are runs of the account's enabled streams whose records have addresses of their own.

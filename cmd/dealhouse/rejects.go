@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/config"
 	"dealhouse/internal/warehouse"
 )
 
@@ -80,24 +81,28 @@ func (c *rejectChoice) filter() (f warehouse.RejectFilter, ago time.Duration, er
 	return f, 0, nil
 }
 
-// openRejects opens a warehouse whose schema this program knows, and completes the filter by its clock.
-func (a *app) openRejects(ctx context.Context, c *rejectChoice, open func(context.Context) (*warehouse.Warehouse, error)) (_ *warehouse.Warehouse, f warehouse.RejectFilter, err error) {
+// openRejects opens the warehouse, and completes the filter by its clock.
+func (a *app) openRejects(ctx context.Context, c *rejectChoice, open func(context.Context, *config.Config) (*warehouse.Warehouse, error)) (*warehouse.Warehouse, *config.Config, warehouse.RejectFilter, error) {
 	f, ago, err := c.filter()
 	if err != nil {
-		return nil, f, err
+		return nil, nil, f, err
 	}
-	w, err := open(ctx)
+	cfg, err := a.loadConfig(false)
 	if err != nil {
-		return nil, f, err
+		return nil, nil, f, err
+	}
+	w, err := open(ctx, cfg)
+	if err != nil {
+		return nil, nil, f, err
 	}
 	if ago > 0 {
 		now, err := w.Now(ctx)
 		if err != nil {
-			return nil, f, errors.Join(err, w.Close())
+			return nil, nil, f, errors.Join(err, w.Close())
 		}
 		f.Since = now.Add(-ago)
 	}
-	return w, f, nil
+	return w, cfg, f, nil
 }
 
 func newRejects(a *app) *cobra.Command {
@@ -127,13 +132,7 @@ func (a *app) rejects(ctx context.Context, c *rejectChoice, all bool, limit int,
 	if limit < 1 {
 		return usagef("--limit: want 1 or more")
 	}
-	w, f, err := a.openRejects(ctx, c, func(ctx context.Context) (*warehouse.Warehouse, error) {
-		cfg, err := a.loadConfig(false)
-		if err != nil {
-			return nil, err
-		}
-		return a.openExisting(ctx, cfg)
-	})
+	w, cfg, f, err := a.openRejects(ctx, c, a.openExisting)
 	if err != nil {
 		return err
 	}
@@ -145,6 +144,11 @@ func (a *app) rejects(ctx context.Context, c *rejectChoice, all bool, limit int,
 	found, err := w.RejectedRecords(ctx, f)
 	if err != nil {
 		return err
+	}
+	if len(found) == 0 {
+		if err := unknownAccount(cfg, f.Account); err != nil {
+			return err
+		}
 	}
 	return printRejects(a, output, found)
 }

@@ -52,7 +52,7 @@ func (b *bench) rejects(t *testing.T) {
 
 	// This version still can't read it, but reads what another could not.
 	got = b.call(t, "rejects", "retry")
-	got.want(t, 0)
+	got.want(t, 0, "rejected=1")
 	got.shows(t, "acme     coupons      1       0         1           0")
 	const id = "00000000-0000-4000-8000-000000000001"
 	b.keepReject(t, run, `{"id":"`+id+`","code":"readable now"}`)

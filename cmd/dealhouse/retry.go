@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/config"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 )
@@ -55,11 +56,7 @@ func newRejectsRetry(a *app) *cobra.Command {
 }
 
 func (a *app) retryRejects(ctx context.Context, c *rejectChoice, dryRun bool, output string) (err error) {
-	w, f, err := a.openRejects(ctx, c, func(ctx context.Context) (*warehouse.Warehouse, error) {
-		cfg, err := a.loadConfig(false)
-		if err != nil {
-			return nil, err
-		}
+	w, cfg, f, err := a.openRejects(ctx, c, func(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
 		return a.whenFree(ctx, func() (*warehouse.Warehouse, error) { return a.openExisting(ctx, cfg) })
 	})
 	if err != nil {
@@ -72,6 +69,11 @@ func (a *app) retryRejects(ctx context.Context, c *rejectChoice, dryRun bool, ou
 	open, err := w.CountOpenRejects(ctx, f)
 	if err != nil {
 		return err
+	}
+	if len(open) == 0 {
+		if err := unknownAccount(cfg, f.Account); err != nil {
+			return err
+		}
 	}
 	results, records, err := a.runRetries(ctx, w, open, f, dryRun)
 	if err != nil {
@@ -109,7 +111,9 @@ func (a *app) runRetries(ctx context.Context, w *warehouse.Warehouse, open []war
 			return nil, nil, context.Cause(ctx)
 		}
 		result := syncer.Result{Job: job, Record: record.RunRecord, Err: err}
-		shown.finish(result)
+		ended := result
+		ended.Record.Totals.Rejected = uint64(record.Rejected) // as the table has it
+		shown.finish(ended)
 		results, records = append(results, result), append(records, record)
 	}
 	return results, records, nil

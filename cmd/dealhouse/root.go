@@ -114,9 +114,5 @@ func (a *app) accountNames() []string {
 	if err != nil {
 		return nil
 	}
-	var names []string
-	for _, account := range cfg.Accounts {
-		names = append(names, account.Name)
-	}
-	return names
+	return accountNames(cfg)
 }

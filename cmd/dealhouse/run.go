@@ -36,8 +36,9 @@ Signals:
   TERM, INT      begin no more runs; give those under way daemon.grace to end, then stop them, which
                  leaves nothing half-loaded. A second signal ends the process at once.
 
-Under systemd use Type=notify and WatchdogSec, as the unit in deploy/systemd does. While the daemon runs on an embedded warehouse,
-other commands cannot open it: look at the status page, or use a ClickHouse server.
+Under systemd use Type=notify and WatchdogSec, as the unit in deploy/systemd does. While the daemon runs
+on an embedded warehouse, other commands cannot open it: look at the status page, or use a ClickHouse
+server.
 
 Exit codes: 130 or 143 after INT or TERM, the normal end; before the first run, those of sync.`
 
@@ -64,7 +65,7 @@ func (a *app) runDaemon(ctx context.Context) (err error) {
 	a.service = true
 	registry := a.measure(ctx)
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	p := &planner{app: a, first: cfg, paces: map[string]pace{}}
+	p := newPlanner(a, cfg)
 	plan, err := p.plan(cfg)
 	if err != nil {
 		return err
@@ -90,7 +91,7 @@ func (a *app) runDaemon(ctx context.Context) (err error) {
 	server, err := web.New(web.Options{
 		Listen: cfg.Daemon.Listen, User: cfg.Daemon.User, Password: cfg.Daemon.Password.Reveal(),
 		TLSCert: cfg.Daemon.TLSCert, TLSKey: cfg.Daemon.TLSKey, Pprof: cfg.Daemon.Pprof,
-		Warehouse: w, Ready: d.Ready, Streams: d.Streams, OverdueAfter: func() time.Duration { return time.Duration(p.overdueAfter.Load()) }, Logger: a.log,
+		Warehouse: w, Ready: d.Ready, Streams: d.Streams, OverdueAfter: p.overdueAfter, Logger: a.log,
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 	})
 	if err != nil {

@@ -164,10 +164,26 @@ func TestDaemonKilled(t *testing.T) {
 	}
 	_ = first.Wait()
 	b.sim.SetBefore(nil)
-	second := b.daemon(t, config)
+	text, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := b.write(t, strings.ReplaceAll(string(text), "@every ", "@every 100")) // nothing is due
+	second := b.daemon(t, later)
 	if rows := second.sum(t, "dealhouse_live_rows", "account=acme", "stream=products"); rows == 0 {
 		t.Error("what was loaded before is not in the metrics")
 	}
+	if second.sum(t, "dealhouse_quality_check_ok") == 0 {
+		t.Error("what was checked before is not in the metrics")
+	}
+	second.until(t, "the payouts are compared", func() bool { return second.sum(t, "dealhouse_payouts", "account=acme") > 0 })
+	if runs := second.sum(t, "dealhouse_runs_total", "stream=payouts"); runs > 0 {
+		t.Errorf("%v runs of payouts, which were not due", runs)
+	}
+	if err := os.WriteFile(later, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	second.signal(t, syscall.SIGHUP)
 	second.succeeds(t, b, 1)
 	second.ends(t, syscall.SIGTERM)
 	for _, account := range b.sim.Orgs() {
@@ -221,9 +237,10 @@ func TestDaemonDrain(t *testing.T) {
 	d := b.daemon(t, b.hurried(t, `grace = "100ms"`))
 	d.until(t, "a run hangs", func() bool { return held.Load() > 0 })
 	got := d.ends(t, syscall.SIGTERM)
-	if strings.Contains(got.err, "level=ERROR") {
+	if strings.Contains(got.err, "level=ERROR") || strings.Contains(got.err, "level=WARN") {
 		t.Errorf("stopping is told as an error:\n%s", got.err)
 	}
+	got.want(t, 143, `level=INFO msg="stopped by a signal: terminated"`)
 	b.sim.SetBefore(nil)
 	outcomes := call(t, b.env, "query", "SELECT DISTINCT outcome FROM sync_runs WHERE outcome NOT IN ('success', 'stopped')", "-o", "csv", "--config", b.config)
 	if strings.TrimPrefix(outcomes.out, "outcome\n") != "" {

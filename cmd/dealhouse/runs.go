@@ -68,6 +68,11 @@ func (a *app) runs(ctx context.Context, filter warehouse.RunFilter, output strin
 	if err != nil {
 		return err
 	}
+	if len(records) == 0 {
+		if err := unknownAccount(cfg, filter.Account); err != nil {
+			return err
+		}
+	}
 	return printRuns(a, output, records)
 }
 

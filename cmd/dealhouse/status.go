@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,6 +22,9 @@ The lag of transactions is the age of the watermark, up to which all changes are
 other streams is the time since their last success, when all of them was loaded. All ages are by the
 clock of the warehouse. Deals that were read by their own addresses do not count.
 
+The last outcome is one of those of dealhouse runs; or never ran; or, whatever came of their last run,
+disabled and not configured. The table has the beginning of an error, JSON and CSV have all of it.
+
 --watch shows it again and again until Ctrl-C: in place on a terminal, else one after the other. An
 embedded warehouse is let go of in between, so that a sync can have it; while one does, the last
 status stays.`
@@ -28,6 +32,9 @@ status stays.`
 const statusExample = `  dealhouse status
   dealhouse status --watch --interval 10s
   dealhouse status --output json | jq '.[] | select(.lag_seconds > 3600)'`
+
+// widestError bounds an error in the table of the status, to a line of most terminals.
+const widestError = 100
 
 func newStatus(a *app) *cobra.Command {
 	var output *choice
@@ -88,6 +95,10 @@ func (a *app) status(ctx context.Context, output string, to io.Writer) error {
 		columns[5].human = dateCell
 		columns = slices.Delete(columns, 6, 7)
 		columns[6].name, columns[7].name = "last outcome", "last error"
+		columns[7].human = func(v any) string {
+			line, _, _ := strings.Cut(plain(v), "\n")
+			return cut(line, widestError)
+		}
 	}
 	var rows [][]any
 	for _, s := range all {
@@ -123,25 +134,24 @@ func (a *app) readStatus(ctx context.Context, cfg *config.Config) (_ []warehouse
 }
 
 // withUnrun adds the configured streams that never ran, in the order of the configuration; accounts that are no longer
-// configured come last.
+// configured come last. What came of the last run of a stream that is not to be loaded is of no interest any more.
 func withUnrun(cfg *config.Config, ran []warehouse.StreamStatus) []warehouse.StreamStatus {
 	var all []warehouse.StreamStatus
 	for _, account := range cfg.Accounts {
 		for _, name := range catalog.Names() {
-			i := slices.IndexFunc(ran, func(s warehouse.StreamStatus) bool { return s.Account == account.Name && s.Stream == name })
-			if i >= 0 {
-				all = append(all, ran[i])
-				continue
+			s := warehouse.StreamStatus{Account: account.Name, Stream: name, LastOutcome: "never ran"}
+			if i := slices.IndexFunc(ran, func(s warehouse.StreamStatus) bool { return s.Account == account.Name && s.Stream == name }); i >= 0 {
+				s = ran[i]
 			}
-			word := "never ran"
 			if setting, ok := account.Stream(name); ok && !setting.Enabled {
-				word = "disabled"
+				s.LastOutcome, s.LastError = "disabled", ""
 			}
-			all = append(all, warehouse.StreamStatus{Account: account.Name, Stream: name, LastOutcome: word})
+			all = append(all, s)
 		}
 	}
 	for _, s := range ran {
 		if _, configured := cfg.Account(s.Account); !configured {
+			s.LastOutcome, s.LastError = "not configured", ""
 			all = append(all, s)
 		}
 	}

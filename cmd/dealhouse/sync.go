@@ -94,7 +94,7 @@ func (a *app) sync(ctx context.Context, o syncOptions, output string) (err error
 	if err != nil {
 		return err
 	}
-	metrics, err := a.newPublishing(ctx, o.pushGateway, o.metricsTextfile)
+	metrics, err := a.newPublishing(ctx, cfg, o.pushGateway, o.metricsTextfile)
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (a *app) sync(ctx context.Context, o syncOptions, output string) (err error
 		return err
 	}
 	a.aftermath(ctx, cfg, w, api, results)
-	a.publish(ctx, metrics, cfg, w, results)
+	a.publish(ctx, metrics, cfg, w)
 	return a.conclude(ctx, results)
 }
 

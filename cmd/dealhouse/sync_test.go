@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/catalog"
@@ -294,6 +295,11 @@ func (b *bench) reports(t *testing.T) {
 	got := b.call(t, "status")
 	got.want(t, 0)
 	got.shows(t, "acme     transactions", "ago", "failed") // payouts, by the faults
+	for line := range strings.Lines(got.out) {
+		if before, text, found := strings.Cut(line, "failed"); found && utf8.RuneCountInString(text) > widestError+10 {
+			t.Errorf("%s... an error of %d characters", before, utf8.RuneCountInString(text))
+		}
+	}
 	type row struct {
 		Account, Stream string
 		Rows            int
@@ -323,5 +329,8 @@ func (b *bench) reports(t *testing.T) {
 	}
 	unconfigured := call(t, []string{"DEALHOUSE_WAREHOUSE_DSN=embedded:" + b.dir}, "status")
 	unconfigured.want(t, 0)
-	unconfigured.shows(t, "globex   products")
+	unconfigured.shows(t, "globex   products", "not configured")
+	if strings.Contains(unconfigured.out, "failed") { // as the payouts of acme did
+		t.Errorf("streams that are not configured have failed:\n%s", unconfigured.out)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // Mistakes of the user end with one message that says what to do, and code 2; an unreachable warehouse with code 1.
@@ -70,10 +71,16 @@ func TestMistakes(t *testing.T) {
 
 // Every command explains itself.
 func TestHelp(t *testing.T) {
-	for _, name := range []string{"demo", "sync", "query", "migrate", "status", "runs", "rejects", "reconcile", "check", "serve-warehouse", "healthcheck", "version", "completion"} {
+	for _, name := range []string{"demo", "sync", "run", "backfill", "query", "migrate", "status", "runs", "rejects", "reconcile", "check", "serve-warehouse", "healthcheck", "version", "completion"} {
 		got := call(t, nil, name, "--help")
 		got.want(t, 0)
 		got.shows(t, "Usage:\n  dealhouse "+name)
+		explained, _, _ := strings.Cut(got.out, "\nUsage:\n")
+		for line := range strings.Lines(explained) {
+			if n := utf8.RuneCountInString(line); n > 110 {
+				t.Errorf("%s --help has a line of %d characters: %s", name, n, line)
+			}
+		}
 	}
 	call(t, nil, "rejects", "retry", "--help").shows(t, "Usage:\n  dealhouse rejects retry", "--dry-run")
 	got := call(t, nil, "sync", "--help")

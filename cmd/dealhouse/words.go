@@ -5,16 +5,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"dealhouse/internal/report"
 )
 
 // grouped is a count with commas: 1,234,567.
-func grouped(n uint64) string {
-	digits := strconv.FormatUint(n, 10)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
+func grouped(n uint64) string { return report.Grouped(strconv.FormatUint(n, 10)) }
 
 // countCell shows counts in tables.
 func countCell(v any) string {

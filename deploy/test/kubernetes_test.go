@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -93,10 +94,17 @@ func TestDaemon(t *testing.T) {
 	if !strings.HasSuffix(cfg.Daemon.Listen, fmt.Sprintf(":%d", port.ContainerPort)) || strings.HasPrefix(cfg.Daemon.Listen, "127.") {
 		t.Errorf("the configuration listens on %s, the container on %d", cfg.Daemon.Listen, port.ContainerPort)
 	}
-	for path, probe := range map[string]*corev1.Probe{"/healthz": c.LivenessProbe, "/readyz": c.ReadinessProbe} {
-		if probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Path != path || probe.HTTPGet.Port.StrVal != port.Name {
-			t.Errorf("the probe of %s is %+v", path, probe)
+	for _, p := range []struct {
+		path  string
+		probe *corev1.Probe
+	}{{"/healthz", c.StartupProbe}, {"/healthz", c.LivenessProbe}, {"/readyz", c.ReadinessProbe}} {
+		if p.probe == nil || p.probe.HTTPGet == nil || p.probe.HTTPGet.Path != p.path || p.probe.HTTPGet.Port.StrVal != port.Name {
+			t.Fatalf("the probe of %s is %+v", p.path, p.probe)
 		}
+	}
+	// Nobody ends a daemon that changes a large schema, which it does before its port opens.
+	if s := c.StartupProbe; time.Duration(s.PeriodSeconds*s.FailureThreshold)*time.Second < 5*cfg.Warehouse.MaxRetryElapsed {
+		t.Errorf("the start may take %d times %d s", s.FailureThreshold, s.PeriodSeconds)
 	}
 	service := find[corev1.Service](objects)[0]
 	if service.Spec.Ports[0].Port != port.ContainerPort || service.Spec.Ports[0].TargetPort.StrVal != port.Name || service.Name != "dealhouse" {

@@ -115,7 +115,7 @@ func checkSchedule(s string) error {
 	if s == "" {
 		return nil
 	}
-	hint := `: write five cron fields such as "30 2 * * *", or "@every 10m"; "" for never`
+	hint := `: write five cron fields such as "30 4 * * *", or "@every 10m"; "" for never`
 	if strings.HasPrefix(s, "TZ=") || strings.HasPrefix(s, "CRON_TZ=") {
 		_, zoned, _ := strings.Cut(s, "=")
 		zone, _, more := strings.Cut(zoned, " ")

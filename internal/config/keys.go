@@ -193,7 +193,7 @@ over; "0s": always.`,
 		{inCashbackOffers, `"17 * * * *"`},
 		{inTransactions, `"*/5 * * * *"`},
 		{inPayouts, `"0 6 * * *"`},
-		{inProducts, `"30 2 * * *"`},
+		{inProducts, `"30 4 * * *"`}, // not at 2:30, which comes never or twice when clocks change
 	}
 	for _, s := range schedules {
 		//nolint:dupword // the fields of a schedule in their order: the day of the month, the month
@@ -201,7 +201,7 @@ over; "0s": always.`,
 			name: "schedule", in: s.in, standard: s.standard,
 			value: checked("a schedule", func(v *values) *string { return &v.schedule }, checkSchedule),
 			doc: `When the daemon loads the stream: minute, hour, day of month, month, day of week; or "@every 10m".
-"CRON_TZ=Europe/Paris 30 2 * * *" sets the time zone, else it is time_zone of [daemon]. "": never by itself.`,
+"CRON_TZ=Europe/Paris 30 4 * * *" sets the time zone, else it is time_zone of [daemon]. "": never by itself.`,
 		})
 	}
 	return append(list,

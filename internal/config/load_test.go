@@ -16,7 +16,7 @@ func standardAccount() Account {
 	transactions := stream("transactions", "*/5 * * * *")
 	transactions.Overlap, transactions.Resync = 10*time.Minute, "0 4 * * 0"
 	transactions.ReferenceLimit, transactions.ReferenceRetry = 500, 7*24*time.Hour
-	products := stream("products", "30 2 * * *")
+	products := stream("products", "30 4 * * *")
 	products.ResumeWithin = 24 * time.Hour
 	return Account{
 		Name: "acme", BaseURL: "https://api.example.com", Key: key,

@@ -84,7 +84,7 @@ func TestProblems(t *testing.T) {
 		{"http", acme, []string{"DEALHOUSE_ACCOUNT_ACME_BASE_URL=http://10.0.0.1"},
 			[]string{"environment variable DEALHOUSE_ACCOUNT_ACME_BASE_URL: base_url must be https:// unless the API is on this machine, since http:// sends the key unencrypted; allow_insecure = true permits it"}},
 		{"a schedule of a time zone alone", acme + "[account.streams.payouts]\nschedule = \"TZ=UTC\"\n", nil,
-			[]string{`dealhouse.toml:6:12: schedule: "TZ=UTC" names a time zone and no schedule: write five cron fields such as "30 2 * * *", or "@every 10m"; "" for never`}},
+			[]string{`dealhouse.toml:6:12: schedule: "TZ=UTC" names a time zone and no schedule: write five cron fields such as "30 4 * * *", or "@every 10m"; "" for never`}},
 		{"variables of one account, with a file that has another", acme, []string{"DEALHOUSE_API_KEY=x", "DEALHOUSE_ACCOUNT=y"}, []string{
 			"environment variable DEALHOUSE_ACCOUNT: is for a configuration without accounts, and the file has some",
 			"environment variable DEALHOUSE_API_KEY: is for a configuration without accounts, and the file has some; use DEALHOUSE_ACCOUNT_ACME_API_KEY",

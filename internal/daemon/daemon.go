@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -59,9 +60,15 @@ type ended struct {
 
 // loaded is what a reload tells the loop.
 type loaded struct {
-	plan      *Plan
+	plan *Plan
+	known
+	err error
+}
+
+// known is what the warehouse knows of the streams when a plan takes effect.
+type known struct {
 	standings []warehouse.StreamStatus
-	err       error
+	checks    map[warehouse.StreamID][]warehouse.Check
 }
 
 // tick is how often the loop compares the clock with the timetable.
@@ -133,14 +140,14 @@ func (d *Daemon) Streams() []web.Stream {
 // Run runs the streams until ctx ends, and returns when the last run has. It must be called once.
 func (d *Daemon) Run(ctx context.Context) error {
 	defer close(d.stopped)
-	standings, err := d.o.Warehouse.Status(ctx)
+	known, err := d.know(ctx)
 	if err != nil {
 		d.o.Plan.free()
 		return fmt.Errorf("reading where the streams stand: %w", err)
 	}
 	l := d.newLoop(ctx)
 	defer l.close()
-	l.adopt(d.o.Plan, standings)
+	l.adopt(d.o.Plan, known)
 	d.o.Metrics.read(d.now(), nil)
 	d.begun.Store(true)
 	d.supervisor.tell("READY=1", "STATUS="+l.summary())
@@ -148,11 +155,19 @@ func (d *Daemon) Run(ctx context.Context) error {
 	return nil
 }
 
+func (d *Daemon) know(ctx context.Context) (k known, err error) {
+	if k.standings, err = d.o.Warehouse.Status(ctx); err == nil {
+		k.checks, err = d.o.Warehouse.LatestChecks(ctx)
+	}
+	return k, err
+}
+
 // loop is the goroutine that owns the timetable.
 type loop struct {
 	*Daemon
 	runs      context.Context //nolint:containedctx // that of all runs: it goes on while the daemon drains
 	stopRuns  context.CancelCauseFunc
+	beside    sync.WaitGroup // what goes on beside the runs
 	lastTick  time.Time
 	lastPing  time.Time
 	reloading bool
@@ -167,6 +182,7 @@ func (d *Daemon) newLoop(ctx context.Context) *loop {
 
 func (l *loop) close() {
 	l.stopRuns(nil)
+	l.beside.Wait()
 	l.timetable.settings.retire()
 }
 
@@ -240,7 +256,7 @@ func (l *loop) tick() {
 		l.log.Warn("the clock has moved on by more than the daemon was awake: the machine slept, or the clock was set", "by", step)
 	case step < -time.Second:
 		l.log.Warn("the clock was set back: planning anew", "by", -step)
-		l.timetable.replan(now)
+		l.replan(now)
 	}
 	l.lastTick = now
 	l.ping()

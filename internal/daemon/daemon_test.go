@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -82,12 +83,18 @@ func TestClockJumps(t *testing.T) {
 	if next := b.stream("acme", "coupons").Next; !next.Equal(at(t, "2026-07-01T11:00:00Z")) {
 		t.Errorf("after the clock was set back, next at %s", next)
 	}
+	if v := b.value("dealhouse_next_run_timestamp_seconds", "stream=coupons"); v != float64(at(t, "2026-07-01T11:00:00Z").Unix()) {
+		t.Errorf("after the clock was set back, the metric still says %v", v)
+	}
 	b.advance(30 * time.Minute)
 	b.finish(b.begins("coupons"))
 	for _, said := range []string{"the machine slept", "the clock was set back"} {
 		if !strings.Contains(b.log.String(), said) {
 			t.Errorf("the log does not say that %s", said)
 		}
+	}
+	if n := strings.Count(b.log.String(), asEver); n != 1 {
+		t.Errorf("what all 3 runs noticed is told %d times", n)
 	}
 }
 
@@ -148,6 +155,12 @@ func TestStart(t *testing.T) {
 			if err := o.Warehouse.SaveRun(t.Context(), record); err != nil {
 				t.Fatal(err)
 			}
+			if r.stream != "coupons" {
+				continue
+			}
+			if _, err := o.Warehouse.CheckQuality(t.Context(), record); err != nil {
+				t.Fatal(err)
+			}
 		}
 	})
 	full := map[string]bool{}
@@ -172,6 +185,12 @@ func TestStart(t *testing.T) {
 	if age := b.value("dealhouse_look_age_seconds", "stream=coupons"); age < 7190 || age > 7300 {
 		t.Errorf("the last look was %v s ago", age)
 	}
+	if v := b.value("dealhouse_quality_check_ok", "stream=coupons", "check="+warehouse.CheckRowsMatch); v != 1 {
+		t.Errorf("the check of the last run is %v", v)
+	}
+	if _, known := b.find("dealhouse_payouts"); known {
+		t.Error("the daemon says how payouts are, and nobody compared them")
+	}
 	if _, known := b.find("dealhouse_look_age_seconds", "stream=products"); known {
 		t.Error("products have an age and were never loaded")
 	}
@@ -184,10 +203,11 @@ func TestStart(t *testing.T) {
 // settings are closed after the last of them (daemon-6).
 func TestReload(t *testing.T) {
 	closed := make(chan string, 3)
+	var adopted []string // by the loop; read when it has told of it
 	var next *Plan
 	loads := make(chan error)
 	old := &Plan{Streams: []Stream{planned(t, "acme", "coupons", "@every 1m", ""), planned(t, "gone", "coupons", "@every 1m", ""), planned(t, "acme", "payouts", "0 0 * * *", "")},
-		Close: func() { closed <- "old" }}
+		Adopted: func() { adopted = append(adopted, "old") }, Close: func() { closed <- "old" }}
 	b := start(t, old, func(_ *bed, o *Options) {
 		o.Load = func(context.Context) (*Plan, error) { return next, <-loads }
 	})
@@ -208,10 +228,18 @@ func TestReload(t *testing.T) {
 
 	disabled := planned(t, "acme", "payouts", "", "")
 	disabled.Enabled = false
-	next = &Plan{Streams: []Stream{planned(t, "acme", "coupons", "@every 5m", ""), disabled, planned(t, "new", "coupons", "@every 1h", "")}, Close: func() { closed <- "new" }}
+	next = &Plan{Streams: []Stream{planned(t, "acme", "coupons", "@every 5m", ""), disabled, planned(t, "new", "coupons", "@every 1h", "")},
+		Adopted: func() { adopted = append(adopted, "new") }, Close: func() { closed <- "new" }}
+	next.Beside = func(ctx context.Context) {
+		<-ctx.Done()
+		closed <- "what was beside the new"
+	}
 	b.reloads <- syscall.SIGHUP
 	loads <- nil
 	b.finish(b.begins("coupons")) // of the new account
+	if !slices.Equal(adopted, []string{"old", "new"}) {
+		t.Errorf("adopted: %v", adopted)
+	}
 	if v := b.value("dealhouse_config_reload_success"); v != 1 {
 		t.Errorf("success %v", v)
 	}
@@ -238,6 +266,9 @@ func TestReload(t *testing.T) {
 		return !known && !still
 	})
 	b.stop(errTold)
+	if which := <-closed; which != "what was beside the new" {
+		t.Errorf("the %s settings were closed while they were used", which)
+	}
 	if which := <-closed; which != "new" {
 		t.Errorf("the %s settings were closed at the end", which)
 	}

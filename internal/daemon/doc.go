@@ -14,8 +14,9 @@
 //  4. At the start, a stream whose last success is older than its schedule allows runs at once; any other waits for its
 //     next time.
 //  5. A panic ends its run, never the daemon.
-//  6. A reload takes effect as a whole or not at all: what cannot be read leaves the old plan in force. Runs under way
-//     keep the settings that they began with, and these are closed after the last of them.
+//  6. A reload takes effect as a whole or not at all: what cannot be read leaves the old plan in force, and nothing
+//     changes before a plan is adopted. Runs under way keep the settings that they began with, and these are closed
+//     after the last of them.
 //  7. Once the daemon is told to end, no run begins. Runs under way may go on for the grace; then they are stopped, which
 //     leaves nothing half-visible.
 //  8. The supervisor's watchdog hears of nobody but the goroutine that starts the runs: when that one stands still, the

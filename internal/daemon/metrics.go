@@ -21,32 +21,17 @@ type Metrics struct {
 	Warehouse *warehouse.Metrics
 	Syncer    *syncer.Metrics
 
-	next         *prometheus.GaugeVec
-	missed       *prometheus.CounterVec
-	reloaded     prometheus.Gauge
-	lastReload   prometheus.Gauge
-	payouts      *prometheus.GaugeVec
-	payoutCounts map[PayoutCount]*prometheus.GaugeVec
-	quality      *prometheus.GaugeVec
-	references   *prometheus.CounterVec
+	next       *prometheus.GaugeVec
+	missed     *prometheus.CounterVec
+	reloaded   prometheus.Gauge
+	lastReload prometheus.Gauge
+	payouts    *payoutMetrics
+	quality    *prometheus.GaugeVec
+	references *prometheus.CounterVec
 }
 
-// PayoutCount is one number that the reconciliation of an account's payouts finds.
-type PayoutCount string
-
-// The counts, by the metrics that show them.
-const (
-	PayoutsMixedCurrency     PayoutCount = "dealhouse_payouts_mixed_currency"
-	PayoutsAltered           PayoutCount = "dealhouse_payouts_altered"
-	PayoutOrphanTransactions PayoutCount = "dealhouse_payout_orphan_transactions"
-	PayoutOverdue            PayoutCount = "dealhouse_payout_overdue_transactions"
-)
-
-// verdicts of a payout, and outcomes of a reference that was asked for.
-var (
-	verdicts          = []string{"matched", "drifted", "missing", "mismatched", "no_transactions"}
-	referenceOutcomes = []string{"stored", "not_found"}
-)
+// referenceOutcomes are how asking for a reference can end.
+var referenceOutcomes = []string{"stored", "not_found"}
 
 // NewMetrics registers all metrics. clock is the process's; nil means time.Now.
 func NewMetrics(reg prometheus.Registerer, build Build, clock func() time.Time) *Metrics {
@@ -71,13 +56,7 @@ func NewMetrics(reg prometheus.Registerer, build Build, clock func() time.Time) 
 		missed:     counter("dealhouse_missed_runs_total", "Scheduled times without a run of their own: the one before still ran, or the machine slept.", "account", "stream"),
 		reloaded:   single("dealhouse_config_reload_success", "1 when the configuration was good when it was last read, 0 when it was refused and the one before is in force."),
 		lastReload: single("dealhouse_config_last_reload_timestamp_seconds", "When the configuration in force was read."),
-		payouts:    gauge("dealhouse_payouts", "Payouts by what came of comparing them with their transactions.", "account", "verdict"),
-		payoutCounts: map[PayoutCount]*prometheus.GaugeVec{
-			PayoutsMixedCurrency:     gauge(string(PayoutsMixedCurrency), "Payouts whose transactions are of several currencies.", "account"),
-			PayoutsAltered:           gauge(string(PayoutsAltered), "Payouts whose totals changed upstream after they were first seen.", "account"),
-			PayoutOrphanTransactions: gauge(string(PayoutOrphanTransactions), "Transactions that name a payout which is not listed.", "account"),
-			PayoutOverdue:            gauge(string(PayoutOverdue), "Transactions that are confirmed for long and in no payout.", "account"),
-		},
+		payouts:    newPayoutMetrics(gauge),
 		quality:    gauge("dealhouse_quality_check_ok", "1 when what is loaded passed the check, 0 when it did not.", "account", "stream", "check"),
 		references: counter("dealhouse_references_total", "Deals that others refer to and the lists do not have, asked for by their own address.", "account", "stream", "outcome"),
 	}
@@ -86,19 +65,15 @@ func NewMetrics(reg prometheus.Registerer, build Build, clock func() time.Time) 
 	return m
 }
 
-// Expect exports a stream's series before anything has happened.
+// Expect exports a stream's series before anything has happened, but for those of its checks and of the account's
+// payouts, which say something of the data.
 func (m *Metrics) Expect(account, stream string) {
 	m.API.Expect(account)
 	m.Warehouse.Expect(account, stream)
 	m.Syncer.Expect(account, stream)
 	m.next.WithLabelValues(account, stream)
 	m.missed.WithLabelValues(account, stream)
-	for _, verdict := range verdicts {
-		m.payouts.WithLabelValues(account, verdict)
-	}
-	for _, vec := range m.payoutCounts {
-		vec.WithLabelValues(account)
-	}
+	m.payouts.expect(account)
 	if s, err := catalog.Find(stream); err == nil && s.ByID {
 		for _, outcome := range referenceOutcomes {
 			m.references.WithLabelValues(account, stream, outcome)
@@ -120,40 +95,21 @@ func (m *Metrics) Forget(account, stream string) {
 // ForgetAccount drops the series of an account of which no stream is loaded.
 func (m *Metrics) ForgetAccount(account string) {
 	m.API.Forget(account)
-	of := prometheus.Labels{"account": account}
-	m.payouts.DeletePartialMatch(of)
-	for _, vec := range m.payoutCounts {
-		vec.DeletePartialMatch(of)
-	}
+	m.payouts.forget(account)
 }
 
-// SetPayouts says how many payouts of an account have each verdict; one that is not named has none.
-func (m *Metrics) SetPayouts(account string, byVerdict map[string]int) {
-	if m.payouts == nil {
-		return
-	}
-	for _, verdict := range verdicts {
-		m.payouts.WithLabelValues(account, verdict).Set(float64(byVerdict[verdict]))
-	}
-}
-
-// SetPayoutCount says one number of the reconciliation.
-func (m *Metrics) SetPayoutCount(account string, which PayoutCount, n int) {
-	if vec := m.payoutCounts[which]; vec != nil {
-		vec.WithLabelValues(account).Set(float64(n))
-	}
-}
-
-// SetQuality says whether what is loaded passed a check. The names of checks are a small fixed set.
-func (m *Metrics) SetQuality(account, stream, check string, ok bool) {
+// SetChecks says which of the newest checks of what is loaded hold. Their names are a small fixed set.
+func (m *Metrics) SetChecks(checks []warehouse.Check) {
 	if m.quality == nil {
 		return
 	}
-	value := 0.0
-	if ok {
-		value = 1
+	for _, c := range checks {
+		value := 0.0
+		if c.OK {
+			value = 1
+		}
+		m.quality.WithLabelValues(c.Account, c.Stream, c.Name).Set(value)
 	}
-	m.quality.WithLabelValues(account, stream, check).Set(value)
 }
 
 // AddReferences counts deals that were asked for by their own address.

@@ -15,6 +15,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/report"
 	"dealhouse/internal/warehouse"
 )
 
@@ -30,9 +31,8 @@ func everything(t *testing.T) []*dto.MetricFamily {
 		m.Expect("acme", name)
 	}
 	m.Syncer.Observe([]warehouse.StreamStatus{{Account: "acme", Stream: "transactions", LookedAt: &now, Watermark: &now, Now: now}})
-	m.SetQuality("acme", "coupons", "unique_key", true)
-	m.SetPayouts("acme", map[string]int{"matched": 3})
-	m.SetPayoutCount("acme", PayoutOverdue, 2)
+	m.SetChecks([]warehouse.Check{{Account: "acme", Stream: "coupons", Name: warehouse.CheckKeysUnique, OK: true}})
+	m.SetPayouts("acme", report.Reconciliation{}.Counts())
 	m.AddReferences("acme", "coupons", 2, 1)
 	families, err := registry.Gather()
 	if err != nil {
@@ -112,11 +112,19 @@ func TestForget(t *testing.T) {
 	for _, name := range catalog.Names() {
 		m.Expect("acme", name)
 	}
-	m.SetQuality("acme", "coupons", "unique_key", true)
+	m.SetChecks([]warehouse.Check{{Account: "acme", Stream: "coupons", Name: warehouse.CheckKeysUnique, OK: true}})
+	if d := cmp.Diff([]string{"acme"}, m.WithoutPayouts()); d != "" {
+		t.Error(d)
+	}
+	m.SetPayouts("acme", report.Reconciliation{}.Counts())
+	if left := m.WithoutPayouts(); len(left) > 0 {
+		t.Error(left)
+	}
 	for _, name := range catalog.Names() {
 		m.Forget("acme", name)
 	}
 	m.ForgetAccount("acme")
+	m.SetPayouts("acme", report.Reconciliation{}.Counts()) // a comparison that took longer
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,10 @@ type Plan struct {
 	// After is called when a run of the plan has ended, before its stream may run again, from several goroutines at once;
 	// may be nil. What it does is part of the run: its context ends with the run's.
 	After func(ctx context.Context, results []syncer.Result)
+	// Adopted is called when the plan has been put in force, by the loop: it must not take long. May be nil.
+	Adopted func()
+	// Beside is called after Adopted, in a goroutine of its own; may be nil. Its context ends with that of the runs.
+	Beside func(ctx context.Context)
 	// Close frees what the jobs use; may be nil. It is called once, when the plan was replaced and its last run has
 	// ended, or at the end.
 	Close func()
@@ -40,10 +44,11 @@ type entry struct {
 	Stream
 	runs, resyncs slot
 	settings      *settings // of the next run
-	looked, full  time.Time // begin of the last run that succeeded, and of the last one of them that read everything
+	looked        time.Time // begin of the last run that succeeded
 	running       *attempt  // nil when idle
 	exported      bool      // it has series among the metrics
 	lastError     string    // of the last run of this process; empty when it succeeded
+	failed        time.Time // when that run ended
 }
 
 // attempt is a run under way.
@@ -58,6 +63,7 @@ type settings struct {
 	*Plan
 	users   int  // runs that began with it
 	retired bool // another plan is in force, or none
+	told    remarks
 }
 
 // leave notes that a run has ended which began with the settings.
@@ -94,11 +100,8 @@ func newEntry(s Stream, set *settings, old *entry, standing warehouse.StreamStat
 	if standing.LookedAt != nil {
 		e.looked = *standing.LookedAt
 	}
-	if standing.LastFull != nil {
-		e.full = *standing.LastFull
-	}
 	if old != nil {
-		e.running, e.lastError, e.exported = old.running, old.lastError, old.exported
+		e.running, e.exported, e.lastError, e.failed = old.running, old.exported, old.lastError, old.failed
 	}
 	if !s.Enabled {
 		return e
@@ -106,8 +109,8 @@ func newEntry(s Stream, set *settings, old *entry, standing warehouse.StreamStat
 	delay := spread(s.Job.Account, s.Job.Stream.Name, set.Jitter)
 	e.runs, e.resyncs = slot{Schedule: s.Schedule, delay: delay}, slot{Schedule: s.Resync, delay: delay}
 	e.runs.begin(e.looked, now)
-	if !e.full.IsZero() {
-		e.resyncs.begin(e.full, now)
+	if standing.LastFull != nil {
+		e.resyncs.begin(*standing.LastFull, now)
 	} else {
 		e.resyncs.at = s.Resync.Next(now) // the first run reads everything anyway
 	}
@@ -133,13 +136,21 @@ func (e *entry) next() time.Time {
 }
 
 // staleAfter is the age of the last success from which on the stream is late by its own schedule: one run was left out,
-// or failed.
+// or failed. It is never less than the time from the last run to the second one after it: in the middle of a pause, such
+// as the night of "*/5 8-18 * * *", the times ahead say nothing of the pause.
 func (e *entry) staleAfter(now time.Time) time.Duration {
 	gap := e.runs.longestGap(now)
 	if gap == 0 {
 		return 0
 	}
-	return max(2*gap+e.runs.delay, time.Minute)
+	limit := max(2*gap+e.runs.delay, time.Minute)
+	if e.looked.IsZero() {
+		return limit
+	}
+	if second := e.runs.Next(e.runs.Next(e.looked)); !second.IsZero() {
+		limit = max(limit, second.Sub(e.looked)+e.runs.delay)
+	}
+	return limit
 }
 
 // turn decides what the stream does now, and how many of its times are missed for good.

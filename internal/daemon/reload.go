@@ -22,7 +22,7 @@ func (l *loop) reload(ctx context.Context) {
 			return err
 		})
 		if r.err == nil {
-			r.standings, r.err = l.o.Warehouse.Status(ctx)
+			r.known, r.err = l.know(ctx)
 		}
 		l.loaded <- r
 	}()
@@ -44,7 +44,7 @@ func (l *loop) take(ctx context.Context, r loaded) {
 		l.supervisor.tell("READY=1", "STATUS=the last configuration was refused, the one before is in force")
 		return
 	}
-	l.adopt(r.plan, r.standings)
+	l.adopt(r.plan, r.known)
 	l.log.Info("the configuration was read again and is in force", "streams", len(r.plan.Streams))
 	l.supervisor.tell("READY=1", "STATUS="+l.summary())
 	l.turn()

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,15 +20,15 @@ import (
 func (l *loop) start(e *entry, full bool, now time.Time) {
 	e.running = &attempt{since: now, full: full, settings: e.settings}
 	e.settings.users++
-	job, after := e.Job, e.settings.After
+	job, set := e.Job, e.settings
 	job.Full = full
 	go func() {
-		l.ended <- ended{e.id(), l.perform(l.runs, job, after)}
+		l.ended <- ended{e.id(), l.perform(l.runs, job, set)}
 	}()
 }
 
 // perform makes one run with all that follows it, and tells the log how it ended.
-func (d *Daemon) perform(ctx context.Context, job syncer.Job, after func(context.Context, []syncer.Result)) syncer.Result {
+func (d *Daemon) perform(ctx context.Context, job syncer.Job, set *settings) syncer.Result {
 	result := syncer.Result{Job: job}
 	err := d.contain(func() (err error) {
 		result.Record, err = d.o.run(ctx, job)
@@ -39,10 +41,10 @@ func (d *Daemon) perform(ctx context.Context, job syncer.Job, after func(context
 	if err != nil && result.Record.StartedAt.IsZero() {
 		d.record(ctx, &result.Record, err)
 	}
-	d.tell(ctx, result)
+	d.tell(ctx, result, &set.told)
 	err = d.contain(func() error {
-		if after != nil {
-			after(ctx, []syncer.Result{result})
+		if set.After != nil {
+			set.After(ctx, []syncer.Result{result})
 		}
 		return d.observe(ctx)
 	})
@@ -50,6 +52,17 @@ func (d *Daemon) perform(ctx context.Context, job syncer.Job, after func(context
 		d.log.Error("what follows a run ended in a panic", "account", job.Account, "stream", job.Stream.Name, "error", err, "stack", string(p.Stack))
 	}
 	return result
+}
+
+// goBeside lets a plan do what goes on beside its runs.
+func (l *loop) goBeside(plan *Plan) {
+	err := l.contain(func() error {
+		plan.Beside(l.runs)
+		return nil
+	})
+	if p, panicked := errors.AsType[*syncer.PanicError](err); panicked {
+		l.log.Error("what goes on beside the runs ended in a panic", "error", err, "stack", string(p.Stack))
+	}
 }
 
 // record writes a row to sync_runs for a run that ended before it had one, so that each scheduled run is accounted for.
@@ -87,11 +100,15 @@ func (d *Daemon) contain(part func() error) (err error) {
 }
 
 // tell writes how a run ended to the log: once, and here.
-func (d *Daemon) tell(ctx context.Context, r syncer.Result) {
+func (d *Daemon) tell(ctx context.Context, r syncer.Result, told *remarks) {
 	t, c := r.Record.Totals, r.Record.Changes
 	log := d.log.With("account", r.Job.Account, "stream", r.Job.Stream.Name, "run_id", r.Record.RunID)
 	for _, warning := range r.Record.Warnings {
-		log.Warn("noticed in a run", "warning", warning)
+		level := slog.LevelDebug
+		if told.add(warehouse.StreamID{Account: r.Job.Account, Stream: r.Job.Stream.Name}, warning) {
+			level = slog.LevelWarn
+		}
+		log.Log(ctx, level, "noticed in a run", "warning", warning)
 	}
 	p, panicked := errors.AsType[*syncer.PanicError](r.Err)
 	switch {
@@ -107,6 +124,34 @@ func (d *Daemon) tell(ctx context.Context, r syncer.Result) {
 	}
 }
 
+// remarks are the warnings that have been told since a plan is in force. What every run notices, such as a field that the
+// interface does not name, is told once; sync_runs has it for each.
+type remarks struct {
+	mu   sync.Mutex
+	told map[warehouse.StreamID][]string
+}
+
+// mostRemarks bounds what is remembered of a stream: warnings with counts and times in them never come again.
+const mostRemarks = 100
+
+// add reports whether a warning is new, and remembers it.
+func (r *remarks) add(id warehouse.StreamID, warning string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	told := r.told[id]
+	if slices.Contains(told, warning) {
+		return false
+	}
+	if r.told == nil {
+		r.told = map[warehouse.StreamID][]string{}
+	}
+	if len(told) == mostRemarks {
+		told = slices.Delete(told, 0, 1)
+	}
+	r.told[id] = append(told, warning)
+	return true
+}
+
 // finish takes note of a run that has ended.
 func (l *loop) finish(e ended) {
 	l.progress.forget(e.id.Account, e.id.Stream)
@@ -115,12 +160,9 @@ func (l *loop) finish(e ended) {
 	t.running, t.lastError = nil, ""
 	switch {
 	case e.result.Err != nil && l.runs.Err() == nil:
-		t.lastError = e.result.Err.Error()
+		t.lastError, t.failed = e.result.Err.Error(), l.now()
 	case e.result.Err == nil:
 		t.looked = e.result.Record.StartedAt
-		if e.result.Job.Full || t.full.IsZero() {
-			t.full = t.looked
-		}
 	}
 	used.leave()
 	l.timetable.dropLeft(l.o.Metrics)

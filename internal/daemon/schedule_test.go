@@ -35,6 +35,11 @@ func TestScheduleNext(t *testing.T) {
 		{"CRON_TZ=Asia/Tokyo 0 9 * * *", "Europe/Paris", "2026-07-01T00:00:00Z", "2026-07-02T00:00:00Z"},
 		{"@daily", "America/New_York", "2026-07-01T00:00:00Z", "2026-07-01T04:00:00Z"},
 		{"@every 10m", "Europe/Paris", "2026-07-01T00:00:07Z", "2026-07-01T00:10:07Z"},
+		// Summer time, as README has it: 2:30 does not exist on March 29, and comes twice on October 25.
+		{"30 2 * * *", "Europe/Paris", "2026-03-28T02:00:00Z", "2026-03-30T00:30:00Z"},
+		{"30 2 * * *", "Europe/Paris", "2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"},
+		{"30 4 * * *", "Europe/Paris", "2026-03-28T04:00:00Z", "2026-03-29T02:30:00Z"},
+		{"30 4 * * *", "Europe/Paris", "2026-10-25T00:30:00Z", "2026-10-25T03:30:00Z"},
 	} {
 		if got := schedule(t, tt.text, tt.zone).Next(at(t, tt.after)); !got.Equal(at(t, tt.want)) {
 			t.Errorf("%s in %s after %s: %s, want %s", tt.text, tt.zone, tt.after, got.UTC(), tt.want)
@@ -119,6 +124,16 @@ func TestStaleAfter(t *testing.T) {
 		e := entry{runs: slot{Schedule: schedule(t, text, "UTC")}}
 		if got := e.staleAfter(now); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+	// During a pause it is the pause that counts, however short the times after it follow each other.
+	e := entry{runs: slot{Schedule: schedule(t, "*/5 8-18 * * *", "UTC"), delay: 10 * time.Second}, looked: at(t, "2026-07-01T18:55:10Z")}
+	for clock, want := range map[string]string{
+		"2026-07-01T20:00:00Z": "2026-07-02T08:05:10Z", // at night, the run of 8:05 may still come
+		"2026-07-02T08:06:00Z": "2026-07-02T08:05:10Z", // neither that of 8:00 nor that of 8:05 has succeeded
+	} {
+		if got := e.looked.Add(e.staleAfter(at(t, clock))); !got.Equal(at(t, want)) {
+			t.Errorf("at %s, it is late from %s on, want %s", clock, got.UTC(), want)
 		}
 	}
 }

@@ -17,28 +17,37 @@ type timetable struct {
 }
 
 // adopt puts a plan in force (daemon-6).
-func (l *loop) adopt(plan *Plan, standings []warehouse.StreamStatus) {
+func (l *loop) adopt(plan *Plan, known known) {
 	t, now := &l.timetable, l.now()
 	old, before := t.entries, t.settings
 	t.settings, t.entries = &settings{Plan: plan}, nil
 	for _, s := range plan.Streams {
 		id := s.id()
 		var standing warehouse.StreamStatus
-		if i := slices.IndexFunc(standings, func(x warehouse.StreamStatus) bool { return x.Account == id.Account && x.Stream == id.Stream }); i >= 0 {
-			standing = standings[i]
+		if i := slices.IndexFunc(known.standings, func(x warehouse.StreamStatus) bool { return x.Account == id.Account && x.Stream == id.Stream }); i >= 0 {
+			standing = known.standings[i]
 		}
 		e := newEntry(s, t.settings, take(&old, &t.left, id), standing, now)
 		t.entries = append(t.entries, e)
 		if e.Enabled {
 			l.o.Metrics.Expect(id.Account, id.Stream)
 			l.o.Metrics.planned(id, e.next())
+			if !e.exported { // what has series may know of newer checks by now
+				l.o.Metrics.SetChecks(known.checks[id])
+			}
 			e.exported = true
 		}
 	}
-	l.o.Metrics.Syncer.Observe(standings)
+	l.o.Metrics.Syncer.Observe(known.standings)
 	t.left = append(t.left, old...)
 	t.dropLeft(l.o.Metrics)
 	before.retire()
+	if plan.Adopted != nil {
+		plan.Adopted()
+	}
+	if plan.Beside != nil {
+		l.beside.Go(func() { l.goBeside(plan) })
+	}
 }
 
 // take removes a stream from the entries that were in force, or that are leaving, and returns it.
@@ -85,10 +94,13 @@ func (t *timetable) running() (n int) {
 }
 
 // replan plans anew after the clock was set back (daemon-2).
-func (t *timetable) replan(now time.Time) {
-	for _, e := range t.entries {
+func (l *loop) replan(now time.Time) {
+	for _, e := range l.timetable.entries {
 		e.runs.replan(now)
 		e.resyncs.replan(now)
+		if e.Enabled {
+			l.o.Metrics.planned(e.id(), e.next())
+		}
 	}
 }
 
@@ -98,7 +110,7 @@ func (t *timetable) streams(now time.Time) []web.Stream {
 	for i, e := range t.entries {
 		s := web.Stream{
 			Account: e.Job.Account, Stream: e.Job.Stream.Name, Enabled: e.Enabled, Schedule: e.Schedule.Text,
-			Next: e.next(), StaleAfter: e.staleAfter(now), LastError: e.lastError,
+			Next: e.next(), StaleAfter: e.staleAfter(now), LastError: e.lastError, FailedAt: e.failed,
 		}
 		if e.running != nil {
 			s.Running, s.Since = &syncer.Progress{}, e.running.since

@@ -10,60 +10,53 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// Summary counts what a reconciliation found, by account: what metrics show.
-type Summary struct {
-	// ByVerdict has every verdict of every account that has payouts, also those that no payout has.
-	ByVerdict     map[string]map[string]int
-	Altered       map[string]int // payouts
-	MixedCurrency map[string]int // payouts
-	Orphans       map[string]int // transactions, as far as they are certain
-	Overdue       map[string]int // transactions
-	New           []warehouse.Finding
+// Counts are what a reconciliation found, in numbers: what metrics show of an account.
+type Counts struct {
+	ByVerdict     map[string]int // payouts; it has every verdict, also those that no payout has
+	Altered       int            // payouts
+	MixedCurrency int            // payouts
+	Orphans       int            // transactions, as far as they are certain
+	Overdue       int            // transactions
 }
 
-// AfterSync reconciles everything, remembers what it found, and writes a log line for each finding that is new
-// (report-5). overdueAfter is as in Filter.
-func AfterSync(ctx context.Context, w *warehouse.Warehouse, log *slog.Logger, overdueAfter time.Duration) (Summary, error) {
-	r, err := Reconcile(ctx, w, Filter{OverdueAfter: overdueAfter})
+// AfterSync reconciles an account, remembers what it found, and writes a log line for each finding that is new
+// (report-5), which it returns. overdueAfter is as in Filter.
+func AfterSync(ctx context.Context, w *warehouse.Warehouse, log *slog.Logger, account string, overdueAfter time.Duration) (Reconciliation, []warehouse.Finding, error) {
+	r, err := Reconcile(ctx, w, Filter{Account: account, OverdueAfter: overdueAfter})
 	if err != nil {
-		return Summary{}, err
+		return r, nil, err
 	}
-	s := r.summary()
-	if s.New, err = w.RecordFindings(ctx, r.findings()); err != nil {
-		return s, err
-	}
-	for _, f := range s.New {
+	fresh, err := w.RecordFindings(ctx, account, r.findings())
+	for _, f := range fresh {
 		log.Warn("payouts: "+f.Detail, "account", f.Account, "finding", f.Kind, "subject", f.Subject)
 	}
-	return s, nil
+	return r, fresh, err
 }
 
-func (r Reconciliation) summary() Summary {
-	s := Summary{ByVerdict: map[string]map[string]int{}, Altered: map[string]int{}, MixedCurrency: map[string]int{}, Orphans: map[string]int{}, Overdue: map[string]int{}}
+// Counts counts what was found.
+func (r Reconciliation) Counts() Counts {
+	c := Counts{ByVerdict: map[string]int{}}
+	for _, v := range Verdicts() {
+		c.ByVerdict[v] = 0
+	}
 	for _, p := range r.Payouts {
-		if s.ByVerdict[p.Account] == nil {
-			s.ByVerdict[p.Account] = map[string]int{}
-			for _, v := range Verdicts() {
-				s.ByVerdict[p.Account][v] = 0
-			}
-		}
-		s.ByVerdict[p.Account][p.Verdict]++
-		s.Altered[p.Account] += count(p.Altered)
-		s.MixedCurrency[p.Account] += count(p.MixedCurrency)
+		c.ByVerdict[p.Verdict]++
+		c.Altered += count(p.Altered)
+		c.MixedCurrency += count(p.MixedCurrency)
 	}
 	for _, o := range r.Orphans {
 		if o.Certain {
-			s.Orphans[o.Account] += int(o.Transactions)
+			c.Orphans += int(o.Transactions)
 		}
 	}
 	for _, o := range r.Overdue {
-		s.Overdue[o.Account] += int(o.Transactions)
+		c.Overdue += int(o.Transactions)
 	}
-	return s
+	return c
 }
 
 // findings is what a person should know, one for each reason. A transaction whose payout the next sync may bring is
-// none yet.
+// none yet. Of what grows by the day the words have no numbers: with others, it would be told as new (report-5).
 func (r Reconciliation) findings() []warehouse.Finding {
 	var all []warehouse.Finding
 	for _, p := range r.Payouts {
@@ -73,11 +66,11 @@ func (r Reconciliation) findings() []warehouse.Finding {
 	}
 	for _, o := range r.Orphans {
 		if o.Certain {
-			all = append(all, warehouse.Finding{Account: o.Account, Kind: Orphan, Subject: strconv.FormatInt(o.Payout, 10), Detail: OrphanAdvice(o)})
+			all = append(all, warehouse.Finding{Account: o.Account, Kind: Orphan, Subject: strconv.FormatInt(o.Payout, 10), Detail: transactionsIn(o.Currency) + " carry " + orphanWords(o)})
 		}
 	}
 	for _, o := range r.Overdue {
-		all = append(all, warehouse.Finding{Account: o.Account, Kind: Overdue, Subject: o.Month, Detail: r.OverdueAdvice(o)})
+		all = append(all, warehouse.Finding{Account: o.Account, Kind: Overdue, Subject: o.Month, Detail: transactionsIn(o.Currency) + " sold in " + o.Month + " are " + r.overdueWords()})
 	}
 	return all
 }

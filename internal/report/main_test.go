@@ -107,6 +107,12 @@ const saleOne = "00000000-0000-4000-8000-000000000001"
 func (x *world) put(t testing.TB, id, status, cashback string, payout int) {
 	t.Helper()
 	x.Advance(time.Minute)
+	x.correct(t, id, status, cashback, payout)
+}
+
+// correct makes a transaction what it is now, with the updatedAt of the last.
+func (x *world) correct(t testing.TB, id, status, cashback string, payout int) {
+	t.Helper()
 	stamp := ""
 	if payout != 0 {
 		stamp = fmt.Sprintf(`,"payoutId":%d`, payout)

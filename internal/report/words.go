@@ -183,7 +183,7 @@ func stakeWords(state string) string {
 	case "gone":
 		return "in transactions that the service no longer lists"
 	case "unexplained":
-		return "of the difference"
+		return "by which its undeclined cashback exceeds that of its transactions as first loaded"
 	}
 	return "in transactions that are " + state + " now"
 }
@@ -215,7 +215,12 @@ func withCurrency(currency string, d decimal.Decimal) string {
 
 // OrphanAdvice says what to do about transactions whose payout is not there.
 func OrphanAdvice(o warehouse.OrphanGroup) string {
-	text := fmt.Sprintf("%s (%s) %s payout %d", plural(o.Transactions, "transaction"), withCurrency(o.Currency, o.Cashback), verb(o.Transactions, "carry", "carries"), o.Payout)
+	return fmt.Sprintf("%s (%s) %s %s", plural(o.Transactions, "transaction"), withCurrency(o.Currency, o.Cashback), verb(o.Transactions, "carry", "carries"), orphanWords(o))
+}
+
+// orphanWords goes on from "transactions carry".
+func orphanWords(o warehouse.OrphanGroup) string {
+	text := fmt.Sprintf("payout %d", o.Payout)
 	switch {
 	case !o.Certain:
 		return text + ", which is not loaded yet: run dealhouse sync payouts"
@@ -227,8 +232,17 @@ func OrphanAdvice(o warehouse.OrphanGroup) string {
 
 // OverdueAdvice says what to do about sales that should have been paid.
 func (r Reconciliation) OverdueAdvice(o warehouse.OverdueGroup) string {
-	return fmt.Sprintf("%s sold in %s (%s) %s over %d days old and in no payout: ask the service", plural(o.Transactions, "transaction"), o.Month,
-		withCurrency(o.Currency, o.Cashback), verb(o.Transactions, "are", "is"), int(r.Filter.OverdueAfter.Hours())/24)
+	return fmt.Sprintf("%s sold in %s (%s) %s %s", plural(o.Transactions, "transaction"), o.Month, withCurrency(o.Currency, o.Cashback), verb(o.Transactions, "are", "is"), r.overdueWords())
+}
+
+// overdueWords goes on from "transactions are".
+func (r Reconciliation) overdueWords() string {
+	return fmt.Sprintf("over %d days old and in no payout: ask the service", int(r.Filter.OverdueAfter.Hours())/24)
+}
+
+// transactionsIn are transactions in a currency, which may not be known, without their number.
+func transactionsIn(currency string) string {
+	return strings.TrimSuffix("transactions in "+currency, " in ")
 }
 
 // Summary is the reconciliation in a few sentences, to be passed on.

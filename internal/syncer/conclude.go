@@ -24,7 +24,7 @@ func (r *run) abandon(ctx context.Context, cause error) error {
 		}
 	case r.publishing:
 		r.log.Warn("publishing was interrupted: the next run of this stream finishes it", "run_id", r.ID)
-	case r.retry != nil:
+	case r.retry != nil, r.job.DryRun: // the checkpoint is another run's
 		errs = append(errs, r.warehouse.Discard(ctx, r.Run))
 	case r.checkpoint == nil || !resumable(cause):
 		errs = append(errs, r.warehouse.ClearCheckpoint(ctx, r.Run), r.warehouse.Discard(ctx, r.Run))

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/warehouse"
 )
 
@@ -23,10 +24,19 @@ func (r *run) guardDeletes(c warehouse.Changes) error {
 	}
 }
 
+// fewRecords is what a share is taken of at the least where a run reads only what changed: of two records, one that
+// cannot be loaded says nothing about the service, and would hold up the stream until a score have come with it. Nothing
+// is deleted there.
+const fewRecords = 100
+
 // guardRejects stops a run of which too much cannot be loaded: it says more about the service than about the records.
 func (r *run) guardRejects() error {
 	t := r.record.Totals
-	if float64(t.Unloadable) <= max(r.job.MaxRejectedRatio, 0)*float64(t.Read) {
+	of := t.Read
+	if r.Stream.Kind == catalog.Incremental && !r.job.Full {
+		of = max(of, fewRecords)
+	}
+	if float64(t.Unloadable) <= max(r.job.MaxRejectedRatio, 0)*float64(of) {
 		return nil
 	}
 	return &GuardError{
@@ -58,7 +68,7 @@ func (r *run) notice(seen *seen, after time.Time) {
 		r.warn(fmt.Sprintf("the service sends fields that the interface does not name; they are kept in _extra: %s", joinSome(names)))
 	}
 	if n := r.record.Totals.Rejected; n > 0 {
-		r.warn(fmt.Sprintf("%d values or records could not be loaded as they were sent; `dealhouse rejects` lists them", n))
+		r.warn(fmt.Sprintf("values or records that could not be loaded as they were sent: %d; `dealhouse rejects` lists them", n))
 	}
 }
 

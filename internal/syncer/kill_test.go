@@ -115,11 +115,15 @@ func TestKilledWhilePublishing(t *testing.T) {
 	x := serve(t, smallWorld())
 	folder := t.TempDir()
 	killed := 0
-	for i := range 8 {
+	kills, step := 4, 12
+	if os.Getenv(wholeMatrix) != "" {
+		kills, step = 8, 4
+	}
+	for i := range kills {
 		cmd, lines := startChild(t, folder, x)
 		for lines.Scan() {
 			if strings.HasSuffix(lines.Text(), string(PhaseMerging)) {
-				timer := time.NewTimer(time.Duration(i*i) * 4 * time.Millisecond)
+				timer := time.NewTimer(time.Duration(i*i*step) * time.Millisecond)
 				<-timer.C
 				break
 			}

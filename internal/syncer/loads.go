@@ -46,8 +46,16 @@ func (b *backfill) newLoad() (*load, error) {
 // for those of a dead run.
 func (l *load) begin(ctx context.Context) error {
 	l.saved = true
-	return l.save(ctx)
+	// Not the record itself: pages may still be decoded, which counts in it.
+	return l.warehouse.SaveRun(ctx, warehouse.RunRecord{
+		Account: l.Account, Stream: l.Stream.Name, RunID: l.ID, Mode: modeBackfill, StartedAt: l.StartedAt,
+		Outcome: warehouse.OutcomeRunning, RequestedAfter: l.record.RequestedAfter, Watermark: l.record.Watermark,
+	})
 }
+
+// windowBytes is how large a window may be that is staged and published together with others: many a service stamps all
+// transactions of a payout in one minute, and to publish each such day by itself costs more than to read it.
+const windowBytes = 16 << 20
 
 // readWindow reads a window to its end and hands it to the publisher. fetching ends before ctx does.
 func (b *backfill) readWindow(ctx, fetching context.Context, t task, strict bool) error {
@@ -57,6 +65,7 @@ func (b *backfill) readWindow(ctx, fetching context.Context, t task, strict bool
 	}
 	l.record.RequestedAfter = t.after()
 	l.before, l.strict, l.window = t.before(), strict, l
+	l.job.BatchBytes = max(l.job.BatchBytes, windowBytes)
 	l.progress = func(p Progress) { b.meter.read(l.run, p.Totals); b.show() }
 	defer b.meter.drop(l.run)
 	s, err := l.read(ctx, fetching, t.after())

@@ -109,11 +109,30 @@ func (r *run) read(ctx, fetching context.Context, after time.Time) (*seen, error
 	}
 }
 
+// catchUp reads what has changed since a run began that reads all of a stream with a filter. What changes meanwhile may
+// move to a page that was read already, and would look as if it were gone.
+func (r *run) catchUp(ctx, fetching context.Context, s *seen) error {
+	if r.Stream.Kind != catalog.Incremental || !r.job.Full || r.asked != nil {
+		return nil
+	}
+	more, err := r.readChain(ctx, fetching, s.serverStart.Add(-max(r.job.Overlap, 0)), "")
+	if err != nil {
+		return err
+	}
+	more.outside = 0 // it is the incremental runs that say so
+	s.add(more)
+	return nil
+}
+
 // startOver forgets what was staged. Batch numbers go on, since a number is used once (syncer-5).
 func (r *run) startOver(ctx context.Context) error {
 	r.record.Totals = warehouse.Totals{Retries: r.record.Totals.Retries}
 	r.checkpoint, r.surplus = nil, 0
-	return errors.Join(r.warehouse.ClearCheckpoint(ctx, r.Run), r.warehouse.DropStaging(ctx, r.Stream, r.ID))
+	dropped := r.warehouse.DropStaging(ctx, r.Stream, r.ID)
+	if r.job.DryRun {
+		return dropped
+	}
+	return errors.Join(r.warehouse.ClearCheckpoint(ctx, r.Run), dropped)
 }
 
 // filled is a batch that is ready to be staged, with what is true once it is.

@@ -104,7 +104,7 @@ func (r *seamRow) Scan(dest ...any) error {
 	if r.err != nil {
 		return r.err
 	}
-	defer r.rows.Close() //nolint:errcheck // Err has what counts
+	defer r.rows.Close()
 	if !r.rows.Next() {
 		return errors.Join(r.rows.Err(), sql.ErrNoRows)
 	}

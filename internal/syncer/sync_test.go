@@ -323,6 +323,29 @@ func TestUnknownNamesAreBounded(t *testing.T) {
 	}
 }
 
+// TestFullReadWhileRowsMove reads all transactions, newest first, while some of them change and so move to a page that
+// was read already: none of them is taken for gone.
+func TestFullReadWhileRowsMove(t *testing.T) {
+	t.Parallel()
+	options := tinyWorld(23, "acme")
+	options.Settings.Order = apisim.ByUpdatedDesc
+	x, w := serve(t, options), open(t)
+	job := x.jobs(t, "acme", "transactions")[0]
+	syncAll(t, w, []Job{job})
+	var requests atomic.Int64
+	x.SetBefore(func(*http.Request) {
+		if requests.Add(1) == 3 {
+			x.Advance(time.Minute)
+			x.TouchTransactions("acme", 0.5)
+		}
+	})
+	job.Full, job.AllowMassDelete = true, true
+	if r := syncAll(t, w, []Job{job})["acme/transactions"]; r.Changes.Deleted != 0 || r.Changes.Updated == 0 {
+		t.Errorf("%+v", r.Changes)
+	}
+	checkTruth(t, w, x, "acme", "transactions")
+}
+
 func TestWatermark(t *testing.T) {
 	at := func(clock string) time.Time {
 		v, err := time.Parse(time.TimeOnly, clock)

@@ -156,7 +156,13 @@ func (r *run) try(ctx context.Context) error {
 		return err
 	}
 	err := contain(func() error { return r.main(ctx) })
-	return errors.Join(err, r.release(ctx))
+	left := r.release(ctx)
+	if left != nil && err == nil {
+		// What was read is published; the lease ends by itself.
+		r.log.Warn("could not give the lease back", "error", left)
+		return nil
+	}
+	return errors.Join(err, left)
 }
 
 // release gives the lease back. Where something is left to finish or to clear away, the next holder is told.
@@ -354,6 +360,9 @@ func (r *run) load(ctx context.Context, after, watermark time.Time) error {
 	ctx, cancel := outlive(fetching, r.grace)
 	defer cancel()
 	seen, err := r.read(ctx, fetching, after)
+	if err == nil {
+		err = r.catchUp(ctx, fetching, seen)
+	}
 	if err != nil {
 		return err
 	}

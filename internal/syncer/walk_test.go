@@ -56,6 +56,11 @@ func TestStoppedWalk(t *testing.T) {
 					if n := one(t, w, "SELECT count() FROM products_staging"); n != fmt.Sprint(first.Totals.Staged) {
 						t.Errorf("%s rows of %d are staged: what was in hand is lost", n, first.Totals.Staged)
 					}
+					dry := job
+					dry.DryRun = true
+					if _, err := stopped(t, w, dry, phase); err == nil {
+						t.Error("the dry run was not stopped")
+					}
 				}
 				job.Full = full
 				x.ResetLog()

@@ -7,11 +7,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/go-cmp/cmp"
 
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/decode"
 )
 
@@ -78,6 +80,31 @@ func TestPoison(t *testing.T) {
 	}
 	if c := publish(t, w, r, Whole); c.Inserted != uint64(rows-len(poisoned)) {
 		t.Errorf("%+v", c)
+	}
+
+	// What is listed and cannot be loaded any more is not gone: its row stays, and no check takes it for one too many.
+	r = begin(t, w, "coupons")
+	batch.Reset()
+	page := "[" + coupon(id(5), "poison", "2026-01-02T00:00:00Z") + "," + record(6) + "]"
+	if err := d.Page(batch, []byte(page), 1, r.StartedAt.UnixMicro()); err != nil {
+		t.Fatal(err)
+	}
+	rejects, err := w.Stage(t.Context(), r, 1, batch)
+	if err == nil {
+		err = w.Reject(t.Context(), r, rejects)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := uint64(rows - len(poisoned))
+	c := publish(t, w, r, Whole)
+	if got := text(t, w, "SELECT code FROM coupons WHERE id = '"+id(5)+"'"); c.Deleted != live-2 || len(got) != 1 || got[0] != "5" {
+		t.Errorf("%+v, and of the row that was refused there is %q", c, got)
+	}
+	checks, err := w.CheckQuality(t.Context(), RunRecord{Account: "acme", Stream: "coupons", RunID: r.ID, Mode: catalog.Snapshot.String(), Outcome: OutcomeSuccess,
+		StartedAt: r.StartedAt, FinishedAt: time.Now().Add(time.Hour), Changes: c, Totals: Totals{Unloadable: 1}})
+	if err != nil || len(checks) == 0 || checks[0].Name != CheckRowsMatch || !checks[0].OK {
+		t.Errorf("%+v, %v", checks, err)
 	}
 }
 

@@ -7,10 +7,11 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// PlannedDeletes are the keys of at most limit rows that the run's plan deletes, in the order of the keys.
+// PlannedDeletes are the keys of at most limit rows that the run's plan deletes. Which ones differs from run to run, so
+// that rows which are never confirmed do not keep others from being asked for.
 func (w *Warehouse) PlannedDeletes(ctx context.Context, r Run, limit int) ([]string, error) {
 	key := keyNames(r.Stream)
-	rows, err := w.conn.Query(ctx, fmt.Sprintf("SELECT toString(%s) FROM %s WHERE change = %d ORDER BY %s LIMIT %d", key, r.changes(), changeDelete, key, limit))
+	rows, err := w.conn.Query(ctx, fmt.Sprintf("SELECT toString(%s) FROM %s WHERE change = %d ORDER BY rand() LIMIT %d", key, r.changes(), changeDelete, limit))
 	if err != nil {
 		return nil, fmt.Errorf("reading which rows of %s are gone: %w", r.Stream.Name, err)
 	}

@@ -59,7 +59,8 @@ const insertDecisions = `INSERT INTO transaction_decisions_log (account, id, ret
 SELECT account, id, retailer, currency, clicked, sold, if(confirmed > pending AND NOT gone, confirmed, NULL), if(declined > pending AND NOT gone, declined, NULL), newest
 FROM
 (
-    SELECT account, id, anyLast(retailer_id) AS retailer, anyLast(currency_code) AS currency, anyLast(clicked_at) AS clicked, anyLast(sold_at) AS sold,
+    SELECT account, id, argMax((retailer_id, currency_code, clicked_at, sold_at), _version) AS row,
+        row.1 AS retailer, row.2 AS currency, row.3 AS clicked, row.4 AS sold,
         max(_version) AS newest, argMax(_deleted, _version) AS gone,
         minIf(updated_at, status = 'PENDING') AS pending, minIf(updated_at, status = 'CONFIRMED') AS confirmed, minIf(updated_at, status = 'DECLINED') AS declined
     FROM transactions_versions

@@ -15,22 +15,24 @@ type Finding struct {
 
 var findingColumns = columns("account String, kind String, subject String, detail String, first_seen DateTime64(3), last_seen DateTime64(3), resolved_at Nullable(DateTime64(3))")
 
-// RecordFindings remembers what stands now, and returns what did not stand the last time. What stands no more is
-// marked as resolved. Two workers that do this at once may both take a finding for new; nothing else can go wrong.
-func (w *Warehouse) RecordFindings(ctx context.Context, current []Finding) ([]Finding, error) {
-	fresh, err := w.recordFindings(ctx, current)
+// RecordFindings remembers what stands now of an account, and returns what did not stand the last time. What stands no
+// more is marked as resolved. Two workers that do this at once may both take a finding for new; nothing else can go
+// wrong.
+func (w *Warehouse) RecordFindings(ctx context.Context, account string, current []Finding) ([]Finding, error) {
+	fresh, err := w.recordFindings(ctx, account, current)
 	if err != nil {
 		return nil, fmt.Errorf("recording what was found about payouts: %w", err)
 	}
 	return fresh, nil
 }
 
-func (w *Warehouse) recordFindings(ctx context.Context, current []Finding) ([]Finding, error) {
+func (w *Warehouse) recordFindings(ctx context.Context, account string, current []Finding) ([]Finding, error) {
 	type standing struct {
 		Finding
 		firstSeen time.Time
 	}
-	open, err := rowsOf(ctx, w, "SELECT account, kind, subject, detail, first_seen FROM payout_findings WHERE resolved_at IS NULL", nil,
+	open, err := rowsOf(ctx, w, "SELECT account, kind, subject, detail, first_seen FROM payout_findings WHERE account = {account:String} AND resolved_at IS NULL",
+		[]any{named("account", account)},
 		func(rows driver.Rows, s *standing) error {
 			return rows.Scan(&s.Account, &s.Kind, &s.Subject, &s.Detail, &s.firstSeen)
 		})

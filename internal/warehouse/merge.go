@@ -92,7 +92,9 @@ var deltaSettings = clickhouse.Settings{"min_insert_block_size_rows": 250_000}
 func (w *Warehouse) Prepare(ctx context.Context, r Run, c Changes, mergedAt time.Time) error {
 	args := []any{named("account", r.Account), named("run", r.ID.String()), named("merged_at", fmt.Sprint(mergedAt.UnixMilli()))}
 	settings := joinSettings(c.Distinct + c.Live)
+	byKey := joinSettings(largeJoin) // the entries of a child, of all days, are many more than its rows
 	maps.Copy(settings, deltaSettings)
+	maps.Copy(byKey, deltaSettings)
 	var rows, children []step
 	if c.Any() {
 		rows = append(rows, step{"DROP TABLE IF EXISTS " + r.delta(), nil}, step{createDelta(r.delta(), r.Stream.Name+"_latest"), nil})
@@ -105,7 +107,7 @@ func (w *Warehouse) Prepare(ctx context.Context, r Run, c Changes, mergedAt time
 		rows = append(rows, step{insertTombstones(r), settings})
 	}
 	if r.Stream.Child != nil {
-		children = []step{{"DROP TABLE IF EXISTS " + r.childDelta(), nil}, {createDelta(r.childDelta(), r.Stream.Child.Table+"_latest"), nil}, {insertChildDelta(r.Stream, r), settings}}
+		children = []step{{"DROP TABLE IF EXISTS " + r.childDelta(), nil}, {createDelta(r.childDelta(), r.Stream.Child.Table+"_latest"), nil}, {insertChildDelta(r.Stream, r), byKey}}
 	}
 	for _, steps := range [][]step{rows, children} {
 		if err := w.execAll(ctx, steps, args...); err != nil {
@@ -144,9 +146,12 @@ func (w *Warehouse) Publish(ctx context.Context, l *Lease, r Run, in Intent) err
 	return err
 }
 
-// errDeltaGone says that what was to be attached is not there. The intent is withdrawn before a delta is dropped, so
-// another worker took the run for dead before its intent was durable.
-var errDeltaGone = errors.New("what the run had prepared has been dropped by another worker")
+// errDeltaGone says that what was to be attached is not there, or not any more in the structure of the table. The intent
+// is withdrawn before a delta is dropped, so another worker took the run for dead before its intent was durable, or has
+// migrated since.
+var errDeltaGone = errors.New("what the run had prepared has been dropped, or is older than a migration")
+
+const codeIncompatibleColumns = 122 // of a table and a delta that was made before a column was added
 
 // withdraw forgets an intent that will not be carried out. The watermark has not moved, so whatever the run has read
 // is read again.
@@ -219,7 +224,7 @@ func (w *Warehouse) attachOnce(ctx context.Context, r Run, table, delta string, 
 		}
 		begun = true
 		err := w.conn.Exec(write(ctx), attachDelta(table, delta))
-		if isMissing(err) {
+		if e, ok := errors.AsType[*clickhouse.Exception](err); isMissing(err) || ok && e.Code == codeIncompatibleColumns {
 			return fmt.Errorf("%w: %w", errDeltaGone, err)
 		}
 		return err

@@ -61,7 +61,9 @@ func insertChanges(r Run, scope Scope) string {
 	}
 	// A version is never 0: a side whose version is 0 is the default of a missing one.
 	changed := "s._version != 0 AND (l._version = 0 OR staged_version > l._version AND (s._hash != l._hash OR l._deleted))"
-	gone := "s._version = 0 AND l._deleted = 0 AND bitAnd(l._version, " + readPart + ") < {started:UInt64}"
+	// What is listed and cannot be loaded is there all the same: its row stays as it is.
+	gone := "s._version = 0 AND l._deleted = 0 AND bitAnd(l._version, " + readPart + ") < {started:UInt64} AND toString(l." + key + ") NOT IN" +
+		" (SELECT key FROM rejected_records_log WHERE account = {account:String} AND stream = " + quote(s.Name) + " AND run_id = {run:UUID} AND field = '')"
 	where := changed
 	switch scope {
 	case Whole:

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -186,13 +185,4 @@ func IsAuth(err error) bool {
 		return true
 	}
 	return false
-}
-
-// RedactDSN is the DSN without its password, for messages.
-func RedactDSN(dsn string) string {
-	u, err := url.Parse(dsn)
-	if err != nil {
-		return "(unreadable DSN)"
-	}
-	return u.Redacted()
 }

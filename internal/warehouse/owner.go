@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/google/uuid"
 )
 
 // owner names a process in leases: host/process/nonce. The nonce tells two processes apart that containers gave the
-// same number.
+// same number; all owners of one process have the same.
 type owner struct {
 	host  string
 	pid   int
@@ -23,12 +24,18 @@ func newOwner() owner {
 	if err != nil || host == "" {
 		host = "unknown"
 	}
-	// Containers may share a name without sharing processes.
+	// Containers may share a name without sharing processes, and so may machines that are copies of one.
 	if space, err := os.Readlink("/proc/self/ns/pid"); err == nil {
 		host += "-" + strings.Trim(strings.TrimPrefix(space, "pid:"), "[]")
 	}
-	return owner{host: strings.ReplaceAll(host, "/", "-"), pid: os.Getpid(), nonce: uuid.NewString()[:8]}
+	if boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil && len(boot) >= 8 {
+		host += "-" + string(boot[:8])
+	}
+	return owner{host: strings.ReplaceAll(host, "/", "-"), pid: os.Getpid(), nonce: processNonce()}
 }
+
+// processNonce is made once in the life of a process.
+var processNonce = sync.OnceValue(func() string { return uuid.NewString()[:8] })
 
 // String is the owner as leases and messages have it.
 func (o owner) String() string { return fmt.Sprintf("%s/%d/%s", o.host, o.pid, o.nonce) }
@@ -41,7 +48,7 @@ func (w *Warehouse) isGone(name string) bool {
 	}
 	if w.engine != nil {
 		var other owner
-		return parseOwner(name, &other) && other.pid != w.owner.pid
+		return parseOwner(name, &other) && other.nonce != w.owner.nonce
 	}
 	var other owner
 	return parseOwner(name, &other) && other.host == w.owner.host && errors.Is(syscall.Kill(other.pid, 0), syscall.ESRCH)

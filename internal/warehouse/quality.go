@@ -128,18 +128,19 @@ func (q *quality) rows(ctx context.Context) error {
 	c := q.run.Changes
 	var expected uint64
 	switch q.run.Mode {
-	case catalog.Snapshot.String(), catalog.Walk.String():
-		expected = c.Distinct + c.Kept
 	case "backfill":
 		return nil
 	default:
 		expected = c.Live + c.Inserted - c.Deleted
 	}
+	if whole := q.run.Mode == catalog.Snapshot.String() || q.run.Mode == catalog.Walk.String(); whole && q.run.Totals.Unloadable == 0 {
+		expected = c.Distinct + c.Kept // what cannot be loaded may have a row, which stays
+	}
 	var found, later uint64
 	err := q.w.conn.QueryRow(ctx, "SELECT (SELECT count() FROM "+q.stream.Name+" WHERE account = {account:String}), (SELECT countIf(synced_at > fromUnixTimestamp64Milli({to:Int64}, 'UTC')) FROM "+
 		q.stream.Name+"_latest WHERE account = {account:String})", q.args...).Scan(&found, &later)
 	if err == nil && later == 0 {
-		q.add(CheckRowsMatch, found, expected, fmt.Sprintf("the view has %d rows and the run says %d: `dealhouse sync %s --full` reads the stream anew; "+
+		q.add(CheckRowsMatch, found, expected, fmt.Sprintf("rows of the view: %d; by the count of the run: %d; `dealhouse sync %s --full` reads the stream anew; "+
 			"`dealhouse migrate` and SHOW CREATE VIEW %s tell whether the view is the one of this version", found, expected, q.stream.Name, q.stream.Name))
 	}
 	return err
@@ -158,11 +159,11 @@ func (q *quality) keys(ctx context.Context) error {
 			return err
 		}
 	}
-	q.add(CheckKeysUnique, twice, 0, fmt.Sprintf("%d rows of the view have a key that another row has: SHOW CREATE VIEW %s tells whether it still reads with FINAL", twice, q.stream.Name))
+	q.add(CheckKeysUnique, twice, 0, fmt.Sprintf("rows of the view with a key that another row has: %d; SHOW CREATE VIEW %s tells whether it still reads with FINAL", twice, q.stream.Name))
 	return nil
 }
 
-// rule is what the values of a row have to keep.
+// rule is what the values of a row have to keep. what goes on after "rows": no verb, since there may be one.
 type rule struct{ name, broken, what string }
 
 // values checks the rows of the run one by one, in one pass.
@@ -184,7 +185,7 @@ func (q *quality) values(ctx context.Context) error {
 		return err
 	}
 	for i, r := range rules {
-		q.add(r.name, counts[i], 0, fmt.Sprintf("%d rows %s: look at `dealhouse query \"SELECT * FROM %s WHERE %s = '%s'\"`", counts[i], r.what, q.stream.Name, keyNames(q.stream), examples[i]))
+		q.add(r.name, counts[i], 0, fmt.Sprintf("rows %s: %d; look at `dealhouse query \"SELECT * FROM %s WHERE %s = '%s'\"`", r.what, counts[i], q.stream.Name, keyNames(q.stream), examples[i]))
 	}
 	return nil
 }
@@ -198,7 +199,7 @@ func rulesOf(s *catalog.Stream, serverTime bool) []rule {
 			now = "fromUnixTimestamp64Milli({server:Int64}, 'UTC')"
 		}
 		rules = append(rules, rule{CheckUpdatesNotFuture, fmt.Sprintf("%s > %s + toIntervalSecond(%d)", s.Fields[i].Column, now, int(futureTolerance.Seconds())),
-			"have an updatedAt that lies more than " + futureTolerance.String() + " after the API's own time"})
+			"with an updatedAt that lies more than " + futureTolerance.String() + " after the API's own time"})
 	}
 	var amounts []string
 	status := ""
@@ -215,11 +216,11 @@ func rulesOf(s *catalog.Stream, serverTime bool) []rule {
 		if status != "" {
 			broken += " AND " + status + " != 'DECLINED'"
 		}
-		rules = append(rules, rule{CheckAmounts, broken, "have an amount below zero and are not declined"})
+		rules = append(rules, rule{CheckAmounts, broken, "with an amount below zero that are not declined"})
 	}
 	if status != "" {
 		rules = append(rules, rule{CheckStatuses, status + " NOT IN (" + literals(catalog.Statuses()) + ") OR " + status + " = ''",
-			"have a status that the interface does not name: payouts and reports leave them out"})
+			"with a status that the interface does not name, which payouts and reports leave out"})
 	}
 	return rules
 }
@@ -231,7 +232,7 @@ func (q *quality) payouts(ctx context.Context) error {
 		return nil
 	}
 	var loaded time.Time
-	err := q.w.conn.QueryRow(ctx, "SELECT max(started_at) FROM sync_runs WHERE account = {account:String} AND stream = 'payouts' AND outcome = 'success'", q.args...).Scan(&loaded)
+	err := q.w.conn.QueryRow(ctx, "SELECT max(started_at) FROM sync_runs WHERE account = {account:String} AND stream = 'payouts' AND outcome = 'success' AND "+wholeLooks, q.args...).Scan(&loaded)
 	if err != nil || loaded.Unix() <= 0 {
 		return err
 	}
@@ -249,7 +250,7 @@ func (q *quality) payouts(ctx context.Context) error {
 			break
 		}
 	}
-	q.add(CheckPayoutsKnown, found, 0, fmt.Sprintf("%d transactions name a payout that the service does not list: look at `dealhouse query \"SELECT * FROM transactions WHERE payout_id = %d\"`", found, example))
+	q.add(CheckPayoutsKnown, found, 0, fmt.Sprintf("transactions that name a payout which the service does not list: %d; look at `dealhouse query \"SELECT * FROM transactions WHERE payout_id = %d\"`", found, example))
 	return nil
 }
 
@@ -272,6 +273,6 @@ func (q *quality) prices(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	q.add(CheckPrices, found, 0, fmt.Sprintf("%d products have another price than the history of the same day: look at `dealhouse query \"SELECT day, price FROM product_prices WHERE %s = '%s' ORDER BY day DESC LIMIT 3\"`", found, key, example))
+	q.add(CheckPrices, found, 0, fmt.Sprintf("products with another price than in the history of the same day: %d; look at `dealhouse query \"SELECT day, price FROM product_prices WHERE %s = '%s' ORDER BY day DESC LIMIT 3\"`", found, key, example))
 	return nil
 }

@@ -2,6 +2,7 @@ package warehouse
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +27,9 @@ func loadRecord(t *testing.T, w *Warehouse, stream, mode string, scope Scope, pa
 	return record
 }
 
+// oneOfMany is how no detail may speak.
+var oneOfMany = regexp.MustCompile(`\b1 [a-z]+s\b`)
+
 // broken are the checks that do not hold after the run, each with what it counted.
 func broken(t *testing.T, w *Warehouse, run RunRecord) []string {
 	t.Helper()
@@ -40,6 +44,9 @@ func broken(t *testing.T, w *Warehouse, run RunRecord) []string {
 	for _, c := range checks {
 		if c.OK != (c.Detail == "") {
 			t.Errorf("%+v", c)
+		}
+		if oneOfMany.MatchString(c.Detail) {
+			t.Errorf("a plural of one: %s", c.Detail)
 		}
 		if !c.OK {
 			found = append(found, fmt.Sprintf("%s %d/%d", c.Name, c.Found, c.Expected))

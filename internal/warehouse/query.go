@@ -20,8 +20,9 @@ func stringArray(values []string) string {
 // RunFilter narrows the list of runs; zero values do not.
 type RunFilter struct {
 	Account, Stream string
-	Limit           int // default 20
-	PerStream       int // of each stream of each account so many at most; zero: as many as there are
+	Limit           int  // default 20
+	PerStream       int  // of each stream of each account so many at most; zero: as many as there are
+	WholeLooks      bool // without the runs that load single records: retries, and deals by their own addresses
 }
 
 // Runs lists the last runs, newest first.
@@ -29,14 +30,17 @@ func (w *Warehouse) Runs(ctx context.Context, f RunFilter) ([]RunRecord, error) 
 	if f.Limit <= 0 {
 		f.Limit = 20
 	}
-	each := ""
+	each, modes := "", ""
 	if f.PerStream > 0 {
 		each = fmt.Sprintf("LIMIT %d BY account, stream ", f.PerStream)
+	}
+	if f.WholeLooks {
+		modes = " AND " + wholeLooks
 	}
 	rows, err := w.readOnly.Query(ctx, `SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, pages, rows_read,
     inserted, updated, deleted, unchanged, rejected, duplicates, bytes, retries, warnings, error
 FROM sync_runs
-WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})
+WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})`+modes+`
 ORDER BY started_at DESC, account, stream `+each+`LIMIT `+fmt.Sprint(f.Limit), named("account", f.Account), named("stream", f.Stream))
 	if err != nil {
 		return nil, fmt.Errorf("reading the last runs: %w", err)

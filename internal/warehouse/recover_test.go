@@ -71,6 +71,48 @@ func TestIntentWithoutDelta(t *testing.T) {
 	}
 }
 
+// TestMigratedMeanwhile finds a delta that was made before a migration added a column: it cannot be attached any more, and
+// what it holds is read again.
+func TestMigratedMeanwhile(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	const page = `[{"id":"` + idA + `","code":"a","updatedAt":"2026-01-01T00:00:00Z"}]`
+	dead := begin(t, w, "coupons")
+	stage(t, w, dead, page)
+	c, err := w.Plan(t.Context(), dead, Whole, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Prepare(t.Context(), dead, c, dead.StartedAt); err != nil {
+		t.Fatal(err)
+	}
+	in := Intent{RunID: dead.ID, MergedAt: dead.StartedAt, Record: RunRecord{Account: "acme", Stream: "coupons", RunID: dead.ID, StartedAt: dead.StartedAt, Outcome: OutcomeSuccess, Changes: c}}
+	if err := w.saveJSON(t.Context(), dead, intentName(dead.ID), in); err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range []string{"coupons_latest", "coupons_versions"} {
+		if err := w.exec(t.Context(), "ALTER TABLE "+table+" ADD COLUMN added_later String"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next := begin(t, w, "coupons")
+	lease, err := w.Acquire(t.Context(), next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if recovered, err := w.Recover(t.Context(), lease, next, next.ID); err != nil || len(recovered) != 0 {
+		t.Errorf("%v, %v", recovered, err)
+	}
+	if err := lease.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	stage(t, w, next, page)
+	publish(t, w, next, Whole)
+	if d := cmp.Diff([]string{"a"}, text(t, w, "SELECT code FROM coupons")); d != "" {
+		t.Error(d)
+	}
+}
+
 // TestForsakenLease is taken at once, and its next holder clears up, the child tables included.
 func TestForsakenLease(t *testing.T) {
 	t.Parallel()

@@ -66,7 +66,12 @@ func TestStandings(t *testing.T) {
 		t.Error(d)
 	}
 
-	runs, err := w.Runs(t.Context(), RunFilter{PerStream: 2, Limit: 100})
+	for _, mode := range []string{ModeRetry, ModeReferences} { // no look at the whole stream
+		if err := w.SaveRun(t.Context(), RunRecord{Account: "acme", Stream: "coupons", RunID: uuid.New(), Mode: mode, StartedAt: at(6), Outcome: OutcomeRunning}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runs, err := w.Runs(t.Context(), RunFilter{WholeLooks: true, PerStream: 2, Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}

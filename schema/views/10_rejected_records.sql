@@ -3,18 +3,18 @@
 
 CREATE OR REPLACE VIEW rejected_records
 (
-    account LowCardinality(String) COMMENT 'Account of the configuration',
-    stream LowCardinality(String) COMMENT 'Stream',
-    run_id UUID COMMENT 'The run that read it',
+    account LowCardinality(String) COMMENT 'Account of the configuration (from sync_runs.account)',
+    stream LowCardinality(String) COMMENT 'Stream (from sync_runs.stream)',
+    run_id UUID COMMENT 'The run that read it (from sync_runs.run_id)',
     page UInt32 COMMENT 'Page of the run, from 1',
     key String COMMENT 'Key of the record; empty when it has none',
     field String COMMENT 'JSON name of the field; empty for a whole record',
     reason LowCardinality(String) COMMENT 'Why it could not be loaded as it was sent',
     raw String COMMENT 'JSON of the value or the record, verbatim',
-    seen_at DateTime64(3, 'UTC') COMMENT 'When it was written, by the clock of the warehouse',
-    read_at DateTime64(6, 'UTC') COMMENT 'When its page was asked for',
+    seen_at DateTime64(3, 'UTC') COMMENT 'When it was written, by the clock of the warehouse [UTC]',
+    read_at DateTime64(6, 'UTC') COMMENT 'When its page was asked for [UTC]',
     state LowCardinality(String) COMMENT 'open: dealhouse rejects retry tries it; loaded: a retry has loaded it; superseded: what was read later counts; unpublished: its run published nothing, and what it read is read again',
-    settled_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When a retry settled it; NULL when none did'
+    settled_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When a retry settled it; NULL when none did [UTC]'
 )
 AS SELECT r.account AS account, r.stream AS stream, r.run_id AS run_id, r.page AS page, r.key AS key, r.field AS field,
     r.reason AS reason, r.raw AS raw, r.seen_at AS seen_at,

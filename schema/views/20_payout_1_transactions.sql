@@ -7,7 +7,7 @@
 
 CREATE OR REPLACE VIEW payout_changed_keys
 (
-    key UInt64 COMMENT 'cityHash64(account, id) of a transaction'
+    key UInt64 COMMENT 'cityHash64(account, id) of a transaction (from transactions_history)'
 )
 AS SELECT cityHash64(account, id) AS key
 FROM transactions_versions WHERE payout_id IS NOT NULL
@@ -16,27 +16,27 @@ COMMENT 'Transactions that may have changed since they got their payoutId: the p
 
 CREATE OR REPLACE VIEW payout_changed_transactions
 (
-    account LowCardinality(String) COMMENT 'Account of the configuration',
-    payout_id Int64 COMMENT 'Payout that the transaction carries or carried',
-    id UUID COMMENT 'Transaction identifier',
-    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC]',
-    retailer_name LowCardinality(String) COMMENT 'Retailer name',
-    currency_code LowCardinality(String) COMMENT 'Currency of the amounts',
-    state LowCardinality(String) COMMENT 'same: stands as it was stamped; changed: status or an amount moved; moved: carries another payoutId, or none; gone: the service no longer lists it',
-    stamped_status LowCardinality(String) COMMENT 'Status as stamped: in the first version that carries this payoutId',
-    stamped_order_value Nullable(Decimal(18, 4)) COMMENT 'Order value as stamped [currency_code]',
-    stamped_cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback as stamped [currency_code]',
-    stamped_at Nullable(DateTime64(3, 'UTC')) COMMENT 'updatedAt of that version: when it was stamped, unless it changed again before it was first read [UTC]',
-    stamped_seen_at DateTime64(3, 'UTC') COMMENT 'When that version was loaded [UTC]',
-    stamped_is_first_known UInt8 COMMENT '1 when no earlier version of the transaction is known: as stamped is then as first seen',
-    status LowCardinality(String) COMMENT 'Status as of now; of a transaction that is gone, the last one known',
-    order_value Nullable(Decimal(18, 4)) COMMENT 'Order value as of now [currency_code]',
-    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback as of now [currency_code]',
-    payout_id_now Nullable(Int64) COMMENT 'Payout that the transaction carries as of now; NULL: none',
-    changed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Since when it stands as it does now: updatedAt of that version, or when it was found gone; NULL while it stands as stamped [UTC]',
-    at_stake Decimal(18, 4) COMMENT 'Cashback as stamped less cashback as of now; that of DECLINED, moved and gone transactions counts as 0 [currency_code]',
-    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'updatedAt as of now [UTC]',
-    currency_code_now LowCardinality(String) COMMENT 'Currency as of now'
+    account LowCardinality(String) COMMENT 'Account of the configuration (from transactions.account)',
+    payout_id Int64 COMMENT 'Payout that the transaction carries or carried (from transactions_history.payout_id)',
+    id UUID COMMENT 'Transaction identifier (from transactions.id)',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC] (from transactions.sold_at)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (from transactions.retailer_name)',
+    currency_code LowCardinality(String) COMMENT 'Currency of the amounts; empty when absent (from transactions_history.currency_code)',
+    state LowCardinality(String) COMMENT 'same: stands as it was stamped; changed: status or an amount moved; moved: carries another payoutId, or none; gone: the service no longer lists it (from transactions_history, transactions)',
+    stamped_status LowCardinality(String) COMMENT 'Status as stamped: in the first version that carries this payoutId; empty when absent (from transactions_history.status)',
+    stamped_order_value Nullable(Decimal(18, 4)) COMMENT 'Order value as stamped [currency_code] (from transactions_history.order_value)',
+    stamped_cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback as stamped [currency_code] (from transactions_history.cashback)',
+    stamped_at Nullable(DateTime64(3, 'UTC')) COMMENT 'updatedAt of that version: when it was stamped, unless it changed again before it was first read [UTC] (from transactions_history.updated_at)',
+    stamped_seen_at DateTime64(3, 'UTC') COMMENT 'When that version was loaded [UTC] (from transactions_history.synced_at)',
+    stamped_is_first_known UInt8 COMMENT '1 when no earlier version of the transaction is known: as stamped is then as first seen (from transactions_history.payout_id)',
+    status LowCardinality(String) COMMENT 'Status as of now; of a transaction that is gone, the last one known; empty when absent (from transactions.status)',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Order value as of now [currency_code] (from transactions.order_value)',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback as of now [currency_code] (from transactions.cashback)',
+    payout_id_now Nullable(Int64) COMMENT 'Payout that the transaction carries as of now; NULL: none (from transactions.payout_id)',
+    changed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Since when it stands as it does now: updatedAt of that version, or when it was found gone; NULL while it stands as stamped [UTC] (from transactions_history.updated_at, valid_to)',
+    at_stake Decimal(18, 4) COMMENT 'Cashback as stamped less cashback as of now; that of DECLINED, moved and gone transactions counts as 0 [currency_code] (from stamped_cashback, stamped_status, cashback, status, state)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'updatedAt as of now [UTC] (from transactions.updated_at)',
+    currency_code_now LowCardinality(String) COMMENT 'Currency as of now; empty when absent (from transactions.currency_code)'
 )
 AS SELECT account, assumeNotNull(payout) AS payout_id, id, sold_at, retailer_name, stamped.currency_code AS currency_code,
     multiIf(last.deleted = 1, 'gone', ifNull(last.payout_id != payout, 1), 'moved',
@@ -50,7 +50,10 @@ AS SELECT account, assumeNotNull(payout) AS payout_id, id, sold_at, retailer_nam
     last.updated_at AS updated_at, last.currency_code AS currency_code_now
 FROM
 (
-    SELECT account, id, payout, sold_at, retailer_name, versions, last, turn, arrayFirst(v -> v.payout_id = payout, carrying) AS stamped
+    -- An amount that was not readable at first, and was read later from the same updatedAt, was there when it was stamped.
+    SELECT account, id, payout, sold_at, retailer_name, versions, last, turn, arrayFirst(v -> v.payout_id = payout, carrying) AS first,
+        arrayFilter(v -> ifNull(v.payout_id = payout AND v.updated_at = first.updated_at, 0) AND v.order_value IS NOT NULL AND v.cashback IS NOT NULL, carrying) AS complete,
+        if(empty(complete), first, complete[1]) AS stamped
     FROM
     (
         SELECT account, id, argMax(sold_at, _version) AS sold_at, argMax(retailer_name, _version) AS retailer_name,
@@ -71,25 +74,25 @@ COMMENT 'Rows of payout_transactions whose transaction may have changed since it
 
 CREATE OR REPLACE VIEW payout_transactions
 (
-    account LowCardinality(String) COMMENT 'Account of the configuration',
-    payout_id Int64 COMMENT 'Payout that the transaction carries or carried',
-    id UUID COMMENT 'Transaction identifier',
-    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC]',
-    retailer_name LowCardinality(String) COMMENT 'Retailer name',
-    currency_code LowCardinality(String) COMMENT 'Currency of the amounts',
-    state LowCardinality(String) COMMENT 'same: stands as it was stamped; changed: status or an amount moved; moved: carries another payoutId, or none; gone: the service no longer lists it',
-    stamped_status LowCardinality(String) COMMENT 'Status as stamped: in the first version that carries this payoutId',
-    stamped_order_value Nullable(Decimal(18, 4)) COMMENT 'Order value as stamped [currency_code]',
-    stamped_cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback as stamped [currency_code]',
-    stamped_at Nullable(DateTime64(3, 'UTC')) COMMENT 'updatedAt of that version: when it was stamped, unless it changed again before it was first read [UTC]',
-    stamped_seen_at DateTime64(3, 'UTC') COMMENT 'When that version was loaded [UTC]',
-    stamped_is_first_known UInt8 COMMENT '1 when no earlier version of the transaction is known: as stamped is then as first seen',
-    status LowCardinality(String) COMMENT 'Status as of now; of a transaction that is gone, the last one known',
-    order_value Nullable(Decimal(18, 4)) COMMENT 'Order value as of now [currency_code]',
-    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback as of now [currency_code]',
-    payout_id_now Nullable(Int64) COMMENT 'Payout that the transaction carries as of now; NULL: none',
-    changed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Since when it stands as it does now: updatedAt of that version, or when it was found gone; NULL while it stands as stamped [UTC]',
-    at_stake Decimal(18, 4) COMMENT 'Cashback as stamped less cashback as of now; that of DECLINED, moved and gone transactions counts as 0 [currency_code]'
+    account LowCardinality(String) COMMENT 'Account of the configuration (from transactions.account)',
+    payout_id Int64 COMMENT 'Payout that the transaction carries or carried (from transactions_history.payout_id)',
+    id UUID COMMENT 'Transaction identifier (from transactions.id)',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC] (from transactions.sold_at)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (from transactions.retailer_name)',
+    currency_code LowCardinality(String) COMMENT 'Currency of the amounts; empty when absent (from transactions_history.currency_code)',
+    state LowCardinality(String) COMMENT 'same: stands as it was stamped; changed: status or an amount moved; moved: carries another payoutId, or none; gone: the service no longer lists it (from transactions_history, transactions)',
+    stamped_status LowCardinality(String) COMMENT 'Status as stamped: in the first version that carries this payoutId; empty when absent (from transactions_history.status)',
+    stamped_order_value Nullable(Decimal(18, 4)) COMMENT 'Order value as stamped [currency_code] (from transactions_history.order_value)',
+    stamped_cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback as stamped [currency_code] (from transactions_history.cashback)',
+    stamped_at Nullable(DateTime64(3, 'UTC')) COMMENT 'updatedAt of that version: when it was stamped, unless it changed again before it was first read [UTC] (from transactions_history.updated_at)',
+    stamped_seen_at DateTime64(3, 'UTC') COMMENT 'When that version was loaded [UTC] (from transactions_history.synced_at)',
+    stamped_is_first_known UInt8 COMMENT '1 when no earlier version of the transaction is known: as stamped is then as first seen (from transactions_history.payout_id)',
+    status LowCardinality(String) COMMENT 'Status as of now; of a transaction that is gone, the last one known; empty when absent (from transactions.status)',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Order value as of now [currency_code] (from transactions.order_value)',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback as of now [currency_code] (from transactions.cashback)',
+    payout_id_now Nullable(Int64) COMMENT 'Payout that the transaction carries as of now; NULL: none (from transactions.payout_id)',
+    changed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Since when it stands as it does now: updatedAt of that version, or when it was found gone; NULL while it stands as stamped [UTC] (from transactions_history.updated_at, valid_to)',
+    at_stake Decimal(18, 4) COMMENT 'Cashback as stamped less cashback as of now; that of DECLINED, moved and gone transactions counts as 0 [currency_code] (from stamped_cashback, stamped_status, cashback, status, state)'
 )
 AS SELECT account, assumeNotNull(payout_id) AS payout_id, id, sold_at, retailer_name, currency_code, 'same' AS state,
     status AS stamped_status, order_value AS stamped_order_value, cashback AS stamped_cashback, updated_at AS stamped_at, synced_at AS stamped_seen_at,

@@ -2,8 +2,8 @@
 
 CREATE OR REPLACE VIEW stream_freshness
 (
-    account LowCardinality(String) COMMENT 'Account of the configuration',
-    stream LowCardinality(String) COMMENT 'Stream',
+    account LowCardinality(String) COMMENT 'Account of the configuration (from sync_runs.account)',
+    stream LowCardinality(String) COMMENT 'Stream (from sync_runs.stream)',
     last_success Nullable(DateTime64(3, 'UTC')) COMMENT 'When the last run that succeeded ended; NULL: none did [UTC] (from sync_runs.finished_at)',
     last_attempt Nullable(DateTime64(3, 'UTC')) COMMENT 'When the last run began [UTC] (from sync_runs.started_at)',
     last_outcome LowCardinality(String) COMMENT 'Outcome of that run (from sync_runs.outcome)',

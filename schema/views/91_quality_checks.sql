@@ -2,8 +2,8 @@
 
 CREATE OR REPLACE VIEW quality_checks
 (
-    account LowCardinality(String) COMMENT 'Account of the configuration',
-    stream LowCardinality(String) COMMENT 'Stream',
+    account LowCardinality(String) COMMENT 'Account of the configuration (from sync_runs.account)',
+    stream LowCardinality(String) COMMENT 'Stream (from sync_runs.stream)',
     run_id UUID COMMENT 'Run after which it was checked (from sync_runs.run_id)',
     check LowCardinality(String) COMMENT 'rows_match, keys_unique, updates_not_in_future, payouts_known, amounts_not_negative, statuses_known or prices_agree',
     ok Bool COMMENT 'Whether it holds',

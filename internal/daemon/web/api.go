@@ -156,11 +156,20 @@ func (s *Server) apiRuns(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, http.StatusServiceUnavailable, fmt.Errorf("the warehouse does not answer: %s", explain(runs.err)))
 		return
 	}
+	if len(runs.value) == 0 && !s.configured(filter.Account) {
+		s.refuse(w, http.StatusBadRequest, fmt.Errorf("account: there is no account %q, and there are no runs of one that was there before", filter.Account))
+		return
+	}
 	out := []runJSON{}
 	for _, run := range runs.value {
 		out = append(out, newRunJSON(run))
 	}
 	s.writeJSON(w, http.StatusOK, map[string][]runJSON{"runs": out})
+}
+
+// configured reports whether an account is, or all are asked for.
+func (s *Server) configured(account string) bool {
+	return account == "" || slices.ContainsFunc(s.o.Streams(), func(st Stream) bool { return st.Account == account })
 }
 
 func (s *Server) readRuns(ctx context.Context, f warehouse.RunFilter) ([]warehouse.RunRecord, error) {

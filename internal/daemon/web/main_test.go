@@ -188,7 +188,7 @@ func (b *bench) sync(ctx context.Context, t *testing.T, account string, streams 
 		if r.Err != nil {
 			text, errs[r.Record.Stream] = r.Err.Error(), r.Err
 		}
-		b.change(account, r.Record.Stream, func(s *Stream) { s.LastError = text })
+		b.change(account, r.Record.Stream, func(s *Stream) { s.LastError, s.FailedAt = text, time.Now() })
 	}
 	return errs
 }

@@ -169,7 +169,9 @@ func (row *streamRow) note(o *overview, st *streamState) {
 		}
 		return
 	}
-	row.Note = st.LastError
+	if o.attemptFailed(st) {
+		row.Note = st.LastError
+	}
 }
 
 func (o *overview) progress(st *streamState) *progress {

@@ -59,7 +59,7 @@ func (o *overview) judge(st *streamState) state {
 		return stateFailing
 	case o.known.IsZero():
 		return stateUnknown
-	case age == nil && st.LastError != "": // it failed before it could write its row
+	case o.attemptFailed(st): // and could not write its row
 		return stateFailing
 	case age == nil:
 		return stateWaiting
@@ -67,6 +67,13 @@ func (o *overview) judge(st *streamState) state {
 		return stateLate
 	}
 	return stateFine
+}
+
+// attemptFailed reports that the last attempt of this process failed, and that nothing has succeeded since: another
+// process may have loaded the stream. Both ages are by the clock that dated what they are of.
+func (o *overview) attemptFailed(st *streamState) bool {
+	age := o.age(st)
+	return st.LastError != "" && (age == nil || *age > o.local.Sub(st.FailedAt))
 }
 
 // verdict says how everything is: the worst state that a stream has, and the sentence about it.

@@ -40,6 +40,10 @@ func TestVerdict(t *testing.T) {
 	fine.checks = []warehouse.Check{holds}
 	never, off, broken := stands("transactions", -1), stands("coupons", time.Hour), stands("products", -1)
 	off.Enabled, broken.LastError = false, "no lease"
+	// Runs fail and cannot even be recorded; the stream is late only after an hour.
+	mute, mended := stands("payouts", 30*time.Minute), stands("coupons", time.Minute)
+	mute.LastError, mute.FailedAt = "no lease", noon.Add(-time.Minute)
+	mended.LastError, mended.FailedAt = "no lease", noon.Add(-time.Hour) // and then somebody ran a sync
 	removed := stands("coupons", 900*time.Hour)
 	removed.configured = false
 	patient := stands("products", 900*time.Hour)
@@ -66,6 +70,8 @@ func TestVerdict(t *testing.T) {
 		{[]streamState{failing, fine}, stateFailing, "The promotions of acme have been failing since 11:30 UTC."},
 		{[]streamState{killed, failing, late}, stateFailing, "2 streams have been failing, the first since 14 March 10:00 UTC. 1 other is late."},
 		{[]streamState{broken}, stateFailing, "The products of acme have been failing."},
+		{[]streamState{mute, mended}, stateFailing, "The payouts of acme have been failing."},
+		{[]streamState{mended}, stateFine, "All is fine: the one stream is up to date."},
 		{[]streamState{guarded, failing, late, late}, stateGuarded, "A guard stopped the products of acme: a person must look. 1 other is failing. 2 others are late."},
 		{[]streamState{guarded, guarded}, stateGuarded, "Guards stopped 2 streams: a person must look."},
 	} {

@@ -48,7 +48,8 @@ type Stream struct {
 	StaleAfter      time.Duration    // age of the last success beyond which the stream is late by its own schedule; 0: never
 	Running         *syncer.Progress // nil when idle
 	Since           time.Time        // when the running one began
-	LastError       string           // of the last attempt in this process
+	LastError       string           // of the last attempt in this process; "" when it succeeded
+	FailedAt        time.Time        // when that attempt ended, by this machine's clock
 }
 
 // Limits of one request. Nobody has a reason to send a large one or to take long over it.

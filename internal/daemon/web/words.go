@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"dealhouse/internal/report"
 )
 
 // words is the name of a stream as people write it.
@@ -18,13 +20,7 @@ func capitalized(s string) string {
 }
 
 // grouped is a count with commas: 1,234,567.
-func grouped(n uint64) string {
-	digits := strconv.FormatUint(n, 10)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
+func grouped(n uint64) string { return report.Grouped(strconv.FormatUint(n, 10)) }
 
 // plural is a count with its noun.
 func plural(n uint64, noun string) string {
