@@ -21,7 +21,7 @@ dealhouse processes. It is read-only, and for this machine only, unless told oth
 
 The folder of the embedded engine belongs to one process at a time: while this one runs, other
 commands reach the warehouse through it, with warehouse.dsn = "http://127.0.0.1:8123/dealhouse".
-A sync needs --allow-writes here.
+A sync needs --allow-writes here. Even then, statements that reach files or the network are refused.
 
 A server of its own (clickhouse://...) needs none of this: ask it directly.`
 
