@@ -21,7 +21,7 @@ dealhouse processes. It is read-only, and for this machine only, unless told oth
 
 The folder of the embedded engine belongs to one process at a time: while this one runs, other
 commands reach the warehouse through it, with warehouse.dsn = "http://127.0.0.1:8123/dealhouse".
-A sync needs --allow-writes here.
+A sync needs --allow-writes here. Even then, statements that reach files or the network are refused.
 
 A server of its own (clickhouse://...) needs none of this: ask it directly.`
 
@@ -169,9 +169,12 @@ func reachable(listen string) string {
 // drain is how long requests under way may take to end when the server is told to stop.
 const drain = 10 * time.Second
 
+// idle is how long a connection may stay open between two requests. Queries may take as long as they need.
+const idle = 2 * time.Minute
+
 // serve serves until ctx ends, and returns what ended it once the requests under way are done.
 func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: idle}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	select {

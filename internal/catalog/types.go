@@ -89,7 +89,7 @@ var types = [...]typeInfo{
 func (t Type) String() string { return types[t].name }
 
 // Wire is the ClickHouse type that carries the value in a staging table: plain integers for decimals and times, so
-// that a column of them needs no allocation per value; lists as JSON text.
+// that a column of them needs no allocation per value; lists as their strings one after the other, each ended by a NUL.
 func (t Type) Wire() string { return types[t].wire }
 
 // Scale is the number of decimals that a decimal type keeps, 0 for the others.

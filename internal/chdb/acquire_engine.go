@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,6 +25,9 @@ const (
 	libraryFile = "libchdb.so"
 	hintInstall = "set " + EnvLibrary + " to a libchdb.so, or set warehouse.dsn to a clickhouse:// or https:// server"
 )
+
+// downloadPrefix begins the names of the folders that downloads work in.
+const downloadPrefix = "download-"
 
 // maxLibrary bounds what is unpacked; the real file has 566 MB.
 const maxLibrary = 2 << 30
@@ -107,10 +111,25 @@ func (a acquirer) path(ctx context.Context) (string, error) {
 	if regularFile(target) == nil {
 		return target, nil
 	}
+	if err := removeLeftovers(dir); err != nil {
+		return "", &LibraryError{Op: "remove what a broken download left", Hint: hintInstall, Err: err}
+	}
 	if err := a.download(ctx, rel, dir, target); err != nil {
 		return "", err
 	}
 	return target, nil
+}
+
+// removeLeftovers removes the folders of downloads that were killed, up to a
+// gigabyte each. Whoever holds the lock is alone, so none of them is in use.
+func removeLeftovers(dir string) error {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), downloadPrefix) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+		}
+	}
+	return err
 }
 
 // download fetches, verifies and unpacks the library. The target appears by a
@@ -118,7 +137,7 @@ func (a acquirer) path(ctx context.Context) (string, error) {
 func (a acquirer) download(ctx context.Context, rel release, dir, target string) error {
 	a.log.Info("downloading the ClickHouse engine, 178 MB, once", "package", rel.pkg, "version", Version, "to", dir)
 	begin := time.Now()
-	tmp, err := os.MkdirTemp(dir, "download-")
+	tmp, err := os.MkdirTemp(dir, downloadPrefix)
 	if err != nil {
 		return &LibraryError{Op: "make a temporary directory", Hint: hintInstall, Err: err}
 	}

@@ -63,6 +63,9 @@ func packer(b []byte) packFunc {
 func TestAcquireDownloadsOnce(t *testing.T) {
 	t.Parallel()
 	cache := t.TempDir()
+	killed := filepath.Join(cache, Version, downloadPrefix+"1", "lib.tgz")
+	must(t, os.MkdirAll(filepath.Dir(killed), 0o700))
+	must(t, os.WriteFile(killed, nil, 0o600))
 	b := tarball(t, "the library")
 	var logged bytes.Buffer
 	a := testAcquirer(cache, integrity(b), packer(b))

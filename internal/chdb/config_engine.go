@@ -17,7 +17,8 @@ import (
 // SOURCES is the family of rights for file(), url(), s3(), remote() and the
 // like: nobody has them (chdb-8). CREATE TEMPORARY TABLE, which readers lack,
 // is what executable(), dictionary(), loop() and others ask for (chdb-7).
-// SYSTEM SHUTDOWN would end the process that the engine lives in. A dictionary's
+// SYSTEM SHUTDOWN would end the process that the engine lives in. A view with
+// SQL SECURITY NONE asks for no rights at all, whoever reads it. A dictionary's
 // source may be a command, and those of tables files and addresses, which no
 // right over SOURCES covers: hence the list of table engines.
 const usersXML = `<clickhouse>
@@ -34,6 +35,7 @@ const usersXML = `<clickhouse>
         <query>GRANT ALL ON *.*</query>
         <query>REVOKE SOURCES ON *.*</query>
         <query>REVOKE SYSTEM SHUTDOWN ON *.*</query>
+        <query>REVOKE ALLOW SQL SECURITY NONE ON *.*</query>
         <query>REVOKE CREATE DICTIONARY ON *.*</query>
         <query>REVOKE NAMED COLLECTION ADMIN ON *</query>
         <query>REVOKE TABLE ENGINE ON *</query>

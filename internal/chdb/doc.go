@@ -21,11 +21,12 @@
 //     connection with an open read stream would kill that stream silently.
 //   - chdb-2: A connection goes back to its pool only in a known state: its
 //     database and settings are those that the pool has on record. Whatever
-//     leaves this in doubt (SET, USE, a temporary table, a failed preparation)
-//     closes the connection instead.
+//     leaves this in doubt (SET, USE, a temporary table, a failed preparation, a
+//     result that was not read to its end) closes the connection instead.
 //   - chdb-3: Requests share no session. What one request sets, another never sees.
 //   - chdb-4: Large results stream: memory does not grow with the result, except
-//     for output formats that have a frame around the rows, and those are bounded.
+//     for output formats that have a frame around the rows, or nothing at all
+//     around them, and those are bounded.
 //   - chdb-5: An insert is acknowledged only after the engine has confirmed it,
 //     and a body that ends in an error inserts nothing.
 //   - chdb-6: Cancelling never blocks on the query that is cancelled: KILL QUERY is
@@ -34,9 +35,13 @@
 //     classified as a single read by the engine's own parser; it runs on a
 //     reader connection, whose role has no right to write or to reach files and
 //     network; and names that reach the host without any right are refused.
-//     A reader connection never becomes a writer.
+//     A reader connection never becomes a writer. One thing it cannot keep to
+//     itself is whether a file exists: the engine lays its database "default"
+//     over the file system, and an EXISTS or an error there tells.
 //   - chdb-8: No connection at all, not even a writer, may use table functions that
-//     read the host's files or the network.
+//     read the host's files or the network, nor make a view that may for others.
+//     A door's writer may also not use expressions where nobody looks for names:
+//     in an insert's data, and in the text of the table function format().
 //   - chdb-9: The library is only loaded if its hash is the one pinned here, or
 //     if the operator named the file. A cached file is complete or absent.
 //   - chdb-10: The C library's memory is used only between the call that made it

@@ -244,6 +244,7 @@ func TestWritersHaveNoSources(t *testing.T) {
 		"CREATE DATABASE u ENGINE = Filesystem('/etc')",
 		"CREATE DATABASE u ENGINE = MySQL('127.0.0.1:1', 'd', 'u', 'p')",
 		"CREATE DICTIONARY u (a UInt64) PRIMARY KEY a SOURCE(EXECUTABLE(command 'id' format 'CSV')) LAYOUT(FLAT()) LIFETIME(0)",
+		"CREATE VIEW u (x String) SQL SECURITY NONE AS SELECT * FROM url('http://127.0.0.1:1/', LineAsString, 'x String')",
 		"CREATE NAMED COLLECTION u AS url = 'http://127.0.0.1:1/'",
 		"SYSTEM SHUTDOWN",
 	} {
@@ -311,6 +312,7 @@ func TestReadOnlyDoorServes(t *testing.T) {
 	for _, v := range []url.Values{
 		{"readonly": {"0"}}, {"readonly": {"DEFAULT"}}, {"format_schema": {"/etc/passwd"}}, {"output_format_schema": {"/tmp/x"}},
 		{"additional_result_filter": {"1"}}, {"role": {"writer"}}, {"dialect": {"kusto"}}, {"compatibility": {"22.1"}}, {"profile": {"x"}},
+		{"max_memory_usage_for_user": {"1"}}, {"max_concurrent_queries_for_all_users": {"1"}},
 		{"allow_experimental_eval_table_function": {"1"}}, {"readonly = DEFAULT, x": {"1"}}, {"max_threads=1, readonly": {"0"}},
 	} {
 		if status, body, _ := post(t, srv, "SELECT 1", v); status == http.StatusOK {

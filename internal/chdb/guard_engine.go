@@ -15,7 +15,8 @@ var errReadOnly = exception(codeReadonly, "READONLY",
 // hostNames are names that reach the host, or run text as a query, and that the
 // engine guards with no right (chdb-7). Embedded, file() as a function reads any
 // path, INTO OUTFILE writes one, and some table engines open directories or
-// start commands.
+// start commands. A disk may be a directory or an address, backups go to s3 and
+// its like, and the catalogs of data lakes are addresses.
 var hostNames = map[string]bool{
 	"file":             true,
 	"infile":           true,
@@ -29,12 +30,25 @@ var hostNames = map[string]bool{
 	"executablepool":   true,
 	"catboostevaluate": true,
 	"showcertificate":  true,
+	"disk":             true,
+	"s3":               true,
+	"azureblobstorage": true,
+	"datalakecatalog":  true,
 	"aiclassify":       true,
 	"aiembed":          true,
 	"aiextract":        true,
 	"aigenerate":       true,
 	"aitranslate":      true,
+	valuesInterpret:    true,
+	valuesTemplates:    true,
 }
+
+// Settings that let the values of an INSERT be expressions. Nobody looks into
+// data for names, so where data is read they are off, and not a query's to set.
+const (
+	valuesInterpret = "input_format_values_interpret_expressions"
+	valuesTemplates = "input_format_values_deduce_templates_of_expressions"
+)
 
 // sqlTokens splits a query with the engine's own lexer, so that no comment,
 // quoting or heredoc can hide a name. The kinds are asked for by name, since
@@ -71,6 +85,13 @@ func (c *conn) guard(sql string) error {
 			if last, err = guardedName(text, kind != "BareWord"); err != nil {
 				return err
 			}
+		case "OpeningRoundBracket":
+			if last == "format" {
+				if err := c.guardFormat(sql); err != nil {
+					return err
+				}
+			}
+			last = ""
 		case "Equals":
 			if last == "readonly" {
 				return exception(codeReadonly, "READONLY", "Cannot modify 'readonly' setting in readonly mode")
@@ -85,6 +106,20 @@ func (c *conn) guard(sql string) error {
 			}
 			last = ""
 		}
+	}
+	return nil
+}
+
+// guardFormat allows format() only where the query runs here and now, and reads.
+// As a table function it makes data of a text, and a view that holds it, or an
+// INSERT with values, does so where those may be expressions.
+func (c *conn) guardFormat(sql string) error {
+	v, err := c.classify(sql)
+	if err != nil {
+		return err
+	}
+	if v.class != classRead {
+		return exception(codeAccessDenied, "ACCESS_DENIED", "format() is only allowed in a SELECT here: use concat() or printf()")
 	}
 	return nil
 }
@@ -150,11 +185,17 @@ func checkReaderSettings(settings map[string]string) error {
 next:
 	for name := range settings {
 		for _, prefix := range readerSettings {
-			if strings.HasPrefix(name, prefix) && name != "output_format_schema" {
+			if strings.HasPrefix(name, prefix) && name != "output_format_schema" && !concernsOthers(name) {
 				continue next
 			}
 		}
 		return exception(codeReadonly, "READONLY", "Cannot modify '"+name+"' setting in readonly mode")
 	}
 	return nil
+}
+
+// concernsOthers finds limits that count the queries of others too. There is one
+// user, so that the program's own would be stopped by them.
+func concernsOthers(setting string) bool {
+	return strings.HasSuffix(setting, "_for_user") || strings.HasSuffix(setting, "_for_all_users")
 }

@@ -69,6 +69,7 @@ func TestDoorBasics(t *testing.T) {
 		{"unknown setting", "POST", "SELECT 1", url.Values{"max_nothing": {"1"}}, 404, "max_nothing", "115"},
 		{"unknown database", "POST", "SELECT 1", url.Values{"database": {"nowhere"}}, 404, "nowhere", "81"},
 		{"too long", "POST", "SELECT '" + strings.Repeat("x", 1000) + "'", nil, 413, "1000 bytes", "55"},
+		{"a block without a byte", "POST", "SELECT if(number < 70000, '', 'x') FROM numbers(140000) FORMAT RawBLOB", nil, 200, strings.Repeat("x", 70000), ""},
 		{"at run time", "POST", "SELECT throwIf(1)", nil, 500, "FUNCTION_THROW_IF", "395"},
 		{"write with GET", "GET", "", url.Values{"query": {"CREATE TABLE x (a Int8) ENGINE = Memory"}}, 403, "read-only", "164"},
 		{"another method", "PUT", "SELECT 1", nil, 405, "", ""},

@@ -36,8 +36,10 @@ type Options struct {
 // HandlerOptions says what the HTTP door lets through. The zero value is
 // read-only, without authentication, for local clients.
 type HandlerOptions struct {
-	// AllowWrites lets any statement through that is not about the host's files.
-	// GET requests stay read-only, as in ClickHouse.
+	// AllowWrites lets any statement through that does not reach the host's files
+	// or network, nor could make a text do so: the data of an INSERT has no
+	// expressions, and format() is for SELECTs. GET requests stay read-only, as
+	// in ClickHouse.
 	AllowWrites bool
 
 	// User and Password, if either is set, are asked of every request but

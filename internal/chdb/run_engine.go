@@ -130,11 +130,11 @@ func (in *instance) run(ctx context.Context, q *query) (*answer, error) {
 	}
 	st := parseStatement(q.sql)
 	fed := st.insert && (!st.values || !st.dataAny || q.data != nil)
-	if fed && st.values && q.guarded {
-		// Values may be expressions, and in data nobody checks those.
-		q.set("input_format_values_interpret_expressions", "0")
-	}
 	if q.guarded {
+		if inline := st.values && !fed; !inline {
+			q.set(valuesInterpret, "0")
+			q.set(valuesTemplates, "0")
+		}
 		text := q.sql
 		if fed {
 			text = st.head

@@ -12,14 +12,15 @@ import (
 // streamable tells whether a result in this format may be made of pieces, and
 // how many lines of header each piece begins with. The engine formats every
 // piece of a stream as a document of its own: with JSON or Parquet the
-// concatenation is not one, so those are buffered (chdb-4).
+// concatenation is not one, so those are buffered (chdb-4). So is RawBLOB,
+// in which a piece of empty strings has no byte, like the end of the stream.
 func streamable(format string) (headerLines int, ok bool) {
 	f := strings.ToLower(format)
 	f = strings.Replace(f, "tabseparated", "tsv", 1)
 	switch f {
 	case "native", "tsv", "tsvraw", "csv", "rowbinary", "null",
 		"jsoneachrow", "jsonlines", "ndjson", "jsoncompacteachrow", "jsonstringseachrow", "jsoncompactstringseachrow",
-		"lineasstring", "rawblob", "tskv", "msgpack":
+		"lineasstring", "tskv", "msgpack":
 		return 0, true
 	case "tsvwithnames", "tsvrawwithnames", "csvwithnames", "jsoncompacteachrowwithnames", "jsoncompactstringseachrowwithnames":
 		return 1, true
@@ -172,6 +173,9 @@ func (b *rows) finish(err error) error {
 	lib := b.lease.conn.lib
 	if !isEnd(err) {
 		lib.streamCancel(b.lease.conn.c, b.stream)
+		// Killed and cancelled at once, the query may stay with the connection,
+		// and what it reads with the query, until that is used again (chdb-2).
+		b.lease.conn.unknown = true
 	}
 	lib.destroyResult(b.stream)
 	b.stream = nil

@@ -49,6 +49,7 @@ func (c *Client) exchange(parent context.Context, r request, parse func([]byte) 
 	defer cancel()
 	resp, fault := c.roundTrip(ctx, parent, r)
 	if fault != nil {
+		info.Status = fault.Status // a refused redirect is an answer
 		return nil, fault
 	}
 	defer resp.Body.Close()
@@ -65,7 +66,7 @@ func (c *Client) exchange(parent context.Context, r request, parse func([]byte) 
 	}
 	if err := parse(body); err != nil {
 		detail := err.Error()
-		if seen := c.scrub.excerpt(body); seen != "" {
+		if seen := c.scrub.excerpt(body, false); seen != "" {
 			detail += "; it begins: " + seen
 		}
 		return nil, c.fault(r, KindMalformed, resp.StatusCode, detail, err, true)
@@ -145,10 +146,10 @@ func (c *Client) statusFault(r request, resp *http.Response) *Error {
 		detail = "the interface promises 200"
 	}
 	// The beginning is enough; what cannot be read of it is not worth another
-	// error.
+	// error, but where it breaks off half a key may stand.
 	resp.ContentLength = -1
-	body, _, _ := readBody(resp, errorBodyBytes, 0)
-	if seen := c.scrub.excerpt(body); seen != "" {
+	body, _, err := readBody(resp, errorBodyBytes, 0)
+	if seen := c.scrub.excerpt(body, err != nil); seen != "" {
 		detail = joinDetail(detail, "the service says: "+seen)
 	}
 	fault := c.fault(r, kind, status, detail, nil, retry)

@@ -136,10 +136,11 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // CursorRefused reports that a request in the middle of a chain was refused in
-// a way that a vanished or expired cursor would explain: starting the chain
-// over may help.
+// a way that a vanished or expired cursor would explain, or that the chain was
+// to go on from a nextPage of another origin, as one kept from an earlier
+// base_url is: starting the chain over may help.
 func (e *Error) CursorRefused() bool {
-	return e.Cursor && (e.Kind == KindBadRequest || e.Kind == KindNotFound)
+	return e.Cursor && (e.Kind == KindBadRequest || e.Kind == KindNotFound || e.Kind == KindRedirect && e.Page == 0)
 }
 
 // explain returns what happened and, where a person can do something, what.

@@ -87,27 +87,28 @@ func (l *Limiter) wait(ctx context.Context) (grant, error) {
 	if l == nil {
 		return grant{at: start}, ctx.Err()
 	}
-	delayed := false
-	for {
-		hold := time.Until(l.held())
-		if hold <= 0 {
-			break
+	for delayed := false; ; {
+		if hold := time.Until(l.held()); hold > 0 {
+			delayed = true
+			if err := sleep(ctx, hold); err != nil {
+				return grant{waited: time.Since(start)}, err
+			}
+			continue
 		}
-		delayed = true
-		if err := sleep(ctx, hold); err != nil {
+		slot, delay := l.reserve()
+		if err := sleep(ctx, delay); err != nil {
+			slot.Cancel()
 			return grant{waited: time.Since(start)}, err
 		}
+		if delay <= 0 && !delayed {
+			return grant{at: start}, nil
+		}
+		delayed = true
+		// A Retry-After that came meanwhile holds whoever has a slot as well.
+		if now := time.Now(); !now.Before(l.held()) {
+			return grant{at: now, waited: now.Sub(start)}, nil
+		}
 	}
-	slot, delay := l.reserve()
-	if err := sleep(ctx, delay); err != nil {
-		slot.Cancel()
-		return grant{waited: time.Since(start)}, err
-	}
-	if delay <= 0 && !delayed {
-		return grant{at: start}, nil
-	}
-	now := time.Now()
-	return grant{at: now, waited: now.Sub(start)}, nil
 }
 
 // reserve takes the next slot and returns the time until it comes.

@@ -64,6 +64,29 @@ func TestLimiterHoldsAllForALongRetryAfter(t *testing.T) {
 	})
 }
 
+func TestLimiterHoldsWhoHasASlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLimiter(1)
+		g, err := l.wait(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		var waiting sync.WaitGroup
+		for range 3 {
+			waiting.Go(func() {
+				g, err := l.wait(t.Context())
+				if err != nil || g.at.Sub(start) < 30*time.Second || g.waited != g.at.Sub(start) {
+					t.Errorf("it left after %s, of which %s waiting: %v", g.at.Sub(start), g.waited, err)
+				}
+			})
+		}
+		synctest.Wait()
+		l.refused(g, 30*time.Second)
+		waiting.Wait()
+	})
+}
+
 func TestLimiterStaysWithinItsBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := NewLimiter(5)

@@ -284,6 +284,15 @@ func TestCursorRefused(t *testing.T) {
 			t.Errorf("%d: %d pages, %v", status, len(pages), err)
 		}
 	}
+	// A nextPage of another origin: no way to go on from one that was kept, and no reason to start over for a new one.
+	const elsewhere = "https://before.example/v2/products?page=7"
+	r := newRig(t, text(`{"data":[1],"nextPage":"`+elsewhere+`"}`), nil)
+	for start, want := range map[string]bool{elsewhere: true, "": false} {
+		_, err := collect(t.Context(), r.Client, Query{Path: "/v2/products", Paging: PagingNextPage, Start: start})
+		if e := ofKind(t, err, KindRedirect); e.CursorRefused() != want {
+			t.Errorf("from %q: CursorRefused is %t: %v", start, !want, err)
+		}
+	}
 }
 
 func TestConfigErrors(t *testing.T) {

@@ -95,6 +95,7 @@ func TestFaultOnceHealsFaultAlwaysEnds(t *testing.T) {
 		for _, times := range []int32{1, 1 << 30} {
 			t.Run(fmt.Sprintf("%s/%d", name, times), func(t *testing.T) {
 				var pages, requests atomic.Int32
+				var last RequestInfo
 				r := newRig(t, func(w http.ResponseWriter, req *http.Request) {
 					if req.URL.Query().Get("cursor") == "" && req.URL.RawQuery == "" {
 						pages.Add(1)
@@ -104,7 +105,9 @@ func TestFaultOnceHealsFaultAlwaysEnds(t *testing.T) {
 						return
 					}
 					text(`{"data":[{"id":"ok"}]}`)(w, req)
-				}, func(o *Options) { o.MaxBodyBytes = 4096; o.MaxAttempts = 4 })
+				}, func(o *Options) {
+					o.MaxBodyBytes, o.MaxAttempts, o.OnRequest = 4096, 4, func(i RequestInfo) { last = i }
+				})
 				got, err := collect(t.Context(), r.Client, Query{Path: couponsPath})
 				if tc.retried && times == 1 {
 					if err != nil || len(got) != 1 || got[0].Retries != 1 {
@@ -119,6 +122,9 @@ func TestFaultOnceHealsFaultAlwaysEnds(t *testing.T) {
 					return // a single redirect is simply followed
 				}
 				e := ofKind(t, err, tc.kind)
+				if tc.kind == KindRedirect && (last.Status < 300 || last.class() != "3xx") {
+					t.Errorf("told as status %d, class %s", last.Status, last.class())
+				}
 				attempts := 1
 				if tc.retried {
 					attempts = 4

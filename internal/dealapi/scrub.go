@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
+	"regexp"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -17,6 +19,9 @@ const excerptBytes = 200
 const shownURLBytes = 2 << 10
 
 const redacted = "[key]"
+
+// escapeDepth is how deep a key is looked for: a URL in JSON in JSON.
+const escapeDepth = 3
 
 // scrubber removes one key, in every spelling it may be echoed in, from texts
 // that the service had a hand in (invariant 2). It holds the key inside a
@@ -40,7 +45,7 @@ func newScrubber(key string) scrubber {
 		base64.URLEncoding.EncodeToString([]byte(key)),
 		strings.ReplaceAll(key, "/", `\/`),
 	}
-	s := scrubber{}
+	s := scrubber{longest: escapedLen(key)}
 	var pairs []string
 	for _, v := range spellings {
 		if v != "" {
@@ -52,12 +57,53 @@ func newScrubber(key string) scrubber {
 	return s
 }
 
-// text scrubs a whole text.
+// text scrubs a whole text. Where the key shows only once the text's escapes
+// are undone (each program escapes other characters, and in upper or lower
+// case), nothing is left of the text.
 func (s scrubber) text(t string) string {
 	if s.replace == nil {
 		return t
 	}
-	return s.replace(t)
+	t = s.replace(t)
+	plain := t
+	for range escapeDepth {
+		if plain = unescape(plain); s.replace(plain) != plain {
+			return redacted
+		}
+	}
+	return t
+}
+
+// escape matches one character as URLs and JSON write it.
+var escape = regexp.MustCompile(`%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[^u]`)
+
+// unescape undoes every escape, one level of them.
+func unescape(t string) string {
+	if !strings.ContainsAny(t, `%\`) {
+		return t
+	}
+	return escape.ReplaceAllStringFunc(t, func(e string) string {
+		code, err := strconv.ParseUint(strings.TrimLeft(e, `%\u`), 16, 16)
+		switch {
+		case e[0] == '\\' && e[1] != 'u' || err != nil:
+			return e[1:]
+		case e[0] == '%':
+			return string([]byte{byte(code)})
+		}
+		return string(rune(code))
+	})
+}
+
+// escapedLen is how long a key gets when everything in it that anybody escapes
+// is written as \u002B.
+func escapedLen(key string) int {
+	n := len(key)
+	for _, r := range key {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			n += len(`\u002B`) - 1
+		}
+	}
+	return n
 }
 
 // err keeps an error as it is unless its text shows the key: then only the
@@ -73,12 +119,12 @@ func (s scrubber) err(err error) error {
 }
 
 // excerpt returns the beginning of a body, in one line of printable
-// characters, at most excerptBytes long.
-func (s scrubber) excerpt(body []byte) string {
+// characters, at most excerptBytes long. cut says that the body breaks off.
+func (s scrubber) excerpt(body []byte, cut bool) string {
 	window := body[:min(len(body), excerptBytes+s.longest+4<<10)]
 	text := s.text(string(window))
-	if len(window) < len(body) {
-		// The window's end may have cut a key in two: half a key is not shown.
+	if cut || len(window) < len(body) {
+		// The end may have cut a key in two: half a key is not shown.
 		text = text[:max(0, len(text)-s.longest)]
 	}
 	return oneLine(text)

@@ -19,13 +19,18 @@ func assertSecret(t *testing.T, texts ...string) {
 	for _, shown := range texts {
 		for _, spelling := range []string{
 			testKey, url.QueryEscape(testKey), base64.StdEncoding.EncodeToString([]byte(testKey)),
-			testKey[:12], testKey[12:], strings.ReplaceAll(testKey, "/", `\/`),
+			testKey[:12], testKey[12:], strings.ReplaceAll(testKey, "/", `\/`), lowerHex(testKey),
 		} {
 			if strings.Contains(shown, spelling) {
 				t.Errorf("the key shows in %q", shown)
 			}
 		}
 	}
+}
+
+// lowerHex escapes as some URL libraries do.
+func lowerHex(s string) string {
+	return strings.NewReplacer("+", "%2b", "/", "%2f", "=", "%3d").Replace(s)
 }
 
 func TestKeyEchoedByTheServiceIsScrubbed(t *testing.T) {
@@ -41,6 +46,11 @@ func TestKeyEchoedByTheServiceIsScrubbed(t *testing.T) {
 		"redirect host":    header("Location", "https://sk_live_T0p.example/", status(302, "")),
 		"content encoding": header("Content-Encoding", testKey, text("x")),
 		"next page":        text(`{"data":[1],"nextPage":"?api_key=` + url.QueryEscape(testKey) + `"}`),
+		"broken off":       hijack("HTTP/1.1 403 No\r\nContent-Length: 99\r\n\r\nkey " + testKey[:len(testKey)-1]),
+		"lower-case hex":   status(403, lowerHex(testKey)),
+		"hex in a path":    text(`{"data":[1],"nextPage":"/v2/products/` + lowerHex(testKey) + `"}`),
+		"escaped plus":     status(403, `{"you":"`+strings.ReplaceAll(testKey, "+", `\u002B`)+`"}`),
+		"JSON in JSON":     status(403, `{"you":"{\"key\":\"`+strings.ReplaceAll(testKey, "+", `\\u002b`)+`\"}"}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer

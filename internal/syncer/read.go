@@ -38,7 +38,22 @@ func (s *seen) add(o *seen) {
 	s.rows += o.rows
 	s.outside += o.outside
 	s.future += o.future
-	for name, n := range o.unknown {
+	s.unnamed(o.unknown)
+}
+
+// The names of fields are the service's to choose, and may be as many as its records: those past mostUnknown are
+// counted together.
+const (
+	mostUnknown = 1000
+	moreUnknown = "(others)"
+)
+
+// unnamed counts fields that the interface does not name.
+func (s *seen) unnamed(fields map[string]int) {
+	for name, n := range fields {
+		if _, known := s.unknown[name]; !known && len(s.unknown) >= mostUnknown {
+			name = moreUnknown
+		}
 		s.unknown[name] += n
 	}
 }
@@ -241,9 +256,7 @@ func (s *seen) begin(first *dealapi.Page) {
 
 // note looks at the updatedAt of a batch's rows, between which borders they were asked for (zero: none).
 func (s *seen) note(b *decode.Batch, after, before time.Time) {
-	for name, n := range b.Unknown {
-		s.unknown[name] += n
-	}
+	s.unnamed(b.Unknown)
 	i := b.Stream.VersionField()
 	if i < 0 {
 		return

@@ -308,6 +308,21 @@ func TestWalkStartsOver(t *testing.T) {
 	checkPrices(t, w, x, "acme")
 }
 
+func TestUnknownNamesAreBounded(t *testing.T) {
+	a, b := newSeen(), newSeen()
+	for i := range 3 * mostUnknown {
+		[]*seen{a, b}[i%2].unnamed(map[string]int{fmt.Sprint("x", i): 1, "again": 1})
+	}
+	a.add(b)
+	sum := 0
+	for _, n := range a.unknown {
+		sum += n
+	}
+	if len(a.unknown) != mostUnknown+1 || sum != 6*mostUnknown || a.unknown["again"] != 3*mostUnknown {
+		t.Errorf("%d names, seen %d times, one of them %d", len(a.unknown), sum, a.unknown["again"])
+	}
+}
+
 // TestFullReadWhileRowsMove reads all transactions, newest first, while some of them change and so move to a page that
 // was read already: none of them is taken for gone.
 func TestFullReadWhileRowsMove(t *testing.T) {
