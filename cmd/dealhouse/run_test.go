@@ -186,6 +186,7 @@ func TestDaemonKilled(t *testing.T) {
 	second.signal(t, syscall.SIGHUP)
 	second.succeeds(t, b, 1)
 	second.ends(t, syscall.SIGTERM)
+	defer hold(t, b.dir)()
 	for _, account := range b.sim.Orgs() {
 		for _, s := range catalog.All() {
 			compare(t, b, b.env, account, s)

@@ -15,7 +15,7 @@ import (
 // always see one generation of rows, all of them, each once.
 func TestReadersSeeWholeRuns(t *testing.T) {
 	t.Parallel()
-	const rows, runs = 3000, 12
+	const rows, runs = 3000, 8
 	var generation atomic.Int64
 	generation.Store(1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
