@@ -141,7 +141,8 @@ or everything, stops before it changes anything, and a person must look.`,
 			name: "max_rejected_ratio", in: shared | inStreams, standard: `0.05`,
 			value: number(func(v *values) *float64 { return &v.maxRejectedRatio }, 1, true),
 			doc: `The share of the records of a run, 0 to 1, that may be rejected: kept in rejected_records rather
-than loaded. A run that rejects more stops before it changes anything.`,
+than loaded. A run that rejects more stops before it changes anything. Where a run reads only what
+changed, it is a share of at least 100 records: of so few, one says nothing.`,
 		},
 		{
 			name: "run_timeout", in: shared | inStreams, standard: `"6h"`,
