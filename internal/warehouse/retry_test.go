@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -381,6 +382,14 @@ func TestRemedies(t *testing.T) {
 	}
 }
 
+// told is a log that calls when something is written to it.
+type told func()
+
+func (f told) Write(p []byte) (int, error) {
+	f()
+	return len(p), nil
+}
+
 // TestRetryEndsWithItsContext does not keep a worker that is told to stop.
 func TestRetryEndsWithItsContext(t *testing.T) {
 	t.Parallel()
@@ -389,10 +398,8 @@ func TestRetryEndsWithItsContext(t *testing.T) {
 	w.maxRetryElapsed = 10 * time.Hour
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stop")
-	err := w.retry(ctx, "SELECT 1", func() error {
-		time.AfterFunc(time.Millisecond, func() { cancel(stop) })
-		return syscall.ECONNREFUSED
-	})
+	w.log = slog.New(slog.NewTextHandler(told(func() { cancel(stop) }), nil)) // it says so before it waits
+	err := w.retry(ctx, "SELECT 1", func() error { return syscall.ECONNREFUSED })
 	if !errors.Is(err, stop) || !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("%v", err)
 	}
