@@ -2,6 +2,7 @@ package syncer
 
 import (
 	"context"
+	"os"
 	"sync/atomic"
 	"testing"
 
@@ -14,7 +15,7 @@ import (
 func TestTakenOver(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	for _, stream := range []string{"coupons", "products"} { // kinds with and without a checkpoint
+	for kind, stream := range []string{"coupons", "products"} { // kinds with and without a checkpoint
 		t.Run(stream, func(t *testing.T) {
 			t.Parallel()
 			x := serve(t, tinyWorld(14, stream))
@@ -29,6 +30,9 @@ func TestTakenOver(t *testing.T) {
 				{"INSERT " + stream + "_delta", true}, {"INSERT sync_state_log intent", false}, {"INSERT sync_state_log intent", true},
 				{"ALTER TABLE " + stream + "_latest ATTACH", false}, {"INSERT sync_state_log intent cleared", false},
 			} {
+				if (i+kind)%2 != 0 && os.Getenv(wholeMatrix) == "" {
+					continue
+				}
 				x.turn(t, stream, 2*i)
 				paused, wake, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 				hit := false

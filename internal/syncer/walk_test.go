@@ -3,6 +3,7 @@ package syncer
 import (
 	"context"
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -38,6 +39,9 @@ func stopped(t *testing.T, w *warehouse.Warehouse, job Job, at Phase) (warehouse
 func TestStoppedWalk(t *testing.T) {
 	for _, phase := range []Phase{PhaseReading, PhaseComparing, PhaseMerging} {
 		for name, full := range map[string]bool{"goes on": false, "starts over with --full": true} {
+			if full && phase != PhaseReading && os.Getenv(wholeMatrix) == "" {
+				continue // nothing is left to go on with
+			}
 			t.Run(string(phase)+" "+name, func(t *testing.T) {
 				t.Parallel()
 				options := smallWorld()
