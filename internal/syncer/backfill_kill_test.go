@@ -43,7 +43,7 @@ func childBackfill(ctx context.Context, w *warehouse.Warehouse, client *dealapi.
 // end the warehouse is that of a backfill that was never disturbed.
 func TestKilledBackfill(t *testing.T) {
 	t.Parallel()
-	x := serve(t, pastWorld(10_000, 250))
+	x := serve(t, pastWorld(4_000, 100))
 	asked := everything(x, 24*time.Hour, DefaultParallel)
 	w := open(t)
 	record := backfillAll(t, w, x.jobs(t, "acme", "transactions")[0], asked)

@@ -96,7 +96,7 @@ func TestBackfillRange(t *testing.T) {
 // TestBackfillIsParallel holds the time against that of the requests alone, one after the other.
 func TestBackfillIsParallel(t *testing.T) {
 	t.Parallel()
-	o := pastWorld(20_000, 500)
+	o := pastWorld(6_000, 150)
 	o.Settings.Latency = 200 * time.Millisecond
 	x, w := serve(t, o), open(t)
 	begin := time.Now()
