@@ -8,15 +8,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestIntentWithoutDelta recovers from a worker that stood still before it wrote its intent: whoever took the stream
-// over has dropped its delta. The intent must not stop the stream for good, nor move the watermark.
-func TestIntentWithoutDelta(t *testing.T) {
-	t.Parallel()
-	w := open(t)
-	const day1, day2 = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
-	load(t, w, "coupons", Whole, "["+coupon(idA, "a1", day1)+"]")
+// prepared is a run of coupons, with one record on its page, that has its delta and is about to write its intent.
+func prepared(t *testing.T, w *Warehouse, page string) (Run, Intent) {
+	t.Helper()
 	r := begin(t, w, "coupons")
-	stage(t, w, r, "["+coupon(idA, "a2", day2)+"]")
+	stage(t, w, r, page)
 	c, err := w.Plan(t.Context(), r, Whole, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -24,11 +20,22 @@ func TestIntentWithoutDelta(t *testing.T) {
 	if err := w.Prepare(t.Context(), r, c, r.StartedAt); err != nil {
 		t.Fatal(err)
 	}
+	return r, Intent{RunID: r.ID, MergedAt: r.StartedAt,
+		Record: RunRecord{Account: "acme", Stream: "coupons", RunID: r.ID, StartedAt: r.StartedAt, Outcome: OutcomeSuccess, Changes: c}}
+}
+
+// TestIntentWithoutDelta recovers from a worker that stood still before it wrote its intent: whoever took the stream
+// over has dropped its delta. The intent must not stop the stream for good, nor move the watermark.
+func TestIntentWithoutDelta(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	const day1, day2 = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+	load(t, w, "coupons", Whole, "["+coupon(idA, "a1", day1)+"]")
+	r, in := prepared(t, w, "["+coupon(idA, "a2", day2)+"]")
+	in.Watermark = r.StartedAt.Add(time.Hour)
 	if err := w.Discard(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
-	in := Intent{RunID: r.ID, MergedAt: r.StartedAt, Watermark: r.StartedAt.Add(time.Hour),
-		Record: RunRecord{Account: "acme", Stream: "coupons", RunID: r.ID, StartedAt: r.StartedAt, Outcome: OutcomeSuccess, Changes: c}}
 	if err := w.saveJSON(t.Context(), r, intentName(r.ID), in); err != nil {
 		t.Fatal(err)
 	}
@@ -77,16 +84,7 @@ func TestMigratedMeanwhile(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	const page = `[{"id":"` + idA + `","code":"a","updatedAt":"2026-01-01T00:00:00Z"}]`
-	dead := begin(t, w, "coupons")
-	stage(t, w, dead, page)
-	c, err := w.Plan(t.Context(), dead, Whole, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Prepare(t.Context(), dead, c, dead.StartedAt); err != nil {
-		t.Fatal(err)
-	}
-	in := Intent{RunID: dead.ID, MergedAt: dead.StartedAt, Record: RunRecord{Account: "acme", Stream: "coupons", RunID: dead.ID, StartedAt: dead.StartedAt, Outcome: OutcomeSuccess, Changes: c}}
+	dead, in := prepared(t, w, page)
 	if err := w.saveJSON(t.Context(), dead, intentName(dead.ID), in); err != nil {
 		t.Fatal(err)
 	}
@@ -153,16 +151,7 @@ func TestForsakenLease(t *testing.T) {
 func TestPublishAsksOnceMore(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	r := begin(t, w, "coupons")
-	stage(t, w, r, "["+coupon(idA, "a", "2026-01-01T00:00:00Z")+"]")
-	c, err := w.Plan(t.Context(), r, Whole, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Prepare(t.Context(), r, c, r.StartedAt); err != nil {
-		t.Fatal(err)
-	}
-	in := Intent{RunID: r.ID, MergedAt: r.StartedAt, Record: RunRecord{Account: "acme", Stream: "coupons", RunID: r.ID, StartedAt: r.StartedAt, Outcome: OutcomeSuccess, Changes: c}}
+	r, in := prepared(t, w, "["+coupon(idA, "a", "2026-01-01T00:00:00Z")+"]")
 	slow, err := w.Acquire(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
