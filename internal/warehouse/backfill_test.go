@@ -83,16 +83,7 @@ func TestIntentState(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := Run{ID: uuid.New(), Attempt: uuid.New(), Account: "acme", Stream: s}
-	lease, err := w.Acquire(t.Context(), next)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Recover(t.Context(), lease, next, next.ID); err != nil {
-		t.Fatal(err)
-	}
-	if err := lease.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	takeOver(t, w, next)
 	if got := strings.Join(text(t, w, "SELECT name, value FROM sync_state"), ", "); got != BackfillPrefix+"x 1" {
 		t.Errorf("state: %s", got)
 	}

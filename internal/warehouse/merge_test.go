@@ -452,16 +452,7 @@ func TestPartialAttachIsRepaired(t *testing.T) {
 		}
 	}
 	next := begin(t, w, "coupons")
-	lease, err := w.Acquire(t.Context(), next)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Recover(t.Context(), lease, next, next.ID); err != nil {
-		t.Fatal(err)
-	}
-	if err := lease.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	takeOver(t, w, next)
 	for _, view := range []string{"coupons", "coupons_history"} {
 		if d := cmp.Diff([]string{"a", "b"}, text(t, w, "SELECT code FROM "+view+" ORDER BY code")); d != "" {
 			t.Errorf("%s: %s", view, d)

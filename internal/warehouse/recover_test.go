@@ -24,6 +24,23 @@ func prepared(t *testing.T, w *Warehouse, page string) (Run, Intent) {
 		Record: RunRecord{Account: "acme", Stream: "coupons", RunID: r.ID, StartedAt: r.StartedAt, Outcome: OutcomeSuccess, Changes: c}}
 }
 
+// takeOver takes the stream for the next run, which finishes what was interrupted, and returns that.
+func takeOver(t *testing.T, w *Warehouse, next Run) []Intent {
+	t.Helper()
+	lease, err := w.Acquire(t.Context(), next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recovered, err := w.Recover(t.Context(), lease, next, next.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lease.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return recovered
+}
+
 // TestIntentWithoutDelta recovers from a worker that stood still before it wrote its intent: whoever took the stream
 // over has dropped its delta. The intent must not stop the stream for good, nor move the watermark.
 func TestIntentWithoutDelta(t *testing.T) {
@@ -40,15 +57,8 @@ func TestIntentWithoutDelta(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := begin(t, w, "coupons")
-	lease, err := w.Acquire(t.Context(), next)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if recovered, err := w.Recover(t.Context(), lease, next, next.ID); err != nil || len(recovered) != 0 {
-		t.Errorf("%v, %v", recovered, err)
-	}
-	if err := lease.Release(t.Context()); err != nil {
-		t.Error(err)
+	if recovered := takeOver(t, w, next); len(recovered) != 0 {
+		t.Errorf("%v", recovered)
 	}
 	if marks := watermarks(t, w); len(marks) > 0 {
 		t.Errorf("watermark %v", marks)
@@ -63,7 +73,7 @@ func TestIntentWithoutDelta(t *testing.T) {
 
 	// The worker itself, when it wakes up only then, is told that it lost the stream.
 	late := begin(t, w, "coupons")
-	lease, err = w.Acquire(t.Context(), late)
+	lease, err := w.Acquire(t.Context(), late)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,15 +104,8 @@ func TestMigratedMeanwhile(t *testing.T) {
 		}
 	}
 	next := begin(t, w, "coupons")
-	lease, err := w.Acquire(t.Context(), next)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if recovered, err := w.Recover(t.Context(), lease, next, next.ID); err != nil || len(recovered) != 0 {
-		t.Errorf("%v, %v", recovered, err)
-	}
-	if err := lease.Release(t.Context()); err != nil {
-		t.Error(err)
+	if recovered := takeOver(t, w, next); len(recovered) != 0 {
+		t.Errorf("%v", recovered)
 	}
 	stage(t, w, next, page)
 	publish(t, w, next, Whole)
