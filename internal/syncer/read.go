@@ -112,7 +112,7 @@ func (r *run) read(ctx, fetching context.Context, after time.Time) (*seen, error
 // catchUp reads what has changed since a run began that reads all of a stream with a filter. What changes meanwhile may
 // move to a page that was read already, and would look as if it were gone.
 func (r *run) catchUp(ctx, fetching context.Context, s *seen) error {
-	if r.Stream.Kind != catalog.Incremental || !r.job.Full || r.asked != nil {
+	if r.Stream.Kind != catalog.Incremental || !r.job.Full {
 		return nil
 	}
 	more, err := r.readChain(ctx, fetching, s.serverStart.Add(-max(r.job.Overlap, 0)), "")

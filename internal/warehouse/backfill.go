@@ -8,7 +8,7 @@ const BackfillPrefix = "backfill:"
 // LoadBackfill is the state of a backfill that had not ended when the lease was taken, or nil. name begins with
 // BackfillPrefix.
 func LoadBackfill[T any](l *Lease, name string) (*T, error) {
-	return parseState[T](l.account, l.stream, name, l.states[name])
+	return parseState[T](l.account, l.stream, name, l.state(name))
 }
 
 // SaveBackfill keeps the state of a backfill where there is nothing to publish with it; otherwise it belongs into the

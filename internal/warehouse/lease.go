@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -48,9 +47,8 @@ type Lease struct {
 	ttl     time.Duration
 	begun   time.Time
 	orphan  bool
-	untidy  bool              // something is left that the next holder has to clear away
-	states  map[string]string // of the stream, by name, as the holder found them
-	intents []string          // of them, the oldest first
+	untidy  bool       // something is left that the next holder has to clear away
+	states  []stateRow // of the stream, as the holder found them, the oldest first
 	stop    context.CancelFunc
 	done    sync.WaitGroup
 }
@@ -119,25 +117,21 @@ func (l *Lease) verify(value string) error {
 func (l *Lease) load(ctx context.Context) error {
 	rows, err := l.w.conn.Query(ctx, "SELECT name, value FROM sync_state WHERE account = {account:String} AND stream = {stream:String} ORDER BY updated_at",
 		named("account", l.account), named("stream", l.stream))
+	l.states, err = scanned(rows, err, func(s *stateRow) []any { return []any{&s.name, &s.value} })
 	if err != nil {
 		return fmt.Errorf("reading the state of %s of account %s: %w", l.stream, l.account, err)
 	}
-	defer rows.Close()
-	l.states, l.intents = map[string]string{}, nil
-	for rows.Next() {
-		var name, value string
-		if err := rows.Scan(&name, &value); err != nil {
-			return fmt.Errorf("reading the state of %s of account %s: %w", l.stream, l.account, err)
-		}
-		l.states[name] = value
-		if strings.HasPrefix(name, stateIntent+":") {
-			l.intents = append(l.intents, value)
+	return l.verify(l.state(stateLease))
+}
+
+// state is the value of one of the states, "" when there is none.
+func (l *Lease) state(name string) string {
+	for _, s := range l.states {
+		if s.name == name {
+			return s.value
 		}
 	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("reading the state of %s of account %s: %w", l.stream, l.account, err)
-	}
-	return l.verify(l.states[stateLease])
+	return ""
 }
 
 // Release gives the lease back. It may be called twice.

@@ -210,20 +210,20 @@ func (w *Warehouse) finish(ctx context.Context, l *Lease, r Run, in Intent, begu
 // then all are attached again, which changes nothing for the rows that are there, since equal versions are one. The
 // delta outlives the intent, so one that is missing is errDeltaGone and never taken for an empty one.
 func (w *Warehouse) attachOnce(ctx context.Context, r Run, table, delta string, begun bool) error {
-	return w.retry(ctx, attachDelta(table, delta), func() error {
+	attach := func() error {
 		if begun {
 			var want, have uint64
 			err := w.conn.QueryRow(ctx, "SELECT (SELECT count() FROM "+delta+"), (SELECT count() FROM "+table+" WHERE account = {account:String} AND _run_id = {run:UUID})",
 				named("account", r.Account), named("run", r.ID.String())).Scan(&want, &have)
-			if isMissing(err) {
-				return fmt.Errorf("%w: %w", errDeltaGone, err)
-			}
 			if err != nil || have >= want {
 				return err
 			}
 		}
 		begun = true
-		err := w.conn.Exec(write(ctx), attachDelta(table, delta))
+		return w.conn.Exec(write(ctx), attachDelta(table, delta))
+	}
+	return w.retry(ctx, attachDelta(table, delta), func() error {
+		err := attach()
 		if e, ok := errors.AsType[*clickhouse.Exception](err); isMissing(err) || ok && e.Code == codeIncompatibleColumns {
 			return fmt.Errorf("%w: %w", errDeltaGone, err)
 		}

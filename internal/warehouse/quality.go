@@ -126,15 +126,14 @@ const ofRun = "account = {account:String} AND synced_at >= fromUnixTimestamp64Mi
 // the counts of its parts overlap.
 func (q *quality) rows(ctx context.Context) error {
 	c := q.run.Changes
-	var expected uint64
+	expected := c.Live + c.Inserted - c.Deleted
 	switch q.run.Mode {
 	case "backfill":
 		return nil
-	default:
-		expected = c.Live + c.Inserted - c.Deleted
-	}
-	if whole := q.run.Mode == catalog.Snapshot.String() || q.run.Mode == catalog.Walk.String(); whole && q.run.Totals.Unloadable == 0 {
-		expected = c.Distinct + c.Kept // what cannot be loaded may have a row, which stays
+	case catalog.Snapshot.String(), catalog.Walk.String():
+		if q.run.Totals.Unloadable == 0 { // what cannot be loaded may have a row, which stays
+			expected = c.Distinct + c.Kept
+		}
 	}
 	var found, later uint64
 	err := q.w.conn.QueryRow(ctx, "SELECT (SELECT count() FROM "+q.stream.Name+" WHERE account = {account:String}), (SELECT countIf(synced_at > fromUnixTimestamp64Milli({to:Int64}, 'UTC')) FROM "+

@@ -15,8 +15,13 @@ import (
 // was not given back, it also clears away what dead runs left behind, but for keep, a walk that goes on. The caller
 // holds the lease.
 func (w *Warehouse) Recover(ctx context.Context, l *Lease, r Run, keep uuid.UUID) (recovered []Intent, err error) {
-	for _, text := range l.intents {
-		in, err := parseState[Intent](r.Account, r.Stream.Name, stateIntent, text)
+	found := false
+	for _, s := range l.states {
+		if !strings.HasPrefix(s.name, stateIntent+":") {
+			continue
+		}
+		found = true
+		in, err := parseState[Intent](r.Account, r.Stream.Name, stateIntent, s.value)
 		if err != nil {
 			return recovered, err
 		}
@@ -35,7 +40,7 @@ func (w *Warehouse) Recover(ctx context.Context, l *Lease, r Run, keep uuid.UUID
 			recovered = append(recovered, *in)
 		}
 	}
-	if len(l.intents) > 0 {
+	if found {
 		if err := l.load(ctx); err != nil {
 			return recovered, err
 		}

@@ -45,7 +45,7 @@ type Intent struct {
 // Watermark is the watermark of the stream when the lease was taken and what dead runs had begun was finished, or the
 // zero time.
 func (l *Lease) Watermark() (time.Time, error) {
-	value := l.states[stateWatermark]
+	value := l.state(stateWatermark)
 	if value == "" {
 		return time.Time{}, nil
 	}
@@ -58,7 +58,7 @@ func (l *Lease) Watermark() (time.Time, error) {
 
 // Checkpoint is the place of a walk that did not end, or nil.
 func (l *Lease) Checkpoint() (*Checkpoint, error) {
-	return parseState[Checkpoint](l.account, l.stream, stateCheckpoint, l.states[stateCheckpoint])
+	return parseState[Checkpoint](l.account, l.stream, stateCheckpoint, l.state(stateCheckpoint))
 }
 
 // SaveCheckpoint keeps the place of a walk, once the rows before it are staged.
