@@ -28,6 +28,17 @@ func (e *GuardError) Error() string {
 	return fmt.Sprintf("account %s: %s: stopped by a guard: %s; %s", e.Account, e.Stream, e.Reason, e.Advice)
 }
 
+// IncompleteError says that a list moved while it was read, so that rows of it may have been missed. What was read is
+// published, nothing was deleted, and the watermark did not move past what is certain. The next run repairs it.
+type IncompleteError struct {
+	Account, Stream string
+	Reason          string // what was seen, with counts
+}
+
+func (e *IncompleteError) Error() string {
+	return fmt.Sprintf("account %s: %s: incomplete: %s; what was read is loaded, nothing was deleted, and the next run reads the rest", e.Account, e.Stream, e.Reason)
+}
+
 // DeadlineError says that a run took longer than Job.Timeout. What it was about to load is not visible; a walk goes on
 // from its checkpoint.
 type DeadlineError struct {

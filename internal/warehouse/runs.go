@@ -18,6 +18,9 @@ const (
 	OutcomeGuarded = "guarded" // stopped by a guard: a person must look
 	OutcomeKilled  = "killed"  // its process ended before it did
 	OutcomeDryRun  = "dry_run"
+	// OutcomeIncomplete: the list moved while it was read, and some of its rows may have been missed. What was read is
+	// published; nothing was deleted and the watermark did not move past what is certain. The next run repairs it.
+	OutcomeIncomplete = "incomplete"
 )
 
 // Totals are what a run has read.
