@@ -18,7 +18,6 @@ type chain struct {
 	token  string   // of the page to ask for next
 	target *url.URL // its address; nil when the list has ended
 	number int      // of pages read
-	empty  int      // pages in a row without a record
 	size   int      // of the last page
 
 	// seen holds a keyed 64-bit hash of every token met (invariant 4): with a
@@ -67,10 +66,10 @@ func (ch *chain) next(ctx context.Context) (*Page, error) {
 	ch.size = len(answer.body)
 	page := &Page{
 		Number: ch.number, Data: found.data, Records: found.records, Token: ch.token, Next: found.next,
-		SentAt: answer.sentAt, ServerTime: answer.serverTime, Bytes: len(answer.body),
+		SentAt: answer.sentAt, ReceivedAt: ch.client.now(), ServerTime: answer.serverTime, Bytes: len(answer.body),
 		Retries: answer.retries, Waited: answer.waited,
 	}
-	if err := ch.advance(r, page); err != nil {
+	if err := ch.advance(page); err != nil {
 		return nil, err
 	}
 	return page, nil
@@ -78,15 +77,10 @@ func (ch *chain) next(ctx context.Context) (*Page, error) {
 
 // advance prepares the request for the page after this one. A page whose next
 // cannot be asked for is an error in itself (invariant 3).
-func (ch *chain) advance(r request, page *Page) error {
+func (ch *chain) advance(page *Page) error {
 	ch.target = nil
 	if page.Next == "" {
 		return nil
-	}
-	if page.Records > 0 {
-		ch.empty = 0
-	} else if ch.empty++; ch.empty > ch.query.MaxEmptyPages {
-		return ch.client.fault(r, KindEmptyPages, 0, fmt.Sprintf("%d in a row", ch.empty), nil, false)
 	}
 	return ch.follow(page.Next)
 }

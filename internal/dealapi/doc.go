@@ -19,8 +19,9 @@
 //     wraps.
 //  3. A page that is delivered is whole: its JSON was read to the last byte,
 //     is of the promised shape, and its Next, if any, may be asked for.
-//  4. A chain ends: every cursor is followed once, empty pages in a row are
-//     bounded, and each request is bounded in attempts, time and bytes.
+//  4. A chain ends: every cursor is followed once, and each request is bounded
+//     in attempts, time and bytes. An empty page with a new cursor is progress:
+//     how many there may be is for the deadline of the caller's context.
 //  5. Nothing sleeps past the deadline of its context. When the next attempt
 //     could only be made after it, the last fault is returned at once.
 //  6. No goroutine outlives the loop over Pages, however the loop ends.

@@ -34,8 +34,6 @@ const (
 	// KindRedirect: a redirect or a nextPage led to another origin, or there
 	// were too many redirects.
 	KindRedirect
-	// KindEmptyPages: too many empty pages in a row that each promised more.
-	KindEmptyPages
 	// KindConfig: options or a query that cannot work; nothing was sent.
 	KindConfig
 	// KindCanceled: the context was cancelled.
@@ -67,8 +65,6 @@ func (k Kind) String() string {
 		return "too_large"
 	case KindRedirect:
 		return "redirect"
-	case KindEmptyPages:
-		return "empty_pages"
 	case KindConfig:
 		return "config"
 	case KindCanceled:
@@ -177,8 +173,6 @@ func (e *Error) explain() (what, advice string) {
 		return "the answer is too large", "raise max_body_bytes if it is right"
 	case KindRedirect:
 		return "refused to follow the API elsewhere", "the key is only sent to the origin of base_url"
-	case KindEmptyPages:
-		return "the paging does not end: empty pages that promise more", ""
 	case KindConfig:
 		return "the configuration cannot work", ""
 	case KindCanceled:

@@ -150,7 +150,7 @@ func TestBareArray(t *testing.T) {
 	wantKind(t, err, KindMalformed)
 }
 
-func TestLoopsAndEmptyPagesEnd(t *testing.T) {
+func TestLoopsEnd(t *testing.T) {
 	for name, tc := range map[string]struct {
 		handler  http.HandlerFunc
 		query    Query
@@ -169,11 +169,11 @@ func TestLoopsAndEmptyPagesEnd(t *testing.T) {
 				fmt.Fprintf(w, `{"data":[1],"cursor":"%d"}`, n%5+1)
 			}, Query{}, KindLoop, 6,
 		},
-		"empty pages without end": {
+		"circle of empty pages": {
 			func(w http.ResponseWriter, req *http.Request) {
 				n, _ := strconv.Atoi(req.URL.Query().Get("cursor"))
-				fmt.Fprintf(w, `{"data":[],"cursor":"%d"}`, n+1)
-			}, Query{MaxEmptyPages: 3}, KindEmptyPages, 4,
+				fmt.Fprintf(w, `{"data":[],"cursor":"%d"}`, n%150+1)
+			}, Query{}, KindLoop, 151,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -189,6 +189,22 @@ func TestLoopsAndEmptyPagesEnd(t *testing.T) {
 				t.Errorf("%d requests, want %d", got, tc.requests)
 			}
 		})
+	}
+}
+
+// TestEmptyPagesAreProgress reads a list of which 299 pages in a row are empty.
+func TestEmptyPagesAreProgress(t *testing.T) {
+	r := newRig(t, func(w http.ResponseWriter, req *http.Request) {
+		n, _ := strconv.Atoi(req.URL.Query().Get("cursor"))
+		if n == 300 {
+			fmt.Fprint(w, `{"data":[{"id":1}]}`)
+			return
+		}
+		fmt.Fprintf(w, `{"data":[],"cursor":"%d"}`, n+1)
+	}, nil)
+	pages, err := collect(t.Context(), r.Client, Query{Path: couponsPath})
+	if err != nil || len(pages) != 301 || pages[300].Records != 1 {
+		t.Errorf("%d pages, %v", len(pages), err)
 	}
 }
 
@@ -299,7 +315,7 @@ func TestConfigErrors(t *testing.T) {
 	r := newRig(t, text(`{}`), nil)
 	for _, q := range []Query{
 		{Path: "v1"}, {Path: "/v1/../admin"}, {Path: "/v1", Paging: 9},
-		{Path: "/v1", Paging: PagingNone, Start: "x"}, {Path: "/v1", MaxEmptyPages: -1},
+		{Path: "/v1", Paging: PagingNone, Start: "x"},
 	} {
 		_, err := collect(t.Context(), r.Client, q)
 		wantKind(t, err, KindConfig)

@@ -31,9 +31,6 @@ func (p Paging) shape() shape {
 	}
 }
 
-// DefaultMaxEmptyPages is the default of Query.MaxEmptyPages.
-const DefaultMaxEmptyPages = 100
-
 // Query is one walk through a list.
 type Query struct {
 	// Path of the list, below the base URL, not escaped: "/v1/deals/coupons".
@@ -53,10 +50,6 @@ type Query struct {
 	// Start resumes a walk: the Page.Next that an earlier walk came to. "" is
 	// the first page.
 	Start string
-
-	// MaxEmptyPages bounds how many pages in a row may be empty and still
-	// promise more. Default: 100.
-	MaxEmptyPages int
 
 	// Ahead is how many pages are fetched while the consumer works on one.
 	// 0 means 1; a negative number means none.
@@ -79,6 +72,9 @@ type Page struct {
 	// SentAt is the local time when the successful attempt left, with its
 	// monotonic reading.
 	SentAt time.Time
+	// ReceivedAt is the local time when the page had arrived, with its monotonic
+	// reading.
+	ReceivedAt time.Time
 	// ServerTime is the server's clock when the request arrived, or up to two
 	// seconds and the round trip earlier, never later (invariant 7): the Date
 	// header less the time to it. In UTC. Zero when the header is absent or
@@ -99,9 +95,6 @@ func (q *Query) setDefaults() {
 			q.PageParam = "page"
 		}
 	}
-	if q.MaxEmptyPages == 0 {
-		q.MaxEmptyPages = DefaultMaxEmptyPages
-	}
 	if q.Ahead == 0 {
 		q.Ahead = 1
 	}
@@ -113,8 +106,6 @@ func (q *Query) validate() error {
 		return fmt.Errorf("unknown paging %d", q.Paging)
 	case q.Paging == PagingNone && q.Start != "":
 		return fmt.Errorf("a list without pages cannot be resumed")
-	case q.MaxEmptyPages < 0:
-		return fmt.Errorf("the number of empty pages must be bounded")
 	}
 	return validatePath(q.Path)
 }

@@ -56,7 +56,7 @@ func resumable(cause error) bool {
 	case errors.As(cause, &guard), errors.As(cause, &staged):
 		return false
 	case errors.As(cause, &api):
-		return api.Kind != dealapi.KindLoop && api.Kind != dealapi.KindEmptyPages && !api.CursorRefused()
+		return api.Kind != dealapi.KindLoop && !api.CursorRefused()
 	}
 	return true
 }
