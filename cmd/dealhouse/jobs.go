@@ -176,6 +176,7 @@ func (t target) job(client *dealapi.Client) syncer.Job {
 		MaxDeleteRatio:   orNone(t.setting.MaxDeleteRatio),
 		MaxRejectedRatio: orNone(t.setting.MaxRejectedRatio),
 		ConfirmDeletes:   t.setting.ConfirmDeletes,
+		DeleteAfterLists: t.setting.DeleteAfterLists,
 		ResumeWithin:     orNone(t.setting.ResumeWithin),
 		ReferenceLimit:   orNone(t.setting.ReferenceLimit),
 		ReferenceRetry:   orNone(t.setting.ReferenceRetry),

@@ -143,7 +143,7 @@ func (l *loader) stream(a Account, account *values, s *scope) Stream {
 		out.ReferenceLimit, out.ReferenceRetry = int(v.referenceLimit), v.referenceRetry
 	}
 	if in == inProducts {
-		out.ResumeWithin = v.resumeWithin
+		out.ResumeWithin, out.DeleteAfterLists = v.resumeWithin, int(v.deleteAfterLists)
 	}
 	if v.at["api_key"] == account.at["api_key"] {
 		return out

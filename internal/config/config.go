@@ -152,6 +152,9 @@ type Stream struct {
 	// ConfirmDeletes asks for a deal by its own address before it is deleted.
 	// Default false; promotions, coupons and cashback offers only.
 	ConfirmDeletes bool
+	// DeleteAfterLists is how many complete lists in a row must not have a
+	// product before it is deleted. Default 2.
+	DeleteAfterLists int
 	// MaxDeleteRatio is the share of live rows, 0 to 1, that a run may delete.
 	// Default 0.2.
 	MaxDeleteRatio float64

@@ -153,14 +153,22 @@ on where it was in the next run. It does not hold for a backfill. "0s": no end.`
 		{
 			name: "confirm_deletes", in: shared | inDeals, standard: `false`,
 			value: boolean(func(v *values) *bool { return &v.confirmDeletes }),
-			doc: `Whether a promotion, coupon or cashback offer that the list no longer has is asked for by its own
-address before it is deleted. It costs a request for each, 1000 at most in a run; the rest waits.`,
+			doc: `Whether a promotion, coupon or cashback offer stays for as long as its own address answers, though
+the list no longer has it. It costs a request for each that is missing, 1000 at most in a run; the
+rest waits. Without it they are asked for only where the list may have moved while it was read.`,
+		},
+		{
+			name: "delete_after_lists", in: shared | inProducts, standard: `2`,
+			value: integer(func(v *values) *int64 { return &v.deleteAfterLists }, 1, 100),
+			doc: `How many complete lists in a row, 1 to 100, must not have a product before it is deleted. A product
+has no id to ask for it by, and a list that moves while it is read may leave out one that is there.
+A list of a single page is believed at once.`,
 		},
 		{
 			name: "overlap", in: shared | inTransactions, standard: `"10m"`,
-			value: duration(func(v *values) *time.Duration { return &v.overlap }, 0, 31*24*time.Hour),
-			doc: `How far before the newest change already loaded the next run asks again. It covers rows that
-change while they are read; what is read twice changes nothing.`,
+			value: duration(func(v *values) *time.Duration { return &v.overlap }, 10*time.Second, 31*24*time.Hour),
+			doc: `How far before the newest change already loaded the next run asks again, at least "10s". It covers
+rows that change while they are read; what is read twice changes nothing.`,
 		},
 		{
 			name: "reference_limit", in: shared | inTransactions, standard: `500`,

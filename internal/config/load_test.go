@@ -17,7 +17,7 @@ func standardAccount() Account {
 	transactions.Overlap, transactions.Resync = 10*time.Minute, "0 4 * * 0"
 	transactions.ReferenceLimit, transactions.ReferenceRetry = 500, 7*24*time.Hour
 	products := stream("products", "30 4 * * *")
-	products.ResumeWithin = 24 * time.Hour
+	products.ResumeWithin, products.DeleteAfterLists = 24*time.Hour, 2
 	return Account{
 		Name: "acme", BaseURL: "https://api.example.com", Key: key,
 		Params:            Params{UpdatedAfter: "updatedAfter", UpdatedBefore: "updatedBefore", Page: "page", Cursor: "cursor"},

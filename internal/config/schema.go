@@ -161,6 +161,7 @@ type values struct {
 	maxDeleteRatio    float64
 	maxRejectedRatio  float64
 	confirmDeletes    bool
+	deleteAfterLists  int64
 	resumeWithin      time.Duration
 	referenceLimit    int64
 	referenceRetry    time.Duration

@@ -269,9 +269,7 @@ func (b *backfill) loadAll(ctx context.Context, s *seen, tasks []task, strict bo
 // query is the list operation of the run's list, between the borders that it has.
 func (r *run) query(after time.Time, start string) dealapi.Query {
 	q := r.job.query(after, start)
-	if !r.before.IsZero() {
-		q.Params.Set(r.job.Params.UpdatedBefore, r.before.UTC().Format(timestampLayout))
-	}
+	r.job.bound(&q, r.before)
 	return q
 }
 

@@ -36,11 +36,14 @@ func (r *run) abandon(ctx context.Context, cause error) error {
 func outcome(ctx context.Context, cause error) string {
 	var guard *GuardError
 	var late *DeadlineError
+	var incomplete *IncompleteError
 	switch {
 	case errors.As(cause, &guard):
 		return warehouse.OutcomeGuarded
 	case errors.As(cause, &late):
 		return warehouse.OutcomeFailed
+	case errors.As(cause, &incomplete):
+		return warehouse.OutcomeIncomplete
 	case ctx.Err() != nil:
 		return warehouse.OutcomeStopped
 	}

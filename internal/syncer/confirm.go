@@ -4,80 +4,200 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/dealapi"
+	"dealhouse/internal/decode"
 	"dealhouse/internal/warehouse"
 )
 
-// MaxConfirmations bounds how many rows one run asks for by their own address before it deletes them. Rows beyond it
-// stay until a later run.
+// MaxConfirmations bounds how many rows one run asks for before it deletes them. Rows beyond it stay until a later run.
 const MaxConfirmations = 1000
 
 // askers ask side by side; the account's rate limit holds for them as for everything else.
 const askers = 4
 
-// ask asks for records by their own addresses and hands on the answers, one at a time, with the time at which each was
-// asked for. It ends with the first error that answer returns.
-func (r *run) ask(ctx context.Context, keys []string, answer func(key string, sent time.Time, object []byte, err error) error) error {
-	var mu sync.Mutex
+// sideBySide calls f for each of n things to ask for, until the first error.
+func sideBySide(ctx context.Context, n int, f func(context.Context, int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(askers)
-	for _, key := range keys {
-		group.Go(func() error {
-			return contain(func() error {
-				sent := r.local()
-				object, err := r.job.Client.Get(ctx, r.Stream.Path+"/"+key, nil)
-				mu.Lock()
-				defer mu.Unlock()
-				return answer(key, sent, object, err)
-			})
-		})
+	for i := range n {
+		group.Go(func() error { return contain(func() error { return f(ctx, i) }) })
 	}
 	return group.Wait()
 }
 
-// confirmDeletes asks for each row that the list no longer has by its own address (interface section 4): the row is
-// deleted when it is not there either, and kept otherwise. A list that leaves out what still exists is not to be
-// trusted, and it is said.
-func (r *run) confirmDeletes(ctx context.Context, c *warehouse.Changes) error {
-	if !r.job.ConfirmDeletes || !r.Stream.ByID || c.Deleted == 0 {
+// ask asks for records by their own addresses and hands on the answers, one at a time, with the time at which each was
+// asked for. It ends with the first error that answer returns.
+func (r *run) ask(ctx context.Context, keys []string, answer func(key string, sent time.Time, object []byte, err error) error) error {
+	var mu sync.Mutex
+	return sideBySide(ctx, len(keys), func(ctx context.Context, i int) error {
+		sent := r.local()
+		object, err := r.job.Client.Get(ctx, r.Stream.Path+"/"+keys[i], nil)
+		mu.Lock()
+		defer mu.Unlock()
+		return answer(keys[i], sent, object, err)
+	})
+}
+
+// confirmation is what became of the rows that a list no longer has.
+type confirmation struct {
+	gone    []string
+	alive   int // rows that are there, though the list does not have them
+	unclear int // rows that could not be asked for
+}
+
+// confirmDeletes makes sure that what a complete list does not have is gone, where the list may have moved while it was
+// read: a row can be on a page that was read already, or not yet, each time it is looked for there (syncer-12). What is
+// not confirmed stays until a later run.
+func (r *run) confirmDeletes(ctx, fetching context.Context, c *warehouse.Changes, s *seen) error {
+	if c.Deleted == 0 && r.Stream.Kind != catalog.Walk || s.gap != "" || s.unsure || r.job.scope(s.after) != warehouse.Whole {
 		return nil
 	}
-	keys, err := r.warehouse.PlannedDeletes(ctx, r.Run, MaxConfirmations)
+	switch always := r.job.ConfirmDeletes && r.Stream.ByID; {
+	case r.Stream.Kind == catalog.Walk:
+		return r.confirmByLists(ctx, c, s)
+	case s.still && !always:
+		return nil
+	}
+	planned, err := r.warehouse.PlannedDeletes(ctx, r.Run, MaxConfirmations)
 	if err != nil {
 		return err
 	}
-	var gone []string
-	alive, unclear := 0, 0
-	err = r.ask(ctx, keys, func(key string, _ time.Time, _ []byte, err error) error {
+	found, err := r.lookFor(fetching, planned, s)
+	if err != nil {
+		return fmt.Errorf("confirming deletes: %w", err)
+	}
+	if found.alive > 0 {
+		r.warn(fmt.Sprintf("the list left out %d rows that the service still has: they were kept", found.alive))
+	}
+	if waiting := int(c.Deleted) - len(found.gone) - found.alive; waiting > 0 {
+		r.warn(fmt.Sprintf("%d rows that the list no longer has are kept until a later run can confirm that they are gone (%d answers were unclear)", waiting, found.unclear))
+	}
+	c.Kept = c.Deleted - uint64(len(found.gone))
+	c.Deleted = uint64(len(found.gone))
+	if c.Kept == 0 {
+		return nil
+	}
+	return r.warehouse.KeepUnconfirmed(ctx, r.Run, found.gone)
+}
+
+// confirmByLists is for rows that cannot be asked for: they are gone when enough complete lists in a row do not have
+// them. A list that cannot have moved is enough.
+func (r *run) confirmByLists(ctx context.Context, c *warehouse.Changes, s *seen) error {
+	lists := r.job.DeleteAfterLists
+	if s.still {
+		lists = 1
+	}
+	kept, err := r.warehouse.KeepUntilAbsent(ctx, r.Run, lists, !r.job.DryRun)
+	c.Kept, c.Deleted = kept, c.Deleted-kept
+	return err
+}
+
+func (r *run) lookFor(ctx context.Context, planned []warehouse.PlannedDelete, s *seen) (confirmation, error) {
+	if r.Stream.ByID {
+		return r.lookByAddress(ctx, planned, s)
+	}
+	return r.lookByTime(ctx, planned)
+}
+
+// lookByAddress asks for each row by its own address (interface, section 4). One that is there, and has not changed since
+// it was loaded, kept its place in the list, and so is not listed: a chain of pages has whatever did not change. One that
+// did change may have moved, and stays.
+func (r *run) lookByAddress(ctx context.Context, planned []warehouse.PlannedDelete, s *seen) (found confirmation, err error) {
+	keys, updated := make([]string, len(planned)), map[string]int64{}
+	for i, p := range planned {
+		keys[i], updated[p.Key] = p.Key, p.Updated
+	}
+	decoder, batch := decode.New(r.Stream), decode.NewBatch(r.Stream)
+	err = r.ask(ctx, keys, func(key string, _ time.Time, object []byte, err error) error {
 		var api *dealapi.Error
 		switch {
 		case err == nil:
-			alive++
+			batch.Reset()
+			unchanged := decoder.Item(batch, object, key, 1, 1) == nil && batch.Len() == 1 && updated[key] != 0 && (span{batch: batch, to: 1}).updates()[0] == updated[key]
+			if unchanged && s.ordered && !r.job.ConfirmDeletes {
+				found.gone = append(found.gone, key)
+			} else {
+				found.alive++
+			}
 		case errors.As(err, &api) && api.Kind == dealapi.KindNotFound:
-			gone = append(gone, key)
+			found.gone = append(found.gone, key)
 		case errors.As(err, &api) && (api.Kind == dealapi.KindAuth || api.Kind == dealapi.KindCanceled):
 			return err
 		default:
-			unclear++
+			found.unclear++
 			r.log.Warn("could not confirm that a row is gone; it stays", "key", key, "error", err)
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("confirming deletes: %w", err)
+	return found, err
+}
+
+// lookByTime asks for rows by their updatedAt: for what changed in the same millisecond. A row that is not there is gone,
+// or has changed, and would then be among what was read: a full read ends with all that changed meanwhile.
+func (r *run) lookByTime(ctx context.Context, planned []warehouse.PlannedDelete) (found confirmation, err error) {
+	byTime := map[int64][]string{}
+	for _, p := range planned {
+		byTime[p.Updated] = append(byTime[p.Updated], p.Key)
 	}
-	if alive > 0 {
-		r.warn(fmt.Sprintf("the list left out %d rows that still answer at their own address: they were kept, and the list is not to be trusted", alive))
+	found.unclear = len(byTime[0]) // without an updatedAt
+	delete(byTime, 0)
+	var times []int64
+	for at := range byTime {
+		times = append(times, at)
 	}
-	if waiting := int(c.Deleted) - len(gone) - alive; waiting > 0 {
-		r.warn(fmt.Sprintf("%d rows that the list no longer has are kept until a later run can confirm that they are gone (%d answers were unclear)", waiting, unclear))
+	var mu sync.Mutex
+	err = sideBySide(ctx, len(times), func(ctx context.Context, i int) error {
+		listed, certain, err := r.listedAt(ctx, times[i])
+		mu.Lock()
+		defer mu.Unlock()
+		for _, key := range byTime[times[i]] {
+			switch {
+			case listed[key]:
+				found.alive++
+			case certain:
+				found.gone = append(found.gone, key)
+			default:
+				found.unclear++
+			}
+		}
+		return err
+	})
+	return found, err
+}
+
+// listedAt are the ids of the rows with an updatedAt, in milliseconds since 1970. It is certain that there are no others
+// when the service keeps to the time, and the pages follow each other.
+func (r *run) listedAt(ctx context.Context, updated int64) (ids map[string]bool, certain bool, err error) {
+	ids, certain = map[string]bool{}, true
+	decoder, batch := decode.New(r.Stream), decode.NewBatch(r.Stream)
+	q := r.job.query(time.UnixMilli(updated-1), "")
+	q.Ahead = -1
+	r.job.bound(&q, time.UnixMilli(updated+1))
+	for page, err := range r.job.Client.Pages(ctx, q) {
+		var api *dealapi.Error
+		if errors.As(err, &api) && api.CursorRefused() {
+			return ids, false, nil
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		batch.Reset()
+		if err := decoder.Page(batch, page.Data, uint32(page.Number), 1); err != nil {
+			return nil, false, err
+		}
+		rows := span{batch: batch, to: batch.Len()}
+		for i, at := range rows.updates() {
+			ids[batch.Key(i)] = true
+			certain = certain && at == updated
+		}
+		certain = certain && len(batch.Rejects) == 0 && (page.Token == "" || strings.EqualFold(decode.FirstKey(r.Stream, page.Data), page.Token))
 	}
-	c.Kept = c.Deleted - uint64(len(gone))
-	c.Deleted = uint64(len(gone))
-	return r.warehouse.KeepUnconfirmed(ctx, r.Run, gone)
+	return ids, certain, nil
 }

@@ -14,9 +14,11 @@ const (
 	DefaultBatchRows        = 20_000
 	DefaultBatchBytes       = 6 << 20
 	DefaultOverlap          = 10 * time.Minute
+	MinOverlap              = 10 * time.Second // a service writes an updatedAt a little before others can read the row
 	DefaultMaxDeleteRatio   = 0.2
 	DefaultMaxRejectedRatio = 0.05
 	DefaultResumeWithin     = 24 * time.Hour
+	DefaultDeleteAfterLists = 2
 	DefaultReferenceLimit   = 500
 	DefaultReferenceRetry   = 7 * 24 * time.Hour
 	DefaultTimeout          = 6 * time.Hour
@@ -39,11 +41,12 @@ type Job struct {
 
 	BatchRows        int           // rows of a staged batch
 	BatchBytes       int           // bytes of JSON of a staged batch, whichever is reached first
-	Overlap          time.Duration // transactions: how far before the watermark a run begins; negative: not at all
+	Overlap          time.Duration // transactions: how far before the watermark a run begins; at least MinOverlap
 	InitialFrom      time.Time     // transactions: the updatedAt from which the first run reads; zero: everything
 	MaxDeleteRatio   float64       // share of the live rows that a run may delete; negative: none
 	MaxRejectedRatio float64       // share of the records read that may be unloadable; negative: none
-	ConfirmDeletes   bool          // deals: ask for a row by its own address before it is deleted
+	ConfirmDeletes   bool          // deals: never delete a row that is there at its own address
+	DeleteAfterLists int           // products: complete lists in a row that do not have a row, before it is deleted
 	ResumeWithin     time.Duration // products: how old a checkpoint may be to go on from; negative: never
 	ReferenceLimit   int           // transactions: how many deals that they name are asked for at a time; negative: none
 	ReferenceRetry   time.Duration // transactions: after which time a deal that was not there is asked for again; negative: at once
@@ -60,6 +63,7 @@ func (j *Job) setDefaults() {
 	set(&j.Overlap, DefaultOverlap)
 	set(&j.MaxDeleteRatio, DefaultMaxDeleteRatio)
 	set(&j.MaxRejectedRatio, DefaultMaxRejectedRatio)
+	set(&j.DeleteAfterLists, DefaultDeleteAfterLists)
 	set(&j.ResumeWithin, DefaultResumeWithin)
 	set(&j.ReferenceLimit, DefaultReferenceLimit)
 	set(&j.ReferenceRetry, DefaultReferenceRetry)
@@ -95,6 +99,17 @@ func (j *Job) query(after time.Time, start string) dealapi.Query {
 		q.Params = url.Values{j.Params.UpdatedAfter: {after.UTC().Format(timestampLayout)}}
 	}
 	return q
+}
+
+// bound keeps a query to rows updated before a time, where that is not zero.
+func (j *Job) bound(q *dealapi.Query, before time.Time) {
+	if before.IsZero() {
+		return
+	}
+	if q.Params == nil {
+		q.Params = url.Values{}
+	}
+	q.Params.Set(j.Params.UpdatedBefore, before.UTC().Format(timestampLayout))
 }
 
 // mode names what the run reads, for sync_runs.

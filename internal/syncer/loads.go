@@ -85,7 +85,7 @@ func (b *backfill) readWindow(ctx, fetching context.Context, t task, strict bool
 // stageWindow keeps a batch that is a whole window, to be staged with others. The first of several makes the window a
 // load of its own.
 func (l *load) stageWindow(ctx context.Context, f filled) error {
-	if l.batches == 0 && f.next == "" {
+	if l.batches == 0 && f.last {
 		l.kept = append(l.kept, f.batch)
 		return nil
 	}
@@ -270,7 +270,7 @@ func (b *backfill) publishLoad(ctx context.Context, l *load, all *seen) error {
 	if state.Done.count() == len(b.windows) {
 		text = ""
 		if b.name == initialBackfill {
-			watermark = (&seen{newest: state.Newest, serverStart: state.ServerStart}).watermark(b.old) // syncer-3
+			watermark = (&seen{newest: state.Newest, serverStart: state.ServerStart}).watermark(b.old, b.job.Overlap) // syncer-3
 		}
 	}
 	l.state = map[string]string{b.name: text}

@@ -154,7 +154,8 @@ func jobsOf(t testing.TB, c *dealapi.Client, account string, streams ...string) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		jobs = append(jobs, Job{Account: account, Stream: s, Client: c})
+		// What the service no longer lists is to be gone after one run: the tests compare with the truth after each.
+		jobs = append(jobs, Job{Account: account, Stream: s, Client: c, DeleteAfterLists: 1})
 	}
 	return jobs
 }

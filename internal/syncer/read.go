@@ -21,11 +21,22 @@ const noDateMargin = 15 * time.Minute
 // seen is what a run learnt from the pages beside their rows.
 type seen struct {
 	serverStart time.Time // the server's time when the run began
+	sentAt      time.Time // the local time of that
+	took        time.Duration
 	noDate      bool
 	newest      int64 // newest updatedAt, in milliseconds
-	rows        int   // rows with an updatedAt
-	outside     int   // rows of them that the date filter should have left out
-	future      int   // rows dated after serverStart by more than futureTolerance
+	fresh       int64 // newest updatedAt that is not in the future, in milliseconds
+	pages       int
+	after       time.Time // what was asked for; zero: everything
+	reread      int       // pages of them that were read to mend the chain
+	gap         string    // why rows may have been missed; "" when none were (syncer-11)
+	still       bool      // what is not on the pages was not in the list: they are of one moment, or in the order of ids
+	ordered     bool      // the cursors are the ids of the next items
+	rising      bool      // so they are, and the list begins with what changed first: what changes moves to its end
+	unsure      bool      // what is not on the pages may be in the list all the same
+	rows        int       // rows with an updatedAt
+	outside     int       // rows of them that the date filter should have left out
+	future      int       // rows dated after serverStart by more than futureTolerance
 	unknown     map[string]int
 }
 
@@ -34,6 +45,8 @@ func newSeen() *seen { return &seen{unknown: map[string]int{}} }
 // add takes in what another chain saw, but for its clock.
 func (s *seen) add(o *seen) {
 	s.noDate = s.noDate || o.noDate
+	s.took = max(s.took, o.took)
+	s.reread += o.reread
 	s.newest = max(s.newest, o.newest)
 	s.rows += o.rows
 	s.outside += o.outside
@@ -62,10 +75,13 @@ func (s *seen) unnamed(fields map[string]int) {
 // while the run reads.
 const futureTolerance = time.Hour
 
-// watermark is the one to store after the run (syncer-3).
-func (s *seen) watermark(old time.Time) time.Time {
-	next := time.UnixMilli(min(s.newest, s.serverStart.UnixMilli())).UTC()
-	if s.newest == 0 || next.Before(old) {
+// watermark is the one to store after the run (syncer-3). Where rows may have been missed, it stays. A run that read for
+// longer than the overlap may have missed what changed that long before the newest row: the Date header, which would show
+// it, can be ahead of the clock of updatedAt.
+func (s *seen) watermark(old time.Time, overlap time.Duration) time.Time {
+	slack := max(0, s.took-overlap)
+	next := time.UnixMilli(min(s.newest-slack.Milliseconds(), s.serverStart.UnixMilli())).UTC()
+	if s.gap != "" || s.newest == 0 || next.Before(old) {
 		return old
 	}
 	return next
@@ -81,13 +97,15 @@ func (r *run) from() (after, watermark time.Time, err error) {
 	case err != nil || r.job.Full:
 		return time.Time{}, watermark, err
 	case watermark.IsZero():
-		return r.job.InitialFrom, watermark, nil
+		if r.job.InitialFrom.IsZero() {
+			return time.Time{}, watermark, nil
+		}
+		return r.job.InitialFrom.Add(-time.Millisecond), watermark, nil
 	}
-	return watermark.Add(-max(r.job.Overlap, 0)), watermark, nil
+	return r.overlapping(watermark), watermark, nil
 }
 
-// read stages the whole list. A chain that breaks because its cursor has vanished is started over once. When fetching
-// ends, no more is asked for; ctx is there for what was read by then.
+// read stages the whole list. When fetching ends, no more is asked for; ctx is there for what was read by then.
 func (r *run) read(ctx, fetching context.Context, after time.Time) (*seen, error) {
 	r.report(PhaseReading)
 	start := ""
@@ -95,33 +113,42 @@ func (r *run) read(ctx, fetching context.Context, after time.Time) (*seen, error
 		start, r.batches, r.record.Totals = r.checkpoint.Next, r.checkpoint.Batch, r.checkpoint.Totals
 		r.log.Info("going on from the checkpoint", "run_id", r.ID, "rows", r.record.Totals.Read)
 	}
-	for again := false; ; again = true {
-		seen, err := r.readChain(ctx, fetching, after, start)
-		var api *dealapi.Error
-		if again || !errors.As(err, &api) || !api.CursorRefused() {
-			return seen, err
-		}
-		r.log.Warn("the service no longer knows the cursor: the list is read from its beginning", "error", err)
-		if err := r.startOver(ctx); err != nil {
-			return nil, err
-		}
-		start = ""
+	seen, err := r.readChain(ctx, fetching, after, start)
+	var api *dealapi.Error
+	if r.Stream.Paging != catalog.NextPages || !errors.As(err, &api) || !api.CursorRefused() {
+		return seen, err // a chain of cursors mends itself
 	}
+	r.log.Warn("the service no longer knows the page: the list is read from its beginning", "error", err)
+	if err := r.startOver(ctx); err != nil {
+		return nil, err
+	}
+	return r.readChain(ctx, fetching, after, "")
 }
 
-// catchUp reads what has changed since a run began that reads all of a stream with a filter. What changes meanwhile may
-// move to a page that was read already, and would look as if it were gone.
-func (r *run) catchUp(ctx, fetching context.Context, s *seen) error {
-	if r.Stream.Kind != catalog.Incremental || !r.job.Full {
+// catchUp reads what has changed since a run began that reads all of a stream with a filter: an item that changes may
+// move to a page that was read already, and would look as if it were gone. It reads in ranges of time, since what changes
+// meanwhile moves to a range that is read later (sweep). Where that is not possible, nothing is deleted.
+func (r *run) catchUp(ctx, fetching context.Context, s *seen, after time.Time) error {
+	if r.Stream.Kind != catalog.Incremental || !r.job.Full || s.gap != "" || s.still || s.rising {
 		return nil
 	}
-	more, err := r.readChain(ctx, fetching, s.serverStart.Add(-max(r.job.Overlap, 0)), "")
+	more, err := r.readPages(ctx, fetching, r.overlapping(s.start()), (*chain).sweep)
 	if err != nil {
 		return err
 	}
 	more.outside = 0 // it is the incremental runs that say so
 	s.add(more)
+	if more.gap != "" {
+		s.unsure = true
+		r.warn("rows that are gone were not deleted: what changed while the list was read could not be told, since " + more.gap)
+	}
 	return nil
+}
+
+// overlapping is the time to ask after, so that all that changed since t is read: the overlap earlier, and one
+// millisecond more, since the API leaves out what changed exactly then.
+func (r *run) overlapping(t time.Time) time.Time {
+	return t.Add(-max(r.job.Overlap, MinOverlap) - time.Millisecond)
 }
 
 // startOver forgets what was staged. Batch numbers go on, since a number is used once (syncer-5).
@@ -139,12 +166,18 @@ func (r *run) startOver(ctx context.Context) error {
 type filled struct {
 	batch  *decode.Batch
 	next   string // page after the batch
+	last   bool   // no batch follows
 	totals warehouse.Totals
 }
 
-// readChain reads one chain of pages. Decoding and staging work side by side: two batches go round between them, so
-// memory is bounded whatever the list's length.
+// readChain reads one chain of pages.
 func (r *run) readChain(ctx, fetching context.Context, after time.Time, start string) (*seen, error) {
+	return r.readPages(ctx, fetching, after, func(c *chain) error { return c.read(start) })
+}
+
+// readPages lets a chain read what it has to. Decoding and staging work side by side: two batches go round between them, so
+// memory is bounded whatever the list's length.
+func (r *run) readPages(ctx, fetching context.Context, after time.Time, read func(*chain) error) (*seen, error) {
 	group, staging := errgroup.WithContext(ctx)
 	fetching, stop := context.WithCancelCause(fetching)
 	defer stop(nil)
@@ -155,7 +188,9 @@ func (r *run) readChain(ctx, fetching context.Context, after time.Time, start st
 	s := newSeen()
 	group.Go(func() error {
 		defer close(full)
-		return contain(func() error { return r.decodePages(staging, fetching, s, after, start, full, empty) })
+		return contain(func() error {
+			return (&pager{run: r, staging: staging, fetching: fetching, seen: s, after: after, full: full, empty: empty, decoder: decode.New(r.Stream)}).read(read)
+		})
 	})
 	// When the reading fails, the batch in hand is still staged: a walk goes on after it, and nothing arrives later.
 	group.Go(func() error { return contain(func() error { return r.stageBatches(ctx, full, empty) }) })
@@ -164,63 +199,79 @@ func (r *run) readChain(ctx, fetching context.Context, after time.Time, start st
 	return s, err
 }
 
-// decodePages fills batches until the list ends, or fetching does. staging ends when no more batches are taken.
-func (r *run) decodePages(staging, fetching context.Context, s *seen, after time.Time, start string, full chan<- filled, empty <-chan *decode.Batch) error {
-	decoder := decode.New(r.Stream)
-	before := uint32(r.record.Totals.Pages) // pages of the attempts that came before
-	var batch *decode.Batch
-	var lastFetched int64
-	next := ""
-	flush := func() error {
-		s.note(batch, after, r.before)
-		if r.strict && 2*s.outside > s.rows {
-			return errUnfiltered
-		}
+// pager decodes pages into batches, and hands these to whoever stages them.
+type pager struct {
+	*run
+	staging  context.Context // ends when no more batches are taken
+	fetching context.Context // ends when no more is to be asked for
+	seen     *seen
+	after    time.Time // updatedAt after which rows are asked for; zero: all
+	full     chan<- filled
+	empty    <-chan *decode.Batch
+	decoder  *decode.Decoder
+	batch    *decode.Batch // in hand; nil: none
+	fetched  int64         // time of reading of the last page
+	next     string        // page after the batch in hand
+}
+
+// read reads the list, and stages what is left at the end.
+func (d *pager) read(read func(*chain) error) error {
+	c := newChain(d)
+	err := read(c)
+	d.seen.learn(c)
+	d.seen.after = d.after
+	// A walk goes on from its last batch, so what is in hand is made one (syncer-7).
+	if err != nil && (d.Stream.Kind != catalog.Walk || d.job.DryRun) || d.batch == nil || d.batch.Records == 0 {
+		return err
+	}
+	return errors.Join(err, d.flush(err == nil))
+}
+
+// page decodes a page into the batch in hand.
+func (d *pager) page(page *dealapi.Page) (span, error) {
+	if d.batch == nil {
 		select {
-		case full <- filled{batch: batch, next: next, totals: r.record.Totals}:
-			batch = nil
-			return nil
-		case <-staging.Done():
-			return context.Cause(staging)
+		case d.batch = <-d.empty:
+		case <-d.fetching.Done():
+			return span{}, context.Cause(d.fetching)
 		}
 	}
-	for page, err := range r.job.Client.Pages(fetching, r.query(after, start)) {
-		if err != nil {
-			// A walk goes on from its last batch, so what is in hand is made one (syncer-7).
-			if r.Stream.Kind == catalog.Walk && !r.job.DryRun && batch != nil && batch.Records > 0 {
-				return errors.Join(err, flush())
-			}
-			return err
-		}
-		if batch == nil {
-			select {
-			case batch = <-empty:
-			case <-fetching.Done():
-				return context.Cause(fetching)
-			}
-		}
-		if page.Number == 1 {
-			s.begin(page)
-			r.metrics.compareClocks(r, page)
-		}
-		r.metrics.page(r)
-		// Two pages never share a time of reading: of two reads of one record, one is the later.
-		lastFetched = max(lastFetched+1, r.now(page.SentAt).UnixMicro())
-		if err := r.decode(decoder, batch, page, before+uint32(page.Number), lastFetched); err != nil {
-			return err
-		}
-		next = page.Next
-		r.report(PhaseReading)
-		if batch.Len() >= r.job.BatchRows || batch.Bytes >= r.job.BatchBytes {
-			if err := flush(); err != nil {
-				return err
-			}
-		}
+	d.seen.see(page)
+	if page.Number == 1 {
+		d.metrics.compareClocks(d.run, page)
 	}
-	if batch == nil || batch.Records == 0 {
+	d.metrics.page(d.run)
+	// Two pages never share a time of reading: of two reads of one record, one is the later.
+	d.fetched = max(d.fetched+1, d.now(page.SentAt).UnixMicro())
+	from := d.batch.Len()
+	if err := d.decode(d.decoder, d.batch, page, uint32(d.record.Totals.Pages)+1, d.fetched); err != nil {
+		return span{}, err
+	}
+	d.next = page.Next
+	d.report(PhaseReading)
+	return span{batch: d.batch, from: from, to: d.batch.Len(), first: decode.FirstKey(d.Stream, page.Data)}, nil
+}
+
+// flushFull hands the batch over once it is full.
+func (d *pager) flushFull() error {
+	if d.batch.Len() < d.job.BatchRows && d.batch.Bytes < d.job.BatchBytes {
 		return nil
 	}
-	return flush()
+	return d.flush(false)
+}
+
+func (d *pager) flush(last bool) error {
+	d.seen.note(d.batch, d.after, d.before)
+	if d.strict && 2*d.seen.outside > d.seen.rows {
+		return errUnfiltered
+	}
+	select {
+	case d.full <- filled{batch: d.batch, next: d.next, last: last, totals: d.record.Totals}:
+		d.batch = nil
+		return nil
+	case <-d.staging.Done():
+		return context.Cause(d.staging)
+	}
 }
 
 func (r *run) decode(d *decode.Decoder, b *decode.Batch, page *dealapi.Page, number uint32, fetched int64) error {
@@ -245,13 +296,37 @@ func (r *run) tally(b *decode.Batch, decode func() error) error {
 	return nil
 }
 
-// begin takes the server's time from the first page.
+// see takes in a page: the server's time, from the first one, and how long the reading takes.
+func (s *seen) see(page *dealapi.Page) {
+	if s.pages++; s.pages == 1 {
+		s.begin(page)
+	}
+	s.took = page.ReceivedAt.Sub(s.sentAt)
+}
+
 func (s *seen) begin(first *dealapi.Page) {
-	s.serverStart = first.ServerTime
+	s.sentAt, s.serverStart = first.SentAt, first.ServerTime
 	if s.serverStart.IsZero() {
 		s.noDate = true
 		s.serverStart = first.SentAt.Add(-noDateMargin)
 	}
+}
+
+// learn takes over what became of the chain.
+func (s *seen) learn(c *chain) {
+	s.gap, s.fresh, s.reread = c.gap, c.newest, c.reread
+	s.still = s.pages == 1 || c.kind == cursorNext && c.order.byID()
+	s.ordered = c.kind == cursorNext
+	s.rising = s.ordered && c.order.byTime()
+}
+
+// start is a time by the clock of updatedAt, at the latest the one at which the reading began. The Date header may be
+// ahead of that clock; the newest updatedAt that was seen, less the time that the reading took, is not.
+func (s *seen) start() time.Time {
+	if at := time.UnixMilli(s.fresh).Add(-s.took - clockSlack); s.fresh != 0 && at.Before(s.serverStart) {
+		return at.UTC()
+	}
+	return s.serverStart
 }
 
 // note looks at the updatedAt of a batch's rows, between which borders they were asked for (zero: none).
@@ -294,7 +369,7 @@ func (r *run) stageBatches(ctx context.Context, full <-chan filled, empty chan<-
 		if err := stage(ctx, f); err != nil {
 			return err
 		}
-		if f.next != "" { // the last batch is not needed again, and may be kept
+		if !f.last { // the last batch is not needed again, and may be kept
 			f.batch.Reset()
 			empty <- f.batch
 		}

@@ -354,19 +354,25 @@ func TestWatermark(t *testing.T) {
 		}
 		return v.AddDate(2026, 0, 0)
 	}
-	for _, c := range []struct{ name, old, newest, server, want string }{
-		{"advances to the newest row", "10:00:00", "11:00:00", "12:00:00", "11:00:00"},
-		{"never past the start of the run", "10:00:00", "13:00:00", "12:00:00", "12:00:00"},
-		{"never back to the newest row", "10:00:00", "09:00:00", "12:00:00", "10:00:00"},
-		{"never back to a server's wrong clock", "10:00:00", "11:00:00", "09:00:00", "10:00:00"},
-		{"stays where nothing was read", "10:00:00", "", "12:00:00", "10:00:00"},
+	for _, c := range []struct {
+		name, old, newest, server, want string
+		took                            time.Duration
+		gap                             string
+	}{
+		{name: "advances to the newest row", old: "10:00:00", newest: "11:00:00", server: "12:00:00", want: "11:00:00"},
+		{name: "never past the start of the run", old: "10:00:00", newest: "13:00:00", server: "12:00:00", want: "12:00:00"},
+		{name: "never back to the newest row", old: "10:00:00", newest: "09:00:00", server: "12:00:00", want: "10:00:00"},
+		{name: "never back to a server's wrong clock", old: "10:00:00", newest: "11:00:00", server: "09:00:00", want: "10:00:00"},
+		{name: "stays where nothing was read", old: "10:00:00", server: "12:00:00", want: "10:00:00"},
+		{name: "stays where rows may have been missed", old: "10:00:00", newest: "11:00:00", server: "12:00:00", want: "10:00:00", gap: "moved"},
+		{name: "less what a long run may have missed", old: "10:00:00", newest: "11:00:00", server: "12:00:00", want: "10:40:00", took: 30 * time.Minute},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := seen{serverStart: at(c.server)}
+			s := seen{serverStart: at(c.server), took: c.took, gap: c.gap}
 			if c.newest != "" {
 				s.newest = at(c.newest).UnixMilli()
 			}
-			if got := s.watermark(at(c.old)); !got.Equal(at(c.want)) {
+			if got := s.watermark(at(c.old), DefaultOverlap); !got.Equal(at(c.want)) {
 				t.Errorf("%v, want %s", got, c.want)
 			}
 		})

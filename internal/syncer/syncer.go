@@ -59,6 +59,7 @@ type Syncer struct {
 	grace     time.Duration
 	haste     time.Duration // how long clearing up may take after the grace: twice, for the run and for its lease
 	leaseWait time.Duration // how long a run waits for another one of the same stream to end
+	said      *sync.Map     // what was told the operator, and need not be told again
 }
 
 // DefaultGrace leaves time to clear up within the half minute that Kubernetes gives by default.
@@ -83,7 +84,7 @@ func New(o Options) (*Syncer, error) {
 	set(&o.Grace, DefaultGrace)
 	return &Syncer{
 		warehouse: o.Warehouse, log: o.Logger, metrics: o.Metrics, progress: o.Progress,
-		local: o.Clock, grace: o.Grace, haste: o.Grace / 5, leaseWait: defaultLeaseWait,
+		local: o.Clock, grace: o.Grace, haste: o.Grace / 5, leaseWait: defaultLeaseWait, said: &sync.Map{},
 	}, nil
 }
 
@@ -218,6 +219,7 @@ type run struct {
 	backfill *backfill         // set when the run is one
 	window   *load             // set when the run is a window of one
 	before   time.Time         // read only rows updated before; zero: no such border
+	gap      string            // why rows may have been missed; "" when none were
 	strict   bool              // end with errUnfiltered when most rows are outside of what was asked for
 	state    map[string]string // becomes true with the publication (warehouse.Intent)
 }
@@ -249,7 +251,7 @@ func (r *run) tryTake(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("making a run id: %w", err)
 	}
-	r.publishing, r.unclean = false, true
+	r.publishing, r.unclean, r.gap = false, true, ""
 	r.Run = warehouse.Run{ID: id, Attempt: uuid.New(), Account: r.job.Account, Stream: r.job.Stream}
 	r.checkpoint, r.surplus, r.batches = nil, 0, 0
 	if r.lease, err = r.warehouse.Acquire(ctx, r.Run); err != nil {
@@ -318,7 +320,12 @@ func (r *run) recorded(ctx context.Context, load func(context.Context) error) er
 		defer cancel()
 		ctx = limited
 	}
-	if err := overdue(ctx, contain(func() error { return load(ctx) })); err != nil {
+	err := overdue(ctx, contain(func() error { return load(ctx) }))
+	if _, published := errors.AsType[*IncompleteError](err); published {
+		r.unclean = false
+		return err
+	}
+	if err != nil {
 		left := r.abandon(ctx, err)
 		r.unclean = r.publishing || left != nil
 		return errors.Join(err, left)
@@ -361,7 +368,7 @@ func (r *run) load(ctx context.Context, after, watermark time.Time) error {
 	defer cancel()
 	seen, err := r.read(ctx, fetching, after)
 	if err == nil {
-		err = r.catchUp(ctx, fetching, seen)
+		err = r.catchUp(ctx, fetching, seen, after)
 	}
 	if err != nil {
 		return err
@@ -373,7 +380,11 @@ func (r *run) load(ctx context.Context, after, watermark time.Time) error {
 	}
 	r.staged = r.local()
 	r.report(PhaseComparing)
-	changes, err := r.warehouse.Plan(ctx, r.Run, r.job.scope(after), r.record.Totals.Staged+r.surplus)
+	scope := r.job.scope(after)
+	if seen.gap != "" || seen.unsure {
+		scope = warehouse.Part // what was missed must not look gone (syncer-11)
+	}
+	changes, err := r.warehouse.Plan(ctx, r.Run, scope, r.record.Totals.Staged+r.surplus)
 	if err != nil {
 		return err
 	}
@@ -382,14 +393,26 @@ func (r *run) load(ctx context.Context, after, watermark time.Time) error {
 	if err := r.guardDeletes(changes); err != nil {
 		return err
 	}
-	if err := r.confirmDeletes(fetching, &changes); err != nil {
+	if err := r.confirmDeletes(ctx, fetching, &changes, seen); err != nil {
 		return err
 	}
 	r.record.Changes = changes
+	r.gap = seen.gap
 	if r.job.DryRun {
-		return r.warehouse.Discard(ctx, r.Run)
+		return errors.Join(r.warehouse.Discard(ctx, r.Run), r.incomplete())
 	}
-	return r.publish(ctx, changes, seen.watermark(watermark))
+	if err := r.publish(ctx, changes, seen.watermark(watermark, r.job.Overlap)); err != nil {
+		return err
+	}
+	return r.incomplete()
+}
+
+// incomplete is the error of a run that is published and may have missed rows, nil for one that has not.
+func (r *run) incomplete() error {
+	if r.gap == "" {
+		return nil
+	}
+	return &IncompleteError{Account: r.Account, Stream: r.Stream.Name, Reason: r.gap}
 }
 
 // publish makes the run visible. ctx outlives a signal, so that what was begun is finished; where there is not time
@@ -410,6 +433,9 @@ func (r *run) publish(ctx context.Context, changes warehouse.Changes, watermark 
 		r.record.Watermark = watermark
 	}
 	r.record.FinishedAt, r.record.Outcome, r.publishing = mergedAt, warehouse.OutcomeSuccess, true
+	if err := r.incomplete(); err != nil {
+		r.record.Outcome, r.record.Error = warehouse.OutcomeIncomplete, err.Error()
+	}
 	err := r.warehouse.Publish(ctx, r.lease, r.Run, warehouse.Intent{
 		RunID: r.ID, MergedAt: mergedAt, Watermark: r.record.Watermark, Record: r.record, State: r.state, Beside: r.retry != nil,
 	})

@@ -88,7 +88,7 @@ func (v *worker) job(t *testing.T, account, stream string) Job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Job{Account: account, Stream: s, Client: v.client, BatchRows: 8, AllowMassDelete: true, MaxRejectedRatio: -1}
+	return Job{Account: account, Stream: s, Client: v.client, BatchRows: 8, AllowMassDelete: true, DeleteAfterLists: 1, MaxRejectedRatio: -1}
 }
 
 // expireLeases lets time pass for the leases of an account: those of workers that are gone or stand still.

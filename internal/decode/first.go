@@ -1,0 +1,39 @@
+package decode
+
+import (
+	"errors"
+
+	"dealhouse/internal/catalog"
+)
+
+var errEnough = errors.New("no more is needed")
+
+// FirstKey is the key of the first record of a page as text, whether the record can be loaded or not; "" when the page
+// is empty, its first record has no key, or the stream's key is derived. data is a JSON array that was checked.
+func FirstKey(s *catalog.Stream, data []byte) string {
+	i := s.KeyField()
+	if i < 0 {
+		return ""
+	}
+	var key []byte
+	_ = (&cursor{data: data}).array(func(c *cursor) error { // only to stop early
+		if c.next() != objectKind {
+			return errEnough
+		}
+		if err := c.object(func(c *cursor, name []byte) (err error) {
+			if string(name) != s.Fields[i].JSON {
+				return c.skip()
+			}
+			if c.next() == stringKind {
+				key, err = c.str()
+			} else {
+				key, err = c.raw()
+			}
+			return err // of a member that comes twice, the last counts
+		}); err != nil {
+			return err
+		}
+		return errEnough
+	})
+	return string(key)
+}

@@ -1,0 +1,263 @@
+package syncer
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/dealapi"
+)
+
+// A list is read by cursors, each of which is the id of the next item (interface, section 4, rule 2), while its items
+// come, go and move. A chain of pages is whole (syncer-11) when each page that was asked for by a cursor begins with the
+// item that the cursor names, and that item kept its place between the moment at which it was named and the moment at
+// which its page was read. Then every item that did not change meanwhile is on one of the pages, whatever the list is
+// ordered by: a page has all items from its first up to the next cursor's, and these ranges leave no gap. An item that
+// did change has an updatedAt after the chain began: it is left to whoever reads what changed since.
+//
+// Whether an item kept its place is told by its updatedAt (doubt.go). Where it may have moved, the page before is read
+// again, up to the item. Where a page begins with another item, or with none, reading goes on from the last page before
+// it that can be found again. A chain that is still not whole after that has a gap, and its run is incomplete.
+
+// How often a chain is mended before it is given up: maxRepairs, and once more for each repairEvery pages. A cursor that
+// comes back is taken maxLoops times for an item that jumped to the front; after that, the service loops.
+const (
+	maxRepairs  = 10
+	repairEvery = 100
+	maxLoops    = 2
+)
+
+// cursorKind is what the cursors of a list turn out to be.
+type cursorKind uint8
+
+const (
+	cursorUnknown cursorKind = iota // no page was asked for by a cursor yet
+	cursorNext                      // the id of the next item, as the interface says
+	cursorOpaque                    // something else: a page does not show whether it continues the one before
+	cursorNone                      // the list has no pages, or pages that know no ids
+)
+
+// ending is how a walk through pages ended.
+type ending uint8
+
+const (
+	endOfList ending = iota
+	endJoined        // it met the item that it was to meet
+	endBroken        // a page did not begin with the item that its cursor names, or the cursor was refused
+)
+
+// link is where a page of a chain follows another.
+type link struct {
+	token    string    // cursor of the page, which is the id of the item that it begins with; "" for the first page
+	updated  int64     // updatedAt of that item, in milliseconds; 0: not known
+	before   string    // cursor of the page before
+	at       time.Time // local time at which the page before was asked for: the item was named after that
+	serverAt time.Time // the same by the service's clock; zero: not known
+	verified bool      // it was looked at again
+}
+
+// chain reads one list to its end.
+type chain struct {
+	*pager
+	kind    cursorKind
+	order   order
+	trail   []link // of the pages that were followed, in the order of the list
+	pruned  int64  // the most doubtful of the links that were left out of the trail (link.rank)
+	missed  map[string]bool
+	repairs int
+	back    int // pages to go back at the next repair
+	pages   int
+	reread  int   // pages that were read to mend the chain
+	newest  int64 // newest updatedAt that is not in the future, in milliseconds
+	latest  *dealapi.Page
+	digest  sequence
+	gap     string // why the chain is not whole; "" while it is
+}
+
+func newChain(d *pager) *chain {
+	c := &chain{pager: d, missed: map[string]bool{}}
+	if d.Stream.Paging != catalog.CursorPages {
+		c.kind = cursorNone
+	}
+	return c
+}
+
+// read reads the list from the page start on, which is "" for the first, and mends what breaks.
+func (c *chain) read(start string) error {
+	how, err := c.walk(link{token: start}, link{})
+	for err == nil && c.gap == "" {
+		if how == endBroken {
+			how, err = c.mend()
+			continue
+		}
+		at := c.doubt()
+		if at < 0 {
+			return c.lookTwice()
+		}
+		how, err = c.verify(at)
+	}
+	return err
+}
+
+// walk reads pages from a known one on. With a target it ends where it meets that item, if that is on the first page.
+func (c *chain) walk(from, target link) (ending, error) {
+	c.order.restart()
+	c.digest.restart(from.token == "")
+	var before *dealapi.Page
+	var last string // id of the last item of the page before
+	for page, err := range c.job.Client.Pages(c.fetching, c.query(c.after, from.token)) {
+		if err != nil {
+			return c.broken(err)
+		}
+		rows, err := c.page(page)
+		if err != nil {
+			return endBroken, err
+		}
+		c.observe(page, rows)
+		follows := c.follows(page, rows, from, before, last)
+		met := target.token != "" && (strings.EqualFold(page.Next, target.token) || rows.has(target.token))
+		if before == nil && c.pages > 1 {
+			c.reread++
+		}
+		before, last = page, rows.last()
+		if err := c.flushFull(); err != nil {
+			return endBroken, err
+		}
+		switch {
+		case !follows:
+			return endBroken, nil
+		case met:
+			return endJoined, nil
+		case target.token != "": // what was thought to follow does not: from here on the list is read anew
+			c.cut(target)
+			target = link{}
+			c.repairs++
+		}
+	}
+	return endOfList, nil
+}
+
+// broken decides whether an error broke the chain or ends the run.
+func (c *chain) broken(err error) (ending, error) {
+	var api *dealapi.Error
+	if c.kind == cursorNone || !errors.As(err, &api) || !api.CursorRefused() && (api.Kind != dealapi.KindLoop || c.repairs >= maxLoops) {
+		return endBroken, err
+	}
+	c.log.Debug("the chain of pages is broken", "error", err)
+	return endBroken, nil
+}
+
+// follows reports whether a page continues the one before it, which is nil for the first of a walk from the page from.
+func (c *chain) follows(page *dealapi.Page, rows span, from link, before *dealapi.Page, last string) bool {
+	if page.Token == "" || c.kind == cursorNone {
+		return true
+	}
+	begins := strings.EqualFold(rows.first, page.Token)
+	updated := rows.firstUpdated()
+	switch {
+	case before == nil: // a page that was read before
+		return c.kind == cursorOpaque || begins && (c.order.byID() || from.updated == updated)
+	case begins:
+		c.kind, c.back, c.digest.whole = cursorNext, 0, false
+		c.link(link{token: page.Token, updated: updated, before: before.Token, at: before.SentAt, serverAt: before.ServerTime})
+		return true
+	}
+	return c.isOpaque(page.Token, last)
+}
+
+// isOpaque reports whether a cursor that its page does not begin with is no item's id: it is no UUID, it is the last item
+// of the page before, or the service gives it a second time at the same place and its page again begins with another
+// item. An item that had gone or moved would not be named again.
+func (c *chain) isOpaque(token, last string) bool {
+	switch {
+	case c.kind == cursorOpaque:
+		return true
+	case uuid.Validate(token) != nil, c.kind == cursorUnknown && strings.EqualFold(token, last), c.missed[token]:
+		c.kind = cursorOpaque
+		c.sayOpaque()
+		return true
+	}
+	c.missed[token] = true
+	return false
+}
+
+// maxTrail bounds the memory of a trail. Its last links stay, as places to go back to.
+const (
+	maxTrail  = 8192
+	keptLinks = 64
+)
+
+// link adds to the trail, and leaves out the links that are the least doubtful where it gets too long.
+func (c *chain) link(l link) {
+	c.trail = append(c.trail, l)
+	if len(c.trail) < maxTrail {
+		return
+	}
+	limit := medianRank(c.trail)
+	kept := c.trail[:0]
+	for i, l := range c.trail {
+		if l.rank() > limit || i >= len(c.trail)-keptLinks {
+			kept = append(kept, l)
+			continue
+		}
+		if !l.verified {
+			c.pruned = max(c.pruned, l.rank())
+		}
+	}
+	c.trail = kept
+}
+
+// cut forgets the links from l on.
+func (c *chain) cut(l link) {
+	for i := range c.trail {
+		if c.trail[i].token == l.token {
+			c.shorten(i)
+			return
+		}
+	}
+}
+
+// shorten keeps the first n links.
+func (c *chain) shorten(n int) {
+	n = max(0, n)
+	c.reread += len(c.trail) - n
+	c.trail = c.trail[:n]
+}
+
+// mend goes on from the last page that can be found again: first from the page before the break, then from earlier ones,
+// and in the end from the beginning.
+func (c *chain) mend() (ending, error) {
+	if c.repairs++; c.repairs > maxRepairs+c.pages/repairEvery {
+		c.gap = fmt.Sprintf("the list moved while it was read, and the place was not found again in %d attempts", c.repairs-1)
+		return endBroken, nil
+	}
+	c.shorten(len(c.trail) - c.back)
+	c.back = max(1, 2*c.back)
+	from := link{}
+	if n := len(c.trail); n > 0 {
+		from = c.trail[n-1]
+	}
+	return c.walk(from, link{})
+}
+
+// verify reads the page before a link again, to see that the link's item still follows it.
+func (c *chain) verify(at int) (ending, error) {
+	l := c.trail[at]
+	c.trail[at].verified = true
+	from := link{token: l.before}
+	for _, other := range c.trail {
+		if other.token == l.before {
+			from = other
+		}
+	}
+	how, err := c.walk(from, l)
+	if how == endBroken && err == nil {
+		c.cut(l)
+		c.cut(from)
+	}
+	return how, err
+}

@@ -1,0 +1,87 @@
+package syncer
+
+import (
+	"slices"
+	"time"
+
+	"dealhouse/internal/dealapi"
+)
+
+// Nothing says when an item moved, but its updatedAt does, if it is compared with the right moment: that at which the
+// item was named as the next one. The clock of updatedAt need not be that of the Date header. So it is read off the list
+// itself: at the end of the chain it shows at least the newest updatedAt that was seen, and at the moment in question at
+// least that less the time since. An item older than this did not change since it was named.
+
+const (
+	// clockSlack is for timestamps in whole seconds and for what a measured time may be short of.
+	clockSlack = 2 * time.Second
+	// maxClockError is how far the Date header may be ahead of the clock of updatedAt. It keeps a list in which nothing
+	// has changed for days, and all at once before that, from being doubted as a whole.
+	maxClockError = 24 * time.Hour
+)
+
+// rank orders links by how doubtful they are: the higher, the later the item changed before or after it was named.
+func (l link) rank() int64 { return l.updated - l.at.UnixMilli() }
+
+func medianRank(trail []link) int64 {
+	ranks := make([]int64, len(trail))
+	for i, l := range trail {
+		ranks[i] = l.rank()
+	}
+	slices.Sort(ranks)
+	return ranks[len(ranks)/2]
+}
+
+// observe takes in a page of the list.
+func (c *chain) observe(page *dealapi.Page, rows span) {
+	c.pages++
+	c.latest = page
+	limit := page.ReceivedAt.UnixMilli()
+	if !page.ServerTime.IsZero() {
+		limit = page.ServerTime.Add(clockSlack).UnixMilli()
+	}
+	for _, updated := range rows.updates() {
+		if updated <= limit { // what is dated in the future says nothing about the clock
+			c.newest = max(c.newest, updated)
+		}
+	}
+	if c.kind == cursorNone {
+		return
+	}
+	c.order.add(rows)
+	if c.kind != cursorNext {
+		c.digest.add(rows)
+	}
+}
+
+// doubt is the place in the trail of the most doubtful link, -1 when none is. Where items are ordered by id, they cannot
+// move, and where they carry no updatedAt, nothing can be told.
+func (c *chain) doubt() int {
+	if c.kind != cursorNext || c.order.byID() || c.newest == 0 {
+		return -1
+	}
+	most := -1
+	for i, l := range c.trail {
+		if !l.verified && c.isDoubtful(l) && (most < 0 || l.rank() > c.trail[most].rank()) {
+			most = i
+		}
+	}
+	if c.pruned != 0 && c.pruned >= c.newest-c.latest.ReceivedAt.Add(clockSlack).UnixMilli() {
+		c.gap = "too many of its items changed at about the time at which they were read"
+	}
+	return most
+}
+
+func (c *chain) isDoubtful(l link) bool {
+	if l.updated == 0 {
+		return true
+	}
+	elapsed := c.latest.ReceivedAt.Sub(l.at)
+	if !l.serverAt.IsZero() {
+		elapsed = max(elapsed, c.latest.ServerTime.Sub(l.serverAt))
+		if l.updated < l.serverAt.Add(-maxClockError).UnixMilli() {
+			return false
+		}
+	}
+	return l.updated >= c.newest-(elapsed+clockSlack).Milliseconds()
+}

@@ -1,0 +1,123 @@
+package syncer
+
+import (
+	"bytes"
+	"hash/maphash"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"dealhouse/internal/decode"
+)
+
+// span is the rows that a page gave, in the batch that they were decoded into.
+type span struct {
+	batch    *decode.Batch
+	from, to int
+	first    string // id of the page's first record, as it stands there; "" when it has none
+}
+
+func (s span) ids() []uuid.UUID {
+	if i := s.batch.Stream.KeyField(); i >= 0 && s.batch.Columns[i].UUIDs != nil {
+		return s.batch.Columns[i].UUIDs[s.from:s.to]
+	}
+	return nil
+}
+
+// updates are the updatedAt of the rows, in milliseconds; 0 where there is none.
+func (s span) updates() []int64 {
+	if i := s.batch.Stream.VersionField(); i >= 0 {
+		return s.batch.Columns[i].Ints[s.from:s.to]
+	}
+	return nil
+}
+
+// firstUpdated is the updatedAt of the page's first record, 0 when it is not known.
+func (s span) firstUpdated() int64 {
+	updates := s.updates()
+	if len(updates) == 0 || s.batch.Key(s.from) != canonical(s.first) {
+		return 0
+	}
+	return updates[0]
+}
+
+// last is the id of the last row.
+func (s span) last() string {
+	if s.from == s.to {
+		return ""
+	}
+	return s.batch.Key(s.to - 1)
+}
+
+// has reports whether one of the rows has the id.
+func (s span) has(id string) bool {
+	want, err := uuid.Parse(id)
+	return err == nil && slices.Contains(s.ids(), want)
+}
+
+// canonical is an id as Batch.Key writes it.
+func canonical(id string) string {
+	if parsed, err := uuid.Parse(id); err == nil {
+		return parsed.String()
+	}
+	return id
+}
+
+// order tells whether the items of a list come in the order of their ids, in which none can move, or in that of their
+// updatedAt, in which an item that changes moves to the end.
+type order struct {
+	rows       int
+	begun      bool // last and lastTime are those of the row before
+	last       uuid.UUID
+	lastTime   int64
+	up, down   bool // ids went up, went down
+	late, back bool // times went on, went back or were not known
+}
+
+// enoughRows is from how many rows on an order is no chance.
+const enoughRows = 12
+
+// restart says that the next row does not follow the last one.
+func (o *order) restart() { o.begun = false }
+
+func (o *order) add(rows span) {
+	updates := rows.updates()
+	for i, id := range rows.ids() {
+		at := int64(0)
+		if updates != nil {
+			at = updates[i]
+		}
+		if o.rows++; o.begun {
+			sign := bytes.Compare(o.last[:], id[:])
+			o.up, o.down = o.up || sign < 0, o.down || sign > 0
+			o.late = o.late || at > o.lastTime
+		}
+		o.back = o.back || at == 0 || o.begun && at < o.lastTime
+		o.last, o.lastTime, o.begun = id, at, true
+	}
+}
+
+func (o *order) byID() bool { return o.rows >= enoughRows && o.up != o.down }
+
+func (o *order) byTime() bool { return o.rows >= enoughRows && o.late && !o.back }
+
+// sequence is a sum over what a walk from the beginning of a list saw, in its order.
+type sequence struct {
+	hash  maphash.Hash
+	whole bool // the walk began at the first page
+}
+
+func (d *sequence) restart(whole bool) {
+	d.hash.Reset()
+	d.whole = whole
+}
+
+func (d *sequence) add(rows span) {
+	updates := rows.updates()
+	for i, id := range rows.ids() {
+		_, _ = d.hash.Write(id[:]) // it cannot fail
+		if updates != nil {
+			maphash.WriteComparable(&d.hash, updates[i])
+		}
+	}
+}
