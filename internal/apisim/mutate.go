@@ -96,6 +96,7 @@ type target struct {
 func (w *world) target(stream, org string) (target, error) {
 	same := func(id string) string { return id }
 	if stream == StreamProducts {
+		w.feed.script = w.feed.script.own()
 		return target{w.feed.script, func(url string) (uint64, bool) {
 			i, ok := w.feed.src.find(url)
 			if !ok {
@@ -111,6 +112,7 @@ func (w *world) target(stream, org string) (target, error) {
 			return target{}, fmt.Errorf("%s: organization %q: %w", stream, org, ErrUnknown)
 		}
 		o := w.orgs[i]
+		o.script = o.script.own()
 		return target{o.script, func(id string) (uint64, bool) {
 			n, err := strconv.ParseInt(id, 10, 64)
 			for _, p := range o.payouts {
@@ -125,6 +127,8 @@ func (w *world) target(stream, org string) (target, error) {
 	if err != nil {
 		return target{}, err
 	}
+	l.script = l.script.own()
+	l.forget()
 	return target{l.script, func(id string) (uint64, bool) {
 		i, ok := l.findGenerated(id, false)
 		if !ok {
