@@ -1,7 +1,5 @@
 package apisim
 
-import "fmt"
-
 // mover is what one list's movement remembers; guarded by Sim.mu.
 type mover struct {
 	drawn uint64      // how often chance was asked
@@ -64,10 +62,7 @@ func (s *Sim) moved(w *world, stream, org string, set *Settings) *world {
 }
 
 // handOut remembers which items the cursor of a page names; none on the last.
-func (s *Sim) handOut(stream, org string, set *Settings, spots ...spot) {
-	if set.Movement.PerPage == 0 {
-		return
-	}
+func (s *Sim) handOut(stream, org string, spots ...spot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mover(nameList(stream, org)).aim = spots
@@ -180,29 +175,3 @@ func (e *event) giveBack(i int) bool {
 }
 
 func (e *event) record(raw []byte) *scriptedRecord { return readScripted(e.stream, raw) }
-
-// Touch updates a record now: its content changes, and its updatedAt is the
-// world's clock, which stays. A product has no updatedAt and goes to the end of
-// the feed. Payouts never change and are unknown here, as is a record that is
-// not listed, or is no object.
-func (s *Sim) Touch(stream, org, id string) error {
-	set := s.settings.Load()
-	return s.change(func(w *world) error {
-		g, err := w.ground(stream, org)
-		if err != nil {
-			return fmt.Errorf("apisim: touch: %w", err)
-		}
-		st := w.style(set)
-		var raw []byte
-		item, ok := g.named(id)
-		if ok {
-			raw = g.render(nil, item, &st)
-		}
-		if !isObject(raw) {
-			return fmt.Errorf("apisim: touch: %s: record %q: %w", stream, id, ErrUnknown)
-		}
-		h := hashText(uint64(w.now), string(raw))
-		g.swap(item, readScripted(stream, revise(stream, raw, h, w.now, &st)))
-		return nil
-	})
-}

@@ -85,6 +85,32 @@ func (s *Sim) Restore(stream, org, id string) error {
 	})
 }
 
+// Touch updates a record now: its content changes, and its updatedAt is the
+// world's clock, which stays. A product has no updatedAt and goes to the end of
+// the feed. Payouts never change and are unknown here, as is a record that is
+// not listed, or is no object.
+func (s *Sim) Touch(stream, org, id string) error {
+	set := s.settings.Load()
+	return s.change(func(w *world) error {
+		g, err := w.ground(stream, org)
+		if err != nil {
+			return fmt.Errorf("apisim: touch: %w", err)
+		}
+		st := w.style(set)
+		var raw []byte
+		item, ok := g.named(id)
+		if ok {
+			raw = g.render(nil, item, &st)
+		}
+		if !isObject(raw) {
+			return fmt.Errorf("apisim: touch: %s: record %q: %w", stream, id, ErrUnknown)
+		}
+		h := hashText(uint64(w.now), string(raw))
+		g.swap(item, readScripted(stream, revise(stream, raw, h, w.now, &st)))
+		return nil
+	})
+}
+
 // target is what a script call changes.
 type target struct {
 	script *script

@@ -117,7 +117,7 @@ func (c *call) list(stream string, texts []string) *answer {
 		c.buf = appendText(c.buf, cursor, false)
 		border = append(border, listGround{l}.spot(item))
 	}
-	c.sim.handOut(stream, c.account.name, c.set, border...)
+	c.sim.handOut(stream, c.account.name, border...)
 	return c.page(end - pos)
 }
 
@@ -215,6 +215,6 @@ func (c *call) products() *answer {
 		}
 	}
 	c.buf = f.appendNext(c.buf, c.r, next, c.set)
-	c.sim.handOut(StreamProducts, "", c.set, border...)
+	c.sim.handOut(StreamProducts, "", border...)
 	return c.page(rows)
 }
