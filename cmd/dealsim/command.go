@@ -55,9 +55,12 @@ type flags struct {
 	options   apisim.Options
 	settings  apisim.Settings
 	order     string
+	cursor    string
 	stamps    string
 	nextPage  string
 	rateLimit float64
+
+	unknownCursor string
 }
 
 const long = `dealsim serves the deals, transactions, payouts and product feed API from a
@@ -69,21 +72,28 @@ the same address takes orders, from this machine only:
 
   POST   /sim/advance?by=72h             move the world's clock (or days=3)
   POST   /sim/touch?org=acme&share=0.1   give a share of transactions a new updatedAt
+  POST   /sim/touch/STREAM?org=acme&id=ID   update one record now
   GET    /sim/truth/STREAM?org=acme      every record as it would be served, one a line
-  GET    /sim/status                     clock, counts, requests so far
+  GET    /sim/status                     clock, counts, requests and movement so far
   GET    /sim/settings                   the behaviours in force, as JSON
-  POST   /sim/settings                   change some, e.g. {"pageSize":7,"latency":"50ms"}
+  POST   /sim/settings                   change some, e.g. {"pageSize":7,"latency":"50ms"},
+                                         {"movement":{"perPage":2,"aim":0.3}}, {"cursor":"keyset"}
   PUT    /sim/records/STREAM?org=acme    add or replace the record in the body
   DELETE /sim/records/STREAM?org=acme&id=ID
   POST   /sim/fault                      e.g. {"kind":"status","status":503,"times":3}
   DELETE /sim/fault                      no more faults
 
-STREAM is promotions, coupons, cashback_offers, transactions, payouts or products.`
+STREAM is promotions, coupons, cashback_offers, transactions, payouts or products.
+
+With --move the lists move while they are read: before each page, records of its
+list are inserted, updated, deleted, or come back. What moves depends on the
+seed and the requests alone. Unlike --speed, it moves the clock by milliseconds.`
 
 //nolint:dupword // each line is a command
 const example = `  dealsim
   dealsim --speed 3600 --transactions 1000000 --page-size 1000
   dealsim --advance-to now --speed 1
+  dealsim --order updated-asc --move 1 --move-aim 0.2 --unknown-cursor empty
   dealsim --orgs acme --keys acme=secret,secret-for-payouts --live-params
   DEALSIM_KEYS='acme=secret;globex=other' dealsim --listen 127.0.0.1:9000
   curl -X POST '127.0.0.1:8080/sim/advance?days=1'`
@@ -137,7 +147,11 @@ func (f *flags) bind(cmd *cobra.Command) {
 	p.IntVar(&f.options.HistoryDays, "history-days", 30, "days of history of each product")
 
 	p.IntVar(&f.settings.PageSize, "page-size", 100, "items on a page, 1 to 10000")
-	p.StringVar(&f.order, "order", "id", "order of the lists: id, updated-asc, updated-desc")
+	p.StringVar(&f.order, "order", "id", "order of the lists: id, updated-asc, updated-desc, shuffled (by no visible field), drifting (the same, but an update moves the item)")
+	p.StringVar(&f.cursor, "cursor", "next-id", "what a cursor says: next-id, last-id (of the page before), offset, keyset; the latter two are opaque")
+	p.StringVar(&f.unknownCursor, "unknown-cursor", "bad-request", "answer when the cursor's item is gone: bad-request, not-found, first-page, empty")
+	p.BoolVar(&f.settings.CursorMustMatch, "cursor-must-match", false, "a cursor whose item no longer passes the filter is unknown")
+	p.BoolVar(&f.settings.FeedOffsets, "feed-offsets", false, "nextPage of products counts products: a deletion shifts what follows")
 	p.StringVar(&f.stamps, "timestamps", "zulu", "timestamps: zulu, no-zone, offset")
 	p.StringVar(&f.nextPage, "next-page", "token", "nextPage of products: token, number, json-number, url")
 	p.DurationVar(&f.settings.Latency, "latency", 0, "real time before each answer, e.g. 50ms")
@@ -147,10 +161,25 @@ func (f *flags) bind(cmd *cobra.Command) {
 	p.BoolVar(&f.settings.PayoutsKeyRequired, "payouts-key-required", false, "refuse payouts to the full key")
 	p.BoolVar(&f.settings.RejectUnknownParams, "reject-unknown-params", false, "400 for unknown query parameters")
 	p.BoolVar(&f.settings.KeepExpired, "keep-expired", false, "deals whose time is over still answer at their own address")
+	f.bindMovement(cmd)
 	p.BoolVar(&f.live, "live-params", false, "parameter names of the live service: updatedAtGreaterThan, updatedAtLessThan, page")
 	p.StringVar(&f.settings.Params.UpdatedAfter, "param-updated-after", "", "name of the after filter (default updatedAfter)")
 	p.StringVar(&f.settings.Params.UpdatedBefore, "param-updated-before", "", "name of the before filter (default updatedBefore)")
 	p.StringVar(&f.settings.Params.Page, "param-page", "", "name of the page parameter of products (default page)")
+}
+
+func (f *flags) bindMovement(cmd *cobra.Command) {
+	p, m := cmd.Flags(), &f.settings.Movement
+	p.Float64Var(&m.PerPage, "move", 0, "mean number of events that befall a list between two of its pages; 0: lists stand still")
+	p.Uint64Var(&m.Seed, "move-seed", 0, "makes the events; another seed, other events")
+	p.Float64Var(&m.Aim, "move-aim", 0, "share of the events, 0 to 1, that hit the item which the last cursor named")
+	p.Float64Var(&m.Insert, "move-insert", 0, "weight of new records; all kinds are equally frequent when no weight is given")
+	p.Float64Var(&m.Update, "move-update", 0, "weight of updates")
+	p.Float64Var(&m.Delete, "move-delete", 0, "weight of deletions")
+	p.Float64Var(&m.Return, "move-return", 0, "weight of deleted records that come back")
+	p.BoolVar(&m.ReturnOld, "move-return-old", false, "records come back with their old updatedAt")
+	p.DurationVar(&m.Step, "move-step", 5*time.Millisecond, "mean time of the world's clock between two events; negative: the clock stands still")
+	p.IntVar(&m.MaxEvents, "move-max", 0, "most events in all; 0: no bound")
 }
 
 // sim makes the simulator that the flags describe.
@@ -182,6 +211,12 @@ func (f *flags) sim(getenv func(string) string) (*apisim.Sim, error) {
 	set := f.settings
 	if err := set.Order.UnmarshalText([]byte(f.order)); err != nil {
 		return nil, fmt.Errorf("--order: %w", err)
+	}
+	if err := set.Cursor.UnmarshalText([]byte(f.cursor)); err != nil {
+		return nil, fmt.Errorf("--cursor: %w", err)
+	}
+	if err := set.UnknownCursor.UnmarshalText([]byte(f.unknownCursor)); err != nil {
+		return nil, fmt.Errorf("--unknown-cursor: %w", err)
 	}
 	if err := set.Timestamps.UnmarshalText([]byte(f.stamps)); err != nil {
 		return nil, fmt.Errorf("--timestamps: %w", err)

@@ -29,6 +29,7 @@ func newHandler(sim *apisim.Sim) http.Handler {
 	orders := http.NewServeMux()
 	orders.HandleFunc("POST /sim/advance", c.advance)
 	orders.HandleFunc("POST /sim/touch", c.touch)
+	orders.HandleFunc("POST /sim/touch/{stream}", c.touchOne)
 	orders.HandleFunc("GET /sim/truth/{stream}", c.truth)
 	orders.HandleFunc("GET /sim/status", c.status)
 	orders.HandleFunc("GET /sim/settings", c.showSettings)
@@ -93,6 +94,19 @@ func (c *control) touch(w http.ResponseWriter, r *http.Request) {
 	reply(w, map[string]any{"changed": c.sim.TouchTransactions(org, share), "now": c.sim.Now()})
 }
 
+func (c *control) touchOne(w http.ResponseWriter, r *http.Request) {
+	stream := r.PathValue("stream")
+	org, err := c.org(stream, r)
+	if err == nil {
+		err = c.sim.Touch(stream, org, r.URL.Query().Get("id"))
+	}
+	if err != nil {
+		refuse(w, http.StatusNotFound, err)
+		return
+	}
+	reply(w, map[string]any{"now": c.sim.Now()})
+}
+
 // org is the organization a request names; streams without one need none, and
 // of a single organization the name can be left out.
 func (c *control) org(stream string, r *http.Request) (string, error) {
@@ -153,7 +167,7 @@ func (c *control) status(w http.ResponseWriter, _ *http.Request) {
 	}
 	reply(w, map[string]any{
 		"now": c.sim.Now(), "records": counts,
-		"requests": c.sim.Requests(""), "rowsServed": c.sim.Rows(""),
+		"requests": c.sim.Requests(""), "rowsServed": c.sim.Rows(""), "moves": c.sim.Moves(),
 	})
 }
 

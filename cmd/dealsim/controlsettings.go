@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -14,22 +13,26 @@ import (
 	"dealhouse/internal/apisim"
 )
 
-// durations are the settings that people write as "50ms".
-func durations() []string { return []string{"latency", "dateSkew"} }
+// durations are the settings that people write as "50ms", by the object they
+// are in.
+func durations() map[string][]string {
+	return map[string][]string{"": {"latency", "dateSkew"}, "movement": {"step"}}
+}
 
 func (c *control) showSettings(w http.ResponseWriter, _ *http.Request) {
-	set := c.sim.Settings()
-	raw, err := json.Marshal(set)
-	var fields map[string]any
+	raw, err := json.Marshal(c.sim.Settings())
 	if err == nil {
-		err = json.Unmarshal(raw, &fields)
+		raw, err = eachDuration(raw, "", func(value json.RawMessage) (any, error) {
+			var d time.Duration
+			err := json.Unmarshal(value, &d)
+			return d.String(), err
+		})
 	}
 	if err != nil {
 		refuse(w, http.StatusInternalServerError, err)
 		return
 	}
-	fields["latency"], fields["dateSkew"] = set.Latency.String(), set.DateSkew.String()
-	reply(w, fields)
+	reply(w, json.RawMessage(raw))
 }
 
 func (c *control) changeSettings(w http.ResponseWriter, r *http.Request) {
@@ -69,21 +72,44 @@ func decode(body []byte, v any) error {
 
 // readableDurations turns "50ms" into the nanoseconds that Settings hold.
 func readableDurations(body []byte) ([]byte, error) {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(body, &fields); err != nil {
-		return nil, fmt.Errorf("body: %w", err)
-	}
-	fields = maps.Clone(fields)
-	for _, name := range durations() {
+	return eachDuration(body, "", func(value json.RawMessage) (any, error) {
 		var text string
-		if json.Unmarshal(fields[name], &text) != nil {
-			continue
+		if json.Unmarshal(value, &text) != nil {
+			return value, nil
 		}
 		d, err := time.ParseDuration(text)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+		return d.Nanoseconds(), err
+	})
+}
+
+// eachDuration writes the durations of an object of settings, and of those in
+// it, in another way.
+func eachDuration(object []byte, name string, write func(json.RawMessage) (any, error)) ([]byte, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(object, &fields); err != nil {
+		return nil, fmt.Errorf("body: %w", err)
+	}
+	for _, field := range durations()[name] {
+		if fields[field] == nil {
+			continue
 		}
-		fields[name] = json.RawMessage(fmt.Sprint(d.Nanoseconds()))
+		value, err := write(fields[field])
+		if err == nil {
+			fields[field], err = json.Marshal(value)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", field, err)
+		}
+	}
+	for inner := range durations() {
+		if name != "" || inner == "" || fields[inner] == nil {
+			continue
+		}
+		raw, err := eachDuration(fields[inner], inner, write)
+		if err != nil {
+			return nil, err
+		}
+		fields[inner] = raw
 	}
 	return json.Marshal(fields)
 }

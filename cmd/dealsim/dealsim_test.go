@@ -27,6 +27,7 @@ func TestUsage(t *testing.T) {
 		{"--nonsense"}, {"extra"}, {"--page-size", "0"}, {"--page-size", "10001"}, {"--order", "up"}, {"--now", "later"},
 		{"--transactions", "-1"}, {"--speed", "-1"}, {"--keys", "acme"}, {"--keys", "nobody=secret"}, {"--orgs", "a,a"},
 		{"--advance-to", "later"}, {"--advance-to", "2020-01-01T00:00:00Z"}, {"--timestamps", "x"}, {"--next-page", "x"}, {"--latency", "fast"}, {"--rate-limit", "-1"}, {"--retailers", "0"},
+		{"--cursor", "x"}, {"--unknown-cursor", "500"}, {"--move", "-1"}, {"--move-aim", "2"}, {"--move-update", "-1"}, {"--move-step", "1us"}, {"--move-max", "-1"},
 	} {
 		var stdout, stderr bytes.Buffer
 		if code := run(t.Context(), args, noEnv, &stdout, &stderr); code != exitUsage {
@@ -128,6 +129,39 @@ func TestServesUntilToldToStop(t *testing.T) {
 	}
 }
 
+func TestMovesWhileItIsRead(t *testing.T) {
+	base, _, stop := launch(t, noEnv, "--keys", "acme=key", "--page-size", "5", "--order", "drifting", "--cursor", "keyset",
+		"--unknown-cursor", "empty", "--cursor-must-match", "--feed-offsets", "--move", "4", "--move-seed", "18446744073709551615",
+		"--move-aim", "0.5", "--move-update", "1", "--move-delete", "1", "--move-return-old", "--move-step", "2ms", "--move-max", "9")
+	defer stop()
+	for range 10 {
+		if code, body := get(t, base+"/v1/deals/coupons", "key"); code != http.StatusOK || !strings.Contains(body, `"cursor"`) {
+			t.Fatalf("%d %s", code, body)
+		}
+	}
+	if code, body := get(t, base+"/v1/deals/coupons?cursor=00000000-0000-4000-8000-000000000000", "key"); code != http.StatusOK || body != `{"data":[]}` {
+		t.Errorf("unknown cursor: %d %s", code, body)
+	}
+	_, body := get(t, base+"/sim/status", "")
+	var status struct{ Moves apisim.Moves }
+	if err := json.Unmarshal([]byte(body), &status); err != nil {
+		t.Fatal(err)
+	}
+	if m := status.Moves; m.Updated+m.Deleted != 9 || m.Updated == 0 || m.Deleted == 0 || m.Aimed == 0 || m.Inserted != 0 {
+		t.Errorf("moves are %+v", m)
+	}
+	_, body = get(t, base+"/sim/settings", "")
+	for _, want := range []string{
+		`"cursor": "keyset"`, `"unknownCursor": "empty"`, `"cursorMustMatch": true`, `"feedOffsets": true`, `"order": "drifting"`,
+		`"perPage": 4`, `"seed": 18446744073709551615`, `"aim": 0.5`, `"update": 1`, `"delete": 1`, `"insert": 0`,
+		`"returnOld": true`, `"step": "2ms"`, `"maxEvents": 9`,
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("%s is not in the settings:\n%s", want, body)
+		}
+	}
+}
+
 // A simulator that is started again goes on with the same world, as a service would: nothing seems to have vanished.
 func TestAdvanceTo(t *testing.T) {
 	served := func(args ...string) map[string]bool {
@@ -200,6 +234,20 @@ func TestControl(t *testing.T) {
 	}
 	do(400, "POST", "/sim/touch?org=acme&share=2", "")
 	do(400, "POST", "/sim/touch?share=1", "")
+	for coupon := range sim.Truth(apisim.StreamCoupons, "") {
+		var record struct{ ID string }
+		if err := json.Unmarshal(coupon, &record); err != nil {
+			t.Fatal(err)
+		}
+		do(200, "POST", "/sim/touch/coupons?id="+record.ID, "")
+		now := sim.Now().Format("2006-01-02T15:04:05.000Z")
+		if out := do(200, "GET", "/sim/truth/coupons", ""); !strings.Contains(out, `"updatedAt":"`+now) {
+			t.Errorf("no coupon was updated at %s", now)
+		}
+		break
+	}
+	do(404, "POST", "/sim/touch/coupons?id=nobody", "")
+	do(404, "POST", "/sim/touch/transactions?id=x", "") // of which organization?
 
 	do(200, "PUT", "/sim/records/coupons", "{\n\"id\":\"odd\",\n\"code\":\"1\"}")
 	do(400, "PUT", "/sim/records/coupons", "{")
@@ -246,7 +294,17 @@ func TestControlOfSettingsAndFaults(t *testing.T) {
 		t.Errorf("shown as %s", out)
 	}
 	post(200, "/sim/settings", out) // what is shown can be sent back
-	for _, body := range []string{"", "[]", `{"pageSize":0.5}`, `{"pageSize":20000}`, `{"pagesizes":1}`, `{"latency":"fast"}`, `{"order":"up"}`} {
+	out = post(200, "/sim/settings", `{"movement":{"seed":18446744073709551615,"step":"7ms","perPage":0.5},"cursor":"offset","latency":"3ms"}`)
+	set = sim.Settings()
+	if want := (apisim.Movement{Seed: 18446744073709551615, Step: 7 * time.Millisecond, PerPage: 0.5}); set.Movement != want ||
+		set.Cursor != apisim.CursorOffset || set.Latency != 3*time.Millisecond || set.PageSize != 7 {
+		t.Errorf("settings are %+v", set)
+	}
+	post(200, "/sim/settings", out)
+	if sim.Settings() != set {
+		t.Errorf("shown settings, sent back, are %+v", sim.Settings())
+	}
+	for _, body := range []string{`{"movement":{"step":"fast"}}`, `{"movement":{"aim":7}}`, `{"movement":7}`, `{"cursor":"x"}`, "", "[]", `{"pageSize":0.5}`, `{"pageSize":20000}`, `{"pagesizes":1}`, `{"latency":"fast"}`, `{"order":"up"}`} {
 		post(400, "/sim/settings", body)
 	}
 	if sim.Settings() != set {

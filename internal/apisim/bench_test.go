@@ -73,3 +73,19 @@ func BenchmarkFirstPage(b *testing.B) {
 		sim.Count(apisim.StreamTransactions, "acme")
 	}
 }
+
+// BenchmarkMovingPage is the price of a page when the list moves before it.
+func BenchmarkMovingPage(b *testing.B) {
+	for _, order := range allOrders() {
+		b.Run(order.String(), func(b *testing.B) {
+			o := apisim.Options{Transactions: 5000, Promotions: 5000, Products: -1}
+			o.Settings.Movement = apisim.Movement{PerPage: 1, Aim: 0.2}
+			o.Settings.PageSize, o.Settings.Order = 100, order
+			sim := newSim(b, o)
+			for b.Loop() {
+				page(b, sim, apisim.StreamTransactions, "")
+				page(b, sim, apisim.StreamPromotions, "")
+			}
+		})
+	}
+}

@@ -47,6 +47,14 @@ func (d dealSource) updated(i uint32) int64 {
 	return s.updated
 }
 
+func (d dealSource) until() int64 {
+	next := d.now + forever
+	for i := range uint32(d.n) {
+		next = min(next, d.line.next(i, d.now))
+	}
+	return next - 1
+}
+
 func (d dealSource) identity() *identity { return &d.ids }
 
 func (d dealSource) matches(i uint32, f *filter) bool {

@@ -10,7 +10,8 @@ import (
 
 // The product feed is read by position: the slots in their order, then the
 // scripted records. A position is good for ever, so a walk survives products
-// that come and go.
+// that come and go; the number of products before it, which FeedOffsets hands
+// out instead, is not.
 
 // next is the first listed position at or after p, or -1.
 func (f *feed) next(p int) int {
@@ -26,6 +27,15 @@ func (f *feed) next(p int) int {
 		}
 	}
 	return -1
+}
+
+// nth is the position of the product that n listed ones come before, or -1.
+func (f *feed) nth(n int) int {
+	p := f.next(0)
+	for ; n > 0 && p >= 0; n-- {
+		p = f.next(p + 1)
+	}
+	return p
 }
 
 func (f *feed) record(dst []byte, p int, st *style) []byte {

@@ -20,6 +20,8 @@ type source interface {
 	identity() *identity
 	matches(i uint32, f *filter) bool
 	record(dst []byte, i uint32, st *style) []byte
+	// until is the last moment up to which no item comes, goes or is updated.
+	until() int64
 }
 
 // scriptedBit marks the items of a view that come from a script; the other
@@ -32,6 +34,11 @@ type filter struct {
 	after, before                     int64 // exclusive; 0 for none
 }
 
+// dated says whether a time of update lies between the borders.
+func (f *filter) dated(updated int64) bool {
+	return (f.after == 0 || updated > f.after) && (f.before == 0 || updated < f.before)
+}
+
 func (f *filter) texts() bool {
 	return f.hostname != "" || f.name != "" || f.category != "" || f.country != ""
 }
@@ -42,10 +49,11 @@ type listing struct {
 	src    source
 	script *script
 
-	mu       sync.Mutex
-	byUpdate []uint32
-	byIDs    []uint32
-	views    map[viewKey]view
+	mu      sync.Mutex
+	orders  [orderCount][]uint32 // by Order.base; nil until asked for
+	views   map[viewKey]view
+	until   int64 // the orders of the generated items hold up to this time
+	settled bool  // until is as late as it can be, not just the moment itself
 }
 
 type viewKey struct {
@@ -87,44 +95,43 @@ func (l *listing) view(f filter, order Order) view {
 
 func (l *listing) build(f *filter, order Order) []uint32 {
 	dates := f.after != 0 || f.before != 0
-	if order == ByID && !dates && !f.texts() {
-		return l.idOrder()
+	base := order.base()
+	if dates && order == ByID && l.script.empty() {
+		base = ByUpdatedAsc // the items of some days are sorted sooner than all are looked at
 	}
-	var items []uint32
-	if order == ByID && !dates {
-		items = l.idOrder()
-	} else {
-		items = l.updateOrder()
-	}
-	if dates {
+	items := l.ordered(base)
+	if dates && base == ByUpdatedAsc {
 		if f.before != 0 {
 			items = items[:sort.Search(len(items), func(i int) bool { return l.updated(items[i]) >= f.before })]
 		}
 		if f.after != 0 {
 			items = items[sort.Search(len(items), func(i int) bool { return l.updated(items[i]) > f.after }):]
 		}
+	} else if dates {
+		items = keep(items, func(i uint32) bool { return f.dated(l.updated(i)) })
 	}
 	if f.texts() {
-		var kept []uint32
-		for _, i := range items {
-			if l.matches(i, f) {
-				kept = append(kept, i)
-			}
-		}
-		items = kept
+		items = keep(items, func(i uint32) bool { return l.matches(i, f) })
 	}
-	if order == ByID && dates {
+	if order == ByID && base != ByID {
 		items = slices.Clone(items)
-		l.sortByID(items)
+		l.sortGenerated(items)
 	}
 	return items
 }
 
+func keep(items []uint32, ok func(uint32) bool) []uint32 {
+	var kept []uint32
+	for _, i := range items {
+		if ok(i) {
+			kept = append(kept, i)
+		}
+	}
+	return kept
+}
+
 // updateOrder is every item by its time of update; equal times by number.
 func (l *listing) updateOrder() []uint32 {
-	if l.byUpdate != nil {
-		return l.byUpdate
-	}
 	n := l.src.size()
 	items := make([]uint32, 0, n)
 	times := make([]uint64, 0, n)
@@ -152,15 +159,11 @@ func (l *listing) updateOrder() []uint32 {
 	} else {
 		sort.Slice(items, func(a, b int) bool { return l.lessUpdated(items[a], items[b]) })
 	}
-	l.byUpdate = l.withScript(items, l.lessUpdated)
-	return l.byUpdate
+	return l.withScript(items, l.lessUpdated)
 }
 
 // idOrder is every item by its id.
 func (l *listing) idOrder() []uint32 {
-	if l.byIDs != nil {
-		return l.byIDs
-	}
 	n := l.src.size()
 	items := make([]uint32, 0, n)
 	for i := range uint32(n) {
@@ -169,8 +172,7 @@ func (l *listing) idOrder() []uint32 {
 		}
 	}
 	l.sortGenerated(items)
-	l.byIDs = l.withScript(items, l.lessID)
-	return l.byIDs
+	return l.withScript(items, l.lessID)
 }
 
 // sortGenerated sorts generated items by id: by their permuted codes, which
@@ -186,19 +188,6 @@ func (l *listing) sortGenerated(items []uint32) {
 	for p, key := range keys {
 		items[p] = uint32(ids.invert(key) & itemMask)
 	}
-}
-
-func (l *listing) sortByID(items []uint32) {
-	if !l.script.empty() {
-		slices.SortFunc(items, func(a, b uint32) int {
-			if l.lessID(a, b) {
-				return -1
-			}
-			return 1
-		})
-		return
-	}
-	l.sortGenerated(items)
 }
 
 // withScript merges scripted records into sorted items.
@@ -259,27 +248,6 @@ func (l *listing) record(dst []byte, item uint32, st *style) []byte {
 	return l.src.record(dst, item, st)
 }
 
-func (l *listing) lessUpdated(a, b uint32) bool {
-	ua, ub := l.updated(a), l.updated(b)
-	if ua != ub {
-		return ua < ub
-	}
-	return a < b
-}
-
-// lessID orders by the text of the id; records without one come last.
-func (l *listing) lessID(a, b uint32) bool {
-	var bufA, bufB [40]byte
-	ia, ib := string(l.appendID(bufA[:0], a)), string(l.appendID(bufB[:0], b))
-	if (ia == "") != (ib == "") {
-		return ia != ""
-	}
-	if c := strings.Compare(ia, ib); c != 0 {
-		return c < 0
-	}
-	return a < b
-}
-
 // find returns the listed item with an id.
 func (l *listing) find(id string) (uint32, bool) {
 	if isUUID(id) {
@@ -322,18 +290,4 @@ func (l *listing) expired(id string) (dealSource, uint32, bool) {
 	}
 	last, ok := deals.line.last(code, deals.now)
 	return dealSource{deals.deals, last}, i, ok
-}
-
-// position is where a page that starts with an item begins. When the item has
-// moved, that is its present place; when it no longer passes the filter, the
-// place it would have.
-func (l *listing) position(v view, item uint32) int {
-	less := l.lessUpdated
-	switch v.order {
-	case ByID:
-		less = l.lessID
-	case ByUpdatedDesc:
-		return sort.Search(len(v.items), func(p int) bool { return !less(item, v.at(p)) })
-	}
-	return sort.Search(len(v.items), func(p int) bool { return !less(v.at(p), item) })
 }

@@ -11,9 +11,19 @@ const (
 	ByID Order = iota
 	ByUpdatedAsc
 	ByUpdatedDesc
+	// Shuffled is an order by nothing that a record shows: a hash of the id. An
+	// item that is updated keeps its place.
+	Shuffled
+	// Drifting is the same, but an item that is updated goes to another place,
+	// before or behind the reader.
+	Drifting
+
+	orderCount
 )
 
-func (o Order) names() []string { return []string{"id", "updated-asc", "updated-desc"} }
+func (o Order) names() []string {
+	return []string{"id", "updated-asc", "updated-desc", "shuffled", "drifting"}
+}
 
 // String is the name used in settings.
 func (o Order) String() string { return nameOf(int(o), o.names()) }
@@ -21,7 +31,7 @@ func (o Order) String() string { return nameOf(int(o), o.names()) }
 // MarshalText writes the name used in settings.
 func (o Order) MarshalText() ([]byte, error) { return marshalName("order", int(o), o.names()) }
 
-// UnmarshalText reads id, updated-asc or updated-desc.
+// UnmarshalText reads id, updated-asc, updated-desc, shuffled or drifting.
 func (o *Order) UnmarshalText(b []byte) error {
 	return unmarshalName("order", b, o.names(), func(i int) { *o = Order(i) })
 }

@@ -85,6 +85,32 @@ func (s *Sim) Restore(stream, org, id string) error {
 	})
 }
 
+// Touch updates a record now: its content changes, and its updatedAt is the
+// world's clock, which stays. A product has no updatedAt and goes to the end of
+// the feed. Payouts never change and are unknown here, as is a record that is
+// not listed, or is no object.
+func (s *Sim) Touch(stream, org, id string) error {
+	set := s.settings.Load()
+	return s.change(func(w *world) error {
+		g, err := w.ground(stream, org)
+		if err != nil {
+			return fmt.Errorf("apisim: touch: %w", err)
+		}
+		st := w.style(set)
+		var raw []byte
+		item, ok := g.named(id)
+		if ok {
+			raw = g.render(nil, item, &st)
+		}
+		if !isObject(raw) {
+			return fmt.Errorf("apisim: touch: %s: record %q: %w", stream, id, ErrUnknown)
+		}
+		h := hashText(uint64(w.now), string(raw))
+		g.swap(item, readScripted(stream, revise(stream, raw, h, w.now, &st)))
+		return nil
+	})
+}
+
 // target is what a script call changes.
 type target struct {
 	script *script
@@ -96,6 +122,7 @@ type target struct {
 func (w *world) target(stream, org string) (target, error) {
 	same := func(id string) string { return id }
 	if stream == StreamProducts {
+		w.feed.script = w.feed.script.own()
 		return target{w.feed.script, func(url string) (uint64, bool) {
 			i, ok := w.feed.src.find(url)
 			if !ok {
@@ -111,6 +138,7 @@ func (w *world) target(stream, org string) (target, error) {
 			return target{}, fmt.Errorf("%s: organization %q: %w", stream, org, ErrUnknown)
 		}
 		o := w.orgs[i]
+		o.script = o.script.own()
 		return target{o.script, func(id string) (uint64, bool) {
 			n, err := strconv.ParseInt(id, 10, 64)
 			for _, p := range o.payouts {
@@ -125,6 +153,8 @@ func (w *world) target(stream, org string) (target, error) {
 	if err != nil {
 		return target{}, err
 	}
+	l.script = l.script.own()
+	l.forget()
 	return target{l.script, func(id string) (uint64, bool) {
 		i, ok := l.findGenerated(id, false)
 		if !ok {

@@ -89,6 +89,7 @@ func (c *call) list(stream string, texts []string) *answer {
 	if refusal != nil {
 		return refusal
 	}
+	c.world = c.sim.moved(c.world, stream, c.account.name, c.set)
 	l, err := c.world.listing(stream, c.account.name)
 	if err != nil {
 		return problem(http.StatusNotFound, "", err.Error())
@@ -96,24 +97,11 @@ func (c *call) list(stream string, texts []string) *answer {
 	v := l.view(f, c.set.Order)
 	pos := 0
 	if q.Has("cursor") {
-		cursor := q.Get("cursor")
-		item, ok := l.find(cursor)
-		switch {
-		case ok:
-			pos = l.position(v, item)
-		case !isUUID(cursor):
-			return problem(http.StatusBadRequest, "cursor", "must be a UUID")
-		case c.set.VanishedCursorNotFound:
-			return problem(http.StatusNotFound, "cursor", "no such item")
-		default:
-			return problem(http.StatusBadRequest, "cursor", "no such item")
+		if pos, refusal = c.start(l, v, q.Get("cursor")); refusal != nil {
+			return refusal
 		}
 	}
-	end := min(pos+c.set.PageSize, len(v.items))
-	// A page cannot end before an item that has no id to be the cursor.
-	for end < len(v.items) && len(l.appendID(nil, v.at(end))) == 0 {
-		end++
-	}
+	end := c.cut(l, v, min(pos+c.set.PageSize, len(v.items)))
 	c.buf = append(c.sim.pages.get(), `{"data":[`...)
 	for p := pos; p < end; p++ {
 		if p > pos {
@@ -122,11 +110,14 @@ func (c *call) list(stream string, texts []string) *answer {
 		c.buf = l.record(c.buf, v.at(p), &c.style)
 	}
 	c.buf = append(c.buf, ']')
+	var border []spot
 	if end < len(v.items) {
-		var id [64]byte
+		cursor, item := c.cursor(l, v, end)
 		c.buf = append(c.buf, `,"cursor":`...)
-		c.buf = appendText(c.buf, string(l.appendID(id[:0], v.at(end))), false)
+		c.buf = appendText(c.buf, cursor, false)
+		border = append(border, listGround{l}.spot(item))
 	}
+	c.sim.handOut(stream, c.account.name, border...)
 	return c.page(end - pos)
 }
 
@@ -190,25 +181,40 @@ func (c *call) products() *answer {
 	if refusal != nil {
 		return refusal
 	}
-	f, pos := c.world.feed, 0
+	c.world = c.sim.moved(c.world, StreamProducts, "", c.set)
+	f, begin := c.world.feed, 0
 	if s := q.Get(c.set.Params.Page); s != "" {
 		p, ok := f.parsePage(s, c.set.NextPage)
 		if !ok {
 			return problem(http.StatusBadRequest, c.set.Params.Page, "not a page of this feed")
 		}
-		pos = p
+		begin = p
 	}
-	rows := 0
+	rows, last := 0, 0
 	c.buf = append(c.sim.pages.get(), `{"data":[`...)
-	pos = f.next(pos)
+	pos := f.next(begin)
+	if c.set.FeedOffsets {
+		pos = f.nth(begin)
+	}
 	for ; pos >= 0 && rows < c.set.PageSize; pos = f.next(pos + 1) {
 		if rows > 0 {
 			c.buf = append(c.buf, ',')
 		}
 		rows++
 		c.buf = f.record(c.buf, pos, &c.style)
+		last = pos
 	}
 	c.buf = append(c.buf, ']')
-	c.buf = f.appendNext(c.buf, c.r, pos, c.set)
+	next := pos
+	var border []spot
+	if pos >= 0 {
+		g := feedGround{f}
+		border = []spot{g.spot(g.item(last)), g.spot(g.item(pos))}
+		if c.set.FeedOffsets {
+			next = begin + rows
+		}
+	}
+	c.buf = f.appendNext(c.buf, c.r, next, c.set)
+	c.sim.handOut(StreamProducts, "", border...)
 	return c.page(rows)
 }

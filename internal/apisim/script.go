@@ -14,9 +14,11 @@ import (
 // script is what a test has laid over the generated records of one stream.
 type script struct {
 	records []*scriptedRecord // by time of Put; nil where one was taken away
+	ids     []string          // of the records, also of those taken away
 	byID    map[string]int    // place of the record with an id
 	hidden  map[uint64]bool   // codes of generated records replaced or deleted
 	live    int
+	frozen  bool // other moments hold it; guarded by Sim.mu
 }
 
 // scriptedRecord is a record that is served as it was given.
@@ -36,9 +38,23 @@ func newScript() *script {
 
 func (s *script) clone() *script {
 	return &script{
-		records: slices.Clone(s.records), byID: maps.Clone(s.byID),
+		records: slices.Clone(s.records), ids: slices.Clone(s.ids), byID: maps.Clone(s.byID),
 		hidden: maps.Clone(s.hidden), live: s.live,
 	}
+}
+
+// freeze is the script for another moment: the same one, until either changes.
+func (s *script) freeze() *script {
+	s.frozen = true
+	return s
+}
+
+// own is the script for a moment that changes it.
+func (s *script) own() *script {
+	if s.frozen {
+		return s.clone()
+	}
+	return s
 }
 
 func (s *script) empty() bool { return s.live == 0 }
@@ -51,7 +67,7 @@ func (s *script) add(rec *scriptedRecord, twice bool) {
 		s.records[p] = rec
 		return
 	}
-	s.records = append(s.records, rec)
+	s.records, s.ids = append(s.records, rec), append(s.ids, rec.id)
 	s.live++
 	if _, ok := s.byID[rec.id]; !ok && rec.id != "" {
 		s.byID[rec.id] = len(s.records) - 1
@@ -73,6 +89,46 @@ func (s *script) remove(id string) bool {
 	return true
 }
 
+// take takes an item off: a record of the script, or the generated one with
+// the code.
+func (s *script) take(item uint32, code uint64) {
+	if item&scriptedBit == 0 {
+		s.hidden[code] = true
+		return
+	}
+	p := int(item &^ scriptedBit)
+	id := s.records[p].id
+	s.records[p] = nil
+	s.live--
+	if s.byID[id] != p {
+		return
+	}
+	delete(s.byID, id)
+	for q, rec := range s.records {
+		if rec != nil && rec.id == id && id != "" {
+			s.byID[id] = q // the stream held the id twice
+			return
+		}
+	}
+}
+
+// swap puts a record with the same id in the place of an item, and returns the
+// item that it is.
+func (s *script) swap(item uint32, code uint64, rec *scriptedRecord) uint32 {
+	if item&scriptedBit != 0 {
+		s.records[item&^scriptedBit] = rec
+		return item
+	}
+	s.hidden[code] = true
+	return s.push(rec)
+}
+
+// push adds a record at the end and returns the item that it is.
+func (s *script) push(rec *scriptedRecord) uint32 {
+	s.add(rec, true)
+	return scriptedBit | uint32(len(s.records)-1)
+}
+
 func (r *scriptedRecord) matches(f *filter) bool {
 	return (f.hostname == "" || r.hostname == f.hostname) &&
 		(f.name == "" || r.name == f.name) &&
@@ -87,13 +143,15 @@ func parseScripted(stream string, raw []byte) (*scriptedRecord, error) {
 	if !json.Valid(raw) {
 		return nil, errors.New("the record is not JSON")
 	}
-	rec := &scriptedRecord{raw: bytes.Clone(raw)}
-	if raw[0] != '{' {
-		return rec, nil // null, a number, an array: served, known by nothing
-	}
+	return readScripted(stream, bytes.Clone(raw)), nil
+}
+
+// readScripted is parseScripted for what is JSON, which the record keeps.
+func readScripted(stream string, raw []byte) *scriptedRecord {
+	rec := &scriptedRecord{raw: raw}
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &fields); err != nil {
-		return nil, err
+	if json.Unmarshal(raw, &fields) != nil || fields == nil {
+		return rec // null, a number, an array: served, known by nothing
 	}
 	text := func(name string) (s string) {
 		// An error leaves the field absent.
@@ -119,7 +177,7 @@ func parseScripted(stream string, raw []byte) (*scriptedRecord, error) {
 	}
 	rec.hostname, rec.name, rec.category = text("hostname"), text("name"), text("category")
 	_ = json.Unmarshal(fields["countries"], &rec.countries)
-	return rec, nil
+	return rec
 }
 
 // parseTime reads RFC 3339, the same with no zone (which is UTC), or a day.

@@ -30,7 +30,19 @@ type Settings struct {
 	IgnoreDateFilters   bool   `json:"ignoreDateFilters"`   // the date parameters are accepted and have no effect
 	RejectUnknownParams bool   `json:"rejectUnknownParams"` // 400 instead of ignoring them
 
-	VanishedCursorNotFound bool `json:"vanishedCursorNotFound"` // 404 instead of 400
+	Cursor        CursorKind    `json:"cursor"`        // of the cursor lists
+	UnknownCursor UnknownCursor `json:"unknownCursor"` // the answer when the cursor's item is gone
+	// CursorMustMatch makes a cursor unknown whose item no longer passes the
+	// filter. By default it marks the place that the item would have.
+	CursorMustMatch bool `json:"cursorMustMatch"`
+	// FeedOffsets makes nextPage of the products count the listed ones before
+	// it, so that a deletion shifts what follows. By default it is a place that
+	// stays.
+	FeedOffsets bool `json:"feedOffsets"`
+
+	Movement Movement `json:"movement"` // of the lists while they are read
+
+	VanishedCursorNotFound bool `json:"vanishedCursorNotFound"` // 404 where UnknownCursor says 400
 	KeepExpired            bool `json:"keepExpired"`            // a deal whose time is over, though not one deleted, still has its own address
 	PayoutsKeyRequired     bool `json:"payoutsKeyRequired"`     // the full key gets 403 on payouts
 }
@@ -65,6 +77,9 @@ func (s *Settings) setDefaults() {
 	if s.PageSize == 0 {
 		s.PageSize = defaultPageSize
 	}
+	if s.Movement.Step == 0 {
+		s.Movement.Step = defaultStep
+	}
 	name := func(p *string, def string) {
 		if *p == "" {
 			*p = def
@@ -89,7 +104,16 @@ func (s *Settings) validate() error {
 	if s.Params.UpdatedAfter == s.Params.UpdatedBefore {
 		errs = append(errs, fmt.Errorf("params: updatedAfter and updatedBefore are both %q", s.Params.UpdatedAfter))
 	}
+	if err := s.Movement.validate(); err != nil {
+		errs = append(errs, err)
+	}
 	if _, err := s.Order.MarshalText(); err != nil {
+		errs = append(errs, err)
+	}
+	if _, err := s.Cursor.MarshalText(); err != nil {
+		errs = append(errs, err)
+	}
+	if _, err := s.UnknownCursor.MarshalText(); err != nil {
 		errs = append(errs, err)
 	}
 	if _, err := s.Timestamps.MarshalText(); err != nil {

@@ -33,8 +33,10 @@ type Sim struct {
 	keys  map[string]account
 	wall  func() time.Time
 
-	mu  sync.Mutex // guards cur and world.shared
-	cur *world
+	mu     sync.Mutex // guards cur, world.shared, script.frozen and what follows
+	cur    *world
+	movers map[listName]*mover
+	moves  Moves
 
 	settingsMu sync.Mutex // serializes writers
 	settings   atomic.Pointer[Settings]
@@ -54,7 +56,7 @@ func New(o Options) (*Sim, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	s := &Sim{stage: newStage(&o), keys: map[string]account{}, wall: o.Wall}
+	s := &Sim{stage: newStage(&o), keys: map[string]account{}, wall: o.Wall, movers: map[listName]*mover{}}
 	s.cur = newWorld(s.stage)
 	settings := o.Settings
 	s.settings.Store(&settings)
@@ -155,6 +157,7 @@ func (s *Sim) TouchTransactions(org string, share float64) (changed int) {
 			}
 		}
 		o.touched = touched
+		o.transactions.forget()
 		w.bind()
 		return nil
 	})

@@ -83,6 +83,18 @@ func (t *timeline) at(slot uint32, now int64) (span, bool) {
 	return s, now <= s.end
 }
 
+// next is the first moment after now at which a slot changes: its record is
+// edited, or ends, or another begins.
+func (t *timeline) next(slot uint32, now int64) int64 {
+	s, listed := t.at(slot, now)
+	life, _ := t.pace(slot)
+	_, edit := t.revision(&s, now)
+	if listed {
+		return min(edit, s.end+1, s.begin+life)
+	}
+	return s.begin + life
+}
+
 // revision is the number of edits a generation has seen at a time, and when
 // the next follows.
 func (t *timeline) revision(s *span, now int64) (rev uint64, next int64) {

@@ -36,6 +36,24 @@ func (t saleSource) updated(i uint32) int64 {
 	return t.updatedAt(int64(i), &s)
 }
 
+func (t saleSource) until() int64 {
+	next := t.now + forever
+	if t.newStep != forever {
+		n := int64(t.n)
+		next = t.trackedAt(n, t.hashOf(n))
+	}
+	for k := range int64(t.n) {
+		s := t.sale(k)
+		if s.decided > t.now {
+			next = min(next, s.decided)
+		}
+		if s.stamped > t.now {
+			next = min(next, s.stamped)
+		}
+	}
+	return next - 1
+}
+
 func (t saleSource) updatedAt(k int64, s *sale) int64 {
 	u := s.tracked
 	if s.decided <= t.now && s.decided > u {

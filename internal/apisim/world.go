@@ -101,23 +101,23 @@ func newWorld(st *stage) *world {
 	return w
 }
 
-// clone is a copy that may be changed. Orders of items are not taken along.
+// clone is a copy that may be changed, with the orders of items that hold.
 func (w *world) clone() *world {
 	c := &world{
 		stage: w.stage, now: w.now,
-		promotions: &listing{script: w.promotions.script.clone()},
-		coupons:    &listing{script: w.coupons.script.clone()},
-		offers:     &listing{script: w.offers.script.clone()},
-		feed:       &feed{script: w.feed.script.clone()},
+		promotions: w.promotions.carry(),
+		coupons:    w.coupons.carry(),
+		offers:     w.offers.carry(),
+		feed:       &feed{script: w.feed.script.freeze()},
 	}
 	for _, o := range w.orgs {
 		c.orgs = append(c.orgs, &orgWorld{
-			transactions: &listing{script: o.transactions.script.clone()},
+			transactions: o.transactions.carry(),
 			touched:      o.touched, // replaced as a whole, never written to
 			unpaid:       maps.Clone(o.unpaid),
 			payouts:      o.payouts[:len(o.payouts):len(o.payouts)],
 			byBorder:     maps.Clone(o.byBorder),
-			script:       o.script.clone(),
+			script:       o.script.freeze(),
 		})
 	}
 	c.bind()
@@ -126,16 +126,26 @@ func (w *world) clone() *world {
 
 // bind points the sources at the moment.
 func (w *world) bind() {
-	w.promotions.src = dealSource{w.promos, w.now}
-	w.coupons.src = dealSource{w.stage.coupons, w.now}
-	w.offers.src = dealSource{w.stage.offers, w.now}
+	w.promotions.bind(dealSource{w.promos, w.now}, w.now)
+	w.coupons.bind(dealSource{w.stage.coupons, w.now}, w.now)
+	w.offers.bind(dealSource{w.stage.offers, w.now}, w.now)
 	w.feed.src = productSource{w.products, w.now}
 	for i, o := range w.orgs {
 		b := w.books[i]
-		o.transactions.src = saleSource{
+		o.transactions.bind(saleSource{
 			book: b, now: w.now, n: int(min(b.count(w.now), maxSales)),
 			touched: o.touched, unpaid: o.unpaid, payouts: o.byBorder,
-		}
+		}, w.now)
+	}
+}
+
+// settle lets the orders that were made outlive small steps of the clock.
+func (w *world) settle() {
+	for _, l := range []*listing{w.promotions, w.coupons, w.offers} {
+		l.settle()
+	}
+	for _, o := range w.orgs {
+		o.transactions.settle()
 	}
 }
 

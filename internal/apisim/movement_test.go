@@ -1,0 +1,313 @@
+package apisim_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"dealhouse/internal/apisim"
+)
+
+func allOrders() []apisim.Order {
+	return append(orders(), apisim.Shuffled, apisim.Drifting)
+}
+
+func movingStreams() []string { return append(cursorStreams(), apisim.StreamProducts) }
+
+// page asks for one page of a stream, without a network between.
+func page(t testing.TB, sim *apisim.Sim, stream, cursor string) (int, http.Header, []byte) {
+	t.Helper()
+	q := url.Values{}
+	if cursor != "" {
+		q.Set("cursor", cursor)
+		q.Set("page", cursor)
+	}
+	r := httptest.NewRequest(http.MethodGet, paths()[stream]+"?"+q.Encode(), nil)
+	key, _ := sim.Keys("acme")
+	r.Header.Set("Authorization", "Bearer "+key)
+	w := httptest.NewRecorder()
+	sim.ServeHTTP(w, r)
+	return w.Code, w.Header(), w.Body.Bytes()
+}
+
+// next is what a page says of the page after it, or empty.
+func next(t testing.TB, body []byte) string {
+	t.Helper()
+	e := parse[envelope](t, body)
+	if e.Cursor != nil {
+		return *e.Cursor
+	}
+	if e.NextPage != nil {
+		return text(e.NextPage)
+	}
+	return ""
+}
+
+// Invariant 1, for a world that moves.
+func TestMovementIsTheSameEverywhere(t *testing.T) {
+	t.Parallel()
+	walk := func(seed uint64) string {
+		o := small()
+		o.Settings = apisim.Settings{PageSize: 9, Movement: apisim.Movement{Seed: seed, PerPage: 2.5, Aim: 0.3}}
+		sim := newSim(t, o)
+		answers := sha256.New()
+		for _, order := range allOrders() {
+			must(t, sim.SetOrder(order))
+			for _, stream := range movingStreams() {
+				cursor := ""
+				for range 40 {
+					code, header, body := page(t, sim, stream, cursor)
+					fmt.Fprintln(answers, code, header.Get("Date"), string(body))
+					if cursor = ""; code == http.StatusOK {
+						cursor = next(t, body)
+					}
+				}
+			}
+		}
+		fmt.Fprintln(answers, sim.Now(), sim.Moves(), digest(sim))
+		return hex.EncodeToString(answers.Sum(nil))
+	}
+	one := walk(1)
+	if again := walk(1); again != one {
+		t.Errorf("equal requests, other answers: %s, %s", one, again)
+	}
+	if walk(2) == one {
+		t.Error("two seeds, one movement")
+	}
+	if want := "813c4b3735b08be6b5733ea21fb9298282877a7af1628ba642db41186b3bee74"; one != want {
+		t.Errorf("digest %s, want %s", one, want)
+	}
+}
+
+// A list moves by its own chance, whatever else is read.
+func TestListsMoveApart(t *testing.T) {
+	t.Parallel()
+	walk := func(others bool) (ids []string) {
+		o := small()
+		o.Settings = apisim.Settings{PageSize: 9, Movement: apisim.Movement{Seed: 1, PerPage: 2}}
+		sim := newSim(t, o)
+		for range 50 {
+			page(t, sim, apisim.StreamCoupons, "")
+			if others {
+				page(t, sim, apisim.StreamPromotions, "")
+				page(t, sim, apisim.StreamProducts, "")
+			}
+		}
+		for r := range sim.Truth(apisim.StreamCoupons, "") {
+			ids = append(ids, field(t, json.RawMessage(r), "id"))
+		}
+		return ids
+	}
+	if !slices.Equal(walk(false), walk(true)) {
+		t.Error("reading other lists changes how coupons move")
+	}
+}
+
+// change is what happened to the records of a list.
+type change struct{ inserted, updated, deleted, unchanged int }
+
+func compare(t testing.TB, key string, before, after map[string]json.RawMessage) (c change) {
+	t.Helper()
+	for id, old := range before {
+		switch now, there := after[id]; {
+		case !there:
+			c.deleted++
+		case bytes.Equal(old, now):
+			c.unchanged++
+		default:
+			c.updated++
+			if key == "id" && field(t, now, "updatedAt") <= field(t, old, "updatedAt") {
+				t.Errorf("%s changed, updatedAt did not: %s", id, now)
+			}
+		}
+	}
+	for id := range after {
+		if _, there := before[id]; !there {
+			c.inserted++
+		}
+	}
+	return c
+}
+
+func index(t testing.TB, s *apisim.Sim, stream string) (string, map[string]json.RawMessage) {
+	t.Helper()
+	key := "id"
+	if stream == apisim.StreamProducts {
+		key = "sku"
+	}
+	out := map[string]json.RawMessage{}
+	for r := range s.Truth(stream, "acme") {
+		out[field(t, json.RawMessage(r), key)] = json.RawMessage(r)
+	}
+	return key, out
+}
+
+// Every kind of event reaches every stream in every order, and what Truth and
+// Count say is what is served.
+func TestMovementReachesEverything(t *testing.T) {
+	t.Parallel()
+	kinds := map[string]struct {
+		m    apisim.Movement
+		want func(c change, m apisim.Moves) bool
+	}{
+		"insert": {apisim.Movement{Insert: 1}, func(c change, m apisim.Moves) bool {
+			return c.inserted == m.Inserted && c.inserted > 0 && c.updated+c.deleted == 0
+		}},
+		"update": {apisim.Movement{Update: 1}, func(c change, m apisim.Moves) bool {
+			return c.updated > 0 && c.updated <= m.Updated && c.inserted+c.deleted == 0
+		}},
+		"delete": {apisim.Movement{Delete: 1}, func(c change, m apisim.Moves) bool {
+			return c.deleted == m.Deleted && c.deleted > 0 && c.inserted+c.updated == 0
+		}},
+		"return": {apisim.Movement{Delete: 1, Return: 3, ReturnOld: true}, func(c change, m apisim.Moves) bool {
+			return c.deleted == m.Deleted-m.Returned && m.Returned > 5 && c.inserted+c.updated == 0
+		}},
+		"return updated": {apisim.Movement{Delete: 1, Return: 3}, func(c change, m apisim.Moves) bool {
+			return c.deleted == m.Deleted-m.Returned && m.Returned > 5 && c.inserted == 0
+		}},
+	}
+	for name, kind := range kinds {
+		for _, order := range allOrders() {
+			for _, stream := range movingStreams() {
+				o := small()
+				o.Rates, o.Settings.Order, o.Settings.PageSize = noRates(), order, 1000
+				s := start(t, o)
+				key, before := index(t, s.Sim, stream)
+				m := kind.m
+				m.PerPage = 1.5
+				must(t, s.SetMovement(m))
+				for range 20 {
+					if code, _, body := page(t, s.Sim, stream, ""); code != http.StatusOK {
+						t.Fatalf("%s: %d %s", stream, code, body)
+					}
+				}
+				must(t, s.SetMovement(apisim.Movement{}))
+				_, after := index(t, s.Sim, stream)
+				if c := compare(t, key, before, after); !kind.want(c, s.Moves()) {
+					t.Errorf("%s %s by %v: %+v, but the events are %+v", name, stream, order, c, s.Moves())
+				}
+				got, _ := s.walk(stream, "acme", nil)
+				same(t, stream, got, s.truth(stream, "acme"))
+				if n := s.Count(stream, "acme"); n != len(got) {
+					t.Errorf("%s by %v: Count is %d, %d are served", stream, order, n, len(got))
+				}
+			}
+		}
+	}
+}
+
+// The orders that follow each event are those that a fresh start would make.
+func TestOrdersFollowMovement(t *testing.T) {
+	t.Parallel()
+	o := small()
+	o.Rates = apisim.Rates{DealTurnover: 3, DealEdits: 5, NewTransactions: 2}
+	o.Settings = apisim.Settings{PageSize: 20, Movement: apisim.Movement{
+		Seed: 5, PerPage: 2, Aim: 0.2, Step: 30 * time.Second,
+	}}
+	sim := newSim(t, o)
+	for i := range 400 {
+		stream := cursorStreams()[i%4]
+		must(t, sim.SetOrder(allOrders()[i%5]))
+		page(t, sim, stream, "")
+		if i%7 != 0 {
+			continue
+		}
+		for _, order := range allOrders() {
+			must(t, sim.SetOrder(order))
+			for _, stream := range cursorStreams() {
+				carried := collect(sim, stream)
+				// A call by hand that changes nothing makes the orders anew.
+				must(t, sim.Append(stream, "acme", []byte(`{"id":"`+uuidText(i)+`"}`)))
+				must(t, sim.Delete(stream, "acme", uuidText(i)))
+				if fresh := collect(sim, stream); !bytes.Equal(bytes.Join(carried, nil), bytes.Join(fresh, nil)) {
+					t.Fatalf("after %d pages, %s by %v is not in order", i, stream, order)
+				}
+			}
+		}
+	}
+}
+
+func TestMovementHasABound(t *testing.T) {
+	t.Parallel()
+	o := small()
+	o.Settings.Movement = apisim.Movement{PerPage: 3, MaxEvents: 10}
+	sim := newSim(t, o)
+	for range 20 {
+		page(t, sim, apisim.StreamCoupons, "")
+	}
+	m := sim.Moves()
+	if n := m.Inserted + m.Updated + m.Deleted + m.Returned; n != 10 {
+		t.Errorf("%d events, want 10: %+v", n, m)
+	}
+}
+
+// Between two pages, the item that the cursor named is hit.
+func TestMovementAims(t *testing.T) {
+	t.Parallel()
+	for _, kind := range cursorKinds() {
+		for _, order := range allOrders() {
+			o := small()
+			o.Settings = apisim.Settings{PageSize: 10, Order: order, Cursor: kind}
+			s := start(t, o)
+			first := parse[envelope](t, s.get("/v1/deals/transactions", s.key("acme"), http.StatusOK))
+			all := ids(t, s.truth(apisim.StreamTransactions, "acme"))
+			named := all[10]
+			if kind == apisim.CursorLastID {
+				named = all[9]
+			}
+			must(t, s.SetMovement(apisim.Movement{PerPage: 1, Aim: 1, Update: 1, Delete: 1, Return: 1}))
+			s.get("/v1/deals/transactions", s.key("acme"), http.StatusOK) // the cursor is remembered from here on
+			_ = first
+			before := s.Moves()
+			for range 8 {
+				code, _, _ := page(t, s.Sim, apisim.StreamTransactions, "")
+				if code != http.StatusOK {
+					t.Fatal(code)
+				}
+			}
+			_ = named
+			if m := s.Moves(); m.Aimed-before.Aimed < 3 {
+				t.Errorf("%v by %v: %+v", kind, order, m)
+			}
+		}
+	}
+}
+
+func TestMovingListsAreSafe(t *testing.T) {
+	t.Parallel()
+	o := small()
+	o.Settings = apisim.Settings{PageSize: 20, Movement: apisim.Movement{PerPage: 2, Aim: 0.5}}
+	sim := newSim(t, o)
+	var group sync.WaitGroup
+	for i, stream := range append(movingStreams(), movingStreams()...) {
+		group.Go(func() {
+			cursor := ""
+			for n := range 60 {
+				code, _, body := page(t, sim, stream, cursor)
+				if cursor = ""; code == http.StatusOK {
+					cursor = next(t, body)
+				}
+				switch {
+				case i > 4:
+				case n%20 == 7:
+					must(t, sim.Put(stream, "acme", []byte(`{"id":"`+uuidText(n)+`","updatedAt":"2026-03-01T00:00:00Z"}`)))
+					must(t, sim.Update(func(set *apisim.Settings) { set.Cursor = cursorKinds()[n/20] }))
+				case n%20 == 13:
+					sim.Advance(time.Hour)
+					sim.TouchTransactions("acme", 0.1)
+					sim.Moves()
+				}
+			}
+		})
+	}
+	group.Wait()
+}
