@@ -72,6 +72,14 @@ type backfill struct {
 	open   *load      // takes small windows
 	ended  bool       // there will be no more loads
 	failed error      // nothing is published any more
+	gaps   []string   // why windows have to be read again, one each
+}
+
+// leaveGap says that a window was read with a gap.
+func (b *backfill) leaveGap(reason string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.gaps = append(b.gaps, reason)
 }
 
 // newBackfill goes on with the state that is stored under the name, or begins where it is nil.
@@ -175,6 +183,10 @@ func (b *backfill) main(ctx context.Context, watermark time.Time) error {
 	}
 	b.metrics.saw(b.run, s)
 	b.tell(s, unfiltered)
+	if err == nil && len(b.gaps) > 0 {
+		err = &IncompleteError{Account: b.Account, Stream: b.Stream.Name,
+			Reason: fmt.Sprintf("%d of %d windows have to be read again: %s", len(b.gaps), len(tasks), b.gaps[0])}
+	}
 	if err != nil {
 		return errors.Join(err, b.fail(ctx, err))
 	}

@@ -24,11 +24,12 @@ import (
 // it that can be found again. A chain that is still not whole after that has a gap, and its run is incomplete.
 
 // How often a chain is mended before it is given up: maxRepairs, and once more for each repairEvery pages. A cursor that
-// comes back is taken maxLoops times for an item that jumped to the front; after that, the service loops.
+// comes back may be that of an item that jumped to the front. Where cursors do so maxLoops times while nothing changes, it
+// is the service that loops.
 const (
 	maxRepairs  = 10
 	repairEvery = 100
-	maxLoops    = 2
+	maxLoops    = 3
 )
 
 // cursorKind is what the cursors of a list turn out to be.
@@ -67,7 +68,10 @@ type chain struct {
 	order   order
 	trail   []link // of the pages that were followed, in the order of the list
 	pruned  int64  // the most doubtful of the links that were left out of the trail (link.rank)
-	missed  map[string]bool
+	missed  map[string]bool // cursors that led to a page which does not begin with their item
+	loops   int             // how often a cursor came back since something changed
+	looped  int64           // newest, when one did
+	twice   bool            // the list read the same twice
 	repairs int
 	back    int // pages to go back at the next repair
 	pages   int
@@ -144,7 +148,17 @@ func (c *chain) walk(from, target link) (ending, error) {
 // broken decides whether an error broke the chain or ends the run.
 func (c *chain) broken(err error) (ending, error) {
 	var api *dealapi.Error
-	if c.kind == cursorNone || !errors.As(err, &api) || !api.CursorRefused() && (api.Kind != dealapi.KindLoop || c.repairs >= maxLoops) {
+	switch {
+	case c.kind == cursorNone || !errors.As(err, &api):
+		return endBroken, err
+	case api.Kind == dealapi.KindLoop:
+		if c.newest > c.looped {
+			c.looped, c.loops = c.newest, 0
+		}
+		if c.loops++; c.loops == maxLoops {
+			return endBroken, err
+		}
+	case !api.CursorRefused():
 		return endBroken, err
 	}
 	c.log.Debug("the chain of pages is broken", "error", err)

@@ -76,7 +76,12 @@ func (b *backfill) readWindow(ctx, fetching context.Context, t task, strict bool
 		return err
 	}
 	l.windows, l.seen = t.numbers, s
+	if s.gap != "" { // what was read is published, and the window is read again (syncer-11)
+		l.windows = nil
+		b.leaveGap(s.gap)
+	}
 	if l.saved {
+		l.gap = s.gap
 		return b.submit(l)
 	}
 	return b.share(l)
@@ -270,11 +275,14 @@ func (b *backfill) publishLoad(ctx context.Context, l *load, all *seen) error {
 	if state.Done.count() == len(b.windows) {
 		text = ""
 		if b.name == initialBackfill {
-			watermark = (&seen{newest: state.Newest, serverStart: state.ServerStart}).watermark(b.old, b.job.Overlap) // syncer-3
+			took := b.now(b.local()).Sub(state.BegunAt)
+			watermark = (&seen{newest: state.Newest, serverStart: state.ServerStart, took: took}).watermark(b.old, b.job.Overlap) // syncer-3
 		}
 	}
 	l.state = map[string]string{b.name: text}
-	l.record.RequestedAfter = b.windows[slices.Min(l.windows)].after()
+	if len(l.windows) > 0 {
+		l.record.RequestedAfter = b.windows[slices.Min(l.windows)].after()
+	}
 	all.add(l.seen)
 	l.seen.outside = 0 // told once, with those of other loads
 	l.notice(l.seen, time.Time{})

@@ -315,7 +315,7 @@ func (s *seen) begin(first *dealapi.Page) {
 // learn takes over what became of the chain.
 func (s *seen) learn(c *chain) {
 	s.gap, s.fresh, s.reread = c.gap, c.newest, c.reread
-	s.still = s.pages == 1 || c.kind == cursorNext && c.order.byID()
+	s.still = s.pages == 1 || c.twice || c.kind == cursorNext && c.order.byID()
 	s.ordered = c.kind == cursorNext
 	s.rising = s.ordered && c.order.byTime()
 }

@@ -34,6 +34,7 @@ func (c *chain) lookTwice() error {
 			return err
 		}
 		if how == endOfList && whole && c.digest.hash.Sum64() == before {
+			c.twice = true
 			return nil
 		}
 	}
