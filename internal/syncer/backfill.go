@@ -179,6 +179,7 @@ func (b *backfill) main(ctx context.Context, watermark time.Time) error {
 	unfiltered := errors.Is(err, errUnfiltered)
 	if unfiltered {
 		b.log.Warn("the service does not keep to the range that it is asked for: what is left is read in one chain", "windows", len(b.windows)-b.state.Done.count())
+		b.gaps = nil
 		err = b.loadAll(ctx, s, joined(b.left()), false)
 	}
 	b.metrics.saw(b.run, s)

@@ -66,12 +66,13 @@ type chain struct {
 	*pager
 	kind    cursorKind
 	order   order
-	trail   []link // of the pages that were followed, in the order of the list
-	pruned  int64  // the most doubtful of the links that were left out of the trail (link.rank)
+	trail   []link          // of the pages that were followed, in the order of the list
+	pruned  int64           // the most doubtful of the links that were left out of the trail (link.rank)
 	missed  map[string]bool // cursors that led to a page which does not begin with their item
 	loops   int             // how often a cursor came back since something changed
 	looped  int64           // newest, when one did
 	twice   bool            // the list read the same twice
+	swept   bool            // it was read in ranges of time
 	repairs int
 	back    int // pages to go back at the next repair
 	pages   int
@@ -104,7 +105,12 @@ func (c *chain) read(start string) error {
 		}
 		how, err = c.verify(at)
 	}
-	return err
+	if err != nil || c.Stream.Kind != catalog.Incremental {
+		return err
+	}
+	c.log.Debug("the list is read in ranges of time", "reason", c.gap)
+	c.gap = ""
+	return c.sweep()
 }
 
 // walk reads pages from a known one on. With a target it ends where it meets that item, if that is on the first page.
@@ -155,7 +161,7 @@ func (c *chain) broken(err error) (ending, error) {
 		if c.newest > c.looped {
 			c.looped, c.loops = c.newest, 0
 		}
-		if c.loops++; c.loops == maxLoops {
+		if c.loops++; c.loops == maxLoops && c.Stream.Kind != catalog.Incremental { // those can be read without cursors
 			return endBroken, err
 		}
 	case !api.CursorRefused():

@@ -20,4 +20,16 @@
 //  9. A row that was read by its own address is kept only where nothing was known of it, and never as one that is listed.
 //
 // 10. A panic ends its run and nothing else, whichever goroutine of the run it comes from. It is recorded as a failure.
+//
+// 11. A list that moved while it was read is not taken for whole. Each page that was asked for by a cursor begins with the
+// item that the cursor names, and that item kept its place in between; then the pages have every item that did not change
+// meanwhile, whatever the order of the list. What breaks a chain is read again, from the last page that can be found
+// again. Where that does not help, the run is incomplete: what it read is published, nothing is deleted, the watermark
+// stays and no window is done. Where cursors are not the ids of items, a list of transactions is whole if it reads the
+// same twice; otherwise it is read in ranges of updatedAt that fit on a page, which is of one moment.
+//
+// 12. What a complete list does not have is deleted only when it cannot be there: the list was of one moment, or in the
+// order of ids; or the row is not there at its own address, or is there and did not change, and so cannot have moved
+// past the reader; or, for transactions, nothing with its id has its updatedAt, and all that changed meanwhile was read;
+// or, for products, so many complete lists in a row did not have it (Job.DeleteAfterLists). Until then it stays.
 package syncer

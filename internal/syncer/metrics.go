@@ -25,6 +25,7 @@ type Metrics struct {
 	unknown    *prometheus.CounterVec
 	ignored    *prometheus.CounterVec
 	panics     *prometheus.CounterVec
+	reread     *prometheus.CounterVec
 	backfill   *prometheus.GaugeVec
 
 	read, inserted, updated, deleted, unchanged, rejected *prometheus.CounterVec
@@ -63,6 +64,7 @@ func NewMetrics(reg prometheus.Registerer, clock func() time.Time) *Metrics {
 		unknown:   counter("dealhouse_unknown_fields_total", "Values of fields that the interface does not name; they are kept in _extra."),
 		ignored:   counter("dealhouse_filter_ignored_total", "Runs to which the API sent transactions from outside of the time that was asked for."),
 		panics:    counter("dealhouse_run_panics_total", "Runs that ended in a panic: a mistake in this program, with its stack in the log."),
+		reread:    counter("dealhouse_pages_reread_total", "Pages that were read again, or thrown away, because the list moved while it was read."),
 		backfill:  gauge("dealhouse_backfill_completed_ratio", "Share of the windows of the backfill that is under way, or was interrupted, which need not be read again; 1 without one."),
 		read:      counter("dealhouse_records_read_total", "Records read by runs that readers see."),
 		inserted:  counter("dealhouse_records_inserted_total", "Rows that were not there before."),
@@ -83,7 +85,7 @@ var (
 
 // counters are those labelled with account and stream alone, of every stream.
 func (m *Metrics) counters() []*prometheus.CounterVec {
-	return []*prometheus.CounterVec{m.pages, m.unknown, m.panics, m.read, m.inserted, m.updated, m.deleted, m.unchanged, m.rejected}
+	return []*prometheus.CounterVec{m.pages, m.reread, m.unknown, m.panics, m.read, m.inserted, m.updated, m.deleted, m.unchanged, m.rejected}
 }
 
 // Expect exports a stream's series before anything has happened.
@@ -206,6 +208,7 @@ func (m *Metrics) saw(r *run, s *seen) {
 	for _, n := range s.unknown {
 		m.unknown.WithLabelValues(r.Account, r.Stream.Name).Add(float64(n))
 	}
+	m.reread.WithLabelValues(r.Account, r.Stream.Name).Add(float64(s.reread))
 	if s.outside > 0 {
 		m.ignored.WithLabelValues(r.Account, r.Stream.Name).Inc()
 	}

@@ -32,7 +32,7 @@ type seen struct {
 	gap         string    // why rows may have been missed; "" when none were (syncer-11)
 	still       bool      // what is not on the pages was not in the list: they are of one moment, or in the order of ids
 	ordered     bool      // the cursors are the ids of the next items
-	rising      bool      // so they are, and the list begins with what changed first: what changes moves to its end
+	rising      bool      // what changes moves to where it is read later: the list begins with what changed first, or was read so
 	unsure      bool      // what is not on the pages may be in the list all the same
 	rows        int       // rows with an updatedAt
 	outside     int       // rows of them that the date filter should have left out
@@ -317,7 +317,7 @@ func (s *seen) learn(c *chain) {
 	s.gap, s.fresh, s.reread = c.gap, c.newest, c.reread
 	s.still = s.pages == 1 || c.twice || c.kind == cursorNext && c.order.byID()
 	s.ordered = c.kind == cursorNext
-	s.rising = s.ordered && c.order.byTime()
+	s.rising = c.swept || s.ordered && c.order.byTime()
 }
 
 // start is a time by the clock of updatedAt, at the latest the one at which the reading began. The Date header may be

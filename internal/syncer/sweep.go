@@ -48,6 +48,7 @@ type timeRange struct{ after, before time.Time }
 // moment, so a range without a cursor is complete. A row that changes moves on to a range that is still to be read, since
 // none begins later than the rows that were seen: a sweep up to now has every row, those included that change meanwhile.
 func (c *chain) sweep() error {
+	c.swept = true
 	for todo := []timeRange{{c.after, c.before}}; len(todo) > 0 && c.gap == ""; {
 		r := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
