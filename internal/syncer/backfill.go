@@ -284,3 +284,4 @@ func (b *backfill) tell(s *seen, unfiltered bool) {
 	s.outside = 0
 	b.notice(s, time.Time{})
 }
+	b.noticeOlder(b.record.Changes)

@@ -290,6 +290,7 @@ func (b *backfill) publishLoad(ctx context.Context, l *load, all *seen) error {
 	if err := l.publish(ctx, changes, watermark); err != nil {
 		return err
 	}
+	l.noticeOlder(changes)
 	if b.state.RunID != l.ID.String() { // of the other windows it is known
 		b.meter.finish(len(l.windows))
 	}

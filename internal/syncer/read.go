@@ -21,6 +21,7 @@ const noDateMargin = 15 * time.Minute
 // seen is what a run learnt from the pages beside their rows.
 type seen struct {
 	serverStart time.Time // the server's time when the run began
+	begun       time.Time // local time then
 	noDate      bool
 	newest      int64 // newest updatedAt, in milliseconds
 	rows        int   // rows with an updatedAt
@@ -247,7 +248,7 @@ func (r *run) tally(b *decode.Batch, decode func() error) error {
 
 // begin takes the server's time from the first page.
 func (s *seen) begin(first *dealapi.Page) {
-	s.serverStart = first.ServerTime
+	s.serverStart, s.begun = first.ServerTime, first.SentAt
 	if s.serverStart.IsZero() {
 		s.noDate = true
 		s.serverStart = first.SentAt.Add(-noDateMargin)

@@ -376,6 +376,7 @@ func (r *run) load(ctx context.Context, after, watermark time.Time) error {
 	changes, err := r.warehouse.Plan(ctx, r.Run, r.job.scope(after), r.record.Totals.Staged+r.surplus)
 	if err != nil {
 		return err
+	r.noticeOlder(changes)
 	}
 	r.record.Changes = changes
 	r.record.Duplicates = r.record.Totals.Staged - min(changes.Distinct, r.record.Totals.Staged)

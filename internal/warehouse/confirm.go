@@ -11,7 +11,7 @@ import (
 // that rows which are never confirmed do not keep others from being asked for.
 func (w *Warehouse) PlannedDeletes(ctx context.Context, r Run, limit int) ([]string, error) {
 	key := keyNames(r.Stream)
-	rows, err := w.conn.Query(ctx, fmt.Sprintf("SELECT toString(%s) FROM %s WHERE change = %d ORDER BY rand() LIMIT %d", key, r.changes(), changeDelete, limit))
+	rows, err := w.conn.Query(ctx, fmt.Sprintf("SELECT toString(%s) FROM %s WHERE %s ORDER BY rand() LIMIT %d", key, r.changes(), isGone, limit))
 	if err != nil {
 		return nil, fmt.Errorf("reading which rows of %s are gone: %w", r.Stream.Name, err)
 	}
@@ -25,7 +25,7 @@ func (w *Warehouse) PlannedDeletes(ctx context.Context, r Run, limit int) ([]str
 // KeepUnconfirmed takes all planned deletes back but those of the confirmed keys.
 func (w *Warehouse) KeepUnconfirmed(ctx context.Context, r Run, confirmed []string) error {
 	err := w.execAll(ctx, []step{{
-		fmt.Sprintf("ALTER TABLE %s DELETE WHERE change = %d AND toString(%s) NOT IN (%s)", r.changes(), changeDelete, keyNames(r.Stream), literals(confirmed)),
+		fmt.Sprintf("ALTER TABLE %s DELETE WHERE %s AND toString(%s) NOT IN (%s)", r.changes(), isGone, keyNames(r.Stream), literals(confirmed)),
 		clickhouse.Settings{"mutations_sync": 2},
 	}})
 	if err != nil {
