@@ -17,7 +17,7 @@ import (
 func (w *Warehouse) Recover(ctx context.Context, l *Lease, r Run, keep uuid.UUID) (recovered []Intent, err error) {
 	found := false
 	for _, s := range l.states {
-		if !strings.HasPrefix(s.name, stateIntent+":") {
+		if s.value == "" || !strings.HasPrefix(s.name, stateIntent+":") {
 			continue
 		}
 		found = true
