@@ -297,9 +297,7 @@ func (r *run) main(ctx context.Context) error {
 // recover finishes what runs that died had begun to publish, and clears away what they left.
 func (r *run) recover(ctx context.Context) error {
 	recovered, err := r.warehouse.Recover(ctx, r.lease, r.Run, r.ID)
-	for _, in := range recovered {
-		r.metrics.published(in.Record)
-	}
+	r.metrics.Recovered(recovered)
 	return err
 }
 
