@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -274,6 +275,9 @@ func (b *backfill) publishLoad(ctx context.Context, l *load, all *seen) error {
 		}
 	}
 	l.state = map[string]string{b.name: text}
+	if text == "" && b.name == initialBackfill {
+		maps.Copy(l.state, b.run.state)
+	}
 	l.record.RequestedAfter = b.windows[slices.Min(l.windows)].after()
 	all.add(l.seen)
 	l.seen.outside = 0 // told once, with those of other loads
@@ -286,11 +290,11 @@ func (b *backfill) publishLoad(ctx context.Context, l *load, all *seen) error {
 	if err != nil {
 		return err
 	}
+	l.noticeOlder(changes)
 	l.record.Changes, l.record.Duplicates = changes, l.record.Totals.Staged-changes.Distinct
 	if err := l.publish(ctx, changes, watermark); err != nil {
 		return err
 	}
-	l.noticeOlder(changes)
 	if b.state.RunID != l.ID.String() { // of the other windows it is known
 		b.meter.finish(len(l.windows))
 	}

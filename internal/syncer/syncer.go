@@ -282,6 +282,7 @@ func (r *run) main(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.checkOrigin(watermark)
 	if r.backfill, err = r.planBackfill(ctx, watermark); err != nil {
 		return err
 	}
@@ -374,8 +375,8 @@ func (r *run) load(ctx context.Context, after, watermark time.Time) error {
 	changes, err := r.warehouse.Plan(ctx, r.Run, r.job.scope(after), r.record.Totals.Staged+r.surplus)
 	if err != nil {
 		return err
-	r.noticeOlder(changes)
 	}
+	r.noticeOlder(changes)
 	r.record.Changes = changes
 	r.record.Duplicates = r.record.Totals.Staged - min(changes.Distinct, r.record.Totals.Staged)
 	if err := r.guardDeletes(changes); err != nil {
