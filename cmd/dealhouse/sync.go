@@ -156,7 +156,8 @@ func (a *app) whenFree(ctx context.Context, open func() (*warehouse.Warehouse, e
 	}
 }
 
-// upgrade brings the schema up to date before a sync. A dry run must not, and cannot go on without it.
+// upgrade brings the schema up to date before a sync, and finishes what runs that died had begun to publish, so that
+// nobody waits for the next run of their streams. A dry run must do neither, and cannot go on without the schema.
 func (a *app) upgrade(ctx context.Context, w *warehouse.Warehouse, dryRun bool) error {
 	if dryRun {
 		return w.CheckSchema(ctx)
@@ -167,6 +168,11 @@ func (a *app) upgrade(ctx context.Context, w *warehouse.Warehouse, dryRun bool) 
 	}
 	if len(statements) > 0 {
 		a.log.Info("the schema of the warehouse is up to date now", "database", w.Database(), "statements", len(statements))
+	}
+	recovered, err := w.RecoverAll(ctx)
+	a.metrics.Syncer.Recovered(recovered)
+	if err != nil {
+		a.log.Warn("could not finish what interrupted runs had begun to publish: the next run of each stream tries again", "error", err)
 	}
 	return nil
 }

@@ -115,18 +115,21 @@ func (r *run) planBackfill(ctx context.Context, watermark time.Time) (*backfill,
 		if err != nil {
 			return nil, err
 		}
-		return r.newBackfill(ctx, name, stored, progressState{BegunAt: r.StartedAt, From: a.From, To: a.To, Window: a.Window.String()}, a.Parallel)
+		if stored != nil && !stored.isOf(r) {
+			stored = nil
+		}
+		return r.newBackfill(ctx, name, stored, progressState{BegunAt: r.StartedAt, Origin: r.job.Client.Origin(), From: a.From, To: a.To, Window: a.Window.String()}, a.Parallel)
 	}
 	from := r.job.InitialFrom.UTC().Truncate(time.Millisecond)
 	if r.Stream.Kind != catalog.Incremental || r.job.Full || r.job.DryRun || !watermark.IsZero() || from.IsZero() {
 		return nil, nil
 	}
-	begin := progressState{BegunAt: r.StartedAt, From: from, Window: DefaultWindow.String()}
+	begin := progressState{BegunAt: r.StartedAt, Origin: r.job.Client.Origin(), From: from, Window: DefaultWindow.String()}
 	stored, err := warehouse.LoadBackfill[progressState](r.lease, initialBackfill)
 	switch {
 	case err != nil:
 		return nil, err
-	case stored == nil || !stored.From.Equal(from): // the setting may have changed: then what is done is not enough
+	case stored == nil || !stored.From.Equal(from) || !stored.isOf(r): // a setting may have changed: then what is done is not enough
 		server, more := r.look(ctx, window{from: from}.after())
 		if !more || !(Range{From: from, To: server}).isValid() {
 			return nil, nil // an ordinary run does
@@ -294,4 +297,5 @@ func (b *backfill) tell(s *seen, unfiltered bool) {
 	}
 	s.outside = 0
 	b.notice(s, time.Time{})
+	b.noticeOlder(b.record.Changes)
 }

@@ -21,8 +21,9 @@ func stateName(r Range) string {
 
 // progressState is a backfill that has not ended, as sync_state has it.
 type progressState struct {
-	BegunAt     time.Time `json:"begun_at"`     // by the clock of the warehouse
-	ServerStart time.Time `json:"server_start"` // the server's time when it began; the first sync's only
+	BegunAt     time.Time `json:"begun_at"`         // by the clock of the warehouse
+	ServerStart time.Time `json:"server_start"`     // the server's time when it began; the first sync's only
+	Origin      string    `json:"origin,omitempty"` // of the service that is read
 	From        time.Time `json:"from"`
 	To          time.Time `json:"to"`
 	Window      string    `json:"window"`
@@ -36,6 +37,9 @@ type progressState struct {
 
 // has reports whether a window need not be read.
 func (s *progressState) has(window int) bool { return s.Done.has(window) || s.Staged.has(window) }
+
+// isOf reports whether the backfill was begun on the service that the run reads: what another one gave is not done here.
+func (s *progressState) isOf(r *run) bool { return s.Origin == "" || s.Origin == r.job.Client.Origin() }
 
 // unstaged is the state without a load that is staged.
 func (s progressState) unstaged() progressState {

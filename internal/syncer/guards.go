@@ -48,7 +48,7 @@ func (r *run) guardRejects() error {
 
 // notice turns what the run saw and carried on with into warnings.
 func (r *run) notice(seen *seen, after time.Time) {
-	r.record.ServerTime = seen.serverStart
+	r.record.ServerTime, r.ServerTime = seen.serverStart, seen.latest(r.local())
 	if seen.outside > 0 {
 		r.warn(fmt.Sprintf("the service sent %d rows that were not updated after %s, which was asked for with the parameter %q: it may have another name (account.params.updated_after); all rows were kept",
 			seen.outside, after.UTC().Format(time.RFC3339), r.job.Params.UpdatedAfter))

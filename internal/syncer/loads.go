@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -280,6 +281,9 @@ func (b *backfill) publishLoad(ctx context.Context, l *load, all *seen) error {
 		}
 	}
 	l.state = map[string]string{b.name: text}
+	if text == "" && b.name == initialBackfill {
+		maps.Copy(l.state, b.run.state)
+	}
 	if len(l.windows) > 0 {
 		l.record.RequestedAfter = b.windows[slices.Min(l.windows)].after()
 	}
@@ -294,6 +298,7 @@ func (b *backfill) publishLoad(ctx context.Context, l *load, all *seen) error {
 	if err != nil {
 		return err
 	}
+	l.noticeOlder(changes)
 	l.record.Changes, l.record.Duplicates = changes, l.record.Totals.Staged-changes.Distinct
 	if err := l.publish(ctx, changes, watermark); err != nil {
 		return err

@@ -188,6 +188,13 @@ func (m *Metrics) published(r warehouse.RunRecord) {
 	m.standing.published(r)
 }
 
+// Recovered counts what was published when runs that had died were finished.
+func (m *Metrics) Recovered(finished []warehouse.Intent) {
+	for _, in := range finished {
+		m.published(in.Record)
+	}
+}
+
 func (m *Metrics) merged(r *run, took time.Duration) {
 	if m != nil {
 		m.merging.WithLabelValues(r.Account, r.Stream.Name).Observe(took.Seconds())

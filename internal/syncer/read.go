@@ -21,7 +21,7 @@ const noDateMargin = 15 * time.Minute
 // seen is what a run learnt from the pages beside their rows.
 type seen struct {
 	serverStart time.Time // the server's time when the run began
-	sentAt      time.Time // the local time of that
+	begun       time.Time // local time then
 	took        time.Duration
 	noDate      bool
 	newest      int64 // newest updatedAt, in milliseconds
@@ -301,11 +301,11 @@ func (s *seen) see(page *dealapi.Page) {
 	if s.pages++; s.pages == 1 {
 		s.begin(page)
 	}
-	s.took = page.ReceivedAt.Sub(s.sentAt)
+	s.took = page.ReceivedAt.Sub(s.begun)
 }
 
 func (s *seen) begin(first *dealapi.Page) {
-	s.sentAt, s.serverStart = first.SentAt, first.ServerTime
+	s.serverStart, s.begun = first.ServerTime, first.SentAt
 	if s.serverStart.IsZero() {
 		s.noDate = true
 		s.serverStart = first.SentAt.Add(-noDateMargin)

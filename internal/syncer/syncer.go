@@ -284,6 +284,7 @@ func (r *run) main(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.checkOrigin(watermark)
 	if r.backfill, err = r.planBackfill(ctx, watermark); err != nil {
 		return err
 	}
@@ -299,9 +300,7 @@ func (r *run) main(ctx context.Context) error {
 // recover finishes what runs that died had begun to publish, and clears away what they left.
 func (r *run) recover(ctx context.Context) error {
 	recovered, err := r.warehouse.Recover(ctx, r.lease, r.Run, r.ID)
-	for _, in := range recovered {
-		r.metrics.published(in.Record)
-	}
+	r.metrics.Recovered(recovered)
 	return err
 }
 
@@ -388,6 +387,7 @@ func (r *run) load(ctx context.Context, after, watermark time.Time) error {
 	if err != nil {
 		return err
 	}
+	r.noticeOlder(changes)
 	r.record.Changes = changes
 	r.record.Duplicates = r.record.Totals.Staged - min(changes.Distinct, r.record.Totals.Staged)
 	if err := r.guardDeletes(changes); err != nil {

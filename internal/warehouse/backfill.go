@@ -40,4 +40,6 @@ func (c *Changes) Add(o Changes) {
 	c.Unchanged += o.Unchanged
 	c.Staged += o.Staged
 	c.Distinct += o.Distinct
+	c.Older += o.Older
+	c.Ahead += o.Ahead
 }

@@ -20,7 +20,7 @@ func (w *Warehouse) PlannedDeletes(ctx context.Context, r Run, limit int) ([]Pla
 	if i := r.Stream.VersionField(); i >= 0 {
 		updated = "ifNull(toUnixTimestamp64Milli(" + r.Stream.Fields[i].Column + "), 0)"
 	}
-	chosen := fmt.Sprintf("SELECT %s FROM %s WHERE change = %d ORDER BY rand() LIMIT %d", key, r.changes(), changeDelete, limit)
+	chosen := fmt.Sprintf("SELECT %s FROM %s WHERE %s ORDER BY rand() LIMIT %d", key, r.changes(), isGone, limit)
 	rows, err := w.conn.Query(ctx, "SELECT toString("+key+"), "+updated+" FROM "+r.Stream.Name+"_latest FINAL"+
 		" WHERE account = {account:String} AND "+key+" IN ("+chosen+")", named("account", r.Account))
 	all, err := scanned(rows, err, func(d *PlannedDelete) []any { return []any{&d.Key, &d.Updated} })
@@ -38,7 +38,7 @@ func (w *Warehouse) KeepUnconfirmed(ctx context.Context, r Run, confirmed []stri
 // keepBut takes the planned deletes back whose key, as text, is not in the list or query.
 func (w *Warehouse) keepBut(ctx context.Context, r Run, confirmed string) error {
 	err := w.execAll(ctx, []step{{
-		fmt.Sprintf("ALTER TABLE %s DELETE WHERE change = %d AND toString(%s) NOT IN (%s)", r.changes(), changeDelete, keyNames(r.Stream), confirmed),
+		fmt.Sprintf("ALTER TABLE %s DELETE WHERE %s AND toString(%s) NOT IN (%s)", r.changes(), isGone, keyNames(r.Stream), confirmed),
 		clickhouse.Settings{"mutations_sync": 2},
 	}})
 	if err != nil {
@@ -60,7 +60,7 @@ func (w *Warehouse) KeepUntilAbsent(ctx context.Context, r Run, lists int, count
 		return 0, fmt.Errorf("counting how often rows of %s were not listed: %w", r.Stream.Name, err)
 	}
 	enough := fmt.Sprintf("SELECT key FROM absent_rows_log FINAL WHERE account = %s AND stream = %s AND lists >= %d", quote(r.Account), quote(r.Stream.Name), lists)
-	err = w.conn.QueryRow(ctx, fmt.Sprintf("SELECT count() FROM %s WHERE change = %d AND toString(%s) NOT IN (%s)", r.changes(), changeDelete, keyNames(r.Stream), enough)).Scan(&kept)
+	err = w.conn.QueryRow(ctx, fmt.Sprintf("SELECT count() FROM %s WHERE %s AND toString(%s) NOT IN (%s)", r.changes(), isGone, keyNames(r.Stream), enough)).Scan(&kept)
 	if err != nil || kept == 0 {
 		return 0, err
 	}
@@ -72,10 +72,10 @@ func (w *Warehouse) countAbsence(ctx context.Context, r Run) error {
 	return w.exec(ctx, fmt.Sprintf(`INSERT INTO absent_rows_log (account, stream, key, lists, run_id, since, version)
 SELECT {account:String}, {stream:String}, if(gone.key != '', gone.key, before.key), if(gone.key != '', before.lists + 1, 0), {run:UUID},
     if(before.lists = 0, now64(3), before.since), greatest(toUInt64(toUnixTimestamp64Micro(now64(6))), before.version + 1)
-FROM (SELECT toString(%s) AS key FROM %s WHERE change = %d) AS gone
+FROM (SELECT toString(%s) AS key FROM %s WHERE %s) AS gone
 FULL JOIN (SELECT key, lists, run_id, since, version FROM absent_rows_log FINAL WHERE account = {account:String} AND stream = {stream:String}) AS before
     ON gone.key = before.key
-WHERE before.run_id != {run:UUID} AND (gone.key != '' OR before.lists > 0)`, keyNames(r.Stream), r.changes(), changeDelete),
+WHERE before.run_id != {run:UUID} AND (gone.key != '' OR before.lists > 0)`, keyNames(r.Stream), r.changes(), isGone),
 		named("account", r.Account), named("stream", r.Stream.Name), named("run", r.ID.String()))
 }
 

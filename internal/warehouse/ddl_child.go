@@ -92,11 +92,12 @@ func insertChildDelta(s *catalog.Stream, r Run) string {
 	day := fields[dayAt].Column
 	return "INSERT INTO " + r.childDelta() + " (account, " + key + ", " + strings.Join(stored, ", ") + ", synced_at, _version, _run_id)\n" +
 		"SELECT {account:String}, s." + keyNames(s) + ", " + day + "_read, " + strings.Join(picked, ", ") +
-		", fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), s._fetched, {run:UUID}\n" +
+		", fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), greatest(s._fetched, l._version + 1), {run:UUID}\n" +
 		"FROM (SELECT " + keyNames(s) + ", " + fromWire(fields, dayAt) + " AS " + day + "_read, " + strings.Join(staged, ", ") + ", _fetched\n" +
 		"      FROM " + s.Child.Table + "_staging FINAL WHERE run_id = {run:UUID}) AS s\n" +
 		"LEFT JOIN (SELECT " + key + ", " + strings.Join(stored, ", ") + ", _version\n" +
 		"      FROM " + s.Child.Table + "_latest FINAL WHERE account = {account:String}) AS l\n" +
 		"ON s." + keyNames(s) + " = l." + keyNames(s) + " AND s." + day + "_read = l." + day + "\n" +
-		"WHERE l._version = 0 OR s._fetched > l._version AND (" + strings.Join(differ, " OR ") + ")"
+		// A time of reading that lies ahead came from a clock that was wrong.
+		"WHERE l._version = 0 OR (s._fetched > l._version OR l._version > {latest:UInt64}) AND (" + strings.Join(differ, " OR ") + ")"
 }

@@ -22,23 +22,28 @@ const decisionsOverlap = time.Hour
 // materialized view could not do it: what is attached to a table passes none by. It can be repeated, and left out: the
 // next call makes up for it.
 func (w *Warehouse) KeepDecisions(ctx context.Context, account string) error {
-	value, err := w.state(ctx, account, "transactions", stateDecisions)
+	kept, err := w.state(ctx, account, "transactions", stateDecisions)
 	if err != nil {
 		return err
 	}
 	from := int64(0) // all of them
-	if value != "" {
-		if from, err = strconv.ParseInt(value, 10, 64); err != nil {
+	if kept.value != "" {
+		if from, err = strconv.ParseInt(kept.value, 10, 64); err != nil {
 			return fmt.Errorf("reading up to when the decisions of account %s are kept: %w", account, err)
 		}
 	}
+	// What lies ahead was loaded while the clock was wrong. It is old, but looks new each time until then.
 	var to int64
-	err = w.conn.QueryRow(ctx, "SELECT toUnixTimestamp64Milli(max(synced_at)) FROM transactions_versions WHERE account = {account:String}", named("account", account)).Scan(&to)
+	err = w.conn.QueryRow(ctx, fmt.Sprintf("SELECT toUnixTimestamp64Milli(maxIf(synced_at, synced_at <= now64(3) + toIntervalMillisecond(%d))) FROM transactions_versions WHERE account = {account:String}",
+		clockTolerance.Milliseconds()), named("account", account)).Scan(&to)
 	if err != nil {
 		return fmt.Errorf("reading how new the transactions of account %s are: %w", account, err)
 	}
-	if to <= from {
+	switch {
+	case to == from:
 		return nil
+	case to < from:
+		from = 0 // what was kept up to then was kept by that clock
 	}
 	news := ""
 	if from > 0 {
@@ -50,7 +55,7 @@ func (w *Warehouse) KeepDecisions(ctx context.Context, account string) error {
 	if err != nil {
 		return fmt.Errorf("keeping when the transactions of account %s were decided: %w", account, err)
 	}
-	return w.saveStates(ctx, account, "transactions", stateRow{stateDecisions, fmt.Sprint(to), uint64(to)})
+	return w.saveStates(ctx, account, "transactions", stateRow{stateDecisions, fmt.Sprint(to), 0})
 }
 
 // insertDecisions computes the decisions of transactions anew, from all of their versions. What vanished upstream has

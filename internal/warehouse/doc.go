@@ -15,15 +15,24 @@
 //     finishes the work (Recover), and every step of the work can be repeated.
 //  3. The watermark is its own version, so that a lower one can never replace a higher one.
 //  4. What a run stages is counted before it is compared: a row that got lost on the way must not look deleted.
-//  5. Times that two processes compare are the warehouse's.
-//  6. A version of a row is never 0: the upstream's time of change in the high 64 bits, the time of reading in the low.
-//     What a complete list says is held to be at least as new upstream as what is stored, so that the time of reading
-//     decides between them; a read of a part never replaces a newer state by an older one.
+//  5. Times that two processes compare are the warehouse's. Its clock may be set, and may differ between replicas: see 9.
+//  6. A version of a row is never 0: the upstream's time of change in the high 64 bits, no later than the service's clock
+//     when it was read, and the time of reading in the low. A staged row replaces a stored one when it changed later
+//     upstream, or at the same time and was read later, and gets a version that is higher than the stored one. When the
+//     stored row changed is the lowest of what its version, its updatedAt and the service's clock say: a version may have
+//     been lifted, and an updatedAt may be dated ahead. What a complete list says, and what is read over a row that is
+//     dated ahead, is held to be at least as new upstream as what is stored, so that the time of reading decides; a read
+//     of a part never replaces a newer state by an older one, and counts what it left for that reason (Changes.Older).
 //  7. A statement is tried again only where doing it twice, with the answer to the first time lost, is as doing it once:
 //     staged batches by their token and equal bytes, the bookkeeping by the versions of its rows, INSERT ... SELECT
 //     together with the making of the table that it fills, an attachment that may have been made after a look at what
 //     is there.
 //  8. What the server refuses for its content costs the rows that it refuses, not their batch (Stage).
+//  9. A clock that was wrong costs nothing for longer than a minute. What replaces rows of the bookkeeping has a version
+//     above theirs, whatever the clock says (timeAfter); a lease ends when it was not renewed for its time to live, whatever
+//     time it has (sightings); and a stored time of reading that lies more than a minute ahead is before any other.
+//  10. What a run that died had begun to publish is finished when a warehouse is opened for writing (RecoverAll), and
+//     before the next run of its stream.
 //
 // Deleted rows stay in _latest with their last content, as versions that the views leave out: the merge has to know
 // their versions, and later joins their content. A row that was read by its own address, because a transaction names it

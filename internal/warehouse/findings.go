@@ -13,7 +13,7 @@ type Finding struct {
 	Account, Kind, Subject, Detail string
 }
 
-var findingColumns = columns("account String, kind String, subject String, detail String, first_seen DateTime64(3), last_seen DateTime64(3), resolved_at Nullable(DateTime64(3))")
+var findingColumns = columns("account String, kind String, subject String, detail String, first_seen DateTime64(3), last_seen DateTime64(3), resolved_at Nullable(DateTime64(3)), version UInt64")
 
 // RecordFindings remembers what stands now of an account, and returns what did not stand the last time. What stands no
 // more is marked as resolved. Two workers that do this at once may both take a finding for new; nothing else can go
@@ -39,7 +39,7 @@ func (w *Warehouse) recordFindings(ctx context.Context, account string, current 
 	if err != nil {
 		return nil, err
 	}
-	now, err := w.Now(ctx)
+	now, next, err := w.timeAfter(ctx, newestVersion, "payout_findings_log WHERE account = {account:String}", named("account", account))
 	if err != nil {
 		return nil, err
 	}
@@ -56,19 +56,20 @@ func (w *Warehouse) recordFindings(ctx context.Context, account string, current 
 	if len(current)+len(open) == 0 {
 		return nil, nil
 	}
+	version := uint64(next.UnixMicro())
 	return fresh, w.insert(ctx, "payout_findings_log", findingColumns, func(b driver.Batch) error {
 		for _, f := range current {
 			first, known := since[f]
 			if !known {
 				first = now
 			}
-			if err := b.Append(f.Account, f.Kind, f.Subject, f.Detail, first, now, nil); err != nil {
+			if err := b.Append(f.Account, f.Kind, f.Subject, f.Detail, first, now, nil, version); err != nil {
 				return err
 			}
 			delete(since, f)
 		}
 		for f, first := range since {
-			if err := b.Append(f.Account, f.Kind, f.Subject, f.Detail, first, now, &now); err != nil {
+			if err := b.Append(f.Account, f.Kind, f.Subject, f.Detail, first, now, &now, version); err != nil {
 				return err
 			}
 		}

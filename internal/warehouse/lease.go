@@ -48,7 +48,7 @@ type Lease struct {
 	begun   time.Time
 	orphan  bool
 	untidy  bool       // something is left that the next holder has to clear away
-	states  []stateRow // of the stream, as the holder found them, the oldest first
+	states  []stateRow // of the stream, as the holder found them, the oldest first; those that were cleared are empty
 	stop    context.CancelFunc
 	done    sync.WaitGroup
 }
@@ -60,19 +60,22 @@ func (w *Warehouse) Acquire(ctx context.Context, r Run) (*Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	value, err := w.state(ctx, l.account, l.stream, stateLease)
+	stored, err := w.state(ctx, l.account, l.stream, stateLease)
 	if err != nil {
 		return nil, err
 	}
-	current, err := parseState[leaseValue](l.account, l.stream, stateLease, value)
+	current, err := parseState[leaseValue](l.account, l.stream, stateLease, stored.value)
 	if err != nil {
 		return nil, err
 	}
-	if current != nil && current.Expires > now.UnixMicro() && current.Attempt != r.Attempt && !w.isGone(current.Owner) {
-		return nil, &HeldError{Owner: current.Owner, RunID: current.RunID, Expires: time.UnixMicro(current.Expires).UTC()}
+	if current != nil && current.Attempt != r.Attempt && !w.isGone(current.Owner) {
+		left := w.sightings.left(StreamID{l.account, l.stream}, stored.version, time.UnixMicro(current.Expires).Sub(now))
+		if left > 0 {
+			return nil, &HeldError{Owner: current.Owner, RunID: current.RunID, Expires: now.Add(left)}
+		}
 	}
 	l.begun, l.orphan = now, current != nil
-	if err := l.write(ctx, now, now.Add(l.ttl)); err != nil {
+	if err := l.write(ctx, now.Add(l.ttl)); err != nil {
 		return nil, err
 	}
 	if err := l.load(ctx); err != nil {
@@ -97,11 +100,11 @@ func (l *Lease) Distrust() { l.orphan = true }
 
 // Check returns ErrLeaseLost when another worker has taken the stream over.
 func (l *Lease) Check(ctx context.Context) error {
-	value, err := l.w.state(ctx, l.account, l.stream, stateLease)
+	stored, err := l.w.state(ctx, l.account, l.stream, stateLease)
 	if err != nil {
 		return err
 	}
-	return l.verify(value)
+	return l.verify(stored.value)
 }
 
 // verify is Check for the lease as it is stored now.
@@ -115,9 +118,9 @@ func (l *Lease) verify(value string) error {
 
 // load reads all states of the stream, which only the holder of the lease changes, and checks the lease among them.
 func (l *Lease) load(ctx context.Context) error {
-	rows, err := l.w.conn.Query(ctx, "SELECT name, value FROM sync_state WHERE account = {account:String} AND stream = {stream:String} ORDER BY updated_at",
+	rows, err := l.w.conn.Query(ctx, "SELECT name, value, version FROM sync_state_log FINAL WHERE account = {account:String} AND stream = {stream:String} ORDER BY version",
 		named("account", l.account), named("stream", l.stream))
-	l.states, err = scanned(rows, err, func(s *stateRow) []any { return []any{&s.name, &s.value} })
+	l.states, err = scanned(rows, err, func(s *stateRow) []any { return []any{&s.name, &s.value, &s.version} })
 	if err != nil {
 		return fmt.Errorf("reading the state of %s of account %s: %w", l.stream, l.account, err)
 	}
@@ -144,13 +147,7 @@ func (l *Lease) Release(ctx context.Context) error {
 
 // Forsake gives the lease back as expired, so that its next holder finishes or clears away what was left behind.
 func (l *Lease) Forsake(ctx context.Context) error {
-	return l.end(ctx, func() error {
-		now, err := l.w.Now(ctx)
-		if err != nil {
-			return err
-		}
-		return l.write(ctx, now, time.UnixMicro(0))
-	})
+	return l.end(ctx, func() error { return l.write(ctx, time.UnixMicro(0)) })
 }
 
 func (l *Lease) end(ctx context.Context, write func() error) error {
@@ -198,16 +195,16 @@ func (l *Lease) beat(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return l.write(ctx, now, now.Add(l.ttl))
+	return l.write(ctx, now.Add(l.ttl))
 }
 
-// write stores the lease as of now, by the clock of the warehouse.
-func (l *Lease) write(ctx context.Context, now, expires time.Time) error {
+// write stores the lease with the time at which it ends, by the clock of the warehouse.
+func (l *Lease) write(ctx context.Context, expires time.Time) error {
 	v := l.value
 	v.Expires = expires.UnixMicro()
 	text, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("writing the lease: %w", err)
 	}
-	return l.w.saveStates(ctx, l.account, l.stream, stateRow{stateLease, string(text), uint64(now.UnixMicro())})
+	return l.w.saveStates(ctx, l.account, l.stream, stateRow{stateLease, string(text), 0})
 }

@@ -48,15 +48,23 @@ func (w *Warehouse) checkStaged(ctx context.Context, r Run, want uint64) error {
 
 func (w *Warehouse) plan(ctx context.Context, r Run, scope Scope, c *Changes) error {
 	s := r.Stream.Name
-	args := []any{named("account", r.Account), named("run", r.ID.String()), named("started", fmt.Sprint(r.StartedAt.UnixMicro()))}
+	now, err := w.Now(ctx)
+	if err != nil {
+		return err
+	}
+	args := []any{
+		named("account", r.Account), named("run", r.ID.String()), named("started", fmt.Sprint(r.StartedAt.UnixMicro())),
+		named("latest", fmt.Sprint(now.Add(clockTolerance).UnixMicro())), r.cap(now),
+	}
 	counts := "SELECT (SELECT count() FROM " + s + "_staging FINAL WHERE run_id = {run:UUID})," +
+		" (SELECT count() FROM " + s + "_staging WHERE run_id = {run:UUID} AND " + stagedAhead + ")," +
 		" (SELECT count() FROM " + s + "_latest FINAL WHERE account = {account:String} AND _deleted = 0)," +
 		" (SELECT count() = 0 FROM (SELECT 1 FROM " + s + "_latest WHERE account = {account:String} LIMIT 1))"
-	if err := w.conn.QueryRow(ctx, counts, args...).Scan(&c.Distinct, &c.Live, &c.First); err != nil {
+	if err := w.conn.QueryRow(ctx, counts, args...).Scan(&c.Distinct, &c.Ahead, &c.Live, &c.First); err != nil {
 		return err
 	}
 	if err := w.execAll(ctx, []step{
-		{"DROP TABLE IF EXISTS " + r.changes(), nil}, {createChanges(r), nil}, {insertChanges(r, scope), joinSettings(c.Distinct + c.Live)},
+		{"DROP TABLE IF EXISTS " + r.changes(), nil}, {createChanges(r), nil}, {insertChanges(r, scope, c.Ahead > 0), joinSettings(c.Distinct + c.Live)},
 	}, args...); err != nil {
 		return err
 	}
@@ -78,9 +86,11 @@ func (w *Warehouse) plan(ctx context.Context, r Run, scope Scope, c *Changes) er
 			c.Updated = n
 		case changeDelete:
 			c.Deleted = n
+		case changeOlder:
+			c.Older = n
 		}
 	}
-	c.Unchanged = c.Distinct - c.Inserted - c.Updated
+	c.Unchanged = c.Distinct - c.Inserted - c.Updated - c.Older
 	return rows.Err()
 }
 
@@ -90,8 +100,9 @@ var deltaSettings = clickhouse.Settings{"min_insert_block_size_rows": 250_000}
 
 // Prepare builds the delta of the run: complete rows, in a table that nobody reads.
 func (w *Warehouse) Prepare(ctx context.Context, r Run, c Changes, mergedAt time.Time) error {
-	args := []any{named("account", r.Account), named("run", r.ID.String()), named("merged_at", fmt.Sprint(mergedAt.UnixMilli()))}
+	args := []any{named("account", r.Account), named("run", r.ID.String()), named("merged_at", fmt.Sprint(mergedAt.UnixMilli())), r.cap(mergedAt)}
 	settings := joinSettings(c.Distinct + c.Live)
+	args = append(args, named("latest", fmt.Sprint(mergedAt.Add(clockTolerance).UnixMicro())))
 	byKey := joinSettings(largeJoin) // the entries of a child, of all days, are many more than its rows
 	maps.Copy(settings, deltaSettings)
 	maps.Copy(byKey, deltaSettings)
@@ -100,8 +111,7 @@ func (w *Warehouse) Prepare(ctx context.Context, r Run, c Changes, mergedAt time
 		rows = append(rows, step{"DROP TABLE IF EXISTS " + r.delta(), nil}, step{createDelta(r.delta(), r.Stream.Name+"_latest"), nil})
 	}
 	if c.Inserted+c.Updated > 0 {
-		// The first load of an account has nothing to be compared with.
-		rows = append(rows, step{insertDelta(r, c.First, c.Distinct == c.Staged, c.Unlisted), settings})
+		rows = append(rows, step{insertDelta(r, c), settings})
 	}
 	if c.Deleted > 0 {
 		rows = append(rows, step{insertTombstones(r), settings})

@@ -77,9 +77,13 @@ func (w *Warehouse) Migrate(ctx context.Context) ([]string, error) {
 			return nil, fmt.Errorf("migrating: %s...: %w", firstLine(statement), err)
 		}
 	}
-	err = w.insert(ctx, "schema_migrations_log", columns("version UInt32, name String, checksum String"), func(b driver.Batch) error {
+	_, next, err := w.timeAfter(ctx, newestTime("applied_at"), "schema_migrations_log")
+	if err != nil {
+		return nil, err
+	}
+	err = w.insert(ctx, "schema_migrations_log", columns("version UInt32, name String, checksum String, applied_at DateTime64(3)"), func(b driver.Batch) error {
 		for _, m := range records {
-			if err := b.Append(m.version, m.name, m.checksum()); err != nil {
+			if err := b.Append(m.version, m.name, m.checksum(), next); err != nil {
 				return err
 			}
 		}

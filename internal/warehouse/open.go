@@ -39,14 +39,15 @@ type Options struct {
 
 // Warehouse is a connection pool to one database of one ClickHouse. It is safe for concurrent use.
 type Warehouse struct {
-	conn     driver.Conn // in Database
-	admin    driver.Conn // in the server's default database, to make Database
-	readOnly driver.Conn // refuses whatever writes
-	engine   *chdb.Engine
-	database string
-	owner    owner
-	log      *slog.Logger
-	metrics  *Metrics
+	conn      driver.Conn // in Database
+	admin     driver.Conn // in the server's default database, to make Database
+	readOnly  driver.Conn // refuses whatever writes
+	engine    *chdb.Engine
+	database  string
+	owner     owner
+	sightings *sightings
+	log       *slog.Logger
+	metrics   *Metrics
 
 	maxRetryElapsed time.Duration
 	backoff         time.Duration
@@ -68,7 +69,7 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 		o.Backoff = 200 * time.Millisecond
 	}
 	w := &Warehouse{
-		database: o.Database, owner: newOwner(), log: o.Logger, metrics: o.Metrics,
+		database: o.Database, owner: newOwner(), sightings: &sightings{now: time.Now}, log: o.Logger, metrics: o.Metrics,
 		maxRetryElapsed: o.MaxRetryElapsed, backoff: o.Backoff,
 	}
 	options := w.serverOptions

@@ -64,12 +64,20 @@ func (w *Warehouse) CheckQuality(ctx context.Context, run RunRecord) ([]Check, e
 	return q.checks, w.saveChecks(ctx, q.checks)
 }
 
-var checkColumns = columns("account String, stream String, run_id UUID, check String, ok Bool, found UInt64, expected UInt64, detail String")
+var checkColumns = columns("account String, stream String, run_id UUID, check String, ok Bool, found UInt64, expected UInt64, detail String, checked_at DateTime64(3)")
 
 func (w *Warehouse) saveChecks(ctx context.Context, checks []Check) error {
-	err := w.insert(ctx, "quality_checks_log", checkColumns, func(b driver.Batch) error {
+	if len(checks) == 0 {
+		return nil
+	}
+	_, next, err := w.timeAfter(ctx, newestTime("checked_at"), "quality_checks_log WHERE account = {account:String} AND stream = {stream:String}",
+		named("account", checks[0].Account), named("stream", checks[0].Stream))
+	if err != nil {
+		return err
+	}
+	err = w.insert(ctx, "quality_checks_log", checkColumns, func(b driver.Batch) error {
 		for _, c := range checks {
-			if err := b.Append(c.Account, c.Stream, c.RunID, c.Name, c.OK, c.Found, c.Expected, c.Detail); err != nil {
+			if err := b.Append(c.Account, c.Stream, c.RunID, c.Name, c.OK, c.Found, c.Expected, c.Detail, next); err != nil {
 				return err
 			}
 		}

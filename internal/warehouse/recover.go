@@ -17,7 +17,7 @@ import (
 func (w *Warehouse) Recover(ctx context.Context, l *Lease, r Run, keep uuid.UUID) (recovered []Intent, err error) {
 	found := false
 	for _, s := range l.states {
-		if !strings.HasPrefix(s.name, stateIntent+":") {
+		if s.value == "" || !strings.HasPrefix(s.name, stateIntent+":") {
 			continue
 		}
 		found = true
@@ -30,8 +30,7 @@ func (w *Warehouse) Recover(ctx context.Context, l *Lease, r Run, keep uuid.UUID
 		err = w.finish(ctx, l, dead, *in, true)
 		gone := errors.Is(err, errDeltaGone)
 		if gone {
-			w.log.Warn("an interrupted run cannot be finished: what it read is read again", "run_id", in.RunID, "error", err)
-			err = errors.Join(w.withdraw(ctx, dead, *in, err), w.Discard(ctx, dead))
+			err = w.giveUp(ctx, dead, *in, err)
 		}
 		if err != nil {
 			return recovered, fmt.Errorf("finishing run %s, which was interrupted: %w", in.RunID, err)
@@ -40,7 +39,12 @@ func (w *Warehouse) Recover(ctx context.Context, l *Lease, r Run, keep uuid.UUID
 			recovered = append(recovered, *in)
 		}
 	}
-	if found {
+	expired, err := w.expireBackfills(ctx, l, r)
+	if err != nil {
+		return recovered, err
+	}
+	w.tidyStates(ctx, l)
+	if found || expired {
 		if err := l.load(ctx); err != nil {
 			return recovered, err
 		}
@@ -52,6 +56,25 @@ func (w *Warehouse) Recover(ctx context.Context, l *Lease, r Run, keep uuid.UUID
 		return recovered, err
 	}
 	return recovered, w.buryRuns(ctx, r.Account, r.Stream.Name, keep)
+}
+
+// giveUp forgets an intent whose delta is gone. Where the run had been published all the same, its row says so: then it
+// is the intent that came back, from a worker that slept while it wrote it.
+func (w *Warehouse) giveUp(ctx context.Context, dead Run, in Intent, cause error) error {
+	rows, err := w.conn.Query(ctx, "SELECT outcome FROM sync_runs WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID}",
+		named("account", dead.Account), named("stream", dead.Stream.Name), named("run", dead.ID.String()))
+	published := false
+	if err == nil {
+		err = collect(rows, func(outcome string) { published = outcome == in.Record.Outcome })
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("reading how run %s ended: %w", dead.ID, err)
+	case published:
+		return w.saveStates(ctx, dead.Account, dead.Stream.Name, stateRow{intentName(dead.ID), "", 0})
+	}
+	w.log.Warn("an interrupted run cannot be finished: what it read is read again", "run_id", dead.ID, "error", cause)
+	return errors.Join(w.withdraw(ctx, dead, in, cause), w.Discard(ctx, dead))
 }
 
 // dropOrphans drops what belongs to no run that is alive or to be continued, of any account.
@@ -81,7 +104,7 @@ func (w *Warehouse) dropOrphans(ctx context.Context, r Run, keep uuid.UUID) erro
 
 // aliveRuns are the runs that a lease, an intent or a checkpoint of the stream names, of any account, and those that
 // sync_runs has as running in other accounts: under one lease a backfill stages many. A lease counts for
-// a day after its last beat, and such a row for as long as it is: its owner may only be slow, and the account's next
+// a day after its last beat (or before it: a clock that was wrong wrote it), a backfill that did not end for backfillLife, and such a row for as long as it is: its owner may only be slow, and the account's next
 // holder clears up.
 func (w *Warehouse) aliveRuns(ctx context.Context, r Run) (map[string]bool, error) {
 	alive := map[string]bool{}
@@ -89,7 +112,8 @@ func (w *Warehouse) aliveRuns(ctx context.Context, r Run) (map[string]bool, erro
 	for _, query := range []string{
 		"SELECT toString(run_id) FROM sync_runs WHERE stream = {stream:String} AND account != {account:String} AND outcome = 'running'",
 		"SELECT JSONExtractString(value, 'run_id') FROM sync_state WHERE stream = {stream:String} AND name != 'watermark'" +
-			" AND (name != 'lease' OR updated_at > now() - INTERVAL 1 DAY)",
+			" AND (name != 'lease' OR abs(dateDiff('second', updated_at, now())) < 86400)" +
+			" AND (NOT startsWith(name, " + quote(BackfillPrefix) + ") OR updated_at > now() - toIntervalSecond(" + fmt.Sprint(int(backfillLife.Seconds())) + "))",
 	} {
 		rows, err := w.conn.Query(ctx, query, named("stream", r.Stream.Name), named("account", r.Account))
 		if err == nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 
@@ -66,7 +67,8 @@ func unknownReferences(from *catalog.Stream, to []*catalog.Stream) string {
 			parts = append(parts, "SELECT "+quote(s.Name)+" AS stream, assumeNotNull("+f.Column+") AS key, max("+changed+") AS newest\n"+
 				"FROM "+from.Name+"_latest WHERE account = {account:String} AND "+f.Column+" IS NOT NULL\n"+
 				"    AND "+f.Column+" NOT IN (SELECT "+s.KeyColumn()+" FROM "+s.Name+"_latest WHERE account = {account:String})\n"+
-				"    AND "+f.Column+" NOT IN ("+misses+" AND asked_at > now64(3) - toIntervalMillisecond({retry:Int64}))\n"+
+				"    AND "+f.Column+" NOT IN ("+misses+" AND asked_at > now64(3) - toIntervalMillisecond({retry:Int64}) AND asked_at <= now64(3) + toIntervalMillisecond("+
+				fmt.Sprint(clockTolerance.Milliseconds())+"))\n"+
 				"    AND account IN (SELECT account FROM sync_runs_log"+mine+" AND outcome = "+quote(OutcomeSuccess)+" AND "+wholeLooks+")\n"+
 				"GROUP BY key")
 		}
@@ -79,23 +81,41 @@ func unknownReferences(from *catalog.Stream, to []*catalog.Stream) string {
 		"LIMIT {limit:UInt64}"
 }
 
-var missColumns = columns("account String, stream String, id UUID, reason String")
+var missColumns = columns("account String, stream String, id UUID, reason String, asked_at DateTime64(3)")
 
 // SaveMisses remembers, with the time, what the service did not give.
 func (w *Warehouse) SaveMisses(ctx context.Context, r Run, misses []Miss) error {
 	if len(misses) == 0 {
 		return nil
 	}
-	err := w.insert(ctx, "reference_misses_log", missColumns, func(b driver.Batch) error {
+	if err := w.saveMisses(ctx, r, misses); err != nil {
+		return fmt.Errorf("remembering which %s are not there: %w", r.Stream.Name, err)
+	}
+	return nil
+}
+
+func (w *Warehouse) saveMisses(ctx context.Context, r Run, misses []Miss) error {
+	mine := "account = {account:String} AND stream = {stream:String}"
+	args := []any{named("account", r.Account), named("stream", r.Stream.Name)}
+	now, next, err := w.timeAfter(ctx, newestTime("asked_at"), "reference_misses_log WHERE "+mine, args...)
+	if err != nil {
+		return err
+	}
+	// The time is what the next question waits for, so here a wrong one is not outdone but dropped.
+	if latest := now.Add(clockTolerance); next.After(latest) {
+		next = now
+		err := w.execAll(ctx, []step{{fmt.Sprintf("ALTER TABLE reference_misses_log DELETE WHERE %s AND asked_at > fromUnixTimestamp64Milli(%d)", mine, latest.UnixMilli()),
+			clickhouse.Settings{"mutations_sync": 2}}}, args...)
+		if err != nil {
+			return err
+		}
+	}
+	return w.insert(ctx, "reference_misses_log", missColumns, func(b driver.Batch) error {
 		for _, m := range misses {
-			if err := b.Append(r.Account, r.Stream.Name, m.Key, m.Reason); err != nil {
+			if err := b.Append(r.Account, r.Stream.Name, m.Key, m.Reason, next); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("remembering which %s are not there: %w", r.Stream.Name, err)
-	}
-	return nil
 }

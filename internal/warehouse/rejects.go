@@ -205,7 +205,7 @@ func recordJSON(s *catalog.Stream) string {
 
 // PlannedKeys are the keys of the rows that the run's plan inserts or updates.
 func (w *Warehouse) PlannedKeys(ctx context.Context, r Run) (map[string]bool, error) {
-	return w.keys(ctx, r, fmt.Sprintf("%s WHERE change != %d", r.changes(), changeDelete))
+	return w.keys(ctx, r, r.changes()+" WHERE "+isWritten)
 }
 
 // StagedKeys are the keys of the rows that the run has staged.

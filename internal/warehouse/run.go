@@ -20,6 +20,17 @@ type Run struct {
 	// StartedAt is when the run began, by the clock of the warehouse. What was loaded by others since is not deleted
 	// (design.md, "Snapshots and deletes").
 	StartedAt time.Time
+	// ServerTime is the service's clock when the run had read. No row changed later than that, so what is dated after it
+	// counts as changed then. Zero: not known; the warehouse's clock stands in for it.
+	ServerTime time.Time
+}
+
+// cap is the parameter of statements that have {cap:UInt64}.
+func (r Run) cap(now time.Time) any {
+	if r.ServerTime.IsZero() {
+		return named("cap", fmt.Sprint(max(now.UnixMilli(), 0)))
+	}
+	return named("cap", fmt.Sprint(max(r.ServerTime.UnixMilli(), 0)))
 }
 
 // The tables that exist only while the run merges.
@@ -53,6 +64,12 @@ type Changes struct {
 	// Kept is the number of rows that a complete list no longer had and that were not deleted, since it was not confirmed
 	// that they are gone.
 	Kept uint64 `json:"kept,omitempty"`
+	// Older is the number of rows that were read later than what is stored and have other content, but are dated before
+	// it. A run that reads a part leaves them as they are: it cannot tell a row whose updatedAt was set back from a service
+	// that gave an older state. A run that reads everything loads them.
+	Older uint64 `json:"older,omitempty"`
+	// Ahead is the number of rows staged that are dated after Run.ServerTime, by more than clocks differ.
+	Ahead uint64 `json:"ahead,omitempty"`
 	// First says that the account had no row at all before, deleted ones included.
 	First bool `json:"first"`
 	// Live is the number of rows that readers saw before the merge.

@@ -56,12 +56,13 @@ type RunRecord struct {
 
 var runColumns = columns("account String, stream String, run_id UUID, mode String, started_at DateTime64(3), finished_at Nullable(DateTime64(3)), " +
 	"outcome String, requested_after Nullable(DateTime64(3)), watermark Nullable(DateTime64(3)), pages UInt64, rows_read UInt64, inserted UInt64, " +
-	"updated UInt64, deleted UInt64, unchanged UInt64, rejected UInt64, duplicates UInt64, bytes UInt64, retries UInt64, warnings Array(String), " +
+	"updated UInt64, deleted UInt64, unchanged UInt64, older UInt64, rejected UInt64, duplicates UInt64, bytes UInt64, retries UInt64, warnings Array(String), " +
 	"error String, version UInt64")
 
 // SaveRun writes the run's row; a later write replaces an earlier one.
 func (w *Warehouse) SaveRun(ctx context.Context, r RunRecord) error {
-	now, err := w.Now(ctx)
+	_, next, err := w.timeAfter(ctx, newestVersion, "sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID}",
+		named("account", r.Account), named("stream", r.Stream), named("run", r.RunID.String()))
 	if err != nil {
 		return err
 	}
@@ -71,8 +72,8 @@ func (w *Warehouse) SaveRun(ctx context.Context, r RunRecord) error {
 	}
 	err = w.insert(ctx, "sync_runs_log", runColumns, func(b driver.Batch) error {
 		return b.Append(r.Account, r.Stream, r.RunID, r.Mode, r.StartedAt, optional(r.FinishedAt), r.Outcome, optional(r.RequestedAfter),
-			optional(r.Watermark), r.Totals.Pages, r.Totals.Read, r.Changes.Inserted, r.Changes.Updated, r.Changes.Deleted, r.Changes.Unchanged,
-			r.Totals.Rejected, r.Duplicates, r.Totals.Bytes, r.Totals.Retries, warnings, r.Error, uint64(now.UnixMicro()))
+			optional(r.Watermark), r.Totals.Pages, r.Totals.Read, r.Changes.Inserted, r.Changes.Updated, r.Changes.Deleted, r.Changes.Unchanged, r.Changes.Older,
+			r.Totals.Rejected, r.Duplicates, r.Totals.Bytes, r.Totals.Retries, warnings, r.Error, uint64(next.UnixMicro()))
 	})
 	if err != nil {
 		return fmt.Errorf("writing the row of run %s to sync_runs: %w", r.RunID, err)
@@ -91,15 +92,20 @@ func optional(t time.Time) *time.Time {
 // buryRuns marks runs of the stream that never ended as killed. The caller holds the lease, so none of them is alive;
 // alive is the run that goes on.
 func (w *Warehouse) buryRuns(ctx context.Context, account, stream string, alive uuid.UUID) error {
+	now, err := w.Now(ctx)
+	if err != nil {
+		return err
+	}
 	// The condition stands in a query of its own: beside REPLACE, outcome would be the new one.
-	err := w.exec(ctx, `INSERT INTO sync_runs_log
-SELECT * REPLACE ('killed' AS outcome, now64(3) AS finished_at, 'the process ended before the run did' AS error, toUInt64(toUnixTimestamp64Micro(now64(6))) AS version)
+	err = w.exec(ctx, `INSERT INTO sync_runs_log
+SELECT * REPLACE ('killed' AS outcome, fromUnixTimestamp64Milli(intDiv({now:Int64}, 1000), 'UTC') AS finished_at, 'the process ended before the run did' AS error,
+    greatest(toUInt64({now:Int64}), version + 1) AS version)
 FROM
 (
     SELECT * FROM sync_runs_log FINAL
     WHERE account = {account:String} AND stream = {stream:String} AND outcome = 'running' AND run_id != {alive:UUID}
 )`,
-		named("account", account), named("stream", stream), named("alive", alive.String()))
+		named("account", account), named("stream", stream), named("alive", alive.String()), named("now", fmt.Sprint(now.UnixMicro())))
 	if err != nil {
 		return fmt.Errorf("marking the dead runs of %s of account %s: %w", stream, account, err)
 	}

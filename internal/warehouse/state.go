@@ -18,6 +18,12 @@ const (
 	stateLease      = "lease"
 )
 
+// StateOrigin names the state that has the origin of the service from which the watermark was read, for Intent.State.
+const StateOrigin = "origin"
+
+// Origin is the service from which the watermark was read, or "" where that is not known.
+func (l *Lease) Origin() string { return l.state(StateOrigin) }
+
 // Checkpoint is the place of a walk after its last staged batch.
 type Checkpoint struct {
 	RunID     uuid.UUID `json:"run_id"`
@@ -103,23 +109,22 @@ func parseState[T any](account, stream, name, value string) (*T, error) {
 	return &v, nil
 }
 
-func (w *Warehouse) state(ctx context.Context, account, stream, name string) (string, error) {
-	rows, err := w.conn.Query(ctx, "SELECT value FROM sync_state WHERE account = {account:String} AND stream = {stream:String} AND name = {name:String}",
+// state is the stored state of a name; its value is "" when there is none.
+func (w *Warehouse) state(ctx context.Context, account, stream, name string) (stateRow, error) {
+	rows, err := w.conn.Query(ctx, "SELECT value, version FROM sync_state_log FINAL WHERE account = {account:String} AND stream = {stream:String} AND name = {name:String}",
 		named("account", account), named("stream", stream), named("name", name))
+	all, err := scanned(rows, err, func(s *stateRow) []any { return []any{&s.value, &s.version} })
 	if err != nil {
-		return "", fmt.Errorf("reading the %s of %s of account %s: %w", name, stream, account, err)
+		return stateRow{}, fmt.Errorf("reading the %s of %s of account %s: %w", name, stream, account, err)
 	}
-	defer rows.Close()
-	var value string
-	for rows.Next() {
-		if err := rows.Scan(&value); err != nil {
-			return "", fmt.Errorf("reading the %s of %s of account %s: %w", name, stream, account, err)
-		}
+	if len(all) == 0 {
+		return stateRow{name: name}, nil
 	}
-	return value, rows.Err()
+	return all[0], nil
 }
 
-// stateRow is one state to write. A version of 0 stands for the warehouse's clock.
+// stateRow is one state, stored or to be written. In one to be written a version of 0 stands for one that is higher than
+// those of all states of the stream.
 type stateRow struct {
 	name, value string
 	version     uint64
@@ -129,14 +134,15 @@ var stateColumns = columns("account String, stream String, name String, value St
 
 // saveStates writes several states of one stream in one block: all of them or none is kept.
 func (w *Warehouse) saveStates(ctx context.Context, account, stream string, states ...stateRow) error {
-	now, err := w.Now(ctx)
+	_, next, err := w.timeAfter(ctx, newestVersion, "sync_state_log WHERE account = {account:String} AND stream = {stream:String}",
+		named("account", account), named("stream", stream))
 	if err != nil {
 		return err
 	}
 	err = w.insert(ctx, "sync_state_log", stateColumns, func(b driver.Batch) error {
 		for _, s := range states {
 			if s.version == 0 {
-				s.version = uint64(now.UnixMicro())
+				s.version = uint64(next.UnixMicro())
 			}
 			if err := b.Append(account, stream, s.name, s.value, s.version); err != nil {
 				return err

@@ -1,0 +1,53 @@
+package warehouse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"dealhouse/internal/catalog"
+)
+
+// RecoverAll finishes what runs that died had begun to publish, of all streams and accounts, without waiting for the
+// next run of each, and returns the intents that readers see now. A stream whose lease another worker has is left to
+// that worker, and so is one that is not in the catalog. One stream that cannot be finished does not keep the others
+// waiting; the error is that of all of them.
+func (w *Warehouse) RecoverAll(ctx context.Context) (recovered []Intent, err error) {
+	rows, err := w.conn.Query(ctx, "SELECT DISTINCT account, stream FROM sync_state WHERE startsWith(name, "+quote(stateIntent+":")+") ORDER BY account, stream")
+	open, err := scanned(rows, err, func(id *StreamID) []any { return []any{&id.Account, &id.Stream} })
+	if err != nil {
+		return nil, fmt.Errorf("looking for runs that were interrupted: %w", err)
+	}
+	var errs []error
+	for _, id := range open {
+		finished, err := w.recoverStream(ctx, id)
+		recovered = append(recovered, finished...)
+		errs = append(errs, err)
+	}
+	return recovered, errors.Join(errs...)
+}
+
+// recoverStream finishes what was interrupted of one stream, if it is free.
+func (w *Warehouse) recoverStream(ctx context.Context, id StreamID) (recovered []Intent, err error) {
+	s, err := catalog.Find(id.Stream)
+	if err != nil {
+		return nil, err
+	}
+	r := Run{ID: uuid.New(), Attempt: uuid.New(), Account: id.Account, Stream: s}
+	l, err := w.Acquire(ctx, r)
+	var held *HeldError
+	switch {
+	case errors.As(err, &held), errors.Is(err, ErrLeaseLost):
+		w.log.Info("an interrupted run is left to whoever has its stream", "account", id.Account, "stream", id.Stream, "reason", err)
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	r.StartedAt = l.Begun()
+	if recovered, err = w.Recover(ctx, l, r, r.ID); err != nil {
+		return recovered, errors.Join(err, l.Forsake(context.WithoutCancel(ctx)))
+	}
+	return recovered, l.Release(context.WithoutCancel(ctx))
+}
