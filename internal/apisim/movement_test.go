@@ -56,7 +56,7 @@ func next(t testing.TB, body []byte) string {
 func TestMovementIsTheSameEverywhere(t *testing.T) {
 	t.Parallel()
 	walk := func(seed uint64) string {
-		o := small()
+		o := tiny()
 		o.Settings = apisim.Settings{PageSize: 9, Movement: apisim.Movement{Seed: seed, PerPage: 2.5, Aim: 0.3}}
 		sim := newSim(t, o)
 		answers := sha256.New()
@@ -64,7 +64,7 @@ func TestMovementIsTheSameEverywhere(t *testing.T) {
 			must(t, sim.SetOrder(order))
 			for _, stream := range movingStreams() {
 				cursor := ""
-				for range 12 {
+				for range 8 {
 					code, header, body := page(t, sim, stream, cursor)
 					fmt.Fprintln(answers, code, header.Get("Date"), string(body))
 					if cursor = ""; code == http.StatusOK {
@@ -83,7 +83,7 @@ func TestMovementIsTheSameEverywhere(t *testing.T) {
 	if walk(2) == one {
 		t.Error("two seeds, one movement")
 	}
-	if want := "4b7676ad5b828c58c6b8c68e20edf5f4aac4baddfa3fcfe591daef47e3c68aed"; one != want {
+	if want := "de1860452bebdcc01b8383515f17d28ff370f15ec117f2b99e348bd7f177084b"; one != want {
 		t.Errorf("digest %s, want %s", one, want)
 	}
 }
@@ -178,14 +178,17 @@ func TestMovementReachesEverything(t *testing.T) {
 	for name, kind := range kinds {
 		for _, order := range allOrders() {
 			for _, stream := range movingStreams() {
+				if stream == apisim.StreamProducts && order != apisim.ByID {
+					continue // they keep their own order
+				}
 				o := tiny()
 				o.Settings.Order, o.Settings.PageSize = order, 1000
 				sim := newSim(t, o)
 				key, before := index(t, sim, stream)
 				m := kind.m
-				m.PerPage = 1.5
+				m.PerPage, m.Seed = 3, 2
 				must(t, sim.SetMovement(m))
-				for range 12 {
+				for range 6 {
 					if code, _, body := page(t, sim, stream, ""); code != http.StatusOK {
 						t.Fatalf("%s: %d %s", stream, code, body)
 					}
@@ -215,12 +218,13 @@ func TestMovementReachesEverything(t *testing.T) {
 func TestOrdersFollowMovement(t *testing.T) {
 	t.Parallel()
 	o := small()
+	o.Transactions = 150
 	o.Rates = apisim.Rates{DealTurnover: 3, DealEdits: 5, NewTransactions: 2}
 	o.Settings = apisim.Settings{PageSize: 20, Movement: apisim.Movement{
 		Seed: 5, PerPage: 2, Aim: 0.2, Step: 30 * time.Second,
 	}}
 	sim := newSim(t, o)
-	for i := range 200 {
+	for i := range 120 {
 		stream := cursorStreams()[i%4]
 		must(t, sim.SetOrder(allOrders()[i%5]))
 		page(t, sim, stream, "")
@@ -327,7 +331,7 @@ func TestMovingListsAreSafe(t *testing.T) {
 	for i, stream := range append(movingStreams(), movingStreams()...) {
 		group.Go(func() {
 			cursor := ""
-			for n := range 60 {
+			for n := range 40 {
 				code, _, body := page(t, sim, stream, cursor)
 				if cursor = ""; code == http.StatusOK {
 					cursor = next(t, body)
@@ -336,7 +340,7 @@ func TestMovingListsAreSafe(t *testing.T) {
 				case i > 4:
 				case n%20 == 7:
 					must(t, sim.Put(stream, "acme", []byte(`{"id":"`+uuidText(n)+`","updatedAt":"2026-03-01T00:00:00Z"}`)))
-					must(t, sim.Update(func(set *apisim.Settings) { set.Cursor = cursorKinds()[n/20] }))
+					must(t, sim.Update(func(set *apisim.Settings) { set.Cursor = cursorKinds()[n/20+i%2] }))
 				case n%20 == 13:
 					sim.Advance(time.Hour)
 					sim.TouchTransactions("acme", 0.1)

@@ -55,7 +55,7 @@ func TestMovementOfOddLists(t *testing.T) {
 		t.Errorf("nothing moved: %+v", m)
 	}
 	for _, stream := range movingStreams() {
-		for _, order := range allOrders() {
+		for _, order := range []apisim.Order{apisim.ByUpdatedAsc, apisim.Drifting} {
 			o := tiny()
 			o.Promotions, o.Coupons, o.CashbackOffers, o.Transactions, o.Products = 2, 2, 2, 2, 2
 			o.Settings = apisim.Settings{Order: order, PageSize: 3, Cursor: apisim.CursorKeyset, Movement: apisim.Movement{PerPage: 3, Aim: 0.3}}
@@ -65,7 +65,7 @@ func TestMovementOfOddLists(t *testing.T) {
 				must(t, sim.Append(stream, "acme", []byte(record)))
 			}
 			cursor := ""
-			for i := range 60 {
+			for i := range 40 {
 				code, _, body := page(t, sim, stream, cursor)
 				if code != http.StatusOK {
 					t.Fatalf("%s by %v: %d %s", stream, order, code, body)
