@@ -154,3 +154,77 @@ func TestMovementLeavesPayoutsAlone(t *testing.T) {
 		}
 	}
 }
+
+// Invariant 4, for records that are changed again and again.
+func TestTruthStaysWhileTheListMoves(t *testing.T) {
+	t.Parallel()
+	for _, stream := range movingStreams() {
+		o := tiny()
+		o.Settings = apisim.Settings{Order: apisim.ByUpdatedAsc, PageSize: 5}
+		sim := newSim(t, o)
+		key := "id"
+		if stream == apisim.StreamProducts {
+			key = "url"
+		}
+		records := collect(sim, stream)
+		one, two := field(t, records[7], key), field(t, records[9], key)
+		must(t, sim.Touch(stream, "acme", one))
+		must(t, sim.Touch(stream, "acme", two))
+		before := collect(sim, stream)
+		must(t, sim.SetMovement(apisim.Movement{PerPage: 3}))
+		var during [][]byte
+		for r := range sim.Truth(stream, "acme") {
+			during = append(during, r)
+			switch len(during) {
+			case 1:
+				must(t, sim.Touch(stream, "acme", one))
+				must(t, sim.Delete(stream, "acme", two))
+			case 2, 3, 4:
+				page(t, sim, stream, "")
+			}
+		}
+		if !bytes.Equal(bytes.Join(before, nil), bytes.Join(during, nil)) {
+			t.Errorf("%s: changes showed in a Truth under way", stream)
+		}
+	}
+}
+
+// What a caller brought back by hand does not come back a second time.
+func TestReturnedByHandIsThereOnce(t *testing.T) {
+	t.Parallel()
+	for _, stream := range movingStreams() {
+		for _, twice := range []bool{false, true} { // updated before it went
+			o := tiny()
+			o.Settings = apisim.Settings{PageSize: 10}
+			sim := newSim(t, o)
+			key, before := index(t, sim, stream)
+			if stream == apisim.StreamProducts {
+				key = "url"
+			}
+			if twice {
+				for _, r := range collect(sim, stream) {
+					_ = sim.Touch(stream, "acme", field(t, r, key)) // an error: a product without a url
+				}
+			}
+			page(t, sim, stream, "")
+			all := collect(sim, stream)
+			must(t, sim.SetMovement(apisim.Movement{PerPage: 100, MaxEvents: 1, Aim: 1, Delete: 1}))
+			page(t, sim, stream, "")
+			left := map[string]bool{}
+			for r := range sim.Truth(stream, "acme") {
+				left[field(t, r, key)] = true
+			}
+			for _, r := range all {
+				if id := field(t, r, key); id != "" && !left[id] {
+					must(t, sim.Restore(stream, "acme", id))
+				}
+			}
+			must(t, sim.SetMovement(apisim.Movement{PerPage: 5, Return: 1}))
+			page(t, sim, stream, "")
+			page(t, sim, stream, "")
+			if n, m := sim.Count(stream, "acme"), sim.Moves(); n != len(before) || m.Deleted != 1 || m.Returned != 0 {
+				t.Errorf("%s: %d records, want %d; %+v", stream, n, len(before), m)
+			}
+		}
+	}
+}
