@@ -104,7 +104,8 @@ func newcomer(stream string, raw []byte, h uint64, now int64, st *style) []byte 
 		raw = setField(raw, "url", text(`"https://www.new-arrivals.test/p/`, 16))
 		raw = setField(raw, "asin", text(`"B0`, 8))
 		raw = setField(raw, "sku", text(`"`, 8))
-		return setField(raw, "gtin", append(strconv.AppendInt([]byte(`"4`), 100_000_000_000+below(h, 899_999_999_999), 10), '"'))
+		gtin := strconv.AppendInt([]byte(`"4`), 100_000_000_000+below(h, 899_999_999_999), 10)
+		return setField(raw, "gtin", append(gtin, '"'))
 	case StreamTransactions:
 		raw = setField(raw, "status", []byte(`"PENDING"`))
 		raw = setField(raw, "payoutId", []byte("null"))

@@ -191,8 +191,10 @@ func (f feedGround) undo(d *departure) bool {
 }
 
 func (f feedGround) vacant(d *departure) bool {
-	if d.generated {
-		return f.script.hides(d.code)
+	if d.generated && !f.script.hides(d.code) {
+		return false
 	}
-	return f.script.records[d.spot.item&^scriptedBit] == nil
+	_, there := f.find(d.spot)
+	_, again := f.named(fieldText(d.raw, "url"))
+	return !there && !again
 }
