@@ -3,6 +3,7 @@ package syncer
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,11 +52,16 @@ const (
 	endBroken        // a page did not begin with the item that its cursor names, or the cursor was refused
 )
 
+// place is where a page begins.
+type place struct {
+	token   string // cursor of the page, which is the id of the item that it begins with; "" for the first page
+	updated int64  // updatedAt of that item, in milliseconds; 0: not known
+}
+
 // link is where a page of a chain follows another.
 type link struct {
-	token    string    // cursor of the page, which is the id of the item that it begins with; "" for the first page
-	updated  int64     // updatedAt of that item, in milliseconds; 0: not known
-	before   string    // cursor of the page before
+	place
+	before   place     // of the page before
 	at       time.Time // local time at which the page before was asked for: the item was named after that
 	serverAt time.Time // the same by the service's clock; zero: not known
 	verified bool      // it was looked at again
@@ -67,7 +73,7 @@ type chain struct {
 	kind    cursorKind
 	order   order
 	trail   []link          // of the pages that were followed, in the order of the list
-	pruned  int64           // the most doubtful of the links that were left out of the trail (link.rank)
+	pruned  []int64         // the rank of the most doubtful link that was left out of the trail, if any was
 	missed  map[string]bool // cursors that led to a page which does not begin with their item
 	loops   int             // how often a cursor came back since something changed
 	looped  int64           // newest, when one did
@@ -93,7 +99,7 @@ func newChain(d *pager) *chain {
 
 // read reads the list from the page start on, which is "" for the first, and mends what breaks.
 func (c *chain) read(start string) error {
-	how, err := c.walk(link{token: start}, link{})
+	how, err := c.walk(place{token: start}, "")
 	for err == nil && c.gap == "" {
 		if how == endBroken {
 			how, err = c.mend()
@@ -114,11 +120,12 @@ func (c *chain) read(start string) error {
 }
 
 // walk reads pages from a known one on. With a target it ends where it meets that item, if that is on the first page.
-func (c *chain) walk(from, target link) (ending, error) {
+func (c *chain) walk(from place, target string) (ending, error) {
 	c.order.restart()
 	c.digest.restart(from.token == "")
 	var before *dealapi.Page
-	var last string // id of the last item of the page before
+	var at place    // where it begins
+	var last string // id of its last item
 	for page, err := range c.job.Client.Pages(c.fetching, c.query(c.after, from.token)) {
 		if err != nil {
 			return c.broken(err)
@@ -128,12 +135,13 @@ func (c *chain) walk(from, target link) (ending, error) {
 			return endBroken, err
 		}
 		c.observe(page, rows)
-		follows := c.follows(page, rows, from, before, last)
-		met := target.token != "" && (strings.EqualFold(page.Next, target.token) || rows.has(target.token))
+		here := place{page.Token, rows.firstUpdated()}
+		follows := c.follows(page, rows, from, before, link{place: here, before: at}, last)
+		met := target != "" && (strings.EqualFold(page.Next, target) || rows.has(target))
 		if before == nil && c.pages > 1 {
 			c.reread++
 		}
-		before, last = page, rows.last()
+		before, at, last = page, here, rows.last()
 		if err := c.flushFull(); err != nil {
 			return endBroken, err
 		}
@@ -142,9 +150,9 @@ func (c *chain) walk(from, target link) (ending, error) {
 			return endBroken, nil
 		case met:
 			return endJoined, nil
-		case target.token != "": // what was thought to follow does not: from here on the list is read anew
+		case target != "": // what was thought to follow does not: from here on the list is read anew
 			c.cut(target)
-			target = link{}
+			target = ""
 			c.repairs++
 		}
 	}
@@ -171,19 +179,19 @@ func (c *chain) broken(err error) (ending, error) {
 	return endBroken, nil
 }
 
-// follows reports whether a page continues the one before it, which is nil for the first of a walk from the page from.
-func (c *chain) follows(page *dealapi.Page, rows span, from link, before *dealapi.Page, last string) bool {
+// follows reports whether a page continues the one before it, which is nil for the first of a walk, from a known place.
+func (c *chain) follows(page *dealapi.Page, rows span, from place, before *dealapi.Page, l link, last string) bool {
 	if page.Token == "" || c.kind == cursorNone {
 		return true
 	}
 	begins := strings.EqualFold(rows.first, page.Token)
-	updated := rows.firstUpdated()
 	switch {
 	case before == nil: // a page that was read before
-		return c.kind == cursorOpaque || begins && (c.order.byID() || from.updated == updated)
+		return c.kind == cursorOpaque || begins && (c.order.byID() || from.updated == l.updated)
 	case begins:
 		c.kind, c.back, c.digest.whole = cursorNext, 0, false
-		c.link(link{token: page.Token, updated: updated, before: before.Token, at: before.SentAt, serverAt: before.ServerTime})
+		l.at, l.serverAt = before.SentAt, before.ServerTime
+		c.link(l)
 		return true
 	}
 	return c.isOpaque(page.Token, last)
@@ -225,16 +233,16 @@ func (c *chain) link(l link) {
 			continue
 		}
 		if !l.verified {
-			c.pruned = max(c.pruned, l.rank())
+			c.pruned = []int64{slices.Max(append(c.pruned, l.rank()))}
 		}
 	}
 	c.trail = kept
 }
 
-// cut forgets the links from l on.
-func (c *chain) cut(l link) {
+// cut forgets the links from the page with that cursor on.
+func (c *chain) cut(token string) {
 	for i := range c.trail {
-		if c.trail[i].token == l.token {
+		if c.trail[i].token == token {
 			c.shorten(i)
 			return
 		}
@@ -257,27 +265,21 @@ func (c *chain) mend() (ending, error) {
 	}
 	c.shorten(len(c.trail) - c.back)
 	c.back = max(1, 2*c.back)
-	from := link{}
+	from := place{}
 	if n := len(c.trail); n > 0 {
-		from = c.trail[n-1]
+		from = c.trail[n-1].place
 	}
-	return c.walk(from, link{})
+	return c.walk(from, "")
 }
 
 // verify reads the page before a link again, to see that the link's item still follows it.
 func (c *chain) verify(at int) (ending, error) {
 	l := c.trail[at]
 	c.trail[at].verified = true
-	from := link{token: l.before}
-	for _, other := range c.trail {
-		if other.token == l.before {
-			from = other
-		}
-	}
-	how, err := c.walk(from, l)
+	how, err := c.walk(l.before, l.token)
 	if how == endBroken && err == nil {
-		c.cut(l)
-		c.cut(from)
+		c.cut(l.token)
+		c.cut(l.before.token)
 	}
 	return how, err
 }

@@ -66,7 +66,7 @@ func (c *chain) doubt() int {
 			most = i
 		}
 	}
-	if c.pruned != 0 && c.pruned >= c.newest-c.latest.ReceivedAt.Add(clockSlack).UnixMilli() {
+	if len(c.pruned) > 0 && c.pruned[0] >= c.newest-c.latest.ReceivedAt.Add(clockSlack).UnixMilli() {
 		c.gap = "too many of its items changed at about the time at which they were read"
 	}
 	return most

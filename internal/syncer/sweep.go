@@ -29,7 +29,7 @@ func (c *chain) lookTwice() error {
 	for range 2 {
 		before, whole := c.digest.hash.Sum64(), c.digest.whole
 		c.reread++
-		how, err := c.walk(link{}, link{})
+		how, err := c.walk(place{}, "")
 		if err != nil {
 			return err
 		}
