@@ -29,6 +29,8 @@ type Reject struct {
 	Field   string // JSON name of the field, '' for a whole record
 	Reason  string
 	Raw     string // JSON of the value or the record, verbatim
+	// Updated is the updatedAt of the record whose field it is, in milliseconds since 1970; 0 when it has none.
+	Updated int64
 }
 
 // Column holds one field of all rows of a batch; which slice is used follows from the field's wire type.

@@ -149,10 +149,14 @@ func (d *Decoder) rejectRecords(data []byte, recordsBefore int) error {
 	})
 }
 
-// nameRejects fills in the key of the record whose field rejects begin at from.
+// nameRejects fills in the record whose field rejects begin at from.
 func (d *Decoder) nameRejects(from int) {
-	for i := from; i < len(d.batch.Rejects); i++ {
-		d.batch.Rejects[i].Key = d.batch.Key(d.batch.Len() - 1)
+	b := d.batch
+	for i := from; i < len(b.Rejects); i++ {
+		b.Rejects[i].Key = b.Key(b.Len() - 1)
+		if v := b.Stream.VersionField(); v >= 0 {
+			b.Rejects[i].Updated = b.Columns[v].Ints[b.Len()-1]
+		}
 	}
 }
 

@@ -23,6 +23,21 @@ const (
 	OutcomeIncomplete = "incomplete"
 )
 
+// Conditions on rows of sync_runs.
+const (
+	// publishedSomething: readers see what the run has read.
+	publishedSomething = "outcome IN ('" + OutcomeSuccess + "', '" + OutcomeIncomplete + "')"
+	// faulty: the run did not do what it was there for. One that a signal stopped is no fault.
+	faulty = "outcome IN ('" + OutcomeFailed + "', '" + OutcomeGuarded + "', '" + OutcomeKilled + "', '" + OutcomeIncomplete + "')"
+)
+
+// ModeInitial is what sync_runs calls the loads of a stream's first sync when it is read in windows, and ModeBackfill those
+// of a range that was asked for.
+const (
+	ModeInitial  = "initial"
+	ModeBackfill = "backfill"
+)
+
 // Totals are what a run has read.
 type Totals struct {
 	Pages      uint64 `json:"pages"`
@@ -56,7 +71,7 @@ type RunRecord struct {
 
 var runColumns = columns("account String, stream String, run_id UUID, mode String, started_at DateTime64(3), finished_at Nullable(DateTime64(3)), " +
 	"outcome String, requested_after Nullable(DateTime64(3)), watermark Nullable(DateTime64(3)), pages UInt64, rows_read UInt64, inserted UInt64, " +
-	"updated UInt64, deleted UInt64, unchanged UInt64, rejected UInt64, duplicates UInt64, bytes UInt64, retries UInt64, warnings Array(String), " +
+	"updated UInt64, deleted UInt64, unchanged UInt64, waiting UInt64, rejected UInt64, duplicates UInt64, bytes UInt64, retries UInt64, warnings Array(String), " +
 	"error String, version UInt64")
 
 // SaveRun writes the run's row; a later write replaces an earlier one.
@@ -71,7 +86,7 @@ func (w *Warehouse) SaveRun(ctx context.Context, r RunRecord) error {
 	}
 	err = w.insert(ctx, "sync_runs_log", runColumns, func(b driver.Batch) error {
 		return b.Append(r.Account, r.Stream, r.RunID, r.Mode, r.StartedAt, optional(r.FinishedAt), r.Outcome, optional(r.RequestedAfter),
-			optional(r.Watermark), r.Totals.Pages, r.Totals.Read, r.Changes.Inserted, r.Changes.Updated, r.Changes.Deleted, r.Changes.Unchanged,
+			optional(r.Watermark), r.Totals.Pages, r.Totals.Read, r.Changes.Inserted, r.Changes.Updated, r.Changes.Deleted, r.Changes.Unchanged, r.Changes.Kept,
 			r.Totals.Rejected, r.Duplicates, r.Totals.Bytes, r.Totals.Retries, warnings, r.Error, uint64(now.UnixMicro()))
 	})
 	if err != nil {
