@@ -28,7 +28,7 @@ type Decoder struct {
 	onField     func(*cursor, []byte) error
 	onRecord    func(*cursor) error
 	onElement   func(*cursor) error
-	listOK      bool // whether it holds only strings that can travel
+	listReason  string // why it cannot travel
 }
 
 // unusableRecord is a record that is left out, by its position in the page.
@@ -170,7 +170,7 @@ func (d *Decoder) field(c *cursor, name []byte) error {
 	case d.child != nil && string(name) == d.stream.Child.JSON:
 		return d.child.array(c)
 	}
-	return d.unknown(c, string(name), string(name))
+	return d.unknown(c, "", name, string(name))
 }
 
 // quotedNames are the fields' names as they stand in a record, colon included, and an empty one after the last.

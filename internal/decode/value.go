@@ -1,7 +1,8 @@
 package decode
 
 import (
-	"github.com/go-faster/jx"
+	"bytes"
+
 	"github.com/google/uuid"
 
 	"dealhouse/internal/catalog"
@@ -21,11 +22,12 @@ func (d *Decoder) value(c *cursor, rows *Rows, i int) error {
 	case f.Type == catalog.Bool:
 		return d.boolValue(c, rows, i)
 	case next == stringKind:
+		start := c.at
 		b, err := c.str()
 		if err != nil {
 			return err
 		}
-		d.stringValue(b, rows, i)
+		d.stringValue(b, c.data[start:c.at], rows, i)
 		return nil
 	case next == numberKind:
 		raw, err := c.raw()
@@ -38,17 +40,22 @@ func (d *Decoder) value(c *cursor, rows *Rows, i int) error {
 	return d.wrongType(c, rows, i)
 }
 
-// stringValue takes a JSON string. Numbers are accepted from strings as well: their digits are as exact.
-func (d *Decoder) stringValue(b []byte, rows *Rows, i int) {
+// stringValue takes a JSON string; raw is the value as it was sent. Numbers are accepted from strings as well: their
+// digits are as exact.
+func (d *Decoder) stringValue(b, raw []byte, rows *Rows, i int) {
 	row := rows.Len() - 1
 	c := &rows.Columns[i]
 	switch f := &rows.Fields[i]; f.Type {
 	case catalog.Text, catalog.Label:
+		if !isText(b) {
+			d.refuse(raw, rows, i, ReasonNotText)
+			return
+		}
 		c.Strings[row] = text(b)
 	case catalog.UUID:
 		id, err := uuid.ParseBytes(b)
 		if err != nil {
-			d.refuseString(b, rows, i, ReasonNotUUID)
+			d.refuseString(b, raw, rows, i, ReasonNotUUID)
 			return
 		}
 		c.UUIDs[row] = id
@@ -56,7 +63,7 @@ func (d *Decoder) stringValue(b []byte, rows *Rows, i int) {
 	case catalog.Time:
 		ms, ok := parseTime(b)
 		if !ok {
-			d.refuseString(b, rows, i, ReasonNotTime)
+			d.refuseString(b, raw, rows, i, ReasonNotTime)
 			return
 		}
 		c.Ints[row] = ms
@@ -64,17 +71,17 @@ func (d *Decoder) stringValue(b []byte, rows *Rows, i int) {
 	case catalog.Day:
 		day, ok := parseDay(b)
 		if !ok {
-			d.refuseString(b, rows, i, ReasonNotDay)
+			d.refuseString(b, raw, rows, i, ReasonNotDay)
 			return
 		}
 		c.Days[row] = day
 		rows.setPresent(i)
 	default:
 		if _, ok := splitNumber(b); !ok {
-			d.refuseString(b, rows, i, ReasonWrongType)
+			d.refuseString(b, raw, rows, i, ReasonWrongType)
 			return
 		}
-		d.numberValue(b, []byte(quote(b)), rows, i)
+		d.numberValue(b, raw, rows, i)
 	}
 }
 
@@ -133,18 +140,18 @@ func (d *Decoder) boolValue(c *cursor, rows *Rows, i int) error {
 }
 
 // listValue takes an array of strings. It travels as the strings one after the other, each ended by a NUL byte; a
-// list whose strings hold a NUL byte themselves, or that holds anything but strings, is refused.
+// list whose strings hold a NUL byte themselves or are no text, or that holds anything but strings, is refused.
 func (d *Decoder) listValue(c *cursor, rows *Rows, i int) error {
 	if c.next() != arrayKind {
 		return d.wrongType(c, rows, i)
 	}
 	again := *c
-	d.list, d.listOK = nil, true
+	d.list, d.listReason = nil, ""
 	if err := c.array(d.onElement); err != nil {
 		return err
 	}
-	if !d.listOK {
-		return d.wrongType(&again, rows, i)
+	if d.listReason != "" {
+		return d.wrongValue(&again, rows, i, d.listReason)
 	}
 	rows.Columns[i].Strings[rows.Len()-1] = text(d.list)
 	return nil
@@ -152,36 +159,44 @@ func (d *Decoder) listValue(c *cursor, rows *Rows, i int) error {
 
 func (d *Decoder) element(c *cursor) error {
 	if c.next() != stringKind {
-		d.listOK = false
+		d.listReason = ReasonWrongType
 		return c.skip()
 	}
 	b, err := c.str()
 	if err != nil {
 		return err
 	}
-	for _, char := range b {
-		d.listOK = d.listOK && char != 0
+	switch {
+	case bytes.IndexByte(b, 0) >= 0:
+		d.listReason = ReasonWrongType
+	case d.listReason == "" && !isText(b):
+		d.listReason = ReasonNotText
 	}
 	d.list = append(append(d.list, b...), 0)
 	return nil
 }
 
 func (d *Decoder) wrongType(c *cursor, rows *Rows, i int) error {
+	return d.wrongValue(c, rows, i, ReasonWrongType)
+}
+
+// wrongValue moves past a value and refuses it.
+func (d *Decoder) wrongValue(c *cursor, rows *Rows, i int, reason string) error {
 	raw, err := c.raw()
 	if err != nil {
 		return err
 	}
-	d.refuse(raw, rows, i, ReasonWrongType)
+	d.refuse(raw, rows, i, reason)
 	return nil
 }
 
 // refuseString refuses a string, but for the empty one, which holds nothing to keep: it is the same as absent.
-func (d *Decoder) refuseString(b []byte, rows *Rows, i int, reason string) {
+func (d *Decoder) refuseString(b, raw []byte, rows *Rows, i int, reason string) {
 	if len(b) == 0 && !rows.Fields[i].Key {
 		rows.setAbsent(i)
 		return
 	}
-	d.refuse([]byte(quote(b)), rows, i, reason)
+	d.refuse(raw, rows, i, reason)
 }
 
 // refuse costs the field its value, and a record its place when the field is its key (decode-2, decode-3).
@@ -200,11 +215,4 @@ func (d *Decoder) nameOf(rows *Rows, i int) string {
 		return rows.Fields[i].JSON
 	}
 	return d.child.path() + "." + rows.Fields[i].JSON
-}
-
-// quote writes b as a JSON string.
-func quote(b []byte) string {
-	var e jx.Encoder
-	e.ByteStr(b)
-	return e.String()
 }
