@@ -240,7 +240,7 @@ func selectCandidates(s *catalog.Stream, all bool) string {
 		"FROM (SELECT run_id, page, key, field, reason, raw, toUnixTimestamp64Micro(read_at) AS read, ifNull(toUnixTimestamp64Milli(record_updated_at), 0) AS updated, sipHash128(raw) AS hash " + open + chosen + ") AS r\n" +
 		"LEFT JOIN (SELECT toString(" + key + ") AS key, " + recordJSON(s) + " AS record, _run_id AS run, toInt64(bitAnd(_version, " + readPart + ")) AS read, " + updated + " AS updated\n" +
 		"    FROM " + s.Name + "_latest FINAL WHERE account = {account:String} AND _deleted = 0 AND " + key + " IN (SELECT " + cast + " FROM (" + matching + "))) AS l ON l.key = r.key AND r.field != ''\n" +
-		"LEFT JOIN (SELECT run_id, mode IN ('snapshot', 'walk', 'full') AS whole, toUnixTimestamp64Micro(toDateTime64(started_at, 6, 'UTC')) AS began FROM sync_runs) AS u ON u.run_id = r.run_id\n" +
+		"LEFT JOIN (SELECT run_id, " + wholeModes + " AS whole, toUnixTimestamp64Micro(toDateTime64(started_at, 6, 'UTC')) AS began FROM sync_runs) AS u ON u.run_id = r.run_id\n" +
 		"ORDER BY r.field != '', r.key, r.read, r.run_id, r.page, r.field\n" +
 		"SETTINGS join_use_nulls = 0"
 }

@@ -3,6 +3,7 @@ package warehouse
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -37,6 +38,12 @@ const (
 	ModeInitial  = "initial"
 	ModeBackfill = "backfill"
 )
+
+// wholeModes are the runs that read the whole list of a stream, and can say which rows it no longer has.
+const wholeModes = "mode IN ('snapshot', 'walk', 'full')"
+
+// ReadsWhole reports whether runs of the mode read the whole list of their stream.
+func ReadsWhole(mode string) bool { return slices.Contains([]string{"snapshot", "walk", "full"}, mode) }
 
 // Totals are what a run has read.
 type Totals struct {

@@ -83,7 +83,7 @@ FROM
         ifNull(maxIf(toNullable(started_at), good AND mode NOT IN ('incremental', 'initial')), minIf(toNullable(looked_from), good)) AS last_full,
         maxIf(finished_at, `+faulty+`) AS last_failure, toNullable(max(started_at)) AS last_run,
         argMax(outcome, started_at) AS last_outcome, argMax(error, started_at) AS last_error,
-        argMaxIf(waiting, started_at, `+publishedSomething+` AND mode != 'incremental') AS last_waiting
+        argMaxIf(waiting, started_at, `+publishedSomething+` AND `+wholeModes+`) AS last_waiting
     FROM looks GROUP BY account, stream
 ) AS r
 LEFT JOIN
