@@ -18,6 +18,7 @@ type cursor struct {
 	// that is compared need not be searched for its end.
 	expected []byte
 	spelled  []byte // the last name that was searched for its end, as it was sent, quotes included
+	halves   bool   // half of a surrogate pair was read
 }
 
 // kind is the type of a JSON value, told by its first byte.
@@ -105,7 +106,9 @@ func (c *cursor) str() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return jx.DecodeBytes(withHalves(raw)).StrBytes()
+	whole := withHalves(raw)
+	c.halves = c.halves || len(whole) != len(raw)
+	return jx.DecodeBytes(whole).StrBytes()
 }
 
 // rawString moves past a string, and returns it as it was sent, quotes included.

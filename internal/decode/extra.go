@@ -19,7 +19,7 @@ type extraField struct {
 // the record: empty, or the place of an entry with a point behind.
 func (d *Decoder) unknown(c *cursor, path string, name []byte, kind string) error {
 	f := extraField{name: path + string(name)}
-	if !isText(name) {
+	if !d.isText(c, name) {
 		f.spelled = `"` + path + string(c.spelled[1:])
 		kind = strings.ToValidUTF8(kind, "\ufffd")
 	}

@@ -3,6 +3,7 @@ package decode
 import (
 	"fmt"
 	"slices"
+	"unicode/utf8"
 	"unsafe"
 
 	"dealhouse/internal/catalog"
@@ -29,6 +30,7 @@ type Decoder struct {
 	onRecord    func(*cursor) error
 	onElement   func(*cursor) error
 	listReason  string // why it cannot travel
+	utf8        bool   // the page is
 }
 
 // unusableRecord is a record that is left out, by its position in the page.
@@ -55,7 +57,7 @@ func New(s *catalog.Stream) *Decoder {
 // microseconds since 1970 by the run's clock. The batch refers to data, which must not be changed afterwards.
 // An error means that data is no JSON array; the batch is then as it was (decode-5).
 func (d *Decoder) Page(b *Batch, data []byte, page uint32, fetched int64) error {
-	d.batch, d.page, d.fetched = b, page, fetched
+	d.batch, d.page, d.fetched, d.utf8 = b, page, fetched, utf8.Valid(data)
 	d.unusable = d.unusable[:0]
 	clear(d.unknownSeen)
 	before, records, noiseBefore := b.mark(), b.Records, b.Noise

@@ -22,13 +22,7 @@ func (d *Decoder) value(c *cursor, rows *Rows, i int) error {
 	case f.Type == catalog.Bool:
 		return d.boolValue(c, rows, i)
 	case next == stringKind:
-		start := c.at
-		b, err := c.str()
-		if err != nil {
-			return err
-		}
-		d.stringValue(b, c.data[start:c.at], rows, i)
-		return nil
+		return d.stringValue(c, rows, i)
 	case next == numberKind:
 		raw, err := c.raw()
 		if err != nil {
@@ -40,23 +34,28 @@ func (d *Decoder) value(c *cursor, rows *Rows, i int) error {
 	return d.wrongType(c, rows, i)
 }
 
-// stringValue takes a JSON string; raw is the value as it was sent. Numbers are accepted from strings as well: their
-// digits are as exact.
-func (d *Decoder) stringValue(b, raw []byte, rows *Rows, i int) {
+// stringValue takes a JSON string. Numbers are accepted from strings as well: their digits are as exact.
+func (d *Decoder) stringValue(at *cursor, rows *Rows, i int) error {
+	start := at.at
+	b, err := at.str()
+	if err != nil {
+		return err
+	}
+	raw := at.data[start:at.at]
 	row := rows.Len() - 1
 	c := &rows.Columns[i]
 	switch f := &rows.Fields[i]; f.Type {
 	case catalog.Text, catalog.Label:
-		if !isText(b) {
+		if !d.isText(at, b) {
 			d.refuse(raw, rows, i, ReasonNotText)
-			return
+			return nil
 		}
 		c.Strings[row] = text(b)
 	case catalog.UUID:
 		id, err := uuid.ParseBytes(b)
 		if err != nil {
 			d.refuseString(b, raw, rows, i, ReasonNotUUID)
-			return
+			return nil
 		}
 		c.UUIDs[row] = id
 		rows.setPresent(i)
@@ -64,7 +63,7 @@ func (d *Decoder) stringValue(b, raw []byte, rows *Rows, i int) {
 		ms, ok := parseTime(b)
 		if !ok {
 			d.refuseString(b, raw, rows, i, ReasonNotTime)
-			return
+			return nil
 		}
 		c.Ints[row] = ms
 		rows.setPresent(i)
@@ -72,17 +71,18 @@ func (d *Decoder) stringValue(b, raw []byte, rows *Rows, i int) {
 		day, ok := parseDay(b)
 		if !ok {
 			d.refuseString(b, raw, rows, i, ReasonNotDay)
-			return
+			return nil
 		}
 		c.Days[row] = day
 		rows.setPresent(i)
 	default:
 		if _, ok := splitNumber(b); !ok {
 			d.refuseString(b, raw, rows, i, ReasonWrongType)
-			return
+			return nil
 		}
 		d.numberValue(b, raw, rows, i)
 	}
+	return nil
 }
 
 // numberValue takes the digits of a number; raw is the value as it was sent.
@@ -169,7 +169,7 @@ func (d *Decoder) element(c *cursor) error {
 	switch {
 	case bytes.IndexByte(b, 0) >= 0:
 		d.listReason = ReasonWrongType
-	case d.listReason == "" && !isText(b):
+	case d.listReason == "" && !d.isText(c, b):
 		d.listReason = ReasonNotText
 	}
 	d.list = append(append(d.list, b...), 0)
