@@ -22,9 +22,9 @@ is kept. What run after run meets again is listed once, with how many did. The v
 the warehouse has all of them.
 
 The reason is missing_key, unusable_key or not_an_object for a whole record, or refused, when
-ClickHouse itself does not take it; wrong_type, not_a_uuid, not_a_timestamp, not_a_day or out_of_range
-for a field that is absent in its row; rounded for an amount that was loaded with fewer decimals than
-were sent.
+ClickHouse itself does not take it; wrong_type, not_text (half of a surrogate pair, or bytes that are
+not UTF-8), not_a_uuid, not_a_timestamp, not_a_day or out_of_range for a field that is absent in its
+row; rounded for an amount that was loaded with fewer decimals than were sent.
 
 The state says what has become of it:
   open         a version that can read it can load it: dealhouse rejects retry

@@ -16,8 +16,8 @@ The view sync_runs in the warehouse has all of them, with more columns. Waiting 
 no longer had, and that are not deleted before it is certain.
 
 The outcome is success; incomplete, when the list moved while it was read: what was read is loaded, some
-of its rows may be missing, and the next run reads them; failed; guarded, when a guard stopped the run and a person must look; killed,
-when its process died; stopped, by a signal; or running. Times are UTC.`
+of its rows may be missing, and the next run reads them; failed; guarded, when a guard stopped the run
+and a person must look; killed, when its process died; stopped, by a signal; or running. Times are UTC.`
 
 const runsExample = `  dealhouse runs
   dealhouse runs --account acme --stream transactions --limit 100

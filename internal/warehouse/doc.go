@@ -24,6 +24,9 @@
 //     together with the making of the table that it fills, an attachment that may have been made after a look at what
 //     is there.
 //  8. What the server refuses for its content costs the rows that it refuses, not their batch (Stage).
+//  9. A value that is rejected is one row of rejected_records, however many runs meet it. Which reading of it counts, and
+//     whether it is settled, is told by versions that only rise; the last reading of a run under way stays with it, since
+//     Plan asks which records it could not load. How many runs met it is exact for runs one after the other.
 //
 // Deleted rows stay in _latest with their last content, as versions that the views leave out: the merge has to know
 // their versions, and later joins their content. A row that was read by its own address, because a transaction names it

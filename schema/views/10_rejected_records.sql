@@ -22,7 +22,8 @@ CREATE OR REPLACE VIEW rejected_records
     settled_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When a retry settled it; NULL when none did [UTC]'
 )
 AS SELECT r.account AS account, r.stream AS stream, r.counts.run_id AS run_id, r.counts.page AS page, r.key AS key, r.field AS field,
-    r.reason AS reason, r.raw AS raw, r.first_seen_at AS first_seen_at, r.seen_at AS seen_at, r.met AS times, r.last_run AS last_run_id,
+    r.reason AS reason, CAST(r.raw AS String) AS raw, CAST(r.first_seen_at AS DateTime64(3, 'UTC')) AS first_seen_at,
+    CAST(r.seen_at AS DateTime64(3, 'UTC')) AS seen_at, r.met AS times, r.last_run AS last_run_id,
     r.counts.read_at AS read_at,
     if(r.counts.updated = 0, NULL, fromUnixTimestamp64Milli(r.counts.updated, 'UTC')) AS record_updated_at,
     multiIf(
