@@ -16,21 +16,23 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-const rejectsLong = `Lists what could not be loaded as it was sent, the newest first. Nothing is dropped: a record without a
+const rejectsLong = `Lists what could not be loaded as it was sent, the last read first. Nothing is dropped: a record without a
 usable key is kept as a whole; a field that its column cannot hold costs only that field, and its value
-is kept. The view rejected_records in the warehouse has all of them.
+is kept. What run after run meets again is listed once, with how many did. The view rejected_records in
+the warehouse has all of them.
 
 The reason is missing_key, unusable_key or not_an_object for a whole record, or refused, when
-ClickHouse itself does not take it; wrong_type, not_a_uuid, not_a_timestamp, not_a_day or out_of_range
-for a field that is absent in its row; rounded for an amount that was loaded with fewer decimals than
-were sent.
+ClickHouse itself does not take it; wrong_type, not_text (half of a surrogate pair, or bytes that are
+not UTF-8), not_a_uuid, not_a_timestamp, not_a_day or out_of_range for a field that is absent in its
+row; rounded for an amount that was loaded with fewer decimals than were sent.
 
 The state says what has become of it:
   open         a version that can read it can load it: dealhouse rejects retry
   unpublished  its run failed or was stopped by a guard, and published nothing: a later run reads it again
   loaded       a retry has loaded it
   superseded   what was read later counts: a newer state of the record, or a complete list since then
-The last two are listed with --all, and for one run with --run.
+The last two are listed with --all, and for one run with --run. The state is that of the last run which
+published what it read: one that failed since changes nothing.
 
 With --output jsonl or json, raw is the JSON that was sent, digit by digit, as a part of the line:
 jq -c .raw has it alone. Tables shorten it and show control characters as text.`
@@ -50,10 +52,10 @@ func (c *rejectChoice) flags(a *app, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&c.account, "account", "", "only this `account`")
 	flags.StringVar(&c.stream, "stream", "", "only this `stream`")
-	flags.StringVar(&c.run, "run", "", "only what the run with this `ID` rejected")
+	flags.StringVar(&c.run, "run", "", "only what the run with this `ID` met, and no later one")
 	flags.StringVar(&c.reason, "reason", "", "only what was rejected for this `reason`")
 	flags.StringVar(&c.field, "field", "", "only values of this `field`, by its JSON name")
-	flags.StringVar(&c.since, "since", "", "only what was read since this `time`: 2024-01-31, 2024-01-31T15:04:05Z, or 36h for that long ago")
+	flags.StringVar(&c.since, "since", "", "only what was met since this `time`: 2024-01-31, 2024-01-31T15:04:05Z, or 36h for that long ago")
 	completeWith(cmd, "account", a.accountNames)
 	complete(cmd, "stream", catalog.Names())
 }
@@ -163,14 +165,18 @@ func printRejects(a *app, output string, found []warehouse.Rejected) error {
 	if output == "table" {
 		columns[0] = column{name: "read", human: dateCell}
 		columns[7].human = func(v any) string { return cut(plain(v), widestRaw) }
+		columns = slices.Insert(columns, 7, count("times"))
 	} else {
-		columns = append(columns, column{name: "run_id"}, column{name: "page"}, column{name: "seen_at"}, column{name: "settled_at"})
+		columns = append(columns, column{name: "run_id"}, column{name: "page"}, column{name: "seen_at"}, column{name: "settled_at"}, column{name: "times"},
+			column{name: "first_seen_at"}, column{name: "last_run_id"})
 	}
 	var rows [][]any
 	for _, x := range found {
 		row := []any{when(x.ReadAt), x.Account, x.Stream, x.Key, x.Field, x.Reason, string(x.State), x.Raw}
-		if output != "table" {
-			row = append(row, x.RunID.String(), uint64(x.Page), when(x.SeenAt), pointed(x.SettledAt))
+		if output == "table" {
+			row = slices.Insert(row, 7, any(x.Times))
+		} else {
+			row = append(row, x.RunID.String(), uint64(x.Page), when(x.SeenAt), pointed(x.SettledAt), x.Times, when(x.FirstSeen), x.LastRunID.String())
 		}
 		if raw := json.RawMessage(x.Raw); output != "table" && output != "csv" && json.Valid(raw) {
 			row[7] = raw

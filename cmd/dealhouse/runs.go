@@ -12,10 +12,12 @@ import (
 )
 
 const runsLong = `Lists the last runs, the newest first: what each read, what it changed, how long it took, how it ended.
-The view sync_runs in the warehouse has all of them, with more columns.
+The view sync_runs in the warehouse has all of them, with more columns. Waiting are rows that the list
+no longer had, and that are not deleted before it is certain.
 
-The outcome is success; failed; guarded, when a guard stopped the run and a person must look; killed,
-when its process died; stopped, by a signal; or running. Times are UTC.`
+The outcome is success; incomplete, when the list moved while it was read: what was read is loaded, some
+of its rows may be missing, and the next run reads them; failed; guarded, when a guard stopped the run
+and a person must look; killed, when its process died; stopped, by a signal; or running. Times are UTC.`
 
 const runsExample = `  dealhouse runs
   dealhouse runs --account acme --stream transactions --limit 100
@@ -83,7 +85,7 @@ func printRuns(a *app, output string, records []warehouse.RunRecord) error {
 	}
 	columns := []column{
 		started, {name: "account"}, {name: "stream"}, {name: "mode"},
-		count("read"), count("inserted"), count("updated"), count("deleted"), count("unchanged"), count("rejected"), count("pages"),
+		count("read"), count("inserted"), count("updated"), count("deleted"), count("waiting"), count("unchanged"), count("rejected"), count("pages"),
 		durationColumn(output), {name: "outcome"}, {name: "error"},
 	}
 	if output != "table" {
@@ -99,7 +101,7 @@ func printRuns(a *app, output string, records []warehouse.RunRecord) error {
 		}
 		row := []any{
 			when(r.StartedAt), r.Account, r.Stream, r.Mode,
-			t.Read, c.Inserted, c.Updated, c.Deleted, c.Unchanged, t.Rejected, t.Pages,
+			t.Read, c.Inserted, c.Updated, c.Deleted, c.Kept, c.Unchanged, t.Rejected, t.Pages,
 			took, r.Outcome, r.Error,
 		}
 		if output != "table" {

@@ -20,7 +20,9 @@ what went wrong last. Streams that are configured and never ran are listed too.
 
 The lag of transactions is the age of the watermark, up to which all changes are loaded; that of the
 other streams is the time since their last success, when all of them was loaded. All ages are by the
-clock of the warehouse. Deals that were read by their own addresses do not count.
+clock of the warehouse. Deals that were read by their own addresses do not count, nor does a backfill.
+Waiting are rows that the last complete list no longer had, and that are not deleted before it is
+certain.
 
 The last outcome is one of those of dealhouse runs; or never ran; or, whatever came of their last run,
 disabled and not configured. The table has the beginning of an error, JSON and CSV have all of it.
@@ -75,7 +77,7 @@ func (a *app) status(ctx context.Context, output string, to io.Writer) error {
 	}
 	all = withUnrun(cfg, all)
 	columns := []column{
-		{name: "account"}, {name: "stream"}, count("rows"),
+		{name: "account"}, {name: "stream"}, count("rows"), count("waiting"),
 		{name: "last_success"}, {name: "lag_seconds"}, {name: "watermark"}, {name: "last_run"}, {name: "last_outcome"}, {name: "last_error"},
 	}
 	if output == "table" {
@@ -85,26 +87,26 @@ func (a *app) status(ctx context.Context, output string, to io.Writer) error {
 				now = s.Now // the clock that the times below are of
 			}
 		}
-		columns[3] = column{name: "last success", human: func(v any) string {
+		columns[4] = column{name: "last success", human: func(v any) string {
 			if t, ok := v.(time.Time); ok {
 				return ago(now.Sub(t))
 			}
 			return "never"
 		}}
-		columns[4] = column{name: "lag", right: true, human: lagCell}
-		columns[5].human = dateCell
-		columns = slices.Delete(columns, 6, 7)
-		columns[6].name, columns[7].name = "last outcome", "last error"
-		columns[7].human = func(v any) string {
+		columns[5] = column{name: "lag", right: true, human: lagCell}
+		columns[6].human = dateCell
+		columns = slices.Delete(columns, 7, 8)
+		columns[7].name, columns[8].name = "last outcome", "last error"
+		columns[8].human = func(v any) string {
 			line, _, _ := strings.Cut(plain(v), "\n")
 			return cut(line, widestError)
 		}
 	}
 	var rows [][]any
 	for _, s := range all {
-		row := []any{s.Account, s.Stream, s.Rows, pointed(s.LastSuccess), lag(s), pointed(s.Watermark), pointed(s.LastRun), s.LastOutcome, s.LastError}
+		row := []any{s.Account, s.Stream, s.Rows, s.Waiting, pointed(s.LastSuccess), lag(s), pointed(s.Watermark), pointed(s.LastRun), s.LastOutcome, s.LastError}
 		if output == "table" {
-			row = slices.Delete(row, 6, 7)
+			row = slices.Delete(row, 7, 8)
 		}
 		rows = append(rows, row)
 	}

@@ -207,7 +207,7 @@ func (a *app) conclude(ctx context.Context, results []syncer.Result) error {
 			}
 		}
 		err := r.Err
-		if len(same) > 1 || isGuard(err) || isReadOnly(err) {
+		if len(same) > 1 || isGuard(err) || isIncomplete(err) || isReadOnly(err) {
 			err = errors.New(reason)
 		}
 		a.aboutStreams("error", r.Record.Account, same, err)
@@ -243,6 +243,9 @@ func cause(err error) string {
 	if guard, ok := errors.AsType[*syncer.GuardError](err); ok {
 		return "stopped by a guard: " + guard.Reason + "; " + guard.Advice
 	}
+	if partial, ok := errors.AsType[*syncer.IncompleteError](err); ok {
+		return strings.TrimPrefix(partial.Error(), "account "+partial.Account+": "+partial.Stream+": ")
+	}
 	if api, ok := apiError(err); ok {
 		api.Op, api.URL, api.Page = "", "", max(api.Page, 1)
 		return strings.TrimPrefix(api.Error(), "account "+api.Account+": ")
@@ -251,6 +254,11 @@ func cause(err error) string {
 		return "the warehouse is read-only for this user; if it is one that `dealhouse serve-warehouse` serves, that needs --allow-writes"
 	}
 	return err.Error()
+}
+
+func isIncomplete(err error) bool {
+	_, ok := errors.AsType[*syncer.IncompleteError](err)
+	return ok
 }
 
 func isGuard(err error) bool {

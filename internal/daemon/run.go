@@ -116,6 +116,9 @@ func (d *Daemon) tell(ctx context.Context, r syncer.Result, told *remarks) {
 		log.Error("run failed", "outcome", r.Record.Outcome, "error", r.Err, "stack", string(p.Stack))
 	case r.Err != nil && ctx.Err() != nil:
 		log.Info("run stopped: the next one makes up for it")
+	case r.Err != nil && r.Record.Outcome == warehouse.OutcomeIncomplete:
+		log.Warn("run incomplete: the next one reads the rest", "mode", r.Record.Mode, "read", t.Read, "inserted", c.Inserted, "updated", c.Updated,
+			"unchanged", c.Unchanged, "rejected", t.Rejected, "error", r.Err)
 	case r.Err != nil:
 		log.Error("run failed", "outcome", r.Record.Outcome, "error", r.Err)
 	default:

@@ -13,6 +13,7 @@ const (
 	ReasonOtherKey    = "other_key"     // the record was asked for by another key than it has
 	ReasonNotAnObject = "not_an_object" // an element of the list that is no JSON object
 	ReasonWrongType   = "wrong_type"    // a JSON type that the field cannot hold
+	ReasonNotText     = "not_text"      // a string with half of a surrogate pair, or with bytes that are not UTF-8
 	ReasonNotUUID     = "not_a_uuid"
 	ReasonNotTime     = "not_a_timestamp" // no timestamp, or one outside of 1900 to 2299
 	ReasonNotDay      = "not_a_day"
@@ -29,6 +30,8 @@ type Reject struct {
 	Field   string // JSON name of the field, '' for a whole record
 	Reason  string
 	Raw     string // JSON of the value or the record, verbatim
+	// Updated is the updatedAt of the record whose field it is, in milliseconds since 1970; 0 when it has none.
+	Updated int64
 }
 
 // Column holds one field of all rows of a batch; which slice is used follows from the field's wire type.

@@ -91,7 +91,7 @@ func (c *childDecoder) field(at *cursor, name []byte) error {
 	i := c.lookup(name)
 	at.expected = c.quoted[c.next]
 	if i < 0 {
-		return c.d.unknown(at, c.path()+"."+string(name), c.def.JSON+"[]."+string(name))
+		return c.d.unknown(at, c.path()+".", name, c.def.JSON+"[]."+string(name))
 	}
 	return c.d.value(at, &c.d.batch.Children, i)
 }

@@ -17,6 +17,8 @@ type cursor struct {
 	// expected is the member that will probably come next, as `"name":`: records of one page look alike, and a name
 	// that is compared need not be searched for its end.
 	expected []byte
+	spelled  []byte // the last name that was searched for its end, as it was sent, quotes included
+	halves   bool   // half of a surrogate pair was read
 }
 
 // kind is the type of a JSON value, told by its first byte.
@@ -84,7 +86,9 @@ func (c *cursor) fail() error {
 	return errNotJSON
 }
 
-// str reads a string. The bytes are a part of the page, or a buffer of their own when they had escapes.
+// str reads a string. The bytes are a part of the page, or a buffer of their own when they had escapes. Half of a
+// surrogate pair is no character and has no UTF-8: it comes as the three bytes that it would have, so that isText tells
+// it, and different strings stay different.
 func (c *cursor) str() ([]byte, error) {
 	if c.peek() != '"' {
 		return nil, c.fail()
@@ -102,7 +106,9 @@ func (c *cursor) str() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return jx.DecodeBytes(raw).StrBytes()
+	whole := withHalves(raw)
+	c.halves = c.halves || len(whole) != len(raw)
+	return jx.DecodeBytes(whole).StrBytes()
 }
 
 // rawString moves past a string, and returns it as it was sent, quotes included.
@@ -232,9 +238,11 @@ func (c *cursor) name() ([]byte, error) {
 		c.at += len(e)
 		return e[1 : len(e)-2], nil
 	}
+	start := c.at
 	name, err := c.str()
 	if err != nil {
 		return nil, err
 	}
+	c.spelled = c.data[start:c.at]
 	return name, c.take(':')
 }

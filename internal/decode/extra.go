@@ -3,23 +3,31 @@ package decode
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/go-faster/jx"
 )
 
 // extraField is a member of a record that the catalog does not know.
 type extraField struct {
-	name string
-	raw  []byte
+	name    string
+	spelled string // the name as JSON, as it was sent, where it is no text
+	raw     []byte
 }
 
-// unknown keeps a member that the catalog does not know, and counts it under the name of its kind.
-func (d *Decoder) unknown(c *cursor, name, kind string) error {
-	raw, err := c.raw()
-	if err != nil {
+// unknown keeps a member that the catalog does not know, and counts it under the name of its kind. path is where it is in
+// the record: empty, or the place of an entry with a point behind.
+func (d *Decoder) unknown(c *cursor, path string, name []byte, kind string) error {
+	f := extraField{name: path + string(name)}
+	if !d.isText(c, name) {
+		f.spelled = `"` + path + string(c.spelled[1:])
+		kind = strings.ToValidUTF8(kind, "\ufffd")
+	}
+	var err error
+	if f.raw, err = c.raw(); err != nil {
 		return err
 	}
-	d.extra = append(d.extra, extraField{name: name, raw: raw})
+	d.extra = append(d.extra, f)
 	d.unknownSeen[kind]++
 	return nil
 }
@@ -30,15 +38,22 @@ func (d *Decoder) joinExtra() string {
 		return ""
 	}
 	slices.SortStableFunc(d.extra, func(a, b extraField) int { return cmp.Compare(a.name, b.name) })
-	var e jx.Encoder
-	e.ObjStart()
+	var w jx.Writer
+	w.ObjStart()
 	for i, f := range d.extra {
 		if i+1 < len(d.extra) && d.extra[i+1].name == f.name {
 			continue // the later of two members of one name wins
 		}
-		e.FieldStart(f.name)
-		e.Raw(f.raw)
+		if len(w.Buf) > 1 {
+			w.Comma()
+		}
+		if f.spelled == "" {
+			w.FieldStart(f.name)
+		} else {
+			w.RawStr(f.spelled + ":")
+		}
+		w.Raw(f.raw)
 	}
-	e.ObjEnd()
-	return e.String()
+	w.ObjEnd()
+	return w.String()
 }

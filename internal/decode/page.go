@@ -3,6 +3,7 @@ package decode
 import (
 	"fmt"
 	"slices"
+	"unicode/utf8"
 	"unsafe"
 
 	"dealhouse/internal/catalog"
@@ -28,7 +29,8 @@ type Decoder struct {
 	onField     func(*cursor, []byte) error
 	onRecord    func(*cursor) error
 	onElement   func(*cursor) error
-	listOK      bool // whether it holds only strings that can travel
+	listReason  string // why it cannot travel
+	utf8        bool   // the page is
 }
 
 // unusableRecord is a record that is left out, by its position in the page.
@@ -55,7 +57,7 @@ func New(s *catalog.Stream) *Decoder {
 // microseconds since 1970 by the run's clock. The batch refers to data, which must not be changed afterwards.
 // An error means that data is no JSON array; the batch is then as it was (decode-5).
 func (d *Decoder) Page(b *Batch, data []byte, page uint32, fetched int64) error {
-	d.batch, d.page, d.fetched = b, page, fetched
+	d.batch, d.page, d.fetched, d.utf8 = b, page, fetched, utf8.Valid(data)
 	d.unusable = d.unusable[:0]
 	clear(d.unknownSeen)
 	before, records, noiseBefore := b.mark(), b.Records, b.Noise
@@ -149,10 +151,14 @@ func (d *Decoder) rejectRecords(data []byte, recordsBefore int) error {
 	})
 }
 
-// nameRejects fills in the key of the record whose field rejects begin at from.
+// nameRejects fills in the record whose field rejects begin at from.
 func (d *Decoder) nameRejects(from int) {
-	for i := from; i < len(d.batch.Rejects); i++ {
-		d.batch.Rejects[i].Key = d.batch.Key(d.batch.Len() - 1)
+	b := d.batch
+	for i := from; i < len(b.Rejects); i++ {
+		b.Rejects[i].Key = b.Key(b.Len() - 1)
+		if v := b.Stream.VersionField(); v >= 0 {
+			b.Rejects[i].Updated = b.Columns[v].Ints[b.Len()-1]
+		}
 	}
 }
 
@@ -166,7 +172,7 @@ func (d *Decoder) field(c *cursor, name []byte) error {
 	case d.child != nil && string(name) == d.stream.Child.JSON:
 		return d.child.array(c)
 	}
-	return d.unknown(c, string(name), string(name))
+	return d.unknown(c, "", name, string(name))
 }
 
 // quotedNames are the fields' names as they stand in a record, colon included, and an empty one after the last.

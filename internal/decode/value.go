@@ -1,7 +1,8 @@
 package decode
 
 import (
-	"github.com/go-faster/jx"
+	"bytes"
+
 	"github.com/google/uuid"
 
 	"dealhouse/internal/catalog"
@@ -21,12 +22,7 @@ func (d *Decoder) value(c *cursor, rows *Rows, i int) error {
 	case f.Type == catalog.Bool:
 		return d.boolValue(c, rows, i)
 	case next == stringKind:
-		b, err := c.str()
-		if err != nil {
-			return err
-		}
-		d.stringValue(b, rows, i)
-		return nil
+		return d.stringValue(c, rows, i)
 	case next == numberKind:
 		raw, err := c.raw()
 		if err != nil {
@@ -39,43 +35,54 @@ func (d *Decoder) value(c *cursor, rows *Rows, i int) error {
 }
 
 // stringValue takes a JSON string. Numbers are accepted from strings as well: their digits are as exact.
-func (d *Decoder) stringValue(b []byte, rows *Rows, i int) {
+func (d *Decoder) stringValue(at *cursor, rows *Rows, i int) error {
+	start := at.at
+	b, err := at.str()
+	if err != nil {
+		return err
+	}
+	raw := at.data[start:at.at]
 	row := rows.Len() - 1
 	c := &rows.Columns[i]
 	switch f := &rows.Fields[i]; f.Type {
 	case catalog.Text, catalog.Label:
+		if !d.isText(at, b) {
+			d.refuse(raw, rows, i, ReasonNotText)
+			return nil
+		}
 		c.Strings[row] = text(b)
 	case catalog.UUID:
 		id, err := uuid.ParseBytes(b)
 		if err != nil {
-			d.refuseString(b, rows, i, ReasonNotUUID)
-			return
+			d.refuseString(b, raw, rows, i, ReasonNotUUID)
+			return nil
 		}
 		c.UUIDs[row] = id
 		rows.setPresent(i)
 	case catalog.Time:
 		ms, ok := parseTime(b)
 		if !ok {
-			d.refuseString(b, rows, i, ReasonNotTime)
-			return
+			d.refuseString(b, raw, rows, i, ReasonNotTime)
+			return nil
 		}
 		c.Ints[row] = ms
 		rows.setPresent(i)
 	case catalog.Day:
 		day, ok := parseDay(b)
 		if !ok {
-			d.refuseString(b, rows, i, ReasonNotDay)
-			return
+			d.refuseString(b, raw, rows, i, ReasonNotDay)
+			return nil
 		}
 		c.Days[row] = day
 		rows.setPresent(i)
 	default:
 		if _, ok := splitNumber(b); !ok {
-			d.refuseString(b, rows, i, ReasonWrongType)
-			return
+			d.refuseString(b, raw, rows, i, ReasonWrongType)
+			return nil
 		}
-		d.numberValue(b, []byte(quote(b)), rows, i)
+		d.numberValue(b, raw, rows, i)
 	}
+	return nil
 }
 
 // numberValue takes the digits of a number; raw is the value as it was sent.
@@ -133,18 +140,18 @@ func (d *Decoder) boolValue(c *cursor, rows *Rows, i int) error {
 }
 
 // listValue takes an array of strings. It travels as the strings one after the other, each ended by a NUL byte; a
-// list whose strings hold a NUL byte themselves, or that holds anything but strings, is refused.
+// list whose strings hold a NUL byte themselves or are no text, or that holds anything but strings, is refused.
 func (d *Decoder) listValue(c *cursor, rows *Rows, i int) error {
 	if c.next() != arrayKind {
 		return d.wrongType(c, rows, i)
 	}
 	again := *c
-	d.list, d.listOK = nil, true
+	d.list, d.listReason = nil, ""
 	if err := c.array(d.onElement); err != nil {
 		return err
 	}
-	if !d.listOK {
-		return d.wrongType(&again, rows, i)
+	if d.listReason != "" {
+		return d.wrongValue(&again, rows, i, d.listReason)
 	}
 	rows.Columns[i].Strings[rows.Len()-1] = text(d.list)
 	return nil
@@ -152,36 +159,44 @@ func (d *Decoder) listValue(c *cursor, rows *Rows, i int) error {
 
 func (d *Decoder) element(c *cursor) error {
 	if c.next() != stringKind {
-		d.listOK = false
+		d.listReason = ReasonWrongType
 		return c.skip()
 	}
 	b, err := c.str()
 	if err != nil {
 		return err
 	}
-	for _, char := range b {
-		d.listOK = d.listOK && char != 0
+	switch {
+	case bytes.IndexByte(b, 0) >= 0:
+		d.listReason = ReasonWrongType
+	case d.listReason == "" && !d.isText(c, b):
+		d.listReason = ReasonNotText
 	}
 	d.list = append(append(d.list, b...), 0)
 	return nil
 }
 
 func (d *Decoder) wrongType(c *cursor, rows *Rows, i int) error {
+	return d.wrongValue(c, rows, i, ReasonWrongType)
+}
+
+// wrongValue moves past a value and refuses it.
+func (d *Decoder) wrongValue(c *cursor, rows *Rows, i int, reason string) error {
 	raw, err := c.raw()
 	if err != nil {
 		return err
 	}
-	d.refuse(raw, rows, i, ReasonWrongType)
+	d.refuse(raw, rows, i, reason)
 	return nil
 }
 
 // refuseString refuses a string, but for the empty one, which holds nothing to keep: it is the same as absent.
-func (d *Decoder) refuseString(b []byte, rows *Rows, i int, reason string) {
+func (d *Decoder) refuseString(b, raw []byte, rows *Rows, i int, reason string) {
 	if len(b) == 0 && !rows.Fields[i].Key {
 		rows.setAbsent(i)
 		return
 	}
-	d.refuse([]byte(quote(b)), rows, i, reason)
+	d.refuse(raw, rows, i, reason)
 }
 
 // refuse costs the field its value, and a record its place when the field is its key (decode-2, decode-3).
@@ -200,11 +215,4 @@ func (d *Decoder) nameOf(rows *Rows, i int) string {
 		return rows.Fields[i].JSON
 	}
 	return d.child.path() + "." + rows.Fields[i].JSON
-}
-
-// quote writes b as a JSON string.
-func quote(b []byte) string {
-	var e jx.Encoder
-	e.ByteStr(b)
-	return e.String()
 }

@@ -23,8 +23,13 @@ import (
 // staged once their rows are, and done in the same write that ends their publication (warehouse.Intent). So whoever
 // goes on after a crash reads again only what was in memory, and leaves out nothing.
 
-// modeBackfill is what sync_runs calls the loads of a backfill.
-const modeBackfill = "backfill"
+// mode is what sync_runs calls the loads of the backfill.
+func (b *backfill) mode() string {
+	if b.name == initialBackfill {
+		return warehouse.ModeInitial
+	}
+	return warehouse.ModeBackfill
+}
 
 // BackfillRecord is how a backfill ended.
 type BackfillRecord struct {
@@ -173,7 +178,7 @@ var errUnfiltered = errors.New("the service does not keep to the range that it i
 // what is left is then read as one window, in one chain, so that everything is read, and once.
 func (b *backfill) main(ctx context.Context, watermark time.Time) error {
 	b.old = watermark
-	b.record.StartedAt, b.record.Mode, b.record.RequestedAfter, b.record.Watermark = b.StartedAt, modeBackfill, b.windows[0].after(), watermark
+	b.record.StartedAt, b.record.Mode, b.record.RequestedAfter, b.record.Watermark = b.StartedAt, b.mode(), b.windows[0].after(), watermark
 	b.show()
 	s := newSeen()
 	tasks := b.left()

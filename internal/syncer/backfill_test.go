@@ -259,7 +259,7 @@ func TestFirstSyncFromATime(t *testing.T) {
 	}
 	start := x.Now()
 	first, err := s.Run(t.Context(), job)
-	if err == nil || first.Mode != modeBackfill || first.Changes.Inserted == 0 {
+	if err == nil || first.Mode != warehouse.ModeInitial || first.Changes.Inserted == 0 {
 		t.Fatalf("%+v %v", first, err)
 	}
 	if got := one(t, w, "SELECT groupArray(name) FROM sync_state WHERE name != 'lease'"); got != "['"+initialBackfill+"']" {
@@ -269,7 +269,7 @@ func TestFirstSyncFromATime(t *testing.T) {
 	x.Advance(2 * time.Hour)
 	x.TouchTransactions("acme", 0.02)
 	second := syncAll(t, w, []Job{job})["acme/transactions"]
-	if second.Mode != modeBackfill || second.Watermark.IsZero() || second.Watermark.After(start) {
+	if second.Mode != warehouse.ModeInitial || second.Watermark.IsZero() || second.Watermark.After(start) {
 		t.Errorf("started at %s: %+v", start, second)
 	}
 	third := syncAll(t, w, []Job{job})["acme/transactions"]

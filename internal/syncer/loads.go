@@ -37,7 +37,7 @@ func (b *backfill) newLoad() (*load, error) {
 	r := &run{Syncer: &quiet, job: b.job, log: b.log, lease: b.lease, Run: b.Run, clock: now}
 	r.ID, r.Attempt, r.StartedAt = id, uuid.New(), b.now(now)
 	r.record = warehouse.RunRecord{
-		Account: b.Account, Stream: b.Stream.Name, RunID: id, Mode: modeBackfill, StartedAt: r.StartedAt,
+		Account: b.Account, Stream: b.Stream.Name, RunID: id, Mode: b.mode(), StartedAt: r.StartedAt,
 		Outcome: warehouse.OutcomeRunning, Watermark: b.old,
 	}
 	return &load{run: r, seen: newSeen(), done: make(chan struct{})}, nil
@@ -49,7 +49,7 @@ func (l *load) begin(ctx context.Context) error {
 	l.saved = true
 	// Not the record itself: pages may still be decoded, which counts in it.
 	return l.warehouse.SaveRun(ctx, warehouse.RunRecord{
-		Account: l.Account, Stream: l.Stream.Name, RunID: l.ID, Mode: modeBackfill, StartedAt: l.StartedAt,
+		Account: l.Account, Stream: l.Stream.Name, RunID: l.ID, Mode: l.record.Mode, StartedAt: l.StartedAt,
 		Outcome: warehouse.OutcomeRunning, RequestedAfter: l.record.RequestedAfter, Watermark: l.record.Watermark,
 	})
 }

@@ -53,7 +53,7 @@ func NewMetrics(reg prometheus.Registerer, clock func() time.Time) *Metrics {
 	}
 	m := &Metrics{
 		standing: newStanding(clock),
-		runs:     counter("dealhouse_runs_total", "Runs that have ended, by how: success, failed, guarded (a person must look) or stopped (by a signal).", "outcome"),
+		runs:     counter("dealhouse_runs_total", "Runs that have ended, by how: success, incomplete (rows of a list that moved may be missing), failed, guarded (a person must look) or stopped (by a signal).", "outcome"),
 		duration: histogram("dealhouse_run_duration_seconds", "Time from the begin of a run to its end, whatever the outcome; waiting for another run of the stream included.",
 			.1, .5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 4*3600),
 		inProgress: gauge("dealhouse_runs_in_progress", "Runs under way."),
@@ -79,7 +79,7 @@ func NewMetrics(reg prometheus.Registerer, clock func() time.Time) *Metrics {
 
 // The values of the labels outcome and guard.
 var (
-	countedOutcomes = []string{warehouse.OutcomeSuccess, warehouse.OutcomeFailed, warehouse.OutcomeGuarded, warehouse.OutcomeStopped}
+	countedOutcomes = []string{warehouse.OutcomeSuccess, warehouse.OutcomeIncomplete, warehouse.OutcomeFailed, warehouse.OutcomeGuarded, warehouse.OutcomeStopped}
 	guards          = []string{GuardDeletes, GuardRejects}
 )
 
@@ -166,10 +166,13 @@ func (m *Metrics) end(job Job, record warehouse.RunRecord, err error, begun, at 
 	if isPanic(err) {
 		m.panics.WithLabelValues(account, stream).Inc()
 	}
+	if record.Mode == warehouse.ModeBackfill {
+		return // it was asked for, and says nothing of the freshness of the stream
+	}
 	switch record.Outcome {
 	case warehouse.OutcomeSuccess:
 		m.standing.succeeded(record)
-	case warehouse.OutcomeFailed, warehouse.OutcomeGuarded:
+	case warehouse.OutcomeFailed, warehouse.OutcomeGuarded, warehouse.OutcomeIncomplete:
 		m.standing.failed(account, stream, at)
 	}
 }

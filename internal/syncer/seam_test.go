@@ -163,6 +163,9 @@ func stepOf(query string) string {
 			step = strings.TrimSpace(head + own + " " + tail)
 		}
 	}
+	if strings.HasSuffix(query, ", settled)") { // of the rejects, what has become of them is written apart
+		step += " settled"
+	}
 	return step
 }
 

@@ -20,7 +20,7 @@ type standing struct {
 	offsets map[string]time.Duration // of an account: how far the API's clock is ahead of ours
 	ahead   time.Duration            // how far that of the warehouse is
 
-	lastSuccess, lastAttempt, lastFailure, watermark, lag, lookAge, live *prometheus.Desc
+	lastSuccess, lastAttempt, lastFailure, watermark, lag, lookAge, live, waiting *prometheus.Desc
 }
 
 // position is where one stream stands.
@@ -28,6 +28,7 @@ type position struct {
 	success, attempt, failure, watermark time.Time
 	looked                               time.Time // begin of the last run that succeeded
 	rows                                 uint64
+	waiting                              uint64
 }
 
 func newStanding(clock func() time.Time) *standing {
@@ -38,17 +39,18 @@ func newStanding(clock func() time.Time) *standing {
 		clock: clock, streams: map[warehouse.StreamID]*position{}, offsets: map[string]time.Duration{},
 		lastSuccess: desc("dealhouse_last_success_timestamp_seconds", "When the last run that succeeded ended; 0 before the first."),
 		lastAttempt: desc("dealhouse_last_attempt_timestamp_seconds", "When the last run began; 0 before the first."),
-		lastFailure: desc("dealhouse_last_failure_timestamp_seconds", "When a run last failed or was stopped by a guard; 0 before the first."),
+		lastFailure: desc("dealhouse_last_failure_timestamp_seconds", "When a run last failed, was incomplete or was stopped by a guard; 0 before the first."),
 		watermark:   desc("dealhouse_watermark_timestamp_seconds", "The updatedAt up to which every change of transactions is loaded; 0 before the first run."),
 		lag:         desc("dealhouse_watermark_lag_seconds", "The API's clock less the watermark. It grows while nothing changes upstream: see look_age_seconds."),
 		lookAge:     desc("dealhouse_look_age_seconds", "Time since the begin of the last run that succeeded: what changed before then is loaded. Absent before the first."),
 		live:        desc("dealhouse_live_rows", "Rows that readers see."),
+		waiting:     desc("dealhouse_waiting_deletes", "Rows that the last complete list no longer had, and that wait for a confirmation before they are deleted."),
 	}
 }
 
 // Describe is a prometheus.Collector's.
 func (s *standing) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{s.lastSuccess, s.lastAttempt, s.lastFailure, s.watermark, s.lag, s.lookAge, s.live} {
+	for _, d := range []*prometheus.Desc{s.lastSuccess, s.lastAttempt, s.lastFailure, s.watermark, s.lag, s.lookAge, s.live, s.waiting} {
 		out <- d
 	}
 }
@@ -66,6 +68,7 @@ func (s *standing) Collect(out chan<- prometheus.Metric) {
 		send(s.lastAttempt, unix(p.attempt))
 		send(s.lastFailure, unix(p.failure))
 		send(s.live, float64(p.rows))
+		send(s.waiting, float64(p.waiting))
 		if !p.looked.IsZero() {
 			send(s.lookAge, max(0, now.Add(s.ahead).Sub(p.looked).Seconds()))
 		}
@@ -127,7 +130,7 @@ func (s *standing) observe(w warehouse.StreamStatus) {
 			forward(to, *t)
 		}
 	}
-	p.rows = w.Rows
+	p.rows, p.waiting = w.Rows, w.Waiting
 	s.ahead = w.Now.Sub(s.clock())
 }
 
@@ -157,6 +160,9 @@ func (s *standing) published(r warehouse.RunRecord) {
 	defer s.mu.Unlock()
 	p := s.of(r.Account, r.Stream)
 	p.rows = r.Changes.Live + r.Changes.Inserted - r.Changes.Deleted
+	if warehouse.ReadsWhole(r.Mode) {
+		p.waiting = r.Changes.Kept
+	}
 	forward(&p.watermark, r.Watermark)
 }
 

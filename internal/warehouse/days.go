@@ -20,9 +20,9 @@ type DayChanges struct {
 // of the warehouse's clock, and the last one is today.
 func (w *Warehouse) ChangesByDay(ctx context.Context, id StreamID, days int) ([]DayChanges, error) {
 	rows, err := w.readOnly.Query(ctx, `SELECT toDate(started_at) AS day, sum(inserted), sum(updated), sum(deleted), count(),
-    countIf(outcome IN ('failed', 'guarded', 'killed'))
-FROM (SELECT started_at, outcome, if(outcome = 'success', inserted, 0) AS inserted, if(outcome = 'success', updated, 0) AS updated,
-          if(outcome = 'success', deleted, 0) AS deleted
+    countIf(`+faulty+`)
+FROM (SELECT started_at, outcome, if(`+publishedSomething+`, inserted, 0) AS inserted, if(`+publishedSomething+`, updated, 0) AS updated,
+          if(`+publishedSomething+`, deleted, 0) AS deleted
       FROM sync_runs WHERE account = {account:String} AND stream = {stream:String} AND `+wholeLooks+`)
 WHERE started_at > now64(3, 'UTC') - toIntervalDay({days:UInt32})
 GROUP BY day ORDER BY day`, named("account", id.Account), named("stream", id.Stream), named("days", uint32(days)))
@@ -76,7 +76,7 @@ type RejectGroup struct {
 	Page               uint32
 	RunID              string
 	FirstSeen, SeenAt  time.Time
-	Times              uint64
+	Times              uint64 // how many runs met it
 }
 
 // maxRaw is how much of a rejected value is shown, in characters.
@@ -84,10 +84,9 @@ const maxRaw = 4000
 
 // RejectGroups lists what could not be loaded as it was sent and has not been since, what was seen last first.
 func (w *Warehouse) RejectGroups(ctx context.Context, id StreamID, limit int) ([]RejectGroup, error) {
-	rows, err := w.readOnly.Query(ctx, fmt.Sprintf(`SELECT key, field, reason, substringUTF8(argMax(raw, seen_at), 1, %d), toUInt64(length(argMax(raw, seen_at))),
-    argMax(page, seen_at), toString(argMax(run_id, seen_at)), min(seen_at), max(seen_at) AS last_seen, count()
-FROM rejected_records WHERE account = {account:String} AND stream = {stream:String}
-GROUP BY key, field, reason, if(key = '', sipHash64(raw), 0) HAVING countIf(state IN ('open', 'unpublished')) > 0 ORDER BY last_seen DESC, key, field LIMIT {limit:UInt32}`, maxRaw),
+	rows, err := w.readOnly.Query(ctx, fmt.Sprintf(`SELECT key, field, reason, substringUTF8(raw, 1, %d), toUInt64(length(raw)), page, toString(run_id), first_seen_at, seen_at, times
+FROM rejected_records WHERE account = {account:String} AND stream = {stream:String} AND state IN ('open', 'unpublished')
+ORDER BY seen_at DESC, key, field, raw LIMIT {limit:UInt32}`, maxRaw),
 		named("account", id.Account), named("stream", id.Stream), named("limit", uint32(limit)))
 	all, err := scanned(rows, err, func(r *RejectGroup) []any {
 		return []any{&r.Key, &r.Field, &r.Reason, &r.Raw, &r.Size, &r.Page, &r.RunID, &r.FirstSeen, &r.SeenAt, &r.Times}

@@ -33,6 +33,9 @@
 //     time it has (sightings); and a stored time of reading that lies more than a minute ahead is before any other.
 //  10. What a run that died had begun to publish is finished when a warehouse is opened for writing (RecoverAll), and
 //     before the next run of its stream.
+//  11. A value that is rejected is one row of rejected_records, however many runs meet it. Which reading of it counts, and
+//     whether it is settled, is told by versions that only rise; the last reading of a run under way stays with it, since
+//     Plan asks which records it could not load. How many runs met it is exact for runs one after the other.
 //
 // Deleted rows stay in _latest with their last content, as versions that the views leave out: the merge has to know
 // their versions, and later joins their content. A row that was read by its own address, because a transaction names it

@@ -114,9 +114,11 @@ func insertChanges(r Run, scope Scope, ahead bool) string {
 	}
 	// A version is never 0: a side whose version is 0 is the default of a missing one.
 	changed := "s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted))"
-	// What is listed and cannot be loaded is there all the same: its row stays as it is.
+	// What is listed and cannot be loaded is there all the same: its row stays as it is. Of one reject the last reading is
+	// kept, and another worker may have made that since the run began: then it was listed as well.
 	gone := "s._version = 0 AND l._deleted = 0 AND l_read < {started:UInt64} AND toString(l." + key + ") NOT IN" +
-		" (SELECT key FROM rejected_records_log WHERE account = {account:String} AND stream = " + quote(s.Name) + " AND run_id = {run:UUID} AND field = '')"
+		" (SELECT key FROM rejects_log WHERE account = {account:String} AND stream = " + quote(s.Name) + " AND field = ''" +
+		" AND (last.run_id = {run:UUID} OR toUnixTimestamp64Micro(last.read_at) >= {started:UInt64}))"
 	where := ""
 	switch scope {
 	case Whole:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -52,6 +53,7 @@ type Warehouse struct {
 	maxRetryElapsed time.Duration
 	backoff         time.Duration
 	retries         atomic.Uint64
+	counted         sync.Map // of a StreamID, the uuid.UUID of the run after whose first rejects those of others were counted
 }
 
 // Open prepares the connections. Nothing is sent to a server before the first statement; the embedded engine starts.

@@ -38,7 +38,7 @@ func (w *Warehouse) Runs(ctx context.Context, f RunFilter) ([]RunRecord, error) 
 		modes = " AND " + wholeLooks
 	}
 	rows, err := w.readOnly.Query(ctx, `SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, pages, rows_read,
-    inserted, updated, deleted, unchanged, rejected, duplicates, bytes, retries, warnings, error
+    inserted, updated, deleted, unchanged, waiting, rejected, duplicates, bytes, retries, warnings, error
 FROM sync_runs
 WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})`+modes+`
 ORDER BY started_at DESC, account, stream `+each+`LIMIT `+fmt.Sprint(f.Limit), named("account", f.Account), named("stream", f.Stream))
@@ -51,7 +51,7 @@ ORDER BY started_at DESC, account, stream `+each+`LIMIT `+fmt.Sprint(f.Limit), n
 		var r RunRecord
 		var finished, after, watermark *time.Time
 		if err := rows.Scan(&r.Account, &r.Stream, &r.RunID, &r.Mode, &r.StartedAt, &finished, &r.Outcome, &after, &watermark, &r.Totals.Pages, &r.Totals.Read,
-			&r.Changes.Inserted, &r.Changes.Updated, &r.Changes.Deleted, &r.Changes.Unchanged, &r.Totals.Rejected, &r.Duplicates, &r.Totals.Bytes,
+			&r.Changes.Inserted, &r.Changes.Updated, &r.Changes.Deleted, &r.Changes.Unchanged, &r.Changes.Kept, &r.Totals.Rejected, &r.Duplicates, &r.Totals.Bytes,
 			&r.Totals.Retries, &r.Warnings, &r.Error); err != nil {
 			return nil, fmt.Errorf("reading the last runs: %w", err)
 		}

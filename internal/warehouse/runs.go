@@ -3,6 +3,7 @@ package warehouse
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -22,6 +23,27 @@ const (
 	// published; nothing was deleted and the watermark did not move past what is certain. The next run repairs it.
 	OutcomeIncomplete = "incomplete"
 )
+
+// Conditions on rows of sync_runs.
+const (
+	// publishedSomething: readers see what the run has read.
+	publishedSomething = "outcome IN ('" + OutcomeSuccess + "', '" + OutcomeIncomplete + "')"
+	// faulty: the run did not do what it was there for. One that a signal stopped is no fault.
+	faulty = "outcome IN ('" + OutcomeFailed + "', '" + OutcomeGuarded + "', '" + OutcomeKilled + "', '" + OutcomeIncomplete + "')"
+)
+
+// ModeInitial is what sync_runs calls the loads of a stream's first sync when it is read in windows, and ModeBackfill those
+// of a range that was asked for.
+const (
+	ModeInitial  = "initial"
+	ModeBackfill = "backfill"
+)
+
+// wholeModes are the runs that read the whole list of a stream, and can say which rows it no longer has.
+const wholeModes = "mode IN ('snapshot', 'walk', 'full')"
+
+// ReadsWhole reports whether runs of the mode read the whole list of their stream.
+func ReadsWhole(mode string) bool { return slices.Contains([]string{"snapshot", "walk", "full"}, mode) }
 
 // Totals are what a run has read.
 type Totals struct {
@@ -56,7 +78,7 @@ type RunRecord struct {
 
 var runColumns = columns("account String, stream String, run_id UUID, mode String, started_at DateTime64(3), finished_at Nullable(DateTime64(3)), " +
 	"outcome String, requested_after Nullable(DateTime64(3)), watermark Nullable(DateTime64(3)), pages UInt64, rows_read UInt64, inserted UInt64, " +
-	"updated UInt64, deleted UInt64, unchanged UInt64, older UInt64, rejected UInt64, duplicates UInt64, bytes UInt64, retries UInt64, warnings Array(String), " +
+	"updated UInt64, deleted UInt64, unchanged UInt64, older UInt64, waiting UInt64, rejected UInt64, duplicates UInt64, bytes UInt64, retries UInt64, warnings Array(String), " +
 	"error String, version UInt64")
 
 // SaveRun writes the run's row; a later write replaces an earlier one.
@@ -72,7 +94,7 @@ func (w *Warehouse) SaveRun(ctx context.Context, r RunRecord) error {
 	}
 	err = w.insert(ctx, "sync_runs_log", runColumns, func(b driver.Batch) error {
 		return b.Append(r.Account, r.Stream, r.RunID, r.Mode, r.StartedAt, optional(r.FinishedAt), r.Outcome, optional(r.RequestedAfter),
-			optional(r.Watermark), r.Totals.Pages, r.Totals.Read, r.Changes.Inserted, r.Changes.Updated, r.Changes.Deleted, r.Changes.Unchanged, r.Changes.Older,
+			optional(r.Watermark), r.Totals.Pages, r.Totals.Read, r.Changes.Inserted, r.Changes.Updated, r.Changes.Deleted, r.Changes.Unchanged, r.Changes.Older, r.Changes.Kept,
 			r.Totals.Rejected, r.Duplicates, r.Totals.Bytes, r.Totals.Retries, warnings, r.Error, uint64(next.UnixMicro()))
 	})
 	if err != nil {

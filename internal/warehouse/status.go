@@ -20,13 +20,14 @@ type StreamStatus struct {
 	LastRun     *time.Time `json:"last_run"`
 	LastOutcome string     `json:"last_outcome"`
 	LastError   string     `json:"last_error"` // of the last run, when it failed
+	Waiting     uint64     `json:"waiting"`    // rows that the last list no longer had, and that wait for a confirmation before they are deleted
 	Faults      Faults     `json:"faults"`
 	Watermark   *time.Time `json:"watermark"`
 	Now         time.Time  `json:"now"` // by the clock of the warehouse
 }
 
-// Faults are the runs since the last success that failed, that a guard stopped, or whose process died. A run that a
-// signal stopped is none, and one under way is none yet.
+// Faults are the runs since the last success that failed, that a guard stopped, whose process died, or that may have
+// missed rows of a list that moved. A run that a signal stopped is none, and one under way is none yet.
 type Faults struct {
 	Count   uint64     `json:"count"`
 	Since   *time.Time `json:"since"`   // when the first of them began
@@ -54,26 +55,43 @@ func (w *Warehouse) Status(ctx context.Context) ([]StreamStatus, error) {
 // of the rest. A run that began after now was timed by a clock that was wrong, and would be the last one until then.
 const wholeLooks = "mode NOT IN ('" + ModeRetry + "', '" + ModeReferences + "') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)"
 
+// freshLooks are the runs that say how fresh a stream is. A backfill of a range that was asked for does not, however it
+// ends: it is about the past, and a person is there to see.
+const freshLooks = wholeLooks + " AND mode != '" + ModeBackfill + "'"
+
+// succeeded is a run that brought the stream in step with the API. Of the loads of a first sync only the last one has a
+// watermark, and with it all is loaded.
+const succeeded = "(outcome = '" + OutcomeSuccess + "' AND (mode != '" + ModeInitial + "' OR isNotNull(watermark)))"
+
+// lookedFrom is when such a run began to look: a first sync with the first of its loads.
+const lookedFrom = "if(mode = '" + ModeInitial + "', first_load, started_at)"
+
 // Standings is Status without Rows. It reads the bookkeeping only, so it costs little however many rows are loaded.
 func (w *Warehouse) Standings(ctx context.Context) ([]StreamStatus, error) {
-	rows, err := w.readOnly.Query(ctx, `SELECT r.account, r.stream, r.last_success, r.looked_at, r.last_full, r.last_failure, r.last_run, r.last_outcome, r.last_error,
+	rows, err := w.readOnly.Query(ctx, `WITH looks AS
+(
+    SELECT account, stream, started_at, finished_at, outcome, mode, error, waiting, `+succeeded+` AS good,
+        minIf(started_at, mode = 'initial') OVER (PARTITION BY account, stream) AS first_load, `+lookedFrom+` AS looked_from
+    FROM sync_runs WHERE `+freshLooks+`
+)
+SELECT r.account, r.stream, r.last_success, r.looked_at, r.last_full, r.last_failure, r.last_run, r.last_outcome, r.last_error, r.last_waiting,
     ifNull(f.faults, 0), if(ifNull(f.faults, 0) = 0, NULL, f.since), ifNull(f.fault, ''), ifNull(f.fault_error, ''),
     parseDateTime64BestEffortOrNull(nullIf(w.value, ''), 3, 'UTC'), now64(3, 'UTC')
 FROM
 (
-    SELECT account, stream, maxIf(finished_at, outcome = 'success') AS last_success,
-        maxIf(toNullable(started_at), outcome = 'success') AS looked_at,
-        ifNull(maxIf(toNullable(started_at), outcome = 'success' AND mode NOT IN ('incremental', 'backfill')), minIf(toNullable(started_at), outcome = 'success')) AS last_full,
-        maxIf(finished_at, outcome IN ('failed', 'guarded', 'killed')) AS last_failure, toNullable(max(started_at)) AS last_run,
-        argMax(outcome, started_at) AS last_outcome, argMax(error, started_at) AS last_error
-    FROM sync_runs WHERE `+wholeLooks+` GROUP BY account, stream
+    SELECT account, stream, maxIf(finished_at, good) AS last_success, maxIf(toNullable(looked_from), good) AS looked_at,
+        ifNull(maxIf(toNullable(started_at), good AND mode NOT IN ('incremental', 'initial')), minIf(toNullable(looked_from), good)) AS last_full,
+        maxIf(finished_at, `+faulty+`) AS last_failure, toNullable(max(started_at)) AS last_run,
+        argMax(outcome, started_at) AS last_outcome, argMax(error, started_at) AS last_error,
+        argMaxIf(waiting, started_at, `+publishedSomething+` AND `+wholeModes+`) AS last_waiting
+    FROM looks GROUP BY account, stream
 ) AS r
 LEFT JOIN
 (
     SELECT b.account AS account, b.stream AS stream, count() AS faults, min(b.started_at) AS since,
         argMax(b.outcome, b.started_at) AS fault, argMax(b.error, b.started_at) AS fault_error
-    FROM (SELECT account, stream, started_at, outcome, error FROM sync_runs WHERE outcome IN ('failed', 'guarded', 'killed') AND `+wholeLooks+`) AS b
-    LEFT JOIN (SELECT account, stream, max(started_at) AS began FROM sync_runs WHERE outcome = 'success' AND `+wholeLooks+` GROUP BY account, stream) AS good
+    FROM (SELECT account, stream, started_at, outcome, error FROM looks WHERE `+faulty+`) AS b
+    LEFT JOIN (SELECT account, stream, max(started_at) AS began FROM looks WHERE good GROUP BY account, stream) AS good
         ON b.account = good.account AND b.stream = good.stream
     WHERE b.started_at > ifNull(good.began, toDateTime64(0, 3, 'UTC'))
     GROUP BY b.account, b.stream
@@ -81,7 +99,7 @@ LEFT JOIN
 LEFT JOIN (SELECT account, stream, value FROM sync_state WHERE name = 'watermark') AS w ON r.account = w.account AND r.stream = w.stream
 ORDER BY r.account, indexOf(`+stringArray(catalog.Names())+`, r.stream)`)
 	all, err := scanned(rows, err, func(s *StreamStatus) []any {
-		return []any{&s.Account, &s.Stream, &s.LastSuccess, &s.LookedAt, &s.LastFull, &s.LastFailure, &s.LastRun, &s.LastOutcome, &s.LastError,
+		return []any{&s.Account, &s.Stream, &s.LastSuccess, &s.LookedAt, &s.LastFull, &s.LastFailure, &s.LastRun, &s.LastOutcome, &s.LastError, &s.Waiting,
 			&s.Faults.Count, &s.Faults.Since, &s.Faults.Outcome, &s.Faults.Error, &s.Watermark, &s.Now}
 	})
 	if err != nil {

@@ -2,6 +2,7 @@ package warehouse
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,6 +84,92 @@ func TestStandings(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
+}
+
+// TestStandingsOfIncompleteRuns: such a run is a fault, and no look at the whole list.
+func TestStandingsOfIncompleteRuns(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	day := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	record(t, w, "coupons", OutcomeSuccess, day, Changes{Kept: 7})
+	record(t, w, "coupons", OutcomeFailed, day.Add(time.Hour), Changes{Kept: 9})
+	record(t, w, "coupons", OutcomeIncomplete, day.Add(2*time.Hour), Changes{Inserted: 5, Updated: 4, Kept: 3})
+	all, err := w.Standings(t.Context())
+	if err != nil || len(all) != 1 {
+		t.Fatal(all, err)
+	}
+	if s := all[0]; !s.LookedAt.Equal(day) || !s.LastSuccess.Equal(day.Add(time.Minute)) || !s.LastFailure.Equal(day.Add(2*time.Hour+time.Minute)) ||
+		s.Faults.Count != 2 || s.Faults.Outcome != OutcomeIncomplete || !strings.HasPrefix(s.Faults.Error, "incomplete") || s.LastOutcome != OutcomeIncomplete || s.Waiting != 3 {
+		t.Errorf("%+v", s)
+	}
+	runs, err := w.Runs(t.Context(), RunFilter{})
+	if err != nil || runs[0].Changes.Kept != 3 {
+		t.Errorf("%+v, %v", runs, err)
+	}
+	now, err := w.Now(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	record(t, w, "promotions", OutcomeIncomplete, now, Changes{Inserted: 5, Updated: 4})
+	days, err := w.ChangesByDay(t.Context(), StreamID{"acme", "promotions"}, 30)
+	if err != nil || len(days) != 1 || days[0].Inserted != 5 || days[0].Updated != 4 || days[0].Faults != 1 {
+		t.Errorf("%+v, %v", days, err)
+	}
+	if d := cmp.Diff([]string{"coupons incomplete 2026-01-01 00:01:00.000", "promotions incomplete -"},
+		text(t, w, "SELECT stream, last_outcome, ifNull(toString(last_success), '-') FROM stream_freshness ORDER BY stream")); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestStandingsOfBackfills: a backfill that was asked for says nothing of its stream, however it ends. One that is the first
+// sync does once its last load has moved the watermark: then all is known that changed before its first load.
+func TestStandingsOfBackfills(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	day := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	run := func(mode, outcome string, hour int, watermark time.Time) {
+		t.Helper()
+		at := day.Add(time.Duration(hour) * time.Hour)
+		r := RunRecord{Account: "acme", Stream: "transactions", RunID: uuid.New(), Mode: mode, StartedAt: at, FinishedAt: at.Add(time.Minute), Outcome: outcome, Watermark: watermark}
+		if err := w.SaveRun(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(success, looked string, faults uint64) {
+		t.Helper()
+		all, err := w.Standings(t.Context())
+		if err != nil || len(all) != 1 {
+			t.Fatal(all, err)
+		}
+		clock := func(at *time.Time) string {
+			if at == nil {
+				return "never"
+			}
+			return at.Format("15:04")
+		}
+		if s := all[0]; clock(s.LastSuccess) != success || clock(s.LookedAt) != looked || clock(s.LastFull) != looked && looked == "never" || s.Faults.Count != faults {
+			t.Errorf("success %s, looked %s, %d faults; want %s, %s, %d", clock(s.LastSuccess), clock(s.LookedAt), s.Faults.Count, success, looked, faults)
+		}
+		if got := text(t, w, "SELECT ifNull(formatDateTime(last_success, '%H:%i'), 'never') FROM stream_freshness"); got[0] != success {
+			t.Errorf("stream_freshness has %s, want %s", got[0], success)
+		}
+	}
+	mark := day.Add(-time.Hour)
+	run(ModeInitial, OutcomeSuccess, 0, time.Time{})
+	run(ModeInitial, OutcomeSuccess, 1, time.Time{})
+	want("never", "never", 0)
+	run(ModeInitial, OutcomeFailed, 2, time.Time{})
+	want("never", "never", 1)
+	run(ModeInitial, OutcomeSuccess, 3, mark)
+	want("03:01", "00:00", 0)
+	run(ModeBackfill, OutcomeSuccess, 4, mark)
+	run(ModeBackfill, OutcomeFailed, 5, mark)
+	run(ModeBackfill, OutcomeKilled, 6, mark)
+	want("03:01", "00:00", 0)
+	run("incremental", OutcomeSuccess, 7, mark)
+	want("07:01", "07:00", 0)
+	run(ModeBackfill, OutcomeSuccess, 8, mark)
+	want("07:01", "07:00", 0)
 }
 
 func TestLiveRows(t *testing.T) {

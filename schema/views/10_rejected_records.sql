@@ -1,48 +1,63 @@
--- What could not be loaded as it was sent, and what has become of it. A later run that read the whole stream has decided
--- over what came before; so has any later one, of what a failed run was about to load, but for the windows of backfills.
+-- What could not be loaded as it was sent, and what has become of it. The reading that counts is the last one whose run
+-- has published what it read, else the last. A later run that read the whole stream has decided over what came before;
+-- so has any later one, of what a failed run was about to load, but for the windows of backfills.
 
 CREATE OR REPLACE VIEW rejected_records
 (
     account LowCardinality(String) COMMENT 'Account of the configuration (from sync_runs.account)',
     stream LowCardinality(String) COMMENT 'Stream (from sync_runs.stream)',
-    run_id UUID COMMENT 'The run that read it (from sync_runs.run_id)',
-    page UInt32 COMMENT 'Page of the run, from 1',
+    run_id UUID COMMENT 'The run whose reading of it counts: the last that published what it read, else the last (from sync_runs.run_id)',
+    page UInt32 COMMENT 'Page of that run, from 1',
     key String COMMENT 'Key of the record; empty when it has none',
     field String COMMENT 'JSON name of the field; empty for a whole record',
     reason LowCardinality(String) COMMENT 'Why it could not be loaded as it was sent',
     raw String COMMENT 'JSON of the value or the record, verbatim',
-    seen_at DateTime64(3, 'UTC') COMMENT 'When it was written, by the clock of the warehouse [UTC]',
-    read_at DateTime64(6, 'UTC') COMMENT 'When its page was asked for [UTC]',
+    first_seen_at DateTime64(3, 'UTC') COMMENT 'When it was met first, by the clock of the warehouse [UTC]',
+    seen_at DateTime64(3, 'UTC') COMMENT 'When it was met last, by the clock of the warehouse [UTC]',
+    times UInt64 COMMENT 'How many runs met it, retries apart; those that read at the same time may count as fewer or more [count]',
+    last_run_id UUID COMMENT 'The last run that met it, whether it published anything or not (from sync_runs.run_id)',
+    read_at DateTime64(6, 'UTC') COMMENT 'When its page was asked for, in the reading that counts [UTC]',
+    record_updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'updatedAt of its record in that reading; NULL: it has none, or is rejected as a whole [UTC]',
     state LowCardinality(String) COMMENT 'open: dealhouse rejects retry tries it; loaded: a retry has loaded it; superseded: what was read later counts; unpublished: its run published nothing, and what it read is read again',
     settled_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When a retry settled it; NULL when none did [UTC]'
 )
-AS SELECT r.account AS account, r.stream AS stream, r.run_id AS run_id, r.page AS page, r.key AS key, r.field AS field,
-    r.reason AS reason, r.raw AS raw, r.seen_at AS seen_at,
-    if(toUnixTimestamp64Micro(r.read_at) > 0, r.read_at, toDateTime64(ifNull(u.began, r.seen_at), 6, 'UTC')) AS read_at,
+AS SELECT r.account AS account, r.stream AS stream, r.counts.run_id AS run_id, r.counts.page AS page, r.key AS key, r.field AS field,
+    r.reason AS reason, CAST(r.raw AS String) AS raw, CAST(r.first_seen_at AS DateTime64(3, 'UTC')) AS first_seen_at,
+    CAST(r.seen_at AS DateTime64(3, 'UTC')) AS seen_at, r.met AS times, r.last_run AS last_run_id,
+    r.counts.read_at AS read_at,
+    if(r.counts.updated = 0, NULL, fromUnixTimestamp64Milli(r.counts.updated, 'UTC')) AS record_updated_at,
     multiIf(
-        ifNull(s.state, '') != '', s.state,
+        r.is_settled, r.settled.state,
         ifNull(w.began_whole, toDateTime64(0, 3, 'UTC')) > read_at, 'superseded',
-        ifNull(u.outcome, '') = 'success', 'open',
-        ifNull(u.mode, '') != 'backfill' AND ifNull(w.began, toDateTime64(0, 3, 'UTC')) > read_at, 'superseded',
+        r.is_published, 'open',
+        NOT r.of_backfill AND ifNull(w.began, toDateTime64(0, 3, 'UTC')) > read_at, 'superseded',
         'unpublished') AS state,
-    if(ifNull(s.state, '') != '', toNullable(s.settled_at), NULL) AS settled_at
+    if(r.is_settled, toNullable(r.settled.settled_at), NULL) AS settled_at
 FROM
 (
-    SELECT *, sipHash64(raw) AS raw_hash FROM rejected_records_log FINAL
+    SELECT account, stream, key, field, reason, raw, first_seen_at, seen_at, settled, last.run_id AS last_run,
+        last.run_id IN
+        (
+            SELECT run_id FROM sync_runs WHERE outcome IN ('success', 'incomplete') AND run_id IN (SELECT last.run_id FROM rejects_log)
+        ) AS last_published,
+        last_published OR published.version > 0 AS is_published,
+        if(last_published OR published.version = 0, last, published) AS counts,
+        settled.state != '' AND settled.run_id = counts.run_id AS is_settled,
+        last.run_id IN (SELECT run_id FROM sync_runs WHERE mode IN ('initial', 'backfill') AND run_id IN (SELECT last.run_id FROM rejects_log)) AS of_backfill,
+        last.run_id IN (SELECT run_id FROM sync_runs WHERE mode = 'retry' AND run_id IN (SELECT last.run_id FROM rejects_log)) AS of_retry,
+        greatest(times + if(last.version > counted AND NOT of_retry, 1, 0), 1) AS met
+    FROM
+    (
+        SELECT account, stream, key, field, reason, max(raw) AS raw, min(first_seen_at) AS first_seen_at, max(seen_at) AS seen_at, max(last) AS last,
+            max(published) AS published, max(counted) AS counted, max(times) AS times, max(settled) AS settled
+        FROM rejects_log GROUP BY account, stream, key, field, reason, raw_hash
+    )
+    WHERE last.version > 0
 ) AS r
-LEFT JOIN
-(
-    SELECT account, stream, run_id, page, key, field, reason, raw_hash, state, settled_at FROM settled_rejects_log FINAL
-) AS s ON s.account = r.account AND s.stream = r.stream AND s.run_id = r.run_id AND s.page = r.page
-    AND s.key = r.key AND s.field = r.field AND s.reason = r.reason AND s.raw_hash = r.raw_hash
-LEFT JOIN
-(
-    SELECT run_id, mode, outcome, started_at AS began FROM sync_runs
-) AS u ON u.run_id = r.run_id
 LEFT JOIN
 (
     SELECT account, stream, maxIf(started_at, mode IN ('snapshot', 'walk', 'full')) AS began_whole, max(started_at) AS began FROM sync_runs
     WHERE outcome = 'success' AND mode IN ('snapshot', 'walk', 'full', 'incremental')
     GROUP BY account, stream
 ) AS w ON w.account = r.account AND w.stream = r.stream
-COMMENT 'What could not be loaded as it was sent, and what became of it: nothing is dropped';
+COMMENT 'What could not be loaded as it was sent, and what became of it: nothing is dropped. A value that is met again and again is one row';

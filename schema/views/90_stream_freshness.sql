@@ -1,4 +1,5 @@
--- How old what people see is.
+-- How old what people see is. A backfill of a range that was asked for says nothing of it; of the loads of a first sync the
+-- last one has a watermark, and with it all is loaded.
 
 CREATE OR REPLACE VIEW stream_freshness
 (
@@ -15,9 +16,9 @@ AS SELECT r.account, r.stream, r.last_success, r.last_attempt, r.last_outcome,
     if(isNull(r.last_success), NULL, dateDiff('millisecond', r.last_success, now64(3, 'UTC')) / 1000) AS age_seconds
 FROM
 (
-    SELECT account, stream, maxIf(finished_at, outcome = 'success') AS last_success, toNullable(max(started_at)) AS last_attempt,
+    SELECT account, stream, maxIf(finished_at, outcome = 'success' AND (mode != 'initial' OR isNotNull(watermark))) AS last_success, toNullable(max(started_at)) AS last_attempt,
         argMax(outcome, started_at) AS last_outcome
-    FROM sync_runs WHERE mode NOT IN ('retry', 'references') GROUP BY account, stream
+    FROM sync_runs WHERE mode NOT IN ('retry', 'references', 'backfill') GROUP BY account, stream
 ) AS r
 LEFT JOIN (SELECT account, stream, value FROM sync_state WHERE name = 'watermark') AS w ON r.account = w.account AND r.stream = w.stream
 COMMENT 'When each stream was last in step with the API';

@@ -44,11 +44,12 @@ type streamJSON struct {
 	LastRun          *string      `json:"last_run"`
 	LastOutcome      *string      `json:"last_outcome"`
 	FailingSince     *string      `json:"failing_since"`
-	FailedRuns       uint64       `json:"failed_runs"`
+	FailedRuns       uint64       `json:"failed_runs"` // incomplete ones among them
 	LastError        string       `json:"last_error"`
 	Watermark        *string      `json:"watermark"`
 	Lag              *float64     `json:"lag_seconds"`
 	Rows             *uint64      `json:"rows"`
+	Waiting          uint64       `json:"waiting"`
 	Running          *runningJSON `json:"running"`
 	LastAttemptError string       `json:"last_attempt_error"`
 	FailedChecks     []checkJSON  `json:"failed_checks"`
@@ -93,7 +94,7 @@ func (o *overview) streamJSON(st *streamState) streamJSON {
 		Account: st.id.Account, Stream: st.id.Stream, State: st.state, Enabled: st.Enabled, Schedule: st.Schedule, NextRun: timeJSON(st.Next),
 		LastSuccess: pointedJSON(st.standing.LastSuccess), LastSuccessAge: seconds(o.age(st)), LastRun: pointedJSON(st.standing.LastRun),
 		FailingSince: pointedJSON(st.standing.Faults.Since), FailedRuns: st.standing.Faults.Count, LastError: st.standing.Faults.Error,
-		Watermark: pointedJSON(st.standing.Watermark), Lag: seconds(o.lag(st)), Rows: st.rows, LastAttemptError: st.LastError,
+		Watermark: pointedJSON(st.standing.Watermark), Lag: seconds(o.lag(st)), Rows: st.rows, Waiting: st.standing.Waiting, LastAttemptError: st.LastError,
 		FailedChecks: []checkJSON{},
 	}
 	for _, c := range st.failedChecks() {
@@ -132,6 +133,7 @@ type runJSON struct {
 	Updated        uint64   `json:"updated"`
 	Deleted        uint64   `json:"deleted"`
 	Unchanged      uint64   `json:"unchanged"`
+	Waiting        uint64   `json:"waiting"`
 	Rejected       uint64   `json:"rejected"`
 	Duplicates     uint64   `json:"duplicates"`
 	Bytes          uint64   `json:"bytes"`
@@ -219,7 +221,7 @@ func newRunJSON(r warehouse.RunRecord) runJSON {
 	out := runJSON{
 		Account: r.Account, Stream: r.Stream, RunID: r.RunID.String(), Mode: r.Mode, StartedAt: rfc3339(r.StartedAt), FinishedAt: timeJSON(r.FinishedAt),
 		Outcome: r.Outcome, RequestedAfter: timeJSON(r.RequestedAfter), Watermark: timeJSON(r.Watermark), Pages: r.Totals.Pages, RowsRead: r.Totals.Read,
-		Inserted: r.Changes.Inserted, Updated: r.Changes.Updated, Deleted: r.Changes.Deleted, Unchanged: r.Changes.Unchanged,
+		Inserted: r.Changes.Inserted, Updated: r.Changes.Updated, Deleted: r.Changes.Deleted, Unchanged: r.Changes.Unchanged, Waiting: r.Changes.Kept,
 		Rejected: r.Totals.Rejected, Duplicates: r.Duplicates, Bytes: r.Totals.Bytes, Retries: r.Totals.Retries, Warnings: r.Warnings, Error: r.Error,
 	}
 	if out.Warnings == nil {

@@ -60,7 +60,7 @@ func newRunChart(id string, runs []warehouse.RunRecord, now time.Time) *runChart
 		b.Rows = scaled(float64(r.Totals.Read), float64(most), rowsHeight)
 		b.RowsTop = markHeight + rowsHeight - b.Rows
 		b.Took = scaled(took(r, now).Seconds(), longest.Seconds(), tookHeight)
-		if b.Marked = b.Kind == "bad" || b.Kind == "guard"; b.Marked {
+		if b.Marked = b.Kind == "bad" || b.Kind == "guard" || b.Kind == "late"; b.Marked {
 			b.MarkX, b.MarkSize = x+1, barWidth-2
 			b.MarkY = b.RowsTop - markHeight + 2
 		}
@@ -95,6 +95,8 @@ func kind(outcome string) string {
 		return "bad"
 	case warehouse.OutcomeGuarded:
 		return "guard"
+	case warehouse.OutcomeIncomplete:
+		return "late"
 	case warehouse.OutcomeRunning:
 		return "running"
 	}

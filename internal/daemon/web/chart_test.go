@@ -8,6 +8,28 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
+// TestIncompleteRuns: they are neither a success nor a failure, and not told by their colour alone.
+func TestIncompleteRuns(t *testing.T) {
+	t.Parallel()
+	run := warehouse.RunRecord{Outcome: warehouse.OutcomeIncomplete, StartedAt: noon, FinishedAt: noon.Add(time.Second), Totals: warehouse.Totals{Read: 7}, Changes: warehouse.Changes{Kept: 1234}}
+	b := newRunChart("x", []warehouse.RunRecord{run}, noon).Bars[0]
+	if b.Kind != "late" || !b.Marked || !strings.Contains(b.Text, "incomplete, 7 rows") {
+		t.Errorf("%+v", b)
+	}
+	if row := (&overview{now: noon}).runRow(run); row.Kind != "late" || row.Counts[4] != "1,234" {
+		t.Errorf("%+v", row)
+	}
+	if j := newRunJSON(run); j.Waiting != 1234 || j.Outcome != "incomplete" {
+		t.Errorf("%+v", j)
+	}
+	st := stands("coupons", time.Hour, faults("incomplete", time.Minute))
+	var row streamRow
+	row.note(&overview{now: noon}, &st)
+	if row.Faults != "2 runs did not load everything, the first" {
+		t.Errorf("%q", row.Faults)
+	}
+}
+
 func TestRunChart(t *testing.T) {
 	t.Parallel()
 	if newRunChart("x", nil, noon) != nil {

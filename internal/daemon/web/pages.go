@@ -163,9 +163,14 @@ func (o *overview) row(st *streamState) streamRow {
 // note says what is wrong with a stream: what the warehouse has recorded, else what this process has seen.
 func (row *streamRow) note(o *overview, st *streamState) {
 	if f := st.standing.Faults; f.Count > 0 && st.configured {
-		row.Note, row.NoteSince, row.Faults = f.Error, o.optionalMoment(f.Since), "1 run failed"
+		row.Note, row.NoteSince = f.Error, o.optionalMoment(f.Since)
+		how := "failed"
+		if f.Outcome == warehouse.OutcomeIncomplete {
+			how = "did not load everything"
+		}
+		row.Faults = "1 run " + how
 		if f.Count > 1 {
-			row.Faults = plural(f.Count, "run") + " failed, the first"
+			row.Faults = plural(f.Count, "run") + " " + how + ", the first"
 		}
 		return
 	}
@@ -232,7 +237,8 @@ type rejectRow struct {
 	Key, Field, Reason, Raw string
 	Cut                     string // how long the whole of it is, when it is cut
 	Seen                    moment
-	Times                   string
+	Times                   string // when it is more than one
+	First                   moment // of them
 	Page                    uint32
 	RunID                   string
 }
@@ -297,7 +303,7 @@ func (o *overview) fill(body *streamPage, d details) {
 			row.Cut = volume(x.Size)
 		}
 		if x.Times > 1 {
-			row.Times = grouped(x.Times)
+			row.Times, row.First = grouped(x.Times), o.moment(x.FirstSeen)
 		}
 		body.Rejects = append(body.Rejects, row)
 	}
@@ -316,7 +322,7 @@ func (o *overview) fill(body *streamPage, d details) {
 func (o *overview) runRow(r warehouse.RunRecord) runRow {
 	row := runRow{Started: o.moment(r.StartedAt), Exact: r.StartedAt.UTC().Format("2006-01-02 15:04:05"), Mode: r.Mode, Outcome: r.Outcome, Kind: kind(r.Outcome),
 		Took: span(took(r, o.now)), Error: r.Error, Warnings: r.Warnings}
-	for _, n := range []uint64{r.Totals.Read, r.Changes.Inserted, r.Changes.Updated, r.Changes.Deleted, r.Changes.Unchanged, r.Totals.Rejected, r.Totals.Retries} {
+	for _, n := range []uint64{r.Totals.Read, r.Changes.Inserted, r.Changes.Updated, r.Changes.Deleted, r.Changes.Kept, r.Changes.Unchanged, r.Totals.Rejected, r.Totals.Retries} {
 		row.Counts = append(row.Counts, grouped(n))
 	}
 	return row

@@ -11,15 +11,17 @@ import (
 type state string
 
 const (
-	stateFine     state = "fine"
-	stateWaiting  state = "waiting" // it has not succeeded yet, and nothing is wrong
-	stateLate     state = "late"    // the last success is older than the schedule allows
-	stateFailing  state = "failing" // runs have failed since the last success
-	stateGuarded  state = "guarded" // a guard stopped the last run: a person must look
-	stateDisabled state = "disabled"
-	stateRemoved  state = "removed" // it ran once and is no longer configured
-	stateUnknown  state = "unknown" // the warehouse has never answered
-	stateCut      state = "unreachable"
+	stateFine    state = "fine"
+	stateWaiting state = "waiting" // it has not succeeded yet, and nothing is wrong
+	stateLate    state = "late"    // the last success is older than the schedule allows
+	stateFailing state = "failing" // runs have failed since the last success
+	// stateIncomplete: the last run may have missed rows of a list that moved; the next one reads them.
+	stateIncomplete state = "incomplete"
+	stateGuarded    state = "guarded" // a guard stopped the last run: a person must look
+	stateDisabled   state = "disabled"
+	stateRemoved    state = "removed" // it ran once and is no longer configured
+	stateUnknown    state = "unknown" // the warehouse has never answered
+	stateCut        state = "unreachable"
 	// stateDoubtful is of all streams together: all is loaded, and a check of it failed.
 	stateDoubtful state = "doubtful"
 )
@@ -35,6 +37,8 @@ func (s state) label() string {
 		return "Late"
 	case stateFailing:
 		return "Failing"
+	case stateIncomplete:
+		return "Incomplete"
 	case stateGuarded:
 		return "Needs a person"
 	case stateDisabled:
@@ -55,6 +59,8 @@ func (o *overview) judge(st *streamState) state {
 		return stateDisabled
 	case faults.Count > 0 && faults.Outcome == warehouse.OutcomeGuarded:
 		return stateGuarded
+	case faults.Count > 0 && faults.Outcome == warehouse.OutcomeIncomplete:
+		return stateIncomplete
 	case faults.Count > 0:
 		return stateFailing
 	case o.known.IsZero():
@@ -91,7 +97,7 @@ func (o *overview) verdict() (state, string) {
 			}
 		}
 	}
-	guarded, failing, late, waiting := by[stateGuarded], by[stateFailing], by[stateLate], by[stateWaiting]
+	guarded, failing, partial, late, waiting := by[stateGuarded], by[stateFailing], by[stateIncomplete], by[stateLate], by[stateWaiting]
 	switch {
 	case o.problem != nil && o.known.IsZero():
 		return stateCut, "The warehouse does not answer."
@@ -100,11 +106,15 @@ func (o *overview) verdict() (state, string) {
 	case enabled == 0:
 		return stateWaiting, "No stream is enabled: there is nothing to do."
 	case len(guarded) == 1:
-		return stateGuarded, "A guard stopped " + guarded[0].name() + ": a person must look." + also(failing, late)
+		return stateGuarded, "A guard stopped " + guarded[0].name() + ": a person must look." + also(failing, partial, late)
 	case len(guarded) > 1:
-		return stateGuarded, fmt.Sprintf("Guards stopped %d streams: a person must look.", len(guarded)) + also(failing, late)
+		return stateGuarded, fmt.Sprintf("Guards stopped %d streams: a person must look.", len(guarded)) + also(failing, partial, late)
 	case len(failing) > 0:
-		return stateFailing, o.failing(failing) + also(nil, late)
+		return stateFailing, o.failing(failing) + also(nil, partial, late)
+	case len(partial) == 1:
+		return stateIncomplete, capitalized(partial[0].name()) + " may lack rows: their list moved while it was read." + also(nil, nil, late)
+	case len(partial) > 1:
+		return stateIncomplete, fmt.Sprintf("%d streams may lack rows: their lists moved while they were read.", len(partial)) + also(nil, nil, late)
 	case len(late) == 1:
 		return stateLate, capitalized(late[0].name()) + " are late: they were last loaded " + ago(*o.age(late[0])) + "."
 	case len(late) > 1:
@@ -163,10 +173,13 @@ func (o *overview) clockTime(t time.Time) string {
 }
 
 // also mentions what is wrong besides.
-func also(failing, late []*streamState) string {
+func also(failing, partial, late []*streamState) string {
 	text := ""
 	if n := len(failing); n > 0 {
 		text += fmt.Sprintf(" %s failing.", are(n))
+	}
+	if n := len(partial); n > 0 {
+		text += fmt.Sprintf(" %s incomplete.", are(n))
 	}
 	if n := len(late); n > 0 {
 		text += fmt.Sprintf(" %s late.", are(n))

@@ -33,6 +33,7 @@ func TestVerdict(t *testing.T) {
 	failing := stands("promotions", time.Hour, faults("failed", 30*time.Minute))
 	killed := stands("cashback_offers", time.Hour, faults("killed", 26*time.Hour))
 	guarded := stands("products", time.Hour, faults("guarded", time.Minute))
+	partial := stands("promotions", time.Minute, faults("incomplete", time.Minute))
 	odd, twice, oddLate, oddOff := stands("coupons", time.Minute), stands("products", time.Minute), stands("payouts", 3*time.Hour), stands("payouts", time.Minute)
 	failed, holds := warehouse.Check{Name: "rows_match", Detail: "why"}, warehouse.Check{Name: "keys_unique", OK: true}
 	odd.checks, twice.checks = []warehouse.Check{failed, holds}, []warehouse.Check{failed, failed}
@@ -69,6 +70,10 @@ func TestVerdict(t *testing.T) {
 		{[]streamState{late, late, fine}, stateLate, "2 of 3 streams are late."},
 		{[]streamState{failing, fine}, stateFailing, "The promotions of acme have been failing since 11:30 UTC."},
 		{[]streamState{killed, failing, late}, stateFailing, "2 streams have been failing, the first since 14 March 10:00 UTC. 1 other is late."},
+		{[]streamState{partial, fine}, stateIncomplete, "The promotions of acme may lack rows: their list moved while it was read."},
+		{[]streamState{partial, late, partial}, stateIncomplete, "2 streams may lack rows: their lists moved while they were read. 1 other is late."},
+		{[]streamState{partial, failing}, stateFailing, "The promotions of acme have been failing since 11:30 UTC. 1 other is incomplete."},
+		{[]streamState{partial, guarded, failing}, stateGuarded, "A guard stopped the products of acme: a person must look. 1 other is failing. 1 other is incomplete."},
 		{[]streamState{broken}, stateFailing, "The products of acme have been failing."},
 		{[]streamState{mute, mended}, stateFailing, "The payouts of acme have been failing."},
 		{[]streamState{mended}, stateFine, "All is fine: the one stream is up to date."},

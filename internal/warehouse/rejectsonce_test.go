@@ -1,0 +1,261 @@
+package warehouse
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"dealhouse/internal/decode"
+)
+
+// meets is a run of the mode that keeps the rejects and ends so; read is when it asked for its page, after its begin.
+func meets(t *testing.T, w *Warehouse, mode, outcome string, rejects ...decode.Reject) Run {
+	t.Helper()
+	r := begin(t, w, "coupons")
+	row := RunRecord{Account: r.Account, Stream: "coupons", RunID: r.ID, Mode: mode, StartedAt: r.StartedAt, Outcome: OutcomeRunning}
+	if err := w.SaveRun(t.Context(), row); err != nil {
+		t.Fatal(err)
+	}
+	for i := range rejects {
+		rejects[i].Fetched = r.StartedAt.Add(time.Millisecond).UnixMicro()
+	}
+	if err := w.Reject(t.Context(), r, rejects); err != nil {
+		t.Fatal(err)
+	}
+	if outcome != OutcomeRunning {
+		row.Outcome, row.FinishedAt = outcome, r.StartedAt.Add(2*time.Millisecond)
+		if err := w.SaveRun(t.Context(), row); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+// listed is each row of rejected_records, by what tells them apart.
+func listed(t *testing.T, w *Warehouse, columns string) []string {
+	t.Helper()
+	return text(t, w, "SELECT "+columns+" FROM rejected_records ORDER BY key, field, raw")
+}
+
+// TestRejectsAreKeptOnce has runs meet the same values again and again: each is one row, in the view and in the storage.
+func TestRejectsAreKeptOnce(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	bad := []decode.Reject{
+		{Key: "k", Field: "endDate", Reason: "not_a_timestamp", Raw: `"soon"`}, {Key: "k", Field: "endDate", Reason: "not_a_timestamp", Raw: `"later"`},
+		{Key: "k", Field: "startDate", Reason: "not_a_timestamp", Raw: `"soon"`}, {Key: "l", Field: "endDate", Reason: "not_a_timestamp", Raw: `"soon"`},
+		{Reason: "missing_key", Raw: `{"code":1}`}, {Reason: "missing_key", Raw: `{"code":2}`},
+	}
+	first := meets(t, w, "incremental", OutcomeSuccess, bad...)
+	for range 8 {
+		meets(t, w, "incremental", OutcomeSuccess, bad...)
+	}
+	last := meets(t, w, "incremental", OutcomeSuccess, bad...)
+	// The same rejects kept again: an answer was lost, or a walk has gone on from its checkpoint.
+	for range 3 {
+		if err := w.Reject(t.Context(), last, bad); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := slicesOf(len(bad), "10 open 1 1")
+	of := fmt.Sprintf("times, state, run_id = '%s', first_seen_at < seen_at", last.ID)
+	if d := cmp.Diff(want, listed(t, w, of)); d != "" {
+		t.Error(d)
+	}
+	if err := w.exec(t.Context(), "OPTIMIZE TABLE rejects_log FINAL"); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, listed(t, w, of)); d != "" {
+		t.Errorf("after a merge: %s", d)
+	}
+	if got := text(t, w, "SELECT count() FROM rejects_log"); got[0] != fmt.Sprint(len(bad)) {
+		t.Errorf("%s rows are stored of %d values", got[0], len(bad))
+	}
+	found, err := w.RejectedRecords(t.Context(), RejectFilter{RunID: last.ID})
+	if err != nil || len(found) != len(bad) || found[0].Times != 10 || !found[0].FirstSeen.Before(found[0].SeenAt) {
+		t.Errorf("%+v, %v", found, err)
+	}
+	if found, err = w.RejectedRecords(t.Context(), RejectFilter{RunID: first.ID}); err != nil || len(found) != 0 {
+		t.Errorf("later runs have met them since: %+v, %v", found, err)
+	}
+}
+
+func slicesOf(n int, s string) []string {
+	return strings.Split(strings.TrimSuffix(strings.Repeat(s+"\n", n), "\n"), "\n")
+}
+
+// TestRejectsOfRunsThatFailed: such a run changes nothing of what an earlier one has published, and is listed all the same.
+func TestRejectsOfRunsThatFailed(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	old := decode.Reject{Key: "k", Field: "endDate", Reason: "not_a_timestamp", Raw: `"soon"`}
+	fresh := decode.Reject{Reason: "missing_key", Raw: `{"code":1}`}
+	good := meets(t, w, "incremental", OutcomeSuccess, old)
+	var failed Run
+	for _, outcome := range []string{OutcomeFailed, OutcomeGuarded, OutcomeStopped, OutcomeKilled, OutcomeRunning} {
+		failed = meets(t, w, "incremental", outcome, old, fresh)
+		want := []string{"unpublished " + failed.ID.String() + " 1", "open " + good.ID.String() + " 0"}
+		if d := cmp.Diff(want, listed(t, w, "state, run_id, last_run_id = run_id")); d != "" {
+			t.Errorf("%s: %s", outcome, d)
+		}
+		if found, err := w.RejectedRecords(t.Context(), RejectFilter{RunID: failed.ID}); err != nil || len(found) != 2 {
+			t.Errorf("%s: %d of 2 are listed, %v", outcome, len(found), err)
+		}
+	}
+	// One that may have missed rows has published what it read, and one that did not meet a value says nothing of it.
+	partial := meets(t, w, "incremental", OutcomeIncomplete, old)
+	if d := cmp.Diff([]string{"unpublished 5", "open 7"}, listed(t, w, "state, times")); d != "" {
+		t.Error(d)
+	}
+	if got := listed(t, w, "run_id")[1]; got != partial.ID.String() {
+		t.Errorf("the reading of %s counts", got)
+	}
+	// What an incomplete read of the whole list did not have may be there; a complete one decides.
+	meets(t, w, "snapshot", OutcomeIncomplete)
+	if d := cmp.Diff([]string{"unpublished", "open"}, listed(t, w, "state")); d != "" {
+		t.Error(d)
+	}
+	meets(t, w, "snapshot", OutcomeSuccess)
+	if d := cmp.Diff([]string{"superseded", "superseded"}, listed(t, w, "state")); d != "" {
+		t.Error(d)
+	}
+	meets(t, w, "snapshot", OutcomeSuccess, old)
+	if d := cmp.Diff([]string{"superseded", "open"}, listed(t, w, "state")); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestRejectsWithTheClockSetBack: what is met now is the last that was met, whatever the clock said before.
+func TestRejectsWithTheClockSetBack(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	x := decode.Reject{Key: "k", Field: "endDate", Reason: "not_a_timestamp", Raw: `"soon"`}
+	meets(t, w, "incremental", OutcomeSuccess, x)
+	ahead := "INSERT INTO rejects_log (account, stream, key, field, reason, raw, first_seen_at, seen_at, last)" +
+		" SELECT account, stream, key, field, reason, raw, first_seen_at, seen_at, (last.1 + 3600000000, generateUUIDv4(), last.3, last.4, last.5) FROM rejects_log"
+	if err := w.exec(t.Context(), ahead); err != nil {
+		t.Fatal(err)
+	}
+	r := meets(t, w, "incremental", OutcomeSuccess, x)
+	if got := listed(t, w, "last_run_id")[0]; got != r.ID.String() {
+		t.Errorf("the last run is %s, want %s", got, r.ID)
+	}
+}
+
+// TestRejectsAreMigrated takes a warehouse over in which each run had made rows of its own.
+func TestRejectsAreMigrated(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	var runs []uuid.UUID
+	for i, outcome := range []string{OutcomeSuccess, OutcomeSuccess, OutcomeFailed, OutcomeSuccess} {
+		id := uuid.New()
+		runs = append(runs, id)
+		mode := "incremental"
+		if i == 3 {
+			mode = ModeRetry
+		}
+		if err := w.SaveRun(t.Context(), RunRecord{Account: "acme", Stream: "transactions", RunID: id, Mode: mode, Outcome: outcome, StartedAt: at.Add(time.Duration(i) * time.Minute)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old := []string{"DROP TABLE rejects_log", "ALTER TABLE schema_migrations_log DELETE WHERE version = 9 SETTINGS mutations_sync = 2"}
+	for _, name := range []string{"0001_bookkeeping.sql", "0002_rejects.sql"} {
+		text, err := os.ReadFile("../../schema/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, statement := range splitStatements(string(text)) {
+			if strings.Contains(firstLine(statement), "rejected_records_log") || strings.Contains(firstLine(statement), "settled_rejects_log") {
+				old = append(old, statement)
+			}
+		}
+	}
+	row := func(run int, minutes float64, key, field, raw string) {
+		read := at.Add(time.Duration(minutes * float64(time.Minute))).Format("2006-01-02 15:04:05.000000")
+		old = append(old, fmt.Sprintf("INSERT INTO rejected_records_log VALUES ('acme', 'transactions', '%s', 1, '%s', '%s', 'wrong_type', '%s', '%s', '%s')",
+			runs[run], key, field, raw, read[:23], read))
+	}
+	// Read again by the overlap of the next run, and by one that failed.
+	row(0, 0.5, "k", "orderValue", "{}")
+	row(1, 1.5, "k", "orderValue", "{}")
+	row(2, 2.5, "k", "orderValue", "{}")
+	row(2, 2.5, "n", "orderValue", "{}") // only by the one that failed
+	row(0, 0.5, "", "", "one")
+	row(0, 0.5, "", "", "two")
+	row(0, 0.5, "l", "orderValue", "[]") // loaded by a retry since
+	old = append(old, fmt.Sprintf("INSERT INTO settled_rejects_log SELECT account, stream, run_id, page, key, field, reason, sipHash64(raw), 'loaded', '%s', toDateTime64('2026-01-02', 3, 'UTC')"+
+		" FROM rejected_records_log WHERE key = 'l'", runs[3]))
+	old = append(old, fmt.Sprintf("INSERT INTO rejected_records_log (account, stream, run_id, page, key, field, reason, raw, seen_at)"+
+		" VALUES ('acme', 'transactions', '%s', 1, 'm', 'orderValue', 'wrong_type', '{}', '2026-01-05 00:00:00')", runs[1])) // from before the time of reading was noted
+	for _, statement := range old {
+		if err := w.exec(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+	for range 2 { // the second time, as after a crash before it was noted
+		if _, err := w.Migrate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		got := listed(t, w, "key, raw, state, times, formatDateTime(first_seen_at, '%H:%i:%S'), formatDateTime(seen_at, '%H:%i:%S'), formatDateTime(read_at, '%H:%i:%S'), ifNull(toString(settled_at), '-')")
+		want := []string{
+			" one open 1 00:00:30 00:00:30 00:00:30 -", " two open 1 00:00:30 00:00:30 00:00:30 -",
+			"k {} open 3 00:00:30 00:02:30 00:00:30 -", // the reading that its row was made of
+			"l [] loaded 1 00:00:30 00:00:30 00:00:30 2026-01-02 00:00:00.000",
+			"m {} open 1 00:00:00 00:00:00 00:01:00 -",
+			"n {} unpublished 1 00:02:30 00:02:30 00:02:30 -",
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Error(d)
+		}
+		if err := w.exec(t.Context(), "ALTER TABLE schema_migrations_log DELETE WHERE version = 9 SETTINGS mutations_sync = 2"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestListedAndUnreadable: a row whose record is listed and cannot be loaded stays, also where another worker, which has
+// lost the stream, has met the record since.
+func TestListedAndUnreadable(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	load(t, w, "coupons", Whole, "["+coupon(idA, "a", "2026-01-01T00:00:00Z")+","+coupon(idB, "b", "2026-01-01T00:00:00Z")+"]")
+	x := decode.Reject{Key: idB, Reason: decode.ReasonRefused, Raw: "{}"}
+	meets(t, w, "snapshot", OutcomeFailed, x)
+	for _, thief := range []bool{false, true} {
+		r := begin(t, w, "coupons")
+		x.Fetched = r.StartedAt.Add(time.Millisecond).UnixMicro()
+		if err := w.Reject(t.Context(), r, []decode.Reject{x}); err != nil {
+			t.Fatal(err)
+		}
+		if thief {
+			if err := w.Reject(t.Context(), begin(t, w, "coupons"), []decode.Reject{x}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.exec(t.Context(), "OPTIMIZE TABLE rejects_log FINAL"); err != nil {
+			t.Fatal(err)
+		}
+		stage(t, w, r, "["+coupon(idA, "a", "2026-01-01T00:00:00Z")+"]")
+		if c := publish(t, w, r, Whole); c.Deleted != 0 {
+			t.Errorf("with another worker %v: %+v", thief, c)
+		}
+	}
+}
+
+// TestViewsOfRejectsUnderOtherSettings: tools that send their own settings read the same.
+func TestViewsOfRejectsUnderOtherSettings(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	meets(t, w, "incremental", OutcomeFailed, decode.Reject{Key: "k", Field: "endDate", Reason: "not_a_timestamp", Raw: `"soon"`})
+	for _, settings := range []string{"join_use_nulls = 1", "group_by_use_nulls = 1", "transform_null_in = 1", "final = 1", "prefer_column_name_to_alias = 1", "join_algorithm = 'full_sorting_merge'"} {
+		if got := text(t, w, "SELECT state, times, record_updated_at IS NULL, length(raw) FROM rejected_records WHERE key != '' AND raw LIKE '%soon%' ORDER BY seen_at SETTINGS "+settings); len(got) != 1 || got[0] != "unpublished 1 1 6" {
+			t.Errorf("%s: %q", settings, got)
+		}
+	}
+}
