@@ -4,14 +4,19 @@
 -- Nearly every transaction has a single version with a payoutId, and that is its current one. Only the few others are
 -- looked up among all versions; this is what keeps millions of transactions fast. They are found by a hash. Where it
 -- takes two transactions for one, both are looked up without need, and the result is the same.
+--
+-- The current version, too, is read from transactions_versions, where it is the newest one: a view that read it from
+-- transactions_latest would mix two states while a run is published (warehouse-9).
 
 CREATE OR REPLACE VIEW payout_changed_keys
 (
     key UInt64 COMMENT 'cityHash64(account, id) of a transaction (from transactions_history)'
 )
-AS SELECT cityHash64(account, id) AS key
-FROM transactions_versions WHERE payout_id IS NOT NULL
-GROUP BY key HAVING count() > 1 OR key IN (SELECT cityHash64(account, id) FROM transactions_latest FINAL WHERE payout_id IS NULL)
+AS SELECT key FROM
+(
+    SELECT cityHash64(account, id) AS key, payout_id IS NOT NULL AS carries, toUInt64(bitShiftRight(_version, 64)) AS changed_at FROM transactions_versions
+)
+GROUP BY key HAVING countIf(carries) > 1 OR countIf(carries) = 1 AND maxIf(changed_at, NOT carries) >= maxIf(changed_at, carries)
 COMMENT 'Transactions that may have changed since they got their payoutId: the part of payout_transactions that takes a look at every version';
 
 CREATE OR REPLACE VIEW payout_changed_transactions
@@ -97,9 +102,9 @@ CREATE OR REPLACE VIEW payout_transactions
 AS SELECT account, assumeNotNull(payout_id) AS payout_id, id, sold_at, retailer_name, currency_code, 'same' AS state,
     status AS stamped_status, order_value AS stamped_order_value, cashback AS stamped_cashback, updated_at AS stamped_at, synced_at AS stamped_seen_at,
     cityHash64(account, id) NOT IN (SELECT cityHash64(account, id) FROM transactions_versions WHERE payout_id IS NULL) AS stamped_is_first_known,
-    status, order_value, cashback, transactions_latest.payout_id AS payout_id_now, NULL AS changed_at, 0 AS at_stake
-FROM transactions_latest FINAL
-WHERE transactions_latest.payout_id IS NOT NULL AND _deleted = 0 AND cityHash64(account, id) NOT IN (SELECT key FROM payout_changed_keys)
+    status, order_value, cashback, transactions_versions.payout_id AS payout_id_now, NULL AS changed_at, 0 AS at_stake
+FROM transactions_versions
+WHERE transactions_versions.payout_id IS NOT NULL AND _deleted = 0 AND cityHash64(account, id) NOT IN (SELECT key FROM payout_changed_keys)
 UNION ALL
 SELECT account, payout_id, id, sold_at, retailer_name, currency_code, state, stamped_status, stamped_order_value, stamped_cashback, stamped_at, stamped_seen_at, stamped_is_first_known, status, order_value, cashback, payout_id_now, changed_at, at_stake
 FROM payout_changed_transactions
