@@ -20,7 +20,7 @@ AS SELECT r.account AS account, r.stream AS stream, r.run_id AS run_id, r.page A
     r.reason AS reason, r.raw AS raw, r.seen_at AS seen_at,
     if(toUnixTimestamp64Micro(r.read_at) > 0, r.read_at, toDateTime64(ifNull(u.began, r.seen_at), 6, 'UTC')) AS read_at,
     multiIf(
-        ifNull(s.state, '') != '', s.state,
+        ifNull(s.state, '') != '', ifNull(s.state, ''),
         ifNull(w.began_whole, toDateTime64(0, 3, 'UTC')) > read_at, 'superseded',
         ifNull(u.outcome, '') = 'success', 'open',
         ifNull(u.mode, '') != 'backfill' AND ifNull(w.began, toDateTime64(0, 3, 'UTC')) > read_at, 'superseded',

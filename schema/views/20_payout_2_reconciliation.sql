@@ -218,63 +218,70 @@ FROM
             length(currencies) > 1 AS mixed_currency
         FROM
         (
-            SELECT account, id AS payout_id, * EXCEPT (account, id, _extra, synced_at, _hash, _version, _deleted, _run_id),
-                arrayElement([toDecimal64('1', 6), toDecimal64('0.1', 6), toDecimal64('0.01', 6), toDecimal64('0.001', 6), toDecimal64('0.0001', 6), toDecimal64('0.00001', 6), toDecimal64('0.000001', 6)],
-                    1 + max(length(splitByChar('.', ifNull(toString(aov), '0'))[2])) OVER (PARTITION BY account)) AS aov_unit
-            FROM (SELECT * FROM payouts_versions ORDER BY _version DESC LIMIT 1 BY account, id)
-            WHERE _deleted = 0
-        ) AS p
-        INNER JOIN
-        (
-            SELECT account, payout_id,
-                toUInt64(sum(stamped_n)) AS loaded,
-                toUInt64(sumIf(stamped_n, state != 'gone')) AS transactions_loaded,
-                toUInt64(sumIf(stamped_n, state = 'changed')) AS transactions_changed,
-                toUInt64(sumIf(stamped_n, state = 'moved')) AS transactions_moved,
-                toUInt64(sumIf(stamped_n, state = 'gone')) AS transactions_gone,
-                toUInt64(sumIf(stamped_n, late)) AS transactions_late,
-                arraySort(groupUniqArrayIf(toString(currency_code), n_of_currency > 0 AND currency_code != '')) AS currencies,
-                sumIf(at_stake, here AND now_status = 'CONFIRMED') AS at_stake_confirmed,
-                sumIf(at_stake, here AND now_status = 'DECLINED') AS at_stake_declined,
-                sumIf(at_stake, here AND now_status = 'PENDING') AS at_stake_pending,
-                sumIf(at_stake, here AND now_status NOT IN ('CONFIRMED', 'DECLINED', 'PENDING')) AS at_stake_other,
-                sumIf(at_stake, state = 'moved') AS at_stake_moved,
-                sumIf(at_stake, state = 'gone') AS at_stake_gone,
-                sumIf(stamped_n, NOT late AND stamped_status = 'CONFIRMED') AS early_confirmed_transactions, sumIf(stamped_n, NOT late AND stamped_status = 'DECLINED') AS early_declined_transactions,
-                sumIf(stamped_n, NOT late AND stamped_status = 'PENDING') AS early_pending_transactions, sumIf(stamped_gmv, NOT late AND stamped_status = 'CONFIRMED') AS early_confirmed_gmv,
-                sumIf(stamped_gmv, NOT late AND stamped_status = 'DECLINED') AS early_declined_gmv, sumIf(stamped_gmv, NOT late AND stamped_status = 'PENDING') AS early_pending_gmv,
-                sumIf(stamped_cashback, NOT late AND stamped_status = 'CONFIRMED') AS early_confirmed_cashback, sumIf(stamped_cashback, NOT late AND stamped_status = 'DECLINED') AS early_declined_cashback,
-                sumIf(stamped_cashback, NOT late AND stamped_status = 'PENDING') AS early_pending_cashback,
-                sum(stamped_n) AS stamped_total_transactions, sum(stamped_gmv) AS stamped_total_gmv,
-                sum(stamped_cashback) AS stamped_total_cashback, sumIf(stamped_n, stamped_status = 'CONFIRMED') AS stamped_confirmed_transactions,
-                sumIf(stamped_n, stamped_status = 'DECLINED') AS stamped_declined_transactions, sumIf(stamped_n, stamped_status = 'PENDING') AS stamped_pending_transactions,
-                sumIf(stamped_gmv, stamped_status = 'CONFIRMED') AS stamped_confirmed_gmv, sumIf(stamped_gmv, stamped_status = 'DECLINED') AS stamped_declined_gmv,
-                sumIf(stamped_gmv, stamped_status = 'PENDING') AS stamped_pending_gmv, sumIf(stamped_cashback, stamped_status = 'CONFIRMED') AS stamped_confirmed_cashback,
-                sumIf(stamped_cashback, stamped_status = 'DECLINED') AS stamped_declined_cashback, sumIf(stamped_cashback, stamped_status = 'PENDING') AS stamped_pending_cashback,
-                sum(now_n) AS now_total_transactions, sum(now_gmv) AS now_total_gmv,
-                sum(now_cashback) AS now_total_cashback, sumIf(now_n, now_status = 'CONFIRMED') AS now_confirmed_transactions,
-                sumIf(now_n, now_status = 'DECLINED') AS now_declined_transactions, sumIf(now_n, now_status = 'PENDING') AS now_pending_transactions,
-                sumIf(now_gmv, now_status = 'CONFIRMED') AS now_confirmed_gmv, sumIf(now_gmv, now_status = 'DECLINED') AS now_declined_gmv,
-                sumIf(now_gmv, now_status = 'PENDING') AS now_pending_gmv, sumIf(now_cashback, now_status = 'CONFIRMED') AS now_confirmed_cashback,
-                sumIf(now_cashback, now_status = 'DECLINED') AS now_declined_cashback, sumIf(now_cashback, now_status = 'PENDING') AS now_pending_cashback
-            FROM
+            -- Joins one within the other: the old analyzer knows USING only once in a FROM.
+            SELECT * FROM
             (
-                SELECT *, state IN ('same', 'changed') AS here, sum(stamped_n) OVER (PARTITION BY account, payout_id, currency_code) AS n_of_currency,
-                    ifNull(quarter > minIf(quarter, n_of_quarter > 0) OVER (PARTITION BY account, payout_id) + toIntervalMinute(15), 0) AS late
-                FROM
+                SELECT * FROM
                 (
-                    SELECT *, sum(stamped_n) OVER (PARTITION BY account, payout_id, quarter) AS n_of_quarter
+                    SELECT account, id AS payout_id, * EXCEPT (account, id, _extra, synced_at, _hash, _version, _deleted, _run_id),
+                        arrayElement([toDecimal64('1', 6), toDecimal64('0.1', 6), toDecimal64('0.01', 6), toDecimal64('0.001', 6), toDecimal64('0.0001', 6), toDecimal64('0.00001', 6), toDecimal64('0.000001', 6)],
+                            1 + max(length(splitByChar('.', ifNull(toString(aov), '0'))[2])) OVER (PARTITION BY account)) AS aov_unit
+                    FROM (SELECT * FROM payouts_versions ORDER BY _version DESC LIMIT 1 BY account, id)
+                    WHERE _deleted = 0
+                ) AS p
+                INNER JOIN
+                (
+                    SELECT account, payout_id,
+                        toUInt64(sum(stamped_n)) AS loaded,
+                        toUInt64(sumIf(stamped_n, state != 'gone')) AS transactions_loaded,
+                        toUInt64(sumIf(stamped_n, state = 'changed')) AS transactions_changed,
+                        toUInt64(sumIf(stamped_n, state = 'moved')) AS transactions_moved,
+                        toUInt64(sumIf(stamped_n, state = 'gone')) AS transactions_gone,
+                        toUInt64(sumIf(stamped_n, late)) AS transactions_late,
+                        arraySort(groupUniqArrayIf(toString(currency_code), n_of_currency > 0 AND currency_code != '')) AS currencies,
+                        sumIf(at_stake, here AND now_status = 'CONFIRMED') AS at_stake_confirmed,
+                        sumIf(at_stake, here AND now_status = 'DECLINED') AS at_stake_declined,
+                        sumIf(at_stake, here AND now_status = 'PENDING') AS at_stake_pending,
+                        sumIf(at_stake, here AND now_status NOT IN ('CONFIRMED', 'DECLINED', 'PENDING')) AS at_stake_other,
+                        sumIf(at_stake, state = 'moved') AS at_stake_moved,
+                        sumIf(at_stake, state = 'gone') AS at_stake_gone,
+                        sumIf(stamped_n, NOT late AND stamped_status = 'CONFIRMED') AS early_confirmed_transactions, sumIf(stamped_n, NOT late AND stamped_status = 'DECLINED') AS early_declined_transactions,
+                        sumIf(stamped_n, NOT late AND stamped_status = 'PENDING') AS early_pending_transactions, sumIf(stamped_gmv, NOT late AND stamped_status = 'CONFIRMED') AS early_confirmed_gmv,
+                        sumIf(stamped_gmv, NOT late AND stamped_status = 'DECLINED') AS early_declined_gmv, sumIf(stamped_gmv, NOT late AND stamped_status = 'PENDING') AS early_pending_gmv,
+                        sumIf(stamped_cashback, NOT late AND stamped_status = 'CONFIRMED') AS early_confirmed_cashback, sumIf(stamped_cashback, NOT late AND stamped_status = 'DECLINED') AS early_declined_cashback,
+                        sumIf(stamped_cashback, NOT late AND stamped_status = 'PENDING') AS early_pending_cashback,
+                        sum(stamped_n) AS stamped_total_transactions, sum(stamped_gmv) AS stamped_total_gmv,
+                        sum(stamped_cashback) AS stamped_total_cashback, sumIf(stamped_n, stamped_status = 'CONFIRMED') AS stamped_confirmed_transactions,
+                        sumIf(stamped_n, stamped_status = 'DECLINED') AS stamped_declined_transactions, sumIf(stamped_n, stamped_status = 'PENDING') AS stamped_pending_transactions,
+                        sumIf(stamped_gmv, stamped_status = 'CONFIRMED') AS stamped_confirmed_gmv, sumIf(stamped_gmv, stamped_status = 'DECLINED') AS stamped_declined_gmv,
+                        sumIf(stamped_gmv, stamped_status = 'PENDING') AS stamped_pending_gmv, sumIf(stamped_cashback, stamped_status = 'CONFIRMED') AS stamped_confirmed_cashback,
+                        sumIf(stamped_cashback, stamped_status = 'DECLINED') AS stamped_declined_cashback, sumIf(stamped_cashback, stamped_status = 'PENDING') AS stamped_pending_cashback,
+                        sum(now_n) AS now_total_transactions, sum(now_gmv) AS now_total_gmv,
+                        sum(now_cashback) AS now_total_cashback, sumIf(now_n, now_status = 'CONFIRMED') AS now_confirmed_transactions,
+                        sumIf(now_n, now_status = 'DECLINED') AS now_declined_transactions, sumIf(now_n, now_status = 'PENDING') AS now_pending_transactions,
+                        sumIf(now_gmv, now_status = 'CONFIRMED') AS now_confirmed_gmv, sumIf(now_gmv, now_status = 'DECLINED') AS now_declined_gmv,
+                        sumIf(now_gmv, now_status = 'PENDING') AS now_pending_gmv, sumIf(now_cashback, now_status = 'CONFIRMED') AS now_confirmed_cashback,
+                        sumIf(now_cashback, now_status = 'DECLINED') AS now_declined_cashback, sumIf(now_cashback, now_status = 'PENDING') AS now_pending_cashback
                     FROM
                     (
-                        SELECT * FROM payout_sums
-                        UNION ALL
-                        SELECT account, id, NULL, '', 'same', '', '', 0, 0, 0, 0, 0, 0, 0 FROM payouts_versions
+                        SELECT *, state IN ('same', 'changed') AS here, sum(stamped_n) OVER (PARTITION BY account, payout_id, currency_code) AS n_of_currency,
+                            ifNull(quarter > minIf(quarter, n_of_quarter > 0) OVER (PARTITION BY account, payout_id) + toIntervalMinute(15), 0) AS late
+                        FROM
+                        (
+                            SELECT *, sum(stamped_n) OVER (PARTITION BY account, payout_id, quarter) AS n_of_quarter
+                            FROM
+                            (
+                                SELECT * FROM payout_sums
+                                UNION ALL
+                                SELECT account, id, NULL, '', 'same', '', '', 0, 0, 0, 0, 0, 0, 0 FROM payouts_versions
+                            )
+                        )
                     )
-                )
-            )
-            GROUP BY account, payout_id
-        ) AS s USING (account, payout_id)
-        INNER JOIN payout_alterations AS a USING (account, payout_id)
+                    GROUP BY account, payout_id
+                ) AS s USING (account, payout_id)
+            ) AS ps
+            INNER JOIN payout_alterations AS a USING (account, payout_id)
+        ) AS psa
         LEFT JOIN (SELECT account, complete_to FROM service_clock) AS w USING (account)
     )
 )
