@@ -12,11 +12,12 @@ CREATE OR REPLACE VIEW payout_changed_keys
 (
     key UInt64 COMMENT 'cityHash64(account, id) of a transaction (from transactions_history)'
 )
+-- One number says of the newest change upstream whether a version of it carries no payoutId.
 AS SELECT key FROM
 (
-    SELECT cityHash64(account, id) AS key, payout_id IS NOT NULL AS carries, toUInt64(bitShiftRight(_version, 64)) AS changed_at FROM transactions_versions
+    SELECT cityHash64(account, id) AS key, payout_id IS NULL AS bare, toUInt64(bitShiftRight(_version, 64)) AS changed_at FROM transactions_versions
 )
-GROUP BY key HAVING countIf(carries) > 1 OR countIf(carries) = 1 AND maxIf(changed_at, NOT carries) >= maxIf(changed_at, carries)
+GROUP BY key HAVING sum(NOT bare) > 1 OR sum(NOT bare) = 1 AND max(2 * changed_at + bare) % 2 = 1
 COMMENT 'Transactions that may have changed since they got their payoutId: the part of payout_transactions that takes a look at every version';
 
 CREATE OR REPLACE VIEW payout_changed_transactions
