@@ -97,6 +97,7 @@ CREATE OR REPLACE VIEW sync_runs
     outcome LowCardinality(String) COMMENT 'running, success, incomplete (the list moved, and rows of it may be missing), failed, stopped (by a signal), guarded (a person must look) or killed',
     requested_after Nullable(DateTime64(3, 'UTC')) COMMENT 'The updatedAt after which rows were asked for; NULL: all',
     watermark Nullable(DateTime64(3, 'UTC')) COMMENT 'The watermark after the run; NULL for streams without one',
+    server_time Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the service when the run began, as its first answer said; NULL: not known',
     pages UInt64 COMMENT 'Pages read; of references, addresses that answered',
     rows_read UInt64 COMMENT 'Records read, loaded or rejected',
     inserted UInt64 COMMENT 'Rows that were not there, or were deleted, before',
@@ -112,5 +113,7 @@ CREATE OR REPLACE VIEW sync_runs
     warnings Array(String) COMMENT 'What the run noticed and carried on with',
     error String COMMENT 'Why the run failed; empty otherwise'
 )
-AS SELECT * EXCEPT version FROM sync_runs_log FINAL
+AS SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read, inserted, updated,
+    deleted, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
+FROM sync_runs_log FINAL
 COMMENT 'One row a run of a stream';

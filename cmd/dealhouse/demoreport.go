@@ -14,10 +14,10 @@ func demoReports() []demoReport {
     sum(order_value) AS order_value, sum(cashback) AS cashback
 FROM transactions WHERE status != 'DECLINED'
 GROUP BY currency, retailer ORDER BY currency, cashback DESC, retailer LIMIT 10 BY currency`},
-		{"Transactions by month and status, the last 6 months", `SELECT formatDateTime(toStartOfMonth(sold_at), '%Y-%m') AS month, countIf(status = 'PENDING') AS pending,
+		{"Transactions by month and status, the last 6 months", `SELECT formatDateTime(sold_at, '%Y-%m') AS month, countIf(status = 'PENDING') AS pending,
     countIf(status = 'CONFIRMED') AS confirmed, countIf(status = 'DECLINED') AS declined, count() AS all
 FROM transactions GROUP BY month ORDER BY month DESC LIMIT 6`},
-		{"Payouts: the last 3 of each account, with their totals", `SELECT p.account, p.id AS payout, t.currency, toDate(p.start_date) AS from, toDate(p.end_date) AS to,
+		{"Payouts: the last 3 of each account, with their totals", `SELECT p.account, p.id AS payout, t.currency, toDate32(p.start_date) AS from, toDate32(p.end_date) AS to,
     p.total_transactions AS transactions, p.total_gmv AS gmv, p.total_cashback AS cashback, p.confirmed_cashback
 FROM payouts AS p
 LEFT JOIN (SELECT account, payout_id, any(currency_code) AS currency FROM transactions GROUP BY account, payout_id) AS t

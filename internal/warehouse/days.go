@@ -19,7 +19,7 @@ type DayChanges struct {
 // ChangesByDay is what the runs that read the list of a stream did on each of the last days that had a run, the oldest first. A day is that
 // of the warehouse's clock, and the last one is today.
 func (w *Warehouse) ChangesByDay(ctx context.Context, id StreamID, days int) ([]DayChanges, error) {
-	rows, err := w.readOnly.Query(ctx, `SELECT toDate(started_at) AS day, sum(inserted), sum(updated), sum(deleted), count(),
+	rows, err := w.readOnly.Query(ctx, `SELECT toDate32(started_at) AS day, sum(inserted), sum(updated), sum(deleted), count(),
     countIf(`+faulty+`)
 FROM (SELECT started_at, outcome, if(`+publishedSomething+`, inserted, 0) AS inserted, if(`+publishedSomething+`, updated, 0) AS updated,
           if(`+publishedSomething+`, deleted, 0) AS deleted
@@ -43,7 +43,7 @@ type DayRows struct {
 
 // dayColumns are the views whose rows belong to a day that people ask for, and how to get it.
 var dayColumns = map[string]struct{ view, day string }{
-	"transactions": {"transactions", "toDate(sold_at)"},
+	"transactions": {"transactions", "toDate32(sold_at)"},
 	"products":     {"product_prices", "day"},
 }
 
@@ -58,7 +58,7 @@ func (w *Warehouse) RowsByDay(ctx context.Context, id StreamID, days int) ([]Day
 		return nil, fmt.Errorf("the rows of %s have no day", id.Stream)
 	}
 	rows, err := w.readOnly.Query(ctx, `SELECT assumeNotNull(`+source.day+`) AS on_day, count() AS live
-FROM `+source.view+` WHERE account = {account:String} AND isNotNull(`+source.day+`) AND `+source.day+` <= toDate(now64(3, 'UTC'))
+FROM `+source.view+` WHERE account = {account:String} AND isNotNull(`+source.day+`) AND `+source.day+` <= toDate32(now64(3, 'UTC'))
 GROUP BY on_day ORDER BY on_day DESC LIMIT {days:UInt32}`, named("account", id.Account), named("days", uint32(days)))
 	all, err := scanned(rows, err, func(d *DayRows) []any { return []any{&d.Day, &d.Rows} })
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -21,6 +22,9 @@ const decisionsOverlap = time.Hour
 // takes seconds and a gigabyte over all versions of 5 million transactions, and milliseconds over those of a run. A
 // materialized view could not do it: what is attached to a table passes none by. It can be repeated, and left out: the
 // next call makes up for it.
+//
+// A transaction whose newest version is not the current one is left for later: it belongs to a run that is about to be
+// published, and confirmation_funnel shows decisions beside current rows (warehouse-12).
 func (w *Warehouse) KeepDecisions(ctx context.Context, account string) error {
 	kept, err := w.state(ctx, account, "transactions", stateDecisions)
 	if err != nil {
@@ -34,7 +38,7 @@ func (w *Warehouse) KeepDecisions(ctx context.Context, account string) error {
 	}
 	// What lies ahead was loaded while the clock was wrong. It is old, but looks new each time until then.
 	var to int64
-	err = w.conn.QueryRow(ctx, fmt.Sprintf("SELECT toUnixTimestamp64Milli(maxIf(synced_at, synced_at <= now64(3) + toIntervalMillisecond(%d))) FROM transactions_versions WHERE account = {account:String}",
+	err = w.conn.QueryRow(ctx, fmt.Sprintf("SELECT toUnixTimestamp64Milli(maxIf(synced_at, synced_at <= now64(3) + toIntervalMillisecond(%d))) FROM transactions_latest WHERE account = {account:String}",
 		clockTolerance.Milliseconds()), named("account", account)).Scan(&to)
 	if err != nil {
 		return fmt.Errorf("reading how new the transactions of account %s are: %w", account, err)
@@ -47,10 +51,11 @@ func (w *Warehouse) KeepDecisions(ctx context.Context, account string) error {
 	}
 	news := ""
 	if from > 0 {
-		news = "\n        AND id IN (SELECT id FROM transactions_versions WHERE account = {account:String} AND synced_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND (status != 'PENDING' OR _deleted))"
+		news = " AND id IN (SELECT id FROM transactions_versions WHERE account = {account:String} AND synced_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND (status != 'PENDING' OR _deleted))"
 	}
 	// In the order of the key, so that memory does not grow with the transactions.
-	err = w.conn.Exec(write(ctx, clickhouse.Settings{"optimize_aggregation_in_order": 1}), fmt.Sprintf(insertDecisions, news),
+	settings := clickhouse.Settings{"optimize_aggregation_in_order": 1, "join_algorithm": "full_sorting_merge"}
+	err = w.conn.Exec(write(ctx, settings), strings.ReplaceAll(insertDecisions, "{news}", news),
 		named("account", account), named("from", fmt.Sprint(from-decisionsOverlap.Milliseconds())))
 	if err != nil {
 		return fmt.Errorf("keeping when the transactions of account %s were decided: %w", account, err)
@@ -61,7 +66,7 @@ func (w *Warehouse) KeepDecisions(ctx context.Context, account string) error {
 // insertDecisions computes the decisions of transactions anew, from all of their versions. What vanished upstream has
 // none.
 const insertDecisions = `INSERT INTO transaction_decisions_log (account, id, retailer_id, currency_code, clicked_at, sold_at, confirmed_at, declined_at, version)
-SELECT account, id, retailer, currency, clicked, sold, if(confirmed > pending AND NOT gone, confirmed, NULL), if(declined > pending AND NOT gone, declined, NULL), newest
+SELECT account, v.id, retailer, currency, clicked, sold, if(confirmed > pending AND NOT gone, confirmed, NULL), if(declined > pending AND NOT gone, declined, NULL), newest
 FROM
 (
     SELECT account, id, argMax((retailer_id, currency_code, clicked_at, sold_at), _version) AS row,
@@ -69,7 +74,8 @@ FROM
         max(_version) AS newest, argMax(_deleted, _version) AS gone,
         minIf(updated_at, status = 'PENDING') AS pending, minIf(updated_at, status = 'CONFIRMED') AS confirmed, minIf(updated_at, status = 'DECLINED') AS declined
     FROM transactions_versions
-    WHERE account = {account:String}%s
+    WHERE account = {account:String}{news}
     GROUP BY account, id
-)
-WHERE confirmed > pending OR declined > pending`
+) AS v
+INNER JOIN (SELECT id, _version FROM transactions_latest FINAL WHERE account = {account:String}{news}) AS l ON v.id = l.id
+WHERE newest = l._version AND (confirmed > pending OR declined > pending)`

@@ -36,6 +36,12 @@
 //  11. A value that is rejected is one row of rejected_records, however many runs meet it. Which reading of it counts, and
 //     whether it is settled, is told by versions that only rise; the last reading of a run under way stays with it, since
 //     Plan asks which records it could not load. How many runs met it is exact for runs one after the other.
+//  12. A view reads one table of a stream: <stream>_latest or <stream>_versions, never both. A run is attached to a table in
+//     one step (warehouse-1), and a query takes one snapshot of a table however often it reads it
+//     (enable_shared_storage_snapshot_in_query, the default of ClickHouse 25.12 and later). So a view shows each stream as
+//     it was before a run or after it, also between the two attachments, and for as long as a killed run is not finished.
+//     The newest version in _versions is the current one; a view that needs both takes it from there.
+//  13. Ages are measured by one clock, the service's (service_clock); none is below 0.
 //
 // Deleted rows stay in _latest with their last content, as versions that the views leave out: the merge has to know
 // their versions, and later joins their content. A row that was read by its own address, because a transaction names it

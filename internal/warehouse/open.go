@@ -121,6 +121,7 @@ func (w *Warehouse) serverOptions(dsn, database string, readOnly bool) (*clickho
 	if opts.Settings == nil {
 		opts.Settings = clickhouse.Settings{}
 	}
+	opts.Settings["enable_shared_storage_snapshot_in_query"] = 1 // the default of 25.12 and later (warehouse-12)
 	if readOnly {
 		opts.Settings["readonly"] = 2
 	}

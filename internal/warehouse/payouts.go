@@ -14,7 +14,8 @@ import (
 // PayoutFilter narrows what is read about payouts; zero values do not.
 type PayoutFilter struct {
 	Account string
-	// Since leaves out payouts whose period ended before it, and transactions sold before it.
+	// Since leaves out payouts whose period ended before it, and transactions sold before it. What does not say when it
+	// was is kept: nobody can tell that it is older.
 	Since time.Time
 	// Payout is the id of the only payout to read.
 	Payout *int64
@@ -62,7 +63,7 @@ func (f PayoutFilter) conditions(when, payout string) (string, []any) {
 		where, args = append(where, "account = {account:String}"), append(args, named("account", f.Account))
 	}
 	if !f.Since.IsZero() {
-		where, args = append(where, when+" >= fromUnixTimestamp64Milli({since:Int64}, 'UTC')"), append(args, named("since", fmt.Sprint(f.Since.UnixMilli())))
+		where, args = append(where, "ifNull("+when+" >= fromUnixTimestamp64Milli({since:Int64}, 'UTC'), true)"), append(args, named("since", fmt.Sprint(f.Since.UnixMilli())))
 	}
 	if f.Payout != nil && payout != "" {
 		where, args = append(where, payout+" = {payout:Int64}"), append(args, named("payout", fmt.Sprint(*f.Payout)))

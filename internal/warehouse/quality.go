@@ -268,9 +268,9 @@ func (q *quality) prices(ctx context.Context) error {
 		return nil
 	}
 	key, child := keyNames(q.stream), q.stream.Child.Table+"_latest"
-	day := "toDate(now64(3, 'UTC'))"
+	day := "toDate32(now64(3, 'UTC'))"
 	if !q.run.ServerTime.IsZero() {
-		day = "toDate(fromUnixTimestamp64Milli({server:Int64}, 'UTC'))"
+		day = "toDate32(fromUnixTimestamp64Milli({server:Int64}, 'UTC'))"
 	}
 	var found uint64
 	var example string

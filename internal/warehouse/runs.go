@@ -68,7 +68,7 @@ type RunRecord struct {
 	Outcome        string    `json:"outcome"`
 	RequestedAfter time.Time `json:"requested_after"` // zero: everything was asked for
 	Watermark      time.Time `json:"watermark"`       // zero: the stream has none
-	ServerTime     time.Time `json:"server_time"`     // of the API when the run began; zero: not known, and not in sync_runs
+	ServerTime     time.Time `json:"server_time"`     // of the API when the run began; zero: not known
 	Totals         Totals    `json:"totals"`
 	Changes        Changes   `json:"changes"`
 	Duplicates     uint64    `json:"duplicates"`
@@ -77,7 +77,7 @@ type RunRecord struct {
 }
 
 var runColumns = columns("account String, stream String, run_id UUID, mode String, started_at DateTime64(3), finished_at Nullable(DateTime64(3)), " +
-	"outcome String, requested_after Nullable(DateTime64(3)), watermark Nullable(DateTime64(3)), pages UInt64, rows_read UInt64, inserted UInt64, " +
+	"outcome String, requested_after Nullable(DateTime64(3)), watermark Nullable(DateTime64(3)), server_time Nullable(DateTime64(3)), pages UInt64, rows_read UInt64, inserted UInt64, " +
 	"updated UInt64, deleted UInt64, unchanged UInt64, older UInt64, waiting UInt64, rejected UInt64, duplicates UInt64, bytes UInt64, retries UInt64, warnings Array(String), " +
 	"error String, version UInt64")
 
@@ -94,7 +94,7 @@ func (w *Warehouse) SaveRun(ctx context.Context, r RunRecord) error {
 	}
 	err = w.insert(ctx, "sync_runs_log", runColumns, func(b driver.Batch) error {
 		return b.Append(r.Account, r.Stream, r.RunID, r.Mode, r.StartedAt, optional(r.FinishedAt), r.Outcome, optional(r.RequestedAfter),
-			optional(r.Watermark), r.Totals.Pages, r.Totals.Read, r.Changes.Inserted, r.Changes.Updated, r.Changes.Deleted, r.Changes.Unchanged, r.Changes.Older, r.Changes.Kept,
+			optional(r.Watermark), optional(r.ServerTime), r.Totals.Pages, r.Totals.Read, r.Changes.Inserted, r.Changes.Updated, r.Changes.Deleted, r.Changes.Unchanged, r.Changes.Older, r.Changes.Kept,
 			r.Totals.Rejected, r.Duplicates, r.Totals.Bytes, r.Totals.Retries, warnings, r.Error, uint64(next.UnixMicro()))
 	})
 	if err != nil {

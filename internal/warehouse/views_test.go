@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -89,6 +90,86 @@ func TestRetailers(t *testing.T) {
 	load(t, w, "transactions", Part, "["+transaction(idA, "PENDING", "1", day1, of(`,"retailerName":"Shop Ltd"`))+","+transaction(idB, "PENDING", "1", day1, `,"retailerName":"No UUID"`)+"]")
 	wantRows(t, w, "SELECT ifNull(toString(retailer_id), '-'), name, hostname, logo, live_promotions, live_coupons, live_cashback_offers, transactions, last_sold_at FROM retailers ORDER BY retailer_id NULLS LAST",
 		retailerA+" Shop Ltd shop.test l1 0 1 0 1 2026-01-01 02:00:00.000", "- No UUID   0 1 0 1 2026-01-01 02:00:00.000")
+}
+
+// TestRetailersKeepWhatIsKnown: a newer deal that says nothing of an attribute takes nothing away.
+func TestRetailersKeepWhatIsKnown(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	deal := func(id, updatedAt, more string) string {
+		return `{"id":"` + id + `","retailerId":"` + retailerA + `","name":"Shop","updatedAt":"` + updatedAt + `"` + more + `}`
+	}
+	load(t, w, "coupons", Whole, "["+deal(idA, day1, `,"hostname":"old.test","logo":"old"`)+","+deal(idB, "2026-01-05T00:00:00Z", `,"hostname":"shop.test"`)+","+deal(idC, "2026-01-06T00:00:00Z", "")+"]")
+	load(t, w, "promotions", Whole, "["+deal(idA, "2026-01-04T00:00:00Z", `,"logo":"new"`)+","+deal(idB, "2026-01-07T00:00:00Z", "")+"]")
+	load(t, w, "cashback_offers", Whole, "["+deal(idA, "2026-01-03T00:00:00Z", `,"hostname":"older.test","logo":"older"`)+"]")
+	// What was loaded last is not what changed last.
+	load(t, w, "transactions", Part, "["+transaction(idA, "PENDING", "1", day2, `,"retailerId":"`+retailerA+`","retailerName":"Old Shop","retailerLogo":"oldest"`)+"]")
+	wantRows(t, w, "SELECT name, hostname, logo FROM retailers", "Shop shop.test new")
+}
+
+// TestDaysOutsideDate: sales whose day ClickHouse's Date cannot hold belong to their own day and month.
+func TestDaysOutsideDate(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	sale := func(id, soldAt string) string {
+		return `{"id":"` + id + `","status":"PENDING","currencyCode":"EUR","soldAt":"` + soldAt + `","clickedAt":"` + soldAt + `","payoutId":1,"updatedAt":"` + soldAt + `"}`
+	}
+	load(t, w, "transactions", Part, "["+sale(idA, "1950-03-10T05:06:07.008Z")+","+sale(idB, "2200-11-30T23:59:59Z")+","+sale(idC, "1969-12-31T23:59:59.999Z")+"]")
+	load(t, w, "payouts", Whole, "["+payout(1, 3, 0)+"]")
+	want := []string{"1950-03-10", "1969-12-31", "2200-11-30"}
+	wantRows(t, w, "SELECT day FROM daily_cashback ORDER BY day", want...)
+	wantRows(t, w, "SELECT month FROM confirmation_funnel ORDER BY month", "1950-03-01", "1969-12-01", "2200-11-01")
+	wantRows(t, w, "SELECT quarter FROM payout_sums ORDER BY quarter", "1950-03-10 05:00:00.000", "1969-12-31 23:45:00.000", "2200-11-30 23:45:00.000")
+	wantRows(t, w, "SELECT transactions_late FROM payout_reconciliation", "2")
+	days, err := w.RowsByDay(t.Context(), StreamID{"acme", "transactions"}, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, d := range days {
+		got = append(got, d.Day.Format("2006-01-02"))
+	}
+	if d := cmp.Diff(want[:2], got); d != "" { // the third has not come yet
+		t.Error(d)
+	}
+}
+
+// TestMedians: of an even number, the median is the mean of the two in the middle.
+func TestMedians(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	var sales []string
+	for i, id := range []string{idA, idB, idC, idD} {
+		hours := []string{"01", "02", "05", "11"}[i]
+		sales = append(sales, `{"id":"`+id+`","status":"PENDING","currencyCode":"EUR","clickedAt":"2026-01-01T00:00:00Z","soldAt":"2026-01-01T`+hours+`:00:00Z","updatedAt":"`+day1+`"}`)
+	}
+	load(t, w, "transactions", Part, "["+strings.Join(sales, ",")+"]")
+	wantRows(t, w, "SELECT median_hours_to_sale FROM confirmation_funnel", "3.5")
+	load(t, w, "transactions", Part, "["+strings.ReplaceAll(strings.ReplaceAll(strings.Join(sales, ","), "PENDING", "CONFIRMED"), `"updatedAt":"`+day1, `"updatedAt":"2026-01-03T00:00:00Z`)+"]")
+	if err := w.KeepDecisions(t.Context(), "acme"); err != nil {
+		t.Fatal(err)
+	}
+	wantRows(t, w, "SELECT round(24 * median_days_to_confirm, 9), confirmed_seen FROM confirmation_funnel", "44.5 4")
+}
+
+// TestSinceKeepsWhatHasNoDate: nobody can tell that a payout without an end is older.
+func TestSinceKeepsWhatHasNoDate(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	load(t, w, "payouts", Whole, `[{"id":1,"endDate":"2025-01-01T00:00:00Z"},{"id":2},{"id":3,"endDate":"2026-01-01T00:00:00Z"}]`)
+	load(t, w, "transactions", Part, `[{"id":"`+idA+`","payoutId":8,"updatedAt":"`+day1+`"},{"id":"`+idB+`","payoutId":9,"soldAt":"2025-01-01T00:00:00Z","updatedAt":"`+day1+`"}]`)
+	f := PayoutFilter{Since: time.Date(2025, 6, 1, 0, 0, 0, 0, time.UTC)}
+	payouts, err := w.Payouts(t.Context(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	orphans, err := w.PayoutOrphans(t.Context(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(payouts) != 2 || payouts[0].ID != 3 || payouts[1].ID != 2 || len(orphans) != 1 || orphans[0].Payout != 8 {
+		t.Errorf("%+v\n%+v", payouts, orphans)
+	}
 }
 
 func TestDailyCashback(t *testing.T) {

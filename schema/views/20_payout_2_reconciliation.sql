@@ -1,13 +1,12 @@
 -- Payouts against their transactions: what finance asks first. Sums are exact: Decimal(38, 4), never a float.
 --
--- The sums of transactions that stand as stamped come from transactions_latest in one pass. payout_changed_transactions
--- has the few others, and puts right what that pass took them for.
+-- Of each stream one table is read, that of its versions, so that no view mixes two states (warehouse-12).
 
 CREATE OR REPLACE VIEW payout_sums
 (
     account LowCardinality(String) COMMENT 'Account of the configuration (from payout_transactions.account)',
     payout_id Int64 COMMENT 'Payout (from payout_transactions.payout_id)',
-    quarter Nullable(DateTime('UTC')) COMMENT 'Quarter of an hour of stamped_at [UTC] (from payout_transactions.stamped_at)',
+    quarter Nullable(DateTime64(3, 'UTC')) COMMENT 'Quarter of an hour of stamped_at [UTC] (from payout_transactions.stamped_at)',
     currency_code LowCardinality(String) COMMENT 'Currency; empty when absent (from payout_transactions.currency_code)',
     state LowCardinality(String) COMMENT 'As in payout_transactions (from payout_transactions.state)',
     stamped_status LowCardinality(String) COMMENT 'Status as stamped; empty when absent (from payout_transactions.stamped_status)',
@@ -20,27 +19,18 @@ CREATE OR REPLACE VIEW payout_sums
     now_cashback Decimal(38, 4) COMMENT 'Sum of their cashback as of now [currency_code] (from payout_transactions.cashback)',
     at_stake Decimal(38, 4) COMMENT 'Sum of at_stake [currency_code] (from payout_transactions.at_stake)'
 )
-AS SELECT account, assumeNotNull(payout_id) AS payout_id, toStartOfFifteenMinutes(updated_at) AS quarter, currency_code, 'same' AS state, status AS stamped_status, status AS now_status,
-    toInt64(count()) AS stamped_n, ifNull(sum(order_value), 0) AS stamped_gmv, ifNull(sum(cashback), 0) AS stamped_cashback,
-    stamped_n AS now_n, stamped_gmv AS now_gmv, stamped_cashback AS now_cashback, 0 AS at_stake
-FROM transactions_latest FINAL
-WHERE transactions_latest.payout_id IS NOT NULL AND _deleted = 0
-GROUP BY account, transactions_latest.payout_id, quarter, currency_code, status
-UNION ALL
-SELECT account, payout_id, toStartOfFifteenMinutes(row.2) AS quarter, row.3 AS currency_code, row.4 AS state, row.5 AS stamped_status, status AS now_status,
-    sum(row.1), ifNull(sum(row.1 * row.6), 0), ifNull(sum(row.1 * row.7), 0),
-    sumIf(row.1, here), ifNull(sumIf(row.1 * order_value, here), 0), ifNull(sumIf(row.1 * cashback, here), 0), sumIf(at_stake, row.1 = 1)
+AS SELECT account, payout_id, fromUnixTimestamp64Milli(900000 * quarters, 'UTC') AS quarter, currency_code, state, stamped_status, now_status,
+    toInt64(n) AS stamped_n, ifNull(gmv, 0) AS stamped_gmv, ifNull(sum_cashback, 0) AS stamped_cashback,
+    if(here, stamped_n, 0) AS now_n, if(here, ifNull(gmv_now, 0), 0) AS now_gmv, if(here, ifNull(cashback_now, 0), 0) AS now_cashback, stake AS at_stake
 FROM
 (
-    -- What it is, and, where the sums above have it, what they took it for.
-    SELECT account, payout_id, status, order_value, cashback, at_stake, state IN ('same', 'changed') AS here,
-        arrayJoin(arrayFilter(r -> r.1 = 1 OR here, [
-            (toInt64(1), stamped_at, toString(currency_code), toString(state), toString(stamped_status), stamped_order_value, stamped_cashback),
-            (toInt64(-1), updated_at, toString(currency_code_now), 'same', toString(status), order_value, cashback)])) AS row
-    FROM payout_changed_transactions
+    SELECT account, payout_id, toInt64(floor(toUnixTimestamp64Milli(stamped_at) / 900000)) AS quarters, currency_code, state, stamped_status, status AS now_status,
+        state IN ('same', 'changed') AS here, count() AS n, sum(stamped_order_value) AS gmv, sum(stamped_cashback) AS sum_cashback,
+        sum(order_value) AS gmv_now, sum(cashback) AS cashback_now, sum(at_stake) AS stake
+    FROM payout_transactions
+    GROUP BY account, payout_id, quarters, currency_code, state, stamped_status, now_status
 )
-GROUP BY account, payout_id, quarter, currency_code, state, stamped_status, now_status
-COMMENT 'Sums over payout_transactions, of which some are negative to put others right: only their sum means something';
+COMMENT 'Sums over payout_transactions, of transactions that were stamped in the same quarter of an hour and stand alike';
 
 CREATE OR REPLACE VIEW payout_alterations
 (
@@ -228,67 +218,71 @@ FROM
             length(currencies) > 1 AS mixed_currency
         FROM
         (
-            SELECT account, id AS payout_id, * EXCEPT (account, id, _extra, synced_at),
-                arrayElement([toDecimal64('1', 6), toDecimal64('0.1', 6), toDecimal64('0.01', 6), toDecimal64('0.001', 6), toDecimal64('0.0001', 6), toDecimal64('0.00001', 6), toDecimal64('0.000001', 6)],
-                    1 + max(length(splitByChar('.', ifNull(toString(aov), '0'))[2])) OVER (PARTITION BY account)) AS aov_unit
-            FROM payouts
-        ) AS p
-        INNER JOIN
-        (
-            SELECT account, payout_id,
-                toUInt64(sum(stamped_n)) AS loaded,
-                toUInt64(sumIf(stamped_n, state != 'gone')) AS transactions_loaded,
-                toUInt64(sumIf(stamped_n, state = 'changed')) AS transactions_changed,
-                toUInt64(sumIf(stamped_n, state = 'moved')) AS transactions_moved,
-                toUInt64(sumIf(stamped_n, state = 'gone')) AS transactions_gone,
-                toUInt64(sumIf(stamped_n, late)) AS transactions_late,
-                arraySort(groupUniqArrayIf(toString(currency_code), n_of_currency > 0 AND currency_code != '')) AS currencies,
-                sumIf(at_stake, here AND now_status = 'CONFIRMED') AS at_stake_confirmed,
-                sumIf(at_stake, here AND now_status = 'DECLINED') AS at_stake_declined,
-                sumIf(at_stake, here AND now_status = 'PENDING') AS at_stake_pending,
-                sumIf(at_stake, here AND now_status NOT IN ('CONFIRMED', 'DECLINED', 'PENDING')) AS at_stake_other,
-                sumIf(at_stake, state = 'moved') AS at_stake_moved,
-                sumIf(at_stake, state = 'gone') AS at_stake_gone,
-                sumIf(stamped_n, NOT late AND stamped_status = 'CONFIRMED') AS early_confirmed_transactions, sumIf(stamped_n, NOT late AND stamped_status = 'DECLINED') AS early_declined_transactions,
-                sumIf(stamped_n, NOT late AND stamped_status = 'PENDING') AS early_pending_transactions, sumIf(stamped_gmv, NOT late AND stamped_status = 'CONFIRMED') AS early_confirmed_gmv,
-                sumIf(stamped_gmv, NOT late AND stamped_status = 'DECLINED') AS early_declined_gmv, sumIf(stamped_gmv, NOT late AND stamped_status = 'PENDING') AS early_pending_gmv,
-                sumIf(stamped_cashback, NOT late AND stamped_status = 'CONFIRMED') AS early_confirmed_cashback, sumIf(stamped_cashback, NOT late AND stamped_status = 'DECLINED') AS early_declined_cashback,
-                sumIf(stamped_cashback, NOT late AND stamped_status = 'PENDING') AS early_pending_cashback,
-                sum(stamped_n) AS stamped_total_transactions, sum(stamped_gmv) AS stamped_total_gmv,
-                sum(stamped_cashback) AS stamped_total_cashback, sumIf(stamped_n, stamped_status = 'CONFIRMED') AS stamped_confirmed_transactions,
-                sumIf(stamped_n, stamped_status = 'DECLINED') AS stamped_declined_transactions, sumIf(stamped_n, stamped_status = 'PENDING') AS stamped_pending_transactions,
-                sumIf(stamped_gmv, stamped_status = 'CONFIRMED') AS stamped_confirmed_gmv, sumIf(stamped_gmv, stamped_status = 'DECLINED') AS stamped_declined_gmv,
-                sumIf(stamped_gmv, stamped_status = 'PENDING') AS stamped_pending_gmv, sumIf(stamped_cashback, stamped_status = 'CONFIRMED') AS stamped_confirmed_cashback,
-                sumIf(stamped_cashback, stamped_status = 'DECLINED') AS stamped_declined_cashback, sumIf(stamped_cashback, stamped_status = 'PENDING') AS stamped_pending_cashback,
-                sum(now_n) AS now_total_transactions, sum(now_gmv) AS now_total_gmv,
-                sum(now_cashback) AS now_total_cashback, sumIf(now_n, now_status = 'CONFIRMED') AS now_confirmed_transactions,
-                sumIf(now_n, now_status = 'DECLINED') AS now_declined_transactions, sumIf(now_n, now_status = 'PENDING') AS now_pending_transactions,
-                sumIf(now_gmv, now_status = 'CONFIRMED') AS now_confirmed_gmv, sumIf(now_gmv, now_status = 'DECLINED') AS now_declined_gmv,
-                sumIf(now_gmv, now_status = 'PENDING') AS now_pending_gmv, sumIf(now_cashback, now_status = 'CONFIRMED') AS now_confirmed_cashback,
-                sumIf(now_cashback, now_status = 'DECLINED') AS now_declined_cashback, sumIf(now_cashback, now_status = 'PENDING') AS now_pending_cashback
-            FROM
+            -- Joins one within the other: the old analyzer knows USING only once in a FROM.
+            SELECT * FROM
             (
-                SELECT *, state IN ('same', 'changed') AS here, sum(stamped_n) OVER (PARTITION BY account, payout_id, currency_code) AS n_of_currency,
-                    ifNull(quarter > minIf(quarter, n_of_quarter > 0) OVER (PARTITION BY account, payout_id) + toIntervalMinute(15), 0) AS late
-                FROM
+                SELECT * FROM
                 (
-                    SELECT *, sum(stamped_n) OVER (PARTITION BY account, payout_id, quarter) AS n_of_quarter
+                    SELECT account, id AS payout_id, * EXCEPT (account, id, _extra, synced_at, _hash, _version, _deleted, _run_id),
+                        arrayElement([toDecimal64('1', 6), toDecimal64('0.1', 6), toDecimal64('0.01', 6), toDecimal64('0.001', 6), toDecimal64('0.0001', 6), toDecimal64('0.00001', 6), toDecimal64('0.000001', 6)],
+                            1 + max(length(splitByChar('.', ifNull(toString(aov), '0'))[2])) OVER (PARTITION BY account)) AS aov_unit
+                    FROM (SELECT * FROM payouts_versions ORDER BY _version DESC LIMIT 1 BY account, id)
+                    WHERE _deleted = 0
+                ) AS p
+                INNER JOIN
+                (
+                    SELECT account, payout_id,
+                        toUInt64(sum(stamped_n)) AS loaded,
+                        toUInt64(sumIf(stamped_n, state != 'gone')) AS transactions_loaded,
+                        toUInt64(sumIf(stamped_n, state = 'changed')) AS transactions_changed,
+                        toUInt64(sumIf(stamped_n, state = 'moved')) AS transactions_moved,
+                        toUInt64(sumIf(stamped_n, state = 'gone')) AS transactions_gone,
+                        toUInt64(sumIf(stamped_n, late)) AS transactions_late,
+                        arraySort(groupUniqArrayIf(toString(currency_code), n_of_currency > 0 AND currency_code != '')) AS currencies,
+                        sumIf(at_stake, here AND now_status = 'CONFIRMED') AS at_stake_confirmed,
+                        sumIf(at_stake, here AND now_status = 'DECLINED') AS at_stake_declined,
+                        sumIf(at_stake, here AND now_status = 'PENDING') AS at_stake_pending,
+                        sumIf(at_stake, here AND now_status NOT IN ('CONFIRMED', 'DECLINED', 'PENDING')) AS at_stake_other,
+                        sumIf(at_stake, state = 'moved') AS at_stake_moved,
+                        sumIf(at_stake, state = 'gone') AS at_stake_gone,
+                        sumIf(stamped_n, NOT late AND stamped_status = 'CONFIRMED') AS early_confirmed_transactions, sumIf(stamped_n, NOT late AND stamped_status = 'DECLINED') AS early_declined_transactions,
+                        sumIf(stamped_n, NOT late AND stamped_status = 'PENDING') AS early_pending_transactions, sumIf(stamped_gmv, NOT late AND stamped_status = 'CONFIRMED') AS early_confirmed_gmv,
+                        sumIf(stamped_gmv, NOT late AND stamped_status = 'DECLINED') AS early_declined_gmv, sumIf(stamped_gmv, NOT late AND stamped_status = 'PENDING') AS early_pending_gmv,
+                        sumIf(stamped_cashback, NOT late AND stamped_status = 'CONFIRMED') AS early_confirmed_cashback, sumIf(stamped_cashback, NOT late AND stamped_status = 'DECLINED') AS early_declined_cashback,
+                        sumIf(stamped_cashback, NOT late AND stamped_status = 'PENDING') AS early_pending_cashback,
+                        sum(stamped_n) AS stamped_total_transactions, sum(stamped_gmv) AS stamped_total_gmv,
+                        sum(stamped_cashback) AS stamped_total_cashback, sumIf(stamped_n, stamped_status = 'CONFIRMED') AS stamped_confirmed_transactions,
+                        sumIf(stamped_n, stamped_status = 'DECLINED') AS stamped_declined_transactions, sumIf(stamped_n, stamped_status = 'PENDING') AS stamped_pending_transactions,
+                        sumIf(stamped_gmv, stamped_status = 'CONFIRMED') AS stamped_confirmed_gmv, sumIf(stamped_gmv, stamped_status = 'DECLINED') AS stamped_declined_gmv,
+                        sumIf(stamped_gmv, stamped_status = 'PENDING') AS stamped_pending_gmv, sumIf(stamped_cashback, stamped_status = 'CONFIRMED') AS stamped_confirmed_cashback,
+                        sumIf(stamped_cashback, stamped_status = 'DECLINED') AS stamped_declined_cashback, sumIf(stamped_cashback, stamped_status = 'PENDING') AS stamped_pending_cashback,
+                        sum(now_n) AS now_total_transactions, sum(now_gmv) AS now_total_gmv,
+                        sum(now_cashback) AS now_total_cashback, sumIf(now_n, now_status = 'CONFIRMED') AS now_confirmed_transactions,
+                        sumIf(now_n, now_status = 'DECLINED') AS now_declined_transactions, sumIf(now_n, now_status = 'PENDING') AS now_pending_transactions,
+                        sumIf(now_gmv, now_status = 'CONFIRMED') AS now_confirmed_gmv, sumIf(now_gmv, now_status = 'DECLINED') AS now_declined_gmv,
+                        sumIf(now_gmv, now_status = 'PENDING') AS now_pending_gmv, sumIf(now_cashback, now_status = 'CONFIRMED') AS now_confirmed_cashback,
+                        sumIf(now_cashback, now_status = 'DECLINED') AS now_declined_cashback, sumIf(now_cashback, now_status = 'PENDING') AS now_pending_cashback
                     FROM
                     (
-                        SELECT * FROM payout_sums
-                        UNION ALL
-                        SELECT account, id, NULL, '', 'same', '', '', 0, 0, 0, 0, 0, 0, 0 FROM payouts
+                        SELECT *, state IN ('same', 'changed') AS here, sum(stamped_n) OVER (PARTITION BY account, payout_id, currency_code) AS n_of_currency,
+                            ifNull(quarter > minIf(quarter, n_of_quarter > 0) OVER (PARTITION BY account, payout_id) + toIntervalMinute(15), 0) AS late
+                        FROM
+                        (
+                            SELECT *, sum(stamped_n) OVER (PARTITION BY account, payout_id, quarter) AS n_of_quarter
+                            FROM
+                            (
+                                SELECT * FROM payout_sums
+                                UNION ALL
+                                SELECT account, id, NULL, '', 'same', '', '', 0, 0, 0, 0, 0, 0, 0 FROM payouts_versions
+                            )
+                        )
                     )
-                )
-            )
-            GROUP BY account, payout_id
-        ) AS s USING (account, payout_id)
-        INNER JOIN payout_alterations AS a USING (account, payout_id)
-        LEFT JOIN
-        (
-            SELECT account, parseDateTime64BestEffortOrNull(value, 3, 'UTC') AS complete_to
-            FROM sync_state WHERE stream = 'transactions' AND name = 'watermark'
-        ) AS w USING (account)
+                    GROUP BY account, payout_id
+                ) AS s USING (account, payout_id)
+            ) AS ps
+            INNER JOIN payout_alterations AS a USING (account, payout_id)
+        ) AS psa
+        LEFT JOIN (SELECT account, complete_to FROM service_clock) AS w USING (account)
     )
 )
 COMMENT 'Every payout against its transactions: reported, as stamped, as of now, the differences, and a verdict'

@@ -1,5 +1,6 @@
 -- Transactions with the names of the deals behind them. The deals come from the tables of current rows, which keep the
--- last content of what has left the lists: a sale of last year still has its offer.
+-- last content of what has left the lists: a sale of last year still has its offer. Each text has the very type that its
+-- column says (toString of a LowCardinality is one, too): a condition may read a part of it, such as its size.
 
 CREATE OR REPLACE VIEW transactions_enriched
 (
@@ -48,15 +49,15 @@ AS SELECT t.account AS account, t.id AS id, t.status AS status, t.country AS cou
 FROM transactions AS t
 LEFT JOIN
 (
-    SELECT account, id, toString(hostname) AS hostname, toString(category) AS category, description, cashback_percentage, CAST(_deleted = 0, 'Nullable(Bool)') AS listed
+    SELECT account, id, CAST(hostname, 'String') AS hostname, CAST(category, 'String') AS category, description, cashback_percentage, CAST(_deleted = 0, 'Nullable(Bool)') AS listed
     FROM cashback_offers_latest FINAL
 ) AS o ON t.account = o.account AND t.cashback_offer_id = o.id
 LEFT JOIN
 (
-    SELECT account, id, toString(hostname) AS hostname, code, description, CAST(_deleted = 0, 'Nullable(Bool)') AS listed FROM coupons_latest FINAL
+    SELECT account, id, CAST(hostname, 'String') AS hostname, code, description, CAST(_deleted = 0, 'Nullable(Bool)') AS listed FROM coupons_latest FINAL
 ) AS c ON t.account = c.account AND t.coupon_id = c.id
 LEFT JOIN
 (
-    SELECT account, id, toString(hostname) AS hostname, description, CAST(_deleted = 0, 'Nullable(Bool)') AS listed FROM promotions_latest FINAL
+    SELECT account, id, CAST(hostname, 'String') AS hostname, description, CAST(_deleted = 0, 'Nullable(Bool)') AS listed FROM promotions_latest FINAL
 ) AS p ON t.account = p.account AND t.promotion_id = p.id
 COMMENT 'Transactions as they stand now, one row each, with the retailer and the deals behind them, listed or not';

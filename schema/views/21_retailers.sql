@@ -5,9 +5,9 @@ CREATE OR REPLACE VIEW retailers
 (
     account LowCardinality(String) COMMENT 'Account of the configuration (from the streams)',
     retailer_id Nullable(UUID) COMMENT 'Retailer identifier; NULL when the service sent none or no UUID: such rows are told apart by name (API: retailerId)',
-    name String COMMENT 'Retailer name, the newest one; empty when absent (API: name, retailerName)',
-    hostname String COMMENT 'Hostname of the retailer''s website, the newest one; empty when only transactions name the retailer (API: hostname)',
-    logo String COMMENT 'Logo URL, the newest one; empty when absent (API: logo, retailerLogo)',
+    name String COMMENT 'Retailer name, the newest one by updatedAt; empty when absent (API: name, retailerName)',
+    hostname String COMMENT 'Hostname of the retailer''s website, the newest one by updatedAt that is not empty; empty when no deal has one (API: hostname)',
+    logo String COMMENT 'Logo URL, the newest one by updatedAt that is not empty; empty when absent (API: logo, retailerLogo)',
     live_promotions UInt64 COMMENT 'Promotions that are listed, have begun and have not ended [count] (from promotions)',
     live_coupons UInt64 COMMENT 'Coupons that are listed, have begun and have not ended [count] (from coupons)',
     live_cashback_offers UInt64 COMMENT 'Cashback offers that are listed [count] (from cashback_offers)',
@@ -16,28 +16,36 @@ CREATE OR REPLACE VIEW retailers
     last_changed_at DateTime64(3, 'UTC') COMMENT 'When a record of the retailer was last loaded new or changed [UTC] (from the streams'' synced_at)'
 )
 AS SELECT account, retailer_id,
-    argMaxIf(named, newest, named != '') AS name,
-    argMaxIf(host, newest, host != '') AS hostname,
-    argMaxIf(image, newest, image != '') AS logo,
+    argMaxIf(named, named_version, named != '') AS name,
+    argMaxIf(host, host_version, host != '') AS hostname,
+    argMaxIf(image, image_version, image != '') AS logo,
     sum(promotions_live) AS live_promotions, sum(coupons_live) AS live_coupons, sum(offers_live) AS live_cashback_offers,
     sum(sales) AS transactions, max(last_sale) AS last_sold_at, max(newest) AS last_changed_at
 FROM
 (
-    SELECT account, retailer_id, toString(retailer_name) AS named, toString(argMax(hostname, synced_at)) AS host, argMax(retailer_logo, synced_at) AS image,
+    SELECT account, retailer_id, toString(retailer_name) AS named, max(_version) AS named_version,
+        toString(argMaxIf(p.hostname, _version, p.hostname != '')) AS host, maxIf(_version, p.hostname != '') AS host_version,
+        argMaxIf(retailer_logo, _version, retailer_logo != '') AS image, maxIf(_version, retailer_logo != '') AS image_version,
         countIf(_deleted = 0 AND ifNull(start_date <= now64(3), 1) AND ifNull(end_date > now64(3), 1)) AS promotions_live, 0 AS coupons_live, 0 AS offers_live,
         0 AS sales, CAST(NULL, 'Nullable(DateTime64(3, \'UTC\'))') AS last_sale, max(synced_at) AS newest
-    FROM promotions_latest FINAL GROUP BY account, retailer_id, named
+    FROM promotions_latest AS p FINAL GROUP BY account, retailer_id, named
     UNION ALL
-    SELECT account, retailer_id, toString(retailer_name) AS named, toString(argMax(hostname, synced_at)), argMax(retailer_logo, synced_at),
+    SELECT account, retailer_id, toString(retailer_name) AS named, max(_version),
+        toString(argMaxIf(c.hostname, _version, c.hostname != '')), maxIf(_version, c.hostname != ''),
+        argMaxIf(retailer_logo, _version, retailer_logo != ''), maxIf(_version, retailer_logo != ''),
         0, countIf(_deleted = 0 AND ifNull(start_date <= now64(3), 1) AND ifNull(end_date > now64(3), 1)), 0, 0, NULL, max(synced_at)
-    FROM coupons_latest FINAL GROUP BY account, retailer_id, named
+    FROM coupons_latest AS c FINAL GROUP BY account, retailer_id, named
     UNION ALL
-    SELECT account, retailer_id, toString(retailer_name) AS named, toString(argMax(hostname, synced_at)), argMax(retailer_logo, synced_at),
+    SELECT account, retailer_id, toString(retailer_name) AS named, max(_version),
+        toString(argMaxIf(o.hostname, _version, o.hostname != '')), maxIf(_version, o.hostname != ''),
+        argMaxIf(retailer_logo, _version, retailer_logo != ''), maxIf(_version, retailer_logo != ''),
         0, 0, countIf(_deleted = 0), 0, NULL, max(synced_at)
-    FROM cashback_offers_latest FINAL GROUP BY account, retailer_id, named
+    FROM cashback_offers_latest AS o FINAL GROUP BY account, retailer_id, named
     UNION ALL
-    SELECT account, retailer_id, toString(retailer_name) AS named, '', argMax(retailer_logo, synced_at), 0, 0, 0, count(), max(sold_at), max(synced_at)
-    FROM transactions GROUP BY account, retailer_id, named
+    SELECT account, retailer_id, toString(retailer_name) AS named, max(_version), '', 0,
+        argMaxIf(retailer_logo, _version, retailer_logo != ''), maxIf(_version, retailer_logo != ''),
+        0, 0, 0, count(), max(sold_at), max(synced_at)
+    FROM transactions_latest FINAL WHERE _deleted = 0 GROUP BY account, retailer_id, named
 )
 GROUP BY account, retailer_id, if(isNull(retailer_id), named, '')
 COMMENT 'Retailers, one row each and account, from all streams that name one';
