@@ -193,7 +193,7 @@ func orNone[T time.Duration | float64 | int](value T) T {
 
 // runJobs makes all runs side by side and shows their progress. One that fails does not stop the others.
 func (a *app) runJobs(ctx context.Context, w *warehouse.Warehouse, jobs []syncer.Job) ([]syncer.Result, error) {
-	shown := newProgress(a.console, a.log, jobs, a.console.live && !isTerminal(a.stdout))
+	shown := newProgress(a.console, a.log, jobs, a.console.live && !isTerminal(a.screen))
 	defer shown.stop()
 	defer a.announceDrain(ctx)()
 	s, err := syncer.New(syncer.Options{Warehouse: w, Logger: a.log, Metrics: a.metrics.Syncer, Progress: shown.update})
