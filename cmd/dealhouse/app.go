@@ -19,6 +19,7 @@ import (
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
 	"dealhouse/internal/daemon"
+	"dealhouse/internal/dealapi"
 	"dealhouse/internal/visible"
 	"dealhouse/internal/warehouse"
 )
@@ -36,9 +37,10 @@ type app struct {
 	configPath  string
 	logFormat   choice
 	logLevel    choice
-	metrics     daemon.Metrics // zero: nobody wants any
-	running     bool           // the command line was understood: errors from now on are not about it
-	service     bool           // nobody reads along: what is told goes to the log, in whatever format
+	bodies      *dealapi.Bodies // of all API clients together
+	metrics     daemon.Metrics  // zero: nobody wants any
+	running     bool            // the command line was understood: errors from now on are not about it
+	service     bool            // nobody reads along: what is told goes to the log, in whatever format
 	reconciling sync.Mutex
 	nothingLeft sync.Map // by account: when its transactions were last found to name no deal that is to be asked for
 }
@@ -47,7 +49,7 @@ type app struct {
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) int {
 	out := visible.NewWriter(stdout)
 	a := &app{
-		program: program(args), env: env, stdin: stdin, stdout: out, screen: stdout, console: newConsole(stderr),
+		program: program(args), env: env, stdin: stdin, stdout: out, screen: stdout, console: newConsole(stderr), bodies: dealapi.NewBodies(),
 		logFormat: choice{"text", []string{"text", "json"}},
 		logLevel:  choice{"info", []string{"debug", "info", "warn", "error"}},
 	}
