@@ -5,6 +5,7 @@ package deploy_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -27,7 +28,7 @@ const seenConfirmed = `SELECT quantileExact(0.5)(days) FROM
 (
     SELECT minIf(updated_at, status = 'CONFIRMED') AS confirmed, dateDiff('second', any(sold_at), confirmed) / 86400 AS days
     FROM transactions_history
-    WHERE $__timeFilter(sold_at) AND account IN (${account:singlequote}) AND currency_code = ${currency:singlequote}
+    WHERE $__timeFilter(sold_at) AND account IN (${account:singlequote}) AND currency_code = decodeURLComponent('${currency:percentencode}')
     GROUP BY account, id
     HAVING argMin(status, valid_from) = 'PENDING' AND countIf(status = 'CONFIRMED') > 0
 )`
@@ -37,7 +38,7 @@ const seenConfirmed = `SELECT quantileExact(0.5)(days) FROM
 func TestBusinessDashboard(t *testing.T) {
 	w, now := filled(t)
 	d := readDashboard(t, "business.json")
-	macros := grafana{from: now.AddDate(-1, 0, 0), to: now, variables: map[string]string{"account": "'acme','globex'"}}
+	macros := grafana{from: now.AddDate(-1, 0, 0), to: now, variables: map[string][]string{"account": {"acme", "globex"}}}
 	for _, v := range d.Templating.List {
 		if v.Type == "datasource" || v.Name == "account" {
 			continue
@@ -50,7 +51,7 @@ func TestBusinessDashboard(t *testing.T) {
 		if len(rows) == 0 {
 			t.Fatalf("the variable %s has no values", v.Name)
 		}
-		macros.variables[v.Name] = "'" + strings.ReplaceAll(fmt.Sprint(rows[0][0]), "'", `\'`) + "'"
+		macros.variables[v.Name] = []string{fmt.Sprint(rows[0][0])}
 	}
 	money := regexp.MustCompile(`sum(If)?\((\w+\.)?(\w*cashback|\w*gmv|order_value|price)\b`)
 	queries := 0
@@ -83,6 +84,66 @@ func TestBusinessDashboard(t *testing.T) {
 	if queries < 10 {
 		t.Errorf("only %d queries were found", queries)
 	}
+	for i, value := range hostileValues() {
+		macros.variables["currency"], macros.variables["product"] = []string{value}, []string{value}
+		for _, p := range d.Panels {
+			for _, target := range p.Targets {
+				_, rows := ask(t, w, macros.expand(t, target.RawSQL))
+				if p.Title == "Order value" && (len(rows) != 1 || fmt.Sprint(rows[0][0]) != fmt.Sprint(4711+i)) {
+					t.Errorf("in the currency %q, %s is %v, want %d", value, p.Title, rows, 4711+i)
+				}
+			}
+		}
+		_, rows := ask(t, w, macros.expand(t, "SELECT name FROM products WHERE account = 'acme' AND name = decodeURLComponent('${product:percentencode}')"))
+		if len(rows) != 1 || rows[0][0] != value {
+			t.Errorf("the product %q finds %v", value, rows)
+		}
+	}
+}
+
+// hostileValues are values of the API that would break out of the literals of another quoting, or be read as another.
+func hostileValues() []string {
+	return []string{`\' OR 1 = 1 -- `, `\`, `'`, `''`, `') OR (1 = 1`, `%27 OR 1=1 --`, `%`, "two\nlines", `a+b c`, "日本語\u202e", `{x,y}`}
+}
+
+// addHostile puts a transaction and a product into the world for each hostile value.
+func addHostile(t *testing.T, sim *apisim.Sim) {
+	t.Helper()
+	for i, value := range hostileValues() {
+		for stream, changes := range map[string]map[string]any{
+			apisim.StreamTransactions: {"id": fmt.Sprintf("00000000-0000-4000-8000-%012d", i), "currencyCode": value, "orderValue": 4711 + i, "status": "CONFIRMED"},
+			apisim.StreamProducts:     {"url": fmt.Sprintf("https://shop.example/%d", i), "name": value},
+		} {
+			record := map[string]any{}
+			for first := range sim.Truth(stream, "acme") {
+				if err := json.Unmarshal(first, &record); err != nil {
+					t.Fatal(err)
+				}
+				break
+			}
+			maps.Copy(record, changes)
+			text, err := json.Marshal(record)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := sim.Put(stream, "acme", text); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// What data of the API chooses is never within a literal that it could end: only the names of accounts, which the
+// configuration holds to letters, digits and hyphens, are quoted.
+func TestVariablesCannotBreakOut(t *testing.T) {
+	for _, name := range []string{"operations.json", "business.json"} {
+		text := readFile(t, filepath.Join("grafana", "dashboards", name))
+		for _, use := range regexp.MustCompile(`.{0,24}\$\{(\w+):\w+\}.{0,2}`).FindAllStringSubmatch(text, -1) {
+			if use[1] != "account" && !regexp.MustCompile(`decodeURLComponent\('\$\{\w+:percentencode\}'\)$`).MatchString(use[0]) {
+				t.Errorf("%s: %s", name, use[0])
+			}
+		}
+	}
 }
 
 // filled loads a simulated API twice, a month apart, by the command that users run.
@@ -96,6 +157,7 @@ func filled(t *testing.T) (*warehouse.Warehouse, time.Time) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	addHostile(t, sim)
 	server := httptest.NewServer(sim)
 	t.Cleanup(server.Close)
 	dir := filepath.Join(t.TempDir(), "data")
@@ -166,10 +228,23 @@ func ask(t *testing.T, w *warehouse.Warehouse, query string) (types []string, va
 	return types, values
 }
 
+// percentEncoded is a value as :percentencode writes it: as encodeURIComponent does, and !'()* too.
+func percentEncoded(value string) string {
+	var b strings.Builder
+	for _, c := range []byte(value) {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-_.~", c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
 // grafana expands variables, and macros of the ClickHouse data source as its documentation says.
 type grafana struct {
 	from, to  time.Time
-	variables map[string]string // as :singlequote writes them
+	variables map[string][]string
 }
 
 func (g grafana) expand(t *testing.T, query string) string {
@@ -179,8 +254,13 @@ func (g grafana) expand(t *testing.T, query string) string {
 	between := func(column, from, to string) string {
 		return column + " >= " + from + " AND " + column + " <= " + to
 	}
-	for name, value := range g.variables {
-		query = strings.ReplaceAll(query, "${"+name+":singlequote}", value)
+	for name, values := range g.variables {
+		var quoted []string
+		for _, value := range values {
+			quoted = append(quoted, "'"+strings.ReplaceAll(value, "'", `\'`)+"'")
+		}
+		query = strings.ReplaceAll(query, "${"+name+":singlequote}", strings.Join(quoted, ","))
+		query = strings.ReplaceAll(query, "${"+name+":percentencode}", percentEncoded(values[0]))
 	}
 	expanded := regexp.MustCompile(`\$__(\w+)(?:\(([^()]*)\))?`).ReplaceAllStringFunc(query, func(macro string) string {
 		name, argument, _ := strings.Cut(strings.TrimSuffix(macro, ")"), "(")

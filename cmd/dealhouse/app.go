@@ -19,6 +19,8 @@ import (
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
 	"dealhouse/internal/daemon"
+	"dealhouse/internal/dealapi"
+	"dealhouse/internal/visible"
 	"dealhouse/internal/warehouse"
 )
 
@@ -27,35 +29,41 @@ type app struct {
 	program string // how the user called it, to be repeated in what to type next
 	env     []string
 	stdin   io.Reader
-	stdout  io.Writer
-	console *console // stderr
+	stdout  io.Writer // what is written is made visible
+	screen  io.Writer // stdout as it came, for what draws on it
+	console *console  // stderr
 	log     *slog.Logger
 
 	configPath  string
 	logFormat   choice
 	logLevel    choice
-	metrics     daemon.Metrics // zero: nobody wants any
-	running     bool           // the command line was understood: errors from now on are not about it
-	service     bool           // nobody reads along: what is told goes to the log, in whatever format
+	bodies      *dealapi.Bodies // of all API clients together
+	metrics     daemon.Metrics  // zero: nobody wants any
+	running     bool            // the command line was understood: errors from now on are not about it
+	service     bool            // nobody reads along: what is told goes to the log, in whatever format
 	reconciling sync.Mutex
 	nothingLeft sync.Map // by account: when its transactions were last found to name no deal that is to be asked for
 }
 
 // run is the program. args begins with its name, as os.Args does.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) int {
+	out := visible.NewWriter(stdout)
 	a := &app{
-		program: program(args), env: env, stdin: stdin, stdout: stdout, console: newConsole(stderr),
+		program: program(args), env: env, stdin: stdin, stdout: out, screen: stdout, console: newConsole(stderr), bodies: dealapi.NewBodies(),
 		logFormat: choice{"text", []string{"text", "json"}},
 		logLevel:  choice{"info", []string{"debug", "info", "warn", "error"}},
 	}
-	a.log = slog.New(slog.NewTextHandler(a.console, nil))
+	a.log = slog.New(slog.NewTextHandler(a.console, &slog.HandlerOptions{ReplaceAttr: clipped}))
 	root := newRoot(a)
 	args = args[min(1, len(args)):]
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
+	root.SetOut(a.stdout)
 	root.SetErr(a.console)
 	cmd, err := root.ExecuteContextC(ctx)
+	if flushing := out.Flush(); err == nil {
+		err = flushing
+	}
 	if err != nil && !a.running {
 		err = misused(cmd, args, err)
 	}
@@ -108,13 +116,27 @@ func (a *app) startLogging() error {
 	if err := level.UnmarshalText([]byte(a.logLevel.value)); err != nil {
 		return usagef("--log-level: %w", err)
 	}
-	options := &slog.HandlerOptions{Level: level}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: clipped}
 	if a.logFormat.value == "json" {
 		a.log = slog.New(slog.NewJSONHandler(a.console, options))
 		return nil
 	}
 	a.log = slog.New(slog.NewTextHandler(a.console, options))
 	return nil
+}
+
+// clipped bounds what a log line repeats: the text of a statement, the answer of a service. A stack is our own.
+func clipped(_ []string, attr slog.Attr) slog.Attr {
+	if attr.Key == "stack" {
+		return attr
+	}
+	switch value := attr.Value.Any().(type) {
+	case string:
+		attr.Value = slog.StringValue(visible.Clip(value))
+	case error:
+		attr.Value = slog.StringValue(visible.Clip(value.Error()))
+	}
+	return attr
 }
 
 // loadConfig reads the configuration and shows its warnings. knownEnv are variables that the command reads itself.

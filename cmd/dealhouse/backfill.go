@@ -141,7 +141,7 @@ func (a *app) backfill(ctx context.Context, o backfillOptions, output string) (e
 // runBackfills reads the range of all accounts side by side and shows the progress. One that fails does not stop the
 // others.
 func (a *app) runBackfills(ctx context.Context, w *warehouse.Warehouse, jobs []syncer.Job, asked syncer.Range) ([]syncer.Result, error) {
-	shown := newProgress(a.console, a.log, jobs, a.console.live && !isTerminal(a.stdout))
+	shown := newProgress(a.console, a.log, jobs, a.console.live && !isTerminal(a.screen))
 	defer shown.stop()
 	defer a.announceDrain(ctx)()
 	s, err := syncer.New(syncer.Options{Warehouse: w, Logger: a.log, Progress: shown.update})

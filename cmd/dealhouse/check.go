@@ -152,7 +152,7 @@ func (a *app) checkAPI(ctx context.Context, cfg *config.Config) []finding {
 	if err != nil {
 		return []finding{{"API", verdictWarn, message(err), exitOK}}
 	}
-	api := newClients(a.log, func(o *dealapi.Options) {
+	api := a.newClients(func(o *dealapi.Options) {
 		o.MaxAttempts, o.MaxElapsed = 2, 10*time.Second
 		o.MaxRetryAfter = 2 * time.Second
 		o.Timeout = min(o.Timeout, 20*time.Second)

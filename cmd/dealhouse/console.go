@@ -5,13 +5,16 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"dealhouse/internal/visible"
 )
 
-// console is stderr. On a terminal it can hold a frame of live lines at its bottom, which is redrawn in place; what is
+// console is stderr: what is written to it is made visible (visible-2), and only its own control sequences are not. On a terminal it can hold a frame of live lines at its bottom, which is redrawn in place; what is
 // written meanwhile, such as log lines, appears above it. It is safe for concurrent use.
 type console struct {
 	live bool                       // whether frames can be drawn
@@ -39,17 +42,21 @@ func newConsole(w io.Writer) *console {
 
 // Write writes whole lines above the frame.
 func (c *console) Write(p []byte) (int, error) {
+	text := visible.Text(string(p))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.frame) == 0 {
-		return c.out.Write(p)
+		if _, err := io.WriteString(c.out, text); err != nil {
+			return 0, err
+		}
+		return len(p), nil
 	}
 	var b bytes.Buffer
 	width, _ := c.size()
 	c.home(&b, width)
 	b.WriteString(clearBelow)
-	b.Write(p)
-	if !bytes.HasSuffix(p, []byte("\n")) {
+	b.WriteString(text)
+	if !strings.HasSuffix(text, "\n") {
 		b.WriteByte('\n')
 	}
 	draw(&b, c.frame)
@@ -117,7 +124,7 @@ func fit(lines []string, width, height int) []string {
 		if i == height {
 			break
 		}
-		fitted = append(fitted, cut(line, max(1, width)))
+		fitted = append(fitted, cut(visible.Line(line), max(1, width)))
 	}
 	return fitted
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -133,16 +132,4 @@ func isMissing(err error) bool {
 func isReadOnly(err error) bool {
 	var e *clickhouse.Exception
 	return errors.As(err, &e) && e.Code == 164 // READONLY
-}
-
-// message is an error in as few lines as it has to say: joined errors repeat each other when the cause is one.
-func message(err error) string {
-	var lines []string
-	for line := range strings.Lines(err.Error()) {
-		line = strings.TrimSpace(line)
-		if line != "" && !slices.Contains(lines, line) {
-			lines = append(lines, line)
-		}
-	}
-	return strings.Join(lines, "\n  ")
 }

@@ -114,6 +114,7 @@ func canonical(stream string) string { return strings.ReplaceAll(stream, "-", "_
 // clients are the API clients of a command: one for each account and key, all those of an account under one limiter.
 type clients struct {
 	log      *slog.Logger
+	bodies   *dealapi.Bodies
 	tune     func(*dealapi.Options) // may be nil
 	limiters map[string]*dealapi.Limiter
 
@@ -123,8 +124,8 @@ type clients struct {
 
 type clientKey struct{ account, key string }
 
-func newClients(log *slog.Logger, tune func(*dealapi.Options)) *clients {
-	return &clients{log: log, tune: tune, limiters: map[string]*dealapi.Limiter{}, clients: map[clientKey]*dealapi.Client{}}
+func (a *app) newClients(tune func(*dealapi.Options)) *clients {
+	return &clients{log: a.log, bodies: a.bodies, tune: tune, limiters: map[string]*dealapi.Limiter{}, clients: map[clientKey]*dealapi.Client{}}
 }
 
 func (c *clients) get(t target) (*dealapi.Client, error) {
@@ -139,7 +140,7 @@ func (c *clients) get(t target) (*dealapi.Client, error) {
 	}
 	o := dealapi.Options{
 		Account: id.account, BaseURL: t.account.BaseURL, Key: id.key, UserAgent: "dealhouse/" + readBuild().version,
-		Timeout: t.account.Timeout, MaxBodyBytes: t.account.MaxBodyBytes, MaxElapsed: t.account.MaxRetryElapsed,
+		Timeout: t.account.Timeout, MaxBodyBytes: t.account.MaxBodyBytes, Bodies: c.bodies, MaxElapsed: t.account.MaxRetryElapsed,
 		Limiter: c.limiters[id.account], AllowInsecure: t.account.AllowInsecure, Logger: c.log,
 	}
 	if o.MaxElapsed == 0 { // configured so: no second attempt
@@ -194,7 +195,7 @@ func orNone[T time.Duration | float64 | int](value T) T {
 
 // runJobs makes all runs side by side and shows their progress. One that fails does not stop the others.
 func (a *app) runJobs(ctx context.Context, w *warehouse.Warehouse, jobs []syncer.Job) ([]syncer.Result, error) {
-	shown := newProgress(a.console, a.log, jobs, a.console.live && !isTerminal(a.stdout))
+	shown := newProgress(a.console, a.log, jobs, a.console.live && !isTerminal(a.screen))
 	defer shown.stop()
 	defer a.announceDrain(ctx)()
 	s, err := syncer.New(syncer.Options{Warehouse: w, Logger: a.log, Metrics: a.metrics.Syncer, Progress: shown.update})
@@ -220,7 +221,7 @@ func (a *app) prepareJobs(cfg *config.Config, s selection, change func(*syncer.J
 	if err != nil {
 		return nil, nil, err
 	}
-	api := newClients(a.log, func(o *dealapi.Options) { o.Metrics = a.metrics.API })
+	api := a.newClients(func(o *dealapi.Options) { o.Metrics = a.metrics.API })
 	var jobs []syncer.Job
 	for _, t := range targets {
 		client, err := api.get(t)

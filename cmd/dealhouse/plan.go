@@ -81,7 +81,7 @@ func (p *planner) plan(cfg *config.Config) (*daemon.Plan, error) {
 	if _, err := (selection{}).targets(cfg); err != nil {
 		return nil, err
 	}
-	api := newClients(p.log, func(o *dealapi.Options) { o.Metrics = p.metrics.API })
+	api := p.newClients(func(o *dealapi.Options) { o.Metrics = p.metrics.API })
 	plan := &daemon.Plan{Jitter: cfg.Daemon.Jitter, Grace: cfg.Daemon.Grace, Close: api.close}
 	plan.After = func(ctx context.Context, results []syncer.Result) { p.aftermath(ctx, cfg, p.w, api, results) }
 	plan.Beside = func(ctx context.Context) {

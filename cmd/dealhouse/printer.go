@@ -7,7 +7,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 	"time"
+
+	"dealhouse/internal/visible"
 )
 
 // column describes a column of a result.
@@ -107,7 +110,7 @@ func (p *jsonPrinter) end() error {
 	return p.out.Flush()
 }
 
-// marshal is JSON without the escapes that only HTML needs.
+// marshal is JSON without the escapes that only HTML needs, and with those that keep a terminal from harm.
 func marshal(v any) ([]byte, error) {
 	if t, ok := v.(time.Time); ok {
 		v = t.UTC()
@@ -118,10 +121,11 @@ func marshal(v any) ([]byte, error) {
 	if err := enc.Encode(v); err != nil {
 		return nil, err
 	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
+	return visible.JSON(bytes.TrimRight(b.Bytes(), "\n")), nil
 }
 
-// csvPrinter writes RFC 4180 with a header; NULL is an empty field.
+// csvPrinter writes RFC 4180 with a header; NULL is an empty field. Text passes visible.Cell; numbers, which may begin
+// with a minus, stay numbers.
 type csvPrinter struct {
 	out     *csv.Writer
 	flush   func() error
@@ -133,7 +137,7 @@ type csvPrinter struct {
 func (p *csvPrinter) header() error {
 	p.begun = true
 	for _, c := range p.columns {
-		p.record = append(p.record, c.name)
+		p.record = append(p.record, visible.Cell(c.name))
 	}
 	return p.out.Write(p.record)
 }
@@ -145,7 +149,7 @@ func (p *csvPrinter) row(values []any) error {
 		}
 	}
 	for i, v := range values {
-		p.record[i] = plain(v)
+		p.record[i] = field(v)
 	}
 	return p.out.Write(p.record)
 }
@@ -161,6 +165,21 @@ func (p *csvPrinter) end() error {
 		return err
 	}
 	return p.flush()
+}
+
+// field is a value as CSV has it.
+func field(v any) string {
+	switch v := v.(type) {
+	case json.Number:
+		return v.String()
+	case float:
+		return v.String()
+	}
+	switch v := reflect.ValueOf(v); {
+	case v.CanInt(), v.CanUint(), v.CanFloat():
+		return plain(v.Interface())
+	}
+	return visible.Cell(plain(v))
 }
 
 // plain is a value as text.

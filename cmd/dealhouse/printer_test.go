@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"math"
 	"reflect"
 	"strings"
@@ -63,8 +64,22 @@ func TestControlCharactersAreVisible(t *testing.T) {
 	if err := printAll("table", &out, []column{{name: "x"}}, [][]any{{"a\x1b[31m\tb\u009bc\u202ed\u2028\xff\ufffd\r"}}); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasSuffix(out.String(), "a\\x1b[31m\\tb\\x9bc\\u202ed\\u2028\\xff\ufffd\\x0d\n") {
+	if !strings.HasSuffix(out.String(), "a\\u001b[31m\\tb\\u009bc\\u202ed\\u2028\\xff\ufffd\\r\n") {
 		t.Errorf("%q", out.String())
+	}
+}
+
+// Text is no formula in any CSV; a negative number is none.
+func TestCSVHasNoFormulas(t *testing.T) {
+	var out bytes.Buffer
+	row := []any{"-1+cmd|'x'!A1", json.Number("-1.50"), int64(-2), float{-0.5, 64}, "＝x", "two\r\nlines\u009b", []any{"=1"}}
+	columns := []column{{name: "=a"}, {name: "b"}, {name: "c"}, {name: "d"}, {name: "e"}, {name: "f"}, {name: "g"}}
+	if err := printAll("csv", &out, columns, [][]any{row}); err != nil {
+		t.Fatal(err)
+	}
+	want := "'=a,b,c,d,e,f,g\n'-1+cmd|'x'!A1,-1.50,-2,-0.5,'＝x,\"two\nlines\\u009b\",\"[\"\"=1\"\"]\"\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -26,7 +26,11 @@ DESCRIBE TABLE coupons explains the columns.
 
 Amounts are exact decimals in every format; times are UTC. Tables cut long texts at 64 characters;
 json, jsonl and csv have them whole, and stream: a large result does not fill the memory. NULL is
-NULL in tables, null in JSON and an empty field in CSV.`
+NULL in tables, null in JSON and an empty field in CSV.
+
+What could steer the terminal (control characters, marks of direction, what shows as nothing) is written
+like \u001b in every format; in JSON it means the same. In CSV, text that begins like a formula gets an
+apostrophe before it. Take JSON where every character of a text counts.`
 
 const queryExample = `  dealhouse query "SELECT account, status, count() FROM transactions GROUP BY ALL ORDER BY ALL"
   dealhouse query "SELECT currency_code, sum(cashback) FROM transactions GROUP BY ALL" --output json

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/report"
+	"dealhouse/internal/visible"
 	"dealhouse/internal/warehouse"
 )
 
@@ -195,6 +196,6 @@ func (a *app) reconciliationTables(r report.Reconciliation) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(a.stdout, "\n%s\n", r.Summary())
+	_, err := fmt.Fprintf(a.stdout, "\n%s\n", visible.Line(r.Summary()))
 	return err
 }

@@ -99,7 +99,7 @@ func (a *app) runRetries(ctx context.Context, w *warehouse.Warehouse, open []war
 		}
 		jobs = append(jobs, syncer.Job{Account: o.Account, Stream: stream, DryRun: dryRun})
 	}
-	shown := newProgress(a.console, a.log, jobs, a.console.live && !isTerminal(a.stdout))
+	shown := newProgress(a.console, a.log, jobs, a.console.live && !isTerminal(a.screen))
 	defer shown.stop()
 	s, err := syncer.New(syncer.Options{Warehouse: w, Logger: a.log, Progress: shown.update})
 	if err != nil {

@@ -2,10 +2,10 @@ package main
 
 import (
 	"bufio"
-	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"dealhouse/internal/visible"
 )
 
 const (
@@ -45,11 +45,11 @@ func (p *tablePrinter) row(values []any) error {
 func (p *tablePrinter) cell(i int, v any) string {
 	switch human := p.columns[i].human; {
 	case human != nil:
-		return visible(human(v))
+		return visible.Line(human(v))
 	case v == nil:
 		return "NULL"
 	}
-	return visible(plain(v))
+	return visible.Line(plain(v))
 }
 
 // begin writes the header and the rows of the sample.
@@ -58,7 +58,7 @@ func (p *tablePrinter) begin() error {
 	rules := make([]string, len(p.columns))
 	p.widths = make([]int, len(p.columns))
 	for i, c := range p.columns {
-		names[i] = visible(c.name)
+		names[i] = visible.Line(c.name)
 		p.widths[i] = utf8.RuneCountInString(names[i])
 		for _, row := range p.sample {
 			p.widths[i] = max(p.widths[i], utf8.RuneCountInString(row[i]))
@@ -101,34 +101,4 @@ func (p *tablePrinter) end() error {
 		}
 	}
 	return p.out.Flush()
-}
-
-// visible makes visible what would steer the terminal or break the lines, since data comes from outside: control
-// characters, marks that turn the direction of writing, separators of lines and paragraphs, and bytes that are no text.
-func visible(text string) string {
-	if utf8.ValidString(text) && !strings.ContainsFunc(text, steers) {
-		return text
-	}
-	var b strings.Builder
-	for i, r := range text {
-		switch {
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)):
-			fmt.Fprintf(&b, `\x%02x`, text[i])
-		case steers(r) && r <= unicode.MaxLatin1:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		case steers(r):
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-func steers(r rune) bool {
-	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
 }

@@ -13,7 +13,7 @@ import (
 
 // watchStatus shows the status again and again.
 func (a *app) watchStatus(ctx context.Context, output string, every time.Duration) error {
-	screen := newConsole(a.stdout)
+	screen := newConsole(a.screen)
 	defer screen.release() // what was shown last stays
 	tick := time.NewTicker(every)
 	defer tick.Stop()

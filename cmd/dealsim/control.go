@@ -50,6 +50,10 @@ func newHandler(sim *apisim.Sim) http.Handler {
 			refuse(w, http.StatusForbidden, errors.New("control endpoints answer to this machine only"))
 			return
 		}
+		if !fromHere(r) {
+			refuse(w, http.StatusForbidden, errors.New("control endpoints answer under the names of this machine (127.0.0.1, localhost), and not to the pages of others"))
+			return
+		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		orders.ServeHTTP(w, r)
 	})

@@ -196,7 +196,7 @@ func TestAdvanceTo(t *testing.T) {
 // orders sends a control request straight to the handler, from an address.
 func orders(h http.Handler, method, target, body, from string) (int, string) {
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
-	r.RemoteAddr = from
+	r.RemoteAddr, r.Host = from, "127.0.0.1:8080"
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	return w.Code, w.Body.String()

@@ -174,7 +174,7 @@ func checkPod(t *testing.T, objects []runtime.Object, template corev1.PodTemplat
 	t.Helper()
 	pod := template.Spec
 	c := pod.Containers[0]
-	if !regexp.MustCompile(`^dealhouse:\d`).MatchString(c.Image) {
+	if !regexp.MustCompile(`^dealhouse(:\d|@sha256:[0-9a-f]{64}$)`).MatchString(c.Image) {
 		t.Errorf("image %s", c.Image)
 	}
 	p, s := pod.SecurityContext, c.SecurityContext

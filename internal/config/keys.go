@@ -85,9 +85,11 @@ file:/run/secrets/deals. A key written here as it is works too, with a warning.`
 			doc:   `The time one request may take, its body included: 100ms to 1h.`,
 		},
 		{
-			name: "max_body_size", in: shared, standard: `"256MiB"`,
+			name: "max_body_size", in: shared, standard: `"64MiB"`,
 			value: size(func(v *values) *int64 { return &v.maxBodySize }, 1<<10, 16<<30),
-			doc:   `The largest response that is read, after decompression: KiB, MiB, GiB, or a number of bytes.`,
+			doc: `The largest response that is read, after decompression: KiB, MiB, GiB, or a number of bytes. However many
+are read at once, the whole process takes about twice this for those over 16MiB, one at a time, and 128MiB
+for the others.`,
 		},
 		{
 			name: "max_retry_elapsed", in: shared, standard: `"5m"`,

@@ -21,7 +21,7 @@ func standardAccount() Account {
 	return Account{
 		Name: "acme", BaseURL: "https://api.example.com", Key: key,
 		Params:            Params{UpdatedAfter: "updatedAfter", UpdatedBefore: "updatedBefore", Page: "page", Cursor: "cursor"},
-		RequestsPerSecond: 10, Timeout: 30 * time.Second, MaxBodyBytes: 256 << 20, MaxRetryElapsed: 5 * time.Minute,
+		RequestsPerSecond: 10, Timeout: 30 * time.Second, MaxBodyBytes: 64 << 20, MaxRetryElapsed: 5 * time.Minute,
 		BatchRows: 20_000,
 		Streams: []Stream{
 			stream("promotions", "7 * * * *"), stream("coupons", "12 * * * *"), stream("cashback_offers", "17 * * * *"),

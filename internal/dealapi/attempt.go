@@ -45,8 +45,8 @@ func (c *Client) attempt(ctx context.Context, r request, parse func([]byte) erro
 
 // exchange is the attempt proper, under its own time limit.
 func (c *Client) exchange(parent context.Context, r request, parse func([]byte) error, info *RequestInfo) (*reply, *Error) {
-	ctx, cancel := context.WithTimeout(parent, c.timeout)
-	defer cancel()
+	ctx, watch, end := startStopwatch(parent, c.timeout)
+	defer end()
 	resp, fault := c.roundTrip(ctx, parent, r)
 	if fault != nil {
 		info.Status = fault.Status // a refused redirect is an answer
@@ -59,9 +59,12 @@ func (c *Client) exchange(parent context.Context, r request, parse func([]byte) 
 	}
 	serverTime := serverTime(resp.Header.Get("Date"), c.now().Sub(info.SentAt))
 
-	body, wire, err := readBody(resp, c.maxBody, r.sizeHint)
+	room := place{of: c.bodies, wait: watch.hold}
+	defer room.leave()
+	body, wire, err := readBody(resp, c.maxBody, r.sizeHint, &room)
 	info.WireBytes, info.Bytes = wire, int64(len(body))
 	if err != nil {
+		room.refuse(body)
 		return nil, c.bodyFault(ctx, parent, r, err)
 	}
 	if err := parse(body); err != nil {
@@ -148,7 +151,7 @@ func (c *Client) statusFault(r request, resp *http.Response) *Error {
 	// The beginning is enough; what cannot be read of it is not worth another
 	// error, but where it breaks off half a key may stand.
 	resp.ContentLength = -1
-	body, _, err := readBody(resp, errorBodyBytes, 0)
+	body, _, err := readBody(resp, errorBodyBytes, 0, &place{of: c.bodies})
 	if seen := c.scrub.excerpt(body, err != nil); seen != "" {
 		detail = joinDetail(detail, "the service says: "+seen)
 	}

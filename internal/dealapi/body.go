@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 )
 
@@ -46,9 +45,10 @@ func (w *wireReader) Read(p []byte) (int, error) {
 }
 
 // readBody reads a body to its end, decompressed, at most limit bytes, into a
-// buffer of its own (invariant 8). It also returns the bytes received. With an
-// error, what was read until then comes along.
-func readBody(resp *http.Response, limit int64, hint int) (body []byte, wire int64, err error) {
+// buffer of its own (invariant 8), for which room is paid before it is taken.
+// It also returns the bytes received. With an error, what was read until then
+// comes along.
+func readBody(resp *http.Response, limit int64, hint int, room *place) (body []byte, wire int64, err error) {
 	if resp.ContentLength > limit {
 		return nil, 0, &tooLargeError{limit}
 	}
@@ -72,8 +72,11 @@ func readBody(resp *http.Response, limit int64, hint int) (body []byte, wire int
 	body = make([]byte, 0, min(max(size, 0)+1, trustedBytes, limit+1))
 	for {
 		if len(body) == cap(body) {
-			more := min(int64(max(len(body), smallBody)), limit+1-int64(len(body)))
-			body = slices.Grow(body, int(more))
+			size := nextSize(int64(len(body)), limit)
+			if err := room.grow(size); err != nil {
+				return body, raw.n, err
+			}
+			body = append(room.buffer(size), body...)
 		}
 		n, err := source.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]

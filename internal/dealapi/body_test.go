@@ -69,7 +69,7 @@ func TestReadBodyBounds(t *testing.T) {
 		if tc.gzip {
 			resp.Header.Set("Content-Encoding", "gzip")
 		}
-		got, wire, err := readBody(resp, limit, 0)
+		got, wire, err := readBody(resp, limit, 0, &place{of: NewBodies()})
 		var large *tooLargeError
 		var encoding *encodingError
 		switch tc.err.(type) {
@@ -91,7 +91,7 @@ func TestReadBodyBounds(t *testing.T) {
 
 func TestReadBodyTrustsNoLength(t *testing.T) {
 	resp := &http.Response{Header: http.Header{}, Body: io.NopCloser(strings.NewReader("x")), ContentLength: 200 << 20}
-	got, _, err := readBody(resp, 256<<20, 0)
+	got, _, err := readBody(resp, 256<<20, 0, &place{of: NewBodies()})
 	if err != nil || cap(got) > trustedBytes {
 		t.Errorf("%d bytes allocated for one, %v", cap(got), err)
 	}

@@ -29,6 +29,7 @@ type Client struct {
 
 	timeout  time.Duration
 	maxBody  int64
+	bodies   *Bodies
 	budget   budget
 	now      func() time.Time
 	newTimer func() backoff.Timer // seam: a test's timer; nil results mean real ones
@@ -54,6 +55,7 @@ func New(o Options) (*Client, error) {
 		metrics:   o.Metrics,
 		timeout:   o.Timeout,
 		maxBody:   o.MaxBodyBytes,
+		bodies:    o.Bodies,
 		budget: budget{
 			attempts: o.MaxAttempts, elapsed: o.MaxElapsed, retryAfter: o.MaxRetryAfter,
 			first: o.Backoff, longest: o.MaxBackoff,

@@ -170,7 +170,7 @@ func (e *Error) explain() (what, advice string) {
 	case KindLoop:
 		return "the paging loops: a cursor came back a second time", ""
 	case KindTooLarge:
-		return "the answer is too large", "raise max_body_bytes if it is right"
+		return "the answer is too large", "raise max_body_size if it is right"
 	case KindRedirect:
 		return "refused to follow the API elsewhere", "the key is only sent to the origin of base_url"
 	case KindConfig:

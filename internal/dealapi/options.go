@@ -13,7 +13,7 @@ import (
 const (
 	DefaultUserAgent     = "dealhouse"
 	DefaultTimeout       = 30 * time.Second
-	DefaultMaxBodyBytes  = 256 << 20
+	DefaultMaxBodyBytes  = 64 << 20
 	DefaultMaxAttempts   = 8
 	DefaultMaxElapsed    = 5 * time.Minute
 	DefaultMaxRetryAfter = 2 * time.Minute
@@ -44,8 +44,13 @@ type Options struct {
 	// byte of the body. Waiting for the limiter does not count. Default: 30s.
 	Timeout time.Duration
 
-	// MaxBodyBytes bounds a body after decompression. Default: 256 MiB.
+	// MaxBodyBytes bounds a body after decompression. Default: 64 MiB.
 	MaxBodyBytes int64
+
+	// Bodies bounds the memory of all bodies that are read at the same time;
+	// share one among all clients of a process. nil means one of the client's
+	// own. Waiting for room does not count against Timeout.
+	Bodies *Bodies
 
 	// MaxAttempts bounds the attempts for one request, the first included.
 	// Default: 8, which with the default backoff is about a minute of waiting.
@@ -104,6 +109,9 @@ func (o *Options) setDefaults() {
 	setDefault(&o.MaxBackoff, max(DefaultMaxBackoff, o.Backoff))
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Bodies == nil {
+		o.Bodies = NewBodies()
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now

@@ -15,6 +15,12 @@ import (
 // excerptBytes bounds what an error quotes of a body.
 const excerptBytes = 200
 
+// excerptWindow is how much of a body is looked at for its excerpt.
+const excerptWindow = 32 << 10
+
+// blank is white space, and what shows as little.
+var blank = regexp.MustCompile(`[\s\x00]{2,}`)
+
 // shownURLBytes bounds a URL in an error; a nextPage may be of any length.
 const shownURLBytes = 2 << 10
 
@@ -28,7 +34,8 @@ const escapeDepth = 3
 // function, where no %+v reaches it.
 type scrubber struct {
 	replace func(string) string
-	longest int // bytes of the longest spelling
+	hidden  func(string) bool // finds the key in writings that cannot be replaced
+	longest int               // bytes of the longest spelling
 }
 
 func newScrubber(key string) scrubber {
@@ -54,6 +61,7 @@ func newScrubber(key string) scrubber {
 		}
 	}
 	s.replace = strings.NewReplacer(pairs...).Replace
+	s.hidden = newSpellings(key).within
 	return s
 }
 
@@ -71,11 +79,14 @@ func (s scrubber) text(t string) string {
 			return redacted
 		}
 	}
+	if s.hidden(t) {
+		return redacted
+	}
 	return t
 }
 
 // escape matches one character as URLs and JSON write it.
-var escape = regexp.MustCompile(`%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[^u]`)
+var escape = regexp.MustCompile(`%[0-9A-Fa-f]{2}|\\[uU]\{?[0-9A-Fa-f]{4}\}?|\\[xX][0-9A-Fa-f]{2}|\\[^uUxX]`)
 
 // unescape undoes every escape, one level of them.
 func unescape(t string) string {
@@ -83,9 +94,9 @@ func unescape(t string) string {
 		return t
 	}
 	return escape.ReplaceAllStringFunc(t, func(e string) string {
-		code, err := strconv.ParseUint(strings.TrimLeft(e, `%\u`), 16, 16)
+		code, err := strconv.ParseUint(strings.Trim(e, `%\uUxX{}`), 16, 16)
 		switch {
-		case e[0] == '\\' && e[1] != 'u' || err != nil:
+		case e[0] == '\\' && !strings.ContainsRune("uUxX", rune(e[1])) || err != nil:
 			return e[1:]
 		case e[0] == '%':
 			return string([]byte{byte(code)})
@@ -94,17 +105,8 @@ func unescape(t string) string {
 	})
 }
 
-// escapedLen is how long a key gets when everything in it that anybody escapes
-// is written as \u002B.
-func escapedLen(key string) int {
-	n := len(key)
-	for _, r := range key {
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-			n += len(`\u002B`) - 1
-		}
-	}
-	return n
-}
+// escapedLen is how long a key gets when all of it is written as \u002B.
+func escapedLen(key string) int { return len(key) * len(`\u002B`) }
 
 // err keeps an error as it is unless its text shows the key: then only the
 // scrubbed text is left of it.
@@ -121,9 +123,14 @@ func (s scrubber) err(err error) error {
 // excerpt returns the beginning of a body, in one line of printable
 // characters, at most excerptBytes long. cut says that the body breaks off.
 func (s scrubber) excerpt(body []byte, cut bool) string {
-	window := body[:min(len(body), excerptBytes+s.longest+4<<10)]
-	text := s.text(string(window))
-	if cut || len(window) < len(body) {
+	window := string(body[:min(len(body), excerptWindow)])
+	cut = cut || len(window) < len(body)
+	// A key split by long runs of white space is not to be cut in two by them.
+	if window = blank.ReplaceAllString(window, " "); len(window) > excerptBytes+s.longest+4<<10 {
+		window, cut = window[:excerptBytes+s.longest+4<<10], true
+	}
+	text := s.text(window)
+	if cut {
 		// The end may have cut a key in two: half a key is not shown.
 		text = text[:max(0, len(text)-s.longest)]
 	}

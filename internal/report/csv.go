@@ -10,6 +10,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"dealhouse/internal/visible"
 	"dealhouse/internal/warehouse"
 )
 
@@ -34,15 +35,6 @@ func (r Reconciliation) WriteCSV(w io.Writer) error {
 	return nil
 }
 
-// cell is text in a spreadsheet. Text of others that begins like a formula gets an apostrophe, which makes it text
-// (report-4); numbers are written by us and stay numbers.
-func cell(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r\n", rune(text[0])) {
-		return "'" + text
-	}
-	return text
-}
-
 func iso(t *time.Time) string {
 	if t == nil {
 		return ""
@@ -63,7 +55,7 @@ func (r Reconciliation) payoutRecords() [][]string {
 	}
 	records := [][]string{header}
 	for _, p := range r.Payouts {
-		record := []string{cell(p.Account), strconv.FormatInt(p.ID, 10), p.Verdict, iso(p.Start), iso(p.End), cell(p.Currency()), Money(p.AtStake), cell(p.Advice()),
+		record := []string{visible.Cell(p.Account), strconv.FormatInt(p.ID, 10), p.Verdict, iso(p.Start), iso(p.End), visible.Cell(p.Currency()), Money(p.AtStake), visible.Cell(p.Advice()),
 			strconv.FormatBool(p.Altered), strconv.FormatBool(p.MixedCurrency), strings.Join(p.Mismatches, " "),
 			fmt.Sprint(p.Loaded), fmt.Sprint(p.Changed), fmt.Sprint(p.Moved), fmt.Sprint(p.Gone), fmt.Sprint(p.Late), iso(p.CompleteTo)}
 		for _, amount := range p.AtStakeBy {
@@ -78,7 +70,7 @@ func (r Reconciliation) payoutRecords() [][]string {
 	}
 	other := func(account, payout, verdict, sold, currency string, amount decimal.Decimal, n uint64, advice string) {
 		record := make([]string, len(header))
-		copy(record, []string{cell(account), payout, verdict, sold, "", cell(currency), Money(amount), cell(advice), "", "", "", fmt.Sprint(n)})
+		copy(record, []string{visible.Cell(account), payout, verdict, sold, "", visible.Cell(currency), Money(amount), visible.Cell(advice), "", "", "", fmt.Sprint(n)})
 		records = append(records, record)
 	}
 	for _, o := range r.Orphans {
@@ -98,9 +90,9 @@ func (r Reconciliation) transactionRecords() [][]string {
 		if t.PayoutNow != nil {
 			now = strconv.FormatInt(*t.PayoutNow, 10)
 		}
-		records = append(records, []string{cell(t.Account), strconv.FormatInt(t.Payout, 10), t.ID.String(), iso(t.SoldAt), cell(t.Retailer), cell(t.Currency), t.State,
-			cell(t.StampedStatus), Amount("", t.StampedOrderValue), Amount("", t.StampedCashback), iso(t.StampedAt), strconv.FormatBool(t.FirstKnown),
-			cell(t.Status), Amount("", t.OrderValue), Amount("", t.Cashback), now, iso(t.ChangedAt), Money(t.AtStake)})
+		records = append(records, []string{visible.Cell(t.Account), strconv.FormatInt(t.Payout, 10), t.ID.String(), iso(t.SoldAt), visible.Cell(t.Retailer), visible.Cell(t.Currency), t.State,
+			visible.Cell(t.StampedStatus), Amount("", t.StampedOrderValue), Amount("", t.StampedCashback), iso(t.StampedAt), strconv.FormatBool(t.FirstKnown),
+			visible.Cell(t.Status), Amount("", t.OrderValue), Amount("", t.Cashback), now, iso(t.ChangedAt), Money(t.AtStake)})
 	}
 	return records
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
 
+	"dealhouse/internal/visible"
 	"dealhouse/internal/warehouse"
 )
 
@@ -112,10 +114,15 @@ func (r Reconciliation) WriteJSON(w io.Writer) error {
 			optional("", t.StampedOrderValue), optional("", t.StampedCashback), t.StampedAt, t.FirstKnown, t.Status, optional("", t.OrderValue),
 			optional("", t.Cashback), t.PayoutNow, t.ChangedAt, number(t.AtStake)})
 	}
-	enc := json.NewEncoder(w)
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(d); err != nil {
+	err := enc.Encode(d)
+	if err == nil {
+		_, err = w.Write(visible.JSON(text.Bytes()))
+	}
+	if err != nil {
 		return fmt.Errorf("writing the report as JSON: %w", err)
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+
+	"dealhouse/internal/visible"
 )
 
 // alive answers as long as the process serves at all.
@@ -46,7 +48,7 @@ func (s *Server) writeJSON(w http.ResponseWriter, status int, value any) {
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(text, '\n')) // a viewer who has left is no error
+	_, _ = w.Write(append(visible.JSON(text), '\n')) // a viewer who has left is no error
 }
 
 // fail answers what should not happen; the reason is for the log.

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"dealhouse/internal/config"
+	"dealhouse/internal/visible"
+)
+
+// message is an error in as few lines as it has to say: joined errors repeat each other when the cause is one. It is
+// fit to be shown, and no line of it is longer than people and logs bear.
+func message(err error) string {
+	var all []string
+	for _, line := range errorLines(err) {
+		line = visible.Clip(strings.TrimSpace(line))
+		if line != "" && !slices.Contains(all, line) {
+			all = append(all, line)
+		}
+	}
+	return strings.Join(all, "\n  ")
+}
+
+// errorLines are the lines of an error. Only joining makes lines: a line break within the text of one error may come from
+// outside, and is made visible.
+func errorLines(err error) []string {
+	text := err.Error()
+	switch e := any(err).(type) {
+	case *config.Problems:
+		var lines []string
+		for _, problem := range e.All() {
+			lines = append(lines, visible.Line(problem.String()))
+		}
+		return lines
+	case interface{ Unwrap() []error }:
+		var texts, lines []string
+		for _, part := range e.Unwrap() {
+			texts = append(texts, part.Error())
+			lines = append(lines, errorLines(part)...)
+		}
+		if strings.Join(texts, "\n") == text {
+			return lines
+		}
+	case interface{ Unwrap() error }:
+		inner := e.Unwrap()
+		if inner == nil {
+			break
+		}
+		if before, after, found := strings.Cut(text, inner.Error()); found {
+			lines := errorLines(inner)
+			lines[0] = visible.Line(before) + lines[0]
+			lines[len(lines)-1] += visible.Line(after)
+			return lines
+		}
+	}
+	return []string{visible.Line(text)}
+}

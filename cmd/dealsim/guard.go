@@ -1,0 +1,43 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+)
+
+// fromHere reports that no web page of somebody else makes a browser on this machine send the request. The author of one
+// can let a name of theirs point to 127.0.0.1, so the name must be one of this machine; and any page may send a POST
+// anywhere, so a browser must say that the page is ours. Programs that are no browsers say nothing of the kind.
+func fromHere(r *http.Request) bool {
+	if !isLocal(r.Host) {
+		return false
+	}
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "same-origin", "none": // none: a person has typed the address
+	default:
+		return false
+	}
+	for _, origin := range r.Header.Values("Origin") {
+		u, err := url.Parse(origin)
+		if err != nil || u.Host != r.Host || u.Scheme != "http" && u.Scheme != "https" {
+			return false
+		}
+	}
+	return true
+}
+
+// isLocal reports that a host, with or without a port, is a name of this machine for itself.
+func isLocal(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
+	return err == nil && addr.IsLoopback()
+}

@@ -1,0 +1,22 @@
+package visible
+
+import (
+	"fmt"
+	"unicode/utf8"
+)
+
+// MaxEcho bounds, in bytes, a text that is repeated to people and logs: a statement, a body, a value, the message of an
+// error. Longer ones end with how long they are.
+const MaxEcho = 4 << 10
+
+// Clip returns a text of up to MaxEcho bytes as it is, and of a longer one the beginning and its length.
+func Clip(text string) string {
+	if len(text) <= MaxEcho {
+		return text
+	}
+	end := MaxEcho
+	for end > MaxEcho-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return fmt.Sprintf("%s... (%d bytes)", text[:end], len(text))
+}

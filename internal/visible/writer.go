@@ -1,0 +1,68 @@
+package visible
+
+import (
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// Writer passes on what is written, with what must not reach a terminal made visible (visible-2). It is the last door: a
+// mistake before it can't let a control character out. A byte order mark at the very beginning stays, which spreadsheets
+// need. Characters may be cut in two by the edges of writes. It is not safe for concurrent use.
+type Writer struct {
+	out   io.Writer
+	begun bool
+	prev  rune   // the last character
+	rest  []byte // the beginning of a character whose end is not there yet
+}
+
+// NewWriter returns a Writer to out.
+func NewWriter(out io.Writer) *Writer { return &Writer{out: out, prev: none} }
+
+const byteOrderMark = "\ufeff"
+
+// Write reports all of p written, or the error of the writer behind.
+func (w *Writer) Write(p []byte) (int, error) {
+	f := form{breaks: true, invalid: `\x%02x`}
+	if len(w.rest) == 0 && len(p) > 0 && f.clean(p) {
+		w.begun, w.prev = true, rune(p[len(p)-1])
+		return w.out.Write(p)
+	}
+	text := append(w.rest, p...)
+	whole := wholeCharacters(text)
+	shown, mark := string(text[:whole]), ""
+	if after, ok := strings.CutPrefix(shown, byteOrderMark); ok && !w.begun {
+		shown, mark = after, byteOrderMark
+	}
+	w.begun = w.begun || whole > 0
+	w.rest = append([]byte(nil), text[whole:]...)
+	shown, w.prev = f.string(shown, w.prev)
+	if _, err := io.WriteString(w.out, mark+shown); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Flush writes what is left of a character that never became whole.
+func (w *Writer) Flush() error {
+	if len(w.rest) == 0 {
+		return nil
+	}
+	rest := Text(string(w.rest))
+	w.rest = nil
+	_, err := io.WriteString(w.out, rest)
+	return err
+}
+
+// wholeCharacters is the length of text without a character at its end that more bytes can complete.
+func wholeCharacters(text []byte) int {
+	for i := len(text) - 1; i >= 0 && i >= len(text)-utf8.UTFMax; i-- {
+		if utf8.RuneStart(text[i]) {
+			if !utf8.FullRune(text[i:]) {
+				return i
+			}
+			break
+		}
+	}
+	return len(text)
+}
