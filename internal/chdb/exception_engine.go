@@ -13,6 +13,7 @@ import (
 // Codes of ClickHouse that this package itself raises or maps.
 const (
 	codeBadArguments    = 36
+	codeUnknownFunction = 46
 	codeNotImplemented  = 48
 	codeSyntaxError     = 62
 	codeUnknownSetting  = 115

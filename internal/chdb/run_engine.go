@@ -131,16 +131,12 @@ func (in *instance) run(ctx context.Context, q *query) (*answer, error) {
 	st := parseStatement(q.sql)
 	fed := st.insert && (!st.values || !st.dataAny || q.data != nil)
 	if q.guarded {
+		if err := in.examine(ctx, q, &st, fed); err != nil {
+			return nil, err
+		}
 		if inline := st.values && !fed; !inline {
 			q.set(valuesInterpret, "0")
 			q.set(valuesTemplates, "0")
-		}
-		text := q.sql
-		if fed {
-			text = st.head
-		}
-		if err := in.examine(ctx, text); err != nil {
-			return nil, err
 		}
 	}
 	format := cmp.Or(st.format, q.format)
