@@ -20,9 +20,10 @@
 //   - chdb-1: A connection serves one request at a time. Any call on a
 //     connection with an open read stream would kill that stream silently.
 //   - chdb-2: A connection goes back to its pool only in a known state: its
-//     database and settings are those that the pool has on record. Whatever
-//     leaves this in doubt (SET, USE, a temporary table, a failed preparation, a
-//     result that was not read to its end) closes the connection instead.
+//     database and settings are those that the pool has on record, and nothing
+//     of an earlier result is left in it. Whatever leaves this in doubt (SET, USE,
+//     a temporary table, any error, a cancellation, a result that was not read to
+//     its end) closes the connection instead.
 //   - chdb-3: Requests share no session. What one request sets, another never sees.
 //   - chdb-4: Large results stream: memory does not grow with the result, except
 //     for output formats that have a frame around the rows, or nothing at all

@@ -41,6 +41,8 @@ func runChild(role string) int {
 		err = childCount()
 	case "close":
 		err = childClose()
+	case "answers":
+		err = childAnswers()
 	case "acquire":
 		err = childAcquire()
 	default:
