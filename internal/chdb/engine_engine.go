@@ -138,7 +138,11 @@ func obtainLibrary(ctx context.Context, o Options) (*library, error) {
 
 // start connects for the first time, which is what opens the directory.
 func start(lib *library, dir string, o Options) (*instance, error) {
-	config, err := writeConfig(dir)
+	write := writeConfig
+	if o.unguarded {
+		write = writeOpenConfig
+	}
+	config, err := write(dir)
 	if err != nil {
 		return nil, fmt.Errorf("write the engine's configuration: %w", err)
 	}

@@ -31,6 +31,16 @@ type Options struct {
 	// Logger gets a line when the library is downloaded and when cleaning up
 	// fails. Nil means no log.
 	Logger *slog.Logger
+
+	// unguarded gives every connection all rights that the engine knows, readers
+	// included. It is for tests of what stands outside of the engine.
+	unguarded bool
+}
+
+// Place is where an engine works: all of the host's files that it needs besides those of the system.
+type Place struct {
+	Dir     string // the data; absolute
+	Library string // libchdb; absolute
 }
 
 // HandlerOptions says what the HTTP door lets through. The zero value is
