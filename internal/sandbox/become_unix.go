@@ -20,8 +20,10 @@ func (p Policy) Become(args []string) error {
 	go func() {
 		runtime.LockOSThread()
 		failed <- func() error {
-			if err := p.restrict(path); err != nil {
-				return err
+			if !p.Unconfined {
+				if err := p.restrict(path); err != nil {
+					return err
+				}
 			}
 			if err := p.passFiles(); err != nil {
 				return fmt.Errorf("pass open files on: %w", err)

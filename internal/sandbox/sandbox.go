@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 )
@@ -15,6 +16,8 @@ type Policy struct {
 	Write []string
 	// Network leaves sockets and child processes alone: for a process that has to reach others by itself.
 	Network bool
+	// Unconfined leaves all rights: only the environment and the open files are chosen.
+	Unconfined bool
 	// Env is the environment, name=value.
 	Env []string
 	// Files are open in the new program as 3, 4 and so on.
@@ -61,4 +64,17 @@ func program() (string, error) {
 		return "", fmt.Errorf("find this program's own file: %w", err)
 	}
 	return path, nil
+}
+
+// fill writes a text to a file and goes back to its beginning.
+func fill(f *os.File, text []byte) (*os.File, error) {
+	_, err := f.Write(text)
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("write a note: %w", err)
+	}
+	return f, nil
 }
