@@ -1,4 +1,4 @@
-//go:build !noengine && linux
+//go:build !noengine && (linux || darwin)
 
 package chdb
 

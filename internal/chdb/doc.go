@@ -43,8 +43,11 @@
 //     read the host's files or the network, nor make a view that may for others.
 //     A door's writer may also not use expressions where nobody looks for names:
 //     in an insert's data, and in the text of the table function format().
-//   - chdb-9: The library is only loaded if its hash is the one pinned here, or
-//     if the operator named the file. A cached file is complete or absent.
+//   - chdb-9: A cached library is only loaded if its hash is the one pinned here:
+//     it was hashed, and has not been written to since, or it is hashed again. What
+//     the operator named is loaded with any hash. Neither is, nor are their
+//     folders, anybody's to write to but the user's and root's. A cached file is
+//     complete or absent.
 //   - chdb-10: The C library's memory is used only between the call that made it
 //     and the call that destroys it, and every result is destroyed once.
 //

@@ -116,8 +116,8 @@ func obtainLibrary(ctx context.Context, o Options) (*library, error) {
 		// A shared library cannot be exchanged in a running process; whoever
 		// asks for another one by name must not silently get this one.
 		if o.Library != "" {
-			abs, err := filepath.Abs(o.Library)
-			if err != nil || abs != process.libPath {
+			path, err := trueName(o.Library)
+			if err != nil || path != process.libPath {
 				return nil, &LibraryError{Op: "use " + o.Library, Hint: "use one library per process",
 					Err: fmt.Errorf("this process has loaded %s already", process.libPath)}
 			}
