@@ -41,7 +41,8 @@ type app struct {
 	running     bool           // the command line was understood: errors from now on are not about it
 	service     bool           // nobody reads along: what is told goes to the log, in whatever format
 	reconciling sync.Mutex
-	nothingLeft sync.Map // by account: when its transactions were last found to name no deal that is to be asked for
+	limits      chdb.Limits // of the embedded engine, where others ask it; zero: none
+	nothingLeft sync.Map    // by account: when its transactions were last found to name no deal that is to be asked for
 }
 
 // run is the program. args begins with its name, as os.Args does.
@@ -176,6 +177,7 @@ func (a *app) open(ctx context.Context, cfg *config.Config, maxRetryElapsed time
 	done := a.beIn("starting the embedded ClickHouse; the first time, it is downloaded", silence)
 	w, err := warehouse.Open(ctx, warehouse.Options{
 		DSN: cfg.Warehouse.DSN.Reveal(), Database: cfg.Warehouse.Database, Logger: a.log, Metrics: a.metrics.Warehouse, MaxRetryElapsed: maxRetryElapsed,
+		Limits: a.limits,
 	})
 	done()
 	if err != nil {

@@ -233,7 +233,8 @@ func (d *demo) serve(ctx context.Context) (err error) {
 		return err
 	}
 	d.sayWhatIsUp("http://" + listener.Addr().String())
-	e.Serve, e.Leash = &serving{}, true
+	bounds := defaultLimits()
+	e.Serve, e.Leash, e.Limits = &serving{Queries: bounds.queries}, true, bounds.engine()
 	if d.become == nil {
 		return e.Serve.run(ctx, d.app, d.w, listener)
 	}

@@ -28,6 +28,7 @@ type errand struct {
 	Database            string
 	Walls               bool // the sandbox is to be enforced, as far as the kernel can
 	Leash               bool // the process that sent it out waits for it, and ends it by closing its stdin
+	Limits              chdb.Limits
 	Ask                 *asking
 	Serve               *serving
 }
@@ -171,6 +172,7 @@ func receive() (e errand, listener net.Listener, err error) {
 // carryOut opens the warehouse and does what the errand says.
 func (a *app) carryOut(ctx context.Context, e errand, listener net.Listener) (err error) {
 	cfg := &config.Config{Warehouse: config.Warehouse{DSN: config.NewSecret("embedded:" + e.Place.Dir), Database: e.Database}}
+	a.limits = e.Limits
 	w, err := a.open(ctx, cfg, -1)
 	if err != nil {
 		return err

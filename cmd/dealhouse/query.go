@@ -37,6 +37,7 @@ const queryExample = `  dealhouse query "SELECT account, status, count() FROM tr
 func newQuery(a *app) *cobra.Command {
 	var output *choice
 	var withoutSandbox bool
+	var limits *limits
 	cmd := &cobra.Command{
 		Use:     `query "SQL"`,
 		Short:   "Ask the warehouse, read-only",
@@ -50,15 +51,19 @@ func newQuery(a *app) *cobra.Command {
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.query(cmd.Context(), args[0], output.value, withoutSandbox)
+			return a.query(cmd.Context(), args[0], output.value, withoutSandbox, limits)
 		},
 	}
 	output = outputFlag(cmd, "table", "json", "jsonl", "csv")
 	cmd.Flags().BoolVar(&withoutSandbox, "without-sandbox", false, withoutSandboxHelp)
+	limits = limitFlags(cmd, false)
 	return cmd
 }
 
-func (a *app) query(ctx context.Context, sql, output string, withoutSandbox bool) (err error) {
+func (a *app) query(ctx context.Context, sql, output string, withoutSandbox bool, limits *limits) (err error) {
+	if err := limits.validate(); err != nil {
+		return err
+	}
 	if sql == "-" {
 		text, err := io.ReadAll(a.stdin)
 		if err != nil {
@@ -93,7 +98,7 @@ func (a *app) query(ctx context.Context, sql, output string, withoutSandbox bool
 	if err := a.raiseWalls(&e, withoutSandbox, false); err != nil {
 		return err
 	}
-	e.Ask = &ask
+	e.Ask, e.Limits = &ask, limits.engine()
 	return a.sends(ctx, e, nil)
 }
 

@@ -37,6 +37,7 @@ type serveOptions struct {
 	user, password string
 	insecure       bool
 	withoutSandbox bool
+	limits         *limits
 }
 
 func newServeWarehouse(a *app) *cobra.Command {
@@ -58,6 +59,7 @@ func newServeWarehouse(a *app) *cobra.Command {
 	flags.StringVar(&o.password, "password", "", "password that clients must give: env:`NAME` or file:PATH")
 	flags.BoolVar(&o.insecure, "insecure", false, "allow other machines in without a password")
 	flags.BoolVar(&o.withoutSandbox, "without-sandbox", false, withoutSandboxHelp)
+	o.limits = limitFlags(cmd, true)
 	return cmd
 }
 
@@ -67,6 +69,9 @@ func (a *app) serveWarehouse(ctx context.Context, o serveOptions) error {
 		return err
 	}
 	if err := o.validate(password); err != nil {
+		return err
+	}
+	if err := o.limits.validate(); err != nil {
 		return err
 	}
 	cfg, err := a.loadConfig(false, variable)
@@ -93,7 +98,8 @@ func (a *app) serveWarehouse(ctx context.Context, o serveOptions) error {
 		return fmt.Errorf("%w: choose another address with --listen", err)
 	}
 	defer func() { _ = listener.Close() }() // the server has, if there was one
-	e.Serve = &serving{AllowWrites: o.allowWrites, User: o.user, Password: password, AnyHost: o.insecure, Greet: true}
+	e.Serve = &serving{AllowWrites: o.allowWrites, User: o.user, Password: password, AnyHost: o.insecure, Greet: true, Queries: o.limits.queries}
+	e.Limits = o.limits.engine()
 	return a.sends(ctx, e, listener)
 }
 
@@ -103,17 +109,18 @@ type serving struct {
 	User, Password string
 	AnyHost        bool // it may be addressed by any name
 	Greet          bool // it tells where it is
+	Queries        int  // at once
 }
 
 func (s serving) run(ctx context.Context, a *app, w *warehouse.Warehouse, listener net.Listener) error {
-	options := chdb.HandlerOptions{AllowWrites: s.AllowWrites, User: s.User, Password: s.Password, Logger: a.log}
+	options := chdb.HandlerOptions{AllowWrites: s.AllowWrites, User: s.User, Password: s.Password, Logger: a.log, MaxBufferedBytes: buffered, MaxQueries: s.Queries, Busy: keep}
 	if s.AnyHost {
 		options.AllowedHosts = []string{"*"}
 	}
 	if s.Greet {
 		a.greet(listener.Addr(), s, w.Database())
 	}
-	return serve(ctx, listener, w.Engine().Handler(options))
+	return serve(ctx, newCrowd(listener, maxConnections), w.Engine().Handler(options))
 }
 
 // validate refuses what would let strangers in by accident.
@@ -192,12 +199,20 @@ func reachable(listen string) string {
 // drain is how long requests under way may take to end when the server is told to stop.
 const drain = 10 * time.Second
 
+// maxHeader is how long a request's first line and headers may be together, in bytes. A query that is longer comes as the body.
+const maxHeader = 128 << 10
+
+// maxConnections is how many connections may be open at once.
+const maxConnections = 512
+
 // idle is how long a connection may stay open between two requests. Queries may take as long as they need.
 const idle = 2 * time.Minute
 
 // serve serves until ctx ends, and returns what ended it once the requests under way are done.
 func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: idle}
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: idle, MaxHeaderBytes: maxHeader, ConnContext: withSeat,
+	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	select {

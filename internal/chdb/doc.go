@@ -50,6 +50,9 @@
 //     complete or absent.
 //   - chdb-10: The C library's memory is used only between the call that made it
 //     and the call that destroys it, and every result is destroyed once.
+//   - chdb-11: No client of the door can keep others waiting by being slow: it has to
+//     send and to read at a pace, what it has sent counts before it gets a turn, and
+//     while another waits for a turn, one that is idle loses its own.
 //
 // # Process-wide state
 //

@@ -143,6 +143,9 @@ func start(lib *library, dir string, o Options) (*instance, error) {
 		write = writeOpenConfig
 	}
 	config, err := write(dir)
+	if err == nil {
+		err = writeLimits(dir, o.Limits)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("write the engine's configuration: %w", err)
 	}

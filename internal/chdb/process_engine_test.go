@@ -47,6 +47,8 @@ func runChild(role string) int {
 		err = childConfined()
 	case "unguarded":
 		err = childUnguarded()
+	case "limits":
+		err = childLimits()
 	case "answers":
 		err = childAnswers()
 	case "acquire":
