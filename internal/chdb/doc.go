@@ -20,9 +20,10 @@
 //   - chdb-1: A connection serves one request at a time. Any call on a
 //     connection with an open read stream would kill that stream silently.
 //   - chdb-2: A connection goes back to its pool only in a known state: its
-//     database and settings are those that the pool has on record. Whatever
-//     leaves this in doubt (SET, USE, a temporary table, a failed preparation, a
-//     result that was not read to its end) closes the connection instead.
+//     database and settings are those that the pool has on record, and nothing
+//     of an earlier result is left in it. Whatever leaves this in doubt (SET, USE,
+//     a temporary table, any error, a cancellation, a result that was not read to
+//     its end) closes the connection instead.
 //   - chdb-3: Requests share no session. What one request sets, another never sees.
 //   - chdb-4: Large results stream: memory does not grow with the result, except
 //     for output formats that have a frame around the rows, or nothing at all
@@ -46,10 +47,16 @@
 //     too for whoever reads it later; definitions that are there already are judged once, before the first
 //     statement, and what names one that is not allowed is refused, except to drop it. Values of an INSERT with data
 //     have no expressions.
-//   - chdb-9: The library is only loaded if its hash is the one pinned here, or
-//     if the operator named the file. A cached file is complete or absent.
+//   - chdb-9: A cached library is only loaded if its hash is the one pinned here:
+//     it was hashed, and has not been written to since, or it is hashed again. What
+//     the operator named is loaded with any hash. Neither is, nor are their
+//     folders, anybody's to write to but the user's and root's. A cached file is
+//     complete or absent.
 //   - chdb-10: The C library's memory is used only between the call that made it
 //     and the call that destroys it, and every result is destroyed once.
+//   - chdb-11: No client of the door can keep others waiting by being slow: it has to
+//     send and to read at a pace, what it has sent counts before it gets a turn, and
+//     while another waits for a turn, one that is idle loses its own.
 //
 // # Process-wide state
 //

@@ -19,6 +19,8 @@ const (
 	codeUnknownSetting  = 115
 	codeReadonly        = 164
 	codeQueryTooLarge   = 55
+	codeTooManyQueries  = 202
+	codeSocketTimeout   = 209
 	codeQueryCancelled  = 394
 	codeAccessDenied    = 497
 	codeAuthFailed      = 516

@@ -108,8 +108,12 @@ func (in *instance) lend(ctx context.Context, q *query) (*lease, error) {
 }
 
 // end gives the connection back and says why the query ended: a cancellation
-// comes before what it made the engine say.
+// comes before what it made the engine say. After either, the connection is thrown away:
+// what a query has already put out stays with it, and begins its next answer (chdb-2).
 func (l *lease) end(err error) error {
+	if err != nil || l.ctx.Err() != nil {
+		l.conn.unknown = true
+	}
 	if err != nil && l.ctx.Err() != nil {
 		err = context.Cause(l.ctx)
 	}
