@@ -20,6 +20,7 @@ import (
 	"dealhouse/internal/config"
 	"dealhouse/internal/daemon"
 	"dealhouse/internal/dealapi"
+	"dealhouse/internal/sandbox"
 	"dealhouse/internal/visible"
 	"dealhouse/internal/warehouse"
 )
@@ -29,10 +30,13 @@ type app struct {
 	program string // how the user called it, to be repeated in what to type next
 	env     []string
 	stdin   io.Reader
-	stdout  io.Writer // what is written is made visible
-	screen  io.Writer // stdout as it came, for what draws on it
-	console *console  // stderr
+	stdout  io.Writer    // what is written is made visible
+	flush   func() error // writes what stdout still holds back
+	screen  io.Writer    // stdout as it came, for what draws on it
+	console *console     // stderr
 	log     *slog.Logger
+	// become turns this process into another one of the program, or fails. nil when it has to stay what it is.
+	become func(policy sandbox.Policy, args []string) error
 
 	configPath  string
 	logFormat   choice
@@ -42,26 +46,35 @@ type app struct {
 	running     bool            // the command line was understood: errors from now on are not about it
 	service     bool            // nobody reads along: what is told goes to the log, in whatever format
 	reconciling sync.Mutex
-	nothingLeft sync.Map // by account: when its transactions were last found to name no deal that is to be asked for
+	limits      chdb.Limits // of the embedded engine, where others ask it; zero: none
+	nothingLeft sync.Map    // by account: when its transactions were last found to name no deal that is to be asked for
 }
 
 // run is the program. args begins with its name, as os.Args does.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) int {
+	return newApp(args, stdin, stdout, stderr, env).run(ctx, args)
+}
+
+func newApp(args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) *app {
 	out := visible.NewWriter(stdout)
 	a := &app{
-		program: program(args), env: env, stdin: stdin, stdout: out, screen: stdout, console: newConsole(stderr), bodies: dealapi.NewBodies(),
+		program: program(args), env: env, stdin: stdin, stdout: out, flush: out.Flush, screen: stdout, console: newConsole(stderr), bodies: dealapi.NewBodies(),
 		logFormat: choice{"text", []string{"text", "json"}},
 		logLevel:  choice{"info", []string{"debug", "info", "warn", "error"}},
 	}
 	a.log = slog.New(slog.NewTextHandler(a.console, &slog.HandlerOptions{ReplaceAttr: clipped}))
+	return a
+}
+
+func (a *app) run(ctx context.Context, args []string) int {
 	root := newRoot(a)
 	args = args[min(1, len(args)):]
 	root.SetArgs(args)
-	root.SetIn(stdin)
+	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.console)
 	cmd, err := root.ExecuteContextC(ctx)
-	if flushing := out.Flush(); err == nil {
+	if flushing := a.flush(); err == nil {
 		err = flushing
 	}
 	if err != nil && !a.running {
@@ -158,12 +171,20 @@ func (e absent) Error() string {
 // Unwrap makes it what it is to a caller: a schema that is not there yet.
 func (absent) Unwrap() error { return warehouse.ErrSchemaOld }
 
+// exists reports a folder that is not there as absent.
+func exists(dir string) error {
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return absent{dir}
+	}
+	return nil
+}
+
 // openExisting opens the warehouse for a command that only looks at it, which must not leave an empty one behind. A
 // person waits for the answer, so what fails is not tried again.
 func (a *app) openExisting(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
 	if dir, embedded := cfg.Warehouse.EmbeddedDir(); embedded {
-		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-			return nil, absent{dir}
+		if err := exists(dir); err != nil {
+			return nil, err
 		}
 	}
 	return a.open(ctx, cfg, -1)
@@ -176,9 +197,10 @@ func (a *app) openWarehouse(ctx context.Context, cfg *config.Config) (*warehouse
 
 // open opens the warehouse and makes sure that it answers.
 func (a *app) open(ctx context.Context, cfg *config.Config, maxRetryElapsed time.Duration) (*warehouse.Warehouse, error) {
-	done := a.beIn("starting the embedded ClickHouse; the first time, it is downloaded", 2*time.Second)
+	done := a.beIn("starting the embedded ClickHouse; the first time, it is downloaded", silence)
 	w, err := warehouse.Open(ctx, warehouse.Options{
 		DSN: cfg.Warehouse.DSN.Reveal(), Database: cfg.Warehouse.Database, Logger: a.log, Metrics: a.metrics.Warehouse, MaxRetryElapsed: maxRetryElapsed,
+		Limits: a.limits,
 	})
 	done()
 	if err != nil {
@@ -221,6 +243,9 @@ func (e refused) Error() string {
 }
 
 func (e refused) Unwrap() error { return e.err }
+
+// silence is how long a person waits without a word.
+const silence = 2 * time.Second
 
 // beIn tells a user who waits for longer than patience what for, with the seconds on a terminal. The returned function
 // ends it.

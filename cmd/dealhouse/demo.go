@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"os/exec"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/apisim"
-	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
 	"dealhouse/internal/report"
 	"dealhouse/internal/syncer"
@@ -34,7 +35,7 @@ const demoDays = 3
 
 func newDemo(a *app) *cobra.Command {
 	var dir string
-	var serve bool
+	var serve, withoutSandbox bool
 	cmd := &cobra.Command{
 		Use:     "demo",
 		Short:   "Load a simulated API into an embedded ClickHouse and show what comes out",
@@ -42,11 +43,12 @@ func newDemo(a *app) *cobra.Command {
 		Example: demoExample,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.demo(cmd.Context(), dir, serve)
+			return a.demo(cmd.Context(), dir, serve, withoutSandbox)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "data", "", "`folder` to keep the data in; it is made if it does not exist")
 	cmd.Flags().BoolVar(&serve, "serve", false, "keep the simulator and the warehouse up, over HTTP, until Ctrl-C")
+	cmd.Flags().BoolVar(&withoutSandbox, "without-sandbox", false, "with --serve: "+withoutSandboxHelp)
 	return cmd
 }
 
@@ -59,13 +61,15 @@ type demo struct {
 	url  string // of the simulator
 	cfg  *config.Config
 	w    *warehouse.Warehouse
+
+	withoutSandbox bool
 }
 
-func (a *app) demo(ctx context.Context, dir string, serve bool) (err error) {
+func (a *app) demo(ctx context.Context, dir string, serve, withoutSandbox bool) (err error) {
 	if !hasEngine(ctx) {
 		return usagef("the demo needs the embedded engine, and this binary was built without it: build it without the tag noengine, or use a warehouse of your own with `dealhouse sync`")
 	}
-	d := &demo{app: a, dir: dir, kept: dir != ""}
+	d := &demo{app: a, dir: dir, kept: dir != "", withoutSandbox: withoutSandbox}
 	remove, err := d.prepareFolder()
 	if err != nil {
 		return err
@@ -85,6 +89,11 @@ func (a *app) demo(ctx context.Context, dir string, serve bool) (err error) {
 	defer func() { err = errors.Join(err, d.w.Close()) }()
 	if err := d.show(ctx); err != nil {
 		return err
+	}
+	if serve && a.become != nil {
+		if err := d.w.Close(); err != nil { // the folder belongs to one process at a time
+			return err
+		}
 	}
 	if serve {
 		return d.serve(ctx)
@@ -208,14 +217,68 @@ func (d *demo) startSimulator(ctx context.Context) (stop func(), err error) {
 	}, nil
 }
 
-// serve keeps everything up.
-func (d *demo) serve(ctx context.Context) error {
+// serve keeps everything up. The simulator stays here; the engine, which anybody on this machine may ask now, moves to
+// a process that holds nothing but the data.
+func (d *demo) serve(ctx context.Context) (err error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("serving the warehouse: %w", err)
 	}
+	defer func() { _ = listener.Close() }() // the server has, if it ran here
+	e, err := d.newErrand(ctx, d.dir, d.cfg.Warehouse.Database)
+	if err != nil {
+		return err
+	}
+	if err := d.raiseWalls(&e, d.withoutSandbox, false); err != nil {
+		return err
+	}
 	d.sayWhatIsUp("http://" + listener.Addr().String())
-	return serve(ctx, listener, d.w.Engine().Handler(chdb.HandlerOptions{Logger: d.log}))
+	bounds := defaultLimits()
+	e.Serve, e.Leash, e.Limits = &serving{Queries: bounds.queries}, true, bounds.engine()
+	if d.become == nil {
+		return e.Serve.run(ctx, d.app, d.w, listener)
+	}
+	return d.send(ctx, e, listener)
+}
+
+// send has another process carry an errand out and waits for it. When ctx ends, so does that process.
+func (a *app) send(ctx context.Context, e errand, listener net.Listener) error {
+	files, err := e.files(listener)
+	if err != nil {
+		return err
+	}
+	path, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program's own file: %w", err)
+	}
+	cmd := exec.Command(path)
+	cmd.Env, cmd.ExtraFiles, cmd.Stdout, cmd.Stderr = e.environment(a.env, outside), files, os.Stdout, os.Stderr
+	leash, err := cmd.StdinPipe()
+	if err != nil {
+		return fmt.Errorf("starting the process that serves: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting the process that serves: %w", err)
+	}
+	for _, f := range files {
+		_ = f.Close() // the process has them now
+	}
+	_ = listener.Close()
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		_ = leash.Close()
+		err = <-ended
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if err != nil {
+		return fmt.Errorf("the process that serves ended: %w", err)
+	}
+	return errors.New("the process that serves ended")
 }
 
 // demoMarker is the file that tells a folder of the demo, whose data may be removed, from every other.

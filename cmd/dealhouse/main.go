@@ -7,15 +7,43 @@ import (
 	"os/signal"
 	"syscall"
 	_ "time/tzdata" // schedules name time zones, and small images have none
+
+	"dealhouse/internal/sandbox"
 )
 
-func main() {
+func main() { os.Exit(sandbox.Aside(standalone)) }
+
+// standalone is the program as a process of its own, which hears signals.
+func standalone() int {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 2)
+	signals, quiet := make(chan os.Signal, 2), make(chan struct{})
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	go func() {
-		cancel(stopped{<-signals})
-		os.Exit(stopped{<-signals}.exitCode()) // whoever asks twice does not want to wait for the drain
+		defer close(quiet)
+		for _, on := range []func(stopped){
+			func(s stopped) { cancel(s) },
+			func(s stopped) { os.Exit(s.exitCode()) }, // whoever asks twice does not want to wait for the drain
+		} {
+			s := <-signals
+			if s == nil {
+				return
+			}
+			on(stopped{s})
+		}
 	}()
-	os.Exit(run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr, os.Environ()))
+	a := newApp(os.Args, os.Stdin, os.Stdout, os.Stderr, os.Environ())
+	a.become = func(policy sandbox.Policy, args []string) error {
+		// From here on a signal ends the process by itself; one that has come already must not get lost.
+		signal.Stop(signals)
+		signals <- nil
+		<-quiet
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return policy.Become(args)
+	}
+	if stage := os.Getenv(errandVariable); stage != "" {
+		return a.runErrand(ctx, stage)
+	}
+	return a.run(ctx, os.Args)
 }

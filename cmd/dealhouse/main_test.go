@@ -18,7 +18,7 @@ import (
 const childVariable = "CLI_TEST_BE_THE_PROGRAM"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(childVariable) != "" {
+	if os.Getenv(childVariable) != "" || os.Getenv(errandVariable) != "" {
 		main()
 	}
 	if err := testdir.InMemory(); err != nil {

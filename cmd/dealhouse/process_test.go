@@ -50,9 +50,15 @@ type process struct {
 
 func start(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
+	return startWith(t, env, nil, args...)
+}
+
+// startWith starts it with open files that are not meant for it.
+func startWith(t *testing.T, env []string, files []*os.File, args ...string) *process {
+	t.Helper()
 	p := &process{Cmd: exec.CommandContext(t.Context(), os.Args[0], args...)}
 	p.Env = append(append(ambient(), childVariable+"=1"), env...)
-	p.Stderr = &p.stderr
+	p.Stderr, p.ExtraFiles = &p.stderr, files
 	out, err := p.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -40,6 +40,8 @@ const queryExample = `  dealhouse query "SELECT account, status, count() FROM tr
 
 func newQuery(a *app) *cobra.Command {
 	var output *choice
+	var withoutSandbox bool
+	var limits *limits
 	cmd := &cobra.Command{
 		Use:     `query "SQL"`,
 		Short:   "Ask the warehouse, read-only",
@@ -53,14 +55,19 @@ func newQuery(a *app) *cobra.Command {
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.query(cmd.Context(), args[0], output.value)
+			return a.query(cmd.Context(), args[0], output.value, withoutSandbox, limits)
 		},
 	}
 	output = outputFlag(cmd, "table", "json", "jsonl", "csv")
+	cmd.Flags().BoolVar(&withoutSandbox, "without-sandbox", false, withoutSandboxHelp)
+	limits = limitFlags(cmd, false)
 	return cmd
 }
 
-func (a *app) query(ctx context.Context, sql, output string) (err error) {
+func (a *app) query(ctx context.Context, sql, output string, withoutSandbox bool, limits *limits) (err error) {
+	if err := limits.validate(); err != nil {
+		return err
+	}
 	if sql == "-" {
 		text, err := io.ReadAll(a.stdin)
 		if err != nil {
@@ -75,12 +82,37 @@ func (a *app) query(ctx context.Context, sql, output string) (err error) {
 	if err != nil {
 		return err
 	}
-	w, err := a.openExisting(ctx, cfg)
+	ask := asking{SQL: sql, Output: output}
+	dir, embedded := cfg.Warehouse.EmbeddedDir()
+	if !embedded {
+		w, err := a.openExisting(ctx, cfg)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, w.Close()) }()
+		return ask.run(ctx, a, w)
+	}
+	if err := exists(dir); err != nil {
+		return err
+	}
+	e, err := a.newErrand(ctx, dir, cfg.Warehouse.Database)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.Close()) }()
-	err = printQuery(ctx, w, a.stdout, output, sql)
+	if err := a.raiseWalls(&e, withoutSandbox, false); err != nil {
+		return err
+	}
+	e.Ask, e.Limits = &ask, limits.engine()
+	return a.sends(ctx, e, nil)
+}
+
+// asking is one question to a warehouse.
+type asking struct {
+	SQL, Output string
+}
+
+func (q asking) run(ctx context.Context, a *app, w *warehouse.Warehouse) error {
+	err := printQuery(ctx, w, a.stdout, q.Output, q.SQL)
 	if e, ok := errors.AsType[*clickhouse.Exception](err); ok && w.Engine() != nil && e.Code == 497 {
 		return usagef("the embedded warehouse refused the statement: %s (code %d)", e.Message, e.Code) // it has no credentials to be wrong
 	}

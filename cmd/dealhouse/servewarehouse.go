@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/chdb"
+	"dealhouse/internal/warehouse"
 )
 
 const serveLong = `Serves the embedded warehouse over ClickHouse's HTTP interface, for curl, BI tools and other
@@ -35,6 +36,8 @@ type serveOptions struct {
 	allowWrites    bool
 	user, password string
 	insecure       bool
+	withoutSandbox bool
+	limits         *limits
 }
 
 func newServeWarehouse(a *app) *cobra.Command {
@@ -55,10 +58,12 @@ func newServeWarehouse(a *app) *cobra.Command {
 	flags.StringVar(&o.user, "user", "", "`name` that clients must give (default \"default\" when there is a password)")
 	flags.StringVar(&o.password, "password", "", "password that clients must give: env:`NAME` or file:PATH")
 	flags.BoolVar(&o.insecure, "insecure", false, "allow other machines in without a password")
+	flags.BoolVar(&o.withoutSandbox, "without-sandbox", false, withoutSandboxHelp)
+	o.limits = limitFlags(cmd, true)
 	return cmd
 }
 
-func (a *app) serveWarehouse(ctx context.Context, o serveOptions) (err error) {
+func (a *app) serveWarehouse(ctx context.Context, o serveOptions) error {
 	password, variable, err := a.secret("--password", o.password)
 	if err != nil {
 		return err
@@ -66,31 +71,56 @@ func (a *app) serveWarehouse(ctx context.Context, o serveOptions) (err error) {
 	if err := o.validate(password); err != nil {
 		return err
 	}
+	if err := o.limits.validate(); err != nil {
+		return err
+	}
 	cfg, err := a.loadConfig(false, variable)
 	if err != nil {
 		return err
 	}
-	if _, embedded := cfg.Warehouse.EmbeddedDir(); !embedded {
+	dir, embedded := cfg.Warehouse.EmbeddedDir()
+	if !embedded {
 		return usagef("the warehouse is a server, %s: ask it directly; serve-warehouse is for embedded:<folder>", cfg.Warehouse.RedactedDSN())
 	}
-	w, err := a.openExisting(ctx, cfg)
-	if _, none := errors.AsType[absent](err); none && o.allowWrites {
-		w, err = a.openWarehouse(ctx, cfg) // whoever may write may also begin
+	if err := exists(dir); err != nil && !o.allowWrites { // whoever may write may also begin
+		return err
 	}
+	e, err := a.newErrand(ctx, dir, cfg.Warehouse.Database)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.Close()) }()
+	host, _, _ := net.SplitHostPort(o.listen) // validated
+	if err := a.raiseWalls(&e, o.withoutSandbox, !isLoopback(host)); err != nil {
+		return err
+	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.listen)
 	if err != nil {
 		return fmt.Errorf("%w: choose another address with --listen", err)
 	}
-	options := chdb.HandlerOptions{AllowWrites: o.allowWrites, User: o.user, Password: password, Logger: a.log}
-	if o.insecure {
+	defer func() { _ = listener.Close() }() // the server has, if there was one
+	e.Serve = &serving{AllowWrites: o.allowWrites, User: o.user, Password: password, AnyHost: o.insecure, Greet: true, Queries: o.limits.queries}
+	e.Limits = o.limits.engine()
+	return a.sends(ctx, e, listener)
+}
+
+// serving is what a door is like.
+type serving struct {
+	AllowWrites    bool
+	User, Password string
+	AnyHost        bool // it may be addressed by any name
+	Greet          bool // it tells where it is
+	Queries        int  // at once
+}
+
+func (s serving) run(ctx context.Context, a *app, w *warehouse.Warehouse, listener net.Listener) error {
+	options := chdb.HandlerOptions{AllowWrites: s.AllowWrites, User: s.User, Password: s.Password, Logger: a.log, MaxBufferedBytes: buffered, MaxQueries: s.Queries, Busy: keep}
+	if s.AnyHost {
 		options.AllowedHosts = []string{"*"}
 	}
-	a.greet(listener.Addr(), o, cfg.Warehouse.Database, password != "")
-	return serve(ctx, listener, w.Engine().Handler(options))
+	if s.Greet {
+		a.greet(listener.Addr(), s, w.Database())
+	}
+	return serve(ctx, newCrowd(listener, maxConnections), w.Engine().Handler(options))
 }
 
 // validate refuses what would let strangers in by accident.
@@ -140,13 +170,13 @@ func (a *app) secret(flag, reference string) (value, variable string, err error)
 }
 
 // greet tells the user where the server is and how to ask it.
-func (a *app) greet(addr net.Addr, o serveOptions, database string, password bool) {
+func (a *app) greet(addr net.Addr, s serving, database string) {
 	rights, who := "read-only", ""
-	if o.allowWrites {
+	if s.AllowWrites {
 		rights = "reads and writes"
 	}
-	if password {
-		user := o.user
+	if s.Password != "" {
+		user := s.User
 		if user == "" {
 			user = "default"
 		}
@@ -169,12 +199,20 @@ func reachable(listen string) string {
 // drain is how long requests under way may take to end when the server is told to stop.
 const drain = 10 * time.Second
 
+// maxHeader is how long a request's first line and headers may be together, in bytes. A query that is longer comes as the body.
+const maxHeader = 128 << 10
+
+// maxConnections is how many connections may be open at once.
+const maxConnections = 512
+
 // idle is how long a connection may stay open between two requests. Queries may take as long as they need.
 const idle = 2 * time.Minute
 
 // serve serves until ctx ends, and returns what ended it once the requests under way are done.
 func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: idle}
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: idle, MaxHeaderBytes: maxHeader, ConnContext: withSeat,
+	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	select {

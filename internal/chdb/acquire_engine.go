@@ -36,6 +36,7 @@ const maxLibrary = 2 << 30
 type release struct {
 	pkg       string // npm package
 	integrity string // base64 of the tarball's SHA-512
+	library   string // base64 of the SHA-512 of the library in it
 }
 
 // releases are the builds whose hash has been verified, by GOOS/GOARCH. Others
@@ -44,6 +45,7 @@ var releases = map[string]release{
 	"linux/amd64": {
 		pkg:       "@chdb/lib-linux-x64-gnu",
 		integrity: "XP97mMqnc5tZpKQywR8N7cLTsHNiTmHr30pC5mzo3jWmukjKn2IBa60c2B/gWUNcuFjOMjWoorQICCqBVj5wpw==",
+		library:   "Cl5q9c9XA0EW00o5SAmJoWDdEF83LYWqdI+NKwpevVKpDZE3N9euhvb1l9N/4G06TSISXBPFqpYdkaqT0DR1Hg==",
 	},
 }
 
@@ -78,10 +80,7 @@ func newAcquirer(o Options) acquirer {
 // path returns the library's path, downloading it first if need be.
 func (a acquirer) path(ctx context.Context) (string, error) {
 	if a.library != "" {
-		if err := regularFile(a.library); err != nil {
-			return "", &LibraryError{Op: "use the named library", Hint: "correct or unset " + EnvLibrary, Err: err}
-		}
-		return filepath.Abs(a.library)
+		return a.named()
 	}
 	rel, ok := a.releases[a.platform]
 	if !ok {
@@ -97,7 +96,7 @@ func (a acquirer) path(ctx context.Context) (string, error) {
 	dir := filepath.Join(a.cacheDir, Version)
 	target := filepath.Join(dir, libraryFile)
 	if regularFile(target) == nil {
-		return target, nil
+		return target, a.verifyCached(ctx, rel, target)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", &LibraryError{Op: "make the cache directory", Hint: hintInstall, Err: err}
@@ -109,7 +108,7 @@ func (a acquirer) path(ctx context.Context) (string, error) {
 	defer unlock()
 	// Another process may have finished while this one waited.
 	if regularFile(target) == nil {
-		return target, nil
+		return target, a.verifyCached(ctx, rel, target)
 	}
 	if err := removeLeftovers(dir); err != nil {
 		return "", &LibraryError{Op: "remove what a broken download left", Hint: hintInstall, Err: err}
@@ -117,7 +116,32 @@ func (a acquirer) path(ctx context.Context) (string, error) {
 	if err := a.download(ctx, rel, dir, target); err != nil {
 		return "", err
 	}
-	return target, nil
+	return target, a.verifyCached(ctx, rel, target)
+}
+
+// named is the file that the operator named. Nobody knows its hash; that nobody else can have changed it is all that
+// can be asked of it.
+func (a acquirer) named() (string, error) {
+	path, err := trueName(a.library)
+	if err == nil {
+		err = regularFile(path)
+	}
+	if err != nil {
+		return "", &LibraryError{Op: "use the named library", Hint: "correct or unset " + EnvLibrary, Err: err}
+	}
+	if err := onlyOurs(path, filepath.Dir(path)); err != nil {
+		return "", &LibraryError{Op: "use the named library", Hint: hintOwner, Err: err}
+	}
+	return path, nil
+}
+
+// trueName is the one name of a file, absolute and without symbolic links.
+func trueName(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
 }
 
 // removeLeftovers removes the folders of downloads that were killed, up to a

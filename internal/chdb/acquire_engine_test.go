@@ -42,10 +42,10 @@ func integrity(b []byte) string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-func testAcquirer(cache, hash string, pack packFunc) acquirer {
+func testAcquirer(cache, hash, library string, pack packFunc) acquirer {
 	return acquirer{
 		platform: testPlatform,
-		releases: map[string]release{testPlatform: {pkg: "@test/lib", integrity: hash}},
+		releases: map[string]release{testPlatform: {pkg: "@test/lib", integrity: hash, library: integrity([]byte(library))}},
 		cacheDir: cache,
 		pack:     pack,
 		log:      slog.New(slog.DiscardHandler),
@@ -68,7 +68,7 @@ func TestAcquireDownloadsOnce(t *testing.T) {
 	must(t, os.WriteFile(killed, nil, 0o600))
 	b := tarball(t, "the library")
 	var logged bytes.Buffer
-	a := testAcquirer(cache, integrity(b), packer(b))
+	a := testAcquirer(cache, integrity(b), "the library", packer(b))
 	a.log = slog.New(slog.NewTextHandler(&logged, nil))
 	path, err := a.path(context.Background())
 	must(t, err)
@@ -126,7 +126,7 @@ func TestAcquireErrors(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			cache := t.TempDir()
-			a := testAcquirer(cache, hash, nil)
+			a := testAcquirer(cache, hash, "the library", nil)
 			c.change(&a)
 			ctx := c.ctx
 			if ctx == nil {
@@ -191,7 +191,7 @@ func childAcquire() error {
 	if err != nil {
 		return err
 	}
-	path, err := testAcquirer(filepath.Join(dir, "cache"), integrity(b), func(ctx context.Context, tmp, pkg string) (string, error) {
+	path, err := testAcquirer(filepath.Join(dir, "cache"), integrity(b), strings.Repeat("x", 1<<20), func(ctx context.Context, tmp, pkg string) (string, error) {
 		mark, err := os.CreateTemp(dir, "mark-")
 		if err != nil {
 			return "", err

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -60,28 +61,18 @@ const usersXML = `<clickhouse>
 </clickhouse>
 `
 
-// frozenSettings are those that nobody may change: they read another language or
-// a text as SQL, or name files and addresses, and would go around the checks of
-// the read-only door (chdb-7, chdb-8).
-var frozenSettings = []string{
-	"additional_result_filter",
-	"additional_table_filters",
-	"allow_experimental_ai_functions",
-	"allow_experimental_eval_table_function",
-	"allow_experimental_kusto_dialect",
-	"allow_experimental_polyglot_dialect",
-	"allow_experimental_prql_dialect",
-	"dialect",
-	"format_avro_schema_registry_url",
-	"format_schema",
-	"format_schema_source",
-	"format_template_resultset",
-	"format_template_resultset_format",
-	"format_template_row",
-	"format_template_row_format",
-	"input_format_record_errors_file_path",
-	"output_format_schema",
-	"polyglot_dialect",
+// frozenSettings are those that nobody may change, the program included: all that the list refuses but for the few that
+// this package sets itself. Some read another language or a text as SQL, or name files and addresses, and would go
+// around the checks of the doors (chdb-7, chdb-8).
+func frozenSettings() []string {
+	var names []string
+	for _, e := range allowed().settings {
+		if e.sign == '-' && e.name != "readonly" && e.name != valuesInterpret && e.name != valuesTemplates {
+			names = append(names, e.name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // tableEngines are those that writers may use: they keep to the data directory
@@ -115,7 +106,7 @@ func writeConfig(dir string) (string, error) {
 	users := filepath.Join(conf, "users.xml")
 	main := filepath.Join(conf, "config.xml")
 	var frozen strings.Builder
-	for _, name := range frozenSettings {
+	for _, name := range frozenSettings() {
 		fmt.Fprintf(&frozen, "        <%[1]s><const/></%[1]s>\n", name)
 	}
 	var engines strings.Builder

@@ -43,8 +43,9 @@ func (c *conn) value(sql string) (string, error) {
 	return strings.TrimSuffix(string(b), "\n"), err
 }
 
-// buffered runs a statement and returns its whole output, copied.
-func (c *conn) buffered(sql, format string, params []param) ([]byte, error) {
+// buffered runs a statement and returns its whole output, copied. When it fails, the state is unknown (chdb-2).
+func (c *conn) buffered(sql, format string, params []param) (_ []byte, err error) {
+	defer func() { c.unknown = c.unknown || err != nil }()
 	r := c.lib.run(c.c, sql, format, params, false)
 	if r == nil {
 		return nil, exception(codeUnknownError, "", "the engine returned no result")
@@ -62,7 +63,6 @@ func (c *conn) prepare(db string, settings map[string]string) error {
 	db = cmp.Or(db, defaultDatabase)
 	if db != c.db {
 		if err := c.exec("USE " + quoteIdentifier(db)); err != nil {
-			c.unknown = true
 			return err
 		}
 		c.db = db
@@ -77,7 +77,6 @@ func (c *conn) prepare(db string, settings map[string]string) error {
 	}
 	for _, sql := range steps {
 		if err := c.exec(sql); err != nil {
-			c.unknown = true
 			return err
 		}
 	}

@@ -4,7 +4,9 @@ package chdb
 
 import (
 	"log/slog"
+	"net/http"
 	"runtime"
+	"time"
 )
 
 // withDefaults fills in what has been left at zero.
@@ -25,6 +27,18 @@ func (o HandlerOptions) withDefaults(log *slog.Logger) HandlerOptions {
 	}
 	if o.MaxBufferedBytes <= 0 {
 		o.MaxBufferedBytes = 256 << 20
+	}
+	if o.MaxWait <= 0 {
+		o.MaxWait = 5 * time.Second
+	}
+	if o.Grace <= 0 {
+		o.Grace = 30 * time.Second
+	}
+	if o.MinRate <= 0 {
+		o.MinRate = 16 << 10
+	}
+	if o.Busy == nil {
+		o.Busy = func(*http.Request) func() { return func() {} }
 	}
 	if o.Logger == nil {
 		o.Logger = log

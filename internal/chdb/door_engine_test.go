@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -218,7 +219,16 @@ func TestReaderLocksAreIndependent(t *testing.T) {
 	} {
 		wantCode(t, c.exec(sql), codeAccessDenied)
 	}
-	for _, name := range frozenSettings {
+	for _, name := range []string{
+		"additional_result_filter", "additional_table_filters", "allow_experimental_ai_functions", "allow_experimental_eval_table_function",
+		"allow_experimental_kusto_dialect", "allow_experimental_polyglot_dialect", "allow_experimental_prql_dialect", "dialect",
+		"format_avro_schema_registry_url", "format_schema", "format_schema_source", "format_template_resultset", "format_template_resultset_format",
+		"format_template_row", "format_template_row_format", "input_format_record_errors_file_path", "output_format_schema", "parallel_replicas_custom_key",
+		"polyglot_dialect",
+	} {
+		if !slices.Contains(frozenSettings(), name) {
+			t.Errorf("%s is not frozen", name)
+		}
 		value := "'1'"
 		switch name {
 		case "dialect":

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -45,6 +46,8 @@ type instance struct {
 	readers *pool
 	// examiners look at queries before they run; see examine.
 	examiners *pool
+	lexer     atomic.Pointer[[]string] // see tokenKinds
+	persisted persisted
 	control   *controller
 	version   string
 	nonce     string
@@ -116,8 +119,8 @@ func obtainLibrary(ctx context.Context, o Options) (*library, error) {
 		// A shared library cannot be exchanged in a running process; whoever
 		// asks for another one by name must not silently get this one.
 		if o.Library != "" {
-			abs, err := filepath.Abs(o.Library)
-			if err != nil || abs != process.libPath {
+			path, err := trueName(o.Library)
+			if err != nil || path != process.libPath {
 				return nil, &LibraryError{Op: "use " + o.Library, Hint: "use one library per process",
 					Err: fmt.Errorf("this process has loaded %s already", process.libPath)}
 			}
@@ -138,7 +141,14 @@ func obtainLibrary(ctx context.Context, o Options) (*library, error) {
 
 // start connects for the first time, which is what opens the directory.
 func start(lib *library, dir string, o Options) (*instance, error) {
-	config, err := writeConfig(dir)
+	write := writeConfig
+	if o.unguarded {
+		write = writeOpenConfig
+	}
+	config, err := write(dir)
+	if err == nil {
+		err = writeLimits(dir, o.Limits)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("write the engine's configuration: %w", err)
 	}
@@ -169,12 +179,10 @@ func start(lib *library, dir string, o Options) (*instance, error) {
 		_ = in.lock.Close()
 		return nil, err
 	}
-	for _, table := range harmfulTables {
-		if err := first.exec("DROP TABLE IF EXISTS system." + table); err != nil {
-			first.close()
-			_ = in.lock.Close()
-			return nil, fmt.Errorf("open %s: take system.%s away: %w", dir, table, err)
-		}
+	if err := first.dropSystemTables(o.unguarded); err != nil {
+		first.close()
+		_ = in.lock.Close()
+		return nil, fmt.Errorf("open %s: take tables of the engine away: %w", dir, err)
 	}
 	if in.version, err = first.value("SELECT version()"); err != nil {
 		first.close()
@@ -184,7 +192,7 @@ func start(lib *library, dir string, o Options) (*instance, error) {
 	in.control = &controller{conn: first}
 	in.writers = newPool(o.MaxConns, in.connect)
 	in.readers = newPool(o.MaxConns, in.connectReader)
-	in.examiners = newPool(2, in.connectReader)
+	in.examiners = newPool(4, in.connectExaminer)
 	return in, nil
 }
 
@@ -205,10 +213,29 @@ func (in *instance) connectFirst() (*conn, error) {
 	}
 }
 
-// harmfulTables are system tables that do something when they are read: the
-// first sends a signal to every thread, Go's included, the other writes files.
-// No grant covers system tables, so they go, for as long as the engine is open.
-var harmfulTables = []string{"stack_trace", "jemalloc_profile_text"}
+// dropSystemTables takes away the system tables that are not on the list, for as long as the engine is open: no grant
+// covers them, and some do something when they are read. One sends a signal to every thread, Go's included, another
+// starts a process with all of this one's environment.
+func (c *conn) dropSystemTables(unguarded bool) error {
+	if unguarded {
+		return nil
+	}
+	text, err := c.value("SELECT name FROM system.tables WHERE database = 'system'")
+	if err != nil {
+		return err
+	}
+	var drop []string
+	for name := range strings.Lines(text + "\n") {
+		name = strings.TrimSpace(name)
+		if _, ok := allowed().systemTables[name]; !ok && name != "" {
+			drop = append(drop, "system."+quoteIdentifier(name))
+		}
+	}
+	if len(drop) == 0 {
+		return nil
+	}
+	return c.exec("DROP TABLE IF EXISTS " + strings.Join(drop, ", "))
+}
 
 // connect makes a connection with all the rights there are.
 func (in *instance) connect() (*conn, error) {
@@ -232,6 +259,19 @@ func (in *instance) connectReader() (*conn, error) {
 		}
 	}
 	c.reader = true
+	return c, nil
+}
+
+// connectExaminer makes a connection with a reader's rights for looking at statements, whose settings it must accept.
+func (in *instance) connectExaminer() (*conn, error) {
+	c, err := in.connect()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.exec("SET ROLE reader"); err != nil {
+		c.close()
+		return nil, fmt.Errorf("confine a connection that examines: %w", err)
+	}
 	return c, nil
 }
 

@@ -16,6 +16,9 @@ type Engine struct{}
 // Open returns ErrNotBuilt.
 func Open(context.Context, Options) (*Engine, error) { return nil, ErrNotBuilt }
 
+// Find returns ErrNotBuilt.
+func Find(context.Context, Options) (Place, error) { return Place{}, ErrNotBuilt }
+
 // Close does nothing.
 func (e *Engine) Close() error { return nil }
 

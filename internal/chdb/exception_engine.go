@@ -13,11 +13,14 @@ import (
 // Codes of ClickHouse that this package itself raises or maps.
 const (
 	codeBadArguments    = 36
+	codeUnknownFunction = 46
 	codeNotImplemented  = 48
 	codeSyntaxError     = 62
 	codeUnknownSetting  = 115
 	codeReadonly        = 164
 	codeQueryTooLarge   = 55
+	codeTooManyQueries  = 202
+	codeSocketTimeout   = 209
 	codeQueryCancelled  = 394
 	codeAccessDenied    = 497
 	codeAuthFailed      = 516

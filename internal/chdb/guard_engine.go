@@ -3,45 +3,17 @@
 package chdb
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
+	"regexp"
+	"strconv"
 	"strings"
 )
 
 // errReadOnly is the answer to everything but one plain read.
 var errReadOnly = exception(codeReadonly, "READONLY",
 	"this door is read-only: it takes one SELECT, SHOW, DESCRIBE, EXISTS or EXPLAIN, without INTO OUTFILE and without other systems")
-
-// hostNames are names that reach the host, or run text as a query, and that the
-// engine guards with no right (chdb-7). Embedded, file() as a function reads any
-// path, INTO OUTFILE writes one, and some table engines open directories or
-// start commands. A disk may be a directory or an address, backups go to s3 and
-// its like, and the catalogs of data lakes are addresses.
-var hostNames = map[string]bool{
-	"file":             true,
-	"infile":           true,
-	"outfile":          true,
-	"filelog":          true,
-	"queryrunner":      true,
-	"arrowstream":      true,
-	"embeddedrocksdb":  true,
-	"eval":             true,
-	"executable":       true,
-	"executablepool":   true,
-	"catboostevaluate": true,
-	"showcertificate":  true,
-	"disk":             true,
-	"s3":               true,
-	"azureblobstorage": true,
-	"datalakecatalog":  true,
-	"aiclassify":       true,
-	"aiembed":          true,
-	"aiextract":        true,
-	"aigenerate":       true,
-	"aitranslate":      true,
-	valuesInterpret:    true,
-	valuesTemplates:    true,
-}
 
 // Settings that let the values of an INSERT be expressions. Nobody looks into
 // data for names, so where data is read they are off, and not a query's to set.
@@ -50,123 +22,194 @@ const (
 	valuesTemplates = "input_format_values_deduce_templates_of_expressions"
 )
 
-// sqlTokens splits a query with the engine's own lexer, so that no comment,
-// quoting or heredoc can hide a name. The kinds are asked for by name, since
-// their numbers are the lexer's own affair.
-//
-//nolint:gosec // G101: a query; its tokens are words of SQL
-const sqlTokens = `SELECT t.1, t.2, toString(t.3) FROM
- (SELECT arrayJoin(tokenizeQuery({q:String})) AS t) WHERE t.3 NOT IN ('Whitespace', 'Comment')`
+// reserved are words that reach the host where the parser's tree does not show it.
+var reserved = map[string]bool{"infile": true, "outfile": true, "disk": true}
 
-// examine refuses a text that names what must not be reached. It runs on a
-// connection of its own, where none of the client's settings can hide a token.
-func (in *instance) examine(ctx context.Context, sql string) error {
+// examination is one look at a statement, on a connection of its own where none of the client's settings counts and
+// nothing of the statement is run (chdb-7).
+type examination struct {
+	*conn
+	kinds    []string // of tokens
+	db       string
+	readOnly bool
+	class    uint32
+	tokens   []token
+	unknown  []unknownName
+	lambdas  map[string]bool // names that the statement gives to functions of its own
+	apply    bool            // it has APPLY, whose inside the tree does not show
+	defines  bool            // it defines columns, indexes and the like
+}
+
+// unknownName is a function, or a table with arguments, that no list has.
+type unknownName struct {
+	name  string
+	table bool
+}
+
+// token is a word of the statement, split off by the engine's own lexer, so that no comment, quoting or heredoc can hide
+// a name.
+type token struct {
+	kind  string
+	text  string
+	name  string // of a word or a quoted name, as it counts; in lower case
+	begin int
+}
+
+// examine refuses a query that names what is not on the lists.
+func (in *instance) examine(ctx context.Context, q *query, st *statement, fed bool) error {
+	if err := q.checkNames(); err != nil {
+		return err
+	}
 	c, err := in.examiners.get(ctx, "", nil)
 	if err != nil {
 		return err
 	}
 	defer in.examiners.put(c)
-	return c.guard(sql)
-}
-
-// guard refuses a text that names what must not be reached.
-func (c *conn) guard(sql string) error {
-	b, err := c.buffered(sqlTokens, "RowBinary", []param{{"q", escapeParam(sql)}})
+	kinds, err := in.tokenKinds(c)
 	if err != nil {
 		return err
 	}
-	for last := ""; len(b) > 0; {
-		var text, kind string
-		if text, kind, b, err = nextToken(sql, b); err != nil {
-			return err
-		}
-		switch kind {
-		case "BareWord", "QuotedIdentifier":
-			if last, err = guardedName(text, kind != "BareWord"); err != nil {
-				return err
-			}
-		case "OpeningRoundBracket":
-			if last == "format" {
-				if err := c.guardFormat(sql); err != nil {
-					return err
-				}
-			}
-			last = ""
-		case "Equals":
-			if last == "readonly" {
-				return exception(codeReadonly, "READONLY", "Cannot modify 'readonly' setting in readonly mode")
-			}
-			last = ""
-		default:
-			if strings.HasPrefix(kind, "Error") {
-				if err := c.syntaxError(sql); err != nil {
-					return err
-				}
-				return exception(codeSyntaxError, "SYNTAX_ERROR", "Syntax error: a token is not understood: "+text)
-			}
-			last = ""
-		}
-	}
-	return nil
-}
-
-// guardFormat allows format() only where the query runs here and now, and reads.
-// As a table function it makes data of a text, and a view that holds it, or an
-// INSERT with values, does so where those may be expressions.
-func (c *conn) guardFormat(sql string) error {
-	v, err := c.classify(sql)
+	made, err := in.persisted.judged(in, c, kinds)
 	if err != nil {
 		return err
 	}
-	if v.class != classRead {
-		return exception(codeAccessDenied, "ACCESS_DENIED", "format() is only allowed in a SELECT here: use concat() or printf()")
+	x := &examination{conn: c, kinds: kinds, db: q.db, readOnly: q.readOnly}
+	text, tree := q.sql, q.sql
+	if fed {
+		text = st.head
+		tree = st.head + " FORMAT Values" // or it is no statement
+	}
+	if err := x.look(text, tree, fed); err != nil {
+		return err
+	}
+	return x.avoid(made)
+}
+
+// look judges one text. tree is the same text in a form that has a syntax tree.
+func (x *examination) look(text, tree string, fed bool) error {
+	if err := x.split(text); err != nil {
+		return err
+	}
+	if err := x.checkTokens(); err != nil {
+		return err
+	}
+	v, err := x.classify(tree)
+	if err != nil {
+		return err
+	}
+	x.class = v.class
+	if v.count > 1 {
+		return exception(codeSyntaxError, "SYNTAX_ERROR", "Multi-statements are not allowed: send them one by one")
+	}
+	if x.readOnly && v.flags&flagExternal != 0 {
+		return errReadOnly
+	}
+	root, err := x.parse(tree)
+	if err != nil {
+		return err
+	}
+	x.defines = root.kind == "CreateQuery" || root.kind == "AlterQuery"
+	if err := x.judge(root); err != nil {
+		return err
+	}
+	if err := x.checkHidden(root, fed); err != nil {
+		return err
+	}
+	return x.resolve()
+}
+
+// parse asks the engine for the statement's syntax tree.
+func (x *examination) parse(sql string) (*node, error) {
+	out, err := x.buffered("EXPLAIN AST "+x.forTree(sql), "TSVRaw", nil)
+	if err != nil {
+		return nil, cmp.Or(x.syntaxError(sql), err)
+	}
+	return parseAST(string(out))
+}
+
+// forTree is the text as the parser gets it: without line breaks in quoted names, so that each node of the tree is one line,
+// and with a number for each parameter, since parameters need not be set to define a view. Their types are judged as
+// tokens, and their values by checkNames.
+func (x *examination) forTree(sql string) string {
+	b := []byte(sql)
+	for i, t := range x.tokens {
+		switch {
+		case t.begin+len(t.text) > len(b):
+			return string(b)
+		case t.kind == "QuotedIdentifier":
+			for j := t.begin; j < t.begin+len(t.text); j++ {
+				if b[j] == '\n' || b[j] == '\r' {
+					b[j] = ' '
+				}
+			}
+		case t.kind == "OpeningCurlyBrace" && x.at(i+1).name != "" && x.at(i+2).kind == "Colon":
+			for j := i + 3; j < len(x.tokens); j++ {
+				if end := x.tokens[j]; end.kind == "ClosingCurlyBrace" && end.begin < len(b) {
+					for k := t.begin; k <= end.begin; k++ {
+						b[k] = ' '
+					}
+					b[t.begin] = '0'
+					break
+				}
+			}
+		}
+	}
+	return string(b)
+}
+
+// tokenKinds are the names of the lexer's tokens by their number, which is the engine's own affair.
+func (in *instance) tokenKinds(c *conn) ([]string, error) {
+	if k := in.lexer.Load(); k != nil {
+		return *k, nil
+	}
+	text, err := c.value("SELECT toTypeName(tokenizeQuery(''))")
+	if err != nil {
+		return nil, err
+	}
+	var kinds []string
+	for _, m := range enumValue.FindAllStringSubmatch(text, -1) {
+		n, err := strconv.Atoi(m[2])
+		if err != nil || n != len(kinds) {
+			return nil, exception(codeUnknownError, "", "the engine's lexer is not understood")
+		}
+		kinds = append(kinds, m[1])
+	}
+	in.lexer.Store(&kinds)
+	return kinds, nil
+}
+
+var enumValue = regexp.MustCompile(`'(\w+)' = (\d+)`)
+
+// split makes tokens of a text, without white space and comments.
+func (x *examination) split(sql string) error {
+	b, err := x.buffered("SELECT tokenizeQuery({q:String})", "RowBinary", []param{{"q", escapeParam(sql)}})
+	if err != nil {
+		return err
+	}
+	bad := exception(codeSyntaxError, "SYNTAX_ERROR", "the query could not be split into tokens")
+	const size = 8 + 8 + 1
+	n, k := binary.Uvarint(b)
+	if k <= 0 || uint64(len(b)-k) != n*size {
+		return bad
+	}
+	for b = b[k:]; len(b) > 0; b = b[size:] {
+		begin, end, kind := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]), int(b[16])
+		if begin > end || end > uint64(len(sql)) || kind >= len(x.kinds) {
+			return bad
+		}
+		t := token{kind: x.kinds[kind], text: sql[begin:end], begin: int(begin)}
+		switch t.kind {
+		case "Whitespace", "Comment", "EndOfStream":
+			continue
+		case "BareWord":
+			t.name = strings.ToLower(t.text)
+		case "QuotedIdentifier":
+			// The lexer also takes typographic quotes.
+			t.name = strings.ToLower(strings.Trim(t.text, "`\"“”"))
+		}
+		x.tokens = append(x.tokens, t)
 	}
 	return nil
-}
-
-// nextToken reads one row of sqlTokens' answer.
-func nextToken(sql string, b []byte) (text, kind string, rest []byte, err error) {
-	const numbers = 16
-	if len(b) > numbers {
-		begin, end := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
-		n, k := binary.Uvarint(b[numbers:])
-		from := numbers + k
-		if k > 0 && n <= uint64(len(b)-from) && begin <= end && end <= uint64(len(sql)) {
-			return sql[begin:end], string(b[from : from+int(n)]), b[from+int(n):], nil
-		}
-	}
-	return "", "", nil, exception(codeSyntaxError, "SYNTAX_ERROR", "the query could not be split into tokens")
-}
-
-// guardedName is the name that a token stands for, in lower case.
-func guardedName(text string, quoted bool) (string, error) {
-	if quoted {
-		if strings.Contains(text, `\`) {
-			return "", exception(codeAccessDenied, "ACCESS_DENIED", "a name with an escape sequence is not allowed here: "+text)
-		}
-		// The lexer also takes typographic quotes.
-		text = strings.Trim(text, "`\"“”")
-	}
-	name := strings.ToLower(text)
-	if hostNames[name] {
-		return "", exception(codeAccessDenied, "ACCESS_DENIED",
-			"the name "+text+" is not allowed here, since it can reach the files or the network of the host")
-	}
-	return name, nil
-}
-
-// readerSettings are the beginnings of the settings that a reader may choose:
-// limits, and how results look.
-var readerSettings = []string{
-	"add_http_cors_header", "bool_false_representation", "bool_true_representation",
-	"cancel_http_readonly_queries_on_client_close", "connect_timeout", "date_time_",
-	"distinct_overflow_mode", "empty_result_for_aggregation_by_empty_set", "enable_http_compression",
-	"extremes", "final", "format_csv_", "format_tsv_", "group_by_", "http_", "join_", "limit", "log_comment",
-	"log_queries", "max_", "network_compression_method", "network_zstd_compression_level", "offset", "optimize_",
-	"output_format_", "prefer_column_name_to_alias", "priority", "query_cache_ttl", "read_overflow_mode",
-	"receive_timeout", "result_overflow_mode", "send_progress_in_http_headers", "send_timeout",
-	"session_timezone", "sort_overflow_mode", "timeout_before_checking_execution_speed", "timeout_overflow_mode",
-	"transform_null_in", "use_query_cache", "use_uncompressed_cache",
 }
 
 // confine makes the request a read-only one.
@@ -179,23 +222,43 @@ func (r *request) confine() error {
 	return checkReaderSettings(r.settings)
 }
 
-// checkReaderSettings refuses settings that are not on the list; an unknown one
-// passes if its name looks right, and the engine refuses it.
+// checkReaderSettings refuses settings that are not on the list.
 func checkReaderSettings(settings map[string]string) error {
-next:
 	for name := range settings {
-		for _, prefix := range readerSettings {
-			if strings.HasPrefix(name, prefix) && name != "output_format_schema" && !concernsOthers(name) {
-				continue next
-			}
+		e, ok := allowed().settings[name]
+		if ok && e.sign == 0 && e.name == name {
+			continue
 		}
-		return exception(codeReadonly, "READONLY", "Cannot modify '"+name+"' setting in readonly mode")
+		if !ok {
+			return exception(codeUnknownSetting, "UNKNOWN_SETTING", "Unknown setting '"+name+"'")
+		}
+		return exception(codeReadonly, "READONLY", "Cannot modify '"+name+"' setting in readonly mode"+where)
 	}
 	return nil
 }
 
-// concernsOthers finds limits that count the queries of others too. There is one
-// user, so that the program's own would be stopped by them.
-func concernsOthers(setting string) bool {
-	return strings.HasSuffix(setting, "_for_user") || strings.HasSuffix(setting, "_for_all_users")
+// checkNames refuses what the request names outside its text: settings, the format, and parameters.
+func (q *query) checkNames() error {
+	if q.readOnly {
+		if err := checkReaderSettings(q.settings); err != nil {
+			return err
+		}
+	}
+	for name, value := range q.settings {
+		if e := allowed().settings[name]; !q.readOnly && (e.sign == '-' || e.name != name) {
+			return denied("the setting %s is not allowed here", name)
+		}
+		if err := literal("'" + value); err != nil {
+			return err
+		}
+	}
+	if q.format != "" && allowed().formats.refuses(q.format) {
+		return denied("the format %s is not allowed here", q.format)
+	}
+	for _, p := range q.params {
+		if err := literal("'" + p.value); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -20,27 +21,25 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// writeTimeout is how long a client may take for one piece of a result. A client
-// that has stopped reading must not hold a connection.
-const writeTimeout = time.Minute
-
 // handler is the HTTP door.
 type handler struct {
 	engine *Engine
 	o      HandlerOptions
-	// writers leaves half of the connections to the program itself.
-	writers chan struct{}
+	// readers and writers are apart, so that neither keeps the other waiting. writers
+	// leaves half of the connections to the program itself.
+	readers, writers *turns
 }
 
 // Handler is ClickHouse's HTTP interface to the engine, for curl, BI tools and
 // clickhouse-go. Unless o says otherwise it is read-only and only for clients
 // that address it as localhost or by a number.
 func (e *Engine) Handler(o HandlerOptions) http.Handler {
-	return &handler{
-		engine:  e,
-		o:       o.withDefaults(e.in.log),
-		writers: make(chan struct{}, max(1, e.in.writers.size()/2)),
+	o = o.withDefaults(e.in.log)
+	n := e.in.readers.size()
+	if o.MaxQueries > 0 {
+		n = min(n, o.MaxQueries)
 	}
+	return &handler{engine: e, o: o, readers: newTurns(n), writers: newTurns(max(1, min(n, e.in.writers.size()/2)))}
 }
 
 // ServeHTTP answers one request.
@@ -88,25 +87,37 @@ func ok(w http.ResponseWriter) {
 
 // query runs what the request asks for and writes the answer.
 func (h *handler) query(w http.ResponseWriter, req *http.Request) {
+	rc := http.NewResponseController(w)
+	client := &peer{rc: rc, grace: h.o.Grace, rate: h.o.MinRate}
+	if req.Body != nil {
+		req.Body = pacedBody{client, req.Body}
+	}
 	r, err := h.parse(req)
 	if err != nil {
 		h.fail(w, 0, err)
 		return
 	}
-	rc := http.NewResponseController(w)
 	ctx := req.Context()
-	r.interrupt = func() { _ = rc.SetReadDeadline(time.Unix(1, 0)) }
+	r.interrupt = client.stopReading
 	id := cmp.Or(printable(r.id), rand.Text())
 	w.Header().Set("X-ClickHouse-Query-Id", id)
 	w.Header().Set("X-ClickHouse-Timezone", "UTC")
+	turns := h.readers
 	if !r.readOnly {
-		select {
-		case h.writers <- struct{}{}:
-			defer func() { <-h.writers }()
-		case <-ctx.Done():
+		turns = h.writers
+		// Who has not begun to send takes nobody's turn.
+		if err := r.begin(); err != nil {
+			h.fail(w, 0, err)
 			return
 		}
 	}
+	over, err := turns.take(ctx, client, h.o.MaxWait)
+	if err != nil {
+		h.fail(w, 0, err)
+		return
+	}
+	defer over()
+	defer h.o.Busy(req)()
 	a, err := h.engine.serve(ctx, r)
 	if err != nil {
 		h.fail(w, 0, err)
@@ -118,7 +129,9 @@ func (h *handler) query(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	defer a.body.Close()
-	h.send(w, req, rc, a.body, r.compress)
+	// The clock begins anew: what the client took to ask does not count.
+	client.waited, client.bytes = 0, 0
+	h.send(w, req, client, a.body, r.compress)
 }
 
 // parse reads the request and decides what it may do.
@@ -142,10 +155,10 @@ func (h *handler) parse(req *http.Request) (*request, error) {
 }
 
 // send streams the result. What goes wrong now can only be told inside the body.
-func (h *handler) send(w http.ResponseWriter, req *http.Request, rc *http.ResponseController, body io.Reader, framed bool) {
+func (h *handler) send(w http.ResponseWriter, req *http.Request, client *peer, body io.Reader, framed bool) {
 	tag := strings.ToLower(rand.Text())[:16]
 	w.Header().Set("X-ClickHouse-Exception-Tag", tag)
-	var dst io.Writer = &patient{w: w, rc: rc}
+	var dst io.Writer = pacedWriter{client, w}
 	var zip *gzip.Writer
 	if !framed && acceptsGzip(req.Header) {
 		w.Header().Set("Content-Encoding", "gzip")
@@ -169,7 +182,7 @@ func (h *handler) send(w http.ResponseWriter, req *http.Request, rc *http.Respon
 		if zip != nil {
 			_ = zip.Flush()
 		}
-		_ = rc.Flush()
+		_ = client.rc.Flush()
 	}
 	if req.Context().Err() == nil {
 		h.o.Logger.Warn("a result broke off", "error", err)
@@ -188,6 +201,9 @@ func (h *handler) fail(w http.ResponseWriter, status int, err error) {
 		ex = exception(codeQueryCancelled, "QUERY_WAS_CANCELLED", err.Error())
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		ex = exception(codeQueryCancelled, "QUERY_WAS_CANCELLED", "the query was cancelled")
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		status = http.StatusRequestTimeout
+		ex = exception(codeSocketTimeout, "SOCKET_TIMEOUT", fmt.Sprintf("the request came too slowly: send at least %d bytes a second", h.o.MinRate))
 	default:
 		status = cmp.Or(status, http.StatusBadRequest)
 		ex = exception(codeUnknownError, "UNKNOWN_EXCEPTION", err.Error())
@@ -197,27 +213,13 @@ func (h *handler) fail(w http.ResponseWriter, status int, err error) {
 		h.o.Logger.LogAttrs(context.Background(), slog.LevelWarn, "a query over HTTP failed",
 			slog.Int("code", int(ex.Code)), slog.String("error", ex.Message))
 	}
+	// Not the deadline of what came before on the same connection.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.o.Grace))
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("X-ClickHouse-Exception-Code", strconv.Itoa(int(ex.Code)))
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, exceptionText(ex)) //nolint:gosec // G705: plain text by its type, which nosniff makes a browser believe
-}
-
-// patient gives the client its time for each write, and no more.
-type patient struct {
-	w  http.ResponseWriter
-	rc *http.ResponseController
-}
-
-func (p *patient) Write(b []byte) (int, error) {
-	// A ResponseWriter without deadlines, as in tests, is as good.
-	_ = p.rc.SetWriteDeadline(time.Now().Add(writeTimeout))
-	n, err := p.w.Write(b)
-	if err != nil {
-		return n, fmt.Errorf("send the result: %w", err)
-	}
-	return n, nil
 }
 
 func acceptsGzip(h http.Header) bool {

@@ -11,6 +11,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"go.uber.org/goleak"
+
+	"dealhouse/internal/sandbox"
 )
 
 // shared is the engine of all tests: the library allows one directory per process.
@@ -20,7 +22,7 @@ var shared *Engine
 // that the environment names.
 func TestMain(m *testing.M) {
 	if role := os.Getenv(childRole); role != "" {
-		os.Exit(runChild(role))
+		os.Exit(sandbox.Aside(func() int { return runChild(role) }))
 	}
 	os.Exit(runTests(m))
 }

@@ -1,6 +1,10 @@
 package chdb
 
-import "log/slog"
+import (
+	"log/slog"
+	"net/http"
+	"time"
+)
 
 // EnvLibrary is the environment variable that names a libchdb to use instead
 // of the pinned one.
@@ -31,6 +35,20 @@ type Options struct {
 	// Logger gets a line when the library is downloaded and when cleaning up
 	// fails. Nil means no log.
 	Logger *slog.Logger
+
+	// Limits bound the queries of this engine. The first Open of a directory
+	// decides; later ones share that engine.
+	Limits Limits
+
+	// unguarded gives every connection all rights that the engine knows, readers
+	// included. It is for tests of what stands outside of the engine.
+	unguarded bool
+}
+
+// Place is where an engine works: all of the host's files that it needs besides those of the system.
+type Place struct {
+	Dir     string // the data; absolute
+	Library string // libchdb; absolute
 }
 
 // HandlerOptions says what the HTTP door lets through. The zero value is
@@ -60,6 +78,27 @@ type HandlerOptions struct {
 	// MaxBufferedBytes bounds a result whose format cannot be streamed (JSON,
 	// Parquet, Pretty and the like). Zero means 256 MiB.
 	MaxBufferedBytes int64
+
+	// MaxQueries bounds the queries and inserts that run at once, those included whose
+	// client is slow to read the result or to send the data. Zero means as many as
+	// the engine has connections.
+	MaxQueries int
+
+	// MaxWait is how long a request waits for its turn before it is refused with 503
+	// and code 202. Zero means 5 seconds. Clients that make others wait by being
+	// slow are cut off.
+	MaxWait time.Duration
+
+	// Grace is how long a client may be idle altogether while it sends a request or
+	// reads a result, besides the time that MinRate allows. Zero means 30 seconds.
+	Grace time.Duration
+
+	// MinRate is how many bytes a second a client has to send or take. Zero means 16 KiB.
+	MinRate int64
+
+	// Busy, if set, is called when a request gets its turn, and what it returns when
+	// the turn is over: a server that is short of connections can spare those.
+	Busy func(*http.Request) (over func())
 
 	// Logger gets a line for each request that fails on the server's side.
 	// Nil means the engine's.

@@ -25,6 +25,8 @@ const (
 	childRole = "CHDB_TEST_CHILD"
 	childDir  = "CHDB_TEST_DIR"
 	childLib  = "CHDB_TEST_LIB"
+	// childInside says that the process should be in the sandbox.
+	childInside = "CHDB_TEST_INSIDE"
 )
 
 // batchRows is what the writing child puts into each batch.
@@ -41,6 +43,14 @@ func runChild(role string) int {
 		err = childCount()
 	case "close":
 		err = childClose()
+	case "confined":
+		err = childConfined()
+	case "unguarded":
+		err = childUnguarded()
+	case "limits":
+		err = childLimits()
+	case "answers":
+		err = childAnswers()
 	case "acquire":
 		err = childAcquire()
 	default:

@@ -108,8 +108,12 @@ func (in *instance) lend(ctx context.Context, q *query) (*lease, error) {
 }
 
 // end gives the connection back and says why the query ended: a cancellation
-// comes before what it made the engine say.
+// comes before what it made the engine say. After either, the connection is thrown away:
+// what a query has already put out stays with it, and begins its next answer (chdb-2).
 func (l *lease) end(err error) error {
+	if err != nil || l.ctx.Err() != nil {
+		l.conn.unknown = true
+	}
 	if err != nil && l.ctx.Err() != nil {
 		err = context.Cause(l.ctx)
 	}
@@ -131,16 +135,12 @@ func (in *instance) run(ctx context.Context, q *query) (*answer, error) {
 	st := parseStatement(q.sql)
 	fed := st.insert && (!st.values || !st.dataAny || q.data != nil)
 	if q.guarded {
+		if err := in.examine(ctx, q, &st, fed); err != nil {
+			return nil, err
+		}
 		if inline := st.values && !fed; !inline {
 			q.set(valuesInterpret, "0")
 			q.set(valuesTemplates, "0")
-		}
-		text := q.sql
-		if fed {
-			text = st.head
-		}
-		if err := in.examine(ctx, text); err != nil {
-			return nil, err
 		}
 	}
 	format := cmp.Or(st.format, q.format)

@@ -172,10 +172,9 @@ func (b *rows) finish(err error) error {
 	b.drop()
 	lib := b.lease.conn.lib
 	if !isEnd(err) {
-		lib.streamCancel(b.lease.conn.c, b.stream)
 		// Killed and cancelled at once, the query may stay with the connection,
-		// and what it reads with the query, until that is used again (chdb-2).
-		b.lease.conn.unknown = true
+		// and what it reads with the query, until that is closed (chdb-2).
+		lib.streamCancel(b.lease.conn.c, b.stream)
 	}
 	lib.destroyResult(b.stream)
 	b.stream = nil

@@ -3,6 +3,7 @@
 package chdb
 
 import (
+	"bufio"
 	"compress/gzip"
 	"compress/zlib"
 	"context"
@@ -208,6 +209,19 @@ func (r *request) readText(sql string, body io.Reader, maxText int64) error {
 		return nil
 	}
 	return exception(codeQueryTooLarge, "QUERY_IS_TOO_LARGE", fmt.Sprintf("the query is longer than %d bytes", maxText))
+}
+
+// begin waits for the first bytes of an INSERT's data.
+func (r *request) begin() error {
+	if r.data == nil {
+		return nil
+	}
+	first := bufio.NewReaderSize(r.data, 64<<10)
+	if _, err := first.Peek(64 << 10); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read the insert's data: %w", err)
+	}
+	r.data = first
+	return nil
 }
 
 // decodeBody undoes what the client has compressed the body with.

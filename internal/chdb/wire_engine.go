@@ -86,16 +86,21 @@ func deframe(r io.Reader) io.Reader { return &deframer{src: &edge{r: r}} }
 type deframer struct {
 	src *edge
 	r   *compress.Reader
+	err error // sticky: the decoder would give its last frame out again
 }
 
 // Read tells the end of the body between two frames from one inside a frame,
 // which the decoder reports alike.
-func (d *deframer) Read(p []byte) (int, error) {
+func (d *deframer) Read(p []byte) (n int, err error) {
+	if d.err != nil {
+		return 0, d.err
+	}
+	defer func() { d.err = err }()
 	if d.r == nil {
 		d.r = compress.NewReader(d.src)
 	}
 	d.src.n = 0
-	n, err := d.r.Read(p)
+	n, err = d.r.Read(p)
 	if errors.Is(err, io.EOF) {
 		if d.src.n == 0 {
 			return n, io.EOF

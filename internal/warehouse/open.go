@@ -36,6 +36,8 @@ type Options struct {
 	// Backoff is about how long to wait before the second attempt; each further wait is twice as long, up to 10 seconds.
 	// Default 200ms.
 	Backoff time.Duration
+	// Limits bound what queries of the embedded engine may take. A server has its own.
+	Limits chdb.Limits
 }
 
 // Warehouse is a connection pool to one database of one ClickHouse. It is safe for concurrent use.
@@ -76,7 +78,7 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 	}
 	options := w.serverOptions
 	if dir, embedded := strings.CutPrefix(o.DSN, EmbeddedScheme); embedded {
-		engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Logger: o.Logger})
+		engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Logger: o.Logger, Limits: o.Limits})
 		if err != nil {
 			return nil, fmt.Errorf("opening the embedded warehouse: %w", err)
 		}

@@ -1,0 +1,115 @@
+//go:build !noengine && linux
+
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"dealhouse/internal/sandbox"
+)
+
+// The process that serves has none of the secrets of the one that was called, and cannot get at anything; so says the
+// kernel. Its id is the one that was started, whoever supervises it.
+func TestServeInSandbox(t *testing.T) {
+	if m := sandbox.Missing(); len(m) > 0 {
+		t.Skipf("this kernel cannot refuse %s", strings.Join(m, ", "))
+	}
+	b := newBench(t)
+	b.call(t, "migrate").want(t, 0)
+	leak, err := os.Open(b.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = leak.Close() }()
+	for _, test := range []struct {
+		name   string
+		args   []string
+		walled bool
+	}{
+		{"serve", []string{"--user", "bi", "--password", httpSecret}, true},
+		{"without", []string{"--user", "bi", "--password", httpSecret, "--without-sandbox"}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			env := slices.Concat(b.env, []string{"CLOUD_KEY=" + acmeKey})
+			p := startWith(t, env, []*os.File{leak}, append([]string{"serve-warehouse", "--listen", "127.0.0.1:0", "--config", b.config}, test.args...)...)
+			address := p.find(t, `on (http://\S+) `)[1]
+			status := procFile(t, p, "status")
+			if got := strings.Contains(status, "NoNewPrivs:\t1") && strings.Contains(status, "Seccomp:\t2"); got != test.walled {
+				t.Errorf("walls: %v\n%s", got, status)
+			}
+			environ, cmdline := procFile(t, p, "environ"), procFile(t, p, "cmdline")
+			for entry := range strings.SplitSeq(strings.TrimRight(environ, "\x00"), "\x00") {
+				name, value, _ := strings.Cut(entry, "=")
+				known := slices.Concat(harmless, []string{errandVariable, "DEALHOUSE_CHDB_LIBRARY", "TMPDIR"})
+				if !slices.Contains(known, name) {
+					t.Errorf("it has the variable %s", name)
+				}
+				if strings.Contains(value, "secret") {
+					t.Errorf("%s has a secret", name)
+				}
+			}
+			if strings.Contains(cmdline, httpSecret) {
+				t.Error("the password is in the process list")
+			}
+			fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.Process.Pid))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, fd := range fds {
+				if target, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", p.Process.Pid, fd.Name())); target == b.config || strings.Contains(target, "memfd:note") {
+					t.Errorf("it has %s open", target)
+				}
+			}
+			if code, body := ask(t, address, httpSecret, "SELECT count() FROM system.one"); code != http.StatusOK || body != "1" {
+				t.Errorf("%d %s", code, body)
+			}
+			p.signal(t, syscall.SIGTERM)
+			got := p.end(t)
+			if got.code != 143 {
+				t.Errorf("exit code %d", got.code)
+			}
+			if told := strings.Contains(got.err, "NO SANDBOX"); told == test.walled {
+				t.Errorf("what it said: %s", got.err)
+			}
+		})
+	}
+}
+
+// A variable that only the program itself sets does not lead around anything.
+func TestErrandByHand(t *testing.T) {
+	t.Parallel()
+	p := start(t, []string{errandVariable + "=" + inside}, "serve-warehouse")
+	p.end(t).want(t, 1, errandVariable, "unset it")
+}
+
+// A question reaches the engine in a process of its own as it was typed, however long, and so does its end.
+func TestQueryInSandbox(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.call(t, "migrate").want(t, 0)
+	p := start(t, b.env, "query", "SELECT 'ü', length('"+strings.Repeat("x", 100000)+"') AS n", "-o", "csv", "--config", b.config)
+	p.find(t, "^ü,100000")
+	p.end(t).want(t, 0)
+	p = start(t, b.env, "query", "SELECT nothing", "--config", b.config)
+	p.end(t).want(t, 2, "nothing", "(code 47)")
+	gone := filepath.Join(t.TempDir(), "gone")
+	p = start(t, []string{"DEALHOUSE_WAREHOUSE_DSN=embedded:" + gone}, "query", "SELECT 1")
+	p.end(t).want(t, 2, "there is no warehouse in "+gone)
+}
+
+// procFile is what the kernel says of a process.
+func procFile(t *testing.T, p *process, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", p.Process.Pid, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dealhouse/internal/chdb"
+)
+
+// limits are what others may take of this machine by asking the embedded warehouse.
+type limits struct {
+	memory, queryMemory, result, disk int64 // MiB
+	seconds                           int64
+	rows                              int64
+	threads, queries                  int
+}
+
+// defaultLimits fit a container of 1 GiB: the engine itself takes about 200 MiB, and results that cannot be streamed up
+// to buffered bytes each.
+func defaultLimits() *limits {
+	return &limits{memory: 512, queryMemory: 256, result: 4096, disk: 1024, seconds: 300, rows: 100_000_000, threads: 4, queries: 8}
+}
+
+// buffered is how many bytes a result may have whose format cannot be streamed.
+const buffered = 32 << 20
+
+// limitFlags adds the limits to a command: of many queries, or of a single one.
+func limitFlags(cmd *cobra.Command, many bool) *limits {
+	l := defaultLimits()
+	flags := cmd.Flags()
+	flags.Int64Var(&l.memory, "max-memory", l.memory, "`MiB` of memory for all queries together; for a container of 512 MiB, 192")
+	flags.Int64Var(&l.queryMemory, "max-query-memory", l.queryMemory, "`MiB` of memory for one query")
+	flags.Int64Var(&l.seconds, "max-time", l.seconds, "`seconds` that one query may run")
+	flags.Int64Var(&l.result, "max-result", l.result, "`MiB` that one result may have")
+	flags.Int64Var(&l.rows, "max-result-rows", l.rows, "`rows` that one result may have")
+	flags.Int64Var(&l.disk, "max-temporary", l.disk, "`MiB` of temporary files, for queries that do not fit into memory")
+	flags.IntVar(&l.threads, "max-threads", l.threads, "`threads` that one query may use")
+	if many {
+		flags.IntVar(&l.queries, "max-queries", l.queries, "`queries` that may run at once; others wait for 5 seconds at most")
+	}
+	return l
+}
+
+// engine is what the engine has to keep.
+func (l *limits) engine() chdb.Limits {
+	return chdb.Limits{
+		QueryMemory: min(l.queryMemory, l.memory) << 20, Memory: l.memory << 20, Time: time.Duration(l.seconds) * time.Second,
+		ResultBytes: l.result << 20, ResultRows: l.rows, Threads: l.threads, Disk: l.disk << 20,
+	}
+}
+
+// validate refuses what would bound nothing.
+func (l *limits) validate() error {
+	for name, n := range map[string]int64{
+		"max-memory": l.memory, "max-query-memory": l.queryMemory, "max-time": l.seconds, "max-result": l.result, "max-result-rows": l.rows,
+		"max-temporary": l.disk, "max-threads": int64(l.threads), "max-queries": int64(l.queries),
+	} {
+		if n <= 0 {
+			return usagef("--%s: want a number above 0", name)
+		}
+	}
+	if l.result<<20 < buffered {
+		return usagef("--max-result: want %d MiB at least", buffered>>20)
+	}
+	return nil
+}

@@ -1,0 +1,170 @@
+//go:build !noengine && (linux || darwin)
+
+package chdb
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// turns bounds how many requests do something at once. A client that keeps its turn without using it, because it does
+// not send or does not read, loses it when another waits (chdb-11).
+type turns struct {
+	places chan struct{}
+
+	mu      sync.Mutex
+	holders map[*peer]bool
+}
+
+func newTurns(n int) *turns {
+	return &turns{places: make(chan struct{}, n), holders: map[*peer]bool{}}
+}
+
+// stalled is how long a client may keep others waiting without a byte, and check how often that is looked at.
+const (
+	stalled = 500 * time.Millisecond
+	check   = 100 * time.Millisecond
+)
+
+// take waits for a turn, but not longer than wait. over gives it back.
+func (t *turns) take(ctx context.Context, p *peer, wait time.Duration) (over func(), err error) {
+	select {
+	case t.places <- struct{}{}:
+		return t.hold(p), nil
+	default:
+	}
+	patience := time.NewTimer(wait)
+	defer patience.Stop()
+	tick := time.NewTicker(check)
+	defer tick.Stop()
+	for {
+		select {
+		case t.places <- struct{}{}:
+			return t.hold(p), nil
+		case <-tick.C:
+			t.cutStalled()
+		case <-patience.C:
+			return nil, exception(codeTooManyQueries, "TOO_MANY_SIMULTANEOUS_QUERIES", "too many queries at once: try again")
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+func (t *turns) hold(p *peer) (over func()) {
+	t.mu.Lock()
+	t.holders[p] = true
+	t.mu.Unlock()
+	return func() {
+		t.mu.Lock()
+		delete(t.holders, p)
+		t.mu.Unlock()
+		<-t.places
+	}
+}
+
+// cutStalled ends what is between us and the client that has been idle for longest.
+func (t *turns) cutStalled() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var worst *peer
+	for p := range t.holders {
+		if p.idle() > stalled && (worst == nil || p.idle() > worst.idle()) {
+			worst = p
+		}
+	}
+	if worst != nil {
+		worst.cut()
+	}
+}
+
+// peer is the client of one request, as far as it makes us wait.
+type peer struct {
+	rc    *http.ResponseController
+	grace time.Duration
+	rate  int64 // bytes a second
+
+	since atomic.Int64 // when we began to wait for it, in ns of Unix time; 0 while we do not
+	// Which directions are over, whatever comes.
+	noReads, noWrites atomic.Bool
+
+	// Of one direction after the other: requests are read before results are written.
+	waited time.Duration
+	bytes  int64
+}
+
+// idle is how long the client has been making us wait.
+func (p *peer) idle() time.Duration {
+	since := p.since.Load()
+	if since == 0 {
+		return 0
+	}
+	return time.Since(time.Unix(0, since))
+}
+
+// cut makes whatever waits for the client fail, now and later.
+func (p *peer) cut() {
+	p.stopReading()
+	p.noWrites.Store(true)
+	_ = p.rc.SetWriteDeadline(past)
+}
+
+// stopReading makes reads of the request's body fail, now and later.
+func (p *peer) stopReading() {
+	p.noReads.Store(true)
+	// A ResponseWriter without deadlines, as in tests, has nobody to wait for.
+	_ = p.rc.SetReadDeadline(past)
+}
+
+// past is a deadline that is over.
+var past = time.Unix(1, 0)
+
+// wait brackets one read or write: it gives the client the time that is left to it.
+func (p *peer) wait(over *atomic.Bool, deadline func(time.Time) error, do func() (int, error)) (int, error) {
+	begin := time.Now()
+	left := p.grace + time.Duration(float64(p.bytes)/float64(p.rate)*float64(time.Second)) - p.waited
+	_ = deadline(begin.Add(left))
+	p.since.Store(begin.UnixNano())
+	if over.Load() { // told so in between: that deadline must not be lost
+		_ = deadline(past)
+	}
+	n, err := do()
+	p.since.Store(0)
+	p.waited += time.Since(begin)
+	p.bytes += int64(n)
+	return n, err
+}
+
+// pacedBody is what the client sends, at the pace that is asked of it.
+type pacedBody struct {
+	*peer
+	io.ReadCloser
+}
+
+// Read leaves no deadline behind: the server would take one that passes for the client's end.
+func (b pacedBody) Read(p []byte) (int, error) {
+	n, err := b.wait(&b.noReads, b.rc.SetReadDeadline, func() (int, error) { return b.ReadCloser.Read(p) })
+	if !b.noReads.Load() {
+		_ = b.rc.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+// pacedWriter is where the result goes, at the pace that is asked of the client.
+type pacedWriter struct {
+	*peer
+	w io.Writer
+}
+
+func (w pacedWriter) Write(b []byte) (int, error) {
+	n, err := w.wait(&w.noWrites, w.rc.SetWriteDeadline, func() (int, error) { return w.w.Write(b) })
+	if err != nil {
+		return n, fmt.Errorf("send the result: %w", err)
+	}
+	return n, nil
+}

@@ -1,0 +1,31 @@
+// Package sandbox starts this program again with nothing but what it is given by name: its environment, its open files
+// and, on Linux, its rights. It is for a process that runs code or questions of strangers. It knows nothing of what the
+// program does.
+//
+// # Model
+//
+// The rights of a process can only be cut down thread by thread, and a C library has threads that Go does not know. So
+// one thread cuts itself down and then becomes the program anew (exec, with the same process id): every thread of the
+// new program has the rights of the one that started it.
+//
+// # Invariants
+//
+// Comments in the code cite these numbers.
+//
+//   - sandbox-1: What a policy does not name is refused. All rights over files and TCP that the kernel can refuse are
+//     refused, and given back for the named paths alone. No program can be executed but this one.
+//   - sandbox-2: There are no sockets but TCP ones (no UDP, and so no names looked up; no local sockets), no child
+//     processes, no tracing of other processes. TCP connects to nothing and binds nothing: a server listens before
+//     it enters, and takes its listener along.
+//   - sandbox-3: The new program has the standard streams, the files it is given, and no other open file; the variables
+//     it is given, and no others.
+//   - sandbox-4: Rights cannot be had back: no_new_privs is set, and the rules hold for whatever the process starts.
+//   - sandbox-5: Who is inside can make sure of it: [Verify] tries what must be refused.
+//
+// Files are Landlock's (Linux 5.13), TCP is Landlock's from Linux 6.7 on, and sandbox-2 apart from TCP is a seccomp
+// filter's. [Missing] tells what a kernel cannot do. A policy with Network set leaves TCP, sockets and child processes
+// as they are.
+//
+// What is not covered: the time that the process takes and the memory that it fills, what it writes into the folders
+// that it may write to, and mistakes of the kernel itself.
+package sandbox

@@ -1,0 +1,80 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// Policy names what the new program may do. What is not named is refused (sandbox-1).
+type Policy struct {
+	// Read are files and folders that may be read. Those that do not exist are left out.
+	Read []string
+	// Write are folders, and files, in which everything may be done but executing. They must exist.
+	Write []string
+	// Network leaves sockets and child processes alone: for a process that has to reach others by itself.
+	Network bool
+	// Unconfined leaves all rights: only the environment and the open files are chosen.
+	Unconfined bool
+	// Env is the environment, name=value.
+	Env []string
+	// Files are open in the new program as 3, 4 and so on.
+	Files []*os.File
+}
+
+// ErrNotEnforced means that a process which should be confined is not.
+var ErrNotEnforced = errors.New("the sandbox is not enforced")
+
+// Engine libraries are loaded from these folders, and look at these files.
+var (
+	systemLibraries = []string{
+		"/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache",
+	}
+	systemFacts = []string{
+		"/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/sys/devices/system/cpu", "/sys/fs/cgroup",
+		"/etc/localtime", "/usr/share/zoneinfo", "/dev/random", "/dev/urandom",
+	}
+)
+
+// SystemFiles are what a program needs to read that loads libraries of C: the libraries of the system, how many
+// processors and how much memory there are, and time zones.
+func SystemFiles() []string {
+	return append(append([]string(nil), systemLibraries...), systemFacts...)
+}
+
+// Keep picks variables of an environment by name.
+func Keep(env []string, names ...string) []string {
+	var kept []string
+	for _, name := range names {
+		for _, entry := range env {
+			if strings.HasPrefix(entry, name+"=") {
+				kept = append(kept, entry)
+			}
+		}
+	}
+	return kept
+}
+
+// program is the file to execute.
+func program() (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find this program's own file: %w", err)
+	}
+	return path, nil
+}
+
+// fill writes a text to a file and goes back to its beginning.
+func fill(f *os.File, text []byte) (*os.File, error) {
+	_, err := f.Write(text)
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("write a note: %w", err)
+	}
+	return f, nil
+}

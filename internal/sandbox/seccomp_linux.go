@@ -1,0 +1,126 @@
+package sandbox
+
+import (
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// architecture is the one whose system calls the filter knows, or 0.
+func architecture() uint32 {
+	switch runtime.GOARCH {
+	case "amd64":
+		return unix.AUDIT_ARCH_X86_64
+	case "arm64":
+		return unix.AUDIT_ARCH_AARCH64
+	}
+	return 0
+}
+
+// hasSeccomp tells whether the kernel can filter this program's system calls.
+func hasSeccomp() bool {
+	// Without a filter to look at, a kernel that knows the operation faults on the address.
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, 0)
+	return errno == unix.EFAULT && architecture() != 0
+}
+
+// Where the filter finds the call that is made. Both architectures are little endian: an argument's low half comes first.
+const (
+	callNumber = 0
+	callArch   = 4
+	firstArg   = 16
+	secondArg  = 24
+	thirdArg   = 32
+)
+
+// refusedCalls are never needed by who may start nothing and look at nobody else.
+var refusedCalls = append([]uint32{
+	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PIDFD_GETFD, unix.SYS_IO_URING_SETUP, unix.SYS_BPF,
+	unix.SYS_USERFAULTFD, unix.SYS_PERF_EVENT_OPEN, unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_MOUNT,
+	unix.SYS_SOCKETPAIR,
+}, forks...)
+
+// filterCalls puts a filter on the calling thread that refuses what Landlock does not cover (sandbox-2).
+func filterCalls() error {
+	f := filter{}
+	f.load(callArch)
+	f.unless(architecture(), kill)
+	f.load(callNumber)
+	if runtime.GOARCH == "amd64" {
+		const x32 = 0x40000000 // the calls of another interface, by other numbers
+		f.add(unix.BPF_JMP|unix.BPF_JGE|unix.BPF_K, 0, 1, x32)
+		f.answer(refuse)
+	}
+	for _, number := range refusedCalls {
+		f.when(number, refuse)
+	}
+	// Its flags are out of a filter's sight. C libraries then fall back on clone.
+	f.when(unix.SYS_CLONE3, absent)
+	f.clone()
+	f.socket()
+	f.answer(allow)
+	program := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]} //nolint:gosec // G115: a few dozen
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program)))
+	runtime.KeepAlive(f)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// Answers of the filter.
+const (
+	allow  = unix.SECCOMP_RET_ALLOW
+	refuse = unix.SECCOMP_RET_ERRNO | uint32(unix.EACCES)
+	absent = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+	kill   = unix.SECCOMP_RET_KILL_PROCESS
+)
+
+// filter is a program of classic BPF.
+type filter []unix.SockFilter
+
+func (f *filter) add(code uint16, yes, no uint8, k uint32) {
+	*f = append(*f, unix.SockFilter{Code: code, Jt: yes, Jf: no, K: k})
+}
+
+func (f *filter) load(offset uint32)   { f.add(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, 0, 0, offset) }
+func (f *filter) answer(answer uint32) { f.add(unix.BPF_RET|unix.BPF_K, 0, 0, answer) }
+
+// when answers if what was loaded is k.
+func (f *filter) when(k, answer uint32) {
+	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 0, 1, k)
+	f.answer(answer)
+}
+
+// unless answers if what was loaded is not k.
+func (f *filter) unless(k, answer uint32) {
+	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 1, 0, k)
+	f.answer(answer)
+}
+
+// clone lets only threads be made.
+func (f *filter) clone() {
+	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 0, 4, unix.SYS_CLONE)
+	f.load(firstArg)
+	f.add(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, 1, 0, unix.CLONE_THREAD)
+	f.answer(refuse)
+	f.answer(allow)
+}
+
+// socket lets only TCP sockets be made, over which Landlock watches; it does not over MPTCP's.
+func (f *filter) socket() {
+	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 0, 12, unix.SYS_SOCKET)
+	f.load(firstArg)
+	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 2, 0, unix.AF_INET)
+	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 1, 0, unix.AF_INET6)
+	f.answer(refuse)
+	f.load(secondArg)
+	f.add(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, 0, 0, 0xf) // without the flags
+	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 1, 0, unix.SOCK_STREAM)
+	f.answer(refuse)
+	f.load(thirdArg)
+	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 2, 0, unix.IPPROTO_IP)
+	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 1, 0, unix.IPPROTO_TCP)
+	f.answer(refuse)
+}
