@@ -234,7 +234,7 @@ func (d *demo) serve(ctx context.Context) (err error) {
 	}
 	d.sayWhatIsUp("http://" + listener.Addr().String())
 	bounds := defaultLimits()
-	e.Serve, e.Leash, e.Limits = &serving{Queries: bounds.queries}, true, bounds.engine()
+	e.Serve, e.Leash, e.Limits = &serving{Queries: bounds.queries, Buffered: bounds.buffered << 20}, true, bounds.engine()
 	if d.become == nil {
 		return e.Serve.run(ctx, d.app, d.w, listener)
 	}

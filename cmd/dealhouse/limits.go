@@ -10,26 +10,23 @@ import (
 
 // limits are what others may take of this machine by asking the embedded warehouse.
 type limits struct {
-	memory, queryMemory, result, disk int64 // MiB
-	seconds                           int64
-	rows                              int64
-	threads, queries                  int
+	memory, queryMemory, result, buffered, disk int64 // MiB
+	seconds                                     int64
+	rows                                        int64
+	threads, queries                            int
 }
 
-// defaultLimits fit a container of 1 GiB: the engine itself takes about 200 MiB, and results that cannot be streamed up
-// to buffered bytes each.
+// defaultLimits fit a container of 2 GiB: the engine itself takes about 200 MiB, and the text of results that cannot be
+// streamed is not counted by it and may be several times as long as the data that the limit is about.
 func defaultLimits() *limits {
-	return &limits{memory: 512, queryMemory: 256, result: 4096, disk: 1024, seconds: 300, rows: 100_000_000, threads: 4, queries: 8}
+	return &limits{memory: 512, queryMemory: 256, result: 4096, buffered: 16, disk: 1024, seconds: 300, rows: 100_000_000, threads: 4, queries: 8}
 }
-
-// buffered is how many bytes a result may have whose format cannot be streamed.
-const buffered = 32 << 20
 
 // limitFlags adds the limits to a command: of many queries, or of a single one.
 func limitFlags(cmd *cobra.Command, many bool) *limits {
 	l := defaultLimits()
 	flags := cmd.Flags()
-	flags.Int64Var(&l.memory, "max-memory", l.memory, "`MiB` of memory for all queries together; for a container of 512 MiB, 192")
+	flags.Int64Var(&l.memory, "max-memory", l.memory, "`MiB` of memory for all queries together; 128 for a container of 1 GiB")
 	flags.Int64Var(&l.queryMemory, "max-query-memory", l.queryMemory, "`MiB` of memory for one query")
 	flags.Int64Var(&l.seconds, "max-time", l.seconds, "`seconds` that one query may run")
 	flags.Int64Var(&l.result, "max-result", l.result, "`MiB` that one result may have")
@@ -38,6 +35,7 @@ func limitFlags(cmd *cobra.Command, many bool) *limits {
 	flags.IntVar(&l.threads, "max-threads", l.threads, "`threads` that one query may use")
 	if many {
 		flags.IntVar(&l.queries, "max-queries", l.queries, "`queries` that may run at once; others wait for 5 seconds at most")
+		flags.Int64Var(&l.buffered, "max-buffered", l.buffered, "`MiB` of a result that cannot be streamed: JSON, Parquet, Pretty and the like")
 	}
 	return l
 }
@@ -54,14 +52,14 @@ func (l *limits) engine() chdb.Limits {
 func (l *limits) validate() error {
 	for name, n := range map[string]int64{
 		"max-memory": l.memory, "max-query-memory": l.queryMemory, "max-time": l.seconds, "max-result": l.result, "max-result-rows": l.rows,
-		"max-temporary": l.disk, "max-threads": int64(l.threads), "max-queries": int64(l.queries),
+		"max-temporary": l.disk, "max-threads": int64(l.threads), "max-queries": int64(l.queries), "max-buffered": l.buffered,
 	} {
 		if n <= 0 {
 			return usagef("--%s: want a number above 0", name)
 		}
 	}
-	if l.result<<20 < buffered {
-		return usagef("--max-result: want %d MiB at least", buffered>>20)
+	if l.result < l.buffered {
+		return usagef("--max-result: want as much as --max-buffered, %d MiB, at least", l.buffered)
 	}
 	return nil
 }

@@ -23,6 +23,11 @@ dealhouse processes. It is read-only, and for this machine only, unless told oth
 The folder of the embedded engine belongs to one process at a time: while this one runs, other
 commands reach the warehouse through it, with warehouse.dsn = "http://127.0.0.1:8123/dealhouse".
 A sync needs --allow-writes here. Even then, statements that reach files or the network are refused.
+A large sync may also need more than the limits below.
+
+On Linux 6.7 or later the process that serves is in a sandbox of the kernel: it can read and write the
+warehouse's folder, and reach nothing else. Where the kernel has none, other machines are only served
+with --without-sandbox. The folder must have no symbolic links that lead out of it.
 
 A server of its own (clickhouse://...) needs none of this: ask it directly.`
 
@@ -98,7 +103,7 @@ func (a *app) serveWarehouse(ctx context.Context, o serveOptions) error {
 		return fmt.Errorf("%w: choose another address with --listen", err)
 	}
 	defer func() { _ = listener.Close() }() // the server has, if there was one
-	e.Serve = &serving{AllowWrites: o.allowWrites, User: o.user, Password: password, AnyHost: o.insecure, Greet: true, Queries: o.limits.queries}
+	e.Serve = &serving{AllowWrites: o.allowWrites, User: o.user, Password: password, AnyHost: o.insecure, Greet: true, Queries: o.limits.queries, Buffered: o.limits.buffered << 20}
 	e.Limits = o.limits.engine()
 	return a.sends(ctx, e, listener)
 }
@@ -110,10 +115,11 @@ type serving struct {
 	AnyHost        bool // it may be addressed by any name
 	Greet          bool // it tells where it is
 	Queries        int  // at once
+	Buffered       int64
 }
 
 func (s serving) run(ctx context.Context, a *app, w *warehouse.Warehouse, listener net.Listener) error {
-	options := chdb.HandlerOptions{AllowWrites: s.AllowWrites, User: s.User, Password: s.Password, Logger: a.log, MaxBufferedBytes: buffered, MaxQueries: s.Queries, Busy: keep}
+	options := chdb.HandlerOptions{AllowWrites: s.AllowWrites, User: s.User, Password: s.Password, Logger: a.log, MaxBufferedBytes: s.Buffered, MaxQueryBytes: maxQuery, MaxQueries: s.Queries, Busy: keep}
 	if s.AnyHost {
 		options.AllowedHosts = []string{"*"}
 	}
@@ -201,6 +207,9 @@ const drain = 10 * time.Second
 
 // maxHeader is how long a request's first line and headers may be together, in bytes. A query that is longer comes as the body.
 const maxHeader = 128 << 10
+
+// maxQuery is how long a query may be, in bytes, without the data of an INSERT. The engine itself stops at half of it.
+const maxQuery = 512 << 10
 
 // maxConnections is how many connections may be open at once.
 const maxConnections = 512

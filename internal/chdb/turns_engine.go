@@ -27,8 +27,8 @@ func newTurns(n int) *turns {
 
 // stalled is how long a client may keep others waiting without a byte, and check how often that is looked at.
 const (
-	stalled = 500 * time.Millisecond
-	check   = 100 * time.Millisecond
+	stalled = 200 * time.Millisecond
+	check   = 50 * time.Millisecond
 )
 
 // take waits for a turn, but not longer than wait. over gives it back.
