@@ -36,9 +36,9 @@ const loneBytes = "LONE-BYTES"
 // forgery finds a line that begins as ours do. The text may be shown within a line.
 var forgery = regexp.MustCompile(`(?m)^\s*(error: |time=\S+ level=\S+ msg=\\?")forged by the API`)
 
-// harmless fails the test when an output holds what steers a terminal. In CSV and HTML a quoted line break is the
+// tame fails the test when an output holds what steers a terminal. In CSV and HTML a quoted line break is the
 // grammar's, so lines are not looked at.
-func harmless(t *testing.T, what, output string, lines bool) {
+func tame(t *testing.T, what, output string, lines bool) {
 	t.Helper()
 	output = strings.TrimPrefix(output, "\ufeff") // the mark that CSV begins with
 	if !utf8.ValidString(output) {
@@ -64,8 +64,8 @@ func (b *bench) callHostile(t *testing.T, args ...string) outcome {
 	name := strings.Join(args, " ")
 	name = name[:min(len(name), 80)]
 	plain := !slices.Contains(args, "csv") && !slices.Contains(args, "html")
-	harmless(t, name, got.out, plain)
-	harmless(t, name+", stderr", got.err, true)
+	tame(t, name, got.out, plain)
+	tame(t, name+", stderr", got.err, true)
 	for line := range strings.Lines(got.err) {
 		if len(line) > 3*visible.MaxEcho {
 			t.Errorf("%s: a line of %d bytes on stderr: %.300s", name, len(line), line)
@@ -305,7 +305,7 @@ func (b *bench) daemonLog(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					harmless(t, path, readAll(t, resp), true)
+					tame(t, path, readAll(t, resp), true)
 				}
 			}
 			for _, stream := range catalog.Names() {
@@ -319,7 +319,7 @@ func (b *bench) daemonLog(t *testing.T) {
 		}
 		cancel()
 		<-ended
-		harmless(t, "the log of the daemon, "+format, all.String(), true)
+		tame(t, "the log of the daemon, "+format, all.String(), true)
 		if !strings.Contains(all.String(), "u202e") {
 			t.Errorf("the daemon's log tells nothing of the hostile fields:\n%s", all.String())
 		}
