@@ -34,8 +34,8 @@ func floodRequests(t *testing.T) int {
 	return n
 }
 
-// hostile are requests that are slow, broken or huge. Each is given a connection; it returns when it is done with it.
-var hostile = []func(ctx context.Context, c net.Conn){
+// attacks are requests that are slow, broken or huge. Each is given a connection; it returns when it is done with it.
+var attacks = []func(ctx context.Context, c net.Conn){
 	// Opens a connection and says nothing, or half a header.
 	func(ctx context.Context, _ net.Conn) { <-ctx.Done() },
 	func(ctx context.Context, c net.Conn) { say(ctx, c, "POST / HTTP/1.1\r\nHost: loc") },
@@ -178,7 +178,7 @@ func attack(ctx context.Context, address string, n int) {
 	defer func() { _ = c.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })()
 	_ = c.(*net.TCPConn).SetReadBuffer(4096)
-	hostile[n%len(hostile)](ctx, c)
+	attacks[n%len(attacks)](ctx, c)
 }
 
 // residentPeak is the most memory that a process had, in bytes.
