@@ -30,12 +30,12 @@ func TestReconcileInBrowser(t *testing.T) {
 		got := b.call(t, append([]string{"reconcile", "-o", "html"}, args...)...)
 		got.want(t, 0)
 		path := filepath.Join(shots, name+".html")
-		keep(t, path, []byte(got.out))
+		writeShot(t, path, []byte(got.out))
 		openInBrowser(t, path, filepath.Join(shots, name))
 	}
 }
 
-func keep(t *testing.T, path string, data []byte) {
+func writeShot(t *testing.T, path string, data []byte) {
 	t.Helper()
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
@@ -94,9 +94,9 @@ func openInBrowser(t *testing.T, path, shot string) {
 	check(err)
 	phone, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
 	check(err)
-	keep(t, shot+".png", screen)
-	keep(t, shot+"-narrow.png", phone)
-	keep(t, shot+".pdf", paper)
+	writeShot(t, shot+".png", screen)
+	writeShot(t, shot+"-narrow.png", phone)
+	writeShot(t, shot+".pdf", paper)
 	mu.Lock()
 	defer mu.Unlock()
 	for _, text := range trouble {
