@@ -67,10 +67,10 @@ FROM
     LEFT JOIN (SELECT account, stream, run_id, page, key, field, reason, raw_hash, state, settled_by, settled_at FROM settled_rejects_log FINAL) AS s
         ON s.account = r.account AND s.stream = r.stream AND s.run_id = r.run_id AND s.page = r.page
         AND s.key = r.key AND s.field = r.field AND s.reason = r.reason AND s.raw_hash = r.raw_hash
-    LEFT JOIN (SELECT run_id, 1 AS known, outcome, started_at AS began FROM sync_runs) AS u ON u.run_id = r.run_id
+    LEFT JOIN (SELECT run_id, 1 AS known, outcome, started_at AS began FROM sync_runs_log FINAL) AS u ON u.run_id = r.run_id
     LEFT JOIN
     (
-        SELECT account, stream, max(started_at) AS began_whole FROM sync_runs
+        SELECT account, stream, max(started_at) AS began_whole FROM sync_runs_log FINAL
         WHERE outcome = 'success' AND mode IN ('snapshot', 'walk', 'full') GROUP BY account, stream
     ) AS w ON w.account = r.account AND w.stream = r.stream
 )

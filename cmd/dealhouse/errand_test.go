@@ -84,14 +84,12 @@ func TestServeInSandbox(t *testing.T) {
 
 // A variable that only the program itself sets does not lead around anything.
 func TestErrandByHand(t *testing.T) {
-	t.Parallel()
 	p := start(t, []string{errandVariable + "=" + inside}, "serve-warehouse")
 	p.end(t).want(t, 1, errandVariable, "unset it")
 }
 
 // A question reaches the engine in a process of its own as it was typed, however long, and so does its end.
 func TestQueryInSandbox(t *testing.T) {
-	t.Parallel()
 	b := newBench(t)
 	b.call(t, "migrate").want(t, 0)
 	p := start(t, b.env, "query", "SELECT 'ü', length('"+strings.Repeat("x", 100000)+"') AS n", "-o", "csv", "--config", b.config)

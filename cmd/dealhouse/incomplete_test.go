@@ -12,7 +12,6 @@ import (
 
 // TestIncomplete: it is worth another run, and told once for the streams of an account that it concerns.
 func TestIncomplete(t *testing.T) {
-	t.Parallel()
 	partial := func(stream string) error {
 		return fmt.Errorf("wrapped: %w", &syncer.IncompleteError{Account: "acme", Stream: stream, Reason: "3 rows moved"})
 	}

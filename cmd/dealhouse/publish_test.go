@@ -82,7 +82,7 @@ func TestPushGateway(t *testing.T) {
 	if first.method != http.MethodPost || first.path != "/metrics/job/dealhouse" || first.user != "ops:"+httpSecret {
 		t.Errorf("%s %s by %s", first.method, first.path, first.user)
 	}
-	for name, want := range map[string]int{"last_success_timestamp_seconds": 12, "last_attempt_timestamp_seconds": 12, "live_rows": 12, "runs_total": 48,
+	for name, want := range map[string]int{"last_success_timestamp_seconds": 12, "last_attempt_timestamp_seconds": 12, "live_rows": 12, "runs_total": 60,
 		"look_age_seconds": 0, "next_run_timestamp_seconds": 0, "build_info": 1, "payouts": 10, "payout_overdue_transactions": 2} {
 		if n := g.series(name); n != want {
 			t.Errorf("%d series of %s, want %d", n, name, want)

@@ -2,15 +2,14 @@ package warehouse
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// biSettings are what tools and people set for their queries. Metabase's driver sends select_sequential_consistency and
-// join_use_nulls, Superset's and Grafana's readonly and max_execution_time, the ODBC driver of Tableau and Power BI
-// formats of times and numbers; the others are those that people set in a profile for them.
+// biSettings change what a query means or how its result looks, and may come from a tool or from the profile of its user.
 var biSettings = []clickhouse.Settings{
 	{},
 	{"join_use_nulls": 1, "select_sequential_consistency": 1},
@@ -24,6 +23,9 @@ var biSettings = []clickhouse.Settings{
 	{"output_format_json_quote_64bit_integers": 1, "enable_extended_results_for_datetime_functions": 1},
 	{"join_use_nulls": 1, "transform_null_in": 1, "join_algorithm": "full_sorting_merge", "data_type_default_nullable": 1},
 }
+
+// wholeProbes asks each view under all settings. Without it, each is asked under the defaults and two others.
+const wholeProbes = "WAREHOUSE_PROBES"
 
 // probesOf are conditions on a column, as its type allows them: equality first, then what reads a part of a column.
 func probesOf(c ViewColumn) []string {
@@ -70,7 +72,8 @@ func TestViewsUnderEverySetting(t *testing.T) {
 			t.Errorf("%v: %s: %.300s", settings, query, err)
 		}
 	}
-	for _, v := range views {
+	all := os.Getenv(wholeProbes) != ""
+	for at, v := range views {
 		from := v.Name
 		if v.Name == "deals_active" {
 			from += "(at = '2026-01-15')"
@@ -86,6 +89,9 @@ func TestViewsUnderEverySetting(t *testing.T) {
 			}
 		}
 		for i, settings := range biSettings {
+			if !all && i > 0 && (i+at)%5 != 0 {
+				continue
+			}
 			for kind, conditions := range kinds {
 				if len(conditions) > 0 && (i == 0 || kind == i%len(kinds)) {
 					ask(settings, "SELECT count() FROM "+from+" WHERE "+strings.Join(conditions, " AND "))

@@ -37,8 +37,8 @@ func (w *Warehouse) Runs(ctx context.Context, f RunFilter) ([]RunRecord, error) 
 	if f.WholeLooks {
 		modes = " AND " + wholeLooks
 	}
-	rows, err := w.readOnly.Query(ctx, `SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, pages, rows_read,
-    inserted, updated, deleted, unchanged, waiting, rejected, duplicates, bytes, retries, warnings, error
+	rows, err := w.readOnly.Query(ctx, `SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
+    inserted, updated, deleted, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
 FROM sync_runs
 WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})`+modes+`
 ORDER BY started_at DESC, account, stream `+each+`LIMIT `+fmt.Sprint(f.Limit), named("account", f.Account), named("stream", f.Stream))
@@ -49,13 +49,13 @@ ORDER BY started_at DESC, account, stream `+each+`LIMIT `+fmt.Sprint(f.Limit), n
 	var all []RunRecord
 	for rows.Next() {
 		var r RunRecord
-		var finished, after, watermark *time.Time
-		if err := rows.Scan(&r.Account, &r.Stream, &r.RunID, &r.Mode, &r.StartedAt, &finished, &r.Outcome, &after, &watermark, &r.Totals.Pages, &r.Totals.Read,
-			&r.Changes.Inserted, &r.Changes.Updated, &r.Changes.Deleted, &r.Changes.Unchanged, &r.Changes.Kept, &r.Totals.Rejected, &r.Duplicates, &r.Totals.Bytes,
+		var finished, after, watermark, server *time.Time
+		if err := rows.Scan(&r.Account, &r.Stream, &r.RunID, &r.Mode, &r.StartedAt, &finished, &r.Outcome, &after, &watermark, &server, &r.Totals.Pages, &r.Totals.Read,
+			&r.Changes.Inserted, &r.Changes.Updated, &r.Changes.Deleted, &r.Changes.Unchanged, &r.Changes.Older, &r.Changes.Kept, &r.Totals.Rejected, &r.Duplicates, &r.Totals.Bytes,
 			&r.Totals.Retries, &r.Warnings, &r.Error); err != nil {
 			return nil, fmt.Errorf("reading the last runs: %w", err)
 		}
-		for from, to := range map[*time.Time]*time.Time{finished: &r.FinishedAt, after: &r.RequestedAfter, watermark: &r.Watermark} {
+		for from, to := range map[*time.Time]*time.Time{finished: &r.FinishedAt, after: &r.RequestedAfter, watermark: &r.Watermark, server: &r.ServerTime} {
 			if from != nil {
 				*to = *from
 			}

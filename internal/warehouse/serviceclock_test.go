@@ -90,7 +90,7 @@ func TestMigrateKeepsRunsOfBefore(t *testing.T) {
 	lookedAt(t, w, "incremental", time.Time{})
 	for _, statement := range []string{
 		"DROP VIEW service_clock", "DROP VIEW sync_runs", "ALTER TABLE sync_runs_log DROP COLUMN server_time",
-		"ALTER TABLE schema_migrations_log DELETE WHERE version IN (0, 8) SETTINGS mutations_sync = 2",
+		"ALTER TABLE schema_migrations_log DELETE WHERE version IN (0, 8, 9) SETTINGS mutations_sync = 2",
 	} {
 		if err := w.exec(t.Context(), statement); err != nil {
 			t.Fatal(err)

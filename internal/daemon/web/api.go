@@ -127,12 +127,14 @@ type runJSON struct {
 	Outcome        string   `json:"outcome"`
 	RequestedAfter *string  `json:"requested_after"`
 	Watermark      *string  `json:"watermark"`
+	ServerTime     *string  `json:"server_time"`
 	Pages          uint64   `json:"pages"`
 	RowsRead       uint64   `json:"rows_read"`
 	Inserted       uint64   `json:"inserted"`
 	Updated        uint64   `json:"updated"`
 	Deleted        uint64   `json:"deleted"`
 	Unchanged      uint64   `json:"unchanged"`
+	Older          uint64   `json:"older"`
 	Waiting        uint64   `json:"waiting"`
 	Rejected       uint64   `json:"rejected"`
 	Duplicates     uint64   `json:"duplicates"`
@@ -220,8 +222,8 @@ func parameters(r *http.Request, names ...string) (url.Values, error) {
 func newRunJSON(r warehouse.RunRecord) runJSON {
 	out := runJSON{
 		Account: r.Account, Stream: r.Stream, RunID: r.RunID.String(), Mode: r.Mode, StartedAt: rfc3339(r.StartedAt), FinishedAt: timeJSON(r.FinishedAt),
-		Outcome: r.Outcome, RequestedAfter: timeJSON(r.RequestedAfter), Watermark: timeJSON(r.Watermark), Pages: r.Totals.Pages, RowsRead: r.Totals.Read,
-		Inserted: r.Changes.Inserted, Updated: r.Changes.Updated, Deleted: r.Changes.Deleted, Unchanged: r.Changes.Unchanged, Waiting: r.Changes.Kept,
+		Outcome: r.Outcome, RequestedAfter: timeJSON(r.RequestedAfter), Watermark: timeJSON(r.Watermark), ServerTime: timeJSON(r.ServerTime), Pages: r.Totals.Pages, RowsRead: r.Totals.Read,
+		Inserted: r.Changes.Inserted, Updated: r.Changes.Updated, Deleted: r.Changes.Deleted, Unchanged: r.Changes.Unchanged, Older: r.Changes.Older, Waiting: r.Changes.Kept,
 		Rejected: r.Totals.Rejected, Duplicates: r.Duplicates, Bytes: r.Totals.Bytes, Retries: r.Totals.Retries, Warnings: r.Warnings, Error: r.Error,
 	}
 	if out.Warnings == nil {
