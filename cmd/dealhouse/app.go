@@ -173,7 +173,7 @@ func (absent) Unwrap() error { return warehouse.ErrSchemaOld }
 
 // exists reports a folder that is not there as absent.
 func exists(dir string) error {
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) { //nolint:gosec // G703: the folder is the one that the operator configured
 		return absent{dir}
 	}
 	return nil
@@ -197,7 +197,7 @@ func (a *app) openWarehouse(ctx context.Context, cfg *config.Config) (*warehouse
 
 // open opens the warehouse and makes sure that it answers.
 func (a *app) open(ctx context.Context, cfg *config.Config, maxRetryElapsed time.Duration) (*warehouse.Warehouse, error) {
-	done := a.beIn("starting the embedded ClickHouse; the first time, it is downloaded", silence)
+	done := a.beIn("starting the embedded ClickHouse; the first time, it is downloaded")
 	w, err := warehouse.Open(ctx, warehouse.Options{
 		DSN: cfg.Warehouse.DSN.Reveal(), Database: cfg.Warehouse.Database, Logger: a.log, Metrics: a.metrics.Warehouse, MaxRetryElapsed: maxRetryElapsed,
 		Limits: a.limits,
@@ -247,13 +247,13 @@ func (e refused) Unwrap() error { return e.err }
 // silence is how long a person waits without a word.
 const silence = 2 * time.Second
 
-// beIn tells a user who waits for longer than patience what for, with the seconds on a terminal. The returned function
+// beIn tells a user who waits for longer than silence what for, with the seconds on a terminal. The returned function
 // ends it.
-func (a *app) beIn(what string, patience time.Duration) (done func()) {
+func (a *app) beIn(what string) (done func()) {
 	begin, end, ended := time.Now(), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		tick := time.NewTicker(patience)
+		tick := time.NewTicker(silence)
 		defer tick.Stop()
 		for {
 			select {

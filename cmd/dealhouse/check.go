@@ -158,7 +158,7 @@ func (a *app) checkAPI(ctx context.Context, cfg *config.Config) []finding {
 		o.Timeout = min(o.Timeout, 20*time.Second)
 	})
 	defer api.close()
-	done := a.beIn("asking the API for a page of each stream", 2*time.Second)
+	done := a.beIn("asking the API for a page of each stream")
 	defer done()
 	found := make([]finding, len(targets))
 	var group sync.WaitGroup

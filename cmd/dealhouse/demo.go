@@ -251,7 +251,7 @@ func (a *app) send(ctx context.Context, e errand, listener net.Listener) error {
 	if err != nil {
 		return fmt.Errorf("finding this program's own file: %w", err)
 	}
-	cmd := exec.Command(path)
+	cmd := exec.Command(path) //nolint:gosec,noctx // this program itself, which is ended by its leash
 	cmd.Env, cmd.ExtraFiles, cmd.Stdout, cmd.Stderr = e.environment(a.env, outside), files, os.Stdout, os.Stderr
 	leash, err := cmd.StdinPipe()
 	if err != nil {

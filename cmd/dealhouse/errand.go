@@ -33,7 +33,7 @@ type errand struct {
 	Serve               *serving
 }
 
-// errandVariable tells a process that it has an errand, and at which point of it it is.
+// errandVariable tells a process that it has an errand, and which of its points has been reached.
 const errandVariable = "DEALHOUSE_ERRAND"
 
 // The points of an errand.
@@ -197,7 +197,7 @@ func (a *app) newErrand(ctx context.Context, dir, database string) (errand, erro
 		e.Place.Dir = dir
 		return e, nil
 	}
-	done := a.beIn("looking for the embedded ClickHouse; the first time, it is downloaded", silence)
+	done := a.beIn("looking for the embedded ClickHouse; the first time, it is downloaded")
 	defer done()
 	var err error
 	if e.Place, err = chdb.Find(ctx, chdb.Options{Dir: dir, Logger: a.log}); err != nil {

@@ -154,7 +154,7 @@ func (s *rude) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(err)
 	}
-	defer conn.Close()
+	defer conn.Close() //nolint:errcheck // whoever reads it has what was written
 	_, _ = io.WriteString(conn, *answer)
 }
 

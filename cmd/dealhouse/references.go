@@ -18,7 +18,7 @@ func (a *app) references(ctx context.Context, cfg *config.Config, w *warehouse.W
 	if err != nil {
 		return err
 	}
-	done := a.beIn("asking for deals that transactions name and no list has", 2*time.Second)
+	done := a.beIn("asking for deals that transactions name and no list has")
 	defer done()
 	var group sync.WaitGroup
 	for _, r := range results {

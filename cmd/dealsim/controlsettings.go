@@ -75,7 +75,7 @@ func readableDurations(body []byte) ([]byte, error) {
 	return eachDuration(body, "", func(value json.RawMessage) (any, error) {
 		var text string
 		if json.Unmarshal(value, &text) != nil {
-			return value, nil
+			return value, nil //nolint:nilerr // a number is taken as nanoseconds
 		}
 		d, err := time.ParseDuration(text)
 		return d.Nanoseconds(), err

@@ -24,7 +24,7 @@ func TestToolsAreServed(t *testing.T) {
 	do(t, db, "CREATE VIEW p AS SELECT a FROM s WHERE b = {b:String}")
 	f, err := os.Open(filepath.Join("testdata", "tools.txt"))
 	must(t, err)
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // it is only read
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		line := lines.Text()
 		if line == "" || strings.HasPrefix(line, "#") {

@@ -52,20 +52,23 @@ func TestChangedLibraryIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(t *testing.T, path string){
 		"written in place, with its old times": func(t *testing.T, path string) {
+			t.Helper()
 			st, err := os.Stat(path)
 			must(t, err)
 			must(t, os.WriteFile(path, []byte("THE LIBRARY"), 0o700))
 			must(t, os.Chtimes(path, st.ModTime(), st.ModTime()))
 		},
 		"exchanged, with its old times": func(t *testing.T, path string) {
+			t.Helper()
 			st, err := os.Stat(path)
 			must(t, err)
 			must(t, os.WriteFile(path+"2", []byte("THE LIBRARY"), 0o700))
 			must(t, os.Chtimes(path+"2", st.ModTime(), st.ModTime()))
 			must(t, os.Rename(path+"2", path))
 		},
-		"cut off": func(t *testing.T, path string) { must(t, os.Truncate(path, 3)) },
+		"cut off": func(t *testing.T, path string) { t.Helper(); must(t, os.Truncate(path, 3)) },
 		"a record that others may write": func(t *testing.T, path string) {
+			t.Helper()
 			must(t, os.WriteFile(path, []byte("THE LIBRARY"), 0o700))
 			identity, err := fileIdentity(path)
 			must(t, err)
@@ -91,10 +94,11 @@ func TestChangedLibraryIsRefused(t *testing.T) {
 func TestLibraryOfOthersIsRefused(t *testing.T) {
 	t.Parallel()
 	chmod := func(mode os.FileMode) func(*testing.T, string) {
-		return func(t *testing.T, path string) { must(t, os.Chmod(path, mode)) }
+		return func(t *testing.T, path string) { t.Helper(); must(t, os.Chmod(path, mode)) }
 	}
 	folder := func(levels int, change func(*testing.T, string)) func(*testing.T, string) {
 		return func(t *testing.T, path string) {
+			t.Helper()
 			for range levels {
 				path = filepath.Dir(path)
 			}
@@ -102,6 +106,7 @@ func TestLibraryOfOthersIsRefused(t *testing.T) {
 		}
 	}
 	stranger := func(t *testing.T, path string) {
+		t.Helper()
 		if os.Geteuid() != 0 {
 			t.Skip("only root can give files away")
 		}

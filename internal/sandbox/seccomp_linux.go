@@ -60,8 +60,8 @@ func filterCalls() error {
 	f.clone()
 	f.socket()
 	f.answer(allow)
-	program := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]} //nolint:gosec // G115: a few dozen
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program)))
+	program := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program))) //nolint:gosec // G103: how a system call takes a structure
 	runtime.KeepAlive(f)
 	if errno != 0 {
 		return errno

@@ -26,11 +26,12 @@ import (
 
 // How often a chain is mended before it is given up: maxRepairs, and once more for each repairEvery pages. A cursor that
 // comes back may be that of an item that jumped to the front. Where cursors do so maxLoops times while nothing changes, it
-// is the service that loops.
+// is the service that loops. A cursor that led to another item maxMisses times is no item's id.
 const (
 	maxRepairs  = 10
 	repairEvery = 100
 	maxLoops    = 3
+	maxMisses   = 3
 )
 
 // cursorKind is what the cursors of a list turn out to be.
@@ -72,13 +73,13 @@ type chain struct {
 	*pager
 	kind    cursorKind
 	order   order
-	trail   []link          // of the pages that were followed, in the order of the list
-	pruned  []int64         // the rank of the most doubtful link that was left out of the trail, if any was
-	missed  map[string]bool // cursors that led to a page which does not begin with their item
-	loops   int             // how often a cursor came back since something changed
-	looped  int64           // newest, when one did
-	twice   bool            // the list read the same twice
-	swept   bool            // it was read in ranges of time
+	trail   []link         // of the pages that were followed, in the order of the list
+	pruned  []int64        // the rank of the most doubtful link that was left out of the trail, if any was
+	missed  map[string]int // how often each cursor led to a page that does not begin with its item
+	loops   int            // how often a cursor came back since something changed
+	looped  int64          // newest, when one did
+	twice   bool           // the list read the same twice
+	swept   bool           // it was read in ranges of time
 	repairs int
 	back    int // pages to go back at the next repair
 	pages   int
@@ -90,7 +91,7 @@ type chain struct {
 }
 
 func newChain(d *pager) *chain {
-	c := &chain{pager: d, missed: map[string]bool{}}
+	c := &chain{pager: d, missed: map[string]int{}}
 	if d.Stream.Paging != catalog.CursorPages {
 		c.kind = cursorNone
 	}
@@ -128,7 +129,7 @@ func (c *chain) walk(from place, target string) (ending, error) {
 	var last string // id of its last item
 	for page, err := range c.job.Client.Pages(c.fetching, c.query(c.after, from.token)) {
 		if err != nil {
-			return c.broken(err)
+			return endBroken, c.broken(err)
 		}
 		rows, err := c.page(page)
 		if err != nil {
@@ -153,30 +154,35 @@ func (c *chain) walk(from place, target string) (ending, error) {
 		case target != "": // what was thought to follow does not: from here on the list is read anew
 			c.cut(target)
 			target = ""
-			c.repairs++
+			if !c.repair() {
+				return endBroken, nil
+			}
 		}
 	}
 	return endOfList, nil
 }
 
-// broken decides whether an error broke the chain or ends the run.
-func (c *chain) broken(err error) (ending, error) {
+// broken returns the error that ends the run, nil when it only broke the chain.
+func (c *chain) broken(err error) error {
 	var api *dealapi.Error
 	switch {
 	case c.kind == cursorNone || !errors.As(err, &api):
-		return endBroken, err
+		return err
 	case api.Kind == dealapi.KindLoop:
 		if c.newest > c.looped {
 			c.looped, c.loops = c.newest, 0
 		}
-		if c.loops++; c.loops == maxLoops && c.Stream.Kind != catalog.Incremental { // those can be read without cursors
-			return endBroken, err
+		if c.loops++; c.loops >= maxLoops {
+			if c.kind != cursorNext && c.Stream.Kind != catalog.Incremental {
+				return err
+			}
+			c.gap = "its cursors come back a second time"
 		}
 	case !api.CursorRefused():
-		return endBroken, err
+		return err
 	}
 	c.log.Debug("the chain of pages is broken", "error", err)
-	return endBroken, nil
+	return nil
 }
 
 // follows reports whether a page continues the one before it, which is nil for the first of a walk, from a known place.
@@ -198,19 +204,20 @@ func (c *chain) follows(page *dealapi.Page, rows span, from place, before *deala
 }
 
 // isOpaque reports whether a cursor that its page does not begin with is no item's id: it is no UUID, it is the last item
-// of the page before, or the service gives it a second time at the same place and its page again begins with another
-// item. An item that had gone or moved would not be named again.
+// of the page before, or the service gives it again and again at the same place, and its page begins with another item
+// each time. An item that had gone or moved would not be named again. Where a page did begin with its item, cursors are
+// ids.
 func (c *chain) isOpaque(token, last string) bool {
-	switch {
-	case c.kind == cursorOpaque:
-		return true
-	case uuid.Validate(token) != nil, c.kind == cursorUnknown && strings.EqualFold(token, last), c.missed[token]:
-		c.kind = cursorOpaque
-		c.sayOpaque()
-		return true
+	if c.kind != cursorUnknown {
+		return c.kind == cursorOpaque
 	}
-	c.missed[token] = true
-	return false
+	c.missed[token]++
+	if uuid.Validate(token) == nil && !strings.EqualFold(token, last) && c.missed[token] < maxMisses {
+		return false
+	}
+	c.kind = cursorOpaque
+	c.sayOpaque()
+	return true
 }
 
 // maxTrail bounds the memory of a trail. Its last links stay, as places to go back to.
@@ -259,8 +266,7 @@ func (c *chain) shorten(n int) {
 // mend goes on from the last page that can be found again: first from the page before the break, then from earlier ones,
 // and in the end from the beginning.
 func (c *chain) mend() (ending, error) {
-	if c.repairs++; c.repairs > maxRepairs+c.pages/repairEvery {
-		c.gap = fmt.Sprintf("the list moved while it was read, and the place was not found again in %d attempts", c.repairs-1)
+	if !c.repair() {
 		return endBroken, nil
 	}
 	c.shorten(len(c.trail) - c.back)
@@ -270,6 +276,14 @@ func (c *chain) mend() (ending, error) {
 		from = c.trail[n-1].place
 	}
 	return c.walk(from, "")
+}
+
+// repair counts a repair, and reports whether it may be made.
+func (c *chain) repair() bool {
+	if c.repairs++; c.repairs > maxRepairs+c.pages/repairEvery {
+		c.gap = fmt.Sprintf("the list moved while it was read, and the place was not found again in %d attempts", c.repairs-1)
+	}
+	return c.gap == ""
 }
 
 // verify reads the page before a link again, to see that the link's item still follows it.

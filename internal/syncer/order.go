@@ -66,7 +66,7 @@ func canonical(id string) string {
 // order tells whether the items of a list come in the order of their ids, in which none can move, or in that of their
 // updatedAt, in which an item that changes moves to the end.
 type order struct {
-	rows       int
+	pairs      int  // of rows that followed each other on one page
 	begun      bool // last and lastTime are those of the row before
 	last       uuid.UUID
 	lastTime   int64
@@ -74,8 +74,9 @@ type order struct {
 	late, back bool // times went on, went back or were not known
 }
 
-// enoughRows is from how many rows on an order is no chance.
-const enoughRows = 12
+// enoughPairs is from how many pairs of rows on an order is no chance. Only those of one page count for it, since the next
+// page may begin anywhere; but all count against it.
+const enoughPairs = 24
 
 // restart says that the next row does not follow the last one.
 func (o *order) restart() { o.begun = false }
@@ -87,7 +88,10 @@ func (o *order) add(rows span) {
 		if updates != nil {
 			at = updates[i]
 		}
-		if o.rows++; o.begun {
+		if i > 0 {
+			o.pairs++
+		}
+		if o.begun {
 			sign := bytes.Compare(o.last[:], id[:])
 			o.up, o.down = o.up || sign < 0, o.down || sign > 0
 			o.late = o.late || at > o.lastTime
@@ -97,9 +101,9 @@ func (o *order) add(rows span) {
 	}
 }
 
-func (o *order) byID() bool { return o.rows >= enoughRows && o.up != o.down }
+func (o *order) byID() bool { return o.pairs >= enoughPairs && o.up != o.down }
 
-func (o *order) byTime() bool { return o.rows >= enoughRows && o.late && !o.back }
+func (o *order) byTime() bool { return o.pairs >= enoughPairs && o.late && !o.back }
 
 // sequence is a sum over what a walk from the beginning of a list saw, in its order.
 type sequence struct {

@@ -128,7 +128,7 @@ func (r *run) read(ctx, fetching context.Context, after time.Time) (*seen, error
 // catchUp reads what has changed since a run began that reads all of a stream with a filter: an item that changes may
 // move to a page that was read already, and would look as if it were gone. It reads in ranges of time, since what changes
 // meanwhile moves to a range that is read later (sweep). Where that is not possible, nothing is deleted.
-func (r *run) catchUp(ctx, fetching context.Context, s *seen, after time.Time) error {
+func (r *run) catchUp(ctx, fetching context.Context, s *seen) error {
 	if r.Stream.Kind != catalog.Incremental || !r.job.Full || s.gap != "" || s.still || s.rising {
 		return nil
 	}
@@ -202,7 +202,9 @@ func (r *run) readPages(ctx, fetching context.Context, after time.Time, read fun
 // pager decodes pages into batches, and hands these to whoever stages them.
 type pager struct {
 	*run
-	staging  context.Context // ends when no more batches are taken
+	//nolint:containedctx // a pager lives for one call
+	staging context.Context // ends when no more batches are taken
+	//nolint:containedctx // the same
 	fetching context.Context // ends when no more is to be asked for
 	seen     *seen
 	after    time.Time // updatedAt after which rows are asked for; zero: all

@@ -133,7 +133,7 @@ func (r timeRange) rest(rows span) (rest []timeRange, gap string) {
 	if len(updates) == 0 {
 		return nil, "a page that promises more has no rows"
 	}
-	rising := slices.IsSorted(updates)
+	rising := len(updates) > enoughPairs && slices.IsSorted(updates)
 	slices.Sort(updates)
 	first, last := updates[0], updates[len(updates)-1]
 	switch middle := updates[len(updates)/2]; {

@@ -367,7 +367,7 @@ func (r *run) load(ctx context.Context, after, watermark time.Time) error {
 	defer cancel()
 	seen, err := r.read(ctx, fetching, after)
 	if err == nil {
-		err = r.catchUp(ctx, fetching, seen, after)
+		err = r.catchUp(ctx, fetching, seen)
 	}
 	if err != nil {
 		return err

@@ -76,7 +76,7 @@ func (f form) string(text string, prev rune) (shown string, last rune) {
 // clean reports, at the cost of looking at each byte, that there is nothing to do: nearly always.
 func (f form) clean(text []byte) bool {
 	for _, c := range text {
-		if c >= 0x7f || c < ' ' && !(f.breaks && (c == '\n' || c == '\t')) {
+		if c >= 0x7f || c < ' ' && (!f.breaks || c != '\n' && c != '\t') {
 			return false
 		}
 	}

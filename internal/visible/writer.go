@@ -2,6 +2,7 @@ package visible
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -28,7 +29,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 		w.begun, w.prev = true, rune(p[len(p)-1])
 		return w.out.Write(p)
 	}
-	text := append(w.rest, p...)
+	text := slices.Concat(w.rest, p)
 	whole := wholeCharacters(text)
 	shown, mark := string(text[:whole]), ""
 	if after, ok := strings.CutPrefix(shown, byteOrderMark); ok && !w.begun {
