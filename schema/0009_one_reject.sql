@@ -78,9 +78,11 @@ GROUP BY account, stream, key, field, reason, sipHash128(raw)
 )
 SETTINGS join_use_nulls = 0;
 
-DROP TABLE IF EXISTS rejected_records_log;
+-- The tables stay, empty: another process may be at this very migration.
 
-DROP TABLE IF EXISTS settled_rejects_log;
+TRUNCATE TABLE IF EXISTS rejected_records_log;
+
+TRUNCATE TABLE IF EXISTS settled_rejects_log;
 
 ALTER TABLE sync_runs_log ADD COLUMN IF NOT EXISTS waiting UInt64 DEFAULT 0 COMMENT 'Rows that the list no longer had and that wait for a confirmation' AFTER older;
 

@@ -153,7 +153,7 @@ func TestOpaqueCursors(t *testing.T) {
 			}
 			records := syncAll(t, w, x.jobs(t, "acme", "promotions", "transactions"))
 			checkTruth(t, w, x, "acme", "promotions", "transactions")
-			if n := records["acme/promotions"].Totals.Pages; n > 13 {
+			if n := records["acme/promotions"].Totals.Pages; n > 16 {
 				t.Errorf("%d pages of promotions", n)
 			}
 		})

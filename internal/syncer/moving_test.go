@@ -19,7 +19,7 @@ import (
 
 // Lists that move while they are read, from seeds: how many, and the first of them.
 const (
-	movingSeeds = "SYNCER_MOVING_SEEDS" // default 48
+	movingSeeds = "SYNCER_MOVING_SEEDS" // default 16
 	movingSeed  = "SYNCER_MOVING_SEED"  // default 1
 )
 
@@ -44,7 +44,7 @@ func TestMovingLists(t *testing.T) {
 	first := numberFrom(t, movingSeed, 1)
 	var incomplete, runs atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
-		for seed := first; seed < first+numberFrom(t, movingSeeds, 48); seed++ {
+		for seed := first; seed < first+numberFrom(t, movingSeeds, 16); seed++ {
 			t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 				t.Parallel()
 				m := newMoving(t, w, seed)
