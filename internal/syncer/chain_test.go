@@ -50,6 +50,7 @@ func readMovingChain(t *testing.T, seed uint64) (gap bool) {
 	o.Settings = apisim.Settings{
 		PageSize: 1 + chance.IntN(12), Order: apisim.Order(chance.IntN(5)), Cursor: apisim.CursorKind(chance.IntN(4)),
 		UnknownCursor: apisim.UnknownCursor(chance.IntN(4)), CursorMustMatch: chance.IntN(2) == 0,
+		DateSkew: []time.Duration{0, 0, time.Hour, -time.Hour}[chance.IntN(4)],
 		Movement: apisim.Movement{
 			Seed: seed, PerPage: []float64{.02, .1, .5, 2}[chance.IntN(4)], Aim: chance.Float64() * float64(chance.IntN(2)), Insert: 1,
 			Update: float64(1 + chance.IntN(3)), Delete: float64(chance.IntN(3)), Return: float64(chance.IntN(2)), Step: time.Millisecond, MaxEvents: 400,

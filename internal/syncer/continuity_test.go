@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -207,5 +208,60 @@ func TestProductMissingOnce(t *testing.T) {
 	record := syncAll(t, w, []Job{job})["acme/products"]
 	if n := one(t, w, "SELECT count() + 1 FROM products"); n != all || record.Changes.Deleted != 1 || record.Changes.Kept != 0 {
 		t.Errorf("missing twice in a row: %s products, %+v", n, record.Changes)
+	}
+}
+
+// TestRowsOnTheBorder loads rows whose updatedAt is exactly initial_from, or exactly the watermark. The filter of the
+// service leaves out what changed at the very time that it is asked for.
+func TestRowsOnTheBorder(t *testing.T) {
+	t.Parallel()
+	o := apisim.Options{Seed: 1, Retailers: 3, Promotions: -1, Coupons: -1, CashbackOffers: -1, Transactions: -1, Products: -1,
+		Orgs: []apisim.Org{{Name: "acme", Currency: "EUR"}}}
+	x, w := serve(t, o), open(t)
+	at := x.Now().Add(-time.Hour).Truncate(time.Millisecond)
+	put := func(n int, updated time.Time) {
+		t.Helper()
+		record := fmt.Sprintf(`{"id":"00000000-0000-4000-8000-%012d","updatedAt":%q,"status":"PENDING"}`, n, updated.UTC().Format(timestampLayout))
+		if err := x.Put("transactions", "acme", []byte(record)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	job := x.jobs(t, "acme", "transactions")[0]
+	job.InitialFrom, job.Overlap = at, -1
+	put(1, at)
+	put(2, at.Add(-time.Millisecond))
+	put(3, at.Add(time.Minute))
+	if r := syncAll(t, w, []Job{job})["acme/transactions"]; r.Changes.Inserted != 2 || !r.Watermark.Equal(at.Add(time.Minute)) {
+		t.Errorf("%+v, watermark %s", r.Changes, r.Watermark)
+	}
+	put(4, at.Add(time.Minute))            // with the newest row
+	put(5, at.Add(time.Minute-MinOverlap)) // as late as a row may become visible
+	put(6, at.Add(time.Minute-MinOverlap-time.Second))
+	if r := syncAll(t, w, []Job{job})["acme/transactions"]; r.Changes.Inserted != 2 {
+		t.Errorf("%+v", r.Changes)
+	}
+}
+
+// TestManyEmptyPages loads a list of which 150 pages in a row are empty, and promise more.
+func TestManyEmptyPages(t *testing.T) {
+	t.Parallel()
+	const pages = 150
+	cursor := func(n int) string { return fmt.Sprintf("00000000-0000-4000-9000-%012d", n) }
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := 0
+		if text := r.URL.Query().Get("cursor"); text != "" {
+			_, _ = fmt.Sscanf(text[24:], "%d", &n) // 0 is the first page
+		}
+		if n == pages {
+			fmt.Fprint(w, `{"data":[{"id":"00000000-0000-4000-8000-000000000001","code":"x"}]}`)
+			return
+		}
+		fmt.Fprintf(w, `{"data":[],"cursor":%q}`, cursor(n+1))
+	}))
+	t.Cleanup(server.Close)
+	w := open(t)
+	r := syncAll(t, w, jobsOf(t, newClient(t, "acme", server.URL, "key"), "acme", "coupons"))["acme/coupons"]
+	if r.Changes.Inserted != 1 {
+		t.Errorf("%+v after %d pages", r.Changes, r.Totals.Pages)
 	}
 }

@@ -84,6 +84,7 @@ func newMoving(t *testing.T, w *warehouse.Warehouse, seed uint64) *moving {
 		PageSize: []int{1, 3, 7, 20}[chance.IntN(4)], Order: apisim.Order(chance.IntN(5)),
 		Cursor: apisim.CursorKind(max(0, chance.IntN(7)-3)), UnknownCursor: apisim.UnknownCursor(chance.IntN(4)),
 		CursorMustMatch: chance.IntN(2) == 0, FeedOffsets: chance.IntN(2) == 0,
+		DateSkew: []time.Duration{0, 0, time.Hour, -time.Hour}[chance.IntN(4)],
 	}
 	// The clock of the service moves with the events, and must not run away from ours.
 	m.movement = apisim.Movement{

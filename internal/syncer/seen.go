@@ -1,0 +1,144 @@
+package syncer
+
+import (
+	"math"
+	"time"
+
+	"dealhouse/internal/dealapi"
+	"dealhouse/internal/decode"
+)
+
+// noDateMargin is taken off the local clock where the service does not say what time it is.
+const noDateMargin = 15 * time.Minute
+
+// seen is what a run learnt from the pages beside their rows.
+type seen struct {
+	serverStart time.Time // the server's time when the run began
+	begun       time.Time // local time then
+	took        time.Duration
+	noDate      bool
+	newest      int64 // newest updatedAt, in milliseconds
+	fresh       int64 // newest updatedAt that is not in the future, in milliseconds
+	pages       int
+	after       time.Time // what was asked for; zero: everything
+	reread      int       // pages of them that were read to mend the chain
+	gap         string    // why rows may have been missed; "" when none were (syncer-11)
+	still       bool      // what is not on the pages was not in the list: they are of one moment, or in the order of ids
+	ordered     bool      // the cursors are the ids of the next items
+	rising      bool      // what changes moves to where it is read later: the list begins with what changed first, or was read so
+	unsure      bool      // what is not on the pages may be in the list all the same
+	rows        int       // rows with an updatedAt
+	outside     int       // rows of them that the date filter should have left out
+	future      int       // rows dated after serverStart by more than futureTolerance
+	unknown     map[string]int
+}
+
+func newSeen() *seen { return &seen{unknown: map[string]int{}} }
+
+// add takes in what another chain saw, but for its clock.
+func (s *seen) add(o *seen) {
+	s.noDate = s.noDate || o.noDate
+	s.took = max(s.took, o.took)
+	s.reread += o.reread
+	s.newest = max(s.newest, o.newest)
+	s.rows += o.rows
+	s.outside += o.outside
+	s.future += o.future
+	s.unnamed(o.unknown)
+}
+
+// The names of fields are the service's to choose, and may be as many as its records: those past mostUnknown are
+// counted together.
+const (
+	mostUnknown = 1000
+	moreUnknown = "(others)"
+)
+
+// unnamed counts fields that the interface does not name.
+func (s *seen) unnamed(fields map[string]int) {
+	for name, n := range fields {
+		if _, known := s.unknown[name]; !known && len(s.unknown) >= mostUnknown {
+			name = moreUnknown
+		}
+		s.unknown[name] += n
+	}
+}
+
+// futureTolerance is how far a row may be ahead of the server's clock before it is worth a warning: rows do change
+// while the run reads.
+const futureTolerance = time.Hour
+
+// watermark is the one to store after the run (syncer-3). Where rows may have been missed, it stays. A run that read for
+// longer than the overlap may have missed what changed that long before the newest row: the Date header, which would show
+// it, can be ahead of the clock of updatedAt.
+func (s *seen) watermark(old time.Time, overlap time.Duration) time.Time {
+	slack := max(0, s.took-overlap)
+	next := time.UnixMilli(min(s.newest-slack.Milliseconds(), s.serverStart.UnixMilli())).UTC()
+	if s.gap != "" || s.newest == 0 || next.Before(old) {
+		return old
+	}
+	return next
+}
+
+// see takes in a page: the server's time, from the first one, and how long the reading takes.
+func (s *seen) see(page *dealapi.Page) {
+	if s.pages++; s.pages == 1 {
+		s.begin(page)
+	}
+	s.took = page.ReceivedAt.Sub(s.begun)
+}
+
+func (s *seen) begin(first *dealapi.Page) {
+	s.serverStart, s.begun = first.ServerTime, first.SentAt
+	if s.serverStart.IsZero() {
+		s.noDate = true
+		s.serverStart = first.SentAt.Add(-noDateMargin)
+	}
+}
+
+// learn takes over what became of the chain.
+func (s *seen) learn(c *chain) {
+	s.gap, s.fresh, s.reread = c.gap, c.newest, c.reread
+	s.still = s.pages == 1 || c.twice || c.kind == cursorNext && c.order.byID()
+	s.ordered = c.kind == cursorNext
+	s.rising = c.swept || s.ordered && c.order.byTime()
+}
+
+// start is a time by the clock of updatedAt, at the latest the one at which the reading began. The Date header may be
+// ahead of that clock; the newest updatedAt that was seen, less the time that the reading took, is not.
+func (s *seen) start() time.Time {
+	if at := time.UnixMilli(s.fresh).Add(-s.took - clockSlack); s.fresh != 0 && at.Before(s.serverStart) {
+		return at.UTC()
+	}
+	return s.serverStart
+}
+
+// note looks at the updatedAt of a batch's rows, between which borders they were asked for (zero: none).
+func (s *seen) note(b *decode.Batch, after, before time.Time) {
+	s.unnamed(b.Unknown)
+	i := b.Stream.VersionField()
+	if i < 0 {
+		return
+	}
+	lower, upper := int64(0), s.serverStart.Add(futureTolerance).UnixMilli()
+	if !after.IsZero() {
+		lower = after.UnixMilli()
+	}
+	highest := int64(math.MaxInt64)
+	if !before.IsZero() {
+		highest = before.UnixMilli()
+	}
+	for row, ms := range b.Columns[i].Ints {
+		if !b.Present(i, row) {
+			continue
+		}
+		s.rows++
+		s.newest = max(s.newest, ms)
+		if ms < lower && !after.IsZero() || ms > highest {
+			s.outside++
+		}
+		if ms > upper {
+			s.future++
+		}
+	}
+}
