@@ -28,7 +28,7 @@ import (
 // comes back may be that of an item that jumped to the front. Where cursors do so maxLoops times while nothing changes, it
 // is the service that loops. A cursor that led to another item maxMisses times is no item's id.
 const (
-	maxRepairs  = 10
+	maxRepairs  = 30
 	repairEvery = 100
 	maxLoops    = 3
 	maxMisses   = 3

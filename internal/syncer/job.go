@@ -74,6 +74,9 @@ func (j *Job) setDefaults() {
 	set(&j.Params.Cursor, "cursor")
 }
 
+// overlap is how far before the watermark a run begins.
+func (j *Job) overlap() time.Duration { return max(j.Overlap, MinOverlap) }
+
 func set[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {

@@ -277,7 +277,7 @@ func (b *backfill) publishLoad(ctx context.Context, l *load, all *seen) error {
 		text = ""
 		if b.name == initialBackfill {
 			took := b.now(b.local()).Sub(state.BegunAt)
-			watermark = (&seen{newest: state.Newest, serverStart: state.ServerStart, took: took}).watermark(b.old, b.job.Overlap) // syncer-3
+			watermark = (&seen{newest: state.Newest, serverStart: state.ServerStart, took: took}).watermark(b.old, b.job.overlap()) // syncer-3
 		}
 	}
 	l.state = map[string]string{b.name: text}

@@ -75,7 +75,7 @@ func (r *run) catchUp(ctx, fetching context.Context, s *seen) error {
 // overlapping is the time to ask after, so that all that changed since t is read: the overlap earlier, and one
 // millisecond more, since the API leaves out what changed exactly then.
 func (r *run) overlapping(t time.Time) time.Time {
-	return t.Add(-max(r.job.Overlap, MinOverlap) - time.Millisecond)
+	return t.Add(-r.job.overlap() - time.Millisecond)
 }
 
 // startOver forgets what was staged. Batch numbers go on, since a number is used once (syncer-5).

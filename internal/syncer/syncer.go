@@ -401,7 +401,7 @@ func (r *run) load(ctx context.Context, after, watermark time.Time) error {
 	if r.job.DryRun {
 		return errors.Join(r.warehouse.Discard(ctx, r.Run), r.incomplete())
 	}
-	if err := r.publish(ctx, changes, seen.watermark(watermark, r.job.Overlap)); err != nil {
+	if err := r.publish(ctx, changes, seen.watermark(watermark, r.job.overlap())); err != nil {
 		return err
 	}
 	return r.incomplete()
