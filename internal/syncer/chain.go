@@ -26,12 +26,13 @@ import (
 
 // How often a chain is mended before it is given up: maxRepairs, and once more for each repairEvery pages. A cursor that
 // comes back may be that of an item that jumped to the front. Where cursors do so maxLoops times while nothing changes, it
-// is the service that loops. A cursor that led to another item maxMisses times is no item's id.
+// is the service that loops. No more than maxReread pages are read again, and twice what the list has. A cursor that led to another item maxMisses times is no item's id.
 const (
 	maxRepairs  = 30
 	repairEvery = 100
 	maxLoops    = 3
 	maxMisses   = 3
+	maxReread   = 1000
 )
 
 // cursorKind is what the cursors of a list turn out to be.
@@ -85,6 +86,9 @@ type chain struct {
 	pages   int
 	reread  int   // pages that were read to mend the chain
 	newest  int64 // newest updatedAt that is not in the future, in milliseconds
+	dated   bool  // rows carry an updatedAt
+	hold    bool  // links go to held: where they belong is not known yet
+	held    []link
 	latest  *dealapi.Page
 	digest  sequence
 	gap     string // why the chain is not whole; "" while it is
@@ -100,7 +104,7 @@ func newChain(d *pager) *chain {
 
 // read reads the list from the page start on, which is "" for the first, and mends what breaks.
 func (c *chain) read(start string) error {
-	how, err := c.walk(place{token: start}, "")
+	how, err := c.walk(place{token: start}, nil)
 	for err == nil && c.gap == "" {
 		if how == endBroken {
 			how, err = c.mend()
@@ -120,15 +124,37 @@ func (c *chain) read(start string) error {
 	return c.sweep()
 }
 
-// walk reads pages from a known one on. With a target it ends where it meets that item, if that is on the first page.
-func (c *chain) walk(from place, target string) (ending, error) {
+// search is for the item of a link that was read before, at that place in the trail.
+type search struct {
+	link
+	at    int
+	pages int // that were read for it
+}
+
+// maxSearch is how many pages are read for an item: rows that were added before it may have pushed it on.
+const maxSearch = 16
+
+// met reports whether a page comes to the item. Behind the first page, it counts where it was only if it has not changed.
+func (f *search) met(page *dealapi.Page, rows span) bool {
+	f.pages++
+	if f.pages == 1 {
+		return strings.EqualFold(page.Next, f.token) || rows.at(f.token) >= 0
+	}
+	row := rows.at(f.token)
+	return row >= 0 && rows.updates()[row] == f.updated
+}
+
+// walk reads pages from a known one on, to the end of the list, or to an item that is searched for.
+func (c *chain) walk(from place, find *search) (ending, error) {
 	c.order.restart()
 	c.digest.restart(from.token == "")
+	c.hold, c.held = find != nil, nil
 	var before *dealapi.Page
 	var at place    // where it begins
 	var last string // id of its last item
 	for page, err := range c.job.Client.Pages(c.fetching, c.query(c.after, from.token)) {
 		if err != nil {
+			c.anew(find)
 			return endBroken, c.broken(err)
 		}
 		rows, err := c.page(page)
@@ -138,7 +164,7 @@ func (c *chain) walk(from place, target string) (ending, error) {
 		c.observe(page, rows)
 		here := place{page.Token, rows.firstUpdated()}
 		follows := c.follows(page, rows, from, before, link{place: here, before: at}, last)
-		met := target != "" && (strings.EqualFold(page.Next, target) || rows.has(target))
+		met := find != nil && follows && find.met(page, rows)
 		if before == nil && c.pages > 1 {
 			c.reread++
 		}
@@ -148,18 +174,32 @@ func (c *chain) walk(from place, target string) (ending, error) {
 		}
 		switch {
 		case !follows:
+			c.anew(find)
 			return endBroken, nil
 		case met:
+			c.hold = false
+			c.trail = slices.Insert(c.trail, find.at, c.held...)
 			return endJoined, nil
-		case target != "": // what was thought to follow does not: from here on the list is read anew
-			c.cut(target)
-			target = ""
-			if !c.repair() {
-				return endBroken, nil
-			}
+		case find != nil && !c.repair(): // each page of a search may leave a link that has to be looked at again
+			c.anew(find)
+			return endBroken, nil
+		case find != nil && find.pages >= maxSearch:
+			c.anew(find)
+			find = nil
 		}
 	}
+	c.anew(find)
 	return endOfList, nil
+}
+
+// anew gives up the trail from an item on that was searched for and is not where it was: what was read on the way takes
+// its place.
+func (c *chain) anew(find *search) {
+	if find == nil {
+		return
+	}
+	c.shorten(find.at)
+	c.trail, c.held, c.hold = append(c.trail, c.held...), nil, false
 }
 
 // broken returns the error that ends the run, nil when it only broke the chain.
@@ -228,6 +268,10 @@ const (
 
 // link adds to the trail, and leaves out the links that are the least doubtful where it gets too long.
 func (c *chain) link(l link) {
+	if c.hold {
+		c.held = append(c.held, l)
+		return
+	}
 	c.trail = append(c.trail, l)
 	if len(c.trail) < maxTrail {
 		return
@@ -244,16 +288,6 @@ func (c *chain) link(l link) {
 		}
 	}
 	c.trail = kept
-}
-
-// cut forgets the links from the page with that cursor on.
-func (c *chain) cut(token string) {
-	for i := range c.trail {
-		if c.trail[i].token == token {
-			c.shorten(i)
-			return
-		}
-	}
 }
 
 // shorten keeps the first n links.
@@ -275,12 +309,13 @@ func (c *chain) mend() (ending, error) {
 	if n := len(c.trail); n > 0 {
 		from = c.trail[n-1].place
 	}
-	return c.walk(from, "")
+	return c.walk(from, nil)
 }
 
 // repair counts a repair, and reports whether it may be made.
 func (c *chain) repair() bool {
-	if c.repairs++; c.repairs > maxRepairs+c.pages/repairEvery {
+	own := max(0, c.pages-c.reread) // what is read again earns no repairs
+	if c.repairs++; c.repairs > maxRepairs+own/repairEvery || c.reread > maxReread+2*own {
 		c.gap = fmt.Sprintf("the list moved while it was read, and the place was not found again in %d attempts", c.repairs-1)
 	}
 	return c.gap == ""
@@ -288,12 +323,7 @@ func (c *chain) repair() bool {
 
 // verify reads the page before a link again, to see that the link's item still follows it.
 func (c *chain) verify(at int) (ending, error) {
-	l := c.trail[at]
 	c.trail[at].verified = true
-	how, err := c.walk(l.before, l.token)
-	if how == endBroken && err == nil {
-		c.cut(l.token)
-		c.cut(l.before.token)
-	}
-	return how, err
+	l := c.trail[at]
+	return c.walk(l.before, &search{link: l, at: at})
 }

@@ -72,7 +72,7 @@ func readMovingChain(t *testing.T, seed uint64) (gap bool) {
 		}
 	}
 	before := truthRows(t, x, stream, "acme")
-	read, c := collect(t, r, after)
+	read, c := collect(t, r, after, func(c *chain) error { return c.read("") })
 	for id, row := range truthRows(t, x, stream, "acme") {
 		at := updatedAt(t, row)
 		if old := before[id]; old == nil || !updatedAt(t, old).Equal(at) || !after.IsZero() && !at.After(after) || !r.before.IsZero() && !at.Before(r.before) {
@@ -86,9 +86,9 @@ func readMovingChain(t *testing.T, seed uint64) (gap bool) {
 }
 
 // collect reads a chain to its end, and returns the ids that it read.
-func collect(t *testing.T, r *run, after time.Time) (map[string]bool, *chain) {
+func collect(t *testing.T, r *run, after time.Time, read func(*chain) error) (map[string]bool, *chain) {
 	t.Helper()
-	read := map[string]bool{}
+	ids := map[string]bool{}
 	full, empty := make(chan filled), make(chan *decode.Batch, 2)
 	empty <- decode.NewBatch(r.Stream)
 	empty <- decode.NewBatch(r.Stream)
@@ -99,12 +99,12 @@ func collect(t *testing.T, r *run, after time.Time) (map[string]bool, *chain) {
 		defer close(full)
 		failed = d.read(func(of *chain) error {
 			c = of
-			return c.read("")
+			return read(c)
 		})
 	}()
 	for f := range full {
 		for row := range f.batch.Len() {
-			read[f.batch.Key(row)] = true
+			ids[f.batch.Key(row)] = true
 		}
 		if !f.last {
 			f.batch.Reset()
@@ -114,5 +114,5 @@ func collect(t *testing.T, r *run, after time.Time) (map[string]bool, *chain) {
 	if failed != nil && context.Cause(t.Context()) == nil {
 		t.Fatal(fmt.Errorf("%s: %w", r.Stream.Name, failed))
 	}
-	return read, c
+	return ids, c
 }

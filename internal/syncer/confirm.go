@@ -65,7 +65,11 @@ func (r *run) confirmDeletes(ctx, fetching context.Context, c *warehouse.Changes
 	case s.still && !always:
 		return nil
 	}
-	planned, err := r.warehouse.PlannedDeletes(ctx, r.Run, MaxConfirmations)
+	limit := MaxConfirmations
+	if r.job.AllowMassDelete { // consent is for this run
+		limit = int(c.Deleted)
+	}
+	planned, err := r.warehouse.PlannedDeletes(ctx, r.Run, limit)
 	if err != nil {
 		return err
 	}
@@ -103,7 +107,7 @@ func (r *run) lookFor(ctx context.Context, planned []warehouse.PlannedDelete, s 
 	if r.Stream.ByID {
 		return r.lookByAddress(ctx, planned, s)
 	}
-	return r.lookByTime(ctx, planned)
+	return r.lookByTime(ctx, planned, s)
 }
 
 // lookByAddress asks for each row by its own address (interface, section 4). One that is there, and has not changed since
@@ -140,8 +144,14 @@ func (r *run) lookByAddress(ctx context.Context, planned []warehouse.PlannedDele
 }
 
 // lookByTime asks for rows by their updatedAt: for what changed in the same millisecond. A row that is not there is gone,
-// or has changed, and would then be among what was read: a full read ends with all that changed meanwhile.
-func (r *run) lookByTime(ctx context.Context, planned []warehouse.PlannedDelete) (found confirmation, err error) {
+// or has changed, and would then be among what was read: a full read has all that changed meanwhile, or deletes nothing.
+// Where not even the newest row that was read is found so, the service does not tell milliseconds apart.
+func (r *run) lookByTime(ctx context.Context, planned []warehouse.PlannedDelete, s *seen) (found confirmation, err error) {
+	probe, _, err := r.listedAt(ctx, s.newest)
+	if err != nil || len(probe) == 0 {
+		found.unclear = len(planned)
+		return found, err
+	}
 	byTime := map[int64][]string{}
 	for _, p := range planned {
 		byTime[p.Updated] = append(byTime[p.Updated], p.Key)

@@ -41,6 +41,7 @@ func (c *chain) observe(page *dealapi.Page, rows span) {
 		limit = page.ServerTime.Add(clockSlack).UnixMilli()
 	}
 	for _, updated := range rows.updates() {
+		c.dated = c.dated || updated != 0
 		if updated <= limit { // what is dated in the future says nothing about the clock
 			c.newest = max(c.newest, updated)
 		}
@@ -57,7 +58,7 @@ func (c *chain) observe(page *dealapi.Page, rows span) {
 // doubt is the place in the trail of the most doubtful link, -1 when none is. Where items are ordered by id, they cannot
 // move, and where they carry no updatedAt, nothing can be told.
 func (c *chain) doubt() int {
-	if c.kind != cursorNext || c.order.byID() || c.newest == 0 {
+	if c.kind != cursorNext || c.order.byID() || !c.dated {
 		return -1
 	}
 	most := -1

@@ -49,10 +49,13 @@ func (s span) last() string {
 	return s.batch.Key(s.to - 1)
 }
 
-// has reports whether one of the rows has the id.
-func (s span) has(id string) bool {
+// at is the row with an id, -1 when there is none.
+func (s span) at(id string) int {
 	want, err := uuid.Parse(id)
-	return err == nil && slices.Contains(s.ids(), want)
+	if err != nil {
+		return -1
+	}
+	return slices.Index(s.ids(), want)
 }
 
 // canonical is an id as Batch.Key writes it.
@@ -71,7 +74,8 @@ type order struct {
 	last       uuid.UUID
 	lastTime   int64
 	up, down   bool // ids went up, went down
-	late, back bool // times went on, went back or were not known
+	late, fell bool // times went on, went back
+	unknown    bool // a time was not known
 }
 
 // enoughPairs is from how many pairs of rows on an order is no chance. Only those of one page count for it, since the next
@@ -94,16 +98,20 @@ func (o *order) add(rows span) {
 		if o.begun {
 			sign := bytes.Compare(o.last[:], id[:])
 			o.up, o.down = o.up || sign < 0, o.down || sign > 0
-			o.late = o.late || at > o.lastTime
+			o.late, o.fell = o.late || at > o.lastTime, o.fell || at < o.lastTime
 		}
-		o.back = o.back || at == 0 || o.begun && at < o.lastTime
+		o.unknown = o.unknown || at == 0
 		o.last, o.lastTime, o.begun = id, at, true
 	}
 }
 
-func (o *order) byID() bool { return o.pairs >= enoughPairs && o.up != o.down }
+// byID reports the order of ids. Ids that are given in the order of time look so in a list that is ordered by updatedAt as
+// well, in which items do move: times that go on and back are the proof that it is not.
+func (o *order) byID() bool {
+	return o.pairs >= enoughPairs && o.up != o.down && o.late && o.fell && !o.unknown
+}
 
-func (o *order) byTime() bool { return o.pairs >= enoughPairs && o.late && !o.back }
+func (o *order) byTime() bool { return o.pairs >= enoughPairs && o.late && !o.fell && !o.unknown }
 
 // sequence is a sum over what a walk from the beginning of a list saw, in its order.
 type sequence struct {

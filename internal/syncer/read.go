@@ -43,7 +43,8 @@ func (r *run) read(ctx, fetching context.Context, after time.Time) (*seen, error
 	seen, err := r.readChain(ctx, fetching, after, start)
 	var api *dealapi.Error
 	if r.Stream.Paging != catalog.NextPages || !errors.As(err, &api) || !api.CursorRefused() {
-		return seen, err // a chain of cursors mends itself
+		seen.still = seen.still && start == "" // the pages before a checkpoint are of other moments
+		return seen, err                       // a chain of cursors mends itself
 	}
 	r.log.Warn("the service no longer knows the page: the list is read from its beginning", "error", err)
 	if err := r.startOver(ctx); err != nil {

@@ -17,7 +17,7 @@ import (
 // the storage, and the rows of sync_runs tell of each run.
 func TestOverlapRejectsOnce(t *testing.T) {
 	t.Parallel()
-	x, w := serve(t, pastWorld(-1, 10)), open(t)
+	x, w := serve(t, pastWorld(-1, 100)), open(t) // on one page: of several, some would be looked at twice
 	const values, runs = 29, 5
 	put := func(n int, value string) {
 		t.Helper()

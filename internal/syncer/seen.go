@@ -101,7 +101,7 @@ func (s *seen) learn(c *chain) {
 	s.gap, s.fresh, s.reread = c.gap, c.newest, c.reread
 	s.still = s.pages == 1 || c.twice || c.kind == cursorNext && c.order.byID()
 	s.ordered = c.kind == cursorNext
-	s.rising = c.swept || s.ordered && c.order.byTime()
+	s.rising = c.swept || s.ordered && c.order.byTime() && c.reread == 0
 }
 
 // start is a time by the clock of updatedAt, at the latest the one at which the reading began. The Date header may be

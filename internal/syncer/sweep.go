@@ -2,6 +2,7 @@ package syncer
 
 import (
 	"errors"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -29,7 +30,7 @@ func (c *chain) lookTwice() error {
 	for range 2 {
 		before, whole := c.digest.hash.Sum64(), c.digest.whole
 		c.reread++
-		how, err := c.walk(place{}, "")
+		how, err := c.walk(place{}, nil)
 		if err != nil {
 			return err
 		}
@@ -42,117 +43,160 @@ func (c *chain) lookTwice() error {
 }
 
 // timeRange is a range of updatedAt, both ends exclusive; zero: no end.
-type timeRange struct{ after, before time.Time }
+type timeRange struct {
+	after, before time.Time
+	known         bool // a row was seen in it
+}
+
+// isMoment reports a range of one millisecond, which cannot be divided.
+func (r timeRange) isMoment() bool {
+	return !r.after.IsZero() && !r.before.IsZero() && r.before.Sub(r.after) <= 2*time.Millisecond
+}
 
 // sweep reads the range of the chain in ranges of time that fit on one page each, the earliest first. A page is of one
 // moment, so a range without a cursor is complete. A row that changes moves on to a range that is still to be read, since
 // none begins later than the rows that were seen: a sweep up to now has every row, those included that change meanwhile.
+// It relies on the service's filters, and has a gap where these are seen not to hold.
 func (c *chain) sweep() error {
 	c.swept = true
-	for todo := []timeRange{{c.after, c.before}}; len(todo) > 0 && c.gap == ""; {
+	for todo := []timeRange{{after: c.after, before: c.before}}; len(todo) > 0 && c.gap == ""; {
 		r := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		page, rows, err := c.firstPage(r)
-		if err != nil {
-			return err
+		if r.isMoment() {
+			if err := c.readMoment(r); err != nil {
+				return err
+			}
+			continue
 		}
 		var rest []timeRange
-		if page.Next != "" {
-			rest, c.gap = r.rest(rows)
-		}
-		switch err := c.flushFull(); {
-		case err != nil:
-			return err
-		case page.Next != "" && len(rest) == 0 && c.gap == "":
-			err = c.readMoment(r, page)
+		for page, err := range c.pagesOf(r, -1) {
 			if err != nil {
 				return err
 			}
+			rows, err := c.page(page)
+			if err != nil {
+				return err
+			}
+			c.observe(page, rows)
+			if page.Next != "" {
+				rest, c.gap = r.rest(rows)
+			}
+			if err := c.flushFull(); err != nil {
+				return err
+			}
+			break
 		}
 		todo = append(todo, rest...)
 	}
 	return nil
 }
 
-// firstPage reads the first page of a range.
-func (c *chain) firstPage(r timeRange) (page *dealapi.Page, rows span, err error) {
+// pagesOf reads a range, so many pages ahead.
+func (c *chain) pagesOf(r timeRange, ahead int) iter.Seq2[*dealapi.Page, error] {
 	q := c.job.query(r.after, "")
-	q.Ahead = -1
+	q.Ahead = ahead
 	c.job.bound(&q, r.before)
-	for p, err := range c.job.Client.Pages(c.fetching, q) {
-		if err != nil {
-			return nil, span{}, err
-		}
-		page = p
-		break
-	}
-	if rows, err = c.page(page); err == nil {
-		c.observe(page, rows)
-	}
-	return page, rows, err
+	return c.job.Client.Pages(c.fetching, q)
 }
 
-// readMoment goes on behind the first page of a range of one millisecond, which cannot be divided: by its cursors, which
-// have to be the ids of items.
-func (c *chain) readMoment(r timeRange, first *dealapi.Page) error {
-	q := c.job.query(r.after, first.Next)
-	c.job.bound(&q, r.before)
-	for page, err := range c.job.Client.Pages(c.fetching, q) {
-		var api *dealapi.Error
-		if errors.As(err, &api) && api.CursorRefused() {
-			c.gap = "the rows that changed in one millisecond do not fit on a page, and moved while they were read"
+// readMoment reads a range of one millisecond by its cursors. Where these are not the ids of items, it has to read the
+// same twice. Where rows were seen in it and it is empty, the service does not tell milliseconds apart.
+func (c *chain) readMoment(r timeRange) error {
+	var before reading
+	for attempt := range 3 {
+		now, err := c.readOnce(r)
+		switch {
+		case err != nil:
+			return err
+		case r.known && now.records == 0 && !now.broken:
+			c.gap = "the service does not find rows by the millisecond at which they changed"
+			return nil
+		case !now.broken && (now.pages == 1 || now.begins || attempt > 0 && now == before):
 			return nil
 		}
-		if err != nil {
-			return err
-		}
-		rows, err := c.page(page)
-		if err != nil {
-			return err
-		}
-		c.observe(page, rows)
-		if !strings.EqualFold(rows.first, page.Token) {
-			c.gap = "the rows that changed in one millisecond do not fit on a page, and their cursors are not the ids of items"
-		}
-		if err := c.flushFull(); err != nil || c.gap != "" {
-			return err
-		}
+		before = now
 	}
+	c.gap = "the rows that changed in one millisecond do not fit on a page, and moved while they were read"
 	return nil
 }
 
-// rest divides what is left of a range after its first page, the latest part first. Nothing is left to divide of a range
-// of one millisecond. gap says why it cannot be told.
-func (r timeRange) rest(rows span) (rest []timeRange, gap string) {
-	updates := slices.Clone(rows.updates())
-	for _, u := range updates {
-		if u == 0 || !r.after.IsZero() && u <= r.after.UnixMilli() || !r.before.IsZero() && u >= r.before.UnixMilli() {
-			return nil, "the service does not keep to the range of time that it is asked for"
+// reading is what reading a range by its cursors came to.
+type reading struct {
+	sum            uint64 // over its rows
+	pages, records int
+	begins         bool // each page began with the item that its cursor names
+	broken         bool // a cursor was refused, or came back
+}
+
+func (c *chain) readOnce(r timeRange) (reading, error) {
+	got := reading{begins: true}
+	c.digest.restart(false)
+	for page, err := range c.pagesOf(r, 1) {
+		var api *dealapi.Error
+		if errors.As(err, &api) && (api.CursorRefused() || api.Kind == dealapi.KindLoop) {
+			got.broken = true
+			return got, nil
+		}
+		if err != nil {
+			return got, err
+		}
+		rows, err := c.page(page)
+		if err != nil {
+			return got, err
+		}
+		c.observe(page, rows)
+		c.digest.add(rows)
+		got.pages++
+		got.records += page.Records
+		got.begins = got.begins && (page.Token == "" || strings.EqualFold(rows.first, page.Token))
+		if err := c.flushFull(); err != nil {
+			return got, err
 		}
 	}
-	if len(updates) == 0 {
-		return nil, "a page that promises more has no rows"
+	got.sum = c.digest.hash.Sum64()
+	return got, nil
+}
+
+// rest divides what is left of a range after its first page, the latest part first. gap says why it cannot be told. A
+// row on a border belongs to the range beside: the service may keep finer times than it shows, or take borders in.
+func (r timeRange) rest(rows span) (rest []timeRange, gap string) {
+	var updates []int64
+	for _, u := range rows.updates() {
+		if u == 0 || !r.after.IsZero() && u < r.after.UnixMilli() || !r.before.IsZero() && u > r.before.UnixMilli() {
+			return nil, "the service does not keep to the range of time that it is asked for"
+		}
+		if (r.after.IsZero() || u > r.after.UnixMilli()) && (r.before.IsZero() || u < r.before.UnixMilli()) {
+			updates = append(updates, u)
+		}
 	}
-	rising := len(updates) > enoughPairs && slices.IsSorted(updates)
+	at := time.UnixMilli
+	if len(updates) == 0 {
+		switch {
+		case !r.after.IsZero() && !r.before.IsZero():
+			middle := r.after.Add(r.before.Sub(r.after) / 2).Truncate(time.Millisecond)
+			return []timeRange{{after: middle.Add(-time.Millisecond), before: r.before}, {after: r.after, before: middle}}, ""
+		case !r.after.IsZero():
+			return []timeRange{{after: r.after.Add(time.Millisecond)}, {after: r.after, before: r.after.Add(2 * time.Millisecond)}}, ""
+		}
+		return nil, "a page that promises more has no rows to tell its time by"
+	}
 	slices.Sort(updates)
-	first, last := updates[0], updates[len(updates)-1]
-	switch middle := updates[len(updates)/2]; {
-	case rising && first < last: // these are the earliest rows: all up to the last one are here
-		return []timeRange{{time.UnixMilli(last - 1), r.before}}, ""
+	first, last, middle := updates[0], updates[len(updates)-1], updates[len(updates)/2]
+	switch {
+	case first < last && slices.IsSorted(rows.updates()): // these may be the earliest rows: then the first part fits on a page
+		return []timeRange{{at(last - 1), r.before, true}, {r.after, at(last), true}}, ""
 	case middle > first:
-		return []timeRange{{time.UnixMilli(middle - 1), r.before}, {r.after, time.UnixMilli(middle)}}, ""
+		return []timeRange{{at(middle - 1), r.before, true}, {r.after, at(middle), true}}, ""
 	case last > first:
-		return []timeRange{{time.UnixMilli(last - 1), r.before}, {r.after, time.UnixMilli(last)}}, ""
-	case !r.after.IsZero() && first-1 <= r.after.UnixMilli() && !r.before.IsZero() && first+1 >= r.before.UnixMilli():
-		return nil, ""
+		return []timeRange{{at(last - 1), r.before, true}, {r.after, at(last), true}}, ""
 	}
 	var parts []timeRange
 	if r.before.IsZero() || first+1 < r.before.UnixMilli() {
-		parts = append(parts, timeRange{time.UnixMilli(first), r.before})
+		parts = append(parts, timeRange{after: at(first), before: r.before})
 	}
-	parts = append(parts, timeRange{time.UnixMilli(first - 1), time.UnixMilli(first + 1)})
+	parts = append(parts, timeRange{at(first - 1), at(first + 1), true})
 	if r.after.IsZero() || r.after.UnixMilli() < first-1 {
-		parts = append(parts, timeRange{r.after, time.UnixMilli(first)})
+		parts = append(parts, timeRange{after: r.after, before: at(first)})
 	}
 	return parts, ""
 }

@@ -390,11 +390,18 @@ func (r *run) load(ctx context.Context, after, watermark time.Time) error {
 	r.noticeOlder(changes)
 	r.record.Changes = changes
 	r.record.Duplicates = r.record.Totals.Staged - min(changes.Distinct, r.record.Totals.Staged)
-	if err := r.guardDeletes(changes); err != nil {
-		return err
+	if r.Stream.Kind != catalog.Walk { // what waits there is not deleted by this run, and only what is counts
+		if err := r.guardDeletes(changes); err != nil {
+			return err
+		}
 	}
 	if err := r.confirmDeletes(ctx, fetching, &changes, seen); err != nil {
 		return err
+	}
+	if r.Stream.Kind == catalog.Walk {
+		if err := r.guardDeletes(changes); err != nil {
+			return err
+		}
 	}
 	r.record.Changes = changes
 	r.gap = seen.gap

@@ -21,38 +21,38 @@ CREATE OR REPLACE VIEW rejected_records
     state LowCardinality(String) COMMENT 'open: dealhouse rejects retry tries it; loaded: a retry has loaded it; superseded: what was read later counts; unpublished: its run published nothing, and what it read is read again',
     settled_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When a retry settled it; NULL when none did [UTC]'
 )
-AS SELECT r.account AS account, r.stream AS stream, r.counts.run_id AS run_id, r.counts.page AS page, r.key AS key, r.field AS field,
+AS SELECT r.account AS account, r.stream AS stream, tupleElement(r.counts, 'run_id') AS run_id, tupleElement(r.counts, 'page') AS page, r.key AS key, r.field AS field,
     r.reason AS reason, CAST(r.raw AS String) AS raw, CAST(r.first_seen_at AS DateTime64(3, 'UTC')) AS first_seen_at,
     CAST(r.seen_at AS DateTime64(3, 'UTC')) AS seen_at, r.met AS times, r.last_run AS last_run_id,
-    r.counts.read_at AS read_at,
-    if(r.counts.updated = 0, NULL, fromUnixTimestamp64Milli(r.counts.updated, 'UTC')) AS record_updated_at,
+    tupleElement(r.counts, 'read_at') AS read_at,
+    if(tupleElement(r.counts, 'updated') = 0, NULL, fromUnixTimestamp64Milli(tupleElement(r.counts, 'updated'), 'UTC')) AS record_updated_at,
     multiIf(
-        r.is_settled, r.settled.state,
+        r.is_settled, tupleElement(r.settled, 'state'),
         ifNull(w.began_whole, toDateTime64(0, 3, 'UTC')) > read_at, 'superseded',
         r.is_published, 'open',
         NOT r.of_backfill AND ifNull(w.began, toDateTime64(0, 3, 'UTC')) > read_at, 'superseded',
         'unpublished') AS state,
-    if(r.is_settled, toNullable(r.settled.settled_at), NULL) AS settled_at
+    if(r.is_settled, toNullable(tupleElement(r.settled, 'settled_at')), NULL) AS settled_at
 FROM
 (
-    SELECT account, stream, key, field, reason, raw, first_seen_at, seen_at, settled, last.run_id AS last_run,
-        last.run_id IN
+    SELECT account, stream, key, field, reason, raw, first_seen_at, seen_at, settled, tupleElement(last, 'run_id') AS last_run,
+        tupleElement(last, 'run_id') IN
         (
             SELECT run_id FROM sync_runs WHERE outcome IN ('success', 'incomplete') AND run_id IN (SELECT last.run_id FROM rejects_log)
         ) AS last_published,
-        last_published OR published.version > 0 AS is_published,
-        if(last_published OR published.version = 0, last, published) AS counts,
-        settled.state != '' AND settled.run_id = counts.run_id AS is_settled,
-        last.run_id IN (SELECT run_id FROM sync_runs WHERE mode IN ('initial', 'backfill') AND run_id IN (SELECT last.run_id FROM rejects_log)) AS of_backfill,
-        last.run_id IN (SELECT run_id FROM sync_runs WHERE mode = 'retry' AND run_id IN (SELECT last.run_id FROM rejects_log)) AS of_retry,
-        greatest(times + if(last.version > counted AND NOT of_retry, 1, 0), 1) AS met
+        last_published OR tupleElement(published, 'version') > 0 AS is_published,
+        if(last_published OR tupleElement(published, 'version') = 0, last, published) AS counts,
+        tupleElement(settled, 'state') != '' AND tupleElement(settled, 'run_id') = tupleElement(counts, 'run_id') AS is_settled,
+        tupleElement(last, 'run_id') IN (SELECT run_id FROM sync_runs WHERE mode IN ('initial', 'backfill') AND run_id IN (SELECT last.run_id FROM rejects_log)) AS of_backfill,
+        tupleElement(last, 'run_id') IN (SELECT run_id FROM sync_runs WHERE mode = 'retry' AND run_id IN (SELECT last.run_id FROM rejects_log)) AS of_retry,
+        greatest(times + if(tupleElement(last, 'version') > counted AND NOT of_retry, 1, 0), 1) AS met
     FROM
     (
         SELECT account, stream, key, field, reason, max(raw) AS raw, min(first_seen_at) AS first_seen_at, max(seen_at) AS seen_at, max(last) AS last,
             max(published) AS published, max(counted) AS counted, max(times) AS times, max(settled) AS settled
         FROM rejects_log GROUP BY account, stream, key, field, reason, raw_hash
     )
-    WHERE last.version > 0
+    WHERE tupleElement(last, 'version') > 0
 ) AS r
 LEFT JOIN
 (
