@@ -42,7 +42,7 @@ type Options struct {
 
 	// unguarded gives every connection all rights that the engine knows, readers
 	// included. It is for tests of what stands outside of the engine.
-	unguarded bool //nolint:unused // the build without the engine has no use for it
+	unguarded bool
 }
 
 // Place is where an engine works: all of the host's files that it needs besides those of the system.
