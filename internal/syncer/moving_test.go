@@ -179,8 +179,11 @@ func (m *moving) run(full bool) {
 			m.Errorf("%s: %s was deleted, and the service has it: run %+v", m.what, key, record)
 		}
 	}
-	if !record.Watermark.IsZero() {
-		missing(m, m.truth(), shown, record.Watermark)
+	if until := record.Watermark; !until.IsZero() {
+		if m.Settings().DateSkew > 0 { // then nobody knows when the run began: the overlap of the next one makes up for it
+			until = until.Add(-DefaultOverlap)
+		}
+		missing(m, m.truth(), shown, until)
 	}
 }
 
