@@ -190,9 +190,9 @@ func checkStream(ctx context.Context, name string, client *dealapi.Client, t tar
 		if err != nil {
 			return finding{name, verdictFailed, cause(err), faultCode(err)}
 		}
-		detail := fmt.Sprintf("%s on the first page, in %s", plural(uint64(page.Records), "record"), span(time.Since(page.SentAt)))
+		detail := fmt.Sprintf("%s on the first page, in %s", plural(uint64(page.Records()), "record"), span(time.Since(page.SentAt)))
 		switch {
-		case page.Records == 0:
+		case page.Records() == 0:
 			return finding{name, verdictWarn, "the API answers, and lists no records: right key?", exitOK}
 		case page.ServerTime.IsZero():
 			return finding{name, verdictWarn, detail + "; without a usable Date header, so the local clock has to do", exitOK}

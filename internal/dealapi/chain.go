@@ -65,7 +65,7 @@ func (ch *chain) next(ctx context.Context) (*Page, error) {
 	ch.number++
 	ch.size = len(answer.body)
 	page := &Page{
-		Number: ch.number, Data: found.data, Records: found.records, Token: ch.token, Next: found.next,
+		Number: ch.number, Data: found.data, Token: ch.token, Next: found.next,
 		SentAt: answer.sentAt, ReceivedAt: ch.client.now(), ServerTime: answer.serverTime, Bytes: len(answer.body),
 		Retries: answer.retries, Waited: answer.waited,
 	}

@@ -82,10 +82,10 @@ func readPage(t *testing.T, sh shape, records int, next string) (*Page, string) 
 	if err := json.Unmarshal(quoted, &wanted); err != nil {
 		t.Fatal(err)
 	}
-	if found.next != wanted || found.records != records {
-		t.Fatalf("%s: next %q, %d records", body, found.next, found.records)
+	if found.next != wanted || countElements(found.data) != records {
+		t.Fatalf("%s: next %q, %d records", body, found.next, countElements(found.data))
 	}
-	return &Page{Records: found.records, Next: found.next}, wanted
+	return &Page{Data: found.data, Next: found.next}, wanted
 }
 
 func kindOf(t *testing.T, err error) Kind {

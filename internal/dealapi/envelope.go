@@ -2,149 +2,131 @@ package dealapi
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 
 	"github.com/go-faster/jx"
 )
 
 // envelope is what a list's body was found to hold.
 type envelope struct {
-	data    []byte // the array of records, a sub-slice of the body
-	records int
-	next    string // "" at the end of the list
+	data []byte // the array of records, a sub-slice of the body
+	next string // "" at the end of the list
 }
 
-// shape names the envelopes of the interface document.
+// shape is what a list's body looks like.
 type shape struct {
-	nextKey string // "" for a bare array
+	nextKey string // of the member that leads on; "" for a bare array
 	numbers bool   // the next token may be a JSON number
 }
 
-// scan reads a body of this shape to its last byte (invariant 3). The keys of
-// an envelope may come in any order and among others; of a key that comes
-// twice the last counts, as everywhere in JSON.
+// scan reads a body of this shape to its last byte (dealapi-3). The keys of an envelope may come in any order and among
+// others; of a key that comes twice the last counts, as everywhere in JSON.
 func (sh shape) scan(body []byte) (envelope, error) {
-	s := scanner{b: body}
 	if sh.nextKey == "" {
-		return s.bareArray()
+		data, err := scanValue(body, jx.Array, "an array")
+		return envelope{data: data}, err
 	}
-	if c := s.peek(); c != '{' {
-		return envelope{}, s.mismatch("an object with data")
+	if err := promised(body, jx.Object, "an object with data"); err != nil {
+		return envelope{}, err
 	}
 	var e envelope
-	err := s.object(func(rawKey []byte) error {
-		key, err := unquote(rawKey)
+	d := jx.DecodeBytes(body)
+	err := d.ObjBytes(func(d *jx.Decoder, key []byte) error {
+		name := string(key) // the key's buffer does not outlive the reading of its value
+		kind := d.Next()
+		raw, err := d.Raw()
 		if err != nil {
 			return err
 		}
-		switch key {
+		switch name {
 		case "data":
-			e.data, e.records = nil, 0
-			start := s.skipSpace()
-			if s.peek() != '[' {
-				return s.value()
+			e.data = nil
+			if kind == jx.Array {
+				e.data = raw
 			}
-			e.records, err = s.array()
-			e.data = s.b[start:s.i]
-			return err
 		case sh.nextKey:
-			e.next, err = s.token(sh)
-			return err
-		default:
-			return s.value()
+			e.next, err = sh.token(kind, raw)
 		}
+		return err
 	})
 	if err == nil {
-		err = s.end()
+		err = ended(d)
 	}
 	switch {
 	case err != nil:
 		return envelope{}, fmt.Errorf("the body is not JSON as promised: %w", err)
 	case e.data == nil:
-		return envelope{}, fmt.Errorf("the body is a JSON object without an array named data")
+		return envelope{}, errors.New("the body is a JSON object without an array named data")
 	}
 	return e, nil
 }
 
-func (s *scanner) bareArray() (envelope, error) {
-	start := s.skipSpace()
-	if s.peek() != '[' {
-		return envelope{}, s.mismatch("an array")
-	}
-	n, err := s.array()
-	stop := s.i
-	if err == nil {
-		err = s.end()
-	}
-	if err != nil {
-		return envelope{}, fmt.Errorf("the body is not JSON as promised: %w", err)
-	}
-	return envelope{data: s.b[start:stop], records: n}, nil
-}
-
 // scanObject makes sure that a body is one JSON object and returns it.
-func scanObject(body []byte) ([]byte, error) {
-	s := scanner{b: body}
-	start := s.skipSpace()
-	if s.peek() != '{' {
-		return nil, s.mismatch("an object")
+func scanObject(body []byte) ([]byte, error) { return scanValue(body, jx.Object, "an object") }
+
+// scanValue makes sure that a body is one JSON value of that type and returns it without the white space around it.
+func scanValue(body []byte, want jx.Type, name string) ([]byte, error) {
+	if err := promised(body, want, name); err != nil {
+		return nil, err
 	}
-	err := s.object(nil)
-	stop := s.i
+	d := jx.DecodeBytes(body)
+	d.Next() // moves past white space
+	raw, err := d.Raw()
 	if err == nil {
-		err = s.end()
+		err = ended(d)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the body is not JSON as promised: %w", err)
 	}
-	return body[start:stop], nil
+	return raw, nil
 }
 
-func (s *scanner) skipSpace() int {
-	s.space()
-	return s.i
+// ended makes sure that nothing follows.
+func ended(d *jx.Decoder) error {
+	switch err := d.Skip(); {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err != nil:
+		return fmt.Errorf("more follows after its end: %w", err)
+	}
+	return errors.New("another value follows after its end")
 }
 
-// mismatch tells a body of the wrong shape from one that is not JSON.
-func (s *scanner) mismatch(want string) error {
-	if s.i >= len(s.b) {
-		return fmt.Errorf("the body is empty where %s was promised", want)
+// promised looks at the first byte of a body, and tells one of the wrong shape from one that is not JSON.
+func promised(body []byte, want jx.Type, name string) error {
+	switch d := jx.DecodeBytes(body); {
+	case d.Next() == want:
+		return nil
+	case len(bytes.TrimLeft(body, " \t\r\n")) == 0:
+		return fmt.Errorf("the body is empty where %s was promised", name)
 	}
-	err := s.value()
-	if err == nil {
-		err = s.end()
-	}
-	if err != nil {
+	if err := jx.DecodeBytes(body).Validate(); err != nil {
 		return fmt.Errorf("the body is not JSON: %w", err)
 	}
-	return fmt.Errorf("the body is JSON, but not %s as promised", want)
+	return fmt.Errorf("the body is JSON, but not %s as promised", name)
 }
 
-// token reads a cursor or nextPage: a string, null, or a number kept digit by
-// digit.
-func (s *scanner) token(sh shape) (string, error) {
-	start := s.skipSpace()
-	first := s.peek()
-	if err := s.value(); err != nil {
-		return "", err
-	}
-	raw := s.b[start:s.i]
+// token reads a cursor or nextPage: a string, null, or a number kept digit by digit.
+func (sh shape) token(kind jx.Type, raw []byte) (string, error) {
 	switch {
-	case first == '"':
-		return unquote(raw)
-	case first == 'n':
+	case kind == jx.String:
+		return jx.DecodeBytes(raw).Str()
+	case kind == jx.Null:
 		return "", nil
-	case sh.numbers && (first == '-' || first >= '0' && first <= '9'):
+	case sh.numbers && kind == jx.Number:
 		return string(raw), nil
-	default:
-		return "", fmt.Errorf("%s is neither a string nor null", sh.nextKey)
 	}
+	return "", fmt.Errorf("%s is neither a string nor null", sh.nextKey)
 }
 
-// unquote decodes a JSON string that the scanner has found to be valid.
-func unquote(raw []byte) (string, error) {
-	if !bytes.ContainsRune(raw, '\\') {
-		return string(raw[1 : len(raw)-1]), nil
-	}
-	return jx.DecodeBytes(raw).Str()
+// countElements is the number of elements of an array that was checked.
+func countElements(array []byte) int {
+	n := 0
+	_ = jx.DecodeBytes(array).Arr(func(d *jx.Decoder) error { // it cannot fail
+		n++
+		return d.Skip()
+	})
+	return n
 }

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/go-faster/jx"
 )
 
 func TestScanEnvelope(t *testing.T) {
@@ -33,14 +35,14 @@ func TestScanEnvelope(t *testing.T) {
 		"\ufeff" + `{"data":[]}`:                               {},
 	} {
 		e, err := PagingCursor.shape().scan([]byte(body))
-		if (err == nil) != want.ok || string(e.data) != want.data || e.next != want.next || e.records != want.records {
-			t.Errorf("%s: data %s, next %q, %d records, %v", body, e.data, e.next, e.records, err)
+		if (err == nil) != want.ok || string(e.data) != want.data || e.next != want.next || countElements(e.data) != want.records {
+			t.Errorf("%s: data %s, next %q, %d records, %v", body, e.data, e.next, countElements(e.data), err)
 		}
 	}
 }
 
 func TestScanDepth(t *testing.T) {
-	for depth, ok := range map[int]bool{maxDepth: true, maxDepth + 1: false} {
+	for depth, ok := range map[int]bool{10000: true, 10001: false} {
 		_, err := PagingNone.shape().scan([]byte(strings.Repeat("[", depth) + strings.Repeat("]", depth)))
 		if (err == nil) != ok {
 			t.Errorf("depth %d: %v", depth, err)
@@ -48,8 +50,8 @@ func TestScanDepth(t *testing.T) {
 	}
 }
 
-// FuzzScan holds the scanner to encoding/json: the same bodies are valid, and
-// data, count and token are the same.
+// FuzzScan holds the reading of an envelope to encoding/json: the same bodies are valid, and data, count and token are
+// the same.
 func FuzzScan(f *testing.F) {
 	for _, seed := range []string{
 		`{"data":[]}`, `{"data":[{"a":1.5e-7,"b":"x\u00e9\\"},null,true],"cursor":"c"}`, `[1,-0,0.1,1E+5]`,
@@ -58,13 +60,8 @@ func FuzzScan(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		s := scanner{b: body}
-		err := s.value()
-		if err == nil {
-			err = s.end()
-		}
-		if (err == nil) != json.Valid(body) {
-			t.Fatalf("%q: scanner says %v, encoding/json %t", body, err, json.Valid(body))
+		if err := jx.DecodeBytes(body).Validate(); (err == nil) != json.Valid(body) {
+			t.Fatalf("%q: jx says %v, encoding/json %t", body, err, json.Valid(body))
 		}
 		for _, p := range []Paging{PagingCursor, PagingNextPage, PagingNone} {
 			e, err := p.shape().scan(body)
@@ -72,8 +69,8 @@ func FuzzScan(f *testing.F) {
 				continue
 			}
 			var records []json.RawMessage
-			if err := json.Unmarshal(e.data, &records); err != nil || len(records) != e.records {
-				t.Fatalf("%q: data %q with %d records: %v", body, e.data, e.records, err)
+			if err := json.Unmarshal(e.data, &records); err != nil || len(records) != countElements(e.data) {
+				t.Fatalf("%q: data %q with %d records: %v", body, e.data, countElements(e.data), err)
 			}
 			if p == PagingNone {
 				continue

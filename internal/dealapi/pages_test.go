@@ -53,7 +53,7 @@ func TestPagesFollowCursorsWithFilters(t *testing.T) {
 	}
 	var got []seen
 	for _, p := range pages {
-		got = append(got, seen{p.Number, p.Records, string(p.Data), p.Token, p.Next})
+		got = append(got, seen{p.Number, p.Records(), string(p.Data), p.Token, p.Next})
 		if p.SentAt.IsZero() || p.ServerTime.IsZero() || p.ServerTime.After(time.Now()) || p.Bytes == 0 {
 			t.Errorf("page %d: %+v", p.Number, p)
 		}
@@ -203,7 +203,7 @@ func TestEmptyPagesAreProgress(t *testing.T) {
 		fmt.Fprintf(w, `{"data":[],"cursor":"%d"}`, n+1)
 	}, nil)
 	pages, err := collect(t.Context(), r.Client, Query{Path: couponsPath})
-	if err != nil || len(pages) != 301 || pages[300].Records != 1 {
+	if err != nil || len(pages) != 301 || pages[300].Records() != 1 {
 		t.Errorf("%d pages, %v", len(pages), err)
 	}
 }

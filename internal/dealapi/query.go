@@ -63,8 +63,6 @@ type Page struct {
 	// Data is the raw JSON array of records, validated, a sub-slice of the
 	// body. It belongs to the consumer (invariant 8).
 	Data []byte
-	// Records is the number of elements of Data.
-	Records int
 	// Token led here; "" for the first page.
 	Token string
 	// Next leads on; "" on the last page.
@@ -87,6 +85,9 @@ type Page struct {
 	// Waited is the time spent waiting for the limiter.
 	Waited time.Duration
 }
+
+// Records is the number of elements of Data. It goes over them again.
+func (p *Page) Records() int { return countElements(p.Data) }
 
 func (q *Query) setDefaults() {
 	if q.PageParam == "" {

@@ -147,7 +147,7 @@ func (c *chain) readOnce(r timeRange) (reading, error) {
 		c.observe(page, rows)
 		c.digest.add(rows)
 		got.pages++
-		got.records += page.Records
+		got.records += page.Records()
 		got.begins = got.begins && (page.Token == "" || strings.EqualFold(rows.first, page.Token))
 		if err := c.flushFull(); err != nil {
 			return got, err
