@@ -157,7 +157,7 @@ func (f *flags) bind(cmd *cobra.Command) {
 	p.DurationVar(&f.settings.Latency, "latency", 0, "real time before each answer, e.g. 50ms")
 	p.Float64Var(&f.rateLimit, "rate-limit", 0, "requests a second for each key, then 429; 0: no limit")
 	p.BoolVar(&f.settings.Gzip, "gzip", false, "compress for clients that accept it")
-	p.BoolVar(&f.settings.ExtraFields, "extra-fields", false, "add fields that the interface document does not name")
+	p.BoolVar(&f.settings.ExtraFields, "extra-fields", false, "add fields that the API's documentation does not name")
 	p.BoolVar(&f.settings.PayoutsKeyRequired, "payouts-key-required", false, "refuse payouts to the full key")
 	p.BoolVar(&f.settings.RejectUnknownParams, "reject-unknown-params", false, "400 for unknown query parameters")
 	p.BoolVar(&f.settings.KeepExpired, "keep-expired", false, "deals whose time is over still answer at their own address")

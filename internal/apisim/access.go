@@ -15,8 +15,8 @@ type account struct {
 	payoutsOnly bool
 }
 
-// authenticate returns the account of a request, or the answer that refuses it:
-// 401 without a bearer key, 403 for a key that nobody has.
+// authenticate returns the account of a request, or the answer that refuses it: 401 without a bearer key, 403 for a key
+// that nobody has.
 func (s *Sim) authenticate(r *http.Request) (account, string, *answer) {
 	scheme, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	key = strings.TrimSpace(key)

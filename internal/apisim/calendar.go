@@ -9,9 +9,8 @@ const (
 	dayMs    = 24 * hourMs
 )
 
-// calendar answers by table what a rendering asks of dates most: the ten
-// characters of a day, and the next first of a month. Days are counted from
-// 1970-01-01, times are Unix milliseconds. Days outside the table are computed.
+// calendar answers by table what a rendering asks of dates most: the ten characters of a day, and the next first of a
+// month. Days are counted from 1970-01-01, times are Unix milliseconds. Days outside the table are computed.
 type calendar struct {
 	first int64 // day of the first entry
 	days  []calendarDay

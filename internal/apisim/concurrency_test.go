@@ -14,8 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The world moves in every way while pages are read; every page must be whole
-// and every method safe.
+// The world moves in every way while pages are read; every page must be whole and every method safe.
 func TestEverythingAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, small())

@@ -13,8 +13,7 @@ import (
 	"dealhouse/internal/apisim"
 )
 
-// fieldsOf is the interface document: name and kind of each field, in order;
-// '!' marks the required ones.
+// fieldsOf is the API's documentation: name and kind of each field, in order; '!' marks the required ones.
 func fieldsOf() map[string]string {
 	return map[string]string{
 		apisim.StreamPromotions: "id:uuid! startDate:time! endDate:time! description:string! retailerId:uuid! url:string! " +

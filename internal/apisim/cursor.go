@@ -5,22 +5,20 @@ import (
 	"strings"
 )
 
-// CursorKind is what the cursor of a list says, and so where the page that it
-// asks for begins.
+// CursorKind is what the cursor of a list says, and so where the page that it asks for begins.
 type CursorKind int
 
 // The kinds of cursors.
 const (
-	// CursorNextID is the id of the next item, as the document says. The page
-	// begins where that item is now.
+	// CursorNextID is the id of the next item, as the document says. The page begins where that item is now.
 	CursorNextID CursorKind = iota
-	// CursorLastID is the id of the last item of the page before. The page
-	// begins after the place where that item is now.
+	// CursorLastID is the id of the last item of the page before. The page begins after the place where that item is
+	// now.
 	CursorLastID
 	// CursorOffset is opaque: how many items come before the page.
 	CursorOffset
-	// CursorKeyset is opaque: what the next item was sorted by. The page begins
-	// with the first item at or after that, whatever became of the item itself.
+	// CursorKeyset is opaque: what the next item was sorted by. The page begins with the first item at or after that,
+	// whatever became of the item itself.
 	CursorKeyset
 )
 
@@ -37,8 +35,7 @@ func (k *CursorKind) UnmarshalText(b []byte) error {
 	return unmarshalName("cursor", b, k.names(), func(i int) { *k = CursorKind(i) })
 }
 
-// UnknownCursor is the answer to a cursor that names no item, or that is no
-// cursor of the kind and the order in force.
+// UnknownCursor is the answer to a cursor that names no item, or that is no cursor of the kind and the order in force.
 type UnknownCursor int
 
 // The answers to an unknown cursor.
@@ -66,8 +63,7 @@ func (u *UnknownCursor) UnmarshalText(b []byte) error {
 	return unmarshalName("unknownCursor", b, u.names(), func(i int) { *u = UnknownCursor(i) })
 }
 
-// start is where the page that a cursor asks for begins in a view, or the
-// answer that is given instead of a page.
+// start is where the page that a cursor asks for begins in a view, or the answer that is given instead of a page.
 func (c *call) start(l *listing, v view, cursor string) (int, *answer) {
 	if pos, ok := c.locate(l, v, cursor); ok {
 		return pos, nil
@@ -85,8 +81,7 @@ func (c *call) start(l *listing, v view, cursor string) (int, *answer) {
 	return 0, problem(http.StatusBadRequest, "cursor", "no such item")
 }
 
-// locate is where the page that a cursor asks for begins; false for a cursor
-// that is unknown.
+// locate is where the page that a cursor asks for begins; false for a cursor that is unknown.
 func (c *call) locate(l *listing, v view, cursor string) (int, bool) {
 	switch c.set.Cursor {
 	case CursorOffset:
@@ -111,8 +106,7 @@ func (c *call) locate(l *listing, v view, cursor string) (int, bool) {
 	return pos, there || !c.set.CursorMustMatch
 }
 
-// cut is where a page ends that would best end before the position end: an
-// item that has no id cannot be the cursor.
+// cut is where a page ends that would best end before the position end: an item that has no id cannot be the cursor.
 func (c *call) cut(l *listing, v view, end int) int {
 	named := 0 // from end to the item that the cursor names
 	switch c.set.Cursor {
@@ -127,8 +121,7 @@ func (c *call) cut(l *listing, v view, end int) int {
 	return end
 }
 
-// cursor is the cursor of a page that ends before the position end, and the
-// item that it names.
+// cursor is the cursor of a page that ends before the position end, and the item that it names.
 func (c *call) cursor(l *listing, v view, end int) (string, uint32) {
 	item := v.at(end)
 	switch c.set.Cursor {
@@ -180,8 +173,8 @@ func (l *listing) keyOf(t token) (sortKey, bool) {
 	return k, true
 }
 
-// A token is written as a UUID that cannot be told from an item's: two halves
-// of 61 bits, scrambled together, in the places that a random UUID leaves free.
+// A token is written as a UUID that cannot be told from an item's: two halves of 61 bits, scrambled together, in the
+// places that a random UUID leaves free.
 const (
 	tokenBits = 61
 	tokenMask = 1<<tokenBits - 1

@@ -29,8 +29,8 @@ func tiny() apisim.Options {
 	}
 }
 
-// Each kind of cursor serves a list that stands still whole and in order, with
-// records that have no id, or no UUID, in it.
+// Each kind of cursor serves a list that stands still whole and in order, with records that have no id, or no UUID, in
+// it.
 func TestEachCursorServesTheTruth(t *testing.T) {
 	t.Parallel()
 	o := tiny()
@@ -112,8 +112,8 @@ func TestWhatACursorSays(t *testing.T) {
 	}
 }
 
-// What a page after the tenth item holds when an item has moved between the
-// two pages, by its place before: 10 is the next item, 9 the last one read.
+// What a page after the tenth item holds when an item has moved between the two pages, by its place before: 10 is the
+// next item, 9 the last one read.
 func TestWherePagesBegin(t *testing.T) {
 	t.Parallel()
 	const end = -1 // no more items
@@ -244,8 +244,7 @@ func TestUnknownCursors(t *testing.T) {
 	}
 }
 
-// An item that leaves the filter marks the place that it would have, or is
-// unknown, as the settings say.
+// An item that leaves the filter marks the place that it would have, or is unknown, as the settings say.
 func TestCursorOutsideTheFilter(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []apisim.CursorKind{apisim.CursorNextID, apisim.CursorLastID} {

@@ -101,11 +101,10 @@ func (d dealSource) record(dst []byte, i uint32, st *style) []byte {
 	default:
 		dst = d.offer(dst, i, &s, st)
 	}
-	return st.end(dst)
+	return st.closeRecord(dst)
 }
 
-// dates appends startDate and endDate. Most records start at midnight, a few
-// are announced some days ahead.
+// dates appends startDate and endDate. Most records start at midnight, a few are announced some days ahead.
 func (d *deals) dates(dst []byte, s *span, st *style, open bool) []byte {
 	start := floorDay(s.begin) * dayMs
 	if s.hash>>8&15 == 0 && s.end-s.begin > 8*dayMs {
@@ -120,8 +119,7 @@ func (d *deals) dates(dst []byte, s *span, st *style, open bool) []byte {
 	return st.time(dst, s.end)
 }
 
-// phrase appends a description; an edit chooses another percentage and,
-// now and then, another text.
+// phrase appends a description; an edit chooses another percentage and, now and then, another text.
 func (d *deals) phrase(dst []byte, list []phrase, s *span, r *retailer) []byte {
 	h := at(s.hash, 50+s.rev)
 	p := &list[int(at(s.hash, 40+s.rev/3)%uint64(len(list)))]

@@ -31,8 +31,8 @@ func digest(s *apisim.Sim) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// The digests below are those of every machine: a change of the generator
-// changes them, and so does a machine that computes differently.
+// The digests below are those of every machine: a change of the generator changes them, and so does a machine that
+// computes differently.
 func TestWorldIsTheSameEverywhere(t *testing.T) {
 	s := newSim(t, small())
 	full, payouts := s.Keys("acme")

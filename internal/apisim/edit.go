@@ -6,9 +6,8 @@ import (
 	"strconv"
 )
 
-// setField is a JSON object with another value for a field, which is added at
-// the end when it is not there. All other bytes stay. Of a field that is there
-// twice it is the last, which is the one that readers take.
+// setField is a JSON object with another value for a field, which is added at the end when it is not there. All other
+// bytes stay. Of a field that is there twice it is the last, which is the one that readers take.
 func setField(object []byte, name string, value []byte) []byte {
 	from, to, n := -1, -1, 0
 	eachField(object, func(key string, start, end int) {
@@ -61,9 +60,8 @@ func eachField(object []byte, f func(key string, start, end int)) {
 // isObject: what is served but is no object has no content to change.
 func isObject(raw []byte) bool { return len(raw) > 0 && raw[0] == '{' }
 
-// revise is a record with other content, drawn from h, and the time now as its
-// updatedAt: another status and cashback of a transaction, another price of a
-// product, another description of a deal.
+// revise is a record with other content, drawn from h, and the time now as its updatedAt: another status and cashback
+// of a transaction, another price of a product, another description of a deal.
 func revise(stream string, raw []byte, h uint64, now int64, st *style) []byte {
 	switch stream {
 	case StreamProducts:

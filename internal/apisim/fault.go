@@ -31,8 +31,8 @@ type Fault struct {
 	URL    string
 }
 
-// SetFault sets the function that is asked for the fault of each request; nil
-// for none. It runs before the key is looked at.
+// SetFault sets the function that is asked for the fault of each request; nil for none. It runs before the key is
+// looked at.
 func (s *Sim) SetFault(f func(*http.Request) Fault) {
 	if f == nil {
 		s.fault.Store(nil)
@@ -41,8 +41,7 @@ func (s *Sim) SetFault(f func(*http.Request) Fault) {
 	s.fault.Store(&f)
 }
 
-// SetBefore sets a function that is called before each request is served; nil
-// for none. It may change the world.
+// SetBefore sets a function that is called before each request is served; nil for none. It may change the world.
 func (s *Sim) SetBefore(f func(*http.Request)) {
 	if f == nil {
 		s.before.Store(nil)

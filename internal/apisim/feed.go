@@ -8,10 +8,9 @@ import (
 	"strconv"
 )
 
-// The product feed is read by position: the slots in their order, then the
-// scripted records. A position is good for ever, so a walk survives products
-// that come and go; the number of products before it, which FeedOffsets hands
-// out instead, is not.
+// The product feed is read by position: the slots in their order, then the scripted records. A position is good for
+// ever, so a walk survives products that come and go; the number of products before it, which FeedOffsets hands out
+// instead, is not.
 
 // next is the first listed position at or after p, or -1.
 func (f *feed) next(p int) int {
@@ -53,11 +52,11 @@ func (f *feed) count() int {
 	return n
 }
 
-// end is the first position that no page can begin with.
-func (f *feed) end() int { return f.src.n + len(f.script.records) }
+// length is the first position that no page can begin with.
+func (f *feed) length() int { return f.src.n + len(f.script.records) }
 
-// token is a position as an opaque string. Its base64 holds '+', '/' and '=',
-// so a client that does not escape it fails soon.
+// token is a position as an opaque string. Its base64 holds '+', '/' and '=', so a client that does not escape it fails
+// soon.
 func (f *feed) token(p int) string {
 	v := f.src.ids.permute(uint64(p))
 	var b [8]byte
@@ -71,20 +70,19 @@ func (f *feed) parseToken(s string) (int, bool) {
 		return 0, false
 	}
 	p := int(f.src.ids.invert(binary.BigEndian.Uint64(b) >> 16))
-	return p, p < f.end() && f.token(p) == s
+	return p, p < f.length() && f.token(p) == s
 }
 
 // parsePage reads what nextPage said.
 func (f *feed) parsePage(s string, kind NextPageKind) (int, bool) {
 	if kind == NextNumber || kind == NextJSONNumber {
 		p, err := strconv.Atoi(s)
-		return p, err == nil && p >= 0 && p < max(f.end(), 1)
+		return p, err == nil && p >= 0 && p < max(f.length(), 1)
 	}
 	return f.parseToken(s)
 }
 
-// appendNext appends nextPage for the page that begins at p; -1 when there is
-// none.
+// appendNext appends nextPage for the page that begins at p; -1 when there is none.
 func (f *feed) appendNext(dst []byte, r *http.Request, p int, set *Settings) []byte {
 	if p < 0 {
 		switch set.LastPage {

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// filter reads the filter parameters of a list. Parameters that the operation
-// does not know have no effect.
+// filter reads the filter parameters of a list. Parameters that the operation does not know have no effect.
 func (c *call) filter(q url.Values, texts []string, dates bool) (filter, *answer) {
 	var f filter
 	for _, name := range texts {
@@ -41,8 +40,8 @@ func (c *call) filter(q url.Values, texts []string, dates bool) (filter, *answer
 	if c.set.IgnoreDateFilters {
 		return f, nil
 	}
-	// Both borders are exclusive. updatedAt has milliseconds; parts of one in
-	// the parameter are kept right by rounding away from the range.
+	// Both borders are exclusive. updatedAt has milliseconds; parts of one in the parameter are kept right by rounding
+	// away from the range.
 	if !after.IsZero() {
 		f.after = border(after.UnixMilli())
 	}

@@ -1,7 +1,7 @@
 package apisim
 
-// ground is a list that moves: a listing, or the feed. The numbers of the
-// feed's items are its positions, with scriptedBit for those of a script.
+// ground is a list that moves: a listing, or the feed. The numbers of the feed's items are its positions, with
+// scriptedBit for those of a script.
 type ground interface {
 	// pick chooses a listed item at random.
 	pick(h uint64, order Order) (uint32, bool)
@@ -15,8 +15,7 @@ type ground interface {
 	take(item uint32) departure
 	swap(item uint32, rec *scriptedRecord)
 	add(rec *scriptedRecord)
-	// undo brings a generated item back as its life has it by now; false when it
-	// is over, or no generated one.
+	// undo brings a generated item back as its life has it by now; false when it is over, or no generated one.
 	undo(d *departure) bool
 	// vacant says that nothing has taken the place of what is gone.
 	vacant(d *departure) bool
@@ -109,8 +108,7 @@ func (l listGround) vacant(d *departure) bool {
 	return !there && (!d.generated || l.script.hides(d.code))
 }
 
-// feedGround is the feed. What changes goes to its end, and what comes back as
-// it was takes its place again.
+// feedGround is the feed. What changes goes to its end, and what comes back as it was takes its place again.
 type feedGround struct{ *feed }
 
 func (f feedGround) item(p int) uint32 {
@@ -128,7 +126,7 @@ func (f feedGround) position(item uint32) int {
 }
 
 func (f feedGround) pick(h uint64, _ Order) (uint32, bool) {
-	p := f.next(int(below(h, int64(f.end()))))
+	p := f.next(int(below(h, int64(f.length()))))
 	if p < 0 {
 		p = f.next(0)
 	}
@@ -151,7 +149,7 @@ func (f feedGround) spot(item uint32) spot { return spot{item: item} }
 
 func (f feedGround) find(s spot) (uint32, bool) {
 	p := f.position(s.item)
-	return s.item, p < f.end() && f.next(p) == p
+	return s.item, p < f.length() && f.next(p) == p
 }
 
 func (f feedGround) render(dst []byte, item uint32, st *style) []byte {

@@ -1,9 +1,8 @@
 package apisim
 
-// An identity turns the code of a record (48 bits: a generation and an item
-// number) into a UUID and back, with nothing stored: the first 48 bits of the
-// UUID are a keyed permutation of the code, the rest is a hash of them. So the
-// order of the UUIDs is the order of the permuted codes.
+// An identity turns the code of a record (48 bits: a generation and an item number) into a UUID and back, with nothing
+// stored: the first 48 bits of the UUID are a keyed permutation of the code, the rest is a hash of them. So the order
+// of the UUIDs is the order of the permuted codes.
 type identity struct {
 	salt uint64
 	keys [4]uint64

@@ -49,9 +49,8 @@ func (j *journal) done(path string, r Request) {
 	j.next = (j.next + 1) % journalSize
 }
 
-// Requests is the number of requests that have arrived for a path, or for all
-// when the path is empty. Requests by id count for a path that ends in /{id},
-// paths that are none of the interface's for "other".
+// Requests is the number of requests that have arrived for a path, or for all when the path is empty. Requests by id
+// count for a path that ends in /{id}, paths that the API does not have for "other".
 func (s *Sim) Requests(path string) int { return sum(&s.journal, s.journal.counts, path) }
 
 // Rows is the number of records served from a path, or from all.

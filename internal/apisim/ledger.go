@@ -1,9 +1,8 @@
 package apisim
 
-// ledger is the life of one organization's transactions, for good: when each
-// is sold, tracked, decided and paid. Nothing of it is stored; a transaction
-// is a function of the seed and its number. Numbers follow the time of
-// tracking, so the transactions of any moment are the numbers below a count.
+// ledger is the life of one organization's transactions, for good: when each is sold, tracked, decided and paid.
+// Nothing of it is stored; a transaction is a function of the seed and its number. Numbers follow the time of tracking,
+// so the transactions of any moment are the numbers below a count.
 type ledger struct {
 	salt     uint64
 	origin   int64 // the clock at the start
@@ -63,9 +62,8 @@ func (l *ledger) trackedAt(k int64, h uint64) int64 {
 // payoutAge is how old a sale must be for a payout.
 const payoutAge = 90 * dayMs
 
-// stampWindow is how long after midnight the stamping of a payout's
-// transactions takes. No transaction is decided meanwhile, so that every one
-// is stamped in the state the payout counted (invariant 6).
+// stampWindow is how long after midnight the stamping of a payout's transactions takes. No transaction is decided
+// meanwhile, so that every one is stamped in the state the payout counted (apisim-6).
 const stampWindow = 5 * minuteMs
 
 func (l *ledger) sale(k int64) sale {
@@ -124,8 +122,8 @@ func (s *sale) statusAt(now int64) status {
 	return pending
 }
 
-// amounts are order value and cashback, in ten-thousandths. A few shrink when
-// they are decided: part of the order was returned.
+// amounts are order value and cashback, in ten-thousandths. A few shrink when they are decided: part of the order was
+// returned.
 func (s *sale) amounts(now, price int64) (value, cashback int64) {
 	h := at(s.hash, 7)
 	u := int64(h >> 48)
@@ -156,12 +154,11 @@ func (l *ledger) foreign(h uint64) bool {
 	return l.mixed > 0 && at(h, 9)>>32 < l.mixed
 }
 
-// between gives the range of numbers that holds every sale whose payout is
-// made at a month border.
+// between gives the range of numbers that holds every sale whose payout is made at a month border.
 func (l *ledger) between(border int64) (lo, hi int64) {
 	previous := l.cal.border(border - 32*dayMs)
-	// Sold within (previous, border] - payoutAge, tracked up to two days later.
-	// The previous border may be one too early, which costs time only.
+	// Sold within (previous, border] - payoutAge, tracked up to two days later. The previous border may be one too
+	// early, which costs time only.
 	lo = l.count(previous - payoutAge - dayMs)
 	hi = l.count(border - payoutAge + 3*dayMs)
 	return lo, hi

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// lexicon holds the words a world is written with, as JSON text where they go
-// into records unchanged.
+// lexicon holds the words a world is written with, as JSON text where they go into records unchanged.
 type lexicon struct {
 	categories []category
 	brands     []string
@@ -106,8 +105,8 @@ func newLexicon() *lexicon {
 	return x
 }
 
-// phrases cuts templates at their number (%d) and retailer (%s), and turns the
-// parts into JSON text. Every third is pure ASCII with escapes.
+// phrases cuts templates at their number (%d) and retailer (%s), and turns the parts into JSON text. Every third is
+// pure ASCII with escapes.
 func phrases(templates ...string) []phrase {
 	out := make([]phrase, len(templates))
 	for i, t := range templates {

@@ -9,12 +9,11 @@ import (
 	"sync"
 )
 
-// source is a cursor stream of generated records at a moment. Items are
-// numbered from 0; not every number need be listed.
+// source is a cursor stream of generated records at a moment. Items are numbered from 0; not every number need be
+// listed.
 type source interface {
 	size() int
-	// code is the identity of an item, and whether it is listed. Its low bits
-	// are the item's number.
+	// code is the identity of an item, and whether it is listed. Its low bits are the item's number.
 	code(i uint32) (uint64, bool)
 	updated(i uint32) int64
 	identity() *identity
@@ -24,8 +23,7 @@ type source interface {
 	until() int64
 }
 
-// scriptedBit marks the items of a view that come from a script; the other
-// bits are the place of the record in it.
+// scriptedBit marks the items of a view that come from a script; the other bits are the place of the record in it.
 const scriptedBit = 1 << 31
 
 // filter holds the query parameters of the lists. The zero value lets all pass.
@@ -43,8 +41,8 @@ func (f *filter) texts() bool {
 	return f.hostname != "" || f.name != "" || f.category != "" || f.country != ""
 }
 
-// listing is a cursor stream at a moment: generated records, and what a script
-// put over them. Orders of its items are made when first asked for.
+// listing is a cursor stream at a moment: generated records, and what a script put over them. Orders of its items are
+// made when first asked for.
 type listing struct {
 	src    source
 	script *script
@@ -175,8 +173,7 @@ func (l *listing) idOrder() []uint32 {
 	return l.withScript(items, l.lessID)
 }
 
-// sortGenerated sorts generated items by id: by their permuted codes, which
-// lead back to the items.
+// sortGenerated sorts generated items by id: by their permuted codes, which lead back to the items.
 func (l *listing) sortGenerated(items []uint32) {
 	ids := l.src.identity()
 	keys := make([]uint64, len(items))
@@ -276,8 +273,8 @@ func (l *listing) findGenerated(id string, visible bool) (uint32, bool) {
 	return i, true
 }
 
-// expired is the stream as it was when the deal with an id was listed last, and
-// the deal's number, for one that was listed since the world began.
+// expired is the stream as it was when the deal with an id was listed last, and the deal's number, for one that was
+// listed since the world began.
 func (l *listing) expired(id string) (dealSource, uint32, bool) {
 	deals, ok := l.src.(dealSource)
 	if !ok {

@@ -5,17 +5,14 @@ import "fmt"
 // Order is the order of the items in the cursor lists.
 type Order int
 
-// The orders. Equal times of update are ordered by an internal number that
-// never changes.
+// The orders. Equal times of update are ordered by an internal number that never changes.
 const (
 	ByID Order = iota
 	ByUpdatedAsc
 	ByUpdatedDesc
-	// Shuffled is an order by nothing that a record shows: a hash of the id. An
-	// item that is updated keeps its place.
+	// Shuffled is an order by nothing that a record shows: a hash of the id. An item that is updated keeps its place.
 	Shuffled
-	// Drifting is the same, but an item that is updated goes to another place,
-	// before or behind the reader.
+	// Drifting is the same, but an item that is updated goes to another place, before or behind the reader.
 	Drifting
 
 	orderCount

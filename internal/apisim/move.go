@@ -32,8 +32,7 @@ func (m *mover) draw(seed uint64, name listName) uint64 {
 	return at(hashText(seed, name.stream+"/"+name.org), m.drawn)
 }
 
-// moved is the moment in which a page is made: w, or a later one when the list
-// moves before it.
+// moved is the moment in which a page is made: w, or a later one when the list moves before it.
 func (s *Sim) moved(w *world, stream, org string, set *Settings) *world {
 	if set.Movement.PerPage == 0 {
 		return w
@@ -83,8 +82,8 @@ type event struct {
 // draw is the n-th random number of the event.
 func (e *event) draw(n uint64) uint64 { return at(e.chance, n) }
 
-// happen lets the clock go on and changes a record. Nothing happens when there
-// is no record that the kinds of events can befall.
+// happen lets the clock go on and changes a record. Nothing happens when there is no record that the kinds of events
+// can befall.
 func (e *event) happen() {
 	m := &e.set.Movement
 	e.world.moveTo(e.world.now, e.world.now+m.pause(e.draw(1)))
@@ -112,8 +111,7 @@ func (e *event) happen() {
 	}
 }
 
-// hit aims at an item: what is listed is updated or deleted, what is gone comes
-// back. It is false when neither can be.
+// hit aims at an item: what is listed is updated or deleted, what is gone comes back. It is false when neither can be.
 func (e *event) hit(s spot, weights [eventKinds]float64) bool {
 	weights[inserted] = 0
 	if item, there := e.ground.find(s); there {

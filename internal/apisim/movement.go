@@ -6,38 +6,33 @@ import (
 	"time"
 )
 
-// Movement says how a list moves while it is read. Before a page of a cursor
-// list or of the products is made, a random number of events befalls that list:
-// a record is inserted, updated, deleted, or comes back after it was deleted.
-// The zero value is a list that stands still.
+// Movement says how a list moves while it is read. Before a page of a cursor list or of the products is made, a random
+// number of events befalls that list: a record is inserted, updated, deleted, or comes back after it was deleted. The
+// zero value is a list that stands still.
 //
-// Chance has a seed and counters of its own for each list: equal requests for
-// a list meet equal events, whatever else is read meanwhile, but for the times,
-// since the clock is one for all.
+// Chance has a seed and counters of its own for each list: equal requests for a list meet equal events, whatever else
+// is read meanwhile, but for the times, since the clock is one for all.
 type Movement struct {
 	Seed    uint64  `json:"seed"`
 	PerPage float64 `json:"perPage"` // mean number of events between two pages, at most 1,000; 0: none
 
-	// Aim is the share of the events that hit the item which the last cursor of
-	// the list named. Of products, where nextPage names none, it is the item
-	// before it or the one after it. Aimed events update or delete the item, or
+	// Aim is the share of the events that hit the item which the last cursor of the list named. Of products, where
+	// nextPage names none, it is the item before it or the one after it. Aimed events update or delete the item, or
 	// bring it back.
 	Aim float64 `json:"aim"`
 
-	// How often each kind of event happens, relative to the others. All equally
-	// often when all are 0.
+	// How often each kind of event happens, relative to the others. All equally often when all are 0.
 	Insert float64 `json:"insert"`
 	Update float64 `json:"update"`
 	Delete float64 `json:"delete"`
 	Return float64 `json:"return"`
 
-	// ReturnOld lets records come back as they were, with the old updatedAt,
-	// which no reader of changes can notice. By default they come back updated.
+	// ReturnOld lets records come back as they were, with the old updatedAt, which no reader of changes can notice. By
+	// default they come back updated.
 	ReturnOld bool `json:"returnOld"`
 
-	// Step is the mean time of the world's clock between two events, in whole
-	// milliseconds; 5 ms by default, a negative one stops the clock. One event
-	// in eight has the time of the event before it.
+	// Step is the mean time of the world's clock between two events, in whole milliseconds; 5 ms by default, a negative
+	// one stops the clock. One event in eight has the time of the event before it.
 	Step time.Duration `json:"step"`
 
 	MaxEvents int `json:"maxEvents"` // of all lists together, since the start; 0: no bound
@@ -116,8 +111,7 @@ func choose(h uint64, weights [eventKinds]float64) (eventKind, bool) {
 	for _, w := range weights {
 		sum += w
 	}
-	// The conversions keep each product rounded, so that no machine fuses it
-	// with the sum that follows.
+	// The conversions keep each product rounded, so that no machine fuses it with the sum that follows.
 	left := float64(unit(h) * sum)
 	last, ok := inserted, false
 	for kind, w := range weights {
@@ -136,8 +130,7 @@ func choose(h uint64, weights [eventKinds]float64) (eventKind, bool) {
 // unit maps 64 random bits evenly to 0..1, without 1.
 func unit(h uint64) float64 { return float64(h>>11) / (1 << 53) }
 
-// events is how many events happen between two pages: the mean is PerPage, the
-// most about twice that.
+// events is how many events happen between two pages: the mean is PerPage, the most about twice that.
 func (m *Movement) events(a, b uint64) int {
 	x := float64(unit(a) * 2 * m.PerPage)
 	n := int(x)

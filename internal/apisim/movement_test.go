@@ -151,8 +151,7 @@ func index(t testing.TB, s *apisim.Sim, stream string) (string, map[string]json.
 	return key, out
 }
 
-// Every kind of event reaches every stream in every order, and what Truth and
-// Count say is what is served.
+// Every kind of event reaches every stream in every order, and what Truth and Count say is what is served.
 func TestMovementReachesEverything(t *testing.T) {
 	t.Parallel()
 	kinds := map[string]struct {
@@ -260,8 +259,8 @@ func TestMovementHasABound(t *testing.T) {
 	}
 }
 
-// Between two pages, the item that the cursor named is hit: what it names is
-// the same for each kind of cursor and each order.
+// Between two pages, the item that the cursor named is hit: what it names is the same for each kind of cursor and each
+// order.
 func TestMovementAims(t *testing.T) {
 	t.Parallel()
 	for _, kind := range cursorKinds() {

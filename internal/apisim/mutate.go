@@ -10,16 +10,14 @@ import (
 // ErrUnknown is the error of a stream, organization or record that is not there.
 var ErrUnknown = errors.New("unknown")
 
-// Put adds a record, or replaces the one with its id (products: url; payouts:
-// decimal id). It is served byte for byte, spaces around it cut, whatever the
-// clock does, until Delete or Restore. A record without an id is added. Streams
+// Put adds a record, or replaces the one with its id (products: url; payouts: decimal id). It is served byte for byte,
+// spaces around it cut, whatever the clock does, until Delete or Restore. A record without an id is added. Streams
 // without an organization ignore org.
 func (s *Sim) Put(stream, org string, record []byte) error {
 	return s.script("put", stream, org, record, false)
 }
 
-// Append is Put that leaves records with the same id where they are, so that
-// the stream holds one id twice.
+// Append is Put that leaves records with the same id where they are, so that the stream holds one id twice.
 func (s *Sim) Append(stream, org string, record []byte) error {
 	return s.script("append", stream, org, record, true)
 }
@@ -64,8 +62,8 @@ func (s *Sim) Delete(stream, org, id string) error {
 	})
 }
 
-// Restore undoes every Put, Append and Delete of an id: the generated record,
-// if there is one, is back as its life has it by now.
+// Restore undoes every Put, Append and Delete of an id: the generated record, if there is one, is back as its life has
+// it by now.
 func (s *Sim) Restore(stream, org, id string) error {
 	return s.change(func(w *world) error {
 		t, err := w.target(stream, org)
@@ -85,10 +83,9 @@ func (s *Sim) Restore(stream, org, id string) error {
 	})
 }
 
-// Touch updates a record now: its content changes, and its updatedAt is the
-// world's clock, which stays. A product has no updatedAt and goes to the end of
-// the feed. Payouts never change and are unknown here, as is a record that is
-// not listed, or is no object.
+// Touch updates a record now: its content changes, and its updatedAt is the world's clock, which stays. A product has
+// no updatedAt and goes to the end of the feed. Payouts never change and are unknown here, as is a record that is not
+// listed, or is no object.
 func (s *Sim) Touch(stream, org, id string) error {
 	set := s.settings.Load()
 	return s.change(func(w *world) error {

@@ -42,8 +42,8 @@ func TestTheClockOfMovement(t *testing.T) {
 	}
 }
 
-// What is hard to move: nothing at all, records that are no objects or have no
-// id or one id twice, and what a caller brought back meanwhile.
+// What is hard to move: nothing at all, records that are no objects or have no id or one id twice, and what a caller
+// brought back meanwhile.
 func TestMovementOfOddLists(t *testing.T) {
 	t.Parallel()
 	empty := newSim(t, apisim.Options{Promotions: -1, Coupons: -1, CashbackOffers: -1, Transactions: -1, Products: -1})

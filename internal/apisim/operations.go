@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The paths of the interface document.
+// The paths of the API.
 const (
 	pathPromotions   = "/v1/deals/promotions"
 	pathCoupons      = "/v1/deals/coupons"

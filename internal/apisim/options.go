@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Options describe a world. The zero value is the demo world. A count of 0
-// means the default, a negative one means none.
+// Options describe a world. The zero value is the demo world. A count of 0 means the default, a negative one means
+// none.
 type Options struct {
 	// Seed makes the world. Equal Options give byte-identical answers.
 	Seed uint64
-	// Now is the world's clock at the start; 2026-03-15T09:00:00Z by default.
-	// It is cut to milliseconds and must lie in the years 2005 to 2100.
+	// Now is the world's clock at the start; 2026-03-15T09:00:00Z by default. It is cut to milliseconds and must lie in
+	// the years 2005 to 2100.
 	Now time.Time
 	// Orgs own transactions and payouts; acme (EUR) and globex (GBP) by default.
 	Orgs []Org
@@ -26,8 +26,8 @@ type Options struct {
 	Products       int // 5,000
 	HistoryDays    int // days of history of each product, 30
 
-	// MixedCurrencies is the share of transactions in a currency that is not
-	// the organization's own; 0 by default, so that a payout has one currency.
+	// MixedCurrencies is the share of transactions in a currency that is not the organization's own; 0 by default, so
+	// that a payout has one currency.
 	MixedCurrencies float64
 
 	// Rates say how fast the world changes.
@@ -38,8 +38,8 @@ type Options struct {
 	Wall func() time.Time
 }
 
-// Org is an organization that calls the API. Empty keys are derived from the
-// seed and the name; an empty currency is chosen by position.
+// Org is an organization that calls the API. Empty keys are derived from the seed and the name; an empty currency is
+// chosen by position.
 type Org struct {
 	Name       string
 	Currency   string
@@ -47,8 +47,7 @@ type Org struct {
 	PayoutsKey string
 }
 
-// Rates are shares per day: 0.01 changes one in a hundred a day. 0 means the
-// default, a negative rate none.
+// Rates are shares per day: 0.01 changes one in a hundred a day. 0 means the default, a negative rate none.
 type Rates struct {
 	DealTurnover    float64 // deals that end and give way to new ones, 0.01
 	DealEdits       float64 // deals whose text or percentage changes, 0.005

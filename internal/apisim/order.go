@@ -85,8 +85,7 @@ func (l *listing) shuffle(item uint32) uint64 {
 	return hashText(l.src.identity().salt, string(l.appendID(b[:0], item)))
 }
 
-// compare orders by the text of the id, where there is one to order by, and by
-// place; records without an id come last.
+// compare orders by the text of the id, where there is one to order by, and by place; records without an id come last.
 func (k *sortKey) compare(other *sortKey) int {
 	if (k.id == "") != (other.id == "") {
 		if k.id == "" {
@@ -108,25 +107,23 @@ func (l *listing) seek(v view, k *sortKey) int {
 	})
 }
 
-// position is where a page that starts with an item begins, and whether it
-// starts with it. When the item has moved, that is its present place; when it
-// no longer passes the filter, the place it would have.
+// position is where a page that starts with an item begins, and whether it starts with it. When the item has moved,
+// that is its present place; when it no longer passes the filter, the place it would have.
 func (l *listing) position(v view, item uint32) (pos int, there bool) {
 	k := l.key(item, v.order)
 	pos = l.seek(v, &k)
 	return pos, pos < len(v.items) && v.at(pos) == item
 }
 
-// carry is the listing for a moment that begins as this one: with the orders
-// that were made of it, and its script until that changes.
+// carry is the listing for a moment that begins as this one: with the orders that were made of it, and its script until
+// that changes.
 func (l *listing) carry() *listing {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return &listing{src: l.src, script: l.script.freeze(), orders: l.orders, until: l.until, settled: l.settled}
 }
 
-// bind points the listing at a source of its moment. Orders that may not hold
-// are forgotten.
+// bind points the listing at a source of its moment. Orders that may not hold are forgotten.
 func (l *listing) bind(src source, now int64) {
 	l.src = src
 	if now > l.until {
@@ -140,8 +137,7 @@ func (l *listing) forget() {
 	l.orders, l.views = [orderCount][]uint32{}, nil
 }
 
-// settle finds out how long the orders hold, so that a clock that moves by
-// milliseconds does not cost a sort each time.
+// settle finds out how long the orders hold, so that a clock that moves by milliseconds does not cost a sort each time.
 func (l *listing) settle() {
 	made := slices.ContainsFunc(l.orders[:], func(items []uint32) bool { return items != nil })
 	if made && !l.settled {
@@ -149,8 +145,7 @@ func (l *listing) settle() {
 	}
 }
 
-// leave takes an item out of the orders. They are shared with other moments,
-// and so are copied.
+// leave takes an item out of the orders. They are shared with other moments, and so are copied.
 func (l *listing) leave(item uint32) {
 	l.views = nil
 	for base, items := range l.orders {

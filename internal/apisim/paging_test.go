@@ -163,8 +163,8 @@ func TestNextPageKinds(t *testing.T) {
 	}
 }
 
-// The world moves between pages: what is there all the time and does not
-// change is served exactly once, whatever the order.
+// The world moves between pages: what is there all the time and does not change is served exactly once, whatever the
+// order.
 func TestWalkThroughAChangingWorld(t *testing.T) {
 	for _, order := range orders() {
 		s := start(t, small())

@@ -2,7 +2,7 @@ package apisim
 
 import "strconv"
 
-// payout is a report that never changes once it is made (invariant 6).
+// payout is a report that never changes once it is made (apisim-6).
 type payout struct {
 	id       int64
 	border   int64 // when it was made
@@ -13,8 +13,8 @@ type payout struct {
 	last     int64
 }
 
-// makePayout sums up the sales that fall due at a month border, as they stand
-// then. The second result is false when there are none.
+// makePayout sums up the sales that fall due at a month border, as they stand then. The second result is false when
+// there are none.
 func (b *book) makePayout(border int64, skip func(k int64) bool) (payout, bool) {
 	p := payout{id: (monthNumber(border)-1)*b.orgs + b.position + 1, border: border}
 	lo, hi := b.between(border)
@@ -70,5 +70,5 @@ func (p *payout) record(dst []byte, st *style) []byte {
 	dst = st.time(dst, p.first)
 	dst = append(dst, `,"endDate":`...)
 	dst = st.time(dst, p.last)
-	return st.end(dst)
+	return st.closeRecord(dst)
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// products is the product feed, for good. A product is a function of the
-// seed, its slot and the time; nothing is stored, however many there are.
+// products is the product feed, for good. A product is a function of the seed, its slot and the time; nothing is
+// stored, however many there are.
 type products struct {
 	n         int
 	days      int // of history
@@ -29,8 +29,8 @@ func (p productSource) code(i uint32) (uint64, bool) {
 	return s.code, listed
 }
 
-// appendURL appends the url of a product, without quotes. Its end is the
-// product's permuted code, by which it can be found.
+// appendURL appends the url of a product, without quotes. Its end is the product's permuted code, by which it can be
+// found.
 func (p *products) appendURL(dst []byte, i uint32, s *span) []byte {
 	r := &p.retailers[int(i)%len(p.retailers)]
 	dst = append(dst, "https://"...)
@@ -130,7 +130,7 @@ func (p productSource) record(dst []byte, i uint32, st *style) []byte {
 	if b>>60 != 0 {
 		dst = p.history(dst, &s, base, p.now, st)
 	}
-	return st.end(dst)
+	return st.closeRecord(dst)
 }
 
 // text appends description, images and category.

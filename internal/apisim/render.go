@@ -16,8 +16,8 @@ type style struct {
 // extraFields end each generated record when unknown fields are switched on.
 const extraFields = `,"schemaRevision":7,"x_labels":["beta","new \"field\""],"x_origin":{"region":"eu-west","weight":0.25}}`
 
-// end closes a record.
-func (st *style) end(dst []byte) []byte {
+// closeRecord ends a record.
+func (st *style) closeRecord(dst []byte) []byte {
 	if st.extra {
 		return append(dst, extraFields...)
 	}
@@ -77,8 +77,8 @@ func (st *style) day(dst []byte, day int64) []byte {
 	return append(dst, d.text[:]...)
 }
 
-// appendAmount appends a number of ten-thousandths the way JavaScript prints
-// it: no zeros at the end, no point without decimals.
+// appendAmount appends a number of ten-thousandths the way JavaScript prints it: no zeros at the end, no point without
+// decimals.
 func appendAmount(dst []byte, v int64) []byte {
 	if v < 0 {
 		dst = append(dst, '-')
@@ -109,8 +109,7 @@ func appendFloat(dst []byte, v float64) []byte {
 	return strconv.AppendFloat(dst, v, 'f', -1, 64)
 }
 
-// appendText appends a quoted JSON string. ascii escapes everything that is
-// not ASCII, as some serializers do.
+// appendText appends a quoted JSON string. ascii escapes everything that is not ASCII, as some serializers do.
 func appendText(dst []byte, s string, ascii bool) []byte {
 	dst = append(dst, '"')
 	for i := 0; i < len(s); {

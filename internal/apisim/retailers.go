@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// retailer is a shop that the offers and transactions belong to. It never
-// changes, so that its part of a record is made once.
+// retailer is a shop that the offers and transactions belong to. It never changes, so that its part of a record is made
+// once.
 type retailer struct {
 	name      string
 	hostname  string

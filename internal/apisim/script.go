@@ -89,8 +89,7 @@ func (s *script) remove(id string) bool {
 	return true
 }
 
-// take takes an item off: a record of the script, or the generated one with
-// the code.
+// take takes an item off: a record of the script, or the generated one with the code.
 func (s *script) take(item uint32, code uint64) {
 	if item&scriptedBit == 0 {
 		s.hidden[code] = true
@@ -112,8 +111,7 @@ func (s *script) take(item uint32, code uint64) {
 	}
 }
 
-// swap puts a record with the same id in the place of an item, and returns the
-// item that it is.
+// swap puts a record with the same id in the place of an item, and returns the item that it is.
 func (s *script) swap(item uint32, code uint64, rec *scriptedRecord) uint32 {
 	if item&scriptedBit != 0 {
 		s.records[item&^scriptedBit] = rec
@@ -136,8 +134,8 @@ func (r *scriptedRecord) matches(f *filter) bool {
 		(f.country == "" || contains(r.countries, f.country))
 }
 
-// parseScripted reads from a record what listing it takes. Any JSON value will
-// do: fields that are not there or not of the expected kind count as absent.
+// parseScripted reads from a record what listing it takes. Any JSON value will do: fields that are not there or not of
+// the expected kind count as absent.
 func parseScripted(stream string, raw []byte) (*scriptedRecord, error) {
 	raw = bytes.TrimSpace(raw)
 	if !json.Valid(raw) {

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// Settings are the behaviours of the service that the interface document
-// leaves open. They can change while the simulator serves; one request sees
-// one consistent set. The zero value is valid.
+// Settings are the behaviours of the service that the API's documentation leaves open. They can change while the
+// simulator serves; one request sees one consistent set. The zero value is valid.
 type Settings struct {
 	PageSize int   `json:"pageSize"` // items on a page, 1 to 10,000; 100 by default
 	Order    Order `json:"order"`    // of the cursor lists; products keep their own
@@ -32,12 +31,11 @@ type Settings struct {
 
 	Cursor        CursorKind    `json:"cursor"`        // of the cursor lists
 	UnknownCursor UnknownCursor `json:"unknownCursor"` // the answer when the cursor's item is gone
-	// CursorMustMatch makes a cursor unknown whose item no longer passes the
-	// filter. By default it marks the place that the item would have.
+	// CursorMustMatch makes a cursor unknown whose item no longer passes the filter. By default it marks the place that
+	// the item would have.
 	CursorMustMatch bool `json:"cursorMustMatch"`
-	// FeedOffsets makes nextPage of the products count the listed ones before
-	// it, so that a deletion shifts what follows. By default it is a place that
-	// stays.
+	// FeedOffsets makes nextPage of the products count the listed ones before it, so that a deletion shifts what
+	// follows. By default it is a place that stays.
 	FeedOffsets bool `json:"feedOffsets"`
 
 	Movement Movement `json:"movement"` // of the lists while they are read
@@ -51,12 +49,11 @@ type Settings struct {
 type RateLimit struct {
 	PerSecond float64 `json:"perSecond"`
 	Burst     int     `json:"burst"` // tokens of a full bucket; PerSecond rounded up by default
-	// RetryAfterDate sends Retry-After as an HTTP date on the clock of the
-	// Date header, not as a number of seconds.
+	// RetryAfterDate sends Retry-After as an HTTP date on the clock of the Date header, not as a number of seconds.
 	RetryAfterDate bool `json:"retryAfterDate"`
 }
 
-// Params are the query parameter names that the interface document leaves open.
+// Params are the query parameter names that the API's documentation leaves open.
 type Params struct {
 	UpdatedAfter  string `json:"updatedAfter"`
 	UpdatedBefore string `json:"updatedBefore"`
@@ -133,8 +130,8 @@ func (s *Sim) Settings() Settings {
 	return *s.settings.Load()
 }
 
-// Update changes the behaviours. When the outcome is not valid, the error says
-// why and the old ones stay in force. change must not call methods of the Sim.
+// Update changes the behaviours. When the outcome is not valid, the error says why and the old ones stay in force.
+// change must not call methods of the Sim.
 func (s *Sim) Update(change func(*Settings)) error {
 	s.settingsMu.Lock()
 	defer s.settingsMu.Unlock()
@@ -177,7 +174,7 @@ func (s *Sim) SetLatency(d time.Duration) { s.set(func(t *Settings) { t.Latency 
 // SetGzip switches compression for clients that accept it.
 func (s *Sim) SetGzip(on bool) { s.set(func(t *Settings) { t.Gzip = on }) }
 
-// SetExtraFields switches fields that the interface document does not name.
+// SetExtraFields switches fields that the API's documentation does not name.
 func (s *Sim) SetExtraFields(on bool) { s.set(func(t *Settings) { t.ExtraFields = on }) }
 
 // SetTimestamps sets how timestamps are written.

@@ -26,8 +26,8 @@ func Streams() []string {
 	}
 }
 
-// Sim is the simulated service. It is an http.Handler, all of its methods may
-// be called at any time from any goroutine, and it runs no goroutine itself.
+// Sim is the simulated service. It is an http.Handler, all of its methods may be called at any time from any goroutine,
+// and it runs no goroutine itself.
 type Sim struct {
 	stage *stage
 	keys  map[string]account
@@ -76,8 +76,8 @@ func (s *Sim) Orgs() []string {
 	return names
 }
 
-// Keys returns the API keys of an organization: one that reads everything and
-// one that reads payouts only. An unknown organization has empty keys.
+// Keys returns the API keys of an organization: one that reads everything and one that reads payouts only. An unknown
+// organization has empty keys.
 func (s *Sim) Keys(org string) (full, payoutsOnly string) {
 	if i := s.stage.org(org); i >= 0 {
 		return s.stage.orgs[i].Key, s.stage.orgs[i].PayoutsKey
@@ -100,8 +100,8 @@ func (s *Sim) snapshot() *world {
 	return s.cur
 }
 
-// change runs f on a moment that no reader holds, and makes it the present.
-// An error leaves the present as it was only if f has changed nothing.
+// change runs f on a moment that no reader holds, and makes it the present. An error leaves the present as it was only
+// if f has changed nothing.
 func (s *Sim) change(f func(*world) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,9 +116,8 @@ func (s *Sim) change(f func(*world) error) error {
 	return nil
 }
 
-// Advance moves the world's clock: transactions come and are decided, deals
-// and products come, change and go, histories slide, payouts are made. Steps
-// of any size lead to the same world. A step back is none.
+// Advance moves the world's clock: transactions come and are decided, deals and products come, change and go, histories
+// slide, payouts are made. Steps of any size lead to the same world. A step back is none.
 func (s *Sim) Advance(d time.Duration) {
 	ms := d.Milliseconds()
 	if ms <= 0 {
@@ -130,9 +129,8 @@ func (s *Sim) Advance(d time.Duration) {
 	})
 }
 
-// TouchTransactions gives a share (0 to 1) of an organization's generated
-// transactions the present time as updatedAt, and returns how many. Which they
-// are depends on the time, so that calls at different times touch others.
+// TouchTransactions gives a share (0 to 1) of an organization's generated transactions the present time as updatedAt,
+// and returns how many. Which they are depends on the time, so that calls at different times touch others.
 func (s *Sim) TouchTransactions(org string, share float64) (changed int) {
 	i := s.stage.org(org)
 	if i < 0 || !(share > 0) {

@@ -1,9 +1,8 @@
 package apisim
 
-// A timeline gives each slot of a stream an endless row of generations: a
-// record lives for a while, ends, and another takes its place. Everything is a
-// function of the salt, the slot and the time, so that nothing is stored and
-// the world does not depend on how its clock was moved.
+// A timeline gives each slot of a stream an endless row of generations: a record lives for a while, ends, and another
+// takes its place. Everything is a function of the salt, the slot and the time, so that nothing is stored and the world
+// does not depend on how its clock was moved.
 type timeline struct {
 	salt   uint64
 	origin int64 // the clock at the start
@@ -40,16 +39,16 @@ type span struct {
 	updated int64  // time of the last edit, or begin
 }
 
-// pace is how long each generation of a slot lives, and how long before the
-// world began the one of that moment had begun.
+// pace is how long each generation of a slot lives, and how long before the world began the one of that moment had
+// begun.
 func (t *timeline) pace(slot uint32) (life, phase int64) {
 	h := mix(t.salt ^ uint64(slot)*golden)
 	life = t.life/2 + below(h, t.life)
 	return life, below(mix(h), min(life, maxAge))
 }
 
-// last is the last moment, up to now, at which the record of a generation was
-// listed. Generations that were over when the world began never were.
+// last is the last moment, up to now, at which the record of a generation was listed. Generations that were over when
+// the world began never were.
 func (t *timeline) last(code uint64, now int64) (int64, bool) {
 	life, phase := t.pace(uint32(code & itemMask))
 	gen := int64(code>>itemBits) - genBias
@@ -61,8 +60,8 @@ func (t *timeline) last(code uint64, now int64) (int64, bool) {
 	return min(s.end, now), true
 }
 
-// at is the generation of a slot at a time, and whether its record is listed:
-// some generations end a little before the next begins.
+// at is the generation of a slot at a time, and whether its record is listed: some generations end a little before the
+// next begins.
 func (t *timeline) at(slot uint32, now int64) (span, bool) {
 	life, phase := t.pace(slot)
 	gen := floorDiv(now-t.origin+phase, life)
@@ -83,8 +82,7 @@ func (t *timeline) at(slot uint32, now int64) (span, bool) {
 	return s, now <= s.end
 }
 
-// next is the first moment after now at which a slot changes: its record is
-// edited, or ends, or another begins.
+// next is the first moment after now at which a slot changes: its record is edited, or ends, or another begins.
 func (t *timeline) next(slot uint32, now int64) int64 {
 	s, listed := t.at(slot, now)
 	life, _ := t.pace(slot)
@@ -95,8 +93,7 @@ func (t *timeline) next(slot uint32, now int64) int64 {
 	return s.begin + life
 }
 
-// revision is the number of edits a generation has seen at a time, and when
-// the next follows.
+// revision is the number of edits a generation has seen at a time, and when the next follows.
 func (t *timeline) revision(s *span, now int64) (rev uint64, next int64) {
 	if t.edit >= forever || now < s.begin {
 		return 0, now + min(t.edit, dayMs)

@@ -2,8 +2,7 @@ package apisim
 
 import "strconv"
 
-// book is one organization's transactions with everything that a record
-// refers to, for good.
+// book is one organization's transactions with everything that a record refers to, for good.
 type book struct {
 	*ledger
 	ids       identity
@@ -141,7 +140,7 @@ func (t saleSource) record(dst []byte, i uint32, st *style) []byte {
 	dst = t.reference(dst, `,"cashbackOfferId":`, t.offers, shop, clicked, b>>24&15 != 0, b>>28&1 == 0)
 	dst = t.reference(dst, `,"couponId":`, t.coupons, shop, clicked, b>>29&7 == 0, b>>32&1 == 0)
 	dst = t.reference(dst, `,"promotionId":`, t.promos, shop, clicked, b>>33&15 == 0, b>>37&1 == 0)
-	return st.end(dst)
+	return st.closeRecord(dst)
 }
 
 func (t saleSource) payoutID(dst []byte, k int64, s *sale, null bool) []byte {
@@ -157,9 +156,8 @@ func (t saleSource) payoutID(dst []byte, k int64, s *sale, null bool) []byte {
 	return dst
 }
 
-// reference appends the id of a deal of the same retailer that was listed at
-// the time of the click. Clicks before the world began refer to the deals it
-// began with.
+// reference appends the id of a deal of the same retailer that was listed at the time of the click. Clicks before the
+// world began refer to the deals it began with.
 func (t saleSource) reference(dst []byte, name string, d *deals, shop int, clicked int64, has, null bool) []byte {
 	if has && shop < d.n {
 		s, _ := d.line.at(uint32(shop), max(clicked, t.origin))

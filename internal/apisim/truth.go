@@ -2,10 +2,9 @@ package apisim
 
 import "iter"
 
-// Truth yields every record that is listed now, as it would be served now, in
-// the order it would be served. It is one moment: changes made while it is
-// read do not show. The slices may be kept. An unknown stream or organization
-// has no records.
+// Truth yields every record that is listed now, as it would be served now, in the order it would be served. It is one
+// moment: changes made while it is read do not show. The slices may be kept. An unknown stream or organization has no
+// records.
 func (s *Sim) Truth(stream, org string) iter.Seq[[]byte] {
 	w, set := s.snapshot(), s.settings.Load()
 	st := w.style(set)

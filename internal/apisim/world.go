@@ -2,8 +2,7 @@ package apisim
 
 import "maps"
 
-// stage is what never changes about a world: who is in it, and by which
-// functions of time it moves.
+// stage is what never changes about a world: who is in it, and by which functions of time it moves.
 type stage struct {
 	orgs     []Org
 	cal      *calendar
@@ -15,8 +14,7 @@ type stage struct {
 	products *products
 }
 
-// world is a moment. Once it is shared with a reader it is never changed:
-// changes are made to a copy (invariant 4).
+// world is a moment. Once it is shared with a reader it is never changed: changes are made to a copy (apisim-4).
 type world struct {
 	*stage
 	now    int64
@@ -149,8 +147,7 @@ func (w *world) settle() {
 	}
 }
 
-// maxSales is how many transactions an organization can come to have: their
-// numbers must fit the identity.
+// maxSales is how many transactions an organization can come to have: their numbers must fit the identity.
 const maxSales = itemMask
 
 // moveTo makes the payouts that fall due in (from, to] and sets the clock.

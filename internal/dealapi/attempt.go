@@ -14,13 +14,12 @@ import (
 
 const (
 	maxRedirects = 5
-	// errorBodyBytes is how much is read of the body of a failure: enough for
-	// the excerpt, and mostly enough to keep the connection alive.
+	// errorBodyBytes is how much is read of the body of a failure: enough for the excerpt, and mostly enough to keep
+	// the connection alive.
 	errorBodyBytes = 64 << 10
 )
 
-// attempt makes one request and reads its body, and tells limiter, counters
-// and observer about it.
+// attempt makes one request and reads its body, and tells limiter, counters and observer about it.
 func (c *Client) attempt(ctx context.Context, r request, parse func([]byte) error, number int, g grant) (*reply, *Error) {
 	info := RequestInfo{Account: c.account, Op: r.op, Attempt: number, SentAt: c.now(), Waited: g.waited}
 	answer, fault := c.exchange(ctx, r, parse, &info)
@@ -45,8 +44,8 @@ func (c *Client) attempt(ctx context.Context, r request, parse func([]byte) erro
 
 // exchange is the attempt proper, under its own time limit.
 func (c *Client) exchange(parent context.Context, r request, parse func([]byte) error, info *RequestInfo) (*reply, *Error) {
-	ctx, watch, end := startStopwatch(parent, c.timeout)
-	defer end()
+	ctx, watch, stop := startStopwatch(parent, c.timeout)
+	defer stop()
 	resp, fault := c.roundTrip(ctx, parent, r)
 	if fault != nil {
 		info.Status = fault.Status // a refused redirect is an answer
@@ -77,8 +76,8 @@ func (c *Client) exchange(parent context.Context, r request, parse func([]byte) 
 	return &reply{body: body, sentAt: info.SentAt, serverTime: serverTime}, nil
 }
 
-// roundTrip sends the request and follows redirects within the origin
-// (invariant 1). A redirect takes no permission of its own from the limiter.
+// roundTrip sends the request and follows redirects within the origin (dealapi-1). A redirect takes no permission of
+// its own from the limiter.
 func (c *Client) roundTrip(ctx, parent context.Context, r request) (*http.Response, *Error) {
 	target := r.url
 	for hop := 0; ; hop++ {
@@ -105,8 +104,7 @@ func (c *Client) roundTrip(ctx, parent context.Context, r request) (*http.Respon
 	}
 }
 
-// send makes one round trip, without http.Client: its redirects, cookies and
-// guesses at user names are not wanted here.
+// send makes one round trip, without http.Client: its redirects, cookies and guesses at user names are not wanted here.
 func (c *Client) send(ctx context.Context, target *url.URL) (*http.Response, error) {
 	req := (&http.Request{
 		Method: http.MethodGet,
@@ -132,24 +130,23 @@ func isRedirect(status int) bool {
 	}
 }
 
-// discard reads the little that is left of a body, so that its connection can
-// be used again.
+// discard reads the little that is left of a body, so that its connection can be used again.
 func discard(body io.ReadCloser) {
 	// A failure here costs only the connection.
 	_, _ = io.CopyN(io.Discard, body, errorBodyBytes)
 	_ = body.Close()
 }
 
-// statusFault classifies an answer other than 200 (invariant 9).
+// statusFault classifies an answer other than 200 (dealapi-9).
 func (c *Client) statusFault(r request, resp *http.Response) *Error {
 	status := resp.StatusCode
 	kind, retry := classify(status)
 	detail := ""
 	if kind == KindMalformed {
-		detail = "the interface promises 200"
+		detail = "the API promises 200"
 	}
-	// The beginning is enough; what cannot be read of it is not worth another
-	// error, but where it breaks off half a key may stand.
+	// The beginning is enough; what cannot be read of it is not worth another error, but where it breaks off half a key
+	// may stand.
 	resp.ContentLength = -1
 	body, _, err := readBody(resp, errorBodyBytes, 0, &place{of: c.bodies})
 	if seen := c.scrub.excerpt(body, err != nil); seen != "" {
@@ -163,8 +160,7 @@ func (c *Client) statusFault(r request, resp *http.Response) *Error {
 	return fault
 }
 
-// classify returns what an HTTP status other than 200 means, and whether
-// another attempt can help.
+// classify returns what an HTTP status other than 200 means, and whether another attempt can help.
 func classify(status int) (kind Kind, retry bool) {
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:

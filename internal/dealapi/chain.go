@@ -20,9 +20,8 @@ type chain struct {
 	number int      // of pages read
 	size   int      // of the last page
 
-	// seen holds a keyed 64-bit hash of every token met (invariant 4): with a
-	// million pages, the odds of taking two tokens for one are below one in
-	// thirty million, and nobody outside can improve them.
+	// seen holds a keyed 64-bit hash of every token met (dealapi-4): with a million pages, the odds of taking two
+	// tokens for one are below one in thirty million, and nobody outside can improve them.
 	seen map[uint64]struct{}
 	seed maphash.Seed
 }
@@ -75,8 +74,8 @@ func (ch *chain) next(ctx context.Context) (*Page, error) {
 	return page, nil
 }
 
-// advance prepares the request for the page after this one. A page whose next
-// cannot be asked for is an error in itself (invariant 3).
+// advance prepares the request for the page after this one. A page whose next cannot be asked for is an error in itself
+// (dealapi-3).
 func (ch *chain) advance(page *Page) error {
 	ch.target = nil
 	if page.Next == "" {
@@ -97,7 +96,7 @@ func (ch *chain) follow(token string) error {
 					detail = "nextPage leads to " + origin(ref)
 				}
 				r.url = c.url(ch.query.Path, ch.query.Params)
-				return c.fault(r, KindRedirect, 0, detail, nil, false) // invariant 1
+				return c.fault(r, KindRedirect, 0, detail, nil, false) // dealapi-1
 			}
 			ref.Fragment, ref.RawFragment = "", ""
 			r.url = ref
@@ -121,10 +120,9 @@ func (c *Client) tokenURL(q Query, token string) *url.URL {
 	return u
 }
 
-// asReference reports whether a nextPage is a URL, and resolves it; the URL is
-// nil when it cannot be read. Absolute URLs are those of http and https. A
-// token may well begin with a slash (one in 64 does in base64), so a path is
-// only taken for one if it has a query, or begins as the path of the list.
+// asReference reports whether a nextPage is a URL, and resolves it; the URL is nil when it cannot be read. Absolute
+// URLs are those of http and https. A token may well begin with a slash (one in 64 does in base64), so a path is only
+// taken for one if it has a query, or begins as the path of the list.
 func (c *Client) asReference(path, token string) (*url.URL, bool) {
 	lower := strings.ToLower(token)
 	switch {
@@ -141,8 +139,8 @@ func (c *Client) asReference(path, token string) (*url.URL, bool) {
 	return u, true
 }
 
-// beginsAs reports whether a token begins with the first segment of the list's
-// path, with or without the prefix of the base URL.
+// beginsAs reports whether a token begins with the first segment of the list's path, with or without the prefix of the
+// base URL.
 func (c *Client) beginsAs(path, token string) bool {
 	segment, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return strings.HasPrefix(token, "/"+segment+"/") || strings.HasPrefix(token, c.base.Path+"/"+segment+"/")

@@ -11,12 +11,11 @@ import (
 	"github.com/cenkalti/backoff/v4"
 )
 
-// Client reads the API with one key. It is safe for concurrent use. Close it
-// when done.
+// Client reads the API with one key. It is safe for concurrent use. Close it when done.
 type Client struct {
 	account   string
 	base      *url.URL
-	authorize func(http.Header) // holds the key, where no %+v reaches it (invariant 2)
+	authorize func(http.Header) // holds the key, where no %+v reaches it (dealapi-2)
 	scrub     scrubber
 	userAgent string
 	transport http.RoundTripper
@@ -72,9 +71,8 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// newTransport returns net/http's default transport, with connections enough
-// for all streams of an account. Compression is asked for and undone by the
-// client itself, which counts the bytes on the wire.
+// newTransport returns net/http's default transport, with connections enough for all streams of an account. Compression
+// is asked for and undone by the client itself, which counts the bytes on the wire.
 func newTransport() *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Transport{
@@ -90,8 +88,7 @@ func newTransport() *http.Transport {
 	}
 }
 
-// Close ends idle connections of the client's own transport. The client may
-// still be used.
+// Close ends idle connections of the client's own transport. The client may still be used.
 func (c *Client) Close() {
 	if c.owned != nil {
 		c.owned.CloseIdleConnections()
@@ -101,10 +98,8 @@ func (c *Client) Close() {
 // Stats returns what was counted so far.
 func (c *Client) Stats() Stats { return c.counters.stats() }
 
-// Get reads one item by its address and returns its raw JSON object, validated
-// ("Get promotion", "Get coupon", "Get cashback offer" in section 4 of the
-// interface). The path is below the base URL and not escaped. An unknown item
-// is an Error of KindNotFound.
+// Get reads one item by its address and returns its raw JSON object, validated (dealapi-14). The path is below the
+// base URL and not escaped. An unknown item is an Error of KindNotFound.
 func (c *Client) Get(ctx context.Context, path string, params url.Values) ([]byte, error) {
 	r := request{op: "get " + path}
 	if err := validatePath(path); err != nil {

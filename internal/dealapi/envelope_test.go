@@ -86,8 +86,7 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// FuzzNextPage: whatever the service hands out, the next request stays in the
-// origin and carries the token.
+// FuzzNextPage: whatever the service hands out, the next request stays in the origin and carries the token.
 func FuzzNextPage(f *testing.F) {
 	for _, seed := range []string{
 		"tok", "17", "/v2/products?page=2", "//evil.example/x?y", "https://api.example.com:443/v2/x", "https://api.example.com@evil.example",

@@ -25,14 +25,13 @@ const (
 	KindNetwork
 	// KindTimeout: no answer in time, or the context's deadline passed.
 	KindTimeout
-	// KindMalformed: a success whose body is not what the interface promises.
+	// KindMalformed: a success whose body is not what the API promises.
 	KindMalformed
 	// KindLoop: a cursor came back a second time in one chain.
 	KindLoop
 	// KindTooLarge: the body is over Options.MaxBodyBytes.
 	KindTooLarge
-	// KindRedirect: a redirect or a nextPage led to another origin, or there
-	// were too many redirects.
+	// KindRedirect: a redirect or a nextPage led to another origin, or there were too many redirects.
 	KindRedirect
 	// KindConfig: options or a query that cannot work; nothing was sent.
 	KindConfig
@@ -74,8 +73,8 @@ func (k Kind) String() string {
 	}
 }
 
-// Error is every error of this package. Its text and its fields are free of
-// the key (invariant 2), and so is what it wraps.
+// Error is every error of this package. Its text and its fields are free of the key (dealapi-2), and so is what it
+// wraps.
 type Error struct {
 	Kind    Kind
 	Account string
@@ -98,7 +97,7 @@ type Error struct {
 	// Err is the cause; may be nil.
 	Err error
 
-	retry bool // another attempt can heal it (invariant 9)
+	retry bool // another attempt can heal it (dealapi-9)
 }
 
 // Error names the account, what failed, and what to do about it.
@@ -131,10 +130,9 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// CursorRefused reports that a request in the middle of a chain was refused in
-// a way that a vanished or expired cursor would explain, or that the chain was
-// to go on from a nextPage of another origin, as one kept from an earlier
-// base_url is: starting the chain over may help.
+// CursorRefused reports that a request in the middle of a chain was refused in a way that a vanished or expired cursor
+// would explain, or that the chain was to go on from a nextPage of another origin, as one kept from an earlier base_url
+// is: starting the chain over may help.
 func (e *Error) CursorRefused() bool {
 	return e.Cursor && (e.Kind == KindBadRequest || e.Kind == KindNotFound || e.Kind == KindRedirect && e.Page == 0)
 }
@@ -166,7 +164,7 @@ func (e *Error) explain() (what, advice string) {
 	case KindTimeout:
 		return "no answer in time", ""
 	case KindMalformed:
-		return "the answer is not what the interface promises", ""
+		return "the answer is not what the API promises", ""
 	case KindLoop:
 		return "the paging loops: a cursor came back a second time", ""
 	case KindTooLarge:

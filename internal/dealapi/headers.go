@@ -6,11 +6,9 @@ import (
 	"time"
 )
 
-// serverTime returns the server's clock when a request arrived, from the Date
-// of its answer and the time from sending the request to reading that header.
-// The Date was written after the arrival and before it was read, and whole
-// seconds are cut off it, so the result is never too late (invariant 7). It is
-// zero when there is no usable Date.
+// serverTime returns the server's clock when a request arrived, from the Date of its answer and the time from sending
+// the request to reading that header. The Date was written after the arrival and before it was read, and whole seconds
+// are cut off it, so the result is never too late (dealapi-7). It is zero when there is no usable Date.
 func serverTime(date string, elapsed time.Duration) time.Time {
 	t, err := http.ParseTime(date)
 	if err != nil {
@@ -22,10 +20,9 @@ func serverTime(date string, elapsed time.Duration) time.Time {
 // maxRetryAfterSeconds keeps a Retry-After within what a Duration can hold.
 const maxRetryAfterSeconds = 1 << 31
 
-// retryAfter reads Retry-After in both of its forms: seconds (a fraction is
-// tolerated and rounded up), or a date. A date is compared with the Date of
-// the same answer, so that the two clocks need not agree, and with the local
-// clock only where there is none. A date in the past means now.
+// retryAfter reads Retry-After in both of its forms: seconds (a fraction is tolerated and rounded up), or a date. A
+// date is compared with the Date of the same answer, so that the two clocks need not agree, and with the local clock
+// only where there is none. A date in the past means now.
 func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	value := strings.TrimSpace(h.Get("Retry-After"))
 	if seconds, ok := parseSeconds(value); ok {

@@ -9,11 +9,10 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// The limiter's constants. A refusal when the rate had settled cuts it gently,
-// and it takes climbSeconds to climb back: the sawtooth's mean is above 90 % of
-// what the service bears, and refusals are some per cent at five requests a
-// second and far fewer at a hundred. Refusals soon after a cut mean that the
-// rate is far off: they halve it, and nothing is known of the limit then.
+// The limiter's constants. A refusal when the rate had settled cuts it gently, and it takes climbSeconds to climb back:
+// the sawtooth's mean is above 90 % of what the service bears, and refusals are some per cent at five requests a second
+// and far fewer at a hundred. Refusals soon after a cut mean that the rate is far off: they halve it, and nothing is
+// known of the limit then.
 const (
 	startRate    = 10.0 // requests/s, where there is no ceiling to start from
 	floorRate    = 0.1
@@ -23,19 +22,17 @@ const (
 	settled      = 10 // requests accepted since the last cut
 	probeGrowth  = 0.10
 	startGrowth  = 0.50
-	// afterCut is how long refusals are put down to the rate before a cut: a
-	// service that counts in windows goes on refusing until its window ends.
+	// afterCut is how long refusals are put down to the rate before a cut: a service that counts in windows goes on
+	// refusing until its window ends.
 	afterCut = time.Second
-	// roundedPause is the longest Retry-After that may be nothing but a
-	// fraction of a second rounded up. The cut takes care of these; longer
-	// ones hold every request of the account.
+	// roundedPause is the longest Retry-After that may be nothing but a fraction of a second rounded up. The cut takes
+	// care of these; longer ones hold every request of the account.
 	roundedPause = time.Second
 )
 
-// Limiter paces the requests of one account. It is shared by all the account's
-// clients and safe for concurrent use. It learns: each 429 lowers the rate by
-// a factor, success under load raises it by steps, up to its ceiling (AIMD).
-// A nil Limiter does not limit.
+// Limiter paces the requests of one account. It is shared by all the account's clients and safe for concurrent use. It
+// learns: each 429 lowers the rate by a factor, success under load raises it by steps, up to its ceiling (AIMD). A nil
+// Limiter does not limit.
 type Limiter struct {
 	ceiling float64
 	pace    *rate.Limiter
@@ -51,10 +48,9 @@ type Limiter struct {
 	lastSlot  time.Time // the latest slot given out, at whatever rate
 }
 
-// NewLimiter returns a limiter that never exceeds so many requests per second,
-// evenly spaced, and that starts at that rate. Zero, negative and infinite
-// rates mean that no ceiling is known: it starts at 10 requests per second and
-// goes up until the service refuses.
+// NewLimiter returns a limiter that never exceeds so many requests per second, evenly spaced, and that starts at that
+// rate. Zero, negative and infinite rates mean that no ceiling is known: it starts at 10 requests per second and goes
+// up until the service refuses.
 func NewLimiter(requestsPerSecond float64) *Limiter {
 	l := &Limiter{ceiling: requestsPerSecond, rate: requestsPerSecond}
 	if !(requestsPerSecond > 0) || math.IsInf(requestsPerSecond, 1) {
@@ -80,8 +76,7 @@ type grant struct {
 	waited time.Duration // 0 when the request was free to go at once
 }
 
-// wait blocks until a request may leave. It returns at once when that is only
-// after the context's deadline (invariant 5).
+// wait blocks until a request may leave. It returns at once when that is only after the context's deadline (dealapi-5).
 func (l *Limiter) wait(ctx context.Context) (grant, error) {
 	start := time.Now()
 	if l == nil {
@@ -128,8 +123,8 @@ func (l *Limiter) held() time.Time {
 	return l.holdUntil
 }
 
-// served records that the service took a request. Only requests that had to
-// wait raise the rate: where demand is below it, success proves nothing.
+// served records that the service took a request. Only requests that had to wait raise the rate: where demand is below
+// it, success proves nothing.
 func (l *Limiter) served(g grant) {
 	if l == nil {
 		return

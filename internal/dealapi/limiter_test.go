@@ -113,8 +113,8 @@ func TestLimiterStaysWithinItsBounds(t *testing.T) {
 	}
 }
 
-// limited is a service that refuses what is over its limit, in memory and so
-// in a test's own time. It counts in a bucket, or in windows of one second.
+// limited is a service that refuses what is over its limit, in memory and so in a test's own time. It counts in a
+// bucket, or in windows of one second.
 type limited struct {
 	limit   int
 	windows bool
@@ -167,8 +167,7 @@ func (s *limited) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// TestLimiterSettles: a limit nobody told is found within 20 %, with under 5 %
-// of the requests refused once settled.
+// TestLimiterSettles: a limit nobody told is found within 20 %, with under 5 % of the requests refused once settled.
 func TestLimiterSettles(t *testing.T) {
 	for _, limit := range []int{5, 20, 100} {
 		for _, windows := range []bool{false, true} {

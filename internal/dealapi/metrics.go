@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics are what the clients of a process tell a Prometheus registry. Make
-// them once and hand them to every Client. nil Metrics count nothing.
+// Metrics are what the clients of a process tell a Prometheus registry. Make them once and hand them to every Client.
+// nil Metrics count nothing.
 type Metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
@@ -109,8 +109,8 @@ func (m *Metrics) pace(account string, rate float64) {
 	}
 }
 
-// class is the label status of an attempt: a fault of the answer's body or of
-// the way to it comes before the status that it arrived with.
+// class is the label status of an attempt: a fault of the answer's body or of the way to it comes before the status
+// that it arrived with.
 func (i RequestInfo) class() string {
 	switch i.Kind {
 	case KindMalformed, KindTooLarge:

@@ -21,66 +21,59 @@ const (
 	DefaultMaxBackoff    = 30 * time.Second
 )
 
-// Options configure a Client. Account, BaseURL and Key are required; the zero
-// value of every other field means its default. Negative numbers and durations
-// are refused.
+// Options configure a Client. Account, BaseURL and Key are required; the zero value of every other field means its
+// default. Negative numbers and durations are refused.
 type Options struct {
 	// Account names the account in errors and log lines.
 	Account string
 
-	// BaseURL is the {base_url} of the interface document: https, usually
-	// without a path; a path prefix is put before the path of every query.
-	// http is accepted for loopback addresses, or with AllowInsecure.
+	// BaseURL is the service's address: https, usually without a path; a path prefix is put before the path of every
+	// query. http is accepted for loopback addresses, or with AllowInsecure.
 	BaseURL string
 
-	// Key is the API key, sent as a bearer credential (interface, section 5).
-	// It is kept out of everything that is printed.
+	// Key is the API key, sent as a bearer credential (dealapi-10). It is kept out of everything that is
+	// printed.
 	Key string
 
 	// UserAgent is sent with every request. Default: "dealhouse".
 	UserAgent string
 
-	// Timeout bounds one attempt, from the request's first byte to the last
-	// byte of the body. Waiting for the limiter does not count. Default: 30s.
+	// Timeout bounds one attempt, from the request's first byte to the last byte of the body. Waiting for the limiter
+	// does not count. Default: 30s.
 	Timeout time.Duration
 
 	// MaxBodyBytes bounds a body after decompression. Default: 64 MiB.
 	MaxBodyBytes int64
 
-	// Bodies bounds the memory of all bodies that are read at the same time;
-	// share one among all clients of a process. nil means one of the client's
-	// own. Waiting for room does not count against Timeout.
+	// Bodies bounds the memory of all bodies that are read at the same time; share one among all clients of a process.
+	// nil means one of the client's own. Waiting for room does not count against Timeout.
 	Bodies *Bodies
 
-	// MaxAttempts bounds the attempts for one request, the first included.
-	// Default: 8, which with the default backoff is about a minute of waiting.
+	// MaxAttempts bounds the attempts for one request, the first included. Default: 8, which with the default backoff
+	// is about a minute of waiting.
 	MaxAttempts int
 
-	// MaxElapsed bounds the time from the first attempt for one request to the
-	// start of the last. Default: 5m.
+	// MaxElapsed bounds the time from the first attempt for one request to the start of the last. Default: 5m.
 	MaxElapsed time.Duration
 
-	// MaxRetryAfter is the longest Retry-After that is waited for in full. A
-	// service that asks for more is asked again after this long, which costs
-	// an attempt; if even that is past MaxElapsed or the context's deadline,
-	// the request fails at once. Default: 2m.
+	// MaxRetryAfter is the longest Retry-After that is waited for in full. A service that asks for more is asked again
+	// after this long, which costs an attempt; if even that is past MaxElapsed or the context's deadline, the request
+	// fails at once. Default: 2m.
 	MaxRetryAfter time.Duration
 
-	// Backoff is the wait after the first failed attempt, MaxBackoff the bound
-	// of its doubling; both are jittered by half. Defaults: 500ms and 30s.
+	// Backoff is the wait after the first failed attempt, MaxBackoff the bound of its doubling; both are jittered by
+	// half. Defaults: 500ms and 30s.
 	Backoff    time.Duration
 	MaxBackoff time.Duration
 
-	// Limiter paces the requests; share one among all clients of an account.
-	// nil means unlimited.
+	// Limiter paces the requests; share one among all clients of an account. nil means unlimited.
 	Limiter *Limiter
 
 	// AllowInsecure accepts http for any host.
 	AllowInsecure bool
 
-	// Transport makes the round trips; a seam for fault injection. nil means a
-	// transport of the client's own (keep-alive, HTTP/2, proxy from the
-	// environment), whose idle connections Client.Close ends.
+	// Transport makes the round trips; a seam for fault injection. nil means a transport of the client's own
+	// (keep-alive, HTTP/2, proxy from the environment), whose idle connections Client.Close ends.
 	Transport http.RoundTripper
 
 	// Logger gets a line for each retry. nil means none.
@@ -92,8 +85,8 @@ type Options struct {
 	// Clock is the local clock. nil means time.Now.
 	Clock func() time.Time
 
-	// OnRequest is called after every attempt, from the goroutine that made
-	// it; it must be quick and safe for concurrent use. May be nil.
+	// OnRequest is called after every attempt, from the goroutine that made it; it must be quick and safe for
+	// concurrent use. May be nil.
 	OnRequest func(RequestInfo)
 }
 
@@ -125,8 +118,8 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// validate returns the parsed base URL, or what is wrong in words that quote
-// neither the key nor the URL, which may hold a password (invariant 2).
+// validate returns the parsed base URL, or what is wrong in words that quote neither the key nor the URL, which may
+// hold a password (dealapi-2).
 func (o *Options) validate() (*url.URL, error) {
 	if o.Timeout < 0 || o.MaxElapsed < 0 || o.MaxRetryAfter < 0 || o.Backoff < 0 || o.MaxBackoff < 0 ||
 		o.MaxAttempts < 0 || o.MaxBodyBytes < 0 {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// sameOrigin reports whether two URLs share scheme, host and port, default
-// ports made explicit. A URL with a user name is never of our origin.
+// sameOrigin reports whether two URLs share scheme, host and port, default ports made explicit. A URL with a user name
+// is never of our origin.
 func sameOrigin(a, b *url.URL) bool {
 	return a.User == nil && b.User == nil &&
 		strings.EqualFold(a.Scheme, b.Scheme) &&
@@ -25,14 +25,13 @@ func port(u *url.URL) string {
 	return "80"
 }
 
-// origin shows where a URL leads without its path and query, which may hold
-// secrets of another service.
+// origin shows where a URL leads without its path and query, which may hold secrets of another service.
 func origin(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
 }
 
-// Origin names the service that the client reads: scheme, host, port and the
-// path of the base URL. Two base URLs of one service have the same.
+// Origin names the service that the client reads: scheme, host, port and the path of the base URL. Two base URLs of one
+// service have the same.
 func (c *Client) Origin() string {
 	u := url.URL{Scheme: strings.ToLower(c.base.Scheme), Host: net.JoinHostPort(strings.ToLower(c.base.Hostname()), port(c.base)), Path: c.base.Path}
 	return c.scrub.text(u.String())

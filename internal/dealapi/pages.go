@@ -7,13 +7,11 @@ import (
 	"runtime/debug"
 )
 
-// Pages walks a list from Query.Start to its end (interface, section 4, rules
-// 2, 3 and 5). While the consumer works on a page, the next ones are fetched,
-// Query.Ahead of them. An error, always an *Error, comes last and with a nil
-// page; the pages before it are whole. Each loop over the result is a walk of
-// its own.
+// Pages walks a list from Query.Start to its end (dealapi-11 to dealapi-13). While the consumer works on
+// a page, the next ones are fetched, Query.Ahead of them. An error, always an *Error, comes last and with a nil page;
+// the pages before it are whole. Each loop over the result is a walk of its own.
 //
-// Breaking out of the loop abandons the request under way (invariant 6).
+// Breaking out of the loop abandons the request under way (dealapi-6).
 func (c *Client) Pages(ctx context.Context, q Query) iter.Seq2[*Page, error] {
 	return func(yield func(*Page, error) bool) {
 		ch, err := c.newChain(q)
@@ -42,8 +40,8 @@ func (ch *chain) walk(ctx context.Context, yield func(*Page, error) bool) {
 	}
 }
 
-// walkAhead fetches pages in a goroutine of its own. A channel without a
-// buffer makes it one page ahead: the page that it holds out.
+// walkAhead fetches pages in a goroutine of its own. A channel without a buffer makes it one page ahead: the page that
+// it holds out.
 func (ch *chain) walkAhead(ctx context.Context, ahead int, yield func(*Page, error) bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	pages := make(chan *Page, ahead-1)
@@ -70,7 +68,7 @@ func (ch *chain) walkAhead(ctx context.Context, ahead int, yield func(*Page, err
 			}
 		})
 	}()
-	defer func() { // invariant 6, also when the consumer panics
+	defer func() { // dealapi-6, also when the consumer panics
 		cancel()
 		for range pages {
 		}
@@ -88,8 +86,8 @@ func (ch *chain) walkAhead(ctx context.Context, ahead int, yield func(*Page, err
 	}
 }
 
-// backgroundPanic carries a panic from the goroutine that fetches to the
-// consumer's, where it can be recovered: in the other it would end the process.
+// backgroundPanic carries a panic from the goroutine that fetches to the consumer's, where it can be recovered: in the
+// other it would end the process.
 type backgroundPanic struct {
 	value any
 	stack []byte

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Paging is the way a list is read (interface, sections 2.1, 2.7 and 4).
+// Paging is the way a list is read (dealapi-11 to dealapi-13).
 type Paging uint8
 
 const (
 	// PagingCursor is an envelope {data, cursor}; the cursor is an opaque string.
 	PagingCursor Paging = iota
-	// PagingNextPage is an envelope {data, nextPage}; nextPage is an opaque
-	// string, a number, or a URL of the same origin.
+	// PagingNextPage is an envelope {data, nextPage}; nextPage is an opaque string, a number, or a URL of the same
+	// origin.
 	PagingNextPage
 	// PagingNone is a bare JSON array, read as one page.
 	PagingNone
@@ -36,23 +36,21 @@ type Query struct {
 	// Path of the list, below the base URL, not escaped: "/v1/deals/coupons".
 	Path string
 
-	// Params are the filters, sent with every page except where nextPage is a
-	// URL, which is followed as it is. Not changed.
+	// Params are the filters, sent with every page except where nextPage is a URL, which is followed as it is. Not
+	// changed.
 	Params url.Values
 
 	// Paging is the shape of the list.
 	Paging Paging
 
-	// PageParam is the query parameter that a token goes back in. Default:
-	// "cursor", with PagingNextPage "page" (the interface leaves it open).
+	// PageParam is the query parameter that a token goes back in. Default: "cursor", with PagingNextPage "page"
+	// (dealapi-12).
 	PageParam string
 
-	// Start resumes a walk: the Page.Next that an earlier walk came to. "" is
-	// the first page.
+	// Start resumes a walk: the Page.Next that an earlier walk came to. "" is the first page.
 	Start string
 
-	// Ahead is how many pages are fetched while the consumer works on one.
-	// 0 means 1; a negative number means none.
+	// Ahead is how many pages are fetched while the consumer works on one. 0 means 1; a negative number means none.
 	Ahead int
 }
 
@@ -60,23 +58,19 @@ type Query struct {
 type Page struct {
 	// Number counts the pages of this walk from 1.
 	Number int
-	// Data is the raw JSON array of records, validated, a sub-slice of the
-	// body. It belongs to the consumer (invariant 8).
+	// Data is the raw JSON array of records, validated, a sub-slice of the body. It belongs to the consumer
+	// (dealapi-8).
 	Data []byte
 	// Token led here; "" for the first page.
 	Token string
 	// Next leads on; "" on the last page.
 	Next string
-	// SentAt is the local time when the successful attempt left, with its
-	// monotonic reading.
+	// SentAt is the local time when the successful attempt left, with its monotonic reading.
 	SentAt time.Time
-	// ReceivedAt is the local time when the page had arrived, with its monotonic
-	// reading.
+	// ReceivedAt is the local time when the page had arrived, with its monotonic reading.
 	ReceivedAt time.Time
-	// ServerTime is the server's clock when the request arrived, or up to two
-	// seconds and the round trip earlier, never later (invariant 7): the Date
-	// header less the time to it. In UTC. Zero when the header is absent or
-	// cannot be read.
+	// ServerTime is the server's clock when the request arrived, or up to two seconds and the round trip earlier, never
+	// later (dealapi-7): the Date header less the time to it. In UTC. Zero when the header is absent or cannot be read.
 	ServerTime time.Time
 	// Bytes is the size of the body after decompression.
 	Bytes int
@@ -111,8 +105,7 @@ func (q *Query) validate() error {
 	return validatePath(q.Path)
 }
 
-// validatePath refuses paths that would lead out of the place they name, as an
-// identifier taken from data could.
+// validatePath refuses paths that would lead out of the place they name, as an identifier taken from data could.
 func validatePath(path string) error {
 	if !strings.HasPrefix(path, "/") {
 		return fmt.Errorf("a path must begin with a slash")

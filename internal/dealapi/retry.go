@@ -36,8 +36,8 @@ type budget struct {
 	first, longest time.Duration // waits
 }
 
-// schedule decides, for one request, how long to wait for the next attempt and
-// whether there is one. It is a backoff.BackOffContext.
+// schedule decides, for one request, how long to wait for the next attempt and whether there is one. It is a
+// backoff.BackOffContext.
 type schedule struct {
 	budget
 	ctx     context.Context //nolint:containedctx // backoff.BackOffContext is asked for its context by a method
@@ -78,15 +78,14 @@ func (s *schedule) NextBackOff() time.Duration {
 		return backoff.Stop
 	}
 	if deadline, ok := s.ctx.Deadline(); ok && !now.Add(wait).Before(deadline) {
-		s.why = "the deadline comes before the next attempt" // invariant 5
+		s.why = "the deadline comes before the next attempt" // dealapi-5
 		return backoff.Stop
 	}
 	return wait
 }
 
-// do makes attempts until one succeeds, none can help, or the budget is spent.
-// parse validates the body; what it refuses is a fault like any other
-// (invariant 3). The error is always an *Error.
+// do makes attempts until one succeeds, none can help, or the budget is spent. parse validates the body; what it
+// refuses is a fault like any other (dealapi-3). The error is always an *Error.
 func (c *Client) do(ctx context.Context, r request, parse func([]byte) error) (*reply, error) {
 	s := c.newSchedule(ctx)
 	var waited time.Duration
@@ -138,8 +137,7 @@ func (c *Client) giveUp(ctx context.Context, r request, s *schedule, err error) 
 	return final
 }
 
-// ended is the error of a request whose context is over, or will be before the
-// limiter lets it go.
+// ended is the error of a request whose context is over, or will be before the limiter lets it go.
 func (c *Client) ended(ctx context.Context, r request, err error) *Error {
 	kind, detail := KindTimeout, "the deadline passed"
 	switch {
@@ -155,7 +153,7 @@ func (c *Client) ended(ctx context.Context, r request, err error) *Error {
 	return c.fault(r, kind, 0, detail, err, false)
 }
 
-// fault makes an Error of which no part shows the key (invariant 2).
+// fault makes an Error of which no part shows the key (dealapi-2).
 func (c *Client) fault(r request, kind Kind, status int, detail string, err error, retry bool) *Error {
 	return &Error{
 		Kind: kind, Account: c.account, Op: c.scrub.text(r.op), URL: c.scrub.url(r.url),

@@ -29,9 +29,8 @@ const redacted = "[key]"
 // escapeDepth is how deep a key is looked for: a URL in JSON in JSON.
 const escapeDepth = 3
 
-// scrubber removes one key, in every spelling it may be echoed in, from texts
-// that the service had a hand in (invariant 2). It holds the key inside a
-// function, where no %+v reaches it.
+// scrubber removes one key, in every spelling it may be echoed in, from texts that the service had a hand in
+// (dealapi-2). It holds the key inside a function, where no %+v reaches it.
 type scrubber struct {
 	replace func(string) string
 	hidden  func(string) bool // finds the key in writings that cannot be replaced
@@ -65,9 +64,8 @@ func newScrubber(key string) scrubber {
 	return s
 }
 
-// text scrubs a whole text. Where the key shows only once the text's escapes
-// are undone (each program escapes other characters, and in upper or lower
-// case), nothing is left of the text.
+// text scrubs a whole text. Where the key shows only once the text's escapes are undone (each program escapes other
+// characters, and in upper or lower case), nothing is left of the text.
 func (s scrubber) text(t string) string {
 	if s.replace == nil {
 		return t
@@ -108,8 +106,7 @@ func unescape(t string) string {
 // escapedLen is how long a key gets when all of it is written as \u002B.
 func escapedLen(key string) int { return len(key) * len(`\u002B`) }
 
-// err keeps an error as it is unless its text shows the key: then only the
-// scrubbed text is left of it.
+// err keeps an error as it is unless its text shows the key: then only the scrubbed text is left of it.
 func (s scrubber) err(err error) error {
 	if err == nil {
 		return nil
@@ -120,8 +117,8 @@ func (s scrubber) err(err error) error {
 	return err
 }
 
-// excerpt returns the beginning of a body, in one line of printable
-// characters, at most excerptBytes long. cut says that the body breaks off.
+// excerpt returns the beginning of a body, in one line of printable characters, at most excerptBytes long. cut says
+// that the body breaks off.
 func (s scrubber) excerpt(body []byte, cut bool) string {
 	window := string(body[:min(len(body), excerptWindow)])
 	cut = cut || len(window) < len(body)
@@ -161,8 +158,8 @@ func oneLine(text string) string {
 	return b.String()
 }
 
-// url shows a URL without user name, and without the values of parameters
-// whose names smell of secrets (a nextPage URL may carry any).
+// url shows a URL without user name, and without the values of parameters whose names smell of secrets (a nextPage URL
+// may carry any).
 func (s scrubber) url(u *url.URL) string {
 	shown := *u
 	shown.User = nil

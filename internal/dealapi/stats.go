@@ -26,8 +26,7 @@ type RequestInfo struct {
 	WireBytes, Bytes int64
 }
 
-// Stats counts what a Client did since it was made. Each attempt is in exactly
-// one of the first nine.
+// Stats counts what a Client did since it was made. Each attempt is in exactly one of the first nine.
 type Stats struct {
 	Succeeded    uint64 // 200 with the promised body
 	Malformed    uint64 // a success without it

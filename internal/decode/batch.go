@@ -6,7 +6,7 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// Reasons why a value or a record is in rejected_records. They are part of the interface: people filter by them.
+// Reasons why a value or a record is in rejected_records. People filter by them, so they do not change.
 const (
 	ReasonMissingKey  = "missing_key"   // the record has no key
 	ReasonUnusableKey = "unusable_key"  // its key is not of the key's type
@@ -22,7 +22,7 @@ const (
 	ReasonRefused     = "refused"      // the warehouse does not take it
 )
 
-// Reject is a value, or a whole record, that could not be loaded as it was sent (design.md, "Nothing is dropped").
+// Reject is a value, or a whole record, that could not be loaded as it was sent (decode-2, decode-3).
 type Reject struct {
 	Page    uint32 // page of the run, from 1
 	Fetched int64  // of that page, as Rows.Fetched has it

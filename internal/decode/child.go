@@ -109,8 +109,8 @@ func (c *childDecoder) lookup(name []byte) int {
 	return -1
 }
 
-// end gives the entries from row first on their parent's key and what they repeat of it.
-func (c *childDecoder) end(first int) {
+// completeEntries gives the entries from row first on their parent's key and what they repeat of it.
+func (c *childDecoder) completeEntries(first int) {
 	b := c.d.batch
 	parent := b.Len() - 1
 	for row := first; row < b.Children.Len(); row++ {

@@ -122,7 +122,7 @@ func (d *Decoder) record(c *cursor) error {
 	}
 	d.nameRejects(before.rejects)
 	if d.child != nil {
-		d.child.end(before.children)
+		d.child.completeEntries(before.children)
 	}
 	return nil
 }

@@ -7,8 +7,8 @@ import (
 // keySpace is the namespace of derived keys. It is part of every product_key ever stored, and never changes.
 var keySpace = uuid.MustParse("5d0c1f3e-8a44-5f0e-9d1b-6c2a7e94b3d1")
 
-// keyRules are tried in this order; the first whose fields are all present gives the product its key (design.md,
-// "Products"). The rule's name is hashed too, so that equal texts under two rules are two products.
+// keyRules are tried in this order; the first whose fields are all present gives the product its key (decode-6).
+// The rule's name is hashed too, so that equal texts under two rules are two products.
 var keyRules = []struct {
 	name   string
 	fields []string // JSON names

@@ -11,7 +11,7 @@ var (
 const maxDay = 65535 // 2149-06-06, the last day of ClickHouse's Date
 
 // parseTime reads an ISO 8601 timestamp as milliseconds since 1970 in UTC: a date, optionally a time after T or a
-// space with any number of fraction digits, optionally a zone. No zone means UTC (field-facts). Fractions below a
+// space with any number of fraction digits, optionally a zone. No zone means UTC (decode-7). Fractions below a
 // millisecond are cut towards the past, so that a watermark never runs ahead of them.
 func parseTime(b []byte) (ms int64, ok bool) {
 	days, b, ok := parseDate(b)
