@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"time"
@@ -112,7 +111,9 @@ func (d *demo) show(ctx context.Context) error {
 		return err
 	}
 	fmt.Fprintln(d.stdout)
-	d.sim.Advance(demoDays * 24 * time.Hour)
+	if err := d.passDays(); err != nil {
+		return err
+	}
 	err := d.load(ctx, fmt.Sprintf("Second sync, %d days later upstream: transactions are read from where the first sync ended, and only what differs is written.", demoDays))
 	if err != nil {
 		return err
@@ -192,29 +193,6 @@ func (d *demo) beginAnew(ctx context.Context) error {
 	}
 	_, err := d.w.Migrate(ctx)
 	return err
-}
-
-// startSimulator serves the simulated API on a free port of this machine.
-func (d *demo) startSimulator(ctx context.Context) (stop func(), err error) {
-	d.sim, err = apisim.New(apisim.Options{Settings: apisim.Settings{PageSize: 1000, KeepExpired: true}})
-	if err != nil {
-		return nil, fmt.Errorf("making the simulated world: %w", err)
-	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("starting the simulator: %w", err)
-	}
-	d.url = "http://" + listener.Addr().String()
-	server := &http.Server{Handler: d.sim, ReadHeaderTimeout: 10 * time.Second}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = server.Serve(listener) // ends when the server is closed
-	}()
-	return func() {
-		_ = server.Close()
-		<-ended
-	}, nil
 }
 
 // serve keeps everything up. The simulator stays here; the engine, which anybody on this machine may ask now, moves to

@@ -13,6 +13,7 @@ type ledger struct {
 	cal      *calendar
 	mixed    uint64 // of 2^32: share of foreign currencies
 	currency string
+	inTime   bool // every sale is decided before its payout
 }
 
 // status of a transaction; also the index of its column in payout totals.
@@ -27,7 +28,7 @@ const (
 func newLedger(salt uint64, o *Options, org Org, cal *calendar) *ledger {
 	l := &ledger{
 		salt: salt, origin: o.Now.UnixMilli(), initial: int64(o.Transactions), cal: cal,
-		mixed: uint64(o.MixedCurrencies * (1 << 32)), currency: org.Currency, newStep: forever,
+		mixed: uint64(o.MixedCurrencies * (1 << 32)), currency: org.Currency, inTime: o.DecidedInTime, newStep: forever,
 	}
 	l.step = spanDays * dayMs / max(l.initial, 1)
 	l.start = l.origin - l.step*l.initial
@@ -74,7 +75,7 @@ func (l *ledger) sale(k int64) sale {
 	s.sold = s.tracked - 2*minuteMs - late*late>>16*(2*dayMs)>>16
 	d := mix(s.hash)
 	wait := 15*dayMs + below(d<<16, 65*dayMs)
-	if d&31 == 0 { // a few stay pending long, some of these for good
+	if d&31 == 0 && !l.inTime { // a few stay pending long, some of these for good
 		wait = 100*dayMs + below(d<<16, 120*dayMs)
 		if d>>5&15 == 0 {
 			wait = forever

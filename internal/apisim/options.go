@@ -29,6 +29,9 @@ type Options struct {
 	// MixedCurrencies is the share of transactions in a currency that is not the organization's own; 0 by default, so
 	// that a payout has one currency.
 	MixedCurrencies float64
+	// DecidedInTime says that no transaction is still undecided when its payout is made, so that none changes after it.
+	// By default one in 32 is decided only after its payout, or never.
+	DecidedInTime bool
 
 	// Rates say how fast the world changes.
 	Rates Rates
