@@ -3,12 +3,16 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/output"
+	"dealhouse/internal/service"
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/words"
 )
 
 const runsLong = `Lists the last runs, the newest first: what each read, what it changed, how long it took, how it ended.
@@ -23,34 +27,38 @@ const runsExample = `  dealhouse runs
   dealhouse runs --account acme --stream transactions --limit 100
   dealhouse runs --output json | jq '.[] | select(.outcome != "success")'`
 
+// runsCommand is what its flags say.
+type runsCommand struct {
+	filter warehouse.RunFilter
+	format *choice
+}
+
 func newRuns(a *app) *cobra.Command {
-	var filter warehouse.RunFilter
-	var output *choice
+	var c runsCommand
 	cmd := &cobra.Command{
 		Use:     "runs",
 		Short:   "List the last runs",
 		Long:    runsLong,
 		Example: runsExample,
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.runs(cmd.Context(), filter, output.value)
-		},
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context(), a) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&filter.Account, "account", "", "only this `account`")
-	flags.StringVar(&filter.Stream, "stream", "", "only this `stream`")
-	flags.IntVar(&filter.Limit, "limit", 20, "how many runs")
-	completeWith(cmd, "account", a.accountNames)
+	flags.StringVar(&c.filter.Account, "account", "", "only this `account`")
+	flags.StringVar(&c.filter.Stream, "stream", "", "only this `stream`")
+	flags.IntVar(&c.filter.Limit, "limit", 20, "how many runs")
+	completeAccounts(cmd, a)
 	complete(cmd, "stream", catalog.Names())
-	output = outputFlag(cmd, "table", "json", "csv")
+	c.format = outputFlag(cmd, "table", "json", "csv")
 	return cmd
 }
 
-func (a *app) runs(ctx context.Context, filter warehouse.RunFilter, output string) (err error) {
-	filter.Stream = canonical(filter.Stream)
+func (c runsCommand) run(ctx context.Context, a *app) (err error) {
+	filter := c.filter
+	filter.Stream = service.StreamName(filter.Stream)
 	switch {
 	case filter.Stream != "" && !slices.Contains(catalog.Names(), filter.Stream):
-		return usagef("--stream: there is no stream %q: the streams are %s", filter.Stream, list(catalog.Names()))
+		return usagef("--stream: there is no stream %q: the streams are %s", filter.Stream, words.List(catalog.Names()))
 	case filter.Limit < 1:
 		return usagef("--limit: want 1 or more")
 	}
@@ -64,33 +72,33 @@ func (a *app) runs(ctx context.Context, filter warehouse.RunFilter, output strin
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	records, err := w.Runs(ctx, filter)
-	if isMissing(err) {
+	if warehouse.IsMissing(err) {
 		return warehouse.ErrSchemaOld
 	}
 	if err != nil {
 		return err
 	}
 	if len(records) == 0 {
-		if err := unknownAccount(cfg, filter.Account); err != nil {
+		if err := service.UnknownAccount(cfg, filter.Account); err != nil {
 			return err
 		}
 	}
-	return printRuns(a, output, records)
+	return printRuns(a.stdout, c.format.value, records)
 }
 
-func printRuns(a *app, output string, records []warehouse.RunRecord) error {
-	started := column{name: "started_at"}
-	if output == "table" {
-		started = column{name: "started", human: dateCell}
+func printRuns(to io.Writer, format string, records []warehouse.RunRecord) error {
+	started := output.Column{Name: "started_at"}
+	if format == "table" {
+		started = output.Column{Name: "started", Human: output.TimeCell}
 	}
-	columns := []column{
-		started, {name: "account"}, {name: "stream"}, {name: "mode"},
-		count("read"), count("inserted"), count("updated"), count("deleted"), count("waiting"), count("unchanged"), count("rejected"), count("pages"),
-		durationColumn(output), {name: "outcome"}, {name: "error"},
+	columns := []output.Column{
+		started, {Name: "account"}, {Name: "stream"}, {Name: "mode"},
+		output.Count("read"), output.Count("inserted"), output.Count("updated"), output.Count("deleted"), output.Count("waiting"), output.Count("unchanged"), output.Count("rejected"), output.Count("pages"),
+		output.Duration(format), {Name: "outcome"}, {Name: "error"},
 	}
-	if output != "table" {
-		columns = append(columns, column{name: "run_id"}, column{name: "finished_at"}, column{name: "requested_after"}, column{name: "watermark"},
-			column{name: "duplicates"}, column{name: "bytes"}, column{name: "retries"}, column{name: "warnings"})
+	if format != "table" {
+		columns = append(columns, output.Column{Name: "run_id"}, output.Column{Name: "finished_at"}, output.Column{Name: "requested_after"}, output.Column{Name: "watermark"},
+			output.Column{Name: "duplicates"}, output.Column{Name: "bytes"}, output.Column{Name: "retries"}, output.Column{Name: "warnings"})
 	}
 	var rows [][]any
 	for _, r := range records {
@@ -100,15 +108,15 @@ func printRuns(a *app, output string, records []warehouse.RunRecord) error {
 			took = runTime(r).Seconds()
 		}
 		row := []any{
-			when(r.StartedAt), r.Account, r.Stream, r.Mode,
+			output.Time(r.StartedAt), r.Account, r.Stream, r.Mode,
 			t.Read, c.Inserted, c.Updated, c.Deleted, c.Kept, c.Unchanged, t.Rejected, t.Pages,
 			took, r.Outcome, r.Error,
 		}
-		if output != "table" {
-			row = append(row, r.RunID.String(), when(r.FinishedAt), when(r.RequestedAfter), when(r.Watermark),
+		if format != "table" {
+			row = append(row, r.RunID.String(), output.Time(r.FinishedAt), output.Time(r.RequestedAfter), output.Time(r.Watermark),
 				r.Duplicates, t.Bytes, t.Retries, orEmpty(r.Warnings))
 		}
 		rows = append(rows, row)
 	}
-	return printAll(output, a.stdout, columns, rows)
+	return output.Print(format, to, columns, rows)
 }

@@ -1,20 +1,16 @@
-package main
+package output
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"log/slog"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"dealhouse/internal/catalog"
-	"dealhouse/internal/syncer"
-	"dealhouse/internal/warehouse"
 )
 
 // screen is what a terminal of so many columns shows after the text was written to it.
@@ -62,22 +58,22 @@ func screen(text string, width int) []string {
 }
 
 // live is a console on a made-up terminal.
-func live(width, height int) (*console, *bytes.Buffer) {
+func live(width, height int) (*Console, *bytes.Buffer) {
 	var out bytes.Buffer
-	return &console{live: true, out: &out, size: func() (int, int) { return width, height }}, &out
+	return &Console{live: true, out: &out, size: func() (int, int) { return width, height }}, &out
 }
 
 func TestFrameStaysBelowWhatIsWritten(t *testing.T) {
 	c, out := live(20, 10)
-	c.show([]string{"one long", "two"})
+	c.Show([]string{"one long", "two"})
 	fmt.Fprintln(c, "a log line")
-	c.show([]string{"one", "two, which is much longer than the terminal"})
+	c.Show([]string{"one", "two, which is much longer than the terminal"})
 	fmt.Fprintln(c, "another")
 	want := []string{"a log line", "another", "one", "two, which is much…", ""}
 	if diff := cmp.Diff(want, screen(out.String(), 20)); diff != "" {
 		t.Error(diff)
 	}
-	c.show(nil)
+	c.Show(nil)
 	if diff := cmp.Diff([]string{"a log line", "another", ""}, screen(out.String(), 20)); diff != "" {
 		t.Error(diff)
 	}
@@ -85,7 +81,7 @@ func TestFrameStaysBelowWhatIsWritten(t *testing.T) {
 
 func TestFrameThatHasNoRoom(t *testing.T) {
 	c, out := live(40, 4)
-	c.show([]string{"1", "2", "3", "4", "5"})
+	c.Show([]string{"1", "2", "3", "4", "5"})
 	if diff := cmp.Diff([]string{"1", "2", "... and 3 more", ""}, screen(out.String(), 40)); diff != "" {
 		t.Error(diff)
 	}
@@ -93,8 +89,8 @@ func TestFrameThatHasNoRoom(t *testing.T) {
 
 func TestNoFrameWithoutTerminal(t *testing.T) {
 	var out bytes.Buffer
-	c := newConsole(&out)
-	c.show([]string{"one"})
+	c := NewConsole(&out)
+	c.Show([]string{"one"})
 	if out.Len() > 0 {
 		t.Errorf("drawn: %q", out.String())
 	}
@@ -102,14 +98,11 @@ func TestNoFrameWithoutTerminal(t *testing.T) {
 
 func TestProgressOnATerminal(t *testing.T) {
 	c, out := live(100, 24)
-	jobs := []syncer.Job{{Account: "acme", Stream: catalog.All()[0]}, {Account: "acme", Stream: catalog.All()[1]}}
-	p := newProgress(c, slog.New(slog.NewTextHandler(c, nil)), jobs, true)
-	p.update(syncer.Progress{Account: "acme", Stream: "coupons", Phase: syncer.PhaseReading, Totals: warehouse.Totals{Read: 12345, Pages: 13}})
-	p.finish(syncer.Result{Job: jobs[0], Record: warehouse.RunRecord{
-		Account: "acme", Stream: "promotions", Outcome: warehouse.OutcomeSuccess,
-		Totals: warehouse.Totals{Read: 1000}, Changes: warehouse.Changes{Inserted: 7, Deleted: 2},
-	}})
-	p.stop()
+	promotions, coupons := Run{"acme", "promotions"}, Run{"acme", "coupons"}
+	p := NewProgress(ProgressOptions{Console: c, Logger: slog.New(slog.NewTextHandler(c, nil)), Runs: []Run{promotions, coupons}, Keep: true})
+	p.Update(State{Run: coupons, Phase: "reading", Reading: true, Rows: 12345, Pages: 13})
+	p.Finish(promotions, "done           1,000 rows  7 inserted, 2 deleted")
+	p.Stop()
 	want := []string{
 		"acme promotions  done           1,000 rows  7 inserted, 2 deleted",
 		"acme coupons     reading       12,345 rows     13 pages",
@@ -122,20 +115,68 @@ func TestProgressOnATerminal(t *testing.T) {
 
 func TestProgressAsLogLines(t *testing.T) {
 	var out bytes.Buffer
-	c := newConsole(&out)
-	jobs := []syncer.Job{{Account: "acme", Stream: catalog.All()[0]}}
-	p := newProgress(c, slog.New(slog.NewTextHandler(c, nil)), jobs, false)
-	p.update(syncer.Progress{Account: "acme", Stream: "promotions", Phase: syncer.PhaseReading, Totals: warehouse.Totals{Read: 50}})
+	c := NewConsole(&out)
+	promotions := Run{"acme", "promotions"}
+	p := NewProgress(ProgressOptions{Console: c, Logger: slog.New(slog.NewTextHandler(c, nil)), Runs: []Run{promotions}})
+	p.Update(State{Run: promotions, Phase: "reading", Reading: true, Rows: 50})
 	p.logLines()
-	p.finish(syncer.Result{Record: warehouse.RunRecord{Account: "acme", Stream: "promotions", Outcome: warehouse.OutcomeFailed}, Err: errors.New("broken")})
+	p.Finish(promotions, "failed", "outcome", "failed")
 	p.logLines()
-	p.stop()
+	p.Stop()
 	for _, want := range []string{"under way", "rows=50", "outcome=failed"} {
 		if strings.Count(out.String(), want) != 1 {
 			t.Errorf("%q is not there once:\n%s", want, out.String())
 		}
 	}
-	if strings.Contains(out.String(), "broken") {
-		t.Errorf("the error was printed before the end:\n%s", out.String())
+}
+
+// What holds all runs up is said once for the account, and as soon as there is something to say.
+func TestProgressOfAll(t *testing.T) {
+	c, out := live(100, 24)
+	var log bytes.Buffer
+	runs := []Run{{"acme", "promotions"}, {"acme", "coupons"}, {"globex", "coupons"}}
+	p := NewProgress(ProgressOptions{Console: c, Logger: slog.New(slog.NewTextHandler(&log, nil)), Runs: runs, Keep: true, LimitedTo: func(account string) float64 {
+		return map[string]float64{"acme": 10, "initech": 2}[account]
+	}})
+	for _, r := range runs {
+		p.Update(State{Run: r, Phase: "reading", Reading: true})
+	}
+	p.begun = p.begun.Add(-72 * time.Second)
+	p.drawLines()
+	lines := screen(out.String(), 100)
+	if want := "1m12s elapsed, acme limited to 10 requests/s"; len(lines) != 5 || lines[3] != want {
+		t.Errorf("%q, want %q", lines, want)
+	}
+	p.logLines()
+	for want, n := range map[string]int{"seconds=72": 3, `limited_to="10 requests/s"`: 2} {
+		if strings.Count(log.String(), want) != n {
+			t.Errorf("%q is not there %d times:\n%s", want, n, log.String())
+		}
+	}
+	for _, r := range runs {
+		p.Finish(r, "done")
+	}
+	p.Stop()
+	if lines := screen(out.String(), 100); lines[3] != "1m12s elapsed" {
+		t.Errorf("at the end: %q", lines)
+	}
+}
+
+// The share of a backfill is shown, and how long the rest takes as soon as that can be told.
+func TestBackfillProgress(t *testing.T) {
+	l := progressLine{reading: 10 * time.Second}
+	if l.windowWords() != "" || l.windowAttrs() != nil {
+		t.Errorf("a sync has no windows: %q", l.windowWords())
+	}
+	l.Windows = Windows{Total: 100, Done: 40, Earlier: 40}
+	if got := l.windowWords(); got != "  40 %" {
+		t.Errorf("%q", got)
+	}
+	l.Windows.Done = 60
+	if got := l.windowWords(); got != "  60 %, 20.0 s left" {
+		t.Errorf("%q", got)
+	}
+	if got := fmt.Sprint(l.windowAttrs()...); !strings.Contains(got, "seconds_left") {
+		t.Error(got)
 	}
 }

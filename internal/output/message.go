@@ -1,16 +1,16 @@
-package main
+package output
 
 import (
+	"log/slog"
 	"slices"
 	"strings"
 
-	"dealhouse/internal/config"
 	"dealhouse/internal/visible"
 )
 
-// message is an error in as few lines as it has to say: joined errors repeat each other when the cause is one. It is
+// Message is an error in as few lines as it has to say: joined errors repeat each other when the cause is one. It is
 // fit to be shown, and no line of it is longer than people and logs bear.
-func message(err error) string {
+func Message(err error) string {
 	var all []string
 	for _, line := range errorLines(err) {
 		line = visible.Clip(strings.TrimSpace(line))
@@ -21,15 +21,15 @@ func message(err error) string {
 	return strings.Join(all, "\n  ")
 }
 
-// errorLines are the lines of an error. Only joining makes lines: a line break within the text of one error may come from
-// outside, and is made visible.
+// errorLines are the lines of an error. Only joining makes lines, and an error that says by a method Lines which they are: a
+// line break within the text of one error may come from outside, and is made visible.
 func errorLines(err error) []string {
 	text := err.Error()
 	switch e := any(err).(type) {
-	case *config.Problems:
+	case interface{ Lines() []string }:
 		var lines []string
-		for _, problem := range e.All() {
-			lines = append(lines, visible.Line(problem.String()))
+		for _, line := range e.Lines() {
+			lines = append(lines, visible.Line(line))
 		}
 		return lines
 	case interface{ Unwrap() []error }:
@@ -54,4 +54,19 @@ func errorLines(err error) []string {
 		}
 	}
 	return []string{visible.Line(text)}
+}
+
+// Clip bounds what a log line repeats, such as the text of a statement or the answer of a service (output-4). It is for
+// slog.HandlerOptions.ReplaceAttr. A stack stays whole: it is our own.
+func Clip(_ []string, attr slog.Attr) slog.Attr {
+	if attr.Key == "stack" {
+		return attr
+	}
+	switch value := attr.Value.Any().(type) {
+	case string:
+		attr.Value = slog.StringValue(visible.Clip(value))
+	case error:
+		attr.Value = slog.StringValue(visible.Clip(value.Error()))
+	}
+	return attr
 }

@@ -1,56 +1,83 @@
-package main
+package output
 
 import (
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"dealhouse/internal/syncer"
-	"dealhouse/internal/warehouse"
+	"dealhouse/internal/words"
 )
 
-const (
-	redraw   = 100 * time.Millisecond
-	logEvery = 10 * time.Second
-)
+const redraw = 100 * time.Millisecond
 
-// progress shows how far the runs of a sync are: one live line each on a terminal, else a log line now and then and
-// one at the end of each run.
-type progress struct {
-	console *console
-	log     *slog.Logger
-	keep    bool // leave the lines on the screen at the end
+// Run names a run whose progress is shown.
+type Run struct{ Account, Stream string }
+
+// State is how far a run is.
+type State struct {
+	Run
+	Phase       string // what it does now
+	Reading     bool   // it reads rows now, at a rate that is worth showing
+	Rows, Pages uint64
+	Windows     Windows // of a backfill; zero for other runs
+}
+
+// Windows is how far a backfill is.
+type Windows struct{ Total, Done, Earlier int } // Earlier are those done before this run began
+
+// ProgressOptions of a Progress. Console and Logger must be given.
+type ProgressOptions struct {
+	Console *Console
+	Logger  *slog.Logger
+	Runs    []Run // in the order in which they are shown
+	// Keep leaves the lines on the screen at the end, for want of a result that is printed there.
+	Keep bool
+	// LimitedTo is the rate, in requests a second, that holds an account's requests up now; 0 when something else does.
+	// Default: nothing is known.
+	LimitedTo func(account string) float64
+}
+
+// Progress shows how far runs are: one live line each on a terminal, else a log line now and then and one at the end of
+// each run. It is safe for concurrent use.
+type Progress struct {
+	o     ProgressOptions
+	begun time.Time
 
 	mu    sync.Mutex
-	lines []*progressLine // in the order of the jobs
-	end   chan struct{}
+	lines []*progressLine
+	done  chan struct{}
 	ended sync.WaitGroup
 }
 
 type progressLine struct {
-	syncer.Progress
+	State
 	since   time.Time     // of the first row's request
 	reading time.Duration // how long reading took, so far
 	result  string        // what came of it, once it is done
 }
 
+// rate is in rows a second; 0 while it is not known.
 func (l *progressLine) rate() float64 {
 	if l.reading < 50*time.Millisecond {
 		return 0
 	}
-	return float64(l.Totals.Read) / l.reading.Seconds()
+	return float64(l.Rows) / l.reading.Seconds()
 }
 
-// newProgress begins to show the jobs. end must be called.
-func newProgress(c *console, log *slog.Logger, jobs []syncer.Job, keep bool) *progress {
-	p := &progress{console: c, log: log, keep: keep, end: make(chan struct{})}
-	for _, job := range jobs {
-		p.lines = append(p.lines, &progressLine{Progress: syncer.Progress{Account: job.Account, Stream: job.Stream.Name}})
+// NewProgress begins to show runs. Stop must be called.
+func NewProgress(o ProgressOptions) *Progress {
+	p := &Progress{o: o, begun: time.Now(), done: make(chan struct{})}
+	if p.o.LimitedTo == nil {
+		p.o.LimitedTo = func(string) float64 { return 0 }
+	}
+	for _, r := range o.Runs {
+		p.lines = append(p.lines, &progressLine{State: State{Run: r}})
 	}
 	every, show := logEvery, p.logLines
-	if c.live {
+	if o.Console.live {
 		every, show = redraw, p.drawLines
 		p.drawLines()
 	}
@@ -59,7 +86,7 @@ func newProgress(c *console, log *slog.Logger, jobs []syncer.Job, keep bool) *pr
 		defer tick.Stop()
 		for {
 			select {
-			case <-p.end:
+			case <-p.done:
 				return
 			case <-tick.C:
 				show()
@@ -69,16 +96,16 @@ func newProgress(c *console, log *slog.Logger, jobs []syncer.Job, keep bool) *pr
 	return p
 }
 
-// update is called often, from many goroutines: it only remembers.
-func (p *progress) update(u syncer.Progress) {
+// Update is called often, from many goroutines: it only remembers.
+func (p *Progress) Update(s State) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	l := p.line(u.Account, u.Stream)
+	l := p.line(s.Run)
 	if l == nil {
 		return
 	}
-	l.Progress = u
-	if u.Phase == syncer.PhaseReading {
+	l.State = s
+	if s.Reading {
 		if l.since.IsZero() {
 			l.since = time.Now()
 		}
@@ -86,122 +113,152 @@ func (p *progress) update(u syncer.Progress) {
 	}
 }
 
-// finish shows how a run ended.
-func (p *progress) finish(r syncer.Result) {
+// Finish shows how a run ended: in a few words on a terminal, else by a log line with attributes.
+func (p *Progress) Finish(r Run, result string, attrs ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	l := p.line(r.Record.Account, r.Record.Stream)
+	l := p.line(r)
 	if l == nil {
 		return
 	}
-	l.result = resultWords(r)
-	if p.console.live {
-		return
+	l.result = result
+	if !p.o.Console.live {
+		p.o.Logger.Info("stream ended", append([]any{"account", l.Account, "stream", l.Stream}, attrs...)...)
 	}
-	c, t := r.Record.Changes, r.Record.Totals
-	p.log.Info("stream ended", "account", l.Account, "stream", l.Stream, "outcome", outcomeWord(r), "mode", r.Record.Mode,
-		"read", t.Read, "inserted", c.Inserted, "updated", c.Updated, "deleted", c.Deleted, "unchanged", c.Unchanged,
-		"rejected", t.Rejected, "pages", t.Pages, "seconds", runTime(r.Record).Seconds())
 }
 
-// stop ends the display. It may be called once.
-func (p *progress) stop() {
-	close(p.end)
+// Stop ends the display. It may be called once.
+func (p *Progress) Stop() {
+	close(p.done)
 	p.ended.Wait()
-	if p.keep {
+	if p.o.Keep {
 		p.drawLines()
-		p.console.release()
+		p.o.Console.Release()
 		return
 	}
-	p.console.show(nil)
+	p.o.Console.Show(nil)
 }
 
-func (p *progress) line(account, stream string) *progressLine {
+func (p *Progress) line(r Run) *progressLine {
 	for _, l := range p.lines {
-		if l.Account == account && l.Stream == stream {
+		if l.Run == r {
 			return l
 		}
 	}
 	return nil
 }
 
-func (p *progress) drawLines() {
+// drawLines draws a line for each run, and one for all. Where the terminal is short, runs under way and that one come
+// first: they are the ones to see.
+func (p *Progress) drawLines() {
 	p.mu.Lock()
 	wide := 0
 	for _, l := range p.lines {
 		wide = max(wide, len(l.Account)+1+len(l.Stream))
 	}
-	// Runs under way come first: where the terminal is short, they are the ones to see.
-	var active, rest []string
+	var first, rest []string
+	_, height := p.o.Console.size()
 	for _, l := range p.lines {
 		text := fmt.Sprintf("%-*s  %s", wide, l.Account+" "+l.Stream, l.words())
-		if _, height := p.console.size(); l.result == "" || height > len(p.lines) {
-			active = append(active, text)
+		if l.result == "" || height > len(p.lines)+1 {
+			first = append(first, text)
 		} else {
 			rest = append(rest, text)
 		}
 	}
+	if text := p.wordsOfAll(); text != "" {
+		first = append(first, text)
+	}
 	p.mu.Unlock()
-	p.console.show(append(active, rest...))
+	p.o.Console.Show(append(first, rest...))
+}
+
+// wordsOfAll say since when the runs go on, and what holds them up. In the first second there is nothing to say.
+func (p *Progress) wordsOfAll() string {
+	elapsed := time.Since(p.begun).Truncate(time.Second)
+	if elapsed == 0 {
+		return ""
+	}
+	parts := []string{elapsed.String() + " elapsed"}
+	asked := map[string]bool{}
+	for _, l := range p.lines {
+		if l.result != "" || !l.Reading || asked[l.Account] {
+			continue
+		}
+		asked[l.Account] = true
+		if rate := p.o.LimitedTo(l.Account); rate > 0 {
+			parts = append(parts, l.Account+" limited to "+requestRate(rate))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func requestRate(perSecond float64) string {
+	return strconv.FormatFloat(perSecond, 'g', 3, 64) + " requests/s"
 }
 
 // words are what a live line says after the name.
 func (l *progressLine) words() string {
-	phase := string(l.Phase)
+	phase := l.Phase
 	switch {
 	case l.result != "":
 		return l.result
 	case phase == "":
 		phase = "starting"
 	}
-	text := fmt.Sprintf("%-9s %10s rows %6s pages", phase, grouped(l.Totals.Read), grouped(l.Totals.Pages))
+	text := fmt.Sprintf("%-9s %10s rows %6s pages", phase, words.Count(l.Rows), words.Count(l.Pages))
 	if rate := l.rate(); rate > 0 {
-		text += fmt.Sprintf(" %8s rows/s", grouped(uint64(rate)))
+		text += fmt.Sprintf(" %8s rows/s", words.Count(uint64(rate)))
 	}
-	text += l.windowWords()
-	return text
+	return text + l.windowWords()
 }
 
-func (p *progress) logLines() {
+func (p *Progress) logLines() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, l := range p.lines {
-		if l.result == "" && l.Phase != "" {
-			p.log.Info("under way", append([]any{"account", l.Account, "stream", l.Stream, "phase", string(l.Phase),
-				"rows", l.Totals.Read, "pages", l.Totals.Pages, "rows_per_second", uint64(l.rate())}, l.windowAttrs()...)...)
+		if l.result != "" || l.Phase == "" {
+			continue
 		}
+		attrs := []any{"account", l.Account, "stream", l.Stream, "phase", l.Phase, "rows", l.Rows, "pages", l.Pages, "rows_per_second", uint64(l.rate()),
+			"seconds", int(time.Since(p.begun).Seconds())}
+		if rate := p.o.LimitedTo(l.Account); rate > 0 && l.Reading {
+			attrs = append(attrs, "limited_to", requestRate(rate))
+		}
+		p.o.Logger.Info("under way", append(attrs, l.windowAttrs()...)...)
 	}
 }
 
-// resultWords say in a few words what came of a run.
-func resultWords(r syncer.Result) string {
-	if r.Err != nil {
-		return outcomeWord(r)
+// windowWords say how far a backfill is, and nothing of another run.
+func (l *progressLine) windowWords() string {
+	if l.Windows.Total == 0 {
+		return ""
 	}
-	c := r.Record.Changes
-	var changes []string
-	for _, part := range []struct {
-		n    uint64
-		what string
-	}{{c.Inserted, "inserted"}, {c.Updated, "updated"}, {c.Deleted, "deleted"}} {
-		if part.n > 0 {
-			changes = append(changes, grouped(part.n)+" "+part.what)
-		}
-	}
-	if len(changes) == 0 {
-		changes = []string{"no change"}
-	}
-	text := fmt.Sprintf("%-9s %10s rows  ", "done", grouped(r.Record.Totals.Read)) + strings.Join(changes, ", ")
-	if r.Record.Outcome == warehouse.OutcomeDryRun {
-		text += " (dry run)"
+	text := fmt.Sprintf(" %3d %%", 100*l.Windows.Done/l.Windows.Total)
+	if left, known := l.timeLeft(); known {
+		text += ", " + words.Span(left) + " left"
 	}
 	return text
 }
 
-// runTime is how long a run took.
-func runTime(r warehouse.RunRecord) time.Duration {
-	if r.StartedAt.IsZero() || r.FinishedAt.IsZero() {
-		return 0
+// windowAttrs are the same for a log line.
+func (l *progressLine) windowAttrs() []any {
+	if l.Windows.Total == 0 {
+		return nil
 	}
-	return max(0, r.FinishedAt.Sub(r.StartedAt))
+	attrs := []any{"percent", 100 * l.Windows.Done / l.Windows.Total, "windows", l.Windows.Total, "windows_done", l.Windows.Done}
+	if left, known := l.timeLeft(); known {
+		attrs = append(attrs, "seconds_left", int(left.Seconds()))
+	}
+	return attrs
+}
+
+// timeLeft supposes that the windows that are left take as long as those that were read.
+func (l *progressLine) timeLeft() (left time.Duration, known bool) {
+	read := l.Windows.Done - l.Windows.Earlier
+	if read <= 0 || l.reading <= 0 {
+		return 0, false
+	}
+	each := l.reading.Seconds() / float64(read)
+	return time.Duration(each * float64(l.Windows.Total-l.Windows.Done) * float64(time.Second)), true
 }

@@ -1,4 +1,4 @@
-package main
+package output
 
 import (
 	"bufio"
@@ -18,18 +18,18 @@ const (
 // tablePrinter aligns columns for people.
 type tablePrinter struct {
 	out     *bufio.Writer
-	columns []column
+	columns []Column
 	widths  []int // nil until the sample is complete
 	sample  [][]string
 }
 
-func (p *tablePrinter) row(values []any) error {
+func (p *tablePrinter) Row(values []any) error {
 	cells := make([]string, len(values))
 	last := len(values) - 1
 	for i, v := range values {
 		cells[i] = p.cell(i, v)
 		if i < last {
-			cells[i] = cut(cells[i], widestCell)
+			cells[i] = Cut(cells[i], widestCell)
 		}
 	}
 	if p.widths != nil {
@@ -39,26 +39,26 @@ func (p *tablePrinter) row(values []any) error {
 	if len(p.sample) < sampleRows {
 		return nil
 	}
-	return p.begin()
+	return p.writeSample()
 }
 
 func (p *tablePrinter) cell(i int, v any) string {
-	switch human := p.columns[i].human; {
+	switch human := p.columns[i].Human; {
 	case human != nil:
 		return visible.Line(human(v))
 	case v == nil:
 		return "NULL"
 	}
-	return visible.Line(plain(v))
+	return visible.Line(Plain(v))
 }
 
-// begin writes the header and the rows of the sample.
-func (p *tablePrinter) begin() error {
+// writeSample writes the header and the rows of the sample.
+func (p *tablePrinter) writeSample() error {
 	names := make([]string, len(p.columns))
 	rules := make([]string, len(p.columns))
 	p.widths = make([]int, len(p.columns))
 	for i, c := range p.columns {
-		names[i] = visible.Line(c.name)
+		names[i] = visible.Line(c.Name)
 		p.widths[i] = utf8.RuneCountInString(names[i])
 		for _, row := range p.sample {
 			p.widths[i] = max(p.widths[i], utf8.RuneCountInString(row[i]))
@@ -79,7 +79,7 @@ func (p *tablePrinter) write(cells []string) error {
 	for i, text := range cells {
 		pad := strings.Repeat(" ", max(0, p.widths[i]-utf8.RuneCountInString(text)))
 		switch {
-		case p.columns[i].right:
+		case p.columns[i].Right:
 			b.WriteString(pad + text)
 		case i == len(cells)-1:
 			b.WriteString(text)
@@ -94,9 +94,9 @@ func (p *tablePrinter) write(cells []string) error {
 	return err
 }
 
-func (p *tablePrinter) end() error {
+func (p *tablePrinter) Close() error {
 	if p.widths == nil {
-		if err := p.begin(); err != nil {
+		if err := p.writeSample(); err != nil {
 			return err
 		}
 	}

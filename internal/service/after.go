@@ -1,4 +1,4 @@
-package main
+package service
 
 import (
 	"context"
@@ -11,21 +11,22 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// aftermath is what follows from runs that have ended. What goes wrong in it is told, and is no failure of the runs; a
-// signal ends it, and the next sync makes up for it.
-func (a *app) aftermath(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, api *clients, results []syncer.Result) {
+// AfterRuns does what follows from runs that have ended: it asks for deals that no list had, checks what readers see, and
+// reconciles payouts. What goes wrong in it is a warning, and no failure of the runs (service-2); a signal ends it, and the
+// next sync makes up for it.
+func (s *Service) AfterRuns(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, api *Clients, results []syncer.Result) {
 	if ctx.Err() != nil {
 		return
 	}
-	if err := a.references(ctx, cfg, w, api, results); err != nil {
-		a.complain("warning", err)
+	if err := s.askForReferences(ctx, cfg, w, api, results); err != nil {
+		s.warn(Warning{Err: err})
 	}
-	a.quality(ctx, w, results)
-	a.reconciled(ctx, cfg, w, results)
+	s.checkQuality(ctx, w, results)
+	s.reconcile(ctx, cfg, w, results)
 }
 
-// reconciled reconciles the payouts of the accounts whose payouts or transactions were loaded, and logs what is new.
-func (a *app) reconciled(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, results []syncer.Result) {
+// reconcile reconciles the payouts of the accounts whose payouts or transactions were loaded, and logs what is new.
+func (s *Service) reconcile(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, results []syncer.Result) {
 	done := map[string]bool{}
 	for _, r := range results {
 		account := r.Record.Account
@@ -33,8 +34,8 @@ func (a *app) reconciled(ctx context.Context, cfg *config.Config, w *warehouse.W
 			continue
 		}
 		done[account] = true
-		if err := a.reconcileAfter(ctx, w, account, cfg.Finance.OverdueAfter); err != nil && !isCanceled(err) {
-			a.complain("warning", fmt.Errorf("the payouts of account %s could not be reconciled; what was loaded is not affected: %w", account, err))
+		if err := s.reconcileAccount(ctx, w, account, cfg.Finance.OverdueAfter); err != nil && !Canceled(err) {
+			s.warn(Warning{Err: fmt.Errorf("the payouts of account %s could not be reconciled; what was loaded is not affected: %w", account, err)})
 		}
 	}
 }
@@ -48,22 +49,22 @@ func concernsPayouts(r syncer.Result) bool {
 	return r.Record.Stream == "payouts" || r.Record.Stream == "transactions" && r.Record.Changes.Any()
 }
 
-func (a *app) reconcileAfter(ctx context.Context, w *warehouse.Warehouse, account string, overdueAfter time.Duration) error {
-	a.reconciling.Lock() // of two at once, both would find the same to be new
-	defer a.reconciling.Unlock()
-	found, _, err := report.AfterSync(ctx, w, a.log, account, overdueAfter)
+func (s *Service) reconcileAccount(ctx context.Context, w *warehouse.Warehouse, account string, overdueAfter time.Duration) error {
+	s.reconciling.Lock() // service-4: of two at once, both would find the same to be new
+	defer s.reconciling.Unlock()
+	found, _, err := report.AfterSync(ctx, w, s.log, account, overdueAfter)
 	if err == nil {
-		a.metrics.SetPayouts(account, found.Counts())
+		s.metrics.SetPayouts(account, found.Counts())
 	}
 	return err
 }
 
-// recallPayouts brings the metrics of payouts up to date for accounts whose payouts this process has not reconciled: it
-// has just begun, or was about something else.
-func (a *app) recallPayouts(ctx context.Context, w *warehouse.Warehouse, overdueAfter time.Duration) error {
-	a.reconciling.Lock() // what is newer must not be overtaken
-	defer a.reconciling.Unlock()
-	accounts := a.metrics.WithoutPayouts()
+// fillPayoutMetrics makes the metrics of payouts say how things stand for accounts whose payouts this process has not
+// reconciled: it has just begun, or was about something else.
+func (s *Service) fillPayoutMetrics(ctx context.Context, w *warehouse.Warehouse, overdueAfter time.Duration) error {
+	s.reconciling.Lock() // service-4: what is newer must not be overtaken
+	defer s.reconciling.Unlock()
+	accounts := s.metrics.WithoutPayouts()
 	if len(accounts) == 0 {
 		return nil
 	}
@@ -72,7 +73,7 @@ func (a *app) recallPayouts(ctx context.Context, w *warehouse.Warehouse, overdue
 		return err
 	}
 	for _, account := range accounts {
-		a.metrics.SetPayouts(account, found.Of(account).Counts())
+		s.metrics.SetPayouts(account, found.Of(account).Counts())
 	}
 	return nil
 }

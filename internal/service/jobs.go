@@ -1,191 +1,64 @@
-package main
+package service
 
 import (
 	"context"
 	"fmt"
-	"log/slog"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"dealhouse/internal/catalog"
 	"dealhouse/internal/config"
 	"dealhouse/internal/dealapi"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 )
 
-// selection says which streams of which accounts a command is about; nothing named means all that are enabled.
-type selection struct {
-	accounts, streams []string
-}
-
-// target is one stream of one account.
-type target struct {
-	account config.Account
-	setting config.Stream
-	stream  *catalog.Stream
-}
-
-// targets finds what is selected.
-func (s selection) targets(cfg *config.Config) ([]target, error) {
-	accounts, err := s.chosenAccounts(cfg)
+// Jobs makes the jobs of what is selected; change may change each of them, and be nil. The clients are to be closed after
+// the runs. An error of the selection is a SettingError.
+func (s *Service) Jobs(cfg *config.Config, selected Selection, change func(*syncer.Job)) ([]syncer.Job, *Clients, error) {
+	targets, err := selected.Targets(cfg)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	streams, err := s.chosenStreams()
-	if err != nil {
-		return nil, err
-	}
-	var all []target
-	enabled := map[string]bool{}
-	for _, account := range accounts {
-		for _, stream := range streams {
-			setting, ok := account.Stream(stream.Name)
-			if ok && setting.Enabled {
-				enabled[stream.Name] = true
-				all = append(all, target{account, setting, stream})
-			}
+	api := s.measured()
+	var jobs []syncer.Job
+	for _, t := range targets {
+		client, err := api.Get(t)
+		if err != nil {
+			api.Close()
+			return nil, nil, err
 		}
-	}
-	for _, name := range s.streams {
-		if name = canonical(name); !enabled[name] {
-			return nil, usagef("%s is disabled in the configuration: set enabled = true under [account.streams.%s]", name, name)
+		job := t.job(client)
+		if change != nil {
+			change(&job)
 		}
+		jobs = append(jobs, job)
 	}
-	if len(all) == 0 {
-		return nil, usagef("every stream is disabled in the configuration: there is nothing to do")
-	}
-	return all, nil
+	return jobs, api, nil
 }
 
-func (s selection) chosenAccounts(cfg *config.Config) ([]config.Account, error) {
-	names := accountNames(cfg)
-	for _, name := range s.accounts {
-		if !slices.Contains(names, name) {
-			return nil, usagef("there is no account %q in the configuration: it has %s", name, list(names))
-		}
-	}
-	if len(s.accounts) == 0 {
-		return cfg.Accounts, nil
-	}
-	return slices.DeleteFunc(slices.Clone(cfg.Accounts), func(a config.Account) bool { return !slices.Contains(s.accounts, a.Name) }), nil
-}
-
-func accountNames(cfg *config.Config) []string {
-	var names []string
-	for _, a := range cfg.Accounts {
-		names = append(names, a.Name)
-	}
-	return names
-}
-
-// unknownAccount is the mistake of asking for an account by a wrong name, to be made where nothing was found of it: one
-// that is configured no more still has rows. name may be empty.
-func unknownAccount(cfg *config.Config, name string) error {
-	if _, configured := cfg.Account(name); configured || name == "" {
-		return nil
-	}
-	names := accountNames(cfg)
-	if len(names) == 0 {
-		names = []string{"none"}
-	}
-	return usagef("there is no account %q in the configuration: it has %s. Nor was anything found of one that was there before", name, list(names))
-}
-
-func (s selection) chosenStreams() ([]*catalog.Stream, error) {
-	var wanted []string
-	for _, name := range s.streams {
-		if !slices.Contains(catalog.Names(), canonical(name)) {
-			return nil, usagef("there is no stream %q: the streams are %s", name, list(catalog.Names()))
-		}
-		wanted = append(wanted, canonical(name))
-	}
-	if len(wanted) == 0 {
-		return catalog.All(), nil
-	}
-	return slices.DeleteFunc(catalog.All(), func(stream *catalog.Stream) bool { return !slices.Contains(wanted, stream.Name) }), nil
-}
-
-// canonical is a stream's name with the hyphens that the API's paths have.
-func canonical(stream string) string { return strings.ReplaceAll(stream, "-", "_") }
-
-// clients are the API clients of a command: one for each account and key, all those of an account under one limiter.
-type clients struct {
-	log      *slog.Logger
-	bodies   *dealapi.Bodies
-	tune     func(*dealapi.Options) // may be nil
-	limiters map[string]*dealapi.Limiter
-
-	mu      sync.Mutex // what follows runs of the daemon asks from several goroutines
-	clients map[clientKey]*dealapi.Client
-}
-
-type clientKey struct{ account, key string }
-
-func (a *app) newClients(tune func(*dealapi.Options)) *clients {
-	return &clients{log: a.log, bodies: a.bodies, tune: tune, limiters: map[string]*dealapi.Limiter{}, clients: map[clientKey]*dealapi.Client{}}
-}
-
-func (c *clients) get(t target) (*dealapi.Client, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	id := clientKey{t.account.Name, t.setting.Key.Reveal()}
-	if client := c.clients[id]; client != nil {
-		return client, nil
-	}
-	if c.limiters[id.account] == nil {
-		c.limiters[id.account] = dealapi.NewLimiter(t.account.RequestsPerSecond)
-	}
-	o := dealapi.Options{
-		Account: id.account, BaseURL: t.account.BaseURL, Key: id.key, UserAgent: "dealhouse/" + readBuild().version,
-		Timeout: t.account.Timeout, MaxBodyBytes: t.account.MaxBodyBytes, Bodies: c.bodies, MaxElapsed: t.account.MaxRetryElapsed,
-		Limiter: c.limiters[id.account], AllowInsecure: t.account.AllowInsecure, Logger: c.log,
-	}
-	if o.MaxElapsed == 0 { // configured so: no second attempt
-		o.MaxAttempts = 1
-	}
-	if c.tune != nil {
-		c.tune(&o)
-	}
-	client, err := dealapi.New(o)
-	if err != nil {
-		return nil, err
-	}
-	c.clients[id] = client
-	return client, nil
-}
-
-func (c *clients) close() {
-	for _, client := range c.clients {
-		client.Close()
-	}
-}
-
-// job is the run of a target. A job's zero settings mean its defaults, and a configured zero means none.
-func (t target) job(client *dealapi.Client) syncer.Job {
+// job is the run of a target.
+func (t Target) job(client *dealapi.Client) syncer.Job {
 	return syncer.Job{
-		Account: t.account.Name, Stream: t.stream, Client: client,
+		Account: t.Account.Name, Stream: t.Stream, Client: client,
 		Params: syncer.Params{
-			UpdatedAfter: t.account.Params.UpdatedAfter, UpdatedBefore: t.account.Params.UpdatedBefore,
-			Page: t.account.Params.Page, Cursor: t.account.Params.Cursor,
+			UpdatedAfter: t.Account.Params.UpdatedAfter, UpdatedBefore: t.Account.Params.UpdatedBefore,
+			Page: t.Account.Params.Page, Cursor: t.Account.Params.Cursor,
 		},
-		BatchRows:        t.account.BatchRows,
-		Overlap:          orNone(t.setting.Overlap),
-		InitialFrom:      t.setting.InitialFrom,
-		MaxDeleteRatio:   orNone(t.setting.MaxDeleteRatio),
-		MaxRejectedRatio: orNone(t.setting.MaxRejectedRatio),
-		ConfirmDeletes:   t.setting.ConfirmDeletes,
-		DeleteAfterLists: t.setting.DeleteAfterLists,
-		ResumeWithin:     orNone(t.setting.ResumeWithin),
-		ReferenceLimit:   orNone(t.setting.ReferenceLimit),
-		ReferenceRetry:   orNone(t.setting.ReferenceRetry),
-		Timeout:          orNone(t.setting.RunTimeout),
+		BatchRows:        t.Account.BatchRows,
+		Overlap:          orNone(t.Setting.Overlap),
+		InitialFrom:      t.Setting.InitialFrom,
+		MaxDeleteRatio:   orNone(t.Setting.MaxDeleteRatio),
+		MaxRejectedRatio: orNone(t.Setting.MaxRejectedRatio),
+		ConfirmDeletes:   t.Setting.ConfirmDeletes,
+		DeleteAfterLists: t.Setting.DeleteAfterLists,
+		ResumeWithin:     orNone(t.Setting.ResumeWithin),
+		ReferenceLimit:   orNone(t.Setting.ReferenceLimit),
+		ReferenceRetry:   orNone(t.Setting.ReferenceRetry),
+		Timeout:          orNone(t.Setting.RunTimeout),
 	}
 }
 
-// orNone is a job's word for a configured zero: less than nothing.
+// orNone is a configured zero as a job has it: less than nothing, since a job's zero settings stand for the defaults.
 func orNone[T time.Duration | float64 | int](value T) T {
 	if value == 0 {
 		return -1
@@ -193,51 +66,59 @@ func orNone[T time.Duration | float64 | int](value T) T {
 	return value
 }
 
-// runJobs makes all runs side by side and shows their progress. One that fails does not stop the others.
-func (a *app) runJobs(ctx context.Context, w *warehouse.Warehouse, jobs []syncer.Job) ([]syncer.Result, error) {
-	shown := newProgress(a.console, a.log, jobs, a.console.live && !isTerminal(a.screen))
-	defer shown.stop()
-	defer a.announceDrain(ctx)()
-	s, err := syncer.New(syncer.Options{Warehouse: w, Logger: a.log, Metrics: a.metrics.Syncer, Progress: shown.update})
+// Watch is who looks on while runs are made; both are called from several goroutines at once.
+type Watch struct {
+	Progress func(syncer.Progress) // called often
+	Ended    func(syncer.Result)   // each run once
+}
+
+// Sync makes all runs side by side. One that fails does not stop the others. Its error says that none was made.
+func (s *Service) Sync(ctx context.Context, w *warehouse.Warehouse, jobs []syncer.Job, watch Watch) ([]syncer.Result, error) {
+	runner, err := syncer.New(syncer.Options{Warehouse: w, Logger: s.log, Metrics: s.metrics.Syncer, Progress: watch.Progress})
 	if err != nil {
 		return nil, fmt.Errorf("preparing the sync: %w", err)
 	}
+	return s.sideBySide(ctx, jobs, watch, func(job syncer.Job) syncer.Result {
+		record, err := runner.Run(ctx, job)
+		return syncer.Result{Job: job, Record: record, Err: err}
+	}), nil
+}
+
+// Backfill reads a range of time for all jobs side by side. One that fails does not stop the others. Its error says that
+// nothing was read.
+func (s *Service) Backfill(ctx context.Context, w *warehouse.Warehouse, jobs []syncer.Job, asked syncer.Range, watch Watch) ([]syncer.Result, error) {
+	runner, err := syncer.New(syncer.Options{Warehouse: w, Logger: s.log, Progress: watch.Progress})
+	if err != nil {
+		return nil, fmt.Errorf("preparing the backfill: %w", err)
+	}
+	return s.sideBySide(ctx, jobs, watch, func(job syncer.Job) syncer.Result {
+		record, err := runner.Backfill(ctx, job, asked)
+		if err != nil && record.Windows > 0 {
+			s.log.Warn("the backfill is not complete: the same command goes on with what is left", "account", job.Account,
+				"windows", record.Windows, "done", record.Done)
+		}
+		return syncer.Result{Job: job, Record: record.RunRecord, Err: err}
+	}), nil
+}
+
+// sideBySide makes a run of each job at the same time, and returns what came of them in the order of the jobs.
+func (s *Service) sideBySide(ctx context.Context, jobs []syncer.Job, watch Watch, run func(syncer.Job) syncer.Result) []syncer.Result {
+	defer s.announceDrain(ctx)()
 	results := make([]syncer.Result, len(jobs))
 	var group sync.WaitGroup
 	for i, job := range jobs {
 		group.Go(func() {
-			record, err := s.Run(ctx, job)
-			results[i] = syncer.Result{Job: job, Record: record, Err: err}
-			shown.finish(results[i])
+			results[i] = run(job)
+			watch.Ended(results[i])
 		})
 	}
 	group.Wait()
-	return results, nil
-}
-
-// prepareJobs makes the jobs of what is selected. The clients are to be closed after the runs.
-func (a *app) prepareJobs(cfg *config.Config, s selection, change func(*syncer.Job)) ([]syncer.Job, *clients, error) {
-	targets, err := s.targets(cfg)
-	if err != nil {
-		return nil, nil, err
-	}
-	api := a.newClients(func(o *dealapi.Options) { o.Metrics = a.metrics.API })
-	var jobs []syncer.Job
-	for _, t := range targets {
-		client, err := api.get(t)
-		if err != nil {
-			return nil, nil, err
-		}
-		job := t.job(client)
-		change(&job)
-		jobs = append(jobs, job)
-	}
-	return jobs, api, nil
+	return results
 }
 
 // announceDrain tells whoever stops the program why it does not end at once.
-func (a *app) announceDrain(ctx context.Context) (done func() bool) {
+func (s *Service) announceDrain(ctx context.Context) (done func() bool) {
 	return context.AfterFunc(ctx, func() {
-		a.log.Info("stopping: what is in hand is finished first; a second signal ends it at once", "grace", syncer.DefaultGrace)
+		s.log.Info("stopping: what is in hand is finished first; a second signal ends it at once", "grace", syncer.DefaultGrace)
 	})
 }

@@ -1,4 +1,4 @@
-package main
+package service
 
 import (
 	"context"
@@ -15,41 +15,47 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// planner makes the daemon's plans out of configurations.
-type planner struct {
-	*app
-	w       *warehouse.Warehouse
+// Planner makes the daemon's plans out of configurations.
+type Planner struct {
+	// Warehouse is to be set before the first plan takes effect: a configuration that makes no plan is refused before
+	// anything is opened.
+	Warehouse *warehouse.Warehouse
+
+	service *Service
+	read    func() (*config.Config, error)
 	first   *config.Config                // what cannot change without a restart is as it says
 	paces   map[string]pace               // by account, as the plan in force has them
 	inForce atomic.Pointer[config.Config] // that of the plan in force
 }
 
-func newPlanner(a *app, cfg *config.Config) *planner {
-	p := &planner{app: a, first: cfg}
-	p.inForce.Store(cfg) // the port may be asked before the first plan is in force
+// Planner returns one that begins with a configuration and reads it again with read.
+func (s *Service) Planner(first *config.Config, read func() (*config.Config, error)) *Planner {
+	p := &Planner{service: s, read: read, first: first}
+	p.inForce.Store(first) // the port may be asked before the first plan is in force
 	return p
 }
 
-func (p *planner) overdueAfter() time.Duration { return p.inForce.Load().Finance.OverdueAfter }
+// OverdueAfter is the age from which transactions that are in no payout are overdue, by the plan in force.
+func (p *Planner) OverdueAfter() time.Duration { return p.inForce.Load().Finance.OverdueAfter }
 
-// pace is an account's rate limit. It outlives a reload: runs under way and those of the new plan share it, and what it
-// has learnt about the API stays known.
+// pace is an account's rate limit. It outlives a reload (service-1): runs under way and those of the new plan share it, and
+// what it has learnt about the API stays known.
 type pace struct {
 	requestsPerSecond float64
 	limiter           *dealapi.Limiter
 }
 
-// load reads the configuration again.
-func (p *planner) load(context.Context) (*daemon.Plan, error) {
-	cfg, err := p.loadDaemonConfig()
+// Reread makes a plan of the configuration as it is now.
+func (p *Planner) Reread(context.Context) (*daemon.Plan, error) {
+	cfg, err := p.read()
 	if err != nil {
 		return nil, err
 	}
-	return p.plan(cfg)
+	return p.Plan(cfg)
 }
 
-// tellFixed says which changes do not take effect.
-func (p *planner) tellFixed(cfg *config.Config) {
+// warnOfFixed says which changes do not take effect.
+func (p *Planner) warnOfFixed(cfg *config.Config) {
 	was, is := p.first.Daemon, cfg.Daemon
 	for _, setting := range []struct {
 		name    string
@@ -66,27 +72,29 @@ func (p *planner) tellFixed(cfg *config.Config) {
 		{"daemon.pprof", was.Pprof != is.Pprof},
 	} {
 		if setting.changed {
-			p.log.Warn("a setting was changed that takes effect at the next start only: restart the daemon", "setting", setting.name)
+			p.service.log.Warn("a setting was changed that takes effect at the next start only: restart the daemon", "setting", setting.name)
 		}
 	}
 }
 
-// plan makes a plan. It fails for what config.Load cannot know to be wrong, and for one that does nothing. It changes
-// nothing of the planner until the daemon adopts the plan (daemon-6).
-func (p *planner) plan(cfg *config.Config) (*daemon.Plan, error) {
+// Plan makes a plan. Its error is a SettingError, for what config.Load cannot know to be wrong or for a plan that does
+// nothing, or that of a client. It changes nothing of the planner until the daemon adopts the plan (daemon-6).
+func (p *Planner) Plan(cfg *config.Config) (*daemon.Plan, error) {
 	zone, err := time.LoadLocation(cfg.Daemon.TimeZone)
 	if err != nil {
-		return nil, usagef("daemon.time_zone: %w", err)
+		return nil, settingf("daemon.time_zone: %w", err)
 	}
-	if _, err := (selection{}).targets(cfg); err != nil {
+	if _, err := (Selection{}).Targets(cfg); err != nil {
 		return nil, err
 	}
-	api := p.newClients(func(o *dealapi.Options) { o.Metrics = p.metrics.API })
-	plan := &daemon.Plan{Jitter: cfg.Daemon.Jitter, Grace: cfg.Daemon.Grace, Close: api.close}
-	plan.After = func(ctx context.Context, results []syncer.Result) { p.aftermath(ctx, cfg, p.w, api, results) }
+	api := p.service.measured()
+	plan := &daemon.Plan{Jitter: cfg.Daemon.Jitter, Grace: cfg.Daemon.Grace, Close: api.Close}
+	plan.After = func(ctx context.Context, results []syncer.Result) {
+		p.service.AfterRuns(ctx, cfg, p.Warehouse, api, results)
+	}
 	plan.Beside = func(ctx context.Context) {
-		if err := p.recallPayouts(ctx, p.w, cfg.Finance.OverdueAfter); err != nil && !isCanceled(err) {
-			p.complain("warning", fmt.Errorf("the metrics lack payouts until the next run of payouts: %w", err))
+		if err := p.service.fillPayoutMetrics(ctx, p.Warehouse, cfg.Finance.OverdueAfter); err != nil && !Canceled(err) {
+			p.service.warn(Warning{Err: fmt.Errorf("the metrics lack payouts until the next run of payouts: %w", err)})
 		}
 	}
 	paces := maps.Clone(p.paces)
@@ -96,7 +104,7 @@ func (p *planner) plan(cfg *config.Config) (*daemon.Plan, error) {
 	plan.Adopted = func() {
 		p.paces = paces
 		p.inForce.Store(cfg)
-		p.tellFixed(cfg)
+		p.warnOfFixed(cfg)
 	}
 	for _, account := range cfg.Accounts {
 		if paces[account.Name].requestsPerSecond != account.RequestsPerSecond {
@@ -105,9 +113,9 @@ func (p *planner) plan(cfg *config.Config) (*daemon.Plan, error) {
 		api.limiters[account.Name] = paces[account.Name].limiter
 		for _, stream := range catalog.All() {
 			setting, _ := account.Stream(stream.Name)
-			s, err := planStream(api, target{account, setting, stream}, zone)
+			s, err := planStream(api, Target{account, setting, stream}, zone)
 			if err != nil {
-				api.close()
+				api.Close()
 				return nil, err
 			}
 			plan.Streams = append(plan.Streams, s)
@@ -116,18 +124,18 @@ func (p *planner) plan(cfg *config.Config) (*daemon.Plan, error) {
 	return plan, nil
 }
 
-func planStream(api *clients, t target, zone *time.Location) (daemon.Stream, error) {
-	if !t.setting.Enabled { // it is shown, and needs no key
-		return daemon.Stream{Job: syncer.Job{Account: t.account.Name, Stream: t.stream}}, nil
+func planStream(api *Clients, t Target, zone *time.Location) (daemon.Stream, error) {
+	if !t.Setting.Enabled { // it is shown, and needs no key
+		return daemon.Stream{Job: syncer.Job{Account: t.Account.Name, Stream: t.Stream}}, nil
 	}
-	client, err := api.get(t)
+	client, err := api.Get(t)
 	if err != nil {
 		return daemon.Stream{}, err
 	}
 	s := daemon.Stream{Job: t.job(client), Enabled: true}
-	if s.Schedule, err = daemon.ParseSchedule(t.setting.Schedule, zone); err != nil {
+	if s.Schedule, err = daemon.ParseSchedule(t.Setting.Schedule, zone); err != nil {
 		return daemon.Stream{}, err
 	}
-	s.Resync, err = daemon.ParseSchedule(t.setting.Resync, zone)
+	s.Resync, err = daemon.ParseSchedule(t.Setting.Resync, zone)
 	return s, err
 }

@@ -1,4 +1,4 @@
-package main
+package service
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// quality checks what readers see after each run that succeeded, tells what does not hold, and keeps when transactions
-// were decided. It stops no one: the runs have ended.
-func (a *app) quality(ctx context.Context, w *warehouse.Warehouse, results []syncer.Result) {
+// checkQuality checks what readers see after each run that succeeded, warns of what does not hold, and keeps when
+// transactions were decided (service-2).
+func (s *Service) checkQuality(ctx context.Context, w *warehouse.Warehouse, results []syncer.Result) {
 	for _, r := range results {
 		if r.Record.Outcome != warehouse.OutcomeSuccess || ctx.Err() != nil {
 			continue
@@ -20,13 +20,13 @@ func (a *app) quality(ctx context.Context, w *warehouse.Warehouse, results []syn
 		if r.Record.Stream == "transactions" {
 			err = errors.Join(err, w.KeepDecisions(ctx, r.Record.Account))
 		}
-		if err != nil && !isCanceled(err) {
-			a.aboutStreams("warning", r.Record.Account, []string{r.Record.Stream}, fmt.Errorf("after the run, which stands: %w", err))
+		if err != nil && !Canceled(err) {
+			s.warnOf(r.Record.Account, r.Record.Stream, fmt.Errorf("after the run, which stands: %w", err))
 		}
-		a.metrics.SetChecks(checks)
+		s.metrics.SetChecks(checks)
 		for _, c := range checks {
 			if !c.OK {
-				a.aboutStreams("warning", c.Account, []string{c.Stream}, fmt.Errorf("quality check %s: %s", c.Name, c.Detail))
+				s.warnOf(c.Account, c.Stream, fmt.Errorf("quality check %s: %s", c.Name, c.Detail))
 			}
 		}
 	}
