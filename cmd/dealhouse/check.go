@@ -15,7 +15,7 @@ import (
 	"dealhouse/internal/output"
 	"dealhouse/internal/service"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/words"
+	"dealhouse/internal/wording"
 )
 
 const checkLong = `Checks the configuration, the warehouse, and that each enabled stream of each account can be read
@@ -116,7 +116,7 @@ func describe(cfg *config.Config) string {
 			}
 		}
 	}
-	return fmt.Sprintf("%s: %s, %s enabled", file, words.Plural(uint64(len(cfg.Accounts)), "account"), words.Plural(uint64(streams), "stream"))
+	return fmt.Sprintf("%s: %s, %s enabled", file, wording.Plural(uint64(len(cfg.Accounts)), "account"), wording.Plural(uint64(streams), "stream"))
 }
 
 func checkWarehouse(ctx context.Context, a *app, cfg *config.Config) (all []finding) {
@@ -193,7 +193,7 @@ func checkStream(ctx context.Context, name string, client *dealapi.Client, t ser
 		if err != nil {
 			return finding{name, verdictFailed, cause(err), faultCode(err)}
 		}
-		detail := fmt.Sprintf("%s on the first page, in %s", words.Plural(uint64(page.Records), "record"), words.Span(time.Since(page.SentAt)))
+		detail := fmt.Sprintf("%s on the first page, in %s", wording.Plural(uint64(page.Records), "record"), wording.Span(time.Since(page.SentAt)))
 		switch {
 		case page.Records == 0:
 			return finding{name, verdictWarn, "the API answers, and lists no records: right key?", exitOK}

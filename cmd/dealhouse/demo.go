@@ -18,7 +18,7 @@ import (
 	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/words"
+	"dealhouse/internal/wording"
 )
 
 const demoLong = `Shows all of it in one go, with nothing to set up: starts a simulated deals API on this machine, loads
@@ -110,7 +110,7 @@ func (d *demo) show(ctx context.Context) error {
 	if err := d.beginAnew(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintf(d.stdout, "A simulated deals API answers on %s, for the accounts %s.\n\n", d.url, words.List(d.sim.Orgs()))
+	fmt.Fprintf(d.stdout, "A simulated deals API answers on %s, for the accounts %s.\n\n", d.url, wording.List(d.sim.Orgs()))
 	if err := d.load(ctx, "First sync: everything is new."); err != nil {
 		return err
 	}
@@ -176,9 +176,9 @@ func (d *demo) sum(results []syncer.Result, took time.Duration) {
 			incremental = incremental || !r.Record.RequestedAfter.IsZero()
 		}
 	}
-	fmt.Fprintf(d.stdout, "\n%s read in %s.", words.Plural(read, "row"), words.Span(took))
+	fmt.Fprintf(d.stdout, "\n%s read in %s.", wording.Plural(read, "row"), wording.Span(took))
 	if incremental {
-		fmt.Fprintf(d.stdout, " Of the %s, %s had to be read.", words.Plural(listed, "transaction"), words.Count(transactions))
+		fmt.Fprintf(d.stdout, " Of the %s, %s had to be read.", wording.Plural(listed, "transaction"), wording.Count(transactions))
 	}
 	fmt.Fprintln(d.stdout)
 }

@@ -11,7 +11,7 @@ import (
 	"dealhouse/internal/output"
 	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
-	"dealhouse/internal/words"
+	"dealhouse/internal/wording"
 )
 
 // report prints the error that ended the program, unless the command has.
@@ -56,7 +56,7 @@ func (a *app) logsOnly() bool { return a.unattended || a.logFormat.value == "jso
 func (a *app) printAboutStreams(kind, account string, streams []string, err error) {
 	if !a.logsOnly() {
 		text := strings.TrimPrefix(output.Message(err), "account "+account+": ") // the errors of the API begin so
-		a.printMessage(kind, fmt.Errorf("%s: %s: %s", account, words.List(streams), text))
+		a.printMessage(kind, fmt.Errorf("%s: %s: %s", account, wording.List(streams), text))
 		return
 	}
 	a.printMessage(kind, err, "account", account, "streams", streams)
@@ -107,7 +107,7 @@ func (a *app) printFailures(ctx context.Context, svc *service.Service, results [
 		a.printAboutStreams("error", r.Record.Account, same, err)
 	}
 	if interrupted > 0 {
-		a.printMessage("warning", fmt.Errorf("%s stopped before the end; what was published stays, and the next sync makes up for the rest", words.Plural(uint64(interrupted), "run")))
+		a.printMessage("warning", fmt.Errorf("%s stopped before the end; what was published stays, and the next sync makes up for the rest", wording.Plural(uint64(interrupted), "run")))
 	}
 	if code := worst(codes...); code != exitOK || interrupted > 0 {
 		return reported{max(code, exitFault)}

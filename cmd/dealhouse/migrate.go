@@ -11,7 +11,7 @@ import (
 
 	"dealhouse/internal/config"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/words"
+	"dealhouse/internal/wording"
 )
 
 const migrateLong = `Creates the database with its tables and views, or brings them up to what this version of dealhouse
@@ -59,7 +59,7 @@ func migrate(ctx context.Context, a *app) (err error) {
 		fmt.Fprintf(a.stdout, "Nothing to do: the schema of %s is up to date.\n", place(cfg))
 		return nil
 	}
-	fmt.Fprintf(a.stdout, "Done: the schema of %s is up to date (%s run).\n", place(cfg), words.Plural(uint64(len(statements)), "statement"))
+	fmt.Fprintf(a.stdout, "Done: the schema of %s is up to date (%s run).\n", place(cfg), wording.Plural(uint64(len(statements)), "statement"))
 	return nil
 }
 

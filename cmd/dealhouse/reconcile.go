@@ -15,7 +15,7 @@ import (
 	"dealhouse/internal/service"
 	"dealhouse/internal/visible"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/words"
+	"dealhouse/internal/wording"
 )
 
 const reconcileLong = `Compares every payout with the transactions that carry its id, and says what to do where they differ.
@@ -154,7 +154,7 @@ func printReconciliation(to io.Writer, format string, r report.Reconciliation) e
 }
 
 // amountCell shows amounts as people write them.
-func amountCell(v any) string { return words.Grouped(output.Plain(v)) }
+func amountCell(v any) string { return wording.Grouped(output.Plain(v)) }
 
 func amountColumn(name string) output.Column {
 	return output.Column{Name: name, Right: true, Human: amountCell}

@@ -17,7 +17,7 @@ import (
 	"dealhouse/internal/output"
 	"dealhouse/internal/service"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/words"
+	"dealhouse/internal/wording"
 )
 
 const rejectsLong = `Lists what could not be loaded as it was sent, the last read first. Nothing is dropped: a record without a
@@ -68,7 +68,7 @@ func (c *rejectChoice) flags(a *app, cmd *cobra.Command) {
 func (c *rejectChoice) filter() (f warehouse.RejectFilter, ago time.Duration, err error) {
 	f = warehouse.RejectFilter{Account: c.account, Stream: service.StreamName(c.stream), Reason: c.reason, Field: c.field}
 	if f.Stream != "" && !slices.Contains(catalog.Names(), f.Stream) {
-		return f, 0, usagef("--stream: there is no stream %q: the streams are %s", c.stream, words.List(catalog.Names()))
+		return f, 0, usagef("--stream: there is no stream %q: the streams are %s", c.stream, wording.List(catalog.Names()))
 	}
 	if c.runID != "" {
 		if f.RunID, err = uuid.Parse(c.runID); err != nil {

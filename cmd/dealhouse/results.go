@@ -10,7 +10,7 @@ import (
 	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/words"
+	"dealhouse/internal/wording"
 )
 
 // printResults prints how the runs of a sync ended.
@@ -81,13 +81,13 @@ func resultWords(r syncer.Result) string {
 		what string
 	}{{c.Inserted, "inserted"}, {c.Updated, "updated"}, {c.Deleted, "deleted"}} {
 		if part.n > 0 {
-			changes = append(changes, words.Count(part.n)+" "+part.what)
+			changes = append(changes, wording.Count(part.n)+" "+part.what)
 		}
 	}
 	if len(changes) == 0 {
 		changes = []string{"no change"}
 	}
-	text := fmt.Sprintf("%-9s %10s rows  ", "done", words.Count(r.Record.Totals.Read)) + strings.Join(changes, ", ")
+	text := fmt.Sprintf("%-9s %10s rows  ", "done", wording.Count(r.Record.Totals.Read)) + strings.Join(changes, ", ")
 	if r.Record.Outcome == warehouse.OutcomeDryRun {
 		text += " (dry run)"
 	}

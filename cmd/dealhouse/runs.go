@@ -12,7 +12,7 @@ import (
 	"dealhouse/internal/output"
 	"dealhouse/internal/service"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/words"
+	"dealhouse/internal/wording"
 )
 
 const runsLong = `Lists the last runs, the newest first: what each read, what it changed, how long it took, how it ended.
@@ -58,7 +58,7 @@ func (c runsCommand) run(ctx context.Context, a *app) (err error) {
 	filter.Stream = service.StreamName(filter.Stream)
 	switch {
 	case filter.Stream != "" && !slices.Contains(catalog.Names(), filter.Stream):
-		return usagef("--stream: there is no stream %q: the streams are %s", filter.Stream, words.List(catalog.Names()))
+		return usagef("--stream: there is no stream %q: the streams are %s", filter.Stream, wording.List(catalog.Names()))
 	case filter.Limit < 1:
 		return usagef("--limit: want 1 or more")
 	}

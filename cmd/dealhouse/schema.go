@@ -13,7 +13,7 @@ import (
 
 	"dealhouse/internal/output"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/words"
+	"dealhouse/internal/wording"
 )
 
 const schemaLong = `Explains every view and column of the warehouse: type, meaning, unit, where the value comes from (the
@@ -97,7 +97,7 @@ func chosen(views []warehouse.View, names []string) ([]warehouse.View, error) {
 	}
 	for _, name := range names {
 		if !slices.Contains(all, name) {
-			return nil, usagef("there is no view %q: the views are %s", name, words.List(all))
+			return nil, usagef("there is no view %q: the views are %s", name, wording.List(all))
 		}
 	}
 	return picked, nil

@@ -14,7 +14,7 @@ import (
 	"dealhouse/internal/config"
 	"dealhouse/internal/output"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/words"
+	"dealhouse/internal/wording"
 )
 
 const statusLong = `Shows where every stream of every account stands: its last success, its watermark, its rows, and
@@ -103,7 +103,7 @@ func printStatus(to io.Writer, format string, all []warehouse.StreamStatus) erro
 		}
 		columns[4] = output.Column{Name: "last success", Human: func(v any) string {
 			if t, ok := v.(time.Time); ok {
-				return words.Ago(now.Sub(t), words.Short)
+				return wording.Ago(now.Sub(t), wording.Short)
 			}
 			return "never"
 		}}

@@ -12,7 +12,7 @@ import (
 	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/words"
+	"dealhouse/internal/wording"
 )
 
 const syncLong = `Reads each enabled stream of each account once and brings the warehouse in step with it. It is safe
@@ -62,7 +62,7 @@ func newSync(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:       "sync [STREAM...]",
 		Short:     "Load each enabled stream once",
-		Long:      fmt.Sprintf(syncLong, words.List(catalog.Names())),
+		Long:      fmt.Sprintf(syncLong, wording.List(catalog.Names())),
 		Example:   syncExample,
 		ValidArgs: catalog.Names(),
 		Args:      cobra.ArbitraryArgs,

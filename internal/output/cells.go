@@ -3,7 +3,7 @@ package output
 import (
 	"time"
 
-	"dealhouse/internal/words"
+	"dealhouse/internal/wording"
 )
 
 // Count is a column of counts.
@@ -12,7 +12,7 @@ func Count(name string) Column { return Column{Name: name, Right: true, Human: c
 // countCell shows counts in tables.
 func countCell(v any) string {
 	if n, ok := v.(uint64); ok {
-		return words.Count(n)
+		return wording.Count(n)
 	}
 	return Plain(v)
 }
@@ -31,7 +31,7 @@ func secondsCell(v any) string {
 	if !ok {
 		return ""
 	}
-	return words.Span(time.Duration(s * float64(time.Second)))
+	return wording.Span(time.Duration(s * float64(time.Second)))
 }
 
 // AgeCell shows a number of seconds in its largest unit, or nothing when it is unknown.
@@ -40,7 +40,7 @@ func AgeCell(v any) string {
 	if !ok {
 		return ""
 	}
-	return words.Short(time.Duration(s * float64(time.Second)))
+	return wording.Short(time.Duration(s * float64(time.Second)))
 }
 
 // TimeCell shows a time in UTC, to the second, or nothing when there is none.

@@ -1,6 +1,6 @@
 // Package output is the program's one way to the terminal: results as tables, JSON and CSV, messages, and the progress of
 // what goes on. It knows no command, no stream and no warehouse: it is given columns, values, texts and counts. What others
-// wrote passes package visible on its way; words and numbers are those of package words.
+// wrote passes package visible on its way; words and numbers are those of package wording.
 //
 // Invariants, cited in the code as output-N:
 //

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"dealhouse/internal/words"
+	"dealhouse/internal/wording"
 )
 
 const redraw = 100 * time.Millisecond
@@ -206,9 +206,9 @@ func (l *progressLine) words() string {
 	case phase == "":
 		phase = "starting"
 	}
-	text := fmt.Sprintf("%-9s %10s rows %6s pages", phase, words.Count(l.Rows), words.Count(l.Pages))
+	text := fmt.Sprintf("%-9s %10s rows %6s pages", phase, wording.Count(l.Rows), wording.Count(l.Pages))
 	if rate := l.rate(); rate > 0 {
-		text += fmt.Sprintf(" %8s rows/s", words.Count(uint64(rate)))
+		text += fmt.Sprintf(" %8s rows/s", wording.Count(uint64(rate)))
 	}
 	return text + l.windowWords()
 }
@@ -236,7 +236,7 @@ func (l *progressLine) windowWords() string {
 	}
 	text := fmt.Sprintf(" %3d %%", 100*l.Windows.Done/l.Windows.Total)
 	if left, known := l.timeLeft(); known {
-		text += ", " + words.Span(left) + " left"
+		text += ", " + wording.Span(left) + " left"
 	}
 	return text
 }

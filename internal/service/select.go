@@ -7,7 +7,7 @@ import (
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/config"
-	"dealhouse/internal/words"
+	"dealhouse/internal/wording"
 )
 
 // Selection says which streams of which accounts something is about; nothing named means all that are enabled.
@@ -58,7 +58,7 @@ func (s Selection) chosenAccounts(cfg *config.Config) ([]config.Account, error) 
 	names := AccountNames(cfg)
 	for _, name := range s.Accounts {
 		if !slices.Contains(names, name) {
-			return nil, settingf("there is no account %q in the configuration: it has %s", name, words.List(names))
+			return nil, settingf("there is no account %q in the configuration: it has %s", name, wording.List(names))
 		}
 	}
 	if len(s.Accounts) == 0 {
@@ -71,7 +71,7 @@ func (s Selection) chosenStreams() ([]*catalog.Stream, error) {
 	var wanted []string
 	for _, name := range s.Streams {
 		if !slices.Contains(catalog.Names(), StreamName(name)) {
-			return nil, settingf("there is no stream %q: the streams are %s", name, words.List(catalog.Names()))
+			return nil, settingf("there is no stream %q: the streams are %s", name, wording.List(catalog.Names()))
 		}
 		wanted = append(wanted, StreamName(name))
 	}
@@ -100,7 +100,7 @@ func UnknownAccount(cfg *config.Config, name string) error {
 	if len(names) == 0 {
 		names = []string{"none"}
 	}
-	return settingf("there is no account %q in the configuration: it has %s. Nor was anything found of one that was there before", name, words.List(names))
+	return settingf("there is no account %q in the configuration: it has %s. Nor was anything found of one that was there before", name, wording.List(names))
 }
 
 // StreamName is a stream's name with the hyphens that the API's paths have replaced.

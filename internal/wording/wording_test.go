@@ -1,11 +1,11 @@
-package words
+package wording
 
 import (
 	"testing"
 	"time"
 )
 
-func TestWords(t *testing.T) {
+func TestWording(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
 	for _, test := range []struct{ got, want string }{

@@ -1,6 +1,6 @@
-// Package words writes counts, durations and lists as people write them, for the tables and messages of the terminal, for
-// pages and for reports alike. What is wrong or ordinary English here is so everywhere.
-package words
+// Package wording writes counts, durations and lists as people write them, for the tables and messages of the terminal, for
+// pages and for reports alike. A count of 1 is said the same way everywhere.
+package wording
 
 import (
 	"fmt"
