@@ -40,7 +40,7 @@ type reported struct{ code int }
 func (e reported) Error() string { return fmt.Sprintf("exit code %d", e.code) }
 
 // signalCode is the exit code that shells give to a process that a signal killed.
-func signalCode(s service.Stopped) int {
+func signalCode(s service.SignalError) int {
 	if n, ok := s.Signal.(syscall.Signal); ok {
 		return 128 + int(n)
 	}
@@ -52,7 +52,7 @@ func exitCode(ctx context.Context, err error) int {
 	if err == nil {
 		return exitOK
 	}
-	var signal service.Stopped
+	var signal service.SignalError
 	if errors.As(context.Cause(ctx), &signal) {
 		return signalCode(signal)
 	}

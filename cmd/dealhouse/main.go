@@ -21,15 +21,15 @@ func standalone() int {
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	go func() {
 		defer close(quiet)
-		for _, on := range []func(service.Stopped){
-			func(s service.Stopped) { cancel(s) },
-			func(s service.Stopped) { os.Exit(signalCode(s)) }, // whoever asks twice does not want to wait for the drain
+		for _, on := range []func(service.SignalError){
+			func(s service.SignalError) { cancel(s) },
+			func(s service.SignalError) { os.Exit(signalCode(s)) }, // whoever asks twice does not want to wait for the drain
 		} {
 			s := <-signals
 			if s == nil {
 				return
 			}
-			on(service.Stopped{Signal: s})
+			on(service.SignalError{Signal: s})
 		}
 	}()
 	a := newApp(os.Args, os.Stdin, os.Stdout, os.Stderr, os.Environ())

@@ -20,9 +20,9 @@ func (a *app) report(ctx context.Context, err error) {
 	if err == nil || errors.As(err, &told) {
 		return
 	}
-	var signal service.Stopped
+	var signal service.SignalError
 	if errors.As(context.Cause(ctx), &signal) {
-		if _, drained := errors.AsType[service.Stopped](err); drained && a.unattended {
+		if _, drained := errors.AsType[service.SignalError](err); drained && a.unattended {
 			a.log.Info(signal.Error()) // it is how a daemon ends
 			return
 		}

@@ -225,7 +225,7 @@ type stopping struct {
 func (s *stopping) Write(p []byte) (int, error) {
 	s.left -= strings.Count(string(p), s.word)
 	if s.left <= 0 {
-		s.stop(service.Stopped{Signal: syscall.SIGINT})
+		s.stop(service.SignalError{Signal: syscall.SIGINT})
 	}
 	return s.Builder.Write(p)
 }

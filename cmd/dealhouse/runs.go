@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,8 +17,10 @@ import (
 )
 
 const runsLong = `Lists the last runs, the newest first: what each read, what it changed, how long it took, how it ended.
-The view sync_runs in the warehouse has all of them, with more columns. Waiting are rows that the list
-no longer had, and that are not deleted before it is certain.
+JSON and CSV have more columns. The view sync_runs in the warehouse has all runs.
+
+Changes are +inserted ~updated -deleted rows. Waiting are rows that the list no longer had, and that are
+not deleted before it is certain. Where no run has any, the table leaves such a column out.
 
 The outcome is success; incomplete, when the list moved while it was read: what was read is loaded, some
 of its rows may be missing, and the next run reads them; failed; guarded, when a guard stopped the run
@@ -87,36 +90,74 @@ func (c runsCommand) run(ctx context.Context, a *app) (err error) {
 }
 
 func printRuns(to io.Writer, format string, records []warehouse.RunRecord) error {
-	started := output.Column{Name: "started_at"}
 	if format == "table" {
-		started = output.Column{Name: "started", Human: output.TimeCell}
+		return printRunsTable(to, records)
 	}
 	columns := []output.Column{
-		started, {Name: "account"}, {Name: "stream"}, {Name: "mode"},
-		output.Count("read"), output.Count("inserted"), output.Count("updated"), output.Count("deleted"), output.Count("waiting"), output.Count("unchanged"), output.Count("rejected"), output.Count("pages"),
+		{Name: "started_at"}, {Name: "account"}, {Name: "stream"}, {Name: "mode"},
+		{Name: "read"}, {Name: "inserted"}, {Name: "updated"}, {Name: "deleted"}, {Name: "waiting"}, {Name: "unchanged"}, {Name: "rejected"}, {Name: "pages"},
 		output.Duration(format), {Name: "outcome"}, {Name: "error"},
-	}
-	if format != "table" {
-		columns = append(columns, output.Column{Name: "run_id"}, output.Column{Name: "finished_at"}, output.Column{Name: "requested_after"}, output.Column{Name: "watermark"},
-			output.Column{Name: "duplicates"}, output.Column{Name: "bytes"}, output.Column{Name: "retries"}, output.Column{Name: "warnings"})
+		{Name: "run_id"}, {Name: "finished_at"}, {Name: "requested_after"}, {Name: "watermark"}, {Name: "duplicates"}, {Name: "bytes"}, {Name: "retries"}, {Name: "warnings"},
 	}
 	var rows [][]any
 	for _, r := range records {
 		t, c := r.Totals, r.Changes
-		var took any
-		if !r.FinishedAt.IsZero() {
-			took = runTime(r).Seconds()
-		}
-		row := []any{
+		rows = append(rows, []any{
 			output.Time(r.StartedAt), r.Account, r.Stream, r.Mode,
 			t.Read, c.Inserted, c.Updated, c.Deleted, c.Kept, c.Unchanged, t.Rejected, t.Pages,
-			took, r.Outcome, r.Error,
-		}
-		if format != "table" {
-			row = append(row, r.RunID.String(), output.Time(r.FinishedAt), output.Time(r.RequestedAfter), output.Time(r.Watermark),
-				r.Duplicates, t.Bytes, t.Retries, orEmpty(r.Warnings))
-		}
-		rows = append(rows, row)
+			seconds(r), r.Outcome, r.Error,
+			r.RunID.String(), output.Time(r.FinishedAt), output.Time(r.RequestedAfter), output.Time(r.Watermark), r.Duplicates, t.Bytes, t.Retries, orEmpty(r.Warnings),
+		})
 	}
 	return output.Print(format, to, columns, rows)
+}
+
+// printRunsTable prints runs for people, in 100 columns unless there are errors to show.
+func printRunsTable(to io.Writer, records []warehouse.RunRecord) error {
+	columns := []output.Column{
+		{Name: "started", Human: minuteCell}, {Name: "account"}, {Name: "stream"}, {Name: "mode"},
+		output.Count("read"), {Name: "changes", Right: true, Optional: true}, optional(output.Count("waiting")), optional(output.Count("rejected")),
+		output.Duration("table"), {Name: "outcome"}, {Name: "error", Optional: true},
+	}
+	var rows [][]any
+	for _, r := range records {
+		rows = append(rows, []any{
+			output.Time(r.StartedAt), r.Account, r.Stream, r.Mode, r.Totals.Read, changesCell(r.Changes), r.Changes.Kept, r.Totals.Rejected, seconds(r), r.Outcome, r.Error,
+		})
+	}
+	return output.Print("table", to, columns, rows)
+}
+
+// seconds is how long a run took; nil while it has not ended.
+func seconds(r warehouse.RunRecord) any {
+	if r.FinishedAt.IsZero() {
+		return nil
+	}
+	return runTime(r).Seconds()
+}
+
+// optional is a column that a table leaves out where it has nothing to say.
+func optional(c output.Column) output.Column {
+	c.Optional = true
+	return c
+}
+
+// minuteCell shows a time in UTC, to the minute.
+func minuteCell(v any) string {
+	text := output.TimeCell(v)
+	return text[:max(0, len(text)-len(":00"))]
+}
+
+// changesCell shows what a run changed, as diffs do: +inserted ~updated -deleted.
+func changesCell(c warehouse.Changes) string {
+	var parts []string
+	for _, part := range []struct {
+		sign string
+		n    uint64
+	}{{"+", c.Inserted}, {"~", c.Updated}, {"-", c.Deleted}} {
+		if part.n > 0 {
+			parts = append(parts, part.sign+wording.Count(part.n))
+		}
+	}
+	return strings.Join(parts, " ")
 }

@@ -27,7 +27,8 @@ Waiting are rows that the last complete list no longer had, and that are not del
 certain.
 
 The last outcome is one of those of dealhouse runs; or never ran; or, whatever came of their last run,
-disabled and not configured. The table has the beginning of an error, JSON and CSV have all of it.
+disabled and not configured. The table has the beginning of an error, JSON and CSV have all of it; where
+nothing is waiting, or nothing went wrong, the table leaves that column out.
 
 --watch shows it again and again until Ctrl-C: in place on a terminal, else one after the other. An
 embedded warehouse is let go of in between, so that a sync can have it; while one does, the last
@@ -91,8 +92,8 @@ func (c statusCommand) run(ctx context.Context, a *app, to io.Writer) error {
 
 func printStatus(to io.Writer, format string, all []warehouse.StreamStatus) error {
 	columns := []output.Column{
-		{Name: "account"}, {Name: "stream"}, output.Count("rows"), output.Count("waiting"),
-		{Name: "last_success"}, {Name: "lag_seconds"}, {Name: "watermark"}, {Name: "last_run"}, {Name: "last_outcome"}, {Name: "last_error"},
+		{Name: "account"}, {Name: "stream"}, output.Count("rows"), optional(output.Count("waiting")),
+		{Name: "last_success"}, {Name: "lag_seconds"}, {Name: "watermark"}, {Name: "last_run"}, {Name: "last_outcome"}, {Name: "last_error", Optional: true},
 	}
 	if format == "table" {
 		now := time.Now()

@@ -142,6 +142,7 @@ func TestProgressOfAll(t *testing.T) {
 		p.Update(State{Run: r, Phase: "reading", Reading: true})
 	}
 	p.begun = p.begun.Add(-72 * time.Second)
+	p.measure()
 	p.drawLines()
 	lines := screen(out.String(), 100)
 	if want := "1m12s elapsed, acme limited to 10 requests/s"; len(lines) != 5 || lines[3] != want {

@@ -8,8 +8,8 @@ import (
 	"dealhouse/internal/visible"
 )
 
-// Message is an error in as few lines as it has to say: joined errors repeat each other when the cause is one. It is
-// fit to be shown, and no line of it is longer than people and logs bear.
+// Message is an error in as few lines as it takes (output-4): joined errors repeat each other when the cause is one. It is
+// fit to be shown (output-1).
 func Message(err error) string {
 	var all []string
 	for _, line := range errorLines(err) {

@@ -18,6 +18,8 @@ type Column struct {
 	Name  string
 	Right bool             // aligned to the right in tables: numbers
 	Human func(any) string // how a table shows a value; nil: as CSV does
+	// Optional columns are left out of a table of up to 1,000 rows when all of them have zero, NULL or no text there.
+	Optional bool
 }
 
 // Printer writes a result row by row; what it keeps in memory does not grow with the rows.
@@ -61,6 +63,7 @@ type jsonPrinter struct {
 	rows                int
 }
 
+// Row writes an object.
 func (p *jsonPrinter) Row(values []any) error {
 	if p.names == nil {
 		for _, c := range p.columns {
@@ -96,6 +99,7 @@ func (p *jsonPrinter) Row(values []any) error {
 	return err
 }
 
+// Close ends the array, if it is one.
 func (p *jsonPrinter) Close() error {
 	closing := p.closing
 	if p.rows == 0 {
@@ -142,6 +146,7 @@ func (p *csvPrinter) header() error {
 	return p.out.Write(p.record)
 }
 
+// Row writes a record, after the header.
 func (p *csvPrinter) Row(values []any) error {
 	if !p.begun {
 		if err := p.header(); err != nil {
@@ -154,6 +159,7 @@ func (p *csvPrinter) Row(values []any) error {
 	return p.out.Write(p.record)
 }
 
+// Close writes what is held back, and the header of a result without rows.
 func (p *csvPrinter) Close() error {
 	if !p.begun {
 		if err := p.header(); err != nil {

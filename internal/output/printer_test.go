@@ -103,6 +103,38 @@ func TestLongTable(t *testing.T) {
 	}
 }
 
+// A column that has nothing to say is left out of a table, and of no other format.
+func TestOptionalColumns(t *testing.T) {
+	columns := []Column{{Name: "a", Optional: true}, {Name: "b"}, {Name: "c", Optional: true}, {Name: "d", Optional: true}}
+	rows := [][]any{{uint64(0), "", nil, ""}, {uint64(0), "x", nil, "y"}}
+	for format, want := range map[string]string{
+		"table": "b  d\n-  -\n\nx  y\n",
+		"csv":   "a,b,c,d\n0,,,\n0,x,,y\n",
+	} {
+		var out bytes.Buffer
+		if err := Print(format, &out, columns, rows); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, out.String()); diff != "" {
+			t.Errorf("%s: %s", format, diff)
+		}
+	}
+	var out bytes.Buffer
+	if err := Print("table", &out, columns, nil); err != nil || out.String() != "a  b  c  d\n-  -  -  -\n" {
+		t.Errorf("without rows: %q, %v", out.String(), err)
+	}
+	out.Reset()
+	p := NewPrinter("table", &out, columns)
+	for range sampleRows + 1 {
+		if err := p.Row(rows[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Close(); err != nil || !strings.HasPrefix(out.String(), "a  b  c") {
+		t.Errorf("a column is left out that a later row may have a use for: %q, %v", out.String()[:20], err)
+	}
+}
+
 func TestValues(t *testing.T) {
 	tokyo := time.Date(2026, 1, 1, 0, 0, 0, 0, time.FixedZone("", 9*3600))
 	var none *string

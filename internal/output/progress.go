@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -35,8 +34,8 @@ type ProgressOptions struct {
 	Runs    []Run // in the order in which they are shown
 	// Keep leaves the lines on the screen at the end, for want of a result that is printed there.
 	Keep bool
-	// LimitedTo is the rate, in requests a second, that holds an account's requests up now; 0 when something else does.
-	// Default: nothing is known.
+	// LimitedTo is the rate, in requests a second, that holds an account's requests up now; 0 when something else does. It is
+	// called once a second. Default: nothing is known.
 	LimitedTo func(account string) float64
 }
 
@@ -46,8 +45,9 @@ type Progress struct {
 	o     ProgressOptions
 	begun time.Time
 
-	mu    sync.Mutex
-	lines []*progressLine
+	mu      sync.Mutex
+	lines   []*progressLine
+	limited map[string]float64 // by account: what LimitedTo said last
 	done  chan struct{}
 	ended sync.WaitGroup
 }
@@ -69,7 +69,7 @@ func (l *progressLine) rate() float64 {
 
 // NewProgress begins to show runs. Stop must be called.
 func NewProgress(o ProgressOptions) *Progress {
-	p := &Progress{o: o, begun: time.Now(), done: make(chan struct{})}
+	p := &Progress{o: o, begun: time.Now(), limited: map[string]float64{}, done: make(chan struct{})}
 	if p.o.LimitedTo == nil {
 		p.o.LimitedTo = func(string) float64 { return 0 }
 	}
@@ -82,12 +82,15 @@ func NewProgress(o ProgressOptions) *Progress {
 		p.drawLines()
 	}
 	p.ended.Go(func() {
-		tick := time.NewTicker(every)
+		tick, second := time.NewTicker(every), time.NewTicker(time.Second)
 		defer tick.Stop()
+		defer second.Stop()
 		for {
 			select {
 			case <-p.done:
 				return
+			case <-second.C:
+				p.measure()
 			case <-tick.C:
 				show()
 			}
@@ -139,6 +142,18 @@ func (p *Progress) Stop() {
 	p.o.Console.Show(nil)
 }
 
+// measure asks what holds the accounts up: often enough for the answer to be known when it is shown.
+func (p *Progress) measure() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(p.limited)
+	for _, l := range p.lines {
+		if _, asked := p.limited[l.Account]; l.result == "" && l.Reading && !asked {
+			p.limited[l.Account] = p.o.LimitedTo(l.Account)
+		}
+	}
+}
+
 func (p *Progress) line(r Run) *progressLine {
 	for _, l := range p.lines {
 		if l.Run == r {
@@ -179,18 +194,15 @@ func (p *Progress) wordsOfAll() string {
 	if elapsed == 0 {
 		return ""
 	}
-	parts := []string{elapsed.String() + " elapsed"}
-	asked := map[string]bool{}
+	text := elapsed.String() + " elapsed"
+	told := map[string]bool{}
 	for _, l := range p.lines {
-		if l.result != "" || !l.Reading || asked[l.Account] {
-			continue
-		}
-		asked[l.Account] = true
-		if rate := p.o.LimitedTo(l.Account); rate > 0 {
-			parts = append(parts, l.Account+" limited to "+requestRate(rate))
+		if rate := p.limited[l.Account]; rate > 0 && l.result == "" && !told[l.Account] {
+			told[l.Account] = true
+			text += ", " + l.Account + " limited to " + requestRate(rate)
 		}
 	}
-	return strings.Join(parts, ", ")
+	return text
 }
 
 func requestRate(perSecond float64) string {
@@ -222,7 +234,7 @@ func (p *Progress) logLines() {
 		}
 		attrs := []any{"account", l.Account, "stream", l.Stream, "phase", l.Phase, "rows", l.Rows, "pages", l.Pages, "rows_per_second", uint64(l.rate()),
 			"seconds", int(time.Since(p.begun).Seconds())}
-		if rate := p.o.LimitedTo(l.Account); rate > 0 && l.Reading {
+		if rate := p.limited[l.Account]; rate > 0 && l.Reading {
 			attrs = append(attrs, "limited_to", requestRate(rate))
 		}
 		p.o.Logger.Info("under way", append(attrs, l.windowAttrs()...)...)

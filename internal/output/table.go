@@ -2,6 +2,8 @@ package output
 
 import (
 	"bufio"
+	"reflect"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -15,18 +17,24 @@ const (
 	widestCell = 64
 )
 
-// tablePrinter aligns columns for people.
+// tablePrinter aligns columns for people. It keeps no more rows than it needs to choose their widths (output-2).
 type tablePrinter struct {
 	out     *bufio.Writer
 	columns []Column
 	widths  []int // nil until the sample is complete
 	sample  [][]string
+	used    []bool // by column: a row has something there
 }
 
+// Row adds to the sample, or writes a line.
 func (p *tablePrinter) Row(values []any) error {
 	cells := make([]string, len(values))
 	last := len(values) - 1
+	if p.used == nil {
+		p.used = make([]bool, len(values))
+	}
 	for i, v := range values {
+		p.used[i] = p.used[i] || v != nil && !reflect.ValueOf(v).IsZero()
 		cells[i] = p.cell(i, v)
 		if i < last {
 			cells[i] = Cut(cells[i], widestCell)
@@ -40,6 +48,19 @@ func (p *tablePrinter) Row(values []any) error {
 		return nil
 	}
 	return p.writeSample()
+}
+
+// leaveOut drops the optional columns of which no row has made use, once all rows are there.
+func (p *tablePrinter) leaveOut() {
+	for i := len(p.used) - 1; i >= 0; i-- {
+		if p.used[i] || !p.columns[i].Optional {
+			continue
+		}
+		p.columns = slices.Delete(slices.Clone(p.columns), i, i+1)
+		for r := range p.sample {
+			p.sample[r] = slices.Delete(p.sample[r], i, i+1)
+		}
+	}
 }
 
 func (p *tablePrinter) cell(i int, v any) string {
@@ -94,8 +115,10 @@ func (p *tablePrinter) write(cells []string) error {
 	return err
 }
 
+// Close writes what is held back.
 func (p *tablePrinter) Close() error {
 	if p.widths == nil {
+		p.leaveOut()
 		if err := p.writeSample(); err != nil {
 			return err
 		}

@@ -83,14 +83,14 @@ func (e SettingError) Error() string { return e.err.Error() }
 // Unwrap is what is wrong with it.
 func (e SettingError) Unwrap() error { return e.err }
 
-// Stopped is the cause of a context that a signal ended.
-type Stopped struct{ Signal os.Signal }
+// SignalError is the cause of a context that a signal ended.
+type SignalError struct{ Signal os.Signal }
 
-func (s Stopped) Error() string { return "stopped by a signal: " + s.Signal.String() }
+func (s SignalError) Error() string { return "stopped by a signal: " + s.Signal.String() }
 
 // Canceled reports the error of something that ended because its context did.
 func Canceled(err error) bool {
-	_, signal := errors.AsType[Stopped](err)
+	_, signal := errors.AsType[SignalError](err)
 	api, fromAPI := errors.AsType[*dealapi.Error](err)
 	return signal || errors.Is(err, context.Canceled) || fromAPI && api.Kind == dealapi.KindCanceled
 }
