@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
-	"dealhouse/internal/warehouse"
 )
 
 const backfillLong = `Reads the transactions that were updated in a range of time: at --from or later, and before --to. The
@@ -33,16 +32,17 @@ const backfillExample = `  dealhouse backfill transactions --from 2024-01-01 --t
 
 const backfillStream = "transactions"
 
-type backfillOptions struct {
+// backfillCommand is what its flags say.
+type backfillCommand struct {
 	accounts []string
 	from, to string
 	window   time.Duration
 	parallel int
+	format   *choice
 }
 
 func newBackfill(a *app) *cobra.Command {
-	var o backfillOptions
-	var output *choice
+	var c backfillCommand
 	cmd := &cobra.Command{
 		Use:       "backfill transactions --from TIME --to TIME",
 		Short:     "Load a range of the past, window by window",
@@ -56,27 +56,27 @@ func newBackfill(a *app) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.backfill(cmd.Context(), o, output.value)
+			return c.run(cmd.Context(), a)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.from, "from", "", "begin of the range: the `time` of the oldest update to load")
-	flags.StringVar(&o.to, "to", "", "end of the range: load updates before this `time`")
-	flags.DurationVar(&o.window, "window", syncer.DefaultWindow, fmt.Sprintf("width of a window, at least %s", syncer.MinWindow))
-	flags.IntVar(&o.parallel, "parallel", syncer.DefaultParallel, fmt.Sprintf("how many windows of an account to read side by side, up to %d", syncer.MaxParallel))
-	flags.StringSliceVar(&o.accounts, "account", nil, "only this `account`; repeatable")
-	completeWith(cmd, "account", a.accountNames)
-	output = outputFlag(cmd, "table", "json", "csv")
+	flags.StringVar(&c.from, "from", "", "begin of the range: the `time` of the oldest update to load")
+	flags.StringVar(&c.to, "to", "", "end of the range: load updates before this `time`")
+	flags.DurationVar(&c.window, "window", syncer.DefaultWindow, fmt.Sprintf("width of a window, at least %s", syncer.MinWindow))
+	flags.IntVar(&c.parallel, "parallel", syncer.DefaultParallel, fmt.Sprintf("how many windows of an account to read side by side, up to %d", syncer.MaxParallel))
+	flags.StringSliceVar(&c.accounts, "account", nil, "only this `account`; repeatable")
+	completeAccounts(cmd, a)
+	c.format = outputFlag(cmd, "table", "json", "csv")
 	return cmd
 }
 
 // asked is the range that the flags name.
-func (o backfillOptions) asked() (syncer.Range, error) {
-	asked := syncer.Range{Window: o.window, Parallel: o.parallel}
+func (c backfillCommand) asked() (syncer.Range, error) {
+	asked := syncer.Range{Window: c.window, Parallel: c.parallel}
 	for _, flag := range []struct {
 		name, text string
 		to         *time.Time
-	}{{"--from", o.from, &asked.From}, {"--to", o.to, &asked.To}} {
+	}{{"--from", c.from, &asked.From}, {"--to", c.to, &asked.To}} {
 		if flag.text == "" {
 			return asked, usagef("a backfill needs a range: %s is missing", flag.name)
 		}
@@ -86,7 +86,7 @@ func (o backfillOptions) asked() (syncer.Range, error) {
 		}
 		*flag.to = at
 	}
-	if o.window == 0 || o.parallel == 0 { // which the range would take for the defaults
+	if c.window == 0 || c.parallel == 0 { // which the range would take for the defaults
 		return asked, usagef("--window and --parallel must be more than 0")
 	}
 	if err := asked.Validate(); err != nil {
@@ -105,8 +105,8 @@ func parseTime(text string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is no time: write 2024-01-31 or 2024-01-31T15:04:05Z", text)
 }
 
-func (a *app) backfill(ctx context.Context, o backfillOptions, output string) (err error) {
-	asked, err := o.asked()
+func (c backfillCommand) run(ctx context.Context, a *app) (err error) {
+	asked, err := c.asked()
 	if err != nil {
 		return err
 	}
@@ -114,87 +114,29 @@ func (a *app) backfill(ctx context.Context, o backfillOptions, output string) (e
 	if err != nil {
 		return err
 	}
-	jobs, api, err := a.prepareJobs(cfg, selection{accounts: o.accounts, streams: []string{backfillStream}}, func(*syncer.Job) {})
+	svc := a.newService()
+	jobs, api, err := svc.Jobs(cfg, service.Selection{Accounts: c.accounts, Streams: []string{backfillStream}}, nil)
 	if err != nil {
 		return err
 	}
-	defer api.close()
+	defer api.Close()
 	w, err := a.openWarehouse(ctx, cfg)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	if err := a.upgrade(ctx, w, false); err != nil {
+	if err := svc.Prepare(ctx, w, false); err != nil {
 		return err
 	}
-	results, err := a.runBackfills(ctx, w, jobs, asked)
+	watch, stop := a.showRuns(jobs, api)
+	results, err := svc.Backfill(ctx, w, jobs, asked, watch)
+	stop()
 	if err != nil {
 		return err
 	}
-	if err := printResults(a.stdout, output, results); err != nil {
+	if err := printResults(a.stdout, c.format.value, results); err != nil {
 		return err
 	}
-	a.aftermath(ctx, cfg, w, api, results)
-	return a.conclude(ctx, results)
-}
-
-// runBackfills reads the range of all accounts side by side and shows the progress. One that fails does not stop the
-// others.
-func (a *app) runBackfills(ctx context.Context, w *warehouse.Warehouse, jobs []syncer.Job, asked syncer.Range) ([]syncer.Result, error) {
-	shown := newProgress(a.console, a.log, jobs, a.console.live && !isTerminal(a.screen))
-	defer shown.stop()
-	defer a.announceDrain(ctx)()
-	s, err := syncer.New(syncer.Options{Warehouse: w, Logger: a.log, Progress: shown.update})
-	if err != nil {
-		return nil, fmt.Errorf("preparing the backfill: %w", err)
-	}
-	results := make([]syncer.Result, len(jobs))
-	var group sync.WaitGroup
-	for i, job := range jobs {
-		group.Go(func() {
-			record, err := s.Backfill(ctx, job, asked)
-			results[i] = syncer.Result{Job: job, Record: record.RunRecord, Err: err}
-			shown.finish(results[i])
-			if err != nil && record.Windows > 0 {
-				a.log.Warn("the backfill is not complete: the same command goes on with what is left", "account", job.Account,
-					"windows", record.Windows, "done", record.Done)
-			}
-		})
-	}
-	group.Wait()
-	return results, nil
-}
-
-// windowWords say how far a backfill is, and nothing of another run.
-func (l *progressLine) windowWords() string {
-	if l.Windows.Total == 0 {
-		return ""
-	}
-	text := fmt.Sprintf(" %3d %%", 100*l.Windows.Done/l.Windows.Total)
-	if left, known := l.timeLeft(); known {
-		text += ", " + span(left) + " left"
-	}
-	return text
-}
-
-// windowAttrs are the same for a log line.
-func (l *progressLine) windowAttrs() []any {
-	if l.Windows.Total == 0 {
-		return nil
-	}
-	attrs := []any{"percent", 100 * l.Windows.Done / l.Windows.Total, "windows", l.Windows.Total, "windows_done", l.Windows.Done}
-	if left, known := l.timeLeft(); known {
-		attrs = append(attrs, "seconds_left", int(left.Seconds()))
-	}
-	return attrs
-}
-
-// timeLeft supposes that the windows that are left take as long as those that were read.
-func (l *progressLine) timeLeft() (left time.Duration, known bool) {
-	read := l.Windows.Done - l.Windows.Earlier
-	if read <= 0 || l.reading <= 0 {
-		return 0, false
-	}
-	each := l.reading.Seconds() / float64(read)
-	return time.Duration(each * float64(l.Windows.Total-l.Windows.Done) * float64(time.Second)), true
+	svc.AfterRuns(ctx, cfg, w, api, results)
+	return a.printFailures(ctx, svc, results)
 }

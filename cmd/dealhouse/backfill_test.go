@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"dealhouse/internal/apisim"
-	"dealhouse/internal/syncer"
 )
 
 func TestBackfill(t *testing.T) {
@@ -77,22 +76,4 @@ func TestBackfillMistakes(t *testing.T) {
 		}
 	}
 	call(t, nil, "backfill", "--help").shows(t, "Usage:\n  dealhouse backfill transactions", "Exit codes", "Examples:")
-}
-
-func TestBackfillProgress(t *testing.T) {
-	l := progressLine{reading: 10 * time.Second}
-	if l.windowWords() != "" || l.windowAttrs() != nil {
-		t.Errorf("a sync has no windows: %q", l.windowWords())
-	}
-	l.Windows = syncer.Windows{Total: 100, Done: 40, Earlier: 40}
-	if got := l.windowWords(); got != "  40 %" {
-		t.Errorf("%q", got)
-	}
-	l.Windows.Done = 60
-	if got := l.windowWords(); got != "  60 %, 20.0 s left" {
-		t.Errorf("%q", got)
-	}
-	if got := fmt.Sprint(l.windowAttrs()...); !strings.Contains(got, "seconds_left") {
-		t.Error(got)
-	}
 }

@@ -12,7 +12,10 @@ import (
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/config"
 	"dealhouse/internal/dealapi"
+	"dealhouse/internal/output"
+	"dealhouse/internal/service"
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
 )
 
 const checkLong = `Checks the configuration, the warehouse, and that each enabled stream of each account can be read
@@ -40,7 +43,7 @@ type finding struct {
 }
 
 func newCheck(a *app) *cobra.Command {
-	var output *choice
+	var format *choice
 	cmd := &cobra.Command{
 		Use:     "check",
 		Short:   "Check configuration, warehouse and API, each with a verdict",
@@ -48,26 +51,26 @@ func newCheck(a *app) *cobra.Command {
 		Example: checkExample,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.check(cmd.Context(), output.value)
+			return check(cmd.Context(), a, format.value)
 		},
 	}
-	output = outputFlag(cmd, "table", "json", "csv")
+	format = outputFlag(cmd, "table", "json", "csv")
 	return cmd
 }
 
-func (a *app) check(ctx context.Context, output string) error {
-	findings := a.findings(ctx)
+func check(ctx context.Context, a *app, format string) error {
+	findings := checkAll(ctx, a)
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	columns := []column{{name: "check"}, {name: "verdict"}, {name: "detail"}}
+	columns := []output.Column{{Name: "check"}, {Name: "verdict"}, {Name: "detail"}}
 	var rows [][]any
 	var codes []int
 	for _, f := range findings {
 		rows = append(rows, []any{f.check, f.verdict, f.detail})
 		codes = append(codes, f.code)
 	}
-	if err := printAll(output, a.stdout, columns, rows); err != nil {
+	if err := output.Print(format, a.stdout, columns, rows); err != nil {
 		return err
 	}
 	if code := worst(codes...); code != exitOK {
@@ -76,7 +79,7 @@ func (a *app) check(ctx context.Context, output string) error {
 	return nil
 }
 
-func (a *app) findings(ctx context.Context) []finding {
+func checkAll(ctx context.Context, a *app) []finding {
 	cfg, warnings, err := config.Load(config.Source{Path: a.configPath, Env: a.env, NeedAccounts: true, NeedDaemon: true})
 	var all []finding
 	if problems, bad := errors.AsType[*config.Problems](err); bad {
@@ -88,15 +91,15 @@ func (a *app) findings(ctx context.Context) []finding {
 		if err != nil {
 			return append(all, finding{"warehouse", verdictSkipped, "put the configuration right first", exitOK})
 		}
-		all = append(all, a.checkWarehouse(ctx, cfg)...)
+		all = append(all, checkWarehouse(ctx, a, cfg)...)
 		return append(all, finding{"API", verdictSkipped, "put the configuration right first", exitOK})
 	}
 	all = append(all, finding{"configuration", verdictOK, describe(cfg), exitOK})
 	for _, w := range warnings {
 		all = append(all, finding{"configuration", verdictWarn, w.String(), exitOK})
 	}
-	all = append(all, a.checkWarehouse(ctx, cfg)...)
-	return append(all, a.checkAPI(ctx, cfg)...)
+	all = append(all, checkWarehouse(ctx, a, cfg)...)
+	return append(all, checkAPI(ctx, a, cfg)...)
 }
 
 // describe says what a configuration is about.
@@ -113,10 +116,10 @@ func describe(cfg *config.Config) string {
 			}
 		}
 	}
-	return fmt.Sprintf("%s: %s, %s enabled", file, plural(uint64(len(cfg.Accounts)), "account"), plural(uint64(streams), "stream"))
+	return fmt.Sprintf("%s: %s, %s enabled", file, wording.Plural(uint64(len(cfg.Accounts)), "account"), wording.Plural(uint64(streams), "stream"))
 }
 
-func (a *app) checkWarehouse(ctx context.Context, cfg *config.Config) (all []finding) {
+func checkWarehouse(ctx context.Context, a *app, cfg *config.Config) (all []finding) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	w, err := a.openExisting(ctx, cfg)
@@ -124,16 +127,16 @@ func (a *app) checkWarehouse(ctx context.Context, cfg *config.Config) (all []fin
 		return []finding{{"warehouse", verdictWarn, fmt.Sprintf("embedded: the folder %s does not exist yet; dealhouse sync makes it", none.dir), exitOK}}
 	}
 	if err != nil {
-		return []finding{{"warehouse", verdictFailed, message(err), faultCode(err)}}
+		return []finding{{"warehouse", verdictFailed, output.Message(err), faultCode(err)}}
 	}
 	defer func() {
 		if err := w.Close(); err != nil {
-			all = append(all, finding{"warehouse", verdictWarn, message(err), exitOK})
+			all = append(all, finding{"warehouse", verdictWarn, output.Message(err), exitOK})
 		}
 	}()
 	version, err := w.Ping(ctx)
 	if err != nil {
-		return []finding{{"warehouse", verdictFailed, message(err), faultCode(err)}}
+		return []finding{{"warehouse", verdictFailed, output.Message(err), faultCode(err)}}
 	}
 	all = append(all, finding{"warehouse", verdictOK, fmt.Sprintf("%s: ClickHouse %s", cfg.Warehouse.RedactedDSN(), version), exitOK})
 	err = w.CheckSchema(ctx)
@@ -141,32 +144,32 @@ func (a *app) checkWarehouse(ctx context.Context, cfg *config.Config) (all []fin
 	case errors.Is(err, warehouse.ErrSchemaOld):
 		return append(all, finding{"schema", verdictWarn, "database " + w.Database() + ": to be created or upgraded; dealhouse sync does it, or dealhouse migrate", exitOK})
 	case err != nil:
-		return append(all, finding{"schema", verdictFailed, "database " + w.Database() + ": " + message(err), faultCode(err)})
+		return append(all, finding{"schema", verdictFailed, "database " + w.Database() + ": " + output.Message(err), faultCode(err)})
 	}
 	return append(all, finding{"schema", verdictOK, "database " + w.Database() + ": up to date", exitOK})
 }
 
 // checkAPI reads a page of each enabled stream, all side by side: whoever checks wants to know soon.
-func (a *app) checkAPI(ctx context.Context, cfg *config.Config) []finding {
-	targets, err := selection{}.targets(cfg)
+func checkAPI(ctx context.Context, a *app, cfg *config.Config) []finding {
+	targets, err := service.Selection{}.Targets(cfg)
 	if err != nil {
-		return []finding{{"API", verdictWarn, message(err), exitOK}}
+		return []finding{{"API", verdictWarn, output.Message(err), exitOK}}
 	}
-	api := a.newClients(func(o *dealapi.Options) {
+	api := a.newService().Clients(func(o *dealapi.Options) {
 		o.MaxAttempts, o.MaxElapsed = 2, 10*time.Second
 		o.MaxRetryAfter = 2 * time.Second
 		o.Timeout = min(o.Timeout, 20*time.Second)
 	})
-	defer api.close()
-	done := a.beIn("asking the API for a page of each stream")
+	defer api.Close()
+	done := a.showWaiting("asking the API for a page of each stream")
 	defer done()
 	found := make([]finding, len(targets))
 	var group sync.WaitGroup
 	for i, t := range targets {
-		name := "API: " + t.account.Name + " " + t.stream.Name
-		client, err := api.get(t)
+		name := "API: " + t.Account.Name + " " + t.Stream.Name
+		client, err := api.Get(t)
 		if err != nil {
-			found[i] = finding{name, verdictFailed, message(err), faultCode(err)}
+			found[i] = finding{name, verdictFailed, output.Message(err), faultCode(err)}
 			continue
 		}
 		group.Go(func() { found[i] = checkStream(ctx, name, client, t) })
@@ -176,9 +179,9 @@ func (a *app) checkAPI(ctx context.Context, cfg *config.Config) []finding {
 }
 
 // checkStream asks for the first page of a stream.
-func checkStream(ctx context.Context, name string, client *dealapi.Client, t target) finding {
-	q := dealapi.Query{Path: t.stream.Path, Ahead: -1}
-	switch t.stream.Paging {
+func checkStream(ctx context.Context, name string, client *dealapi.Client, t service.Target) finding {
+	q := dealapi.Query{Path: t.Stream.Path, Ahead: -1}
+	switch t.Stream.Paging {
 	case catalog.CursorPages:
 		q.Paging = dealapi.PagingCursor
 	case catalog.NextPages:
@@ -190,7 +193,7 @@ func checkStream(ctx context.Context, name string, client *dealapi.Client, t tar
 		if err != nil {
 			return finding{name, verdictFailed, cause(err), faultCode(err)}
 		}
-		detail := fmt.Sprintf("%s on the first page, in %s", plural(uint64(page.Records()), "record"), span(time.Since(page.SentAt)))
+		detail := fmt.Sprintf("%s on the first page, in %s", wording.Plural(uint64(page.Records()), "record"), wording.Span(time.Since(page.SentAt)))
 		switch {
 		case page.Records() == 0:
 			return finding{name, verdictWarn, "the API answers, and lists no records: right key?", exitOK}

@@ -14,8 +14,10 @@ import (
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/config"
 	"dealhouse/internal/report"
+	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
 )
 
 const demoLong = `Shows all of it in one go, with nothing to set up: starts a simulated deals API on this machine, loads
@@ -54,12 +56,13 @@ func newDemo(a *app) *cobra.Command {
 // demo is a demonstration under way.
 type demo struct {
 	*app
-	dir  string // of the warehouse
-	kept bool   // the folder outlives the demo
-	sim  *apisim.Sim
-	url  string // of the simulator
-	cfg  *config.Config
-	w    *warehouse.Warehouse
+	service *service.Service
+	dir     string // of the warehouse
+	kept    bool   // the folder outlives the demo
+	sim     *apisim.Sim
+	url     string // of the simulator
+	cfg     *config.Config
+	w       *warehouse.Warehouse
 
 	withoutSandbox bool
 }
@@ -68,7 +71,7 @@ func (a *app) demo(ctx context.Context, dir string, serve, withoutSandbox bool) 
 	if !hasEngine(ctx) {
 		return usagef("the demo needs the embedded engine, and this binary was built without it: build it without the tag noengine, or use a warehouse of your own with `dealhouse sync`")
 	}
-	d := &demo{app: a, dir: dir, kept: dir != "", withoutSandbox: withoutSandbox}
+	d := &demo{app: a, service: a.newService(), dir: dir, kept: dir != "", withoutSandbox: withoutSandbox}
 	remove, err := d.prepareFolder()
 	if err != nil {
 		return err
@@ -106,7 +109,7 @@ func (d *demo) show(ctx context.Context) error {
 	if err := d.beginAnew(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintf(d.stdout, "A simulated deals API answers on %s, for the accounts %s.\n\n", d.url, list(d.sim.Orgs()))
+	fmt.Fprintf(d.stdout, "A simulated deals API answers on %s, for the accounts %s.\n\n", d.url, wording.List(d.sim.Orgs()))
 	if err := d.load(ctx, "First sync: everything is new."); err != nil {
 		return err
 	}
@@ -134,18 +137,18 @@ func (d *demo) reconciled(ctx context.Context) error {
 		return err
 	}
 	fmt.Fprintf(d.stdout, "\nPayouts of %s against their transactions (dealhouse reconcile; --output html makes a report to send on)\n\n", d.sim.Orgs()[0])
-	return d.reconciliationTables(r)
+	return printReconciliationTables(d.stdout, r)
 }
 
 // load makes one sync of everything.
 func (d *demo) load(ctx context.Context, title string) error {
-	jobs, api, err := d.prepareJobs(d.cfg, selection{}, func(*syncer.Job) {})
+	jobs, api, err := d.service.Jobs(d.cfg, service.Selection{}, nil)
 	if err != nil {
 		return err
 	}
-	defer api.close()
+	defer api.Close()
 	begin := time.Now()
-	results, err := d.runJobs(ctx, d.w, jobs)
+	results, err := d.sync(ctx, d.service, d.w, jobs, api)
 	if err != nil {
 		return err
 	}
@@ -154,8 +157,8 @@ func (d *demo) load(ctx context.Context, title string) error {
 	if err := printResults(d.stdout, "table", results); err != nil {
 		return err
 	}
-	d.aftermath(ctx, d.cfg, d.w, api, results)
-	if err := d.conclude(ctx, results); err != nil {
+	d.service.AfterRuns(ctx, d.cfg, d.w, api, results)
+	if err := d.printFailures(ctx, d.service, results); err != nil {
 		return err
 	}
 	d.sum(results, took)
@@ -174,9 +177,9 @@ func (d *demo) sum(results []syncer.Result, took time.Duration) {
 			incremental = incremental || !r.Record.RequestedAfter.IsZero()
 		}
 	}
-	fmt.Fprintf(d.stdout, "\n%s read in %s.", plural(read, "row"), span(took))
+	fmt.Fprintf(d.stdout, "\n%s read in %s.", wording.Plural(read, "row"), wording.Span(took))
 	if incremental {
-		fmt.Fprintf(d.stdout, " Of the %s, %s had to be read.", plural(listed, "transaction"), grouped(transactions))
+		fmt.Fprintf(d.stdout, " Of the %s, %s had to be read.", wording.Plural(listed, "transaction"), wording.Count(transactions))
 	}
 	fmt.Fprintln(d.stdout)
 }
@@ -187,7 +190,7 @@ func (d *demo) beginAnew(ctx context.Context) error {
 	if d.kept {
 		// The connection that a warehouse gives out is in the database; the statement leads out of it.
 		err := d.w.Conn().Exec(ctx, "DROP DATABASE IF EXISTS `"+d.cfg.Warehouse.Database+"` SYNC")
-		if err != nil && !isMissing(err) {
+		if err != nil && !warehouse.IsMissing(err) {
 			return fmt.Errorf("removing the data of an earlier demo: %w", err)
 		}
 	}

@@ -197,7 +197,7 @@ func (a *app) newErrand(ctx context.Context, dir, database string) (errand, erro
 		e.Place.Dir = dir
 		return e, nil
 	}
-	done := a.beIn("looking for the embedded ClickHouse; the first time, it is downloaded")
+	done := a.showWaiting("looking for the embedded ClickHouse; the first time, it is downloaded")
 	defer done()
 	var err error
 	if e.Place, err = chdb.Find(ctx, chdb.Options{Dir: dir, Logger: a.log}); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"syscall"
 
@@ -13,11 +12,12 @@ import (
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
 	"dealhouse/internal/dealapi"
+	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 )
 
-// Exit codes: part of the contract with schedulers (design.md).
+// Exit codes. Schedulers rely on them.
 const (
 	exitOK    = 0
 	exitFault = 1 // worth retrying
@@ -39,14 +39,9 @@ type reported struct{ code int }
 
 func (e reported) Error() string { return fmt.Sprintf("exit code %d", e.code) }
 
-// stopped is the cause of a context that a signal ended.
-type stopped struct{ signal os.Signal }
-
-func (s stopped) Error() string { return "stopped by a signal: " + s.signal.String() }
-
-// exitCode is the one that shells give to a process that a signal killed.
-func (s stopped) exitCode() int {
-	if n, ok := s.signal.(syscall.Signal); ok {
+// signalCode is the exit code that shells give to a process that a signal killed.
+func signalCode(s service.SignalError) int {
+	if n, ok := s.Signal.(syscall.Signal); ok {
 		return 128 + int(n)
 	}
 	return exitFault
@@ -57,9 +52,9 @@ func exitCode(ctx context.Context, err error) int {
 	if err == nil {
 		return exitOK
 	}
-	var signal stopped
+	var signal service.SignalError
 	if errors.As(context.Cause(ctx), &signal) {
-		return signal.exitCode()
+		return signalCode(signal)
 	}
 	var told reported
 	if errors.As(err, &told) {
@@ -73,12 +68,13 @@ func faultCode(err error) int {
 	var guard *syncer.GuardError
 	var usage usageError
 	var problems *config.Problems
+	var setting service.SettingError
 	switch {
 	case errors.As(err, &guard):
 		return exitGuard
 	case isAuth(err):
 		return exitAuth
-	case errors.As(err, &usage), errors.As(err, &problems), isSettings(err):
+	case errors.As(err, &usage), errors.As(err, &problems), errors.As(err, &setting), isSettings(err):
 		return exitUsage
 	}
 	return exitFault
@@ -120,12 +116,6 @@ func worst(codes ...int) int {
 		}
 	}
 	return worst
-}
-
-// isMissing reports that the warehouse lacks the database or the table asked for.
-func isMissing(err error) bool {
-	var e *clickhouse.Exception
-	return errors.As(err, &e) && (e.Code == 60 || e.Code == 81) // UNKNOWN_TABLE, UNKNOWN_DATABASE
 }
 
 // isReadOnly reports that the warehouse takes no writes from this user, or through this door.

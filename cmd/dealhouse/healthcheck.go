@@ -30,30 +30,34 @@ Exit codes: 0 healthy; 1 not; 2 usage or configuration.`
 const healthcheckExample = `  dealhouse healthcheck
   dealhouse healthcheck --url http://127.0.0.1:9464/readyz`
 
+// healthcheckCommand is what its flags say.
+type healthcheckCommand struct {
+	address string
+	timeout time.Duration
+}
+
 func newHealthcheck(a *app) *cobra.Command {
-	var address string
-	var timeout time.Duration
+	var c healthcheckCommand
 	cmd := &cobra.Command{
 		Use:     "healthcheck",
 		Short:   "Ask the daemon whether it is alive",
 		Long:    healthcheckLong,
 		Example: healthcheckExample,
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.healthcheck(cmd.Context(), address, timeout)
-		},
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context(), a) },
 	}
-	cmd.Flags().StringVar(&address, "url", "", "`URL` to ask (default /healthz at daemon.listen)")
-	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Second, "how long to wait for the answer")
+	cmd.Flags().StringVar(&c.address, "url", "", "`URL` to ask (default /healthz at daemon.listen)")
+	cmd.Flags().DurationVar(&c.timeout, "timeout", 5*time.Second, "how long to wait for the answer")
 	return cmd
 }
 
-func (a *app) healthcheck(ctx context.Context, address string, timeout time.Duration) error {
+func (c healthcheckCommand) run(ctx context.Context, a *app) error {
+	address := c.address
 	transport := &http.Transport{DisableKeepAlives: true} // through no proxy: what is asked is this machine
 	if address == "" {
 		cfg, err := a.loadConfig(false)
 		if _, bad := errors.AsType[*config.Problems](err); bad {
-			cfg, err = a.portOnly()
+			cfg, err = portOnly(a)
 		}
 		if err != nil {
 			return err
@@ -71,7 +75,7 @@ func (a *app) healthcheck(ctx context.Context, address string, timeout time.Dura
 	if err != nil || target.Host == "" || target.User != nil || target.Scheme != "http" && target.Scheme != "https" {
 		return usagef("--url: want a URL such as http://127.0.0.1:9464/healthz, without user and password")
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
@@ -89,7 +93,7 @@ func (a *app) healthcheck(ctx context.Context, address string, timeout time.Dura
 }
 
 // portOnly is what the environment says of the daemon's port, and else the default, without any file.
-func (a *app) portOnly() (*config.Config, error) {
+func portOnly(a *app) (*config.Config, error) {
 	a.log.Warn("the configuration cannot be read: asking where the environment says that the daemon listens; `dealhouse check` tells what is wrong")
 	cfg, _, err := config.Load(config.Source{
 		Env: slices.DeleteFunc(slices.Clone(a.env), func(v string) bool {

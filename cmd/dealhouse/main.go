@@ -9,6 +9,7 @@ import (
 	_ "time/tzdata" // schedules name time zones, and small images have none
 
 	"dealhouse/internal/sandbox"
+	"dealhouse/internal/service"
 )
 
 func main() { os.Exit(sandbox.Aside(standalone)) }
@@ -20,15 +21,15 @@ func standalone() int {
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	go func() {
 		defer close(quiet)
-		for _, on := range []func(stopped){
-			func(s stopped) { cancel(s) },
-			func(s stopped) { os.Exit(s.exitCode()) }, // whoever asks twice does not want to wait for the drain
+		for _, on := range []func(service.SignalError){
+			func(s service.SignalError) { cancel(s) },
+			func(s service.SignalError) { os.Exit(signalCode(s)) }, // whoever asks twice does not want to wait for the drain
 		} {
 			s := <-signals
 			if s == nil {
 				return
 			}
-			on(stopped{s})
+			on(service.SignalError{Signal: s})
 		}
 	}()
 	a := newApp(os.Args, os.Stdin, os.Stdout, os.Stderr, os.Environ())

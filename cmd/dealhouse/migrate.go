@@ -11,6 +11,7 @@ import (
 
 	"dealhouse/internal/config"
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
 )
 
 const migrateLong = `Creates the database with its tables and views, or brings them up to what this version of dealhouse
@@ -31,16 +32,16 @@ func newMigrate(a *app) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if dryRun {
-				return a.planMigration(cmd.Context())
+				return planMigration(cmd.Context(), a)
 			}
-			return a.migrate(cmd.Context())
+			return migrate(cmd.Context(), a)
 		},
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the SQL instead of running it")
 	return cmd
 }
 
-func (a *app) migrate(ctx context.Context) (err error) {
+func migrate(ctx context.Context, a *app) (err error) {
 	cfg, err := a.loadConfig(false)
 	if err != nil {
 		return err
@@ -58,16 +59,16 @@ func (a *app) migrate(ctx context.Context) (err error) {
 		fmt.Fprintf(a.stdout, "Nothing to do: the schema of %s is up to date.\n", place(cfg))
 		return nil
 	}
-	fmt.Fprintf(a.stdout, "Done: the schema of %s is up to date (%s run).\n", place(cfg), plural(uint64(len(statements)), "statement"))
+	fmt.Fprintf(a.stdout, "Done: the schema of %s is up to date (%s run).\n", place(cfg), wording.Plural(uint64(len(statements)), "statement"))
 	return nil
 }
 
-func (a *app) planMigration(ctx context.Context) (err error) {
+func planMigration(ctx context.Context, a *app) (err error) {
 	cfg, err := a.loadConfig(false)
 	if err != nil {
 		return err
 	}
-	w, closeAll, err := a.openToPlan(ctx, cfg)
+	w, closeAll, err := openToPlan(ctx, a, cfg)
 	if err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ func (a *app) planMigration(ctx context.Context) (err error) {
 
 // openToPlan opens the warehouse. An embedded one that does not exist is stood in for by an empty one that does not
 // outlive the command.
-func (a *app) openToPlan(ctx context.Context, cfg *config.Config) (w *warehouse.Warehouse, closeAll func() error, err error) {
+func openToPlan(ctx context.Context, a *app, cfg *config.Config) (w *warehouse.Warehouse, closeAll func() error, err error) {
 	remove := func() error { return nil }
 	w, err = a.openExisting(ctx, cfg)
 	if _, none := errors.AsType[absent](err); none {
@@ -105,9 +106,4 @@ func (a *app) openToPlan(ctx context.Context, cfg *config.Config) (w *warehouse.
 		return nil, nil, err
 	}
 	return w, func() error { return errors.Join(w.Close(), remove()) }, nil
-}
-
-// place is the database and where it is, for messages.
-func place(cfg *config.Config) string {
-	return cfg.Warehouse.Database + " in " + cfg.Warehouse.RedactedDSN()
 }

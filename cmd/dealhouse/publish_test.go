@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"dealhouse/internal/service"
 	"dealhouse/internal/warehouse"
 )
 
@@ -224,7 +225,7 @@ type stopping struct {
 func (s *stopping) Write(p []byte) (int, error) {
 	s.left -= strings.Count(string(p), s.word)
 	if s.left <= 0 {
-		s.stop(stopped{syscall.SIGINT})
+		s.stop(service.SignalError{Signal: syscall.SIGINT})
 	}
 	return s.Builder.Write(p)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/spf13/cobra"
 
+	"dealhouse/internal/output"
 	"dealhouse/internal/warehouse"
 )
 
@@ -38,10 +39,15 @@ const queryExample = `  dealhouse query "SELECT account, status, count() FROM tr
   dealhouse query "SHOW TABLES"
   dealhouse query - < report.sql`
 
+// queryCommand is what its flags say.
+type queryCommand struct {
+	format         *choice
+	withoutSandbox bool
+	limits         *limits
+}
+
 func newQuery(a *app) *cobra.Command {
-	var output *choice
-	var withoutSandbox bool
-	var limits *limits
+	var c queryCommand
 	cmd := &cobra.Command{
 		Use:     `query "SQL"`,
 		Short:   "Ask the warehouse, read-only",
@@ -55,17 +61,17 @@ func newQuery(a *app) *cobra.Command {
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.query(cmd.Context(), args[0], output.value, withoutSandbox, limits)
+			return c.run(cmd.Context(), a, args[0])
 		},
 	}
-	output = outputFlag(cmd, "table", "json", "jsonl", "csv")
-	cmd.Flags().BoolVar(&withoutSandbox, "without-sandbox", false, withoutSandboxHelp)
-	limits = limitFlags(cmd, false)
+	c.format = outputFlag(cmd, "table", "json", "jsonl", "csv")
+	cmd.Flags().BoolVar(&c.withoutSandbox, "without-sandbox", false, withoutSandboxHelp)
+	c.limits = limitFlags(cmd, false)
 	return cmd
 }
 
-func (a *app) query(ctx context.Context, sql, output string, withoutSandbox bool, limits *limits) (err error) {
-	if err := limits.validate(); err != nil {
+func (c queryCommand) run(ctx context.Context, a *app, sql string) (err error) {
+	if err := c.limits.validate(); err != nil {
 		return err
 	}
 	if sql == "-" {
@@ -82,7 +88,7 @@ func (a *app) query(ctx context.Context, sql, output string, withoutSandbox bool
 	if err != nil {
 		return err
 	}
-	ask := asking{SQL: sql, Output: output}
+	ask := asking{SQL: sql, Output: c.format.value}
 	dir, embedded := cfg.Warehouse.EmbeddedDir()
 	if !embedded {
 		w, err := a.openExisting(ctx, cfg)
@@ -99,10 +105,10 @@ func (a *app) query(ctx context.Context, sql, output string, withoutSandbox bool
 	if err != nil {
 		return err
 	}
-	if err := a.raiseWalls(&e, withoutSandbox, false); err != nil {
+	if err := a.raiseWalls(&e, c.withoutSandbox, false); err != nil {
 		return err
 	}
-	e.Ask, e.Limits = &ask, limits.engine()
+	e.Ask, e.Limits = &ask, c.limits.engine()
 	return a.sends(ctx, e, nil)
 }
 
@@ -135,7 +141,7 @@ func statement(sql string) (string, error) {
 }
 
 // printQuery runs a statement through the read-only door and prints its rows as they come.
-func printQuery(ctx context.Context, w *warehouse.Warehouse, out io.Writer, output, sql string) (err error) {
+func printQuery(ctx context.Context, w *warehouse.Warehouse, out io.Writer, format, sql string) (err error) {
 	rows, err := w.ReadOnly().Query(ctx, sql)
 	if err != nil {
 		return sqlError(err)
@@ -146,11 +152,11 @@ func printQuery(ctx context.Context, w *warehouse.Warehouse, out io.Writer, outp
 		}
 	}()
 	types := rows.ColumnTypes()
-	columns := make([]column, len(types))
+	columns := make([]output.Column, len(types))
 	for i, t := range types {
-		columns[i] = column{name: t.Name(), right: numeric(t.DatabaseTypeName())}
+		columns[i] = output.Column{Name: t.Name(), Right: output.Numeric(t.DatabaseTypeName())}
 	}
-	p := newPrinter(output, out, columns)
+	p := output.NewPrinter(format, out, columns)
 	into := make([]any, len(types))
 	for i, t := range types {
 		into[i] = reflect.New(t.ScanType()).Interface()
@@ -160,7 +166,7 @@ func printQuery(ctx context.Context, w *warehouse.Warehouse, out io.Writer, outp
 		if err := scan(rows, types, into, values); err != nil {
 			return err
 		}
-		if err := p.row(values); err != nil {
+		if err := p.Row(values); err != nil {
 			return fmt.Errorf("printing the result: %w", err)
 		}
 	}
@@ -170,7 +176,7 @@ func printQuery(ctx context.Context, w *warehouse.Warehouse, out io.Writer, outp
 	if len(columns) == 0 { // a statement without a result
 		return nil
 	}
-	if err := p.end(); err != nil {
+	if err := p.Close(); err != nil {
 		return fmt.Errorf("printing the result: %w", err)
 	}
 	return nil
@@ -185,7 +191,7 @@ func scan(rows driver.Rows, types []driver.ColumnType, into, values []any) error
 		return fmt.Errorf("reading the result: %w", err)
 	}
 	for i, t := range types {
-		values[i] = normal(reflect.ValueOf(into[i]).Elem(), t.DatabaseTypeName())
+		values[i] = output.Value(reflect.ValueOf(into[i]).Elem(), t.DatabaseTypeName())
 	}
 	return nil
 }
@@ -202,7 +208,7 @@ func sqlError(err error) error {
 	switch {
 	case !ok:
 		return fmt.Errorf("asking the warehouse: %w", err)
-	case isMissing(err):
+	case warehouse.IsMissing(err):
 		return usagef("the warehouse has no such table: %s (code %d); `dealhouse query \"SHOW TABLES\"` lists what there is, `dealhouse migrate` makes the schema", e.Message, e.Code)
 	case e.Code == 164:
 		return usagef("the warehouse refused the statement: queries are read-only here: %s (code %d)", e.Message, e.Code)

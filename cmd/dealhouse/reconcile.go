@@ -4,14 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"dealhouse/internal/output"
 	"dealhouse/internal/report"
+	"dealhouse/internal/service"
 	"dealhouse/internal/visible"
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
 )
 
 const reconcileLong = `Compares every payout with the transactions that carry its id, and says what to do where they differ.
@@ -48,16 +52,17 @@ const reconcileExample = `  dealhouse reconcile
   dealhouse reconcile --output csv > payouts.csv
   dealhouse sync && dealhouse reconcile --fail-on-mismatch`
 
-type reconcileOptions struct {
+// reconcileCommand is what its flags say.
+type reconcileCommand struct {
 	account, since string
 	payout         int64
 	onePayout      bool
 	fail           bool
+	format         *choice
 }
 
 func newReconcile(a *app) *cobra.Command {
-	var o reconcileOptions
-	var output *choice
+	var c reconcileCommand
 	cmd := &cobra.Command{
 		Use:     "reconcile",
 		Short:   "Compare payouts with their transactions",
@@ -65,40 +70,40 @@ func newReconcile(a *app) *cobra.Command {
 		Example: reconcileExample,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.onePayout = cmd.Flags().Changed("payout")
-			return a.reconcile(cmd.Context(), o, output.value)
+			c.onePayout = cmd.Flags().Changed("payout")
+			return c.run(cmd.Context(), a)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.account, "account", "", "only this `account`")
-	flags.StringVar(&o.since, "since", "", "only payouts whose period ended on this `day` or later, and transactions sold since; 2026-01-31 or RFC 3339")
-	flags.Int64Var(&o.payout, "payout", 0, "only the payout with this `id`, with its transactions")
-	flags.BoolVar(&o.fail, "fail-on-mismatch", false, "exit with 1 when finance has something to do")
-	completeWith(cmd, "account", a.accountNames)
-	output = outputFlag(cmd, "table", "json", "csv", "html")
+	flags.StringVar(&c.account, "account", "", "only this `account`")
+	flags.StringVar(&c.since, "since", "", "only payouts whose period ended on this `day` or later, and transactions sold since; 2026-01-31 or RFC 3339")
+	flags.Int64Var(&c.payout, "payout", 0, "only the payout with this `id`, with its transactions")
+	flags.BoolVar(&c.fail, "fail-on-mismatch", false, "exit with 1 when finance has something to do")
+	completeAccounts(cmd, a)
+	c.format = outputFlag(cmd, "table", "json", "csv", "html")
 	return cmd
 }
 
 // filter is what the flags ask for.
-func (o reconcileOptions) filter() (report.Filter, error) {
-	f := report.Filter{Account: o.account}
-	if o.onePayout {
-		f.Payout = &o.payout
+func (c reconcileCommand) filter() (report.Filter, error) {
+	f := report.Filter{Account: c.account}
+	if c.onePayout {
+		f.Payout = &c.payout
 	}
-	if o.since == "" {
+	if c.since == "" {
 		return f, nil
 	}
 	for _, layout := range []string{time.DateOnly, time.RFC3339} {
-		if t, err := time.Parse(layout, o.since); err == nil {
+		if t, err := time.Parse(layout, c.since); err == nil {
 			f.Since = t.UTC()
 			return f, nil
 		}
 	}
-	return f, usagef("--since %q is neither a day such as 2026-01-31 nor a time in RFC 3339", o.since)
+	return f, usagef("--since %q is neither a day such as 2026-01-31 nor a time in RFC 3339", c.since)
 }
 
-func (a *app) reconcile(ctx context.Context, o reconcileOptions, output string) (err error) {
-	f, err := o.filter()
+func (c reconcileCommand) run(ctx context.Context, a *app) (err error) {
+	f, err := c.filter()
 	if err != nil {
 		return err
 	}
@@ -113,48 +118,50 @@ func (a *app) reconcile(ctx context.Context, o reconcileOptions, output string) 
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	r, err := report.Reconcile(ctx, w, f)
-	if isMissing(err) {
+	if warehouse.IsMissing(err) {
 		return fmt.Errorf("%w (%w)", warehouse.ErrSchemaOld, err)
 	}
 	if err != nil {
 		return err
 	}
 	if len(r.Accounts()) == 0 {
-		if err := unknownAccount(cfg, f.Account); err != nil {
+		if err := service.UnknownAccount(cfg, f.Account); err != nil {
 			return err
 		}
 	}
 	if f.Payout != nil && len(r.Payouts)+len(r.Orphans) == 0 {
 		return usagef("there is no payout %d in the warehouse: `dealhouse reconcile` lists those there are", *f.Payout)
 	}
-	if err := a.printReconciliation(r, output); err != nil {
+	if err := printReconciliation(a.stdout, c.format.value, r); err != nil {
 		return err
 	}
-	if o.fail && r.NeedsWork() {
+	if c.fail && r.NeedsWork() {
 		return reported{exitFault}
 	}
 	return nil
 }
 
-func (a *app) printReconciliation(r report.Reconciliation, output string) error {
-	switch output {
+func printReconciliation(to io.Writer, format string, r report.Reconciliation) error {
+	switch format {
 	case "json":
-		return r.WriteJSON(a.stdout)
+		return r.WriteJSON(to)
 	case "csv":
-		return r.WriteCSV(a.stdout)
+		return r.WriteCSV(to)
 	case "html":
-		return r.WriteHTML(a.stdout)
+		return r.WriteHTML(to)
 	}
-	return a.reconciliationTables(r)
+	return printReconciliationTables(to, r)
 }
 
 // amountCell shows amounts as people write them.
-func amountCell(v any) string { return report.Grouped(plain(v)) }
+func amountCell(v any) string { return wording.Grouped(output.Plain(v)) }
 
-func amountColumn(name string) column { return column{name: name, right: true, human: amountCell} }
+func amountColumn(name string) output.Column {
+	return output.Column{Name: name, Right: true, Human: amountCell}
+}
 
-// reconciliationTables print the reconciliation for people.
-func (a *app) reconciliationTables(r report.Reconciliation) error {
+// printReconciliationTables prints the reconciliation for people.
+func printReconciliationTables(to io.Writer, r report.Reconciliation) error {
 	var payouts, others, changed [][]any
 	for _, p := range r.Payouts {
 		payouts = append(payouts, []any{p.Account, strconv.FormatInt(p.ID, 10), p.Period(), p.Currency(), report.Amount("", p.ReportedCashback()),
@@ -176,26 +183,26 @@ func (a *app) reconciliationTables(r report.Reconciliation) error {
 	}
 	tables := []struct {
 		title   string
-		columns []column
+		columns []output.Column
 		rows    [][]any
 	}{
-		{"", []column{{name: "account"}, {name: "payout", right: true}, {name: "period"}, {name: "currency"}, amountColumn("reported"), amountColumn("recomputed"),
-			amountColumn("difference"), amountColumn("at stake"), {name: "verdict"}, {name: "what to do"}}, payouts},
-		{"Not in any payout that is there:", []column{{name: "account"}, {name: "finding"}, {name: "payout or month"}, count("transactions"), {name: "currency"}, amountColumn("cashback"), {name: "what to do"}}, others},
-		{"Its transactions: first those that changed, then those that were stamped last", []column{{name: "transaction"}, {name: "sold"}, {name: "retailer"}, {name: "currency"}, {name: "state"}, {name: "status when paid"},
-			amountColumn("cashback when paid"), {name: "as stamped"}, {name: "status now"}, amountColumn("cashback now"), {name: "changed"}, amountColumn("at stake")}, changed},
+		{"", []output.Column{{Name: "account"}, {Name: "payout", Right: true}, {Name: "period"}, {Name: "currency"}, amountColumn("reported"), amountColumn("recomputed"),
+			amountColumn("difference"), amountColumn("at stake"), {Name: "verdict"}, {Name: "what to do"}}, payouts},
+		{"Not in any payout that is there:", []output.Column{{Name: "account"}, {Name: "finding"}, {Name: "payout or month"}, output.Count("transactions"), {Name: "currency"}, amountColumn("cashback"), {Name: "what to do"}}, others},
+		{"Its transactions: first those that changed, then those that were stamped last", []output.Column{{Name: "transaction"}, {Name: "sold"}, {Name: "retailer"}, {Name: "currency"}, {Name: "state"}, {Name: "status when paid"},
+			amountColumn("cashback when paid"), {Name: "as stamped"}, {Name: "status now"}, amountColumn("cashback now"), {Name: "changed"}, amountColumn("at stake")}, changed},
 	}
 	for _, t := range tables {
 		if len(t.rows) == 0 {
 			continue
 		}
 		if t.title != "" {
-			fmt.Fprintf(a.stdout, "\n%s\n\n", t.title)
+			fmt.Fprintf(to, "\n%s\n\n", t.title)
 		}
-		if err := printAll("table", a.stdout, t.columns, t.rows); err != nil {
+		if err := output.Print("table", to, t.columns, t.rows); err != nil {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(a.stdout, "\n%s\n", visible.Line(r.Summary()))
+	_, err := fmt.Fprintf(to, "\n%s\n", visible.Line(r.Summary()))
 	return err
 }

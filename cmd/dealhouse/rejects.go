@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -13,7 +14,10 @@ import (
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/config"
+	"dealhouse/internal/output"
+	"dealhouse/internal/service"
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
 )
 
 const rejectsLong = `Lists what could not be loaded as it was sent, the last read first. Nothing is dropped: a record without a
@@ -45,30 +49,30 @@ const rejectsExample = `  dealhouse rejects
 
 // rejectChoice is what the flags of both commands say.
 type rejectChoice struct {
-	account, stream, run, reason, field, since string
+	account, stream, runID, reason, field, since string
 }
 
 func (c *rejectChoice) flags(a *app, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&c.account, "account", "", "only this `account`")
 	flags.StringVar(&c.stream, "stream", "", "only this `stream`")
-	flags.StringVar(&c.run, "run", "", "only what the run with this `ID` met, and no later one")
+	flags.StringVar(&c.runID, "run", "", "only what the run with this `ID` met, and no later one")
 	flags.StringVar(&c.reason, "reason", "", "only what was rejected for this `reason`")
 	flags.StringVar(&c.field, "field", "", "only values of this `field`, by its JSON name")
 	flags.StringVar(&c.since, "since", "", "only what was met since this `time`: 2024-01-31, 2024-01-31T15:04:05Z, or 36h for that long ago")
-	completeWith(cmd, "account", a.accountNames)
+	completeAccounts(cmd, a)
 	complete(cmd, "stream", catalog.Names())
 }
 
 // filter checks the flags. A --since that is a duration is left to whoever knows the clock of the warehouse.
 func (c *rejectChoice) filter() (f warehouse.RejectFilter, ago time.Duration, err error) {
-	f = warehouse.RejectFilter{Account: c.account, Stream: canonical(c.stream), Reason: c.reason, Field: c.field}
+	f = warehouse.RejectFilter{Account: c.account, Stream: service.StreamName(c.stream), Reason: c.reason, Field: c.field}
 	if f.Stream != "" && !slices.Contains(catalog.Names(), f.Stream) {
-		return f, 0, usagef("--stream: there is no stream %q: the streams are %s", c.stream, list(catalog.Names()))
+		return f, 0, usagef("--stream: there is no stream %q: the streams are %s", c.stream, wording.List(catalog.Names()))
 	}
-	if c.run != "" {
-		if f.RunID, err = uuid.Parse(c.run); err != nil {
-			return f, 0, usagef("--run: %q is no run ID; `dealhouse runs --output json` shows them as run_id", c.run)
+	if c.runID != "" {
+		if f.RunID, err = uuid.Parse(c.runID); err != nil {
+			return f, 0, usagef("--run: %q is no run ID; `dealhouse runs --output json` shows them as run_id", c.runID)
 		}
 	}
 	if c.since == "" {
@@ -83,8 +87,8 @@ func (c *rejectChoice) filter() (f warehouse.RejectFilter, ago time.Duration, er
 	return f, 0, nil
 }
 
-// openRejects opens the warehouse, and completes the filter by its clock.
-func (a *app) openRejects(ctx context.Context, c *rejectChoice, open func(context.Context, *config.Config) (*warehouse.Warehouse, error)) (*warehouse.Warehouse, *config.Config, warehouse.RejectFilter, error) {
+// open opens the warehouse, and completes the filter by its clock.
+func (c *rejectChoice) open(ctx context.Context, a *app, open func(context.Context, *config.Config) (*warehouse.Warehouse, error)) (*warehouse.Warehouse, *config.Config, warehouse.RejectFilter, error) {
 	f, ago, err := c.filter()
 	if err != nil {
 		return nil, nil, f, err
@@ -107,11 +111,16 @@ func (a *app) openRejects(ctx context.Context, c *rejectChoice, open func(contex
 	return w, cfg, f, nil
 }
 
+// rejectsCommand is what its flags say.
+type rejectsCommand struct {
+	rejectChoice
+	all    bool
+	limit  int
+	format *choice
+}
+
 func newRejects(a *app) *cobra.Command {
-	var c rejectChoice
-	var all bool
-	var limit int
-	var output *choice
+	var c rejectsCommand
 	cmd := &cobra.Command{
 		Use:     "rejects",
 		Short:   "List what could not be loaded; retry loads what can be now",
@@ -119,22 +128,22 @@ func newRejects(a *app) *cobra.Command {
 		Example: rejectsExample,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.rejects(cmd.Context(), &c, all, limit, output.value)
+			return c.run(cmd.Context(), a)
 		},
 	}
 	c.flags(a, cmd)
-	cmd.Flags().BoolVar(&all, "all", false, "also what is loaded or superseded")
-	cmd.Flags().IntVar(&limit, "limit", 50, "how many")
-	output = outputFlag(cmd, "table", "json", "jsonl", "csv")
+	cmd.Flags().BoolVar(&c.all, "all", false, "also what is loaded or superseded")
+	cmd.Flags().IntVar(&c.limit, "limit", 50, "how many")
+	c.format = outputFlag(cmd, "table", "json", "jsonl", "csv")
 	cmd.AddCommand(newRejectsRetry(a))
 	return cmd
 }
 
-func (a *app) rejects(ctx context.Context, c *rejectChoice, all bool, limit int, output string) (err error) {
-	if limit < 1 {
+func (c *rejectsCommand) run(ctx context.Context, a *app) (err error) {
+	if c.limit < 1 {
 		return usagef("--limit: want 1 or more")
 	}
-	w, cfg, f, err := a.openRejects(ctx, c, a.openExisting)
+	w, cfg, f, err := c.open(ctx, a, a.openExisting)
 	if err != nil {
 		return err
 	}
@@ -142,48 +151,48 @@ func (a *app) rejects(ctx context.Context, c *rejectChoice, all bool, limit int,
 	if err := w.CheckSchema(ctx); err != nil {
 		return err
 	}
-	f.Unsettled, f.Limit = !all && c.run == "", limit
+	f.Unsettled, f.Limit = !c.all && c.runID == "", c.limit
 	found, err := w.RejectedRecords(ctx, f)
 	if err != nil {
 		return err
 	}
 	if len(found) == 0 {
-		if err := unknownAccount(cfg, f.Account); err != nil {
+		if err := service.UnknownAccount(cfg, f.Account); err != nil {
 			return err
 		}
 	}
-	return printRejects(a, output, found)
+	return printRejects(a.stdout, c.format.value, found)
 }
 
 // widestRaw bounds what a table shows of a record.
 const widestRaw = 100
 
-func printRejects(a *app, output string, found []warehouse.Rejected) error {
-	columns := []column{
-		{name: "read_at"}, {name: "account"}, {name: "stream"}, {name: "key"}, {name: "field"}, {name: "reason"}, {name: "state"}, {name: "raw"},
+func printRejects(to io.Writer, format string, found []warehouse.Rejected) error {
+	columns := []output.Column{
+		{Name: "read_at"}, {Name: "account"}, {Name: "stream"}, {Name: "key"}, {Name: "field"}, {Name: "reason"}, {Name: "state"}, {Name: "raw"},
 	}
-	if output == "table" {
-		columns[0] = column{name: "read", human: dateCell}
-		columns[7].human = func(v any) string { return cut(plain(v), widestRaw) }
-		columns = slices.Insert(columns, 7, count("times"))
+	if format == "table" {
+		columns[0] = output.Column{Name: "read", Human: output.TimeCell}
+		columns[7].Human = func(v any) string { return output.Cut(output.Plain(v), widestRaw) }
+		columns = slices.Insert(columns, 7, output.Count("times"))
 	} else {
-		columns = append(columns, column{name: "run_id"}, column{name: "page"}, column{name: "seen_at"}, column{name: "settled_at"}, column{name: "times"},
-			column{name: "first_seen_at"}, column{name: "last_run_id"})
+		columns = append(columns, output.Column{Name: "run_id"}, output.Column{Name: "page"}, output.Column{Name: "seen_at"}, output.Column{Name: "settled_at"}, output.Column{Name: "times"},
+			output.Column{Name: "first_seen_at"}, output.Column{Name: "last_run_id"})
 	}
 	var rows [][]any
 	for _, x := range found {
-		row := []any{when(x.ReadAt), x.Account, x.Stream, x.Key, x.Field, x.Reason, string(x.State), x.Raw}
-		if output == "table" {
+		row := []any{output.Time(x.ReadAt), x.Account, x.Stream, x.Key, x.Field, x.Reason, string(x.State), x.Raw}
+		if format == "table" {
 			row = slices.Insert(row, 7, any(x.Times))
 		} else {
-			row = append(row, x.RunID.String(), uint64(x.Page), when(x.SeenAt), pointed(x.SettledAt), x.Times, when(x.FirstSeen), x.LastRunID.String())
+			row = append(row, x.RunID.String(), uint64(x.Page), output.Time(x.SeenAt), output.TimeAt(x.SettledAt), x.Times, output.Time(x.FirstSeen), x.LastRunID.String())
 		}
-		if raw := json.RawMessage(x.Raw); output != "table" && output != "csv" && json.Valid(raw) {
+		if raw := json.RawMessage(x.Raw); format != "table" && format != "csv" && json.Valid(raw) {
 			row[7] = raw
 		}
 		rows = append(rows, row)
 	}
-	if err := printAll(output, a.stdout, columns, rows); err != nil {
+	if err := output.Print(format, to, columns, rows); err != nil {
 		return fmt.Errorf("printing the rejected records: %w", err)
 	}
 	return nil

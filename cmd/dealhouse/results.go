@@ -1,28 +1,28 @@
 package main
 
 import (
-	"context"
-	"errors"
+	"fmt"
 	"io"
-	"os"
+	"strings"
+	"time"
 
-	"golang.org/x/term"
-
-	"dealhouse/internal/dealapi"
+	"dealhouse/internal/output"
+	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
 )
 
 // printResults prints how the runs of a sync ended.
-func printResults(w io.Writer, output string, results []syncer.Result) error {
-	columns := []column{
-		{name: "account"}, {name: "stream"}, {name: "mode"},
-		count("read"), count("inserted"), count("updated"), count("deleted"), count("unchanged"), count("rejected"), count("pages"),
-		durationColumn(output), {name: "outcome"},
+func printResults(to io.Writer, format string, results []syncer.Result) error {
+	columns := []output.Column{
+		{Name: "account"}, {Name: "stream"}, {Name: "mode"},
+		output.Count("read"), output.Count("inserted"), output.Count("updated"), output.Count("deleted"), output.Count("unchanged"), output.Count("rejected"),
+		output.Count("pages"), output.Duration(format), {Name: "outcome"},
 	}
-	if output != "table" {
-		columns = append(columns, column{name: "run_id"}, column{name: "started_at"}, column{name: "requested_after"}, column{name: "watermark"},
-			column{name: "duplicates"}, column{name: "bytes"}, column{name: "retries"}, column{name: "warnings"}, column{name: "error"})
+	if format != "table" {
+		columns = append(columns, output.Column{Name: "run_id"}, output.Column{Name: "started_at"}, output.Column{Name: "requested_after"}, output.Column{Name: "watermark"},
+			output.Column{Name: "duplicates"}, output.Column{Name: "bytes"}, output.Column{Name: "retries"}, output.Column{Name: "warnings"}, output.Column{Name: "error"})
 	}
 	var rows [][]any
 	for _, r := range results {
@@ -32,48 +32,81 @@ func printResults(w io.Writer, output string, results []syncer.Result) error {
 			t.Read, c.Inserted, c.Updated, c.Deleted, c.Unchanged, t.Rejected, t.Pages,
 			runTime(r.Record).Seconds(), outcomeWord(r),
 		}
-		if output != "table" {
-			row = append(row, r.Record.RunID.String(), when(r.Record.StartedAt), when(r.Record.RequestedAfter), when(r.Record.Watermark),
+		if format != "table" {
+			row = append(row, r.Record.RunID.String(), output.Time(r.Record.StartedAt), output.Time(r.Record.RequestedAfter), output.Time(r.Record.Watermark),
 				r.Record.Duplicates, t.Bytes, t.Retries, orEmpty(r.Record.Warnings), errorText(r.Err))
 		}
 		rows = append(rows, row)
 	}
-	return printAll(output, w, columns, rows)
+	return output.Print(format, to, columns, rows)
 }
 
-// count is a column of counts.
-func count(name string) column { return column{name: name, right: true, human: countCell} }
-
-// durationColumn is in words for people and in seconds for programs.
-func durationColumn(output string) column {
-	if output == "table" {
-		return column{name: "duration", right: true, human: secondsCell}
+// showRuns begins to show the progress of jobs; api says what limits their requests, and may be nil. stop is to be called
+// when the runs have ended.
+func (a *app) showRuns(jobs []syncer.Job, api *service.Clients) (watch service.Watch, stop func()) {
+	o := output.ProgressOptions{Console: a.console, Logger: a.log, Keep: a.console.Live() && !output.IsTerminal(a.screen)}
+	for _, job := range jobs {
+		o.Runs = append(o.Runs, output.Run{Account: job.Account, Stream: job.Stream.Name})
 	}
-	return column{name: "duration_seconds"}
+	if api != nil {
+		o.LimitedTo = api.LimitedTo
+	}
+	shown := output.NewProgress(o)
+	return service.Watch{
+		Progress: func(p syncer.Progress) {
+			shown.Update(output.State{
+				Run: output.Run{Account: p.Account, Stream: p.Stream}, Phase: string(p.Phase), Reading: p.Phase == syncer.PhaseReading,
+				Rows: p.Totals.Read, Pages: p.Totals.Pages, Windows: output.Windows(p.Windows),
+			})
+		},
+		Ended: func(r syncer.Result) {
+			c, t := r.Record.Changes, r.Record.Totals
+			shown.Finish(output.Run{Account: r.Record.Account, Stream: r.Record.Stream}, resultWords(r),
+				"outcome", outcomeWord(r), "mode", r.Record.Mode,
+				"read", t.Read, "inserted", c.Inserted, "updated", c.Updated, "deleted", c.Deleted, "unchanged", c.Unchanged,
+				"rejected", t.Rejected, "pages", t.Pages, "seconds", runTime(r.Record).Seconds())
+		},
+	}, shown.Stop
+}
+
+// resultWords say in a few words what came of a run.
+func resultWords(r syncer.Result) string {
+	if r.Err != nil {
+		return outcomeWord(r)
+	}
+	c := r.Record.Changes
+	var changes []string
+	for _, part := range []struct {
+		n    uint64
+		what string
+	}{{c.Inserted, "inserted"}, {c.Updated, "updated"}, {c.Deleted, "deleted"}} {
+		if part.n > 0 {
+			changes = append(changes, wording.Count(part.n)+" "+part.what)
+		}
+	}
+	if len(changes) == 0 {
+		changes = []string{"no change"}
+	}
+	text := fmt.Sprintf("%-9s %10s rows  ", "done", wording.Count(r.Record.Totals.Read)) + strings.Join(changes, ", ")
+	if r.Record.Outcome == warehouse.OutcomeDryRun {
+		text += " (dry run)"
+	}
+	return text
 }
 
 func outcomeWord(r syncer.Result) string {
-	if r.Err != nil && isCanceled(r.Err) {
+	if r.Err != nil && service.Canceled(r.Err) {
 		return warehouse.OutcomeStopped
 	}
 	return r.Record.Outcome
 }
 
-// wasStopped reports a run that ended because the program was told to.
-func wasStopped(ctx context.Context, err error) bool { return ctx.Err() != nil && isCanceled(err) }
-
-func isCanceled(err error) bool {
-	_, signal := errors.AsType[stopped](err)
-	api, ok := apiError(err)
-	return signal || errors.Is(err, context.Canceled) || ok && api.Kind == dealapi.KindCanceled
-}
-
-// apiError is a copy of the API's error in a chain.
-func apiError(err error) (dealapi.Error, bool) {
-	if e, ok := errors.AsType[*dealapi.Error](err); ok {
-		return *e, true
+// runTime is how long a run took.
+func runTime(r warehouse.RunRecord) time.Duration {
+	if r.StartedAt.IsZero() || r.FinishedAt.IsZero() {
+		return 0
 	}
-	return dealapi.Error{}, false
+	return max(0, r.FinishedAt.Sub(r.StartedAt))
 }
 
 func orEmpty(texts []string) []string {
@@ -87,10 +120,5 @@ func errorText(err error) string {
 	if err == nil {
 		return ""
 	}
-	return message(err)
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	return output.Message(err)
 }

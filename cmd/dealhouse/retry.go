@@ -3,12 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
-	"dealhouse/internal/catalog"
 	"dealhouse/internal/config"
+	"dealhouse/internal/output"
+	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 )
@@ -35,10 +36,15 @@ const retryExample = `  dealhouse rejects retry --dry-run     count what would b
   dealhouse rejects retry
   dealhouse rejects retry --stream transactions --reason not_a_uuid`
 
+// retryCommand is what its flags say.
+type retryCommand struct {
+	rejectChoice
+	dryRun bool
+	format *choice
+}
+
 func newRejectsRetry(a *app) *cobra.Command {
-	var c rejectChoice
-	var dryRun bool
-	var output *choice
+	var c retryCommand
 	cmd := &cobra.Command{
 		Use:     "retry",
 		Short:   "Load what was rejected and can be read now",
@@ -46,24 +52,25 @@ func newRejectsRetry(a *app) *cobra.Command {
 		Example: retryExample,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.retryRejects(cmd.Context(), &c, dryRun, output.value)
+			return c.run(cmd.Context(), a)
 		},
 	}
 	c.flags(a, cmd)
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "count what would be loaded, but change nothing")
-	output = outputFlag(cmd, "table", "json", "csv")
+	cmd.Flags().BoolVar(&c.dryRun, "dry-run", false, "count what would be loaded, but change nothing")
+	c.format = outputFlag(cmd, "table", "json", "csv")
 	return cmd
 }
 
-func (a *app) retryRejects(ctx context.Context, c *rejectChoice, dryRun bool, output string) (err error) {
-	w, cfg, f, err := a.openRejects(ctx, c, func(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
+func (c *retryCommand) run(ctx context.Context, a *app) (err error) {
+	w, cfg, f, err := c.open(ctx, a, func(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
 		return a.whenFree(ctx, func() (*warehouse.Warehouse, error) { return a.openExisting(ctx, cfg) })
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	if err := a.upgrade(ctx, w, dryRun); err != nil {
+	svc := a.newService()
+	if err := svc.Prepare(ctx, w, c.dryRun); err != nil {
 		return err
 	}
 	open, err := w.CountOpenRejects(ctx, f)
@@ -71,60 +78,32 @@ func (a *app) retryRejects(ctx context.Context, c *rejectChoice, dryRun bool, ou
 		return err
 	}
 	if len(open) == 0 {
-		if err := unknownAccount(cfg, f.Account); err != nil {
+		if err := service.UnknownAccount(cfg, f.Account); err != nil {
 			return err
 		}
 	}
-	results, records, err := a.runRetries(ctx, w, open, f, dryRun)
+	jobs := svc.RetryJobs(open, c.dryRun)
+	watch, stop := a.showRuns(jobs, nil)
+	results, records, err := svc.Retry(ctx, w, jobs, f, watch)
+	stop()
 	if err != nil {
 		return err
 	}
 	if len(open) == 0 {
 		a.log.Info("there is nothing to retry: no rejected record is open")
 	}
-	if err := printRetries(a, output, results, records); err != nil {
+	if err := printRetries(a.stdout, c.format.value, results, records); err != nil {
 		return err
 	}
-	return a.conclude(ctx, results)
+	return a.printFailures(ctx, svc, results)
 }
 
-// runRetries makes one retry after the other, and shows their progress. One that fails does not stop the others.
-func (a *app) runRetries(ctx context.Context, w *warehouse.Warehouse, open []warehouse.OpenRejects, f warehouse.RejectFilter, dryRun bool) (results []syncer.Result, records []syncer.RetryRecord, err error) {
-	var jobs []syncer.Job
-	for _, o := range open {
-		stream, err := catalog.Find(o.Stream)
-		if err != nil {
-			a.log.Warn("what was rejected of a stream that this version does not know stays open", "stream", o.Stream, "rejects", o.Rejects)
-			continue
-		}
-		jobs = append(jobs, syncer.Job{Account: o.Account, Stream: stream, DryRun: dryRun})
+func printRetries(to io.Writer, format string, results []syncer.Result, records []syncer.RetryRecord) error {
+	columns := []output.Column{
+		{Name: "account"}, {Name: "stream"}, output.Count("tried"), output.Count("loaded"), output.Count("rejected"), output.Count("superseded"), output.Duration(format), {Name: "outcome"},
 	}
-	shown := newProgress(a.console, a.log, jobs, a.console.live && !isTerminal(a.screen))
-	defer shown.stop()
-	s, err := syncer.New(syncer.Options{Warehouse: w, Logger: a.log, Progress: shown.update})
-	if err != nil {
-		return nil, nil, fmt.Errorf("preparing the retry: %w", err)
-	}
-	for _, job := range jobs {
-		record, err := s.Retry(ctx, job, f)
-		if wasStopped(ctx, err) {
-			return nil, nil, context.Cause(ctx)
-		}
-		result := syncer.Result{Job: job, Record: record.RunRecord, Err: err}
-		ended := result
-		ended.Record.Totals.Rejected = uint64(record.Rejected) // as the table has it
-		shown.finish(ended)
-		results, records = append(results, result), append(records, record)
-	}
-	return results, records, nil
-}
-
-func printRetries(a *app, output string, results []syncer.Result, records []syncer.RetryRecord) error {
-	columns := []column{
-		{name: "account"}, {name: "stream"}, count("tried"), count("loaded"), count("rejected"), count("superseded"), durationColumn(output), {name: "outcome"},
-	}
-	if output != "table" {
-		columns = append(columns, column{name: "inserted"}, column{name: "updated"}, column{name: "run_id"}, column{name: "started_at"}, column{name: "error"})
+	if format != "table" {
+		columns = append(columns, output.Column{Name: "inserted"}, output.Column{Name: "updated"}, output.Column{Name: "run_id"}, output.Column{Name: "started_at"}, output.Column{Name: "error"})
 	}
 	var rows [][]any
 	for i, r := range records {
@@ -132,10 +111,10 @@ func printRetries(a *app, output string, results []syncer.Result, records []sync
 			r.Account, r.Stream, uint64(r.Tried), uint64(r.Loaded), uint64(r.Rejected), uint64(r.Superseded),
 			runTime(r.RunRecord).Seconds(), outcomeWord(results[i]),
 		}
-		if output != "table" {
-			row = append(row, r.Changes.Inserted, r.Changes.Updated, r.RunID.String(), when(r.StartedAt), errorText(results[i].Err))
+		if format != "table" {
+			row = append(row, r.Changes.Inserted, r.Changes.Updated, r.RunID.String(), output.Time(r.StartedAt), errorText(results[i].Err))
 		}
 		rows = append(rows, row)
 	}
-	return printAll(output, a.stdout, columns, rows)
+	return output.Print(format, to, columns, rows)
 }

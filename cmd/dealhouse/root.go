@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/config"
+	"dealhouse/internal/service"
 )
 
 const rootLong = `dealhouse loads a retailer-deals API (promotions, coupons, cashback offers, transactions, payouts,
@@ -108,11 +109,13 @@ func completeWith(cmd *cobra.Command, flag string, words func() []string) {
 	})
 }
 
-// accountNames are the configured accounts, for completion: a broken configuration completes to nothing.
-func (a *app) accountNames() []string {
-	cfg, _, err := config.Load(config.Source{Path: a.configPath, Env: a.env})
-	if err != nil {
-		return nil
-	}
-	return accountNames(cfg)
+// completeAccounts offers the configured accounts for a flag: a broken configuration completes to nothing.
+func completeAccounts(cmd *cobra.Command, a *app) {
+	completeWith(cmd, "account", func() []string {
+		cfg, _, err := config.Load(config.Source{Path: a.configPath, Env: a.env})
+		if err != nil {
+			return nil
+		}
+		return service.AccountNames(cfg)
+	})
 }

@@ -5,16 +5,12 @@ import (
 	"errors"
 	"os"
 	"os/signal"
-	"runtime"
 	"syscall"
-	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 
-	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
 	"dealhouse/internal/daemon"
 	"dealhouse/internal/daemon/web"
@@ -53,20 +49,24 @@ func newRun(a *app) *cobra.Command {
 		Long:    runLong,
 		Example: runExample,
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runDaemon(cmd.Context()) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runDaemon(cmd.Context(), a) },
 	}
 }
 
-func (a *app) runDaemon(ctx context.Context) (err error) {
-	cfg, err := a.loadDaemonConfig()
+func runDaemon(ctx context.Context, a *app) (err error) {
+	read := func() (*config.Config, error) {
+		return a.loadConfigAs(config.Source{NeedAccounts: true, NeedDaemon: true})
+	}
+	cfg, err := read()
 	if err != nil {
 		return err
 	}
-	a.service = true
+	a.unattended = true
 	registry := a.measure(ctx)
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	p := newPlanner(a, cfg)
-	plan, err := p.plan(cfg)
+	svc := a.newService()
+	planner := svc.Planner(cfg, read)
+	plan, err := planner.Plan(cfg)
 	if err != nil {
 		return err
 	}
@@ -78,12 +78,12 @@ func (a *app) runDaemon(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	p.w = w
-	if err := a.upgrade(ctx, w, false); err != nil {
+	planner.Warehouse = w
+	if err := svc.Prepare(ctx, w, false); err != nil {
 		return err
 	}
 	d, err := daemon.New(daemon.Options{
-		Warehouse: w, Plan: plan, Metrics: &a.metrics, Load: p.load, Reload: hangups, Env: a.env, Logger: a.log,
+		Warehouse: w, Plan: plan, Metrics: &a.metrics, Load: planner.Reread, Reload: hangups, Env: a.env, Logger: a.log,
 	})
 	if err != nil {
 		return err
@@ -91,18 +91,18 @@ func (a *app) runDaemon(ctx context.Context) (err error) {
 	server, err := web.New(web.Options{
 		Listen: cfg.Daemon.Listen, User: cfg.Daemon.User, Password: cfg.Daemon.Password.Reveal(),
 		TLSCert: cfg.Daemon.TLSCert, TLSKey: cfg.Daemon.TLSKey, Pprof: cfg.Daemon.Pprof,
-		Warehouse: w, Ready: d.Ready, Streams: d.Streams, OverdueAfter: p.overdueAfter, Logger: a.log,
+		Warehouse: w, Ready: d.Ready, Streams: d.Streams, OverdueAfter: planner.OverdueAfter, Logger: a.log,
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 	})
 	if err != nil {
 		return err
 	}
 	a.log.Info("the daemon has begun", "listen", server.Addr(), "version", readBuild().version, "warehouse", place(cfg))
-	return a.runBoth(ctx, d, server)
+	return runBoth(ctx, a, d, server)
 }
 
 // runBoth runs the daemon and its port. The port is there until the last run has ended, and either ends the other.
-func (a *app) runBoth(ctx context.Context, d *daemon.Daemon, server *web.Server) error {
+func runBoth(ctx context.Context, a *app, d *daemon.Daemon, server *web.Server) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
@@ -122,24 +122,4 @@ func (a *app) runBoth(ctx context.Context, d *daemon.Daemon, server *web.Server)
 	}
 	a.log.Info("the daemon has ended")
 	return context.Cause(ctx)
-}
-
-func (a *app) loadDaemonConfig() (*config.Config, error) {
-	cfg, warnings, err := config.Load(config.Source{Path: a.configPath, Env: a.env, NeedAccounts: true, NeedDaemon: true})
-	for _, w := range warnings {
-		a.log.Warn(w.String())
-	}
-	return cfg, err
-}
-
-// measure makes a registry with all metrics of the program, for what the command makes from now on.
-func (a *app) measure(ctx context.Context) *prometheus.Registry {
-	registry := prometheus.NewRegistry()
-	b := readBuild()
-	build := daemon.Build{Version: b.version, Revision: b.revision, GoVersion: runtime.Version()}
-	if hasEngine(ctx) {
-		build.Engine = chdb.Version
-	}
-	a.metrics = *daemon.NewMetrics(registry, build, time.Now)
-	return registry
 }

@@ -3,17 +3,24 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/output"
+	"dealhouse/internal/service"
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
 )
 
 const runsLong = `Lists the last runs, the newest first: what each read, what it changed, how long it took, how it ended.
-The view sync_runs in the warehouse has all of them, with more columns. Waiting are rows that the list
-no longer had, and that are not deleted before it is certain.
+JSON and CSV have more columns. The view sync_runs in the warehouse has all runs.
+
+Changes are +inserted ~updated -deleted rows. Waiting are rows that the list no longer had, and that are
+not deleted before it is certain. Where no run has any, the table leaves such a column out.
 
 The outcome is success; incomplete, when the list moved while it was read: what was read is loaded, some
 of its rows may be missing, and the next run reads them; failed; guarded, when a guard stopped the run
@@ -23,34 +30,38 @@ const runsExample = `  dealhouse runs
   dealhouse runs --account acme --stream transactions --limit 100
   dealhouse runs --output json | jq '.[] | select(.outcome != "success")'`
 
+// runsCommand is what its flags say.
+type runsCommand struct {
+	filter warehouse.RunFilter
+	format *choice
+}
+
 func newRuns(a *app) *cobra.Command {
-	var filter warehouse.RunFilter
-	var output *choice
+	var c runsCommand
 	cmd := &cobra.Command{
 		Use:     "runs",
 		Short:   "List the last runs",
 		Long:    runsLong,
 		Example: runsExample,
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.runs(cmd.Context(), filter, output.value)
-		},
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context(), a) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&filter.Account, "account", "", "only this `account`")
-	flags.StringVar(&filter.Stream, "stream", "", "only this `stream`")
-	flags.IntVar(&filter.Limit, "limit", 20, "how many runs")
-	completeWith(cmd, "account", a.accountNames)
+	flags.StringVar(&c.filter.Account, "account", "", "only this `account`")
+	flags.StringVar(&c.filter.Stream, "stream", "", "only this `stream`")
+	flags.IntVar(&c.filter.Limit, "limit", 20, "how many runs")
+	completeAccounts(cmd, a)
 	complete(cmd, "stream", catalog.Names())
-	output = outputFlag(cmd, "table", "json", "csv")
+	c.format = outputFlag(cmd, "table", "json", "csv")
 	return cmd
 }
 
-func (a *app) runs(ctx context.Context, filter warehouse.RunFilter, output string) (err error) {
-	filter.Stream = canonical(filter.Stream)
+func (c runsCommand) run(ctx context.Context, a *app) (err error) {
+	filter := c.filter
+	filter.Stream = service.StreamName(filter.Stream)
 	switch {
 	case filter.Stream != "" && !slices.Contains(catalog.Names(), filter.Stream):
-		return usagef("--stream: there is no stream %q: the streams are %s", filter.Stream, list(catalog.Names()))
+		return usagef("--stream: there is no stream %q: the streams are %s", filter.Stream, wording.List(catalog.Names()))
 	case filter.Limit < 1:
 		return usagef("--limit: want 1 or more")
 	}
@@ -64,51 +75,89 @@ func (a *app) runs(ctx context.Context, filter warehouse.RunFilter, output strin
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	records, err := w.Runs(ctx, filter)
-	if isMissing(err) {
+	if warehouse.IsMissing(err) {
 		return warehouse.ErrSchemaOld
 	}
 	if err != nil {
 		return err
 	}
 	if len(records) == 0 {
-		if err := unknownAccount(cfg, filter.Account); err != nil {
+		if err := service.UnknownAccount(cfg, filter.Account); err != nil {
 			return err
 		}
 	}
-	return printRuns(a, output, records)
+	return printRuns(a.stdout, c.format.value, records)
 }
 
-func printRuns(a *app, output string, records []warehouse.RunRecord) error {
-	started := column{name: "started_at"}
-	if output == "table" {
-		started = column{name: "started", human: dateCell}
+func printRuns(to io.Writer, format string, records []warehouse.RunRecord) error {
+	if format == "table" {
+		return printRunsTable(to, records)
 	}
-	columns := []column{
-		started, {name: "account"}, {name: "stream"}, {name: "mode"},
-		count("read"), count("inserted"), count("updated"), count("deleted"), count("waiting"), count("unchanged"), count("rejected"), count("pages"),
-		durationColumn(output), {name: "outcome"}, {name: "error"},
-	}
-	if output != "table" {
-		columns = append(columns, column{name: "run_id"}, column{name: "finished_at"}, column{name: "requested_after"}, column{name: "watermark"},
-			column{name: "duplicates"}, column{name: "bytes"}, column{name: "retries"}, column{name: "warnings"})
+	columns := []output.Column{
+		{Name: "started_at"}, {Name: "account"}, {Name: "stream"}, {Name: "mode"},
+		{Name: "read"}, {Name: "inserted"}, {Name: "updated"}, {Name: "deleted"}, {Name: "waiting"}, {Name: "unchanged"}, {Name: "rejected"}, {Name: "pages"},
+		output.Duration(format), {Name: "outcome"}, {Name: "error"},
+		{Name: "run_id"}, {Name: "finished_at"}, {Name: "requested_after"}, {Name: "watermark"}, {Name: "duplicates"}, {Name: "bytes"}, {Name: "retries"}, {Name: "warnings"},
 	}
 	var rows [][]any
 	for _, r := range records {
 		t, c := r.Totals, r.Changes
-		var took any
-		if !r.FinishedAt.IsZero() {
-			took = runTime(r).Seconds()
-		}
-		row := []any{
-			when(r.StartedAt), r.Account, r.Stream, r.Mode,
+		rows = append(rows, []any{
+			output.Time(r.StartedAt), r.Account, r.Stream, r.Mode,
 			t.Read, c.Inserted, c.Updated, c.Deleted, c.Kept, c.Unchanged, t.Rejected, t.Pages,
-			took, r.Outcome, r.Error,
-		}
-		if output != "table" {
-			row = append(row, r.RunID.String(), when(r.FinishedAt), when(r.RequestedAfter), when(r.Watermark),
-				r.Duplicates, t.Bytes, t.Retries, orEmpty(r.Warnings))
-		}
-		rows = append(rows, row)
+			seconds(r), r.Outcome, r.Error,
+			r.RunID.String(), output.Time(r.FinishedAt), output.Time(r.RequestedAfter), output.Time(r.Watermark), r.Duplicates, t.Bytes, t.Retries, orEmpty(r.Warnings),
+		})
 	}
-	return printAll(output, a.stdout, columns, rows)
+	return output.Print(format, to, columns, rows)
+}
+
+// printRunsTable prints runs for people, in 100 columns unless there are errors to show.
+func printRunsTable(to io.Writer, records []warehouse.RunRecord) error {
+	columns := []output.Column{
+		{Name: "started", Human: minuteCell}, {Name: "account"}, {Name: "stream"}, {Name: "mode"},
+		output.Count("read"), {Name: "changes", Right: true, Optional: true}, optional(output.Count("waiting")), optional(output.Count("rejected")),
+		output.Duration("table"), {Name: "outcome"}, {Name: "error", Optional: true},
+	}
+	var rows [][]any
+	for _, r := range records {
+		rows = append(rows, []any{
+			output.Time(r.StartedAt), r.Account, r.Stream, r.Mode, r.Totals.Read, changesCell(r.Changes), r.Changes.Kept, r.Totals.Rejected, seconds(r), r.Outcome, r.Error,
+		})
+	}
+	return output.Print("table", to, columns, rows)
+}
+
+// seconds is how long a run took; nil while it has not ended.
+func seconds(r warehouse.RunRecord) any {
+	if r.FinishedAt.IsZero() {
+		return nil
+	}
+	return runTime(r).Seconds()
+}
+
+// optional is a column that a table leaves out where it has nothing to say.
+func optional(c output.Column) output.Column {
+	c.Optional = true
+	return c
+}
+
+// minuteCell shows a time in UTC, to the minute.
+func minuteCell(v any) string {
+	text := output.TimeCell(v)
+	return text[:max(0, len(text)-len(":00"))]
+}
+
+// changesCell shows what a run changed, as diffs do: +inserted ~updated -deleted.
+func changesCell(c warehouse.Changes) string {
+	var parts []string
+	for _, part := range []struct {
+		sign string
+		n    uint64
+	}{{"+", c.Inserted}, {"~", c.Updated}, {"-", c.Deleted}} {
+		if part.n > 0 {
+			parts = append(parts, part.sign+wording.Count(part.n))
+		}
+	}
+	return strings.Join(parts, " ")
 }

@@ -11,7 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dealhouse/internal/output"
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
 )
 
 const schemaLong = `Explains every view and column of the warehouse: type, meaning, unit, where the value comes from (the
@@ -25,7 +27,7 @@ const schemaExample = `  dealhouse schema transactions
   dealhouse schema --output json deals_active product_price_changes`
 
 func newSchema(a *app) *cobra.Command {
-	var output *choice
+	var format *choice
 	cmd := &cobra.Command{
 		Use:               "schema [VIEW...]",
 		Short:             "Explain every view and column",
@@ -34,14 +36,14 @@ func newSchema(a *app) *cobra.Command {
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.schema(cmd.Context(), args, output.value)
+			return explainSchema(cmd.Context(), a, args, format.value)
 		},
 	}
-	output = outputFlag(cmd, "table", "markdown", "json")
+	format = outputFlag(cmd, "table", "markdown", "json")
 	return cmd
 }
 
-func (a *app) schema(ctx context.Context, names []string, output string) (err error) {
+func explainSchema(ctx context.Context, a *app, names []string, format string) (err error) {
 	cfg, err := a.loadConfig(false)
 	if err != nil {
 		return err
@@ -61,7 +63,7 @@ func (a *app) schema(ctx context.Context, names []string, output string) (err er
 	if views, err = chosen(views, names); err != nil {
 		return err
 	}
-	switch output {
+	switch format {
 	case "json":
 		enc := json.NewEncoder(a.stdout)
 		enc.SetEscapeHTML(false)
@@ -70,14 +72,14 @@ func (a *app) schema(ctx context.Context, names []string, output string) (err er
 	case "markdown":
 		return writeDictionary(a.stdout, views)
 	}
-	columns := []column{{name: "view"}, {name: "column"}, {name: "type"}, {name: "absent"}, {name: "unit"}, {name: "source"}, {name: "meaning"}}
+	columns := []output.Column{{Name: "view"}, {Name: "column"}, {Name: "type"}, {Name: "absent"}, {Name: "unit"}, {Name: "source"}, {Name: "meaning"}}
 	var rows [][]any
 	for _, v := range views {
 		for _, c := range v.Columns {
 			rows = append(rows, []any{v.Name, c.Name, c.Type, orNever(c.Absent), c.Unit, c.Source, c.Meaning})
 		}
 	}
-	return printAll("table", a.stdout, columns, rows)
+	return output.Print("table", a.stdout, columns, rows)
 }
 
 // chosen are the views of those names, or all.
@@ -95,7 +97,7 @@ func chosen(views []warehouse.View, names []string) ([]warehouse.View, error) {
 	}
 	for _, name := range names {
 		if !slices.Contains(all, name) {
-			return nil, usagef("there is no view %q: the views are %s", name, list(all))
+			return nil, usagef("there is no view %q: the views are %s", name, wording.List(all))
 		}
 	}
 	return picked, nil

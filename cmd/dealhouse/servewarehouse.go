@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -36,7 +37,8 @@ const serveExample = `  dealhouse serve-warehouse
   dealhouse serve-warehouse --listen 0.0.0.0:8123 --user bi --password file:/run/secrets/bi
   DEALHOUSE_WAREHOUSE_DSN=http://127.0.0.1:8123/dealhouse dealhouse query "SELECT 1"`
 
-type serveOptions struct {
+// serveCommand is what its flags say.
+type serveCommand struct {
 	listen         string
 	allowWrites    bool
 	user, password string
@@ -46,7 +48,7 @@ type serveOptions struct {
 }
 
 func newServeWarehouse(a *app) *cobra.Command {
-	var o serveOptions
+	var c serveCommand
 	cmd := &cobra.Command{
 		Use:     "serve-warehouse",
 		Short:   "Serve the embedded warehouse over HTTP for curl and BI tools",
@@ -54,29 +56,29 @@ func newServeWarehouse(a *app) *cobra.Command {
 		Example: serveExample,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.serveWarehouse(cmd.Context(), o)
+			return c.run(cmd.Context(), a)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.listen, "listen", "127.0.0.1:8123", "host:port to listen on; port 0 chooses one")
-	flags.BoolVar(&o.allowWrites, "allow-writes", false, "let clients change data")
-	flags.StringVar(&o.user, "user", "", "`name` that clients must give (default \"default\" when there is a password)")
-	flags.StringVar(&o.password, "password", "", "password that clients must give: env:`NAME` or file:PATH")
-	flags.BoolVar(&o.insecure, "insecure", false, "allow other machines in without a password")
-	flags.BoolVar(&o.withoutSandbox, "without-sandbox", false, withoutSandboxHelp)
-	o.limits = limitFlags(cmd, true)
+	flags.StringVar(&c.listen, "listen", "127.0.0.1:8123", "host:port to listen on; port 0 chooses one")
+	flags.BoolVar(&c.allowWrites, "allow-writes", false, "let clients change data")
+	flags.StringVar(&c.user, "user", "", "`name` that clients must give (default \"default\" when there is a password)")
+	flags.StringVar(&c.password, "password", "", "password that clients must give: env:`NAME` or file:PATH")
+	flags.BoolVar(&c.insecure, "insecure", false, "allow other machines in without a password")
+	flags.BoolVar(&c.withoutSandbox, "without-sandbox", false, withoutSandboxHelp)
+	c.limits = limitFlags(cmd, true)
 	return cmd
 }
 
-func (a *app) serveWarehouse(ctx context.Context, o serveOptions) error {
-	password, variable, err := a.secret("--password", o.password)
+func (c serveCommand) run(ctx context.Context, a *app) error {
+	password, variable, err := secret(a, "--password", c.password)
 	if err != nil {
 		return err
 	}
-	if err := o.validate(password); err != nil {
+	if err := c.validate(password); err != nil {
 		return err
 	}
-	if err := o.limits.validate(); err != nil {
+	if err := c.limits.validate(); err != nil {
 		return err
 	}
 	cfg, err := a.loadConfig(false, variable)
@@ -87,24 +89,24 @@ func (a *app) serveWarehouse(ctx context.Context, o serveOptions) error {
 	if !embedded {
 		return usagef("the warehouse is a server, %s: ask it directly; serve-warehouse is for embedded:<folder>", cfg.Warehouse.RedactedDSN())
 	}
-	if err := exists(dir); err != nil && !o.allowWrites { // whoever may write may also begin
+	if err := exists(dir); err != nil && !c.allowWrites { // whoever may write may also begin
 		return err
 	}
 	e, err := a.newErrand(ctx, dir, cfg.Warehouse.Database)
 	if err != nil {
 		return err
 	}
-	host, _, _ := net.SplitHostPort(o.listen) // validated
-	if err := a.raiseWalls(&e, o.withoutSandbox, !isLoopback(host)); err != nil {
+	host, _, _ := net.SplitHostPort(c.listen) // validated
+	if err := a.raiseWalls(&e, c.withoutSandbox, !isLoopback(host)); err != nil {
 		return err
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.listen)
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.listen)
 	if err != nil {
 		return fmt.Errorf("%w: choose another address with --listen", err)
 	}
 	defer func() { _ = listener.Close() }() // the server has, if there was one
-	e.Serve = &serving{AllowWrites: o.allowWrites, User: o.user, Password: password, AnyHost: o.insecure, Greet: true, Queries: o.limits.queries, Buffered: o.limits.buffered << 20}
-	e.Limits = o.limits.engine()
+	e.Serve = &serving{AllowWrites: c.allowWrites, User: c.user, Password: password, AnyHost: c.insecure, Greet: true, Queries: c.limits.queries, Buffered: c.limits.buffered << 20}
+	e.Limits = c.limits.engine()
 	return a.sends(ctx, e, listener)
 }
 
@@ -124,21 +126,21 @@ func (s serving) run(ctx context.Context, a *app, w *warehouse.Warehouse, listen
 		options.AllowedHosts = []string{"*"}
 	}
 	if s.Greet {
-		a.greet(listener.Addr(), s, w.Database())
+		s.greet(a.stdout, listener.Addr(), w.Database())
 	}
 	return serve(ctx, newCrowd(listener, maxConnections), w.Engine().Handler(options))
 }
 
 // validate refuses what would let strangers in by accident.
-func (o serveOptions) validate(password string) error {
-	host, _, err := net.SplitHostPort(o.listen)
+func (c serveCommand) validate(password string) error {
+	host, _, err := net.SplitHostPort(c.listen)
 	switch {
 	case err != nil:
 		return usagef("--listen: want host:port, such as 127.0.0.1:8123")
-	case o.user != "" && password == "":
+	case c.user != "" && password == "":
 		return usagef("--user needs --password")
-	case password == "" && !o.insecure && !isLoopback(host):
-		return usagef("--listen %s lets other machines in: add --password env:NAME, or --insecure to mean it", o.listen)
+	case password == "" && !c.insecure && !isLoopback(host):
+		return usagef("--listen %s lets other machines in: add --password env:NAME, or --insecure to mean it", c.listen)
 	}
 	return nil
 }
@@ -149,7 +151,7 @@ func isLoopback(host string) bool {
 }
 
 // secret resolves a secret that a flag names; variable is the environment variable behind it, if any.
-func (a *app) secret(flag, reference string) (value, variable string, err error) {
+func secret(a *app, flag, reference string) (value, variable string, err error) {
 	if name, ok := strings.CutPrefix(reference, "env:"); ok {
 		for _, entry := range a.env {
 			if key, value, _ := strings.Cut(entry, "="); key == name && value != "" {
@@ -176,7 +178,7 @@ func (a *app) secret(flag, reference string) (value, variable string, err error)
 }
 
 // greet tells the user where the server is and how to ask it.
-func (a *app) greet(addr net.Addr, s serving, database string) {
+func (s serving) greet(to io.Writer, addr net.Addr, database string) {
 	rights, who := "read-only", ""
 	if s.AllowWrites {
 		rights = "reads and writes"
@@ -189,7 +191,7 @@ func (a *app) greet(addr net.Addr, s serving, database string) {
 		who = "-u " + user + " "
 	}
 	url := "http://" + reachable(addr.String())
-	fmt.Fprintf(a.stdout, "Serving %s on %s (%s). Ctrl-C ends it. Try:\n  curl %s'%s/?database=%s' -d 'SHOW TABLES'\n",
+	fmt.Fprintf(to, "Serving %s on %s (%s). Ctrl-C ends it. Try:\n  curl %s'%s/?database=%s' -d 'SHOW TABLES'\n",
 		database, url, rights, who, url, database)
 }
 

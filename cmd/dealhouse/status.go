@@ -12,7 +12,9 @@ import (
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/config"
+	"dealhouse/internal/output"
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
 )
 
 const statusLong = `Shows where every stream of every account stands: its last success, its watermark, its rows, and
@@ -25,7 +27,8 @@ Waiting are rows that the last complete list no longer had, and that are not del
 certain.
 
 The last outcome is one of those of dealhouse runs; or never ran; or, whatever came of their last run,
-disabled and not configured. The table has the beginning of an error, JSON and CSV have all of it.
+disabled and not configured. The table has the beginning of an error, JSON and CSV have all of it; where
+nothing is waiting, or nothing went wrong, the table leaves that column out.
 
 --watch shows it again and again until Ctrl-C: in place on a terminal, else one after the other. An
 embedded warehouse is let go of in between, so that a sync can have it; while one does, the last
@@ -38,10 +41,15 @@ const statusExample = `  dealhouse status
 // widestError bounds an error in the table of the status, to a line of most terminals.
 const widestError = 100
 
+// statusCommand is what its flags say.
+type statusCommand struct {
+	format   *choice
+	watch    bool
+	interval time.Duration
+}
+
 func newStatus(a *app) *cobra.Command {
-	var output *choice
-	var watch bool
-	var interval time.Duration
+	var c statusCommand
 	cmd := &cobra.Command{
 		Use:     "status",
 		Short:   "Show where every stream stands",
@@ -50,74 +58,78 @@ func newStatus(a *app) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
-			case cmd.Flags().Changed("interval") && !watch:
+			case cmd.Flags().Changed("interval") && !c.watch:
 				return usagef("--interval is for --watch")
-			case watch && interval < 100*time.Millisecond:
+			case c.watch && c.interval < 100*time.Millisecond:
 				return usagef("--interval: want at least 100ms")
-			case watch:
-				return a.watchStatus(cmd.Context(), output.value, interval)
+			case c.watch:
+				return c.runAgain(cmd.Context(), a)
 			}
-			return a.status(cmd.Context(), output.value, a.stdout)
+			return c.run(cmd.Context(), a, a.stdout)
 		},
 	}
-	cmd.Flags().BoolVar(&watch, "watch", false, "show it again and again, until Ctrl-C")
-	cmd.Flags().DurationVar(&interval, "interval", 2*time.Second, "how often, with --watch")
-	output = outputFlag(cmd, "table", "json", "csv")
+	cmd.Flags().BoolVar(&c.watch, "watch", false, "show it again and again, until Ctrl-C")
+	cmd.Flags().DurationVar(&c.interval, "interval", 2*time.Second, "how often, with --watch")
+	c.format = outputFlag(cmd, "table", "json", "csv")
 	return cmd
 }
 
-func (a *app) status(ctx context.Context, output string, to io.Writer) error {
+func (c statusCommand) run(ctx context.Context, a *app, to io.Writer) error {
 	cfg, err := a.loadConfig(false)
 	if err != nil {
 		return err
 	}
-	all, err := a.readStatus(ctx, cfg)
+	all, err := readStatus(ctx, a, cfg)
 	if err != nil {
 		return err
 	}
 	all = withUnrun(cfg, all)
-	columns := []column{
-		{name: "account"}, {name: "stream"}, count("rows"), count("waiting"),
-		{name: "last_success"}, {name: "lag_seconds"}, {name: "watermark"}, {name: "last_run"}, {name: "last_outcome"}, {name: "last_error"},
+	if len(all) == 0 {
+		a.log.Warn("nothing was ever loaded into this warehouse, and no account is configured", "warehouse", place(cfg))
 	}
-	if output == "table" {
+	return printStatus(to, c.format.value, all)
+}
+
+func printStatus(to io.Writer, format string, all []warehouse.StreamStatus) error {
+	columns := []output.Column{
+		{Name: "account"}, {Name: "stream"}, output.Count("rows"), optional(output.Count("waiting")),
+		{Name: "last_success"}, {Name: "lag_seconds"}, {Name: "watermark"}, {Name: "last_run"}, {Name: "last_outcome"}, {Name: "last_error", Optional: true},
+	}
+	if format == "table" {
 		now := time.Now()
 		for _, s := range all {
 			if !s.Now.IsZero() { // that of a stream which never ran
 				now = s.Now // the clock that the times below are of
 			}
 		}
-		columns[4] = column{name: "last success", human: func(v any) string {
+		columns[4] = output.Column{Name: "last success", Human: func(v any) string {
 			if t, ok := v.(time.Time); ok {
-				return ago(now.Sub(t))
+				return wording.Ago(now.Sub(t), wording.Short)
 			}
 			return "never"
 		}}
-		columns[5] = column{name: "lag", right: true, human: lagCell}
-		columns[6].human = dateCell
+		columns[5] = output.Column{Name: "lag", Right: true, Human: output.AgeCell}
+		columns[6].Human = output.TimeCell
 		columns = slices.Delete(columns, 7, 8)
-		columns[7].name, columns[8].name = "last outcome", "last error"
-		columns[8].human = func(v any) string {
-			line, _, _ := strings.Cut(plain(v), "\n")
-			return cut(line, widestError)
+		columns[7].Name, columns[8].Name = "last outcome", "last error"
+		columns[8].Human = func(v any) string {
+			line, _, _ := strings.Cut(output.Plain(v), "\n")
+			return output.Cut(line, widestError)
 		}
 	}
 	var rows [][]any
 	for _, s := range all {
-		row := []any{s.Account, s.Stream, s.Rows, s.Waiting, pointed(s.LastSuccess), lag(s), pointed(s.Watermark), pointed(s.LastRun), s.LastOutcome, s.LastError}
-		if output == "table" {
+		row := []any{s.Account, s.Stream, s.Rows, s.Waiting, output.TimeAt(s.LastSuccess), lag(s), output.TimeAt(s.Watermark), output.TimeAt(s.LastRun), s.LastOutcome, s.LastError}
+		if format == "table" {
 			row = slices.Delete(row, 7, 8)
 		}
 		rows = append(rows, row)
 	}
-	if len(all) == 0 {
-		a.log.Warn("nothing was ever loaded into this warehouse, and no account is configured", "warehouse", place(cfg))
-	}
-	return printAll(output, to, columns, rows)
+	return output.Print(format, to, columns, rows)
 }
 
 // readStatus reads the status, which is empty when nothing was ever loaded.
-func (a *app) readStatus(ctx context.Context, cfg *config.Config) (_ []warehouse.StreamStatus, err error) {
+func readStatus(ctx context.Context, a *app, cfg *config.Config) (_ []warehouse.StreamStatus, err error) {
 	w, err := a.openExisting(ctx, cfg)
 	if _, none := errors.AsType[absent](err); none {
 		a.log.Warn(err.Error())
@@ -128,7 +140,7 @@ func (a *app) readStatus(ctx context.Context, cfg *config.Config) (_ []warehouse
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	all, err := w.Status(ctx)
-	if isMissing(err) {
+	if warehouse.IsMissing(err) {
 		a.log.Warn("the warehouse has no tables of dealhouse yet: dealhouse sync makes them", "warehouse", place(cfg))
 		return nil, nil
 	}
@@ -170,20 +182,4 @@ func lag(s warehouse.StreamStatus) any {
 		return nil
 	}
 	return max(0, s.Now.Sub(*since).Seconds())
-}
-
-// lagCell shows a lag in whole units, as the time of the last success is shown.
-func lagCell(v any) string {
-	s, ok := v.(float64)
-	if !ok {
-		return ""
-	}
-	return coarse(time.Duration(s * float64(time.Second)))
-}
-
-func pointed(t *time.Time) any {
-	if t == nil {
-		return nil
-	}
-	return when(*t)
 }

@@ -4,15 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"time"
+	"net/url"
 
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/catalog"
-	"dealhouse/internal/chdb"
+	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
 )
 
 const syncLong = `Reads each enabled stream of each account once and brings the warehouse in step with it. It is safe
@@ -48,68 +48,73 @@ const syncExample = `  dealhouse sync
   dealhouse sync --push-gateway http://pushgateway:9091
   dealhouse sync --metrics-textfile /var/lib/node_exporter/textfile/dealhouse.prom`
 
-type syncOptions struct {
-	selection
+// syncCommand is what its flags say.
+type syncCommand struct {
+	selected                      service.Selection
 	full, dryRun, allowMassDelete bool
 	pushGateway, metricsTextfile  string
+	format                        *choice
 }
 
 func newSync(a *app) *cobra.Command {
-	var o syncOptions
-	var output *choice
+	var c syncCommand
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:       "sync [STREAM...]",
 		Short:     "Load each enabled stream once",
-		Long:      fmt.Sprintf(syncLong, list(catalog.Names())),
+		Long:      fmt.Sprintf(syncLong, wording.List(catalog.Names())),
 		Example:   syncExample,
 		ValidArgs: catalog.Names(),
 		Args:      cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.streams = args
+			c.selected.Streams = args
 			if asJSON {
 				if cmd.Flags().Changed("output") {
 					return usagef("--json is short for --output json: give one of them")
 				}
-				output.value = "json"
+				c.format.value = "json"
 			}
-			return a.sync(cmd.Context(), o, output.value)
+			return c.run(cmd.Context(), a)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&o.accounts, "account", nil, "only this `account`; repeatable")
-	flags.BoolVar(&o.full, "full", false, "read everything, whatever was read before")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "read and count, but change nothing")
-	flags.BoolVar(&o.allowMassDelete, "allow-mass-delete", false, "let this run delete more than max_delete_ratio allows")
-	flags.StringVar(&o.pushGateway, "push-gateway", "", "push the metrics of the run to the Pushgateway at this `URL`")
-	flags.StringVar(&o.metricsTextfile, "metrics-textfile", "", "write the metrics of the run to this `file`")
-	completeWith(cmd, "account", a.accountNames)
-	output = outputFlag(cmd, "table", "json", "csv")
+	flags.StringSliceVar(&c.selected.Accounts, "account", nil, "only this `account`; repeatable")
+	flags.BoolVar(&c.full, "full", false, "read everything, whatever was read before")
+	flags.BoolVar(&c.dryRun, "dry-run", false, "read and count, but change nothing")
+	flags.BoolVar(&c.allowMassDelete, "allow-mass-delete", false, "let this run delete more than max_delete_ratio allows")
+	flags.StringVar(&c.pushGateway, "push-gateway", "", "push the metrics of the run to the Pushgateway at this `URL`")
+	flags.StringVar(&c.metricsTextfile, "metrics-textfile", "", "write the metrics of the run to this `file`")
+	completeAccounts(cmd, a)
+	c.format = outputFlag(cmd, "table", "json", "csv")
 	flags.BoolVar(&asJSON, "json", false, "short for --output json")
 	return cmd
 }
 
-func (a *app) sync(ctx context.Context, o syncOptions, output string) (err error) {
+func (c syncCommand) run(ctx context.Context, a *app) (err error) {
 	cfg, err := a.loadConfig(true)
 	if err != nil {
 		return err
 	}
-	metrics, err := a.newPublishing(ctx, cfg, o.pushGateway, o.metricsTextfile)
+	metrics, err := c.publishing(ctx, a)
 	if err != nil {
 		return err
 	}
-	if metrics != nil && o.dryRun {
+	if metrics != nil && c.dryRun {
 		return usagef("a dry run has no metrics: leave --push-gateway and --metrics-textfile out")
 	}
-	jobs, api, err := a.prepareJobs(cfg, o.selection, func(job *syncer.Job) {
-		job.Full, job.DryRun, job.AllowMassDelete = o.full, o.dryRun, o.allowMassDelete
+	svc := a.newService()
+	if metrics != nil {
+		svc.ExpectStreams(metrics, cfg)
+	}
+	jobs, api, err := svc.Jobs(cfg, c.selected, func(job *syncer.Job) {
+		job.Full, job.DryRun, job.AllowMassDelete = c.full, c.dryRun, c.allowMassDelete
 	})
 	if err != nil {
 		return err
 	}
-	defer api.close()
+	defer api.Close()
 	open := a.openWarehouse
-	if o.dryRun {
+	if c.dryRun {
 		open = a.openExisting
 	}
 	w, err := a.whenFree(ctx, func() (*warehouse.Warehouse, error) { return open(ctx, cfg) })
@@ -117,151 +122,41 @@ func (a *app) sync(ctx context.Context, o syncOptions, output string) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	if err := a.upgrade(ctx, w, o.dryRun); err != nil {
+	if err := svc.Prepare(ctx, w, c.dryRun); err != nil {
 		return err
 	}
-	results, err := a.runJobs(ctx, w, jobs)
+	results, err := a.sync(ctx, svc, w, jobs, api)
 	if err != nil {
 		return err
 	}
-	if err := printResults(a.stdout, output, results); err != nil {
+	if err := printResults(a.stdout, c.format.value, results); err != nil {
 		return err
 	}
-	a.aftermath(ctx, cfg, w, api, results)
-	a.publish(ctx, metrics, cfg, w)
-	return a.conclude(ctx, results)
+	svc.AfterRuns(ctx, cfg, w, api, results)
+	svc.Publish(ctx, metrics, cfg, w)
+	return a.printFailures(ctx, svc, results)
 }
 
-// patience is how long a sync waits for another process to let go of the embedded warehouse.
-const patience = time.Minute
-
-// whenFree opens an embedded warehouse as soon as no other process has it.
-func (a *app) whenFree(ctx context.Context, open func() (*warehouse.Warehouse, error)) (*warehouse.Warehouse, error) {
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.Now().Add(patience)
-	for first := true; ; first = false {
-		w, err := open()
-		if !errors.Is(err, chdb.ErrLocked) || time.Now().After(deadline) {
-			return w, err
-		}
-		if first {
-			a.log.Info("waiting for another process to let go of the embedded warehouse", "patience", patience)
-		}
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-tick.C:
-		}
-	}
+// sync makes the runs of jobs and shows their progress.
+func (a *app) sync(ctx context.Context, svc *service.Service, w *warehouse.Warehouse, jobs []syncer.Job, api *service.Clients) ([]syncer.Result, error) {
+	watch, stop := a.showRuns(jobs, api)
+	defer stop()
+	return svc.Sync(ctx, w, jobs, watch)
 }
 
-// upgrade brings the schema up to date before a sync, and finishes what runs that died had begun to publish, so that
-// nobody waits for the next run of their streams. A dry run must do neither, and cannot go on without the schema.
-func (a *app) upgrade(ctx context.Context, w *warehouse.Warehouse, dryRun bool) error {
-	if dryRun {
-		return w.CheckSchema(ctx)
+// publishing is where the flags want the metrics to be left; nil means nowhere.
+func (c syncCommand) publishing(ctx context.Context, a *app) (*service.Publishing, error) {
+	if c.pushGateway == "" && c.metricsTextfile == "" {
+		return nil, nil
 	}
-	statements, err := w.Migrate(ctx)
-	if err != nil {
-		return err
-	}
-	if len(statements) > 0 {
-		a.log.Info("the schema of the warehouse is up to date now", "database", w.Database(), "statements", len(statements))
-	}
-	recovered, err := w.RecoverAll(ctx)
-	a.metrics.Syncer.Recovered(recovered)
-	if err != nil {
-		a.log.Warn("could not finish what interrupted runs had begun to publish: the next run of each stream tries again", "error", err)
-	}
-	return nil
-}
-
-// conclude prints what went wrong or was noticed, each once, and returns the exit code of the worst.
-func (a *app) conclude(ctx context.Context, results []syncer.Result) error {
-	for _, r := range results {
-		a.warnings(r.Record)
-	}
-	var codes []int
-	interrupted := 0
-	told := map[string]bool{}
-	for _, r := range results {
-		if r.Err == nil {
-			continue
+	p := &service.Publishing{Textfile: c.metricsTextfile}
+	if c.pushGateway != "" {
+		u, err := url.Parse(c.pushGateway)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, usagef("--push-gateway: want a URL such as http://pushgateway:9091") // the URL may hold a password
 		}
-		if wasStopped(ctx, r.Err) {
-			interrupted++
-			continue
-		}
-		codes = append(codes, faultCode(r.Err))
-		// Streams of an account tend to fail for one reason: a refused key, a service that is down.
-		reason := cause(r.Err)
-		if told[r.Record.Account+reason] {
-			continue
-		}
-		told[r.Record.Account+reason] = true
-		var same []string
-		for _, other := range results {
-			if other.Err != nil && other.Record.Account == r.Record.Account && cause(other.Err) == reason {
-				same = append(same, other.Record.Stream)
-			}
-		}
-		err := r.Err
-		if len(same) > 1 || isGuard(err) || isIncomplete(err) || isReadOnly(err) {
-			err = errors.New(reason)
-		}
-		a.aboutStreams("error", r.Record.Account, same, err)
+		p.Gateway = u
 	}
-	if interrupted > 0 {
-		a.complain("warning", fmt.Errorf("%s stopped before the end; what was published stays, and the next sync makes up for the rest", plural(uint64(interrupted), "run")))
-	}
-	if code := worst(codes...); code != exitOK || interrupted > 0 {
-		return reported{max(code, exitFault)}
-	}
-	return nil
-}
-
-// warnings prints what a run noticed and carried on with.
-func (a *app) warnings(r warehouse.RunRecord) {
-	for _, warning := range r.Warnings {
-		a.aboutStreams("warning", r.Account, []string{r.Stream}, errors.New(warning))
-	}
-}
-
-// aboutStreams prints a message about streams of an account.
-func (a *app) aboutStreams(kind, account string, streams []string, err error) {
-	if !a.logsOnly() {
-		text := strings.TrimPrefix(message(err), "account "+account+": ") // the errors of the API begin so
-		a.complain(kind, fmt.Errorf("%s: %s: %s", account, list(streams), text))
-		return
-	}
-	a.complain(kind, err, "account", account, "streams", streams)
-}
-
-// cause is the reason of a failure without what differs between the streams of an account.
-func cause(err error) string {
-	if guard, ok := errors.AsType[*syncer.GuardError](err); ok {
-		return "stopped by a guard: " + guard.Reason + "; " + guard.Advice
-	}
-	if partial, ok := errors.AsType[*syncer.IncompleteError](err); ok {
-		return strings.TrimPrefix(partial.Error(), "account "+partial.Account+": "+partial.Stream+": ")
-	}
-	if api, ok := apiError(err); ok {
-		api.Op, api.URL, api.Page = "", "", max(api.Page, 1)
-		return strings.TrimPrefix(api.Error(), "account "+api.Account+": ")
-	}
-	if isReadOnly(err) {
-		return "the warehouse is read-only for this user; if it is one that `dealhouse serve-warehouse` serves, that needs --allow-writes"
-	}
-	return err.Error()
-}
-
-func isIncomplete(err error) bool {
-	_, ok := errors.AsType[*syncer.IncompleteError](err)
-	return ok
-}
-
-func isGuard(err error) bool {
-	_, ok := errors.AsType[*syncer.GuardError](err)
-	return ok
+	p.Registry = a.measure(ctx)
+	return p, nil
 }

@@ -5,22 +5,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
 	"dealhouse/internal/chdb"
+	"dealhouse/internal/output"
 )
 
-// watchStatus shows the status again and again.
-func (a *app) watchStatus(ctx context.Context, output string, every time.Duration) error {
-	screen := newConsole(a.screen)
-	defer screen.release() // what was shown last stays
-	tick := time.NewTicker(every)
+// runAgain shows the status again and again.
+func (c statusCommand) runAgain(ctx context.Context, a *app) error {
+	screen := output.NewConsole(a.screen)
+	defer screen.Release() // what was shown last stays
+	tick := time.NewTicker(c.interval)
 	defer tick.Stop()
 	var last string
 	for {
 		var text bytes.Buffer
-		err := a.status(ctx, output, &text)
+		err := c.run(ctx, a, &text)
 		busy := errors.Is(err, chdb.ErrLocked)
 		switch {
 		case ctx.Err() != nil:
@@ -30,7 +32,7 @@ func (a *app) watchStatus(ctx context.Context, output string, every time.Duratio
 		case !busy:
 			last = text.String()
 		}
-		if err := a.showStatus(screen, output, last, busy); err != nil {
+		if err := c.show(a.stdout, screen, last, busy); err != nil {
 			return err
 		}
 		select {
@@ -41,22 +43,22 @@ func (a *app) watchStatus(ctx context.Context, output string, every time.Duratio
 	}
 }
 
-// showStatus redraws on a terminal, and appends elsewhere: with the time, unless a program reads it.
-func (a *app) showStatus(screen *console, output, text string, busy bool) error {
+// show redraws on a terminal, and appends elsewhere: with the time, unless a program reads it.
+func (c statusCommand) show(to io.Writer, screen *output.Console, text string, busy bool) error {
 	head := time.Now().UTC().Format(time.RFC3339)
 	if busy {
 		head += "  another process has the embedded warehouse; this is the status before"
 	}
-	if screen.live && output == "table" {
-		screen.show(append([]string{head, ""}, strings.Split(strings.TrimRight(text, "\n"), "\n")...))
+	if screen.Live() && c.format.value == "table" {
+		screen.Show(append([]string{head, ""}, strings.Split(strings.TrimRight(text, "\n"), "\n")...))
 		return nil
 	}
 	if busy {
 		return nil
 	}
-	if output == "table" {
+	if c.format.value == "table" {
 		text = head + "\n" + text + "\n"
 	}
-	_, err := fmt.Fprint(a.stdout, text)
+	_, err := fmt.Fprint(to, text)
 	return err
 }

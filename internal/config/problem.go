@@ -53,12 +53,15 @@ func (w Warning) String() string { return Problem(w).String() }
 type Problems struct{ list []Problem } //nolint:errname // the callers know it by this name; each Problem in it is no error by itself
 
 // Error gives one problem a line.
-func (p *Problems) Error() string {
+func (p *Problems) Error() string { return strings.Join(p.Lines(), "\n") }
+
+// Lines returns the problems in words, each one line of Error.
+func (p *Problems) Lines() []string {
 	lines := make([]string, len(p.list))
 	for i, one := range p.list {
 		lines[i] = one.String()
 	}
-	return strings.Join(lines, "\n")
+	return lines
 }
 
 // All returns the problems: those of the file in its order, then those of

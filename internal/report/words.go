@@ -8,6 +8,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
 )
 
 // Amount writes a total or an amount of money as a plain number (report-3): counts as integers, all else with two
@@ -33,20 +34,7 @@ func Money(d decimal.Decimal) string {
 }
 
 // Grouped puts commas into a number for people: 1,234.50.
-func Grouped(number string) string {
-	whole, fraction, hasFraction := strings.Cut(number, ".")
-	sign := ""
-	if strings.HasPrefix(whole, "-") {
-		sign, whole = "-", whole[1:]
-	}
-	for i := len(whole) - 3; i > 0; i -= 3 {
-		whole = whole[:i] + "," + whole[i:]
-	}
-	if hasFraction {
-		whole += "." + fraction
-	}
-	return sign + whole
-}
+func Grouped(number string) string { return wording.Grouped(number) }
 
 // Total is one total of a payout as people read it: what the payout reports, what its transactions gave when they were
 // paid and give now, and the difference between the first two.
@@ -340,17 +328,6 @@ func count(yes bool) int {
 	return 0
 }
 
-func plural(n uint64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return Grouped(fmt.Sprint(n)) + " " + noun + "s"
-}
+func plural(n uint64, noun string) string { return wording.Plural(n, noun) }
 
-func list(texts []string) string {
-	if len(texts) < 2 {
-		return strings.Join(texts, "")
-	}
-	last := len(texts) - 1
-	return strings.Join(texts[:last], ", ") + " and " + texts[last]
-}
+func list(texts []string) string { return wording.List(texts) }

@@ -234,7 +234,7 @@ func (w *Warehouse) attachOnce(ctx context.Context, r Run, table, delta string, 
 	}
 	return w.retry(ctx, attachDelta(table, delta), func() error {
 		err := attach()
-		if e, ok := errors.AsType[*clickhouse.Exception](err); isMissing(err) || ok && e.Code == codeIncompatibleColumns {
+		if e, ok := errors.AsType[*clickhouse.Exception](err); IsMissing(err) || ok && e.Code == codeIncompatibleColumns {
 			return fmt.Errorf("%w: %w", errDeltaGone, err)
 		}
 		return err

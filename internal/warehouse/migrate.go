@@ -170,7 +170,7 @@ type appliedMigrations struct {
 func (w *Warehouse) applied(ctx context.Context) (appliedMigrations, error) {
 	a := appliedMigrations{names: map[uint32]string{}, sums: map[uint32]string{}}
 	rows, err := w.conn.Query(ctx, "SELECT version, name, checksum FROM schema_migrations")
-	if isMissing(err) {
+	if IsMissing(err) {
 		return a, nil
 	}
 	if err != nil {
@@ -188,8 +188,8 @@ func (w *Warehouse) applied(ctx context.Context) (appliedMigrations, error) {
 	return a, rows.Err()
 }
 
-// isMissing reports that a table or database does not exist (yet).
-func isMissing(err error) bool {
+// IsMissing reports an error because a table or database does not exist (yet).
+func IsMissing(err error) bool {
 	var e *clickhouse.Exception
 	return errors.As(err, &e) && (e.Code == 60 || e.Code == 81) // UNKNOWN_TABLE, UNKNOWN_DATABASE
 }

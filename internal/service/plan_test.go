@@ -1,7 +1,8 @@
-package main
+package service
 
 import (
 	"bytes"
+	"io/fs"
 	"log/slog"
 	"strings"
 	"testing"
@@ -10,22 +11,42 @@ import (
 	"dealhouse/internal/config"
 )
 
+// accounts is a configuration of two accounts.
+const accounts = `
+[defaults]
+requests_per_second = 1000
+max_retry_elapsed = "0s"
+[[account]]
+name = "acme"
+base_url = "http://127.0.0.1:9"
+api_key = "acme-secret"
+[[account]]
+name = "globex"
+base_url = "http://127.0.0.1:9"
+api_key = "globex-secret"
+`
+
+// configured is the configuration with environment variables.
+func configured(t *testing.T, env ...string) *config.Config {
+	t.Helper()
+	cfg, _, err := config.Load(config.Source{
+		Path: "dealhouse.toml", Env: env, NeedAccounts: true,
+		ReadFile: func(string) ([]byte, fs.FileMode, error) { return []byte(accounts), 0o600, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
 // A plan changes nothing until it is in force (daemon-6); then limits that are the same stay, and what needs a restart
 // is told.
 func TestPlanIsAdopted(t *testing.T) {
-	b := newBench(t)
-	load := func(more string) *config.Config {
-		t.Helper()
-		cfg, _, err := config.Load(config.Source{Path: b.config, Env: append([]string{more}, b.env...), NeedAccounts: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return cfg
-	}
+	t.Parallel()
 	var log bytes.Buffer
-	first := load("")
-	p := newPlanner(&app{log: slog.New(slog.NewTextHandler(&log, nil))}, first)
-	plan, err := p.plan(first)
+	first := configured(t)
+	p := New(Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}).Planner(first, nil)
+	plan, err := p.Plan(first)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,12 +54,12 @@ func TestPlanIsAdopted(t *testing.T) {
 	plan.Adopted()
 	was := p.paces["acme"].limiter
 	for _, change := range []string{"DEALHOUSE_DEFAULTS_REQUESTS_PER_SECOND=7", "DEALHOUSE_FINANCE_OVERDUE_AFTER=48h", "DEALHOUSE_WAREHOUSE_MAX_RETRY_ELAPSED=3s"} {
-		plan, err := p.plan(load(change))
+		plan, err := p.Plan(configured(t, change))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer plan.Close()
-		if p.paces["acme"].limiter != was || p.overdueAfter() != first.Finance.OverdueAfter || log.Len() > 0 {
+		if p.paces["acme"].limiter != was || p.OverdueAfter() != first.Finance.OverdueAfter || log.Len() > 0 {
 			t.Errorf("%s has an effect before it is in force: %s", change, log.String())
 		}
 		plan.Adopted()
@@ -48,8 +69,8 @@ func TestPlanIsAdopted(t *testing.T) {
 				t.Error("another rate has the limiter of the one before")
 			}
 		case "DEALHOUSE_FINANCE_OVERDUE_AFTER":
-			if p.overdueAfter() != 48*time.Hour {
-				t.Errorf("overdue after %s", p.overdueAfter())
+			if p.OverdueAfter() != 48*time.Hour {
+				t.Errorf("overdue after %s", p.OverdueAfter())
 			}
 		default:
 			if !strings.Contains(log.String(), "setting=warehouse.max_retry_elapsed") {

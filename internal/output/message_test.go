@@ -1,4 +1,4 @@
-package main
+package output
 
 import (
 	"errors"
@@ -9,6 +9,11 @@ import (
 	"dealhouse/internal/visible"
 )
 
+// wrapper is an error with the text of the one that it wraps.
+type wrapper struct{ error }
+
+func (w wrapper) Unwrap() error { return w.error }
+
 // Only joining makes lines of a message.
 func TestMessage(t *testing.T) {
 	t.Parallel()
@@ -17,14 +22,14 @@ func TestMessage(t *testing.T) {
 		`bad\nerror: forged\u001b`:                             evil,
 		`doing: bad\nerror: forged\u001b (late)`:               fmt.Errorf("doing: %w (late)", evil),
 		"one\n  " + `bad\nerror: forged\u001b`:                 errors.Join(errors.New("one"), evil, errors.New("one")),
-		"all: one\n  " + `bad\nerror: forged\u001b; then x\ry`: usagef("all: %w; then x\ry", errors.Join(errors.New("one"), evil)),
+		"all: one\n  " + `bad\nerror: forged\u001b; then x\ry`: wrapper{fmt.Errorf("all: %w; then x\ry", errors.Join(errors.New("one"), evil))},
 		`a and bad\nerror: forged\u001b`:                       fmt.Errorf("%w and %w", errors.New("a"), evil),
 	} {
-		if got := message(err); got != want {
+		if got := Message(err); got != want {
 			t.Errorf("%q\nwant\n%q", got, want)
 		}
 	}
-	long := message(fmt.Errorf("asking: %w", errors.New(strings.Repeat("SELECT ", 20_000))))
+	long := Message(fmt.Errorf("asking: %w", errors.New(strings.Repeat("SELECT ", 20_000))))
 	if len(long) > visible.MaxEcho+30 || !strings.HasSuffix(long, "... (140007 bytes)") {
 		t.Errorf("%d bytes, which end with %q", len(long), long[len(long)-30:])
 	}

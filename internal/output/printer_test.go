@@ -1,4 +1,4 @@
-package main
+package output
 
 import (
 	"bytes"
@@ -14,11 +14,11 @@ import (
 )
 
 func TestPrinters(t *testing.T) {
-	columns := []column{{name: "name"}, {name: "n", right: true}, {name: "at"}}
+	columns := []Column{{Name: "name"}, {Name: "n", Right: true}, {Name: "at"}}
 	at := time.Date(2026, 3, 15, 9, 0, 0, 5e6, time.UTC)
 	rows := [][]any{
-		{"plain", uint64(12), normal(reflect.ValueOf(at), "Nullable(DateTime64(3, 'UTC'))")},
-		{"quote \" <b>, and\nbreak", normal(reflect.ValueOf(decimal.New(1124500, -4)), "Decimal(18, 4)"), nil},
+		{"plain", uint64(12), Value(reflect.ValueOf(at), "Nullable(DateTime64(3, 'UTC'))")},
+		{"quote \" <b>, and\nbreak", Value(reflect.ValueOf(decimal.New(1124500, -4)), "Decimal(18, 4)"), nil},
 	}
 	for format, want := range map[string]string{
 		"table": `name                            n  at
@@ -37,7 +37,7 @@ quote " <b>, and\nbreak  112.4500  NULL
 		"csv": "name,n,at\nplain,12,2026-03-15T09:00:00.005Z\n\"quote \"\" <b>, and\nbreak\",112.4500,\n",
 	} {
 		var out bytes.Buffer
-		if err := printAll(format, &out, columns, rows); err != nil {
+		if err := Print(format, &out, columns, rows); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, out.String()); diff != "" {
@@ -49,7 +49,7 @@ quote " <b>, and\nbreak  112.4500  NULL
 func TestNoRows(t *testing.T) {
 	for format, want := range map[string]string{"table": "a  b\n-  -\n", "json": "[]\n", "jsonl": "", "csv": "a,b\n"} {
 		var out bytes.Buffer
-		if err := printAll(format, &out, []column{{name: "a"}, {name: "b"}}, nil); err != nil {
+		if err := Print(format, &out, []Column{{Name: "a"}, {Name: "b"}}, nil); err != nil {
 			t.Fatal(err)
 		}
 		if out.String() != want {
@@ -61,7 +61,7 @@ func TestNoRows(t *testing.T) {
 // Data must not steer the terminal.
 func TestControlCharactersAreVisible(t *testing.T) {
 	var out bytes.Buffer
-	if err := printAll("table", &out, []column{{name: "x"}}, [][]any{{"a\x1b[31m\tb\u009bc\u202ed\u2028\xff\ufffd\r"}}); err != nil {
+	if err := Print("table", &out, []Column{{Name: "x"}}, [][]any{{"a\x1b[31m\tb\u009bc\u202ed\u2028\xff\ufffd\r"}}); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.HasSuffix(out.String(), "a\\u001b[31m\\tb\\u009bc\\u202ed\\u2028\\xff\ufffd\\r\n") {
@@ -73,8 +73,8 @@ func TestControlCharactersAreVisible(t *testing.T) {
 func TestCSVHasNoFormulas(t *testing.T) {
 	var out bytes.Buffer
 	row := []any{"-1+cmd|'x'!A1", json.Number("-1.50"), int64(-2), float{-0.5, 64}, "＝x", "two\r\nlines\u009b", []any{"=1"}}
-	columns := []column{{name: "=a"}, {name: "b"}, {name: "c"}, {name: "d"}, {name: "e"}, {name: "f"}, {name: "g"}}
-	if err := printAll("csv", &out, columns, [][]any{row}); err != nil {
+	columns := []Column{{Name: "=a"}, {Name: "b"}, {Name: "c"}, {Name: "d"}, {Name: "e"}, {Name: "f"}, {Name: "g"}}
+	if err := Print("csv", &out, columns, [][]any{row}); err != nil {
 		t.Fatal(err)
 	}
 	want := "'=a,b,c,d,e,f,g\n'-1+cmd|'x'!A1,-1.50,-2,-0.5,'＝x,\"two\nlines\\u009b\",\"[\"\"=1\"\"]\"\n"
@@ -86,20 +86,52 @@ func TestCSVHasNoFormulas(t *testing.T) {
 // A table decides its widths by a sample and keeps no more than that.
 func TestLongTable(t *testing.T) {
 	var out bytes.Buffer
-	p := newPrinter("table", &out, []column{{name: "x"}, {name: "y"}})
+	p := NewPrinter("table", &out, []Column{{Name: "x"}, {Name: "y"}})
 	for range 3 * sampleRows {
-		if err := p.row([]any{"aaa", "b"}); err != nil {
+		if err := p.Row([]any{"aaa", "b"}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if n := len(p.(*tablePrinter).sample); n > 0 {
 		t.Errorf("%d rows are kept", n)
 	}
-	if err := p.end(); err != nil {
+	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(out.String(), "aaa  b\n"); n != 3*sampleRows {
 		t.Errorf("%d rows", n)
+	}
+}
+
+// A column that has nothing to say is left out of a table, and of no other format.
+func TestOptionalColumns(t *testing.T) {
+	columns := []Column{{Name: "a", Optional: true}, {Name: "b"}, {Name: "c", Optional: true}, {Name: "d", Optional: true}}
+	rows := [][]any{{uint64(0), "", nil, ""}, {uint64(0), "x", nil, "y"}}
+	for format, want := range map[string]string{
+		"table": "b  d\n-  -\n\nx  y\n",
+		"csv":   "a,b,c,d\n0,,,\n0,x,,y\n",
+	} {
+		var out bytes.Buffer
+		if err := Print(format, &out, columns, rows); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, out.String()); diff != "" {
+			t.Errorf("%s: %s", format, diff)
+		}
+	}
+	var out bytes.Buffer
+	if err := Print("table", &out, columns, nil); err != nil || out.String() != "a  b  c  d\n-  -  -  -\n" {
+		t.Errorf("without rows: %q, %v", out.String(), err)
+	}
+	out.Reset()
+	p := NewPrinter("table", &out, columns)
+	for range sampleRows + 1 {
+		if err := p.Row(rows[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Close(); err != nil || !strings.HasPrefix(out.String(), "a  b  c") {
+		t.Errorf("a column is left out that a later row may have a use for: %q, %v", out.String()[:20], err)
 	}
 }
 
@@ -122,21 +154,9 @@ func TestValues(t *testing.T) {
 		{none, "Nullable(String)", `null`},
 		{map[string]int8{"a": 1}, "Map(String, Int8)", `{"a":1}`},
 	} {
-		got, err := marshal(normal(reflect.ValueOf(test.value), test.typ))
+		got, err := marshal(Value(reflect.ValueOf(test.value), test.typ))
 		if err != nil || string(got) != test.json {
 			t.Errorf("%v as %s: %s, %v; want %s", test.value, test.typ, got, err, test.json)
-		}
-	}
-}
-
-func TestWords(t *testing.T) {
-	for want, got := range map[string]string{
-		"1,234,567": grouped(1234567), "999": grouped(999), "4 min ago": ago(4*time.Minute + 50*time.Second), "just now": ago(0),
-		"1.5 s": span(1500 * time.Millisecond), "2 h 5 min": span(125 * time.Minute), "a, b and c": list([]string{"a", "b", "c"}),
-		"1 row": plural(1, "row"), "0 rows": plural(0, "row"), "3 days": coarse(80 * time.Hour),
-	} {
-		if got != want {
-			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package output
 
 import (
 	"bytes"
@@ -14,9 +14,10 @@ import (
 	"dealhouse/internal/visible"
 )
 
-// console is stderr: what is written to it is made visible (visible-2), and only its own control sequences are not. On a terminal it can hold a frame of live lines at its bottom, which is redrawn in place; what is
-// written meanwhile, such as log lines, appears above it. It is safe for concurrent use.
-type console struct {
+// Console is stderr: what is written to it is made visible (visible-2), and only its own control sequences are not
+// (output-1). On a terminal it can hold a frame of live lines at its bottom, which is redrawn in place; what is written
+// meanwhile, such as log lines, appears above it (output-3). It is safe for concurrent use.
+type Console struct {
 	live bool                       // whether frames can be drawn
 	size func() (width, height int) // of the terminal, now
 
@@ -25,9 +26,10 @@ type console struct {
 	frame []string // on the screen now
 }
 
-func newConsole(w io.Writer) *console {
-	c := &console{out: w, size: func() (int, int) { return 80, 24 }}
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+// NewConsole returns a Console on w. It is live when w is a terminal.
+func NewConsole(w io.Writer) *Console {
+	c := &Console{out: w, size: func() (int, int) { return 80, 24 }}
+	if f, ok := w.(*os.File); ok && IsTerminal(w) {
 		c.live = true
 		c.size = func() (int, int) {
 			width, height, err := term.GetSize(int(f.Fd()))
@@ -40,8 +42,17 @@ func newConsole(w io.Writer) *console {
 	return c
 }
 
+// IsTerminal reports a writer that is a terminal, which no test has.
+func IsTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// Live reports that frames can be drawn: it is a terminal.
+func (c *Console) Live() bool { return c.live }
+
 // Write writes whole lines above the frame.
-func (c *console) Write(p []byte) (int, error) {
+func (c *Console) Write(p []byte) (int, error) {
 	text := visible.Text(string(p))
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,8 +77,8 @@ func (c *console) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// show replaces the frame; no lines remove it. It does nothing where nothing can be redrawn.
-func (c *console) show(lines []string) {
+// Show replaces the frame; no lines remove it. It does nothing where nothing can be redrawn.
+func (c *Console) Show(lines []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.live || len(lines) == 0 && len(c.frame) == 0 {
@@ -81,8 +92,8 @@ func (c *console) show(lines []string) {
 	_, _ = c.out.Write(b.Bytes()) // one write a frame does not flicker; a terminal that is gone is no one's error
 }
 
-// release leaves the frame on the screen, as text that is never redrawn.
-func (c *console) release() {
+// Release leaves the frame on the screen, as text that is never redrawn.
+func (c *Console) Release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.frame = nil
@@ -90,7 +101,7 @@ func (c *console) release() {
 
 // home moves to where the frame begins. Lines that have been drawn may take several rows by now, when the terminal has
 // become narrower.
-func (c *console) home(b *bytes.Buffer, width int) {
+func (c *Console) home(b *bytes.Buffer, width int) {
 	rows := 0
 	for _, line := range c.frame {
 		rows += max(1, (utf8.RuneCountInString(line)+width-1)/width)
@@ -114,7 +125,7 @@ func draw(b *bytes.Buffer, lines []string) {
 	b.WriteString(clearBelow)
 }
 
-// fit cuts lines to the width, and leaves out those that have no room: a frame that scrolls cannot be redrawn.
+// fit cuts lines to the width, and leaves out those that have no room: a frame that scrolls cannot be redrawn (output-3).
 func fit(lines []string, width, height int) []string {
 	var fitted []string
 	for i, line := range lines {
@@ -124,13 +135,13 @@ func fit(lines []string, width, height int) []string {
 		if i == height {
 			break
 		}
-		fitted = append(fitted, cut(visible.Line(line), max(1, width)))
+		fitted = append(fitted, Cut(visible.Line(line), max(1, width)))
 	}
 	return fitted
 }
 
-// cut shortens text to so many characters, and shows that it did.
-func cut(text string, width int) string {
+// Cut shortens text to so many characters, and shows that it did.
+func Cut(text string, width int) string {
 	if utf8.RuneCountInString(text) <= width {
 		return text
 	}

@@ -1,4 +1,4 @@
-package main
+package service
 
 import (
 	"errors"
@@ -13,37 +13,38 @@ import (
 // ran is a run of acme that ended well.
 func ran(t *testing.T, stream string, c warehouse.Changes) syncer.Result {
 	t.Helper()
-	s, err := catalog.Find(stream)
+	found, err := catalog.Find(stream)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return syncer.Result{
-		Job:    syncer.Job{Account: "acme", Stream: s},
+		Job:    syncer.Job{Account: "acme", Stream: found},
 		Record: warehouse.RunRecord{Account: "acme", Stream: stream, Outcome: warehouse.OutcomeSuccess, Changes: c},
 	}
 }
 
 // A run that changed nothing makes nobody search all transactions again, but what is left to ask for is not forgotten.
-func TestAftermathOfQuietRuns(t *testing.T) {
-	a := &app{}
+func TestAfterQuietRuns(t *testing.T) {
+	t.Parallel()
+	s := New(Options{})
 	quiet, busy := ran(t, "transactions", warehouse.Changes{Unchanged: 5}), ran(t, "transactions", warehouse.Changes{Updated: 1})
 	expect := func(when string, afterQuiet bool) {
 		t.Helper()
-		if a.mayNameDeals(quiet) != afterQuiet || !a.mayNameDeals(busy) {
-			t.Errorf("%s: after a quiet run %v, after another %v", when, a.mayNameDeals(quiet), a.mayNameDeals(busy))
+		if s.mayNameDeals(quiet) != afterQuiet || !s.mayNameDeals(busy) {
+			t.Errorf("%s: after a quiet run %v, after another %v", when, s.mayNameDeals(quiet), s.mayNameDeals(busy))
 		}
 	}
 	expect("at the start", true)
-	a.noteLook("globex", true)
+	s.noteLook("globex", true)
 	expect("nothing is left of another account", true)
-	a.noteLook("acme", true)
+	s.noteLook("acme", true)
 	expect("nothing is left", false)
-	a.nothingLeft.Store("acme", time.Now().Add(-lookAnyway))
+	s.nothingLeft.Store("acme", time.Now().Add(-lookAnyway))
 	expect("some time ago nothing was left", true)
-	a.noteLook("acme", true)
-	a.noteLook("acme", false)
+	s.noteLook("acme", true)
+	s.noteLook("acme", false)
 	expect("there may be more", true)
-	if a.mayNameDeals(ran(t, "coupons", warehouse.Changes{Updated: 1})) {
+	if s.mayNameDeals(ran(t, "coupons", warehouse.Changes{Updated: 1})) {
 		t.Error("coupons name no deals")
 	}
 
@@ -59,5 +60,15 @@ func TestAftermathOfQuietRuns(t *testing.T) {
 		if concernsPayouts(r.Result) != r.want {
 			t.Errorf("%s: reconciled is %v", what, !r.want)
 		}
+	}
+}
+
+// After a run that is incomplete, payouts would be reconciled with what may lack rows.
+func TestAfterIncompleteRuns(t *testing.T) {
+	t.Parallel()
+	r := ran(t, "transactions", warehouse.Changes{Inserted: 5})
+	r.Record.Outcome = warehouse.OutcomeIncomplete
+	if concernsPayouts(r) {
+		t.Error("payouts are reconciled with what may lack rows")
 	}
 }

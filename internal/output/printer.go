@@ -1,4 +1,4 @@
-package main
+package output
 
 import (
 	"bufio"
@@ -13,21 +13,23 @@ import (
 	"dealhouse/internal/visible"
 )
 
-// column describes a column of a result.
-type column struct {
-	name  string
-	right bool             // aligned to the right in tables: numbers
-	human func(any) string // how a table shows a value; nil: as CSV does
+// Column describes a column of a result.
+type Column struct {
+	Name  string
+	Right bool             // aligned to the right in tables: numbers
+	Human func(any) string // how a table shows a value; nil: as CSV does
+	// Optional columns are left out of a table of up to 1,000 rows when all of them have zero, NULL or no text there.
+	Optional bool
 }
 
-// printer writes a result row by row; what it keeps in memory does not grow with the rows.
-type printer interface {
-	row(values []any) error
-	end() error
+// Printer writes a result row by row; what it keeps in memory does not grow with the rows.
+type Printer interface {
+	Row(values []any) error // as many as there are columns
+	Close() error           // writes what is held back, and what ends the document; the writer stays open
 }
 
-// newPrinter returns the printer of an --output format.
-func newPrinter(format string, w io.Writer, columns []column) printer {
+// NewPrinter returns the printer of a format: table, json (an array), jsonl (an object a line) or csv.
+func NewPrinter(format string, w io.Writer, columns []Column) Printer {
 	out := bufio.NewWriterSize(w, 64<<10)
 	switch format {
 	case "json":
@@ -40,31 +42,32 @@ func newPrinter(format string, w io.Writer, columns []column) printer {
 	return &tablePrinter{out: out, columns: columns}
 }
 
-// printAll prints a result that is in memory anyway.
-func printAll(format string, w io.Writer, columns []column, rows [][]any) error {
-	p := newPrinter(format, w, columns)
+// Print prints a result that is in memory anyway.
+func Print(format string, w io.Writer, columns []Column, rows [][]any) error {
+	p := NewPrinter(format, w, columns)
 	for _, row := range rows {
-		if err := p.row(row); err != nil {
+		if err := p.Row(row); err != nil {
 			return err
 		}
 	}
-	return p.end()
+	return p.Close()
 }
 
 // jsonPrinter writes an array of objects, or one object a line. Columns keep their order.
 type jsonPrinter struct {
 	out                 *bufio.Writer
-	columns             []column
+	columns             []Column
 	open, next, closing string
 	names               [][]byte
 	line                bytes.Buffer
 	rows                int
 }
 
-func (p *jsonPrinter) row(values []any) error {
+// Row writes an object.
+func (p *jsonPrinter) Row(values []any) error {
 	if p.names == nil {
 		for _, c := range p.columns {
-			name, err := marshal(c.name)
+			name, err := marshal(c.Name)
 			if err != nil {
 				return err
 			}
@@ -85,7 +88,7 @@ func (p *jsonPrinter) row(values []any) error {
 		}
 		text, err := marshal(v)
 		if err != nil {
-			return fmt.Errorf("writing column %s as JSON: %w", p.columns[i].name, err)
+			return fmt.Errorf("writing column %s as JSON: %w", p.columns[i].Name, err)
 		}
 		p.line.Write(p.names[i])
 		p.line.WriteString(": ")
@@ -96,7 +99,8 @@ func (p *jsonPrinter) row(values []any) error {
 	return err
 }
 
-func (p *jsonPrinter) end() error {
+// Close ends the array, if it is one.
+func (p *jsonPrinter) Close() error {
 	closing := p.closing
 	if p.rows == 0 {
 		closing = ""
@@ -129,20 +133,21 @@ func marshal(v any) ([]byte, error) {
 type csvPrinter struct {
 	out     *csv.Writer
 	flush   func() error
-	columns []column
-	begun   bool
+	columns []Column
+	begun   bool // the header is written
 	record  []string
 }
 
 func (p *csvPrinter) header() error {
 	p.begun = true
 	for _, c := range p.columns {
-		p.record = append(p.record, visible.Cell(c.name))
+		p.record = append(p.record, visible.Cell(c.Name))
 	}
 	return p.out.Write(p.record)
 }
 
-func (p *csvPrinter) row(values []any) error {
+// Row writes a record, after the header.
+func (p *csvPrinter) Row(values []any) error {
 	if !p.begun {
 		if err := p.header(); err != nil {
 			return err
@@ -154,7 +159,8 @@ func (p *csvPrinter) row(values []any) error {
 	return p.out.Write(p.record)
 }
 
-func (p *csvPrinter) end() error {
+// Close writes what is held back, and the header of a result without rows.
+func (p *csvPrinter) Close() error {
 	if !p.begun {
 		if err := p.header(); err != nil {
 			return err
@@ -177,13 +183,13 @@ func field(v any) string {
 	}
 	switch v := reflect.ValueOf(v); {
 	case v.CanInt(), v.CanUint(), v.CanFloat():
-		return plain(v.Interface())
+		return Plain(v.Interface())
 	}
-	return visible.Cell(plain(v))
+	return visible.Cell(Plain(v))
 }
 
-// plain is a value as text.
-func plain(v any) string {
+// Plain is a value as text: what CSV and tables have of it.
+func Plain(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return ""

@@ -1,4 +1,4 @@
-package main
+package output
 
 import (
 	"encoding/json"
@@ -47,10 +47,10 @@ func (o object) String() string {
 	return string(text)
 }
 
-// normal makes of what the driver scanned a value that prints the same in every format: nil, bool, integers, string,
+// Value makes of what the driver scanned a value that prints the same in every format: nil, bool, integers, string,
 // float, or lists and maps of these. Decimals are json.Number with all the digits of their type; times are ISO 8601 in
 // the precision of theirs, in UTC.
-func normal(v reflect.Value, typ string) any {
+func Value(v reflect.Value, typ string) any {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		if v.IsNil() {
 			return nil
@@ -79,7 +79,7 @@ func normal(v reflect.Value, typ string) any {
 		if inner == nil {
 			return nil
 		}
-		return normal(reflect.ValueOf(inner), typ)
+		return Value(reflect.ValueOf(inner), typ)
 	case fmt.Stringer:
 		return x.String()
 	}
@@ -91,13 +91,13 @@ func normal(v reflect.Value, typ string) any {
 	case reflect.Slice, reflect.Array:
 		all := make([]any, v.Len())
 		for i := range all {
-			all[i] = normal(v.Index(i), element(typ))
+			all[i] = Value(v.Index(i), element(typ))
 		}
 		return all
 	case reflect.Map:
 		all := make(map[string]any, v.Len())
 		for pairs := v.MapRange(); pairs.Next(); {
-			all[plain(normal(pairs.Key(), typ))] = normal(pairs.Value(), typ)
+			all[Plain(Value(pairs.Key(), typ))] = Value(pairs.Value(), typ)
 		}
 		return all
 	}
@@ -143,8 +143,8 @@ func element(typ string) string {
 	return strings.TrimSuffix(inner, ")")
 }
 
-// numeric reports whether a column of that type is aligned to the right.
-func numeric(typ string) bool {
+// Numeric reports whether a column of that type is aligned to the right.
+func Numeric(typ string) bool {
 	for _, prefix := range []string{"Int", "UInt", "Float", "BFloat", "Decimal"} {
 		if rest, ok := strings.CutPrefix(bare(typ), prefix); ok && !strings.HasPrefix(rest, "erval") { // Interval
 			return true

@@ -1,7 +1,9 @@
-package main
+package output
 
 import (
 	"bufio"
+	"reflect"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -15,21 +17,27 @@ const (
 	widestCell = 64
 )
 
-// tablePrinter aligns columns for people.
+// tablePrinter aligns columns for people. It keeps no more rows than it needs to choose their widths (output-2).
 type tablePrinter struct {
 	out     *bufio.Writer
-	columns []column
+	columns []Column
 	widths  []int // nil until the sample is complete
 	sample  [][]string
+	used    []bool // by column: a row has something there
 }
 
-func (p *tablePrinter) row(values []any) error {
+// Row adds to the sample, or writes a line.
+func (p *tablePrinter) Row(values []any) error {
 	cells := make([]string, len(values))
 	last := len(values) - 1
+	if p.used == nil {
+		p.used = make([]bool, len(values))
+	}
 	for i, v := range values {
+		p.used[i] = p.used[i] || v != nil && !reflect.ValueOf(v).IsZero()
 		cells[i] = p.cell(i, v)
 		if i < last {
-			cells[i] = cut(cells[i], widestCell)
+			cells[i] = Cut(cells[i], widestCell)
 		}
 	}
 	if p.widths != nil {
@@ -39,26 +47,39 @@ func (p *tablePrinter) row(values []any) error {
 	if len(p.sample) < sampleRows {
 		return nil
 	}
-	return p.begin()
+	return p.writeSample()
+}
+
+// leaveOut drops the optional columns of which no row has made use, once all rows are there.
+func (p *tablePrinter) leaveOut() {
+	for i := len(p.used) - 1; i >= 0; i-- {
+		if p.used[i] || !p.columns[i].Optional {
+			continue
+		}
+		p.columns = slices.Delete(slices.Clone(p.columns), i, i+1)
+		for r := range p.sample {
+			p.sample[r] = slices.Delete(p.sample[r], i, i+1)
+		}
+	}
 }
 
 func (p *tablePrinter) cell(i int, v any) string {
-	switch human := p.columns[i].human; {
+	switch human := p.columns[i].Human; {
 	case human != nil:
 		return visible.Line(human(v))
 	case v == nil:
 		return "NULL"
 	}
-	return visible.Line(plain(v))
+	return visible.Line(Plain(v))
 }
 
-// begin writes the header and the rows of the sample.
-func (p *tablePrinter) begin() error {
+// writeSample writes the header and the rows of the sample.
+func (p *tablePrinter) writeSample() error {
 	names := make([]string, len(p.columns))
 	rules := make([]string, len(p.columns))
 	p.widths = make([]int, len(p.columns))
 	for i, c := range p.columns {
-		names[i] = visible.Line(c.name)
+		names[i] = visible.Line(c.Name)
 		p.widths[i] = utf8.RuneCountInString(names[i])
 		for _, row := range p.sample {
 			p.widths[i] = max(p.widths[i], utf8.RuneCountInString(row[i]))
@@ -79,7 +100,7 @@ func (p *tablePrinter) write(cells []string) error {
 	for i, text := range cells {
 		pad := strings.Repeat(" ", max(0, p.widths[i]-utf8.RuneCountInString(text)))
 		switch {
-		case p.columns[i].right:
+		case p.columns[i].Right:
 			b.WriteString(pad + text)
 		case i == len(cells)-1:
 			b.WriteString(text)
@@ -94,9 +115,11 @@ func (p *tablePrinter) write(cells []string) error {
 	return err
 }
 
-func (p *tablePrinter) end() error {
+// Close writes what is held back.
+func (p *tablePrinter) Close() error {
 	if p.widths == nil {
-		if err := p.begin(); err != nil {
+		p.leaveOut()
+		if err := p.writeSample(); err != nil {
 			return err
 		}
 	}

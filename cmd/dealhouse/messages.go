@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"dealhouse/internal/dealapi"
+	"dealhouse/internal/output"
+	"dealhouse/internal/service"
+	"dealhouse/internal/syncer"
+	"dealhouse/internal/wording"
+)
+
+// report prints the error that ended the program, unless the command has.
+func (a *app) report(ctx context.Context, err error) {
+	var told reported
+	if err == nil || errors.As(err, &told) {
+		return
+	}
+	var signal service.SignalError
+	if errors.As(context.Cause(ctx), &signal) {
+		if _, drained := errors.AsType[service.SignalError](err); drained && a.unattended {
+			a.log.Info(signal.Error()) // it is how a daemon ends
+			return
+		}
+		a.printMessage("", signal) // what broke because of it is of no interest
+		return
+	}
+	a.printMessage("error", err)
+}
+
+// printMessage prints one message that is neither a log line nor a result: for people as a sentence, for log collectors
+// as a line of their format.
+func (a *app) printMessage(kind string, err error, attrs ...any) {
+	if a.logsOnly() {
+		level := slog.LevelError
+		if kind != "error" {
+			level = slog.LevelWarn
+		}
+		a.log.Log(context.Background(), level, output.Message(err), attrs...)
+		return
+	}
+	if kind != "" {
+		kind += ": "
+	}
+	fmt.Fprintf(a.console, "%s%s\n", kind, output.Message(err))
+}
+
+// logsOnly reports that even messages to people go to the log.
+func (a *app) logsOnly() bool { return a.unattended || a.logFormat.value == "json" }
+
+// printAboutStreams prints a message about streams of an account.
+func (a *app) printAboutStreams(kind, account string, streams []string, err error) {
+	if !a.logsOnly() {
+		text := strings.TrimPrefix(output.Message(err), "account "+account+": ") // the errors of the API begin so
+		a.printMessage(kind, fmt.Errorf("%s: %s: %s", account, wording.List(streams), text))
+		return
+	}
+	a.printMessage(kind, err, "account", account, "streams", streams)
+}
+
+// printWarning prints a warning of the service.
+func (a *app) printWarning(w service.Warning) {
+	if len(w.Streams) == 0 {
+		a.printMessage("warning", w.Err)
+		return
+	}
+	a.printAboutStreams("warning", w.Account, w.Streams, w.Err)
+}
+
+// printFailures prints what went wrong in runs or was noticed, each once, and returns the exit code of the worst.
+func (a *app) printFailures(ctx context.Context, svc *service.Service, results []syncer.Result) error {
+	for _, r := range results {
+		svc.WarnAbout(r.Record)
+	}
+	var codes []int
+	interrupted := 0
+	told := map[string]bool{}
+	for _, r := range results {
+		if r.Err == nil {
+			continue
+		}
+		if service.WasStopped(ctx, r.Err) {
+			interrupted++
+			continue
+		}
+		codes = append(codes, faultCode(r.Err))
+		// Streams of an account tend to fail for one reason: a refused key, a service that is down.
+		reason := cause(r.Err)
+		if told[r.Record.Account+reason] {
+			continue
+		}
+		told[r.Record.Account+reason] = true
+		var same []string
+		for _, other := range results {
+			if other.Err != nil && other.Record.Account == r.Record.Account && cause(other.Err) == reason {
+				same = append(same, other.Record.Stream)
+			}
+		}
+		err := r.Err
+		if len(same) > 1 || isGuard(err) || isIncomplete(err) || isReadOnly(err) {
+			err = errors.New(reason)
+		}
+		a.printAboutStreams("error", r.Record.Account, same, err)
+	}
+	if interrupted > 0 {
+		a.printMessage("warning", fmt.Errorf("%s stopped before the end; what was published stays, and the next sync makes up for the rest", wording.Plural(uint64(interrupted), "run")))
+	}
+	if code := worst(codes...); code != exitOK || interrupted > 0 {
+		return reported{max(code, exitFault)}
+	}
+	return nil
+}
+
+// cause is the reason of a failure without what differs between the streams of an account.
+func cause(err error) string {
+	if guard, ok := errors.AsType[*syncer.GuardError](err); ok {
+		return "stopped by a guard: " + guard.Reason + "; " + guard.Advice
+	}
+	if partial, ok := errors.AsType[*syncer.IncompleteError](err); ok {
+		return strings.TrimPrefix(partial.Error(), "account "+partial.Account+": "+partial.Stream+": ")
+	}
+	if e, ok := errors.AsType[*dealapi.Error](err); ok {
+		api := *e
+		api.Op, api.URL, api.Page = "", "", max(api.Page, 1)
+		return strings.TrimPrefix(api.Error(), "account "+api.Account+": ")
+	}
+	if isReadOnly(err) {
+		return "the warehouse is read-only for this user; if it is one that `dealhouse serve-warehouse` serves, that needs --allow-writes"
+	}
+	return err.Error()
+}
+
+func isIncomplete(err error) bool {
+	_, ok := errors.AsType[*syncer.IncompleteError](err)
+	return ok
+}
+
+func isGuard(err error) bool {
+	_, ok := errors.AsType[*syncer.GuardError](err)
+	return ok
+}

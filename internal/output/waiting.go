@@ -1,0 +1,45 @@
+package output
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+const (
+	// patience is how long a person waits without a word.
+	patience = 2 * time.Second
+	// logEvery is how often a log tells of what goes on for long.
+	logEvery = 10 * time.Second
+)
+
+// ShowWaiting tells a user who waits for longer than 2 seconds what for: on a terminal with the seconds, else by a log line
+// now and then. The returned function ends it, and must be called.
+func ShowWaiting(c *Console, log *slog.Logger, what string) (done func()) {
+	begun, end, ended := time.Now(), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(patience)
+		defer tick.Stop()
+		for {
+			select {
+			case <-end:
+				return
+			case <-tick.C:
+			}
+			took := time.Since(begun).Round(time.Second)
+			if c.live {
+				c.Show([]string{fmt.Sprintf("%s ... %s", what, took)})
+				tick.Reset(time.Second)
+				continue
+			}
+			log.Info(what, "waited", took)
+			tick.Reset(logEvery)
+		}
+	}()
+	return func() {
+		close(end)
+		<-ended
+		c.Show(nil)
+	}
+}

@@ -1,0 +1,124 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"dealhouse/internal/config"
+	"dealhouse/internal/dealapi"
+	"dealhouse/internal/syncer"
+	"dealhouse/internal/warehouse"
+)
+
+// Jobs makes the jobs of what is selected; change may change each of them, and be nil. The clients are to be closed after
+// the runs. An error of the selection is a SettingError.
+func (s *Service) Jobs(cfg *config.Config, selected Selection, change func(*syncer.Job)) ([]syncer.Job, *Clients, error) {
+	targets, err := selected.Targets(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	api := s.measured()
+	var jobs []syncer.Job
+	for _, t := range targets {
+		client, err := api.Get(t)
+		if err != nil {
+			api.Close()
+			return nil, nil, err
+		}
+		job := t.job(client)
+		if change != nil {
+			change(&job)
+		}
+		jobs = append(jobs, job)
+	}
+	return jobs, api, nil
+}
+
+// job is the run of a target.
+func (t Target) job(client *dealapi.Client) syncer.Job {
+	return syncer.Job{
+		Account: t.Account.Name, Stream: t.Stream, Client: client,
+		Params: syncer.Params{
+			UpdatedAfter: t.Account.Params.UpdatedAfter, UpdatedBefore: t.Account.Params.UpdatedBefore,
+			Page: t.Account.Params.Page, Cursor: t.Account.Params.Cursor,
+		},
+		BatchRows:        t.Account.BatchRows,
+		Overlap:          orNone(t.Setting.Overlap),
+		InitialFrom:      t.Setting.InitialFrom,
+		MaxDeleteRatio:   orNone(t.Setting.MaxDeleteRatio),
+		MaxRejectedRatio: orNone(t.Setting.MaxRejectedRatio),
+		ConfirmDeletes:   t.Setting.ConfirmDeletes,
+		DeleteAfterLists: t.Setting.DeleteAfterLists,
+		ResumeWithin:     orNone(t.Setting.ResumeWithin),
+		ReferenceLimit:   orNone(t.Setting.ReferenceLimit),
+		ReferenceRetry:   orNone(t.Setting.ReferenceRetry),
+		Timeout:          orNone(t.Setting.RunTimeout),
+	}
+}
+
+// orNone is a configured zero as a job has it: less than nothing, since a job's zero settings stand for the defaults.
+func orNone[T time.Duration | float64 | int](value T) T {
+	if value == 0 {
+		return -1
+	}
+	return value
+}
+
+// Watch is who looks on while runs are made; both are called from several goroutines at once.
+type Watch struct {
+	Progress func(syncer.Progress) // called often
+	Ended    func(syncer.Result)   // each run once
+}
+
+// Sync makes all runs side by side. One that fails does not stop the others. Its error says that none was made.
+func (s *Service) Sync(ctx context.Context, w *warehouse.Warehouse, jobs []syncer.Job, watch Watch) ([]syncer.Result, error) {
+	runner, err := syncer.New(syncer.Options{Warehouse: w, Logger: s.log, Metrics: s.metrics.Syncer, Progress: watch.Progress})
+	if err != nil {
+		return nil, fmt.Errorf("preparing the sync: %w", err)
+	}
+	return s.sideBySide(ctx, jobs, watch, func(job syncer.Job) syncer.Result {
+		record, err := runner.Run(ctx, job)
+		return syncer.Result{Job: job, Record: record, Err: err}
+	}), nil
+}
+
+// Backfill reads a range of time for all jobs side by side. One that fails does not stop the others. Its error says that
+// nothing was read.
+func (s *Service) Backfill(ctx context.Context, w *warehouse.Warehouse, jobs []syncer.Job, asked syncer.Range, watch Watch) ([]syncer.Result, error) {
+	runner, err := syncer.New(syncer.Options{Warehouse: w, Logger: s.log, Progress: watch.Progress})
+	if err != nil {
+		return nil, fmt.Errorf("preparing the backfill: %w", err)
+	}
+	return s.sideBySide(ctx, jobs, watch, func(job syncer.Job) syncer.Result {
+		record, err := runner.Backfill(ctx, job, asked)
+		if err != nil && record.Windows > 0 {
+			s.log.Warn("the backfill is not complete: the same command goes on with what is left", "account", job.Account,
+				"windows", record.Windows, "done", record.Done)
+		}
+		return syncer.Result{Job: job, Record: record.RunRecord, Err: err}
+	}), nil
+}
+
+// sideBySide makes a run of each job at the same time, and returns what came of them in the order of the jobs.
+func (s *Service) sideBySide(ctx context.Context, jobs []syncer.Job, watch Watch, run func(syncer.Job) syncer.Result) []syncer.Result {
+	defer s.announceDrain(ctx)()
+	results := make([]syncer.Result, len(jobs))
+	var group sync.WaitGroup
+	for i, job := range jobs {
+		group.Go(func() {
+			results[i] = run(job)
+			watch.Ended(results[i])
+		})
+	}
+	group.Wait()
+	return results
+}
+
+// announceDrain tells whoever stops the program why it does not end at once.
+func (s *Service) announceDrain(ctx context.Context) (done func() bool) {
+	return context.AfterFunc(ctx, func() {
+		s.log.Info("stopping: what is in hand is finished first; a second signal ends it at once", "grace", syncer.DefaultGrace)
+	})
+}

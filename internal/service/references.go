@@ -1,0 +1,110 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/config"
+	"dealhouse/internal/syncer"
+	"dealhouse/internal/warehouse"
+)
+
+// askForReferences asks for the deals that transactions name and no list had, for each account whose transactions were loaded.
+func (s *Service) askForReferences(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, api *Clients, results []syncer.Result) error {
+	runner, err := syncer.New(syncer.Options{Warehouse: w, Logger: s.log})
+	if err != nil {
+		return err
+	}
+	done := s.showWaiting("asking for deals that transactions name and no list has")
+	defer done()
+	var group sync.WaitGroup
+	for _, r := range results {
+		if !s.mayNameDeals(r) {
+			continue
+		}
+		deals, err := dealJobs(cfg, api, r.Job.Account)
+		if err != nil {
+			return err
+		}
+		group.Go(func() {
+			found, err := runner.References(ctx, r.Job, deals)
+			s.noteLook(r.Record.Account, len(found) == 0 && err == nil)
+			s.reportReferences(ctx, r.Record.Account, r.Record.Stream, found, err)
+		})
+	}
+	group.Wait()
+	return nil
+}
+
+// lookAnyway is after which time transactions that have not changed are searched anew: the time to ask again for a deal
+// that was not there may have come.
+const lookAnyway = time.Hour
+
+// mayNameDeals reports a run after which it is worth reading all transactions for deals to ask for. That takes long, so
+// it is left out where nothing has changed since nothing was found.
+func (s *Service) mayNameDeals(r syncer.Result) bool {
+	if r.Err != nil || !slices.ContainsFunc(r.Job.Stream.Fields, func(f catalog.Field) bool { return f.RefersTo != "" }) {
+		return false
+	}
+	looked, inVain := s.nothingLeft.Load(r.Record.Account)
+	return r.Record.Changes.Any() || !inVain || s.now().Sub(looked.(time.Time)) >= lookAnyway
+}
+
+func (s *Service) noteLook(account string, nothingLeft bool) {
+	if nothingLeft {
+		s.nothingLeft.Store(account, s.now())
+	} else {
+		s.nothingLeft.Delete(account)
+	}
+}
+
+// dealJobs are runs of the account's enabled streams whose records have addresses of their own.
+func dealJobs(cfg *config.Config, api *Clients, account string) ([]syncer.Job, error) {
+	targets, err := Selection{Accounts: []string{account}}.Targets(cfg)
+	if err != nil {
+		return nil, err
+	}
+	var jobs []syncer.Job
+	for _, t := range targets {
+		if !t.Stream.ByID {
+			continue
+		}
+		client, err := api.Get(t)
+		if err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, t.job(client))
+	}
+	return jobs, nil
+}
+
+// reportReferences says what was found, and what went wrong, which is no failure of the sync: the next one asks again.
+func (s *Service) reportReferences(ctx context.Context, account, stream string, found []syncer.ReferenceResult, err error) {
+	if err != nil && !WasStopped(ctx, err) {
+		s.warnOf(account, stream, err)
+	}
+	var stored, missing, unusable uint64
+	for _, r := range found {
+		s.metrics.AddReferences(account, r.Record.Stream, r.Stored, r.NotFound)
+		stored, missing, unusable = stored+r.Stored, missing+r.NotFound, unusable+r.Unusable
+		s.WarnAbout(r.Record)
+		if r.Err != nil && !WasStopped(ctx, r.Err) {
+			s.warnOf(account, r.Record.Stream, r.Err)
+		}
+	}
+	if stored+missing+unusable > 0 {
+		s.log.Info("asked for deals that transactions name and no list has", "account", account,
+			"stored", stored, "not_found", missing, "unusable", unusable)
+	}
+}
+
+// WarnAbout passes on what a run noticed and carried on with.
+func (s *Service) WarnAbout(r warehouse.RunRecord) {
+	for _, warning := range r.Warnings {
+		s.warnOf(r.Account, r.Stream, errors.New(warning))
+	}
+}

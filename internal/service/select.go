@@ -1,0 +1,107 @@
+package service
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/config"
+	"dealhouse/internal/wording"
+)
+
+// Selection says which streams of which accounts something is about; nothing named means all that are enabled.
+type Selection struct{ Accounts, Streams []string }
+
+// Target is one stream of one account.
+type Target struct {
+	Account config.Account
+	Setting config.Stream
+	Stream  *catalog.Stream
+}
+
+func settingf(format string, args ...any) error { return SettingError{fmt.Errorf(format, args...)} }
+
+// Targets finds what is selected, at least one. Its errors are SettingErrors.
+func (s Selection) Targets(cfg *config.Config) ([]Target, error) {
+	accounts, err := s.chosenAccounts(cfg)
+	if err != nil {
+		return nil, err
+	}
+	streams, err := s.chosenStreams()
+	if err != nil {
+		return nil, err
+	}
+	var all []Target
+	enabled := map[string]bool{}
+	for _, account := range accounts {
+		for _, stream := range streams {
+			setting, ok := account.Stream(stream.Name)
+			if ok && setting.Enabled {
+				enabled[stream.Name] = true
+				all = append(all, Target{account, setting, stream})
+			}
+		}
+	}
+	for _, name := range s.Streams {
+		if name = StreamName(name); !enabled[name] {
+			return nil, settingf("%s is disabled in the configuration: set enabled = true under [account.streams.%s]", name, name)
+		}
+	}
+	if len(all) == 0 {
+		return nil, settingf("every stream is disabled in the configuration: there is nothing to do")
+	}
+	return all, nil
+}
+
+func (s Selection) chosenAccounts(cfg *config.Config) ([]config.Account, error) {
+	names := AccountNames(cfg)
+	for _, name := range s.Accounts {
+		if !slices.Contains(names, name) {
+			return nil, settingf("there is no account %q in the configuration: it has %s", name, wording.List(names))
+		}
+	}
+	if len(s.Accounts) == 0 {
+		return cfg.Accounts, nil
+	}
+	return slices.DeleteFunc(slices.Clone(cfg.Accounts), func(a config.Account) bool { return !slices.Contains(s.Accounts, a.Name) }), nil
+}
+
+func (s Selection) chosenStreams() ([]*catalog.Stream, error) {
+	var wanted []string
+	for _, name := range s.Streams {
+		if !slices.Contains(catalog.Names(), StreamName(name)) {
+			return nil, settingf("there is no stream %q: the streams are %s", name, wording.List(catalog.Names()))
+		}
+		wanted = append(wanted, StreamName(name))
+	}
+	if len(wanted) == 0 {
+		return catalog.All(), nil
+	}
+	return slices.DeleteFunc(catalog.All(), func(stream *catalog.Stream) bool { return !slices.Contains(wanted, stream.Name) }), nil
+}
+
+// AccountNames are the configured accounts, in the order of the configuration.
+func AccountNames(cfg *config.Config) []string {
+	var names []string
+	for _, a := range cfg.Accounts {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
+// UnknownAccount is the mistake of asking for an account by a wrong name, to be made where nothing was found of it: one
+// that is configured no more still has rows. name may be empty. The error is a SettingError.
+func UnknownAccount(cfg *config.Config, name string) error {
+	if _, configured := cfg.Account(name); configured || name == "" {
+		return nil
+	}
+	names := AccountNames(cfg)
+	if len(names) == 0 {
+		names = []string{"none"}
+	}
+	return settingf("there is no account %q in the configuration: it has %s. Nor was anything found of one that was there before", name, wording.List(names))
+}
+
+// StreamName is a stream's name with the hyphens that the API's paths have replaced.
+func StreamName(name string) string { return strings.ReplaceAll(name, "-", "_") }

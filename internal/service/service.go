@@ -1,0 +1,121 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"dealhouse/internal/daemon"
+	"dealhouse/internal/dealapi"
+	"dealhouse/internal/warehouse"
+)
+
+// Options of a Service.
+type Options struct {
+	Logger    *slog.Logger     // default: none
+	Metrics   *daemon.Metrics  // default: none are kept
+	Clock     func() time.Time // default: time.Now
+	UserAgent string           // of the requests to the API; default: that of the API's client
+	// Warn tells a person of what went wrong and stops nothing. It is called from several goroutines at once. Default: a log
+	// line.
+	Warn func(Warning)
+	// ShowWaiting tells a person who waits what for, until done is called. Default: nobody waits.
+	ShowWaiting func(what string) (done func())
+}
+
+// Warning is what went wrong and stops nothing. Where it is about streams of an account, it names them.
+type Warning struct {
+	Account string
+	Streams []string
+	Err     error
+}
+
+// Service does what is to be done around runs. It is safe for concurrent use.
+type Service struct {
+	log         *slog.Logger
+	metrics     *daemon.Metrics
+	now         func() time.Time
+	userAgent   string
+	warn        func(Warning)
+	showWaiting func(what string) (done func())
+	bodies      *dealapi.Bodies // of all API clients together
+
+	reconciling sync.Mutex // service-4
+	nothingLeft sync.Map   // by account: when its transactions were last found to name no deal that is to be asked for
+}
+
+// New makes a Service.
+func New(o Options) *Service {
+	s := &Service{
+		log: o.Logger, metrics: o.Metrics, now: o.Clock, userAgent: o.UserAgent, warn: o.Warn, showWaiting: o.ShowWaiting, bodies: dealapi.NewBodies(),
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.metrics == nil {
+		s.metrics = &daemon.Metrics{}
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	if s.warn == nil {
+		s.warn = func(w Warning) { s.log.Warn(w.Err.Error(), "account", w.Account, "streams", w.Streams) }
+	}
+	if s.showWaiting == nil {
+		s.showWaiting = func(string) func() { return func() {} }
+	}
+	return s
+}
+
+// warnOf warns of a stream.
+func (s *Service) warnOf(account, stream string, err error) {
+	s.warn(Warning{Account: account, Streams: []string{stream}, Err: err})
+}
+
+// SettingError is a selection, or a setting, that cannot be used: the same command meets it again until someone changes it.
+type SettingError struct{ err error }
+
+func (e SettingError) Error() string { return e.err.Error() }
+
+// Unwrap is what is wrong with it.
+func (e SettingError) Unwrap() error { return e.err }
+
+// SignalError is the cause of a context that a signal ended.
+type SignalError struct{ Signal os.Signal }
+
+func (s SignalError) Error() string { return "stopped by a signal: " + s.Signal.String() }
+
+// Canceled reports the error of something that ended because its context did.
+func Canceled(err error) bool {
+	_, signal := errors.AsType[SignalError](err)
+	api, fromAPI := errors.AsType[*dealapi.Error](err)
+	return signal || errors.Is(err, context.Canceled) || fromAPI && api.Kind == dealapi.KindCanceled
+}
+
+// WasStopped reports a run that ended because the program was told to.
+func WasStopped(ctx context.Context, err error) bool { return ctx.Err() != nil && Canceled(err) }
+
+// Prepare brings the schema up to date before a run, and finishes what runs that died had begun to publish, so that nobody
+// waits for the next run of their streams. A dry run must do neither, and cannot go on without the schema. Its error says
+// that no run can be made.
+func (s *Service) Prepare(ctx context.Context, w *warehouse.Warehouse, dryRun bool) error {
+	if dryRun {
+		return w.CheckSchema(ctx)
+	}
+	statements, err := w.Migrate(ctx)
+	if err != nil {
+		return err
+	}
+	if len(statements) > 0 {
+		s.log.Info("the schema of the warehouse is up to date now", "database", w.Database(), "statements", len(statements))
+	}
+	recovered, err := w.RecoverAll(ctx)
+	s.metrics.Syncer.Recovered(recovered)
+	if err != nil {
+		s.log.Warn("could not finish what interrupted runs had begun to publish: the next run of each stream tries again", "error", err)
+	}
+	return nil
+}
