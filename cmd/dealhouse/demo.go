@@ -13,7 +13,6 @@ import (
 
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/config"
-	"dealhouse/internal/report"
 	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
@@ -117,7 +116,7 @@ func (d *demo) show(ctx context.Context) error {
 	if err := d.passDays(); err != nil {
 		return err
 	}
-	err := d.load(ctx, fmt.Sprintf("Second sync, %d days later upstream: transactions are read from where the first sync ended, and only what differs is written.", demoDays))
+	err := d.load(ctx, fmt.Sprintf("Second sync, %d days later: transactions are read from where the first ended,\nand only what differs is written.", demoDays))
 	if err != nil {
 		return err
 	}
@@ -127,17 +126,7 @@ func (d *demo) show(ctx context.Context) error {
 			return err
 		}
 	}
-	return d.reconciled(ctx)
-}
-
-// reconciled shows the payouts of one account against their transactions.
-func (d *demo) reconciled(ctx context.Context) error {
-	r, err := report.Reconcile(ctx, d.w, report.Filter{Account: d.sim.Orgs()[0], OverdueAfter: d.cfg.Finance.OverdueAfter})
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(d.stdout, "\nPayouts of %s against their transactions (dealhouse reconcile; --output html makes a report to send on)\n\n", d.sim.Orgs()[0])
-	return printReconciliationTables(d.stdout, r)
+	return d.showPayouts(ctx)
 }
 
 // load makes one sync of everything.
@@ -154,7 +143,7 @@ func (d *demo) load(ctx context.Context, title string) error {
 	}
 	took := time.Since(begin)
 	fmt.Fprintf(d.stdout, "%s\n\n", title)
-	if err := printResults(d.stdout, "table", results); err != nil {
+	if err := printDemoResults(d.stdout, results); err != nil {
 		return err
 	}
 	d.service.AfterRuns(ctx, d.cfg, d.w, api, results)

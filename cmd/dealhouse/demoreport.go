@@ -10,15 +10,15 @@ type demoReport struct{ title, sql string }
 
 func demoReports() []demoReport {
 	return []demoReport{
-		{"Cashback by retailer: the top 10 of each currency (amounts of different currencies are never added up)", `SELECT currency_code AS currency, retailer_name AS retailer, count() AS transactions,
+		{"Cashback by retailer: the top 10 of each currency", `SELECT currency_code AS currency, retailer_name AS retailer, count() AS transactions,
     sum(order_value) AS order_value, sum(cashback) AS cashback
 FROM transactions WHERE status != 'DECLINED'
 GROUP BY currency, retailer ORDER BY currency, cashback DESC, retailer LIMIT 10 BY currency`},
 		{"Transactions by month and status, the last 6 months", `SELECT formatDateTime(sold_at, '%Y-%m') AS month, countIf(status = 'PENDING') AS pending,
     countIf(status = 'CONFIRMED') AS confirmed, countIf(status = 'DECLINED') AS declined, count() AS all
 FROM transactions GROUP BY month ORDER BY month DESC LIMIT 6`},
-		{"Payouts: the last 3 of each account, with their totals", `SELECT p.account, p.id AS payout, t.currency, toDate32(p.start_date) AS from, toDate32(p.end_date) AS to,
-    p.total_transactions AS transactions, p.total_gmv AS gmv, p.total_cashback AS cashback, p.confirmed_cashback
+		{"Payouts: the last 3 of each account", `SELECT p.account, p.id AS payout, t.currency, toDate32(p.start_date) AS from, toDate32(p.end_date) AS to,
+    p.total_transactions AS sales, p.total_gmv AS gmv, p.total_cashback AS cashback, p.confirmed_cashback AS confirmed
 FROM payouts AS p
 LEFT JOIN (SELECT account, payout_id, any(currency_code) AS currency FROM transactions GROUP BY account, payout_id) AS t
     ON t.account = p.account AND t.payout_id = p.id
@@ -31,15 +31,16 @@ func (d *demo) sayWhatNext() {
 	var b strings.Builder
 	b.WriteString("\nWhat to type next:\n\n")
 	if d.kept {
-		warehouse := "DEALHOUSE_WAREHOUSE_DSN=" + quoted("embedded:"+d.dir) + " " + d.program
-		fmt.Fprintf(&b, `  %[1]s query "SELECT status, count() FROM transactions GROUP BY ALL"
-  %[1]s query "SELECT * FROM coupons_history WHERE valid_to IS NOT NULL LIMIT 5"
-  %[1]s runs
-  %[1]s serve-warehouse
-`, warehouse)
+		fmt.Fprintf(&b, `  export DEALHOUSE_WAREHOUSE_DSN=%[1]s
+  %[2]s query "SELECT status, count() FROM transactions GROUP BY ALL"
+  %[2]s query "SELECT * FROM coupons_history WHERE valid_to IS NOT NULL LIMIT 5"
+  %[2]s runs
+  %[2]s serve-warehouse
+`, quoted("embedded:"+d.dir), d.program)
 	} else {
 		fmt.Fprintf(&b, `  %[1]s demo --data ./demo-data
-  DEALHOUSE_WAREHOUSE_DSN=embedded:./demo-data %[1]s query "SELECT status, count() FROM transactions GROUP BY ALL"
+  export DEALHOUSE_WAREHOUSE_DSN=embedded:./demo-data
+  %[1]s query "SELECT status, count() FROM transactions GROUP BY ALL"
   %[1]s demo --serve
 `, d.program)
 	}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"dealhouse/internal/output"
+	"dealhouse/internal/report"
+	"dealhouse/internal/syncer"
+)
+
+// demoWidth is how many columns of a terminal the demo's tables and sentences take at most.
+const demoWidth = 100
+
+// printDemoResults prints how the runs of a sync ended, in fewer columns than dealhouse sync.
+func printDemoResults(to io.Writer, results []syncer.Result) error {
+	columns := []output.Column{
+		{Name: "account"}, {Name: "stream"}, {Name: "mode"},
+		output.Count("read"), output.Count("inserted"), output.Count("updated"), output.Count("deleted"), output.Count("unchanged"), {Name: "outcome"},
+	}
+	var rows [][]any
+	for _, r := range results {
+		t, c := r.Record.Totals, r.Record.Changes
+		rows = append(rows, []any{r.Record.Account, r.Record.Stream, r.Record.Mode, t.Read, c.Inserted, c.Updated, c.Deleted, c.Unchanged, outcomeWord(r)})
+	}
+	return output.Print("table", to, columns, rows)
+}
+
+// showPayouts ends the demo with the payouts of the account whose payouts are not all right: which are, and what is to be
+// done about the others.
+func (d *demo) showPayouts(ctx context.Context) error {
+	account := d.financeAccount()
+	r, err := report.Reconcile(ctx, d.w, report.Filter{Account: account, OverdueAfter: d.cfg.Finance.OverdueAfter})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(d.stdout, "\nPayouts of %s against their transactions (dealhouse reconcile)\n\n", account)
+	columns := []output.Column{
+		{Name: "payout", Right: true}, {Name: "period"}, {Name: "currency"}, amountColumn("reported"), amountColumn("recomputed"), amountColumn("at stake"), {Name: "verdict"},
+	}
+	var rows [][]any
+	var todo []report.Payout
+	for _, p := range r.Payouts {
+		rows = append(rows, []any{strconv.FormatInt(p.ID, 10), p.Period(), p.Currency(), report.Amount("", p.ReportedCashback()),
+			report.Amount("", p.RecomputedCashback()), report.Money(p.AtStake), p.Word()})
+		if p.Verdict != report.Matched {
+			todo = append(todo, p)
+		}
+	}
+	if err := output.Print("table", d.stdout, columns, rows); err != nil {
+		return err
+	}
+	fmt.Fprintf(d.stdout, "\n%s\n", wrapped(r.Summary(), demoWidth))
+	for _, p := range todo {
+		fmt.Fprintf(d.stdout, "\n%s\n", wrapped(fmt.Sprintf("Payout %d: %s.", p.ID, p.Advice()), demoWidth))
+	}
+	return nil
+}
+
+// wrapped breaks a sentence into lines of at most so many columns.
+func wrapped(text string, width int) string {
+	var b strings.Builder
+	column := 0
+	for i, word := range strings.Fields(text) {
+		n := len([]rune(word))
+		switch {
+		case i == 0:
+		case column+1+n > width:
+			b.WriteByte('\n')
+			column = 0
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += n
+	}
+	return b.String()
+}
