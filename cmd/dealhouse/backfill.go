@@ -13,12 +13,12 @@ import (
 )
 
 const backfillLong = `Reads the transactions that were updated in a range of time: at --from or later, and before --to. The
-range is cut into windows, which are read side by side under the account's rate limit. What is read
-again changes nothing, nothing is deleted, and where the next sync goes on from stays as it is.
+range is cut into windows, which are read in parallel under the account's rate limit. Reading the same
+data again changes nothing, nothing is deleted, and the next sync goes on from where it would have.
 
 It may be stopped at any time: the same command, with the same range and window, goes on with the
-windows that are left. Once it has ended, the same command reads the range again. A sync of the same
-account's transactions waits until the backfill has ended.
+windows that are left. Once it has finished, the same command reads the whole range again. A sync of the
+same account's transactions waits until the backfill has ended.
 
 Times are 2024-01-31, 2024-01-31T15:04:05Z or 2024-01-31T15:04:05+02:00; without a zone, UTC.
 The first sync of an account with initial_from is such a backfill by itself.
@@ -60,10 +60,10 @@ func newBackfill(a *app) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&c.from, "from", "", "begin of the range: the `time` of the oldest update to load")
+	flags.StringVar(&c.from, "from", "", "start of the range: the `time` of the oldest update to load")
 	flags.StringVar(&c.to, "to", "", "end of the range: load updates before this `time`")
 	flags.DurationVar(&c.window, "window", syncer.DefaultWindow, fmt.Sprintf("width of a window, at least %s", syncer.MinWindow))
-	flags.IntVar(&c.parallel, "parallel", syncer.DefaultParallel, fmt.Sprintf("how many windows of an account to read side by side, up to %d", syncer.MaxParallel))
+	flags.IntVar(&c.parallel, "parallel", syncer.DefaultParallel, fmt.Sprintf("how many windows of an account to read in parallel, up to %d", syncer.MaxParallel))
 	flags.StringSliceVar(&c.accounts, "account", nil, "only this `account`; repeatable")
 	completeAccounts(cmd, a)
 	c.format = outputFlag(cmd, "table", "json", "csv")

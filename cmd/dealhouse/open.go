@@ -26,8 +26,8 @@ func (e absent) Error() string {
 // Unwrap makes it what it is to a caller: a schema that is not there yet.
 func (absent) Unwrap() error { return warehouse.ErrSchemaOld }
 
-// exists reports a folder that is not there as absent.
-func exists(dir string) error {
+// mustExist reports a folder that is not there as absent.
+func mustExist(dir string) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) { //nolint:gosec // G703: the folder is the one that the operator configured
 		return absent{dir}
 	}
@@ -38,7 +38,7 @@ func exists(dir string) error {
 // person waits for the answer, so what fails is not tried again.
 func (a *app) openExisting(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
 	if dir, embedded := cfg.Warehouse.EmbeddedDir(); embedded {
-		if err := exists(dir); err != nil {
+		if err := mustExist(dir); err != nil {
 			return nil, err
 		}
 	}
@@ -85,7 +85,7 @@ func (a *app) whenFree(ctx context.Context, open func() (*warehouse.Warehouse, e
 			return w, err
 		}
 		if first {
-			a.log.Info("waiting for another process to let go of the embedded warehouse", "patience", patience)
+			a.log.Info("waiting for another process to close the embedded warehouse", "patience", patience)
 		}
 		select {
 		case <-ctx.Done():

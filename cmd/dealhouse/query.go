@@ -98,7 +98,7 @@ func (c queryCommand) run(ctx context.Context, a *app, sql string) (err error) {
 		defer func() { err = errors.Join(err, w.Close()) }()
 		return ask.run(ctx, a, w)
 	}
-	if err := exists(dir); err != nil {
+	if err := mustExist(dir); err != nil {
 		return err
 	}
 	e, err := a.newErrand(ctx, dir, cfg.Warehouse.Database)

@@ -41,8 +41,8 @@ func printResults(to io.Writer, format string, results []syncer.Result) error {
 	return output.Print(format, to, columns, rows)
 }
 
-// showRuns begins to show the progress of jobs; api says what limits their requests, and may be nil. stop is to be called
-// when the runs have ended.
+// showRuns begins to show the progress of jobs; api says what limits their requests, and may be nil. stop is to be
+// called when the runs have ended.
 func (a *app) showRuns(jobs []syncer.Job, api *service.Clients) (watch service.Watch, stop func()) {
 	o := output.ProgressOptions{Console: a.console, Logger: a.log, Keep: a.console.Live() && !output.IsTerminal(a.screen)}
 	for _, job := range jobs {

@@ -14,8 +14,8 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-const retryLong = `Loads again what was rejected and what this version can read: for use after an upgrade. It asks nothing of
-the API, and may be run at any time, and again.
+const retryLong = `Loads what was rejected and what this version can read: for use after an upgrade. It sends no request to
+the API, and may be repeated at any time.
 
 A rejected record counts as read when it was first read, so it never replaces a newer state; and what a
 later complete read of its stream no longer listed is not loaded. A rejected field is put into its row

@@ -17,19 +17,20 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-const runLong = `Runs each enabled stream of each account by its schedule until it is told to end, and serves metrics
+const runLong = `Runs each enabled stream of each account by its schedule until it is stopped, and serves metrics
 (/metrics), health (/healthz, /readyz), JSON (/api/v1/status, /api/v1/runs) and a status page (/) on
-daemon.listen. The schema is created or upgraded first where it has to be.
+daemon.listen. The schema is created or upgraded first if necessary.
 
 At the start, streams whose last success is older than their schedule allows run at once. A stream never
-runs twice at once: a time that comes while it still runs is skipped and counted, and only a resync
-follows as soon as it can. What was missed while the machine slept, or because the clock was set, is
-made up for by one run. A run that fails, even by a panic, is reported and stops nothing else.
+runs twice at the same time: a scheduled time that comes while it is still running is skipped and counted;
+only a resync follows as soon as it can. Times missed while the machine slept, or because the clock was
+set, are made up for by one run. A run that fails, even by a panic, is reported and stops nothing else.
 
 Signals:
-  HUP            read the configuration again. A bad one is refused, and the old one stays. Runs under
-                 way keep their settings; [warehouse] and the port's settings need a restart.
-  TERM, INT      begin no more runs; give those under way daemon.grace to end, then stop them, which
+  HUP            read the configuration again. A bad one is refused, and the old one stays in force.
+                 Runs that have started keep their settings; [warehouse] and the settings of the port
+                 need a restart.
+  TERM, INT      start no more runs; give running ones daemon.grace to finish, then stop them, which
                  leaves nothing half-loaded. A second signal ends the process at once.
 
 Under systemd use Type=notify and WatchdogSec, as the unit in deploy/systemd does. While the daemon runs

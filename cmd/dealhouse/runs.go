@@ -19,8 +19,8 @@ import (
 const runsLong = `Lists the last runs, the newest first: what each read, what it changed, how long it took, how it ended.
 JSON and CSV have more columns. The view sync_runs in the warehouse has all runs.
 
-Changes are +inserted ~updated -deleted rows. Waiting are rows that the list no longer had, and that are
-not deleted before it is certain. Where no run has any, the table leaves such a column out.
+Changes are +inserted ~updated -deleted rows. Waiting rows are those that the list no longer had, and
+that are not deleted before it is certain. The table leaves out a column in which no run has anything.
 
 The outcome is success; incomplete, when the list moved while it was read: what was read is loaded, some
 of its rows may be missing, and the next run reads them; failed; guarded, when a guard stopped the run

@@ -89,7 +89,7 @@ func (c serveCommand) run(ctx context.Context, a *app) error {
 	if !embedded {
 		return usagef("the warehouse is a server, %s: ask it directly; serve-warehouse is for embedded:<folder>", cfg.Warehouse.RedactedDSN())
 	}
-	if err := exists(dir); err != nil && !c.allowWrites { // whoever may write may also begin
+	if err := mustExist(dir); err != nil && !c.allowWrites { // whoever may write may also begin
 		return err
 	}
 	e, err := a.newErrand(ctx, dir, cfg.Warehouse.Database)
@@ -121,14 +121,14 @@ type serving struct {
 }
 
 func (s serving) run(ctx context.Context, a *app, w *warehouse.Warehouse, listener net.Listener) error {
-	options := chdb.HandlerOptions{AllowWrites: s.AllowWrites, User: s.User, Password: s.Password, Logger: a.log, MaxBufferedBytes: s.Buffered, MaxQueryBytes: maxQuery, MaxQueries: s.Queries, Busy: keep}
+	options := chdb.HandlerOptions{AllowWrites: s.AllowWrites, User: s.User, Password: s.Password, Logger: a.log, MaxBufferedBytes: s.Buffered, MaxQueryBytes: maxQuery, MaxQueries: s.Queries, Busy: protect}
 	if s.AnyHost {
 		options.AllowedHosts = []string{"*"}
 	}
 	if s.Greet {
 		s.greet(a.stdout, listener.Addr(), w.Database())
 	}
-	return serve(ctx, newCrowd(listener, maxConnections), w.Engine().Handler(options))
+	return serve(ctx, limitConnections(listener, maxConnections), w.Engine().Handler(options))
 }
 
 // validate refuses what would let strangers in by accident.
@@ -207,7 +207,8 @@ func reachable(listen string) string {
 // drain is how long requests under way may take to end when the server is told to stop.
 const drain = 10 * time.Second
 
-// maxHeader is how long a request's first line and headers may be together, in bytes. A query that is longer comes as the body.
+// maxHeader is how long a request's first line and headers may be together, in bytes. A query that is longer comes as
+// the body.
 const maxHeader = 128 << 10
 
 // maxQuery is how long a query may be, in bytes, without the data of an INSERT. The engine itself stops at half of it.
@@ -222,7 +223,7 @@ const idle = 2 * time.Minute
 // serve serves until ctx ends, and returns what ended it once the requests under way are done.
 func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: idle, MaxHeaderBytes: maxHeader, ConnContext: withSeat,
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: idle, MaxHeaderBytes: maxHeader, ConnContext: withConnection,
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()

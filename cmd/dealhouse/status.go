@@ -22,17 +22,16 @@ what went wrong last. Streams that are configured and never ran are listed too.
 
 The lag of transactions is the age of the watermark, up to which all changes are loaded; that of the
 other streams is the time since their last success, when all of them was loaded. All ages are by the
-clock of the warehouse. Deals that were read by their own addresses do not count, nor does a backfill.
-Waiting are rows that the last complete list no longer had, and that are not deleted before it is
+clock of the warehouse. Deals that were requested one by one do not count, nor does a backfill. Waiting
+rows are those that the last complete list no longer had, and that are not deleted before it is
 certain.
 
-The last outcome is one of those of dealhouse runs; or never ran; or, whatever came of their last run,
+The last outcome is one of those of dealhouse runs; or never ran; or, whatever their last run did,
 disabled and not configured. The table has the beginning of an error, JSON and CSV have all of it; where
 nothing is waiting, or nothing went wrong, the table leaves that column out.
 
---watch shows it again and again until Ctrl-C: in place on a terminal, else one after the other. An
-embedded warehouse is let go of in between, so that a sync can have it; while one does, the last
-status stays.`
+--watch repeats it until Ctrl-C: in place on a terminal, else one after the other. An embedded warehouse
+is closed in between, so that a sync can open it; while one has it open, the last status stays.`
 
 const statusExample = `  dealhouse status
   dealhouse status --watch --interval 10s

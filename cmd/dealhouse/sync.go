@@ -15,24 +15,24 @@ import (
 	"dealhouse/internal/wording"
 )
 
-const syncLong = `Reads each enabled stream of each account once and brings the warehouse in step with it. It is safe
-to run at any time, again after a failure, and twice at once (the second waits for the first where both
-want the same stream, or the same embedded warehouse): what was read before changes nothing.
+const syncLong = `Reads each enabled stream of each account once and brings the warehouse in step with it. It is safe to
+run at any time, to repeat after a failure, and to start twice: the second waits for the first where
+both want the same stream or the same embedded warehouse. Reading the same data again changes nothing.
 
-The schema is created or upgraded first where it has to be. Nothing that readers see changes before a
-stream was read to its end. Transactions are read from where the last run ended; the other streams
-are read whole, and what they no longer list is deleted. At last, deals that transactions name and no
-list had are asked for by their own addresses, reference_limit at most.
+The schema is created or upgraded first if necessary. Readers see no change before a stream has been
+read to its end. Transactions are read from where the last run ended; the other streams are read in
+full, and what they no longer list is deleted. Finally, deals that transactions refer to and that no
+list contained are requested one by one, at most reference_limit of them.
 
-Ctrl-C or SIGTERM ends the reading. What was read to its end is still published, and a walk over the
-products keeps its place; a second signal ends the program at once, which loses nothing either.
+Ctrl-C or SIGTERM stops the reading. Streams that were read to the end are still published, and products
+go on from the same page next time. A second signal ends the program at once, which loses nothing either.
 
 Name streams to load only those: ` + "%s" + `.
 
 For pipelines, --json prints one JSON document, an array with an object for each stream; it is short for
---output json. --push-gateway leaves the metrics with a Prometheus Pushgateway, under job="dealhouse" and
-nothing of this host or pod; --metrics-textfile in a file for the node exporter's textfile collector.
-Where they cannot be left, a warning is all that comes of it: the exit code speaks of the data.
+--output json. --push-gateway sends the metrics to a Prometheus Pushgateway, under job="dealhouse" and
+without the name of this host or pod; --metrics-textfile writes them to a file for the node exporter's
+textfile collector. If that fails there is only a warning: the exit code is about the data.
 
 Exit codes: 0 all streams are in step; 1 a fault worth retrying; 2 usage or configuration; 3 the API
 or the warehouse refused the credentials; 4 stopped by a guard, a person must look; 130 or 143

@@ -125,7 +125,8 @@ func draw(b *bytes.Buffer, lines []string) {
 	b.WriteString(clearBelow)
 }
 
-// fit cuts lines to the width, and leaves out those that have no room: a frame that scrolls cannot be redrawn (output-3).
+// fit cuts lines to the width, and leaves out those that have no room: a frame that scrolls cannot be redrawn
+// (output-3).
 func fit(lines []string, width, height int) []string {
 	var fitted []string
 	for i, line := range lines {

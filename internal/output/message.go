@@ -8,8 +8,8 @@ import (
 	"dealhouse/internal/visible"
 )
 
-// Message is an error in as few lines as it takes (output-4): joined errors repeat each other when the cause is one. It is
-// fit to be shown (output-1).
+// Message is an error in as few lines as it takes (output-4): joined errors repeat each other when the cause is one. It
+// is fit to be shown (output-1).
 func Message(err error) string {
 	var all []string
 	for _, line := range errorLines(err) {
@@ -21,8 +21,8 @@ func Message(err error) string {
 	return strings.Join(all, "\n  ")
 }
 
-// errorLines are the lines of an error. Only joining makes lines, and an error that says by a method Lines which they are: a
-// line break within the text of one error may come from outside, and is made visible.
+// errorLines are the lines of an error. Only joining makes lines, and an error that says by a method Lines which they
+// are: a line break within the text of one error may come from outside, and is made visible.
 func errorLines(err error) []string {
 	text := err.Error()
 	switch e := any(err).(type) {

@@ -34,8 +34,8 @@ type ProgressOptions struct {
 	Runs    []Run // in the order in which they are shown
 	// Keep leaves the lines on the screen at the end, for want of a result that is printed there.
 	Keep bool
-	// LimitedTo is the rate, in requests a second, that holds an account's requests up now; 0 when something else does. It is
-	// called once a second. Default: nothing is known.
+	// LimitedTo is the rate, in requests a second, that holds an account's requests up now; 0 when something else does. It
+	// is called once a second. Default: nothing is known.
 	LimitedTo func(account string) float64
 }
 
@@ -48,8 +48,8 @@ type Progress struct {
 	mu      sync.Mutex
 	lines   []*progressLine
 	limited map[string]float64 // by account: what LimitedTo said last
-	done  chan struct{}
-	ended sync.WaitGroup
+	done    chan struct{}
+	ended   sync.WaitGroup
 }
 
 type progressLine struct {

@@ -11,9 +11,9 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// AfterRuns does what follows from runs that have ended: it asks for deals that no list had, checks what readers see, and
-// reconciles payouts. What goes wrong in it is a warning, and no failure of the runs (service-2); a signal ends it, and the
-// next sync makes up for it.
+// AfterRuns does what follows from runs that have ended: it asks for deals that no list had, checks what readers see,
+// and reconciles payouts. What goes wrong in it is a warning, and no failure of the runs (service-2); a signal ends it,
+// and the next sync makes up for it.
 func (s *Service) AfterRuns(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, api *Clients, results []syncer.Result) {
 	if ctx.Err() != nil {
 		return

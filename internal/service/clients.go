@@ -7,8 +7,8 @@ import (
 	"dealhouse/internal/dealapi"
 )
 
-// Clients are API clients: one for each account and key, all those of an account under one limiter (service-1). They are
-// safe for concurrent use, and to be closed after the last run that has one.
+// Clients are API clients: one for each account and key, all those of an account under one limiter (service-1). They
+// are safe for concurrent use, and to be closed after the last run that has one.
 type Clients struct {
 	service *Service
 	tune    func(*dealapi.Options) // may be nil
@@ -85,9 +85,9 @@ type pulse struct {
 	limitedTo float64
 }
 
-// LimitedTo is the rate, in requests a second, that holds the requests of an account up: they leave as fast as it allows,
-// and wait for it. It is 0 when something else takes the time, such as the service itself. It is to be asked now and then,
-// and knows nothing before some seconds have passed.
+// LimitedTo is the rate, in requests a second, that holds the requests of an account up: they leave as fast as it
+// allows, and wait for it. It is 0 when something else takes the time, such as the service itself. It is to be asked
+// now and then, and knows nothing before some seconds have passed.
 func (c *Clients) LimitedTo(account string) float64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,8 +111,8 @@ func (c *Clients) LimitedTo(account string) float64 {
 	return now.limitedTo
 }
 
-// next is what follows from the present pulse under a limit, in requests a second. It is the one before while there is too
-// little to judge by.
+// next is what follows from the present pulse under a limit, in requests a second. It is the one before while there is
+// too little to judge by.
 func (p pulse) next(now pulse, rate float64) pulse {
 	elapsed := now.at.Sub(p.at)
 	allowed := rate * elapsed.Seconds()

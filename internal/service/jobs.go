@@ -12,8 +12,8 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// Jobs makes the jobs of what is selected; change may change each of them, and be nil. The clients are to be closed after
-// the runs. An error of the selection is a SettingError.
+// Jobs makes the jobs of what is selected; change may change each of them, and be nil. The clients are to be closed
+// after the runs. An error of the selection is a SettingError.
 func (s *Service) Jobs(cfg *config.Config, selected Selection, change func(*syncer.Job)) ([]syncer.Job, *Clients, error) {
 	targets, err := selected.Targets(cfg)
 	if err != nil {
@@ -84,8 +84,8 @@ func (s *Service) Sync(ctx context.Context, w *warehouse.Warehouse, jobs []synce
 	}), nil
 }
 
-// Backfill reads a range of time for all jobs side by side. One that fails does not stop the others. Its error says that
-// nothing was read.
+// Backfill reads a range of time for all jobs side by side. One that fails does not stop the others. Its error says
+// that nothing was read.
 func (s *Service) Backfill(ctx context.Context, w *warehouse.Warehouse, jobs []syncer.Job, asked syncer.Range, watch Watch) ([]syncer.Result, error) {
 	runner, err := syncer.New(syncer.Options{Warehouse: w, Logger: s.log, Progress: watch.Progress})
 	if err != nil {

@@ -38,8 +38,8 @@ func (s *Service) Planner(first *config.Config, read func() (*config.Config, err
 // OverdueAfter is the age from which transactions that are in no payout are overdue, by the plan in force.
 func (p *Planner) OverdueAfter() time.Duration { return p.inForce.Load().Finance.OverdueAfter }
 
-// pace is an account's rate limit. It outlives a reload (service-1): runs under way and those of the new plan share it, and
-// what it has learnt about the API stays known.
+// pace is an account's rate limit. It outlives a reload (service-1): runs under way and those of the new plan share it,
+// and what it has learnt about the API stays known.
 type pace struct {
 	requestsPerSecond float64
 	limiter           *dealapi.Limiter

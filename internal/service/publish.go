@@ -41,8 +41,8 @@ func (s *Service) ExpectStreams(p *Publishing, cfg *config.Config) {
 	}
 }
 
-// Publish leaves the metrics where they are wanted; nil means nowhere. What it cannot leave is a warning: the data is in
-// the warehouse all the same (service-2).
+// Publish leaves the metrics where they are wanted; nil means nowhere. What it cannot leave is a warning: the data is
+// in the warehouse all the same (service-2).
 func (s *Service) Publish(ctx context.Context, p *Publishing, cfg *config.Config, w *warehouse.Warehouse) {
 	if p == nil {
 		return

@@ -13,7 +13,8 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// askForReferences asks for the deals that transactions name and no list had, for each account whose transactions were loaded.
+// askForReferences asks for the deals that transactions name and no list had, for each account whose transactions were
+// loaded.
 func (s *Service) askForReferences(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, api *Clients, results []syncer.Result) error {
 	runner, err := syncer.New(syncer.Options{Warehouse: w, Logger: s.log})
 	if err != nil {

@@ -19,8 +19,8 @@ type Options struct {
 	Metrics   *daemon.Metrics  // default: none are kept
 	Clock     func() time.Time // default: time.Now
 	UserAgent string           // of the requests to the API; default: that of the API's client
-	// Warn tells a person of what went wrong and stops nothing. It is called from several goroutines at once. Default: a log
-	// line.
+	// Warn tells a person of what went wrong and stops nothing. It is called from several goroutines at once. Default: a
+	// log line.
 	Warn func(Warning)
 	// ShowWaiting tells a person who waits what for, until done is called. Default: nobody waits.
 	ShowWaiting func(what string) (done func())
@@ -75,7 +75,8 @@ func (s *Service) warnOf(account, stream string, err error) {
 	s.warn(Warning{Account: account, Streams: []string{stream}, Err: err})
 }
 
-// SettingError is a selection, or a setting, that cannot be used: the same command meets it again until someone changes it.
+// SettingError is a selection, or a setting, that cannot be used: the same command meets it again until someone changes
+// it.
 type SettingError struct{ err error }
 
 func (e SettingError) Error() string { return e.err.Error() }
@@ -98,9 +99,9 @@ func Canceled(err error) bool {
 // WasStopped reports a run that ended because the program was told to.
 func WasStopped(ctx context.Context, err error) bool { return ctx.Err() != nil && Canceled(err) }
 
-// Prepare brings the schema up to date before a run, and finishes what runs that died had begun to publish, so that nobody
-// waits for the next run of their streams. A dry run must do neither, and cannot go on without the schema. Its error says
-// that no run can be made.
+// Prepare brings the schema up to date before a run, and finishes what runs that died had begun to publish, so that
+// nobody waits for the next run of their streams. A dry run must do neither, and cannot go on without the schema. Its
+// error says that no run can be made.
 func (s *Service) Prepare(ctx context.Context, w *warehouse.Warehouse, dryRun bool) error {
 	if dryRun {
 		return w.CheckSchema(ctx)

@@ -1,14 +1,14 @@
 // Package visible is the one way to the terminal for what others wrote: names and values of the API, bodies and headers
-// that an error quotes, what a statement returns. Such text may hold characters that steer a terminal, turn the direction
-// of writing, forge a line, or show as nothing. They are written as JSON writes them, \u001b or \n, for people and in JSON
-// alike; ordinary text of every script stays as it is.
+// that an error quotes, what a statement returns. Such text may hold characters that steer a terminal, turn the
+// direction of writing, forge a line, or show as nothing. They are written as JSON writes them, \u001b or \n, for
+// people and in JSON alike; ordinary text of every script stays as it is.
 //
-// # Invariants
+// Invariants, cited in the code as visible-N:
 //
 //  1. What comes out of [Line] is one line: no control character, no mark of direction, no separator of lines or
 //     paragraphs, nothing that shows as nothing, and no byte that is not UTF-8.
-//  2. [Writer] lets only what [Line] would let pass, and line breaks and tabs. Whoever composes lines has put what is not
-//     theirs through Line before: nobody can tell later whose a line break is.
+//  2. [Writer] lets only what [Line] would let pass, and line breaks and tabs. Whoever composes lines has put what is
+//     not theirs through Line before: nobody can tell later whose a line break is.
 //  3. JSON keeps its value, but for bytes that are not UTF-8: they become U+FFFD, as encoding/json has it.
 package visible
 
@@ -119,9 +119,9 @@ const (
 	mongolianVowelSeparator = '\u180e'
 )
 
-// shows reports whether a character from U+007F on shows as itself when it follows prev, which may be none. What shows as nothing is kept only where writing needs it: once, and after a character
-// of a script without capitals or after a symbol, where it can't make two names look alike that readers of Latin,
-// Greek and Cyrillic compare.
+// shows reports whether a character from U+007F on shows as itself when it follows prev, which may be none. What shows
+// as nothing is kept only where writing needs it: once, and after a character of a script without capitals or after a
+// symbol, where it can't make two names look alike that readers of Latin, Greek and Cyrillic compare.
 func shows(r, prev rune) bool {
 	switch {
 	case r > 0xad && r < 0x34f, r > 0x3164 && r < 0xfe00: // most letters, without a look at any table

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Writer passes on what is written, with what must not reach a terminal made visible (visible-2). It is the last door: a
-// mistake before it can't let a control character out. A byte order mark at the very beginning stays, which spreadsheets
-// need. Characters may be cut in two by the edges of writes. It is not safe for concurrent use.
+// Writer passes on what is written, with what must not reach a terminal made visible (visible-2). It is the last door:
+// a mistake before it can't let a control character out. A byte order mark at the very beginning stays, which
+// spreadsheets need. Characters may be cut in two by the edges of writes. It is not safe for concurrent use.
 type Writer struct {
 	out   io.Writer
 	begun bool

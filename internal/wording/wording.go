@@ -1,5 +1,5 @@
-// Package wording writes counts, durations and lists as people write them, for the tables and messages of the terminal, for
-// pages and for reports alike. A count of 1 is said the same way everywhere.
+// Package wording writes counts, durations and lists as people write them, for the tables and messages of the terminal,
+// for pages and for reports alike. A count of 1 is said the same way everywhere.
 package wording
 
 import (
@@ -75,8 +75,8 @@ func Long(d time.Duration) string {
 	return Plural(uint64(n), []string{"second", "minute", "hour", "day"}[unit])
 }
 
-// largest is a duration in seconds (0), minutes (1), hours (2) or days (3): the largest of which it has some, and for days
-// two.
+// largest is a duration in seconds (0), minutes (1), hours (2) or days (3): the largest of which it has some, and for
+// days two.
 func largest(d time.Duration) (n, unit int) {
 	switch {
 	case d < time.Minute:

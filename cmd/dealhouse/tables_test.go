@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"dealhouse/internal/warehouse"
+)
+
+// fits fails the test when a table is wider than a terminal, and returns its header.
+func fits(t *testing.T, table string) (header string) {
+	t.Helper()
+	for line := range strings.Lines(table) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 100 {
+			t.Errorf("%d columns, want 100 at most:\n%s", n, table)
+		}
+	}
+	header, _, _ = strings.Cut(table, "\n")
+	return strings.Join(strings.Fields(header), " ")
+}
+
+// A table shows ordinary runs in 100 columns; what has nothing to say is left out, and what has is there.
+func TestRunsFitTheTerminal(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 3, 15, 9, 0, 59, 0, time.UTC)
+	record := warehouse.RunRecord{
+		Account: "globex", Stream: "cashback_offers", Mode: "incremental", Outcome: warehouse.OutcomeSuccess, StartedAt: at, FinishedAt: at.Add(83 * time.Second),
+		Totals:  warehouse.Totals{Read: 123_456, Pages: 124},
+		Changes: warehouse.Changes{Inserted: 1234, Updated: 56, Deleted: 7, Unchanged: 122_159},
+	}
+	quiet := record
+	quiet.Changes = warehouse.Changes{}
+	var out bytes.Buffer
+	if err := printRuns(&out, "table", []warehouse.RunRecord{record, quiet}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fits(t, out.String()), "started account stream mode read changes duration outcome"; got != want {
+		t.Errorf("columns %s, want %s", got, want)
+	}
+	if !strings.Contains(out.String(), "2026-03-15 09:00  globex   cashback_offers  incremental  123,456  +1,234 ~56 -7  1 min 23 s  success\n") {
+		t.Error(out.String())
+	}
+	record.Changes.Kept, record.Totals.Rejected, record.Error, record.FinishedAt = 3, 2, "broken", time.Time{}
+	out.Reset()
+	if err := printRuns(&out, "table", []warehouse.RunRecord{record, quiet}); err != nil {
+		t.Fatal(err)
+	}
+	header, _, _ := strings.Cut(out.String(), "\n")
+	if diff := cmp.Diff("started account stream mode read changes waiting rejected duration outcome error", strings.Join(strings.Fields(header), " ")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The same for the status, which says more where rows wait or something went wrong.
+func TestStatusFitsTheTerminal(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 3, 15, 9, 0, 0, 0, time.UTC)
+	s := warehouse.StreamStatus{
+		Account: "globex", Stream: "cashback_offers", Rows: 12_345_678, LastSuccess: &at, Watermark: &at, LastRun: &at, Now: at.Add(time.Hour), LastOutcome: warehouse.OutcomeIncomplete,
+	}
+	var out bytes.Buffer
+	if err := printStatus(&out, "table", []warehouse.StreamStatus{s}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fits(t, out.String()), "account stream rows last success lag watermark last outcome"; got != want {
+		t.Errorf("columns %s, want %s", got, want)
+	}
+	s.Waiting, s.LastError = 1, "broken"
+	out.Reset()
+	if err := printStatus(&out, "table", []warehouse.StreamStatus{s}); err != nil || !strings.Contains(out.String(), "waiting") || !strings.Contains(out.String(), "broken") {
+		t.Errorf("%s, %v", out.String(), err)
+	}
+}
