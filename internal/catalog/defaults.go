@@ -22,6 +22,10 @@ const (
 	DefaultDeleteAfterLists = 2              // complete lists in a row that lack a row, before it is deleted
 )
 
+// FutureTolerance is how far an updatedAt may lie ahead of the service's own time before it is worth a warning: the
+// clocks of one service differ.
+const FutureTolerance = time.Hour
+
 // Defaults of the names of query parameters that the interface leaves open.
 const (
 	DefaultUpdatedAfter  = "updatedAfter"
