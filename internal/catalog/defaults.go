@@ -20,6 +20,10 @@ const (
 	DefaultReferenceRetry   = 7 * 24 * time.Hour
 	DefaultResumeWithin     = 24 * time.Hour // how old the checkpoint of a walk may be to be continued
 	DefaultDeleteAfterLists = 2              // complete lists in a row that lack a row, before it is deleted
+
+	// DefaultOverdueAfter is the age from which a sale should be in a payout: the 90 days after which services pay, and a
+	// month until the next payout.
+	DefaultOverdueAfter = 121 * 24 * time.Hour
 )
 
 // FutureTolerance is how far an updatedAt may lie ahead of the service's own time before it is worth a warning: the
