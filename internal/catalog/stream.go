@@ -121,10 +121,16 @@ func (s *Stream) KeyField() int { return s.index(func(f Field) bool { return f.K
 // VersionField is the index of the field that says when the record last changed upstream, or -1.
 func (s *Stream) VersionField() int { return s.index(func(f Field) bool { return f.Version }) }
 
-// NamesPayouts reports whether the records say which payout they are in.
-func (s *Stream) NamesPayouts() bool {
-	return s.index(func(f Field) bool { return f.RefersTo == Payouts().Name }) >= 0
+// Reference is the field that is a key of the other stream; it is nil where there is none.
+func (s *Stream) Reference(to *Stream) *Field {
+	if i := s.index(func(f Field) bool { return f.RefersTo == to.Name }); i >= 0 {
+		return &s.Fields[i]
+	}
+	return nil
 }
+
+// NamesPayouts reports whether the records say which payout they are in.
+func (s *Stream) NamesPayouts() bool { return s.Reference(Payouts()) != nil }
 
 // NamesDeals reports whether the records name records of other streams that can be asked for one by one.
 func (s *Stream) NamesDeals() bool {
