@@ -45,7 +45,7 @@ func TestInvariantsCanFail(t *testing.T) {
 		{"catalog-5", "a view twice", func(s map[string]*Stream) { s["coupons"].AllView = "promotions" }},
 		{"catalog-5", "no view of all that is known", func(s map[string]*Stream) { s["coupons"].AllView = "" }},
 		{"catalog-5", "a view of all that cannot be read", func(s map[string]*Stream) { s["payouts"].AllView = "payouts_all" }},
-		{"catalog-6", "a reference to nothing", func(s map[string]*Stream) { field(s["transactions"], "couponId").RefersTo = "vouchers" }},
+		{"catalog-6", "a reference to nothing", func(s map[string]*Stream) { field(s["transactions"], "couponId").RefersTo = "nothing" }},
 		{"catalog-6", "a reference of another type", func(s map[string]*Stream) { field(s["transactions"], "couponId").Type = Text }},
 		{"catalog-7", "no payouts", func(s map[string]*Stream) { s["payouts"].Payouts = false }},
 		{"catalog-7", "two streams of payouts", func(s map[string]*Stream) { s["coupons"].Payouts = true }},

@@ -183,13 +183,13 @@ func (p Payout) drift() string {
 
 func stakeWords(state string) string {
 	switch state {
-	case "declined":
+	case warehouse.StakeDeclined:
 		return "paid for transactions that are declined now"
-	case "moved":
+	case warehouse.StakeMoved:
 		return "in transactions that left the payout"
-	case "gone":
+	case warehouse.StakeGone:
 		return "in transactions that the service no longer lists"
-	case "unexplained":
+	case warehouse.StakeUnexplained:
 		return "by which its undeclined cashback exceeds that of its transactions as first loaded"
 	}
 	return "in transactions that are " + state + " now"

@@ -88,8 +88,8 @@ const maxRaw = 4000
 // RejectGroups lists what could not be loaded as it was sent and has not been since, what was seen last first.
 func (w *Warehouse) RejectGroups(ctx context.Context, id StreamID, limit int) ([]RejectGroup, error) {
 	rows, err := w.readOnly.Query(ctx, fmt.Sprintf(`SELECT key, field, reason, substringUTF8(raw, 1, %d), toUInt64(length(raw)), page, toString(run_id), first_seen_at, seen_at, times
-FROM rejected_records WHERE account = {account:String} AND stream = {stream:String} AND state IN ('open', 'unpublished')
-ORDER BY seen_at DESC, key, field, raw LIMIT {limit:UInt32}`, maxRaw),
+FROM rejected_records WHERE account = {account:String} AND stream = {stream:String} AND %s
+ORDER BY seen_at DESC, key, field, raw LIMIT {limit:UInt32}`, maxRaw, unsettledRejects),
 		named("account", id.Account), named("stream", id.Stream), named("limit", uint32(limit)))
 	all, err := scanned(rows, err, func(r *RejectGroup) []any {
 		return []any{&r.Key, &r.Field, &r.Reason, &r.Raw, &r.Size, &r.Page, &r.RunID, &r.FirstSeen, &r.SeenAt, &r.Times}

@@ -133,9 +133,9 @@ func (q *quality) rows(ctx context.Context) error {
 	c := q.run.Changes
 	expected := c.Live + c.Inserted - c.Deleted
 	switch q.run.Mode {
-	case "backfill":
+	case ModeBackfill:
 		return nil
-	case catalog.Snapshot.String(), catalog.Walk.String():
+	case ModeSnapshot, ModeWalk:
 		if q.run.Totals.Unloadable == 0 { // what cannot be loaded may have a row, which stays
 			expected = c.Distinct + c.Kept
 		}

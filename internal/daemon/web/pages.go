@@ -202,7 +202,7 @@ func (o *overview) progress(st *streamState) *progress {
 	}
 	// A stream that is read whole is about as long as the last time.
 	for _, r := range st.runs {
-		if r.Outcome == warehouse.OutcomeSuccess && r.RequestedAfter.IsZero() && r.Mode != "full" && r.Mode != "backfill" && r.Totals.Read > 0 {
+		if r.Outcome == warehouse.OutcomeSuccess && r.RequestedAfter.IsZero() && r.Mode != warehouse.ModeFull && r.Mode != warehouse.ModeBackfill && r.Totals.Read > 0 {
 			out.Value, out.Max = min(p.Totals.Read, r.Totals.Read), r.Totals.Read
 			break
 		}
