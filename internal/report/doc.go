@@ -10,5 +10,6 @@
 //  2. Amounts of different currencies are never added up. A payout whose own totals do that stands for itself.
 //  3. All outputs are made from one Reconciliation, by one function that writes an amount.
 //  4. Text of the service is data: it is escaped in HTML, cannot become a formula in a spreadsheet, and steers no terminal.
-//  5. A finding is told when it is new, and not again while it stands. What is new is known by its words.
+//  5. A finding is logged when it is new, and not again while it stands. What is new is known by its words. Those of the
+//     first reconciliation of an account are logged as one line, which names the command that lists them.
 package report

@@ -151,7 +151,7 @@ type OrphanGroup struct {
 // PayoutOrphans reads which payouts transactions speak of that are not there.
 func (w *Warehouse) PayoutOrphans(ctx context.Context, f PayoutFilter) ([]OrphanGroup, error) {
 	where, args := f.conditions("sold_at", "payout_id")
-	query := "SELECT account, payout_id, currency_code, count(), ifNull(sumIf(cashback, status != "+quote(catalog.StatusDeclined)+"), 0), max(was_listed) = 1, max(certain) = 1 FROM payout_orphans" + where +
+	query := "SELECT account, payout_id, currency_code, count(), ifNull(sumIf(cashback, status != " + quote(catalog.StatusDeclined) + "), 0), max(was_listed) = 1, max(certain) = 1 FROM payout_orphans" + where +
 		" GROUP BY account, payout_id, currency_code ORDER BY account, payout_id, currency_code"
 	all, err := rowsOf(ctx, w, query, args, func(rows driver.Rows, o *OrphanGroup) error {
 		return rows.Scan(&o.Account, &o.Payout, &o.Currency, &o.Transactions, &o.Cashback, &o.WasListed, &o.Certain)

@@ -49,8 +49,8 @@ func groups() map[string][][]string {
 
 var (
 	comparison = regexp.MustCompile(`\b(?:\w+_)?(mode|outcome|status|state)(?:'\))? (=|!=|IN|NOT IN) \(?((?:'[^']*'(?:, )?)+)`)
-	literal  = regexp.MustCompile(`'([^']*)'`)
-	notSQL   = regexp.MustCompile(`--[^\n]*|COMMENT '(?:[^'\\]|\\.|'')*'`)
+	literal    = regexp.MustCompile(`'([^']*)'`)
+	notSQL     = regexp.MustCompile(`--[^\n]*|COMMENT '(?:[^'\\]|\\.|'')*'`)
 )
 
 // strangers lists the words of a statement that no table has.

@@ -7,6 +7,7 @@ import (
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/words"
 )
 
 // page is what every page has.
@@ -138,23 +139,23 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 
 func (o *overview) row(st *streamState) streamRow {
 	row := streamRow{
-		Account: st.id.Account, Stream: st.id.Stream, Name: capitalized(words(st.id.Stream)), Key: st.id.Account + "/" + st.id.Stream,
+		Account: st.id.Account, Stream: st.id.Stream, Name: capitalized(spaced(st.id.Stream)), Key: st.id.Account + "/" + st.id.Stream,
 		State: st.state, Label: st.state.label(), Schedule: st.Schedule,
 		Success: o.optionalMoment(st.standing.LastSuccess), Watermark: o.optionalMoment(st.standing.Watermark),
 		Chart: newRunChart("runs-"+st.id.Account+"-"+st.id.Stream, st.runs, o.now), Progress: o.progress(st),
 	}
 	if lag := o.lag(st); lag != nil {
-		row.Lag = coarse(*lag)
+		row.Lag = words.Long(*lag)
 	}
 	if st.rows != nil {
-		row.Rows = grouped(*st.rows)
+		row.Rows = words.Count(*st.rows)
 	}
 	if !st.Next.IsZero() {
 		m := o.localMoment(st.Next)
 		row.Next = &m
 	}
 	for _, c := range st.checks {
-		row.Checks = append(row.Checks, checkRow{Name: c.Name, RunID: c.RunID.String(), Failed: !c.OK, Found: grouped(c.Found), Expected: grouped(c.Expected),
+		row.Checks = append(row.Checks, checkRow{Name: c.Name, RunID: c.RunID.String(), Failed: !c.OK, Found: words.Count(c.Found), Expected: words.Count(c.Expected),
 			Detail: c.Detail, At: o.moment(c.CheckedAt)})
 	}
 	row.note(o, st)
@@ -171,7 +172,7 @@ func (row *streamRow) note(o *overview, st *streamState) {
 		}
 		row.Faults = "1 run " + how
 		if f.Count > 1 {
-			row.Faults = plural(f.Count, "run") + " " + how + ", the first"
+			row.Faults = words.Plural(f.Count, "run") + " " + how + ", the first"
 		}
 		return
 	}
@@ -190,14 +191,14 @@ func (o *overview) progress(st *streamState) *progress {
 		out.Words = capitalized(string(p.Phase))
 	}
 	if p.Totals.Pages > 0 {
-		out.Words += ": " + plural(p.Totals.Read, "row") + ", " + plural(p.Totals.Pages, "page") + ", " + volume(p.Totals.Bytes)
+		out.Words += ": " + words.Plural(p.Totals.Read, "row") + ", " + words.Plural(p.Totals.Pages, "page") + ", " + volume(p.Totals.Bytes)
 	}
 	if !st.Since.IsZero() {
-		out.Words += ", for " + span(o.local.Sub(st.Since))
+		out.Words += ", for " + words.Span(o.local.Sub(st.Since))
 	}
 	if n := p.Windows.Total; n > 0 {
 		out.Value, out.Max = uint64(p.Windows.Done), uint64(n)
-		out.Words += ", " + plural(uint64(p.Windows.Done), "window") + " of " + grouped(uint64(n))
+		out.Words += ", " + words.Plural(uint64(p.Windows.Done), "window") + " of " + words.Count(uint64(n))
 		return out
 	}
 	// A stream that is read whole is about as long as the last time.
@@ -304,7 +305,7 @@ func (o *overview) fill(body *streamPage, d details) {
 			row.Cut = volume(x.Size)
 		}
 		if x.Times > 1 {
-			row.Times, row.First = grouped(x.Times), o.moment(x.FirstSeen)
+			row.Times, row.First = words.Count(x.Times), o.moment(x.FirstSeen)
 		}
 		body.Rejects = append(body.Rejects, row)
 	}
@@ -322,10 +323,10 @@ func (o *overview) fill(body *streamPage, d details) {
 }
 
 func (o *overview) runRow(r warehouse.RunRecord) runRow {
-	row := runRow{Started: o.moment(r.StartedAt), Exact: r.StartedAt.UTC().Format("2006-01-02 15:04:05"), Mode: r.Mode, Outcome: r.Outcome, Kind: kind(r.Outcome),
-		Took: span(took(r, o.now)), Error: r.Error, Warnings: r.Warnings}
+	row := runRow{Started: o.moment(r.StartedAt), Exact: r.StartedAt.UTC().Format("2006-01-02 15:04:05"), Mode: r.Mode, Outcome: r.Outcome, Kind: toneOf(r.Outcome).class,
+		Took: words.Span(took(r, o.now)), Error: r.Error, Warnings: r.Warnings}
 	for _, n := range []uint64{r.Totals.Read, r.Changes.Inserted, r.Changes.Updated, r.Changes.Deleted, r.Changes.Kept, r.Changes.Unchanged, r.Totals.Rejected, r.Totals.Retries} {
-		row.Counts = append(row.Counts, grouped(n))
+		row.Counts = append(row.Counts, words.Count(n))
 	}
 	return row
 }

@@ -10,6 +10,7 @@ import (
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/report"
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/words"
 )
 
 const (
@@ -97,8 +98,8 @@ func newAccountPayouts(r report.Reconciliation) accountPayouts {
 
 func newPayoutRow(p report.Payout) payoutRow {
 	id := fmt.Sprint(p.ID)
-	row := payoutRow{ID: id, Key: p.Account + "/" + id, Period: p.Period(), Currency: p.Currency(), AtStake: report.Grouped(report.Money(p.AtStake)),
-		Pills: []pill{{verdictTone(p.Verdict), words(p.Verdict)}}, Advice: p.Advice(), Totals: p.Totals()}
+	row := payoutRow{ID: id, Key: p.Account + "/" + id, Period: p.Period(), Currency: p.Currency(), AtStake: words.Grouped(report.Money(p.AtStake)),
+		Pills: []pill{{verdictTone(p.Verdict), spaced(p.Verdict)}}, Advice: p.Advice(), Totals: p.Totals()}
 	for _, t := range row.Totals {
 		if t.Name == "total_cashback" {
 			row.Cashback = t
@@ -108,7 +109,7 @@ func newPayoutRow(p report.Payout) payoutRow {
 		row.Pills = append(row.Pills, pill{stateFailing, "altered"})
 	}
 	if p.MixedCurrency {
-		row.Pills = append(row.Pills, pill{stateFailing, words(report.MixedCurrency)})
+		row.Pills = append(row.Pills, pill{stateFailing, spaced(report.MixedCurrency)})
 	}
 	return row
 }
@@ -211,7 +212,7 @@ func (o *overview) payoutVerdict(p *payoutsPage) (state, string) {
 	case p.Compared == nil:
 		return stateWaiting, "The payouts are being compared with their transactions."
 	case len(work) > 2:
-		return worst, "The payouts of " + plural(uint64(len(work)), "account") + " need a look."
+		return worst, "The payouts of " + words.Plural(uint64(len(work)), "account") + " need a look."
 	case len(work) > 0:
 		return worst, "The payouts of " + strings.Join(work, " and ") + " need a look."
 	case payouts == 0:

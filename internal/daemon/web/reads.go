@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"dealhouse/internal/words"
 )
 
 const (
@@ -215,7 +217,7 @@ func (k *kept[K, V]) explain(err error) error {
 // timeoutError says that no answer came in time.
 type timeoutError time.Duration
 
-func (t timeoutError) Error() string { return "no answer within " + coarse(time.Duration(t)) }
+func (t timeoutError) Error() string { return "no answer within " + words.Long(time.Duration(t)) }
 
 // entry finds the place of a question, and forgets another one when there are many.
 func (k *kept[K, V]) entry(question K) *entry[V] {

@@ -1,0 +1,98 @@
+// Package words writes counts, durations and lists as people write them, for the tables and messages of the terminal, for
+// pages and for reports alike. What is wrong or ordinary English here is so everywhere.
+package words
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Grouped puts commas into a plain number, which may have a sign and decimals: 1,234.50.
+func Grouped(number string) string {
+	whole, fraction, hasFraction := strings.Cut(number, ".")
+	sign := ""
+	if strings.HasPrefix(whole, "-") {
+		sign, whole = "-", whole[1:]
+	}
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if hasFraction {
+		whole += "." + fraction
+	}
+	return sign + whole
+}
+
+// Count is a count with commas: 1,234,567.
+func Count(n uint64) string { return Grouped(strconv.FormatUint(n, 10)) }
+
+// Plural is a count with its noun, which takes an s unless the count is 1.
+func Plural(n uint64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return Count(n) + " " + noun + "s"
+}
+
+// List joins names: "a", "a and b", "a, b and c".
+func List(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+// Span is how long something takes, in at most two units. It is never less than nothing.
+func Span(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", max(0, d.Milliseconds()))
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%d days %d h", int(d.Hours())/24, int(d.Hours())%24)
+}
+
+// Short is a duration in its largest unit, rounded down, for the cells of a table: "4 min".
+func Short(d time.Duration) string {
+	n, unit := largest(d)
+	return fmt.Sprintf("%d %s", n, []string{"s", "min", "h", "days"}[unit])
+}
+
+// Long is a duration in its largest unit, rounded down, for a sentence: "4 minutes".
+func Long(d time.Duration) string {
+	if d < time.Second {
+		return "under a second"
+	}
+	n, unit := largest(d)
+	return Plural(uint64(n), []string{"second", "minute", "hour", "day"}[unit])
+}
+
+// largest is a duration in seconds (0), minutes (1), hours (2) or days (3): the largest of which it has some, and for days
+// two.
+func largest(d time.Duration) (n, unit int) {
+	switch {
+	case d < time.Minute:
+		return int(d / time.Second), 0
+	case d < time.Hour:
+		return int(d / time.Minute), 1
+	case d < 48*time.Hour:
+		return int(d / time.Hour), 2
+	}
+	return int(d / (24 * time.Hour)), 3
+}
+
+// Ago is how long something is past, in the words of Short or Long.
+func Ago(d time.Duration, in func(time.Duration) string) string {
+	if d < time.Second {
+		return "just now"
+	}
+	return in(d) + " ago"
+}
