@@ -2,8 +2,7 @@ package config
 
 import "fmt"
 
-// build makes the Config of what was read, and checks what no key can check
-// alone.
+// build makes the Config of what was read, and checks what no key can check alone.
 func (l *loader) build(top *scope) *Config {
 	c := &Config{
 		File:      l.file,
@@ -43,8 +42,7 @@ func (l *loader) warehouse(v *values) Warehouse {
 		l.warn(at, "the password in dsn can be read by every user of this machine: use DEALHOUSE_WAREHOUSE_DSN or chmod 600 the file")
 	}
 	if v.dsn.database != "" {
-		// What the dsn names is never shown: it may be the rest of a password
-		// that was not %-encoded.
+		// What the dsn names is never shown: it may be the rest of a password that was not %-encoded.
 		switch {
 		case checkIdentifier(v.dsn.database) != nil:
 			l.problem(at, "dsn: what stands for the database is no name of letters, digits and _; "+
@@ -161,8 +159,7 @@ func (l *loader) stream(a Account, account *values, s *scope) Stream {
 	return out
 }
 
-// distinctParams refuses two names alike in one request: the service would see
-// only one of the values.
+// distinctParams refuses two names alike in one request: the service would see only one of the values.
 func (l *loader) distinctParams(v *values) {
 	seen := map[string]string{}
 	for _, p := range []struct{ key, name string }{

@@ -80,8 +80,8 @@ func TestExampleShowsEveryKey(t *testing.T) {
 	}
 }
 
-// TestEveryKeyHasAVariable holds the promise that any value can be overridden:
-// the file sets nothing, and each variable, alone, is understood.
+// TestEveryKeyHasAVariable holds the promise that any value can be overridden: the file sets nothing, and each
+// variable, alone, is understood.
 func TestEveryKeyHasAVariable(t *testing.T) {
 	o := overrides{findings: &findings{}, targets: map[string][]target{}}
 	root, err := parseTree(FileName, []byte(acme))

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// position says where a value came from: a place in the file, or an environment
-// variable. The zero position is neither.
+// position says where a value came from: a place in the file, or an environment variable. The zero position is neither.
 type position struct {
 	file      string
 	line, col int
@@ -61,8 +60,8 @@ func (p *Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// All returns the problems: those of the file in its order, then those of
-// environment variables by name, then those of neither.
+// All returns the problems: those of the file in its order, then those of environment variables by name, then those of
+// neither.
 func (p *Problems) All() []Problem { return slices.Clone(p.list) }
 
 // findings collects problems and warnings while a configuration is read.

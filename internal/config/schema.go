@@ -92,8 +92,7 @@ func titles(name string) []string {
 	return list
 }
 
-// key describes one key. The tables in.in hold it; a table nearer to the stream
-// overrides one that is farther.
+// key describes one key. The tables in.in hold it; a table nearer to the stream overrides one that is farther.
 type key struct {
 	name     string
 	in       where
@@ -173,8 +172,7 @@ type values struct {
 	resync      string
 	initialFrom time.Time
 
-	// at holds the position of each key that was set, well or badly. A key that
-	// is absent has its default.
+	// at holds the position of each key that was set, well or badly. A key that is absent has its default.
 	at map[string]position
 }
 

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// scope is one table after its keys were read. A repeated table has one for
-// each of its items.
+// scope is one table after its keys were read. A repeated table has one for each of its items.
 type scope struct {
 	section section
 	at      position
@@ -26,8 +25,7 @@ func (s *scope) find(name string) []*scope {
 	return found
 }
 
-// walker reads the tree by the schema. It goes on after a problem, so that all
-// are found at once (invariant 2).
+// walker reads the tree by the schema. It goes on after a problem, so that all are found at once (config-2).
 type walker struct{ *findings }
 
 // walk reads one table. above is the set of tables that v has values from.
@@ -57,8 +55,7 @@ func (w walker) walk(path []string, n *node, s section, above where, v *values) 
 		for _, table := range w.tables(path, n, child) {
 			here.inner = append(here.inner, w.walk(path, table, child, above|s.in, v))
 		}
-		// The tables that follow inherit from one that is not its own, such as
-		// [defaults].
+		// The tables that follow inherit from one that is not its own, such as [defaults].
 		if !child.own {
 			above |= child.in
 		}
@@ -90,8 +87,7 @@ func (w walker) readKeys(path []string, n *node, s section, v *values) {
 	}
 }
 
-// tables returns the nodes of a table inside another, an empty one when it is
-// absent and none is needed.
+// tables returns the nodes of a table inside another, an empty one when it is absent and none is needed.
 func (w walker) tables(path []string, n *node, s section) []*node {
 	found, ok := n.keys[s.name]
 	if !ok {

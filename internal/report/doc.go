@@ -1,4 +1,4 @@
-// Package report tells people what the warehouse knows about payouts: the same numbers as CSV, JSON and a printable
+// Package report shows people what the warehouse knows about payouts: the same numbers as CSV, JSON and a printable
 // HTML page, in words what to do about them, and once each what is new.
 //
 // The arithmetic is the warehouse's, in the views payout_reconciliation and payout_transactions. This package selects,

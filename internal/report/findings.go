@@ -82,7 +82,7 @@ func (r Reconciliation) Counts() Counts {
 }
 
 // findings is what a person should know, one for each reason. A transaction whose payout the next sync may bring is
-// none yet. Of what grows by the day the words have no numbers: with others, it would be told as new (report-5).
+// none yet. Where numbers grow by the day the words leave them out: other words would make the finding new (report-5).
 func (r Reconciliation) findings() []warehouse.Finding {
 	var all []warehouse.Finding
 	for _, p := range r.Payouts {

@@ -53,7 +53,7 @@ func readAssets() (assets, map[string][]byte, error) {
 	return names, files, nil
 }
 
-// contentTypes are said outright: what the system's table of types has is no affair of a browser told not to guess.
+// contentTypes are fixed here, since browsers are asked not to guess and the system's table of types may lack them.
 var contentTypes = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
 func (s *Server) static(w http.ResponseWriter, r *http.Request) {

@@ -90,7 +90,7 @@ func (o *overview) verdict() (state, string) {
 	return stateFine, fmt.Sprintf("All is fine: %d streams are up to date.", enabled)
 }
 
-// doubts mentions the checks that failed when nothing worse is to be told.
+// doubts mentions the checks that failed when there is nothing worse to mention.
 func doubts(all []*streamState, waiting int) string {
 	failed := "checks of " + words.Plural(uint64(len(all)), "stream") + " failed"
 	if len(all) == 1 {
