@@ -2,8 +2,7 @@ package config
 
 import "fmt"
 
-// build makes the Config of what was read, and checks what no key can check
-// alone.
+// build makes the Config of what was read, and checks what no key can check alone.
 func (l *loader) build(top *scope) *Config {
 	c := &Config{
 		File:      l.file,
@@ -43,8 +42,7 @@ func (l *loader) warehouse(v *values) Warehouse {
 		l.warn(at, "the password in dsn can be read by every user of this machine: use DEALHOUSE_WAREHOUSE_DSN or chmod 600 the file")
 	}
 	if v.dsn.database != "" {
-		// What the dsn names is never shown: it may be the rest of a password
-		// that was not %-encoded.
+		// What the dsn names is never shown: it may be the rest of a password that was not %-encoded.
 		switch {
 		case checkIdentifier(v.dsn.database) != nil:
 			l.problem(at, "dsn: what stands for the database is no name of letters, digits and _; "+
@@ -125,7 +123,7 @@ func (l *loader) account(s *scope) Account {
 }
 
 func (l *loader) stream(a Account, account *values, s *scope) Stream {
-	v, in := s.values, s.section.in
+	v, described := s.values, s.section.stream
 	out := Stream{
 		Name:             s.section.name,
 		Enabled:          v.enabled,
@@ -135,14 +133,16 @@ func (l *loader) stream(a Account, account *values, s *scope) Stream {
 		MaxRejectedRatio: v.maxRejectedRatio,
 		RunTimeout:       v.runTimeout,
 	}
-	if in&inDeals != 0 {
+	if described.ByID {
 		out.ConfirmDeletes = v.confirmDeletes
 	}
-	if in == inTransactions {
+	if incremental(described) {
 		out.Overlap, out.Resync, out.InitialFrom = v.overlap, v.resync, v.initialFrom
+	}
+	if described.NamesDeals() {
 		out.ReferenceLimit, out.ReferenceRetry = int(v.referenceLimit), v.referenceRetry
 	}
-	if in == inProducts {
+	if walked(described) {
 		out.ResumeWithin, out.DeleteAfterLists = v.resumeWithin, int(v.deleteAfterLists)
 	}
 	if v.at["api_key"] == account.at["api_key"] {
@@ -159,8 +159,7 @@ func (l *loader) stream(a Account, account *values, s *scope) Stream {
 	return out
 }
 
-// distinctParams refuses two names alike in one request: the service would see
-// only one of the values.
+// distinctParams refuses two names alike in one request: the service would see only one of the values.
 func (l *loader) distinctParams(v *values) {
 	seen := map[string]string{}
 	for _, p := range []struct{ key, name string }{

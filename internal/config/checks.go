@@ -79,7 +79,7 @@ func checkTimeZone(s string) error {
 	return nil
 }
 
-// parseBaseURL never shows its input: people put keys into URLs (invariant 3).
+// parseBaseURL never shows its input: people put keys into URLs (config-3).
 func parseBaseURL(s string) (string, error) {
 	u, err := url.Parse(s)
 	switch {
@@ -94,8 +94,7 @@ func parseBaseURL(s string) (string, error) {
 	return u.String(), nil
 }
 
-// plaintext says whether a base URL would carry the key unencrypted over a
-// network.
+// plaintext says whether a base URL would carry the key unencrypted over a network.
 func plaintext(baseURL string) bool {
 	u, err := url.Parse(baseURL)
 	if err != nil || u.Scheme != "http" {
@@ -109,8 +108,7 @@ func plaintext(baseURL string) bool {
 	return err != nil || !address.IsLoopback()
 }
 
-// checkSchedule accepts what the daemon's scheduler accepts, except what can
-// never fire or would fire without pause.
+// checkSchedule accepts what the daemon's scheduler accepts, except what can never fire or would fire without pause.
 func checkSchedule(s string) error {
 	if s == "" {
 		return nil

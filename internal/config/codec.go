@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// codec is the type of a key: which nodes it takes, and how their text becomes
-// a value in its place.
+// codec is the type of a key: which nodes it takes, and how their text becomes a value in its place.
 type codec struct {
 	want  string     // completes "must be ..."
 	kinds []nodeKind // besides fromEnv

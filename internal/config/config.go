@@ -2,11 +2,11 @@ package config
 
 import "time"
 
-// Config is a validated configuration. It is made by Load only, shares nothing
-// with another Config, and is read-only from then on (invariant 1).
+// Config is a validated configuration. It is made by Load only, shares nothing with another Config, and is read-only
+// from then on (config-1).
 type Config struct {
-	// File is the path of the file that was read; empty when the configuration
-	// came from defaults and environment variables alone.
+	// File is the path of the file that was read; empty when the configuration came from defaults and environment
+	// variables alone.
 	File string
 
 	// Warehouse says where the data goes.
@@ -18,8 +18,8 @@ type Config struct {
 	// Finance holds the settings of the reconciliation of payouts.
 	Finance Finance
 
-	// Accounts are in the order of the file. It holds at least one account when
-	// Source.NeedAccounts was set; otherwise it may be empty.
+	// Accounts are in the order of the file. It holds at least one account when Source.NeedAccounts was set; otherwise
+	// it may be empty.
 	Accounts []Account
 }
 
@@ -33,50 +33,47 @@ func (c *Config) Account(name string) (Account, bool) {
 	return Account{}, false
 }
 
-// Daemon holds the settings of the long-running worker.
+// Daemon holds the settings of the long-running worker. The defaults of all settings stand in keys.go and
+// catalog/defaults.go.
 type Daemon struct {
-	// Listen is the host:port of metrics, health and the status page. Default
-	// 127.0.0.1:9464.
+	// Listen is the host:port of metrics, health checks and the status page.
 	Listen string
 
-	// User and Password guard the port by basic authentication; both or neither
-	// is set. Password is resolved when Source.NeedDaemon was set.
+	// User and Password guard the port by basic authentication; both or neither is set. Password is resolved when
+	// Source.NeedDaemon was set.
 	User     string
 	Password Secret
 
 	// TLSCert and TLSKey are PEM files; both or neither is set.
 	TLSCert, TLSKey string
 
-	// Pprof serves profiles to this machine. Default false.
+	// Pprof serves profiles to this machine.
 	Pprof bool
 
 	// TimeZone is that of schedules which name none; time.LoadLocation knows it.
-	// Default UTC.
 	TimeZone string
 
-	// Jitter is the longest delay of a run after its scheduled time. Default 10s.
+	// Jitter is the longest delay of a run after its scheduled time.
 	Jitter time.Duration
 
-	// Grace is how long runs may go on after the daemon was told to end. Default
-	// 10s.
+	// Grace is how long runs under way may go on after the daemon was asked to stop.
 	Grace time.Duration
 }
 
 // Finance holds the settings of the reconciliation of payouts.
 type Finance struct {
-	// OverdueAfter is how long after its sale a transaction should be in a
-	// payout. Default 121 days.
+	// OverdueAfter is how long after its sale a transaction should be in a payout.
 	OverdueAfter time.Duration
 }
 
-// Account is one API key and so one organization of the upstream service, with
-// every setting filled in from [[account]], [defaults] or the built-in default.
+// Account is one API key and so one organization of the upstream service, with every setting filled in from [[account]],
+// [defaults] or the built-in default.
 type Account struct {
 	// Name is the first key column of every table: 1 to 63 of a-z, 0-9, _ and -.
 	Name string
 
-	// BaseURL is the origin of the API, with an optional path prefix and never a
-	// trailing slash. It is https, unless loopback or AllowInsecure.
+	// BaseURL is the origin of the API, with an optional path prefix and never a trailing slash. It is https, unless the
+	// host is this machine or AllowInsecure is set.
 	BaseURL string
 
 	// Key is the account's API key. A stream may have another: use Stream.Key.
@@ -85,29 +82,25 @@ type Account struct {
 	// Params are the names of the query parameters that the interface leaves open.
 	Params Params
 
-	// RequestsPerSecond is the ceiling of the rate over all streams of the
-	// account, above 0. Default 10.
+	// RequestsPerSecond is the highest rate of all streams of the account together. It is above 0.
 	RequestsPerSecond float64
 
-	// Timeout bounds one HTTP request including its body. Default 30s.
+	// Timeout bounds one HTTP request including its body.
 	Timeout time.Duration
 
-	// MaxBodyBytes is the largest response body accepted, in bytes after
-	// decompression. Default 256 MiB.
+	// MaxBodyBytes is the largest response body accepted, in bytes after decompression.
 	MaxBodyBytes int64
 
-	// MaxRetryElapsed bounds one request with all its retries. Default 5m; 0
-	// means one attempt and no retry.
+	// MaxRetryElapsed bounds one request with all its retries; 0 means one attempt and no retry.
 	MaxRetryElapsed time.Duration
 
-	// BatchRows is the number of rows of one insert into staging. Default 20000.
+	// BatchRows is the number of rows of one insert into staging.
 	BatchRows int
 
-	// AllowInsecure permits http:// to a host that is not loopback. Default false.
+	// AllowInsecure permits http:// to other machines.
 	AllowInsecure bool
 
-	// Streams holds all six streams, disabled ones too, in the order of
-	// StreamNames.
+	// Streams holds all streams, disabled ones too, in the order of the catalog.
 	Streams []Stream
 }
 
@@ -121,72 +114,63 @@ func (a Account) Stream(name string) (Stream, bool) {
 	return Stream{}, false
 }
 
-// Params are query parameter names; see config.example.toml for the names that
-// a known live service uses.
+// Params are query parameter names; see config.example.toml for the names that a known live service uses.
 type Params struct {
-	UpdatedAfter  string // lower border of the transactions filter; default updatedAfter
-	UpdatedBefore string // upper border of the transactions filter; default updatedBefore
-	Page          string // takes nextPage of the products walk; default page
-	Cursor        string // takes nextCursor of the cursor-paged lists; default cursor
+	UpdatedAfter  string // lower border of the filter by updatedAt
+	UpdatedBefore string // upper border of it
+	Page          string // takes nextPage
+	Cursor        string // takes the cursor
 }
 
-// Stream is one of the six streams of one account, with every setting filled in.
-// A field that has no meaning for a stream holds its zero value.
+// Stream is one stream of one account, with every setting filled in. A setting that the stream does not have holds its
+// zero value; which it has follows from the catalog.
 type Stream struct {
-	// Name is one of StreamNames.
+	// Name is that of the catalog.
 	Name string
 
-	// Enabled is false when the stream is not to be synced. Default true.
+	// Enabled is false when the stream is not to be loaded.
 	Enabled bool
 
-	// Schedule is when the daemon runs the stream: five cron fields or a
-	// descriptor such as "@every 10m". Empty: never by itself. The default
-	// differs by stream.
+	// Schedule is when the daemon runs the stream: five cron fields or a descriptor such as "@every 10m". Empty: only
+	// when it is asked to.
 	Schedule string
 
-	// Key is the API key for this stream: its own, or else that of the account.
-	// It is resolved when Source.NeedAccounts was set, except that a disabled
-	// stream's own key may be unresolved.
+	// Key is the API key for this stream: its own, or else that of the account. It is resolved when Source.NeedAccounts
+	// was set, except that a disabled stream's own key may be unresolved.
 	Key Secret
 
-	// ConfirmDeletes asks for a deal by its own address before it is deleted.
-	// Default false; promotions, coupons and cashback offers only.
+	// ConfirmDeletes asks for a record by its own address before it is deleted (streams with ByID).
 	ConfirmDeletes bool
-	// DeleteAfterLists is how many complete lists in a row must not have a
-	// product before it is deleted. Default 2.
+
+	// DeleteAfterLists is how many complete lists in a row must lack a record before it is deleted (walks).
 	DeleteAfterLists int
+
 	// MaxDeleteRatio is the share of live rows, 0 to 1, that a run may delete.
-	// Default 0.2.
 	MaxDeleteRatio float64
 
-	// MaxRejectedRatio is the share of records read, 0 to 1, that a run may
-	// reject. Default 0.05.
+	// MaxRejectedRatio is the share of records read, 0 to 1, that a run may reject.
 	MaxRejectedRatio float64
 
-	// RunTimeout bounds one run that is no backfill. Default 6h; 0 means no end.
+	// RunTimeout bounds one run that is no backfill; 0 means that it may take as long as it likes.
 	RunTimeout time.Duration
 
-	// Overlap is how far before the watermark an incremental run asks again
-	// (transactions). Default 10m.
+	// Overlap is how far before the watermark a run asks again (incremental streams).
 	Overlap time.Duration
 
-	// Resync is the schedule of the full re-read, in the form of Schedule
-	// (transactions). Default Sundays at 04:00; empty: never.
+	// Resync is the schedule of the full re-read, in the form of Schedule (incremental streams).
 	Resync string
 
-	// InitialFrom is where the first sync of the account begins
-	// (transactions), in UTC. The zero time: everything there is. Default zero.
+	// InitialFrom is the updatedAt from which the first run reads, in UTC (incremental streams). The zero time:
+	// everything there is.
 	InitialFrom time.Time
 
-	// ReferenceLimit is how many deals that transactions name and no list had
-	// are asked for after a run (transactions). Default 500; 0 means none.
+	// ReferenceLimit is how many records that this stream names and no list had are asked for after a run; 0 means none.
 	ReferenceLimit int
 
-	// ReferenceRetry is after which time a deal that was not found is asked for
-	// again (transactions). Default 168h.
+	// ReferenceRetry is after which time a record that was not found is asked for again.
 	ReferenceRetry time.Duration
 
-	// ResumeWithin is how old the checkpoint of a killed walk may be to be
-	// continued (products). Default 24h; 0 means never continue.
+	// ResumeWithin is how old the checkpoint of a killed walk may be to be continued (walks); 0 means that every walk
+	// starts over.
 	ResumeWithin time.Duration
 }

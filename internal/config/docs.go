@@ -1,7 +1,7 @@
 package config
 
-// The texts of config.example.toml that belong to no single key. A line that
-// begins with two spaces is kept as it is; the rest is wrapped.
+// The texts of config.example.toml that belong to no single key. A line that begins with two spaces is kept as it is;
+// the rest is wrapped.
 const (
 	docHeader = `The configuration of dealhouse. Copy it to dealhouse.toml, fill in the account, and run ` + "`dealhouse check`" + `.
 
@@ -9,7 +9,7 @@ What is commented out shows the default, unless its comment says otherwise: remo
 
 The file is the one that --config names, else the one that DEALHOUSE_CONFIG names, else dealhouse.toml in the current directory. Relative paths in it start at the current directory.
 
-An environment variable overrides any key: DEALHOUSE_ and the way to the key, in capitals, with _ for dots and dashes. One that is empty counts as not set; an unknown one is an error.
+An environment variable overrides any key: DEALHOUSE_ and the path of the key, in capitals, with _ for dots and dashes. An empty one counts as not set; an unknown one is an error.
   [warehouse] dsn                                  DEALHOUSE_WAREHOUSE_DSN
   [defaults] timeout                               DEALHOUSE_DEFAULTS_TIMEOUT
   [[account]] "acme": api_key                      DEALHOUSE_ACCOUNT_ACME_API_KEY
@@ -24,11 +24,11 @@ Durations are a number with its unit, in quotes: "500ms", "30s", "10m", "24h".`
 
 	docFinance = "The reconciliation of payouts with their transactions, `dealhouse reconcile`."
 
-	docDefaults = `Settings for every account. Each may be set again for one account, under [[account]]; those about streams also for one stream, under [account.streams.<stream>]: max_delete_ratio, max_rejected_ratio and run_timeout for any, overlap for transactions, resume_within for products.`
+	docDefaults = `Settings for every account. Each may be set again for one account, under [[account]]; those about streams also for one stream, under [account.streams.<stream>].`
 
 	docAccount = `One account: an API key, and so one organization. Repeat this table, with all that belongs to it, for each further account.`
 
-	docParams = `Names of query parameters that the interface of the service leaves open. The two that are filled in below are a preset: a known live service of this kind uses them. Remove the # if yours does too, or write what its documentation says; a wrong name for a date costs speed, not correctness.`
+	docParams = `Names of query parameters that the interface of the service leaves open. The two that are filled in below are what a known live service of this kind uses. Remove the # if yours does too, or write what its documentation says; a wrong name for a date costs speed, not correctness.`
 
-	docStreams = `The six streams. Leave a table out to load its stream with the defaults.`
+	docStreams = `The streams. Leave a table out to load its stream with the defaults.`
 )

@@ -14,8 +14,7 @@ const (
 	// envFile names the configuration file when --config does not.
 	envFile = "DEALHOUSE_CONFIG"
 
-	// envAccount, envBaseURL and envAPIKey configure one account when no file
-	// has any.
+	// envAccount, envBaseURL and envAPIKey configure one account when no file has any.
 	envAccount = "DEALHOUSE_ACCOUNT"
 	envBaseURL = "DEALHOUSE_BASE_URL"
 	envAPIKey  = "DEALHOUSE_API_KEY" //nolint:gosec // G101: the name of the variable, not its value
@@ -24,12 +23,12 @@ const (
 	onlyAccount = "default"
 )
 
-// servicePattern is what Kubernetes calls the variables of a service, except
-// for the plain _PORT, which its value tells.
+// servicePattern is what Kubernetes calls the variables of a service, except for the plain _PORT, which its value
+// tells.
 var servicePattern = regexp.MustCompile(`_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)$|_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$`)
 
-// otherPrograms are the variables of our name that are not for this package.
-// Those of the embedded engine are read by the engine.
+// otherPrograms are the variables of our name that are not for this package. Those of the embedded engine are read by
+// the engine.
 func otherPrograms() []string { return []string{envFile, "DEALHOUSE_CHDB_LIBRARY"} }
 
 // singleVariable is the variable that gives a key to the only account.
@@ -44,8 +43,8 @@ func singleVariable(key string) string {
 	}
 }
 
-// parseEnv makes a map of os.Environ. A variable that is set to nothing counts
-// as not set: compose files and shells leave such ones behind.
+// parseEnv makes a map of os.Environ. A variable that is set to nothing counts as not set: compose files and shells
+// leave such ones behind.
 func parseEnv(environ []string) map[string]string {
 	env := map[string]string{}
 	for _, entry := range environ {
@@ -57,8 +56,7 @@ func parseEnv(environ []string) map[string]string {
 	return env
 }
 
-// overrides puts environment variables into the tree, as if they stood in the
-// file.
+// overrides puts environment variables into the tree, as if they stood in the file.
 type overrides struct {
 	*findings
 	env   map[string]string
@@ -145,8 +143,8 @@ func accountNodes(root *node) []*node {
 	return slices.DeleteFunc(slices.Clone(list.items), func(n *node) bool { return n.kind != aTable })
 }
 
-// singleAccount makes an account of three variables when the file has none. It
-// returns the variables that it dealt with.
+// singleAccount makes an account of three variables when the file has none. It returns the variables that it dealt
+// with.
 func (o *overrides) singleAccount(root *node, references []string) []string {
 	var set []string
 	for _, name := range []string{envAPIKey, envBaseURL, envAccount} {
@@ -202,7 +200,7 @@ func accountName(account *node) string {
 
 // collect finds the variable of every key that may be set.
 func (o *overrides) collect(s section, path, env []string, open func() *node) {
-	for _, k := range keysIn(s.in) {
+	for _, k := range keysIn(s) {
 		if k.fixed {
 			continue
 		}
@@ -238,9 +236,8 @@ func envName(path ...string) string {
 	return envPrefix + strings.NewReplacer("-", "_", ".", "_").Replace(name)
 }
 
-// foreign says whether a variable is meant for someone else. Kubernetes gives
-// every pod variables for the services of its namespace: a service called
-// dealhouse makes DEALHOUSE_SERVICE_HOST, DEALHOUSE_PORT and more.
+// foreign says whether a variable is meant for someone else. Kubernetes gives every pod variables for the services of
+// its namespace: a service called dealhouse makes DEALHOUSE_SERVICE_HOST, DEALHOUSE_PORT and more.
 func (o *overrides) foreign(name string) bool {
 	if slices.Contains(otherPrograms(), name) || slices.Contains(o.known, name) {
 		return true

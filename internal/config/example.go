@@ -8,8 +8,7 @@ import (
 // exampleWidth is the longest line of prose in the example, in characters.
 const exampleWidth = 98
 
-// Example is the text of config.example.toml: every key with its meaning, unit
-// and default.
+// Example is the text of config.example.toml: every key with its meaning, unit and default.
 func Example() string {
 	e := &exampleWriter{}
 	e.comment(docHeader)
@@ -19,7 +18,7 @@ func Example() string {
 
 type exampleWriter struct {
 	b    strings.Builder
-	told []string // explained already
+	done []string // texts that were written
 }
 
 func (e *exampleWriter) section(path []string, s section, above where) {
@@ -33,7 +32,7 @@ func (e *exampleWriter) section(path []string, s section, above where) {
 		}
 		path = append(slices.Clone(path), s.name)
 	}
-	for _, k := range keysIn(s.in) {
+	for _, k := range keysIn(s) {
 		// A key is shown in the outermost table that has it.
 		if k.in&above == 0 && k.doc != "" {
 			e.key(k)
@@ -49,8 +48,8 @@ func (e *exampleWriter) section(path []string, s section, above where) {
 
 // key explains a key once, and shows it each time.
 func (e *exampleWriter) key(k key) {
-	if !slices.Contains(e.told, k.doc) {
-		e.told = append(e.told, k.doc)
+	if !slices.Contains(e.done, k.doc) {
+		e.done = append(e.done, k.doc)
 		e.b.WriteString("\n")
 		e.comment(k.doc + exampleDefault(k))
 	}

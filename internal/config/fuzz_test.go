@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzLoad holds that Load never panics, and gives either a Config or
-// *Problems, whatever the file and the environment are. Run it with
-// -fuzzminimizetime=10x: to minimize a whole file takes Go a minute each time.
+// FuzzLoad holds that Load never panics, and gives either a Config or *Problems, whatever the file and the environment
+// are. Run it with -fuzzminimizetime=10x: to minimize a whole file takes Go a minute each time.
 func FuzzLoad(f *testing.F) {
 	wrong, err := os.ReadFile(filepath.Join("testdata", "everything-wrong.toml"))
 	if err != nil {

@@ -12,7 +12,7 @@ func daemonKeys() []key {
 		{
 			name: "user", in: inDaemon, standard: `""`, example: `"ops"`,
 			value: checked("a user name", func(v *values) *string { return &v.user }, checkUser),
-			doc:   `Who may read them, by HTTP basic authentication. With "", everybody who can reach the port.`,
+			doc:   `The user who may read them, by HTTP basic authentication. "": everybody who can reach the port.`,
 		},
 		{
 			name: "password", in: inDaemon, example: `"env:DAEMON_PASSWORD"`,
@@ -43,14 +43,14 @@ func daemonKeys() []key {
 		{
 			name: "jitter", in: inDaemon, standard: `"10s"`,
 			value: duration(func(v *values) *time.Duration { return &v.jitter }, 0, time.Hour),
-			doc: `How far runs are spread after their scheduled time, so that many accounts do not begin at once. Each
-stream has its own delay up to this, always the same. "0s": none.`,
+			doc: `The longest delay of a run after its scheduled time, so that many accounts do not start at once. Each
+stream has a delay of its own, which is always the same. "0s": none.`,
 		},
 		{
 			name: "grace", in: inDaemon, standard: `"10s"`,
 			value: duration(func(v *values) *time.Duration { return &v.grace }, 0, time.Hour),
-			doc: `How long runs under way may go on after SIGTERM before they are stopped. To stop takes a run up to 20s
-more, when it is just publishing: whoever supervises the daemon must be more patient than both together.`,
+			doc: `How long runs under way may go on after SIGTERM before they are stopped. A run that is just publishing
+takes up to 20s more to stop: whatever supervises the daemon must wait longer than both together.`,
 		},
 	}
 }

@@ -8,8 +8,7 @@ import (
 	"os"
 )
 
-// FileName is the file that is read from the current directory when neither
-// --config nor DEALHOUSE_CONFIG names one.
+// FileName is the file that is read from the current directory when neither --config nor DEALHOUSE_CONFIG names one.
 const FileName = "dealhouse.toml"
 
 // largestFile bounds what is read of a configuration or key file, in bytes.
@@ -17,35 +16,31 @@ const largestFile = 1 << 20
 
 // Source is everything that a configuration is made of.
 type Source struct {
-	// Path is the file that --config names. Empty: the file that
-	// DEALHOUSE_CONFIG names, else FileName when it exists, else no file.
+	// Path is the file that --config names. Empty: the file that DEALHOUSE_CONFIG names, else FileName when it exists,
+	// else no file.
 	Path string
 
-	// Env is the environment in the form of os.Environ. A variable that is empty
-	// counts as not set.
+	// Env is the environment in the form of os.Environ. A variable that is empty counts as not set.
 	Env []string
 
-	// KnownEnv names further DEALHOUSE_ variables that are read elsewhere, and
-	// so are not a mistake.
+	// KnownEnv names further DEALHOUSE_ variables that are read elsewhere, and so are not a mistake.
 	KnownEnv []string
 
-	// NeedAccounts says that the command talks to the API: at least one account
-	// must exist, and all keys are resolved. Otherwise keys stay unresolved, and
-	// everything that is configured is validated all the same.
+	// NeedAccounts says that the command talks to the API: at least one account must exist, and all keys are resolved.
+	// Otherwise keys stay unresolved, and everything that is configured is validated all the same.
 	NeedAccounts bool
 
-	// NeedDaemon says that the command serves the daemon's port: its password is
-	// resolved.
+	// NeedDaemon says that the command serves the daemon's port: its password is resolved.
 	NeedDaemon bool
 
-	// ReadFile reads a file and tells its permissions. Default: the file system.
+	// ReadFile reads a file and returns its permissions. Default: the file system.
 	ReadFile func(path string) ([]byte, fs.FileMode, error)
 }
 
 type fileReader func(path string) ([]byte, fs.FileMode, error)
 
-// Load reads, merges and validates a configuration. Its error is always a
-// *Problems; warnings are to be shown in both cases.
+// Load reads, merges and validates a configuration. Its error is always a *Problems; warnings are to be shown in both
+// cases.
 func Load(src Source) (*Config, []Warning, error) {
 	found := &findings{}
 	l := loader{findings: found, src: src, env: parseEnv(src.Env), read: src.ReadFile}
@@ -80,8 +75,7 @@ func (l *loader) load() *Config {
 	return l.build(top)
 }
 
-// tree reads the file, if there is one. It returns nil after a problem that
-// leaves nothing to look at.
+// tree reads the file, if there is one. It returns nil after a problem that leaves nothing to look at.
 func (l *loader) tree() *node {
 	path, named := l.src.Path, "--config"
 	if path == "" {

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"dealhouse/internal/catalog"
 )
 
 // standardAccount is what acme comes to.
@@ -18,15 +20,19 @@ func standardAccount() Account {
 	transactions.ReferenceLimit, transactions.ReferenceRetry = 500, 7*24*time.Hour
 	products := stream("products", "30 4 * * *")
 	products.ResumeWithin, products.DeleteAfterLists = 24*time.Hour, 2
+	streams := []Stream{
+		stream("promotions", "7 * * * *"), stream("coupons", "12 * * * *"), stream("cashback_offers", "17 * * * *"),
+		transactions, stream("payouts", "0 6 * * *"), products,
+	}
+	for _, s := range catalog.All()[len(streams):] { // those that come later
+		streams = append(streams, stream(s.Name, s.Schedule))
+	}
 	return Account{
 		Name: "acme", BaseURL: "https://api.example.com", Key: key,
 		Params:            Params{UpdatedAfter: "updatedAfter", UpdatedBefore: "updatedBefore", Page: "page", Cursor: "cursor"},
 		RequestsPerSecond: 10, Timeout: 30 * time.Second, MaxBodyBytes: 64 << 20, MaxRetryElapsed: 5 * time.Minute,
 		BatchRows: 20_000,
-		Streams: []Stream{
-			stream("promotions", "7 * * * *"), stream("coupons", "12 * * * *"), stream("cashback_offers", "17 * * * *"),
-			transactions, stream("payouts", "0 6 * * *"), products,
-		},
+		Streams:   streams,
 	}
 }
 

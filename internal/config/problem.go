@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// position says where a value came from: a place in the file, or an environment
-// variable. The zero position is neither.
+// position says where a value came from: a place in the file, or an environment variable. The zero position is neither.
 type position struct {
 	file      string
 	line, col int
@@ -64,8 +63,8 @@ func (p *Problems) Lines() []string {
 	return lines
 }
 
-// All returns the problems: those of the file in its order, then those of
-// environment variables by name, then those of neither.
+// All returns the problems: those of the file in its order, then those of environment variables by name, then those of
+// neither.
 func (p *Problems) All() []Problem { return slices.Clone(p.list) }
 
 // findings collects problems and warnings while a configuration is read.

@@ -22,13 +22,11 @@ const (
 var (
 	variablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-	// plainVariablePattern is what people call their variables and no key looks
-	// like.
+	// plainVariablePattern is what people call their variables and no key looks like.
 	plainVariablePattern = regexp.MustCompile(`^[A-Z_][A-Z0-9_]{0,63}$`)
 )
 
-// secret is the codec of a key that may hold a secret. None of its errors shows
-// the text (invariant 3).
+// secret is the codec of a key that may hold a secret. None of its errors shows the text (config-3).
 func secret(field func(*values) *reference) codec {
 	want := `a string: "env:NAME", "file:PATH" or the key itself`
 	return of(want, []nodeKind{aString}, field, parseReference)
@@ -75,8 +73,7 @@ func checkKey(text string) error {
 	return nil
 }
 
-// resolve fetches the key. loose says that others than its owner can read the
-// file that it came from.
+// resolve fetches the key. loose says that others than its owner can read the file that it came from.
 func (r reference) resolve(env map[string]string, read fileReader) (key Secret, loose bool, err error) {
 	text := r.target
 	switch r.scheme {
@@ -102,8 +99,7 @@ func (r reference) resolve(env map[string]string, read fileReader) (key Secret, 
 // othersRead is the permission bit that makes a key file everybody's.
 const othersRead fs.FileMode = 0o004
 
-// variable names the environment variable, unless it looks rather like a key
-// that was written after env: by mistake.
+// variable names the environment variable, unless it looks rather like a key that was written after env: by mistake.
 func (r reference) variable() string {
 	if !plainVariablePattern.MatchString(r.target) {
 		return "the environment variable it names"

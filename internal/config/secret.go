@@ -9,15 +9,14 @@ import (
 // redacted is what every printed form of a Secret shows.
 const redacted = "***"
 
-// Secret is a value that no log line, error or dump may show (invariant 3). The
-// zero Secret is unresolved.
+// Secret is a value that no log line, error or dump may show (config-3). The zero Secret is unresolved.
 type Secret struct{ value string }
 
 // NewSecret wraps a value; for tests and for programs that configure themselves.
 func NewSecret(value string) Secret { return Secret{value: value} }
 
-// Reveal returns the value. It is the only way to it, so that a search for
-// Reveal finds every place that can leak. An unresolved Secret reveals "".
+// Reveal returns the value. It is the only way to it, so that a search for Reveal finds every place that can leak. An
+// unresolved Secret reveals "".
 func (s Secret) Reveal() string { return s.value }
 
 // Resolved says whether there is a value.

@@ -120,8 +120,8 @@ func TestLooseFileWarnings(t *testing.T) {
 	}
 }
 
-// TestNoPathShowsASecret holds invariant 3: whatever is wrong around a secret,
-// and whatever is wrong with it, what Load says does not contain it.
+// TestNoPathShowsASecret holds config-3: whatever is wrong around a secret, and whatever is wrong with it, what Load
+// says does not contain it.
 func TestNoPathShowsASecret(t *testing.T) {
 	const s = "hUnTeR2"
 	values := []string{

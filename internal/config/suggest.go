@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// didYouMean is `; did you mean "x"?` for the candidate nearest to name, or
-// empty when none is near.
+// didYouMean is `; did you mean "x"?` for the candidate nearest to name, or empty when none is near.
 func didYouMean(name string, candidates []string) string {
 	near, ok := nearest(name, candidates, len(name)/3)
 	if !ok {
@@ -15,8 +14,8 @@ func didYouMean(name string, candidates []string) string {
 	return fmt.Sprintf("; did you mean %q?", near)
 }
 
-// nearest finds the candidate that name was probably meant to be: at most that
-// many letters wrong, or else the only one that contains it.
+// nearest finds the candidate that name was probably meant to be: at most that many letters wrong, or else the only one
+// that contains it.
 func nearest(name string, candidates []string, wrong int) (string, bool) {
 	// Longer than any key by far; and the comparison is quadratic.
 	const longest = 128
@@ -54,8 +53,7 @@ func fold(s string) string {
 	return strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(s))
 }
 
-// distance is the number of letters to insert, delete, replace or swap with
-// their neighbour to get from a to b.
+// distance is the number of letters to insert, delete, replace or swap with their neighbour to get from a to b.
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

@@ -57,8 +57,7 @@ func (n *node) set(name string, at position, value *node) {
 	n.keys[name], n.keyAt[name] = value, at
 }
 
-// table finds a table in a table, and makes it when there is none. It returns
-// nil when something else stands there.
+// table finds a table in a table, and makes it when there is none. It returns nil when something else stands there.
 func (n *node) table(name string, at position) *node {
 	found, ok := n.keys[name]
 	switch {
@@ -86,8 +85,8 @@ func (e *syntaxError) Error() string { return e.message }
 // parseTree reads a TOML document with the position of everything in it.
 func parseTree(file string, data []byte) (*node, error) {
 	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
-	// The whole decoder goes first: it knows every rule of TOML, duplicate keys
-	// and impossible dates among them, which the bare parser does not check.
+	// The whole decoder goes first: it knows every rule of TOML, duplicate keys and impossible dates among them, which
+	// the bare parser does not check.
 	if err := toml.Unmarshal(data, &map[string]any{}); err != nil {
 		return nil, newSyntaxError(file, data, err)
 	}
@@ -123,7 +122,7 @@ func newSyntaxError(file string, data []byte, err error) *syntaxError {
 	message := strings.TrimPrefix(err.Error(), "toml: ")
 	switch {
 	case strings.HasPrefix(message, "unable to parse float"):
-		message = "number out of range" // the decoder would show the value: invariant 3
+		message = "number out of range" // the decoder would show the value: config-3
 	case strings.HasPrefix(message, "unexpected character"), strings.HasPrefix(message, "expected keyword"):
 		message = "this is no TOML value: put text in double quotes"
 	}

@@ -116,7 +116,7 @@ func TestRealFiles(t *testing.T) {
 	}
 }
 
-// TestConfigsShareNothing holds invariant 1.
+// TestConfigsShareNothing holds config-1.
 func TestConfigsShareNothing(t *testing.T) {
 	src := source(acme, acmeKey)
 	first, second := mustLoad(t, src), mustLoad(t, src)

@@ -13,19 +13,18 @@ const embeddedPrefix = "embedded:"
 
 // Warehouse says which ClickHouse the data goes to.
 type Warehouse struct {
-	// DSN is embedded:<dir>, or a URL in the form that clickhouse-go takes. It is
-	// a Secret because it may hold a password.
+	// DSN is embedded:<dir>, or a URL in the form that clickhouse-go takes. It is a Secret because it may hold a
+	// password.
 	DSN Secret
 
 	// Database is the ClickHouse database, an identifier. Default dealhouse.
 	Database string
 
-	// Cluster is the cluster of ON CLUSTER, of letters, digits, _ and -: quote
-	// it. Empty means a single server. Default empty.
+	// Cluster is the cluster of ON CLUSTER, of letters, digits, _ and -: quote it. Empty means a single server. Default
+	// empty.
 	Cluster string
 
-	// MaxRetryElapsed bounds one statement with all its retries. Default 2m; 0
-	// means one attempt and no retry.
+	// MaxRetryElapsed bounds one statement with all its retries. Default 2m; 0 means one attempt and no retry.
 	MaxRetryElapsed time.Duration
 }
 
@@ -34,8 +33,8 @@ func (w Warehouse) EmbeddedDir() (dir string, ok bool) {
 	return strings.CutPrefix(w.DSN.Reveal(), embeddedPrefix)
 }
 
-// RedactedDSN is the DSN for people: scheme, user, hosts and database. Of the
-// query it shows only that there is one, since any parameter may be a secret.
+// RedactedDSN is the DSN for people: scheme, user, hosts and database. Of the query it shows only that there is one,
+// since any parameter may be a secret.
 func (w Warehouse) RedactedDSN() string {
 	dsn := w.DSN.Reveal()
 	if _, ok := w.EmbeddedDir(); ok {
@@ -71,7 +70,7 @@ type dataSource struct {
 var errDSN = errors.New(`must be "embedded:<folder>", "clickhouse://user:password@host:9000/database", ` +
 	`"clickhouses://..." (TLS), "http://..." or "https://..."; reserved characters in user and password are %-encoded`)
 
-// parseDSN never shows its input in an error (invariant 3).
+// parseDSN never shows its input in an error (config-3).
 func parseDSN(text string) (dataSource, error) {
 	if dir, ok := strings.CutPrefix(text, embeddedPrefix); ok {
 		if strings.TrimSpace(dir) == "" || strings.HasPrefix(dir, "//") || strings.ContainsRune(dir, 0) {
@@ -83,8 +82,8 @@ func parseDSN(text string) (dataSource, error) {
 	if err != nil || u.Host == "" || u.Fragment != "" || u.Opaque != "" {
 		return dataSource{}, errDSN
 	}
-	// An @ after the host is a password with a / or ? that was not encoded. It
-	// would be taken for a database, and shown.
+	// An @ after the host is a password with a / or ? that was not encoded. It would be taken for a database, and
+	// shown.
 	if strings.Contains(u.Path, "@") || strings.Contains(u.RawQuery, "@") {
 		return dataSource{}, errDSN
 	}

@@ -18,13 +18,13 @@ import (
 // Options of a Daemon. Warehouse, Plan and Metrics must be given.
 type Options struct {
 	Warehouse *warehouse.Warehouse // its schema is up to date
-	Plan      *Plan                // to begin with
+	Plan      *Plan                // the first one
 	Metrics   *Metrics
 	// Load reads the configuration again, for Reload. Its error leaves the plan in force.
 	Load func(ctx context.Context) (*Plan, error)
 	// Reload asks for a reload; signals that come while one is under way are one.
 	Reload <-chan os.Signal
-	// Env tells of a supervisor (systemd): NOTIFY_SOCKET and WATCHDOG_USEC.
+	// Env names the supervisor (systemd), if there is one: NOTIFY_SOCKET and WATCHDOG_USEC.
 	Env    []string
 	Logger *slog.Logger     // default: none
 	Clock  func() time.Time // default: time.Now
@@ -43,23 +43,23 @@ type Daemon struct {
 
 	requests chan chan []web.Stream
 	ended    chan ended
-	loaded   chan loaded
+	reloaded chan reloaded
 	stopped  chan struct{} // closed when the loop has ended
-	begun    atomic.Bool   // the plan is in force
+	started  atomic.Bool   // the plan is in force
 	draining atomic.Bool
 
 	supervisor *supervisor
 	timetable  timetable
 }
 
-// ended is what a run tells the loop.
+// ended is the outcome of a run, on its way to the loop.
 type ended struct {
 	id     warehouse.StreamID
 	result syncer.Result
 }
 
-// loaded is what a reload tells the loop.
-type loaded struct {
+// reloaded is the outcome of a reload, on its way to the loop.
+type reloaded struct {
 	plan *Plan
 	known
 	err error
@@ -81,7 +81,7 @@ func New(o Options) (*Daemon, error) {
 	}
 	d := &Daemon{
 		o: o, log: o.Logger, now: o.Clock, progress: newProgress(),
-		requests: make(chan chan []web.Stream), ended: make(chan ended), loaded: make(chan loaded, 1), stopped: make(chan struct{}),
+		requests: make(chan chan []web.Stream), ended: make(chan ended), reloaded: make(chan reloaded, 1), stopped: make(chan struct{}),
 	}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
@@ -111,7 +111,7 @@ func (d *Daemon) Ready(ctx context.Context) error {
 	switch {
 	case d.draining.Load():
 		return errors.New("the daemon is shutting down")
-	case !d.begun.Load():
+	case !d.started.Load():
 		return errors.New("the daemon is starting")
 	}
 	if _, err := d.o.Warehouse.Ping(ctx); err != nil {
@@ -149,9 +149,9 @@ func (d *Daemon) Run(ctx context.Context) error {
 	defer l.close()
 	l.adopt(d.o.Plan, known)
 	d.o.Metrics.read(d.now(), nil)
-	d.begun.Store(true)
-	d.supervisor.tell("READY=1", "STATUS="+l.summary())
-	l.main(ctx)
+	d.started.Store(true)
+	d.supervisor.notify("READY=1", "STATUS="+l.summary())
+	l.serve(ctx)
 	return nil
 }
 
@@ -186,8 +186,8 @@ func (l *loop) close() {
 	l.timetable.settings.retire()
 }
 
-// main is the loop until the daemon is told to end, and then until nothing runs.
-func (l *loop) main(ctx context.Context) {
+// serve is the loop until the daemon is asked to stop, and then until nothing runs.
+func (l *loop) serve(ctx context.Context) {
 	ticks := l.o.ticks
 	if ticks == nil {
 		t := time.NewTicker(tick)
@@ -203,8 +203,8 @@ func (l *loop) main(ctx context.Context) {
 			l.tick()
 		case <-l.o.Reload:
 			l.reload(ctx)
-		case r := <-l.loaded:
-			l.take(ctx, r)
+		case r := <-l.reloaded:
+			l.applyReload(ctx, r)
 		case e := <-l.ended:
 			l.finish(e)
 			l.turn()
@@ -218,11 +218,11 @@ func (l *loop) main(ctx context.Context) {
 // drain waits for the runs under way, and stops them when the grace is over (daemon-7).
 func (l *loop) drain(ctx context.Context, ticks <-chan time.Time) {
 	l.draining.Store(true)
-	l.supervisor.tell("STOPPING=1")
+	l.supervisor.notify("STOPPING=1")
 	running := l.timetable.running()
 	grace := l.timetable.settings.Grace
 	if running > 0 {
-		l.log.Info("shutting down: no run begins any more; those under way may go on for the grace", "running", running, "grace", grace)
+		l.log.Info("shutting down: no new run starts; those under way may go on for the grace", "running", running, "grace", grace)
 	}
 	expired, stop := l.o.after(grace)
 	defer stop()
@@ -241,7 +241,7 @@ func (l *loop) drain(ctx context.Context, ticks <-chan time.Time) {
 		}
 	}
 	if l.reloading { // its plan would be nobody's
-		if r := <-l.loaded; r.plan != nil {
+		if r := <-l.reloaded; r.plan != nil {
 			r.plan.free()
 		}
 	}
@@ -268,7 +268,7 @@ func (l *loop) ping() {
 	every := l.supervisor.watchdog
 	if now := l.now(); every > 0 && now.Sub(l.lastPing).Abs() >= every {
 		l.lastPing = now
-		l.supervisor.tell("WATCHDOG=1")
+		l.supervisor.notify("WATCHDOG=1")
 	}
 }
 
@@ -276,15 +276,15 @@ func (l *loop) ping() {
 func (l *loop) turn() {
 	now := l.now()
 	for _, e := range l.timetable.entries {
-		begin, full, missed := e.turn(now)
+		start, full, missed := e.turn(now)
 		if missed > 0 {
 			l.log.Info("scheduled times were missed", "account", e.Job.Account, "stream", e.Job.Stream.Name, "missed", missed, "running", e.running != nil)
 			l.o.Metrics.missed.WithLabelValues(e.Job.Account, e.Job.Stream.Name).Add(float64(missed))
 		}
-		if begin {
+		if start {
 			l.start(e, full, now)
 		}
-		if begin || missed > 0 {
+		if start || missed > 0 {
 			l.o.Metrics.planned(e.id(), e.next())
 		}
 	}

@@ -1,4 +1,4 @@
-// Package daemon runs the streams by their schedules, for years: it decides when a run begins, and the syncer what it
+// Package daemon runs the streams by their schedules, for years: it decides when a run starts, and the syncer what it
 // does. One goroutine owns the timetable. It is woken several times a second, compares the wall clock with what is
 // planned, and starts runs in goroutines of their own.
 //
@@ -15,10 +15,10 @@
 //     next time.
 //  5. A panic ends its run, never the daemon.
 //  6. A reload takes effect as a whole or not at all: what cannot be read leaves the old plan in force, and nothing
-//     changes before a plan is adopted. Runs under way keep the settings that they began with, and these are closed
-//     after the last of them.
-//  7. Once the daemon is told to end, no run begins. Runs under way may go on for the grace; then they are stopped, which
-//     leaves nothing half-visible.
-//  8. The supervisor's watchdog hears of nobody but the goroutine that starts the runs: when that one stands still, the
-//     daemon is restarted.
+//     changes before a plan is adopted. Runs under way keep the settings that they started with, and these are
+//     closed after the last of them.
+//  7. Once the daemon is asked to stop, no run starts. Runs under way may go on for the grace; then they are stopped,
+//     which leaves nothing half-visible.
+//  8. Only the goroutine that starts the runs reports to the supervisor's watchdog: when it stands still, the daemon is
+//     restarted.
 package daemon

@@ -30,8 +30,11 @@ type Metrics struct {
 	references *prometheus.CounterVec
 }
 
-// referenceOutcomes are how asking for a reference can end.
-var referenceOutcomes = []string{"stored", "not_found"}
+// How asking for a reference can end, as the label outcome has it.
+const (
+	referenceStored   = "stored"
+	referenceNotFound = warehouse.MissNotFound
+)
 
 // NewMetrics registers all metrics. clock is the process's; nil means time.Now.
 func NewMetrics(reg prometheus.Registerer, build Build, clock func() time.Time) *Metrics {
@@ -75,7 +78,7 @@ func (m *Metrics) Expect(account, stream string) {
 	m.missed.WithLabelValues(account, stream)
 	m.payouts.expect(account)
 	if s, err := catalog.Find(stream); err == nil && s.ByID {
-		for _, outcome := range referenceOutcomes {
+		for _, outcome := range []string{referenceStored, referenceNotFound} {
 			m.references.WithLabelValues(account, stream, outcome)
 		}
 	}
@@ -117,8 +120,8 @@ func (m *Metrics) AddReferences(account, stream string, stored, notFound uint64)
 	if m.references == nil {
 		return
 	}
-	m.references.WithLabelValues(account, stream, "stored").Add(float64(stored))
-	m.references.WithLabelValues(account, stream, "not_found").Add(float64(notFound))
+	m.references.WithLabelValues(account, stream, referenceStored).Add(float64(stored))
+	m.references.WithLabelValues(account, stream, referenceNotFound).Add(float64(notFound))
 }
 
 // read notes that the configuration was read at a time, or, with an error, refused.

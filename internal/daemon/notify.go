@@ -41,8 +41,8 @@ func newSupervisor(env []string, log *slog.Logger) *supervisor {
 	return s
 }
 
-// tell sends one message. A supervisor that does not listen is no reason to stop working.
-func (s *supervisor) tell(lines ...string) {
+// notify sends one message. A supervisor that does not listen is no reason to stop working.
+func (s *supervisor) notify(lines ...string) {
 	if s.socket == "" {
 		return
 	}
@@ -60,8 +60,8 @@ func (s *supervisor) tell(lines ...string) {
 func (s *supervisor) reloading() {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-		s.tell("RELOADING=1")
+		s.notify("RELOADING=1")
 		return
 	}
-	s.tell("RELOADING=1", fmt.Sprintf("MONOTONIC_USEC=%d", now.Nano()/1000))
+	s.notify("RELOADING=1", fmt.Sprintf("MONOTONIC_USEC=%d", now.Nano()/1000))
 }

@@ -13,7 +13,7 @@ type Plan struct {
 	Streams []Stream // in the order of the configuration
 	// Jitter is the longest delay of a run after its time.
 	Jitter time.Duration
-	// Grace is how long runs under way may go on after the daemon was told to end.
+	// Grace is how long runs under way may go on after the daemon was asked to stop.
 	Grace time.Duration
 	// After is called when a run of the plan has ended, before its stream may run again, from several goroutines at once;
 	// may be nil. What it does is part of the run: its context ends with the run's.
@@ -44,7 +44,7 @@ type entry struct {
 	Stream
 	runs, resyncs slot
 	settings      *settings // of the next run
-	looked        time.Time // begin of the last run that succeeded
+	looked        time.Time // when the last run that succeeded started
 	running       *attempt  // nil when idle
 	exported      bool      // it has series among the metrics
 	lastError     string    // of the last run of this process; empty when it succeeded
@@ -61,18 +61,18 @@ type attempt struct {
 // settings are a plan in use.
 type settings struct {
 	*Plan
-	users   int  // runs that began with it
+	users   int  // runs that started with it
 	retired bool // another plan is in force, or none
-	told    remarks
+	warned  remarks
 }
 
-// leave notes that a run has ended which began with the settings.
+// leave notes that a run which started with the settings has ended.
 func (s *settings) leave() {
 	s.users--
 	s.freeUnused()
 }
 
-// retire notes that no run will begin with the settings any more. nil settings are those before the first.
+// retire notes that no more runs start with the settings. nil settings are those before the first.
 func (s *settings) retire() {
 	if s != nil {
 		s.retired = true
@@ -108,9 +108,9 @@ func newEntry(s Stream, set *settings, old *entry, standing warehouse.StreamStat
 	}
 	delay := spread(s.Job.Account, s.Job.Stream.Name, set.Jitter)
 	e.runs, e.resyncs = slot{Schedule: s.Schedule, delay: delay}, slot{Schedule: s.Resync, delay: delay}
-	e.runs.begin(e.looked, now)
+	e.runs.planFirst(e.looked, now)
 	if standing.LastFull != nil {
-		e.resyncs.begin(*standing.LastFull, now)
+		e.resyncs.planFirst(*standing.LastFull, now)
 	} else {
 		e.resyncs.at = s.Resync.Next(now) // the first run reads everything anyway
 	}
@@ -154,7 +154,7 @@ func (e *entry) staleAfter(now time.Time) time.Duration {
 }
 
 // turn decides what the stream does now, and how many of its times are missed for good.
-func (e *entry) turn(now time.Time) (begin, full bool, missed int) {
+func (e *entry) turn(now time.Time) (start, full bool, missed int) {
 	if e.running != nil {
 		return false, false, e.runs.pass(now) // daemon-1
 	}

@@ -16,7 +16,7 @@ func (l *loop) reload(ctx context.Context) {
 	l.reloading = true
 	l.supervisor.reloading()
 	go func() {
-		var r loaded
+		var r reloaded
 		r.err = l.contain(func() (err error) {
 			r.plan, err = l.o.Load(ctx)
 			return err
@@ -24,12 +24,12 @@ func (l *loop) reload(ctx context.Context) {
 		if r.err == nil {
 			r.known, r.err = l.know(ctx)
 		}
-		l.loaded <- r
+		l.reloaded <- r
 	}()
 }
 
-// take puts what was read in force, or keeps what is (daemon-6).
-func (l *loop) take(ctx context.Context, r loaded) {
+// applyReload puts the plan that was read in force, or keeps the one that is (daemon-6).
+func (l *loop) applyReload(ctx context.Context, r reloaded) {
 	l.reloading = false
 	if l.again {
 		l.again = false
@@ -41,11 +41,11 @@ func (l *loop) take(ctx context.Context, r loaded) {
 			r.plan.free()
 		}
 		l.log.Error("THE CONFIGURATION WAS REFUSED: the one before stays in force. Correct it and send SIGHUP again", "error", r.err)
-		l.supervisor.tell("READY=1", "STATUS=the last configuration was refused, the one before is in force")
+		l.supervisor.notify("READY=1", "STATUS=the last configuration was refused, the one before is in force")
 		return
 	}
 	l.adopt(r.plan, r.known)
 	l.log.Info("the configuration was read again and is in force", "streams", len(r.plan.Streams))
-	l.supervisor.tell("READY=1", "STATUS="+l.summary())
+	l.supervisor.notify("READY=1", "STATUS="+l.summary())
 	l.turn()
 }

@@ -16,7 +16,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// start begins a run in a goroutine of its own.
+// start starts a run in a goroutine of its own.
 func (l *loop) start(e *entry, full bool, now time.Time) {
 	e.running = &attempt{since: now, full: full, settings: e.settings}
 	e.settings.users++
@@ -27,7 +27,7 @@ func (l *loop) start(e *entry, full bool, now time.Time) {
 	}()
 }
 
-// perform makes one run with all that follows it, and tells the log how it ended.
+// perform makes one run with all that follows it, and logs how it ended.
 func (d *Daemon) perform(ctx context.Context, job syncer.Job, set *settings) syncer.Result {
 	result := syncer.Result{Job: job}
 	err := d.contain(func() (err error) {
@@ -41,7 +41,7 @@ func (d *Daemon) perform(ctx context.Context, job syncer.Job, set *settings) syn
 	if err != nil && result.Record.StartedAt.IsZero() {
 		d.record(ctx, &result.Record, err)
 	}
-	d.tell(ctx, result, &set.told)
+	d.logResult(ctx, result, &set.warned)
 	err = d.contain(func() error {
 		if set.After != nil {
 			set.After(ctx, []syncer.Result{result})
@@ -83,7 +83,7 @@ func (d *Daemon) record(ctx context.Context, r *warehouse.RunRecord, cause error
 func (d *Daemon) observe(ctx context.Context) error {
 	all, err := d.o.Warehouse.Status(ctx)
 	if err != nil {
-		return err // the next run tells what is wrong with the warehouse
+		return err // the next run says what is wrong with the warehouse
 	}
 	d.o.Metrics.Syncer.Observe(all)
 	return nil
@@ -99,13 +99,13 @@ func (d *Daemon) contain(part func() error) (err error) {
 	return part()
 }
 
-// tell writes how a run ended to the log: once, and here.
-func (d *Daemon) tell(ctx context.Context, r syncer.Result, told *remarks) {
+// logResult writes how a run ended to the log: once, and here.
+func (d *Daemon) logResult(ctx context.Context, r syncer.Result, warned *remarks) {
 	t, c := r.Record.Totals, r.Record.Changes
 	log := d.log.With("account", r.Job.Account, "stream", r.Job.Stream.Name, "run_id", r.Record.RunID)
 	for _, warning := range r.Record.Warnings {
 		level := slog.LevelDebug
-		if told.add(warehouse.StreamID{Account: r.Job.Account, Stream: r.Job.Stream.Name}, warning) {
+		if warned.add(warehouse.StreamID{Account: r.Job.Account, Stream: r.Job.Stream.Name}, warning) {
 			level = slog.LevelWarn
 		}
 		log.Log(ctx, level, "noticed in a run", "warning", warning)
@@ -127,11 +127,11 @@ func (d *Daemon) tell(ctx context.Context, r syncer.Result, told *remarks) {
 	}
 }
 
-// remarks are the warnings that have been told since a plan is in force. What every run notices, such as a field that the
-// interface does not name, is told once; sync_runs has it for each.
+// remarks are the warnings that were logged since a plan is in force. What every run notices, such as a field that the
+// interface does not name, is logged as a warning once; sync_runs has it for each run.
 type remarks struct {
 	mu   sync.Mutex
-	told map[warehouse.StreamID][]string
+	made map[warehouse.StreamID][]string
 }
 
 // mostRemarks bounds what is remembered of a stream: warnings with counts and times in them never come again.
@@ -141,17 +141,17 @@ const mostRemarks = 100
 func (r *remarks) add(id warehouse.StreamID, warning string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	told := r.told[id]
-	if slices.Contains(told, warning) {
+	made := r.made[id]
+	if slices.Contains(made, warning) {
 		return false
 	}
-	if r.told == nil {
-		r.told = map[warehouse.StreamID][]string{}
+	if r.made == nil {
+		r.made = map[warehouse.StreamID][]string{}
 	}
-	if len(told) == mostRemarks {
-		told = slices.Delete(told, 0, 1)
+	if len(made) == mostRemarks {
+		made = slices.Delete(made, 0, 1)
 	}
-	r.told[id] = append(told, warning)
+	r.made[id] = append(made, warning)
 	return true
 }
 
@@ -191,7 +191,7 @@ func (p *progress) forget(account, stream string) {
 	delete(p.runs, warehouse.StreamID{Account: account, Stream: stream})
 }
 
-// of is how far a run is that has begun; it may not have said anything yet, or have said its last.
+// of is how far a run is that has started; it may not have reported anything yet, or have reported for the last time.
 func (p *progress) of(account, stream string) *syncer.Progress {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -59,11 +59,11 @@ func (s Schedule) longestGap(now time.Time) time.Duration {
 // slot is a schedule with the time that comes next.
 type slot struct {
 	Schedule
-	delay time.Duration // after each time, so that not everything begins at once
+	delay time.Duration // after each time, so that not everything starts at once
 	at    time.Time     // without the delay; zero: never
 }
 
-// planned is when the next run begins.
+// planned is when the next run starts.
 func (s *slot) planned() time.Time {
 	if s.at.IsZero() {
 		return time.Time{}
@@ -89,8 +89,8 @@ func (s *slot) pass(now time.Time) (passed int) {
 	return passed
 }
 
-// begin plans the first time, for something that was last done at last (zero: never).
-func (s *slot) begin(last, now time.Time) {
+// planFirst plans the first time, for something that was last done at last (zero: never).
+func (s *slot) planFirst(last, now time.Time) {
 	s.at = s.Next(last)
 	if !s.at.IsZero() && (last.IsZero() || s.at.Before(now)) { // daemon-4
 		s.at = now

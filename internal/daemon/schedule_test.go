@@ -67,7 +67,7 @@ func TestSlot(t *testing.T) {
 		{"ran just now", noon.Add(time.Second), noon.Add(time.Hour)},
 	} {
 		s := slot{Schedule: hourly}
-		if s.begin(tt.last, noon); !s.at.Equal(tt.want) {
+		if s.planFirst(tt.last, noon); !s.at.Equal(tt.want) {
 			t.Errorf("%s: planned for %s, want %s", tt.name, s.at, tt.want)
 		}
 	}
@@ -88,7 +88,7 @@ func TestSlot(t *testing.T) {
 		t.Errorf("after the clock was set back, the next is %s", s.at)
 	}
 	never := slot{}
-	if never.begin(time.Time{}, noon); never.due(far) || !never.planned().IsZero() {
+	if never.planFirst(time.Time{}, noon); never.due(far) || !never.planned().IsZero() {
 		t.Error("what is never planned came")
 	}
 }

@@ -27,7 +27,7 @@ func (l *loop) adopt(plan *Plan, known known) {
 		if i := slices.IndexFunc(known.standings, func(x warehouse.StreamStatus) bool { return x.Account == id.Account && x.Stream == id.Stream }); i >= 0 {
 			standing = known.standings[i]
 		}
-		e := newEntry(s, t.settings, take(&old, &t.left, id), standing, now)
+		e := newEntry(s, t.settings, claim(&old, &t.left, id), standing, now)
 		t.entries = append(t.entries, e)
 		if e.Enabled {
 			l.o.Metrics.Expect(id.Account, id.Stream)
@@ -50,8 +50,8 @@ func (l *loop) adopt(plan *Plan, known known) {
 	}
 }
 
-// take removes a stream from the entries that were in force, or that are leaving, and returns it.
-func take(old, left *[]*entry, id warehouse.StreamID) *entry {
+// claim removes a stream from the entries that were in force, or that are leaving, and returns it.
+func claim(old, left *[]*entry, id warehouse.StreamID) *entry {
 	for _, list := range []*[]*entry{old, left} {
 		if i := slices.IndexFunc(*list, func(e *entry) bool { return e.id() == id }); i >= 0 {
 			e := (*list)[i]

@@ -211,13 +211,9 @@ type Batch struct {
 func NewBatch(s *catalog.Stream) *Batch {
 	b := &Batch{Stream: s, Rows: newRows(s.Fields), Unknown: map[string]int{}}
 	if s.Child != nil {
-		b.Children = newRows(childFields(s.Child))
+		b.Children = newRows(s.Child.AllFields())
 	}
 	return b
-}
-
-func childFields(c *catalog.Child) []catalog.Field {
-	return append(append([]catalog.Field(nil), c.Fields...), c.Inherit...)
 }
 
 // Reset empties the batch and keeps its memory. Strings that were taken from it stay valid.

@@ -2,11 +2,11 @@ package report
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/shopspring/decimal"
 
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
 )
 
 // bar is one bar of a chart: its length is a share of the longest, the only float that an amount becomes (report-1).
@@ -57,7 +57,7 @@ func (r Reconciliation) verdictChart() *chart {
 	c := newChart("Payouts by verdict", "")
 	for _, v := range Verdicts() {
 		n := r.Count(v)
-		c.add(strings.ReplaceAll(v, "_", " "), Grouped(decimal.NewFromInt(int64(n)).String()), v, decimal.NewFromInt(int64(n)))
+		c.add(spaced(v), wording.Grouped(decimal.NewFromInt(int64(n)).String()), v, decimal.NewFromInt(int64(n)))
 	}
 	return c.layOut()
 }
@@ -91,8 +91,8 @@ func (r Reconciliation) monthlyCharts() []*chart {
 		}
 		for _, key := range months {
 			m := byCurrency[currency][key]
-			c.add(key, Grouped(Money(m.reported)), "reported", m.reported)
-			c.add("", Grouped(Money(m.recomputed)), "recomputed", m.recomputed)
+			c.add(key, wording.Grouped(Money(m.reported)), "reported", m.reported)
+			c.add("", wording.Grouped(Money(m.recomputed)), "recomputed", m.recomputed)
 		}
 		charts = append(charts, c.layOut())
 	}
@@ -118,7 +118,7 @@ func (r Reconciliation) stakeCharts() []*chart {
 		c := newChart("Cashback at stake, "+orUnknown(currency), "Paid, less what it is worth now, by what the transactions are now.")
 		for i, state := range warehouse.StakeStates() {
 			if amount := byCurrency[currency][i]; !amount.IsZero() {
-				c.add(state, Grouped(Money(amount)), "stake", amount)
+				c.add(state, wording.Grouped(Money(amount)), "stake", amount)
 			}
 		}
 		charts = append(charts, c.layOut())

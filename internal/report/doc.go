@@ -1,4 +1,4 @@
-// Package report tells people what the warehouse knows about payouts: the same numbers as CSV, JSON and a printable
+// Package report shows people what the warehouse knows about payouts: the same numbers as CSV, JSON and a printable
 // HTML page, in words what to do about them, and once each what is new.
 //
 // The arithmetic is the warehouse's, in the views payout_reconciliation and payout_transactions. This package selects,
@@ -10,5 +10,6 @@
 //  2. Amounts of different currencies are never added up. A payout whose own totals do that stands for itself.
 //  3. All outputs are made from one Reconciliation, by one function that writes an amount.
 //  4. Text of the service is data: it is escaped in HTML, cannot become a formula in a spreadsheet, and steers no terminal.
-//  5. A finding is told when it is new, and not again while it stands. What is new is known by its words.
+//  5. A finding is logged when it is new, and not again while it stands. What is new is known by its words. Those of the
+//     first reconciliation of an account are logged as one line, which names the command that lists them.
 package report

@@ -2,12 +2,14 @@ package report
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"strconv"
 	"strings"
 	"time"
 
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
 )
 
 // Counts are what a reconciliation found, in numbers: what metrics show of an account.
@@ -20,17 +22,41 @@ type Counts struct {
 }
 
 // AfterSync reconciles an account, remembers what it found, and writes a log line for each finding that is new
-// (report-5), which it returns. overdueAfter is as in Filter.
+// (report-5), which it returns. The findings of the first time are one line: they are what has come together over years.
+// overdueAfter is as in Filter.
 func AfterSync(ctx context.Context, w *warehouse.Warehouse, log *slog.Logger, account string, overdueAfter time.Duration) (Reconciliation, []warehouse.Finding, error) {
 	r, err := Reconcile(ctx, w, Filter{Account: account, OverdueAfter: overdueAfter})
 	if err != nil {
 		return r, nil, err
 	}
+	known, err := w.HasFindings(ctx, account)
+	if err != nil {
+		return r, nil, err
+	}
 	fresh, err := w.RecordFindings(ctx, account, r.findings())
+	if !known && len(fresh) > 1 {
+		log.Warn("payouts: "+summaryOf(fresh)+"; `dealhouse reconcile --account "+account+"` lists them", "account", account, "findings", len(fresh))
+		return r, fresh, err
+	}
 	for _, f := range fresh {
 		log.Warn("payouts: "+f.Detail, "account", f.Account, "finding", f.Kind, "subject", f.Subject)
 	}
 	return r, fresh, err
+}
+
+// summaryOf counts findings by their kind, in the order in which the kinds come: "3 findings: 2 drifted and 1 overdue".
+func summaryOf(all []warehouse.Finding) string {
+	var kinds []string
+	times := map[string]int{}
+	for _, f := range all {
+		if times[f.Kind]++; times[f.Kind] == 1 {
+			kinds = append(kinds, f.Kind)
+		}
+	}
+	for i, kind := range kinds {
+		kinds[i] = fmt.Sprintf("%d %s", times[kind], spaced(kind))
+	}
+	return wording.Plural(uint64(len(all)), "finding") + ": " + wording.List(kinds)
 }
 
 // Counts counts what was found.
@@ -56,7 +82,7 @@ func (r Reconciliation) Counts() Counts {
 }
 
 // findings is what a person should know, one for each reason. A transaction whose payout the next sync may bring is
-// none yet. Of what grows by the day the words have no numbers: with others, it would be told as new (report-5).
+// none yet. Where numbers grow by the day the words leave them out: other words would make the finding new (report-5).
 func (r Reconciliation) findings() []warehouse.Finding {
 	var all []warehouse.Finding
 	for _, p := range r.Payouts {

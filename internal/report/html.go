@@ -7,10 +7,11 @@ import (
 	"html/template"
 	"io"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
+
+	"dealhouse/internal/wording"
 )
 
 //go:embed report.html
@@ -35,11 +36,11 @@ type detail struct {
 // A4.
 func (r Reconciliation) WriteHTML(w io.Writer) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
-		"day": Day, "money": func(d decimal.Decimal) string { return Grouped(Money(d)) },
-		"amount":  func(d *decimal.Decimal) string { return Grouped(Amount("", d)) },
+		"day": Day, "money": func(d decimal.Decimal) string { return wording.Grouped(Money(d)) },
+		"amount":  func(d *decimal.Decimal) string { return wording.Grouped(Amount("", d)) },
 		"orphan":  OrphanAdvice,
 		"overdue": r.OverdueAdvice,
-		"words":   func(s string) string { return strings.ReplaceAll(s, "_", " ") },
+		"words":   spaced,
 	}).Parse(pageText)
 	if err != nil {
 		return fmt.Errorf("reading the template of the report: %w", err)

@@ -2,11 +2,13 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
 
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/warehouse"
 	"dealhouse/internal/wording"
 )
@@ -17,10 +19,15 @@ func Amount(name string, d *decimal.Decimal) string {
 	switch {
 	case d == nil:
 		return ""
-	case strings.Contains(name, "transactions"):
+	case isCount(name):
 		return d.StringFixed(0)
 	}
 	return Money(*d)
+}
+
+// isCount reports whether a total of a payout counts something.
+func isCount(name string) bool {
+	return slices.ContainsFunc(catalog.Payouts().Fields, func(f catalog.Field) bool { return f.Column == name && f.Type == catalog.Int })
 }
 
 // Money writes an amount as a plain number.
@@ -48,8 +55,8 @@ func (p Payout) Totals() []Total {
 	var all []Total
 	for i, name := range warehouse.PayoutTotals() {
 		all = append(all, Total{
-			Name: name, Reported: Grouped(Amount(name, p.Reported[i])), Stamped: Grouped(Amount(name, p.Stamped[i])), Now: Grouped(Amount(name, p.AsOfNow[i])),
-			Difference: Grouped(Amount(name, p.Difference[i])), Differs: p.Difference[i] != nil && !p.Difference[i].IsZero(),
+			Name: name, Reported: wording.Grouped(Amount(name, p.Reported[i])), Stamped: wording.Grouped(Amount(name, p.Stamped[i])), Now: wording.Grouped(Amount(name, p.AsOfNow[i])),
+			Difference: wording.Grouped(Amount(name, p.Difference[i])), Differs: p.Difference[i] != nil && !p.Difference[i].IsZero(),
 		})
 	}
 	return all
@@ -76,15 +83,18 @@ func (p Payout) Currency() string { return strings.Join(p.Currencies, "+") }
 
 // Word is the verdict with what else is to be said about the payout: "matched, altered".
 func (p Payout) Word() string {
-	words := []string{strings.ReplaceAll(p.Verdict, "_", " ")}
+	marks := []string{spaced(p.Verdict)}
 	if p.Altered {
-		words = append(words, "altered")
+		marks = append(marks, "altered")
 	}
 	if p.MixedCurrency {
-		words = append(words, "mixed currency")
+		marks = append(marks, "mixed currency")
 	}
-	return strings.Join(words, ", ")
+	return strings.Join(marks, ", ")
 }
+
+// spaced is a word of the views as people write it.
+func spaced(word string) string { return strings.ReplaceAll(word, "_", " ") }
 
 // Advice says what to do about a payout.
 func (p Payout) Advice() string {
@@ -123,7 +133,7 @@ func (p Payout) verdictAdvice() string {
 
 func (p Payout) missing() string {
 	reported := *p.TransactionsReported // without it, nothing is missing
-	text := fmt.Sprintf("%d of %s missing", reported-int64(p.Loaded), plural(uint64(reported), "transaction"))
+	text := fmt.Sprintf("%d of %s missing", reported-int64(p.Loaded), wording.Plural(uint64(reported), "transaction"))
 	if p.Gone > 0 {
 		return text + fmt.Sprintf(": the service no longer lists %d that it paid; ask the service", p.Gone)
 	}
@@ -136,13 +146,13 @@ func (p Payout) differences() string {
 	var all []string
 	for i, name := range p.Mismatches {
 		if i == most {
-			all = append(all, plural(uint64(len(p.Mismatches)-most), "more column"))
+			all = append(all, wording.Plural(uint64(len(p.Mismatches)-most), "more column"))
 			break
 		}
 		all = append(all, fmt.Sprintf("%s is %s and its transactions give %s (difference %s)",
 			name, Amount(name, total(p.Reported, name)), Amount(name, total(p.Stamped, name)), Amount(name, total(p.Difference, name))))
 	}
-	return list(all)
+	return wording.List(all)
 }
 
 func (p Payout) drift() string {
@@ -152,9 +162,9 @@ func (p Payout) drift() string {
 			parts = append(parts, fmt.Sprintf("%s %s", p.money(amount), stakeWords(state)))
 		}
 	}
-	text := plural(p.Changed+p.Moved, "transaction") + " changed after being paid"
+	text := wording.Plural(p.Changed+p.Moved, "transaction") + " changed after being paid"
 	if len(p.Mismatches) > 0 {
-		text = plural(p.Late, "transaction") + " changed between being paid and being loaded, which can explain the difference"
+		text = wording.Plural(p.Late, "transaction") + " changed between being paid and being loaded, which can explain the difference"
 	}
 	if len(parts) == 0 {
 		return "nothing to do: " + text + ", and no cashback with it"
@@ -164,13 +174,13 @@ func (p Payout) drift() string {
 
 func stakeWords(state string) string {
 	switch state {
-	case "declined":
+	case warehouse.StakeDeclined:
 		return "paid for transactions that are declined now"
-	case "moved":
+	case warehouse.StakeMoved:
 		return "in transactions that left the payout"
-	case "gone":
+	case warehouse.StakeGone:
 		return "in transactions that the service no longer lists"
-	case "unexplained":
+	case warehouse.StakeUnexplained:
 		return "by which its undeclined cashback exceeds that of its transactions as first loaded"
 	}
 	return "in transactions that are " + state + " now"
@@ -198,12 +208,12 @@ func orNone(text string) string {
 func (p Payout) money(d decimal.Decimal) string { return withCurrency(p.Currency(), d) }
 
 func withCurrency(currency string, d decimal.Decimal) string {
-	return strings.TrimSpace(currency + " " + Grouped(Money(d)))
+	return strings.TrimSpace(currency + " " + wording.Grouped(Money(d)))
 }
 
 // OrphanAdvice says what to do about transactions whose payout is not there.
 func OrphanAdvice(o warehouse.OrphanGroup) string {
-	return fmt.Sprintf("%s (%s) %s %s", plural(o.Transactions, "transaction"), withCurrency(o.Currency, o.Cashback), verb(o.Transactions, "carry", "carries"), orphanWords(o))
+	return fmt.Sprintf("%s (%s) %s %s", wording.Plural(o.Transactions, "transaction"), withCurrency(o.Currency, o.Cashback), verb(o.Transactions, "carry", "carries"), orphanWords(o))
 }
 
 // orphanWords goes on from "transactions carry".
@@ -220,7 +230,7 @@ func orphanWords(o warehouse.OrphanGroup) string {
 
 // OverdueAdvice says what to do about sales that should have been paid.
 func (r Reconciliation) OverdueAdvice(o warehouse.OverdueGroup) string {
-	return fmt.Sprintf("%s sold in %s (%s) %s %s", plural(o.Transactions, "transaction"), o.Month, withCurrency(o.Currency, o.Cashback), verb(o.Transactions, "are", "is"), r.overdueWords())
+	return fmt.Sprintf("%s sold in %s (%s) %s %s", wording.Plural(o.Transactions, "transaction"), o.Month, withCurrency(o.Currency, o.Cashback), verb(o.Transactions, "are", "is"), r.overdueWords())
 }
 
 // overdueWords goes on from "transactions are".
@@ -244,7 +254,7 @@ func (r Reconciliation) Summary() string {
 			counts = append(counts, fmt.Sprintf("%d %s", n, verdictWords(n, v)))
 		}
 	}
-	text := fmt.Sprintf("Of %s, %s.", plural(uint64(len(r.Payouts)), "payout"), list(counts))
+	text := fmt.Sprintf("Of %s, %s.", wording.Plural(uint64(len(r.Payouts)), "payout"), wording.List(counts))
 	if len(r.Payouts) == 0 {
 		text = "There are no payouts."
 	}
@@ -257,16 +267,16 @@ func (r Reconciliation) Summary() string {
 		mixed += count(p.MixedCurrency)
 	}
 	if altered > 0 {
-		text += fmt.Sprintf(" Altered after being made: %s.", plural(uint64(altered), "payout"))
+		text += fmt.Sprintf(" Altered after being made: %s.", wording.Plural(uint64(altered), "payout"))
 	}
 	if mixed > 0 {
-		text += fmt.Sprintf(" Adding up several currencies: %s.", plural(uint64(mixed), "payout"))
+		text += fmt.Sprintf(" Adding up several currencies: %s.", wording.Plural(uint64(mixed), "payout"))
 	}
 	if n, s := r.orphanSums(); n > 0 {
-		text += fmt.Sprintf(" In a payout that is not there: %s (%s).", plural(n, "transaction"), s.text())
+		text += fmt.Sprintf(" In a payout that is not there: %s (%s).", wording.Plural(n, "transaction"), s.text())
 	}
 	if n, s := r.overdueSums(); n > 0 {
-		text += fmt.Sprintf(" Overdue: %s (%s).", plural(n, "transaction"), s.text())
+		text += fmt.Sprintf(" Overdue: %s (%s).", wording.Plural(n, "transaction"), s.text())
 	}
 	if !r.NeedsWork() {
 		text += " There is nothing to do."
@@ -318,7 +328,7 @@ func (s sums) text() string {
 	for _, currency := range s.order {
 		all = append(all, withCurrency(currency, s.by[currency]))
 	}
-	return list(all)
+	return wording.List(all)
 }
 
 func count(yes bool) int {
@@ -327,7 +337,3 @@ func count(yes bool) int {
 	}
 	return 0
 }
-
-func plural(n uint64, noun string) string { return wording.Plural(n, noun) }
-
-func list(texts []string) string { return wording.List(texts) }

@@ -17,7 +17,7 @@ func (s *Service) checkQuality(ctx context.Context, w *warehouse.Warehouse, resu
 			continue
 		}
 		checks, err := w.CheckQuality(ctx, r.Record)
-		if r.Record.Stream == "transactions" {
+		if r.Job.Stream.TracksDecisions {
 			err = errors.Join(err, w.KeepDecisions(ctx, r.Record.Account))
 		}
 		if err != nil && !Canceled(err) {

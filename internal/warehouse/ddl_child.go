@@ -18,14 +18,10 @@ func childKeyField(c *catalog.Child) int {
 	return -1
 }
 
-func childFields(c *catalog.Child) []catalog.Field {
-	return append(append([]catalog.Field(nil), c.Fields...), c.Inherit...)
-}
-
 // childValues are the indices of the child's fields that are no key.
 func childValues(c *catalog.Child) []int {
 	var values []int
-	for i, f := range childFields(c) {
+	for i, f := range c.AllFields() {
 		if !f.Key {
 			values = append(values, i)
 		}
@@ -38,7 +34,7 @@ func childViewColumns(s *catalog.Stream) []column {
 	cols := append([]column{accountColumn}, keyColumns(s)...)
 	cols = append(cols, column{key.Column, key.ColumnType(), key.Describe()})
 	for _, i := range childValues(s.Child) {
-		f := childFields(s.Child)[i]
+		f := s.Child.AllFields()[i]
 		cols = append(cols, column{f.Column, f.ColumnType(), f.Describe()})
 	}
 	return append(cols, syncedColumn)
@@ -70,7 +66,7 @@ func createChildStaging(s *catalog.Stream) string {
 
 func childStagingColumns(s *catalog.Stream) []column {
 	cols := []column{{name: "run_id", typ: "UUID"}, {name: keyColumns(s)[0].name, typ: "UUID"}}
-	for _, f := range childFields(s.Child) {
+	for _, f := range s.Child.AllFields() {
 		cols = append(cols, column{name: f.Column, typ: f.Type.Wire()})
 	}
 	return append(cols, column{name: "_nulls", typ: "UInt64"}, column{name: "_fetched", typ: "UInt64"})
@@ -78,7 +74,7 @@ func childStagingColumns(s *catalog.Stream) []column {
 
 // insertChildDelta fills the delta of the child with the staged entries that are new or differ from the current ones.
 func insertChildDelta(s *catalog.Stream, r Run) string {
-	fields := childFields(s.Child)
+	fields := s.Child.AllFields()
 	key := childKeyNames(s)
 	var staged, stored, picked, differ []string
 	for _, i := range childValues(s.Child) {

@@ -26,6 +26,16 @@ func (w *Warehouse) RecordFindings(ctx context.Context, account string, current 
 	return fresh, nil
 }
 
+// HasFindings reports whether anything was ever recorded of an account, whatever has become of it.
+func (w *Warehouse) HasFindings(ctx context.Context, account string) (bool, error) {
+	var n uint64
+	err := w.conn.QueryRow(ctx, "SELECT count() FROM (SELECT 1 FROM payout_findings_log WHERE account = {account:String} LIMIT 1)", named("account", account)).Scan(&n)
+	if err != nil {
+		return false, fmt.Errorf("reading whether anything was found about the payouts of account %s before: %w", account, err)
+	}
+	return n > 0, nil
+}
+
 func (w *Warehouse) recordFindings(ctx context.Context, account string, current []Finding) ([]Finding, error) {
 	type standing struct {
 		Finding

@@ -9,6 +9,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
+
+	"dealhouse/internal/catalog"
 )
 
 // PayoutFilter narrows what is read about payouts; zero values do not.
@@ -29,11 +31,6 @@ func PayoutTotals() []string {
 		"confirmed_gmv", "declined_gmv", "pending_gmv",
 		"confirmed_cashback", "declined_cashback", "pending_cashback",
 	}
-}
-
-// StakeStates are the names of what an amount at stake is in, in the order of Payout.AtStakeBy.
-func StakeStates() []string {
-	return []string{"confirmed", "declined", "pending", "other", "moved", "gone", "unexplained"}
 }
 
 // Payout is one row of payout_reconciliation, whose columns say what each field means. The totals are in the order of
@@ -129,7 +126,7 @@ func (w *Warehouse) PayoutTransactions(ctx context.Context, f PayoutFilter) ([]P
 	where, args := f.conditions("sold_at", "payout_id")
 	query := "SELECT account, payout_id, id, sold_at, retailer_name, currency_code, state, stamped_status, stamped_order_value, stamped_cashback, stamped_at," +
 		" stamped_is_first_known = 1, status, order_value, cashback, payout_id_now, changed_at, at_stake FROM payout_transactions" + where +
-		" ORDER BY account, payout_id, state = 'same', abs(at_stake) DESC, stamped_at DESC, id"
+		" ORDER BY account, payout_id, state = " + quote(TransactionSame) + ", abs(at_stake) DESC, stamped_at DESC, id"
 	all, err := rowsOf(ctx, w, query, args, func(rows driver.Rows, t *PayoutTransaction) error {
 		return rows.Scan(&t.Account, &t.Payout, &t.ID, &t.SoldAt, &t.Retailer, &t.Currency, &t.State, &t.StampedStatus, &t.StampedOrderValue, &t.StampedCashback,
 			&t.StampedAt, &t.FirstKnown, &t.Status, &t.OrderValue, &t.Cashback, &t.PayoutNow, &t.ChangedAt, &t.AtStake)
@@ -154,7 +151,7 @@ type OrphanGroup struct {
 // PayoutOrphans reads which payouts transactions speak of that are not there.
 func (w *Warehouse) PayoutOrphans(ctx context.Context, f PayoutFilter) ([]OrphanGroup, error) {
 	where, args := f.conditions("sold_at", "payout_id")
-	query := "SELECT account, payout_id, currency_code, count(), ifNull(sumIf(cashback, status != 'DECLINED'), 0), max(was_listed) = 1, max(certain) = 1 FROM payout_orphans" + where +
+	query := "SELECT account, payout_id, currency_code, count(), ifNull(sumIf(cashback, status != " + quote(catalog.StatusDeclined) + "), 0), max(was_listed) = 1, max(certain) = 1 FROM payout_orphans" + where +
 		" GROUP BY account, payout_id, currency_code ORDER BY account, payout_id, currency_code"
 	all, err := rowsOf(ctx, w, query, args, func(rows driver.Rows, o *OrphanGroup) error {
 		return rows.Scan(&o.Account, &o.Payout, &o.Currency, &o.Transactions, &o.Cashback, &o.WasListed, &o.Certain)

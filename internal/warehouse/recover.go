@@ -110,7 +110,7 @@ func (w *Warehouse) aliveRuns(ctx context.Context, r Run) (map[string]bool, erro
 	alive := map[string]bool{}
 	// In this order: a run whose row no longer says running has had its intent since before.
 	for _, query := range []string{
-		"SELECT toString(run_id) FROM sync_runs WHERE stream = {stream:String} AND account != {account:String} AND outcome = 'running'",
+		"SELECT toString(run_id) FROM sync_runs WHERE stream = {stream:String} AND account != {account:String} AND outcome = " + quote(OutcomeRunning),
 		"SELECT JSONExtractString(value, 'run_id') FROM sync_state WHERE stream = {stream:String} AND name != 'watermark'" +
 			" AND (name != 'lease' OR abs(dateDiff('second', updated_at, now())) < 86400)" +
 			" AND (NOT startsWith(name, " + quote(BackfillPrefix) + ") OR updated_at > now() - toIntervalSecond(" + fmt.Sprint(int(backfillLife.Seconds())) + "))",

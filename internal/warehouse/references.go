@@ -13,9 +13,6 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// ModeReferences is the mode of runs that read rows by their own addresses. They say nothing of the stream's list.
-const ModeReferences = "references"
-
 // Reasons of a Miss.
 const (
 	MissNotFound = "not_found" // the service does not know the key
@@ -59,7 +56,7 @@ func unknownReferences(from *catalog.Stream, to []*catalog.Stream) string {
 	var parts []string
 	for _, f := range from.Fields {
 		for _, s := range to {
-			if f.RefersTo != s.Name {
+			if f.RefersTo != s.Name || !s.ByID {
 				continue
 			}
 			mine := " WHERE account = {account:String} AND stream = " + quote(s.Name)

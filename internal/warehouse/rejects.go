@@ -24,10 +24,6 @@ const (
 	RejectUnpublished RejectState = "unpublished"
 )
 
-// ModeRetry is what sync_runs calls a run that loads rejected records again. It says nothing about the freshness of the
-// stream.
-const ModeRetry = "retry"
-
 // reading is the type of the columns last and published of rejects_log.
 const reading = "Tuple(version UInt64, run_id UUID, page UInt32, read_at DateTime64(6, 'UTC'), updated Int64)"
 
@@ -144,7 +140,7 @@ func (w *Warehouse) RejectedRecords(ctx context.Context, f RejectFilter) ([]Reje
 	}
 	condition := rejectCondition
 	if f.Unsettled {
-		condition += " AND state IN ('" + string(RejectOpen) + "', '" + string(RejectUnpublished) + "')"
+		condition += " AND " + unsettledRejects
 	}
 	rows, err := w.conn.Query(ctx, "SELECT account, stream, run_id, page, key, field, reason, raw, first_seen_at, seen_at, times, last_run_id, read_at, state, settled_at FROM rejected_records WHERE "+
 		condition+" ORDER BY read_at DESC, account, stream, run_id, page, key, field, reason, raw LIMIT "+fmt.Sprint(f.Limit), f.args()...)
@@ -165,7 +161,7 @@ type OpenRejects struct {
 
 // CountOpenRejects counts what a retry would try.
 func (w *Warehouse) CountOpenRejects(ctx context.Context, f RejectFilter) ([]OpenRejects, error) {
-	rows, err := w.conn.Query(ctx, "SELECT account, stream, count() FROM rejected_records WHERE state = 'open' AND "+rejectCondition+
+	rows, err := w.conn.Query(ctx, "SELECT account, stream, count() FROM rejected_records WHERE state = "+quote(string(RejectOpen))+" AND "+rejectCondition+
 		" GROUP BY account, stream ORDER BY account, stream", f.args()...)
 	all, err := scanned(rows, err, func(x *OpenRejects) []any { return []any{&x.Account, &x.Stream, &x.Rejects} })
 	if err != nil {
@@ -219,7 +215,7 @@ func (w *Warehouse) Candidates(ctx context.Context, r Run, filter RejectFilter, 
 // updatedAt is. all says that nothing is filtered out.
 func selectCandidates(s *catalog.Stream, all bool) string {
 	// What was read by its own address is not listed, and must not be loaded as if it were: it is asked for again instead.
-	open := "FROM rejected_records WHERE state = 'open' AND account = {account:String} AND stream = {stream:String}" +
+	open := "FROM rejected_records WHERE state = " + quote(string(RejectOpen)) + " AND account = {account:String} AND stream = {stream:String}" +
 		" AND run_id NOT IN (SELECT run_id FROM sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND mode = " + quote(ModeReferences) + ")"
 	matching := "SELECT key " + open + " AND field != '' AND " + rejectCondition
 	chosen := " AND (field = '' AND " + rejectCondition + " OR field != '' AND key IN (" + matching + "))"

@@ -3,47 +3,11 @@ package warehouse
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 )
-
-// Outcomes of a run, as sync_runs has them.
-const (
-	OutcomeRunning = "running"
-	OutcomeSuccess = "success"
-	OutcomeFailed  = "failed"
-	OutcomeStopped = "stopped" // by a signal: not a fault, and the next run makes up for it
-	OutcomeGuarded = "guarded" // stopped by a guard: a person must look
-	OutcomeKilled  = "killed"  // its process ended before it did
-	OutcomeDryRun  = "dry_run"
-	// OutcomeIncomplete: the list moved while it was read, and some of its rows may have been missed. What was read is
-	// published; nothing was deleted and the watermark did not move past what is certain. The next run repairs it.
-	OutcomeIncomplete = "incomplete"
-)
-
-// Conditions on rows of sync_runs.
-const (
-	// publishedSomething: readers see what the run has read.
-	publishedSomething = "outcome IN ('" + OutcomeSuccess + "', '" + OutcomeIncomplete + "')"
-	// faulty: the run did not do what it was there for. One that a signal stopped is no fault.
-	faulty = "outcome IN ('" + OutcomeFailed + "', '" + OutcomeGuarded + "', '" + OutcomeKilled + "', '" + OutcomeIncomplete + "')"
-)
-
-// ModeInitial is what sync_runs calls the loads of a stream's first sync when it is read in windows, and ModeBackfill those
-// of a range that was asked for.
-const (
-	ModeInitial  = "initial"
-	ModeBackfill = "backfill"
-)
-
-// wholeModes are the runs that read the whole list of a stream, and can say which rows it no longer has.
-const wholeModes = "mode IN ('snapshot', 'walk', 'full')"
-
-// ReadsWhole reports whether runs of the mode read the whole list of their stream.
-func ReadsWhole(mode string) bool { return slices.Contains([]string{"snapshot", "walk", "full"}, mode) }
 
 // Totals are what a run has read.
 type Totals struct {
@@ -120,12 +84,12 @@ func (w *Warehouse) buryRuns(ctx context.Context, account, stream string, alive 
 	}
 	// The condition stands in a query of its own: beside REPLACE, outcome would be the new one.
 	err = w.exec(ctx, `INSERT INTO sync_runs_log
-SELECT * REPLACE ('killed' AS outcome, fromUnixTimestamp64Milli(intDiv({now:Int64}, 1000), 'UTC') AS finished_at, 'the process ended before the run did' AS error,
+SELECT * REPLACE (`+quote(OutcomeKilled)+` AS outcome, fromUnixTimestamp64Milli(intDiv({now:Int64}, 1000), 'UTC') AS finished_at, 'the process ended before the run did' AS error,
     greatest(toUInt64({now:Int64}), version + 1) AS version)
 FROM
 (
     SELECT * FROM sync_runs_log FINAL
-    WHERE account = {account:String} AND stream = {stream:String} AND outcome = 'running' AND run_id != {alive:UUID}
+    WHERE account = {account:String} AND stream = {stream:String} AND outcome = `+quote(OutcomeRunning)+` AND run_id != {alive:UUID}
 )`,
 		named("account", account), named("stream", stream), named("alive", alive.String()), named("now", fmt.Sprint(now.UnixMicro())))
 	if err != nil {

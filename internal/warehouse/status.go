@@ -53,11 +53,11 @@ func (w *Warehouse) Status(ctx context.Context) ([]StreamStatus, error) {
 
 // wholeLooks are the runs that bring a stream in step with the API. The others load single records of it, and say nothing
 // of the rest. A run that began after now was timed by a clock that was wrong, and would be the last one until then.
-const wholeLooks = "mode NOT IN ('" + ModeRetry + "', '" + ModeReferences + "') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)"
+var wholeLooks = inStepModes + " AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)"
 
 // freshLooks are the runs that say how fresh a stream is. A backfill of a range that was asked for does not, however it
 // ends: it is about the past, and a person is there to see.
-const freshLooks = wholeLooks + " AND mode != '" + ModeBackfill + "'"
+var freshLooks = wholeLooks + " AND " + freshModes
 
 // succeeded is a run that brought the stream in step with the API. Of the loads of a first sync only the last one has a
 // watermark, and with it all is loaded.
@@ -71,7 +71,7 @@ func (w *Warehouse) Standings(ctx context.Context) ([]StreamStatus, error) {
 	rows, err := w.readOnly.Query(ctx, `WITH looks AS
 (
     SELECT account, stream, started_at, finished_at, outcome, mode, error, waiting, `+succeeded+` AS good,
-        minIf(started_at, mode = 'initial') OVER (PARTITION BY account, stream) AS first_load, `+lookedFrom+` AS looked_from
+        minIf(started_at, mode = '`+ModeInitial+`') OVER (PARTITION BY account, stream) AS first_load, `+lookedFrom+` AS looked_from
     FROM sync_runs WHERE `+freshLooks+`
 )
 SELECT r.account, r.stream, r.last_success, r.looked_at, r.last_full, r.last_failure, r.last_run, r.last_outcome, r.last_error, r.last_waiting,
@@ -80,7 +80,7 @@ SELECT r.account, r.stream, r.last_success, r.looked_at, r.last_full, r.last_fai
 FROM
 (
     SELECT account, stream, maxIf(finished_at, good) AS last_success, maxIf(toNullable(looked_from), good) AS looked_at,
-        ifNull(maxIf(toNullable(started_at), good AND mode NOT IN ('incremental', 'initial')), minIf(toNullable(looked_from), good)) AS last_full,
+        ifNull(maxIf(toNullable(started_at), good AND `+wholeModes+`), minIf(toNullable(looked_from), good)) AS last_full,
         maxIf(finished_at, `+faulty+`) AS last_failure, toNullable(max(started_at)) AS last_run,
         argMax(outcome, started_at) AS last_outcome, argMax(error, started_at) AS last_error,
         argMaxIf(waiting, started_at, `+publishedSomething+` AND `+wholeModes+`) AS last_waiting

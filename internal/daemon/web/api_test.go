@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 )
@@ -66,10 +67,12 @@ func TestStatusAPI(t *testing.T) {
 	for _, s := range status.Streams {
 		states[s.Account+"/"+s.Stream], streams[s.Account+"/"+s.Stream] = s.State, s
 	}
-	wantStates := map[string]state{
-		"acme/promotions": stateFine, "acme/coupons": stateFailing, "acme/cashback_offers": stateFine, "acme/transactions": stateFine, "acme/payouts": stateLate, "acme/products": stateRemoved,
-		"globex/promotions": stateWaiting, "globex/coupons": stateWaiting, "globex/cashback_offers": stateWaiting, "globex/transactions": stateFailing, "globex/payouts": stateWaiting, "globex/products": stateDisabled,
+	wantStates := map[string]state{}
+	for _, name := range catalog.Names() {
+		wantStates["acme/"+name], wantStates["globex/"+name] = stateFine, stateWaiting
 	}
+	wantStates["acme/coupons"], wantStates["acme/payouts"], wantStates["acme/products"] = stateFailing, stateLate, stateRemoved
+	wantStates["globex/transactions"], wantStates["globex/products"] = stateFailing, stateDisabled
 	if d := cmp.Diff(wantStates, states); d != "" {
 		t.Error(d)
 	}

@@ -53,7 +53,7 @@ func readAssets() (assets, map[string][]byte, error) {
 	return names, files, nil
 }
 
-// contentTypes are said outright: what the system's table of types has is no affair of a browser told not to guess.
+// contentTypes are fixed here, since browsers are asked not to guess and the system's table of types may lack them.
 var contentTypes = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
 func (s *Server) static(w http.ResponseWriter, r *http.Request) {
@@ -70,8 +70,8 @@ func (s *Server) static(w http.ResponseWriter, r *http.Request) {
 // parsePages parses the template of each page together with what all have.
 func parsePages() (map[string]*template.Template, error) {
 	pages := map[string]*template.Template{}
-	for _, name := range []string{"status", "stream", "payouts"} {
-		t, err := template.ParseFS(templateFiles, "templates/layout.html", "templates/parts.html", "templates/"+name+".html")
+	for _, name := range []string{"status.html", "stream.html", "payouts.html"} {
+		t, err := template.ParseFS(templateFiles, "templates/layout.html", "templates/parts.html", "templates/"+name)
 		if err != nil {
 			return nil, fmt.Errorf("parsing the page %s: %w", name, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
 )
 
 // The charts are geometry for templates/parts.html, which draws them as SVG: nothing is loaded for them, and they are
@@ -56,11 +57,11 @@ func newRunChart(id string, runs []warehouse.RunRecord, now time.Time) *runChart
 	}
 	for i, r := range slices.Backward(runs) {
 		x := (chartRuns - 1 - i) * slotWidth
-		b := runBar{X: x, Width: barWidth, Kind: kind(r.Outcome), Text: exact(r.StartedAt) + ": " + summary(r, now)}
+		b := runBar{X: x, Width: barWidth, Kind: toneOf(r.Outcome).class, Text: exact(r.StartedAt) + ": " + summary(r, now)}
 		b.Rows = scaled(float64(r.Totals.Read), float64(most), rowsHeight)
 		b.RowsTop = markHeight + rowsHeight - b.Rows
 		b.Took = scaled(took(r, now).Seconds(), longest.Seconds(), tookHeight)
-		if b.Marked = b.Kind == "bad" || b.Kind == "guard" || b.Kind == "late"; b.Marked {
+		if b.Marked = toneOf(r.Outcome).marked; b.Marked {
 			b.MarkX, b.MarkSize = x+1, barWidth-2
 			b.MarkY = b.RowsTop - markHeight + 2
 		}
@@ -86,28 +87,11 @@ func took(r warehouse.RunRecord, now time.Time) time.Duration {
 	return max(0, end.Sub(r.StartedAt))
 }
 
-// kind is the class of an outcome.
-func kind(outcome string) string {
-	switch outcome {
-	case warehouse.OutcomeSuccess:
-		return "good"
-	case warehouse.OutcomeFailed, warehouse.OutcomeKilled:
-		return "bad"
-	case warehouse.OutcomeGuarded:
-		return "guard"
-	case warehouse.OutcomeIncomplete:
-		return "late"
-	case warehouse.OutcomeRunning:
-		return "running"
-	}
-	return "other"
-}
-
 // summary is a run in a few words.
 func summary(r warehouse.RunRecord, now time.Time) string {
-	text := fmt.Sprintf("%s, %s in %s", r.Outcome, plural(r.Totals.Read, "row"), span(took(r, now)))
+	text := fmt.Sprintf("%s, %s in %s", r.Outcome, wording.Plural(r.Totals.Read, "row"), wording.Span(took(r, now)))
 	if r.Outcome == warehouse.OutcomeRunning {
-		text = "running for " + span(took(r, now))
+		text = "running for " + wording.Span(took(r, now))
 	}
 	return text
 }
@@ -124,7 +108,7 @@ func describe(runs []warehouse.RunRecord, now time.Time) string {
 	for i, o := range outcomes {
 		outcomes[i] = fmt.Sprintf("%d %s", times[o], o)
 	}
-	return fmt.Sprintf("The last %s: %s. The newest: %s.", plural(uint64(len(runs)), "run"), strings.Join(outcomes, ", "), summary(runs[0], now))
+	return fmt.Sprintf("The last %s: %s. The newest: %s.", wording.Plural(uint64(len(runs)), "run"), strings.Join(outcomes, ", "), summary(runs[0], now))
 }
 
 // dayChart has a bar for each day, in layers.
@@ -181,12 +165,12 @@ func newDayChart(id, title string, layers []layer, days []day, root bool) *dayCh
 	for _, d := range days {
 		c.draw(d, int(d.Date.Sub(first).Hours()/24), most, root)
 	}
-	if c.Scale = "at most " + grouped(most) + " a day"; root {
+	if c.Scale = "at most " + wording.Count(most) + " a day"; root {
 		c.Scale += ", √ scale"
 	}
 	c.Days = slices.Clone(days)
 	slices.Reverse(c.Days)
-	c.Text = fmt.Sprintf("%s to %s; the most on %s: %s", c.First, c.Last, date(best.Date), grouped(most))
+	c.Text = fmt.Sprintf("%s to %s; the most on %s: %s", c.First, c.Last, date(best.Date), wording.Count(most))
 	return c
 }
 
@@ -205,7 +189,7 @@ func (c *dayChart) draw(d day, slot int, most uint64, root bool) {
 		top := float64(dayHeight) - height*float64(below)/float64(total)
 		b := dayBar{X: slot*dayWidth + 1, Width: dayWidth - 2, Y: int(math.Round(top)), Class: c.Layers[i].Class}
 		b.Height = int(math.Round(y)) - b.Y
-		b.Text = fmt.Sprintf("%s: %s %s", date(d.Date), grouped(n), c.Layers[i].Name)
+		b.Text = fmt.Sprintf("%s: %s %s", date(d.Date), wording.Count(n), c.Layers[i].Name)
 		if y = top; b.Height > 0 {
 			c.Bars = append(c.Bars, b)
 		}

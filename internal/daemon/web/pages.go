@@ -5,7 +5,9 @@ import (
 	"net/http"
 	"time"
 
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
 )
 
 // page is what every page has.
@@ -132,28 +134,28 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 		last.Streams = append(last.Streams, o.row(st))
 	}
 	_, summary := o.verdict()
-	s.render(w, http.StatusOK, "status", s.newPage(&o, "/", summary, accounts))
+	s.render(w, http.StatusOK, "status.html", s.newPage(&o, "/", summary, accounts))
 }
 
 func (o *overview) row(st *streamState) streamRow {
 	row := streamRow{
-		Account: st.id.Account, Stream: st.id.Stream, Name: capitalized(words(st.id.Stream)), Key: st.id.Account + "/" + st.id.Stream,
+		Account: st.id.Account, Stream: st.id.Stream, Name: capitalized(spaced(st.id.Stream)), Key: st.id.Account + "/" + st.id.Stream,
 		State: st.state, Label: st.state.label(), Schedule: st.Schedule,
 		Success: o.optionalMoment(st.standing.LastSuccess), Watermark: o.optionalMoment(st.standing.Watermark),
 		Chart: newRunChart("runs-"+st.id.Account+"-"+st.id.Stream, st.runs, o.now), Progress: o.progress(st),
 	}
 	if lag := o.lag(st); lag != nil {
-		row.Lag = coarse(*lag)
+		row.Lag = wording.Long(*lag)
 	}
 	if st.rows != nil {
-		row.Rows = grouped(*st.rows)
+		row.Rows = wording.Count(*st.rows)
 	}
 	if !st.Next.IsZero() {
 		m := o.localMoment(st.Next)
 		row.Next = &m
 	}
 	for _, c := range st.checks {
-		row.Checks = append(row.Checks, checkRow{Name: c.Name, RunID: c.RunID.String(), Failed: !c.OK, Found: grouped(c.Found), Expected: grouped(c.Expected),
+		row.Checks = append(row.Checks, checkRow{Name: c.Name, RunID: c.RunID.String(), Failed: !c.OK, Found: wording.Count(c.Found), Expected: wording.Count(c.Expected),
 			Detail: c.Detail, At: o.moment(c.CheckedAt)})
 	}
 	row.note(o, st)
@@ -170,7 +172,7 @@ func (row *streamRow) note(o *overview, st *streamState) {
 		}
 		row.Faults = "1 run " + how
 		if f.Count > 1 {
-			row.Faults = plural(f.Count, "run") + " " + how + ", the first"
+			row.Faults = wording.Plural(f.Count, "run") + " " + how + ", the first"
 		}
 		return
 	}
@@ -189,19 +191,19 @@ func (o *overview) progress(st *streamState) *progress {
 		out.Words = capitalized(string(p.Phase))
 	}
 	if p.Totals.Pages > 0 {
-		out.Words += ": " + plural(p.Totals.Read, "row") + ", " + plural(p.Totals.Pages, "page") + ", " + volume(p.Totals.Bytes)
+		out.Words += ": " + wording.Plural(p.Totals.Read, "row") + ", " + wording.Plural(p.Totals.Pages, "page") + ", " + volume(p.Totals.Bytes)
 	}
 	if !st.Since.IsZero() {
-		out.Words += ", for " + span(o.local.Sub(st.Since))
+		out.Words += ", for " + wording.Span(o.local.Sub(st.Since))
 	}
 	if n := p.Windows.Total; n > 0 {
 		out.Value, out.Max = uint64(p.Windows.Done), uint64(n)
-		out.Words += ", " + plural(uint64(p.Windows.Done), "window") + " of " + grouped(uint64(n))
+		out.Words += ", " + wording.Plural(uint64(p.Windows.Done), "window") + " of " + wording.Count(uint64(n))
 		return out
 	}
 	// A stream that is read whole is about as long as the last time.
 	for _, r := range st.runs {
-		if r.Outcome == warehouse.OutcomeSuccess && r.RequestedAfter.IsZero() && r.Mode != "full" && r.Mode != "backfill" && r.Totals.Read > 0 {
+		if r.Outcome == warehouse.OutcomeSuccess && r.RequestedAfter.IsZero() && r.Mode != warehouse.ModeFull && r.Mode != warehouse.ModeBackfill && r.Totals.Read > 0 {
 			out.Value, out.Max = min(p.Totals.Read, r.Totals.Read), r.Totals.Read
 			break
 		}
@@ -290,7 +292,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	body.Error = explain(d.err)
 	o.fill(&body, d.value)
-	s.render(w, http.StatusOK, "stream", s.newPage(&o, "/streams", body.Name+" of "+id.Account, body))
+	s.render(w, http.StatusOK, "stream.html", s.newPage(&o, "/streams", body.Name+" of "+id.Account, body))
 }
 
 func (o *overview) fill(body *streamPage, d details) {
@@ -303,7 +305,7 @@ func (o *overview) fill(body *streamPage, d details) {
 			row.Cut = volume(x.Size)
 		}
 		if x.Times > 1 {
-			row.Times, row.First = grouped(x.Times), o.moment(x.FirstSeen)
+			row.Times, row.First = wording.Count(x.Times), o.moment(x.FirstSeen)
 		}
 		body.Rejects = append(body.Rejects, row)
 	}
@@ -315,15 +317,16 @@ func (o *overview) fill(body *streamPage, d details) {
 		rows = append(rows, day{n.Day, []uint64{n.Rows}})
 	}
 	body.Changes = newDayChart("changes", "Changes by day", []layer{{"inserted", "inserted"}, {"updated", "updated"}, {"deleted", "deleted"}}, changes, true)
-	title := map[string]string{"transactions": "Transactions by day of sale", "products": "Product prices by day"}[body.Stream]
-	body.ByDay = newDayChart("days", title, []layer{{"rows", "rows"}}, rows, false)
+	if s, err := catalog.Find(body.Stream); err == nil && s.ByDay != nil {
+		body.ByDay = newDayChart("days", s.ByDay.Title, []layer{{"rows", "rows"}}, rows, false)
+	}
 }
 
 func (o *overview) runRow(r warehouse.RunRecord) runRow {
-	row := runRow{Started: o.moment(r.StartedAt), Exact: r.StartedAt.UTC().Format("2006-01-02 15:04:05"), Mode: r.Mode, Outcome: r.Outcome, Kind: kind(r.Outcome),
-		Took: span(took(r, o.now)), Error: r.Error, Warnings: r.Warnings}
+	row := runRow{Started: o.moment(r.StartedAt), Exact: r.StartedAt.UTC().Format("2006-01-02 15:04:05"), Mode: r.Mode, Outcome: r.Outcome, Kind: toneOf(r.Outcome).class,
+		Took: wording.Span(took(r, o.now)), Error: r.Error, Warnings: r.Warnings}
 	for _, n := range []uint64{r.Totals.Read, r.Changes.Inserted, r.Changes.Updated, r.Changes.Deleted, r.Changes.Kept, r.Changes.Unchanged, r.Totals.Rejected, r.Totals.Retries} {
-		row.Counts = append(row.Counts, grouped(n))
+		row.Counts = append(row.Counts, wording.Count(n))
 	}
 	return row
 }

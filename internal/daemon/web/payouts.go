@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/report"
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
 )
 
 const (
@@ -96,8 +98,8 @@ func newAccountPayouts(r report.Reconciliation) accountPayouts {
 
 func newPayoutRow(p report.Payout) payoutRow {
 	id := fmt.Sprint(p.ID)
-	row := payoutRow{ID: id, Key: p.Account + "/" + id, Period: p.Period(), Currency: p.Currency(), AtStake: report.Grouped(report.Money(p.AtStake)),
-		Pills: []pill{{verdictTone(p.Verdict), words(p.Verdict)}}, Advice: p.Advice(), Totals: p.Totals()}
+	row := payoutRow{ID: id, Key: p.Account + "/" + id, Period: p.Period(), Currency: p.Currency(), AtStake: wording.Grouped(report.Money(p.AtStake)),
+		Pills: []pill{{verdictTone(p.Verdict), spaced(p.Verdict)}}, Advice: p.Advice(), Totals: p.Totals()}
 	for _, t := range row.Totals {
 		if t.Name == "total_cashback" {
 			row.Cashback = t
@@ -107,7 +109,7 @@ func newPayoutRow(p report.Payout) payoutRow {
 		row.Pills = append(row.Pills, pill{stateFailing, "altered"})
 	}
 	if p.MixedCurrency {
-		row.Pills = append(row.Pills, pill{stateFailing, words(report.MixedCurrency)})
+		row.Pills = append(row.Pills, pill{stateFailing, spaced(report.MixedCurrency)})
 	}
 	return row
 }
@@ -158,7 +160,7 @@ func (s *Server) payoutsPage(w http.ResponseWriter, r *http.Request) {
 	if body.Compared == nil && body.Error == "" && o.problem == nil {
 		p.Refresh = refreshRunning // what is being compared shows as soon as it is there
 	}
-	s.render(w, http.StatusOK, "payouts", p)
+	s.render(w, http.StatusOK, "payouts.html", p)
 }
 
 // withPayouts puts the configured accounts first, also those that have no payouts.
@@ -172,7 +174,7 @@ func (o *overview) withPayouts(known []accountPayouts) []accountPayouts {
 		if i := slices.IndexFunc(known, func(a accountPayouts) bool { return a.Account == account }); i >= 0 {
 			a = known[i]
 		}
-		if st := o.find(warehouse.StreamID{Account: account, Stream: "payouts"}); st != nil {
+		if st := o.find(warehouse.StreamID{Account: account, Stream: catalog.Payouts().Name}); st != nil {
 			a.Loaded = st.standing.LastSuccess != nil
 		}
 		all = append(all, a)
@@ -210,7 +212,7 @@ func (o *overview) payoutVerdict(p *payoutsPage) (state, string) {
 	case p.Compared == nil:
 		return stateWaiting, "The payouts are being compared with their transactions."
 	case len(work) > 2:
-		return worst, "The payouts of " + plural(uint64(len(work)), "account") + " need a look."
+		return worst, "The payouts of " + wording.Plural(uint64(len(work)), "account") + " need a look."
 	case len(work) > 0:
 		return worst, "The payouts of " + strings.Join(work, " and ") + " need a look."
 	case payouts == 0:

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"dealhouse/internal/wording"
 )
 
 const (
@@ -29,33 +31,33 @@ const (
 
 // reads bounds the questions under way.
 type reads struct {
-	clock  func() time.Time
-	tokens chan struct{}
-	ending chan struct{} // closed by end
+	clock   func() time.Time
+	tokens  chan struct{}
+	closing chan struct{} // closed by close
 
 	mu         sync.Mutex
-	ended      bool
+	closed     bool
 	background sync.WaitGroup // what is asked while no one waits
 }
 
 func newReads(clock func() time.Time) *reads {
-	return &reads{clock: clock, tokens: make(chan struct{}, maxReads), ending: make(chan struct{})}
+	return &reads{clock: clock, tokens: make(chan struct{}, maxReads), closing: make(chan struct{})}
 }
 
-// end gives up what is asked in the background, and waits until it is given up. It must be called once.
-func (r *reads) end() {
+// close gives up what is asked in the background, and waits until it is given up. It must be called once.
+func (r *reads) close() {
 	r.mu.Lock()
-	r.ended = true
-	close(r.ending)
+	r.closed = true
+	close(r.closing)
 	r.mu.Unlock()
 	r.background.Wait()
 }
 
-// start runs something in the background, unless the end has come.
+// start runs something in the background, unless the reads are closed.
 func (r *reads) start(f func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.ended {
+	if !r.closed {
 		r.background.Go(f)
 	}
 }
@@ -179,7 +181,7 @@ func (k *kept[K, V]) refresh(ctx context.Context, e *entry[V], question K) <-cha
 	k.start(func() {
 		select {
 		case <-coming:
-		case <-k.ending:
+		case <-k.closing:
 			cancel()
 		}
 	})
@@ -215,7 +217,7 @@ func (k *kept[K, V]) explain(err error) error {
 // timeoutError says that no answer came in time.
 type timeoutError time.Duration
 
-func (t timeoutError) Error() string { return "no answer within " + coarse(time.Duration(t)) }
+func (t timeoutError) Error() string { return "no answer within " + wording.Long(time.Duration(t)) }
 
 // entry finds the place of a question, and forgets another one when there are many.
 func (k *kept[K, V]) entry(question K) *entry[V] {

@@ -14,7 +14,7 @@ func (s *Server) loadCertificate() (*tls.Config, error) {
 		return nil, nil //nolint:nilnil // no certificate is not an error, and plain HTTP has no configuration
 	}
 	c := &certificate{certFile: s.o.TLSCert, keyFile: s.o.TLSKey}
-	if err := c.load(); err != nil {
+	if err := c.read(); err != nil {
 		return nil, err
 	}
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
@@ -48,13 +48,13 @@ func (c *certificate) current() (*tls.Certificate, error) {
 	defer c.mu.Unlock()
 	var err error
 	if c.stat() != c.stamps {
-		err = c.load()
+		err = c.read()
 	}
 	pair := c.pair
 	return &pair, err
 }
 
-func (c *certificate) load() error {
+func (c *certificate) read() error {
 	c.stamps = c.stat() // before reading: a change in between is seen the next time
 	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
 	if err != nil {

@@ -5,49 +5,8 @@ import (
 	"time"
 
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
 )
-
-// state is how a stream is, whether it runs or not. The words are part of the JSON API.
-type state string
-
-const (
-	stateFine    state = "fine"
-	stateWaiting state = "waiting" // it has not succeeded yet, and nothing is wrong
-	stateLate    state = "late"    // the last success is older than the schedule allows
-	stateFailing state = "failing" // runs have failed since the last success
-	// stateIncomplete: the last run may have missed rows of a list that moved; the next one reads them.
-	stateIncomplete state = "incomplete"
-	stateGuarded    state = "guarded" // a guard stopped the last run: a person must look
-	stateDisabled   state = "disabled"
-	stateRemoved    state = "removed" // it ran once and is no longer configured
-	stateUnknown    state = "unknown" // the warehouse has never answered
-	stateCut        state = "unreachable"
-	// stateDoubtful is of all streams together: all is loaded, and a check of it failed.
-	stateDoubtful state = "doubtful"
-)
-
-// label is the state as people read it.
-func (s state) label() string {
-	switch s {
-	case stateFine:
-		return "Up to date"
-	case stateWaiting:
-		return "Not run yet"
-	case stateLate:
-		return "Late"
-	case stateFailing:
-		return "Failing"
-	case stateIncomplete:
-		return "Incomplete"
-	case stateGuarded:
-		return "Needs a person"
-	case stateDisabled:
-		return "Disabled"
-	case stateRemoved:
-		return "Not configured"
-	}
-	return "Unknown"
-}
 
 // judge says how a stream is.
 func (o *overview) judge(st *streamState) state {
@@ -131,9 +90,9 @@ func (o *overview) verdict() (state, string) {
 	return stateFine, fmt.Sprintf("All is fine: %d streams are up to date.", enabled)
 }
 
-// doubts mentions the checks that failed when nothing worse is to be told.
+// doubts mentions the checks that failed when there is nothing worse to mention.
 func doubts(all []*streamState, waiting int) string {
-	failed := "checks of " + plural(uint64(len(all)), "stream") + " failed"
+	failed := "checks of " + wording.Plural(uint64(len(all)), "stream") + " failed"
 	if len(all) == 1 {
 		failed = "a check of " + all[0].name() + " failed"
 		if n := len(all[0].failedChecks()); n > 1 {
@@ -202,4 +161,4 @@ func have(n int) string {
 }
 
 // name is a stream in a sentence. The names of all streams are plurals.
-func (st *streamState) name() string { return "the " + words(st.id.Stream) + " of " + st.id.Account }
+func (st *streamState) name() string { return "the " + spaced(st.id.Stream) + " of " + st.id.Account }

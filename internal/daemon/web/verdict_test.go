@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
 )
 
 var noon = time.Date(2026, 3, 15, 12, 0, 0, 0, time.UTC)
@@ -98,8 +99,8 @@ func TestWords(t *testing.T) {
 	t.Parallel()
 	for want, got := range map[string]string{
 		"just now": ago(0), "1 second ago": ago(time.Second), "59 minutes ago": ago(time.Hour - 1), "47 hours ago": ago(47 * time.Hour), "2 days ago": ago(49 * time.Hour),
-		"now": until(0), "in 5 minutes": until(5*time.Minute + 59*time.Second), "0 ms": span(-time.Second), "1.5 s": span(1500 * time.Millisecond), "2 min 5 s": span(125 * time.Second),
-		"26 h 0 min": span(26 * time.Hour), "1,234,567": grouped(1234567), "123": grouped(123), "1 row": plural(1, "row"), "0 rows": plural(0, "row"),
+		"now": until(0), "in 5 minutes": until(5*time.Minute + 59*time.Second), "0 ms": wording.Span(-time.Second), "1.5 s": wording.Span(1500 * time.Millisecond), "2 min 5 s": wording.Span(125 * time.Second),
+		"26 h 0 min": wording.Span(26 * time.Hour), "1,234,567": wording.Count(1234567), "123": wording.Count(123), "1 row": wording.Plural(1, "row"), "0 rows": wording.Plural(0, "row"),
 		"999 B": volume(999), "1.2 kB": volume(1234), "3.4 MB": volume(3_400_000), "5.0 GB": volume(5e9), "2026-03-15T12:00:00.000Z": rfc3339(noon),
 	} {
 		if got != want {

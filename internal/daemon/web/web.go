@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"time"
 
-	"dealhouse/internal/report"
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 )
@@ -28,11 +28,11 @@ type Options struct {
 
 	Warehouse *warehouse.Warehouse
 	Metrics   http.Handler
-	// Ready returns why the daemon cannot work now; nil when it can. An error that joins several is told as several.
+	// Ready returns why the daemon cannot work now; nil when it can. An error that joins several is shown as several.
 	Ready func(ctx context.Context) error
 	// Streams are the configured streams, in the order of the configuration.
 	Streams func() []Stream
-	// OverdueAfter is how old a sale is that should be in a payout; default: report.DefaultOverdueAfter.
+	// OverdueAfter is how old a sale is that should be in a payout; default: catalog.DefaultOverdueAfter.
 	OverdueAfter func() time.Duration
 
 	Logger *slog.Logger     // default: none
@@ -47,7 +47,7 @@ type Stream struct {
 	Next            time.Time        // zero: none planned
 	StaleAfter      time.Duration    // age of the last success beyond which the stream is late by its own schedule; 0: never
 	Running         *syncer.Progress // nil when idle
-	Since           time.Time        // when the running one began
+	Since           time.Time        // when the running one started
 	LastError       string           // of the last attempt in this process; "" when it succeeded
 	FailedAt        time.Time        // when that attempt ended, by this machine's clock
 }
@@ -59,7 +59,7 @@ const (
 	answerTimeout  = time.Minute
 	idleTimeout    = 2 * time.Minute
 	maxHeaderBytes = 32 << 10
-	// drainTimeout is how long answers under way may take when the server is told to end.
+	// drainTimeout is how long answers under way may take when the server is asked to stop.
 	drainTimeout = 10 * time.Second
 )
 
@@ -84,7 +84,7 @@ type Server struct {
 	pages    map[string]*template.Template
 }
 
-// New listens, so that Addr is known and a taken port is told at once; Serve answers.
+// New listens, so that Addr is known and a port in use is an error at once; Serve answers.
 func New(o Options) (*Server, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func New(o Options) (*Server, error) {
 		s.clock = time.Now
 	}
 	if s.o.OverdueAfter == nil {
-		s.o.OverdueAfter = func() time.Duration { return report.DefaultOverdueAfter }
+		s.o.OverdueAfter = func() time.Duration { return catalog.DefaultOverdueAfter }
 	}
 	certificate, err := s.loadCertificate()
 	if err != nil {
@@ -176,7 +176,7 @@ func (s *Server) Addr() string { return s.listener.Addr().String() }
 
 // Serve answers until ctx ends, and returns when the answers under way are done. It must be called once.
 func (s *Server) Serve(ctx context.Context) error {
-	defer s.reads.end()
+	defer s.reads.close()
 	ended := make(chan error, 1)
 	go func() { ended <- s.answer() }()
 	select {

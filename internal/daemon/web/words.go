@@ -8,8 +8,8 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// words is the name of a stream as people write it.
-func words(stream string) string { return strings.ReplaceAll(stream, "_", " ") }
+// spaced is a name, such as that of a stream, as people write it.
+func spaced(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
 func capitalized(s string) string {
 	if s == "" {
@@ -17,15 +17,6 @@ func capitalized(s string) string {
 	}
 	return strings.ToUpper(s[:1]) + s[1:]
 }
-
-// grouped is a count with commas: 1,234,567.
-func grouped(n uint64) string { return wording.Count(n) }
-
-// plural is a count with its noun.
-func plural(n uint64, noun string) string { return wording.Plural(n, noun) }
-
-// coarse is a duration in its largest unit, rounded down.
-func coarse(d time.Duration) string { return wording.Long(d) }
 
 // ago is how long something is past.
 func ago(d time.Duration) string { return wording.Ago(d, wording.Long) }
@@ -35,11 +26,8 @@ func until(d time.Duration) string {
 	if d < time.Second {
 		return "now"
 	}
-	return "in " + coarse(d)
+	return "in " + wording.Long(d)
 }
-
-// span is how long something took, at most two units.
-func span(d time.Duration) string { return wording.Span(d) }
 
 // volume is a number of bytes.
 func volume(n uint64) string {

@@ -1,0 +1,27 @@
+package report
+
+import (
+	"io/fs"
+	"regexp"
+	"slices"
+	"testing"
+
+	"dealhouse/schema"
+)
+
+// TestVerdictsOfTheView compares the verdicts that payout_reconciliation gives with those that have words here.
+func TestVerdictsOfTheView(t *testing.T) {
+	text, err := fs.ReadFile(schema.Views, "views/20_payout_2_reconciliation.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	choice := regexp.MustCompile(`multiIf\(([^']*'\w+',\s*)+'\w+'\) AS verdict`).Find(text)
+	var verdicts []string
+	for _, m := range regexp.MustCompile(`'(\w+)'`).FindAllSubmatch(choice, -1) {
+		verdicts = append(verdicts, string(m[1]))
+	}
+	slices.Sort(verdicts)
+	if want := slices.Sorted(slices.Values(Verdicts())); !slices.Equal(verdicts, want) {
+		t.Errorf("the view gives %q, want %q", verdicts, want)
+	}
+}
