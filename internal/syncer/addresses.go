@@ -42,7 +42,7 @@ func (s *Syncer) References(ctx context.Context, from Job, to []Job) ([]Referenc
 			streams = append(streams, job.Stream)
 		}
 	}
-	found, err := s.unknown(ctx, from, streams, from.ReferenceLimit)
+	found, err := s.unknownReferences(ctx, from, streams, from.ReferenceLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -55,154 +55,162 @@ func (s *Syncer) References(ctx context.Context, from Job, to []Job) ([]Referenc
 		if job.Account != from.Account || wanted[job.Stream.Name] == 0 {
 			continue
 		}
-		r := &references{run: s.newRun(job), from: from, limit: wanted[job.Stream.Name]}
-		if err := r.try(ctx); r.record.RunID != uuid.Nil || err != nil {
-			r.conclude(ctx, err)
-			r.result.Result = Result{Job: job, Record: r.record, Err: err}
+		r := &addresses{session: s.newSession(job), from: from, limit: wanted[job.Stream.Name]}
+		err := r.ask(ctx)
+		if record := &r.session.run.record; record.RunID != uuid.Nil || err != nil {
+			r.session.conclude(ctx, err)
+			r.result.Result = Result{Job: job, Record: *record, Err: err}
 			results = append(results, r.result)
 		}
 	}
 	return results, nil
 }
 
-func (s *Syncer) unknown(ctx context.Context, from Job, to []*catalog.Stream, limit int) ([]warehouse.Reference, error) {
+func (s tools) unknownReferences(ctx context.Context, from Job, to []*catalog.Stream, limit int) ([]warehouse.Reference, error) {
 	return s.warehouse.UnknownReferences(ctx, from.Account, from.Stream, to, max(from.ReferenceRetry, 0), limit)
 }
 
-// references is a run that asks for rows by their own addresses.
-type references struct {
-	*run
-	from   Job
-	limit  int
-	result ReferenceResult
-	fault  error // the last of those that say nothing of the row that was asked for
-	faults int
+// addresses is the source that reads rows by their own addresses.
+type addresses struct {
+	session *session
+	from    Job
+	limit   int
+	keys    []string // to ask for
+	batch   *decode.Batch
+	decoder *decode.Decoder
+	fetched int64 // time of reading of the last answer
+	misses  []warehouse.Miss
+	result  ReferenceResult
+	fault   error // the last of those that say nothing of the row that was asked for
+	faults  int
 }
 
 // maxFaults is after how many answers that say nothing of what was asked for the asking ends. It is more than one, so
 // that a single row at which the service always fails does not keep all others waiting.
 const maxFaults = 4
 
-// try takes the stream, if it is free, and asks. What is unknown is looked up once more under the lease, when another
-// worker can no longer be asking for the same.
-func (r *references) try(ctx context.Context) error {
-	err := r.tryTake(ctx)
-	var held *warehouse.HeldError
+// ask takes the stream, if it is free, and asks.
+func (r *addresses) ask(ctx context.Context) error {
+	err := r.session.take(ctx)
 	switch {
-	case errors.As(err, &held), errors.Is(err, warehouse.ErrLeaseLost):
-		r.log.Debug("not asking for what transactions name: another run has the stream", "reason", err)
+	case isTaken(err):
+		r.session.log.Debug("not asking for what transactions name: another run has the stream", "reason", err)
 		return nil
 	case err != nil:
 		return err
 	}
-	err = r.main(ctx)
-	return errors.Join(err, r.release(ctx))
+	return r.session.hold(ctx, r.askUnknown)
 }
 
-func (r *references) main(ctx context.Context) error {
-	if err := r.recover(ctx); err != nil {
-		return err
-	}
-	found, err := r.unknown(ctx, r.from, []*catalog.Stream{r.Stream}, r.limit)
+// askUnknown looks up once more what is unknown, now that no other worker can be asking for the same.
+func (r *addresses) askUnknown(ctx context.Context) error {
+	s := r.session
+	found, err := s.unknownReferences(ctx, r.from, []*catalog.Stream{s.job.Stream}, r.limit)
 	if err != nil {
 		return err
 	}
 	if len(found) == 0 {
-		r.unclean = false
+		s.unclean = false
 		return nil
 	}
-	keys := make([]string, len(found))
+	r.keys = make([]string, len(found))
 	for i, f := range found {
-		keys[i] = f.Key.String()
+		r.keys[i] = f.Key.String()
 	}
-	r.record.Mode = warehouse.ModeReferences
-	return r.recorded(ctx, func(ctx context.Context) error { return r.load(ctx, keys) })
+	return s.recorded(ctx, warehouse.ModeReferences, s.job.Timeout, r.load)
 }
 
-// load reads, compares and publishes; when ctx ends, what was read until then. There is no guard: a row that cannot be
-// loaded says nothing of the others.
-func (r *references) load(ctx context.Context, keys []string) error {
+// load reads the rows and publishes them; when ctx ends, what was read until then. There is no guard: a row that cannot
+// be loaded says nothing of the others.
+func (r *addresses) load(ctx context.Context) error {
+	s, run := r.session, r.session.run
 	fetching := ctx // syncer-7
-	ctx, cancel := outlive(fetching, r.grace)
+	ctx, cancel := s.outlive(fetching)
 	defer cancel()
-	r.report(PhaseReading)
-	batch := decode.NewBatch(r.Stream)
-	misses, err := r.read(fetching, keys, batch)
-	if err != nil {
+	run.report(PhaseReading)
+	r.batch, r.decoder = decode.NewBatch(run.Stream), decode.New(run.Stream)
+	if err := r.read(fetching); err != nil {
 		return err
 	}
-	if err := r.warehouse.SaveMisses(ctx, r.Run, misses); err != nil {
+	if err := s.warehouse.SaveMisses(ctx, run.Run, r.misses); err != nil {
 		return err
 	}
-	if err := r.stage(ctx, filled{batch: batch}); err != nil {
+	if err := run.stage(ctx, r.batch); err != nil {
 		return err
 	}
-	r.countRefused()
-	r.notice(&seen{unknown: batch.Unknown}, time.Time{})
-	r.staged = r.local()
-	r.report(PhaseComparing)
-	changes, err := r.warehouse.Plan(ctx, r.Run, warehouse.Unlisted, r.record.Totals.Staged)
-	if err != nil {
+	run.countRefused()
+	run.notice(&seen{unknown: r.batch.Unknown}, time.Time{})
+	if err := (publication{run: run, scope: warehouse.Unlisted}).publish(ctx); err != nil {
 		return err
 	}
-	r.record.Changes = changes
-	if err := r.publish(ctx, changes, time.Time{}); err != nil {
-		return err
-	}
-	r.result.Stored = changes.Inserted
+	r.result.Stored = run.record.Changes.Inserted
 	return nil
 }
 
 // read asks for each key. An error says that there was no answer at all, or that the run is to end.
-func (r *references) read(ctx context.Context, keys []string, batch *decode.Batch) ([]warehouse.Miss, error) {
-	decoder := decode.New(r.Stream)
-	var misses []warehouse.Miss
-	var lastFetched int64
-	answered := func() uint64 { return r.record.Totals.Pages }
-	err := r.ask(ctx, keys, func(key string, sent time.Time, object []byte, err error) error {
-		miss := ""
-		var api *dealapi.Error
-		switch {
-		case err == nil:
-			lastFetched = max(lastFetched+1, r.now(sent).UnixMicro())
-			rows := batch.Len()
-			r.record.Totals.Bytes += uint64(len(object))
-			if err := r.tally(batch, func() error { return decoder.Item(batch, object, key, uint32(answered()+1), lastFetched) }); err != nil {
-				return err
-			}
-			if batch.Len() == rows {
-				miss = warehouse.MissUnusable
-				r.result.Unusable++
-			}
-			r.report(PhaseReading)
-		case errors.As(err, &api) && api.Kind == dealapi.KindNotFound:
-			miss = warehouse.MissNotFound
-			r.result.NotFound++
-			r.record.Totals.Pages++
-		case errors.As(err, &api) && api.Kind == dealapi.KindBadRequest:
-			miss = warehouse.MissRefused
-			r.result.Unusable++
-			r.record.Totals.Pages++
-		default:
-			return r.blame(ctx, err)
-		}
-		if miss != "" {
-			misses = append(misses, warehouse.Miss{Key: uuid.MustParse(key), Reason: miss})
-		}
-		return nil
+func (r *addresses) read(ctx context.Context) error {
+	run := r.session.run
+	err := r.session.ask(ctx, r.keys, func(key string, sent time.Time, object []byte, err error) error {
+		return r.answer(ctx, key, sent, object, err)
 	})
+	answered := run.record.Totals.Pages
 	switch {
 	case err != nil && !errors.Is(err, errEnough):
-		return nil, err
-	case r.fault != nil && answered() == 0:
-		return nil, r.fault
+		return err
+	case r.fault != nil && answered == 0:
+		return r.fault
 	case r.fault != nil:
-		r.warn(fmt.Sprintf("%d of %d deals that transactions name gave no answer and are asked for again later: %v", uint64(len(keys))-answered(), len(keys), r.fault))
+		run.warn(fmt.Sprintf("%d of %d deals that transactions name gave no answer and are asked for again later: %v", uint64(len(r.keys))-answered, len(r.keys), r.fault))
 	}
 	if r.result.Unusable > 0 {
-		r.warn(fmt.Sprintf("for %d deals that transactions name the service gave no usable answer: see reference_misses", r.result.Unusable))
+		run.warn(fmt.Sprintf("for %d deals that transactions name the service gave no usable answer: see reference_misses", r.result.Unusable))
 	}
-	return misses, nil
+	return nil
+}
+
+// answer takes in what the service says about one key.
+func (r *addresses) answer(ctx context.Context, key string, sent time.Time, object []byte, err error) error {
+	totals := &r.session.run.record.Totals
+	var api *dealapi.Error
+	switch {
+	case err == nil:
+		return r.decode(key, sent, object)
+	case errors.As(err, &api) && api.Kind == dealapi.KindNotFound:
+		totals.Pages++
+		r.result.NotFound++
+		r.miss(key, warehouse.MissNotFound)
+	case errors.As(err, &api) && api.Kind == dealapi.KindBadRequest:
+		totals.Pages++
+		r.result.Unusable++
+		r.miss(key, warehouse.MissRefused)
+	default:
+		return r.blame(ctx, err)
+	}
+	return nil
+}
+
+// decode adds the row to the batch.
+func (r *addresses) decode(key string, sent time.Time, object []byte) error {
+	run := r.session.run
+	totals := &run.record.Totals
+	r.fetched = max(r.fetched+1, r.session.now(sent).UnixMicro())
+	rows := r.batch.Len()
+	totals.Bytes += uint64(len(object))
+	err := run.tally(r.batch, func() error { return r.decoder.Item(r.batch, object, key, uint32(totals.Pages+1), r.fetched) })
+	if err != nil {
+		return err
+	}
+	totals.Pages++
+	if r.batch.Len() == rows {
+		r.result.Unusable++
+		r.miss(key, warehouse.MissUnusable)
+	}
+	run.report(PhaseReading)
+	return nil
+}
+
+func (r *addresses) miss(key, reason string) {
+	r.misses = append(r.misses, warehouse.Miss{Key: uuid.MustParse(key), Reason: reason})
 }
 
 // errEnough ends the asking; what was read until then is kept.
@@ -210,7 +218,7 @@ var errEnough = errors.New("asking for more is of no use")
 
 // blame notes a fault that says nothing of the row that was asked for, and ends the asking where others would fare no
 // better.
-func (r *references) blame(ctx context.Context, err error) error {
+func (r *addresses) blame(ctx context.Context, err error) error {
 	var api *dealapi.Error
 	switch canceled := errors.As(err, &api) && api.Kind == dealapi.KindCanceled; {
 	case ctx.Err() != nil:

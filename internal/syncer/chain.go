@@ -3,9 +3,9 @@ package syncer
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -13,8 +13,7 @@ import (
 	"dealhouse/internal/dealapi"
 )
 
-// A list is read by cursors, each of which is the id of the next item (interface, section 4, rule 2), while its items
-// come, go and move. A chain of pages is whole (syncer-11) when each page that was asked for by a cursor begins with the
+// A list is read by cursors, each of which is the id of the next item, while its items come, go and move. A chain of pages is whole (syncer-11) when each page that was asked for by a cursor begins with the
 // item that the cursor names, and that item kept its place between the moment at which it was named and the moment at
 // which its page was read. Then every item that did not change meanwhile is on one of the pages, whatever the list is
 // ordered by: a page has all items from its first up to the next cursor's, and these ranges leave no gap. An item that
@@ -54,24 +53,11 @@ const (
 	endBroken        // a page did not begin with the item that its cursor names, or the cursor was refused
 )
 
-// place is where a page begins.
-type place struct {
-	token   string // cursor of the page, which is the id of the item that it begins with; "" for the first page
-	updated int64  // updatedAt of that item, in milliseconds; 0: not known
-}
-
-// link is where a page of a chain follows another.
-type link struct {
-	place
-	before   place     // of the page before
-	at       time.Time // local time at which the page before was asked for: the item was named after that
-	serverAt time.Time // the same by the service's clock; zero: not known
-	verified bool      // it was looked at again
-}
-
 // chain reads one list to its end.
 type chain struct {
-	*pager
+	pager   *pager
+	stream  *catalog.Stream
+	log     *slog.Logger
 	kind    cursorKind
 	order   order
 	trail   []link         // of the pages that were followed, in the order of the list
@@ -95,8 +81,8 @@ type chain struct {
 }
 
 func newChain(d *pager) *chain {
-	c := &chain{pager: d, missed: map[string]int{}}
-	if d.Stream.Paging != catalog.CursorPages {
+	c := &chain{pager: d, stream: d.reader.run.Stream, log: d.reader.session.log, missed: map[string]int{}}
+	if c.stream.Paging != catalog.CursorPages {
 		c.kind = cursorNone
 	}
 	return c
@@ -116,32 +102,12 @@ func (c *chain) read(start string) error {
 		}
 		how, err = c.verify(at)
 	}
-	if err != nil || c.Stream.Kind != catalog.Incremental {
+	if err != nil || c.stream.Kind != catalog.Incremental {
 		return err
 	}
 	c.log.Debug("the list is read in ranges of time", "reason", c.gap)
 	c.gap = ""
 	return c.sweep()
-}
-
-// search is for the item of a link that was read before, at that place in the trail.
-type search struct {
-	link
-	at    int
-	pages int // that were read for it
-}
-
-// maxSearch is how many pages are read for an item: rows that were added before it may have pushed it on.
-const maxSearch = 16
-
-// met reports whether a page comes to the item. Behind the first page, it counts where it was only if it has not changed.
-func (f *search) met(page *dealapi.Page, rows span) bool {
-	f.pages++
-	if f.pages == 1 {
-		return strings.EqualFold(page.Next, f.token) || rows.at(f.token) >= 0
-	}
-	row := rows.at(f.token)
-	return row >= 0 && rows.updates()[row] == f.updated
 }
 
 // walk reads pages from a known one on, to the end of the list, or to an item that is searched for.
@@ -152,16 +118,15 @@ func (c *chain) walk(from place, find *search) (ending, error) {
 	var before *dealapi.Page
 	var at place    // where it begins
 	var last string // id of its last item
-	for page, err := range c.job.Client.Pages(c.fetching, c.query(c.after, from.token)) {
+	for page, err := range c.pager.pages(c.pager.whole(), from.token, pagesAhead) {
 		if err != nil {
 			c.anew(find)
 			return endBroken, c.broken(err)
 		}
-		rows, err := c.page(page)
+		rows, err := c.add(page)
 		if err != nil {
 			return endBroken, err
 		}
-		c.observe(page, rows)
 		here := place{page.Token, rows.firstUpdated()}
 		follows := c.follows(page, rows, from, before, link{place: here, before: at}, last)
 		met := find != nil && follows && find.met(page, rows)
@@ -169,7 +134,7 @@ func (c *chain) walk(from place, find *search) (ending, error) {
 			c.reread++
 		}
 		before, at, last = page, here, rows.last()
-		if err := c.flushFull(); err != nil {
+		if err := c.pager.flushFull(); err != nil {
 			return endBroken, err
 		}
 		switch {
@@ -192,16 +157,6 @@ func (c *chain) walk(from place, find *search) (ending, error) {
 	return endOfList, nil
 }
 
-// anew gives up the trail from an item on that was searched for and is not where it was: what was read on the way takes
-// its place.
-func (c *chain) anew(find *search) {
-	if find == nil {
-		return
-	}
-	c.shorten(find.at)
-	c.trail, c.held, c.hold = append(c.trail, c.held...), nil, false
-}
-
 // broken returns the error that ends the run, nil when it only broke the chain.
 func (c *chain) broken(err error) error {
 	var api *dealapi.Error
@@ -213,7 +168,7 @@ func (c *chain) broken(err error) error {
 			c.looped, c.loops = c.newest, 0
 		}
 		if c.loops++; c.loops >= maxLoops {
-			if c.kind != cursorNext && c.Stream.Kind != catalog.Incremental {
+			if c.kind != cursorNext && c.stream.Kind != catalog.Incremental {
 				return err
 			}
 			c.gap = "its cursors come back a second time"
@@ -258,43 +213,6 @@ func (c *chain) isOpaque(token, last string) bool {
 	c.kind = cursorOpaque
 	c.sayOpaque()
 	return true
-}
-
-// maxTrail bounds the memory of a trail. Its last links stay, as places to go back to.
-const (
-	maxTrail  = 8192
-	keptLinks = 64
-)
-
-// link adds to the trail, and leaves out the links that are the least doubtful where it gets too long.
-func (c *chain) link(l link) {
-	if c.hold {
-		c.held = append(c.held, l)
-		return
-	}
-	c.trail = append(c.trail, l)
-	if len(c.trail) < maxTrail {
-		return
-	}
-	limit := medianRank(c.trail)
-	kept := c.trail[:0]
-	for i, l := range c.trail {
-		if l.rank() > limit || i >= len(c.trail)-keptLinks {
-			kept = append(kept, l)
-			continue
-		}
-		if !l.verified {
-			c.pruned = []int64{slices.Max(append(c.pruned, l.rank()))}
-		}
-	}
-	c.trail = kept
-}
-
-// shorten keeps the first n links.
-func (c *chain) shorten(n int) {
-	n = max(0, n)
-	c.reread += len(c.trail) - n
-	c.trail = c.trail[:n]
 }
 
 // mend goes on from the last page that can be found again: first from the page before the break, then from earlier ones,

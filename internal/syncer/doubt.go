@@ -1,7 +1,6 @@
 package syncer
 
 import (
-	"slices"
 	"time"
 
 	"dealhouse/internal/dealapi"
@@ -20,19 +19,15 @@ const (
 	maxClockError = 24 * time.Hour
 )
 
-// rank orders links by how doubtful they are: the higher, the later the item changed before or after it was named.
-func (l link) rank() int64 { return l.updated - l.at.UnixMilli() }
-
-func medianRank(trail []link) int64 {
-	ranks := make([]int64, len(trail))
-	for i, l := range trail {
-		ranks[i] = l.rank()
+// add decodes a page of the list, and takes in what it shows of the clock and the order.
+func (c *chain) add(page *dealapi.Page) (span, error) {
+	rows, err := c.pager.page(page)
+	if err == nil {
+		c.observe(page, rows)
 	}
-	slices.Sort(ranks)
-	return ranks[len(ranks)/2]
+	return rows, err
 }
 
-// observe takes in a page of the list.
 func (c *chain) observe(page *dealapi.Page, rows span) {
 	c.pages++
 	c.latest = page

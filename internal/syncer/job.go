@@ -77,6 +77,10 @@ func (j *Job) setDefaults() {
 // overlap is how far before the watermark a run begins.
 func (j *Job) overlap() time.Duration { return max(j.Overlap, MinOverlap) }
 
+// overlapping is the time to ask after, so that all that changed since t is read: the overlap earlier, and one
+// millisecond more, since the API leaves out what changed exactly then.
+func (j *Job) overlapping(t time.Time) time.Time { return t.Add(-j.overlap() - time.Millisecond) }
+
 func set[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {
@@ -87,9 +91,12 @@ func set[T comparable](field *T, value T) {
 // timestampLayout is how filters have a time: in UTC, with all the digits of the service's own.
 const timestampLayout = "2006-01-02T15:04:05.000Z"
 
+// pagesAhead is how many pages are fetched while one is decoded and staged.
+const pagesAhead = 2
+
 // query is the list operation to read, after the given updatedAt (zero: all of it), from the given page on.
 func (j *Job) query(after time.Time, start string) dealapi.Query {
-	q := dealapi.Query{Path: j.Stream.Path, Start: start, Ahead: 2}
+	q := dealapi.Query{Path: j.Stream.Path, Start: start, Ahead: pagesAhead}
 	switch j.Stream.Paging {
 	case catalog.CursorPages:
 		q.Paging, q.PageParam = dealapi.PagingCursor, j.Params.Cursor

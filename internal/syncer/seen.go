@@ -20,16 +20,15 @@ type seen struct {
 	newest      int64 // newest updatedAt, in milliseconds
 	fresh       int64 // newest updatedAt that is not in the future, in milliseconds
 	pages       int
-	after       time.Time // what was asked for; zero: everything
-	reread      int       // pages of them that were read to mend the chain
-	gap         string    // why rows may have been missed; "" when none were (syncer-11)
-	still       bool      // what is not on the pages was not in the list: they are of one moment, or in the order of ids
-	ordered     bool      // the cursors are the ids of the next items
-	rising      bool      // what changes moves to where it is read later: the list begins with what changed first, or was read so
-	unsure      bool      // what is not on the pages may be in the list all the same
-	rows        int       // rows with an updatedAt
-	outside     int       // rows of them that the date filter should have left out
-	future      int       // rows dated after serverStart by more than futureTolerance
+	reread      int    // pages of them that were read to mend the chain
+	gap         string // why rows may have been missed; "" when none were (syncer-11)
+	still       bool   // what is not on the pages was not in the list: they are of one moment, or in the order of ids
+	ordered     bool   // the cursors are the ids of the next items
+	rising      bool   // what changes moves to where it is read later: the list begins with what changed first, or was read so
+	unsure      bool   // what is not on the pages may be in the list all the same
+	rows        int    // rows with an updatedAt
+	outside     int    // rows of them that the date filter should have left out
+	future      int    // rows dated after serverStart by more than futureTolerance
 	unknown     map[string]int
 }
 
@@ -94,6 +93,15 @@ func (s *seen) begin(first *dealapi.Page) {
 		s.noDate = true
 		s.serverStart = first.SentAt.Add(-noDateMargin)
 	}
+}
+
+// latest is the service's clock at a local time after the first page, rounded up to the whole seconds that it tells: no
+// row that was read by then changed later. It is zero where the service does not tell the time.
+func (s *seen) latest(local time.Time) time.Time {
+	if s.noDate || s.serverStart.IsZero() {
+		return time.Time{}
+	}
+	return s.serverStart.Add(max(local.Sub(s.begun), 0)).Add(time.Second)
 }
 
 // learn takes over what became of the chain.

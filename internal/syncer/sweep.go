@@ -2,7 +2,6 @@ package syncer
 
 import (
 	"errors"
-	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +12,8 @@ import (
 
 // sayOpaque tells the operator once what cursors a list has.
 func (c *chain) sayOpaque() {
-	if _, said := c.said.LoadOrStore("opaque "+c.Account+" "+c.Stream.Name, true); said {
+	s := c.pager.reader.session
+	if _, said := s.said.LoadOrStore("opaque "+s.job.Account+" "+s.job.Stream.Name, true); said {
 		return
 	}
 	c.log.Info("the cursors of this list are not the ids of items: whether it moves while it is read is told by reading it twice, or in ranges of time that fit on a page")
@@ -24,7 +24,7 @@ func (c *chain) sayOpaque() {
 // is not deleted before that is confirmed. A list that reads the same twice stood still in between; one that does not is
 // read without its cursors.
 func (c *chain) lookTwice() error {
-	if c.kind != cursorOpaque || c.Stream.Kind != catalog.Incremental {
+	if c.kind != cursorOpaque || c.stream.Kind != catalog.Incremental {
 		return nil
 	}
 	for range 2 {
@@ -59,7 +59,7 @@ func (r timeRange) isMoment() bool {
 // It relies on the service's filters, and has a gap where these are seen not to hold.
 func (c *chain) sweep() error {
 	c.swept = true
-	for todo := []timeRange{{after: c.after, before: c.before}}; len(todo) > 0 && c.gap == ""; {
+	for todo := []timeRange{c.pager.whole()}; len(todo) > 0 && c.gap == ""; {
 		r := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		if r.isMoment() {
@@ -69,19 +69,18 @@ func (c *chain) sweep() error {
 			continue
 		}
 		var rest []timeRange
-		for page, err := range c.pagesOf(r, -1) {
+		for page, err := range c.pager.pages(r, "", -1) {
 			if err != nil {
 				return err
 			}
-			rows, err := c.page(page)
+			rows, err := c.add(page)
 			if err != nil {
 				return err
 			}
-			c.observe(page, rows)
 			if page.Next != "" {
 				rest, c.gap = r.rest(rows)
 			}
-			if err := c.flushFull(); err != nil {
+			if err := c.pager.flushFull(); err != nil {
 				return err
 			}
 			break
@@ -89,14 +88,6 @@ func (c *chain) sweep() error {
 		todo = append(todo, rest...)
 	}
 	return nil
-}
-
-// pagesOf reads a range, so many pages ahead.
-func (c *chain) pagesOf(r timeRange, ahead int) iter.Seq2[*dealapi.Page, error] {
-	q := c.job.query(r.after, "")
-	q.Ahead = ahead
-	c.job.bound(&q, r.before)
-	return c.job.Client.Pages(c.fetching, q)
 }
 
 // readMoment reads a range of one millisecond by its cursors. Where these are not the ids of items, it has to read the
@@ -131,7 +122,7 @@ type reading struct {
 func (c *chain) readOnce(r timeRange) (reading, error) {
 	got := reading{begins: true}
 	c.digest.restart(false)
-	for page, err := range c.pagesOf(r, 1) {
+	for page, err := range c.pager.pages(r, "", 1) {
 		var api *dealapi.Error
 		if errors.As(err, &api) && (api.CursorRefused() || api.Kind == dealapi.KindLoop) {
 			got.broken = true
@@ -140,16 +131,15 @@ func (c *chain) readOnce(r timeRange) (reading, error) {
 		if err != nil {
 			return got, err
 		}
-		rows, err := c.page(page)
+		rows, err := c.add(page)
 		if err != nil {
 			return got, err
 		}
-		c.observe(page, rows)
 		c.digest.add(rows)
 		got.pages++
 		got.records += page.Records
 		got.begins = got.begins && (page.Token == "" || strings.EqualFold(rows.first, page.Token))
-		if err := c.flushFull(); err != nil {
+		if err := c.pager.flushFull(); err != nil {
 			return got, err
 		}
 	}
