@@ -45,7 +45,7 @@ func concernsPayouts(r syncer.Result) bool {
 	if r.Err != nil || r.Record.Outcome != warehouse.OutcomeSuccess {
 		return false
 	}
-	return r.Record.Stream == "payouts" || r.Record.Stream == "transactions" && r.Record.Changes.Any()
+	return r.Job.Stream.Payouts || r.Job.Stream.NamesPayouts() && r.Record.Changes.Any()
 }
 
 func (a *app) reconcileAfter(ctx context.Context, w *warehouse.Warehouse, account string, overdueAfter time.Duration) error {

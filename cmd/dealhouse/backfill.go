@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 )
@@ -31,7 +32,7 @@ const backfillExample = `  dealhouse backfill transactions --from 2024-01-01 --t
   dealhouse backfill transactions --from 2024-01-01 --to 2025-01-01 --parallel 8 --account acme
   dealhouse backfill transactions --from 2024-03-01T06:00:00Z --to 2024-03-01T09:00:00Z --window 15m`
 
-const backfillStream = "transactions"
+var backfillStream = catalog.Transactions().Name
 
 type backfillOptions struct {
 	accounts []string

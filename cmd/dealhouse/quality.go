@@ -17,7 +17,7 @@ func (a *app) quality(ctx context.Context, w *warehouse.Warehouse, results []syn
 			continue
 		}
 		checks, err := w.CheckQuality(ctx, r.Record)
-		if r.Record.Stream == "transactions" {
+		if r.Job.Stream.TracksDecisions {
 			err = errors.Join(err, w.KeepDecisions(ctx, r.Record.Account))
 		}
 		if err != nil && !isCanceled(err) {

@@ -1,15 +1,15 @@
 package catalog
 
-import "fmt"
+import "slices"
 
 // Field is one field of a record, from its JSON name to the column that people query.
 type Field struct {
 	JSON     string // name in the API's JSON
-	Column   string // name of the column: the snake_case of JSON, but for name and logo of deals (design.md)
+	Column   string // name of the column: the snake_case of JSON, except for name and logo of deals (catalog-2)
 	Type     Type
 	Key      bool   // the record's identifier; a record without a usable one is rejected
 	Version  bool   // the upstream's time of last change, which orders two reads of one record
-	RefersTo string // the stream with ByID of which the value is a key; "" for other fields
+	RefersTo string // the stream whose key the value is; "" for other fields
 	Comment  string // what it means, for the column's comment
 	Unit     string // of a number; times are in UTC
 }
@@ -51,27 +51,49 @@ type Child struct {
 	Inherit []Field // fields of the parent that every entry repeats
 }
 
+// AllFields are the columns of the child's table beside the parent's key: its own fields, then those of the parent.
+func (c *Child) AllFields() []Field { return slices.Concat(c.Fields, c.Inherit) }
+
+// ByDay says how the rows of a stream are counted by day, for the chart on its page.
+type ByDay struct {
+	View   string // the stream's view, or that of its child
+	Column string // a Time or a Day
+	Title  string // of the chart
+}
+
 // Stream is everything the worker needs to know about one list operation of the API.
 type Stream struct {
 	Name    string // also the name of the view
-	Path    string // interface section 4
+	Path    string // of the list, after the base URL
 	Kind    Kind
 	Paging  Paging
 	Comment string
 	Fields  []Field
-	// DerivedKey is set when the record has no identifier of its own: the key column holds a hash made by the rule
-	// in ProductKey, and KeyRule the name of the rule that applied.
+	// Schedule is when the daemon loads the stream unless the configuration says otherwise: five cron fields.
+	Schedule string
+	// Resync is the same for reading an Incremental stream as a whole.
+	Resync string
+	// DerivedKey is set when the record has no identifier of its own: DerivedKeyColumn holds a hash of the fields that
+	// identify it, and KeyRuleColumn the name of the rule that chose them (catalog-1).
 	DerivedKey bool
-	// ByID says that a record can also be read by its own address, Path/{key} (interface section 4).
+	// ByID says that a record can also be read by its own address, Path/{key}.
 	ByID bool
 	// AllView names the view of every record that is known, with those that have left the list; set where ByID is.
 	AllView string
 	// History keeps every version of a record in <name>_history.
 	History bool
 	Child   *Child
+	// ByDay is how its rows are counted by day; nil: they belong to no day.
+	ByDay *ByDay
+	// Payouts says that the records are payouts: each adds up records of the stream that names it (catalog-7).
+	Payouts bool
+	// TracksDecisions keeps when a record was confirmed or declined, in the view transaction_decisions.
+	TracksDecisions bool
+	// OwnKey says that services give out API keys for this stream alone.
+	OwnKey bool
 }
 
-// Column names of derived keys (design.md, "Products").
+// Column names of derived keys.
 const (
 	DerivedKeyColumn = "product_key"
 	KeyRuleColumn    = "product_key_rule"
@@ -99,6 +121,25 @@ func (s *Stream) KeyField() int { return s.index(func(f Field) bool { return f.K
 // VersionField is the index of the field that says when the record last changed upstream, or -1.
 func (s *Stream) VersionField() int { return s.index(func(f Field) bool { return f.Version }) }
 
+// Reference is the field that is a key of the other stream; it is nil where there is none.
+func (s *Stream) Reference(to *Stream) *Field {
+	if i := s.index(func(f Field) bool { return f.RefersTo == to.Name }); i >= 0 {
+		return &s.Fields[i]
+	}
+	return nil
+}
+
+// NamesPayouts reports whether the records say which payout they are in.
+func (s *Stream) NamesPayouts() bool { return s.Reference(Payouts()) != nil }
+
+// NamesDeals reports whether the records name records of other streams that can be asked for one by one.
+func (s *Stream) NamesDeals() bool {
+	return s.index(func(f Field) bool {
+		to, err := Find(f.RefersTo)
+		return err == nil && to.ByID
+	}) >= 0
+}
+
 func (s *Stream) index(match func(Field) bool) int {
 	for i, f := range s.Fields {
 		if match(f) {
@@ -121,35 +162,4 @@ func NullBits(fields []Field) []int {
 		}
 	}
 	return bits
-}
-
-// Find returns the stream of that name.
-func Find(name string) (*Stream, error) {
-	for i := range streams {
-		if streams[i].Name == name {
-			return &streams[i], nil
-		}
-	}
-	return nil, fmt.Errorf("there is no stream %q: the streams are %s", name, Names())
-}
-
-// All lists the streams in the order in which they are shown.
-func All() []*Stream {
-	all := make([]*Stream, len(streams))
-	for i := range streams {
-		all[i] = &streams[i]
-	}
-	return all
-}
-
-// Statuses are the states of a transaction that the interface names (section 3); the service may add others.
-func Statuses() []string { return []string{"PENDING", "CONFIRMED", "DECLINED"} }
-
-// Names lists the streams' names in the order of All.
-func Names() []string {
-	names := make([]string, len(streams))
-	for i := range streams {
-		names[i] = streams[i].Name
-	}
-	return names
 }

@@ -1,11 +1,12 @@
 package catalog
 
-// The streams of interface sections 2.2 to 2.7. What the document calls "not shown" is not relied on: every field but
-// the key may be absent.
+// The streams in the order in which they are shown. The service does not say which fields it always sends, so every
+// field but the key may be absent.
 var streams = []Stream{
 	{
 		Name: "promotions", Path: "/v1/deals/promotions", Kind: Snapshot, Paging: CursorPages, ByID: true, AllView: "promotions_all", History: true,
-		Comment: "Promotions that the service lists now, one row each",
+		Comment:  "Promotions that the service lists now, one row each",
+		Schedule: "7 * * * *",
 		Fields: []Field{
 			{JSON: "id", Column: "id", Type: UUID, Key: true, Comment: "Promotion identifier"},
 			{JSON: "startDate", Column: "start_date", Type: Time, Comment: "When the promotion becomes active"},
@@ -22,7 +23,8 @@ var streams = []Stream{
 	},
 	{
 		Name: "coupons", Path: "/v1/deals/coupons", Kind: Snapshot, Paging: CursorPages, ByID: true, AllView: "coupons_all", History: true,
-		Comment: "Coupons that the service lists now, one row each",
+		Comment:  "Coupons that the service lists now, one row each",
+		Schedule: "12 * * * *",
 		Fields: []Field{
 			{JSON: "id", Column: "id", Type: UUID, Key: true, Comment: "Coupon identifier"},
 			{JSON: "code", Column: "code", Type: Text, Comment: "The coupon code value"},
@@ -39,7 +41,8 @@ var streams = []Stream{
 	},
 	{
 		Name: "cashback_offers", Path: "/v1/deals/cashback-offers", Kind: Snapshot, Paging: CursorPages, ByID: true, AllView: "offers_all", History: true,
-		Comment: "Cashback offers that the service lists now, one row each",
+		Comment:  "Cashback offers that the service lists now, one row each",
+		Schedule: "17 * * * *",
 		Fields: []Field{
 			{JSON: "id", Column: "id", Type: UUID, Key: true, Comment: "Offer identifier"},
 			{JSON: "featured", Column: "featured", Type: Bool, Comment: "Whether the service features the offer as an outstanding deal"},
@@ -59,7 +62,9 @@ var streams = []Stream{
 	},
 	{
 		Name: "transactions", Path: "/v1/deals/transactions", Kind: Incremental, Paging: CursorPages, History: true,
-		Comment: "Affiliate transactions of the organization, one row each, as they stand now",
+		Comment:  "Affiliate transactions of the organization, one row each, as they stand now",
+		Schedule: "*/5 * * * *", Resync: "0 4 * * 0", TracksDecisions: true,
+		ByDay: &ByDay{View: "transactions", Column: "sold_at", Title: "Transactions by day of sale"},
 		Fields: []Field{
 			{JSON: "id", Column: "id", Type: UUID, Key: true, Comment: "Transaction identifier"},
 			{JSON: "country", Column: "country", Type: Label, Comment: "Country code"},
@@ -75,7 +80,7 @@ var streams = []Stream{
 			{JSON: "retailerId", Column: "retailer_id", Type: UUID, Comment: "Retailer of the transaction; NULL when the service sent none or no UUID"},
 			{JSON: "retailerName", Column: "retailer_name", Type: Label, Comment: "Retailer name"},
 			{JSON: "retailerLogo", Column: "retailer_logo", Type: Text, Comment: "Retailer logo URL"},
-			{JSON: "payoutId", Column: "payout_id", Type: Int, Comment: "Payout that includes the transaction; NULL while in none"},
+			{JSON: "payoutId", Column: "payout_id", Type: Int, RefersTo: "payouts", Comment: "Payout that includes the transaction; NULL while in none"},
 			{JSON: "passbackData", Column: "passback_data", Type: Text, Comment: "Caller's own data, as passed back"},
 			{JSON: "cashbackOfferId", Column: "cashback_offer_id", Type: UUID, RefersTo: "cashback_offers", Comment: "Cashback offer behind the transaction; NULL when there is none"},
 			{JSON: "couponId", Column: "coupon_id", Type: UUID, RefersTo: "coupons", Comment: "Coupon behind the transaction; NULL when there is none"},
@@ -84,7 +89,8 @@ var streams = []Stream{
 	},
 	{
 		Name: "payouts", Path: "/v1/deals/payouts", Kind: Snapshot, Paging: BareArray, History: true,
-		Comment: "Payouts of the organization, one row each",
+		Comment:  "Payouts of the organization, one row each",
+		Schedule: "0 6 * * *", Payouts: true, OwnKey: true,
 		Fields: []Field{
 			{JSON: "id", Column: "id", Type: Int, Key: true, Comment: "Payout identifier"},
 			{JSON: "totalTransactions", Column: "total_transactions", Type: Int, Comment: "Number of transactions in the payout", Unit: "count"},
@@ -106,7 +112,9 @@ var streams = []Stream{
 	},
 	{
 		Name: "products", Path: "/v2/products", Kind: Walk, Paging: NextPages, DerivedKey: true,
-		Comment: "Products of the feed, one row each",
+		Comment:  "Products of the feed, one row each",
+		Schedule: "30 4 * * *", // not at 2:30, which comes never or twice when clocks change
+		ByDay:    &ByDay{View: "product_prices", Column: "day", Title: "Product prices by day"},
 		Fields: []Field{
 			{JSON: "lastViewedAt", Column: "last_viewed_at", Type: Time, Comment: "When the product was last viewed; NULL when the format is not understood"},
 			{JSON: "url", Column: "url", Type: Text, Comment: "Product page"},

@@ -1,6 +1,6 @@
 package catalog
 
-// Kind says how a stream is read and when rows may be deleted from it (design.md, "The six streams").
+// Kind says how a stream is read and when rows may be deleted from it.
 type Kind uint8
 
 const (
@@ -12,12 +12,14 @@ const (
 	Walk
 )
 
-// String is the kind's name in logs and documents.
+var kinds = [...]string{Snapshot: "snapshot", Incremental: "incremental", Walk: "walk"}
+
+// String is the kind's name in logs, in documents and as a mode in sync_runs.
 func (k Kind) String() string {
-	return [...]string{"snapshot", "incremental", "walk"}[k]
+	return kinds[k]
 }
 
-// Paging says how the next page of a list is asked for (interface section 4, rules 2 and 3).
+// Paging says how the next page of a list is asked for.
 type Paging uint8
 
 const (

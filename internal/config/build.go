@@ -125,7 +125,7 @@ func (l *loader) account(s *scope) Account {
 }
 
 func (l *loader) stream(a Account, account *values, s *scope) Stream {
-	v, in := s.values, s.section.in
+	v, described := s.values, s.section.stream
 	out := Stream{
 		Name:             s.section.name,
 		Enabled:          v.enabled,
@@ -135,14 +135,16 @@ func (l *loader) stream(a Account, account *values, s *scope) Stream {
 		MaxRejectedRatio: v.maxRejectedRatio,
 		RunTimeout:       v.runTimeout,
 	}
-	if in&inDeals != 0 {
+	if described.ByID {
 		out.ConfirmDeletes = v.confirmDeletes
 	}
-	if in == inTransactions {
+	if incremental(described) {
 		out.Overlap, out.Resync, out.InitialFrom = v.overlap, v.resync, v.initialFrom
+	}
+	if described.NamesDeals() {
 		out.ReferenceLimit, out.ReferenceRetry = int(v.referenceLimit), v.referenceRetry
 	}
-	if in == inProducts {
+	if walked(described) {
 		out.ResumeWithin, out.DeleteAfterLists = v.resumeWithin, int(v.deleteAfterLists)
 	}
 	if v.at["api_key"] == account.at["api_key"] {

@@ -202,7 +202,7 @@ func accountName(account *node) string {
 
 // collect finds the variable of every key that may be set.
 func (o *overrides) collect(s section, path, env []string, open func() *node) {
-	for _, k := range keysIn(s.in) {
+	for _, k := range keysIn(s) {
 		if k.fixed {
 			continue
 		}

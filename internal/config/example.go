@@ -33,7 +33,7 @@ func (e *exampleWriter) section(path []string, s section, above where) {
 		}
 		path = append(slices.Clone(path), s.name)
 	}
-	for _, k := range keysIn(s.in) {
+	for _, k := range keysIn(s) {
 		// A key is shown in the outermost table that has it.
 		if k.in&above == 0 && k.doc != "" {
 			e.key(k)

@@ -5,10 +5,12 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"dealhouse/internal/catalog"
 )
 
 // where is a set of tables that a key may stand in.
-type where uint16
+type where uint8
 
 const (
 	inWarehouse where = 1 << iota
@@ -17,29 +19,22 @@ const (
 	inDefaults
 	inAccount
 	inParams
-	inPromotions
-	inCoupons
-	inCashbackOffers
-	inTransactions
-	inPayouts
-	inProducts
-
-	inDeals   = inPromotions | inCoupons | inCashbackOffers
-	inStreams = inPromotions | inCoupons | inCashbackOffers | inTransactions | inPayouts | inProducts
+	inStream // the table of each stream, but see key.of
 )
 
 // section describes one table of the file.
 type section struct {
 	name     string
-	in       where // the bit of this table; 0 for a table that holds tables only
-	repeated bool  // [[name]]
-	own      bool  // its values are a copy of what is inherited: they stay inside
+	in       where           // the bit of this table; 0 for a table that holds tables only
+	repeated bool            // [[name]]
+	own      bool            // its values are a copy of what is inherited: they stay inside
+	stream   *catalog.Stream // that the table is about; nil for the others
 	doc      string
 	children []section
 }
 
-// schema is the tree of tables. Its order is the order of the walk: [defaults]
-// comes before [[account]], which inherits from it.
+// schema is the tree of tables. Its order is the order of the walk: [defaults] comes before [[account]], which inherits
+// from it.
 func schema() section {
 	return section{children: []section{
 		{name: "warehouse", in: inWarehouse, doc: docWarehouse},
@@ -48,22 +43,21 @@ func schema() section {
 		{name: "defaults", in: inDefaults, doc: docDefaults},
 		{name: "account", in: inAccount, repeated: true, own: true, doc: docAccount, children: []section{
 			{name: "params", in: inParams, doc: docParams},
-			{name: "streams", doc: docStreams, children: []section{
-				{name: "promotions", in: inPromotions, own: true},
-				{name: "coupons", in: inCoupons, own: true},
-				{name: "cashback_offers", in: inCashbackOffers, own: true},
-				{name: "transactions", in: inTransactions, own: true},
-				{name: "payouts", in: inPayouts, own: true},
-				{name: "products", in: inProducts, own: true},
-			}},
+			{name: "streams", doc: docStreams, children: streamSections()},
 		}},
 	}}
 }
 
-// StreamNames lists the six streams in the order of Account.Streams.
-func StreamNames() []string {
-	return []string{"promotions", "coupons", "cashback_offers", "transactions", "payouts", "products"}
+func streamSections() []section {
+	var list []section
+	for _, s := range catalog.All() {
+		list = append(list, section{name: s.Name, in: inStream, own: true, stream: s})
+	}
+	return list
 }
+
+// StreamNames lists the streams in the order of Account.Streams.
+func StreamNames() []string { return catalog.Names() }
 
 // title is the table as one writes it in the file.
 func title(path []string, s section) string {
@@ -74,20 +68,21 @@ func title(path []string, s section) string {
 	return "[" + name + "]"
 }
 
-// titles lists the tables of a set, in the order of the schema.
-func titles(in where) []string {
+// titles lists the tables that hold a key of that name, in the order of the schema.
+func titles(name string) []string {
 	var list []string
 	var visit func(path []string, s section)
 	visit = func(path []string, s section) {
-		switch {
-		case s.in == 0 && in&inStreams == inStreams && s.name == "streams":
-			list = append(list, "[account.streams.<stream>]")
-			return
-		case s.in&in != 0:
+		holds := func(s section) bool { return slices.Contains(names(keysIn(s)), name) }
+		if holds(s) {
 			list = append(list, title(path, s))
 		}
 		if s.name != "" {
 			path = append(slices.Clone(path), s.name)
+		}
+		if s.children != nil && !slices.ContainsFunc(s.children, func(c section) bool { return c.stream == nil || !holds(c) }) {
+			list = append(list, "[account.streams.<stream>]")
+			return
 		}
 		for _, child := range s.children {
 			visit(path, child)
@@ -102,6 +97,7 @@ func titles(in where) []string {
 type key struct {
 	name     string
 	in       where
+	of       func(*catalog.Stream) bool // of inStream, the streams that have it; nil: all
 	value    codec
 	standard string // the default as it is written in TOML; empty: there is none
 	required bool
@@ -114,10 +110,10 @@ type key struct {
 func (k key) plainDefault() string { return strings.Trim(k.standard, `"`) }
 
 // keysIn lists the keys of one table.
-func keysIn(in where) []key {
+func keysIn(s section) []key {
 	var list []key
 	for _, k := range vocabulary {
-		if k.in&in != 0 {
+		if k.in&s.in != 0 && (s.stream == nil || k.of == nil || k.of(s.stream)) {
 			list = append(list, k)
 		}
 	}

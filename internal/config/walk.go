@@ -35,7 +35,7 @@ func (w walker) walk(path []string, n *node, s section, above where, v *values) 
 	if s.own {
 		v = v.inherit()
 	}
-	for _, k := range keysIn(s.in) {
+	for _, k := range keysIn(s) {
 		// What a table above has is inherited.
 		if k.in&above == 0 && k.standard != "" {
 			if err := k.value.set(v, k.plainDefault()); err != nil {
@@ -44,7 +44,7 @@ func (w walker) walk(path []string, n *node, s section, above where, v *values) 
 		}
 	}
 	w.readKeys(path, n, s, v)
-	for _, k := range keysIn(s.in) {
+	for _, k := range keysIn(s) {
 		if k.required && k.in&above == 0 && !v.has(k.name) {
 			w.missing(n, s, v, k)
 		}
@@ -68,7 +68,7 @@ func (w walker) walk(path []string, n *node, s section, above where, v *values) 
 
 // readKeys reads the keys of one table; the tables in it are for the caller.
 func (w walker) readKeys(path []string, n *node, s section, v *values) {
-	known := keysIn(s.in)
+	known := keysIn(s)
 	for _, name := range n.names {
 		if slices.ContainsFunc(s.children, func(c section) bool { return c.name == name }) {
 			continue
@@ -141,11 +141,11 @@ func (w walker) unknown(path []string, n *node, s section, name string) {
 	if value.kind == aTable || value.header {
 		what = "table"
 	}
-	if elsewhere := places(name); elsewhere != 0 && what == "key" {
-		w.problem(at, "%q has no meaning %s; it belongs in %s", name, place, either(titles(elsewhere)))
+	if elsewhere := titles(name); len(elsewhere) > 0 && what == "key" {
+		w.problem(at, "%q has no meaning %s; it belongs in %s", name, place, either(elsewhere))
 		return
 	}
-	hint := didYouMean(name, append(inside, names(keysIn(s.in))...))
+	hint := didYouMean(name, append(inside, names(keysIn(s))...))
 	if hint == "" && what == "key" {
 		hint = inAnotherTable(name)
 	}
@@ -158,18 +158,7 @@ func inAnotherTable(name string) string {
 	if !ok {
 		return ""
 	}
-	return fmt.Sprintf("; did you mean %q in %s?", near, either(titles(places(near))))
-}
-
-// places are all tables that have a key of that name.
-func places(name string) where {
-	var in where
-	for _, k := range vocabulary {
-		if k.name == name {
-			in |= k.in
-		}
-	}
-	return in
+	return fmt.Sprintf("; did you mean %q in %s?", near, either(titles(near)))
 }
 
 // missing reports a required key that is absent, at the head of its table.
@@ -189,10 +178,13 @@ func (w walker) missing(n *node, s section, v *values, k key) {
 }
 
 // either is "a", "a or b", "a, b or c".
-func either(list []string) string {
+func either(list []string) string { return joined(list, "or") }
+
+// joined is "a", "a and b", "a, b and c", with that word before the last.
+func joined(list []string, word string) string {
 	if len(list) < 2 {
 		return strings.Join(list, "")
 	}
 	last := len(list) - 1
-	return strings.Join(list[:last], ", ") + " or " + list[last]
+	return strings.Join(list[:last], ", ") + " " + word + " " + list[last]
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/warehouse"
 )
 
@@ -29,9 +30,6 @@ const (
 // Verdicts are all verdicts, from the best to the worst.
 func Verdicts() []string { return []string{Matched, Drifted, NoTransactions, Missing, Mismatched} }
 
-// DefaultOverdueAfter is the age from which a sale should be in a payout: 90 days, and a month until the next payout.
-const DefaultOverdueAfter = 121 * 24 * time.Hour
-
 // Filter says what a reconciliation is about; zero values do not narrow it.
 type Filter struct {
 	Account string
@@ -39,7 +37,7 @@ type Filter struct {
 	Since time.Time
 	// Payout is the id of the only payout to look at, with its transactions.
 	Payout *int64
-	// OverdueAfter is how old a sale is that should have been paid; default DefaultOverdueAfter.
+	// OverdueAfter is how old a sale is that should have been paid; default catalog.DefaultOverdueAfter.
 	OverdueAfter time.Duration
 }
 
@@ -59,7 +57,7 @@ type Payout struct{ warehouse.Payout }
 // Reconcile compares payouts with their transactions.
 func Reconcile(ctx context.Context, w *warehouse.Warehouse, f Filter) (Reconciliation, error) {
 	if f.OverdueAfter <= 0 {
-		f.OverdueAfter = DefaultOverdueAfter
+		f.OverdueAfter = catalog.DefaultOverdueAfter
 	}
 	r := Reconciliation{Filter: f}
 	narrow := warehouse.PayoutFilter{Account: f.Account, Since: f.Since, Payout: f.Payout}

@@ -2,11 +2,13 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
 
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/warehouse"
 )
 
@@ -16,10 +18,15 @@ func Amount(name string, d *decimal.Decimal) string {
 	switch {
 	case d == nil:
 		return ""
-	case strings.Contains(name, "transactions"):
+	case isCount(name):
 		return d.StringFixed(0)
 	}
 	return Money(*d)
+}
+
+// isCount reports whether a total of a payout counts something.
+func isCount(name string) bool {
+	return slices.ContainsFunc(catalog.Payouts().Fields, func(f catalog.Field) bool { return f.Column == name && f.Type == catalog.Int })
 }
 
 // Money writes an amount as a plain number.

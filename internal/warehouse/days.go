@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"dealhouse/internal/catalog"
 )
 
 // DayChanges are what the runs of a stream did to its rows on one day, UTC.
@@ -41,24 +43,25 @@ type DayRows struct {
 	Rows uint64
 }
 
-// dayColumns are the views whose rows belong to a day that people ask for, and how to get it.
-var dayColumns = map[string]struct{ view, day string }{
-	"transactions": {"transactions", "toDate32(sold_at)"},
-	"products":     {"product_prices", "day"},
+// HasDays reports whether RowsByDay knows the stream.
+func HasDays(stream string) bool {
+	s, err := catalog.Find(stream)
+	return err == nil && s.ByDay != nil
 }
 
-// HasDays reports whether RowsByDay knows the stream.
-func HasDays(stream string) bool { return dayColumns[stream].view != "" }
-
-// RowsByDay counts the live rows of each of the newest days that have any, the oldest first: transactions by the day of
-// their sale, product prices by their day. Days that have not come yet are left out.
+// RowsByDay counts the live rows of each of the newest days that have any, the oldest first, by the day that the catalog
+// says (ByDay). Days that have not come yet are left out. A stream whose rows belong to no day is an error.
 func (w *Warehouse) RowsByDay(ctx context.Context, id StreamID, days int) ([]DayRows, error) {
-	source, ok := dayColumns[id.Stream]
-	if !ok {
-		return nil, fmt.Errorf("the rows of %s have no day", id.Stream)
+	s, err := catalog.Find(id.Stream)
+	if err != nil {
+		return nil, err
 	}
-	rows, err := w.readOnly.Query(ctx, `SELECT assumeNotNull(`+source.day+`) AS on_day, count() AS live
-FROM `+source.view+` WHERE account = {account:String} AND isNotNull(`+source.day+`) AND `+source.day+` <= toDate32(now64(3, 'UTC'))
+	if s.ByDay == nil {
+		return nil, fmt.Errorf("the rows of %s belong to no day", id.Stream)
+	}
+	day := "toDate32(" + s.ByDay.Column + ")"
+	rows, err := w.readOnly.Query(ctx, `SELECT assumeNotNull(`+day+`) AS on_day, count() AS live
+FROM `+s.ByDay.View+` WHERE account = {account:String} AND isNotNull(`+day+`) AND `+day+` <= toDate32(now64(3, 'UTC'))
 GROUP BY on_day ORDER BY on_day DESC LIMIT {days:UInt32}`, named("account", id.Account), named("days", uint32(days)))
 	all, err := scanned(rows, err, func(d *DayRows) []any { return []any{&d.Day, &d.Rows} })
 	if err != nil {

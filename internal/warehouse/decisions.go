@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"dealhouse/internal/catalog"
 )
 
 // stateDecisions is up to which synced_at the versions of transactions are taken into account in transaction_decisions,
@@ -26,7 +28,8 @@ const decisionsOverlap = time.Hour
 // A transaction whose newest version is not the current one is left for later: it belongs to a run that is about to be
 // published, and confirmation_funnel shows decisions beside current rows (warehouse-12).
 func (w *Warehouse) KeepDecisions(ctx context.Context, account string) error {
-	kept, err := w.state(ctx, account, "transactions", stateDecisions)
+	stream := catalog.Transactions().Name
+	kept, err := w.state(ctx, account, stream, stateDecisions)
 	if err != nil {
 		return err
 	}
@@ -38,8 +41,8 @@ func (w *Warehouse) KeepDecisions(ctx context.Context, account string) error {
 	}
 	// What lies ahead was loaded while the clock was wrong. It is old, but looks new each time until then.
 	var to int64
-	err = w.conn.QueryRow(ctx, fmt.Sprintf("SELECT toUnixTimestamp64Milli(maxIf(synced_at, synced_at <= now64(3) + toIntervalMillisecond(%d))) FROM transactions_latest WHERE account = {account:String}",
-		clockTolerance.Milliseconds()), named("account", account)).Scan(&to)
+	err = w.conn.QueryRow(ctx, fmt.Sprintf("SELECT toUnixTimestamp64Milli(maxIf(synced_at, synced_at <= now64(3) + toIntervalMillisecond(%d))) FROM %s_latest WHERE account = {account:String}",
+		clockTolerance.Milliseconds(), stream), named("account", account)).Scan(&to)
 	if err != nil {
 		return fmt.Errorf("reading how new the transactions of account %s are: %w", account, err)
 	}
@@ -51,31 +54,36 @@ func (w *Warehouse) KeepDecisions(ctx context.Context, account string) error {
 	}
 	news := ""
 	if from > 0 {
-		news = " AND id IN (SELECT id FROM transactions_versions WHERE account = {account:String} AND synced_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND (status != 'PENDING' OR _deleted))"
+		news = " AND id IN (SELECT id FROM " + stream + "_versions WHERE account = {account:String} AND synced_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC')" +
+			" AND (status != " + quote(catalog.StatusPending) + " OR _deleted))"
 	}
 	// In the order of the key, so that memory does not grow with the transactions.
 	settings := clickhouse.Settings{"optimize_aggregation_in_order": 1, "join_algorithm": "full_sorting_merge"}
-	err = w.conn.Exec(write(ctx, settings), strings.ReplaceAll(insertDecisions, "{news}", news),
+	err = w.conn.Exec(write(ctx, settings), insertDecisions(stream, news),
 		named("account", account), named("from", fmt.Sprint(from-decisionsOverlap.Milliseconds())))
 	if err != nil {
 		return fmt.Errorf("keeping when the transactions of account %s were decided: %w", account, err)
 	}
-	return w.saveStates(ctx, account, "transactions", stateRow{stateDecisions, fmt.Sprint(to), 0})
+	return w.saveStates(ctx, account, stream, stateRow{stateDecisions, fmt.Sprint(to), 0})
 }
 
-// insertDecisions computes the decisions of transactions anew, from all of their versions. What vanished upstream has
-// none.
-const insertDecisions = `INSERT INTO transaction_decisions_log (account, id, retailer_id, currency_code, clicked_at, sold_at, confirmed_at, declined_at, version)
+// insertDecisions computes the decisions of transactions anew, from all versions of those that news leaves. What vanished
+// upstream has none. Parameters: account, and those of news.
+func insertDecisions(stream, news string) string {
+	return strings.NewReplacer("{stream}", stream, "{news}", news,
+		"{pending}", quote(catalog.StatusPending), "{confirmed}", quote(catalog.StatusConfirmed), "{declined}", quote(catalog.StatusDeclined)).Replace(
+		`INSERT INTO transaction_decisions_log (account, id, retailer_id, currency_code, clicked_at, sold_at, confirmed_at, declined_at, version)
 SELECT account, v.id, retailer, currency, clicked, sold, if(confirmed > pending AND NOT gone, confirmed, NULL), if(declined > pending AND NOT gone, declined, NULL), newest
 FROM
 (
     SELECT account, id, argMax((retailer_id, currency_code, clicked_at, sold_at), _version) AS row,
         row.1 AS retailer, row.2 AS currency, row.3 AS clicked, row.4 AS sold,
         max(_version) AS newest, argMax(_deleted, _version) AS gone,
-        minIf(updated_at, status = 'PENDING') AS pending, minIf(updated_at, status = 'CONFIRMED') AS confirmed, minIf(updated_at, status = 'DECLINED') AS declined
-    FROM transactions_versions
+        minIf(updated_at, status = {pending}) AS pending, minIf(updated_at, status = {confirmed}) AS confirmed, minIf(updated_at, status = {declined}) AS declined
+    FROM {stream}_versions
     WHERE account = {account:String}{news}
     GROUP BY account, id
 ) AS v
-INNER JOIN (SELECT id, _version FROM transactions_latest FINAL WHERE account = {account:String}{news}) AS l ON v.id = l.id
-WHERE newest = l._version AND (confirmed > pending OR declined > pending)`
+INNER JOIN (SELECT id, _version FROM {stream}_latest FINAL WHERE account = {account:String}{news}) AS l ON v.id = l.id
+WHERE newest = l._version AND (confirmed > pending OR declined > pending)`)
+}

@@ -24,9 +24,6 @@ const (
 	CheckPrices           = "prices_agree"          // the price history of the day says the product's price
 )
 
-// futureTolerance is how far an updatedAt may lie after the API's time: clocks of one service differ.
-const futureTolerance = time.Hour
-
 // Check is the outcome of one check after a run.
 type Check struct {
 	Account, Stream string
@@ -205,8 +202,8 @@ func rulesOf(s *catalog.Stream, serverTime bool) []rule {
 		if serverTime {
 			now = "fromUnixTimestamp64Milli({server:Int64}, 'UTC')"
 		}
-		rules = append(rules, rule{CheckUpdatesNotFuture, fmt.Sprintf("%s > %s + toIntervalSecond(%d)", s.Fields[i].Column, now, int(futureTolerance.Seconds())),
-			"with an updatedAt that lies more than " + futureTolerance.String() + " after the API's own time"})
+		rules = append(rules, rule{CheckUpdatesNotFuture, fmt.Sprintf("%s > %s + toIntervalSecond(%d)", s.Fields[i].Column, now, int(catalog.FutureTolerance.Seconds())),
+			"with an updatedAt that lies more than " + catalog.FutureTolerance.String() + " after the API's own time"})
 	}
 	var amounts []string
 	status := ""
@@ -221,7 +218,7 @@ func rulesOf(s *catalog.Stream, serverTime bool) []rule {
 	if len(amounts) > 0 {
 		broken := "(" + strings.Join(amounts, " OR ") + ")"
 		if status != "" {
-			broken += " AND " + status + " != 'DECLINED'"
+			broken += " AND " + status + " != " + quote(catalog.StatusDeclined)
 		}
 		rules = append(rules, rule{CheckAmounts, broken, "with an amount below zero that are not declined"})
 	}
@@ -235,21 +232,25 @@ func rulesOf(s *catalog.Stream, serverTime bool) []rule {
 // payouts checks that the payouts which transactions name are there. Those loaded after the last run of payouts began
 // may name one that the run could not see yet.
 func (q *quality) payouts(ctx context.Context) error {
-	if q.stream.Name != "transactions" && q.stream.Name != "payouts" {
+	if !q.stream.Payouts && !q.stream.NamesPayouts() {
 		return nil
 	}
+	payouts, naming := catalog.Payouts(), catalog.Transactions()
 	var loaded time.Time
-	err := q.w.conn.QueryRow(ctx, "SELECT max(started_at) FROM sync_runs WHERE account = {account:String} AND stream = 'payouts' AND outcome = 'success' AND "+wholeLooks, q.args...).Scan(&loaded)
+	err := q.w.conn.QueryRow(ctx, "SELECT max(started_at) FROM sync_runs WHERE account = {account:String} AND stream = "+quote(payouts.Name)+
+		" AND outcome = "+quote(OutcomeSuccess)+" AND "+wholeLooks, q.args...).Scan(&loaded)
 	if err != nil || loaded.Unix() <= 0 {
 		return err
 	}
-	const unknown = "WHERE account = {account:String} AND payout_id NOT IN (SELECT id FROM payouts WHERE account = {account:String}) AND synced_at < fromUnixTimestamp64Milli({loaded:Int64}, 'UTC')"
+	payout := naming.Reference(payouts).Column
+	unknown := "WHERE account = {account:String} AND " + payout + " NOT IN (SELECT " + payouts.KeyColumn() + " FROM " + payouts.Name +
+		" WHERE account = {account:String}) AND synced_at < fromUnixTimestamp64Milli({loaded:Int64}, 'UTC')"
 	args := slices.Concat(q.args, []any{named("loaded", fmt.Sprint(loaded.UnixMilli()))})
 	var found uint64
 	var example int64
 	// Without FINAL first: nearly always there is none, and to know that costs a third.
-	for _, table := range []string{"transactions_latest", "transactions"} {
-		err := q.w.conn.QueryRow(ctx, "SELECT count(), ifNull(any(payout_id), 0) FROM "+table+" "+unknown, args...).Scan(&found, &example)
+	for _, table := range []string{naming.Name + "_latest", naming.Name} {
+		err := q.w.conn.QueryRow(ctx, "SELECT count(), ifNull(any("+payout+"), 0) FROM "+table+" "+unknown, args...).Scan(&found, &example)
 		if err != nil {
 			return err
 		}
@@ -257,7 +258,8 @@ func (q *quality) payouts(ctx context.Context) error {
 			break
 		}
 	}
-	q.add(CheckPayoutsKnown, found, 0, fmt.Sprintf("transactions that name a payout which the service does not list: %d; look at `dealhouse query \"SELECT * FROM transactions WHERE payout_id = %d\"`", found, example))
+	q.add(CheckPayoutsKnown, found, 0, fmt.Sprintf("%s that name a payout which the service does not list: %d; look at `dealhouse query \"SELECT * FROM %s WHERE %s = %d\"`",
+		naming.Name, found, naming.Name, payout, example))
 	return nil
 }
 
@@ -280,6 +282,6 @@ func (q *quality) prices(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	q.add(CheckPrices, found, 0, fmt.Sprintf("products with another price than in the history of the same day: %d; look at `dealhouse query \"SELECT day, price FROM product_prices WHERE %s = '%s' ORDER BY day DESC LIMIT 3\"`", found, key, example))
+	q.add(CheckPrices, found, 0, fmt.Sprintf("products with another price than in the history of the same day: %d; look at `dealhouse query \"SELECT day, price FROM %s WHERE %s = '%s' ORDER BY day DESC LIMIT 3\"`", found, q.stream.Child.Table, key, example))
 	return nil
 }

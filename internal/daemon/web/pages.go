@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/warehouse"
 )
 
@@ -132,7 +133,7 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 		last.Streams = append(last.Streams, o.row(st))
 	}
 	_, summary := o.verdict()
-	s.render(w, http.StatusOK, "status", s.newPage(&o, "/", summary, accounts))
+	s.render(w, http.StatusOK, "status.html", s.newPage(&o, "/", summary, accounts))
 }
 
 func (o *overview) row(st *streamState) streamRow {
@@ -290,7 +291,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	body.Error = explain(d.err)
 	o.fill(&body, d.value)
-	s.render(w, http.StatusOK, "stream", s.newPage(&o, "/streams", body.Name+" of "+id.Account, body))
+	s.render(w, http.StatusOK, "stream.html", s.newPage(&o, "/streams", body.Name+" of "+id.Account, body))
 }
 
 func (o *overview) fill(body *streamPage, d details) {
@@ -315,8 +316,9 @@ func (o *overview) fill(body *streamPage, d details) {
 		rows = append(rows, day{n.Day, []uint64{n.Rows}})
 	}
 	body.Changes = newDayChart("changes", "Changes by day", []layer{{"inserted", "inserted"}, {"updated", "updated"}, {"deleted", "deleted"}}, changes, true)
-	title := map[string]string{"transactions": "Transactions by day of sale", "products": "Product prices by day"}[body.Stream]
-	body.ByDay = newDayChart("days", title, []layer{{"rows", "rows"}}, rows, false)
+	if s, err := catalog.Find(body.Stream); err == nil && s.ByDay != nil {
+		body.ByDay = newDayChart("days", s.ByDay.Title, []layer{{"rows", "rows"}}, rows, false)
+	}
 }
 
 func (o *overview) runRow(r warehouse.RunRecord) runRow {

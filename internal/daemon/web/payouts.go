@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/report"
 	"dealhouse/internal/warehouse"
 )
@@ -158,7 +159,7 @@ func (s *Server) payoutsPage(w http.ResponseWriter, r *http.Request) {
 	if body.Compared == nil && body.Error == "" && o.problem == nil {
 		p.Refresh = refreshRunning // what is being compared shows as soon as it is there
 	}
-	s.render(w, http.StatusOK, "payouts", p)
+	s.render(w, http.StatusOK, "payouts.html", p)
 }
 
 // withPayouts puts the configured accounts first, also those that have no payouts.
@@ -172,7 +173,7 @@ func (o *overview) withPayouts(known []accountPayouts) []accountPayouts {
 		if i := slices.IndexFunc(known, func(a accountPayouts) bool { return a.Account == account }); i >= 0 {
 			a = known[i]
 		}
-		if st := o.find(warehouse.StreamID{Account: account, Stream: "payouts"}); st != nil {
+		if st := o.find(warehouse.StreamID{Account: account, Stream: catalog.Payouts().Name}); st != nil {
 			a.Loaded = st.standing.LastSuccess != nil
 		}
 		all = append(all, a)

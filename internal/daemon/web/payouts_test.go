@@ -198,7 +198,7 @@ func TestManyPayouts(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	if err := pages["payouts"].ExecuteTemplate(&out, "content", page{Body: payoutsPage{Compared: &moment{}, Accounts: []accountPayouts{a}, Shown: shownPayouts}}); err != nil {
+	if err := pages["payouts.html"].ExecuteTemplate(&out, "content", page{Body: payoutsPage{Compared: &moment{}, Accounts: []accountPayouts{a}, Shown: shownPayouts}}); err != nil {
 		t.Fatal(err)
 	}
 	wantText(t, out.String(), "The newest 200 of 210 are shown; of the older ones, 3 need a look.", "and 5 more")

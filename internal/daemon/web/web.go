@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"time"
 
-	"dealhouse/internal/report"
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 )
@@ -32,7 +32,7 @@ type Options struct {
 	Ready func(ctx context.Context) error
 	// Streams are the configured streams, in the order of the configuration.
 	Streams func() []Stream
-	// OverdueAfter is how old a sale is that should be in a payout; default: report.DefaultOverdueAfter.
+	// OverdueAfter is how old a sale is that should be in a payout; default: catalog.DefaultOverdueAfter.
 	OverdueAfter func() time.Duration
 
 	Logger *slog.Logger     // default: none
@@ -97,7 +97,7 @@ func New(o Options) (*Server, error) {
 		s.clock = time.Now
 	}
 	if s.o.OverdueAfter == nil {
-		s.o.OverdueAfter = func() time.Duration { return report.DefaultOverdueAfter }
+		s.o.OverdueAfter = func() time.Duration { return catalog.DefaultOverdueAfter }
 	}
 	certificate, err := s.loadCertificate()
 	if err != nil {

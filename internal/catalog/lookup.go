@@ -1,0 +1,56 @@
+package catalog
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Find returns the stream of that name.
+func Find(name string) (*Stream, error) {
+	for i := range streams {
+		if streams[i].Name == name {
+			return &streams[i], nil
+		}
+	}
+	return nil, fmt.Errorf("there is no stream %q: the streams are %s", name, Names())
+}
+
+// All lists the streams in the order in which they are shown.
+func All() []*Stream {
+	all := make([]*Stream, len(streams))
+	for i := range streams {
+		all[i] = &streams[i]
+	}
+	return all
+}
+
+// Names lists the streams' names in the order of All.
+func Names() []string {
+	names := make([]string, len(streams))
+	for i := range streams {
+		names[i] = streams[i].Name
+	}
+	return names
+}
+
+// Payouts is the stream of payouts (catalog-7).
+func Payouts() *Stream { return only(func(s *Stream) bool { return s.Payouts }) }
+
+// Transactions is the stream whose records payouts add up (catalog-7).
+func Transactions() *Stream { return only((*Stream).NamesPayouts) }
+
+// only is the stream that is so. That there is exactly one is held by a test (catalog-7).
+func only(is func(*Stream) bool) *Stream {
+	all := All()
+	return all[slices.IndexFunc(all, is)]
+}
+
+// States of a transaction that the service is known to send; it may add others.
+const (
+	StatusPending   = "PENDING"
+	StatusConfirmed = "CONFIRMED"
+	StatusDeclined  = "DECLINED"
+)
+
+// Statuses are the known states of a transaction.
+func Statuses() []string { return []string{StatusPending, StatusConfirmed, StatusDeclined} }
