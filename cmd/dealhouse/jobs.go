@@ -163,7 +163,7 @@ func (c *clients) close() {
 	}
 }
 
-// job is the run of a target. A job's zero settings mean its defaults, and a configured zero means none.
+// job is the run of a target, with the settings as they are configured.
 func (t target) job(client *dealapi.Client) syncer.Job {
 	return syncer.Job{
 		Account: t.account.Name, Stream: t.stream, Client: client,
@@ -172,25 +172,25 @@ func (t target) job(client *dealapi.Client) syncer.Job {
 			Page: t.account.Params.Page, Cursor: t.account.Params.Cursor,
 		},
 		BatchRows:        t.account.BatchRows,
-		Overlap:          orNone(t.setting.Overlap),
+		Overlap:          t.setting.Overlap,
 		InitialFrom:      t.setting.InitialFrom,
-		MaxDeleteRatio:   orNone(t.setting.MaxDeleteRatio),
-		MaxRejectedRatio: orNone(t.setting.MaxRejectedRatio),
+		MaxDeleteRatio:   t.setting.MaxDeleteRatio,
+		MaxRejectedRatio: t.setting.MaxRejectedRatio,
 		ConfirmDeletes:   t.setting.ConfirmDeletes,
 		DeleteAfterLists: t.setting.DeleteAfterLists,
-		ResumeWithin:     orNone(t.setting.ResumeWithin),
-		ReferenceLimit:   orNone(t.setting.ReferenceLimit),
-		ReferenceRetry:   orNone(t.setting.ReferenceRetry),
-		Timeout:          orNone(t.setting.RunTimeout),
+		ResumeWithin:     t.setting.ResumeWithin,
+		ReferenceLimit:   t.setting.ReferenceLimit,
+		ReferenceRetry:   t.setting.ReferenceRetry,
+		Timeout:          t.setting.RunTimeout,
 	}
 }
 
-// orNone is a job's word for a configured zero: less than nothing.
-func orNone[T time.Duration | float64 | int](value T) T {
-	if value == 0 {
+// orNone is a configured zero where zero means a default: less than nothing.
+func orNone(d time.Duration) time.Duration {
+	if d == 0 {
 		return -1
 	}
-	return value
+	return d
 }
 
 // runJobs makes all runs side by side and shows their progress. One that fails does not stop the others.

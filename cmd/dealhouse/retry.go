@@ -97,7 +97,9 @@ func (a *app) runRetries(ctx context.Context, w *warehouse.Warehouse, open []war
 			a.log.Warn("what was rejected of a stream that this version does not know stays open", "stream", o.Stream, "rejects", o.Rejects)
 			continue
 		}
-		jobs = append(jobs, syncer.Job{Account: o.Account, Stream: stream, DryRun: dryRun})
+		job := syncer.NewJob(o.Account, stream, nil)
+		job.DryRun = dryRun
+		jobs = append(jobs, job)
 	}
 	shown := newProgress(a.console, a.log, jobs, a.console.live && !isTerminal(a.screen))
 	defer shown.stop()

@@ -32,7 +32,6 @@ type ReferenceResult struct {
 // gave no answer, is for the next time. A stream that another run has is left for the next time as well. There is a
 // result for each stream that was asked for something.
 func (s *Syncer) References(ctx context.Context, from Job, to []Job) ([]ReferenceResult, error) {
-	from.setDefaults()
 	if from.DryRun {
 		return nil, nil
 	}
@@ -67,7 +66,7 @@ func (s *Syncer) References(ctx context.Context, from Job, to []Job) ([]Referenc
 }
 
 func (s tools) unknownReferences(ctx context.Context, from Job, to []*catalog.Stream, limit int) ([]warehouse.Reference, error) {
-	return s.warehouse.UnknownReferences(ctx, from.Account, from.Stream, to, max(from.ReferenceRetry, 0), limit)
+	return s.warehouse.UnknownReferences(ctx, from.Account, from.Stream, to, from.ReferenceRetry, limit)
 }
 
 // addresses is the source that reads rows by their own addresses.

@@ -214,7 +214,7 @@ func (b *backfill) readWindow(ctx, fetching context.Context, t task, strict bool
 	r.record.RequestedAfter = t.after()
 	defer b.meter.drop(r)
 	pages := &pageReader{
-		session: b.session, run: r, before: t.before(), strict: strict, batchBytes: max(b.session.job.BatchBytes, windowBytes),
+		session: b.session, run: r, before: t.before(), strict: strict, batchBytes: windowBytes,
 		stage:  u.stageWindow,
 		report: func() { b.meter.read(r, r.record.Totals); b.show() },
 	}

@@ -74,12 +74,12 @@ func (d *deletes) guard(_ context.Context, c *warehouse.Changes) error {
 	if c.Deleted == 0 || job.AllowMassDelete {
 		return nil
 	}
-	if c.Deleted < c.Live && float64(c.Deleted) <= max(job.MaxDeleteRatio, 0)*float64(c.Live) {
+	if c.Deleted < c.Live && float64(c.Deleted) <= job.MaxDeleteRatio*float64(c.Live) {
 		return nil
 	}
 	return &GuardError{
 		Account: job.Account, Stream: job.Stream.Name, Guard: GuardDeletes,
-		Reason: fmt.Sprintf("the service no longer lists %d of %d rows, and max_delete_ratio allows %.4g %%", c.Deleted, c.Live, 100*max(job.MaxDeleteRatio, 0)),
+		Reason: fmt.Sprintf("the service no longer lists %d of %d rows, and max_delete_ratio allows %.4g %%", c.Deleted, c.Live, 100*job.MaxDeleteRatio),
 		Advice: "nothing was changed; if these rows are really gone, run `dealhouse sync " + job.Stream.Name + " --account " + job.Account + " --allow-mass-delete` once",
 	}
 }

@@ -22,12 +22,12 @@ func (r *run) guardRejects() error {
 	if r.Stream.Kind == catalog.Incremental && !r.session.job.Full {
 		of = max(of, fewRecords)
 	}
-	if float64(t.Unloadable) <= max(r.session.job.MaxRejectedRatio, 0)*float64(of) {
+	if float64(t.Unloadable) <= r.session.job.MaxRejectedRatio*float64(of) {
 		return nil
 	}
 	return &GuardError{
 		Account: r.Account, Stream: r.Stream.Name, Guard: GuardRejects,
-		Reason: fmt.Sprintf("%d of %d records cannot be loaded, and max_rejected_ratio allows %.4g %%", t.Unloadable, t.Read, 100*max(r.session.job.MaxRejectedRatio, 0)),
+		Reason: fmt.Sprintf("%d of %d records cannot be loaded, and max_rejected_ratio allows %.4g %%", t.Unloadable, t.Read, 100*r.session.job.MaxRejectedRatio),
 		Advice: "nothing was changed; look at them with `dealhouse rejects --run " + r.ID.String() + "`",
 	}
 }

@@ -31,7 +31,7 @@ func newList(ctx context.Context, s *session) (*list, error) {
 	}
 	l.checkOrigin()
 	l.run.record.RequestedAfter, l.run.record.Watermark = l.after, l.watermark
-	l.reader = &pageReader{session: s, run: l.run, batchBytes: s.job.BatchBytes, stage: l.stage, report: func() { s.report(PhaseReading) }}
+	l.reader = &pageReader{session: s, run: l.run, batchBytes: batchBytes, stage: l.stage, report: func() { s.report(PhaseReading) }}
 	return l, nil
 }
 
@@ -52,7 +52,7 @@ func (l *list) resume(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.job.Full || r.StartedAt.Sub(c.SavedAt) >= s.job.ResumeWithin || staged < c.Totals.Staged {
+	if !s.job.resumes(r.StartedAt.Sub(c.SavedAt)) || staged < c.Totals.Staged {
 		s.log.Info("not going on with an earlier walk", "run_id", c.RunID, "saved_at", c.SavedAt)
 		return errors.Join(s.warehouse.ClearCheckpoint(ctx, walk), s.warehouse.Discard(ctx, walk))
 	}

@@ -234,7 +234,7 @@ func (t *rejects) stageRecord(ctx context.Context, record string, page uint32, f
 		t.batch.Rejects = append(t.batch.Rejects, keep...)
 		return err
 	})
-	if err != nil || t.batch.Len() < t.session.job.BatchRows && t.batch.Bytes < t.session.job.BatchBytes {
+	if err != nil || t.batch.Len() < t.session.job.BatchRows && t.batch.Bytes < batchBytes {
 		return err
 	}
 	return t.flush(ctx)

@@ -29,7 +29,6 @@ type session struct {
 type work func(context.Context) error
 
 func (s *Syncer) newSession(job Job) *session {
-	job.setDefaults()
 	x := &session{tools: s.tools, job: job}
 	x.log = s.log.With("account", job.Account, "stream", job.Stream.Name)
 	x.run = x.newRun(warehouse.Run{})
