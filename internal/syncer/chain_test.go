@@ -86,7 +86,7 @@ func readMovingChain(t *testing.T, seed uint64) (gap bool) {
 func newTestReader(job Job) *pageReader {
 	s := &Syncer{tools{log: slog.New(slog.DiscardHandler), progress: func(Progress) {}, local: time.Now, said: &sync.Map{}}}
 	x := s.newSession(job)
-	return &pageReader{session: x, run: x.run, batchBytes: x.job.BatchBytes, report: func() {}}
+	return &pageReader{session: x, run: x.run, batchBytes: batchBytes, report: func() {}}
 }
 
 // collect reads a chain to its end, and returns the ids that it read.
