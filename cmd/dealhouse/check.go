@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dealhouse/internal/catalog"
 	"dealhouse/internal/config"
 	"dealhouse/internal/dealapi"
+	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 )
 
@@ -177,16 +177,7 @@ func (a *app) checkAPI(ctx context.Context, cfg *config.Config) []finding {
 
 // checkStream asks for the first page of a stream.
 func checkStream(ctx context.Context, name string, client *dealapi.Client, t target) finding {
-	q := dealapi.Query{Path: t.stream.Path, Ahead: -1}
-	switch t.stream.Paging {
-	case catalog.CursorPages:
-		q.Paging = dealapi.PagingCursor
-	case catalog.NextPages:
-		q.Paging = dealapi.PagingNextPage
-	case catalog.BareArray:
-		q.Paging = dealapi.PagingNone
-	}
-	for page, err := range client.Pages(ctx, q) {
+	for page, err := range client.Pages(ctx, syncer.FirstPage(t.stream)) {
 		if err != nil {
 			return finding{name, verdictFailed, cause(err), faultCode(err)}
 		}

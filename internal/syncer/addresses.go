@@ -80,12 +80,12 @@ type addresses struct {
 	fetched int64 // time of reading of the last answer
 	misses  []warehouse.Miss
 	result  ReferenceResult
-	fault   error // the last of those that say nothing of the row that was asked for
+	fault   error // the last that says nothing about the row that was asked for
 	faults  int
 }
 
-// maxFaults is after how many answers that say nothing of what was asked for the asking ends. It is more than one, so
-// that a single row at which the service always fails does not keep all others waiting.
+// maxFaults is how many answers may say nothing about the row that was asked for before the asking ends. It is more
+// than one, so that a single row at which the service always fails does not keep all others waiting.
 const maxFaults = 4
 
 // ask takes the stream, if it is free, and asks.
@@ -213,10 +213,10 @@ func (r *addresses) miss(key, reason string) {
 }
 
 // errEnough ends the asking; what was read until then is kept.
-var errEnough = errors.New("asking for more is of no use")
+var errEnough = errors.New("more requests would fail as well")
 
-// blame notes a fault that says nothing of the row that was asked for, and ends the asking where others would fare no
-// better.
+// blame notes a fault that says nothing about the row that was asked for. It ends the asking where the next request
+// would fail as well.
 func (r *addresses) blame(ctx context.Context, err error) error {
 	var api *dealapi.Error
 	switch canceled := errors.As(err, &api) && api.Kind == dealapi.KindCanceled; {

@@ -13,9 +13,9 @@ import (
 
 // A backfill reads a range of updatedAt in windows, several side by side, under the one lease of its stream. Each
 // window is a chain of pages of its own. What is complete goes to one goroutine, which stages and publishes it in
-// bundles: a window that is larger than a batch is a bundle of its own; small ones are staged together, as they come, and
-// are published together, since publishing a hundred of them costs as much as publishing one, and that grows with the
-// rows that are there already. Each bundle has a run of its own, with its row in sync_runs.
+// bundles. A window that is larger than a batch is a bundle of its own. Small ones are staged and published together:
+// publishing a hundred of them costs as much as publishing one, and the cost grows with the rows that are there
+// already. Each bundle has a run of its own, with its row in sync_runs.
 //
 // The state of the backfill has the windows that are done and, with their run, those that are staged. Windows become
 // staged once their rows are, and done in the same write that ends their publication (warehouse.Intent). So whoever
@@ -154,8 +154,8 @@ func joined(all []task) []task {
 	return []task{one}
 }
 
-// readTasks reads the tasks side by side and publishes what is complete, also when it ends before its time: what a signal
-// or a failing window leaves complete is kept. strict windows end with errUnfiltered when they see that they are no use.
+// readTasks reads the tasks side by side and publishes what is complete, also when a signal or a failing window ends it
+// early. strict windows end with errUnfiltered when the service does not keep to them.
 func (b *backfill) readTasks(ctx context.Context, tasks []task, strict bool) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -200,8 +200,8 @@ func (b *backfill) readTasks(ctx context.Context, tasks []task, strict bool) err
 	return nil
 }
 
-// windowBytes is how large a window may be that is staged and published together with others: many a service stamps all
-// transactions of a payout in one minute, and to publish each such day by itself costs more than to read it.
+// windowBytes is how large a window may be to be staged and published together with others. Many services stamp all
+// transactions of a payout in the same minute, and to publish each such day by itself would cost more than to read it.
 const windowBytes = 16 << 20
 
 // readWindow reads a window to its end and hands it to the publisher. fetching ends before ctx does.

@@ -32,8 +32,8 @@ func askedBackfill(ctx context.Context, s *session, asked Range) (*backfill, err
 	return b, nil
 }
 
-// initialBackfill is the backfill that a first load from a given time on is, nil where the list is read in one go. It is
-// one only when it is more than a page: the first request, which has to be made to learn the server's time, shows it.
+// initialBackfill is the backfill of a first load from a given time on, nil where the list is read in one go. That is
+// so when it is no more than a page: the first request, which has to be made to learn the service's time, shows it.
 func (l *list) initialBackfill(ctx context.Context) (*backfill, error) {
 	s := l.session
 	from := s.job.InitialFrom.UTC().Truncate(time.Millisecond)
@@ -46,7 +46,8 @@ func (l *list) initialBackfill(ctx context.Context) (*backfill, error) {
 	}
 	origin := s.job.Client.Origin()
 	fresh := progressState{BegunAt: s.run.StartedAt, Origin: origin, From: from, Window: DefaultWindow.String()}
-	if stored == nil || !stored.From.Equal(from) || !stored.isOf(origin) { // a setting may have changed: then what is done is not enough
+	if stored == nil || !stored.From.Equal(from) || !stored.isOf(origin) {
+		// There is none, or a setting has changed since: then what is done is not enough.
 		server, more := l.look(ctx, window{from: from}.after())
 		if !more || !(Range{From: from, To: server}).isValid() {
 			return nil, nil // an ordinary run does
@@ -78,7 +79,7 @@ func (l *list) look(ctx context.Context, after time.Time) (server time.Time, mor
 			return time.Time{}, false
 		}
 		s := seen{}
-		s.begin(page)
+		s.setClock(page)
 		return s.serverStart, page.Next != ""
 	}
 	return time.Time{}, false

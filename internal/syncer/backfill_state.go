@@ -74,9 +74,9 @@ func (s *progressState) text() (string, error) {
 	return string(text), nil
 }
 
-// restore returns the bundle that an interrupted backfill had staged, nil where there is none. Rows that were staged just
-// before the end are of windows that will be read again: they do no harm. Where rows are missing, the windows are read
-// again.
+// restore returns the bundle that an interrupted backfill had staged, nil where there is none. Rows that were staged
+// just before the end are of windows that will be read again: they do no harm. Where rows are missing, the windows are
+// read again.
 func (b *backfill) restore(ctx context.Context) (*bundle, error) {
 	if b.state.RunID == "" {
 		return nil, nil

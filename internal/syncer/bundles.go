@@ -27,8 +27,8 @@ func (b *backfill) newBundle() (*bundle, error) {
 	return &bundle{run: r, seen: newSeen(), done: make(chan struct{})}, nil
 }
 
-// begin makes the row of the bundle in sync_runs. Only then may rows be staged: it is what keeps others from taking them
-// for those of a dead run.
+// begin makes the row of the bundle in sync_runs. Only then may rows be staged: without it, others would take them for
+// those of a dead run.
 func (u *bundle) begin(ctx context.Context) error {
 	u.begun = true
 	// Not the record itself: pages may still be decoded, which counts in it.
@@ -80,8 +80,8 @@ func newHandover(parallel int, batchRows uint64) *handover {
 	return h
 }
 
-// share adds a window that is complete in memory to the bundle that is open, making one where there is none. It waits
-// while that one is full: what is complete but not published is read again after a crash, and must stay little.
+// share adds a window that is complete in memory to the open bundle, and opens one where there is none. It waits while
+// that one is full: what is complete but not staged is read again after a crash, so it must stay little.
 func (h *handover) share(w *bundle) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -13,25 +13,24 @@ import (
 	"dealhouse/internal/dealapi"
 )
 
-// A list is read by cursors, each of which is the id of the next item, while its items come, go and move. A chain of pages is whole (syncer-11) when each page that was asked for by a cursor begins with the
-// item that the cursor names, and that item kept its place between the moment at which it was named and the moment at
-// which its page was read. Then every item that did not change meanwhile is on one of the pages, whatever the list is
-// ordered by: a page has all items from its first up to the next cursor's, and these ranges leave no gap. An item that
-// did change has an updatedAt after the chain began: it is left to whoever reads what changed since.
+// A list is read by cursors, each of which is the id of the next item, while its items come, go and move. A chain of
+// pages is whole (syncer-11) when each page that was asked for by a cursor begins with the item that the cursor names,
+// and that item kept its place between the moment at which it was named and the moment at which its page was read. Then
+// every item that did not change meanwhile is on one of the pages, whatever the list is ordered by: a page has all
+// items from its first up to the next cursor's, and these ranges leave no gap. An item that did change has an updatedAt
+// after the start of the chain: it is left to whoever reads what changed since.
 //
-// Whether an item kept its place is told by its updatedAt (doubt.go). Where it may have moved, the page before is read
-// again, up to the item. Where a page begins with another item, or with none, reading goes on from the last page before
+// The updatedAt of an item shows whether it kept its place (doubt.go). Where it may have moved, the page before is read
+// again, up to the item. Where a page begins with another item, or is empty, reading goes on from the last page before
 // it that can be found again. A chain that is still not whole after that has a gap, and its run is incomplete.
 
-// How often a chain is mended before it is given up: maxRepairs, and once more for each repairEvery pages. A cursor that
-// comes back may be that of an item that jumped to the front. Where cursors do so maxLoops times while nothing changes, it
-// is the service that loops. No more than maxReread pages are read again, and twice what the list has. A cursor that led to another item maxMisses times is no item's id.
+// How long a chain is mended before it is given up.
 const (
-	maxRepairs  = 30
-	repairEvery = 100
-	maxLoops    = 3
-	maxMisses   = 3
-	maxReread   = 1000
+	maxRepairs  = 30   // how often, and once more for each repairEvery pages
+	repairEvery = 100  // pages
+	maxReread   = 1000 // pages that are read again, besides twice what the list has
+	maxLoops    = 3    // how often cursors come back while nothing changes: once may be an item that jumped to the front
+	maxMisses   = 3    // how often a cursor leads to another item: then it is no item's id
 )
 
 // cursorKind is what the cursors of a list turn out to be.
@@ -39,7 +38,7 @@ type cursorKind uint8
 
 const (
 	cursorUnknown cursorKind = iota // no page was asked for by a cursor yet
-	cursorNext                      // the id of the next item, as the interface says
+	cursorNext                      // the id of the next item, as the service promises
 	cursorOpaque                    // something else: a page does not show whether it continues the one before
 	cursorNone                      // the list has no pages, or pages that know no ids
 )
@@ -49,7 +48,7 @@ type ending uint8
 
 const (
 	endOfList ending = iota
-	endJoined        // it met the item that it was to meet
+	endJoined        // it met the item that it searched for
 	endBroken        // a page did not begin with the item that its cursor names, or the cursor was refused
 )
 
@@ -120,7 +119,7 @@ func (c *chain) walk(from place, find *search) (ending, error) {
 	var last string // id of its last item
 	for page, err := range c.pager.pages(c.pager.whole(), from.token, pagesAhead) {
 		if err != nil {
-			c.anew(find)
+			c.giveUp(find)
 			return endBroken, c.broken(err)
 		}
 		rows, err := c.add(page)
@@ -139,21 +138,21 @@ func (c *chain) walk(from place, find *search) (ending, error) {
 		}
 		switch {
 		case !follows:
-			c.anew(find)
+			c.giveUp(find)
 			return endBroken, nil
 		case met:
 			c.hold = false
 			c.trail = slices.Insert(c.trail, find.at, c.held...)
 			return endJoined, nil
 		case find != nil && !c.repair(): // each page of a search may leave a link that has to be looked at again
-			c.anew(find)
+			c.giveUp(find)
 			return endBroken, nil
 		case find != nil && find.pages >= maxSearch:
-			c.anew(find)
+			c.giveUp(find)
 			find = nil
 		}
 	}
-	c.anew(find)
+	c.giveUp(find)
 	return endOfList, nil
 }
 
@@ -198,10 +197,10 @@ func (c *chain) follows(page *dealapi.Page, rows span, from place, before *deala
 	return c.isOpaque(page.Token, last)
 }
 
-// isOpaque reports whether a cursor that its page does not begin with is no item's id: it is no UUID, it is the last item
-// of the page before, or the service gives it again and again at the same place, and its page begins with another item
-// each time. An item that had gone or moved would not be named again. Where a page did begin with its item, cursors are
-// ids.
+// isOpaque reports whether a cursor is no item's id, though its page begins with another item. It is none if it is no
+// UUID, if it is the last item of the page before, or if the service gives it again and again at the same place, and
+// its page begins with another item each time: an item that has gone or moved would not be named again. Where a page
+// once began with the item of its cursor, cursors are ids.
 func (c *chain) isOpaque(token, last string) bool {
 	if c.kind != cursorUnknown {
 		return c.kind == cursorOpaque
@@ -215,8 +214,8 @@ func (c *chain) isOpaque(token, last string) bool {
 	return true
 }
 
-// mend goes on from the last page that can be found again: first from the page before the break, then from earlier ones,
-// and in the end from the beginning.
+// mend goes on from the last page that can be found again. It tries the page before the break first, then earlier ones,
+// and at last the first.
 func (c *chain) mend() (ending, error) {
 	if !c.repair() {
 		return endBroken, nil

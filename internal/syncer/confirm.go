@@ -84,8 +84,8 @@ func (d *deletes) guard(_ context.Context, c *warehouse.Changes) error {
 	}
 }
 
-// confirm makes sure that what a complete list does not have is gone, where the list may have moved while it was read: a
-// row can be on a page that was read already, or not yet, each time it is looked for there (syncer-12). What is not
+// confirm makes sure that what a complete list does not have is gone, where the list may have moved while it was read:
+// a row can be on a page that was read already, or not yet, each time it is looked for there (syncer-12). What is not
 // confirmed stays until a later run.
 func (d *deletes) confirm(ctx context.Context, c *warehouse.Changes) error {
 	job, s := d.session.job, d.seen
@@ -173,9 +173,10 @@ func (d *deletes) lookByAddress(ctx context.Context, planned []warehouse.Planned
 	return found, err
 }
 
-// lookByTime asks for rows by their updatedAt: for what changed in the same millisecond. A row that is not there is gone,
-// or has changed, and would then be among what was read: a full read has all that changed meanwhile, or deletes nothing.
-// Where not even the newest row that was read is found so, the service does not tell milliseconds apart.
+// lookByTime asks for rows by their updatedAt: for all that changed in the same millisecond. A row that is not there is
+// gone, or has changed. If it had changed, it would be among what was read: a full read has all that changed meanwhile,
+// or deletes nothing. Where not even the newest row that was read is found this way, the service does not find rows by
+// the millisecond.
 func (d *deletes) lookByTime(ctx context.Context, planned []warehouse.PlannedDelete) (found confirmation, err error) {
 	probe, _, err := d.listedAt(ctx, d.seen.newest)
 	if err != nil || len(probe) == 0 {
@@ -212,8 +213,8 @@ func (d *deletes) lookByTime(ctx context.Context, planned []warehouse.PlannedDel
 	return found, err
 }
 
-// listedAt are the ids of the rows with an updatedAt, in milliseconds since 1970. It is certain that there are no others
-// when the service keeps to the time, and the pages follow each other.
+// listedAt are the ids of the rows with an updatedAt, in milliseconds since 1970. It is certain that there are no
+// others when the service keeps to the time, and the pages follow each other.
 func (d *deletes) listedAt(ctx context.Context, updated int64) (ids map[string]bool, certain bool, err error) {
 	ids, certain = map[string]bool{}, true
 	decoder, batch := decode.New(d.run.Stream), decode.NewBatch(d.run.Stream)

@@ -6,16 +6,17 @@ import (
 	"dealhouse/internal/dealapi"
 )
 
-// Nothing says when an item moved, but its updatedAt does, if it is compared with the right moment: that at which the
-// item was named as the next one. The clock of updatedAt need not be that of the Date header. So it is read off the list
-// itself: at the end of the chain it shows at least the newest updatedAt that was seen, and at the moment in question at
-// least that less the time since. An item older than this did not change since it was named.
+// The service does not say when an item moved. Its updatedAt shows it, compared with the right moment: the one at which
+// the item was named as the next. The clock that sets updatedAt need not be that of the Date header, so its time is
+// read off the list itself. At the end of the chain that clock shows the newest updatedAt seen, or later. At the moment
+// in question it showed that less the time since then, or later. An item older than this has not changed since it was
+// named.
 
 const (
-	// clockSlack is for timestamps in whole seconds and for what a measured time may be short of.
+	// clockSlack makes up for timestamps in whole seconds, and for times that are measured a little short.
 	clockSlack = 2 * time.Second
-	// maxClockError is how far the Date header may be ahead of the clock of updatedAt. It keeps a list in which nothing
-	// has changed for days, and all at once before that, from being doubted as a whole.
+	// maxClockError is how far the Date header may be ahead of the clock of updatedAt. Without it, a list in which
+	// nothing has changed for days, and everything at once before that, would be doubted as a whole.
 	maxClockError = 24 * time.Hour
 )
 
@@ -50,8 +51,8 @@ func (c *chain) observe(page *dealapi.Page, rows span) {
 	}
 }
 
-// doubt is the place in the trail of the most doubtful link, -1 when none is. Where items are ordered by id, they cannot
-// move, and where they carry no updatedAt, nothing can be told.
+// doubt is the place in the trail of the most doubtful link, -1 when none is. Where items are ordered by id, they
+// cannot move, and where they carry no updatedAt, nothing can be told.
 func (c *chain) doubt() int {
 	if c.kind != cursorNext || c.order.byID() || !c.dated {
 		return -1

@@ -11,8 +11,8 @@ import (
 )
 
 // fewRecords is the least number that a share is taken of where a run reads only what changed. Of two records, one that
-// cannot be loaded says nothing about the service; at the default of 5 % it would hold up the stream until twenty records
-// have changed. Such a run deletes nothing.
+// cannot be loaded says nothing about the service; at the default of 5 % it would hold up the stream until twenty
+// records have changed. Such a run deletes nothing.
 const fewRecords = 100
 
 // guardRejects stops a run of which too much cannot be loaded: it says more about the service than about the records.
@@ -32,7 +32,7 @@ func (r *run) guardRejects() error {
 	}
 }
 
-// notice turns what the run saw and carried on with into warnings.
+// notice turns what the run saw, and went on in spite of, into warnings.
 func (r *run) notice(seen *seen, after time.Time) {
 	r.record.ServerTime, r.ServerTime = seen.serverStart, seen.latest(r.session.local())
 	if seen.outside > 0 {
@@ -58,7 +58,7 @@ func (r *run) notice(seen *seen, after time.Time) {
 	}
 }
 
-// noticeOlder says what a comparison left as it was although the service now says otherwise.
+// noticeOlder warns of rows that a comparison left as they were although the service now says otherwise.
 func (r *run) noticeOlder(c warehouse.Changes) {
 	if c.Older == 0 {
 		return

@@ -31,10 +31,10 @@ type Job struct {
 	MaxDeleteRatio   float64       // share of the live rows that a run may delete, 0 to 1
 	MaxRejectedRatio float64       // share of the records read that may be unloadable, 0 to 1
 	ConfirmDeletes   bool          // deals: never delete a row that is there at its own address
-	DeleteAfterLists int           // products: complete lists in a row that do not have a row, before it is deleted; at least 1
+	DeleteAfterLists int           // products: complete lists in a row that lack a row, before it is deleted; at least 1
 	ResumeWithin     time.Duration // products: how old a checkpoint may be to go on from; 0: never
 	ReferenceLimit   int           // transactions: how many deals that they name are asked for at a time; 0: none
-	ReferenceRetry   time.Duration // transactions: after which time a deal that was not there is asked for again; 0: at once
+	ReferenceRetry   time.Duration // transactions: how long until a deal that was not there is asked for again; 0: none
 	Timeout          time.Duration // how long the run may take once the stream is its own, but for a backfill; 0: no end
 
 	Full            bool // read the whole stream, whatever its watermark or checkpoint says
@@ -77,22 +77,32 @@ func (j *Job) resumes(age time.Duration) bool {
 	return !j.Full && j.ResumeWithin > 0 && age < j.ResumeWithin
 }
 
-// timestampLayout is how filters have a time: in UTC, with all the digits of the service's own.
+// timestampLayout is how a filter takes a time: in UTC, with as many digits as the service's own.
 const timestampLayout = "2006-01-02T15:04:05.000Z"
 
 // pagesAhead is how many pages are fetched while one is decoded and staged.
 const pagesAhead = 2
 
-// query is the list operation to read, after the given updatedAt (zero: all of it), from the given page on.
-func (j *Job) query(after time.Time, start string) dealapi.Query {
-	q := dealapi.Query{Path: j.Stream.Path, Start: start, Ahead: pagesAhead}
-	switch j.Stream.Paging {
+// FirstPage is the list operation of a stream as one asks for its first page alone.
+func FirstPage(s *catalog.Stream) dealapi.Query {
+	q := dealapi.Query{Path: s.Path, Ahead: -1}
+	switch s.Paging {
 	case catalog.CursorPages:
-		q.Paging, q.PageParam = dealapi.PagingCursor, j.Params.Cursor
+		q.Paging = dealapi.PagingCursor
 	case catalog.NextPages:
-		q.Paging, q.PageParam = dealapi.PagingNextPage, j.Params.Page
+		q.Paging = dealapi.PagingNextPage
 	case catalog.BareArray:
 		q.Paging = dealapi.PagingNone
+	}
+	return q
+}
+
+// query is the list operation to read, after the given updatedAt (zero: all of it), from the given page on.
+func (j *Job) query(after time.Time, start string) dealapi.Query {
+	q := FirstPage(j.Stream)
+	q.Start, q.Ahead, q.PageParam = start, pagesAhead, j.Params.Page
+	if j.Stream.Paging == catalog.CursorPages {
+		q.PageParam = j.Params.Cursor
 	}
 	if !after.IsZero() {
 		q.Params = url.Values{j.Params.UpdatedAfter: {after.UTC().Format(timestampLayout)}}

@@ -134,9 +134,9 @@ func (l *list) read(ctx, fetching context.Context) (*seen, error) {
 	return l.reader.readChain(ctx, fetching, l.after, "")
 }
 
-// catchUp reads what has changed since a run began that reads all of a stream with a filter: an item that changes may
-// move to a page that was read already, and would look as if it were gone. It reads in ranges of time, since what changes
-// meanwhile moves to a range that is read later (sweep). Where that is not possible, nothing is deleted.
+// catchUp reads what has changed since a full read of the stream began: an item that changes may move to a page that
+// was read already, and would look as if it were gone. It reads in ranges of time, since what changes moves to a range
+// that is read later (sweep). Where that is not possible, nothing is deleted.
 func (l *list) catchUp(ctx, fetching context.Context, s *seen) error {
 	job := l.session.job
 	if job.Stream.Kind != catalog.Incremental || !job.Full || s.gap != "" || s.still || s.rising {
@@ -146,7 +146,7 @@ func (l *list) catchUp(ctx, fetching context.Context, s *seen) error {
 	if err != nil {
 		return err
 	}
-	more.outside = 0 // it is the incremental runs that say so
+	more.outside = 0 // incremental runs warn of it
 	s.add(more)
 	if more.gap != "" {
 		s.unsure = true

@@ -38,8 +38,8 @@ func (r *pageReader) readChain(ctx, fetching context.Context, after time.Time, s
 	return r.readPages(ctx, fetching, after, func(c *chain) error { return c.read(start) })
 }
 
-// readPages lets a chain read what it has to. Decoding and staging work side by side: two batches go round between them, so
-// memory is bounded whatever the list's length.
+// readPages lets a chain read what it has to. Decoding and staging work side by side: two batches go round between
+// them, so memory is bounded whatever the list's length.
 func (r *pageReader) readPages(ctx, fetching context.Context, after time.Time, read func(*chain) error) (*seen, error) {
 	group, staging := errgroup.WithContext(ctx)
 	fetching, stop := context.WithCancelCause(fetching)
@@ -84,7 +84,7 @@ type pager struct {
 func (d *pager) read(read func(*chain) error) error {
 	c := newChain(d)
 	err := read(c)
-	d.seen.learn(c)
+	d.seen.addChain(c)
 	// A walk goes on from its last batch, so what is in hand is made one (syncer-7).
 	resumable := d.reader.run.Stream.Kind == catalog.Walk && !d.reader.session.job.DryRun
 	if err != nil && !resumable || d.batch == nil || d.batch.Records == 0 {
@@ -115,7 +115,7 @@ func (d *pager) page(page *dealapi.Page) (span, error) {
 		}
 	}
 	s, r := d.reader.session, d.reader.run
-	d.seen.see(page)
+	d.seen.addPage(page)
 	if page.Number == 1 {
 		s.metrics.compareClocks(r, page)
 	}
@@ -145,7 +145,7 @@ func (d *pager) flushFull() error {
 }
 
 func (d *pager) flush(last bool) error {
-	d.seen.note(d.batch, d.after, d.reader.before)
+	d.seen.addBatch(d.batch, d.after, d.reader.before)
 	if d.reader.strict && 2*d.seen.outside > d.seen.rows {
 		return errUnfiltered
 	}

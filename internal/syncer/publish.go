@@ -8,8 +8,8 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// publication is how readers get to see what a run has staged: it is compared with the warehouse, checked, and published
-// at once (syncer-1). Every source ends in one, whatever it has read.
+// publication is how readers get to see what a run has staged: it is compared with the warehouse, checked, and
+// published at once (syncer-1). Every source ends in one, whatever it has read.
 type publication struct {
 	run       *run
 	scope     warehouse.Scope   // what it means that a row is not among those staged
@@ -21,8 +21,8 @@ type publication struct {
 // check looks at what a publication would change. It may make that less, or stop the publication with a *GuardError.
 type check func(context.Context, *warehouse.Changes) error
 
-// publish is the only way to readers. ctx outlives a signal, so that what was begun is finished; where there is not time
-// enough, the next run finishes it.
+// publish is the only way to readers. ctx outlives a signal, so that what was started is finished. Where the time is
+// too short for that, the next run finishes it.
 func (p publication) publish(ctx context.Context) error {
 	r, s := p.run, p.run.session
 	staged := s.local()

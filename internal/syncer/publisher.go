@@ -130,7 +130,7 @@ func (p *publisher) publish(ctx context.Context, u *bundle) error {
 		r.record.RequestedAfter = b.windows[slices.Min(u.windows)].after()
 	}
 	p.seen.add(u.seen)
-	u.seen.outside = 0 // told once, with those of other bundles
+	u.seen.outside = 0 // the backfill warns of it, once
 	r.notice(u.seen, time.Time{})
 	if err := r.guardRejects(); err != nil {
 		return err
@@ -157,8 +157,8 @@ func (b *backfill) sum(r warehouse.RunRecord) {
 	all.Watermark, all.RunID, all.ServerTime = r.Watermark, r.RunID, r.ServerTime
 }
 
-// after is the state of the backfill once a bundle is published, and the publication with what is stored for it. A first
-// load sets the watermark with its last window.
+// after is the state of the backfill once a bundle is published, and the publication with what is stored for it. A
+// first load sets the watermark with its last window.
 func (b *backfill) after(u *bundle) (progressState, publication, error) {
 	state := b.state
 	if state.RunID == u.run.ID.String() {
@@ -176,8 +176,8 @@ func (b *backfill) after(u *bundle) (progressState, publication, error) {
 	}
 	p.state[b.name] = ""
 	if b.name == initialBackfill {
-		took := b.session.now(b.session.local()).Sub(state.BegunAt)
-		p.watermark = (&seen{newest: state.Newest, serverStart: state.ServerStart, took: took}).watermark(b.watermark, b.session.job.overlap()) // syncer-3
+		read := &seen{newest: state.Newest, serverStart: state.ServerStart, took: b.session.now(b.session.local()).Sub(state.BegunAt)}
+		p.watermark = read.watermark(b.watermark, b.session.job.overlap()) // syncer-3
 		maps.Copy(p.state, b.origin)
 	}
 	return state, p, nil

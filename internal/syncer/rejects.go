@@ -67,8 +67,8 @@ func newRejects(s *session, filter warehouse.RejectFilter) *rejects {
 	}
 }
 
-// attempt is a candidate whose record is staged under that key. One that is still rejected is kept anew with the
-// rejects of the retry, since its record has another version now.
+// attempt is a candidate whose record is staged under that key. One that is still rejected is kept once
+// more among the rejects of the retry, since its record has another version now.
 type attempt struct {
 	warehouse.Candidate
 	key      string
@@ -250,7 +250,7 @@ func (t *rejects) flush(ctx context.Context) error {
 	return nil
 }
 
-// judge is the check that tells of each reject what becomes of it.
+// judge is the check that decides what became of each reject.
 func (t *rejects) judge(ctx context.Context, _ *warehouse.Changes) error {
 	changed, err := t.session.warehouse.PlannedKeys(ctx, t.run.Run)
 	if err != nil {

@@ -105,7 +105,7 @@ func (s *session) take(ctx context.Context) error {
 		return err
 	}
 	// The clock that is carried forward may be late, never early: what this run reads must not look newer than what the
-	// next one does.
+	// next one reads.
 	s.takenAt, s.clock = s.lease.Begun(), s.local()
 	s.run.StartedAt = s.takenAt
 	if s.lost {

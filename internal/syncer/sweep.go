@@ -10,7 +10,7 @@ import (
 	"dealhouse/internal/dealapi"
 )
 
-// sayOpaque tells the operator once what cursors a list has.
+// sayOpaque logs once what cursors a list has.
 func (c *chain) sayOpaque() {
 	s := c.pager.reader.session
 	if _, said := s.said.LoadOrStore("opaque "+s.job.Account+" "+s.job.Stream.Name, true); said {
@@ -19,10 +19,10 @@ func (c *chain) sayOpaque() {
 	c.log.Info("the cursors of this list are not the ids of items: whether it moves while it is read is told by reading it twice, or in ranges of time that fit on a page")
 }
 
-// lookTwice makes sure of a list with opaque cursors, in which a page does not show whether it continues the one before.
-// It matters for transactions alone: deals and products are read as a whole each time, and what is missing from one list
-// is not deleted before that is confirmed. A list that reads the same twice stood still in between; one that does not is
-// read without its cursors.
+// lookTwice reads a list with opaque cursors a second time, since its pages do not show whether they follow each other.
+// A list that reads the same twice stood still in between; one that does not is read without its cursors. Only
+// transactions need it: deals and products are read as a whole each time, and what is missing from a list is not
+// deleted before that is confirmed.
 func (c *chain) lookTwice() error {
 	if c.kind != cursorOpaque || c.stream.Kind != catalog.Incremental {
 		return nil
@@ -54,9 +54,9 @@ func (r timeRange) isMoment() bool {
 }
 
 // sweep reads the range of the chain in ranges of time that fit on one page each, the earliest first. A page is of one
-// moment, so a range without a cursor is complete. A row that changes moves on to a range that is still to be read, since
-// none begins later than the rows that were seen: a sweep up to now has every row, those included that change meanwhile.
-// It relies on the service's filters, and has a gap where these are seen not to hold.
+// moment, so a range without a cursor is complete. A row that changes moves to a range that is still to be read. So a
+// sweep up to now has every row, those included that change while it reads. It relies on the service's filters, and has
+// a gap where they are seen not to work.
 func (c *chain) sweep() error {
 	c.swept = true
 	for todo := []timeRange{c.pager.whole()}; len(todo) > 0 && c.gap == ""; {
@@ -90,8 +90,8 @@ func (c *chain) sweep() error {
 	return nil
 }
 
-// readMoment reads a range of one millisecond by its cursors. Where these are not the ids of items, it has to read the
-// same twice. Where rows were seen in it and it is empty, the service does not tell milliseconds apart.
+// readMoment reads a range of one millisecond by its cursors. Where these are not the ids of items, it must read the
+// same twice. Where rows were seen in it and now it is empty, the service does not find rows by the millisecond.
 func (c *chain) readMoment(r timeRange) error {
 	var before reading
 	for attempt := range 3 {
@@ -147,8 +147,9 @@ func (c *chain) readOnce(r timeRange) (reading, error) {
 	return got, nil
 }
 
-// rest divides what is left of a range after its first page, the latest part first. gap says why it cannot be told. A
-// row on a border belongs to the range beside: the service may keep finer times than it shows, or take borders in.
+// rest divides what is left of a range after its first page, the latest part first. gap says why that is not possible.
+// A row on a border belongs to the range next to it: the service may keep finer times than it shows, or include
+// borders.
 func (r timeRange) rest(rows span) (rest []timeRange, gap string) {
 	var updates []int64
 	for _, u := range rows.updates() {

@@ -41,7 +41,7 @@ const (
 	keptLinks = 64
 )
 
-// link adds to the trail, and leaves out the links that are the least doubtful where it gets too long.
+// link adds to the trail. Where that gets too long, it drops the links that are the least doubtful.
 func (c *chain) link(l link) {
 	if c.hold {
 		c.held = append(c.held, l)
@@ -72,9 +72,9 @@ func (c *chain) shorten(n int) {
 	c.trail = c.trail[:n]
 }
 
-// anew gives up the trail from an item on that was searched for and is not where it was: what was read on the way takes
+// giveUp cuts the trail off at an item that was searched for and is not where it was. What was read on the way takes
 // its place.
-func (c *chain) anew(find *search) {
+func (c *chain) giveUp(find *search) {
 	if find == nil {
 		return
 	}
@@ -92,7 +92,7 @@ type search struct {
 // maxSearch is how many pages are read for an item: rows that were added before it may have pushed it on.
 const maxSearch = 16
 
-// met reports whether a page comes to the item. Behind the first page, it counts where it was only if it has not changed.
+// met reports whether a page has the item. After the first page, the item counts only if it has not changed.
 func (f *search) met(page *dealapi.Page, rows span) bool {
 	f.pages++
 	if f.pages == 1 {
