@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dealhouse/internal/catalog"
 	"dealhouse/internal/config"
 	"dealhouse/internal/dealapi"
 	"dealhouse/internal/output"
 	"dealhouse/internal/service"
+	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 	"dealhouse/internal/wording"
 )
@@ -180,16 +180,7 @@ func checkAPI(ctx context.Context, a *app, cfg *config.Config) []finding {
 
 // checkStream asks for the first page of a stream.
 func checkStream(ctx context.Context, name string, client *dealapi.Client, t service.Target) finding {
-	q := dealapi.Query{Path: t.Stream.Path, Ahead: -1}
-	switch t.Stream.Paging {
-	case catalog.CursorPages:
-		q.Paging = dealapi.PagingCursor
-	case catalog.NextPages:
-		q.Paging = dealapi.PagingNextPage
-	case catalog.BareArray:
-		q.Paging = dealapi.PagingNone
-	}
-	for page, err := range client.Pages(ctx, q) {
+	for page, err := range client.Pages(ctx, syncer.FirstPage(t.Stream)) {
 		if err != nil {
 			return finding{name, verdictFailed, cause(err), faultCode(err)}
 		}

@@ -305,5 +305,5 @@ func planned(t *testing.T, account, stream, runs, resyncs string) Stream {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Stream{Job: syncer.Job{Account: account, Stream: s}, Enabled: true, Schedule: schedule(t, runs, "UTC"), Resync: schedule(t, resyncs, "UTC")}
+	return Stream{Job: syncer.NewJob(account, s, nil), Enabled: true, Schedule: schedule(t, runs, "UTC"), Resync: schedule(t, resyncs, "UTC")}
 }

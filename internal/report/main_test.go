@@ -94,7 +94,9 @@ func newWorld(t testing.TB, o apisim.Options) *world {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.Run(t.Context(), syncer.Job{Account: "acme", Stream: stream, Client: client, Full: full}); err != nil {
+			job := syncer.NewJob("acme", stream, client)
+			job.Full = full
+			if _, err := s.Run(t.Context(), job); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	"dealhouse/internal/config"
 	"dealhouse/internal/dealapi"
@@ -36,7 +35,7 @@ func (s *Service) Jobs(cfg *config.Config, selected Selection, change func(*sync
 	return jobs, api, nil
 }
 
-// job is the run of a target.
+// job is the run of a target, with the settings as they are configured.
 func (t Target) job(client *dealapi.Client) syncer.Job {
 	return syncer.Job{
 		Account: t.Account.Name, Stream: t.Stream, Client: client,
@@ -45,25 +44,17 @@ func (t Target) job(client *dealapi.Client) syncer.Job {
 			Page: t.Account.Params.Page, Cursor: t.Account.Params.Cursor,
 		},
 		BatchRows:        t.Account.BatchRows,
-		Overlap:          orNone(t.Setting.Overlap),
+		Overlap:          t.Setting.Overlap,
 		InitialFrom:      t.Setting.InitialFrom,
-		MaxDeleteRatio:   orNone(t.Setting.MaxDeleteRatio),
-		MaxRejectedRatio: orNone(t.Setting.MaxRejectedRatio),
+		MaxDeleteRatio:   t.Setting.MaxDeleteRatio,
+		MaxRejectedRatio: t.Setting.MaxRejectedRatio,
 		ConfirmDeletes:   t.Setting.ConfirmDeletes,
 		DeleteAfterLists: t.Setting.DeleteAfterLists,
-		ResumeWithin:     orNone(t.Setting.ResumeWithin),
-		ReferenceLimit:   orNone(t.Setting.ReferenceLimit),
-		ReferenceRetry:   orNone(t.Setting.ReferenceRetry),
-		Timeout:          orNone(t.Setting.RunTimeout),
+		ResumeWithin:     t.Setting.ResumeWithin,
+		ReferenceLimit:   t.Setting.ReferenceLimit,
+		ReferenceRetry:   t.Setting.ReferenceRetry,
+		Timeout:          t.Setting.RunTimeout,
 	}
-}
-
-// orNone is a configured zero as a job has it: less than nothing, since a job's zero settings stand for the defaults.
-func orNone[T time.Duration | float64 | int](value T) T {
-	if value == 0 {
-		return -1
-	}
-	return value
 }
 
 // Watch is who looks on while runs are made; both are called from several goroutines at once.

@@ -18,7 +18,9 @@ func (s *Service) RetryJobs(open []warehouse.OpenRejects, dryRun bool) []syncer.
 			s.log.Warn("what was rejected of a stream that this version does not know stays open", "stream", o.Stream, "rejects", o.Rejects)
 			continue
 		}
-		jobs = append(jobs, syncer.Job{Account: o.Account, Stream: stream, DryRun: dryRun})
+		job := syncer.NewJob(o.Account, stream, nil)
+		job.DryRun = dryRun
+		jobs = append(jobs, job)
 	}
 	return jobs
 }

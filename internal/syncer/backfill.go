@@ -8,28 +8,18 @@ import (
 	"sync/atomic"
 	"time"
 
-	"dealhouse/internal/catalog"
-	"dealhouse/internal/dealapi"
 	"dealhouse/internal/warehouse"
 )
 
 // A backfill reads a range of updatedAt in windows, several side by side, under the one lease of its stream. Each
 // window is a chain of pages of its own. What is complete goes to one goroutine, which stages and publishes it in
-// loads: a window that is larger than a batch is a load of its own; small ones are staged together, as they come, and
-// are published together, since publishing a hundred of them costs as much as publishing one, and that grows with the
-// rows that are there already. A load is a run of sync_runs.
+// bundles. A window that is larger than a batch is a bundle of its own. Small ones are staged and published together:
+// publishing a hundred of them costs as much as publishing one, and the cost grows with the rows that are there
+// already. Each bundle has a run of its own, with its row in sync_runs.
 //
 // The state of the backfill has the windows that are done and, with their run, those that are staged. Windows become
 // staged once their rows are, and done in the same write that ends their publication (warehouse.Intent). So whoever
 // goes on after a crash reads again only what was in memory, and leaves out nothing.
-
-// mode is what sync_runs calls the loads of the backfill.
-func (b *backfill) mode() string {
-	if b.name == initialBackfill {
-		return warehouse.ModeInitial
-	}
-	return warehouse.ModeBackfill
-}
 
 // BackfillRecord is how a backfill ended.
 type BackfillRecord struct {
@@ -44,173 +34,96 @@ type BackfillRecord struct {
 // backfill of the same range and window was interrupted, it goes on with the windows that are left. It deletes nothing.
 // The error is a *RangeError for a range that cannot be read, else as that of Run.
 func (s *Syncer) Backfill(ctx context.Context, job Job, asked Range) (BackfillRecord, error) {
-	r := s.newRun(job)
-	err := errors.Join(r.job.checkBackfill(), asked.Validate())
+	x := s.newSession(job)
+	var b *backfill
+	err := errors.Join(x.job.checkBackfill(), asked.Validate())
 	if err == nil {
 		asked.setDefaults()
-		r.asked = &asked
-		err = r.repeat(ctx)
+		err = x.repeat(ctx, func(ctx context.Context) (err error) {
+			if b, err = askedBackfill(ctx, x, asked); err != nil {
+				return err
+			}
+			return b.load(ctx)
+		})
 	}
-	record := BackfillRecord{RunRecord: r.record}
-	if b := r.backfill; b != nil {
-		record.Windows, record.Done, record.Earlier = len(b.windows), b.state.Done.count()+b.state.Staged.count(), b.earlier
+	record := BackfillRecord{RunRecord: x.run.record}
+	if b != nil {
+		record.Windows, record.Done, record.Earlier = len(b.windows), b.state.count(), b.earlier
 	}
 	return record, err
 }
 
-// backfill is a backfill under way. Its own goroutines are the readers of windows and the publisher.
+// backfill is the source that reads a range of updatedAt in windows. The record of its session sums up the bundles.
 type backfill struct {
-	*run     // holds the lease; its record sums up the loads
-	name     string
-	windows  []window
-	parallel int
-	earlier  int           // windows that were read when it began
-	meter    meter         // of the progress
-	state    progressState // as it is stored; the publisher's
-	pending  *load         // staged, to be published with more; the publisher's
-	lastTime time.Time     // local time of the last publication
-	old      time.Time     // watermark when it began
+	session   *session
+	name      string
+	windows   []window
+	parallel  int
+	earlier   int               // windows that were read when it began
+	watermark time.Time         // when it began
+	origin    map[string]string // state that becomes true with the last window of a first load
+	state     progressState     // as it is stored; the publisher's, while there is one
+	publisher *publisher
+	meter     meter // of the progress
 
-	mu     sync.Mutex
-	news   *sync.Cond // something below has changed
-	ready  []*load    // complete windows that are loads of their own
-	open   *load      // takes small windows
-	ended  bool       // there will be no more loads
-	failed error      // nothing is published any more
-	gaps   []string   // why windows have to be read again, one each
+	mu   sync.Mutex
+	gaps []string // why windows have to be read again, one each
 }
 
-// leaveGap says that a window was read with a gap.
-func (b *backfill) leaveGap(reason string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.gaps = append(b.gaps, reason)
+// mode is what sync_runs calls the runs of the backfill.
+func (b *backfill) mode() string {
+	if b.name == initialBackfill {
+		return warehouse.ModeInitial
+	}
+	return warehouse.ModeBackfill
 }
 
-// newBackfill goes on with the state that is stored under the name, or begins where it is nil.
-func (r *run) newBackfill(ctx context.Context, name string, stored *progressState, begin progressState, parallel int) (*backfill, error) {
-	state := begin
-	if stored != nil {
-		state = *stored
+// load reads the windows that are left, and publishes them.
+func (b *backfill) load(ctx context.Context) error {
+	s := b.session
+	record := &s.run.record
+	record.StartedAt, record.Mode, record.RequestedAfter, record.Watermark = s.run.StartedAt, b.mode(), b.windows[0].after(), b.watermark
+	b.show()
+	if err := b.readWindows(ctx); err != nil {
+		return errors.Join(err, b.fail(ctx, err))
 	}
-	width, err := time.ParseDuration(state.Window)
-	if err != nil || width <= 0 {
-		return nil, fmt.Errorf("reading the state %s of %s of account %s: the window %q is none", name, r.Stream.Name, r.Account, state.Window)
-	}
-	b := &backfill{run: r, name: name, state: state, windows: cut(state.From, state.To, width), parallel: parallel}
-	if err := b.restore(ctx); err != nil {
-		return nil, err
-	}
-	b.earlier = b.state.Done.count() + b.state.Staged.count()
-	b.news = sync.NewCond(&b.mu)
-	b.meter = meter{live: map[*run]warehouse.Totals{}, windows: Windows{Total: len(b.windows), Done: b.earlier, Earlier: b.earlier}}
-	if stored != nil {
-		r.log.Info("going on with a backfill that was interrupted", "begun", state.BegunAt, "windows", len(b.windows), "left", len(b.windows)-b.earlier)
-	}
-	return b, nil
-}
-
-// planBackfill decides whether the run is a backfill: one that was asked for, or a first sync from a given time on.
-// That is one only when it is more than a page: the first request, which has to be made to learn the server's time,
-// shows it.
-func (r *run) planBackfill(ctx context.Context, watermark time.Time) (*backfill, error) {
-	if a := r.asked; a != nil {
-		name := stateName(*a)
-		stored, err := warehouse.LoadBackfill[progressState](r.lease, name)
-		if err != nil {
-			return nil, err
-		}
-		if stored != nil && !stored.isOf(r) {
-			stored = nil
-		}
-		return r.newBackfill(ctx, name, stored, progressState{BegunAt: r.StartedAt, Origin: r.job.Client.Origin(), From: a.From, To: a.To, Window: a.Window.String()}, a.Parallel)
-	}
-	from := r.job.InitialFrom.UTC().Truncate(time.Millisecond)
-	if r.Stream.Kind != catalog.Incremental || r.job.Full || r.job.DryRun || !watermark.IsZero() || from.IsZero() {
-		return nil, nil
-	}
-	begin := progressState{BegunAt: r.StartedAt, Origin: r.job.Client.Origin(), From: from, Window: DefaultWindow.String()}
-	stored, err := warehouse.LoadBackfill[progressState](r.lease, initialBackfill)
-	switch {
-	case err != nil:
-		return nil, err
-	case stored == nil || !stored.From.Equal(from) || !stored.isOf(r): // a setting may have changed: then what is done is not enough
-		server, more := r.look(ctx, window{from: from}.after())
-		if !more || !(Range{From: from, To: server}).isValid() {
-			return nil, nil // an ordinary run does
-		}
-		begin.To, begin.ServerStart = server, server
-		if stored != nil {
-			if err := r.warehouse.SaveBackfill(ctx, r.Run, initialBackfill, ""); err != nil {
-				return nil, err
-			}
-			stored = nil
-		}
-	}
-	b, err := r.newBackfill(ctx, initialBackfill, stored, begin, DefaultParallel)
-	if err == nil {
-		// What is dated after the server's time is in no other window.
-		b.windows[len(b.windows)-1].to = time.Time{}
-	}
-	return b, err
-}
-
-// look asks for the first page, for the server's time and whether there is more than that page. Its errors are left to
-// the ordinary run that follows, which meets and records them.
-func (r *run) look(ctx context.Context, after time.Time) (server time.Time, more bool) {
-	q := r.job.query(after, "")
-	q.Ahead = -1
-	for page, err := range r.job.Client.Pages(ctx, q) {
-		if err != nil {
-			return time.Time{}, false
-		}
-		s := seen{}
-		s.begin(page)
-		return s.serverStart, page.Next != ""
-	}
-	return time.Time{}, false
+	record.Outcome, s.unclean = warehouse.OutcomeSuccess, false
+	return nil
 }
 
 // errUnfiltered says that a window brought more rows from outside of it than from inside.
 var errUnfiltered = errors.New("the service does not keep to the range that it is asked for")
 
-// main reads all windows that are left. Where the service turns out not to honour the filters, windows are of no use:
-// what is left is then read as one window, in one chain, so that everything is read, and once.
-func (b *backfill) main(ctx context.Context, watermark time.Time) error {
-	b.old = watermark
-	b.record.StartedAt, b.record.Mode, b.record.RequestedAfter, b.record.Watermark = b.StartedAt, b.mode(), b.windows[0].after(), watermark
-	b.show()
-	s := newSeen()
+// readWindows reads all windows that are left. Where the service turns out not to honour the filters, windows are of no
+// use: what is left is then read as one window, in one chain, so that everything is read, and once.
+func (b *backfill) readWindows(ctx context.Context) error {
 	tasks := b.left()
-	b.lastTime = time.Now()
-	err := b.loadAll(ctx, s, tasks, len(tasks) > 1)
+	err := b.readTasks(ctx, tasks, len(tasks) > 1)
 	unfiltered := errors.Is(err, errUnfiltered)
 	if unfiltered {
-		b.log.Warn("the service does not keep to the range that it is asked for: what is left is read in one chain", "windows", len(b.windows)-b.state.Done.count())
+		b.session.log.Warn("the service does not keep to the range that it is asked for: what is left is read in one chain", "windows", len(b.windows)-b.state.Done.count())
 		b.gaps = nil
-		err = b.loadAll(ctx, s, joined(b.left()), false)
+		err = b.readTasks(ctx, joined(b.left()), false)
 	}
-	b.metrics.saw(b.run, s)
-	b.tell(s, unfiltered)
+	b.session.metrics.saw(b.session.run, b.publisher.seen)
+	b.notice(b.publisher.seen, unfiltered)
 	if err == nil && len(b.gaps) > 0 {
-		err = &IncompleteError{Account: b.Account, Stream: b.Stream.Name,
+		return &IncompleteError{Account: b.session.job.Account, Stream: b.session.job.Stream.Name,
 			Reason: fmt.Sprintf("%d of %d windows have to be read again: %s", len(b.gaps), len(tasks), b.gaps[0])}
 	}
-	if err != nil {
-		return errors.Join(err, b.fail(ctx, err))
-	}
-	b.record.Outcome = warehouse.OutcomeSuccess
-	return nil
+	return err
 }
 
-// fail records why the backfill ended: its loads have rows of their own, and none of them need have failed.
+// fail records why the backfill ended: its bundles have rows of their own, and none of them need have failed.
 func (b *backfill) fail(ctx context.Context, cause error) error {
-	b.record.Outcome, b.record.Error, b.record.FinishedAt = outcome(ctx, cause), cause.Error(), b.now(b.local())
-	ctx, cancel := b.tidying(ctx)
+	s := b.session
+	record := &s.run.record
+	record.Outcome, record.Error, record.FinishedAt = outcome(ctx, cause), cause.Error(), s.now(s.local())
+	ctx, cancel := s.cleanup(ctx)
 	defer cancel()
-	row := b.record
-	row.RunID, row.Totals, row.Changes, row.Duplicates = b.ID, warehouse.Totals{}, warehouse.Changes{}, 0
-	return b.warehouse.SaveRun(ctx, row)
+	row := *record
+	row.RunID, row.Totals, row.Changes, row.Duplicates = s.run.ID, warehouse.Totals{}, warehouse.Changes{}, 0
+	return s.warehouse.SaveRun(ctx, row)
 }
 
 // task is what one chain reads: a window, with the numbers of those that it stands for.
@@ -241,18 +154,18 @@ func joined(all []task) []task {
 	return []task{one}
 }
 
-// loadAll reads the tasks side by side and publishes what is complete, also when it ends before its time: what a signal
-// or a failing window leaves complete is kept. strict windows end with errUnfiltered when they see that they are no use.
-func (b *backfill) loadAll(ctx context.Context, s *seen, tasks []task, strict bool) error {
-	b.ended = false
+// readTasks reads the tasks side by side and publishes what is complete, also when a signal or a failing window ends it
+// early. strict windows end with errUnfiltered when the service does not keep to them.
+func (b *backfill) readTasks(ctx context.Context, tasks []task, strict bool) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	lasting, stop := outlive(ctx, b.grace)
+	lasting, stop := b.session.outlive(ctx)
 	defer stop()
+	h := newHandover(b.parallel, uint64(b.session.job.BatchRows))
 	var readers, publisher sync.WaitGroup
 	var publishing error
 	publisher.Go(func() {
-		publishing = b.publishLoads(lasting, s, cancel)
+		publishing = b.publisher.publishAll(lasting, h, cancel)
 	})
 	var next atomic.Int64
 	errs := make([]error, min(b.parallel, len(tasks)))
@@ -263,7 +176,7 @@ func (b *backfill) loadAll(ctx context.Context, s *seen, tasks []task, strict bo
 				if n >= len(tasks) {
 					return
 				}
-				if err := contain(func() error { return b.readWindow(lasting, ctx, tasks[n], strict) }); err != nil {
+				if err := contain(func() error { return b.readWindow(lasting, ctx, tasks[n], strict, h) }); err != nil {
 					errs[i] = err
 					cancel(err)
 					return
@@ -273,7 +186,7 @@ func (b *backfill) loadAll(ctx context.Context, s *seen, tasks []task, strict bo
 		})
 	}
 	readers.Wait()
-	b.end()
+	h.close()
 	publisher.Wait()
 	if publishing != nil {
 		return publishing
@@ -287,20 +200,66 @@ func (b *backfill) loadAll(ctx context.Context, s *seen, tasks []task, strict bo
 	return nil
 }
 
-// query is the list operation of the run's list, between the borders that it has.
-func (r *run) query(after time.Time, start string) dealapi.Query {
-	q := r.job.query(after, start)
-	r.job.bound(&q, r.before)
-	return q
+// windowBytes is how large a window may be to be staged and published together with others. Many services stamp all
+// transactions of a payout in the same minute, and to publish each such day by itself would cost more than to read it.
+const windowBytes = 16 << 20
+
+// readWindow reads a window to its end and hands it to the publisher. fetching ends before ctx does.
+func (b *backfill) readWindow(ctx, fetching context.Context, t task, strict bool, h *handover) error {
+	u, err := b.newBundle()
+	if err != nil {
+		return err
+	}
+	r := u.run
+	r.record.RequestedAfter = t.after()
+	defer b.meter.drop(r)
+	pages := &pageReader{
+		session: b.session, run: r, before: t.before(), strict: strict, batchBytes: windowBytes,
+		stage:  u.stageWindow,
+		report: func() { b.meter.read(r, r.record.Totals); b.show() },
+	}
+	s, err := pages.readChain(ctx, fetching, t.after(), "")
+	switch {
+	case err != nil && u.begun:
+		return errors.Join(err, r.abandon(fetching, err))
+	case err != nil:
+		return err
+	}
+	u.windows, u.seen = t.numbers, s
+	if s.gap != "" { // what was read is published, and the window is read again (syncer-11)
+		u.windows = nil
+		b.leaveGap(s.gap)
+	}
+	if u.begun {
+		r.gap = s.gap
+		h.submit(u)
+		return nil
+	}
+	return h.share(u)
 }
 
-// tell turns what all windows saw into warnings, once.
-func (b *backfill) tell(s *seen, unfiltered bool) {
+// leaveGap says that a window was read with a gap.
+func (b *backfill) leaveGap(reason string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.gaps = append(b.gaps, reason)
+}
+
+// notice turns what all windows saw into warnings, once.
+func (b *backfill) notice(s *seen, unfiltered bool) {
+	r, params := b.session.run, b.session.job.Params
 	if unfiltered || s.outside > 0 {
-		b.warn(fmt.Sprintf("the service does not keep to the range that is asked for with the parameters %q and %q (%d rows are outside of it): they may have other names (account.params); all rows were kept",
-			b.job.Params.UpdatedAfter, b.job.Params.UpdatedBefore, s.outside))
+		r.warn(fmt.Sprintf("the service does not keep to the range that is asked for with the parameters %q and %q (%d rows are outside of it): they may have other names (account.params); all rows were kept",
+			params.UpdatedAfter, params.UpdatedBefore, s.outside))
 	}
 	s.outside = 0
-	b.notice(s, time.Time{})
-	b.noticeOlder(b.record.Changes)
+	r.notice(s, time.Time{})
+	r.noticeOlder(r.record.Changes)
+}
+
+// show reports the progress of the backfill as a whole.
+func (b *backfill) show() {
+	totals, windows := b.meter.now()
+	b.session.metrics.windows(b.session.run, windows)
+	b.session.progress(Progress{Account: b.session.job.Account, Stream: b.session.job.Stream.Name, Phase: PhaseReading, Totals: totals, Windows: windows})
 }

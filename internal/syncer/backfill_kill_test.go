@@ -31,7 +31,7 @@ func childBackfill(ctx context.Context, w *warehouse.Warehouse, client *dealapi.
 	if err != nil {
 		return err
 	}
-	if _, err := s.Backfill(ctx, Job{Account: "acme", Stream: stream, Client: client}, asked); err != nil {
+	if _, err := s.Backfill(ctx, NewJob("acme", stream, client), asked); err != nil {
 		return err
 	}
 	sums, err := digest(ctx, w)

@@ -38,8 +38,11 @@ type progressState struct {
 // has reports whether a window need not be read.
 func (s *progressState) has(window int) bool { return s.Done.has(window) || s.Staged.has(window) }
 
-// isOf reports whether the backfill was begun on the service that the run reads: what another one gave is not done here.
-func (s *progressState) isOf(r *run) bool { return s.Origin == "" || s.Origin == r.job.Client.Origin() }
+// count is the number of windows that need not be read.
+func (s *progressState) count() int { return s.Done.count() + s.Staged.count() }
+
+// isOf reports whether the backfill was begun on the service that is read now: what another one gave is not done here.
+func (s *progressState) isOf(origin string) bool { return s.Origin == "" || s.Origin == origin }
 
 // unstaged is the state without a load that is staged.
 func (s progressState) unstaged() progressState {
@@ -49,14 +52,14 @@ func (s progressState) unstaged() progressState {
 
 // store saves the state where nothing is published with it.
 func (b *backfill) store(ctx context.Context, s progressState) error {
-	if err := b.lease.Check(ctx); err != nil {
+	if err := b.session.lease.Check(ctx); err != nil {
 		return err
 	}
 	text, err := s.text()
 	if err != nil {
 		return err
 	}
-	if err := b.warehouse.SaveBackfill(ctx, b.Run, b.name, text); err != nil {
+	if err := b.session.warehouse.SaveBackfill(ctx, b.session.run.Run, b.name, text); err != nil {
 		return err
 	}
 	b.state = s
@@ -71,32 +74,33 @@ func (s *progressState) text() (string, error) {
 	return string(text), nil
 }
 
-// restore goes on with the load that an interrupted backfill had staged. Rows that were staged just before the end
-// are of windows that will be read again: they do no harm. Where rows are missing, the windows are read again.
-func (b *backfill) restore(ctx context.Context) error {
+// restore returns the bundle that an interrupted backfill had staged, nil where there is none. Rows that were staged
+// just before the end are of windows that will be read again: they do no harm. Where rows are missing, the windows are
+// read again.
+func (b *backfill) restore(ctx context.Context) (*bundle, error) {
 	if b.state.RunID == "" {
-		return nil
+		return nil, nil
 	}
 	id, err := uuid.Parse(b.state.RunID)
 	if err != nil {
-		return fmt.Errorf("reading the state %s: %w", b.name, err)
+		return nil, fmt.Errorf("reading the state %s: %w", b.name, err)
 	}
-	l, err := b.newLoad()
+	u, err := b.newBundle()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	l.ID, l.record.RunID = id, id
-	rows, err := b.warehouse.CountStaged(ctx, l.Run)
+	r, store := u.run, b.session.warehouse
+	r.ID, r.record.RunID = id, id
+	rows, err := store.CountStaged(ctx, r.Run)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if rows < b.state.Totals.Staged {
-		b.log.Warn("what an interrupted backfill had staged is gone: it is read again", "run_id", id)
+		b.session.log.Warn("what an interrupted backfill had staged is gone: it is read again", "run_id", id)
 		b.state = b.state.unstaged()
-		return b.warehouse.Discard(ctx, l.Run)
+		return nil, store.Discard(ctx, r.Run)
 	}
-	l.windows, l.record.Totals, l.seen.newest = b.state.Staged.numbers(), b.state.Totals, b.state.Newest
-	l.record.Totals.Staged = rows
-	b.pending = l
-	return l.begin(ctx)
+	u.windows, r.record.Totals, u.seen.newest = b.state.Staged.numbers(), b.state.Totals, b.state.Newest
+	r.record.Totals.Staged = rows
+	return u, u.begin(ctx)
 }

@@ -205,7 +205,6 @@ func TestBackfillStagedIsGone(t *testing.T) {
 	t.Parallel()
 	x, w := serve(t, pastWorld(500, 50)), open(t)
 	job, asked := x.jobs(t, "acme", "transactions")[0], everything(x, 30*24*time.Hour, 2)
-	job.setDefaults()
 	asked.setDefaults()
 	state := progressState{From: asked.From, To: asked.To, Window: asked.Window.String(), RunID: uuid.NewString(), Staged: spans{{0, 12}}, Totals: warehouse.Totals{Staged: 400}}
 	text, err := state.text()

@@ -3,9 +3,9 @@ package syncer
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -13,26 +13,24 @@ import (
 	"dealhouse/internal/dealapi"
 )
 
-// A list is read by cursors, each of which is the id of the next item (interface, section 4, rule 2), while its items
-// come, go and move. A chain of pages is whole (syncer-11) when each page that was asked for by a cursor begins with the
-// item that the cursor names, and that item kept its place between the moment at which it was named and the moment at
-// which its page was read. Then every item that did not change meanwhile is on one of the pages, whatever the list is
-// ordered by: a page has all items from its first up to the next cursor's, and these ranges leave no gap. An item that
-// did change has an updatedAt after the chain began: it is left to whoever reads what changed since.
+// A list is read by cursors, each of which is the id of the next item, while its items come, go and move. A chain of
+// pages is whole (syncer-11) when each page that was asked for by a cursor begins with the item that the cursor names,
+// and that item kept its place between the moment at which it was named and the moment at which its page was read. Then
+// every item that did not change meanwhile is on one of the pages, whatever the list is ordered by: a page has all
+// items from its first up to the next cursor's, and these ranges leave no gap. An item that did change has an updatedAt
+// after the start of the chain: it is left to whoever reads what changed since.
 //
-// Whether an item kept its place is told by its updatedAt (doubt.go). Where it may have moved, the page before is read
-// again, up to the item. Where a page begins with another item, or with none, reading goes on from the last page before
+// The updatedAt of an item shows whether it kept its place (doubt.go). Where it may have moved, the page before is read
+// again, up to the item. Where a page begins with another item, or is empty, reading goes on from the last page before
 // it that can be found again. A chain that is still not whole after that has a gap, and its run is incomplete.
 
-// How often a chain is mended before it is given up: maxRepairs, and once more for each repairEvery pages. A cursor that
-// comes back may be that of an item that jumped to the front. Where cursors do so maxLoops times while nothing changes, it
-// is the service that loops. No more than maxReread pages are read again, and twice what the list has. A cursor that led to another item maxMisses times is no item's id.
+// How long a chain is mended before it is given up.
 const (
-	maxRepairs  = 30
-	repairEvery = 100
-	maxLoops    = 3
-	maxMisses   = 3
-	maxReread   = 1000
+	maxRepairs  = 30   // how often, and once more for each repairEvery pages
+	repairEvery = 100  // pages
+	maxReread   = 1000 // pages that are read again, besides twice what the list has
+	maxLoops    = 3    // how often cursors come back while nothing changes: once may be an item that jumped to the front
+	maxMisses   = 3    // how often a cursor leads to another item: then it is no item's id
 )
 
 // cursorKind is what the cursors of a list turn out to be.
@@ -40,7 +38,7 @@ type cursorKind uint8
 
 const (
 	cursorUnknown cursorKind = iota // no page was asked for by a cursor yet
-	cursorNext                      // the id of the next item, as the interface says
+	cursorNext                      // the id of the next item, as the service promises
 	cursorOpaque                    // something else: a page does not show whether it continues the one before
 	cursorNone                      // the list has no pages, or pages that know no ids
 )
@@ -50,28 +48,15 @@ type ending uint8
 
 const (
 	endOfList ending = iota
-	endJoined        // it met the item that it was to meet
+	endJoined        // it met the item that it searched for
 	endBroken        // a page did not begin with the item that its cursor names, or the cursor was refused
 )
 
-// place is where a page begins.
-type place struct {
-	token   string // cursor of the page, which is the id of the item that it begins with; "" for the first page
-	updated int64  // updatedAt of that item, in milliseconds; 0: not known
-}
-
-// link is where a page of a chain follows another.
-type link struct {
-	place
-	before   place     // of the page before
-	at       time.Time // local time at which the page before was asked for: the item was named after that
-	serverAt time.Time // the same by the service's clock; zero: not known
-	verified bool      // it was looked at again
-}
-
 // chain reads one list to its end.
 type chain struct {
-	*pager
+	pager   *pager
+	stream  *catalog.Stream
+	log     *slog.Logger
 	kind    cursorKind
 	order   order
 	trail   []link         // of the pages that were followed, in the order of the list
@@ -95,8 +80,8 @@ type chain struct {
 }
 
 func newChain(d *pager) *chain {
-	c := &chain{pager: d, missed: map[string]int{}}
-	if d.Stream.Paging != catalog.CursorPages {
+	c := &chain{pager: d, stream: d.reader.run.Stream, log: d.reader.session.log, missed: map[string]int{}}
+	if c.stream.Paging != catalog.CursorPages {
 		c.kind = cursorNone
 	}
 	return c
@@ -116,32 +101,12 @@ func (c *chain) read(start string) error {
 		}
 		how, err = c.verify(at)
 	}
-	if err != nil || c.Stream.Kind != catalog.Incremental {
+	if err != nil || c.stream.Kind != catalog.Incremental {
 		return err
 	}
 	c.log.Debug("the list is read in ranges of time", "reason", c.gap)
 	c.gap = ""
 	return c.sweep()
-}
-
-// search is for the item of a link that was read before, at that place in the trail.
-type search struct {
-	link
-	at    int
-	pages int // that were read for it
-}
-
-// maxSearch is how many pages are read for an item: rows that were added before it may have pushed it on.
-const maxSearch = 16
-
-// met reports whether a page comes to the item. Behind the first page, it counts where it was only if it has not changed.
-func (f *search) met(page *dealapi.Page, rows span) bool {
-	f.pages++
-	if f.pages == 1 {
-		return strings.EqualFold(page.Next, f.token) || rows.at(f.token) >= 0
-	}
-	row := rows.at(f.token)
-	return row >= 0 && rows.updates()[row] == f.updated
 }
 
 // walk reads pages from a known one on, to the end of the list, or to an item that is searched for.
@@ -152,16 +117,15 @@ func (c *chain) walk(from place, find *search) (ending, error) {
 	var before *dealapi.Page
 	var at place    // where it begins
 	var last string // id of its last item
-	for page, err := range c.job.Client.Pages(c.fetching, c.query(c.after, from.token)) {
+	for page, err := range c.pager.pages(c.pager.whole(), from.token, pagesAhead) {
 		if err != nil {
-			c.anew(find)
+			c.giveUp(find)
 			return endBroken, c.broken(err)
 		}
-		rows, err := c.page(page)
+		rows, err := c.add(page)
 		if err != nil {
 			return endBroken, err
 		}
-		c.observe(page, rows)
 		here := place{page.Token, rows.firstUpdated()}
 		follows := c.follows(page, rows, from, before, link{place: here, before: at}, last)
 		met := find != nil && follows && find.met(page, rows)
@@ -169,37 +133,27 @@ func (c *chain) walk(from place, find *search) (ending, error) {
 			c.reread++
 		}
 		before, at, last = page, here, rows.last()
-		if err := c.flushFull(); err != nil {
+		if err := c.pager.flushFull(); err != nil {
 			return endBroken, err
 		}
 		switch {
 		case !follows:
-			c.anew(find)
+			c.giveUp(find)
 			return endBroken, nil
 		case met:
 			c.hold = false
 			c.trail = slices.Insert(c.trail, find.at, c.held...)
 			return endJoined, nil
 		case find != nil && !c.repair(): // each page of a search may leave a link that has to be looked at again
-			c.anew(find)
+			c.giveUp(find)
 			return endBroken, nil
 		case find != nil && find.pages >= maxSearch:
-			c.anew(find)
+			c.giveUp(find)
 			find = nil
 		}
 	}
-	c.anew(find)
+	c.giveUp(find)
 	return endOfList, nil
-}
-
-// anew gives up the trail from an item on that was searched for and is not where it was: what was read on the way takes
-// its place.
-func (c *chain) anew(find *search) {
-	if find == nil {
-		return
-	}
-	c.shorten(find.at)
-	c.trail, c.held, c.hold = append(c.trail, c.held...), nil, false
 }
 
 // broken returns the error that ends the run, nil when it only broke the chain.
@@ -213,7 +167,7 @@ func (c *chain) broken(err error) error {
 			c.looped, c.loops = c.newest, 0
 		}
 		if c.loops++; c.loops >= maxLoops {
-			if c.kind != cursorNext && c.Stream.Kind != catalog.Incremental {
+			if c.kind != cursorNext && c.stream.Kind != catalog.Incremental {
 				return err
 			}
 			c.gap = "its cursors come back a second time"
@@ -243,10 +197,10 @@ func (c *chain) follows(page *dealapi.Page, rows span, from place, before *deala
 	return c.isOpaque(page.Token, last)
 }
 
-// isOpaque reports whether a cursor that its page does not begin with is no item's id: it is no UUID, it is the last item
-// of the page before, or the service gives it again and again at the same place, and its page begins with another item
-// each time. An item that had gone or moved would not be named again. Where a page did begin with its item, cursors are
-// ids.
+// isOpaque reports whether a cursor is no item's id, though its page begins with another item. It is none if it is no
+// UUID, if it is the last item of the page before, or if the service gives it again and again at the same place, and
+// its page begins with another item each time: an item that has gone or moved would not be named again. Where a page
+// once began with the item of its cursor, cursors are ids.
 func (c *chain) isOpaque(token, last string) bool {
 	if c.kind != cursorUnknown {
 		return c.kind == cursorOpaque
@@ -260,45 +214,8 @@ func (c *chain) isOpaque(token, last string) bool {
 	return true
 }
 
-// maxTrail bounds the memory of a trail. Its last links stay, as places to go back to.
-const (
-	maxTrail  = 8192
-	keptLinks = 64
-)
-
-// link adds to the trail, and leaves out the links that are the least doubtful where it gets too long.
-func (c *chain) link(l link) {
-	if c.hold {
-		c.held = append(c.held, l)
-		return
-	}
-	c.trail = append(c.trail, l)
-	if len(c.trail) < maxTrail {
-		return
-	}
-	limit := medianRank(c.trail)
-	kept := c.trail[:0]
-	for i, l := range c.trail {
-		if l.rank() > limit || i >= len(c.trail)-keptLinks {
-			kept = append(kept, l)
-			continue
-		}
-		if !l.verified {
-			c.pruned = []int64{slices.Max(append(c.pruned, l.rank()))}
-		}
-	}
-	c.trail = kept
-}
-
-// shorten keeps the first n links.
-func (c *chain) shorten(n int) {
-	n = max(0, n)
-	c.reread += len(c.trail) - n
-	c.trail = c.trail[:n]
-}
-
-// mend goes on from the last page that can be found again: first from the page before the break, then from earlier ones,
-// and in the end from the beginning.
+// mend goes on from the last page that can be found again. It tries the page before the break first, then earlier ones,
+// and at last the first.
 func (c *chain) mend() (ending, error) {
 	if !c.repair() {
 		return endBroken, nil

@@ -13,7 +13,6 @@ import (
 
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/decode"
-	"dealhouse/internal/warehouse"
 )
 
 // chainSeeds is how many lists TestChainsAreWhole reads.
@@ -61,9 +60,7 @@ func readMovingChain(t *testing.T, seed uint64) (gap bool) {
 	}
 	x := serve(t, o)
 	job := x.jobs(t, "acme", stream)[0]
-	job.setDefaults()
-	r := &run{Syncer: &Syncer{log: slog.New(slog.DiscardHandler), progress: func(Progress) {}, local: time.Now, said: &sync.Map{}}, job: job, log: slog.New(slog.DiscardHandler),
-		Run: warehouse.Run{Account: "acme", Stream: job.Stream}}
+	r := newTestReader(job)
 	var after time.Time
 	if stream == "transactions" && chance.IntN(2) == 0 {
 		after = x.Now().Add(-time.Duration(chance.IntN(300*24)) * time.Hour)
@@ -85,14 +82,21 @@ func readMovingChain(t *testing.T, seed uint64) (gap bool) {
 	return c.gap != ""
 }
 
+// newTestReader reads a list without a warehouse.
+func newTestReader(job Job) *pageReader {
+	s := &Syncer{tools{log: slog.New(slog.DiscardHandler), progress: func(Progress) {}, local: time.Now, said: &sync.Map{}}}
+	x := s.newSession(job)
+	return &pageReader{session: x, run: x.run, batchBytes: batchBytes, report: func() {}}
+}
+
 // collect reads a chain to its end, and returns the ids that it read.
-func collect(t *testing.T, r *run, after time.Time, read func(*chain) error) (map[string]bool, *chain) {
+func collect(t *testing.T, r *pageReader, after time.Time, read func(*chain) error) (map[string]bool, *chain) {
 	t.Helper()
 	ids := map[string]bool{}
 	full, empty := make(chan filled), make(chan *decode.Batch, 2)
-	empty <- decode.NewBatch(r.Stream)
-	empty <- decode.NewBatch(r.Stream)
-	d := &pager{run: r, staging: t.Context(), fetching: t.Context(), seen: newSeen(), after: after, full: full, empty: empty, decoder: decode.New(r.Stream)}
+	empty <- decode.NewBatch(r.run.Stream)
+	empty <- decode.NewBatch(r.run.Stream)
+	d := &pager{reader: r, staging: t.Context(), fetching: t.Context(), seen: newSeen(), after: after, full: full, empty: empty, decoder: decode.New(r.run.Stream)}
 	var c *chain
 	var failed error
 	go func() {
@@ -112,7 +116,7 @@ func collect(t *testing.T, r *run, after time.Time, read func(*chain) error) (ma
 		}
 	}
 	if failed != nil && context.Cause(t.Context()) == nil {
-		t.Fatal(fmt.Errorf("%s: %w", r.Stream.Name, failed))
+		t.Fatal(fmt.Errorf("%s: %w", r.run.Stream.Name, failed))
 	}
 	return ids, c
 }

@@ -34,11 +34,11 @@ func sideBySide(ctx context.Context, n int, f func(context.Context, int) error) 
 
 // ask asks for records by their own addresses and hands on the answers, one at a time, with the time at which each was
 // asked for. It ends with the first error that answer returns.
-func (r *run) ask(ctx context.Context, keys []string, answer func(key string, sent time.Time, object []byte, err error) error) error {
+func (s *session) ask(ctx context.Context, keys []string, answer func(key string, sent time.Time, object []byte, err error) error) error {
 	var mu sync.Mutex
 	return sideBySide(ctx, len(keys), func(ctx context.Context, i int) error {
-		sent := r.local()
-		object, err := r.job.Client.Get(ctx, r.Stream.Path+"/"+keys[i], nil)
+		sent := s.local()
+		object, err := s.job.Client.Get(ctx, s.job.Stream.Path+"/"+keys[i], nil)
 		mu.Lock()
 		defer mu.Unlock()
 		return answer(keys[i], sent, object, err)
@@ -52,80 +52,110 @@ type confirmation struct {
 	unclear int // rows that could not be asked for
 }
 
-// confirmDeletes makes sure that what a complete list does not have is gone, where the list may have moved while it was
-// read: a row can be on a page that was read already, or not yet, each time it is looked for there (syncer-12). What is
-// not confirmed stays until a later run.
-func (r *run) confirmDeletes(ctx, fetching context.Context, c *warehouse.Changes, s *seen) error {
-	if c.Deleted == 0 && r.Stream.Kind != catalog.Walk || s.gap != "" || s.unsure || r.job.scope(s.after) != warehouse.Whole {
+// deletes are the checks of what a complete list does not have, and would be deleted.
+type deletes struct {
+	session  *session
+	run      *run
+	fetching context.Context //nolint:containedctx // it lives for one publication; ends when no more is to be asked for
+	seen     *seen
+}
+
+// checks are made in this order, since of a walk only what is confirmed counts: what waits is not deleted by this run.
+func (d *deletes) checks() []check {
+	if d.run.Stream.Kind == catalog.Walk {
+		return []check{d.confirm, d.guard}
+	}
+	return []check{d.guard, d.confirm}
+}
+
+// guard stops a run that would delete too much (syncer-2).
+func (d *deletes) guard(_ context.Context, c *warehouse.Changes) error {
+	job := d.session.job
+	if c.Deleted == 0 || job.AllowMassDelete {
 		return nil
 	}
-	switch always := r.job.ConfirmDeletes && r.Stream.ByID; {
-	case r.Stream.Kind == catalog.Walk:
-		return r.confirmByLists(ctx, c, s)
-	case s.still && !always:
+	if c.Deleted < c.Live && float64(c.Deleted) <= job.MaxDeleteRatio*float64(c.Live) {
+		return nil
+	}
+	return &GuardError{
+		Account: job.Account, Stream: job.Stream.Name, Guard: GuardDeletes,
+		Reason: fmt.Sprintf("the service no longer lists %d of %d rows, and max_delete_ratio allows %.4g %%", c.Deleted, c.Live, 100*job.MaxDeleteRatio),
+		Advice: "nothing was changed; if these rows are really gone, run `dealhouse sync " + job.Stream.Name + " --account " + job.Account + " --allow-mass-delete` once",
+	}
+}
+
+// confirm makes sure that what a complete list does not have is gone, where the list may have moved while it was read:
+// a row can be on a page that was read already, or not yet, each time it is looked for there (syncer-12). What is not
+// confirmed stays until a later run.
+func (d *deletes) confirm(ctx context.Context, c *warehouse.Changes) error {
+	job, s := d.session.job, d.seen
+	switch always := job.ConfirmDeletes && job.Stream.ByID; {
+	case job.Stream.Kind == catalog.Walk:
+		return d.confirmByLists(ctx, c)
+	case c.Deleted == 0, s.still && !always:
 		return nil
 	}
 	limit := MaxConfirmations
-	if r.job.AllowMassDelete { // consent is for this run
+	if job.AllowMassDelete { // consent is for this run
 		limit = int(c.Deleted)
 	}
-	planned, err := r.warehouse.PlannedDeletes(ctx, r.Run, limit)
+	planned, err := d.session.warehouse.PlannedDeletes(ctx, d.run.Run, limit)
 	if err != nil {
 		return err
 	}
-	found, err := r.lookFor(fetching, planned, s)
+	found, err := d.lookFor(d.fetching, planned)
 	if err != nil {
 		return fmt.Errorf("confirming deletes: %w", err)
 	}
 	if found.alive > 0 {
-		r.warn(fmt.Sprintf("the list left out %d rows that the service still has: they were kept", found.alive))
+		d.run.warn(fmt.Sprintf("the list left out %d rows that the service still has: they were kept", found.alive))
 	}
 	if waiting := int(c.Deleted) - len(found.gone) - found.alive; waiting > 0 {
-		r.warn(fmt.Sprintf("%d rows that the list no longer has are kept until a later run can confirm that they are gone (%d answers were unclear)", waiting, found.unclear))
+		d.run.warn(fmt.Sprintf("%d rows that the list no longer has are kept until a later run can confirm that they are gone (%d answers were unclear)", waiting, found.unclear))
 	}
 	c.Kept = c.Deleted - uint64(len(found.gone))
 	c.Deleted = uint64(len(found.gone))
 	if c.Kept == 0 {
 		return nil
 	}
-	return r.warehouse.KeepUnconfirmed(ctx, r.Run, found.gone)
+	return d.session.warehouse.KeepUnconfirmed(ctx, d.run.Run, found.gone)
 }
 
 // confirmByLists is for rows that cannot be asked for: they are gone when enough complete lists in a row do not have
 // them. A list that cannot have moved is enough.
-func (r *run) confirmByLists(ctx context.Context, c *warehouse.Changes, s *seen) error {
-	lists := r.job.DeleteAfterLists
-	if s.still {
+func (d *deletes) confirmByLists(ctx context.Context, c *warehouse.Changes) error {
+	lists := d.session.job.DeleteAfterLists
+	if d.seen.still {
 		lists = 1
 	}
-	kept, err := r.warehouse.KeepUntilAbsent(ctx, r.Run, lists, !r.job.DryRun)
+	kept, err := d.session.warehouse.KeepUntilAbsent(ctx, d.run.Run, lists, !d.session.job.DryRun)
 	c.Kept, c.Deleted = kept, c.Deleted-kept
 	return err
 }
 
-func (r *run) lookFor(ctx context.Context, planned []warehouse.PlannedDelete, s *seen) (confirmation, error) {
-	if r.Stream.ByID {
-		return r.lookByAddress(ctx, planned, s)
+func (d *deletes) lookFor(ctx context.Context, planned []warehouse.PlannedDelete) (confirmation, error) {
+	if d.session.job.Stream.ByID {
+		return d.lookByAddress(ctx, planned)
 	}
-	return r.lookByTime(ctx, planned, s)
+	return d.lookByTime(ctx, planned)
 }
 
-// lookByAddress asks for each row by its own address (interface, section 4). One that is there, and has not changed since
-// it was loaded, kept its place in the list, and so is not listed: a chain of pages has whatever did not change. One that
-// did change may have moved, and stays.
-func (r *run) lookByAddress(ctx context.Context, planned []warehouse.PlannedDelete, s *seen) (found confirmation, err error) {
+// lookByAddress asks for each row by its own address. One that is there, and has not changed since it was loaded, kept
+// its place in the list, and so is not listed: a chain of pages has whatever did not change. One that did change may
+// have moved, and stays.
+func (d *deletes) lookByAddress(ctx context.Context, planned []warehouse.PlannedDelete) (found confirmation, err error) {
 	keys, updated := make([]string, len(planned)), map[string]int64{}
 	for i, p := range planned {
 		keys[i], updated[p.Key] = p.Key, p.Updated
 	}
-	decoder, batch := decode.New(r.Stream), decode.NewBatch(r.Stream)
-	err = r.ask(ctx, keys, func(key string, _ time.Time, object []byte, err error) error {
+	decoder, batch := decode.New(d.run.Stream), decode.NewBatch(d.run.Stream)
+	err = d.session.ask(ctx, keys, func(key string, _ time.Time, object []byte, err error) error {
 		var api *dealapi.Error
 		switch {
 		case err == nil:
 			batch.Reset()
 			unchanged := decoder.Item(batch, object, key, 1, 1) == nil && batch.Len() == 1 && updated[key] != 0 && (span{batch: batch, to: 1}).updates()[0] == updated[key]
-			if unchanged && s.ordered && !r.job.ConfirmDeletes {
+			if unchanged && d.seen.ordered && !d.session.job.ConfirmDeletes {
 				found.gone = append(found.gone, key)
 			} else {
 				found.alive++
@@ -136,18 +166,19 @@ func (r *run) lookByAddress(ctx context.Context, planned []warehouse.PlannedDele
 			return err
 		default:
 			found.unclear++
-			r.log.Warn("could not confirm that a row is gone; it stays", "key", key, "error", err)
+			d.session.log.Warn("could not confirm that a row is gone; it stays", "key", key, "error", err)
 		}
 		return nil
 	})
 	return found, err
 }
 
-// lookByTime asks for rows by their updatedAt: for what changed in the same millisecond. A row that is not there is gone,
-// or has changed, and would then be among what was read: a full read has all that changed meanwhile, or deletes nothing.
-// Where not even the newest row that was read is found so, the service does not tell milliseconds apart.
-func (r *run) lookByTime(ctx context.Context, planned []warehouse.PlannedDelete, s *seen) (found confirmation, err error) {
-	probe, _, err := r.listedAt(ctx, s.newest)
+// lookByTime asks for rows by their updatedAt: for all that changed in the same millisecond. A row that is not there is
+// gone, or has changed. If it had changed, it would be among what was read: a full read has all that changed meanwhile,
+// or deletes nothing. Where not even the newest row that was read is found this way, the service does not find rows by
+// the millisecond.
+func (d *deletes) lookByTime(ctx context.Context, planned []warehouse.PlannedDelete) (found confirmation, err error) {
+	probe, _, err := d.listedAt(ctx, d.seen.newest)
 	if err != nil || len(probe) == 0 {
 		found.unclear = len(planned)
 		return found, err
@@ -164,7 +195,7 @@ func (r *run) lookByTime(ctx context.Context, planned []warehouse.PlannedDelete,
 	}
 	var mu sync.Mutex
 	err = sideBySide(ctx, len(times), func(ctx context.Context, i int) error {
-		listed, certain, err := r.listedAt(ctx, times[i])
+		listed, certain, err := d.listedAt(ctx, times[i])
 		mu.Lock()
 		defer mu.Unlock()
 		for _, key := range byTime[times[i]] {
@@ -182,15 +213,15 @@ func (r *run) lookByTime(ctx context.Context, planned []warehouse.PlannedDelete,
 	return found, err
 }
 
-// listedAt are the ids of the rows with an updatedAt, in milliseconds since 1970. It is certain that there are no others
-// when the service keeps to the time, and the pages follow each other.
-func (r *run) listedAt(ctx context.Context, updated int64) (ids map[string]bool, certain bool, err error) {
+// listedAt are the ids of the rows with an updatedAt, in milliseconds since 1970. It is certain that there are no
+// others when the service keeps to the time, and the pages follow each other.
+func (d *deletes) listedAt(ctx context.Context, updated int64) (ids map[string]bool, certain bool, err error) {
 	ids, certain = map[string]bool{}, true
-	decoder, batch := decode.New(r.Stream), decode.NewBatch(r.Stream)
-	q := r.job.query(time.UnixMilli(updated-1), "")
+	decoder, batch := decode.New(d.run.Stream), decode.NewBatch(d.run.Stream)
+	q := d.session.job.query(time.UnixMilli(updated-1), "")
 	q.Ahead = -1
-	r.job.bound(&q, time.UnixMilli(updated+1))
-	for page, err := range r.job.Client.Pages(ctx, q) {
+	d.session.job.bound(&q, time.UnixMilli(updated+1))
+	for page, err := range d.session.job.Client.Pages(ctx, q) {
 		var api *dealapi.Error
 		if errors.As(err, &api) && api.CursorRefused() {
 			return ids, false, nil
@@ -207,7 +238,7 @@ func (r *run) listedAt(ctx context.Context, updated int64) (ids map[string]bool,
 			ids[batch.Key(i)] = true
 			certain = certain && at == updated
 		}
-		certain = certain && len(batch.Rejects) == 0 && (page.Token == "" || strings.EqualFold(decode.FirstKey(r.Stream, page.Data), page.Token))
+		certain = certain && len(batch.Rejects) == 0 && (page.Token == "" || strings.EqualFold(decode.FirstKey(d.run.Stream, page.Data), page.Token))
 	}
 	return ids, certain, nil
 }

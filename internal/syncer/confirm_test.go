@@ -48,7 +48,8 @@ func TestConfirmedDeletes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job := Job{Account: "acme", Stream: s, Client: newClient(t, "acme", server.URL, "key"), ConfirmDeletes: true}
+	job := NewJob("acme", s, newClient(t, "acme", server.URL, "key"))
+	job.ConfirmDeletes = true
 	syncAll(t, w, []Job{job})
 	missing[3], missing[7], missing[11] = "gone", "alive", "refused"
 	r := syncAll(t, w, []Job{job})["acme/coupons"]

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dealhouse/internal/apisim"
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/warehouse"
 )
 
@@ -168,7 +169,7 @@ func TestProductMissingOnce(t *testing.T) {
 	o := tinyWorld(5, "acme")
 	x, w := serve(t, o), open(t)
 	job := x.jobs(t, "acme", "products")[0]
-	job.DeleteAfterLists = 0 // the default
+	job.DeleteAfterLists = 2 // the default
 	syncAll(t, w, []Job{job})
 	all := one(t, w, "SELECT count() FROM products")
 	var id string
@@ -227,16 +228,16 @@ func TestRowsOnTheBorder(t *testing.T) {
 		}
 	}
 	job := x.jobs(t, "acme", "transactions")[0]
-	job.InitialFrom, job.Overlap = at, -1
+	job.InitialFrom, job.Overlap = at, 0
 	put(1, at)
 	put(2, at.Add(-time.Millisecond))
 	put(3, at.Add(time.Minute))
 	if r := syncAll(t, w, []Job{job})["acme/transactions"]; r.Changes.Inserted != 2 || !r.Watermark.Equal(at.Add(time.Minute)) {
 		t.Errorf("%+v, watermark %s", r.Changes, r.Watermark)
 	}
-	put(4, at.Add(time.Minute))            // with the newest row
-	put(5, at.Add(time.Minute-MinOverlap)) // as late as a row may become visible
-	put(6, at.Add(time.Minute-MinOverlap-time.Second))
+	put(4, at.Add(time.Minute))                    // with the newest row
+	put(5, at.Add(time.Minute-catalog.MinOverlap)) // as late as a row may become visible
+	put(6, at.Add(time.Minute-catalog.MinOverlap-time.Second))
 	if r := syncAll(t, w, []Job{job})["acme/transactions"]; r.Changes.Inserted != 2 {
 		t.Errorf("%+v", r.Changes)
 	}

@@ -1,35 +1,64 @@
-// Package syncer decides what is fetched, in what order, and when state may move. A run goes one straight line: pages
-// are fetched, decoded and staged; when the last one is staged, the staged rows are compared with the warehouse,
-// guards have their say, and the difference is published at once.
+// Package syncer decides what is fetched, in what order, and when state may move.
 //
-// Invariants, cited in the code as syncer-N:
+// # How a run goes
+//
+// A session has one stream of one account: it takes the lease, finishes what dead runs left, does its work, and gives the
+// lease back. The work is that of a source, which reads and stages rows under the id of a run, and says what it saw:
+//
+//   - list reads what the list operation gives: everything, or what changed after the watermark;
+//   - backfill reads a range of time in windows, side by side, each bundle of them under a run of its own;
+//   - rejects reads what could not be loaded before, from the warehouse;
+//   - addresses reads single rows by their own addresses.
+//
+// No source publishes. Each ends in a publication: it counts what is staged, compares it with the warehouse, has checks
+// look at the difference, prepares it, looks at the lease once more, and makes it visible at once.
+//
+// Some words have one meaning each here. To take is to get the lease of a stream. To begin is to make the row of a run in
+// sync_runs. To load is to read, stage and publish. A run that ends with an error is abandoned.
+//
+// # Invariants
+//
+// They are cited in the code as syncer-N.
 //
 //  1. Nothing that readers see changes before the run's last page is staged and its guards have passed.
-//  2. Rows are deleted only by a run that read the whole stream, and never more than Job.MaxDeleteRatio of them, or all
-//     of them, without Job.AllowMassDelete.
-//  3. The watermark becomes max(old, min(newest updatedAt seen, server's time when the run began)): it never moves
+//  2. Rows are deleted only by a run that read the whole stream. Without Job.AllowMassDelete it never deletes more than
+//     Job.MaxDeleteRatio of them, or all of them.
+//  3. The watermark becomes max(old, min(newest updatedAt seen, the service's time when the run began)): it never moves
 //     back, and never past the start of the run that read it.
 //  4. A run that has lost its lease publishes nothing.
-//  5. A batch number is used once: rows that come under a known deduplication token are dropped unseen.
-//  6. A window of a backfill is staged in the state only after its rows are, and done only in the write that ends their
-//     publication. The windows of a range cover each of its milliseconds.
-//  7. A run that is told to stop reads no more at once. What it has read to its end it still publishes; a walk stages what
+//  5. A batch number is used once: the warehouse drops rows that come again under a deduplication token that it knows.
+//  6. A window of a backfill counts as staged only after its rows are staged, and as done only in the write that ends
+//     their publication. The windows of a range cover each of its milliseconds.
+//  7. A run that is told to stop stops reading at once. What it has read to the end it still publishes. A walk stages what
 //     it has read, and its checkpoint says how far that is.
-//  8. A rejected record that is loaded again counts as read when it was first read, and is loaded only while no later
-//     read of the whole stream has succeeded: it replaces nothing newer, and revives nothing that is gone.
+//  8. A rejected record that is loaded again counts as read at the time when it was first read. It is loaded only while no
+//     later read of the whole stream has succeeded: it replaces nothing newer, and brings back nothing that is gone.
 //  9. A row that was read by its own address is kept only where nothing was known of it, and never as one that is listed.
+//  10. A panic ends its run and nothing else, whichever goroutine of the run it comes from. It is recorded as a failure.
+//  11. A list that moved while it was read is not taken for whole. It is whole when each page that was asked for by a cursor
+//     begins with the item that the cursor names, and that item kept its place in between. Then the pages have every item
+//     that did not change meanwhile, whatever the order of the list. What breaks a chain of pages is read again, from the
+//     last page that can be found again. Where that does not help, the run is incomplete: what it read is published,
+//     nothing is deleted, the watermark stays and no window is done. Where cursors are not the ids of items, a list of
+//     transactions is whole if it reads the same twice; otherwise it is read in ranges of updatedAt that fit on a page,
+//     since a page is of one moment.
+//  12. What a complete list does not have is deleted only when it cannot be there. That is so when the list was of one
+//     moment, or in the order of ids. Otherwise the row is asked for by its own address: it is gone when it is not there, or
+//     is there unchanged, and so cannot have moved past the reader. Of transactions, nothing with its id may have its
+//     updatedAt, and all that changed meanwhile was read. Of products, Job.DeleteAfterLists complete lists in a row must
+//     not have it. Until then it stays.
 //
-// 10. A panic ends its run and nothing else, whichever goroutine of the run it comes from. It is recorded as a failure.
+// # What the service promises
 //
-// 11. A list that moved while it was read is not taken for whole. Each page that was asked for by a cursor begins with the
-// item that the cursor names, and that item kept its place in between; then the pages have every item that did not change
-// meanwhile, whatever the order of the list. What breaks a chain is read again, from the last page that can be found
-// again. Where that does not help, the run is incomplete: what it read is published, nothing is deleted, the watermark
-// stays and no window is done. Where cursors are not the ids of items, a list of transactions is whole if it reads the
-// same twice; otherwise it is read in ranges of updatedAt that fit on a page, which is of one moment.
+// The code leans on these rules of the API:
 //
-// 12. What a complete list does not have is deleted only when it cannot be there: the list was of one moment, or in the
-// order of ids; or the row is not there at its own address, or is there and did not change, and so cannot have moved
-// past the reader; or, for transactions, nothing with its id has its updatedAt, and all that changed meanwhile was read;
-// or, for products, so many complete lists in a row did not have it (Job.DeleteAfterLists). Until then it stays.
+//   - A list is an envelope of data and a cursor. The cursor is the id of the next item, and is absent on the last page.
+//     Products have nextPage instead, which may be anything. Payouts are one bare array.
+//   - Promotions, coupons and cashback offers can be asked for one by one, at the path of their list and their id.
+//     Transactions, payouts and products cannot.
+//   - Only transactions can be filtered by time. Both borders are left out: after t means later than t, before t earlier.
+//     The names of the parameters are not promised (Params), nor that the filters work, so what they give is checked.
+//   - updatedAt has milliseconds. Many rows may share one. A row may be readable a little after its updatedAt.
+//   - The order of a list is not promised, nor that it stands still while it is read.
+//   - The service's clock is the Date header of its answers. updatedAt is compared with it, never with the local clock.
 package syncer

@@ -1,38 +1,34 @@
 package syncer
 
 import (
-	"slices"
 	"time"
 
 	"dealhouse/internal/dealapi"
 )
 
-// Nothing says when an item moved, but its updatedAt does, if it is compared with the right moment: that at which the
-// item was named as the next one. The clock of updatedAt need not be that of the Date header. So it is read off the list
-// itself: at the end of the chain it shows at least the newest updatedAt that was seen, and at the moment in question at
-// least that less the time since. An item older than this did not change since it was named.
+// The service does not say when an item moved. Its updatedAt shows it, compared with the right moment: the one at which
+// the item was named as the next. The clock that sets updatedAt need not be that of the Date header, so its time is
+// read off the list itself. At the end of the chain that clock shows the newest updatedAt seen, or later. At the moment
+// in question it showed that less the time since then, or later. An item older than this has not changed since it was
+// named.
 
 const (
-	// clockSlack is for timestamps in whole seconds and for what a measured time may be short of.
+	// clockSlack makes up for timestamps in whole seconds, and for times that are measured a little short.
 	clockSlack = 2 * time.Second
-	// maxClockError is how far the Date header may be ahead of the clock of updatedAt. It keeps a list in which nothing
-	// has changed for days, and all at once before that, from being doubted as a whole.
+	// maxClockError is how far the Date header may be ahead of the clock of updatedAt. Without it, a list in which
+	// nothing has changed for days, and everything at once before that, would be doubted as a whole.
 	maxClockError = 24 * time.Hour
 )
 
-// rank orders links by how doubtful they are: the higher, the later the item changed before or after it was named.
-func (l link) rank() int64 { return l.updated - l.at.UnixMilli() }
-
-func medianRank(trail []link) int64 {
-	ranks := make([]int64, len(trail))
-	for i, l := range trail {
-		ranks[i] = l.rank()
+// add decodes a page of the list, and takes in what it shows of the clock and the order.
+func (c *chain) add(page *dealapi.Page) (span, error) {
+	rows, err := c.pager.page(page)
+	if err == nil {
+		c.observe(page, rows)
 	}
-	slices.Sort(ranks)
-	return ranks[len(ranks)/2]
+	return rows, err
 }
 
-// observe takes in a page of the list.
 func (c *chain) observe(page *dealapi.Page, rows span) {
 	c.pages++
 	c.latest = page
@@ -55,8 +51,8 @@ func (c *chain) observe(page *dealapi.Page, rows span) {
 	}
 }
 
-// doubt is the place in the trail of the most doubtful link, -1 when none is. Where items are ordered by id, they cannot
-// move, and where they carry no updatedAt, nothing can be told.
+// doubt is the place in the trail of the most doubtful link, -1 when none is. Where items are ordered by id, they
+// cannot move, and where they carry no updatedAt, nothing can be told.
 func (c *chain) doubt() int {
 	if c.kind != cursorNext || c.order.byID() || !c.dated {
 		return -1

@@ -1,6 +1,7 @@
 package syncer
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -9,49 +10,34 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// guardDeletes stops a run that would delete too much (syncer-2).
-func (r *run) guardDeletes(c warehouse.Changes) error {
-	if c.Deleted == 0 || r.job.AllowMassDelete {
-		return nil
-	}
-	if c.Deleted < c.Live && float64(c.Deleted) <= max(r.job.MaxDeleteRatio, 0)*float64(c.Live) {
-		return nil
-	}
-	return &GuardError{
-		Account: r.Account, Stream: r.Stream.Name, Guard: GuardDeletes,
-		Reason: fmt.Sprintf("the service no longer lists %d of %d rows, and max_delete_ratio allows %.4g %%", c.Deleted, c.Live, 100*max(r.job.MaxDeleteRatio, 0)),
-		Advice: "nothing was changed; if these rows are really gone, run `dealhouse sync " + r.Stream.Name + " --account " + r.Account + " --allow-mass-delete` once",
-	}
-}
-
-// fewRecords is what a share is taken of at the least where a run reads only what changed: of two records, one that
-// cannot be loaded says nothing about the service, and would hold up the stream until a score have come with it. Nothing
-// is deleted there.
+// fewRecords is the least number that a share is taken of where a run reads only what changed. Of two records, one that
+// cannot be loaded says nothing about the service; at the default of 5 % it would hold up the stream until twenty
+// records have changed. Such a run deletes nothing.
 const fewRecords = 100
 
 // guardRejects stops a run of which too much cannot be loaded: it says more about the service than about the records.
 func (r *run) guardRejects() error {
 	t := r.record.Totals
 	of := t.Read
-	if r.Stream.Kind == catalog.Incremental && !r.job.Full {
+	if r.Stream.Kind == catalog.Incremental && !r.session.job.Full {
 		of = max(of, fewRecords)
 	}
-	if float64(t.Unloadable) <= max(r.job.MaxRejectedRatio, 0)*float64(of) {
+	if float64(t.Unloadable) <= r.session.job.MaxRejectedRatio*float64(of) {
 		return nil
 	}
 	return &GuardError{
 		Account: r.Account, Stream: r.Stream.Name, Guard: GuardRejects,
-		Reason: fmt.Sprintf("%d of %d records cannot be loaded, and max_rejected_ratio allows %.4g %%", t.Unloadable, t.Read, 100*max(r.job.MaxRejectedRatio, 0)),
+		Reason: fmt.Sprintf("%d of %d records cannot be loaded, and max_rejected_ratio allows %.4g %%", t.Unloadable, t.Read, 100*r.session.job.MaxRejectedRatio),
 		Advice: "nothing was changed; look at them with `dealhouse rejects --run " + r.ID.String() + "`",
 	}
 }
 
-// notice turns what the run saw and carried on with into warnings.
+// notice turns what the run saw, and went on in spite of, into warnings.
 func (r *run) notice(seen *seen, after time.Time) {
-	r.record.ServerTime, r.ServerTime = seen.serverStart, seen.latest(r.local())
+	r.record.ServerTime, r.ServerTime = seen.serverStart, seen.latest(r.session.local())
 	if seen.outside > 0 {
 		r.warn(fmt.Sprintf("the service sent %d rows that were not updated after %s, which was asked for with the parameter %q: it may have another name (account.params.updated_after); all rows were kept",
-			seen.outside, after.UTC().Format(time.RFC3339), r.job.Params.UpdatedAfter))
+			seen.outside, after.UTC().Format(time.RFC3339), r.session.job.Params.UpdatedAfter))
 	}
 	if seen.noDate {
 		r.warn(fmt.Sprintf("the service sends no usable Date header: the local clock less %s stands in for it", noDateMargin))
@@ -72,8 +58,20 @@ func (r *run) notice(seen *seen, after time.Time) {
 	}
 }
 
-// warn adds to the run's record; whoever runs it tells the user.
-func (r *run) warn(text string) { r.record.Warnings = append(r.record.Warnings, text) }
+// noticeOlder warns of rows that a comparison left as they were although the service now says otherwise.
+func (r *run) noticeOlder(c warehouse.Changes) {
+	if c.Older == 0 {
+		return
+	}
+	r.warn(fmt.Sprintf("%d rows came with other content than is loaded, but with an older updatedAt, and were left as they are: "+
+		"the service gave an older state or set their updatedAt back; the next `dealhouse sync %s --full` loads what it then says", c.Older, r.Stream.Name))
+}
+
+// checkOlder is noticeOlder as a check.
+func (r *run) checkOlder(_ context.Context, c *warehouse.Changes) error {
+	r.noticeOlder(*c)
+	return nil
+}
 
 // joinSome lists names, but not hundreds of them.
 func joinSome(names []string) string {

@@ -9,94 +9,100 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// Defaults of a Job's settings.
-const (
-	DefaultBatchRows        = 20_000
-	DefaultBatchBytes       = 6 << 20
-	DefaultOverlap          = 10 * time.Minute
-	MinOverlap              = 10 * time.Second // a service writes an updatedAt a little before others can read the row
-	DefaultMaxDeleteRatio   = 0.2
-	DefaultMaxRejectedRatio = 0.05
-	DefaultResumeWithin     = 24 * time.Hour
-	DefaultDeleteAfterLists = 2
-	DefaultReferenceLimit   = 500
-	DefaultReferenceRetry   = 7 * 24 * time.Hour
-	DefaultTimeout          = 6 * time.Hour
-)
-
-// Params are the names of query parameters that the interface leaves open; ” stands for the default.
+// Params are the names of query parameters that the interface leaves open.
 type Params struct {
-	UpdatedAfter  string // default updatedAfter
-	UpdatedBefore string // default updatedBefore
-	Page          string // default page
-	Cursor        string // default cursor
+	UpdatedAfter  string
+	UpdatedBefore string
+	Page          string
+	Cursor        string
 }
 
-// Job is one run to make: a stream of an account. Zero settings stand for the defaults above.
+// Job is one run to make: a stream of an account. Its settings are meant as they are: 0 is 0. NewJob has
+// the defaults.
 type Job struct {
 	Account string
 	Stream  *catalog.Stream
 	Client  *dealapi.Client
 	Params  Params
 
-	BatchRows        int           // rows of a staged batch
-	BatchBytes       int           // bytes of JSON of a staged batch, whichever is reached first
-	Overlap          time.Duration // transactions: how far before the watermark a run begins; at least MinOverlap
+	BatchRows        int           // rows of a staged batch, at least 1
+	Overlap          time.Duration // transactions: how far before the watermark a run reads; catalog.MinOverlap at least
 	InitialFrom      time.Time     // transactions: the updatedAt from which the first run reads; zero: everything
-	MaxDeleteRatio   float64       // share of the live rows that a run may delete; negative: none
-	MaxRejectedRatio float64       // share of the records read that may be unloadable; negative: none
+	MaxDeleteRatio   float64       // share of the live rows that a run may delete, 0 to 1
+	MaxRejectedRatio float64       // share of the records read that may be unloadable, 0 to 1
 	ConfirmDeletes   bool          // deals: never delete a row that is there at its own address
-	DeleteAfterLists int           // products: complete lists in a row that do not have a row, before it is deleted
-	ResumeWithin     time.Duration // products: how old a checkpoint may be to go on from; negative: never
-	ReferenceLimit   int           // transactions: how many deals that they name are asked for at a time; negative: none
-	ReferenceRetry   time.Duration // transactions: after which time a deal that was not there is asked for again; negative: at once
-	Timeout          time.Duration // how long the run may take once the stream is its own, but for a backfill; negative: no end
+	DeleteAfterLists int           // products: complete lists in a row that lack a row, before it is deleted; at least 1
+	ResumeWithin     time.Duration // products: how old a checkpoint may be to go on from; 0: never
+	ReferenceLimit   int           // transactions: how many deals that they name are asked for at a time; 0: none
+	ReferenceRetry   time.Duration // transactions: how long until a deal that was not there is asked for again; 0: none
+	Timeout          time.Duration // how long the run may take once the stream is its own, but for a backfill; 0: no end
 
 	Full            bool // read the whole stream, whatever its watermark or checkpoint says
 	DryRun          bool // stop before publishing, and leave nothing behind
 	AllowMassDelete bool // let this run delete more than MaxDeleteRatio
 }
 
-func (j *Job) setDefaults() {
-	set(&j.BatchRows, DefaultBatchRows)
-	set(&j.BatchBytes, DefaultBatchBytes)
-	set(&j.Overlap, DefaultOverlap)
-	set(&j.MaxDeleteRatio, DefaultMaxDeleteRatio)
-	set(&j.MaxRejectedRatio, DefaultMaxRejectedRatio)
-	set(&j.DeleteAfterLists, DefaultDeleteAfterLists)
-	set(&j.ResumeWithin, DefaultResumeWithin)
-	set(&j.ReferenceLimit, DefaultReferenceLimit)
-	set(&j.ReferenceRetry, DefaultReferenceRetry)
-	set(&j.Timeout, DefaultTimeout)
-	set(&j.Params.UpdatedAfter, "updatedAfter")
-	set(&j.Params.UpdatedBefore, "updatedBefore")
-	set(&j.Params.Page, "page")
-	set(&j.Params.Cursor, "cursor")
-}
-
-// overlap is how far before the watermark a run begins.
-func (j *Job) overlap() time.Duration { return max(j.Overlap, MinOverlap) }
-
-func set[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
+// NewJob makes a job with the settings that a configuration has where it says nothing. A retry needs no client.
+func NewJob(account string, s *catalog.Stream, c *dealapi.Client) Job {
+	return Job{
+		Account: account, Stream: s, Client: c,
+		Params: Params{
+			UpdatedAfter: catalog.DefaultUpdatedAfter, UpdatedBefore: catalog.DefaultUpdatedBefore,
+			Page: catalog.DefaultPage, Cursor: catalog.DefaultCursor,
+		},
+		BatchRows:        catalog.DefaultBatchRows,
+		Overlap:          catalog.DefaultOverlap,
+		MaxDeleteRatio:   catalog.DefaultMaxDeleteRatio,
+		MaxRejectedRatio: catalog.DefaultMaxRejectedRatio,
+		DeleteAfterLists: catalog.DefaultDeleteAfterLists,
+		ResumeWithin:     catalog.DefaultResumeWithin,
+		ReferenceLimit:   catalog.DefaultReferenceLimit,
+		ReferenceRetry:   catalog.DefaultReferenceRetry,
+		Timeout:          catalog.DefaultRunTimeout,
 	}
 }
 
-// timestampLayout is how filters have a time: in UTC, with all the digits of the service's own.
+// batchBytes is how much JSON makes a batch full, whatever Job.BatchRows says.
+const batchBytes = 6 << 20
+
+// overlap is how far before the watermark a run begins.
+func (j *Job) overlap() time.Duration { return max(j.Overlap, catalog.MinOverlap) }
+
+// overlapping is the time to ask after, so that all that changed since t is read: the overlap earlier, and one
+// millisecond more, since the API leaves out what changed exactly then.
+func (j *Job) overlapping(t time.Time) time.Time { return t.Add(-j.overlap() - time.Millisecond) }
+
+// resumes reports whether a walk goes on from a checkpoint of that age.
+func (j *Job) resumes(age time.Duration) bool {
+	return !j.Full && j.ResumeWithin > 0 && age < j.ResumeWithin
+}
+
+// timestampLayout is how a filter takes a time: in UTC, with as many digits as the service's own.
 const timestampLayout = "2006-01-02T15:04:05.000Z"
+
+// pagesAhead is how many pages are fetched while one is decoded and staged.
+const pagesAhead = 2
+
+// FirstPage is the list operation of a stream as one asks for its first page alone.
+func FirstPage(s *catalog.Stream) dealapi.Query {
+	q := dealapi.Query{Path: s.Path, Ahead: -1}
+	switch s.Paging {
+	case catalog.CursorPages:
+		q.Paging = dealapi.PagingCursor
+	case catalog.NextPages:
+		q.Paging = dealapi.PagingNextPage
+	case catalog.BareArray:
+		q.Paging = dealapi.PagingNone
+	}
+	return q
+}
 
 // query is the list operation to read, after the given updatedAt (zero: all of it), from the given page on.
 func (j *Job) query(after time.Time, start string) dealapi.Query {
-	q := dealapi.Query{Path: j.Stream.Path, Start: start, Ahead: 2}
-	switch j.Stream.Paging {
-	case catalog.CursorPages:
-		q.Paging, q.PageParam = dealapi.PagingCursor, j.Params.Cursor
-	case catalog.NextPages:
-		q.Paging, q.PageParam = dealapi.PagingNextPage, j.Params.Page
-	case catalog.BareArray:
-		q.Paging = dealapi.PagingNone
+	q := FirstPage(j.Stream)
+	q.Start, q.Ahead, q.PageParam = start, pagesAhead, j.Params.Page
+	if j.Stream.Paging == catalog.CursorPages {
+		q.PageParam = j.Params.Cursor
 	}
 	if !after.IsZero() {
 		q.Params = url.Values{j.Params.UpdatedAfter: {after.UTC().Format(timestampLayout)}}

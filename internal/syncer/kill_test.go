@@ -51,7 +51,7 @@ func child() error {
 		if err != nil {
 			return err
 		}
-		jobs = append(jobs, Job{Account: "acme", Stream: stream, Client: client})
+		jobs = append(jobs, NewJob("acme", stream, client))
 	}
 	for _, r := range s.All(ctx, jobs) {
 		if r.Err != nil {

@@ -155,7 +155,9 @@ func jobsOf(t testing.TB, c *dealapi.Client, account string, streams ...string) 
 			t.Fatal(err)
 		}
 		// What the service no longer lists is to be gone after one run: the tests compare with the truth after each.
-		jobs = append(jobs, Job{Account: account, Stream: s, Client: c, DeleteAfterLists: 1})
+		job := NewJob(account, s, c)
+		job.DeleteAfterLists = 1
+		jobs = append(jobs, job)
 	}
 	return jobs
 }

@@ -52,10 +52,3 @@ func (m *meter) now() (warehouse.Totals, Windows) {
 	}
 	return t, m.windows
 }
-
-// show reports the progress of the backfill as a whole.
-func (b *backfill) show() {
-	totals, windows := b.meter.now()
-	b.metrics.windows(b.run, windows)
-	b.progress(Progress{Account: b.Account, Stream: b.Stream.Name, Phase: PhaseReading, Totals: totals, Windows: windows})
-}

@@ -140,7 +140,7 @@ func (m *Metrics) Observe(all []warehouse.StreamStatus) {
 	}
 }
 
-func (m *Metrics) begin(job Job, at time.Time) {
+func (m *Metrics) started(job Job, at time.Time) {
 	if m == nil {
 		return
 	}
@@ -148,8 +148,8 @@ func (m *Metrics) begin(job Job, at time.Time) {
 	m.standing.attempted(job.Account, job.Stream.Name, at)
 }
 
-// end counts a run that has ended.
-func (m *Metrics) end(job Job, record warehouse.RunRecord, err error, begun, at time.Time) {
+// ended counts a run that has ended.
+func (m *Metrics) ended(job Job, record warehouse.RunRecord, err error, started, at time.Time) {
 	if m == nil {
 		return
 	}
@@ -159,7 +159,7 @@ func (m *Metrics) end(job Job, record warehouse.RunRecord, err error, begun, at 
 		return
 	}
 	m.runs.WithLabelValues(account, stream, record.Outcome).Inc()
-	m.duration.WithLabelValues(account, stream).Observe(at.Sub(begun).Seconds())
+	m.duration.WithLabelValues(account, stream).Observe(at.Sub(started).Seconds())
 	if guard, tripped := errors.AsType[*GuardError](err); tripped {
 		m.trips.WithLabelValues(account, stream, guard.Guard).Inc()
 	}

@@ -183,7 +183,7 @@ func TestTripsAndNoise(t *testing.T) {
 		t.Errorf("the filter was ignored in %v runs, want all but the first", n)
 	}
 	guarded := jobs[1]
-	guarded.MaxRejectedRatio = -1
+	guarded.MaxRejectedRatio = 0
 	if err := x.Append("coupons", "", []byte(`{"code":"no id"}`)); err != nil {
 		t.Fatal(err)
 	}

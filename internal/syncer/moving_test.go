@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dealhouse/internal/apisim"
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/warehouse"
 )
 
@@ -181,7 +182,7 @@ func (m *moving) run(full bool) {
 	}
 	if until := record.Watermark; !until.IsZero() {
 		if m.Settings().DateSkew > 0 { // then nobody knows when the run began: the overlap of the next one makes up for it
-			until = until.Add(-DefaultOverlap)
+			until = until.Add(-catalog.DefaultOverlap)
 		}
 		missing(m, m.truth(), shown, until)
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -13,8 +12,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-
-	"dealhouse/internal/warehouse"
 )
 
 // item is a row of an odd list.
@@ -87,9 +84,7 @@ func readOdd(t *testing.T, l *oddList, read func(*chain) error) (missed int, c *
 	server := httptest.NewServer(l)
 	t.Cleanup(server.Close)
 	job := jobsOf(t, newClient(t, "acme", server.URL, "key"), "acme", "transactions")[0]
-	job.setDefaults()
-	r := &run{Syncer: &Syncer{log: slog.New(slog.DiscardHandler), progress: func(Progress) {}, local: time.Now, said: &sync.Map{}}, job: job, log: slog.New(slog.DiscardHandler),
-		Run: warehouse.Run{Account: "acme", Stream: job.Stream}}
+	r := newTestReader(job)
 	ids, c := collect(t, r, time.Time{}, read)
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -78,8 +78,8 @@ type order struct {
 	unknown    bool // a time was not known
 }
 
-// enoughPairs is from how many pairs of rows on an order is no chance. Only those of one page count for it, since the next
-// page may begin anywhere; but all count against it.
+// enoughPairs is how many pairs of rows it takes for an order to be no chance. Only pairs on one page count for it,
+// since the next page may begin anywhere; but all pairs count against it.
 const enoughPairs = 24
 
 // restart says that the next row does not follow the last one.
@@ -105,8 +105,8 @@ func (o *order) add(rows span) {
 	}
 }
 
-// byID reports the order of ids. Ids that are given in the order of time look so in a list that is ordered by updatedAt as
-// well, in which items do move: times that go on and back are the proof that it is not.
+// byID reports the order of ids. A list by updatedAt, in which items do move, looks the same where ids are given in the
+// order of time. Only times that go both on and back prove that it is not such a list.
 func (o *order) byID() bool {
 	return o.pairs >= enoughPairs && o.up != o.down && o.late && o.fell && !o.unknown
 }

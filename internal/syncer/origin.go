@@ -11,18 +11,19 @@ import (
 // checkOrigin says so when the stored watermark was read from another service than the run reads: of this one, what is
 // older than the watermark was never read. A run that reads everything makes up for it, and remembers this service from
 // then on; so does the first one.
-func (r *run) checkOrigin(watermark time.Time) {
-	if r.Stream.Kind != catalog.Incremental || r.asked != nil { // a backfill of a range leaves the watermark alone
+func (l *list) checkOrigin() {
+	s, r := l.session, l.run
+	if r.Stream.Kind != catalog.Incremental {
 		return
 	}
-	stored, now := r.lease.Origin(), r.job.Client.Origin()
+	stored, now := s.lease.Origin(), s.job.Client.Origin()
 	switch {
 	case stored == now:
-	case stored == "", watermark.IsZero(), r.job.Full:
-		r.state = map[string]string{warehouse.StateOrigin: now}
+	case stored == "", l.watermark.IsZero(), s.job.Full:
+		l.state = map[string]string{warehouse.StateOrigin: now}
 	default:
-		r.log.Warn("the watermark was read from another service", "watermark", watermark, "read_from", stored, "base_url", now)
+		s.log.Warn("the watermark was read from another service", "watermark", l.watermark, "read_from", stored, "base_url", now)
 		r.warn(fmt.Sprintf("the watermark %s was read from %s, and base_url is now %s: rows of this service that are older are not read; "+
-			"run `dealhouse sync %s --account %s --full` once to read them", watermark.Format(time.RFC3339), stored, now, r.Stream.Name, r.Account))
+			"run `dealhouse sync %s --account %s --full` once to read them", l.watermark.Format(time.RFC3339), stored, now, r.Stream.Name, r.Account))
 	}
 }

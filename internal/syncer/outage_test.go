@@ -95,7 +95,7 @@ func TestRunTimeout(t *testing.T) {
 	}
 	x.SetBefore(nil)
 	x.ResetLog()
-	job.Timeout = -1
+	job.Timeout = 0
 	second := syncAll(t, w, []Job{job})["acme/products"]
 	if n := uint64(x.Requests("/v2/products")); n+first.Totals.Pages != second.Totals.Pages || second.Changes.Inserted != 110 {
 		t.Errorf("%d pages, then %d, of %d; %+v", first.Totals.Pages, n, second.Totals.Pages, second.Changes)

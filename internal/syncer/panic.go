@@ -16,8 +16,8 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("the program made a mistake, and this run ended for it; nothing half-loaded is visible: panic: %v", e.Value)
 }
 
-// contain runs a part of a run and makes an error of its panic (syncer-10). Every goroutine of a run needs it for itself:
-// a panic can be recovered in its own goroutine only, and ends the process elsewhere.
+// contain runs a part of a run and makes an error of its panic (syncer-10). Every goroutine of a run needs its own: a
+// panic can be recovered only in the goroutine that it comes from, and ends the process otherwise.
 func contain(part func() error) (err error) {
 	defer func() {
 		switch value := recover().(type) {

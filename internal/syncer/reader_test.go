@@ -37,7 +37,7 @@ func TestReadersSeeWholeRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job := Job{Account: "acme", Stream: s, Client: newClient(t, "acme", server.URL, "key")}
+	job := NewJob("acme", s, newClient(t, "acme", server.URL, "key"))
 	syncAll(t, w, []Job{job})
 
 	done, ended := make(chan struct{}), make(chan string, 1)

@@ -85,7 +85,7 @@ func TestReferencesKilledChild(t *testing.T) {
 	}
 	v := newWorker(t, x, "", "acme", clocks{})
 	jobs := jobsOf(t, v.client, "acme", "cashback_offers", "transactions")
-	if r := refer(t, v.Syncer, jobs, 0); r.Record.Mode != "" { // else all was visible, and the next run clears up
+	if r := refer(t, v.Syncer, jobs, jobs[1].ReferenceLimit); r.Record.Mode != "" { // else all was visible, and the next run clears up
 		checkTidy(t, w, "acme", "cashback_offers")
 	}
 	if n := one(t, w, unknownOffers+" AND cashback_offer_id NOT IN (SELECT id FROM reference_misses)"); n != "0" && life > 0 {

@@ -158,7 +158,7 @@ func TestReferenceIsListedLater(t *testing.T) {
 	syncAll(t, w, jobs)
 	x.Advance(5 * 24 * time.Hour)
 	syncAll(t, w, jobs[1:])
-	r := refer(t, s, jobs, 0)
+	r := refer(t, s, jobs, jobs[1].ReferenceLimit)
 	if r.Stored == 0 {
 		t.Fatal("no transaction names a newer offer")
 	}
@@ -196,13 +196,13 @@ func TestReferencesNotFound(t *testing.T) {
 	if first.NotFound != 70 || first.Stored != 0 || first.Record.Totals.Pages != 70 || first.Record.Totals.Read != 0 || first.Record.Outcome != warehouse.OutcomeSuccess || len(first.Record.Warnings) > 0 {
 		t.Errorf("%+v", first)
 	}
-	second := refer(t, s, jobs, 0)
+	second := refer(t, s, jobs, jobs[1].ReferenceLimit)
 	missing := 70 + int(second.NotFound)
 	if got := one(t, w, unknownOffers); fmt.Sprint(missing) != got || x.Requests(offerAddresses) != missing {
 		t.Errorf("%s offers are unknown, %d were not found with %d requests", got, missing, x.Requests(offerAddresses))
 	}
 	syncAll(t, w, jobs)
-	if r := refer(t, s, jobs, 0); r.Record.Mode != "" || x.Requests(offerAddresses) != missing {
+	if r := refer(t, s, jobs, jobs[1].ReferenceLimit); r.Record.Mode != "" || x.Requests(offerAddresses) != missing {
 		t.Errorf("asked again: %+v", r)
 	}
 	if got := one(t, w, "SELECT (count(), any(stream), any(reason)) FROM reference_misses"); got != fmt.Sprintf("(%d,'cashback_offers','not_found')", missing) {
@@ -219,14 +219,14 @@ func TestReferencesNotFound(t *testing.T) {
 		}
 	}
 	age(59)
-	if r := refer(t, s, jobs, 0); r.Record.Mode != "" {
+	if r := refer(t, s, jobs, jobs[1].ReferenceLimit); r.Record.Mode != "" {
 		t.Errorf("asked again too early: %+v", r)
 	}
 	age(61)
-	if r := refer(t, s, jobs, 0); int(r.NotFound) != missing || x.Requests(offerAddresses) != 2*missing {
+	if r := refer(t, s, jobs, jobs[1].ReferenceLimit); int(r.NotFound) != missing || x.Requests(offerAddresses) != 2*missing {
 		t.Errorf("not asked again: %+v", r)
 	}
-	if r := refer(t, s, jobs, 0); r.Record.Mode != "" || x.Requests(offerAddresses) != 2*missing {
+	if r := refer(t, s, jobs, jobs[1].ReferenceLimit); r.Record.Mode != "" || x.Requests(offerAddresses) != 2*missing {
 		t.Errorf("asked a third time: %+v", r)
 	}
 }
@@ -356,7 +356,7 @@ func TestReferencesStopped(t *testing.T) {
 	}
 	checkTidy(t, w, "acme", "cashback_offers")
 	x.SetFault(nil)
-	refer(t, s, jobs, 0)
+	refer(t, s, jobs, jobs[1].ReferenceLimit)
 	if got := one(t, w, unknownOffers); got != "0" {
 		t.Errorf("%s are left", got)
 	}
@@ -385,7 +385,7 @@ func TestReferencesTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refer(t, s, jobs, 0) // two that begin in the same moment may both have given way
+	refer(t, s, jobs, jobs[1].ReferenceLimit) // two that begin in the same moment may both have given way
 	if got := one(t, w, unknownOffers); got != "0" {
 		t.Errorf("%s are left", got)
 	}

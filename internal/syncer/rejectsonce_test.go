@@ -169,9 +169,9 @@ func TestIncompleteRunsAreCounted(t *testing.T) {
 	}
 	job := Job{Account: "acme", Stream: coupons}
 	record := warehouse.RunRecord{Account: "acme", Stream: "coupons", Mode: "snapshot", Outcome: warehouse.OutcomeIncomplete, StartedAt: now, FinishedAt: now, Changes: warehouse.Changes{Kept: 12}}
-	m.begin(job, now)
+	m.started(job, now)
 	m.published(record)
-	m.end(job, record, &IncompleteError{}, now, now)
+	m.ended(job, record, &IncompleteError{}, now, now)
 	success, _ := gathered(t, registry, "dealhouse_last_success_timestamp_seconds")
 	failure, _ := gathered(t, registry, "dealhouse_last_failure_timestamp_seconds")
 	waiting, _ := gathered(t, registry, "dealhouse_waiting_deletes")

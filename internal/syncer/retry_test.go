@@ -35,7 +35,8 @@ func keep(t *testing.T, stream string) *kept {
 		t.Fatal(err)
 	}
 	k := &kept{w: open(t), bodies: map[string]string{}}
-	k.job = Job{Account: "acme", Stream: s, Client: newClient(t, "acme", respond(t, k.bodies), "key"), MaxDeleteRatio: 0.9}
+	k.job = NewJob("acme", s, newClient(t, "acme", respond(t, k.bodies), "key"))
+	k.job.MaxDeleteRatio = 0.9
 	k.syncer, err = New(Options{Warehouse: k.w})
 	if err != nil {
 		t.Fatal(err)

@@ -4,11 +4,12 @@ import (
 	"math"
 	"time"
 
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/dealapi"
 	"dealhouse/internal/decode"
 )
 
-// noDateMargin is taken off the local clock where the service does not say what time it is.
+// noDateMargin is taken off the local clock where it stands in for a service that does not tell its time.
 const noDateMargin = 15 * time.Minute
 
 // seen is what a run learnt from the pages beside their rows.
@@ -20,16 +21,15 @@ type seen struct {
 	newest      int64 // newest updatedAt, in milliseconds
 	fresh       int64 // newest updatedAt that is not in the future, in milliseconds
 	pages       int
-	after       time.Time // what was asked for; zero: everything
-	reread      int       // pages of them that were read to mend the chain
-	gap         string    // why rows may have been missed; "" when none were (syncer-11)
-	still       bool      // what is not on the pages was not in the list: they are of one moment, or in the order of ids
-	ordered     bool      // the cursors are the ids of the next items
-	rising      bool      // what changes moves to where it is read later: the list begins with what changed first, or was read so
-	unsure      bool      // what is not on the pages may be in the list all the same
-	rows        int       // rows with an updatedAt
-	outside     int       // rows of them that the date filter should have left out
-	future      int       // rows dated after serverStart by more than futureTolerance
+	reread      int    // pages of them that were read to mend the chain
+	gap         string // why rows may have been missed; "" when none were (syncer-11)
+	still       bool   // what is not on the pages was not in the list: they are of one moment, or in the order of ids
+	ordered     bool   // the cursors are the ids of the next items
+	rising      bool   // what changes moves to where it is read later: the oldest changes come first
+	unsure      bool   // what is not on the pages may be in the list all the same
+	rows        int    // rows with an updatedAt
+	outside     int    // rows of them that the date filter should have left out
+	future      int    // rows dated after serverStart by more than catalog.FutureTolerance
 	unknown     map[string]int
 }
 
@@ -54,7 +54,7 @@ const (
 	moreUnknown = "(others)"
 )
 
-// unnamed counts fields that the interface does not name.
+// unnamed counts fields that the catalog does not name.
 func (s *seen) unnamed(fields map[string]int) {
 	for name, n := range fields {
 		if _, known := s.unknown[name]; !known && len(s.unknown) >= mostUnknown {
@@ -64,13 +64,9 @@ func (s *seen) unnamed(fields map[string]int) {
 	}
 }
 
-// futureTolerance is how far a row may be ahead of the server's clock before it is worth a warning: rows do change
-// while the run reads.
-const futureTolerance = time.Hour
-
-// watermark is the one to store after the run (syncer-3). Where rows may have been missed, it stays. A run that read for
-// longer than the overlap may have missed what changed that long before the newest row: the Date header, which would show
-// it, can be ahead of the clock of updatedAt.
+// watermark is the one to store after the run (syncer-3). Where rows may have been missed, it stays. A run that read
+// for longer than the overlap may have missed what changed that long before the newest row. The Date header need not
+// show it, since it can be ahead of the clock of updatedAt.
 func (s *seen) watermark(old time.Time, overlap time.Duration) time.Time {
 	slack := max(0, s.took-overlap)
 	next := time.UnixMilli(min(s.newest-slack.Milliseconds(), s.serverStart.UnixMilli())).UTC()
@@ -80,15 +76,16 @@ func (s *seen) watermark(old time.Time, overlap time.Duration) time.Time {
 	return next
 }
 
-// see takes in a page: the server's time, from the first one, and how long the reading takes.
-func (s *seen) see(page *dealapi.Page) {
+// addPage takes in a page: the service's time, from the first one, and how long the reading takes.
+func (s *seen) addPage(page *dealapi.Page) {
 	if s.pages++; s.pages == 1 {
-		s.begin(page)
+		s.setClock(page)
 	}
 	s.took = page.ReceivedAt.Sub(s.begun)
 }
 
-func (s *seen) begin(first *dealapi.Page) {
+// setClock learns the service's time from the first page.
+func (s *seen) setClock(first *dealapi.Page) {
 	s.serverStart, s.begun = first.ServerTime, first.SentAt
 	if s.serverStart.IsZero() {
 		s.noDate = true
@@ -96,8 +93,17 @@ func (s *seen) begin(first *dealapi.Page) {
 	}
 }
 
-// learn takes over what became of the chain.
-func (s *seen) learn(c *chain) {
+// latest is the service's clock at a local time after the first page, rounded up to the whole seconds that it tells: no
+// row that was read by then changed later. It is zero where the service does not tell the time.
+func (s *seen) latest(local time.Time) time.Time {
+	if s.noDate || s.serverStart.IsZero() {
+		return time.Time{}
+	}
+	return s.serverStart.Add(max(local.Sub(s.begun), 0)).Add(time.Second)
+}
+
+// addChain takes over what became of the chain.
+func (s *seen) addChain(c *chain) {
 	s.gap, s.fresh, s.reread = c.gap, c.newest, c.reread
 	s.still = s.pages == 1 || c.twice || c.kind == cursorNext && c.order.byID()
 	s.ordered = c.kind == cursorNext
@@ -113,14 +119,14 @@ func (s *seen) start() time.Time {
 	return s.serverStart
 }
 
-// note looks at the updatedAt of a batch's rows, between which borders they were asked for (zero: none).
-func (s *seen) note(b *decode.Batch, after, before time.Time) {
+// addBatch looks at the updatedAt of a batch's rows. after and before are what was asked for; zero: no border.
+func (s *seen) addBatch(b *decode.Batch, after, before time.Time) {
 	s.unnamed(b.Unknown)
 	i := b.Stream.VersionField()
 	if i < 0 {
 		return
 	}
-	lower, upper := int64(0), s.serverStart.Add(futureTolerance).UnixMilli()
+	lower, upper := int64(0), s.serverStart.Add(catalog.FutureTolerance).UnixMilli()
 	if !after.IsZero() {
 		lower = after.UnixMilli()
 	}

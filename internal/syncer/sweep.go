@@ -2,7 +2,6 @@ package syncer
 
 import (
 	"errors"
-	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -11,20 +10,21 @@ import (
 	"dealhouse/internal/dealapi"
 )
 
-// sayOpaque tells the operator once what cursors a list has.
+// sayOpaque logs once what cursors a list has.
 func (c *chain) sayOpaque() {
-	if _, said := c.said.LoadOrStore("opaque "+c.Account+" "+c.Stream.Name, true); said {
+	s := c.pager.reader.session
+	if _, said := s.said.LoadOrStore("opaque "+s.job.Account+" "+s.job.Stream.Name, true); said {
 		return
 	}
 	c.log.Info("the cursors of this list are not the ids of items: whether it moves while it is read is told by reading it twice, or in ranges of time that fit on a page")
 }
 
-// lookTwice makes sure of a list with opaque cursors, in which a page does not show whether it continues the one before.
-// It matters for transactions alone: deals and products are read as a whole each time, and what is missing from one list
-// is not deleted before that is confirmed. A list that reads the same twice stood still in between; one that does not is
-// read without its cursors.
+// lookTwice reads a list with opaque cursors a second time, since its pages do not show whether they follow each other.
+// A list that reads the same twice stood still in between; one that does not is read without its cursors. Only
+// transactions need it: deals and products are read as a whole each time, and what is missing from a list is not
+// deleted before that is confirmed.
 func (c *chain) lookTwice() error {
-	if c.kind != cursorOpaque || c.Stream.Kind != catalog.Incremental {
+	if c.kind != cursorOpaque || c.stream.Kind != catalog.Incremental {
 		return nil
 	}
 	for range 2 {
@@ -54,12 +54,12 @@ func (r timeRange) isMoment() bool {
 }
 
 // sweep reads the range of the chain in ranges of time that fit on one page each, the earliest first. A page is of one
-// moment, so a range without a cursor is complete. A row that changes moves on to a range that is still to be read, since
-// none begins later than the rows that were seen: a sweep up to now has every row, those included that change meanwhile.
-// It relies on the service's filters, and has a gap where these are seen not to hold.
+// moment, so a range without a cursor is complete. A row that changes moves to a range that is still to be read. So a
+// sweep up to now has every row, those included that change while it reads. It relies on the service's filters, and has
+// a gap where they are seen not to work.
 func (c *chain) sweep() error {
 	c.swept = true
-	for todo := []timeRange{{after: c.after, before: c.before}}; len(todo) > 0 && c.gap == ""; {
+	for todo := []timeRange{c.pager.whole()}; len(todo) > 0 && c.gap == ""; {
 		r := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		if r.isMoment() {
@@ -69,19 +69,18 @@ func (c *chain) sweep() error {
 			continue
 		}
 		var rest []timeRange
-		for page, err := range c.pagesOf(r, -1) {
+		for page, err := range c.pager.pages(r, "", -1) {
 			if err != nil {
 				return err
 			}
-			rows, err := c.page(page)
+			rows, err := c.add(page)
 			if err != nil {
 				return err
 			}
-			c.observe(page, rows)
 			if page.Next != "" {
 				rest, c.gap = r.rest(rows)
 			}
-			if err := c.flushFull(); err != nil {
+			if err := c.pager.flushFull(); err != nil {
 				return err
 			}
 			break
@@ -91,16 +90,8 @@ func (c *chain) sweep() error {
 	return nil
 }
 
-// pagesOf reads a range, so many pages ahead.
-func (c *chain) pagesOf(r timeRange, ahead int) iter.Seq2[*dealapi.Page, error] {
-	q := c.job.query(r.after, "")
-	q.Ahead = ahead
-	c.job.bound(&q, r.before)
-	return c.job.Client.Pages(c.fetching, q)
-}
-
-// readMoment reads a range of one millisecond by its cursors. Where these are not the ids of items, it has to read the
-// same twice. Where rows were seen in it and it is empty, the service does not tell milliseconds apart.
+// readMoment reads a range of one millisecond by its cursors. Where these are not the ids of items, it must read the
+// same twice. Where rows were seen in it and now it is empty, the service does not find rows by the millisecond.
 func (c *chain) readMoment(r timeRange) error {
 	var before reading
 	for attempt := range 3 {
@@ -131,7 +122,7 @@ type reading struct {
 func (c *chain) readOnce(r timeRange) (reading, error) {
 	got := reading{begins: true}
 	c.digest.restart(false)
-	for page, err := range c.pagesOf(r, 1) {
+	for page, err := range c.pager.pages(r, "", 1) {
 		var api *dealapi.Error
 		if errors.As(err, &api) && (api.CursorRefused() || api.Kind == dealapi.KindLoop) {
 			got.broken = true
@@ -140,16 +131,15 @@ func (c *chain) readOnce(r timeRange) (reading, error) {
 		if err != nil {
 			return got, err
 		}
-		rows, err := c.page(page)
+		rows, err := c.add(page)
 		if err != nil {
 			return got, err
 		}
-		c.observe(page, rows)
 		c.digest.add(rows)
 		got.pages++
 		got.records += page.Records()
 		got.begins = got.begins && (page.Token == "" || strings.EqualFold(rows.first, page.Token))
-		if err := c.flushFull(); err != nil {
+		if err := c.pager.flushFull(); err != nil {
 			return got, err
 		}
 	}
@@ -157,8 +147,9 @@ func (c *chain) readOnce(r timeRange) (reading, error) {
 	return got, nil
 }
 
-// rest divides what is left of a range after its first page, the latest part first. gap says why it cannot be told. A
-// row on a border belongs to the range beside: the service may keep finer times than it shows, or take borders in.
+// rest divides what is left of a range after its first page, the latest part first. gap says why that is not possible.
+// A row on a border belongs to the range next to it: the service may keep finer times than it shows, or include
+// borders.
 func (r timeRange) rest(rows span) (rest []timeRange, gap string) {
 	var updates []int64
 	for _, u := range rows.updates() {

@@ -96,7 +96,7 @@ func TestMoneyArrivesExactly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record := syncAll(t, w, []Job{{Account: "acme", Stream: s, Client: c}})["acme/transactions"]
+	record := syncAll(t, w, []Job{NewJob("acme", s, c)})["acme/transactions"]
 	for i, a := range amounts {
 		got := one(t, w, fmt.Sprintf("SELECT ifNull(toString(order_value), 'NULL') || ' ' || status FROM transactions WHERE id = '00000000-0000-4000-8000-%012d'", i))
 		if got != a.want+" PENDING" {
@@ -188,7 +188,7 @@ func TestMassDeleteIsStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job := Job{Account: "acme", Stream: s, Client: c}
+	job := NewJob("acme", s, c)
 	syncAll(t, w, []Job{job})
 	syncer, err := New(Options{Warehouse: w})
 	if err != nil {
@@ -372,7 +372,7 @@ func TestWatermark(t *testing.T) {
 			if c.newest != "" {
 				s.newest = at(c.newest).UnixMilli()
 			}
-			if got := s.watermark(at(c.old), DefaultOverlap); !got.Equal(at(c.want)) {
+			if got := s.watermark(at(c.old), catalog.DefaultOverlap); !got.Equal(at(c.want)) {
 				t.Errorf("%v, want %s", got, c.want)
 			}
 		})
@@ -384,8 +384,8 @@ func TestQuery(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job := Job{Stream: s, Params: Params{UpdatedAfter: "updatedAtGreaterThan"}}
-	job.setDefaults()
+	job := NewJob("acme", s, nil)
+	job.Params.UpdatedAfter = "updatedAtGreaterThan"
 	q := job.query(time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.FixedZone("", 3600)), "c")
 	if d := cmp.Diff(url.Values{"updatedAtGreaterThan": {"2026-01-02T02:04:05.006Z"}}, q.Params); d != "" || q.PageParam != "cursor" || q.Start != "c" {
 		t.Errorf("%s %+v", d, q)

@@ -61,6 +61,14 @@ func (r *Range) setDefaults() {
 	r.From, r.To = from, to
 }
 
+// set gives a field that is zero a value.
+func set[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
 func (j *Job) checkBackfill() error {
 	switch {
 	case j.Stream.Kind != catalog.Incremental:

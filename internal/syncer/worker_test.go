@@ -88,7 +88,9 @@ func (v *worker) job(t *testing.T, account, stream string) Job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Job{Account: account, Stream: s, Client: v.client, BatchRows: 8, AllowMassDelete: true, DeleteAfterLists: 1, MaxRejectedRatio: -1}
+	job := NewJob(account, s, v.client)
+	job.BatchRows, job.AllowMassDelete, job.DeleteAfterLists, job.MaxRejectedRatio = 8, true, 1, 0
+	return job
 }
 
 // expireLeases lets time pass for the leases of an account: those of workers that are gone or stand still.

@@ -180,7 +180,7 @@ func (b *bench) sync(ctx context.Context, t *testing.T, account string, streams 
 		if err != nil {
 			t.Fatal(err)
 		}
-		jobs = append(jobs, syncer.Job{Account: account, Stream: s, Client: b.clients[account]})
+		jobs = append(jobs, syncer.NewJob(account, s, b.clients[account]))
 	}
 	errs := map[string]error{}
 	for _, r := range b.syncer.All(ctx, jobs) {

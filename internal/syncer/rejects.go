@@ -3,7 +3,6 @@ package syncer
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 
@@ -30,91 +29,88 @@ type RetryRecord struct {
 // Retry loads again what the filter lets through of the open rejects of the job's stream. It makes no request. Errors
 // are those of Run.
 func (s *Syncer) Retry(ctx context.Context, job Job, filter warehouse.RejectFilter) (RetryRecord, error) {
-	r := s.newRun(job)
-	t := &retry{run: r, filter: filter}
-	r.retry = t
-	err := r.repeat(ctx)
-	t.result.RunRecord = r.record
-	t.result.Tried = t.result.Loaded + t.result.Rejected + t.result.Superseded
-	return t.result, err
+	x := s.newSession(job)
+	var t *rejects
+	err := x.repeat(ctx, func(ctx context.Context) error {
+		t = newRejects(x, filter)
+		return t.retry(ctx)
+	})
+	record := RetryRecord{RunRecord: x.run.record}
+	if t != nil {
+		record.Loaded, record.Rejected, record.Superseded = t.loaded, t.rejected, t.superseded
+		record.Tried = t.loaded + t.rejected + t.superseded
+	}
+	return record, err
 }
 
-// retry is a retry under way.
-type retry struct {
-	*run
-	result  RetryRecord
+// rejects is the source that reads again what was rejected, from the warehouse itself.
+type rejects struct {
+	session *session
+	run     *run
 	filter  warehouse.RejectFilter
 	decoder *decode.Decoder
 	scratch *decode.Batch // for a look at a single record
 	batch   *decode.Batch
 	group   []warehouse.Candidate // of one record
-	staged  []attempt
+	tried   []attempt             // those that are staged
 	settled []warehouse.Settled
+
+	loaded, rejected, superseded int
 }
 
-// attempt is a candidate whose record is staged under that key. One that is still rejected is kept anew with the
-// rejects of the retry, since its record has another version now.
+func newRejects(s *session, filter warehouse.RejectFilter) *rejects {
+	stream := s.job.Stream
+	s.run.beside = true
+	return &rejects{
+		session: s, run: s.run, filter: filter,
+		decoder: decode.New(stream), scratch: decode.NewBatch(stream), batch: decode.NewBatch(stream),
+	}
+}
+
+// attempt is a candidate whose record is staged under that key. One that is still rejected is kept once
+// more among the rejects of the retry, since its record has another version now.
 type attempt struct {
 	warehouse.Candidate
 	key      string
 	rejected bool
 }
 
-// main is the retry under its lease.
-func (t *retry) main(ctx context.Context) error {
-	t.result, t.group, t.staged, t.settled = RetryRecord{}, nil, nil, nil
-	t.decoder, t.scratch, t.batch = decode.New(t.Stream), decode.NewBatch(t.Stream), decode.NewBatch(t.Stream)
-	t.record.RunID, t.record.StartedAt, t.record.Mode = t.ID, t.StartedAt, warehouse.ModeRetry
-	if err := t.save(ctx); err != nil {
+// retry loads the rejects, and notes what became of each.
+func (t *rejects) retry(ctx context.Context) error {
+	s := t.session
+	if err := s.recorded(ctx, warehouse.ModeRetry, 0, t.load); err != nil || s.job.DryRun {
 		return err
 	}
-	if err := contain(func() error { return t.load(ctx) }); err != nil {
-		left := t.abandon(ctx, err)
-		t.unclean = t.publishing || left != nil
-		return errors.Join(err, left)
-	}
-	t.unclean = false
-	if t.job.DryRun {
-		return nil
-	}
 	// After a crash before this, the next retry finds the same candidates, and that they are loaded.
-	ctx, cancel := outlive(ctx, t.grace)
+	ctx, cancel := s.outlive(ctx)
 	defer cancel()
-	return t.warehouse.Settle(ctx, t.Run, t.settled)
+	return s.warehouse.Settle(ctx, t.run.Run, t.settled)
 }
 
-// load reads, compares and publishes.
-func (t *retry) load(ctx context.Context) error {
-	t.report(PhaseReading)
-	err := t.warehouse.Candidates(ctx, t.Run, t.filter, func(c warehouse.Candidate) error { return t.add(ctx, c) })
+// load reads the rejects and publishes those that can be read now.
+func (t *rejects) load(ctx context.Context) error {
+	if err := t.read(ctx); err != nil {
+		return err
+	}
+	return publication{run: t.run, scope: warehouse.Part, checks: []check{t.judge}}.publish(ctx)
+}
+
+// read stages the rejects that can be read now.
+func (t *rejects) read(ctx context.Context) error {
+	t.run.report(PhaseReading)
+	err := t.session.warehouse.Candidates(ctx, t.run.Run, t.filter, func(c warehouse.Candidate) error { return t.add(ctx, c) })
 	if err == nil {
 		err = t.tryGroup(ctx)
 	}
-	if err == nil {
+	if err == nil && t.batch.Len() > 0 {
 		err = t.flush(ctx)
 	}
-	if err != nil {
-		return err
-	}
-	t.countRefused()
-	t.run.staged = t.local()
-	t.report(PhaseComparing)
-	changes, err := t.warehouse.Plan(ctx, t.Run, warehouse.Part, t.record.Totals.Staged)
-	if err != nil {
-		return err
-	}
-	t.record.Changes, t.record.Duplicates = changes, t.record.Totals.Staged-changes.Distinct
-	if err := t.judge(ctx); err != nil {
-		return err
-	}
-	if t.job.DryRun {
-		return t.warehouse.Discard(ctx, t.Run)
-	}
-	return t.publish(ctx, changes, t.record.Watermark)
+	t.run.countRefused()
+	return err
 }
 
 // add collects the candidates of one record: one that was rejected as a whole is a group by itself.
-func (t *retry) add(ctx context.Context, c warehouse.Candidate) error {
+func (t *rejects) add(ctx context.Context, c warehouse.Candidate) error {
 	if len(t.group) > 0 && (c.Field == "" || t.group[0].Field == "" || c.Key != t.group[0].Key) {
 		if err := t.tryGroup(ctx); err != nil {
 			return err
@@ -125,7 +121,7 @@ func (t *retry) add(ctx context.Context, c warehouse.Candidate) error {
 }
 
 // tryGroup tries the record of the group.
-func (t *retry) tryGroup(ctx context.Context) error {
+func (t *rejects) tryGroup(ctx context.Context) error {
 	group := t.group
 	t.group = nil
 	switch {
@@ -138,18 +134,18 @@ func (t *retry) tryGroup(ctx context.Context) error {
 }
 
 // tryRecord tries a record that was rejected as a whole.
-func (t *retry) tryRecord(ctx context.Context, c warehouse.Candidate) error {
+func (t *rejects) tryRecord(ctx context.Context, c warehouse.Candidate) error {
 	if !t.look(c.Raw, c.Page, c.Fetched) {
-		t.result.Rejected++
+		t.rejected++
 		return nil
 	}
-	t.staged = append(t.staged, attempt{Candidate: c.Brief(), key: t.scratch.Key(0)})
+	t.tried = append(t.tried, attempt{Candidate: c.Brief(), key: t.scratch.Key(0)})
 	return t.stageRecord(ctx, c.Raw, c.Page, c.Fetched, nil)
 }
 
 // tryFields tries rejected fields in the record of their row. Where the row is not what their run made of the record,
 // something was loaded over it, and counts.
-func (t *retry) tryFields(ctx context.Context, group []warehouse.Candidate) error {
+func (t *rejects) tryFields(ctx context.Context, group []warehouse.Candidate) error {
 	var now []warehouse.Candidate
 	current := false
 	for _, c := range group {
@@ -166,20 +162,20 @@ func (t *retry) tryFields(ctx context.Context, group []warehouse.Candidate) erro
 		}
 		return nil
 	}
-	record, patched := patch(t.Stream, now)
+	record, patched := patch(t.run.Stream, now)
 	page, fetched := now[0].Page, now[0].RowRead+1
 	if !t.look(record, page, fetched) || t.scratch.Key(0) != now[0].Key || !t.improves(patched) {
-		t.result.Rejected += len(now)
+		t.rejected += len(now)
 		return nil
 	}
 	var keep []decode.Reject
 	for _, c := range now {
-		loadable, tried := patched[c.Field]
-		if !tried {
+		loadable, known := patched[c.Field]
+		if !known {
 			c.Fetched = fetched
 			keep = append(keep, c.Reject)
 		}
-		t.staged = append(t.staged, attempt{Candidate: c.Brief(), key: c.Key, rejected: !loadable})
+		t.tried = append(t.tried, attempt{Candidate: c.Brief(), key: c.Key, rejected: !loadable})
 	}
 	return t.stageRecord(ctx, record, page, fetched, keep)
 }
@@ -209,7 +205,7 @@ func patch(s *catalog.Stream, fields []warehouse.Candidate) (record string, patc
 
 // improves notes which of the patched fields are still rejected, and reports whether any is not. A record that comes
 // back with other rejects than those was not read from the row as it was stored, and must not replace it.
-func (t *retry) improves(patched map[string]bool) bool {
+func (t *rejects) improves(patched map[string]bool) bool {
 	better := len(patched)
 	for _, x := range t.scratch.Rejects {
 		loadable, known := patched[x.Field]
@@ -226,52 +222,45 @@ func (t *retry) improves(patched map[string]bool) bool {
 
 // look decodes a record on its own and reports whether it is one that can be loaded. What the decoder relies on was
 // checked when the page came, but not what has been stored since.
-func (t *retry) look(record string, page uint32, fetched int64) bool {
+func (t *rejects) look(record string, page uint32, fetched int64) bool {
 	t.scratch.Reset()
 	return json.Valid([]byte(record)) && t.decoder.Page(t.scratch, []byte("["+record+"]"), page, fetched) == nil && t.scratch.Len() == 1
 }
 
 // stageRecord adds a record that was looked at to the batch, with rejects to keep beside those of the decoder.
-func (t *retry) stageRecord(ctx context.Context, record string, page uint32, fetched int64, keep []decode.Reject) error {
-	if err := t.decoder.Page(t.batch, []byte("["+record+"]"), page, fetched); err != nil {
+func (t *rejects) stageRecord(ctx context.Context, record string, page uint32, fetched int64, keep []decode.Reject) error {
+	err := t.run.tally(t.batch, func() error {
+		err := t.decoder.Page(t.batch, []byte("["+record+"]"), page, fetched)
+		t.batch.Rejects = append(t.batch.Rejects, keep...)
 		return err
-	}
-	t.batch.Rejects = append(t.batch.Rejects, keep...)
-	if t.batch.Len() < t.job.BatchRows && t.batch.Bytes < t.job.BatchBytes {
-		return nil
+	})
+	if err != nil || t.batch.Len() < t.session.job.BatchRows && t.batch.Bytes < batchBytes {
+		return err
 	}
 	return t.flush(ctx)
 }
 
 // flush stages the batch.
-func (t *retry) flush(ctx context.Context) error {
-	if t.batch.Len() == 0 {
-		return nil
-	}
-	totals := &t.record.Totals
-	totals.Read += uint64(t.batch.Records)
-	totals.Staged += uint64(t.batch.Len())
-	totals.Rejected += uint64(len(t.batch.Rejects))
-	totals.Noise += uint64(t.batch.Noise)
-	if err := t.stage(ctx, filled{batch: t.batch}); err != nil {
+func (t *rejects) flush(ctx context.Context) error {
+	if err := t.run.stage(ctx, t.batch); err != nil {
 		return err
 	}
 	t.batch.Reset()
-	t.report(PhaseReading)
+	t.run.report(PhaseReading)
 	return nil
 }
 
-// judge says of what is staged what becomes of it.
-func (t *retry) judge(ctx context.Context) error {
-	changed, err := t.warehouse.PlannedKeys(ctx, t.Run)
+// judge is the check that decides what became of each reject.
+func (t *rejects) judge(ctx context.Context, _ *warehouse.Changes) error {
+	changed, err := t.session.warehouse.PlannedKeys(ctx, t.run.Run)
 	if err != nil {
 		return err
 	}
-	there, err := t.warehouse.StagedKeys(ctx, t.Run)
+	there, err := t.session.warehouse.StagedKeys(ctx, t.run.Run)
 	if err != nil {
 		return err
 	}
-	for _, a := range t.staged {
+	for _, a := range t.tried {
 		switch {
 		case !there[a.key]: // the warehouse refuses it
 			t.reject(a)
@@ -287,17 +276,17 @@ func (t *retry) judge(ctx context.Context) error {
 }
 
 // reject counts an attempt that is still rejected: the reject that the retry has made of it takes its place.
-func (t *retry) reject(a attempt) {
-	t.result.Rejected++
+func (t *rejects) reject(a attempt) {
+	t.rejected++
 	t.settled = append(t.settled, warehouse.Settled{Candidate: a.Candidate, State: warehouse.RejectSuperseded})
 }
 
 // settle counts a candidate that needs no further retry.
-func (t *retry) settle(c warehouse.Candidate, state warehouse.RejectState) {
+func (t *rejects) settle(c warehouse.Candidate, state warehouse.RejectState) {
 	if state == warehouse.RejectLoaded {
-		t.result.Loaded++
+		t.loaded++
 	} else {
-		t.result.Superseded++
+		t.superseded++
 	}
 	t.settled = append(t.settled, warehouse.Settled{Candidate: c.Brief(), State: state})
 }

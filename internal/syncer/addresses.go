@@ -1,0 +1,235 @@
+package syncer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/dealapi"
+	"dealhouse/internal/decode"
+	"dealhouse/internal/warehouse"
+)
+
+// ReferenceResult is how asking for rows of one stream by their own addresses ended.
+type ReferenceResult struct {
+	// Result is the run, of mode references. Its record counts an address that answered as a page and a row that was
+	// kept as inserted.
+	Result
+	Stored   uint64 // rows of which nothing was known
+	NotFound uint64 // the service does not know them; asked for again after Job.ReferenceRetry
+	Unusable uint64 // it refused the request, or gave something else; asked for again at the same time
+}
+
+// References asks for deals that transactions name and of which nothing is known: they have left the lists before these
+// were first read, or are too new for them. from is the job of the transactions, to those of the streams that may be
+// asked for. What it finds is kept as rows that no list has (syncer-9).
+//
+// It asks for no more than Job.ReferenceLimit at a time, those of the newest transactions first; what is left, and what
+// gave no answer, is for the next time. A stream that another run has is left for the next time as well. There is a
+// result for each stream that was asked for something.
+func (s *Syncer) References(ctx context.Context, from Job, to []Job) ([]ReferenceResult, error) {
+	if from.DryRun {
+		return nil, nil
+	}
+	var streams []*catalog.Stream
+	for _, job := range to {
+		if job.Account == from.Account && job.Stream.ByID {
+			streams = append(streams, job.Stream)
+		}
+	}
+	found, err := s.unknownReferences(ctx, from, streams, from.ReferenceLimit)
+	if err != nil {
+		return nil, err
+	}
+	wanted := map[string]int{}
+	for _, f := range found {
+		wanted[f.Stream]++
+	}
+	var results []ReferenceResult
+	for _, job := range to {
+		if job.Account != from.Account || wanted[job.Stream.Name] == 0 {
+			continue
+		}
+		r := &addresses{session: s.newSession(job), from: from, limit: wanted[job.Stream.Name]}
+		err := r.ask(ctx)
+		if record := &r.session.run.record; record.RunID != uuid.Nil || err != nil {
+			r.session.conclude(ctx, err)
+			r.result.Result = Result{Job: job, Record: *record, Err: err}
+			results = append(results, r.result)
+		}
+	}
+	return results, nil
+}
+
+func (s tools) unknownReferences(ctx context.Context, from Job, to []*catalog.Stream, limit int) ([]warehouse.Reference, error) {
+	return s.warehouse.UnknownReferences(ctx, from.Account, from.Stream, to, from.ReferenceRetry, limit)
+}
+
+// addresses is the source that reads rows by their own addresses.
+type addresses struct {
+	session *session
+	from    Job
+	limit   int
+	keys    []string // to ask for
+	batch   *decode.Batch
+	decoder *decode.Decoder
+	fetched int64 // time of reading of the last answer
+	misses  []warehouse.Miss
+	result  ReferenceResult
+	fault   error // the last that says nothing about the row that was asked for
+	faults  int
+}
+
+// maxFaults is how many answers may say nothing about the row that was asked for before the asking ends. It is more
+// than one, so that a single row at which the service always fails does not keep all others waiting.
+const maxFaults = 4
+
+// ask takes the stream, if it is free, and asks.
+func (r *addresses) ask(ctx context.Context) error {
+	err := r.session.take(ctx)
+	switch {
+	case isTaken(err):
+		r.session.log.Debug("not asking for what transactions name: another run has the stream", "reason", err)
+		return nil
+	case err != nil:
+		return err
+	}
+	return r.session.hold(ctx, r.askUnknown)
+}
+
+// askUnknown looks up once more what is unknown, now that no other worker can be asking for the same.
+func (r *addresses) askUnknown(ctx context.Context) error {
+	s := r.session
+	found, err := s.unknownReferences(ctx, r.from, []*catalog.Stream{s.job.Stream}, r.limit)
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		s.unclean = false
+		return nil
+	}
+	r.keys = make([]string, len(found))
+	for i, f := range found {
+		r.keys[i] = f.Key.String()
+	}
+	return s.recorded(ctx, warehouse.ModeReferences, s.job.Timeout, r.load)
+}
+
+// load reads the rows and publishes them; when ctx ends, what was read until then. There is no guard: a row that cannot
+// be loaded says nothing of the others.
+func (r *addresses) load(ctx context.Context) error {
+	s, run := r.session, r.session.run
+	fetching := ctx // syncer-7
+	ctx, cancel := s.outlive(fetching)
+	defer cancel()
+	run.report(PhaseReading)
+	r.batch, r.decoder = decode.NewBatch(run.Stream), decode.New(run.Stream)
+	if err := r.read(fetching); err != nil {
+		return err
+	}
+	if err := s.warehouse.SaveMisses(ctx, run.Run, r.misses); err != nil {
+		return err
+	}
+	if err := run.stage(ctx, r.batch); err != nil {
+		return err
+	}
+	run.countRefused()
+	run.notice(&seen{unknown: r.batch.Unknown}, time.Time{})
+	if err := (publication{run: run, scope: warehouse.Unlisted}).publish(ctx); err != nil {
+		return err
+	}
+	r.result.Stored = run.record.Changes.Inserted
+	return nil
+}
+
+// read asks for each key. An error says that there was no answer at all, or that the run is to end.
+func (r *addresses) read(ctx context.Context) error {
+	run := r.session.run
+	err := r.session.ask(ctx, r.keys, func(key string, sent time.Time, object []byte, err error) error {
+		return r.answer(ctx, key, sent, object, err)
+	})
+	answered := run.record.Totals.Pages
+	switch {
+	case err != nil && !errors.Is(err, errEnough):
+		return err
+	case r.fault != nil && answered == 0:
+		return r.fault
+	case r.fault != nil:
+		run.warn(fmt.Sprintf("%d of %d deals that transactions name gave no answer and are asked for again later: %v", uint64(len(r.keys))-answered, len(r.keys), r.fault))
+	}
+	if r.result.Unusable > 0 {
+		run.warn(fmt.Sprintf("for %d deals that transactions name the service gave no usable answer: see reference_misses", r.result.Unusable))
+	}
+	return nil
+}
+
+// answer takes in what the service says about one key.
+func (r *addresses) answer(ctx context.Context, key string, sent time.Time, object []byte, err error) error {
+	totals := &r.session.run.record.Totals
+	var api *dealapi.Error
+	switch {
+	case err == nil:
+		return r.decode(key, sent, object)
+	case errors.As(err, &api) && api.Kind == dealapi.KindNotFound:
+		totals.Pages++
+		r.result.NotFound++
+		r.miss(key, warehouse.MissNotFound)
+	case errors.As(err, &api) && api.Kind == dealapi.KindBadRequest:
+		totals.Pages++
+		r.result.Unusable++
+		r.miss(key, warehouse.MissRefused)
+	default:
+		return r.blame(ctx, err)
+	}
+	return nil
+}
+
+// decode adds the row to the batch.
+func (r *addresses) decode(key string, sent time.Time, object []byte) error {
+	run := r.session.run
+	totals := &run.record.Totals
+	r.fetched = max(r.fetched+1, r.session.now(sent).UnixMicro())
+	rows := r.batch.Len()
+	totals.Bytes += uint64(len(object))
+	err := run.tally(r.batch, func() error { return r.decoder.Item(r.batch, object, key, uint32(totals.Pages+1), r.fetched) })
+	if err != nil {
+		return err
+	}
+	totals.Pages++
+	if r.batch.Len() == rows {
+		r.result.Unusable++
+		r.miss(key, warehouse.MissUnusable)
+	}
+	run.report(PhaseReading)
+	return nil
+}
+
+func (r *addresses) miss(key, reason string) {
+	r.misses = append(r.misses, warehouse.Miss{Key: uuid.MustParse(key), Reason: reason})
+}
+
+// errEnough ends the asking; what was read until then is kept.
+var errEnough = errors.New("more requests would fail as well")
+
+// blame notes a fault that says nothing about the row that was asked for. It ends the asking where the next request
+// would fail as well.
+func (r *addresses) blame(ctx context.Context, err error) error {
+	var api *dealapi.Error
+	switch canceled := errors.As(err, &api) && api.Kind == dealapi.KindCanceled; {
+	case ctx.Err() != nil:
+		r.fault = context.Cause(ctx)
+		return errEnough
+	case canceled:
+		return errEnough // those under way when it ended
+	}
+	r.fault = err
+	r.faults++
+	if r.faults >= maxFaults || api != nil && api.Kind == dealapi.KindAuth {
+		return errEnough
+	}
+	return nil
+}

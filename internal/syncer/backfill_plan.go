@@ -1,0 +1,111 @@
+package syncer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/warehouse"
+)
+
+// askedBackfill is the backfill of a range that was asked for.
+func askedBackfill(ctx context.Context, s *session, asked Range) (*backfill, error) {
+	name := stateName(asked)
+	stored, err := warehouse.LoadBackfill[progressState](s.lease, name)
+	if err != nil {
+		return nil, err
+	}
+	origin := s.job.Client.Origin()
+	if stored != nil && !stored.isOf(origin) {
+		stored = nil
+	}
+	watermark, err := s.lease.Watermark()
+	if err != nil {
+		return nil, err
+	}
+	b := &backfill{session: s, name: name, parallel: asked.Parallel, watermark: watermark}
+	fresh := progressState{BegunAt: s.run.StartedAt, Origin: origin, From: asked.From, To: asked.To, Window: asked.Window.String()}
+	if err := b.plan(ctx, stored, fresh); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// initialBackfill is the backfill of a first load from a given time on, nil where the list is read in one go. That is
+// so when it is no more than a page: the first request, which has to be made to learn the service's time, shows it.
+func (l *list) initialBackfill(ctx context.Context) (*backfill, error) {
+	s := l.session
+	from := s.job.InitialFrom.UTC().Truncate(time.Millisecond)
+	if s.job.Stream.Kind != catalog.Incremental || s.job.Full || s.job.DryRun || !l.watermark.IsZero() || from.IsZero() {
+		return nil, nil
+	}
+	stored, err := warehouse.LoadBackfill[progressState](s.lease, initialBackfill)
+	if err != nil {
+		return nil, err
+	}
+	origin := s.job.Client.Origin()
+	fresh := progressState{BegunAt: s.run.StartedAt, Origin: origin, From: from, Window: DefaultWindow.String()}
+	if stored == nil || !stored.From.Equal(from) || !stored.isOf(origin) {
+		// There is none, or a setting has changed since: then what is done is not enough.
+		server, more := l.look(ctx, window{from: from}.after())
+		if !more || !(Range{From: from, To: server}).isValid() {
+			return nil, nil // an ordinary run does
+		}
+		fresh.To, fresh.ServerStart = server, server
+		if stored != nil {
+			if err := s.warehouse.SaveBackfill(ctx, s.run.Run, initialBackfill, ""); err != nil {
+				return nil, err
+			}
+			stored = nil
+		}
+	}
+	b := &backfill{session: s, name: initialBackfill, parallel: DefaultParallel, origin: l.state}
+	if err := b.plan(ctx, stored, fresh); err != nil {
+		return nil, err
+	}
+	// What is dated after the server's time is in no other window.
+	b.windows[len(b.windows)-1].to = time.Time{}
+	return b, nil
+}
+
+// look asks for the first page, for the server's time and whether there is more than that page. Its errors are left to
+// the ordinary run that follows, which meets and records them.
+func (l *list) look(ctx context.Context, after time.Time) (server time.Time, more bool) {
+	q := l.session.job.query(after, "")
+	q.Ahead = -1
+	for page, err := range l.session.job.Client.Pages(ctx, q) {
+		if err != nil {
+			return time.Time{}, false
+		}
+		s := seen{}
+		s.setClock(page)
+		return s.serverStart, page.Next != ""
+	}
+	return time.Time{}, false
+}
+
+// plan goes on with the state that is stored, or starts with a fresh one where it is nil.
+func (b *backfill) plan(ctx context.Context, stored *progressState, fresh progressState) error {
+	s := b.session
+	b.state = fresh
+	if stored != nil {
+		b.state = *stored
+	}
+	width, err := time.ParseDuration(b.state.Window)
+	if err != nil || width <= 0 {
+		return fmt.Errorf("reading the state %s of %s of account %s: the window %q is none", b.name, s.job.Stream.Name, s.job.Account, b.state.Window)
+	}
+	b.windows = cut(b.state.From, b.state.To, width)
+	b.publisher = &publisher{backfill: b, seen: newSeen(), lastTime: time.Now()}
+	if b.publisher.pending, err = b.restore(ctx); err != nil {
+		return err
+	}
+	b.earlier = b.state.count()
+	b.meter = meter{live: map[*run]warehouse.Totals{}, windows: Windows{Total: len(b.windows), Done: b.earlier, Earlier: b.earlier}}
+	s.meter = &b.meter
+	if stored != nil {
+		s.log.Info("going on with a backfill that was interrupted", "begun", b.state.BegunAt, "windows", len(b.windows), "left", len(b.windows)-b.earlier)
+	}
+	return nil
+}

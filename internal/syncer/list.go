@@ -1,0 +1,182 @@
+package syncer
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/dealapi"
+	"dealhouse/internal/warehouse"
+)
+
+// list is the source that reads what a stream's list operation gives: all of it, or what changed after a time.
+type list struct {
+	session   *session
+	run       *run
+	reader    *pageReader
+	after     time.Time         // updatedAt after which rows are asked for; zero: all
+	watermark time.Time         // as it is stored
+	state     map[string]string // to become true with what is read
+}
+
+// newList decides what is to be read: from where a walk was cut short, or after the watermark.
+func newList(ctx context.Context, s *session) (*list, error) {
+	l := &list{session: s, run: s.run}
+	if err := l.resume(ctx); err != nil {
+		return nil, err
+	}
+	if err := l.setRange(); err != nil {
+		return nil, err
+	}
+	l.checkOrigin()
+	l.run.record.RequestedAfter, l.run.record.Watermark = l.after, l.watermark
+	l.reader = &pageReader{session: s, run: l.run, batchBytes: batchBytes, stage: l.stage, report: func() { s.report(PhaseReading) }}
+	return l, nil
+}
+
+// resume continues the walk that a checkpoint tells of, or clears it away when this run does not: it is too old, or its
+// rows are not there.
+func (l *list) resume(ctx context.Context) error {
+	s, r := l.session, l.run
+	if r.Stream.Kind != catalog.Walk || s.job.DryRun {
+		return nil
+	}
+	c, err := s.lease.Checkpoint()
+	if err != nil || c == nil {
+		return err
+	}
+	walk := r.Run
+	walk.ID, walk.StartedAt = c.RunID, c.StartedAt
+	staged, err := s.warehouse.CountStaged(ctx, walk)
+	if err != nil {
+		return err
+	}
+	if !s.job.resumes(r.StartedAt.Sub(c.SavedAt)) || staged < c.Totals.Staged {
+		s.log.Info("not going on with an earlier walk", "run_id", c.RunID, "saved_at", c.SavedAt)
+		return errors.Join(s.warehouse.ClearCheckpoint(ctx, walk), s.warehouse.Discard(ctx, walk))
+	}
+	// What was staged after the checkpoint is read again; the rows that are there already do no harm, but count.
+	r.Run, r.checkpoint, r.surplus = walk, c, staged-c.Totals.Staged
+	return nil
+}
+
+// setRange decides after which updatedAt to read.
+func (l *list) setRange() (err error) {
+	job := l.session.job
+	if job.Stream.Kind != catalog.Incremental {
+		return nil
+	}
+	l.watermark, err = l.session.lease.Watermark()
+	switch {
+	case err != nil || job.Full:
+	case !l.watermark.IsZero():
+		l.after = job.overlapping(l.watermark)
+	case !job.InitialFrom.IsZero():
+		l.after = job.InitialFrom.Add(-time.Millisecond)
+	}
+	return err
+}
+
+func (l *list) mode() string { return l.session.job.mode(l.after) }
+
+// load reads the list and publishes it.
+func (l *list) load(ctx context.Context) error {
+	fetching := ctx // syncer-7
+	ctx, cancel := l.session.outlive(fetching)
+	defer cancel()
+	seen, err := l.read(ctx, fetching)
+	if err == nil {
+		err = l.catchUp(ctx, fetching, seen)
+	}
+	if err != nil {
+		return err
+	}
+	l.run.notice(seen, l.after)
+	l.session.metrics.saw(l.run, seen)
+	if err := l.run.guardRejects(); err != nil {
+		return err
+	}
+	l.run.gap = seen.gap
+	p := publication{run: l.run, scope: l.session.job.scope(l.after), watermark: seen.watermark(l.watermark, l.session.job.overlap()), state: l.state}
+	if seen.gap != "" || seen.unsure {
+		p.scope = warehouse.Part // what was missed must not look gone (syncer-11)
+	}
+	p.checks = []check{l.run.checkOlder}
+	if p.scope == warehouse.Whole {
+		p.checks = append(p.checks, (&deletes{session: l.session, run: l.run, fetching: fetching, seen: seen}).checks()...)
+	}
+	if err := p.publish(ctx); err != nil {
+		return err
+	}
+	return l.run.incomplete()
+}
+
+// read stages the whole list. When fetching ends, no more is asked for; ctx is there for what was read by then.
+func (l *list) read(ctx, fetching context.Context) (*seen, error) {
+	r := l.run
+	r.report(PhaseReading)
+	start := ""
+	if c := r.checkpoint; c != nil {
+		start, r.batches, r.record.Totals = c.Next, c.Batch, c.Totals
+		l.session.log.Info("going on from the checkpoint", "run_id", r.ID, "rows", r.record.Totals.Read)
+	}
+	seen, err := l.reader.readChain(ctx, fetching, l.after, start)
+	var api *dealapi.Error
+	if r.Stream.Paging != catalog.NextPages || !errors.As(err, &api) || !api.CursorRefused() {
+		seen.still = seen.still && start == "" // the pages before a checkpoint are of other moments
+		return seen, err                       // a chain of cursors mends itself
+	}
+	l.session.log.Warn("the service no longer knows the page: the list is read from its beginning", "error", err)
+	if err := l.startOver(ctx); err != nil {
+		return nil, err
+	}
+	return l.reader.readChain(ctx, fetching, l.after, "")
+}
+
+// catchUp reads what has changed since a full read of the stream began: an item that changes may move to a page that
+// was read already, and would look as if it were gone. It reads in ranges of time, since what changes moves to a range
+// that is read later (sweep). Where that is not possible, nothing is deleted.
+func (l *list) catchUp(ctx, fetching context.Context, s *seen) error {
+	job := l.session.job
+	if job.Stream.Kind != catalog.Incremental || !job.Full || s.gap != "" || s.still || s.rising {
+		return nil
+	}
+	more, err := l.reader.readPages(ctx, fetching, job.overlapping(s.start()), (*chain).sweep)
+	if err != nil {
+		return err
+	}
+	more.outside = 0 // incremental runs warn of it
+	s.add(more)
+	if more.gap != "" {
+		s.unsure = true
+		l.run.warn("rows that are gone were not deleted: what changed while the list was read could not be told, since " + more.gap)
+	}
+	return nil
+}
+
+// startOver forgets what was staged. Batch numbers go on, since a number is used once (syncer-5).
+func (l *list) startOver(ctx context.Context) error {
+	r, store := l.run, l.session.warehouse
+	r.record.Totals = warehouse.Totals{Retries: r.record.Totals.Retries}
+	r.checkpoint, r.surplus = nil, 0
+	dropped := store.DropStaging(ctx, r.Stream, r.ID)
+	if l.session.job.DryRun {
+		return dropped
+	}
+	return errors.Join(store.ClearCheckpoint(ctx, r.Run), dropped)
+}
+
+// stage writes a batch, and saves the place of a walk after it.
+func (l *list) stage(ctx context.Context, f filled) error {
+	s, r := l.session, l.run
+	if err := r.stage(ctx, f.batch); err != nil || s.job.DryRun || r.Stream.Kind != catalog.Walk || f.next == "" {
+		return err
+	}
+	c := warehouse.Checkpoint{RunID: r.ID, StartedAt: r.StartedAt, SavedAt: s.now(s.local()), Next: f.next, Batch: r.batches, Totals: r.refused.of(f.totals)}
+	if err := s.warehouse.SaveCheckpoint(ctx, r.Run, c); err != nil {
+		return err
+	}
+	r.checkpoint = &c
+	return nil
+}

@@ -1,0 +1,173 @@
+package syncer
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/dealapi"
+	"dealhouse/internal/decode"
+	"dealhouse/internal/warehouse"
+)
+
+// pageReader reads pages of a stream's list, counts them in a run, and has what it read staged.
+type pageReader struct {
+	session    *session
+	run        *run
+	before     time.Time // read only rows updated before; zero: no such border
+	strict     bool      // end with errUnfiltered when most rows are outside of what was asked for
+	batchBytes int       // of JSON, from which on a batch is full
+	stage      func(context.Context, filled) error
+	report     func() // called after each page
+}
+
+// filled is a batch that is ready to be staged, with what is true once it is.
+type filled struct {
+	batch  *decode.Batch
+	next   string // page after the batch
+	last   bool   // no batch follows
+	totals warehouse.Totals
+}
+
+// readChain reads one chain of pages.
+func (r *pageReader) readChain(ctx, fetching context.Context, after time.Time, start string) (*seen, error) {
+	return r.readPages(ctx, fetching, after, func(c *chain) error { return c.read(start) })
+}
+
+// readPages lets a chain read what it has to. Decoding and staging work side by side: two batches go round between
+// them, so memory is bounded whatever the list's length.
+func (r *pageReader) readPages(ctx, fetching context.Context, after time.Time, read func(*chain) error) (*seen, error) {
+	group, staging := errgroup.WithContext(ctx)
+	fetching, stop := context.WithCancelCause(fetching)
+	defer stop(nil)
+	defer context.AfterFunc(staging, func() { stop(context.Cause(staging)) })()
+	full, empty := make(chan filled), make(chan *decode.Batch, 2)
+	empty <- decode.NewBatch(r.run.Stream)
+	empty <- decode.NewBatch(r.run.Stream)
+	s := newSeen()
+	group.Go(func() error {
+		defer close(full)
+		return contain(func() error {
+			d := &pager{reader: r, staging: staging, fetching: fetching, seen: s, after: after, full: full, empty: empty, decoder: decode.New(r.run.Stream)}
+			return d.read(read)
+		})
+	})
+	// When the reading fails, the batch in hand is still staged: a walk goes on after it, and nothing arrives later.
+	group.Go(func() error { return contain(func() error { return r.stageBatches(ctx, full, empty) }) })
+	err := group.Wait()
+	r.run.countRefused()
+	return s, err
+}
+
+// pager decodes pages into batches, and hands these to whoever stages them.
+type pager struct {
+	reader *pageReader
+	//nolint:containedctx // a pager lives for one call
+	staging context.Context // ends when no more batches are taken
+	//nolint:containedctx // the same
+	fetching context.Context // ends when no more is to be asked for
+	seen     *seen
+	after    time.Time // updatedAt after which rows are asked for; zero: all
+	full     chan<- filled
+	empty    <-chan *decode.Batch
+	decoder  *decode.Decoder
+	batch    *decode.Batch // in hand; nil: none
+	fetched  int64         // time of reading of the last page
+	next     string        // page after the batch in hand
+}
+
+// read reads the list, and stages what is left at the end.
+func (d *pager) read(read func(*chain) error) error {
+	c := newChain(d)
+	err := read(c)
+	d.seen.addChain(c)
+	// A walk goes on from its last batch, so what is in hand is made one (syncer-7).
+	resumable := d.reader.run.Stream.Kind == catalog.Walk && !d.reader.session.job.DryRun
+	if err != nil && !resumable || d.batch == nil || d.batch.Records == 0 {
+		return err
+	}
+	return errors.Join(err, d.flush(err == nil))
+}
+
+// whole is the range that was asked for.
+func (d *pager) whole() timeRange { return timeRange{after: d.after, before: d.reader.before} }
+
+// pages asks for a range of updatedAt, from a page on, and reads so many pages ahead.
+func (d *pager) pages(r timeRange, start string, ahead int) iter.Seq2[*dealapi.Page, error] {
+	job := &d.reader.session.job
+	q := job.query(r.after, start)
+	q.Ahead = ahead
+	job.bound(&q, r.before)
+	return job.Client.Pages(d.fetching, q)
+}
+
+// page decodes a page into the batch in hand.
+func (d *pager) page(page *dealapi.Page) (span, error) {
+	if d.batch == nil {
+		select {
+		case d.batch = <-d.empty:
+		case <-d.fetching.Done():
+			return span{}, context.Cause(d.fetching)
+		}
+	}
+	s, r := d.reader.session, d.reader.run
+	d.seen.addPage(page)
+	if page.Number == 1 {
+		s.metrics.compareClocks(r, page)
+	}
+	s.metrics.page(r)
+	// Two pages never share a time of reading: of two reads of one record, one is the later.
+	d.fetched = max(d.fetched+1, s.now(page.SentAt).UnixMicro())
+	from := d.batch.Len()
+	totals := &r.record.Totals
+	totals.Bytes += uint64(page.Bytes)
+	totals.Retries += uint64(page.Retries)
+	err := r.tally(d.batch, func() error { return d.decoder.Page(d.batch, page.Data, uint32(totals.Pages)+1, d.fetched) })
+	if err != nil {
+		return span{}, err
+	}
+	totals.Pages++
+	d.next = page.Next
+	d.reader.report()
+	return span{batch: d.batch, from: from, to: d.batch.Len(), first: decode.FirstKey(r.Stream, page.Data)}, nil
+}
+
+// flushFull hands the batch over once it is full.
+func (d *pager) flushFull() error {
+	if d.batch.Len() < d.reader.session.job.BatchRows && d.batch.Bytes < d.reader.batchBytes {
+		return nil
+	}
+	return d.flush(false)
+}
+
+func (d *pager) flush(last bool) error {
+	d.seen.addBatch(d.batch, d.after, d.reader.before)
+	if d.reader.strict && 2*d.seen.outside > d.seen.rows {
+		return errUnfiltered
+	}
+	select {
+	case d.full <- filled{batch: d.batch, next: d.next, last: last, totals: d.reader.run.record.Totals}:
+		d.batch = nil
+		return nil
+	case <-d.staging.Done():
+		return context.Cause(d.staging)
+	}
+}
+
+// stageBatches has batches staged until there are no more.
+func (r *pageReader) stageBatches(ctx context.Context, full <-chan filled, empty chan<- *decode.Batch) error {
+	for f := range full {
+		if err := r.stage(ctx, f); err != nil {
+			return err
+		}
+		if !f.last { // the last batch is not needed again, and may be kept
+			f.batch.Reset()
+			empty <- f.batch
+		}
+	}
+	return nil
+}

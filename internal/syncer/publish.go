@@ -1,0 +1,85 @@
+package syncer
+
+import (
+	"context"
+	"time"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/warehouse"
+)
+
+// publication is how readers get to see what a run has staged: it is compared with the warehouse, checked, and
+// published at once (syncer-1). Every source ends in one, whatever it has read.
+type publication struct {
+	run       *run
+	scope     warehouse.Scope   // what it means that a row is not among those staged
+	checks    []check           // in the order in which they look
+	watermark time.Time         // to store; of a stream that has one
+	state     map[string]string // becomes true with the publication (warehouse.Intent)
+}
+
+// check looks at what a publication would change. It may make that less, or stop the publication with a *GuardError.
+type check func(context.Context, *warehouse.Changes) error
+
+// publish is the only way to readers. ctx outlives a signal, so that what was started is finished. Where the time is
+// too short for that, the next run finishes it.
+func (p publication) publish(ctx context.Context) error {
+	r, s := p.run, p.run.session
+	staged := s.local()
+	changes, err := p.compare(ctx)
+	if err != nil {
+		return err
+	}
+	if s.job.DryRun {
+		return s.warehouse.Discard(ctx, r.Run)
+	}
+	r.report(PhaseMerging)
+	mergedAt := s.now(s.local())
+	if err := s.warehouse.Prepare(ctx, r.Run, changes, mergedAt); err != nil {
+		return err
+	}
+	if err := s.lease.Check(ctx); err != nil { // syncer-4
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := s.warehouse.Publish(ctx, s.lease, r.Run, p.intent(mergedAt)); err != nil {
+		return err
+	}
+	s.metrics.merged(r, s.local().Sub(staged))
+	s.metrics.published(r.record)
+	return nil
+}
+
+// compare counts what the publication would change, and has it checked.
+func (p publication) compare(ctx context.Context) (warehouse.Changes, error) {
+	r := p.run
+	r.report(PhaseComparing)
+	changes, err := r.session.warehouse.Plan(ctx, r.Run, p.scope, r.record.Totals.Staged+r.surplus)
+	if err != nil {
+		return changes, err
+	}
+	r.record.Changes = changes
+	r.record.Duplicates = r.record.Totals.Staged - min(changes.Distinct, r.record.Totals.Staged)
+	for _, look := range p.checks {
+		if err := look(ctx, &changes); err != nil {
+			return changes, err
+		}
+	}
+	r.record.Changes = changes
+	return changes, nil
+}
+
+// intent completes the record of the run, and is what the warehouse carries out from here on, whatever happens.
+func (p publication) intent(mergedAt time.Time) warehouse.Intent {
+	r := p.run
+	if r.Stream.Kind == catalog.Incremental {
+		r.record.Watermark = p.watermark
+	}
+	r.record.FinishedAt, r.record.Outcome, r.publishing = mergedAt, warehouse.OutcomeSuccess, true
+	if err := r.incomplete(); err != nil {
+		r.record.Outcome, r.record.Error = warehouse.OutcomeIncomplete, err.Error()
+	}
+	return warehouse.Intent{RunID: r.ID, MergedAt: mergedAt, Watermark: r.record.Watermark, Record: r.record, State: p.state, Beside: r.beside}
+}

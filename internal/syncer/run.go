@@ -1,0 +1,135 @@
+package syncer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/dealapi"
+	"dealhouse/internal/warehouse"
+)
+
+// run is one row of sync_runs, and what is staged under its id: it is published at once, or not at all. A session has
+// one; where it reads in windows, it makes more of them.
+type run struct {
+	warehouse.Run
+	session *session
+	record  warehouse.RunRecord
+	report  func(Phase)
+
+	beside     bool                  // it does not read the stream's list: the checkpoint of a walk is another run's
+	checkpoint *warehouse.Checkpoint // of a walk: where the next run can go on
+	surplus    uint64                // rows that were staged after the checkpoint, and are read again
+	batches    int                   // staged so far, over all attempts (syncer-5)
+	refused    refused               // not yet in the record
+	gap        string                // why rows may have been missed; "" when none were
+	publishing bool                  // the intent may be durable: from here on the run is finished, never discarded
+}
+
+// newRun makes the run of a session, which has no row in sync_runs yet.
+func (s *session) newRun(id warehouse.Run) *run {
+	id.Account, id.Stream = s.job.Account, s.job.Stream
+	return &run{
+		Run: id, session: s, report: s.report,
+		record: warehouse.RunRecord{Account: id.Account, Stream: id.Stream.Name, Outcome: warehouse.OutcomeRunning},
+	}
+}
+
+// newPart makes one of the runs that a session is divided into. Its progress is shown as that of the session.
+func (s *session) newPart(mode string, watermark time.Time) (*run, error) {
+	id, err := newRunID()
+	if err != nil {
+		return nil, err
+	}
+	r := s.newRun(warehouse.Run{ID: id, Attempt: uuid.New(), StartedAt: s.now(s.local())})
+	r.report = func(Phase) {}
+	r.record.RunID, r.record.StartedAt, r.record.Mode, r.record.Watermark = r.ID, r.StartedAt, mode, watermark
+	return r, nil
+}
+
+// newRunID is one that sorts by the time at which it was made.
+func newRunID() (uuid.UUID, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return uuid.Nil, fmt.Errorf("making a run id: %w", err)
+	}
+	return id, nil
+}
+
+func (r *run) save(ctx context.Context) error {
+	if r.session.job.DryRun {
+		return nil
+	}
+	return r.session.warehouse.SaveRun(ctx, r.record)
+}
+
+// warn adds to the run's record; whoever runs it tells the user.
+func (r *run) warn(text string) { r.record.Warnings = append(r.record.Warnings, text) }
+
+// incomplete is the error of a run that is published and may have missed rows, nil for one that has not.
+func (r *run) incomplete() error {
+	if r.gap == "" {
+		return nil
+	}
+	return &IncompleteError{Account: r.Account, Stream: r.Stream.Name, Reason: r.gap}
+}
+
+// abandon records a failed run and drops what it staged, but for a walk that can go on from its checkpoint.
+func (r *run) abandon(ctx context.Context, cause error) error {
+	s := r.session
+	r.record.Outcome = outcome(ctx, cause)
+	ctx, cancel := s.cleanup(ctx)
+	defer cancel()
+	r.record.Error, r.record.FinishedAt = cause.Error(), s.now(s.local())
+	errs := []error{r.save(ctx)}
+	switch {
+	case errors.Is(cause, warehouse.ErrLeaseLost):
+		// A walk and its checkpoint now belong to the other worker; the rows of another kind of run are nobody else's.
+		if r.Stream.Kind != catalog.Walk || r.beside {
+			errs = append(errs, s.warehouse.Discard(ctx, r.Run))
+		}
+	case r.publishing:
+		s.log.Warn("publishing was interrupted: the next run of this stream finishes it", "run_id", r.ID)
+	case r.beside, s.job.DryRun:
+		errs = append(errs, s.warehouse.Discard(ctx, r.Run))
+	case r.checkpoint == nil || !resumable(cause):
+		errs = append(errs, s.warehouse.ClearCheckpoint(ctx, r.Run), s.warehouse.Discard(ctx, r.Run))
+	}
+	return errors.Join(errs...)
+}
+
+// outcome is that of a run which ended with an error; ctx is the run's.
+func outcome(ctx context.Context, cause error) string {
+	var guard *GuardError
+	var late *DeadlineError
+	var incomplete *IncompleteError
+	switch {
+	case errors.As(cause, &guard):
+		return warehouse.OutcomeGuarded
+	case errors.As(cause, &late):
+		return warehouse.OutcomeFailed
+	case errors.As(cause, &incomplete):
+		return warehouse.OutcomeIncomplete
+	case ctx.Err() != nil:
+		return warehouse.OutcomeStopped
+	}
+	return warehouse.OutcomeFailed
+}
+
+// resumable reports whether a walk that ended so can go on from its checkpoint: not when what it read is at fault.
+func resumable(cause error) bool {
+	var api *dealapi.Error
+	var guard *GuardError
+	var staged *warehouse.StagedError
+	switch {
+	case errors.As(cause, &guard), errors.As(cause, &staged):
+		return false
+	case errors.As(cause, &api):
+		return api.Kind != dealapi.KindLoop && !api.CursorRefused()
+	}
+	return true
+}

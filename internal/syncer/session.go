@@ -1,0 +1,227 @@
+package syncer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"dealhouse/internal/warehouse"
+)
+
+// session is one stream of one account in the hands of this worker: from taking its lease, over the work that is done
+// under it, to giving it back.
+type session struct {
+	tools
+	job     Job
+	lease   *warehouse.Lease
+	takenAt time.Time // when the lease was taken, by the warehouse's clock
+	clock   time.Time // local time then, to carry the warehouse's clock forward
+	run     *run      // the run that the caller gets the record of
+	meter   *meter    // of the windows, where the stream is read in windows
+	lost    bool      // the lease was lost before: a walk has left its rows to whoever has it now
+	unclean bool      // something is left of this session, or of one before it
+}
+
+// work is what is done under the lease.
+type work func(context.Context) error
+
+func (s *Syncer) newSession(job Job) *session {
+	x := &session{tools: s.tools, job: job}
+	x.log = s.log.With("account", job.Account, "stream", job.Stream.Name)
+	x.run = x.newRun(warehouse.Run{})
+	return x
+}
+
+// repeat does the work, again when another worker has taken the stream over, and completes the record.
+func (s *session) repeat(ctx context.Context, do work) (err error) {
+	started := time.Now()
+	s.metrics.started(s.job, started)
+	defer func() { s.metrics.ended(s.job, s.run.record, err, started, time.Now()) }()
+	err = s.waitAndHold(ctx, do)
+	for range maxTakeovers {
+		if !errors.Is(err, warehouse.ErrLeaseLost) {
+			break
+		}
+		s.log.Info("another worker took the stream over; starting again after it")
+		s.lost = true
+		s.run = s.newRun(warehouse.Run{})
+		err = s.waitAndHold(ctx, do)
+	}
+	s.conclude(ctx, err)
+	return err
+}
+
+// maxTakeovers is how often a session starts again after it has lost its lease. Losing it twice in a row takes a worker
+// that stands still for a minute, or two that start in the same moment.
+const maxTakeovers = 3
+
+func (s *session) waitAndHold(ctx context.Context, do work) error {
+	if err := s.wait(ctx); err != nil {
+		return err
+	}
+	return s.hold(ctx, do)
+}
+
+// wait takes the stream, as soon as a run that is under way has ended.
+func (s *session) wait(ctx context.Context) error {
+	deadline := time.Now().Add(s.leaseWait)
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+		err := s.take(ctx)
+		if !isTaken(err) {
+			return err
+		}
+		if time.Now().After(deadline) {
+			holder, _ := errors.AsType[*warehouse.HeldError](err)
+			return &BusyError{Account: s.job.Account, Stream: s.job.Stream.Name, Waited: s.leaseWait, Holder: holder}
+		}
+		s.report(PhaseWaiting)
+		s.log.Debug("waiting for another run of this stream", "reason", err)
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for another run of %s of account %s: %w", s.job.Stream.Name, s.job.Account, context.Cause(ctx))
+		case <-time.After(pause):
+		}
+	}
+}
+
+// isTaken reports that a stream could not be taken since another run has it.
+func isTaken(err error) bool {
+	_, held := errors.AsType[*warehouse.HeldError](err)
+	return held || errors.Is(err, warehouse.ErrLeaseLost)
+}
+
+// take takes the lease of the stream for a new run.
+func (s *session) take(ctx context.Context) error {
+	id, err := newRunID()
+	if err != nil {
+		return err
+	}
+	s.unclean = true
+	s.run = s.newRun(warehouse.Run{ID: id, Attempt: uuid.New()})
+	if s.lease, err = s.warehouse.Acquire(ctx, s.run.Run); err != nil {
+		return err
+	}
+	// The clock that is carried forward may be late, never early: what this run reads must not look newer than what the
+	// next one reads.
+	s.takenAt, s.clock = s.lease.Begun(), s.local()
+	s.run.StartedAt = s.takenAt
+	if s.lost {
+		s.lease.AssumeUnclean()
+	}
+	return nil
+}
+
+// hold does the work under the lease, and gives the lease back.
+func (s *session) hold(ctx context.Context, do work) error {
+	err := contain(func() error {
+		if err := s.recover(ctx); err != nil {
+			return err
+		}
+		return do(ctx)
+	})
+	left := s.giveBack(ctx)
+	if left != nil && err == nil {
+		// What was read is published; the lease ends by itself.
+		s.log.Warn("could not give the lease back", "error", left)
+		return nil
+	}
+	return errors.Join(err, left)
+}
+
+// recover finishes what runs that died had begun to publish, and clears away what they left.
+func (s *session) recover(ctx context.Context) error {
+	recovered, err := s.warehouse.Recover(ctx, s.lease, s.run.Run, s.run.ID)
+	s.metrics.Recovered(recovered)
+	return err
+}
+
+// giveBack gives the lease back. Where something is left to finish or to clear away, the next holder is told.
+func (s *session) giveBack(ctx context.Context) error {
+	ctx, cancel := s.cleanup(ctx)
+	defer cancel()
+	if s.unclean {
+		return s.lease.Expire(ctx)
+	}
+	return s.lease.Release(ctx)
+}
+
+// recorded does the work of the session's run, with its record in sync_runs from the start to the end. A limit of 0 is
+// none.
+func (s *session) recorded(ctx context.Context, mode string, limit time.Duration, do work) error {
+	r := s.run
+	r.record.RunID, r.record.StartedAt, r.record.Mode = r.ID, r.StartedAt, mode
+	if err := r.save(ctx); err != nil {
+		if ctx.Err() != nil { // a signal; the row may be there all the same, and must not stay one of a run under way
+			err = errors.Join(err, r.abandon(ctx, err))
+		}
+		return err
+	}
+	if limit > 0 {
+		late := &DeadlineError{Account: r.Account, Stream: r.Stream.Name, Timeout: limit}
+		limited, cancel := context.WithTimeoutCause(ctx, limit, late)
+		defer cancel()
+		ctx = limited
+	}
+	err := overdue(ctx, contain(func() error { return do(ctx) }))
+	if _, published := errors.AsType[*IncompleteError](err); published || err == nil {
+		s.unclean = false
+		return err
+	}
+	left := r.abandon(ctx, err)
+	s.unclean = r.publishing || left != nil
+	return errors.Join(err, left)
+}
+
+// conclude fills in what the record of an ended run still lacks.
+func (s *session) conclude(ctx context.Context, err error) {
+	record := &s.run.record
+	switch {
+	case err != nil:
+		if record.Outcome == warehouse.OutcomeRunning {
+			record.Outcome, record.Error = outcome(ctx, err), err.Error()
+		}
+		s.report(PhaseFailed)
+		return
+	case s.job.DryRun:
+		record.Outcome = warehouse.OutcomeDryRun
+	}
+	if record.FinishedAt.IsZero() {
+		record.FinishedAt = s.now(s.local())
+	}
+	s.report(PhaseDone)
+}
+
+// report shows how far the session is.
+func (s *session) report(p Phase) {
+	progress := Progress{Account: s.job.Account, Stream: s.job.Stream.Name, Phase: p, Totals: s.run.record.Totals}
+	if s.meter != nil {
+		_, progress.Windows = s.meter.now()
+	}
+	s.progress(progress)
+}
+
+// now is the warehouse's clock at a local time.
+func (s *session) now(local time.Time) time.Time { return s.takenAt.Add(local.Sub(s.clock)) }
+
+// cleanup is the context for what is done when the work is over. A session that was told to stop has little time left
+// for it.
+func (s *session) cleanup(ctx context.Context) (context.Context, context.CancelFunc) {
+	span := s.grace
+	if ctx.Err() != nil {
+		span = s.cleanupTimeout
+	}
+	return context.WithTimeout(context.WithoutCancel(ctx), span)
+}
+
+// outlive makes a context that goes on for a while after ctx has ended (syncer-7).
+func (s *session) outlive(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(s.grace, cancel)
+		context.AfterFunc(longer, func() { timer.Stop() })
+	})
+	return longer, func() { stop(); cancel() }
+}

@@ -1,0 +1,73 @@
+package syncer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"dealhouse/internal/decode"
+	"dealhouse/internal/warehouse"
+)
+
+// tally counts what decoding adds to a batch. The record belongs to whoever decodes, as long as that goes on.
+func (r *run) tally(b *decode.Batch, decode func() error) error {
+	records, rows, rejects, noise := b.Records, b.Len(), len(b.Rejects), b.Noise
+	if err := decode(); err != nil {
+		return fmt.Errorf("account %s: %w", r.Account, err)
+	}
+	t := &r.record.Totals
+	t.Read += uint64(b.Records - records)
+	t.Staged += uint64(b.Len() - rows)
+	t.Unloadable += uint64(b.Records - records - (b.Len() - rows))
+	t.Rejected += uint64(len(b.Rejects) - rejects)
+	t.Noise += uint64(b.Noise - noise)
+	return nil
+}
+
+// stage writes rows in one insert, and keeps what cannot be loaded: what the decoder left out, and what the warehouse
+// refuses.
+func (r *run) stage(ctx context.Context, batches ...*decode.Batch) error {
+	s := r.session
+	r.batches++
+	refused, err := s.warehouse.Stage(ctx, r.Run, r.batches, batches...)
+	var poisoned *warehouse.RefusedError
+	if errors.As(err, &poisoned) {
+		return &GuardError{Account: r.Account, Stream: r.Stream.Name, Guard: GuardRejects, Reason: poisoned.Error(),
+			Advice: "nothing was changed; look at the constraints and the columns of " + poisoned.Table + "_staging"}
+	}
+	if err != nil {
+		return err
+	}
+	r.refused.add(refused)
+	if s.job.DryRun {
+		return nil
+	}
+	for _, b := range batches {
+		refused = append(refused, b.Rejects...)
+	}
+	return s.warehouse.Reject(ctx, r.Run, refused)
+}
+
+// countRefused moves the count of what the warehouse refused to the record, once nobody else has it.
+func (r *run) countRefused() { r.record.Totals, r.refused = r.refused.of(r.record.Totals), refused{} }
+
+// refused counts what the warehouse did not take. The goroutine that stages counts, while the record belongs to the one
+// that reads.
+type refused struct{ records, all uint64 }
+
+func (n *refused) add(rejects []decode.Reject) {
+	n.all += uint64(len(rejects))
+	for _, x := range rejects {
+		if x.Field == "" {
+			n.records++
+		}
+	}
+}
+
+// of corrects what the decoder counted.
+func (n refused) of(t warehouse.Totals) warehouse.Totals {
+	t.Staged -= n.records
+	t.Unloadable += n.records
+	t.Rejected += n.all
+	return t
+}
