@@ -33,11 +33,11 @@ var referenceDeaths = []struct {
 	{"INSERT sync_state_log lease cleared", false, 1},
 }
 
-// deaths are all of them for the whole matrix, else every other.
+// deaths are all of them for the whole matrix, every other in a wide sample, else every third.
 func deaths() []int {
 	var all []int
 	for i := range referenceDeaths {
-		if i%2 == 0 || os.Getenv(wholeMatrix) != "" {
+		if i%enginetest.Sample(3, 2) == 0 || os.Getenv(wholeMatrix) != "" {
 			all = append(all, i)
 		}
 	}
