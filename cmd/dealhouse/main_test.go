@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"dealhouse/internal/apisim"
-	"dealhouse/internal/testdir"
+	"dealhouse/internal/enginetest"
 )
 
 // childVariable makes the test binary be the program.
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childVariable) != "" || os.Getenv(errandVariable) != "" {
 		main()
 	}
-	if err := testdir.InMemory(); err != nil {
+	if err := enginetest.InMemory(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

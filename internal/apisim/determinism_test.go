@@ -56,7 +56,7 @@ func TestSeedsMakeWorlds(t *testing.T) {
 	}
 }
 
-// Invariant 3.
+// apisim-3.
 func TestStepsOfAnySize(t *testing.T) {
 	t.Parallel()
 	once, often := newSim(t, small()), newSim(t, small())
@@ -73,7 +73,7 @@ func TestStepsOfAnySize(t *testing.T) {
 	}
 }
 
-// Invariant 5.
+// apisim-5.
 func TestNothingIsDatedLaterThanNow(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, small())
@@ -91,7 +91,7 @@ func TestNothingIsDatedLaterThanNow(t *testing.T) {
 	}
 }
 
-// Invariant 4.
+// apisim-4.
 func TestTruthIsOneMoment(t *testing.T) {
 	s := newSim(t, small())
 	before := bytes.Join(collect(s, apisim.StreamTransactions), nil)

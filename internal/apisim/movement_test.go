@@ -52,7 +52,7 @@ func next(t testing.TB, body []byte) string {
 	return ""
 }
 
-// Invariant 1, for a world that moves.
+// apisim-1, for a world that moves.
 func TestMovementIsTheSameEverywhere(t *testing.T) {
 	t.Parallel()
 	walk := func(seed uint64) string {

@@ -155,7 +155,7 @@ func TestMovementLeavesPayoutsAlone(t *testing.T) {
 	}
 }
 
-// Invariant 4, for records that are changed again and again.
+// apisim-4, for records that are changed again and again.
 func TestTruthStaysWhileTheListMoves(t *testing.T) {
 	t.Parallel()
 	for _, stream := range movingStreams() {

@@ -109,7 +109,7 @@ func (w totals) check(t *testing.T, payout json.RawMessage) {
 	}
 }
 
-// Invariant 6, day by day over half a year.
+// apisim-6, day by day over half a year.
 func TestPayouts(t *testing.T) {
 	t.Parallel()
 	o := small()

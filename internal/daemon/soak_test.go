@@ -28,6 +28,7 @@ import (
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/dealapi"
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 )
@@ -100,7 +101,7 @@ func newSoak(t *testing.T) *soak {
 	server := httptest.NewServer(sim)
 	t.Cleanup(server.Close)
 	metrics := NewMetrics(s.registry, Build{Version: "soak"}, nil)
-	if s.store, err = warehouse.Open(t.Context(), warehouse.Options{DSN: testDSN, Database: "soak", Metrics: metrics.Warehouse}); err != nil {
+	if s.store, err = warehouse.Open(t.Context(), warehouse.Options{DSN: enginetest.DSN(), Database: "soak", Metrics: metrics.Warehouse}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -187,7 +188,7 @@ func (s *soak) sample(t *testing.T) sample {
 		// The engine is in this process only in tests: the parts that it merges and its threads, whose statistics it
 		// reads from /proc, are not ours.
 		target, err := os.Readlink(filepath.Join(open, e.Name()))
-		if err == nil && !strings.HasPrefix(target, strings.TrimPrefix(testDSN, warehouse.EmbeddedScheme)) && !strings.HasPrefix(target, "/proc/") {
+		if err == nil && !strings.HasPrefix(target, enginetest.Folder()) && !strings.HasPrefix(target, "/proc/") {
 			files++
 		}
 	}

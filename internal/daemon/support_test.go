@@ -6,13 +6,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,60 +18,30 @@ import (
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/daemon/web"
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/syncer"
-	"dealhouse/internal/testdir"
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/warehouse/warehousetest"
 )
 
-var (
-	testDSN   string
-	databases atomic.Int64
-	empty     *warehouse.Warehouse // for tests that write nothing
-)
+// empty is for tests that write nothing.
+var empty *warehouse.Warehouse
 
-// TestMain keeps one engine for all tests of the package: opening one takes its time.
-func TestMain(m *testing.M) { os.Exit(testAll(m)) }
-
-func testAll(m *testing.M) int {
-	if err := testdir.InMemory(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	dir, err := os.MkdirTemp("", "dealhouse-daemon")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir) //nolint:errcheck // the system clears its temporary folder
-	testDSN = warehouse.EmbeddedScheme + dir
-	empty, err = warehouse.Open(context.Background(), warehouse.Options{DSN: testDSN})
-	if err == nil {
-		defer empty.Close() //nolint:errcheck // the process ends
-		_, err = empty.Migrate(context.Background())
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
+func TestMain(m *testing.M) {
+	enginetest.Main(m, enginetest.Options{Setup: func(ctx context.Context) (func() error, error) {
+		var err error
+		if empty, err = warehouse.Open(ctx, warehouse.Options{DSN: enginetest.DSN()}); err != nil {
+			return nil, err
+		}
+		_, err = empty.Migrate(ctx)
+		return empty.Close, err
+	}})
 }
 
 // open gives the test a migrated database of its own.
 func open(t *testing.T) *warehouse.Warehouse {
 	t.Helper()
-	w, err := warehouse.Open(t.Context(), warehouse.Options{DSN: testDSN, Database: fmt.Sprintf("test_%d", databases.Add(1))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(w.Conn().Exec(context.Background(), "DROP DATABASE IF EXISTS "+w.Database()+" SYNC"), w.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	if _, err := w.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return w
+	return warehousetest.Open(t)
 }
 
 // bed is a daemon whose clock, ticks and runs are the test's.

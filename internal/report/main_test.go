@@ -1,50 +1,20 @@
 package report
 
 import (
-	"context"
 	"fmt"
-	"net/http/httptest"
-	"os"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/dealapi"
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/syncer"
-	"dealhouse/internal/testdir"
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/warehouse/warehousetest"
 )
 
-var (
-	testDSN   string
-	databases atomic.Int64
-)
-
-// TestMain keeps one engine for all tests of the package: one path per process is all it allows.
-func TestMain(m *testing.M) { os.Exit(testAll(m)) }
-
-func testAll(m *testing.M) int {
-	if err := testdir.InMemory(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	dir, err := os.MkdirTemp("", "dealhouse-report")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir) //nolint:errcheck // the system clears its temporary folder
-	testDSN = warehouse.EmbeddedScheme + dir
-	keep, err := warehouse.Open(context.Background(), warehouse.Options{DSN: testDSN})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer keep.Close() //nolint:errcheck // the process ends
-	return m.Run()
-}
+func TestMain(m *testing.M) { enginetest.Main(m, enginetest.Options{}) }
 
 // world is a simulated account with a warehouse of its own.
 type world struct {
@@ -56,29 +26,10 @@ type world struct {
 func newWorld(t testing.TB, o apisim.Options) *world {
 	t.Helper()
 	o.Orgs = []apisim.Org{{Name: "acme"}}
-	sim, err := apisim.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(sim)
-	t.Cleanup(server.Close)
-	w, err := warehouse.Open(t.Context(), warehouse.Options{DSN: testDSN, Database: fmt.Sprintf("test_%d", databases.Add(1))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := w.Conn().Exec(context.Background(), "DROP DATABASE IF EXISTS "+w.Database()+" SYNC"); err != nil {
-			t.Error(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	if _, err := w.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	sim, url := enginetest.Serve(t, o)
+	w := warehousetest.Open(t)
 	key, _ := sim.Keys("acme")
-	client, err := dealapi.New(dealapi.Options{Account: "acme", BaseURL: server.URL, Key: key})
+	client, err := dealapi.New(dealapi.Options{Account: "acme", BaseURL: url, Key: key})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ func scripted() apisim.Options {
 
 // As stamped is the first version that is known to carry the payoutId, whatever happened before and after.
 func TestAsStamped(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name  string
 		play  func(x *world)
@@ -106,6 +107,7 @@ func TestAsStamped(t *testing.T) {
 		}, "CONFIRMED 1.5 true", "CONFIRMED 1.5", "gone"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			x := newWorld(t, scripted())
 			test.play(x)
 			got := x.only(t, 7)
@@ -138,6 +140,7 @@ func TestAsStamped(t *testing.T) {
 // The reconciliation takes a shorter way than payout_transactions; its sums have to be the same. The world is generated
 // and lives for half a year: payouts are made, transactions are decided before and after, touched, deleted and moved.
 func TestReconciliationEqualsItsTransactions(t *testing.T) {
+	t.Parallel()
 	o := scripted()
 	o.Transactions, o.Seed, o.MixedCurrencies = 1500, 11, 0.02
 	x := newWorld(t, o)
@@ -201,6 +204,7 @@ INNER JOIN
 }
 
 func TestFindingsAreToldOnce(t *testing.T) {
+	t.Parallel()
 	x := newWorld(t, scripted())
 	x.put(t, saleOne, "PENDING", "1.5", 7)
 	x.sync(false, "transactions", "payouts")
@@ -257,6 +261,7 @@ func TestFindingsAreToldOnce(t *testing.T) {
 
 // Where the totals of a payout agree and its cashback is split otherwise, no difference of the totals is spoken of.
 func TestUnexplainedIsNotTheDifference(t *testing.T) {
+	t.Parallel()
 	p := Payout{warehouse.Payout{Verdict: Drifted, Currencies: []string{"EUR"}, Late: 1, Mismatches: []string{"declined_cashback"}, AtStakeBy: make([]decimal.Decimal, len(warehouse.StakeStates()))}}
 	p.AtStakeBy[slices.Index(warehouse.StakeStates(), "unexplained")] = decimal.RequireFromString("21.08")
 	if got := p.Advice(); !strings.Contains(got, "EUR 21.08 by which its undeclined cashback exceeds that of its transactions as first loaded") {
@@ -266,6 +271,7 @@ func TestUnexplainedIsNotTheDifference(t *testing.T) {
 
 // What we write as a number stays one.
 func TestNumbers(t *testing.T) {
+	t.Parallel()
 	for number, want := range map[string]string{"-0.5": "-0.50", "5000": "5000.00", "0.0001": "0.0001", "-12345678901234567890.1": "-12345678901234567890.10"} {
 		if got := Money(decimal.RequireFromString(number)); got != want {
 			t.Errorf("Money(%s) = %s, want %s", number, got, want)

@@ -12,6 +12,7 @@ import (
 
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/warehouse"
 )
 
@@ -82,9 +83,15 @@ func TestCursorRowMoves(t *testing.T) {
 // TestCursorRowVanishes deletes the row at the cursor, of which the service then knows nothing.
 func TestCursorRowVanishes(t *testing.T) {
 	t.Parallel()
-	for _, unknown := range []apisim.UnknownCursor{apisim.UnknownBadRequest, apisim.UnknownNotFound, apisim.UnknownFirstPage, apisim.UnknownEmpty} {
-		for stream, path := range map[string]string{"transactions": "/v1/deals/transactions", "promotions": "/v1/deals/promotions"} {
-			for order, page := range map[apisim.Order]int{apisim.ByID: 2, apisim.ByUpdatedAsc: 10, apisim.Shuffled: 7} {
+	orders := []apisim.Order{apisim.ByID, apisim.ByUpdatedAsc, apisim.Shuffled}
+	for i, unknown := range []apisim.UnknownCursor{apisim.UnknownBadRequest, apisim.UnknownNotFound, apisim.UnknownFirstPage, apisim.UnknownEmpty} {
+		for j, stream := range []string{"transactions", "promotions"} {
+			path := "/v1/deals/" + stream
+			for k, page := range []int{2, 10, 7} {
+				order := orders[k]
+				if (i+j+k)%len(orders) != 0 && !enginetest.Wide() {
+					continue // each answer for each stream, in one order
+				}
 				t.Run(fmt.Sprintf("%s of %s %s", unknown, stream, order), func(t *testing.T) {
 					t.Parallel()
 					x, w := thousand(t, order, unknown), open(t)

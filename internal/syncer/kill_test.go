@@ -12,10 +12,13 @@ import (
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/dealapi"
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/warehouse"
 )
 
-// The test binary starts itself as a child that works on a warehouse of its own, and is killed there.
+// workerRole is the test binary as a worker on a warehouse of its own, which is killed there.
+const workerRole = "worker"
+
 const (
 	childFolder = "DEALHOUSE_TEST_CHILD_FOLDER"
 	childURL    = "DEALHOUSE_TEST_CHILD_URL"
@@ -24,8 +27,7 @@ const (
 )
 
 // child syncs once, says what it does, and prints what the views hold.
-func child() error {
-	ctx := context.Background()
+func child(ctx context.Context) error {
 	w, err := warehouse.Open(ctx, warehouse.Options{DSN: warehouse.EmbeddedScheme + os.Getenv(childFolder)})
 	if err != nil {
 		return err
@@ -90,13 +92,8 @@ func digest(ctx context.Context, w *warehouse.Warehouse) (string, error) {
 // startChild runs the child and returns its output line by line.
 func startChild(t *testing.T, folder string, x *world, env ...string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	key, _ := x.Keys("acme")
-	cmd := exec.CommandContext(t.Context(), self)
-	cmd.Env = append(append(os.Environ(), childFolder+"="+folder, childURL+"="+x.url, childKey+"="+key), env...)
+	cmd := enginetest.Role(t.Context(), workerRole, append(env, childFolder+"="+folder, childURL+"="+x.url, childKey+"="+key)...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +112,7 @@ func TestKilledWhilePublishing(t *testing.T) {
 	x := serve(t, smallWorld())
 	folder := t.TempDir()
 	killed := 0
-	kills, step := 4, 12
+	kills, step := enginetest.Sample(2, 4), 12
 	if os.Getenv(wholeMatrix) != "" {
 		kills, step = 8, 4
 	}

@@ -1,27 +1,22 @@
 package syncer
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/warehouse"
 )
 
 // The children of the kill matrix are this test binary, running TestKillMatrixChild on a warehouse of their own.
-const (
-	matrixFolder = "DEALHOUSE_TEST_MATRIX_FOLDER"
-	matrixCell   = "DEALHOUSE_TEST_MATRIX_CELL" // stream/number of the cell
-)
+const matrixCell = "DEALHOUSE_TEST_MATRIX_CELL" // stream/number of the cell
 
 // killCell is one place to die: at a point of the seam, before or after it.
 type killCell struct {
@@ -40,7 +35,15 @@ func killCells(stream string) []killCell {
 			}
 		}
 	}
-	return cells
+	return sampled(cells, slices.Index(kinds, stream))
+}
+
+// sampled are all cells where a wide sample is asked for, else one of them: the later in a run, the later the kind.
+func sampled(cells []killCell, kind int) []killCell {
+	if enginetest.Wide() {
+		return cells
+	}
+	return cells[kind*len(cells)/len(kinds):][:1]
 }
 
 // TestKillMatrix kills a worker, with SIGKILL, before and after every step of every kind of run. Each child first clears
@@ -58,16 +61,12 @@ func TestKillMatrix(t *testing.T) {
 				if i < len(cells) {
 					what = fmt.Sprintf("%s (after: %t)", cells[i].step.name, cells[i].after)
 				}
-				cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKillMatrixChild$")
-				cmd.Env = append(os.Environ(), matrixFolder+"="+folder, matrixCell+"="+stream+"/"+strconv.Itoa(i))
-				var out bytes.Buffer
-				cmd.Stdout, cmd.Stderr = &out, &out
-				err := cmd.Run()
-				if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); i < len(cells) && ok && status.Signaled() && status.Signal() == syscall.SIGKILL {
+				out, err := enginetest.Life(t.Context(), folder, "TestKillMatrixChild", matrixCell+"="+stream+"/"+strconv.Itoa(i)).CombinedOutput()
+				if i < len(cells) && enginetest.Killed(err) {
 					continue
 				}
 				if i < len(cells) || err != nil {
-					t.Fatalf("child %d, which was to die at %s, ended with %v:\n%s", i, what, err, &out)
+					t.Fatalf("child %d, which was to die at %s, ended with %v:\n%s", i, what, err, out)
 				}
 			}
 		})
@@ -95,7 +94,7 @@ func TestKillMatrixChild(t *testing.T) {
 		}
 		x.turn(t, account, i)
 	}
-	first, err := warehouse.Open(t.Context(), warehouse.Options{DSN: testDSN})
+	first, err := warehouse.Open(t.Context(), warehouse.Options{DSN: enginetest.DSN()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +122,7 @@ func TestKillMatrixChild(t *testing.T) {
 	die := cells[life]
 	v.seam.set(func(_ context.Context, step string, after bool) error {
 		if step == die.point && after == die.after {
-			return syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			return enginetest.Die()
 		}
 		return nil
 	})

@@ -2,89 +2,27 @@ package syncer
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"os"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"go.uber.org/goleak"
 
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/dealapi"
-	"dealhouse/internal/testdir"
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/warehouse/warehousetest"
 )
 
-var (
-	testDSN   string
-	databases atomic.Int64
-)
-
-// TestMain keeps one engine for all tests of the package: one path per process is all it allows.
+// TestMain lets the binary be a worker that is killed, too.
 func TestMain(m *testing.M) {
-	if os.Getenv(childFolder) != "" {
-		if err := child(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
-	if dir := os.Getenv(matrixFolder); dir != "" {
-		testDSN = warehouse.EmbeddedScheme + dir
-		os.Exit(m.Run())
-	}
-	os.Exit(testAll(m))
-}
-
-func testAll(m *testing.M) int {
-	if err := testdir.InMemory(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	dir, err := os.MkdirTemp("", "dealhouse-syncer")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir) //nolint:errcheck // the system clears its temporary folder
-	testDSN = warehouse.EmbeddedScheme + dir
-	keep, err := warehouse.Open(context.Background(), warehouse.Options{DSN: testDSN})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	code := m.Run()
-	if err := errors.Join(keep.Close(), goleak.Find()); err != nil && code == 0 {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return code
+	enginetest.Main(m, enginetest.Options{Roles: map[string]func(context.Context) error{workerRole: child}})
 }
 
 // open gives the test a migrated database of its own.
 func open(t testing.TB) *warehouse.Warehouse {
 	t.Helper()
-	w, err := warehouse.Open(t.Context(), warehouse.Options{DSN: testDSN, Database: fmt.Sprintf("test_%d", databases.Add(1))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := w.Conn().Exec(context.Background(), "DROP DATABASE IF EXISTS "+w.Database()+" SYNC"); err != nil {
-			t.Error(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	if _, err := w.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return w
+	return warehousetest.Open(t)
 }
 
 // world is a simulator behind a real HTTP server.
@@ -100,13 +38,8 @@ func smallWorld() apisim.Options {
 
 func serve(t testing.TB, o apisim.Options) *world {
 	t.Helper()
-	sim, err := apisim.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(sim)
-	t.Cleanup(server.Close)
-	return &world{Sim: sim, url: server.URL}
+	sim, url := enginetest.Serve(t, o)
+	return &world{Sim: sim, url: url}
 }
 
 // failAfter answers the path with 503 after so many requests.

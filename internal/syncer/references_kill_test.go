@@ -1,19 +1,17 @@
 package syncer
 
 import (
-	"bytes"
 	"context"
 	"net/http"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
 	"dealhouse/internal/apisim"
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/warehouse"
 )
 
@@ -35,11 +33,11 @@ var referenceDeaths = []struct {
 	{"INSERT sync_state_log lease cleared", false, 1},
 }
 
-// deaths are all of them for the whole matrix, else every other.
+// deaths are all of them for the whole matrix, every other in a wide sample, else every third.
 func deaths() []int {
 	var all []int
 	for i := range referenceDeaths {
-		if i%2 == 0 || os.Getenv(wholeMatrix) != "" {
+		if i%enginetest.Sample(3, 2) == 0 || os.Getenv(wholeMatrix) != "" {
 			all = append(all, i)
 		}
 	}
@@ -52,15 +50,9 @@ func TestReferencesKilled(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	for i := range len(deaths()) + 1 {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestReferencesKilledChild$")
-		cmd.Env = append(os.Environ(), matrixFolder+"="+folder, referencesLife+"="+strconv.Itoa(i))
-		var out bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &out, &out
-		err := cmd.Run()
-		status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
-		killed := ok && status.Signaled() && status.Signal() == syscall.SIGKILL
-		if last := i == len(deaths()); last && err != nil || !last && !killed {
-			t.Fatalf("life %d ended with %v:\n%s", i, err, &out)
+		out, err := enginetest.Life(t.Context(), folder, "TestReferencesKilledChild", referencesLife+"="+strconv.Itoa(i)).CombinedOutput()
+		if last := i == len(deaths()); last && err != nil || !last && !enginetest.Killed(err) {
+			t.Fatalf("life %d ended with %v:\n%s", i, err, out)
 		}
 	}
 }
@@ -75,7 +67,7 @@ func TestReferencesKilledChild(t *testing.T) {
 	o.Rates.NewTransactions = 0.3
 	x := serve(t, o)
 	x.Advance(time.Duration(5*life) * 24 * time.Hour)
-	w, err := warehouse.Open(t.Context(), warehouse.Options{DSN: testDSN})
+	w, err := warehouse.Open(t.Context(), warehouse.Options{DSN: enginetest.DSN()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +108,7 @@ func TestReferencesKilledChild(t *testing.T) {
 	var reached atomic.Int64
 	v.seam.set(func(_ context.Context, step string, after bool) error {
 		if step == die.point && after == die.after && reached.Add(1) == die.nth {
-			return syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			return enginetest.Die()
 		}
 		return nil
 	})

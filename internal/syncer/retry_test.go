@@ -15,6 +15,7 @@ import (
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/decode"
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/warehouse/warehousetest"
 )
 
 // A newer version that reads what an older one rejected is played by rejects that say they could not be read and can.
@@ -248,15 +249,7 @@ func TestRetryAfterFaults(t *testing.T) {
 	t.Parallel()
 	k := keep(t, "transactions")
 	s := &seam{}
-	w, err := warehouse.Open(t.Context(), warehouse.Options{DSN: testDSN, Database: k.w.Database(), Wrap: s.wrap})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	w := warehousetest.Again(t, k.w, warehouse.Options{Wrap: s.wrap})
 	breaking, err := New(Options{Warehouse: w})
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
+
+	"dealhouse/internal/enginetest"
 )
 
 // skewed is a connection to a warehouse whose clock is wrong by so much. It counts the statements.
@@ -53,7 +55,7 @@ func (r skewedRow) Scan(dest ...any) error {
 func openSkewed(t *testing.T) (w *Warehouse, clock skewed) {
 	t.Helper()
 	clock = skewed{by: &atomic.Int64{}, statements: &atomic.Int64{}}
-	w, err := Open(t.Context(), Options{DSN: testDSN, Database: open(t).database, Wrap: func(c driver.Conn) driver.Conn {
+	w, err := Open(t.Context(), Options{DSN: enginetest.DSN(), Database: open(t).database, Wrap: func(c driver.Conn) driver.Conn {
 		return skewed{c, clock.by, clock.statements}
 	}})
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/decode"
+	"dealhouse/internal/enginetest"
 )
 
 // remote opens the database of w again, as that of a server at the address.
@@ -330,7 +331,7 @@ func TestMemoryLimit(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	done := false
-	short, err := Open(t.Context(), Options{DSN: testDSN, Database: w.database, Wrap: func(c driver.Conn) driver.Conn { return starved{c, &done} }})
+	short, err := Open(t.Context(), Options{DSN: enginetest.DSN(), Database: w.database, Wrap: func(c driver.Conn) driver.Conn { return starved{c, &done} }})
 	if err != nil {
 		t.Fatal(err)
 	}

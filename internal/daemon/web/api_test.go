@@ -28,6 +28,7 @@ func fields(t *testing.T, raw json.RawMessage) []string {
 
 // TestStatusAPI reads the status of streams in every state. The names are promised.
 func TestStatusAPI(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.mustSync(t, "acme")
 	b.fail(t, "acme", "coupons")
@@ -97,6 +98,7 @@ func TestStatusAPI(t *testing.T) {
 }
 
 func TestRunsAPI(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.mustSync(t, "acme", "coupons", "transactions")
 	b.mustSync(t, "acme", "coupons")

@@ -3,15 +3,11 @@ package web
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
-	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,47 +16,17 @@ import (
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/dealapi"
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/syncer"
-	"dealhouse/internal/testdir"
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/warehouse/warehousetest"
 )
 
-var (
-	testDSN   string
-	databases atomic.Int64
-)
-
-// TestMain keeps one engine for all tests of the package: one path per process is all it allows.
-func TestMain(m *testing.M) { os.Exit(testAll(m)) }
-
-func testAll(m *testing.M) int {
-	if err := testdir.InMemory(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	dir, err := os.MkdirTemp("", "dealhouse-web")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir) //nolint:errcheck // the system clears its temporary folder
-	testDSN = warehouse.EmbeddedScheme + dir
-	keep, err := warehouse.Open(context.Background(), warehouse.Options{DSN: testDSN})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	before := goleak.IgnoreCurrent()
-	code := m.Run()
-	if err := goleak.Find(before, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop")); err != nil && code == 0 {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	if err := keep.Close(); err != nil && code == 0 {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	return code
+// The connections of the browsers of these tests end when they notice.
+func TestMain(m *testing.M) {
+	enginetest.Main(m, enginetest.Options{Leaks: []goleak.Option{
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
+	}})
 }
 
 // bench is a simulated API, a warehouse, and what a daemon knows of the runs between them.
@@ -84,35 +50,17 @@ func newBench(t *testing.T) *bench {
 
 func newBenchAt(t *testing.T, world time.Time) *bench {
 	t.Helper()
-	b := &bench{clients: map[string]*dealapi.Client{}}
+	b := &bench{w: warehousetest.Open(t), clients: map[string]*dealapi.Client{}}
+	var url string
+	b.Sim, url = enginetest.Serve(t, apisim.Options{Seed: 7, Now: world, Retailers: 60, Promotions: 120, Coupons: 150, CashbackOffers: 130, Transactions: 900,
+		Products: 110, HistoryDays: 9, Settings: apisim.Settings{PageSize: 20}})
 	var err error
-	if b.w, err = warehouse.Open(t.Context(), warehouse.Options{DSN: testDSN, Database: fmt.Sprintf("test_%d", databases.Add(1))}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := b.w.Conn().Exec(context.Background(), "DROP DATABASE IF EXISTS "+b.w.Database()+" SYNC"); err != nil {
-			t.Error(err)
-		}
-		if err := b.w.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	if _, err := b.w.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	b.Sim, err = apisim.New(apisim.Options{Seed: 7, Now: world, Retailers: 60, Promotions: 120, Coupons: 150, CashbackOffers: 130, Transactions: 900, Products: 110,
-		HistoryDays: 9, Settings: apisim.Settings{PageSize: 20}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	api := httptest.NewServer(b.Sim)
-	t.Cleanup(api.Close)
 	if b.syncer, err = syncer.New(syncer.Options{Warehouse: b.w, Progress: b.note}); err != nil {
 		t.Fatal(err)
 	}
 	for _, account := range b.Orgs() {
 		key, _ := b.Keys(account)
-		b.clients[account], err = dealapi.New(dealapi.Options{Account: account, BaseURL: api.URL, Key: key, Backoff: time.Millisecond,
+		b.clients[account], err = dealapi.New(dealapi.Options{Account: account, BaseURL: url, Key: key, Backoff: time.Millisecond,
 			MaxBackoff: 2 * time.Millisecond, MaxAttempts: 2})
 		if err != nil {
 			t.Fatal(err)

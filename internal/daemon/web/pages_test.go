@@ -18,6 +18,7 @@ import (
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/warehouse/warehousetest"
 )
 
 // hostile stands where upstream may write anything.
@@ -42,6 +43,7 @@ func poison(t *testing.T, b *bench) {
 // TestEscaping lets hostile text come from everywhere it can: records, errors of the service, errors of this process,
 // the configuration's schedule.
 func TestEscaping(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	poison(t, b)
 	b.pay(t, firstPayout, 1, "1")
@@ -73,6 +75,7 @@ func TestEscaping(t *testing.T) {
 
 // TestPages reads what the pages say of streams in different states.
 func TestPages(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	x := b.serve(t, nil)
 	wantText(t, x.page(t, "/"), "Nothing has run yet.", "Not run yet", "No runs yet", "in 3 minutes", "<code>*/5 * * * *</code>")
@@ -145,20 +148,12 @@ func (c cut) Query(ctx context.Context, query string, args ...any) (driver.Rows,
 // wrapped opens the warehouse of the bench once more, through other connections.
 func (b *bench) wrapped(t *testing.T, wrap func(driver.Conn) driver.Conn) *warehouse.Warehouse {
 	t.Helper()
-	w, err := warehouse.Open(t.Context(), warehouse.Options{DSN: testDSN, Database: b.w.Database(), Wrap: wrap})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return w
+	return warehousetest.Again(t, b.w, warehouse.Options{Wrap: wrap})
 }
 
 // TestUnreachable takes the warehouse away: pages show what was known, and say so (web-4).
 func TestUnreachable(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.mustSync(t, "acme", "coupons")
 	var broken atomic.Bool
@@ -192,6 +187,7 @@ func TestUnreachable(t *testing.T) {
 
 // TestNoServer names a server that is not there: the reason is told at once, without the statement that it was for.
 func TestNoServer(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	closed, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

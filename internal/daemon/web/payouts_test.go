@@ -100,6 +100,7 @@ func (x *site) soon(t *testing.T, text string) string {
 
 // TestPayouts compares the page with what `dealhouse reconcile` is made from, for a payout of each kind.
 func TestPayouts(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	x := b.serve(t, func(o *Options) { o.OverdueAfter = func() time.Duration { return 60 * 24 * time.Hour } })
 	empty := x.soon(t, "There are no payouts.")
@@ -228,6 +229,7 @@ func (c stuck) Query(ctx context.Context, query string, args ...any) (driver.Row
 // TestSlowPayouts: the page answers while the comparison takes longer than a viewer waits, once for all viewers, and the
 // server's end does not wait for it.
 func TestSlowPayouts(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.mustSync(t, "acme", "transactions", "payouts")
 	c := stuck{began: make(chan struct{}, 100), held: &atomic.Bool{}, free: make(chan struct{})}
@@ -257,6 +259,7 @@ func TestSlowPayouts(t *testing.T) {
 
 // TestPayoutsUnreachable takes the warehouse away.
 func TestPayoutsUnreachable(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.mustSync(t, "acme", "transactions", "payouts")
 	var broken atomic.Bool
@@ -293,6 +296,7 @@ func (b *bench) doubt(t *testing.T, account, stream string) {
 
 // TestFailedChecks shows a check that failed, and that the stream's state is as it was.
 func TestFailedChecks(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	for _, account := range b.Orgs() {
 		b.mustSync(t, account)

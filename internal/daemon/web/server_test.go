@@ -32,6 +32,7 @@ func as(user, password string) func(*http.Request) {
 
 // TestHeaders wants every answer to forbid what a page has no need of, and no page to need it.
 func TestHeaders(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.mustSync(t, "acme")
 	b.fail(t, "acme", "coupons")
@@ -83,6 +84,7 @@ func TestHeaders(t *testing.T) {
 }
 
 func TestCredentials(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.ready = errors.New("the warehouse at secret.internal does not answer")
 	x := b.serve(t, func(o *Options) { o.User, o.Password = "ops", "pässword:with colon" })
@@ -115,6 +117,7 @@ func TestCredentials(t *testing.T) {
 }
 
 func TestReady(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	x := b.serve(t, nil)
 	if answer, body := x.get(t, "/readyz"); answer.StatusCode != http.StatusOK || body != "{\n  \"ready\": true,\n  \"reasons\": []\n}\n" {
@@ -131,6 +134,7 @@ func TestReady(t *testing.T) {
 // TestHosts keeps foreign names out of a listener that only its machine reaches: a web page could let a name of its own
 // lead there.
 func TestHosts(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	x := b.serve(t, nil)
 	for host, want := range map[string]int{
@@ -149,6 +153,7 @@ func TestHosts(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	cert, key := newCertificate(t, t.TempDir(), "a")
 	for name, c := range map[string]struct {
@@ -170,6 +175,7 @@ func TestWarnings(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	good := b.serve(t, nil)
 	missing := filepath.Join(t.TempDir(), "none.pem")
@@ -192,6 +198,7 @@ func TestOptions(t *testing.T) {
 }
 
 func TestPprof(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	x := b.serve(t, func(o *Options) { o.Pprof = true })
 	if body := x.page(t, "/debug/pprof/goroutine?debug=1"); !strings.Contains(body, "goroutine profile:") {
@@ -201,6 +208,7 @@ func TestPprof(t *testing.T) {
 
 // TestDrain lets an answer under way end before Serve returns, and cuts none off.
 func TestDrain(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	began, release := make(chan struct{}), make(chan struct{})
 	x := b.serve(t, func(o *Options) {
@@ -279,6 +287,7 @@ func newCertificate(t *testing.T, dir, name string) (certFile, keyFile string) {
 
 // TestTLS renews the certificate while the server runs, and then spoils it.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	dir := t.TempDir()
 	certFile, keyFile := newCertificate(t, dir, "first")

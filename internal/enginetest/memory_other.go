@@ -1,6 +1,6 @@
 //go:build !linux
 
-package testdir
+package enginetest
 
 // InMemory does nothing where no file system in memory is there for everyone.
 func InMemory() error { return nil }

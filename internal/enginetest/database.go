@@ -1,0 +1,162 @@
+package enginetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"testing"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+const embeddedScheme = "embedded:"
+
+// dataSource is set by Main, before the first test.
+var dataSource string
+
+// DSN is the warehouse of this process: embedded, in a folder of its own.
+func DSN() string { return dataSource }
+
+// Folder is where the engine of this process has its data.
+func Folder() string { return dataSource[len(embeddedScheme):] }
+
+// Store is what Open needs of a warehouse. The tests of package warehouse use Open too, so it cannot be named here.
+type Store interface {
+	Migrate(ctx context.Context) ([]string, error)
+	Close() error
+}
+
+// Open gives the test a migrated, empty database of its own (enginetest-1), as what open makes of a DSN and its name.
+func Open[S Store](t testing.TB, open func(ctx context.Context, dsn, database string) (S, error)) S {
+	t.Helper()
+	d := shared.take()
+	store, err := open(t.Context(), dataSource, d.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(store.Close(), shared.giveBack(context.Background(), d, t.Failed())); err != nil {
+			t.Error(err)
+		}
+	})
+	if d.tables == nil {
+		if _, err := store.Migrate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if d.tables, d.rows, err = shared.look(t.Context(), d.name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return store
+}
+
+// database is one that is migrated. Its tables and rows are those that it has when it is empty.
+type database struct {
+	name   string
+	tables map[string]string // how each is defined; nil before it is migrated
+	rows   map[string]uint64 // of the tables that have any
+}
+
+// pool has the databases that no test uses.
+type pool struct {
+	admin driver.Conn
+
+	mu   sync.Mutex
+	made int
+	free []*database
+}
+
+var shared pool
+
+func (p *pool) take() *database {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if last := len(p.free) - 1; last >= 0 {
+		d := p.free[last]
+		p.free = p.free[:last]
+		return d
+	}
+	p.made++
+	return &database{name: fmt.Sprintf("test_%d", p.made)}
+}
+
+// giveBack empties a database for the next test, or drops it (enginetest-2).
+func (p *pool) giveBack(ctx context.Context, d *database, failed bool) error {
+	reusable := false
+	var err error
+	if !failed && d.tables != nil {
+		reusable, err = p.empty(ctx, d)
+	}
+	if err != nil || !reusable {
+		return errors.Join(err, p.admin.Exec(ctx, "DROP DATABASE IF EXISTS "+d.name+" SYNC"))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.free = append(p.free, d)
+	return nil
+}
+
+// empty makes a database what it was after its migration. false: it cannot be, as its schema is another.
+func (p *pool) empty(ctx context.Context, d *database) (bool, error) {
+	tables, rows, err := p.look(ctx, d.name)
+	if err != nil {
+		return false, err
+	}
+	for name := range tables {
+		if _, known := d.tables[name]; known {
+			continue
+		}
+		if err := p.admin.Exec(ctx, "DROP TABLE "+d.name+".`"+name+"` SYNC"); err != nil {
+			return false, fmt.Errorf("dropping what a test left: %w", err)
+		}
+		delete(tables, name)
+		delete(rows, name)
+	}
+	if !maps.Equal(tables, d.tables) {
+		return false, nil
+	}
+	for name := range rows {
+		if d.rows[name] > 0 { // what the migration itself has written
+			continue
+		}
+		if err := p.admin.Exec(ctx, "TRUNCATE TABLE "+d.name+".`"+name+"` SYNC"); err != nil {
+			return false, fmt.Errorf("emptying a table of a test: %w", err)
+		}
+		delete(rows, name)
+	}
+	return maps.Equal(rows, d.rows), nil
+}
+
+// look reads how the tables of a database are defined, and how many rows they have. The text of a view takes long to
+// make: views change only by being made anew, and then have another id.
+func (p *pool) look(ctx context.Context, name string) (tables map[string]string, rows map[string]uint64, err error) {
+	tables, rows = map[string]string{}, map[string]uint64{}
+	var table, definition string
+	err = p.each(ctx, func() { tables[table] = definition }, `SELECT name, toString(uuid) FROM system.tables WHERE database = {name:String} AND engine = 'View'
+UNION ALL SELECT name, toString(uuid) || create_table_query FROM system.tables WHERE database = {name:String} AND engine != 'View'`, name, &table, &definition)
+	if err != nil {
+		return nil, nil, err
+	}
+	var n uint64
+	err = p.each(ctx, func() { rows[table] = n }, "SELECT table, sum(rows) FROM system.parts WHERE database = {name:String} AND active GROUP BY table", name, &table, &n)
+	return tables, rows, err
+}
+
+// each calls found for each row of a query about a database, when its cells are read.
+func (p *pool) each(ctx context.Context, found func(), query, name string, cells ...any) error {
+	rows, err := p.admin.Query(ctx, query, clickhouse.Named("name", name))
+	if err != nil {
+		return fmt.Errorf("looking at the database of a test: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := rows.Scan(cells...); err != nil {
+			return fmt.Errorf("looking at the database of a test: %w", err)
+		}
+		found()
+	}
+	return rows.Err()
+}

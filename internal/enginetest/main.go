@@ -1,0 +1,88 @@
+package enginetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"go.uber.org/goleak"
+
+	"dealhouse/internal/chdb"
+)
+
+// Options say what a test binary is besides its tests.
+type Options struct {
+	// Roles are what the binary does instead of its tests when Role starts it, by name. An error ends it with 1.
+	Roles map[string]func(context.Context) error
+	// Setup is called when the engine runs, before the first test; what it returns, after the last one. It may be nil.
+	Setup func(context.Context) (teardown func() error, err error)
+	// Leaks are goroutines that may be left in the end, beside those that goleak knows.
+	Leaks []goleak.Option
+}
+
+// Main is the whole of a TestMain: it runs the tests with an engine that they share, or what Role or Life asks for. It
+// does not return.
+func Main(m *testing.M, o Options) { os.Exit(runMain(m, o)) }
+
+func runMain(m *testing.M, o Options) int {
+	ctx := context.Background()
+	if role := os.Getenv(roleVariable); role != "" {
+		return codeOf(0, o.Roles[role](ctx))
+	}
+	if dir := os.Getenv(lifeVariable); dir != "" {
+		dataSource = embeddedScheme + dir
+		return m.Run()
+	}
+	dir, err := makeFolder()
+	if err != nil {
+		return codeOf(0, err)
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // the system clears its temporary folder
+	dataSource = embeddedScheme + dir
+	engine, err := chdb.Open(ctx, chdb.Options{Dir: dir})
+	if err != nil {
+		return codeOf(0, fmt.Errorf("opening the engine of the tests: %w", err))
+	}
+	admin, err := clickhouse.Open(engine.ClickHouseOptions("default"))
+	if err != nil {
+		return codeOf(0, errors.Join(fmt.Errorf("connecting to the engine of the tests: %w", err), engine.Close()))
+	}
+	shared.admin = admin
+	code := runTests(ctx, m, o)
+	code = codeOf(code, errors.Join(admin.Close(), engine.Close()))
+	if code == 0 {
+		code = codeOf(code, goleak.Find(o.Leaks...))
+	}
+	return code
+}
+
+func runTests(ctx context.Context, m *testing.M, o Options) int {
+	if o.Setup == nil {
+		return m.Run()
+	}
+	teardown, err := o.Setup(ctx)
+	if err != nil {
+		return codeOf(0, err)
+	}
+	code := m.Run()
+	return codeOf(code, teardown())
+}
+
+func makeFolder() (string, error) {
+	if err := InMemory(); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp("", "dealhouse-test-")
+}
+
+// codeOf is the exit code: an error makes 0 a 1, and is said.
+func codeOf(code int, err error) int {
+	if err == nil {
+		return code
+	}
+	fmt.Fprintln(os.Stderr, err)
+	return max(code, 1)
+}
