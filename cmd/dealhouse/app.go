@@ -38,6 +38,7 @@ type app struct {
 	// become turns this process into another one of the program, or fails. nil when it has to stay what it is.
 	become func(policy sandbox.Policy, args []string) error
 
+	confinement confinement
 	configPath  string
 	logFormat   choice
 	logLevel    choice
@@ -154,10 +155,8 @@ func clipped(_ []string, attr slog.Attr) slog.Attr {
 
 // loadConfig reads the configuration and shows its warnings. knownEnv are variables that the command reads itself.
 func (a *app) loadConfig(needAccounts bool, knownEnv ...string) (*config.Config, error) {
-	cfg, warnings, err := config.Load(config.Source{Path: a.configPath, Env: a.env, KnownEnv: knownEnv, NeedAccounts: needAccounts})
-	for _, w := range warnings {
-		a.log.Warn(w.String())
-	}
+	cfg, warnings, err := config.Load(config.Source{Path: a.configPath, Env: a.env, KnownEnv: knownEnv, NeedAccounts: needAccounts, ReadFile: a.confinement.readFile})
+	a.warn(warnings)
 	return cfg, err
 }
 
@@ -197,6 +196,11 @@ func (a *app) openWarehouse(ctx context.Context, cfg *config.Config) (*warehouse
 
 // open opens the warehouse and makes sure that it answers.
 func (a *app) open(ctx context.Context, cfg *config.Config, maxRetryElapsed time.Duration) (*warehouse.Warehouse, error) {
+	if dir, embedded := cfg.Warehouse.EmbeddedDir(); embedded {
+		if err := a.confine(ctx, dir); err != nil {
+			return nil, err
+		}
+	}
 	done := a.beIn("starting the embedded ClickHouse; the first time, it is downloaded")
 	w, err := warehouse.Open(ctx, warehouse.Options{
 		DSN: cfg.Warehouse.DSN.Reveal(), Database: cfg.Warehouse.Database, Logger: a.log, Metrics: a.metrics.Warehouse, MaxRetryElapsed: maxRetryElapsed,

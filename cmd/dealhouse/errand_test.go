@@ -13,14 +13,13 @@ import (
 	"testing"
 
 	"dealhouse/internal/sandbox"
+	"dealhouse/internal/sandbox/sandboxtest"
 )
 
 // The process that serves has none of the secrets of the one that was called, and cannot get at anything; so says the
 // kernel. Its id is the one that was started, whoever supervises it.
 func TestServeInSandbox(t *testing.T) {
-	if m := sandbox.Missing(); len(m) > 0 {
-		t.Skipf("this kernel cannot refuse %s", strings.Join(m, ", "))
-	}
+	sandboxtest.Need(t, sandbox.Policy{}.Missing())
 	b := newBench(t)
 	b.call(t, "migrate").want(t, 0)
 	leak, err := os.Open(b.config)

@@ -19,6 +19,10 @@ const childVariable = "CLI_TEST_BE_THE_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(childVariable) != "" || os.Getenv(errandVariable) != "" {
+		if err := handicap(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 		main()
 	}
 	if err := testdir.InMemory(); err != nil {

@@ -53,12 +53,18 @@ func start(t *testing.T, env []string, args ...string) *process {
 	return startWith(t, env, nil, args...)
 }
 
-// startWith starts it with open files that are not meant for it.
+// startWith starts it with open files.
 func startWith(t *testing.T, env []string, files []*os.File, args ...string) *process {
+	t.Helper()
+	return startIn(t, "", env, files, args...)
+}
+
+// startIn starts it in a folder.
+func startIn(t *testing.T, dir string, env []string, files []*os.File, args ...string) *process {
 	t.Helper()
 	p := &process{Cmd: exec.CommandContext(t.Context(), os.Args[0], args...)}
 	p.Env = append(append(ambient(), childVariable+"=1"), env...)
-	p.Stderr, p.ExtraFiles = &p.stderr, files
+	p.Dir, p.Stderr, p.ExtraFiles = dir, &p.stderr, files
 	out, err := p.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -126,7 +126,7 @@ func newRejects(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&all, "all", false, "also what is loaded or superseded")
 	cmd.Flags().IntVar(&limit, "limit", 50, "how many")
 	output = outputFlag(cmd, "table", "json", "jsonl", "csv")
-	cmd.AddCommand(newRejectsRetry(a))
+	cmd.AddCommand(a.loads(newRejectsRetry(a)))
 	return cmd
 }
 

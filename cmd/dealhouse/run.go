@@ -125,10 +125,8 @@ func (a *app) runBoth(ctx context.Context, d *daemon.Daemon, server *web.Server)
 }
 
 func (a *app) loadDaemonConfig() (*config.Config, error) {
-	cfg, warnings, err := config.Load(config.Source{Path: a.configPath, Env: a.env, NeedAccounts: true, NeedDaemon: true})
-	for _, w := range warnings {
-		a.log.Warn(w.String())
-	}
+	cfg, warnings, err := config.Load(config.Source{Path: a.configPath, Env: a.env, NeedAccounts: true, NeedDaemon: true, ReadFile: a.confinement.readFile})
+	a.warn(warnings)
 	return cfg, err
 }
 
