@@ -186,6 +186,7 @@ func rudeAnswers() map[string]string {
 // TestNoUpstreamSpeaksToTheTerminal loads what a hostile upstream has to offer, and runs every command that shows any of
 // it, in every form.
 func TestNoUpstreamSpeaksToTheTerminal(t *testing.T) {
+	engineHere(t)
 	b := newBench(t)
 	upstream := &rude{sim: b.sim}
 	server := httptest.NewServer(upstream)
