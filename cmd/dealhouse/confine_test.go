@@ -96,7 +96,7 @@ func TestSyncInSandbox(t *testing.T) {
 	got := p.end(t)
 	got.want(t, 0)
 	got.shows(t, "success")
-	if strings.Contains(got.err, "sandbox") {
+	if strings.Contains(got.err, "sandbox of the kernel") || strings.Contains(got.err, "cannot refuse") {
 		t.Errorf("it says of the sandbox:\n%s", got.err)
 	}
 	if _, err := os.Stat(filepath.Join(place, "textfile/metrics.prom")); err != nil {
@@ -137,7 +137,7 @@ func TestLoadsWithoutSandbox(t *testing.T) {
 		p := start(t, slices.Concat(b.env, []string{handicapVariable + "=" + test.handicap}), append([]string{"rejects", "retry", "--config", b.config}, test.args...)...)
 		got := p.end(t)
 		got.want(t, 0, test.words)
-		if n := strings.Count(got.err, "sandbox") + strings.Count(got.err, "cannot refuse"); n != min(1, len(test.words)) {
+		if n := strings.Count(got.err, "sandbox of the kernel") + strings.Count(got.err, "cannot refuse"); n != min(1, len(test.words)) {
 			t.Errorf("%s: it says so %d times:\n%s", test.handicap, n, got.err)
 		}
 	}
