@@ -33,13 +33,14 @@ type app struct {
 	// become turns this process into another one of the program, or fails. nil when it has to stay what it is.
 	become func(policy sandbox.Policy, args []string) error
 
-	configPath string
-	logFormat  choice
-	logLevel   choice
-	metrics    daemon.Metrics // zero: nobody wants any
-	running    bool           // the command line was understood: errors from now on are not about it
-	unattended bool           // nobody reads along: messages go to the log, in whatever format
-	limits     chdb.Limits    // of the embedded engine, where others ask it; zero: none
+	confinement confinement
+	configPath  string
+	logFormat   choice
+	logLevel    choice
+	metrics     daemon.Metrics // zero: nobody wants any
+	running     bool           // the command line was understood: errors from now on are not about it
+	unattended  bool           // nobody reads along: messages go to the log, in whatever format
+	limits      chdb.Limits    // of the embedded engine, where others ask it; zero: none
 }
 
 // run is the program. args begins with its name, as os.Args does.
@@ -99,11 +100,9 @@ func (a *app) loadConfig(needAccounts bool, knownEnv ...string) (*config.Config,
 
 // loadConfigAs reads the configuration of this command line with what else the source says.
 func (a *app) loadConfigAs(source config.Source) (*config.Config, error) {
-	source.Path, source.Env = a.configPath, a.env
+	source.Path, source.Env, source.ReadFile = a.configPath, a.env, a.confinement.readFile
 	cfg, warnings, err := config.Load(source)
-	for _, w := range warnings {
-		a.log.Warn(w.String())
-	}
+	a.warn(warnings)
 	return cfg, err
 }
 

@@ -13,8 +13,9 @@ import (
 )
 
 func TestBackfill(t *testing.T) {
+	engineHere(t)
 	b := newBench(t)
-	b.call(t, "migrate").want(t, 0)
+	b.migrated(t)
 	defer hold(t, b.dir)()
 	day := func(days int) string { return b.sim.Now().AddDate(0, 0, days).Format(time.DateOnly) }
 	command := []string{"backfill", "transactions", "--from", day(-430), "--to", day(1), "--window", "120h", "--output", "json"}

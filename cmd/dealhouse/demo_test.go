@@ -17,6 +17,7 @@ import (
 // The demo shows what it should in time, leaves behind what it says, can be looked into while it serves, and can be
 // repeated on the same folder.
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "demo-data")
 	begin := time.Now()
 	p := start(t, nil, "demo", "--data", dir, "--serve")
@@ -40,6 +41,7 @@ func TestDemo(t *testing.T) {
 		"DEALHOUSE_WAREHOUSE_DSN=embedded:" + filepath.Join(t.TempDir(), "my-data"), "DEALHOUSE_ACCOUNT=acme",
 		"DEALHOUSE_BASE_URL=" + api, "DEALHOUSE_API_KEY=" + key,
 	}
+	turn := engineTurn(t)
 	got := call(t, mine, "sync", "payouts", "-o", "csv")
 	got.want(t, 0)
 	got.shows(t, fmt.Sprintf("acme,payouts,snapshot,%d,", 11))
@@ -65,6 +67,7 @@ func TestDemo(t *testing.T) {
 		t.Fatal(err)
 	}
 	release()
+	turn()
 
 	p = start(t, nil, "demo", "--data", dir)
 	p.find(t, "^acme +transactions +full +39,999 +39,999 ") // from the beginning again

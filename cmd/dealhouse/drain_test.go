@@ -18,7 +18,9 @@ import (
 // A walk that is told to stop stages what it has read and saves its place: the next sync reads the rest. One that takes
 // too long fails.
 func TestDrainedWalk(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
+	b.migrated(t)
 	if err := b.sim.SetPageSize(10); err != nil {
 		t.Fatal(err)
 	}
@@ -38,6 +40,7 @@ func TestDrainedWalk(t *testing.T) {
 	got.shows(t, "stopped")
 	b.sim.SetBefore(nil)
 	b.sim.ResetLog()
+	engineTurn(t)
 	rows, _ := b.sync(t, 0, "products", "--account", "acme")
 	if n := b.sim.Requests("/v2/products"); n > 5 { // four were not read, and the last one of the others may have been under way
 		t.Errorf("%d pages of 9 were read again after five", n)
@@ -75,7 +78,9 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // A sync that is told to stop when it has read everything finishes what it has begun. Told twice, it ends at once, and
 // the next one makes up for it.
 func TestSignalWhileWriting(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
+	b.migrated(t)
 	warehouse := start(t, b.env, "serve-warehouse", "--allow-writes", "--listen", "127.0.0.1:0", "--config", b.config)
 	target, err := url.Parse(warehouse.find(t, `on (http://\S+) \(reads and writes\)`)[1])
 	if err != nil {

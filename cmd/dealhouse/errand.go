@@ -40,6 +40,9 @@ const errandVariable = "DEALHOUSE_ERRAND"
 const (
 	outside = "outside" // still to enter the sandbox
 	inside  = "inside"
+	// What loads has no errand, but enters a sandbox too (see confine).
+	loading     = "loading"
+	loadingNote = "loading+note" // and some files of its configuration come along
 )
 
 // Files that come along.
@@ -136,7 +139,7 @@ func (a *app) pursue(ctx context.Context, stage string) error {
 		return a.sends(ctx, e, listener)
 	}
 	if e.Walls {
-		if err := sandbox.Verify(); err != nil {
+		if err := errors.Join(sandbox.Policy{}.Verify(), sandbox.Seal()); err != nil {
 			return err
 		}
 	}
@@ -197,13 +200,21 @@ func (a *app) newErrand(ctx context.Context, dir, database string) (errand, erro
 		e.Place.Dir = dir
 		return e, nil
 	}
+	var err error
+	e.Place, err = a.findEngine(ctx, dir)
+	return e, err
+}
+
+// findEngine makes sure that the folder of an embedded warehouse and the engine's library are there, before a sandbox
+// keeps this program from making them.
+func (a *app) findEngine(ctx context.Context, dir string) (chdb.Place, error) {
 	done := a.showWaiting("looking for the embedded ClickHouse; the first time, it is downloaded")
 	defer done()
-	var err error
-	if e.Place, err = chdb.Find(ctx, chdb.Options{Dir: dir, Logger: a.log}); err != nil {
-		return e, fmt.Errorf("opening the embedded warehouse: %w", err)
+	place, err := chdb.Find(ctx, chdb.Options{Dir: dir, Logger: a.log})
+	if err != nil {
+		return place, fmt.Errorf("opening the embedded warehouse: %w", err)
 	}
-	return e, nil
+	return place, nil
 }
 
 const withoutSandboxHelp = "do without the sandbox of the kernel: for kernels that have none, and for engines that need more of the system"
@@ -212,7 +223,7 @@ const withoutSandboxHelp = "do without the sandbox of the kernel: for kernels th
 // has said so, and everyone is told.
 func (a *app) raiseWalls(e *errand, without, strangers bool) error {
 	e.Walls = !without
-	missing := strings.Join(sandbox.Missing(), ", ")
+	missing := strings.Join(sandbox.Policy{}.Missing(), ", ")
 	switch {
 	case a.become == nil:
 	case without:

@@ -13,16 +13,16 @@ import (
 	"testing"
 
 	"dealhouse/internal/sandbox"
+	"dealhouse/internal/sandbox/sandboxtest"
 )
 
 // The process that serves has none of the secrets of the one that was called, and cannot get at anything; so says the
 // kernel. Its id is the one that was started, whoever supervises it.
 func TestServeInSandbox(t *testing.T) {
-	if m := sandbox.Missing(); len(m) > 0 {
-		t.Skipf("this kernel cannot refuse %s", strings.Join(m, ", "))
-	}
+	t.Parallel()
+	sandboxtest.Need(t, sandbox.Policy{}.Missing())
 	b := newBench(t)
-	b.call(t, "migrate").want(t, 0)
+	b.migrated(t)
 	leak, err := os.Open(b.config)
 	if err != nil {
 		t.Fatal(err)
@@ -84,14 +84,16 @@ func TestServeInSandbox(t *testing.T) {
 
 // A variable that only the program itself sets does not lead around anything.
 func TestErrandByHand(t *testing.T) {
+	t.Parallel()
 	p := start(t, []string{errandVariable + "=" + inside}, "serve-warehouse")
 	p.end(t).want(t, 1, errandVariable, "unset it")
 }
 
 // A question reaches the engine in a process of its own as it was typed, however long, and so does its end.
 func TestQueryInSandbox(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
-	b.call(t, "migrate").want(t, 0)
+	b.migrated(t)
 	p := start(t, b.env, "query", "SELECT 'ü', length('"+strings.Repeat("x", 100000)+"') AS n", "-o", "csv", "--config", b.config)
 	p.find(t, "^ü,100000")
 	p.end(t).want(t, 0)

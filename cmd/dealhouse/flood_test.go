@@ -98,7 +98,7 @@ func post(ctx context.Context, c net.Conn, sql string) { say(ctx, c, head("", le
 func TestFlood(t *testing.T) {
 	total := floodRequests(t)
 	b := newBench(t)
-	b.call(t, "migrate").want(t, 0)
+	b.migrated(t)
 	server := start(t, b.env, "serve-warehouse", "--allow-writes", "--listen", "127.0.0.1:0", "--config", b.config,
 		"--max-memory", "192", "--max-query-memory", "96", "--max-time", "5", "--max-buffered", "8")
 	address := server.find(t, `on (http://\S+) `)[1]

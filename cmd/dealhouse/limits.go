@@ -16,18 +16,33 @@ type limits struct {
 	threads, queries                            int
 }
 
-// defaultLimits fit a container of 2 GiB: the engine itself takes about 200 MiB, and the text of results that cannot be
-// streamed is not counted by it and may be several times as long as the data that the limit is about.
-func defaultLimits() *limits {
-	return &limits{memory: 512, queryMemory: 256, result: 4096, buffered: 16, disk: 1024, seconds: 300, rows: 100_000_000, threads: 4, queries: 8}
+// roomy is the memory, in MiB, from which on limits need not spare: the engine itself takes about 200.
+const roomy = 2048
+
+// defaultLimits fit the memory that this process may have.
+func defaultLimits() *limits { return limitsFor(allowedMemory("/") >> 20) }
+
+// limitsFor are the limits for so many MiB of memory; 0 is taken for what most machines have at least. The text of
+// results that cannot be streamed is not counted by the engine, and may be several times as long as the data that the
+// limit is about.
+func limitsFor(allowed int64) *limits {
+	if allowed == 0 {
+		allowed = roomy
+	}
+	l := &limits{memory: min(allowed/4, 4096), result: 4096, buffered: 16, disk: 1024, seconds: 300, rows: 100_000_000, threads: 4, queries: 8}
+	if allowed < roomy {
+		l.memory, l.buffered, l.threads, l.queries = max(allowed/8, 32), max(allowed/128, 2), 2, 4
+	}
+	l.queryMemory = l.memory / 2
+	return l
 }
 
 // limitFlags adds the limits to a command: of many queries, or of a single one.
 func limitFlags(cmd *cobra.Command, many bool) *limits {
 	l := defaultLimits()
 	flags := cmd.Flags()
-	flags.Int64Var(&l.memory, "max-memory", l.memory, "`MiB` of memory for all queries together; 128 for a container of 1 GiB")
-	flags.Int64Var(&l.queryMemory, "max-query-memory", l.queryMemory, "`MiB` of memory for one query")
+	flags.Int64Var(&l.memory, "max-memory", l.memory, "`MiB` of memory for all queries together; by default a quarter of what the machine or the container has, an eighth of less than 2 GiB")
+	flags.Int64Var(&l.queryMemory, "max-query-memory", l.queryMemory, "`MiB` of memory for one query; by default half of that")
 	flags.Int64Var(&l.seconds, "max-time", l.seconds, "`seconds` that one query may run")
 	flags.Int64Var(&l.result, "max-result", l.result, "`MiB` that one result may have")
 	flags.Int64Var(&l.rows, "max-result-rows", l.rows, "`rows` that one result may have")
@@ -35,7 +50,7 @@ func limitFlags(cmd *cobra.Command, many bool) *limits {
 	flags.IntVar(&l.threads, "max-threads", l.threads, "`threads` that one query may use")
 	if many {
 		flags.IntVar(&l.queries, "max-queries", l.queries, "`queries` that may run at once; others wait for 5 seconds at most")
-		flags.Int64Var(&l.buffered, "max-buffered", l.buffered, "`MiB` of a result that cannot be streamed: JSON, Parquet, Pretty and the like")
+		flags.Int64Var(&l.buffered, "max-buffered", l.buffered, "`MiB` of a result that cannot be streamed: JSON, Parquet, Pretty and the like; 16 from 2 GiB of memory on, less for less")
 	}
 	return l
 }

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -17,13 +18,42 @@ func main() { os.Exit(sandbox.Aside(standalone)) }
 // standalone is the program as a process of its own, which hears signals.
 func standalone() int {
 	ctx, cancel := context.WithCancelCause(context.Background())
+	deaf := hear(cancel)
+	a := newApp(os.Args, os.Stdin, os.Stdout, os.Stderr, os.Environ())
+	a.become = func(policy sandbox.Policy, args []string) error {
+		// From here on a signal ends the process by itself; one that has come already must not get lost.
+		deaf()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		err := policy.Become(args)
+		deaf = hear(cancel)
+		return err
+	}
+	switch stage := os.Getenv(errandVariable); stage {
+	case "":
+	case loading, loadingNote:
+		_ = os.Unsetenv(errandVariable) // which fails for names that are none
+		if err := a.enterLoading(stage); err != nil {
+			a.printMessage("error", fmt.Errorf("%s is set, which only this program itself does: unset it: %w", errandVariable, err))
+			return exitFault
+		}
+	default:
+		return a.runErrand(ctx, stage)
+	}
+	return a.run(ctx, os.Args)
+}
+
+// hear ends a context at the first signal, and the process at the second: whoever asks twice does not want to wait for
+// the drain. When deaf returns, no signal is heard any more, and one that came before has ended the context.
+func hear(cancel context.CancelCauseFunc) (deaf func()) {
 	signals, quiet := make(chan os.Signal, 2), make(chan struct{})
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	go func() {
 		defer close(quiet)
 		for _, on := range []func(service.SignalError){
 			func(s service.SignalError) { cancel(s) },
-			func(s service.SignalError) { os.Exit(signalCode(s)) }, // whoever asks twice does not want to wait for the drain
+			func(s service.SignalError) { os.Exit(signalCode(s)) },
 		} {
 			s := <-signals
 			if s == nil {
@@ -32,19 +62,9 @@ func standalone() int {
 			on(service.SignalError{Signal: s})
 		}
 	}()
-	a := newApp(os.Args, os.Stdin, os.Stdout, os.Stderr, os.Environ())
-	a.become = func(policy sandbox.Policy, args []string) error {
-		// From here on a signal ends the process by itself; one that has come already must not get lost.
+	return func() {
 		signal.Stop(signals)
 		signals <- nil
 		<-quiet
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return policy.Become(args)
 	}
-	if stage := os.Getenv(errandVariable); stage != "" {
-		return a.runErrand(ctx, stage)
-	}
-	return a.run(ctx, os.Args)
 }

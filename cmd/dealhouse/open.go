@@ -56,6 +56,11 @@ func (a *app) openWarehouse(ctx context.Context, cfg *config.Config) (*warehouse
 
 // open opens the warehouse and makes sure that it answers.
 func (a *app) open(ctx context.Context, cfg *config.Config, maxRetryElapsed time.Duration) (*warehouse.Warehouse, error) {
+	if dir, embedded := cfg.Warehouse.EmbeddedDir(); embedded {
+		if err := a.confine(ctx, dir); err != nil {
+			return nil, err
+		}
+	}
 	done := a.showWaiting("starting the embedded ClickHouse; the first time, it is downloaded")
 	w, err := warehouse.Open(ctx, warehouse.Options{
 		DSN: cfg.Warehouse.DSN.Reveal(), Database: cfg.Warehouse.Database, Logger: a.log, Metrics: a.metrics.Warehouse, MaxRetryElapsed: maxRetryElapsed,

@@ -7,8 +7,10 @@ import "testing"
 // TestOpeningFinishesInterruptedRuns has the intent of a run that died before a command that is about another stream. Of
 // this one the delta is gone, so that to finish it means to give it up.
 func TestOpeningFinishesInterruptedRuns(t *testing.T) {
+	engineHere(t)
 	b := newBench(t)
-	b.call(t, "migrate").want(t, 0)
+	b.migrated(t)
+	defer hold(t, b.dir)()
 	const run = "01990000-0000-7000-8000-000000000001"
 	b.exec(t, `INSERT INTO sync_state_log (account, stream, name, value, version) VALUES ('acme', 'transactions', 'intent:`+run+`', `+
 		`'{"run_id":"`+run+`","record":{"account":"acme","stream":"transactions","run_id":"`+run+`","outcome":"success","changes":{"inserted":1}}}', 1)`)

@@ -53,12 +53,18 @@ func start(t *testing.T, env []string, args ...string) *process {
 	return startWith(t, env, nil, args...)
 }
 
-// startWith starts it with open files that are not meant for it.
+// startWith starts it with open files.
 func startWith(t *testing.T, env []string, files []*os.File, args ...string) *process {
+	t.Helper()
+	return startIn(t, "", env, files, args...)
+}
+
+// startIn starts it in a folder.
+func startIn(t *testing.T, dir string, env []string, files []*os.File, args ...string) *process {
 	t.Helper()
 	p := &process{Cmd: exec.CommandContext(t.Context(), os.Args[0], args...)}
 	p.Env = append(append(ambient(), childVariable+"=1"), env...)
-	p.Stderr, p.ExtraFiles = &p.stderr, files
+	p.Dir, p.Stderr, p.ExtraFiles = dir, &p.stderr, files
 	out, err := p.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -151,6 +157,7 @@ func ask(t *testing.T, url, password, sql string) (status int, body string) {
 
 // Two syncs in two processes, into one warehouse that a third one serves, end with the right data, each row once.
 func TestTwoSyncsAtOnce(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	warehouse := start(t, b.env, "serve-warehouse", "--allow-writes", "--listen", "127.0.0.1:0", "--config", b.config)
 	url := warehouse.find(t, `on (http://\S+) \(reads and writes\)`)[1]
@@ -217,8 +224,9 @@ func text(v any) string {
 // What is served is read-only, and only for those who know the password; the program ends when it is told to, and at
 // once when it is told twice.
 func TestServeWarehouse(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
-	b.call(t, "migrate").want(t, 0)
+	b.migrated(t)
 	env := slices.Concat(b.env, []string{"BI_PASSWORD=" + httpSecret})
 	server := start(t, env, "serve-warehouse", "--listen", "127.0.0.1:0", "--user", "bi", "--password", "env:BI_PASSWORD", "--config", b.config)
 	address := server.find(t, `on (http://\S+) \(read-only\)`)[1]
@@ -239,7 +247,9 @@ func TestServeWarehouse(t *testing.T) {
 	call(t, dsn(httpSecret), "query", "SELECT 1", "--config", b.config).want(t, 0)
 	call(t, dsn(wrongKey), "query", "SELECT 1", "--config", b.config).want(t, 3, "refused the credentials", "http://bi:***@")
 	call(t, dsn(httpSecret), "sync", "payouts", "--config", b.config).want(t, 2, "--allow-writes")
+	release := engineTurn(t)
 	b.call(t, "query", "SELECT 1").want(t, 1, "in use by another process")
+	release()
 
 	hanging, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -282,7 +292,9 @@ func (n *notifying) Read(p []byte) (int, error) {
 
 // A sync that is interrupted says so, keeps what readers see, and leaves the rest to the next one.
 func TestInterruptedSync(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
+	b.migrated(t)
 	reached := make(chan struct{}, 100)
 	b.sim.SetBefore(func(r *http.Request) {
 		if r.URL.Query().Has("cursor") {
@@ -297,6 +309,7 @@ func TestInterruptedSync(t *testing.T) {
 	got.want(t, 130, "stopped before the end")
 	got.shows(t, "stopped")
 	b.sim.SetBefore(nil)
+	engineTurn(t)
 	rows, _ := b.sync(t, 0, "coupons", "--account", "acme")
 	if r := rows["acme coupons"]; r.Inserted != b.sim.Count("coupons", "") {
 		t.Errorf("%+v", r)
@@ -305,6 +318,7 @@ func TestInterruptedSync(t *testing.T) {
 
 // Two syncs at once into one embedded warehouse: the second waits for the first, and both end well.
 func TestTwoSyncsOfOneFolder(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	one := start(t, b.env, "sync", "--config", b.config)
 	two := start(t, b.env, "sync", "--config", b.config)
@@ -315,6 +329,7 @@ func TestTwoSyncsOfOneFolder(t *testing.T) {
 			t.Errorf("the engine's own words were printed:\n%s", got.err)
 		}
 	}
+	engineTurn(t)
 	got := b.call(t, "query", "SELECT count() FROM transactions WHERE account = 'acme'", "-o", "csv")
 	got.shows(t, fmt.Sprint(b.sim.Count("transactions", "acme")))
 }

@@ -75,7 +75,9 @@ func (g *gateway) sum(name string) (total float64) {
 // A sync leaves its metrics with the gateway: in one group without the name of this host, and since they replace what is
 // there, with where streams, checks and payouts stand that it was not about.
 func TestPushGateway(t *testing.T) {
+	engineHere(t)
 	b := newBench(t)
+	b.migrated(t)
 	defer hold(t, b.dir)()
 	g := newGateway(t)
 	b.call(t, "sync", "payouts", "promotions", "--push-gateway", strings.Replace(g.URL, "http://", "http://ops:"+httpSecret+"@", 1)).want(t, 0)
@@ -150,7 +152,9 @@ func (b *bench) exec(t *testing.T, statement string) {
 
 // The text file is there at once or not at all, and the node exporter may read it.
 func TestMetricsTextfile(t *testing.T) {
+	engineHere(t)
 	b := newBench(t)
+	b.migrated(t)
 	defer hold(t, b.dir)()
 	path := filepath.Join(t.TempDir(), "dealhouse.prom")
 	if err := os.WriteFile(path, []byte("what was there before"), 0o600); err != nil {

@@ -155,9 +155,11 @@ func (b *books) play(t *testing.T) {
 
 // TestReconcile has one payout of each kind and finds each, in every output.
 func TestReconcile(t *testing.T) {
+	engineHere(t)
 	b := newBooks(t)
-	b.play(t)
+	b.migrated(t)
 	defer hold(t, b.dir)() // to open the engine for each command takes longer than the command
+	b.play(t)
 
 	got := b.call(t, "reconcile")
 	got.want(t, 0)

@@ -135,7 +135,7 @@ func newRejects(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&c.all, "all", false, "also what is loaded or superseded")
 	cmd.Flags().IntVar(&c.limit, "limit", 50, "how many")
 	c.format = outputFlag(cmd, "table", "json", "jsonl", "csv")
-	cmd.AddCommand(newRejectsRetry(a))
+	cmd.AddCommand(a.loads(newRejectsRetry(a)))
 	return cmd
 }
 

@@ -46,7 +46,7 @@ func newRoot(a *app) *cobra.Command {
 	complete(root, "log-format", a.logFormat.allowed)
 	complete(root, "log-level", a.logLevel.allowed)
 	root.AddCommand(
-		newDemo(a), newSync(a), newRun(a), newBackfill(a), newQuery(a), newStatus(a), newRuns(a), newRejects(a),
+		newDemo(a), a.loads(newSync(a)), a.loads(newRun(a)), a.loads(newBackfill(a)), newQuery(a), newStatus(a), newRuns(a), newRejects(a),
 		newReconcile(a), newSchema(a), newCheck(a), newMigrate(a), newServeWarehouse(a), newHealthcheck(a), newVersion(a),
 	)
 	return root

@@ -143,7 +143,9 @@ func (d *running) ends(t *testing.T, s syscall.Signal) outcome {
 // A daemon that is killed in the middle of its runs goes on after the next start as if nothing had been, and what its
 // metrics say of where streams stand survives.
 func TestDaemonKilled(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
+	b.migrated(t)
 	config := b.hurried(t, "")
 	first := b.daemon(t, config)
 	first.succeeds(t, b, 1)
@@ -186,6 +188,7 @@ func TestDaemonKilled(t *testing.T) {
 	second.signal(t, syscall.SIGHUP)
 	second.succeeds(t, b, 1)
 	second.ends(t, syscall.SIGTERM)
+	engineTurn(t)
 	defer hold(t, b.dir)()
 	for _, account := range b.sim.Orgs() {
 		for _, s := range catalog.All() {
@@ -200,7 +203,9 @@ func TestDaemonKilled(t *testing.T) {
 
 // A configuration that is bad is refused, a good one is in force, and what needs a restart is said.
 func TestDaemonReload(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
+	b.migrated(t)
 	config := b.hurried(t, "")
 	d := b.daemon(t, config)
 	good, err := os.ReadFile(config)
@@ -227,7 +232,9 @@ func TestDaemonReload(t *testing.T) {
 
 // A run that is under way when the daemon is told to end is stopped after the grace, and told as such.
 func TestDaemonDrain(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
+	b.migrated(t)
 	var held atomic.Int64
 	b.sim.SetBefore(func(r *http.Request) {
 		if r.URL.Query().Has("cursor") {
@@ -243,6 +250,7 @@ func TestDaemonDrain(t *testing.T) {
 	}
 	got.want(t, 143, `level=INFO msg="stopped by a signal: terminated"`)
 	b.sim.SetBefore(nil)
+	engineTurn(t)
 	outcomes := call(t, b.env, "query", "SELECT DISTINCT outcome FROM sync_runs WHERE outcome NOT IN ('success', 'stopped')", "-o", "csv", "--config", b.config)
 	if strings.TrimPrefix(outcomes.out, "outcome\n") != "" {
 		t.Errorf("outcomes beside success and stopped: %s", outcomes.out)

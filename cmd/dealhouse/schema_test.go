@@ -18,6 +18,7 @@ const dictionary = repository + "/schema/DICTIONARY.md"
 
 // TestSchema compares what a new warehouse says about itself with the copy in the repository.
 func TestSchema(t *testing.T) {
+	engineHere(t)
 	b := newBench(t)
 	b.call(t, "schema").want(t, 2, "there is no warehouse")
 	b.call(t, "migrate").want(t, 0)

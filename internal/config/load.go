@@ -45,7 +45,7 @@ func Load(src Source) (*Config, []Warning, error) {
 	found := &findings{}
 	l := loader{findings: found, src: src, env: parseEnv(src.Env), read: src.ReadFile}
 	if l.read == nil {
-		l.read = readFile
+		l.read = ReadFile
 	}
 	config := l.load()
 	if err := found.err(); err != nil {
@@ -109,8 +109,8 @@ func namedBy(what string) string {
 	return " that " + what + " names"
 }
 
-// readFile reads a file of the file system.
-func readFile(path string) ([]byte, fs.FileMode, error) {
+// ReadFile reads a file of the file system, of bounded length, and tells its permissions.
+func ReadFile(path string) ([]byte, fs.FileMode, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, 0, err

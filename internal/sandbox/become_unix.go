@@ -9,7 +9,8 @@ import (
 )
 
 // Become turns this process into the program anew, under the policy, as args say; args begins with the name. It returns
-// only when that fails; the process should end then, since its open files are lost to the next program it starts.
+// only when that fails. If the policy has Files, the process should end then, since they may have taken the places of
+// other open files; without Files it can go on as it was, but start no program that is to inherit files.
 func (p Policy) Become(args []string) error {
 	path, err := program()
 	if err != nil {

@@ -13,18 +13,24 @@
 // Comments in the code cite these numbers.
 //
 //   - sandbox-1: What a policy does not name is refused. All rights over files and TCP that the kernel can refuse are
-//     refused, and given back for the named paths alone. No program can be executed but this one.
+//     refused, and given back for the named paths alone. No program can be executed: at first no other one, and after
+//     [Seal], which whoever is inside calls, not this one either.
 //   - sandbox-2: There are no sockets but TCP ones (no UDP, and so no names looked up; no local sockets), no child
 //     processes, no tracing of other processes. TCP connects to nothing and binds nothing: a server listens before
 //     it enters, and takes its listener along.
 //   - sandbox-3: The new program has the standard streams, the files it is given, and no other open file; the variables
 //     it is given, and no others.
 //   - sandbox-4: Rights cannot be had back: no_new_privs is set, and the rules hold for whatever the process starts.
-//   - sandbox-5: Who is inside can make sure of it: [Verify] tries what must be refused.
+//   - sandbox-5: Who is inside can make sure of it: [Policy.Verify] tries what must be refused.
+//   - sandbox-6: A policy with Network is for a process that loads: it leaves all sockets, and refuses child processes
+//     and files as the others do. Where the kernel's Landlock cannot let an engine work that writes (before Linux 5.19 it
+//     always refuses to move files between folders), such a policy leaves files as they are.
 //
-// Files are Landlock's (Linux 5.13), TCP is Landlock's from Linux 6.7 on, and sandbox-2 apart from TCP is a seccomp
-// filter's. [Missing] tells what a kernel cannot do. A policy with Network set leaves TCP, sockets and child processes
-// as they are.
+// Files are Landlock's (Linux 5.13), TCP is Landlock's from Linux 6.7 on, and child processes and other sockets are a
+// seccomp filter's. [Policy.Missing] tells what a kernel cannot do.
+//
+// A signal that comes in the moment between two lives of a process (10 to 20 milliseconds) finds the default action, as
+// it does at every start of a program.
 //
 // What is not covered: the time that the process takes and the memory that it fills, what it writes into the folders
 // that it may write to, and mistakes of the kernel itself.

@@ -42,25 +42,33 @@ func abi() int {
 	return int(n)
 }
 
-// Missing tells what this kernel cannot refuse, in words; nothing when the sandbox is whole.
-func Missing() []string {
+// Missing tells what of the policy this kernel cannot enforce, in words: what it cannot refuse. Nothing is missing when
+// the sandbox is whole.
+func (p Policy) Missing() []string {
 	var missing []string
 	version := abi()
-	if version == 0 {
+	if version == 0 || p.Network && version < abiRefer {
 		missing = append(missing, "files")
 	}
-	if version < abiTCP {
+	if version < abiTCP && !p.Network {
 		missing = append(missing, "TCP connections")
 	}
-	if !hasSeccomp() {
+	switch {
+	case hasSeccomp():
+	case p.Network:
+		missing = append(missing, "child processes")
+	default:
 		missing = append(missing, "other sockets and child processes")
 	}
 	return missing
 }
 
-// Verify tries what is refused in the sandbox, as far as the kernel can refuse it: it fails when anything of it can be
-// done (sandbox-5). It is for policies without Network.
-func Verify() error {
+// Verify tries what the policy refuses, as far as the kernel can refuse it: it fails when anything of it can be done
+// (sandbox-5).
+func (p Policy) Verify() error {
+	if p.Network {
+		return verifyWriting()
+	}
 	version := abi()
 	if version > 0 {
 		if _, err := os.ReadDir("/"); !errors.Is(err, fs.ErrPermission) {
@@ -89,6 +97,23 @@ func Verify() error {
 	return nil
 }
 
+// verifyWriting is Verify for a process with the network.
+func verifyWriting() error {
+	if abi() >= abiRefer {
+		f, err := os.OpenFile("/dev/zero", os.O_WRONLY, 0) // everybody may, and nothing comes of it
+		if err == nil {
+			_ = f.Close()
+			return fmt.Errorf("%w: /dev/zero can be written to", ErrNotEnforced)
+		}
+	}
+	if hasSeccomp() {
+		if err := unix.Unshare(0); !errors.Is(err, fs.ErrPermission) { // which changes nothing
+			return fmt.Errorf("%w: system calls are not filtered", ErrNotEnforced)
+		}
+	}
+	return nil
+}
+
 // restrict cuts the rights of the calling thread, which must be locked, down to the policy and to the execution of
 // the program at path.
 func (p Policy) restrict(path string) error {
@@ -99,10 +124,10 @@ func (p Policy) restrict(path string) error {
 	if err := p.landlock(path); err != nil {
 		return fmt.Errorf("confine the program with Landlock: %w", err)
 	}
-	if p.Network || !hasSeccomp() {
+	if !hasSeccomp() {
 		return nil
 	}
-	if err := filterCalls(); err != nil {
+	if err := filterCalls(p.Network); err != nil {
 		return fmt.Errorf("confine the program with seccomp: %w", err)
 	}
 	return nil
@@ -110,7 +135,8 @@ func (p Policy) restrict(path string) error {
 
 func (p Policy) landlock(path string) error {
 	version := abi()
-	if version == 0 {
+	// The first version always refuses to rename between folders, which an engine that writes has to do (sandbox-6).
+	if version == 0 || p.Network && version < abiRefer {
 		return nil
 	}
 	// The first version has the rights up to this one.

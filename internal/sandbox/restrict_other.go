@@ -5,11 +5,17 @@ package sandbox
 import "fmt"
 
 // Missing tells what the kernel cannot refuse: everything, since this is not Linux.
-func Missing() []string {
+func (p Policy) Missing() []string {
+	if p.Network {
+		return []string{"files", "child processes"}
+	}
 	return []string{"files", "TCP connections", "other sockets and child processes"}
 }
 
 // Verify always fails: nothing is enforced here.
-func Verify() error { return fmt.Errorf("%w: this system has no Landlock", ErrNotEnforced) }
+func (p Policy) Verify() error { return fmt.Errorf("%w: this system has no Landlock", ErrNotEnforced) }
+
+// Seal does nothing.
+func Seal() error { return nil }
 
 func (p Policy) restrict(string) error { return nil }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"strings"
 )
 
@@ -14,7 +15,7 @@ type Policy struct {
 	Read []string
 	// Write are folders, and files, in which everything may be done but executing. They must exist.
 	Write []string
-	// Network leaves sockets and child processes alone: for a process that has to reach others by itself.
+	// Network leaves all sockets: for a process that has to reach others by itself, and to write (sandbox-6).
 	Network bool
 	// Unconfined leaves all rights: only the environment and the open files are chosen.
 	Unconfined bool
@@ -57,13 +58,26 @@ func Keep(env []string, names ...string) []string {
 	return kept
 }
 
-// program is the file to execute.
+// program is the file to execute: by the name that this process was started with, if it still is that file, so that
+// tools that look for processes by name find it as before.
 func program() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
 		return "", fmt.Errorf("find this program's own file: %w", err)
 	}
+	if called, err := exec.LookPath(os.Args[0]); err == nil && sameFile(called, path) {
+		return called, nil
+	}
 	return path, nil
+}
+
+func sameFile(a, b string) bool {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
 }
 
 // fill writes a text to a file and goes back to its beginning.

@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"dealhouse/internal/sandbox/sandboxtest"
 )
 
 // stage makes the test binary be a program that enters the sandbox, or one that is in it.
@@ -57,8 +59,11 @@ func enter() error {
 	}
 	p := Policy{
 		Read: append(SystemFiles(), "/does/not/exist"), Write: []string{os.Getenv("WRITABLE")}, Files: []*os.File{file},
-		Env:     append(Keep(os.Environ(), "WRITABLE", "FORBIDDEN", "PEER"), stage+"=inside"),
+		Env:     append(Keep(os.Environ(), "WRITABLE", "FORBIDDEN", "PEER", "NETWORK"), stage+"=inside"),
 		Network: os.Getenv("NETWORK") != "",
+	}
+	if p.Network {
+		p.Read = []string{"/"}
 	}
 	return p.Become(append([]string{"inside"}, os.Args[1:]...))
 }
@@ -67,6 +72,10 @@ func enter() error {
 func inside() error {
 	if len(os.Args) > 1 && os.Args[1] == "serve" {
 		return serveInside()
+	}
+	network := os.Getenv("NETWORK") != ""
+	if err := Seal(); err != nil {
+		return err
 	}
 	report := func(what string, err error) {
 		verdict := "allowed"
@@ -116,6 +125,7 @@ func inside() error {
 	report("execute", exec.Command("/bin/true").Run())
 	report("execute by loader", exec.Command("/lib64/ld-linux-x86-64.so.2", "/bin/true").Run())
 	report("execute itself", func() error { _, err := os.StartProcess("/proc/self/exe", []string{"x"}, &os.ProcAttr{}); return err }())
+	report("become another", syscall.Exec("/lib64/ld-linux-x86-64.so.2", []string{"x", "/bin/true"}, nil))
 	report("fork", func() error {
 		pid, _, errno := syscall.RawSyscall(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0)
 		if errno == 0 && pid == 0 {
@@ -142,7 +152,7 @@ func inside() error {
 	}
 	report("signal", unix.Kill(os.Getppid(), 0))
 	report("trace", unix.PtraceAttach(os.Getppid()))
-	report("verify", Verify())
+	report("verify", Policy{Network: network}.Verify())
 	return reportPossessions()
 }
 
@@ -196,9 +206,7 @@ func serveInside() error {
 // needWhole skips where the kernel cannot enforce everything.
 func needWhole(t *testing.T) {
 	t.Helper()
-	if m := Missing(); len(m) > 0 {
-		t.Skipf("this kernel cannot refuse %s", strings.Join(m, ", "))
-	}
+	sandboxtest.Need(t, Policy{}.Missing())
 }
 
 func entering(t *testing.T, args ...string) *exec.Cmd {
@@ -227,20 +235,38 @@ func TestInside(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = peer.Close() }()
-	cmd := entering(t)
-	cmd.Env = append(cmd.Env, "PEER="+peer.Addr().String())
+	for _, network := range []bool{false, true} {
+		cmd := entering(t)
+		cmd.Env = append(cmd.Env, "PEER="+peer.Addr().String())
+		want := map[string]string{
+			"own": "allowed", "meminfo": "allowed", "libraries": "allowed", "verify": "allowed",
+			"environment": "FORBIDDEN PEER SANDBOX_TEST_STAGE WRITABLE", "open": "0 1 2 3",
+		}
+		if network {
+			cmd.Env = append(cmd.Env, "NETWORK=yes")
+			for _, what := range []string{
+				"read", "list", "environ", "proc", "symlink", "connect", "udp", "listen", "unix socket", "netlink", "mptcp", "raw", "packet",
+			} {
+				want[what] = "allowed"
+			}
+			want["environment"] = "FORBIDDEN NETWORK PEER SANDBOX_TEST_STAGE WRITABLE"
+		}
+		compare(t, cmd, want)
+	}
+}
+
+// compare runs the trials and compares their outcomes: what is not wanted otherwise is refused.
+func compare(t *testing.T, cmd *exec.Cmd, want map[string]string) {
+	t.Helper()
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+	want["id"] = fmt.Sprint(cmd.Process.Pid)
 	got := map[string]string{}
 	for line := range strings.Lines(string(out)) {
 		what, verdict, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		got[what] = verdict
-	}
-	want := map[string]string{
-		"own": "allowed", "meminfo": "allowed", "libraries": "allowed", "verify": "allowed",
-		"environment": "FORBIDDEN PEER SANDBOX_TEST_STAGE WRITABLE", "open": "0 1 2 3", "id": fmt.Sprint(cmd.Process.Pid),
 	}
 	for what := range got {
 		if want[what] == "" {
@@ -294,7 +320,7 @@ func TestServeInside(t *testing.T) {
 func TestVerifyOutside(t *testing.T) {
 	t.Parallel()
 	needWhole(t)
-	if err := Verify(); !errors.Is(err, ErrNotEnforced) {
+	if err := (Policy{}).Verify(); !errors.Is(err, ErrNotEnforced) {
 		t.Errorf("got %v", err)
 	}
 }

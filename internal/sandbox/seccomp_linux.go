@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"fmt"
 	"runtime"
 	"unsafe"
 
@@ -38,11 +39,42 @@ const (
 var refusedCalls = append([]uint32{
 	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PIDFD_GETFD, unix.SYS_IO_URING_SETUP, unix.SYS_BPF,
 	unix.SYS_USERFAULTFD, unix.SYS_PERF_EVENT_OPEN, unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_MOUNT,
-	unix.SYS_SOCKETPAIR,
 }, forks...)
 
-// filterCalls puts a filter on the calling thread that refuses what Landlock does not cover (sandbox-2).
-func filterCalls() error {
+// filterCalls puts a filter on the calling thread that refuses what Landlock does not cover (sandbox-2). With network,
+// all sockets are left (sandbox-6).
+func filterCalls(network bool) error {
+	f := newFilter()
+	for _, number := range refusedCalls {
+		f.when(number, refuse)
+	}
+	// Its flags are out of a filter's sight. C libraries then fall back on clone.
+	f.when(unix.SYS_CLONE3, absent)
+	f.clone()
+	if !network {
+		f.when(unix.SYS_SOCKETPAIR, refuse)
+		f.socket()
+	}
+	return f.install(0)
+}
+
+// Seal has no program executed any more, this one included: all threads of the process are held to it, and those that
+// they start (sandbox-1). It is for a process that is inside. Where the kernel has no seccomp, it does nothing.
+func Seal() error {
+	if !hasSeccomp() {
+		return nil
+	}
+	f := newFilter()
+	f.when(unix.SYS_EXECVE, refuse)
+	f.when(unix.SYS_EXECVEAT, refuse)
+	if err := f.install(unix.SECCOMP_FILTER_FLAG_TSYNC); err != nil {
+		return fmt.Errorf("refuse to execute programs: %w", err)
+	}
+	return nil
+}
+
+// newFilter is the beginning of a filter: it refuses calls by the numbers of another architecture.
+func newFilter() filter {
 	f := filter{}
 	f.load(callArch)
 	f.unless(architecture(), kill)
@@ -52,19 +84,20 @@ func filterCalls() error {
 		f.add(unix.BPF_JMP|unix.BPF_JGE|unix.BPF_K, 0, 1, x32)
 		f.answer(refuse)
 	}
-	for _, number := range refusedCalls {
-		f.when(number, refuse)
-	}
-	// Its flags are out of a filter's sight. C libraries then fall back on clone.
-	f.when(unix.SYS_CLONE3, absent)
-	f.clone()
-	f.socket()
+	return f
+}
+
+// install puts the filter on the calling thread, and with SECCOMP_FILTER_FLAG_TSYNC on all others.
+func (f filter) install(flags uintptr) error {
 	f.answer(allow)
 	program := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program))) //nolint:gosec // G103: how a system call takes a structure
+	thread, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&program))) //nolint:gosec // G103: how a system call takes a structure
 	runtime.KeepAlive(f)
 	if errno != 0 {
 		return errno
+	}
+	if thread != 0 {
+		return fmt.Errorf("thread %d has other filters", thread)
 	}
 	return nil
 }

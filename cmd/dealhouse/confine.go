@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"dealhouse/internal/chdb"
+	"dealhouse/internal/config"
+	"dealhouse/internal/sandbox"
+)
+
+// confinement is the sandbox of a command that loads: run, sync, backfill and the retry of rejects. Such a process needs
+// its keys and the network, and reads files that nobody can list in advance. But it starts no program, and writes to few
+// folders. Right before it opens an embedded engine, it becomes itself anew with no other rights than these, and does
+// the same again up to that point.
+type confinement struct {
+	loads    bool // the command is one of them
+	without  bool // and is to do without
+	textfile string
+	inside   bool            // it is done
+	quiet    bool            // what the configuration is warned of has been said before
+	once     map[string]note // files of the configuration that can be read once only: pipes
+}
+
+// note is a file as it was read.
+type note struct {
+	Data []byte
+	Mode fs.FileMode
+}
+
+// loads marks a command as one that loads.
+func (a *app) loads(cmd *cobra.Command) *cobra.Command {
+	flags := cmd.Flags()
+	flags.BoolVar(&a.confinement.without, "without-sandbox", false, "do without the sandbox of the kernel, which an embedded warehouse is loaded in")
+	cmd.PreRun = func(*cobra.Command, []string) {
+		a.confinement.loads = true
+		if f := flags.Lookup("metrics-textfile"); f != nil {
+			a.confinement.textfile = f.Value.String()
+		}
+	}
+	return cmd
+}
+
+// confine enters the sandbox for the embedded warehouse in dir: then it does not return. A sandbox that cannot be had is
+// told of, and stops nobody.
+func (a *app) confine(ctx context.Context, dir string) error {
+	c := &a.confinement
+	if !c.loads || c.without || a.become == nil {
+		return nil
+	}
+	if c.inside {
+		if a.unattended {
+			a.log.Info("the embedded ClickHouse works in a sandbox of the kernel: this process writes to its folders only, and starts no program")
+		}
+		return nil
+	}
+	policy := sandbox.Policy{Network: true, Read: []string{"/"}}
+	if missing := policy.Missing(); len(missing) > 0 {
+		a.withoutSandbox("this kernel cannot refuse this program " + strings.Join(missing, " and ") + " that it does not need (Linux 5.19 or later can): " + unconfined)
+		if len(missing) > 1 {
+			return nil
+		}
+	}
+	place, err := a.findEngine(ctx, dir)
+	if err != nil {
+		return err
+	}
+	policy.Write = writable(place.Dir, c.textfile)
+	policy.Env = c.environment(a.env, place)
+	if len(c.once) > 0 {
+		text, err := json.Marshal(c.once)
+		if err != nil {
+			return fmt.Errorf("writing down what was configured: %w", err)
+		}
+		file, err := sandbox.Note(text)
+		if err != nil {
+			return err
+		}
+		policy.Files = []*os.File{file}
+	}
+	if err := a.flush(); err != nil {
+		return err
+	}
+	err = a.become(policy, os.Args)
+	if len(policy.Files) > 0 || ctx.Err() != nil {
+		return fmt.Errorf("entering the sandbox: %w; --without-sandbox does without", err)
+	}
+	a.withoutSandbox("the sandbox of the kernel cannot be entered: "+unconfined, "error", err)
+	return nil
+}
+
+const unconfined = "the embedded ClickHouse can do there what the user of this process can"
+
+// withoutSandbox says that the sandbox is not whole: loudly for a daemon, which says it once.
+func (a *app) withoutSandbox(what string, attrs ...any) {
+	if a.unattended {
+		a.log.Warn(what, attrs...)
+		return
+	}
+	a.log.Info(what, attrs...)
+}
+
+// environment is that of this process, with the library that was found, and a temporary folder among the data.
+func (c *confinement) environment(env []string, place chdb.Place) []string {
+	stage := loading
+	if len(c.once) > 0 {
+		stage = loadingNote
+	}
+	set := []string{errandVariable + "=" + stage, chdb.EnvLibrary + "=" + place.Library, "TMPDIR=" + filepath.Join(place.Dir, "engine")}
+	return append(slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
+		return slices.ContainsFunc(set, func(s string) bool {
+			name, _, _ := strings.Cut(s, "=")
+			return strings.HasPrefix(entry, name+"=")
+		})
+	}), set...)
+}
+
+// writable are the data folder, those that links in it lead to, and the folder of the metrics.
+func writable(dir, textfile string) []string {
+	folders := []string{dir}
+	entries, _ := os.ReadDir(dir) // what cannot be read cannot be used either: the engine will tell
+	for _, e := range entries {
+		if e.Type()&fs.ModeSymlink == 0 {
+			continue
+		}
+		if target, err := filepath.EvalSymlinks(filepath.Join(dir, e.Name())); err == nil {
+			folders = append(folders, target)
+		}
+	}
+	if textfile != "" {
+		if folder := filepath.Dir(textfile); mustExist(folder) == nil {
+			folders = append(folders, folder)
+		}
+	}
+	return folders
+}
+
+// enterLoading is the beginning of a process that has become itself anew to load.
+func (a *app) enterLoading(stage string) error {
+	a.env = slices.DeleteFunc(a.env, func(entry string) bool { return strings.HasPrefix(entry, errandVariable+"=") })
+	a.confinement.inside, a.confinement.quiet = true, true
+	if stage == loadingNote {
+		file := os.NewFile(noteFile, "note")
+		if file == nil {
+			return os.ErrInvalid
+		}
+		defer func() { _ = file.Close() }() // it was only read
+		if err := json.NewDecoder(file).Decode(&a.confinement.once); err != nil {
+			return err
+		}
+	}
+	return errors.Join(sandbox.Policy{Network: true}.Verify(), sandbox.Seal())
+}
+
+// readFile reads a file of the configuration for a process that may have to read it again, as itself anew.
+func (c *confinement) readFile(path string) ([]byte, fs.FileMode, error) {
+	if c.inside {
+		if n, ok := c.once[path]; ok {
+			delete(c.once, path) // whoever reloads wants to see what is there then
+			return n.Data, n.Mode, nil
+		}
+		return config.ReadFile(path)
+	}
+	data, mode, err := config.ReadFile(path)
+	if info, statErr := os.Stat(path); err == nil && statErr == nil && !info.Mode().IsRegular() {
+		if c.once == nil {
+			c.once = map[string]note{}
+		}
+		c.once[path] = note{data, mode}
+	}
+	return data, mode, err
+}
+
+// warn shows the warnings of a configuration.
+func (a *app) warn(warnings []config.Warning) {
+	if a.confinement.quiet {
+		a.confinement.quiet = false
+		return
+	}
+	for _, w := range warnings {
+		a.log.Warn(w.String())
+	}
+}

@@ -1,0 +1,67 @@
+//go:build !noengine
+
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// oneEngine is held by the test that opens an engine in this process: one folder can be open at a time.
+var oneEngine sync.Mutex
+
+// engineHere lets other tests run beside this one, but none that opens an engine in this process too, until it ends.
+func engineHere(t *testing.T) {
+	t.Helper()
+	t.Parallel()
+	engineTurn(t)
+}
+
+// engineTurn is the same for a part of a test, which ends with release or with the test.
+func engineTurn(t *testing.T) (release func()) {
+	t.Helper()
+	oneEngine.Lock()
+	release = sync.OnceFunc(oneEngine.Unlock)
+	t.Cleanup(release)
+	return release
+}
+
+// emptyWarehouse is a folder with the schema and nothing else, which is made once and copied: to make the schema takes
+// longer than most of what tests do with it.
+var emptyWarehouse struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+// migrated gives the bench a warehouse that has its schema already, and the engine's configuration with it.
+func (b *bench) migrated(t *testing.T) {
+	t.Helper()
+	e := &emptyWarehouse
+	e.once.Do(func() {
+		if e.dir, e.err = os.MkdirTemp("", "dealhouse-test-"); e.err != nil {
+			return
+		}
+		made := filepath.Join(e.dir, "data")
+		start(t, []string{"DEALHOUSE_WAREHOUSE_DSN=embedded:" + made}, "migrate", "--config", b.write(t, "")).end(t).want(t, 0)
+		if t.Failed() {
+			e.err = errors.New("the schema could not be made")
+		}
+	})
+	if e.err == nil {
+		e.err = os.CopyFS(b.dir, os.DirFS(filepath.Join(e.dir, "data")))
+	}
+	if e.err != nil {
+		t.Fatal(e.err)
+	}
+	// The configuration has paths in it; it is written at every start.
+	if err := os.RemoveAll(filepath.Join(b.dir, "engine")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// removeShared removes what tests shared.
+func removeShared() error { return os.RemoveAll(emptyWarehouse.dir) }
