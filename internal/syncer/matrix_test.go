@@ -117,9 +117,9 @@ func (c *cell) fail(t *testing.T, step matrixStep, fault string) {
 	c.turns++
 	before, after := shownRows(t, c.store, c.stream, c.stream), truthRows(t, c.world, c.stream, c.stream)
 	if c.grace = DefaultGrace; fault == "hang" {
-		c.grace, c.haste = 50*time.Millisecond, 2*time.Second // what hangs here never ends by itself
+		c.grace, c.cleanupTimeout = 50*time.Millisecond, 2*time.Second // what hangs here never ends by itself
 		if step.name == "release" {
-			c.grace = c.haste // which it has from its beginning, and not from when the run is stopped
+			c.grace = c.cleanupTimeout // which it has from its beginning, and not from when the run is stopped
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())

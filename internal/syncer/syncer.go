@@ -51,15 +51,15 @@ type Options struct {
 
 // Syncer runs jobs. It is safe for concurrent use.
 type Syncer struct {
-	warehouse *warehouse.Warehouse
-	log       *slog.Logger
-	metrics   *Metrics
-	progress  func(Progress)
-	local     func() time.Time
-	grace     time.Duration
-	haste     time.Duration // how long clearing up may take after the grace: twice, for the run and for its lease
-	leaseWait time.Duration // how long a run waits for another one of the same stream to end
-	said      *sync.Map     // what was told the operator, and need not be told again
+	warehouse      *warehouse.Warehouse
+	log            *slog.Logger
+	metrics        *Metrics
+	progress       func(Progress)
+	local          func() time.Time
+	grace          time.Duration
+	cleanupTimeout time.Duration // how long clearing up may take after the grace: twice, for the run and for its lease
+	leaseWait      time.Duration // how long a run waits for another one of the same stream to end
+	said           *sync.Map     // what was told the operator, and need not be told again
 }
 
 // DefaultGrace leaves time to clear up within the half minute that Kubernetes gives by default.
@@ -84,7 +84,7 @@ func New(o Options) (*Syncer, error) {
 	set(&o.Grace, DefaultGrace)
 	return &Syncer{
 		warehouse: o.Warehouse, log: o.Logger, metrics: o.Metrics, progress: o.Progress,
-		local: o.Clock, grace: o.Grace, haste: o.Grace / 5, leaseWait: defaultLeaseWait, said: &sync.Map{},
+		local: o.Clock, grace: o.Grace, cleanupTimeout: o.Grace / 5, leaseWait: defaultLeaseWait, said: &sync.Map{},
 	}, nil
 }
 
@@ -171,7 +171,7 @@ func (r *run) release(ctx context.Context) error {
 	ctx, cancel := r.tidying(ctx)
 	defer cancel()
 	if r.unclean {
-		return r.lease.Forsake(ctx)
+		return r.lease.Expire(ctx)
 	}
 	return r.lease.Release(ctx)
 }
@@ -190,7 +190,7 @@ func outlive(ctx context.Context, grace time.Duration) (context.Context, context
 func (s *Syncer) tidying(ctx context.Context) (context.Context, context.CancelFunc) {
 	span := s.grace
 	if ctx.Err() != nil {
-		span = s.haste
+		span = s.cleanupTimeout
 	}
 	return context.WithTimeout(context.WithoutCancel(ctx), span)
 }
@@ -261,7 +261,7 @@ func (r *run) tryTake(ctx context.Context) error {
 	// next one does.
 	r.StartedAt, r.clock = r.lease.Begun(), r.local()
 	if r.lost {
-		r.lease.Distrust()
+		r.lease.AssumeUnclean()
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func (w *Warehouse) recoverStream(ctx context.Context, id StreamID) (recovered [
 	}
 	r.StartedAt = l.Begun()
 	if recovered, err = w.Recover(ctx, l, r, r.ID); err != nil {
-		return recovered, errors.Join(err, l.Forsake(context.WithoutCancel(ctx)))
+		return recovered, errors.Join(err, l.Expire(context.WithoutCancel(ctx)))
 	}
 	return recovered, l.Release(context.WithoutCancel(ctx))
 }

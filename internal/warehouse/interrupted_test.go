@@ -21,7 +21,7 @@ func TestRecoverAll(t *testing.T) {
 	if recovered, err := w.RecoverAll(t.Context()); err != nil || len(recovered) > 0 {
 		t.Errorf("its worker is alive: %v, %v", recovered, err)
 	}
-	must(t, l.Forsake(t.Context()))
+	must(t, l.Expire(t.Context()))
 	broken := begin(t, w, "payouts") // its intent cannot be read
 	must(t, w.saveStates(t.Context(), "acme", "payouts", stateRow{intentName(broken.ID), "{", 0}))
 	recovered, err := w.RecoverAll(t.Context())

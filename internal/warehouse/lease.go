@@ -94,9 +94,9 @@ func (l *Lease) Begun() time.Time { return l.begun }
 // Orphan reports that the last holder did not give the lease back: what it was doing may be half done.
 func (l *Lease) Orphan() bool { return l.orphan }
 
-// Distrust makes Recover look for what was left behind, though the last holder gave the lease back: for a worker that
-// knows it left something itself.
-func (l *Lease) Distrust() { l.orphan = true }
+// AssumeUnclean makes Recover look for what was left behind, though the last holder gave the lease back. A worker calls it
+// that knows it left something itself.
+func (l *Lease) AssumeUnclean() { l.orphan = true }
 
 // Check returns ErrLeaseLost when another worker has taken the stream over.
 func (l *Lease) Check(ctx context.Context) error {
@@ -140,13 +140,13 @@ func (l *Lease) state(name string) string {
 // Release gives the lease back. It may be called twice.
 func (l *Lease) Release(ctx context.Context) error {
 	if l.untidy {
-		return l.Forsake(ctx)
+		return l.Expire(ctx)
 	}
 	return l.end(ctx, func() error { return l.w.saveStates(ctx, l.account, l.stream, stateRow{stateLease, "", 0}) })
 }
 
-// Forsake gives the lease back as expired, so that its next holder finishes or clears away what was left behind.
-func (l *Lease) Forsake(ctx context.Context) error {
+// Expire gives the lease back as one that has run out, so that its next holder finishes or clears away what was left behind.
+func (l *Lease) Expire(ctx context.Context) error {
 	return l.end(ctx, func() error { return l.write(ctx, time.UnixMicro(0)) })
 }
 

@@ -114,8 +114,8 @@ func TestMigratedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestForsakenLease is taken at once, and its next holder clears up, the child tables included.
-func TestForsakenLease(t *testing.T) {
+// TestExpiredLease is taken at once, and its next holder clears up, the child tables included.
+func TestExpiredLease(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	dead := begin(t, w, "products")
@@ -127,7 +127,7 @@ func TestForsakenLease(t *testing.T) {
 	if err := w.exec(t.Context(), "ALTER TABLE products_staging DROP PARTITION "+quote(dead.ID.String())); err != nil {
 		t.Fatal(err)
 	}
-	if err := lease.Forsake(t.Context()); err != nil {
+	if err := lease.Expire(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	next := begin(t, w, "products")
@@ -159,7 +159,7 @@ func TestPublishAsksOnceMore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := slow.Forsake(t.Context()); err != nil { // it expired, and another worker took it
+	if err := slow.Expire(t.Context()); err != nil { // it expired, and another worker took it
 		t.Fatal(err)
 	}
 	other, err := w.Acquire(t.Context(), begin(t, w, "coupons"))
