@@ -10,14 +10,33 @@
 // statement is a CREATE OR REPLACE VIEW whose columns are listed with their comments.
 package schema
 
-import "embed"
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+)
 
 // Files are the numbered *.sql files.
 //
 //go:embed *.sql
 var Files embed.FS
 
-// Views are the views/*.sql files.
-//
 //go:embed views/*.sql
-var Views embed.FS
+var views embed.FS
+
+// Views are the texts of the views/*.sql files, in the order of their names.
+func Views() ([]string, error) {
+	names, err := fs.Glob(views, "views/*.sql")
+	if err != nil {
+		return nil, fmt.Errorf("listing the views: %w", err)
+	}
+	texts := make([]string, len(names))
+	for i, name := range names {
+		text, err := fs.ReadFile(views, name)
+		if err != nil {
+			return nil, fmt.Errorf("reading the view %s: %w", name, err)
+		}
+		texts[i] = string(text)
+	}
+	return texts, nil
+}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 // DayChanges are what the runs of a stream did to its rows on one day, UTC.
@@ -18,7 +16,7 @@ type DayChanges struct {
 
 // ChangesByDay is what the runs that read the list of a stream did on each of the last days that had a run, the oldest first. A day is that
 // of the warehouse's clock, and the last one is today.
-func (w *Warehouse) ChangesByDay(ctx context.Context, id StreamID, days int) ([]DayChanges, error) {
+func (w Reader) ChangesByDay(ctx context.Context, id StreamID, days int) ([]DayChanges, error) {
 	rows, err := w.readOnly.Query(ctx, `SELECT toDate32(started_at) AS day, sum(inserted), sum(updated), sum(deleted), count(),
     countIf(`+faulty+`)
 FROM (SELECT started_at, outcome, if(`+publishedSomething+`, inserted, 0) AS inserted, if(`+publishedSomething+`, updated, 0) AS updated,
@@ -52,7 +50,7 @@ func HasDays(stream string) bool { return dayColumns[stream].view != "" }
 
 // RowsByDay counts the live rows of each of the newest days that have any, the oldest first: transactions by the day of
 // their sale, product prices by their day. Days that have not come yet are left out.
-func (w *Warehouse) RowsByDay(ctx context.Context, id StreamID, days int) ([]DayRows, error) {
+func (w Reader) RowsByDay(ctx context.Context, id StreamID, days int) ([]DayRows, error) {
 	source, ok := dayColumns[id.Stream]
 	if !ok {
 		return nil, fmt.Errorf("the rows of %s have no day", id.Stream)
@@ -83,7 +81,7 @@ type RejectGroup struct {
 const maxRaw = 4000
 
 // RejectGroups lists what could not be loaded as it was sent and has not been since, what was seen last first.
-func (w *Warehouse) RejectGroups(ctx context.Context, id StreamID, limit int) ([]RejectGroup, error) {
+func (w Reader) RejectGroups(ctx context.Context, id StreamID, limit int) ([]RejectGroup, error) {
 	rows, err := w.readOnly.Query(ctx, fmt.Sprintf(`SELECT key, field, reason, substringUTF8(raw, 1, %d), toUInt64(length(raw)), page, toString(run_id), first_seen_at, seen_at, times
 FROM rejected_records WHERE account = {account:String} AND stream = {stream:String} AND state IN ('open', 'unpublished')
 ORDER BY seen_at DESC, key, field, raw LIMIT {limit:UInt32}`, maxRaw),
@@ -95,21 +93,4 @@ ORDER BY seen_at DESC, key, field, raw LIMIT {limit:UInt32}`, maxRaw),
 		return nil, fmt.Errorf("reading the rejected records of %s of account %s: %w", id.Stream, id.Account, err)
 	}
 	return all, nil
-}
-
-// scanned reads the rows of a query into values; err is that of the query.
-func scanned[T any](rows driver.Rows, err error, fields func(*T) []any) ([]T, error) {
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var all []T
-	for rows.Next() {
-		var value T
-		if err := rows.Scan(fields(&value)...); err != nil {
-			return nil, err
-		}
-		all = append(all, value)
-	}
-	return all, rows.Err()
 }

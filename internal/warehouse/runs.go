@@ -82,7 +82,7 @@ var runColumns = columns("account String, stream String, run_id UUID, mode Strin
 	"error String, version UInt64")
 
 // SaveRun writes the run's row; a later write replaces an earlier one.
-func (w *Warehouse) SaveRun(ctx context.Context, r RunRecord) error {
+func (w *pool) SaveRun(ctx context.Context, r RunRecord) error {
 	_, next, err := w.timeAfter(ctx, newestVersion, "sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID}",
 		named("account", r.Account), named("stream", r.Stream), named("run", r.RunID.String()))
 	if err != nil {
@@ -111,9 +111,9 @@ func optional(t time.Time) *time.Time {
 	return &t
 }
 
-// buryRuns marks runs of the stream that never ended as killed. The caller holds the lease, so none of them is alive;
+// markDeadRuns marks runs of the stream that never ended as killed. The caller holds the lease, so none of them is alive;
 // alive is the run that goes on.
-func (w *Warehouse) buryRuns(ctx context.Context, account, stream string, alive uuid.UUID) error {
+func (w *pool) markDeadRuns(ctx context.Context, account, stream string, alive uuid.UUID) error {
 	now, err := w.Now(ctx)
 	if err != nil {
 		return err
