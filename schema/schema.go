@@ -7,13 +7,16 @@
 //
 // The files in views/ are the views that people query beside those of the streams. They are made after everything else,
 // in the order of their names, and again whenever a binary has others: to change a view is to edit its file. Each
-// statement is a CREATE OR REPLACE VIEW whose columns are listed with their comments.
+// statement is a CREATE OR REPLACE VIEW whose columns are listed with their comments. What several views have in common
+// is a file in views/parts/: $name stands for the text of views/parts/name.sql.
 package schema
 
 import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"os"
+	"strings"
 )
 
 // Files are the numbered *.sql files.
@@ -21,10 +24,10 @@ import (
 //go:embed *.sql
 var Files embed.FS
 
-//go:embed views/*.sql
+//go:embed views/*.sql views/parts/*.sql
 var views embed.FS
 
-// Views are the texts of the views/*.sql files, in the order of their names.
+// Views are the texts of the views/*.sql files, in the order of their names, with their parts filled in.
 func Views() ([]string, error) {
 	names, err := fs.Glob(views, "views/*.sql")
 	if err != nil {
@@ -36,7 +39,28 @@ func Views() ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the view %s: %w", name, err)
 		}
-		texts[i] = string(text)
+		if texts[i], err = withParts(string(text)); err != nil {
+			return nil, fmt.Errorf("reading the view %s: %w", name, err)
+		}
 	}
 	return texts, nil
+}
+
+// withParts replaces each $name of a text by the file views/parts/name.sql, without its comment lines.
+func withParts(text string) (string, error) {
+	var missing error
+	text = os.Expand(text, func(name string) string {
+		part, err := fs.ReadFile(views, "views/parts/"+name+".sql")
+		if err != nil {
+			missing = fmt.Errorf("it names the part $%s: %w", name, err)
+		}
+		var lines strings.Builder
+		for line := range strings.Lines(string(part)) {
+			if !strings.HasPrefix(line, "--") {
+				lines.WriteString(line)
+			}
+		}
+		return strings.TrimSuffix(lines.String(), "\n")
+	})
+	return text, missing
 }
