@@ -56,9 +56,9 @@ func (e *RefusedError) Error() string {
 
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// stage writes pieces as one block. Where the server refuses it for its content, both halves are tried, and so on, until
-// the rows that it refuses stand alone: those are returned as rejects. It takes two inserts for each halving, and a
-// token of its own for each half, which is the same when the batch is staged again.
+// stage writes pieces as one block. Where the server refuses it for its content, both halves are tried, and so on,
+// until the rows that it refuses stand alone: those are returned as rejects. It takes two inserts for each halving, and
+// a token of its own for each half, which is the same when the batch is staged again.
 func (w *Writer) stage(ctx context.Context, number int, pieces []piece, t destination) (rejects []decode.Reject, err error) {
 	var last error
 	var halve func(pieces []piece, token string) error

@@ -9,8 +9,8 @@ func (x script) countStaged() string {
 	return x.render("SELECT count() FROM $staging WHERE run_id = {run:UUID}", nil)
 }
 
-// countBefore counts the staged keys, the staged rows that are dated ahead and the rows that readers see, and says whether
-// the account has none at all.
+// countBefore counts the staged keys, the staged rows that are dated ahead and the rows that readers see, and says
+// whether the account has none at all.
 func (x script) countBefore() string {
 	return x.render(`SELECT
     (SELECT count() FROM $staging FINAL WHERE run_id = {run:UUID}),
@@ -27,9 +27,9 @@ ENGINE = MergeTree ORDER BY $key
 COMMENT 'What a run under way will change'`, parts{"type": keyColumns(x.Stream)[0].typ})
 }
 
-// insertChanges compares the staged rows with the current ones, by key, version and hash alone: wide columns are read only
-// for what changes. A version is never 0: a side whose version is 0 is the default of a missing one. ahead says that some
-// staged rows are dated ahead.
+// insertChanges compares the staged rows with the current ones, by key, version and hash alone: wide columns are read
+// only for what changes. A version is never 0: a side whose version is 0 is the default of a missing one. ahead says
+// that some staged rows are dated ahead.
 func (x script) insertChanges(scope Scope, ahead bool) string {
 	join := "LEFT JOIN"
 	if scope == Whole {
@@ -60,10 +60,10 @@ WHERE $chosen`, parts{
 // upstream and when it was read, and the version that s gets.
 //
 // Upstream times are in milliseconds. That of a stored row is the lowest of what is known of it: its version may have
-// been lifted, and its updatedAt may be after the service's time. In four cases the staged row is held to be at least as
-// new upstream as the stored one, so that the time of reading decides: it came without a usable updatedAt; the stored
-// row is dated ahead; it is deleted, and what is listed again is live again; or the run has read the whole list, so that
-// what it read is what there is, even where an updatedAt was set back.
+// been lifted, and its updatedAt may be after the service's time. In four cases the staged row is held to be at least
+// as new upstream as the stored one, so that the time of reading decides: it came without a usable updatedAt; the
+// stored row is dated ahead; it is deleted, and what is listed again is live again; or the run has read the whole list,
+// so that what it read is what there is, even where an updatedAt was set back.
 //
 // A time of reading that lies ahead came from a clock that was wrong: whatever is read now was read later.
 func compared(dated bool, scope Scope) []string {
@@ -84,7 +84,10 @@ func compared(dated bool, scope Scope) []string {
 		"bitAnd(s._version, "+readPart+") AS s_read",
 		"if(bitAnd(l._version, "+readPart+") > {latest:UInt64}, 0, bitAnd(l._version, "+readPart+")) AS l_read",
 		"s_changed > l_changed OR s_changed = l_changed AND s_read > l_read AS newer",
-		"greatest("+cappedVersion("s._version")+", if(l._version = 0, 0, bitOr("+upstreamPart("l._version")+", s_read)), if(l._version = 0, 0, l._version + 1)) AS s_version",
+		sql(`greatest(
+        $capped,
+        if(l._version = 0, 0, bitOr($upstream, s_read)),
+        if(l._version = 0, 0, l._version + 1)) AS s_version`, parts{"capped": cappedVersion("s._version"), "upstream": upstreamPart("l._version")}),
 	)
 }
 
@@ -97,8 +100,8 @@ func (x script) comparedRows(ahead bool) string {
 	return x.stagedRows(columns, "", ahead)
 }
 
-// stagedRows are the rows that a run has staged, the newest of each key. FINAL takes the highest version. Where a row of a
-// key is dated ahead that is not the newest one, and the row that was read last is taken.
+// stagedRows are the rows that a run has staged, the newest of each key. FINAL takes the highest version. Where a row
+// of a key is dated ahead that is not the newest one, and the row that was read last is taken.
 func (x script) stagedRows(columns, condition string, ahead bool) string {
 	text := "SELECT $columns\n    FROM $staging FINAL\n    WHERE run_id = {run:UUID}$condition"
 	if ahead {
@@ -133,13 +136,15 @@ func (x script) chosenChanges(scope Scope) string {
 	text := ""
 	switch scope {
 	case Whole:
-		text = `($changed) OR (s._version = 0 AND l._deleted = 0 AND l_read < {started:UInt64} AND toString(l.$key) NOT IN
-(
-    SELECT key FROM rejects_log WHERE account = {account:String} AND stream = '$stream' AND field = ''
-    AND (last.run_id = {run:UUID} OR toUnixTimestamp64Micro(last.read_at) >= {started:UInt64})
-))`
+		text = `($changed)
+    OR (s._version = 0 AND l._deleted = 0 AND l_read < {started:UInt64} AND toString(l.$key) NOT IN
+    (
+        SELECT key FROM rejects_log
+        WHERE account = {account:String} AND stream = '$stream' AND field = ''
+            AND (last.run_id = {run:UUID} OR toUnixTimestamp64Micro(last.read_at) >= {started:UInt64})
+    ))`
 	case Part:
-		text = "($changed) OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash)"
+		text = "($changed)\n    OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash)"
 	case Unlisted:
 		text = "s._version != 0 AND l._version = 0"
 	}

@@ -16,8 +16,8 @@ type DayChanges struct {
 
 // ChangesByDay is what the runs that read the list of a stream did on each of the last days that had a run, the oldest first. A day is that
 // of the warehouse's clock, and the last one is today.
-func (w Reader) ChangesByDay(ctx context.Context, id StreamID, days int) ([]DayChanges, error) {
-	rows, err := w.readOnly.Query(ctx, `SELECT toDate32(started_at) AS day, sum(inserted), sum(updated), sum(deleted), count(),
+func (r Reader) ChangesByDay(ctx context.Context, id StreamID, days int) ([]DayChanges, error) {
+	rows, err := r.readOnly.Query(ctx, `SELECT toDate32(started_at) AS day, sum(inserted), sum(updated), sum(deleted), count(),
     countIf(`+faulty+`)
 FROM (SELECT started_at, outcome, if(`+publishedSomething+`, inserted, 0) AS inserted, if(`+publishedSomething+`, updated, 0) AS updated,
           if(`+publishedSomething+`, deleted, 0) AS deleted
@@ -50,12 +50,12 @@ func HasDays(stream string) bool { return dayColumns[stream].view != "" }
 
 // RowsByDay counts the live rows of each of the newest days that have any, the oldest first: transactions by the day of
 // their sale, product prices by their day. Days that have not come yet are left out.
-func (w Reader) RowsByDay(ctx context.Context, id StreamID, days int) ([]DayRows, error) {
+func (r Reader) RowsByDay(ctx context.Context, id StreamID, days int) ([]DayRows, error) {
 	source, ok := dayColumns[id.Stream]
 	if !ok {
 		return nil, fmt.Errorf("the rows of %s have no day", id.Stream)
 	}
-	rows, err := w.readOnly.Query(ctx, `SELECT assumeNotNull(`+source.day+`) AS on_day, count() AS live
+	rows, err := r.readOnly.Query(ctx, `SELECT assumeNotNull(`+source.day+`) AS on_day, count() AS live
 FROM `+source.view+` WHERE account = {account:String} AND isNotNull(`+source.day+`) AND `+source.day+` <= toDate32(now64(3, 'UTC'))
 GROUP BY on_day ORDER BY on_day DESC LIMIT {days:UInt32}`, named("account", id.Account), named("days", uint32(days)))
 	all, err := scanned(rows, err, func(d *DayRows) []any { return []any{&d.Day, &d.Rows} })
@@ -81,8 +81,8 @@ type RejectGroup struct {
 const maxRaw = 4000
 
 // RejectGroups lists what could not be loaded as it was sent and has not been since, what was seen last first.
-func (w Reader) RejectGroups(ctx context.Context, id StreamID, limit int) ([]RejectGroup, error) {
-	rows, err := w.readOnly.Query(ctx, fmt.Sprintf(`SELECT key, field, reason, substringUTF8(raw, 1, %d), toUInt64(length(raw)), page, toString(run_id), first_seen_at, seen_at, times
+func (r Reader) RejectGroups(ctx context.Context, id StreamID, limit int) ([]RejectGroup, error) {
+	rows, err := r.readOnly.Query(ctx, fmt.Sprintf(`SELECT key, field, reason, substringUTF8(raw, 1, %d), toUInt64(length(raw)), page, toString(run_id), first_seen_at, seen_at, times
 FROM rejected_records WHERE account = {account:String} AND stream = {stream:String} AND state IN ('open', 'unpublished')
 ORDER BY seen_at DESC, key, field, raw LIMIT {limit:UInt32}`, maxRaw),
 		named("account", id.Account), named("stream", id.Stream), named("limit", uint32(limit)))

@@ -34,14 +34,17 @@ func (x script) insertDelta(c Changes) string {
 	}
 	names, values := deltaColumns(x.Stream)
 	return x.render(`INSERT INTO $delta (account, $key, $names, synced_at, _hash, _version, _deleted, _run_id)
-SELECT {account:String}, s.$key, $values, $merged_at, _hash, $version, $deleted, {run:UUID}
+SELECT {account:String}, s.$key,
+    $values,
+    $merged_at, _hash, $version, $deleted, {run:UUID}
 FROM
 (
     $rows
 ) AS s$join`, parts{"names": names, "values": values, "version": version, "deleted": deleted, "rows": rows, "join": x.render(join, nil)})
 }
 
-// deltaColumns are the columns of a delta that hold what was read, without the key, and their values in the staging table.
+// deltaColumns are the columns of a delta that hold what was read, without the key, and their values in the staging
+// table.
 func deltaColumns(s *catalog.Stream) (names, values string) {
 	var to, from []string
 	if s.DerivedKey {
@@ -52,7 +55,7 @@ func deltaColumns(s *catalog.Stream) (names, values string) {
 			to, from = append(to, f.Column), append(from, fromWire(s.Fields, i))
 		}
 	}
-	return strings.Join(append(to, "_extra"), ", "), strings.Join(append(from, "_extra"), ", ")
+	return strings.Join(append(to, "_extra"), ", "), joined(append(from, "_extra"))
 }
 
 // insertTombstones adds the rows that are gone, with their last content, as deleted.

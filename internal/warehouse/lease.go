@@ -94,8 +94,8 @@ func (l *Lease) Begun() time.Time { return l.begun }
 // Orphan reports that the last holder did not give the lease back: what it was doing may be half done.
 func (l *Lease) Orphan() bool { return l.orphan }
 
-// AssumeUnclean makes Recover look for what was left behind, though the last holder gave the lease back. A worker calls it
-// that knows it left something itself.
+// AssumeUnclean makes Recover look for what was left behind, though the last holder gave the lease back. A worker calls
+// it that knows it left something itself.
 func (l *Lease) AssumeUnclean() { l.orphan = true }
 
 // Check returns ErrLeaseLost when another worker has taken the stream over.
@@ -145,7 +145,8 @@ func (l *Lease) Release(ctx context.Context) error {
 	return l.giveBack(ctx, func() error { return l.pool.saveStates(ctx, l.account, l.stream, stateRow{stateLease, "", 0}) })
 }
 
-// Expire gives the lease back as one that has run out, so that its next holder finishes or clears away what was left behind.
+// Expire gives the lease back as one that has run out, so that its next holder finishes or clears away what was left
+// behind.
 func (l *Lease) Expire(ctx context.Context) error {
 	return l.giveBack(ctx, func() error { return l.write(ctx, time.UnixMicro(0)) })
 }

@@ -39,6 +39,8 @@ const createMigrationsView = `CREATE OR REPLACE VIEW schema_migrations
 AS SELECT version, name, checksum, applied_at FROM schema_migrations_log FINAL
 COMMENT 'What has been applied to this database'`
 
+const selectApplied = "SELECT version, name, checksum FROM schema_migrations"
+
 // migrator makes the schema and brings it up to date.
 type migrator struct{ pool *pool }
 
@@ -54,7 +56,8 @@ func (m migration) checksum() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// streamsVersion is the record of the tables that follow from the catalog, and of all views: applied again whenever they differ.
+// streamsVersion is the record of the tables that follow from the catalog, and of all views: applied again whenever
+// they differ.
 const streamsVersion = 0
 
 // Migrate creates or upgrades the schema. It only adds: a column of another type than this binary expects is refused.
@@ -176,7 +179,7 @@ func (m migrator) applied(ctx context.Context) (appliedMigrations, error) {
 		version   uint32
 		name, sum string
 	}
-	rows, err := m.pool.conn.Query(ctx, "SELECT version, name, checksum FROM schema_migrations")
+	rows, err := m.pool.conn.Query(ctx, selectApplied)
 	if isMissing(err) {
 		return a, nil
 	}

@@ -8,10 +8,12 @@ import (
 	"dealhouse/internal/catalog"
 )
 
+const selectColumns = "SELECT table, name, type FROM system.columns WHERE database = {database:String}"
+
 // storedColumnsByTable lists the columns that the tables of the database have now: of each its type, by name.
 func (m migrator) storedColumnsByTable(ctx context.Context) (map[string]map[string]string, error) {
 	type row struct{ table, name, typ string }
-	rows, err := m.pool.admin.Query(ctx, "SELECT table, name, type FROM system.columns WHERE database = {database:String}", named("database", m.pool.database))
+	rows, err := m.pool.admin.Query(ctx, selectColumns, named("database", m.pool.database))
 	all, err := scanned(rows, err, func(r *row) []any { return []any{&r.table, &r.name, &r.typ} })
 	if err != nil {
 		return nil, fmt.Errorf("reading the columns of the warehouse: %w", err)

@@ -28,11 +28,12 @@ type Options struct {
 	// Wrap stands between the warehouse and each of its connections: the seam for fault injection and tracing. nil
 	// means nothing in between.
 	Wrap func(driver.Conn) driver.Conn
-	// MaxRetryElapsed is how long a statement is tried again that failed for a reason that may pass: a connection that is
-	// lost, a server that is short of memory, a full disk. Default DefaultMaxRetryElapsed; negative: no second attempt.
+	// MaxRetryElapsed is how long a statement is tried again that failed for a reason that may pass: a connection that
+	// is lost, a server that is short of memory, a full disk. Default DefaultMaxRetryElapsed; negative: no second
+	// attempt.
 	MaxRetryElapsed time.Duration
-	// Backoff is about how long to wait before the second attempt; each further wait is twice as long, up to 10 seconds.
-	// Default 200ms.
+	// Backoff is about how long to wait before the second attempt; each further wait is twice as long, up to 10
+	// seconds. Default 200ms.
 	Backoff time.Duration
 	// Limits bound what queries of the embedded engine may take. A server has its own.
 	Limits chdb.Limits
@@ -40,8 +41,8 @@ type Options struct {
 
 // Warehouse is one database of one ClickHouse. It is safe for concurrent use.
 //
-// What only reads is done by its Reader, what makes and changes the schema by its migrator, and what is written for a run
-// by a Writer, which knows the run. All of them send their statements over one pool.
+// What only reads is done by its Reader, what makes and changes the schema by its migrator, and what is written for a
+// run by a Writer, which knows the run. All of them send their statements over one pool.
 type Warehouse struct {
 	*pool
 	migrator

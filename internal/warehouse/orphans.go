@@ -34,9 +34,9 @@ func (r recovery) dropOrphans(ctx context.Context) error {
 // aliveRuns are the runs that a lease, an intent or a checkpoint of the stream names, of any account, and those that
 // sync_runs has as running in other accounts: under one lease a backfill stages many.
 //
-// A lease counts for a day after its last beat, or before it, since a clock that was wrong may have written it. A backfill
-// that did not end counts for backfillLife. A row of sync_runs counts for as long as it is there: its owner may only be
-// slow, and the account's next holder clears up.
+// A lease counts for a day after its last beat, or before it, since a clock that was wrong may have written it. A
+// backfill that did not end counts for backfillLife. A row of sync_runs counts for as long as it is there: its owner
+// may only be slow, and the account's next holder clears up.
 func (r recovery) aliveRuns(ctx context.Context) (map[string]bool, error) {
 	alive := map[string]bool{}
 	for _, query := range selectAliveRuns {

@@ -100,7 +100,7 @@ func (p *pool) Embedded() bool { return p.engine != nil }
 
 // Ping asks the server for its version.
 func (p *pool) Ping(ctx context.Context) (version string, err error) {
-	if err := p.admin.QueryRow(ctx, "SELECT version()").Scan(&version); err != nil {
+	if err := p.admin.QueryRow(ctx, selectVersion).Scan(&version); err != nil {
 		return "", fmt.Errorf("asking the warehouse for its version: %w", err)
 	}
 	return version, nil

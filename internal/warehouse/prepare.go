@@ -47,7 +47,8 @@ func (w *Writer) rowSteps(c Changes) []step {
 	return steps
 }
 
-// childSteps make the delta of the child, if there is one. Its entries, of all days, are many more than the stream's rows.
+// childSteps make the delta of the child, if there is one. Its entries, of all days, are many more than the stream's
+// rows.
 func (w *Writer) childSteps() []step {
 	if w.Stream.Child == nil {
 		return nil
@@ -61,7 +62,8 @@ func (w *Writer) childSteps() []step {
 // nothing (warehouse-1).
 func (w *Writer) singlePart(ctx context.Context) error {
 	merge := w.script.mergeParts()
-	// A merge that is under way already, that of an attempt whose connection was lost, makes OPTIMIZE do nothing at all.
+	// A merge that is under way already, that of an attempt whose connection was lost, makes OPTIMIZE do nothing at
+	// all.
 	return w.retry(ctx, merge, func() error {
 		var parts uint64
 		err := w.conn.QueryRow(ctx, countParts, named("delta", w.delta())).Scan(&parts)

@@ -41,9 +41,9 @@ type publication struct {
 	begun  bool // an earlier attempt may have attached something
 }
 
-// errDeltaGone says that what was to be attached is not there, or not any more in the structure of the table. The intent
-// is withdrawn before a delta is dropped, so another worker took the run for dead before its intent was durable, or has
-// migrated since.
+// errDeltaGone says that what was to be attached is not there, or not any more in the structure of the table. The
+// intent is withdrawn before a delta is dropped, so another worker took the run for dead before its intent was durable,
+// or has migrated since.
 var errDeltaGone = errors.New("what the run had prepared has been dropped, or is older than a migration")
 
 const codeIncompatibleColumns = 122 // of a table and a delta that was made before a column was added
@@ -116,8 +116,8 @@ func (in Intent) states(run uuid.UUID) []stateRow {
 
 // attach attaches a delta, unless an earlier attempt has attached all of it: only then is it worth a look at the whole
 // table. Readers see the parts of one statement at once, but a process that is killed may leave some of them: then all
-// are attached again, which changes nothing for the rows that are there, since equal versions are one. The delta outlives
-// the intent, so one that is missing is errDeltaGone and never taken for an empty one.
+// are attached again, which changes nothing for the rows that are there, since equal versions are one. The delta
+// outlives the intent, so one that is missing is errDeltaGone and never taken for an empty one.
 func (p publication) attach(ctx context.Context, t target) error {
 	statement := attachDelta(t.table, t.delta)
 	return p.retry(ctx, statement, func() error {

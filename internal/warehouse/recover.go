@@ -10,9 +10,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// Recover carries out the intents of runs that were interrupted, and returns those that readers see now. Where the lease
-// was not given back, it also clears away what dead runs left behind, but for keep, a walk that goes on. The caller
-// holds the lease.
+// Recover carries out the intents of runs that were interrupted, and returns those that readers see now. Where the
+// lease was not given back, it also clears away what dead runs left behind, but for keep, a walk that goes on. The
+// caller holds the lease.
 func (w *Writer) Recover(ctx context.Context, l *Lease, keep uuid.UUID) (recovered []Intent, err error) {
 	return recovery{w, l, keep}.do(ctx)
 }

@@ -36,8 +36,8 @@ type Miss struct {
 
 // UnknownReferences are keys of the streams to, at most limit of them, that rows of the stream from name and of which
 // nothing is known. Those that the rows changed last name come first, and after all others those that were asked for in
-// vain longer ago than retry; what was asked for since is left out. So is a stream of which no list was ever loaded: all
-// that it lists would be unknown.
+// vain longer ago than retry; what was asked for since is left out. So is a stream of which no list was ever loaded:
+// all that it lists would be unknown.
 func (r Reader) UnknownReferences(ctx context.Context, account string, from *catalog.Stream, to []*catalog.Stream, retry time.Duration, limit int) ([]Reference, error) {
 	query := selectUnknownReferences(from, to)
 	if query == "" || limit <= 0 {

@@ -16,8 +16,8 @@ const (
 const selectRejectVersion = `SELECT greatest(toUInt64(toUnixTimestamp64Micro(now64(6))), max(greatest(last.version, settled.version)) + 1), now64(3, 'UTC')
 FROM rejects_log WHERE account = {account:String} AND stream = {stream:String}`
 
-// insertCounted counts the readings of earlier runs. FINAL does not merge what is read of a part of a tuple, so the rows
-// are grouped.
+// insertCounted counts the readings of earlier runs. FINAL does not merge what is read of a part of a tuple, so the
+// rows are grouped.
 var insertCounted = sql(`INSERT INTO rejects_log (account, stream, key, field, reason, raw_hash, raw, first_seen_at, seen_at, last, published, counted, times, settled)
 SELECT account, stream, key, field, reason, raw_hash, raw, first_seen_at, seen_at, last,
     if(last.run_id IN (SELECT run_id FROM sync_runs WHERE $mine AND $published), last, published),

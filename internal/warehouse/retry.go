@@ -25,8 +25,8 @@ const (
 	slowdown     = 5                // times as long, for what passes slowly
 )
 
-// FaultError says that a statement failed for a reason that lies with the warehouse, and that did not pass in time. What
-// readers see, and where the next run begins, are as they were.
+// FaultError says that a statement failed for a reason that lies with the warehouse, and that did not pass in time.
+// What readers see, and where the next run begins, are as they were.
 type FaultError struct {
 	Code     int32 // of ClickHouse; 0 when it could not be reached
 	Attempts int
@@ -52,8 +52,8 @@ type remedy struct {
 	advice string // for an operator
 }
 
-// remedyOf finds out whether the same statement may succeed a little later, or what else is known to help. It goes by code
-// and type alone: what the text says differs from version to version.
+// remedyOf finds out whether the same statement may succeed a little later, or what else is known to help. It goes by
+// code and type alone: what the text says differs from version to version.
 func remedyOf(err error) (remedy, bool) {
 	var gaveUp *FaultError
 	if errors.As(err, &gaveUp) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// script is the statements of one run, as pure functions that render them: the files *_sql.go. What each looks like for a
-// stream is in testdata.
+// script is the statements of one run, as pure functions that render them: the files *_sql.go. What each looks like for
+// a stream is in testdata.
 //
 // Their parameters: account, run, started (when the run began, in microseconds since 1970), latest (the latest time of
 // reading that a stored row can have, in microseconds), cap (the service's time, in milliseconds: no row changed later)
@@ -61,8 +61,8 @@ func cappedVersion(version string) string {
 	return sql("least($v, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd($v, $read_part)))", parts{"v": version, "read_part": readPart})
 }
 
-// datedAhead says that a time upstream, in milliseconds, lies so far after the one it is compared with that clocks which
-// differ a little do not explain it. Such a time is wrong, and says nothing of when the row changed.
+// datedAhead says that a time upstream, in milliseconds, lies so far after the one it is compared with that clocks
+// which differ a little do not explain it. Such a time is wrong, and says nothing of when the row changed.
 func datedAhead(upstream, of string) string {
 	return fmt.Sprintf("%s > %s + %d", upstream, of, clockTolerance.Milliseconds())
 }

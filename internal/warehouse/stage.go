@@ -76,8 +76,8 @@ func (r Run) ids(rows int) []uuid.UUID {
 // a continued run may cut its batches differently, and rows that come under a known token are dropped unseen.
 func token(r Run, number int) string { return fmt.Sprintf("%s-%s-%d", r.ID, r.Attempt, number) }
 
-// sendColumns sends whole columns, those of several pieces as one. Their types are known, so the server is not asked for
-// them.
+// sendColumns sends whole columns, those of several pieces as one. Their types are known, so the server is not asked
+// for them.
 func (w *Writer) sendColumns(ctx context.Context, t destination, token string, pieces []piece) error {
 	settings := clickhouse.Settings{
 		"async_insert": 0, "insert_deduplicate": 1, "insert_deduplication_token": token,

@@ -118,8 +118,8 @@ func (p *pool) state(ctx context.Context, account, stream, name string) (stateRo
 	return all[0], nil
 }
 
-// stateRow is one state, stored or to be written. In one to be written a version of 0 stands for one that is higher than
-// those of all states of the stream.
+// stateRow is one state, stored or to be written. In one to be written a version of 0 stands for one that is higher
+// than those of all states of the stream.
 type stateRow struct {
 	name, value string
 	version     uint64

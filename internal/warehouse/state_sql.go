@@ -14,8 +14,8 @@ WHERE account = {account:String} AND stream = {stream:String} AND name = {name:S
 WHERE account = {account:String} AND stream = {stream:String} ORDER BY version`
 )
 
-// deleteCleared drops what is stored of some states of a stream that were cleared: what they were before, or with cleared
-// that they were cleared.
+// deleteCleared drops what is stored of some states of a stream that were cleared: what they were before, or with
+// cleared that they were cleared.
 func deleteCleared(account, stream string, names []string, cleared bool) string {
 	what := "value != ''"
 	if cleared {
@@ -32,8 +32,8 @@ var selectInterrupted = sql("SELECT DISTINCT account, stream FROM sync_state WHE
 const selectOutcome = `SELECT outcome FROM sync_runs
 WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID}`
 
-// selectAliveRuns are the runs that may be alive, in the order in which to ask: a run whose row no longer says running has
-// had its intent since before.
+// selectAliveRuns are the runs that may be alive, in the order in which to ask: a run whose row no longer says running
+// has had its intent since before.
 var selectAliveRuns = []string{
 	`SELECT toString(run_id) FROM sync_runs
 WHERE stream = {stream:String} AND account != {account:String} AND outcome = 'running'`,
@@ -62,7 +62,10 @@ func insertInto(table string, cols []column) string {
 	return sql("INSERT INTO $table ($columns)", parts{"table": table, "columns": joinNames(cols)})
 }
 
-// selectTime asks for the warehouse's clock in microseconds, and selectTimeAfter also for the newest version of some rows.
+const selectVersion = "SELECT version()"
+
+// selectTime asks for the warehouse's clock in microseconds, and selectTimeAfter also for the newest version of some
+// rows.
 const selectTime = "SELECT toUnixTimestamp64Micro(now64(6))"
 
 func selectTimeAfter(newest, from string) string {

@@ -40,8 +40,8 @@ func knownColumns(cols []column) clickhouse.QueryOption {
 	return clickhouse.WithColumnNamesAndTypes(known)
 }
 
-// insert sends one block of rows: all of it or none is kept. It is for the tables of the bookkeeping, where the same rows
-// may be written twice, since one of them replaces the other: fill must give the same rows each time.
+// insert sends one block of rows: all of it or none is kept. It is for the tables of the bookkeeping, where the same
+// rows may be written twice, since one of them replaces the other: fill must give the same rows each time.
 func (p *pool) insert(ctx context.Context, table string, cols []column, fill func(driver.Batch) error) error {
 	return p.send(ctx, table, cols, p.dialect.insertSettings(), fill)
 }
@@ -63,8 +63,8 @@ func (p *pool) send(ctx context.Context, table string, cols []column, settings c
 	})
 }
 
-// exec runs a statement that writes and that may be done twice: DDL with IF (NOT) EXISTS, dropping a partition, and what
-// finds nothing left to do the second time.
+// exec runs a statement that writes and that may be done twice: DDL with IF (NOT) EXISTS, dropping a partition, and
+// what finds nothing left to do the second time.
 func (p *pool) exec(ctx context.Context, statement string, args ...any) error {
 	return p.retry(ctx, statement, func() error { return p.conn.Exec(p.write(ctx), statement, args...) })
 }
@@ -75,8 +75,8 @@ type step struct {
 	settings  clickhouse.Settings
 }
 
-// execAll runs statements that can only be repeated together (warehouse-7): those that make a table anew and fill it with
-// INSERT ... SELECT. What an attempt whose connection was lost still writes goes to the table that was dropped.
+// execAll runs statements that can only be repeated together (warehouse-7): those that make a table anew and fill it
+// with INSERT ... SELECT. What an attempt whose connection was lost still writes goes to the table that was dropped.
 func (p *pool) execAll(ctx context.Context, steps []step, args ...any) error {
 	if len(steps) == 0 {
 		return nil

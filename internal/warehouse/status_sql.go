@@ -7,8 +7,9 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// wholeLooks are the runs that bring a stream in step with the API. The others load single records of it, and say nothing
-// of the rest. A run that began after now was timed by a clock that was wrong, and would be the last one until then.
+// wholeLooks are the runs that bring a stream in step with the API. The others load single records of it, and say
+// nothing of the rest. A run that began after now was timed by a clock that was wrong, and would be the last one until
+// then.
 const wholeLooks = "mode NOT IN ('" + ModeRetry + "', '" + ModeReferences + "') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)"
 
 // freshLooks are the runs that say how fresh a stream is. A backfill of a range that was asked for does not, however it

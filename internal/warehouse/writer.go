@@ -1,7 +1,7 @@
 package warehouse
 
-// Writer writes for one run: it stages what the run reads, compares it with what is there, publishes the difference, and
-// keeps the state of the stream. It is cheap to make.
+// Writer writes for one run: it stages what the run reads, compares it with what is there, publishes the difference,
+// and keeps the state of the stream. It is cheap to make.
 type Writer struct {
 	*pool
 	Run
