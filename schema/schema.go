@@ -7,17 +7,69 @@
 //
 // The files in views/ are the views that people query beside those of the streams. They are made after everything else,
 // in the order of their names, and again whenever a binary has others: to change a view is to edit its file. Each
-// statement is a CREATE OR REPLACE VIEW whose columns are listed with their comments.
+// statement is a CREATE OR REPLACE VIEW whose columns are listed with their comments. What several views have in common
+// is a file in views/parts/: $name stands for the text of views/parts/name.sql.
 package schema
 
-import "embed"
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+)
 
 // Files are the numbered *.sql files.
 //
 //go:embed *.sql
 var Files embed.FS
 
-// Views are the views/*.sql files.
-//
-//go:embed views/*.sql
-var Views embed.FS
+//go:embed views/*.sql views/parts/*.sql
+var views embed.FS
+
+// Views are the texts of the views/*.sql files, in the order of their names, with their parts filled in.
+func Views() ([]string, error) {
+	names, err := fs.Glob(views, "views/*.sql")
+	if err != nil {
+		return nil, fmt.Errorf("listing the views: %w", err)
+	}
+	texts := make([]string, len(names))
+	for i, name := range names {
+		if texts[i], err = View(strings.TrimPrefix(name, "views/")); err != nil {
+			return nil, err
+		}
+	}
+	return texts, nil
+}
+
+// View is the text of one file of views/, with its parts filled in.
+func View(name string) (string, error) {
+	text, err := fs.ReadFile(views, "views/"+name)
+	if err != nil {
+		return "", fmt.Errorf("reading the view %s: %w", name, err)
+	}
+	whole, err := withParts(string(text))
+	if err != nil {
+		return "", fmt.Errorf("reading the view %s: %w", name, err)
+	}
+	return whole, nil
+}
+
+// withParts replaces each $name of a text by the file views/parts/name.sql, without its comment lines.
+func withParts(text string) (string, error) {
+	var missing error
+	text = os.Expand(text, func(name string) string {
+		part, err := fs.ReadFile(views, "views/parts/"+name+".sql")
+		if err != nil {
+			missing = fmt.Errorf("it names the part $%s: %w", name, err)
+		}
+		var lines strings.Builder
+		for line := range strings.Lines(string(part)) {
+			if !strings.HasPrefix(line, "--") {
+				lines.WriteString(line)
+			}
+		}
+		return strings.TrimSuffix(lines.String(), "\n")
+	})
+	return text, missing
+}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"io/fs"
 	"regexp"
 	"slices"
 	"testing"
@@ -11,14 +10,14 @@ import (
 
 // TestVerdictsOfTheView compares the verdicts that payout_reconciliation gives with those that have words here.
 func TestVerdictsOfTheView(t *testing.T) {
-	text, err := fs.ReadFile(schema.Views, "views/20_payout_2_reconciliation.sql")
+	text, err := schema.View("20_payout_2_reconciliation.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
-	choice := regexp.MustCompile(`multiIf\(([^']*'\w+',\s*)+'\w+'\) AS verdict`).Find(text)
+	choice := regexp.MustCompile(`multiIf\(([^']*'\w+',\s*)+'\w+'\) AS verdict`).FindString(text)
 	var verdicts []string
-	for _, m := range regexp.MustCompile(`'(\w+)'`).FindAllSubmatch(choice, -1) {
-		verdicts = append(verdicts, string(m[1]))
+	for _, m := range regexp.MustCompile(`'(\w+)'`).FindAllStringSubmatch(choice, -1) {
+		verdicts = append(verdicts, m[1])
 	}
 	slices.Sort(verdicts)
 	if want := slices.Sorted(slices.Values(Verdicts())); !slices.Equal(verdicts, want) {

@@ -13,8 +13,8 @@ func LoadBackfill[T any](l *Lease, name string) (*T, error) {
 
 // SaveBackfill keeps the state of a backfill where there is nothing to publish with it; otherwise it belongs into the
 // Intent. An empty value forgets it.
-func (w *Warehouse) SaveBackfill(ctx context.Context, r Run, name, value string) error {
-	return w.saveStates(ctx, r.Account, r.Stream.Name, stateRow{name, value, 0})
+func (w *Writer) SaveBackfill(ctx context.Context, name, value string) error {
+	return w.save(ctx, stateRow{name, value, 0})
 }
 
 // Add sums up.

@@ -44,7 +44,7 @@ func TestOthersRunsAreNotOrphans(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := run("acme")
-	if _, err := w.Recover(t.Context(), &Lease{w: w, orphan: true}, next, next.ID); err != nil {
+	if _, err := w.Recover(t.Context(), &Lease{pool: w.pool, orphan: true}, next, next.ID); err != nil {
 		t.Fatal(err)
 	}
 	left := strings.Join(text(t, w, "SELECT run_id FROM transactions_staging"), " ")

@@ -56,10 +56,10 @@ func (e *RefusedError) Error() string {
 
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// stage writes pieces as one block. Where the server refuses it for its content, both halves are tried, and so on, until
-// the rows that it refuses stand alone: those are returned as rejects. It takes two inserts for each halving, and a
-// token of its own for each half, which is the same when the batch is staged again.
-func (w *Warehouse) stage(ctx context.Context, r Run, number int, pieces []piece, t destination) (rejects []decode.Reject, err error) {
+// stage writes pieces as one block. Where the server refuses it for its content, both halves are tried, and so on,
+// until the rows that it refuses stand alone: those are returned as rejects. It takes two inserts for each halving, and
+// a token of its own for each half, which is the same when the batch is staged again.
+func (w *Writer) stage(ctx context.Context, number int, pieces []piece, t destination) (rejects []decode.Reject, err error) {
 	var last error
 	var halve func(pieces []piece, token string) error
 	halve = func(pieces []piece, token string) error {
@@ -69,7 +69,7 @@ func (w *Warehouse) stage(ctx context.Context, r Run, number int, pieces []piece
 		begin := time.Now()
 		err := w.sendColumns(ctx, t, token, pieces)
 		if err == nil {
-			w.metrics.staged(r, time.Since(begin))
+			w.metrics.staged(w.Run, time.Since(begin))
 		}
 		if !isRefusal(err) {
 			return err
@@ -91,11 +91,11 @@ func (w *Warehouse) stage(ctx context.Context, r Run, number int, pieces []piece
 		last, rejects = err, append(rejects, reject)
 		return nil
 	}
-	if err := halve(pieces, token(r, number)); err != nil {
+	if err := halve(pieces, token(w.Run, number)); err != nil {
 		return nil, fmt.Errorf("staging batch %d of %s: %w", number, t.table, err)
 	}
 	if len(rejects) > 0 {
-		w.log.Warn("ClickHouse refuses rows for their content; they go to rejected_records", "account", r.Account, "table", t.table, "run_id", r.ID,
+		w.log.Warn("ClickHouse refuses rows for their content; they go to rejected_records", "account", w.Account, "table", t.table, "run_id", w.ID,
 			"rows", len(rejects), "error", last)
 	}
 	return rejects, nil

@@ -13,11 +13,10 @@ const clockTolerance = time.Minute
 // timeAfter is the warehouse's clock, and the time that versions a row which is to replace stored ones: now, or a
 // millisecond after the latest of them where that is later (warehouse-9). newest is an aggregate of their versions in
 // microseconds since 1970, and from the table with the condition that names them.
-func (w *Warehouse) timeAfter(ctx context.Context, newest, from string, args ...any) (now, next time.Time, err error) {
+func (p *pool) timeAfter(ctx context.Context, newest, from string, args ...any) (now, next time.Time, err error) {
 	var us int64
 	var stored uint64
-	query := "SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(" + newest + ") FROM " + from
-	if err := w.conn.QueryRow(ctx, query, args...).Scan(&us, &stored); err != nil {
+	if err := p.conn.QueryRow(ctx, selectTimeAfter(newest, from), args...).Scan(&us, &stored); err != nil {
 		return now, next, fmt.Errorf("asking the warehouse for the time: %w", err)
 	}
 	now = time.UnixMicro(us).UTC()

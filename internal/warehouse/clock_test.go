@@ -105,7 +105,7 @@ func TestClockIsSet(t *testing.T) {
 			load(t, w, "coupons", Whole, "["+coupon(idA, "a2", day)+"]")
 			load(t, w, "products", Whole, product(2))
 			record.Outcome, check.OK = OutcomeSuccess, true
-			must(t, w.SaveRun(t.Context(), record), w.buryRuns(t.Context(), "acme", "coupons", uuid.Nil), w.SaveBackfill(t.Context(), earlier, BackfillPrefix+"x", "2"), w.saveChecks(t.Context(), []Check{check}))
+			must(t, w.SaveRun(t.Context(), record), w.markDeadRuns(t.Context(), "acme", "coupons", uuid.Nil), w.SaveBackfill(t.Context(), earlier, BackfillPrefix+"x", "2"), w.saveChecks(t.Context(), []Check{check}))
 			if _, err := w.RecordFindings(t.Context(), "acme", nil); err != nil {
 				t.Fatal(err)
 			}

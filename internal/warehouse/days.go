@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-
 	"dealhouse/internal/catalog"
 )
 
@@ -20,8 +18,8 @@ type DayChanges struct {
 
 // ChangesByDay is what the runs that read the list of a stream did on each of the last days that had a run, the oldest first. A day is that
 // of the warehouse's clock, and the last one is today.
-func (w *Warehouse) ChangesByDay(ctx context.Context, id StreamID, days int) ([]DayChanges, error) {
-	rows, err := w.readOnly.Query(ctx, `SELECT toDate32(started_at) AS day, sum(inserted), sum(updated), sum(deleted), count(),
+func (r Reader) ChangesByDay(ctx context.Context, id StreamID, days int) ([]DayChanges, error) {
+	rows, err := r.readOnly.Query(ctx, `SELECT toDate32(started_at) AS day, sum(inserted), sum(updated), sum(deleted), count(),
     countIf(`+faulty+`)
 FROM (SELECT started_at, outcome, if(`+publishedSomething+`, inserted, 0) AS inserted, if(`+publishedSomething+`, updated, 0) AS updated,
           if(`+publishedSomething+`, deleted, 0) AS deleted
@@ -51,7 +49,7 @@ func HasDays(stream string) bool {
 
 // RowsByDay counts the live rows of each of the newest days that have any, the oldest first, by the day that the catalog
 // says (ByDay). Days that have not come yet are left out. A stream whose rows belong to no day is an error.
-func (w *Warehouse) RowsByDay(ctx context.Context, id StreamID, days int) ([]DayRows, error) {
+func (r Reader) RowsByDay(ctx context.Context, id StreamID, days int) ([]DayRows, error) {
 	s, err := catalog.Find(id.Stream)
 	if err != nil {
 		return nil, err
@@ -60,7 +58,7 @@ func (w *Warehouse) RowsByDay(ctx context.Context, id StreamID, days int) ([]Day
 		return nil, fmt.Errorf("the rows of %s belong to no day", id.Stream)
 	}
 	day := "toDate32(" + s.ByDay.Column + ")"
-	rows, err := w.readOnly.Query(ctx, `SELECT assumeNotNull(`+day+`) AS on_day, count() AS live
+	rows, err := r.readOnly.Query(ctx, `SELECT assumeNotNull(`+day+`) AS on_day, count() AS live
 FROM `+s.ByDay.View+` WHERE account = {account:String} AND isNotNull(`+day+`) AND `+day+` <= toDate32(now64(3, 'UTC'))
 GROUP BY on_day ORDER BY on_day DESC LIMIT {days:UInt32}`, named("account", id.Account), named("days", uint32(days)))
 	all, err := scanned(rows, err, func(d *DayRows) []any { return []any{&d.Day, &d.Rows} })
@@ -86,8 +84,8 @@ type RejectGroup struct {
 const maxRaw = 4000
 
 // RejectGroups lists what could not be loaded as it was sent and has not been since, what was seen last first.
-func (w *Warehouse) RejectGroups(ctx context.Context, id StreamID, limit int) ([]RejectGroup, error) {
-	rows, err := w.readOnly.Query(ctx, fmt.Sprintf(`SELECT key, field, reason, substringUTF8(raw, 1, %d), toUInt64(length(raw)), page, toString(run_id), first_seen_at, seen_at, times
+func (r Reader) RejectGroups(ctx context.Context, id StreamID, limit int) ([]RejectGroup, error) {
+	rows, err := r.readOnly.Query(ctx, fmt.Sprintf(`SELECT key, field, reason, substringUTF8(raw, 1, %d), toUInt64(length(raw)), page, toString(run_id), first_seen_at, seen_at, times
 FROM rejected_records WHERE account = {account:String} AND stream = {stream:String} AND %s
 ORDER BY seen_at DESC, key, field, raw LIMIT {limit:UInt32}`, maxRaw, unsettledRejects),
 		named("account", id.Account), named("stream", id.Stream), named("limit", uint32(limit)))
@@ -98,21 +96,4 @@ ORDER BY seen_at DESC, key, field, raw LIMIT {limit:UInt32}`, maxRaw, unsettledR
 		return nil, fmt.Errorf("reading the rejected records of %s of account %s: %w", id.Stream, id.Account, err)
 	}
 	return all, nil
-}
-
-// scanned reads the rows of a query into values; err is that of the query.
-func scanned[T any](rows driver.Rows, err error, fields func(*T) []any) ([]T, error) {
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var all []T
-	for rows.Next() {
-		var value T
-		if err := rows.Scan(fields(&value)...); err != nil {
-			return nil, err
-		}
-		all = append(all, value)
-	}
-	return all, rows.Err()
 }

@@ -41,7 +41,7 @@ func dataColumns(s *catalog.Stream) []column {
 	return append(cols, extraColumn)
 }
 
-// viewColumns are the columns that people see (design.md: account and the key first, synced_at last).
+// viewColumns are the columns that people see: the account and the key first, synced_at last.
 func viewColumns(s *catalog.Stream) []column {
 	return append(append(append([]column{accountColumn}, keyColumns(s)...), dataColumns(s)...), syncedColumn)
 }
@@ -76,8 +76,9 @@ func keyNames(s *catalog.Stream) string { return joinNames(keyColumns(s)) }
 
 // createView makes the view of current rows.
 func createView(s *catalog.Stream) string {
-	return createViewAs(s.Name, viewColumns(s), s.Comment,
-		"SELECT "+joinNames(viewColumns(s))+"\nFROM "+s.Name+"_latest FINAL\nWHERE _deleted = 0")
+	return createViewAs(s.Name, viewColumns(s), s.Comment, sql(`SELECT $columns
+FROM ${stream}_latest FINAL
+WHERE _deleted = 0`, parts{"columns": joinNames(viewColumns(s)), "stream": s.Name}))
 }
 
 // createAllView makes the view of every row that is known: those of the list, and with their last content those that
@@ -88,7 +89,8 @@ func createAllView(s *catalog.Stream) string {
 	listed := column{"listed", "Bool", "Whether the list had the row when it was last loaded; where not, the row is as it was last seen"}
 	return createViewAs(s.AllView, slices.Concat(key, []column{listed}, data),
 		"All "+s.Name+" that are known: listed now, listed once, or named by a transaction and read by their own address",
-		"SELECT "+joinNames(key)+", toBool(_deleted = 0) AS listed, "+joinNames(data)+"\nFROM "+s.Name+"_latest FINAL")
+		sql(`SELECT $key, toBool(_deleted = 0) AS listed, $columns
+FROM ${stream}_latest FINAL`, parts{"key": joinNames(key), "columns": joinNames(data), "stream": s.Name}))
 }
 
 // createHistory makes the view of all versions with the time during which each was the current one. Versions of equal
@@ -97,50 +99,55 @@ func createHistory(s *catalog.Stream) string {
 	cols := append(viewColumns(s),
 		column{"valid_from", "DateTime64(3, 'UTC')", "When this version became visible [UTC]"},
 		column{"valid_to", "Nullable(DateTime64(3, 'UTC'))", "When the next version, or the row's deletion, became visible; NULL while it is current [UTC]"})
-	names := joinNames(viewColumns(s))
-	over := "PARTITION BY account, " + keyNames(s) + " ORDER BY _version"
-	return createViewAs(s.Name+"_history", cols, "Every version of "+s.Name+" that was ever loaded", `SELECT `+names+`, synced_at AS valid_from, valid_to
+	return createViewAs(s.Name+"_history", cols, "Every version of "+s.Name+" that was ever loaded", sql(`SELECT $columns, synced_at AS valid_from, valid_to
 FROM
 (
-    SELECT *, leadInFrame(toNullable(synced_at)) OVER (`+over+` ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS valid_to
+    SELECT *, leadInFrame(toNullable(synced_at)) OVER ($versions ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS valid_to
     FROM
     (
-        SELECT `+names+`, _hash, _version, _deleted,
+        SELECT $columns, _hash, _version, _deleted,
             row_number() OVER w AS _n, lagInFrame(_hash) OVER w AS _hash_before, lagInFrame(_deleted) OVER w AS _deleted_before
-        FROM `+s.Name+`_versions
-        WINDOW w AS (`+over+` ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+        FROM ${stream}_versions
+        WINDOW w AS ($versions ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
     )
     WHERE _n = 1 OR _hash != _hash_before OR _deleted != _deleted_before
 )
-WHERE _deleted = 0`)
+WHERE _deleted = 0`, parts{
+		"columns": joinNames(viewColumns(s)), "stream": s.Name,
+		"versions": "PARTITION BY account, " + keyNames(s) + " ORDER BY _version",
+	}))
 }
 
 // createStaging makes the table of rows of runs under way, one partition a run. It is sorted by key and replacing, so
 // that the merge reads it in order and sees each key once. The run is part of the key, because FINAL replaces across
 // partitions: two accounts may read the same deals at the same time.
-func createStaging(s *catalog.Stream) string {
+func createStaging(d dialect, s *catalog.Stream) string {
 	cols := stagingColumns(s)
 	version := "toUInt128(_fetched)"
 	if i := s.VersionField(); i >= 0 {
-		f := s.Fields[i]
-		version = fmt.Sprintf("bitOr(bitShiftLeft(toUInt128(if(%s, 0, greatest(%s, 0))), 64), toUInt128(_fetched))", absent(s.Fields, i), f.Column)
+		version = sql("bitOr(bitShiftLeft(toUInt128(if($absent, 0, greatest($updated, 0))), 64), toUInt128(_fetched))",
+			parts{"absent": absent(s.Fields, i), "updated": s.Fields[i].Column})
 	}
 	defs := columnDefs(cols)
 	defs = append(defs,
 		"_version UInt128 MATERIALIZED "+version,
 		"_hash FixedString(16) MATERIALIZED sipHash128("+hashedColumns(s)+")")
-	return stagingTable(s.Name+"_staging", defs, "_version", keyNames(s))
+	return createStagingTable(d, s.Name+"_staging", defs, "_version", keyNames(s))
 }
 
-func stagingTable(name string, defs []string, version, key string) string {
-	return "CREATE TABLE IF NOT EXISTS " + name + "\n(\n    " + strings.Join(defs, ",\n    ") + "\n)\nENGINE = ReplacingMergeTree(" + version + ")\n" +
-		"PARTITION BY run_id\nORDER BY (run_id, " + key + ")\nSETTINGS " + stagingSettings + "\nCOMMENT 'Rows of runs under way'"
+func createStagingTable(d dialect, name string, defs []string, version, key string) string {
+	return d.staging(sql(`CREATE TABLE IF NOT EXISTS $table
+(
+    $columns
+)
+ENGINE = ReplacingMergeTree($version)
+PARTITION BY run_id
+ORDER BY (run_id, $key)
+SETTINGS $settings
+COMMENT 'Rows of runs under way'`, parts{
+		"table": name, "columns": strings.Join(defs, ",\n    "), "version": version, "key": key, "settings": d.stagingSettings(),
+	}))
 }
-
-// stagingSettings keep the rows of a run as they were inserted: known batches are dropped by their token, and parts are
-// not merged, since they are dropped soon and their rows must stay countable.
-const stagingSettings = "non_replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, " +
-	"max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000"
 
 // stagingColumns are the columns that the worker writes, in the order in which it writes them.
 func stagingColumns(s *catalog.Stream) []column {
@@ -193,12 +200,22 @@ func bareType(f catalog.Field) string {
 }
 
 func createTable(name string, cols []column, engine, key, comment string) string {
-	return "CREATE TABLE IF NOT EXISTS " + name + "\n(\n    " + strings.Join(columnDefs(cols), ",\n    ") + "\n)\nENGINE = " + engine +
-		"\nORDER BY " + key + "\nCOMMENT " + quote(comment)
+	return sql(`CREATE TABLE IF NOT EXISTS $table
+(
+    $columns
+)
+ENGINE = $engine
+ORDER BY $key
+COMMENT $comment`, parts{"table": name, "columns": strings.Join(columnDefs(cols), ",\n    "), "engine": engine, "key": key, "comment": quote(comment)})
 }
 
 func createViewAs(name string, cols []column, comment, query string) string {
-	return "CREATE OR REPLACE VIEW " + name + "\n(\n    " + strings.Join(columnDefs(cols), ",\n    ") + "\n)\nAS " + query + "\nCOMMENT " + quote(comment)
+	return sql(`CREATE OR REPLACE VIEW $view
+(
+    $columns
+)
+AS $query
+COMMENT $comment`, parts{"view": name, "columns": strings.Join(columnDefs(cols), ",\n    "), "query": query, "comment": quote(comment)})
 }
 
 func columnDefs(cols []column) []string {

@@ -1,8 +1,6 @@
 package warehouse
 
 import (
-	"strings"
-
 	"dealhouse/internal/catalog"
 )
 
@@ -56,12 +54,12 @@ func createChildLatest(s *catalog.Stream) string {
 }
 
 func createChildView(s *catalog.Stream) string {
-	return createViewAs(s.Child.Table, childViewColumns(s), s.Child.Comment,
-		"SELECT "+joinNames(childViewColumns(s))+"\nFROM "+s.Child.Table+"_latest FINAL")
+	return createViewAs(s.Child.Table, childViewColumns(s), s.Child.Comment, sql(`SELECT $columns
+FROM ${child}_latest FINAL`, parts{"columns": joinNames(childViewColumns(s)), "child": s.Child.Table}))
 }
 
-func createChildStaging(s *catalog.Stream) string {
-	return stagingTable(s.Child.Table+"_staging", columnDefs(childStagingColumns(s)), "_fetched", childKeyNames(s))
+func createChildStaging(d dialect, s *catalog.Stream) string {
+	return createStagingTable(d, s.Child.Table+"_staging", columnDefs(childStagingColumns(s)), "_fetched", childKeyNames(s))
 }
 
 func childStagingColumns(s *catalog.Stream) []column {
@@ -70,30 +68,4 @@ func childStagingColumns(s *catalog.Stream) []column {
 		cols = append(cols, column{name: f.Column, typ: f.Type.Wire()})
 	}
 	return append(cols, column{name: "_nulls", typ: "UInt64"}, column{name: "_fetched", typ: "UInt64"})
-}
-
-// insertChildDelta fills the delta of the child with the staged entries that are new or differ from the current ones.
-func insertChildDelta(s *catalog.Stream, r Run) string {
-	fields := s.Child.AllFields()
-	key := childKeyNames(s)
-	var staged, stored, picked, differ []string
-	for _, i := range childValues(s.Child) {
-		f := fields[i]
-		staged = append(staged, fromWire(fields, i)+" AS "+f.Column+"_read")
-		stored = append(stored, f.Column)
-		picked = append(picked, f.Column+"_read")
-		differ = append(differ, "NOT (s."+f.Column+"_read <=> l."+f.Column+")")
-	}
-	dayAt := childKeyField(s.Child)
-	day := fields[dayAt].Column
-	return "INSERT INTO " + r.childDelta() + " (account, " + key + ", " + strings.Join(stored, ", ") + ", synced_at, _version, _run_id)\n" +
-		"SELECT {account:String}, s." + keyNames(s) + ", " + day + "_read, " + strings.Join(picked, ", ") +
-		", fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), greatest(s._fetched, l._version + 1), {run:UUID}\n" +
-		"FROM (SELECT " + keyNames(s) + ", " + fromWire(fields, dayAt) + " AS " + day + "_read, " + strings.Join(staged, ", ") + ", _fetched\n" +
-		"      FROM " + s.Child.Table + "_staging FINAL WHERE run_id = {run:UUID}) AS s\n" +
-		"LEFT JOIN (SELECT " + key + ", " + strings.Join(stored, ", ") + ", _version\n" +
-		"      FROM " + s.Child.Table + "_latest FINAL WHERE account = {account:String}) AS l\n" +
-		"ON s." + keyNames(s) + " = l." + keyNames(s) + " AND s." + day + "_read = l." + day + "\n" +
-		// A time of reading that lies ahead came from a clock that was wrong.
-		"WHERE l._version = 0 OR (s._fetched > l._version OR l._version > {latest:UInt64}) AND (" + strings.Join(differ, " OR ") + ")"
 }

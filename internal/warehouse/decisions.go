@@ -59,7 +59,7 @@ func (w *Warehouse) KeepDecisions(ctx context.Context, account string) error {
 	}
 	// In the order of the key, so that memory does not grow with the transactions.
 	settings := clickhouse.Settings{"optimize_aggregation_in_order": 1, "join_algorithm": "full_sorting_merge"}
-	err = w.conn.Exec(write(ctx, settings), insertDecisions(stream, news),
+	err = w.conn.Exec(w.write(ctx, settings), insertDecisions(stream, news),
 		named("account", account), named("from", fmt.Sprint(from-decisionsOverlap.Milliseconds())))
 	if err != nil {
 		return fmt.Errorf("keeping when the transactions of account %s were decided: %w", account, err)

@@ -26,8 +26,33 @@ type ViewColumn struct {
 }
 
 // Dictionary describes all views of the database, in the order of their names, from their comments.
-func (w *Warehouse) Dictionary(ctx context.Context) ([]View, error) {
-	rows, err := w.conn.Query(ctx, `SELECT t.name, t.comment, if(empty(c.columns), formatQuery(t.create_table_query), ''), c.columns
+func (r Reader) Dictionary(ctx context.Context) ([]View, error) {
+	rows, err := r.conn.Query(ctx, selectViews)
+	defined, err := scanned(rows, err, func(v *definedView) []any { return []any{&v.Name, &v.Meaning, &v.definition, &v.columns} })
+	if err != nil {
+		return nil, fmt.Errorf("reading the comments of the views: %w", err)
+	}
+	var views []View
+	for _, v := range defined {
+		for _, c := range v.columns {
+			v.Columns = append(v.Columns, describeColumn(fmt.Sprint(c[0]), fmt.Sprint(c[1]), fmt.Sprint(c[2])))
+		}
+		if v.definition != "" {
+			v.describeParameterized(v.definition)
+		}
+		views = append(views, v.View)
+	}
+	return views, nil
+}
+
+// definedView is a view as the server describes it: with its columns, or with its definition where it has parameters.
+type definedView struct {
+	View
+	definition string
+	columns    [][]any
+}
+
+const selectViews = `SELECT t.name, t.comment, if(empty(c.columns), formatQuery(t.create_table_query), ''), c.columns
 FROM system.tables AS t
 LEFT JOIN
 (
@@ -36,29 +61,7 @@ LEFT JOIN
     GROUP BY table
 ) AS c ON t.name = c.table
 WHERE t.database = currentDatabase() AND t.engine = 'View'
-ORDER BY t.name`)
-	if err != nil {
-		return nil, fmt.Errorf("reading the comments of the views: %w", err)
-	}
-	defer rows.Close()
-	var views []View
-	for rows.Next() {
-		var v View
-		var definition string
-		var columns [][]any
-		if err := rows.Scan(&v.Name, &v.Meaning, &definition, &columns); err != nil {
-			return nil, fmt.Errorf("reading the comments of the views: %w", err)
-		}
-		for _, c := range columns {
-			v.Columns = append(v.Columns, describeColumn(fmt.Sprint(c[0]), fmt.Sprint(c[1]), fmt.Sprint(c[2])))
-		}
-		if definition != "" {
-			v.describeParameterized(definition)
-		}
-		views = append(views, v)
-	}
-	return views, rows.Err()
-}
+ORDER BY t.name`
 
 // A definition as formatQuery writes it has a column a line.
 var (

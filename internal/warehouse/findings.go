@@ -41,11 +41,9 @@ func (w *Warehouse) recordFindings(ctx context.Context, account string, current 
 		Finding
 		firstSeen time.Time
 	}
-	open, err := rowsOf(ctx, w, "SELECT account, kind, subject, detail, first_seen FROM payout_findings WHERE account = {account:String} AND resolved_at IS NULL",
-		[]any{named("account", account)},
-		func(rows driver.Rows, s *standing) error {
-			return rows.Scan(&s.Account, &s.Kind, &s.Subject, &s.Detail, &s.firstSeen)
-		})
+	rows, err := w.conn.Query(ctx, "SELECT account, kind, subject, detail, first_seen FROM payout_findings WHERE account = {account:String} AND resolved_at IS NULL",
+		named("account", account))
+	open, err := scanned(rows, err, func(s *standing) []any { return []any{&s.Account, &s.Kind, &s.Subject, &s.Detail, &s.firstSeen} })
 	if err != nil {
 		return nil, err
 	}

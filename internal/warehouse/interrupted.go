@@ -15,7 +15,7 @@ import (
 // that worker, and so is one that is not in the catalog. One stream that cannot be finished does not keep the others
 // waiting; the error is that of all of them.
 func (w *Warehouse) RecoverAll(ctx context.Context) (recovered []Intent, err error) {
-	rows, err := w.conn.Query(ctx, "SELECT DISTINCT account, stream FROM sync_state WHERE startsWith(name, "+quote(stateIntent+":")+") ORDER BY account, stream")
+	rows, err := w.conn.Query(ctx, selectInterrupted)
 	open, err := scanned(rows, err, func(id *StreamID) []any { return []any{&id.Account, &id.Stream} })
 	if err != nil {
 		return nil, fmt.Errorf("looking for runs that were interrupted: %w", err)
@@ -46,7 +46,7 @@ func (w *Warehouse) recoverStream(ctx context.Context, id StreamID) (recovered [
 		return nil, err
 	}
 	r.StartedAt = l.Begun()
-	if recovered, err = w.Recover(ctx, l, r, r.ID); err != nil {
+	if recovered, err = w.Writer(r).Recover(ctx, l, r.ID); err != nil {
 		return recovered, errors.Join(err, l.Expire(context.WithoutCancel(ctx)))
 	}
 	return recovered, l.Release(context.WithoutCancel(ctx))

@@ -40,7 +40,7 @@ type leaseValue struct {
 // of two that take it at the same moment the later one has it, and the other finds out at its next Check. Two workers
 // at once are harmless to the data; the lease makes them rare.
 type Lease struct {
-	w       *Warehouse
+	pool    *pool
 	account string
 	stream  string
 	value   leaseValue
@@ -55,7 +55,7 @@ type Lease struct {
 
 // Acquire takes the lease of a stream, or returns a *HeldError.
 func (w *Warehouse) Acquire(ctx context.Context, r Run) (*Lease, error) {
-	l := &Lease{w: w, account: r.Account, stream: r.Stream.Name, value: leaseValue{Owner: w.owner.String(), RunID: r.ID, Attempt: r.Attempt}, ttl: leaseTTL}
+	l := &Lease{pool: w.pool, account: r.Account, stream: r.Stream.Name, value: leaseValue{Owner: w.owner.String(), RunID: r.ID, Attempt: r.Attempt}, ttl: leaseTTL}
 	now, err := w.Now(ctx)
 	if err != nil {
 		return nil, err
@@ -94,13 +94,13 @@ func (l *Lease) Begun() time.Time { return l.begun }
 // Orphan reports that the last holder did not give the lease back: what it was doing may be half done.
 func (l *Lease) Orphan() bool { return l.orphan }
 
-// AssumeUnclean makes Recover look for what was left behind, though the last holder gave the lease back. A worker calls it
-// that knows it left something itself.
+// AssumeUnclean makes Recover look for what was left behind, though the last holder gave the lease back. A worker calls
+// it that knows it left something itself.
 func (l *Lease) AssumeUnclean() { l.orphan = true }
 
 // Check returns ErrLeaseLost when another worker has taken the stream over.
 func (l *Lease) Check(ctx context.Context) error {
-	stored, err := l.w.state(ctx, l.account, l.stream, stateLease)
+	stored, err := l.pool.state(ctx, l.account, l.stream, stateLease)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (l *Lease) verify(value string) error {
 
 // load reads all states of the stream, which only the holder of the lease changes, and checks the lease among them.
 func (l *Lease) load(ctx context.Context) error {
-	rows, err := l.w.conn.Query(ctx, "SELECT name, value, version FROM sync_state_log FINAL WHERE account = {account:String} AND stream = {stream:String} ORDER BY version",
+	rows, err := l.pool.conn.Query(ctx, selectStates,
 		named("account", l.account), named("stream", l.stream))
 	l.states, err = scanned(rows, err, func(s *stateRow) []any { return []any{&s.name, &s.value, &s.version} })
 	if err != nil {
@@ -142,22 +142,24 @@ func (l *Lease) Release(ctx context.Context) error {
 	if l.untidy {
 		return l.Expire(ctx)
 	}
-	return l.end(ctx, func() error { return l.w.saveStates(ctx, l.account, l.stream, stateRow{stateLease, "", 0}) })
+	return l.giveBack(ctx, func() error { return l.pool.saveStates(ctx, l.account, l.stream, stateRow{stateLease, "", 0}) })
 }
 
-// Expire gives the lease back as one that has run out, so that its next holder finishes or clears away what was left behind.
+// Expire gives the lease back as one that has run out, so that its next holder finishes or clears away what was left
+// behind.
 func (l *Lease) Expire(ctx context.Context) error {
-	return l.end(ctx, func() error { return l.write(ctx, time.UnixMicro(0)) })
+	return l.giveBack(ctx, func() error { return l.write(ctx, time.UnixMicro(0)) })
 }
 
-func (l *Lease) end(ctx context.Context, write func() error) error {
+// giveBack stops the heartbeat, and writes the end of the lease unless another worker has it.
+func (l *Lease) giveBack(ctx context.Context, write func() error) error {
 	if l.stop == nil {
 		return nil
 	}
 	l.stop()
 	l.done.Wait()
 	l.stop = nil
-	l.w.metrics.lease(l, 0)
+	l.pool.metrics.lease(l, 0)
 	switch err := l.Check(ctx); {
 	case errors.Is(err, ErrLeaseLost):
 		return nil // there is nothing left to give back
@@ -178,9 +180,9 @@ func (l *Lease) heartbeat(ctx context.Context) {
 		}
 		// A beat that fails is not the end: the next one, or the check before publishing, decides.
 		if err := l.beat(ctx); err != nil && ctx.Err() == nil {
-			l.w.log.Warn("could not renew the lease", "account", l.account, "stream", l.stream, "error", err)
+			l.pool.log.Warn("could not renew the lease", "account", l.account, "stream", l.stream, "error", err)
 			if errors.Is(err, ErrLeaseLost) {
-				l.w.metrics.lease(l, 0)
+				l.pool.metrics.lease(l, 0)
 				return
 			}
 		}
@@ -191,7 +193,7 @@ func (l *Lease) beat(ctx context.Context) error {
 	if err := l.Check(ctx); err != nil {
 		return err
 	}
-	now, err := l.w.Now(ctx)
+	now, err := l.pool.Now(ctx)
 	if err != nil {
 		return err
 	}
@@ -206,5 +208,5 @@ func (l *Lease) write(ctx context.Context, expires time.Time) error {
 	if err != nil {
 		return fmt.Errorf("writing the lease: %w", err)
 	}
-	return l.w.saveStates(ctx, l.account, l.stream, stateRow{stateLease, string(text), 0})
+	return l.pool.saveStates(ctx, l.account, l.stream, stateRow{stateLease, string(text), 0})
 }

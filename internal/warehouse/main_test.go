@@ -21,11 +21,8 @@ func open(t *testing.T) *Warehouse {
 func text(t *testing.T, w *Warehouse, query string, args ...any) []string {
 	t.Helper()
 	rows, err := w.conn.Query(t.Context(), "SELECT arrayStringConcat([COLUMNS('.*') APPLY toString], ' ') FROM ("+query+")", args...)
+	all, err := scanned(rows, err, only[string])
 	if err != nil {
-		t.Fatalf("%s: %v", query, err)
-	}
-	var all []string
-	if err := collect(rows, func(s string) { all = append(all, s) }); err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
 	return all

@@ -267,8 +267,12 @@ func TestRecover(t *testing.T) {
 			}
 			for i, step := range []func() error{
 				func() error { return w.saveJSON(t.Context(), r, intentName(r.ID), in) },
-				func() error { return w.attachOnce(t.Context(), r, "coupons_versions", r.delta(), false) },
-				func() error { return w.attachOnce(t.Context(), r, "coupons_latest", r.delta(), false) },
+				func() error {
+					return publication{Writer: w.Writer(r)}.attach(t.Context(), target{"coupons_versions", r.delta()})
+				},
+				func() error {
+					return publication{Writer: w.Writer(r)}.attach(t.Context(), target{"coupons_latest", r.delta()})
+				},
 				func() error { return w.SaveRun(t.Context(), in.Record) },
 				func() error {
 					return w.saveStates(t.Context(), "acme", "coupons", stateRow{intentName(r.ID), "", 0}, watermarkRow(now))

@@ -215,16 +215,15 @@ func TestViewsReadOneTableOfAStream(t *testing.T) {
 			from += "(at = now())"
 		}
 		rows, err := w.conn.Query(t.Context(), "EXPLAIN SELECT * FROM "+from)
+		plan, err := scanned(rows, err, only[string])
 		if err != nil {
 			t.Fatal(err)
 		}
 		read := map[string]bool{}
-		if err := collect(rows, func(line string) {
+		for _, line := range plan {
 			for _, m := range readsTable.FindAllStringSubmatch(line, -1) {
 				read[m[1]] = true
 			}
-		}); err != nil {
-			t.Fatal(err)
 		}
 		some += len(read)
 		for table := range read {

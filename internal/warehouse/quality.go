@@ -88,8 +88,8 @@ func (w *Warehouse) saveChecks(ctx context.Context, checks []Check) error {
 
 // LatestChecks reads the newest outcome of each check of each stream: by stream, those that do not hold first. It takes
 // the newest of each by itself, and so needs no FINAL.
-func (w *Warehouse) LatestChecks(ctx context.Context) (map[StreamID][]Check, error) {
-	rows, err := w.readOnly.Query(ctx, `SELECT account, stream, check, max(checked_at), argMax(run_id, checked_at), argMax(ok, checked_at) AS holds,
+func (r Reader) LatestChecks(ctx context.Context) (map[StreamID][]Check, error) {
+	rows, err := r.readOnly.Query(ctx, `SELECT account, stream, check, max(checked_at), argMax(run_id, checked_at), argMax(ok, checked_at) AS holds,
     argMax(found, checked_at), argMax(expected, checked_at), argMax(detail, checked_at)
 FROM quality_checks_log GROUP BY account, stream, check ORDER BY account, stream, holds, check`)
 	checks, err := scanned(rows, err, func(c *Check) []any {

@@ -25,8 +25,8 @@ const (
 	slowdown     = 5                // times as long, for what passes slowly
 )
 
-// FaultError says that a statement failed for a reason that lies with the warehouse, and that did not pass in time. What readers see,
-// and where the next run begins, are as they were.
+// FaultError says that a statement failed for a reason that lies with the warehouse, and that did not pass in time.
+// What readers see, and where the next run begins, are as they were.
 type FaultError struct {
 	Code     int32 // of ClickHouse; 0 when it could not be reached
 	Attempts int
@@ -52,8 +52,8 @@ type remedy struct {
 	advice string // for an operator
 }
 
-// remedyOf finds out whether the same statement may succeed a little later, or what else is known to help. By code and type alone: what the text says
-// differs from version to version.
+// remedyOf finds out whether the same statement may succeed a little later, or what else is known to help. It goes by
+// code and type alone: what the text says differs from version to version.
 func remedyOf(err error) (remedy, bool) {
 	var gaveUp *FaultError
 	if errors.As(err, &gaveUp) {
@@ -136,8 +136,8 @@ func isRefusal(err error) bool {
 
 // retry does a step until it succeeds, fails for good, or has been tried for long enough. The step must be one that can
 // be done twice, also when the first time succeeded and only its answer was lost.
-func (w *Warehouse) retry(ctx context.Context, statement string, do func() error) error {
-	exp := backoff.NewExponentialBackOff(backoff.WithInitialInterval(w.backoff), backoff.WithMaxInterval(longestPause), backoff.WithMultiplier(2),
+func (p *pool) retry(ctx context.Context, statement string, do func() error) error {
+	exp := backoff.NewExponentialBackOff(backoff.WithInitialInterval(p.backoff), backoff.WithMaxInterval(longestPause), backoff.WithMultiplier(2),
 		backoff.WithRandomizationFactor(0.5), backoff.WithMaxElapsedTime(0)) // the time is kept below
 	begin := time.Now()
 	for attempt := 1; ; attempt++ {
@@ -146,7 +146,7 @@ func (w *Warehouse) retry(ctx context.Context, statement string, do func() error
 			return err
 		}
 		fault, known := remedyOf(err)
-		if !known || w.maxRetryElapsed <= 0 {
+		if !known || p.maxRetryElapsed <= 0 {
 			return err
 		}
 		wait := exp.NextBackOff()
@@ -154,12 +154,12 @@ func (w *Warehouse) retry(ctx context.Context, statement string, do func() error
 			wait *= slowdown
 		}
 		deadline, limited := ctx.Deadline()
-		if elapsed := time.Since(begin); fault.never || elapsed+wait > w.maxRetryElapsed || limited && time.Until(deadline) < wait {
+		if elapsed := time.Since(begin); fault.never || elapsed+wait > p.maxRetryElapsed || limited && time.Until(deadline) < wait {
 			return &FaultError{Code: fault.code, Attempts: attempt, Elapsed: elapsed, Advice: fault.advice, Err: err}
 		}
-		w.retries.Add(1)
-		w.metrics.retried()
-		w.log.Warn("the warehouse could not do a statement; trying again", "statement", head(statement), "code", fault.code, "attempt", attempt,
+		p.retries.Add(1)
+		p.metrics.retried()
+		p.log.Warn("the warehouse could not do a statement; trying again", "statement", head(statement), "code", fault.code, "attempt", attempt,
 			"wait", wait.Round(time.Millisecond), "error", brief(err))
 		timer := time.NewTimer(wait)
 		select {
@@ -193,18 +193,18 @@ func head(statement string) string {
 }
 
 // Retries is how many statements were tried again since Open.
-func (w *Warehouse) Retries() uint64 { return w.retries.Load() }
+func (p *pool) Retries() uint64 { return p.retries.Load() }
 
 // patient is a connection whose queries are tried again: asking twice changes nothing. What writes is tried again where
 // it is known how to (exec, insert and the steps of a merge), not here.
 type patient struct {
 	driver.Conn
-	w *Warehouse
+	pool *pool
 }
 
 // Query asks until the answer begins.
 func (c patient) Query(ctx context.Context, query string, args ...any) (rows driver.Rows, err error) {
-	err = c.w.retry(ctx, query, func() error {
+	err = c.pool.retry(ctx, query, func() error {
 		rows, err = c.Conn.Query(ctx, query, args...)
 		return err
 	})
@@ -214,7 +214,7 @@ func (c patient) Query(ctx context.Context, query string, args ...any) (rows dri
 // QueryRow asks until there is an answer.
 func (c patient) QueryRow(ctx context.Context, query string, args ...any) driver.Row {
 	var row driver.Row
-	err := c.w.retry(ctx, query, func() error {
+	err := c.pool.retry(ctx, query, func() error {
 		row = c.Conn.QueryRow(ctx, query, args...)
 		return row.Err()
 	})

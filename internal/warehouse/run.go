@@ -17,11 +17,11 @@ type Run struct {
 	Attempt uuid.UUID
 	Account string
 	Stream  *catalog.Stream
-	// StartedAt is when the run began, by the clock of the warehouse. What was loaded by others since is not deleted
-	// (design.md, "Snapshots and deletes").
+	// StartedAt is when the run began, by the clock of the warehouse. What other runs loaded since is not deleted
+	// (warehouse-14).
 	StartedAt time.Time
-	// ServerTime is the service's clock when the run had read. No row changed later than that, so what is dated after it
-	// counts as changed then. Zero: not known; the warehouse's clock stands in for it.
+	// ServerTime is the service's clock when the run had read. No row changed later than that, so what is dated after
+	// it counts as changed then. Zero: not known; the warehouse's clock stands in for it.
 	ServerTime time.Time
 }
 
@@ -61,12 +61,12 @@ type Changes struct {
 	// Staged is the number of rows that were staged, and Distinct the number of their keys.
 	Staged   uint64 `json:"staged"`
 	Distinct uint64 `json:"distinct"`
-	// Kept is the number of rows that a complete list no longer had and that were not deleted, since it was not confirmed
-	// that they are gone.
+	// Kept is the number of rows that a complete list no longer had and that were not deleted, since it was not
+	// confirmed that they are gone.
 	Kept uint64 `json:"kept,omitempty"`
 	// Older is the number of rows that were read later than what is stored and have other content, but are dated before
-	// it. A run that reads a part leaves them as they are: it cannot tell a row whose updatedAt was set back from a service
-	// that gave an older state. A run that reads everything loads them.
+	// it. A run that reads a part leaves them as they are: it cannot tell a row whose updatedAt was set back from a
+	// service that gave an older state. A run that reads everything loads them.
 	Older uint64 `json:"older,omitempty"`
 	// Ahead is the number of rows staged that are dated after Run.ServerTime, by more than clocks differ.
 	Ahead uint64 `json:"ahead,omitempty"`

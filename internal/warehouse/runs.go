@@ -46,8 +46,8 @@ var runColumns = columns("account String, stream String, run_id UUID, mode Strin
 	"error String, version UInt64")
 
 // SaveRun writes the run's row; a later write replaces an earlier one.
-func (w *Warehouse) SaveRun(ctx context.Context, r RunRecord) error {
-	_, next, err := w.timeAfter(ctx, newestVersion, "sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID}",
+func (p *pool) SaveRun(ctx context.Context, r RunRecord) error {
+	_, next, err := p.timeAfter(ctx, newestVersion, "sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID}",
 		named("account", r.Account), named("stream", r.Stream), named("run", r.RunID.String()))
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (w *Warehouse) SaveRun(ctx context.Context, r RunRecord) error {
 	if warnings == nil {
 		warnings = []string{}
 	}
-	err = w.insert(ctx, "sync_runs_log", runColumns, func(b driver.Batch) error {
+	err = p.insert(ctx, "sync_runs_log", runColumns, func(b driver.Batch) error {
 		return b.Append(r.Account, r.Stream, r.RunID, r.Mode, r.StartedAt, optional(r.FinishedAt), r.Outcome, optional(r.RequestedAfter),
 			optional(r.Watermark), optional(r.ServerTime), r.Totals.Pages, r.Totals.Read, r.Changes.Inserted, r.Changes.Updated, r.Changes.Deleted, r.Changes.Unchanged, r.Changes.Older, r.Changes.Kept,
 			r.Totals.Rejected, r.Duplicates, r.Totals.Bytes, r.Totals.Retries, warnings, r.Error, uint64(next.UnixMicro()))
@@ -75,15 +75,15 @@ func optional(t time.Time) *time.Time {
 	return &t
 }
 
-// buryRuns marks runs of the stream that never ended as killed. The caller holds the lease, so none of them is alive;
+// markDeadRuns marks runs of the stream that never ended as killed. The caller holds the lease, so none of them is alive;
 // alive is the run that goes on.
-func (w *Warehouse) buryRuns(ctx context.Context, account, stream string, alive uuid.UUID) error {
-	now, err := w.Now(ctx)
+func (p *pool) markDeadRuns(ctx context.Context, account, stream string, alive uuid.UUID) error {
+	now, err := p.Now(ctx)
 	if err != nil {
 		return err
 	}
 	// The condition stands in a query of its own: beside REPLACE, outcome would be the new one.
-	err = w.exec(ctx, `INSERT INTO sync_runs_log
+	err = p.exec(ctx, `INSERT INTO sync_runs_log
 SELECT * REPLACE (`+quote(OutcomeKilled)+` AS outcome, fromUnixTimestamp64Milli(intDiv({now:Int64}, 1000), 'UTC') AS finished_at, 'the process ended before the run did' AS error,
     greatest(toUInt64({now:Int64}), version + 1) AS version)
 FROM

@@ -8,7 +8,6 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 
-	"dealhouse/internal/catalog"
 	"dealhouse/internal/decode"
 )
 
@@ -17,7 +16,7 @@ import (
 // Nothing that readers see changes.
 //
 // A record that the server refuses for its content is left out and returned as a reject; all others are staged.
-func (w *Warehouse) Stage(ctx context.Context, r Run, number int, batches ...*decode.Batch) ([]decode.Reject, error) {
+func (w *Writer) Stage(ctx context.Context, number int, batches ...*decode.Batch) ([]decode.Reject, error) {
 	var rows, children []piece
 	for _, b := range batches {
 		if n := b.Len(); n > 0 {
@@ -27,12 +26,21 @@ func (w *Warehouse) Stage(ctx context.Context, r Run, number int, batches ...*de
 			children = append(children, piece{b, 0, n})
 		}
 	}
-	rejects, err := w.stage(ctx, r, number, rows, destination{table: r.Stream.Name, columns: stagingColumns(r.Stream), values: r.rowValues, reject: rejectRow})
+	rejects, err := w.stage(ctx, number, rows, destination{table: w.Stream.Name, columns: stagingColumns(w.Stream), values: w.rowValues, reject: rejectRow})
 	if err != nil || len(children) == 0 {
 		return rejects, err
 	}
-	more, err := w.stage(ctx, r, number, children, destination{table: r.Stream.Child.Table, columns: childStagingColumns(r.Stream), values: r.childValues, reject: rejectEntry})
+	more, err := w.stage(ctx, number, children, destination{table: w.Stream.Child.Table, columns: childStagingColumns(w.Stream), values: w.childValues, reject: rejectEntry})
 	return append(rejects, more...), err
+}
+
+// CountStaged counts the rows that the run has staged so far.
+func (w *Writer) CountStaged(ctx context.Context) (uint64, error) {
+	var n uint64
+	if err := w.conn.QueryRow(ctx, w.script.countStaged(), named("run", w.ID.String())).Scan(&n); err != nil {
+		return 0, fmt.Errorf("counting what run %s of %s has staged: %w", w.ID, w.Stream.Name, err)
+	}
+	return n, nil
 }
 
 // rowValues are the columns of a piece, in the order of stagingColumns.
@@ -68,9 +76,9 @@ func (r Run) ids(rows int) []uuid.UUID {
 // a continued run may cut its batches differently, and rows that come under a known token are dropped unseen.
 func token(r Run, number int) string { return fmt.Sprintf("%s-%s-%d", r.ID, r.Attempt, number) }
 
-// sendColumns sends whole columns, those of several pieces as one. Their types are known, so the server is not asked for
-// them.
-func (w *Warehouse) sendColumns(ctx context.Context, t destination, token string, pieces []piece) error {
+// sendColumns sends whole columns, those of several pieces as one. Their types are known, so the server is not asked
+// for them.
+func (w *Writer) sendColumns(ctx context.Context, t destination, token string, pieces []piece) error {
 	settings := clickhouse.Settings{
 		"async_insert": 0, "insert_deduplicate": 1, "insert_deduplication_token": token,
 		"optimize_on_insert": 0, // every row is kept until the merge, so that rows can be counted
@@ -85,18 +93,4 @@ func (w *Warehouse) sendColumns(ctx context.Context, t destination, token string
 		}
 		return nil
 	})
-}
-
-// DropStaging drops the rows of a run that are staged.
-func (w *Warehouse) DropStaging(ctx context.Context, s *catalog.Stream, run uuid.UUID) error {
-	tables := []string{s.Name + "_staging"}
-	if s.Child != nil {
-		tables = append(tables, s.Child.Table+"_staging")
-	}
-	for _, table := range tables {
-		if err := w.exec(ctx, "ALTER TABLE "+table+" DROP PARTITION "+quote(run.String())); err != nil {
-			return fmt.Errorf("dropping run %s from %s: %w", run, table, err)
-		}
-	}
-	return nil
 }

@@ -68,33 +68,28 @@ func (l *Lease) Checkpoint() (*Checkpoint, error) {
 }
 
 // SaveCheckpoint keeps the place of a walk, once the rows before it are staged.
-func (w *Warehouse) SaveCheckpoint(ctx context.Context, r Run, c Checkpoint) error {
-	return w.saveJSON(ctx, r, stateCheckpoint, c)
+func (w *Writer) SaveCheckpoint(ctx context.Context, c Checkpoint) error {
+	return w.saveJSON(ctx, w.Run, stateCheckpoint, c)
 }
 
 // ClearCheckpoint forgets the place of a walk.
-func (w *Warehouse) ClearCheckpoint(ctx context.Context, r Run) error {
-	return w.saveStates(ctx, r.Account, r.Stream.Name, stateRow{stateCheckpoint, "", 0})
+func (w *Writer) ClearCheckpoint(ctx context.Context) error {
+	return w.save(ctx, stateRow{stateCheckpoint, "", 0})
+}
+
+// save writes states of the run's stream in one block.
+func (w *Writer) save(ctx context.Context, states ...stateRow) error {
+	return w.saveStates(ctx, w.Account, w.Stream.Name, states...)
 }
 
 func intentName(run uuid.UUID) string { return stateIntent + ":" + run.String() }
 
-// CountStaged counts the rows that a run has staged so far.
-func (w *Warehouse) CountStaged(ctx context.Context, r Run) (uint64, error) {
-	var n uint64
-	err := w.conn.QueryRow(ctx, "SELECT count() FROM "+r.Stream.Name+"_staging WHERE run_id = {run:UUID}", named("run", r.ID.String())).Scan(&n)
-	if err != nil {
-		return 0, fmt.Errorf("counting what run %s of %s has staged: %w", r.ID, r.Stream.Name, err)
-	}
-	return n, nil
-}
-
-func (w *Warehouse) saveJSON(ctx context.Context, r Run, name string, value any) error {
+func (p *pool) saveJSON(ctx context.Context, r Run, name string, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Errorf("writing the %s of %s: %w", name, r.Stream.Name, err)
 	}
-	return w.saveStates(ctx, r.Account, r.Stream.Name, stateRow{name, string(text), 0})
+	return p.saveStates(ctx, r.Account, r.Stream.Name, stateRow{name, string(text), 0})
 }
 
 // parseState reads a state that is JSON; nil when there is none.
@@ -110,8 +105,8 @@ func parseState[T any](account, stream, name, value string) (*T, error) {
 }
 
 // state is the stored state of a name; its value is "" when there is none.
-func (w *Warehouse) state(ctx context.Context, account, stream, name string) (stateRow, error) {
-	rows, err := w.conn.Query(ctx, "SELECT value, version FROM sync_state_log FINAL WHERE account = {account:String} AND stream = {stream:String} AND name = {name:String}",
+func (p *pool) state(ctx context.Context, account, stream, name string) (stateRow, error) {
+	rows, err := p.conn.Query(ctx, selectState,
 		named("account", account), named("stream", stream), named("name", name))
 	all, err := scanned(rows, err, func(s *stateRow) []any { return []any{&s.value, &s.version} })
 	if err != nil {
@@ -123,8 +118,8 @@ func (w *Warehouse) state(ctx context.Context, account, stream, name string) (st
 	return all[0], nil
 }
 
-// stateRow is one state, stored or to be written. In one to be written a version of 0 stands for one that is higher than
-// those of all states of the stream.
+// stateRow is one state, stored or to be written. In one to be written a version of 0 stands for one that is higher
+// than those of all states of the stream.
 type stateRow struct {
 	name, value string
 	version     uint64
@@ -133,13 +128,13 @@ type stateRow struct {
 var stateColumns = columns("account String, stream String, name String, value String, version UInt64")
 
 // saveStates writes several states of one stream in one block: all of them or none is kept.
-func (w *Warehouse) saveStates(ctx context.Context, account, stream string, states ...stateRow) error {
-	_, next, err := w.timeAfter(ctx, newestVersion, "sync_state_log WHERE account = {account:String} AND stream = {stream:String}",
+func (p *pool) saveStates(ctx context.Context, account, stream string, states ...stateRow) error {
+	_, next, err := p.timeAfter(ctx, newestVersion, "sync_state_log WHERE account = {account:String} AND stream = {stream:String}",
 		named("account", account), named("stream", stream))
 	if err != nil {
 		return err
 	}
-	err = w.insert(ctx, "sync_state_log", stateColumns, func(b driver.Batch) error {
+	err = p.insert(ctx, "sync_state_log", stateColumns, func(b driver.Batch) error {
 		for _, s := range states {
 			if s.version == 0 {
 				s.version = uint64(next.UnixMicro())
@@ -157,6 +152,6 @@ func (w *Warehouse) saveStates(ctx context.Context, account, stream string, stat
 }
 
 func watermarkRow(t time.Time) stateRow {
-	// The watermark is its own version: a lower one, written later, does not win (correctness rule 3).
+	// The watermark is its own version: a lower one, written later, does not win (warehouse-3).
 	return stateRow{stateWatermark, t.UTC().Format(time.RFC3339Nano), uint64(t.UnixMilli())}
 }

@@ -2,30 +2,18 @@ package warehouse
 
 import (
 	"context"
+	"maps"
 	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// insertSettings are set on every write, since their defaults differ between ClickHouse versions: an insert is
-// acknowledged when it is durable, and is dropped as a duplicate only by a token that we chose.
-var insertSettings = clickhouse.Settings{"async_insert": 0, "insert_deduplicate": 0}
-
-// mergeSettings pin what our statements depend on, whatever the server's profile for the user says.
-var mergeSettings = clickhouse.Settings{
-	"join_use_nulls": 0, // the merge tells a missing side by its default
-	"final":          0, "transform_null_in": 0, "any_join_distinct_right_table_keys": 0, "session_timezone": "UTC",
-	"do_not_merge_across_partitions_select_final": 0,
-}
-
 // write is the context of a statement that writes.
-func write(ctx context.Context, more ...clickhouse.Settings) context.Context {
-	settings := clickhouse.Settings{}
-	for _, s := range append([]clickhouse.Settings{insertSettings, mergeSettings}, more...) {
-		for name, value := range s {
-			settings[name] = value
-		}
+func (p *pool) write(ctx context.Context, more ...clickhouse.Settings) context.Context {
+	settings := p.dialect.insertSettings()
+	for _, s := range append([]clickhouse.Settings{p.dialect.mergeSettings()}, more...) {
+		maps.Copy(settings, s)
 	}
 	return clickhouse.Context(ctx, clickhouse.WithSettings(settings))
 }
@@ -52,18 +40,18 @@ func knownColumns(cols []column) clickhouse.QueryOption {
 	return clickhouse.WithColumnNamesAndTypes(known)
 }
 
-// insert sends one block of rows: all of it or none is kept. It is for the tables of the bookkeeping, where the same rows
-// may be written twice, since one of them replaces the other: fill must give the same rows each time.
-func (w *Warehouse) insert(ctx context.Context, table string, cols []column, fill func(driver.Batch) error) error {
-	return w.send(ctx, table, cols, insertSettings, fill)
+// insert sends one block of rows: all of it or none is kept. It is for the tables of the bookkeeping, where the same
+// rows may be written twice, since one of them replaces the other: fill must give the same rows each time.
+func (p *pool) insert(ctx context.Context, table string, cols []column, fill func(driver.Batch) error) error {
+	return p.send(ctx, table, cols, p.dialect.insertSettings(), fill)
 }
 
 // send sends one block of rows, again where the warehouse could not take it for the moment. The rows are the same each
 // time, to the byte (warehouse-7).
-func (w *Warehouse) send(ctx context.Context, table string, cols []column, settings clickhouse.Settings, fill func(driver.Batch) error) error {
-	statement := "INSERT INTO " + table + " (" + joinNames(cols) + ")"
-	return w.retry(ctx, statement, func() error {
-		batch, err := w.conn.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(settings), knownColumns(cols)), statement)
+func (p *pool) send(ctx context.Context, table string, cols []column, settings clickhouse.Settings, fill func(driver.Batch) error) error {
+	statement := insertInto(table, cols)
+	return p.retry(ctx, statement, func() error {
+		batch, err := p.conn.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(settings), knownColumns(cols)), statement)
 		if err != nil {
 			return err
 		}
@@ -75,10 +63,10 @@ func (w *Warehouse) send(ctx context.Context, table string, cols []column, setti
 	})
 }
 
-// exec runs a statement that writes and that may be done twice: DDL with IF (NOT) EXISTS, dropping a partition, and what
-// finds nothing left to do the second time.
-func (w *Warehouse) exec(ctx context.Context, statement string, args ...any) error {
-	return w.retry(ctx, statement, func() error { return w.conn.Exec(write(ctx), statement, args...) })
+// exec runs a statement that writes and that may be done twice: DDL with IF (NOT) EXISTS, dropping a partition, and
+// what finds nothing left to do the second time.
+func (p *pool) exec(ctx context.Context, statement string, args ...any) error {
+	return p.retry(ctx, statement, func() error { return p.conn.Exec(p.write(ctx), statement, args...) })
 }
 
 // step is a statement with settings of its own.
@@ -87,15 +75,15 @@ type step struct {
 	settings  clickhouse.Settings
 }
 
-// execAll runs statements that can be repeated only together (warehouse-7): INSERT ... SELECT into a table that they make anew. What
-// an attempt whose connection was lost still writes, it writes to the table that was dropped.
-func (w *Warehouse) execAll(ctx context.Context, steps []step, args ...any) error {
+// execAll runs statements that can only be repeated together (warehouse-7): those that make a table anew and fill it
+// with INSERT ... SELECT. What an attempt whose connection was lost still writes goes to the table that was dropped.
+func (p *pool) execAll(ctx context.Context, steps []step, args ...any) error {
 	if len(steps) == 0 {
 		return nil
 	}
-	return w.retry(ctx, steps[len(steps)-1].statement, func() error {
+	return p.retry(ctx, steps[len(steps)-1].statement, func() error {
 		for _, s := range steps {
-			if err := w.conn.Exec(write(ctx, s.settings), s.statement, args...); err != nil {
+			if err := p.conn.Exec(p.write(ctx, s.settings), s.statement, args...); err != nil {
 				return err
 			}
 		}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"dealhouse/internal/catalog"
 )
 
 // StreamStatus is where one stream of one account stands.
@@ -36,12 +34,12 @@ type Faults struct {
 }
 
 // Status is where every stream stands that was ever run.
-func (w *Warehouse) Status(ctx context.Context) ([]StreamStatus, error) {
-	all, err := w.Standings(ctx)
+func (r Reader) Status(ctx context.Context) ([]StreamStatus, error) {
+	all, err := r.Standings(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := w.LiveRows(ctx)
+	rows, err := r.LiveRows(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -51,53 +49,9 @@ func (w *Warehouse) Status(ctx context.Context) ([]StreamStatus, error) {
 	return all, nil
 }
 
-// wholeLooks are the runs that bring a stream in step with the API. The others load single records of it, and say nothing
-// of the rest. A run that began after now was timed by a clock that was wrong, and would be the last one until then.
-var wholeLooks = inStepModes + " AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)"
-
-// freshLooks are the runs that say how fresh a stream is. A backfill of a range that was asked for does not, however it
-// ends: it is about the past, and a person is there to see.
-var freshLooks = wholeLooks + " AND " + freshModes
-
-// succeeded is a run that brought the stream in step with the API. Of the loads of a first sync only the last one has a
-// watermark, and with it all is loaded.
-const succeeded = "(outcome = '" + OutcomeSuccess + "' AND (mode != '" + ModeInitial + "' OR isNotNull(watermark)))"
-
-// lookedFrom is when such a run began to look: a first sync with the first of its loads.
-const lookedFrom = "if(mode = '" + ModeInitial + "', first_load, started_at)"
-
 // Standings is Status without Rows. It reads the bookkeeping only, so it costs little however many rows are loaded.
-func (w *Warehouse) Standings(ctx context.Context) ([]StreamStatus, error) {
-	rows, err := w.readOnly.Query(ctx, `WITH looks AS
-(
-    SELECT account, stream, started_at, finished_at, outcome, mode, error, waiting, `+succeeded+` AS good,
-        minIf(started_at, mode = '`+ModeInitial+`') OVER (PARTITION BY account, stream) AS first_load, `+lookedFrom+` AS looked_from
-    FROM sync_runs WHERE `+freshLooks+`
-)
-SELECT r.account, r.stream, r.last_success, r.looked_at, r.last_full, r.last_failure, r.last_run, r.last_outcome, r.last_error, r.last_waiting,
-    ifNull(f.faults, 0), if(ifNull(f.faults, 0) = 0, NULL, f.since), ifNull(f.fault, ''), ifNull(f.fault_error, ''),
-    parseDateTime64BestEffortOrNull(nullIf(w.value, ''), 3, 'UTC'), now64(3, 'UTC')
-FROM
-(
-    SELECT account, stream, maxIf(finished_at, good) AS last_success, maxIf(toNullable(looked_from), good) AS looked_at,
-        ifNull(maxIf(toNullable(started_at), good AND `+wholeModes+`), minIf(toNullable(looked_from), good)) AS last_full,
-        maxIf(finished_at, `+faulty+`) AS last_failure, toNullable(max(started_at)) AS last_run,
-        argMax(outcome, started_at) AS last_outcome, argMax(error, started_at) AS last_error,
-        argMaxIf(waiting, started_at, `+publishedSomething+` AND `+wholeModes+`) AS last_waiting
-    FROM looks GROUP BY account, stream
-) AS r
-LEFT JOIN
-(
-    SELECT b.account AS account, b.stream AS stream, count() AS faults, min(b.started_at) AS since,
-        argMax(b.outcome, b.started_at) AS fault, argMax(b.error, b.started_at) AS fault_error
-    FROM (SELECT account, stream, started_at, outcome, error FROM looks WHERE `+faulty+`) AS b
-    LEFT JOIN (SELECT account, stream, max(started_at) AS began FROM looks WHERE good GROUP BY account, stream) AS good
-        ON b.account = good.account AND b.stream = good.stream
-    WHERE b.started_at > ifNull(good.began, toDateTime64(0, 3, 'UTC'))
-    GROUP BY b.account, b.stream
-) AS f ON r.account = f.account AND r.stream = f.stream
-LEFT JOIN (SELECT account, stream, value FROM sync_state WHERE name = 'watermark') AS w ON r.account = w.account AND r.stream = w.stream
-ORDER BY r.account, indexOf(`+stringArray(catalog.Names())+`, r.stream)`)
+func (r Reader) Standings(ctx context.Context) ([]StreamStatus, error) {
+	rows, err := r.readOnly.Query(ctx, selectStandings())
 	all, err := scanned(rows, err, func(s *StreamStatus) []any {
 		return []any{&s.Account, &s.Stream, &s.LastSuccess, &s.LookedAt, &s.LastFull, &s.LastFailure, &s.LastRun, &s.LastOutcome, &s.LastError, &s.Waiting,
 			&s.Faults.Count, &s.Faults.Since, &s.Faults.Outcome, &s.Faults.Error, &s.Watermark, &s.Now}
@@ -112,15 +66,8 @@ ORDER BY r.account, indexOf(`+stringArray(catalog.Names())+`, r.stream)`)
 type StreamID struct{ Account, Stream string }
 
 // LiveRows counts the rows that people see now, of each stream of each account that has any.
-func (w *Warehouse) LiveRows(ctx context.Context) (map[StreamID]uint64, error) {
-	query := ""
-	for i, s := range catalog.All() {
-		if i > 0 {
-			query += " UNION ALL "
-		}
-		query += "SELECT account, " + quote(s.Name) + " AS stream, count() AS live FROM " + s.Name + " GROUP BY account"
-	}
-	rows, err := w.readOnly.Query(ctx, query)
+func (r Reader) LiveRows(ctx context.Context) (map[StreamID]uint64, error) {
+	rows, err := r.readOnly.Query(ctx, selectLiveRows())
 	type count struct {
 		StreamID
 		live uint64

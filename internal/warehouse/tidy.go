@@ -2,7 +2,6 @@ package warehouse
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -16,26 +15,26 @@ const backfillLife = 30 * 24 * time.Hour
 
 // expireBackfills forgets backfills of the lease's stream that nobody has gone on with for backfillLife. What they have
 // published stays. The age is that of the state's version.
-func (w *Warehouse) expireBackfills(ctx context.Context, l *Lease, r Run) (expired bool, err error) {
-	for _, s := range l.states {
+func (r recovery) expireBackfills(ctx context.Context) (expired bool, err error) {
+	for _, s := range r.lease.states {
 		saved := time.UnixMicro(int64(s.version))
-		if s.value == "" || !strings.HasPrefix(s.name, BackfillPrefix) || l.begun.Sub(saved) < backfillLife {
+		if s.value == "" || !strings.HasPrefix(s.name, BackfillPrefix) || r.lease.begun.Sub(saved) < backfillLife {
 			continue
 		}
 		state, err := parseState[struct {
 			RunID string `json:"run_id"`
-		}](l.account, l.stream, s.name, s.value)
+		}](r.Account, r.Stream.Name, s.name, s.value)
 		if err != nil {
 			return expired, err
 		}
-		w.log.Warn("forgetting an interrupted backfill that was not repeated: what it had read and not published is dropped",
-			"account", l.account, "stream", l.stream, "backfill", strings.TrimPrefix(s.name, BackfillPrefix), "saved_at", saved.UTC(), "kept_for", backfillLife)
-		if err := w.saveStates(ctx, l.account, l.stream, stateRow{s.name, "", 0}); err != nil {
+		r.log.Warn("forgetting an interrupted backfill that was not repeated: what it had read and not published is dropped",
+			"account", r.Account, "stream", r.Stream.Name, "backfill", strings.TrimPrefix(s.name, BackfillPrefix), "saved_at", saved.UTC(), "kept_for", backfillLife)
+		if err := r.save(ctx, stateRow{s.name, "", 0}); err != nil {
 			return expired, err
 		}
 		expired = true
 		if id, err := uuid.Parse(state.RunID); err == nil { // without one, nothing is staged
-			if err := w.Discard(ctx, Run{ID: id, Account: l.account, Stream: r.Stream}); err != nil {
+			if err := r.writer(Run{ID: id, Account: r.Account, Stream: r.Stream}).Discard(ctx); err != nil {
 				return expired, err
 			}
 		}
@@ -47,15 +46,15 @@ func (w *Warehouse) expireBackfills(ctx context.Context, l *Lease, r Run) (expir
 // backfilled range a state, so without a bound they would be as many as the runs.
 const keptCleared = 100
 
-// tidyTime bounds how long a run waits for cleared states to be dropped: a server whose merges are stopped does not.
-const tidyTime = 15 * time.Second
+// dropTimeout bounds how long a run waits for cleared states to be dropped: a server whose merges are stopped does not.
+const dropTimeout = 15 * time.Second
 
-// tidyStates drops cleared states of runs and backfills, but for the newest. It is done in two steps, so that a state
+// dropCleared drops cleared states of runs and backfills, but for the newest. It is done in two steps, so that a state
 // which was cleared does not come back for as long as one of them takes: first what was stored before it was cleared,
 // then that it was. That it fails is no reason for a run to.
-func (w *Warehouse) tidyStates(ctx context.Context, l *Lease) {
+func (r recovery) dropCleared(ctx context.Context) {
 	var cleared []string // the oldest first
-	for _, s := range l.states {
+	for _, s := range r.lease.states {
 		if s.value == "" && strings.Contains(s.name, ":") {
 			cleared = append(cleared, s.name)
 		}
@@ -63,13 +62,13 @@ func (w *Warehouse) tidyStates(ctx context.Context, l *Lease) {
 	if len(cleared) < 2*keptCleared {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, tidyTime)
+	ctx, cancel := context.WithTimeout(ctx, dropTimeout)
 	defer cancel()
-	names := literals(cleared[:len(cleared)-keptCleared])
-	for _, which := range []string{"value != ''", "value = ''"} {
-		statement := fmt.Sprintf("ALTER TABLE sync_state_log DELETE WHERE account = %s AND stream = %s AND name IN (%s) AND %s", quote(l.account), quote(l.stream), names, which)
-		if err := w.execAll(ctx, []step{{statement, clickhouse.Settings{"mutations_sync": 2}}}); err != nil {
-			w.log.Warn("could not drop the cleared states of runs that ended long ago", "account", l.account, "stream", l.stream, "error", err)
+	names := cleared[:len(cleared)-keptCleared]
+	for _, last := range []bool{false, true} {
+		statement := deleteCleared(r.Account, r.Stream.Name, names, last)
+		if err := r.execAll(ctx, []step{{statement, clickhouse.Settings{"mutations_sync": 2}}}); err != nil {
+			r.log.Warn("could not drop the cleared states of runs that ended long ago", "account", r.Account, "stream", r.Stream.Name, "error", err)
 			return
 		}
 	}

@@ -82,22 +82,27 @@ func sameWords(a, b []string) bool {
 
 // TestWordsOfTheSchema compares the numbered files and the views with the tables of words.
 func TestWordsOfTheSchema(t *testing.T) {
-	total := 0
-	for _, files := range []fs.FS{schema.Files, schema.Views} {
-		err := fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return err
-			}
-			text, err := fs.ReadFile(files, path)
-			found, seen := strangers(string(text))
-			total += seen
-			for _, word := range found {
-				t.Errorf("%s: %s: no table of words has that", path, word)
-			}
+	texts, err := schema.Views()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = fs.WalkDir(schema.Files, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
 			return err
-		})
-		if err != nil {
-			t.Fatal(err)
+		}
+		text, err := fs.ReadFile(schema.Files, path)
+		texts = append(texts, string(text))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for _, text := range texts {
+		found, seen := strangers(text)
+		total += seen
+		for _, word := range found {
+			t.Errorf("%s: no table of words has that, in\n%s", word, text)
 		}
 	}
 	if total < 40 {
@@ -129,20 +134,20 @@ func TestStatesOfTheViews(t *testing.T) {
 		{"10_rejected_records.sql", "state", slices.DeleteFunc(rejects, func(s string) bool { return s == string(RejectLoaded) })}, // what a retry set is as it was set
 		{"20_payout_1_transactions.sql", "state", TransactionStates()},
 	} {
-		text, err := fs.ReadFile(schema.Views, "views/"+test.view)
+		text, err := schema.View(test.view)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := made(string(text), test.as); !sameWords(got, test.want) {
+		if got := made(text, test.as); !sameWords(got, test.want) {
 			t.Errorf("%s makes %q, want %q", test.view, got, test.want)
 		}
 	}
-	text, err := fs.ReadFile(schema.Views, "views/20_payout_2_reconciliation.sql")
+	text, err := schema.View("20_payout_2_reconciliation.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var stakes []string
-	for _, m := range regexp.MustCompile(`(?m)^    at_stake_(\w+) Decimal`).FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^    at_stake_(\w+) Decimal`).FindAllStringSubmatch(text, -1) {
 		stakes = append(stakes, m[1])
 	}
 	if !slices.Equal(stakes, StakeStates()) {

@@ -12,10 +12,10 @@ CREATE OR REPLACE VIEW rejected_records
     field String COMMENT 'JSON name of the field; empty for a whole record',
     reason LowCardinality(String) COMMENT 'Why it could not be loaded as it was sent',
     raw String COMMENT 'JSON of the value or the record, verbatim',
-    first_seen_at DateTime64(3, 'UTC') COMMENT 'When it was met first, by the clock of the warehouse [UTC]',
-    seen_at DateTime64(3, 'UTC') COMMENT 'When it was met last, by the clock of the warehouse [UTC]',
-    times UInt64 COMMENT 'How many runs met it, retries apart; those that read at the same time may count as fewer or more [count]',
-    last_run_id UUID COMMENT 'The last run that met it, whether it published anything or not (from sync_runs.run_id)',
+    first_seen_at DateTime64(3, 'UTC') COMMENT 'When a run first read it, by the clock of the warehouse [UTC]',
+    seen_at DateTime64(3, 'UTC') COMMENT 'When a run last read it, by the clock of the warehouse [UTC]',
+    times UInt64 COMMENT 'How many runs read it, not counting retries; runs at the same time may count as fewer or more [count]',
+    last_run_id UUID COMMENT 'The last run that read it, whether it published anything or not (from sync_runs.run_id)',
     read_at DateTime64(6, 'UTC') COMMENT 'When its page was asked for, in the reading that counts [UTC]',
     record_updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'updatedAt of its record in that reading; NULL: it has none, or is rejected as a whole [UTC]',
     state LowCardinality(String) COMMENT 'open: dealhouse rejects retry tries it; loaded: a retry has loaded it; superseded: what was read later counts; unpublished: its run published nothing, and what it read is read again',
@@ -60,4 +60,4 @@ LEFT JOIN
     WHERE outcome = 'success' AND mode IN ('snapshot', 'walk', 'full', 'incremental')
     GROUP BY account, stream
 ) AS w ON w.account = r.account AND w.stream = r.stream
-COMMENT 'What could not be loaded as it was sent, and what became of it: nothing is dropped. A value that is met again and again is one row';
+COMMENT 'What could not be loaded as it was sent, and what became of it: nothing is dropped. A value that many runs read is one row';

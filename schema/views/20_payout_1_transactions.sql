@@ -22,25 +22,7 @@ COMMENT 'Transactions that may have changed since they got their payoutId: the p
 
 CREATE OR REPLACE VIEW payout_changed_transactions
 (
-    account LowCardinality(String) COMMENT 'Account of the configuration (from transactions.account)',
-    payout_id Int64 COMMENT 'Payout that the transaction carries or carried (from transactions_history.payout_id)',
-    id UUID COMMENT 'Transaction identifier (from transactions.id)',
-    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC] (from transactions.sold_at)',
-    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (from transactions.retailer_name)',
-    currency_code LowCardinality(String) COMMENT 'Currency of the amounts; empty when absent (from transactions_history.currency_code)',
-    state LowCardinality(String) COMMENT 'same: stands as it was stamped; changed: status or an amount moved; moved: carries another payoutId, or none; gone: the service no longer lists it (from transactions_history, transactions)',
-    stamped_status LowCardinality(String) COMMENT 'Status as stamped: in the first version that carries this payoutId; empty when absent (from transactions_history.status)',
-    stamped_order_value Nullable(Decimal(18, 4)) COMMENT 'Order value as stamped [currency_code] (from transactions_history.order_value)',
-    stamped_cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback as stamped [currency_code] (from transactions_history.cashback)',
-    stamped_at Nullable(DateTime64(3, 'UTC')) COMMENT 'updatedAt of that version: when it was stamped, unless it changed again before it was first read [UTC] (from transactions_history.updated_at)',
-    stamped_seen_at DateTime64(3, 'UTC') COMMENT 'When that version was loaded [UTC] (from transactions_history.synced_at)',
-    stamped_is_first_known UInt8 COMMENT '1 when no earlier version of the transaction is known: as stamped is then as first seen (from transactions_history.payout_id)',
-    status LowCardinality(String) COMMENT 'Status as of now; of a transaction that is gone, the last one known; empty when absent (from transactions.status)',
-    order_value Nullable(Decimal(18, 4)) COMMENT 'Order value as of now [currency_code] (from transactions.order_value)',
-    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback as of now [currency_code] (from transactions.cashback)',
-    payout_id_now Nullable(Int64) COMMENT 'Payout that the transaction carries as of now; NULL: none (from transactions.payout_id)',
-    changed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Since when it stands as it does now: updatedAt of that version, or when it was found gone; NULL while it stands as stamped [UTC] (from transactions_history.updated_at, valid_to)',
-    at_stake Decimal(18, 4) COMMENT 'Cashback as stamped less cashback as of now; that of DECLINED, moved and gone transactions counts as 0 [currency_code] (from stamped_cashback, stamped_status, cashback, status, state)',
+$payout_transaction_columns,
     updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'updatedAt as of now [UTC] (from transactions.updated_at)',
     currency_code_now LowCardinality(String) COMMENT 'Currency as of now; empty when absent (from transactions.currency_code)'
 )
@@ -80,25 +62,7 @@ COMMENT 'Rows of payout_transactions whose transaction may have changed since it
 
 CREATE OR REPLACE VIEW payout_transactions
 (
-    account LowCardinality(String) COMMENT 'Account of the configuration (from transactions.account)',
-    payout_id Int64 COMMENT 'Payout that the transaction carries or carried (from transactions_history.payout_id)',
-    id UUID COMMENT 'Transaction identifier (from transactions.id)',
-    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC] (from transactions.sold_at)',
-    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (from transactions.retailer_name)',
-    currency_code LowCardinality(String) COMMENT 'Currency of the amounts; empty when absent (from transactions_history.currency_code)',
-    state LowCardinality(String) COMMENT 'same: stands as it was stamped; changed: status or an amount moved; moved: carries another payoutId, or none; gone: the service no longer lists it (from transactions_history, transactions)',
-    stamped_status LowCardinality(String) COMMENT 'Status as stamped: in the first version that carries this payoutId; empty when absent (from transactions_history.status)',
-    stamped_order_value Nullable(Decimal(18, 4)) COMMENT 'Order value as stamped [currency_code] (from transactions_history.order_value)',
-    stamped_cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback as stamped [currency_code] (from transactions_history.cashback)',
-    stamped_at Nullable(DateTime64(3, 'UTC')) COMMENT 'updatedAt of that version: when it was stamped, unless it changed again before it was first read [UTC] (from transactions_history.updated_at)',
-    stamped_seen_at DateTime64(3, 'UTC') COMMENT 'When that version was loaded [UTC] (from transactions_history.synced_at)',
-    stamped_is_first_known UInt8 COMMENT '1 when no earlier version of the transaction is known: as stamped is then as first seen (from transactions_history.payout_id)',
-    status LowCardinality(String) COMMENT 'Status as of now; of a transaction that is gone, the last one known; empty when absent (from transactions.status)',
-    order_value Nullable(Decimal(18, 4)) COMMENT 'Order value as of now [currency_code] (from transactions.order_value)',
-    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback as of now [currency_code] (from transactions.cashback)',
-    payout_id_now Nullable(Int64) COMMENT 'Payout that the transaction carries as of now; NULL: none (from transactions.payout_id)',
-    changed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Since when it stands as it does now: updatedAt of that version, or when it was found gone; NULL while it stands as stamped [UTC] (from transactions_history.updated_at, valid_to)',
-    at_stake Decimal(18, 4) COMMENT 'Cashback as stamped less cashback as of now; that of DECLINED, moved and gone transactions counts as 0 [currency_code] (from stamped_cashback, stamped_status, cashback, status, state)'
+$payout_transaction_columns
 )
 AS SELECT account, assumeNotNull(payout_id) AS payout_id, id, sold_at, retailer_name, currency_code, 'same' AS state,
     status AS stamped_status, order_value AS stamped_order_value, cashback AS stamped_cashback, updated_at AS stamped_at, synced_at AS stamped_seen_at,

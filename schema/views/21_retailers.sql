@@ -4,7 +4,7 @@
 CREATE OR REPLACE VIEW retailers
 (
     account LowCardinality(String) COMMENT 'Account of the configuration (from the streams)',
-    retailer_id Nullable(UUID) COMMENT 'Retailer identifier; NULL when the service sent none or no UUID: such rows are told apart by name (API: retailerId)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer identifier; NULL when the service sent none or no UUID: such rows are distinguished by name (API: retailerId)',
     name String COMMENT 'Retailer name, the newest one by updatedAt; empty when absent (API: name, retailerName)',
     hostname String COMMENT 'Hostname of the retailer''s website, the newest one by updatedAt that is not empty; empty when no deal has one (API: hostname)',
     logo String COMMENT 'Logo URL, the newest one by updatedAt that is not empty; empty when absent (API: logo, retailerLogo)',

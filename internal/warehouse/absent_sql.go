@@ -1,0 +1,44 @@
+package warehouse
+
+import "strconv"
+
+// selectPlannedDeletes picks rows at random that the plan deletes.
+func (x script) selectPlannedDeletes(limit int) string {
+	updated := "toInt64(0)"
+	if i := x.Stream.VersionField(); i >= 0 {
+		updated = "ifNull(toUnixTimestamp64Milli(" + x.Stream.Fields[i].Column + "), 0)"
+	}
+	return x.render(`SELECT toString($key), $updated FROM $latest FINAL
+WHERE account = {account:String} AND $key IN (SELECT $key FROM $changes WHERE $gone ORDER BY rand() LIMIT $limit)`,
+		parts{"updated": updated, "limit": strconv.Itoa(limit)})
+}
+
+// deletePlanned takes the planned deletes back whose key, as text, is not in the list or query.
+func (x script) deletePlanned(confirmed string) string {
+	return x.render("ALTER TABLE $changes DELETE WHERE $gone AND toString($key) NOT IN ($confirmed)", parts{"confirmed": confirmed})
+}
+
+// selectAbsent are the keys of rows that so many complete lists in a row did not have.
+func (x script) selectAbsent(lists int) string {
+	return x.render("SELECT key FROM absent_rows_log FINAL WHERE account = $account AND stream = '$stream' AND lists >= $lists",
+		parts{"account": quote(x.Account), "lists": strconv.Itoa(lists)})
+}
+
+// countUnconfirmed counts the planned deletes that deletePlanned would take back.
+func (x script) countUnconfirmed(confirmed string) string {
+	return x.render("SELECT count() FROM $changes WHERE $gone AND toString($key) NOT IN ($confirmed)", parts{"confirmed": confirmed})
+}
+
+// countAbsence counts the run for each row that its plan deletes, and sets the count of the others back to 0.
+func (x script) countAbsence() string {
+	return x.render(`INSERT INTO absent_rows_log (account, stream, key, lists, run_id, since, version)
+SELECT {account:String}, {stream:String}, if(gone.key != '', gone.key, before.key), if(gone.key != '', before.lists + 1, 0), {run:UUID},
+    if(before.lists = 0, now64(3), before.since), greatest(toUInt64(toUnixTimestamp64Micro(now64(6))), before.version + 1)
+FROM (SELECT toString($key) AS key FROM $changes WHERE $gone) AS gone
+FULL JOIN
+(
+    SELECT key, lists, run_id, since, version FROM absent_rows_log FINAL
+    WHERE account = {account:String} AND stream = {stream:String}
+) AS before ON gone.key = before.key
+WHERE before.run_id != {run:UUID} AND (gone.key != '' OR before.lists > 0)`, nil)
+}

@@ -1,0 +1,96 @@
+package warehouse
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/uuid"
+
+	"dealhouse/internal/decode"
+)
+
+// Candidate is an open reject, with what it takes to try it again.
+type Candidate struct {
+	decode.Reject
+	RunID uuid.UUID
+	// Row is the record of a rejected field as it is stored now, as JSON with the API's names; '' when it is not there.
+	Row     string
+	RowRead int64 // when Row was read, in microseconds since 1970
+	// Current says that Row is what was made of the record when it was rejected: nothing else has been loaded over it.
+	Current bool
+
+	hash string // of Raw
+}
+
+// Candidates calls f for each open reject of the run's stream, those of one record one after the other, in the order
+// in which they were read. Of a record with rejected fields, all of them come when the filter lets one through: the
+// record changes as a whole.
+func (w *Writer) Candidates(ctx context.Context, filter RejectFilter, f func(Candidate) error) error {
+	all := filter == RejectFilter{}
+	filter.Account, filter.Stream = w.Account, w.Stream.Name
+	rows, err := w.conn.Query(ctx, w.script.selectCandidates(all), filter.args()...)
+	if err != nil {
+		return fmt.Errorf("reading the open rejects of %s of account %s: %w", w.Stream.Name, w.Account, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var x Candidate
+		var current uint8
+		if err := rows.Scan(&x.RunID, &x.Page, &x.Key, &x.Field, &x.Reason, &x.Raw, &x.Fetched, &x.Updated, &x.hash, &x.Row, &x.RowRead, &current); err != nil {
+			return fmt.Errorf("reading the open rejects of %s of account %s: %w", w.Stream.Name, w.Account, err)
+		}
+		x.Current = current == 1
+		if err := f(x); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// Brief is the candidate without its texts, to be settled later.
+func (c Candidate) Brief() Candidate {
+	c.Raw, c.Row = "", ""
+	return c
+}
+
+// Settled is a candidate that needs no further retry, and what became of it.
+type Settled struct {
+	Candidate
+	State RejectState
+}
+
+var settledColumns = append(columns("account String, stream String, key String, field String, reason String, raw_hash FixedString(16), first_seen_at DateTime64(3)"),
+	column{name: "settled", typ: decision})
+
+// settleRows bounds one insert.
+const settleRows = 50_000
+
+// never is later than any time at which something was met.
+var never = time.Date(2299, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Settle keeps what became of rejects, once that is durable. It can be repeated without harm. What is decided holds for
+// the reading that the candidate is of: once the value is met again, it is open again.
+func (w *Writer) Settle(ctx context.Context, settled []Settled) error {
+	for len(settled) > 0 {
+		n := min(len(settled), settleRows)
+		version, now, err := w.rejectVersion(ctx)
+		if err == nil {
+			err = w.insert(ctx, "rejects_log", settledColumns, func(b driver.Batch) error {
+				for _, x := range settled[:n] {
+					what := []any{version, x.RunID, string(x.State), w.ID, now}
+					if err := b.Append(w.Account, w.Stream.Name, x.Key, x.Field, x.Reason, x.hash, never, what); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		if err != nil {
+			return fmt.Errorf("settling the rejects of %s of account %s: %w", w.Stream.Name, w.Account, err)
+		}
+		settled = settled[n:]
+	}
+	return nil
+}

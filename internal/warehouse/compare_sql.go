@@ -1,0 +1,164 @@
+package warehouse
+
+import (
+	"strconv"
+)
+
+// countStaged counts what is staged. Staging tables neither merge nor collapse rows, so the count is exact.
+func (x script) countStaged() string {
+	return x.render("SELECT count() FROM $staging WHERE run_id = {run:UUID}", nil)
+}
+
+// countBefore counts the staged keys, the staged rows that are dated ahead and the rows that readers see, and says
+// whether the account has none at all.
+func (x script) countBefore() string {
+	return x.render(`SELECT
+    (SELECT count() FROM $staging FINAL WHERE run_id = {run:UUID}),
+    (SELECT count() FROM $staging WHERE run_id = {run:UUID} AND $ahead),
+    (SELECT count() FROM $latest FINAL WHERE account = {account:String} AND _deleted = 0),
+    (SELECT count() = 0 FROM (SELECT 1 FROM $latest WHERE account = {account:String} LIMIT 1))`, parts{"ahead": stagedAhead})
+}
+
+func (x script) dropOldChanges() string { return x.render("DROP TABLE IF EXISTS $changes", nil) }
+
+func (x script) createChanges() string {
+	return x.render(`CREATE TABLE IF NOT EXISTS $changes ($key $type, change UInt8, version UInt128)
+ENGINE = MergeTree ORDER BY $key
+COMMENT 'What a run under way will change'`, parts{"type": keyColumns(x.Stream)[0].typ})
+}
+
+// insertChanges compares the staged rows with the current ones, by key, version and hash alone: wide columns are read
+// only for what changes. A version is never 0: a side whose version is 0 is the default of a missing one. ahead says
+// that some staged rows are dated ahead.
+func (x script) insertChanges(scope Scope, ahead bool) string {
+	join := "LEFT JOIN"
+	if scope == Whole {
+		join = "FULL JOIN"
+	}
+	return x.render(`INSERT INTO $changes ($key, change, version)
+WITH
+    $compared
+SELECT if(s._version = 0, l.$key, s.$key),
+    multiIf(s._version = 0, $delete, l._version = 0 OR l._deleted, $insert, newer, $update, $older),
+    if(s._version = 0, greatest(bitOr($upstream, toUInt128({started:UInt64})), l._version + 1), s_version)
+FROM
+(
+    $staged
+) AS s
+$join
+(
+    $current
+) AS l ON s.$key = l.$key
+WHERE $chosen`, parts{
+		"compared": joined(compared(x.Stream.VersionField() >= 0, scope)), "staged": x.comparedRows(ahead), "join": join, "current": x.currentRows(scope),
+		"upstream": upstreamPart("l._version"), "chosen": x.chosenChanges(scope),
+		"insert": strconv.Itoa(changeInsert), "update": strconv.Itoa(changeUpdate), "delete": strconv.Itoa(changeDelete), "older": strconv.Itoa(changeOlder),
+	})
+}
+
+// compared names what insertChanges compares (warehouse-6): of a staged row s and the stored row l, when each changed
+// upstream and when it was read, and the version that s gets.
+//
+// Upstream times are in milliseconds. That of a stored row is the lowest of what is known of it: its version may have
+// been lifted, and its updatedAt may be after the service's time. In four cases the staged row is held to be at least
+// as new upstream as the stored one, so that the time of reading decides: it came without a usable updatedAt; the
+// stored row is dated ahead; it is deleted, and what is listed again is live again; or the run has read the whole list,
+// so that what it read is what there is, even where an updatedAt was set back.
+//
+// A time of reading that lies ahead came from a clock that was wrong: whatever is read now was read later.
+func compared(dated bool, scope Scope) []string {
+	names := []string{
+		"bitShiftRight(" + cappedVersion("s._version") + ", 64) AS s_own",
+		"least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped",
+	}
+	switch {
+	case !dated:
+		names = append(names, "l_capped AS l_changed", "s_own AS s_changed")
+	case scope == Whole:
+		names = append(names, "least(l_capped, toUInt128(l._updated)) AS l_changed", "greatest(s_own, l_changed) AS s_changed")
+	default:
+		names = append(names, "least(l_capped, toUInt128(l._updated)) AS l_changed",
+			"if(s._undated OR l._deleted OR "+datedAhead("l._updated", "l_capped")+", greatest(s_own, l_changed), s_own) AS s_changed")
+	}
+	return append(names,
+		"bitAnd(s._version, "+readPart+") AS s_read",
+		"if(bitAnd(l._version, "+readPart+") > {latest:UInt64}, 0, bitAnd(l._version, "+readPart+")) AS l_read",
+		"s_changed > l_changed OR s_changed = l_changed AND s_read > l_read AS newer",
+		sql(`greatest(
+        $capped,
+        if(l._version = 0, 0, bitOr($upstream, s_read)),
+        if(l._version = 0, 0, l._version + 1)) AS s_version`, parts{"capped": cappedVersion("s._version"), "upstream": upstreamPart("l._version")}),
+	)
+}
+
+// comparedRows is side s of the comparison.
+func (x script) comparedRows(ahead bool) string {
+	columns := x.names["key"] + ", _version, _hash"
+	if i := x.Stream.VersionField(); i >= 0 {
+		columns += ", " + absent(x.Stream.Fields, i) + " AS _undated"
+	}
+	return x.stagedRows(columns, "", ahead)
+}
+
+// stagedRows are the rows that a run has staged, the newest of each key. FINAL takes the highest version. Where a row
+// of a key is dated ahead that is not the newest one, and the row that was read last is taken.
+func (x script) stagedRows(columns, condition string, ahead bool) string {
+	text := "SELECT $columns\n    FROM $staging FINAL\n    WHERE run_id = {run:UUID}$condition"
+	if ahead {
+		text = `SELECT $columns
+    FROM $staging
+    WHERE run_id = {run:UUID}$condition
+    ORDER BY $key, if(max($ahead) OVER (PARTITION BY $key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
+    LIMIT 1 BY $key`
+	}
+	return x.render(text, parts{"columns": columns, "condition": condition, "ahead": stagedAhead})
+}
+
+// currentRows is side l of the comparison: all rows of the account, or those with a staged key.
+func (x script) currentRows(scope Scope) string {
+	text := "SELECT $key, _version, _hash, _deleted$updated\n    FROM $latest FINAL\n    WHERE account = {account:String}"
+	if scope != Whole {
+		text += " AND $key IN (SELECT $key FROM $staging WHERE run_id = {run:UUID})"
+	}
+	updated := ""
+	if i := x.Stream.VersionField(); i >= 0 {
+		updated = sql(", ifNull(toUInt64(greatest(toUnixTimestamp64Milli($updated_at), 0)), toUInt64(bitShiftRight(_version, 64))) AS _updated",
+			parts{"updated_at": x.Stream.Fields[i].Column})
+	}
+	return x.render(text, parts{"updated": updated})
+}
+
+// chosenChanges is the condition on what the comparison keeps.
+//
+// What is listed and cannot be loaded is there all the same: its row stays as it is. Of one reject the last reading is
+// kept, and another worker may have made that since the run began: then it was listed as well.
+func (x script) chosenChanges(scope Scope) string {
+	text := ""
+	switch scope {
+	case Whole:
+		text = `($changed)
+    OR (s._version = 0 AND l._deleted = 0 AND l_read < {started:UInt64} AND toString(l.$key) NOT IN
+    (
+        SELECT key FROM rejects_log
+        WHERE account = {account:String} AND stream = '$stream' AND field = ''
+            AND (last.run_id = {run:UUID} OR toUnixTimestamp64Micro(last.read_at) >= {started:UInt64})
+    ))`
+	case Part:
+		text = "($changed)\n    OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash)"
+	case Unlisted:
+		text = "s._version != 0 AND l._version = 0"
+	}
+	return x.render(text, parts{"changed": "s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted))"})
+}
+
+func (x script) countChanges() string {
+	return x.render("SELECT change, count() FROM $changes GROUP BY change", nil)
+}
+
+func (x script) selectPlannedKeys() string {
+	return x.render("SELECT toString($key) FROM $changes WHERE $written", nil)
+}
+
+func (x script) selectStagedKeys() string {
+	return x.render("SELECT toString($key) FROM $staging WHERE run_id = {run:UUID}", nil)
+}

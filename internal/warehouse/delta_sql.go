@@ -1,0 +1,136 @@
+package warehouse
+
+import (
+	"strings"
+
+	"dealhouse/internal/catalog"
+)
+
+func (x script) dropOldDelta() string { return x.render("DROP TABLE IF EXISTS $delta", nil) }
+
+func (x script) createDelta() string {
+	return x.render("CREATE TABLE IF NOT EXISTS $delta AS $latest COMMENT 'What a run under way is about to publish'", nil)
+}
+
+// insertDelta copies what is new or changed from the staging table, in the types that people query. What no list has is
+// kept as a deleted row is.
+//
+// In the first load of an account everything is new, and is not compared. Where no key was staged twice, FINAL is not
+// needed, which costs as much as reading the rows six times.
+func (x script) insertDelta(c Changes) string {
+	version, restriction, join := "c.version", " AND $key IN (SELECT $key FROM $changes WHERE $written)",
+		"\nINNER JOIN (SELECT $key, version FROM $changes WHERE $written) AS c ON s.$key = c.$key"
+	if c.First {
+		version, restriction, join = cappedVersion("s._version"), "", ""
+	}
+	restriction = x.render(restriction, nil)
+	rows := x.stagedRows("*, _version, _hash", restriction, c.Ahead > 0)
+	if c.Distinct == c.Staged {
+		rows = x.render("SELECT *, _version, _hash\n    FROM $staging\n    WHERE run_id = {run:UUID}$restriction", parts{"restriction": restriction})
+	}
+	deleted := "0"
+	if c.Unlisted {
+		deleted = "1"
+	}
+	names, values := deltaColumns(x.Stream)
+	return x.render(`INSERT INTO $delta (account, $key, $names, synced_at, _hash, _version, _deleted, _run_id)
+SELECT {account:String}, s.$key,
+    $values,
+    $merged_at, _hash, $version, $deleted, {run:UUID}
+FROM
+(
+    $rows
+) AS s$join`, parts{"names": names, "values": values, "version": version, "deleted": deleted, "rows": rows, "join": x.render(join, nil)})
+}
+
+// deltaColumns are the columns of a delta that hold what was read, without the key, and their values in the staging
+// table.
+func deltaColumns(s *catalog.Stream) (names, values string) {
+	var to, from []string
+	if s.DerivedKey {
+		to, from = append(to, catalog.KeyRuleColumn), append(from, catalog.KeyRuleColumn)
+	}
+	for i, f := range s.Fields {
+		if !f.Key {
+			to, from = append(to, f.Column), append(from, fromWire(s.Fields, i))
+		}
+	}
+	return strings.Join(append(to, "_extra"), ", "), joined(append(from, "_extra"))
+}
+
+// insertTombstones adds the rows that are gone, with their last content, as deleted.
+func (x script) insertTombstones() string {
+	return x.render(`INSERT INTO $delta (account, $columns, synced_at, _hash, _version, _deleted, _run_id)
+SELECT {account:String}, $columns, $merged_at, _hash, c.version, 1, {run:UUID}
+FROM
+(
+    SELECT $columns, _hash
+    FROM $latest FINAL
+    WHERE account = {account:String} AND $key IN (SELECT $key FROM $changes WHERE $gone)
+) AS l
+INNER JOIN (SELECT $key, version FROM $changes WHERE $gone) AS c ON l.$key = c.$key`,
+		parts{"columns": joinNames(append(keyColumns(x.Stream), dataColumns(x.Stream)...))})
+}
+
+func (x script) dropOldChildDelta() string { return x.render("DROP TABLE IF EXISTS $child_delta", nil) }
+
+func (x script) createChildDelta() string {
+	return x.render("CREATE TABLE IF NOT EXISTS $child_delta AS $child_latest COMMENT 'What a run under way is about to publish'", nil)
+}
+
+// insertChildDelta fills the delta of the child with the staged entries that are new or differ from the current ones. A
+// time of reading that lies ahead came from a clock that was wrong.
+func (x script) insertChildDelta() string {
+	fields := x.Stream.Child.AllFields()
+	var stored, read, staged, differ []string
+	for _, i := range childValues(x.Stream.Child) {
+		name := fields[i].Column
+		stored, read = append(stored, name), append(read, name+"_read")
+		staged = append(staged, fromWire(fields, i)+" AS "+name+"_read")
+		differ = append(differ, "NOT (s."+name+"_read <=> l."+name+")")
+	}
+	day := childKeyField(x.Stream.Child)
+	return x.render(`INSERT INTO $child_delta (account, $child_key, $stored, synced_at, _version, _run_id)
+SELECT {account:String}, s.$key, ${day}_read, $read, $merged_at, greatest(s._fetched, l._version + 1), {run:UUID}
+FROM
+(
+    SELECT $key, $staged_day AS ${day}_read, $staged, _fetched
+    FROM $child_staging FINAL
+    WHERE run_id = {run:UUID}
+) AS s
+LEFT JOIN
+(
+    SELECT $child_key, $stored, _version
+    FROM $child_latest FINAL
+    WHERE account = {account:String}
+) AS l
+ON s.$key = l.$key AND s.${day}_read = l.$day
+WHERE l._version = 0 OR (s._fetched > l._version OR l._version > {latest:UInt64}) AND ($differ)`, parts{
+		"day": fields[day].Column, "staged_day": fromWire(fields, day), "stored": strings.Join(stored, ", "), "read": strings.Join(read, ", "),
+		"staged": strings.Join(staged, ", "), "differ": strings.Join(differ, " OR "),
+	})
+}
+
+// countParts counts the parts of a table that is only there for a run.
+const countParts = "SELECT count() FROM system.parts WHERE active AND database = currentDatabase() AND table = {delta:String}"
+
+func (x script) mergeParts() string { return x.render("OPTIMIZE TABLE $delta FINAL", nil) }
+
+// attachDelta publishes the delta: all of its parts become visible at once.
+func attachDelta(table, delta string) string {
+	return sql("ALTER TABLE $table ATTACH PARTITION tuple() FROM $delta", parts{"table": table, "delta": delta})
+}
+
+// countAttached counts the rows of a delta, and those of them that the table has already.
+func countAttached(table, delta string) string {
+	return sql(`SELECT (SELECT count() FROM $delta), (SELECT count() FROM $table WHERE account = {account:String} AND _run_id = {run:UUID})`,
+		parts{"table": table, "delta": delta})
+}
+
+func dropTable(table string) string {
+	return sql("DROP TABLE IF EXISTS $table SYNC", parts{"table": table})
+}
+
+func (x script) dropStaged(table string) string {
+	return sql("ALTER TABLE $table DROP PARTITION $run", parts{"table": table, "run": quote(x.ID.String())})
+}

@@ -1,0 +1,413 @@
+package warehouse
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	gotoken "go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/enginetest"
+	"dealhouse/schema"
+)
+
+// update writes the golden files anew: go test ./internal/warehouse -run Statement -update.
+var update = flag.Bool("update", false, "write the golden files of the statements anew")
+
+// statement is one that the package sends, by the name of the function that renders or sends it.
+type statement struct{ name, text string }
+
+// What stands in the golden files for a run, a time and a limit.
+const (
+	goldenRun   = "00000000-0000-4000-8000-00000000a11e"
+	goldenTime  = "1767225600000"
+	goldenLimit = 5
+)
+
+var goldenSince = time.UnixMilli(1)
+
+// goldenStreams are an incremental stream, a snapshot, and one with a derived key and a child table.
+var goldenStreams = []string{"transactions", "promotions", "products"}
+
+// ofStream renders all statements of a stream.
+func ofStream(d dialect, s *catalog.Stream) []statement {
+	x := d.script(Run{ID: uuid.MustParse(goldenRun), Account: "acme", Stream: s})
+	all := ofSchema(d, s)
+	add := func(name, text string) { all = append(all, statement{name, text}) }
+	add("insertInto staging", insertInto(s.Name+"_staging", stagingColumns(s)))
+	add("countStaged", x.countStaged())
+	add("selectStagedKeys", x.selectStagedKeys())
+	add("countBefore", x.countBefore())
+	add("dropOldChanges", x.dropOldChanges())
+	add("createChanges", x.createChanges())
+	for scope, name := range []string{Part: "a part", Whole: "the whole list", Unlisted: "rows that no list has"} {
+		for _, ahead := range []bool{false, true} {
+			if ahead {
+				name += ", some dated ahead"
+			}
+			add("insertChanges of "+name, x.insertChanges(Scope(scope), ahead))
+		}
+	}
+	add("countChanges", x.countChanges())
+	add("selectPlannedKeys", x.selectPlannedKeys())
+	add("selectPlannedDeletes", x.selectPlannedDeletes(goldenLimit))
+	add("countAbsence", x.countAbsence())
+	add("countUnconfirmed", x.countUnconfirmed(x.selectAbsent(1)))
+	add("deletePlanned by absence", x.deletePlanned(x.selectAbsent(1)))
+	add("deletePlanned by key", x.deletePlanned(literals([]string{"a", "b"})))
+	add("dropOldDelta", x.dropOldDelta())
+	add("createDelta", x.createDelta())
+	for _, c := range []struct {
+		name string
+		Changes
+	}{
+		{"the first load", Changes{First: true, Staged: 2, Distinct: 2}},
+		{"the first load, keys staged twice", Changes{First: true, Staged: 2, Distinct: 1}},
+		{"what changes", Changes{Staged: 2, Distinct: 2}},
+		{"what changes, keys staged twice", Changes{Staged: 2, Distinct: 1}},
+		{"what changes, keys staged twice, some dated ahead", Changes{Staged: 2, Distinct: 1, Ahead: 1}},
+		{"the first load, keys staged twice, some dated ahead", Changes{First: true, Staged: 2, Distinct: 1, Ahead: 1}},
+		{"rows that no list has", Changes{Staged: 2, Distinct: 2, Unlisted: true}},
+	} {
+		add("insertDelta of "+c.name, x.insertDelta(c.Changes))
+	}
+	add("insertTombstones", x.insertTombstones())
+	add("mergeParts", x.mergeParts())
+	all = append(all, ofPublication(x)...)
+	for _, filtered := range []bool{false, true} {
+		add(fmt.Sprintf("selectCandidates, filtered: %t", filtered), x.selectCandidates(!filtered))
+	}
+	add("deleteCleared, what they were", deleteCleared("acme", s.Name, []string{"a", "b"}, false))
+	add("deleteCleared, that they were cleared", deleteCleared("acme", s.Name, []string{"a", "b"}, true))
+	if refers := slices.ContainsFunc(s.Fields, func(f catalog.Field) bool { return f.RefersTo != "" }); refers {
+		add("selectUnknownReferences", selectUnknownReferences(s, catalog.All())) // with selectUnknownKeys
+	}
+	return all
+}
+
+// ofSchema renders what makes and changes the tables and views of a stream.
+func ofSchema(d dialect, s *catalog.Stream) []statement {
+	all := []statement{
+		{"createLatest", d.lasting(createLatest(s))}, {"createStaging", createStaging(d, s)},
+		{"createView", d.lasting(createView(s))}, {"rehash", d.staging(rehash(s))},
+	}
+	if s.History {
+		all = append(all, statement{"createVersions", d.lasting(createVersions(s))}, statement{"createHistory", d.lasting(createHistory(s))})
+	}
+	if s.AllView != "" {
+		all = append(all, statement{"createAllView", d.lasting(createAllView(s))})
+	}
+	if s.Child != nil {
+		all = append(all, statement{"createChildLatest", d.lasting(createChildLatest(s))}, statement{"createChildStaging", createChildStaging(d, s)},
+			statement{"createChildView", d.lasting(createChildView(s))})
+	}
+	for _, t := range tablesOf(s) {
+		last := len(t.want) - 1
+		had := map[string]string{}
+		for _, c := range t.want[:last] {
+			had[c.name] = c.typ
+		}
+		added, _ := addColumns(t.name, had, t.want) // a column that is missing is no error
+		all = append(all, statement{"addColumns to " + t.name, t.render(d, added[0])})
+	}
+	return all
+}
+
+// ofPublication renders what publishes a run and clears up after it.
+func ofPublication(x script) []statement {
+	var all []statement
+	add := func(name, text string) { all = append(all, statement{name, text}) }
+	tables, staged := []string{x.names["changes"], x.names["delta"]}, []string{x.names["staging"]}
+	attached := []target{{x.names["latest"], x.names["delta"]}}
+	if x.Stream.History {
+		attached = append(attached, target{x.names["versions"], x.names["delta"]})
+	}
+	if x.Stream.Child != nil {
+		attached = append(attached, target{x.names["child_latest"], x.names["child_delta"]})
+		tables, staged = append(tables, x.names["child_delta"]), append(staged, x.names["child_staging"])
+		add("insertInto the child's staging", insertInto(x.names["child_staging"], childStagingColumns(x.Stream)))
+		add("dropOldChildDelta", x.dropOldChildDelta())
+		add("createChildDelta", x.createChildDelta())
+		add("insertChildDelta", x.insertChildDelta())
+	}
+	for _, t := range attached {
+		add("attachDelta to "+t.table, attachDelta(t.table, t.delta))
+		add("countAttached to "+t.table, countAttached(t.table, t.delta))
+	}
+	for _, table := range tables {
+		add("dropTable "+table, dropTable(table))
+	}
+	for _, table := range staged {
+		add("dropStaged "+table, x.dropStaged(table))
+	}
+	return all
+}
+
+// ofAll renders the statements that belong to no stream.
+func ofAll() []statement {
+	one := int64(1)
+	all := []statement{
+		{"createMigrations", createMigrations}, {"createMigrationsView", createMigrationsView}, {"selectApplied", selectApplied}, {"selectColumns", selectColumns},
+		{"selectVersion", selectVersion}, {"selectTime", selectTime}, {"countParts", countParts},
+		{"selectState", selectState}, {"selectStates", selectStates}, {"selectInterrupted", selectInterrupted}, {"selectOutcome", selectOutcome},
+		{"selectAliveRuns by row", selectAliveRuns[0]}, {"selectAliveRuns by state", selectAliveRuns[1]}, {"selectStagedRuns", selectStagedRuns},
+		{"selectRejectVersion", selectRejectVersion}, {"insertCounted", insertCounted}, {"countOpenRejects", countOpenRejects},
+		{"selectRejected", selectRejected(false, "50")}, {"selectRejected, unsettled", selectRejected(true, "50")},
+		{"deleteLaterMisses", deleteLaterMisses(1767225600000)},
+		{"selectStandings", selectStandings()}, {"selectLiveRows", selectLiveRows()}, {"selectViews", selectViews},
+	}
+	for _, f := range []RunFilter{{Limit: 20}, {Limit: 20, PerStream: 1}, {Limit: 20, WholeLooks: true}, {Limit: 20, PerStream: 1, WholeLooks: true}} {
+		all = append(all, statement{fmt.Sprintf("selectRuns, by stream: %t, whole looks: %t", f.PerStream > 0, f.WholeLooks), selectRuns(f)})
+	}
+	for _, f := range []PayoutFilter{{}, {Account: "acme", Since: goldenSince, Payout: &one}} {
+		name := ""
+		if f.Account != "" {
+			name = ", filtered"
+		}
+		closed, _ := f.conditions("end_date", "payout_id")
+		sold, _ := f.conditions("sold_at", "payout_id")
+		unpaid, _ := f.conditions("sold_at", "")
+		all = append(all, statement{"selectPayouts" + name, selectPayouts(closed)}, statement{"selectPayoutTransactions" + name, selectPayoutTransactions(sold)},
+			statement{"selectPayoutOrphans" + name, selectPayoutOrphans(sold)}, statement{"selectPayoutOverdue" + name, selectPayoutOverdue(unpaid)})
+	}
+	for _, t := range []struct{ newest, from string }{
+		{newestVersion, "sync_state_log WHERE account = {account:String} AND stream = {stream:String}"},
+		{newestTime("asked_at"), "reference_misses_log WHERE account = {account:String} AND stream = {stream:String}"},
+		{newestTime("applied_at"), "schema_migrations_log"},
+	} {
+		table, _, _ := strings.Cut(t.from, " ")
+		all = append(all, statement{"selectTimeAfter " + table, selectTimeAfter(t.newest, t.from)})
+	}
+	for _, t := range []struct {
+		table   string
+		columns []column
+	}{
+		{"schema_migrations_log", migrationColumns}, {"sync_state_log", stateColumns},
+		{"rejects_log", rejectColumns}, {"rejects_log", settledColumns}, {"reference_misses_log", missColumns},
+	} {
+		all = append(all, statement{"insertInto " + t.table, insertInto(t.table, t.columns)})
+	}
+	return all
+}
+
+// golden compares statements with a file of testdata, or writes it.
+func golden(t *testing.T, name, about string, statements []statement) {
+	t.Helper()
+	var text strings.Builder
+	fmt.Fprintf(&text, "-- %s\n", about)
+	for _, s := range statements {
+		fmt.Fprintf(&text, "\n-- %s\n%s;\n", s.name, s.text)
+	}
+	file := filepath.Join("testdata", name+".sql")
+	if *update {
+		must(t, os.MkdirAll("testdata", 0o750), os.WriteFile(file, []byte(text.String()), 0o600))
+	}
+	want, err := os.ReadFile(file)
+	must(t, err)
+	if d := gocmp.Diff(string(want), text.String()); d != "" {
+		t.Errorf("%s differs from what is sent (-update writes it anew): %s", file, d)
+	}
+}
+
+// TestStatements compares each statement that is rendered with the golden files, and has the engine parse them.
+func TestStatements(t *testing.T) {
+	t.Parallel()
+	files := map[string][]statement{"shared": ofAll()}
+	about := map[string]string{"shared": "What is sent that belongs to no stream."}
+	for _, name := range goldenStreams {
+		s, err := catalog.Find(name)
+		must(t, err)
+		files[name], about[name] = ofStream(dialect{}, s), "What is sent for "+name+", rendered for the account acme and the run "+goldenRun+"."
+	}
+	for name, statements := range files {
+		golden(t, name, about[name], statements)
+		parse(t, statements)
+	}
+}
+
+var parameter = regexp.MustCompile(`\{(\w+):(\w+)\}`)
+
+// parse has the engine parse statements, without doing them.
+func parse(t *testing.T, statements []statement) {
+	t.Helper()
+	w, err := Open(t.Context(), Options{DSN: enginetest.DSN()})
+	must(t, err)
+	defer w.Close() //nolint:errcheck // nothing was written
+	for _, s := range statements {
+		text := s.text
+		if strings.HasPrefix(text, "INSERT INTO") && !strings.Contains(text, "SELECT") {
+			text += " VALUES" // what follows is a block
+		}
+		var args []any
+		for _, p := range parameter.FindAllStringSubmatch(text, -1) {
+			value := "1"
+			if p[2] == "UUID" {
+				value = goldenRun
+			}
+			args = append(args, named(p[1], value))
+		}
+		if err := w.admin.Exec(t.Context(), "EXPLAIN AST "+text, args...); err != nil {
+			t.Errorf("%s: %v", s.name, err)
+		}
+	}
+}
+
+// TestEveryStatementSent makes the package do all that it can. What it sends is in the golden files: what is rendered
+// by functions of its own by their names, and all else by the name of the function that sends it.
+func TestEveryStatementSent(t *testing.T) {
+	t.Parallel()
+	rendered := map[string]bool{}
+	for _, s := range ofAll() {
+		rendered[shape(s.text)] = true
+	}
+	for _, s := range catalog.All() {
+		for _, x := range ofStream(dialect{}, s) {
+			rendered[shape(x.text)] = true
+		}
+	}
+	for _, text := range schemaTexts(t) {
+		for _, s := range splitStatements(text) {
+			rendered[shape(s)] = true
+		}
+	}
+	var others []statement
+	for _, s := range everything(t) {
+		if key := shape(s.text); !rendered[key] {
+			rendered[key], others = true, append(others, statement{s.name, constant(s.text)})
+		}
+	}
+	slices.SortFunc(others, func(a, b statement) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(shape(a.text), shape(b.text)))
+	})
+	golden(t, "others", "What is sent by functions that write it where they send it, of all streams.", others)
+	parse(t, others)
+	everyTextIsNamed(t, others)
+}
+
+// schemaTexts are the files of the schema: they are golden files of their own.
+func schemaTexts(t *testing.T) []string {
+	t.Helper()
+	views, err := schema.Views()
+	must(t, err)
+	names, err := filepath.Glob("../../schema/*.sql")
+	must(t, err)
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		must(t, err)
+		views = append(views, string(text))
+	}
+	return views
+}
+
+var statementText = regexp.MustCompile("^[\"`](SELECT|INSERT INTO|ALTER TABLE|CREATE|DROP|OPTIMIZE|WITH|TRUNCATE)[ \\n]")
+
+// within are functions whose text is a piece of statements that are named above, or that Migrate and KeepDecisions
+// send.
+var within = []string{"createTable", "createViewAs", "createStagingTable", "currentRows", "stagedRows", "createDatabase", "insertDecisions"}
+
+// everyTextIsNamed finds the functions and constants of the package that have the text of a statement. Each is rendered
+// by this file, or was caught sending.
+func everyTextIsNamed(t *testing.T, others []statement) {
+	t.Helper()
+	known, err := os.ReadFile("golden_test.go")
+	must(t, err)
+	senders := map[string]bool{}
+	for _, s := range others {
+		senders[s.name[strings.LastIndex(s.name, ".")+1:]] = true
+	}
+	files, err := filepath.Glob("*.go")
+	must(t, err)
+	found := 0
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(gotoken.NewFileSet(), file, nil, 0)
+		must(t, err)
+		for name := range namesWithStatements(parsed) {
+			found++
+			if !senders[name] && !slices.Contains(within, name) && !regexp.MustCompile(`\b`+name+`\b`).Match(known) {
+				t.Errorf("%s: no golden file has the statement of %s", file, name)
+			}
+		}
+	}
+	if found < 50 {
+		t.Errorf("%d statements were found in the package: its source was not understood", found)
+	}
+}
+
+// namesWithStatements are the functions, constants and variables of a file whose text begins as a statement does.
+func namesWithStatements(file *ast.File) map[string]bool {
+	names := map[string]bool{}
+	look := func(name string, in ast.Node) {
+		ast.Inspect(in, func(n ast.Node) bool {
+			if text, ok := n.(*ast.BasicLit); ok && text.Kind == gotoken.STRING && statementText.MatchString(text.Value) {
+				names[name] = true
+			}
+			return true
+		})
+	}
+	for _, d := range file.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			look(d.Name.Name, d)
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				if v, ok := s.(*ast.ValueSpec); ok {
+					look(v.Names[0].Name, v)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// TestEveryDefinitionIsRendered holds that no table or view is made or changed behind the dialect's back: with one that
+// leaves marks, each statement that does so has them.
+func TestEveryDefinitionIsRendered(t *testing.T) {
+	t.Parallel()
+	marked := dialect{onCluster: " ON CLUSTER marked", replicated: "Replicated", localDatabase: "local."}
+	files, err := numberedMigrations(marked)
+	must(t, err)
+	streams, err := wantedStreams(marked)
+	must(t, err)
+	missing, err := missingColumns(marked, map[string]map[string]string{"products_latest": {"account": "LowCardinality(String)"}, "product_prices_staging": {"run_id": "UUID"}})
+	must(t, err)
+	statements := slices.Concat(missing, streams.statements)
+	for _, f := range files {
+		statements = append(statements, f.statements...)
+	}
+	for _, s := range statements {
+		if !strings.HasPrefix(s, "INSERT INTO ") && !strings.Contains(firstLine(s), " ON CLUSTER marked") {
+			t.Errorf("not rendered: %s", firstLine(s))
+		}
+		local := strings.Contains(firstLine(s), "_staging")
+		if replicated := strings.Contains(s, "ENGINE = Replicated"); strings.Contains(s, "\nENGINE = ") && replicated == local {
+			t.Errorf("the wrong engine: %s", s)
+		}
+	}
+	s, err := catalog.Find("products")
+	must(t, err)
+	for _, x := range ofStream(marked, s) {
+		for _, table := range []string{"products_changes_", "products_delta_", "product_prices_delta_"} {
+			if strings.Count(x.text, table) != strings.Count(x.text, "local."+table) {
+				t.Errorf("%s is not in the database of what is only there for a run: %s", table, x.text)
+			}
+		}
+	}
+	if len(statements) < 100 {
+		t.Errorf("%d statements make and change tables: too few", len(statements))
+	}
+}

@@ -1,0 +1,75 @@
+package warehouse
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+)
+
+// dropOrphans drops what belongs to no run that is alive or to be continued, of any account.
+func (r recovery) dropOrphans(ctx context.Context) error {
+	// In this order: a run that begins in between has its lease before it has rows, so it is found alive.
+	staged, err := r.stagedRuns(ctx)
+	if err != nil {
+		return err
+	}
+	alive, err := r.aliveRuns(ctx)
+	if err != nil {
+		return err
+	}
+	alive[r.keep.String()] = true
+	for _, id := range staged {
+		if alive[id.String()] {
+			continue
+		}
+		r.log.Info("dropping what a dead run left behind", "stream", r.Stream.Name, "run_id", id)
+		if err := r.writer(Run{ID: id, Stream: r.Stream}).Discard(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// aliveRuns are the runs that a lease, an intent or a checkpoint of the stream names, of any account, and those that
+// sync_runs has as running in other accounts: under one lease a backfill stages many.
+//
+// A lease counts for a day after its last beat, or before it, since a clock that was wrong may have written it. A
+// backfill that did not end counts for backfillLife. A row of sync_runs counts for as long as it is there: its owner
+// may only be slow, and the account's next holder clears up.
+func (r recovery) aliveRuns(ctx context.Context) (map[string]bool, error) {
+	alive := map[string]bool{}
+	for _, query := range selectAliveRuns {
+		rows, err := r.conn.Query(ctx, query, named("stream", r.Stream.Name), named("account", r.Account))
+		ids, err := scanned(rows, err, only[string])
+		if err != nil {
+			return nil, fmt.Errorf("looking for runs under way: %w", err)
+		}
+		for _, id := range ids {
+			alive[id] = true
+		}
+	}
+	return alive, nil
+}
+
+// stagedRuns are the runs that have a staging partition or a table of their own.
+func (r recovery) stagedRuns(ctx context.Context) ([]uuid.UUID, error) {
+	stream := r.Stream.Name
+	child := stream
+	if r.Stream.Child != nil {
+		child = r.Stream.Child.Table
+	}
+	rows, err := r.conn.Query(ctx, selectStagedRuns, named("staging", stream+"_staging"), named("child", child+"_staging"),
+		named("child_delta", child+"_delta_"), named("changes", stream+"_changes_"), named("delta", stream+"_delta_"))
+	texts, err := scanned(rows, err, only[string])
+	if err != nil {
+		return nil, fmt.Errorf("looking for what dead runs left behind: %w", err)
+	}
+	ids := make([]uuid.UUID, len(texts))
+	for i, text := range texts {
+		if ids[i], err = uuid.Parse(text); err != nil {
+			return nil, fmt.Errorf("what a dead run left behind has an unreadable identifier, %s: %w", text, err)
+		}
+	}
+	return ids, nil
+}

@@ -1,0 +1,118 @@
+package warehouse
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+)
+
+// largeJoin is the number of rows from which both sides of a join are better read in the order of their key than kept
+// in a hash table: memory stays bounded.
+const largeJoin = 500_000
+
+func joinSettings(rows uint64) clickhouse.Settings {
+	if rows < largeJoin {
+		return clickhouse.Settings{"join_algorithm": "hash"}
+	}
+	return clickhouse.Settings{"join_algorithm": "full_sorting_merge"}
+}
+
+// Plan compares what the run has staged with what readers see, and counts. Nothing that readers see changes. staged is
+// the number of rows that the run has sent: where the warehouse has another, the run must not go on, since a row that
+// is missing from a snapshot would be deleted.
+func (w *Writer) Plan(ctx context.Context, scope Scope, staged uint64) (Changes, error) {
+	c := Changes{Staged: staged, Unlisted: scope == Unlisted}
+	err := w.checkStaged(ctx, staged)
+	if err == nil {
+		err = w.plan(ctx, scope, &c)
+	}
+	if err != nil {
+		return Changes{}, fmt.Errorf("comparing run %s of %s with the warehouse: %w", w.ID, w.Stream.Name, err)
+	}
+	return c, nil
+}
+
+// checkStaged compares the count of what is staged with what the run has sent (warehouse-4).
+func (w *Writer) checkStaged(ctx context.Context, want uint64) error {
+	have, err := w.CountStaged(ctx)
+	if err == nil && have != want {
+		err = &StagedError{Want: want, Have: have}
+	}
+	return err
+}
+
+func (w *Writer) plan(ctx context.Context, scope Scope, c *Changes) error {
+	now, err := w.Now(ctx)
+	if err != nil {
+		return err
+	}
+	args := append(w.args(now), named("started", fmt.Sprint(w.StartedAt.UnixMicro())))
+	if err := w.conn.QueryRow(ctx, w.script.countBefore(), args...).Scan(&c.Distinct, &c.Ahead, &c.Live, &c.First); err != nil {
+		return err
+	}
+	if err := w.execAll(ctx, []step{
+		{w.script.dropOldChanges(), nil}, {w.script.createChanges(), nil}, {w.script.insertChanges(scope, c.Ahead > 0), joinSettings(c.Distinct + c.Live)},
+	}, args...); err != nil {
+		return err
+	}
+	return w.count(ctx, c)
+}
+
+// count reads how many rows the plan changes in which way.
+func (w *Writer) count(ctx context.Context, c *Changes) error {
+	type total struct {
+		change uint8
+		rows   uint64
+	}
+	rows, err := w.conn.Query(ctx, w.script.countChanges())
+	totals, err := scanned(rows, err, func(t *total) []any { return []any{&t.change, &t.rows} })
+	if err != nil {
+		return err
+	}
+	for _, t := range totals {
+		switch t.change {
+		case changeInsert:
+			c.Inserted = t.rows
+		case changeUpdate:
+			c.Updated = t.rows
+		case changeDelete:
+			c.Deleted = t.rows
+		case changeOlder:
+			c.Older = t.rows
+		}
+	}
+	c.Unchanged = c.Distinct - c.Inserted - c.Updated - c.Older
+	return nil
+}
+
+// args are the parameters that the statements of a comparison and of a delta share.
+func (w *Writer) args(now time.Time) []any {
+	return []any{
+		named("account", w.Account), named("run", w.ID.String()), named("latest", fmt.Sprint(now.Add(clockTolerance).UnixMicro())), w.cap(now),
+	}
+}
+
+// PlannedKeys are the keys of the rows that the run's plan inserts or updates.
+func (w *Writer) PlannedKeys(ctx context.Context) (map[string]bool, error) {
+	return w.keys(ctx, w.script.selectPlannedKeys())
+}
+
+// StagedKeys are the keys of the rows that the run has staged.
+func (w *Writer) StagedKeys(ctx context.Context) (map[string]bool, error) {
+	return w.keys(ctx, w.script.selectStagedKeys())
+}
+
+func (w *Writer) keys(ctx context.Context, query string) (map[string]bool, error) {
+	rows, err := w.conn.Query(ctx, query, named("run", w.ID.String()))
+	list, err := scanned(rows, err, only[string])
+	if err != nil {
+		return nil, fmt.Errorf("reading which rows of %s will change: %w", w.Stream.Name, err)
+	}
+	keys := make(map[string]bool, len(list))
+	for _, key := range list {
+		keys[key] = true
+	}
+	return keys, nil
+}

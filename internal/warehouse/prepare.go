@@ -1,0 +1,75 @@
+package warehouse
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+)
+
+// deltaSettings keep the blocks that are sorted and written small enough for the processor's caches: half the time of
+// the default of a million rows.
+var deltaSettings = clickhouse.Settings{"min_insert_block_size_rows": 250_000}
+
+// Prepare builds the delta of the run: complete rows, in a table that nobody reads.
+func (w *Writer) Prepare(ctx context.Context, c Changes, mergedAt time.Time) error {
+	args := append(w.args(mergedAt), named("merged_at", fmt.Sprint(mergedAt.UnixMilli())))
+	for _, steps := range [][]step{w.rowSteps(c), w.childSteps()} {
+		if err := w.execAll(ctx, steps, args...); err != nil {
+			return fmt.Errorf("preparing the merge of run %s of %s: %w", w.ID, w.Stream.Name, err)
+		}
+	}
+	if !c.Any() {
+		return nil
+	}
+	if err := w.singlePart(ctx); err != nil {
+		return fmt.Errorf("preparing the merge of run %s of %s: %w", w.ID, w.Stream.Name, err)
+	}
+	return nil
+}
+
+// rowSteps make the delta of the stream and fill it with what changes.
+func (w *Writer) rowSteps(c Changes) []step {
+	if !c.Any() {
+		return nil
+	}
+	settings := joinSettings(c.Distinct + c.Live)
+	maps.Copy(settings, deltaSettings)
+	steps := []step{{w.script.dropOldDelta(), nil}, {w.script.createDelta(), nil}}
+	if c.Inserted+c.Updated > 0 {
+		steps = append(steps, step{w.script.insertDelta(c), settings})
+	}
+	if c.Deleted > 0 {
+		steps = append(steps, step{w.script.insertTombstones(), settings})
+	}
+	return steps
+}
+
+// childSteps make the delta of the child, if there is one. Its entries, of all days, are many more than the stream's
+// rows.
+func (w *Writer) childSteps() []step {
+	if w.Stream.Child == nil {
+		return nil
+	}
+	settings := joinSettings(largeJoin)
+	maps.Copy(settings, deltaSettings)
+	return []step{{w.script.dropOldChildDelta(), nil}, {w.script.createChildDelta(), nil}, {w.script.insertChildDelta(), settings}}
+}
+
+// singlePart merges the delta into one part, so that a process which is killed while it attaches leaves all of it or
+// nothing (warehouse-1).
+func (w *Writer) singlePart(ctx context.Context) error {
+	merge := w.script.mergeParts()
+	// A merge that is under way already, that of an attempt whose connection was lost, makes OPTIMIZE do nothing at
+	// all.
+	return w.retry(ctx, merge, func() error {
+		var parts uint64
+		err := w.conn.QueryRow(ctx, countParts, named("delta", w.delta())).Scan(&parts)
+		if err != nil || parts < 2 {
+			return err
+		}
+		return w.conn.Exec(w.write(ctx, clickhouse.Settings{"optimize_throw_if_noop": 1}), merge)
+	})
+}

@@ -1,0 +1,66 @@
+package warehouse
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"dealhouse/internal/decode"
+)
+
+var rejectColumns = append(columns("account String, stream String, key String, field String, reason String, raw String, first_seen_at DateTime64(3), seen_at DateTime64(3)"),
+	column{name: "last", typ: reading})
+
+// Reject keeps in rejected_records what could not be loaded as it was sent . What was
+// kept before is kept once (warehouse-11), so the same rejects can be kept again without harm.
+func (w *Writer) Reject(ctx context.Context, rejects []decode.Reject) error {
+	if len(rejects) == 0 {
+		return nil
+	}
+	if err := w.keepRejects(ctx, rejects); err != nil {
+		return fmt.Errorf("keeping the rejects of %s: %w", w.Stream.Name, err)
+	}
+	return nil
+}
+
+func (w *Writer) keepRejects(ctx context.Context, rejects []decode.Reject) error {
+	if err := w.countRejects(ctx); err != nil {
+		return err
+	}
+	version, now, err := w.rejectVersion(ctx)
+	if err != nil {
+		return err
+	}
+	return w.insert(ctx, "rejects_log", rejectColumns, func(b driver.Batch) error {
+		for _, x := range rejects {
+			last := []any{version, w.ID, x.Page, time.UnixMicro(x.Fetched).UTC(), x.Updated}
+			if err := b.Append(w.Account, w.Stream.Name, x.Key, x.Field, x.Reason, x.Raw, now, now, last); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// rejectVersion is a version above all that the rejects of the stream have, also where the clock of the warehouse was
+// set back: what is written now is the last reading. With it comes the time.
+func (w *Writer) rejectVersion(ctx context.Context) (version uint64, now time.Time, err error) {
+	err = w.conn.QueryRow(ctx, selectRejectVersion, named("account", w.Account), named("stream", w.Stream.Name)).Scan(&version, &now)
+	return version, now, err
+}
+
+// countRejects takes the readings of earlier runs into account, before those of this run take their place. Every step
+// can be repeated: a reading that is counted is not counted again.
+func (w *Writer) countRejects(ctx context.Context) error {
+	id := StreamID{w.Account, w.Stream.Name}
+	if last, known := w.counted.Load(id); known && last == w.ID {
+		return nil // all that is not counted is of this run
+	}
+	err := w.exec(ctx, insertCounted, named("account", w.Account), named("stream", w.Stream.Name), named("run", w.ID.String()))
+	if err == nil {
+		w.counted.Store(id, w.ID)
+	}
+	return err
+}

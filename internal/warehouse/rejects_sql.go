@@ -1,0 +1,117 @@
+package warehouse
+
+import (
+	"strings"
+
+	"dealhouse/internal/catalog"
+)
+
+// reading is the type of the columns last and published of rejects_log, and decision that of the column settled.
+const (
+	reading  = "Tuple(version UInt64, run_id UUID, page UInt32, read_at DateTime64(6, 'UTC'), updated Int64)"
+	decision = "Tuple(version UInt64, run_id UUID, state String, settled_by UUID, settled_at DateTime64(3, 'UTC'))"
+)
+
+// selectRejectVersion is a version above all that the rejects of the stream have, and the time.
+const selectRejectVersion = `SELECT greatest(toUInt64(toUnixTimestamp64Micro(now64(6))), max(greatest(last.version, settled.version)) + 1), now64(3, 'UTC')
+FROM rejects_log WHERE account = {account:String} AND stream = {stream:String}`
+
+// insertCounted counts the readings of earlier runs. FINAL does not merge what is read of a part of a tuple, so the
+// rows are grouped.
+var insertCounted = sql(`INSERT INTO rejects_log (account, stream, key, field, reason, raw_hash, raw, first_seen_at, seen_at, last, published, counted, times, settled)
+SELECT account, stream, key, field, reason, raw_hash, raw, first_seen_at, seen_at, last,
+    if(last.run_id IN (SELECT run_id FROM sync_runs WHERE $mine AND $published), last, published),
+    last.version,
+    times + if(last.run_id IN (SELECT run_id FROM sync_runs WHERE $mine AND mode = $retry), 0, 1),
+    settled
+FROM
+(
+    SELECT account, stream, key, field, reason, raw_hash, max(raw) AS raw, min(first_seen_at) AS first_seen_at, max(seen_at) AS seen_at,
+        max(last) AS last, max(published) AS published, max(counted) AS counted, max(times) AS times, max(settled) AS settled
+    FROM rejects_log
+    WHERE $mine
+    GROUP BY account, stream, key, field, reason, raw_hash
+)
+WHERE last.version > counted AND last.run_id != {run:UUID}`,
+	parts{"mine": "account = {account:String} AND stream = {stream:String}", "published": publishedSomething, "retry": quote(ModeRetry)})
+
+// rejectCondition is what a RejectFilter lets through.
+const rejectCondition = `({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})
+    AND ({run:UUID} = '00000000-0000-0000-0000-000000000000' OR run_id = {run:UUID} OR last_run_id = {run:UUID})
+    AND ({reason:String} = '' OR reason = {reason:String}) AND ({field:String} = '' OR field = {field:String})
+    AND (toUnixTimestamp64Micro(read_at) >= {since:Int64} OR toUnixTimestamp64Milli(seen_at) * 1000 >= {since:Int64})`
+
+func selectRejected(unsettled bool, limit string) string {
+	condition := rejectCondition
+	if unsettled {
+		condition += " AND " + unsettledRejects
+	}
+	return sql(`SELECT account, stream, run_id, page, key, field, reason, raw, first_seen_at, seen_at, times, last_run_id, read_at, state, settled_at
+FROM rejected_records
+WHERE $condition
+ORDER BY read_at DESC, account, stream, run_id, page, key, field, reason, raw LIMIT $limit`, parts{"condition": condition, "limit": limit})
+}
+
+var countOpenRejects = `SELECT account, stream, count() FROM rejected_records
+WHERE state = ` + quote(string(RejectOpen)) + ` AND ` + rejectCondition + `
+GROUP BY account, stream ORDER BY account, stream`
+
+// selectCandidates joins the open rejects with the rows that their fields belong to. Such a row is still what the
+// reject's run made of the record when it carries the run and the time of reading. Where a run reads the same content
+// again, the row stays as it was: it is older than the reading, and the record had the same updatedAt, for with another
+// it would have been replaced or be the newer one. A run that read the whole stream replaces rows whatever their
+// updatedAt is. all says that nothing is filtered out.
+//
+// What was read by its own address is not listed, and must not be loaded as if it were: it is asked for again instead.
+func (x script) selectCandidates(all bool) string {
+	open := x.render(`FROM rejected_records
+    WHERE state = $open AND account = {account:String} AND stream = {stream:String}
+        AND run_id NOT IN (SELECT run_id FROM sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND mode = $references)`,
+		parts{"open": quote(string(RejectOpen)), "references": quote(ModeReferences)})
+	matching := "SELECT key " + open + " AND field != '' AND " + rejectCondition
+	chosen := sql(" AND (field = '' AND $condition OR field != '' AND key IN ($matching))", parts{"condition": rejectCondition, "matching": matching})
+	if all {
+		chosen = ""
+	}
+	cast := "toUUIDOrZero(key)"
+	if x.Stream.KeyType() == catalog.Int {
+		cast = "toInt64OrZero(key)"
+	}
+	same, updated := "0", "0"
+	if i := x.Stream.VersionField(); i >= 0 {
+		same, updated = "l.updated = r.updated", "ifNull(toUnixTimestamp64Milli("+x.Stream.Fields[i].Column+"), 0)"
+	}
+	return x.render(`SELECT r.run_id, r.page, r.key, r.field, r.reason, r.raw, r.read, r.updated, r.hash, l.record, l.read,
+    l.record != '' AND (l.run = r.run_id AND l.read = r.read OR l.read < r.read AND $same OR u.whole AND l.run != r.run_id AND l.read < u.began)
+FROM
+(
+    SELECT run_id, page, key, field, reason, raw, toUnixTimestamp64Micro(read_at) AS read,
+        ifNull(toUnixTimestamp64Milli(record_updated_at), 0) AS updated, sipHash128(raw) AS hash
+    $open$chosen
+) AS r
+LEFT JOIN
+(
+    SELECT toString($key) AS key, $record AS record, _run_id AS run, toInt64(bitAnd(_version, $read_part)) AS read, $updated AS updated
+    FROM $latest FINAL
+    WHERE account = {account:String} AND _deleted = 0 AND $key IN (SELECT $cast FROM ($matching))
+) AS l ON l.key = r.key AND r.field != ''
+LEFT JOIN
+(
+    SELECT run_id, $whole AS whole, toUnixTimestamp64Micro(toDateTime64(started_at, 6, 'UTC')) AS began FROM sync_runs
+) AS u ON u.run_id = r.run_id
+ORDER BY r.field != '', r.key, r.read, r.run_id, r.page, r.field
+SETTINGS join_use_nulls = 0`, parts{
+		"same": same, "open": open, "chosen": chosen, "record": recordJSON(x.Stream), "updated": updated, "cast": cast, "matching": matching, "whole": wholeModes,
+	})
+}
+
+// recordJSON writes a stored row as the record that it came from, in JSON with the API's names.
+func recordJSON(s *catalog.Stream) string {
+	var values, types []string
+	for _, f := range s.Fields {
+		values = append(values, f.Column)
+		types = append(types, "`"+f.JSON+"` "+f.ColumnType())
+	}
+	known := sql("toJSONString(CAST(tuple($values), $type))", parts{"values": strings.Join(values, ", "), "type": quote("Tuple(" + strings.Join(types, ", ") + ")")})
+	return sql("if(_extra = '', $known, concat(substring($known, 1, length($known) - 1), ',', substring(_extra, 2)))", parts{"known": known})
+}

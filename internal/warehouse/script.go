@@ -1,0 +1,74 @@
+package warehouse
+
+import (
+	"fmt"
+	"strings"
+)
+
+// script is the statements of one run, as pure functions that render them: the files *_sql.go. What each looks like for
+// a stream is in testdata.
+//
+// Their parameters: account, run, started (when the run began, in microseconds since 1970), latest (the latest time of
+// reading that a stored row can have, in microseconds), cap (the service's time, in milliseconds: no row changed later)
+// and merged_at (in milliseconds).
+type script struct {
+	Run
+	names parts
+}
+
+func (d dialect) script(r Run) script {
+	s := r.Stream
+	names := parts{
+		"stream": s.Name, "latest": s.Name + "_latest", "versions": s.Name + "_versions", "staging": s.Name + "_staging",
+		"changes": d.ofRun(r.changes()), "delta": d.ofRun(r.delta()),
+		"key": keyNames(s), "written": isWritten, "gone": isGone, "read_part": readPart, "merged_at": mergedAt,
+	}
+	if s.Child != nil {
+		names["child_latest"], names["child_staging"] = s.Child.Table+"_latest", s.Child.Table+"_staging"
+		names["child_delta"], names["child_key"] = d.ofRun(r.childDelta()), childKeyNames(s)
+	}
+	return script{r, names}
+}
+
+// render fills in the names of the run's tables, and more.
+func (x script) render(text string, more parts) string { return sql(text, x.names.with(more)) }
+
+// Values of the column change of a table of changes.
+const (
+	changeInsert = 1
+	changeUpdate = 2
+	changeDelete = 3
+	changeOlder  = 4 // nothing is written: what was read has other content, but is dated before what is stored
+)
+
+// Conditions on that column: the rows that get the staged content, and those that keep their last one.
+var (
+	isWritten = fmt.Sprintf("change IN (%d, %d)", changeInsert, changeUpdate)
+	isGone    = fmt.Sprintf("change = %d", changeDelete)
+)
+
+// readPart masks the time of reading in a version.
+const readPart = "toUInt128(18446744073709551615)"
+
+const mergedAt = "fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC')"
+
+func upstreamPart(version string) string {
+	return "bitShiftLeft(bitShiftRight(" + version + ", 64), 64)"
+}
+
+// cappedVersion is the version of a staged row with an updatedAt that is not after the service's own time.
+func cappedVersion(version string) string {
+	return sql("least($v, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd($v, $read_part)))", parts{"v": version, "read_part": readPart})
+}
+
+// datedAhead says that a time upstream, in milliseconds, lies so far after the one it is compared with that clocks
+// which differ a little do not explain it. Such a time is wrong, and says nothing of when the row changed.
+func datedAhead(upstream, of string) string {
+	return fmt.Sprintf("%s > %s + %d", upstream, of, clockTolerance.Milliseconds())
+}
+
+// stagedAhead is datedAhead of staged rows.
+var stagedAhead = datedAhead("bitShiftRight(_version, 64)", "{cap:UInt64}")
+
+// joined writes the lines of a part below each other.
+func joined(lines []string) string { return strings.Join(lines, ",\n    ") }

@@ -1,0 +1,83 @@
+package warehouse
+
+import (
+	"fmt"
+	"strings"
+)
+
+// selectState reads one state of a stream, and selectStates all of them in the order of writing.
+const (
+	selectState = `SELECT value, version FROM sync_state_log FINAL
+WHERE account = {account:String} AND stream = {stream:String} AND name = {name:String}`
+
+	selectStates = `SELECT name, value, version FROM sync_state_log FINAL
+WHERE account = {account:String} AND stream = {stream:String} ORDER BY version`
+)
+
+// deleteCleared drops what is stored of some states of a stream that were cleared: what they were before, or with
+// cleared that they were cleared.
+func deleteCleared(account, stream string, names []string, cleared bool) string {
+	what := "value != ''"
+	if cleared {
+		what = "value = ''"
+	}
+	return sql("ALTER TABLE sync_state_log DELETE WHERE account = $account AND stream = $stream AND name IN ($names) AND $what",
+		parts{"account": quote(account), "stream": quote(stream), "names": literals(names), "what": what})
+}
+
+// selectInterrupted are the streams of which a run had begun to publish and did not finish.
+var selectInterrupted = sql("SELECT DISTINCT account, stream FROM sync_state WHERE startsWith(name, $intent) ORDER BY account, stream",
+	parts{"intent": quote(stateIntent + ":")})
+
+const selectOutcome = `SELECT outcome FROM sync_runs
+WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID}`
+
+// selectAliveRuns are the runs that may be alive, in the order in which to ask: a run whose row no longer says running
+// has had its intent since before.
+var selectAliveRuns = []string{
+	`SELECT toString(run_id) FROM sync_runs
+WHERE stream = {stream:String} AND account != {account:String} AND outcome = ` + quote(OutcomeRunning),
+
+	sql(`SELECT JSONExtractString(value, 'run_id') FROM sync_state
+WHERE stream = {stream:String} AND name != 'watermark'
+    AND (name != 'lease' OR abs(dateDiff('second', updated_at, now())) < 86400)
+    AND (NOT startsWith(name, $backfill) OR updated_at > now() - toIntervalSecond($seconds))`,
+		parts{"backfill": quote(BackfillPrefix), "seconds": fmt.Sprint(int(backfillLife.Seconds()))}),
+}
+
+// selectStagedRuns are the runs that have a staging partition or a table of their own.
+const selectStagedRuns = `SELECT DISTINCT id FROM
+(
+    SELECT toString(toUUIDOrZero(partition)) AS id
+    FROM system.parts
+    WHERE active AND database = currentDatabase() AND table IN ({staging:String}, {child:String})
+    UNION ALL
+    SELECT toString(toUUIDOrZero(replaceRegexpOne(extract(name, '_([0-9a-f]{32})$'), '^(.{8})(.{4})(.{4})(.{4})(.{12})$', '\\1-\\2-\\3-\\4-\\5')))
+    FROM system.tables
+    WHERE database = currentDatabase() AND (startsWith(name, {changes:String}) OR startsWith(name, {delta:String}) OR startsWith(name, {child_delta:String}))
+) WHERE id != '00000000-0000-0000-0000-000000000000'`
+
+// insertInto is the statement of a block of rows.
+func insertInto(table string, cols []column) string {
+	return sql("INSERT INTO $table ($columns)", parts{"table": table, "columns": joinNames(cols)})
+}
+
+const selectVersion = "SELECT version()"
+
+// selectTime asks for the warehouse's clock in microseconds, and selectTimeAfter also for the newest version of some
+// rows.
+const selectTime = "SELECT toUnixTimestamp64Micro(now64(6))"
+
+func selectTimeAfter(newest, from string) string {
+	return sql("SELECT toUnixTimestamp64Micro(now64(6)), toUInt64($newest) FROM $from", parts{"newest": newest, "from": from})
+}
+
+// literals writes strings as a list of SQL literals that is never empty.
+func literals(values []string) string {
+	var text strings.Builder
+	text.WriteString("''")
+	for _, v := range values {
+		text.WriteString(", " + quote(v))
+	}
+	return text.String()
+}

@@ -1,0 +1,95 @@
+package warehouse
+
+import (
+	"fmt"
+	"strings"
+
+	"dealhouse/internal/catalog"
+)
+
+// wholeLooks are the runs that bring a stream in step with the API. The others load single records of it, and say
+// nothing of the rest. A run that began after now was timed by a clock that was wrong, and would be the last one until
+// then.
+var wholeLooks = inStepModes + " AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)"
+
+// freshLooks are the runs that say how fresh a stream is. A backfill of a range that was asked for does not, however it
+// ends: it is about the past, and a person is there to see.
+var freshLooks = wholeLooks + " AND " + freshModes
+
+// succeeded is a run that brought the stream in step with the API. Of the loads of a first sync only the last one has a
+// watermark, and with it all is loaded.
+const succeeded = "(outcome = '" + OutcomeSuccess + "' AND (mode != '" + ModeInitial + "' OR isNotNull(watermark)))"
+
+// lookedFrom is when such a run began to look: a first sync with the first of its loads.
+const lookedFrom = "if(mode = '" + ModeInitial + "', first_load, started_at)"
+
+// selectStandings is where each stream stands, by the bookkeeping alone.
+func selectStandings() string {
+	return sql(`WITH looks AS
+(
+    SELECT account, stream, started_at, finished_at, outcome, mode, error, waiting, $succeeded AS good,
+        minIf(started_at, mode = $initial) OVER (PARTITION BY account, stream) AS first_load, $looked_from AS looked_from
+    FROM sync_runs WHERE $fresh
+)
+SELECT r.account, r.stream, r.last_success, r.looked_at, r.last_full, r.last_failure, r.last_run, r.last_outcome, r.last_error, r.last_waiting,
+    ifNull(f.faults, 0), if(ifNull(f.faults, 0) = 0, NULL, f.since), ifNull(f.fault, ''), ifNull(f.fault_error, ''),
+    parseDateTime64BestEffortOrNull(nullIf(w.value, ''), 3, 'UTC'), now64(3, 'UTC')
+FROM
+(
+    SELECT account, stream, maxIf(finished_at, good) AS last_success, maxIf(toNullable(looked_from), good) AS looked_at,
+        ifNull(maxIf(toNullable(started_at), good AND $whole), minIf(toNullable(looked_from), good)) AS last_full,
+        maxIf(finished_at, $faulty) AS last_failure, toNullable(max(started_at)) AS last_run,
+        argMax(outcome, started_at) AS last_outcome, argMax(error, started_at) AS last_error,
+        argMaxIf(waiting, started_at, $published AND $whole) AS last_waiting
+    FROM looks GROUP BY account, stream
+) AS r
+LEFT JOIN
+(
+    SELECT b.account AS account, b.stream AS stream, count() AS faults, min(b.started_at) AS since,
+        argMax(b.outcome, b.started_at) AS fault, argMax(b.error, b.started_at) AS fault_error
+    FROM (SELECT account, stream, started_at, outcome, error FROM looks WHERE $faulty) AS b
+    LEFT JOIN (SELECT account, stream, max(started_at) AS began FROM looks WHERE good GROUP BY account, stream) AS good
+        ON b.account = good.account AND b.stream = good.stream
+    WHERE b.started_at > ifNull(good.began, toDateTime64(0, 3, 'UTC'))
+    GROUP BY b.account, b.stream
+) AS f ON r.account = f.account AND r.stream = f.stream
+LEFT JOIN (SELECT account, stream, value FROM sync_state WHERE name = 'watermark') AS w ON r.account = w.account AND r.stream = w.stream
+ORDER BY r.account, indexOf($streams, r.stream)`, parts{
+		"succeeded": succeeded, "looked_from": lookedFrom, "fresh": freshLooks, "faulty": faulty, "published": publishedSomething, "whole": wholeModes, "initial": quote(ModeInitial),
+		"streams": stringArray(catalog.Names()),
+	})
+}
+
+// selectLiveRows counts the rows of the view of each stream.
+func selectLiveRows() string {
+	var counts []string
+	for _, s := range catalog.All() {
+		counts = append(counts, sql("SELECT account, $name AS stream, count() AS live FROM $view GROUP BY account", parts{"name": quote(s.Name), "view": s.Name}))
+	}
+	return strings.Join(counts, "\nUNION ALL\n")
+}
+
+// selectRuns lists the runs that a filter lets through, the newest first. Parameters: account and stream.
+func selectRuns(f RunFilter) string {
+	modes, each := "", ""
+	if f.WholeLooks {
+		modes = " AND " + wholeLooks
+	}
+	if f.PerStream > 0 {
+		each = fmt.Sprintf("LIMIT %d BY account, stream ", f.PerStream)
+	}
+	return sql(`SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
+    inserted, updated, deleted, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
+FROM sync_runs
+WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})$modes
+ORDER BY started_at DESC, account, stream ${each}LIMIT $limit`, parts{"modes": modes, "each": each, "limit": fmt.Sprint(f.Limit)})
+}
+
+// stringArray writes strings as an array of SQL.
+func stringArray(values []string) string {
+	quoted := make([]string, len(values))
+	for i, v := range values {
+		quoted[i] = quote(v)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}

@@ -1,0 +1,812 @@
+-- What is sent for products, rendered for the account acme and the run 00000000-0000-4000-8000-00000000a11e.
+
+-- createLatest
+CREATE TABLE IF NOT EXISTS products_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    product_key UUID COMMENT 'Key derived from the fields that product_key_rule names',
+    product_key_rule LowCardinality(String) COMMENT 'Rule that gave the key: url, asin, gtin, brand_mpn or brand_sku',
+    last_viewed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When the product was last viewed; NULL when the format is not understood [UTC] (API: lastViewedAt)',
+    url String COMMENT 'Product page; empty when absent (API: url)',
+    name String COMMENT 'Product name; empty when absent (API: name)',
+    price Nullable(Decimal(18, 4)) COMMENT 'Current price [currency_code] (API: price)',
+    currency_code LowCardinality(String) COMMENT 'Currency of price; empty when absent (API: currencyCode)',
+    brand_name String COMMENT 'Brand; empty when absent (API: brandName)',
+    description String COMMENT 'Description; empty when absent (API: description)',
+    image_urls Array(String) COMMENT 'Image URLs; empty when absent (API: imageUrls)',
+    category_id LowCardinality(String) COMMENT 'Category identifier; empty when absent (API: categoryId)',
+    category_version LowCardinality(String) COMMENT 'Version of the category tree; empty when absent (API: categoryVersion)',
+    category_breadcrumb LowCardinality(String) COMMENT 'Path of the category; empty when absent (API: categoryBreadcrumb)',
+    asin String COMMENT 'Amazon Standard Identification Number; empty when absent (API: asin)',
+    sku String COMMENT 'Stock keeping unit; empty when absent (API: sku)',
+    gtin String COMMENT 'Global Trade Item Number; empty when absent (API: gtin)',
+    mpn String COMMENT 'Manufacturer part number; empty when absent (API: mpn)',
+    rating_value Nullable(Decimal(18, 6)) COMMENT 'Average rating (API: ratingValue)',
+    rating_count Nullable(Int64) COMMENT 'Number of ratings [count] (API: ratingCount)',
+    best_rating Nullable(Decimal(18, 6)) COMMENT 'Best rating possible (API: bestRating)',
+    worst_rating Nullable(Decimal(18, 6)) COMMENT 'Worst rating possible (API: worstRating)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
+    _run_id UUID COMMENT 'Run that loaded this version'
+)
+ENGINE = ReplacingMergeTree(_version)
+ORDER BY (account, product_key)
+COMMENT 'Storage behind the view products';
+
+-- createStaging
+CREATE TABLE IF NOT EXISTS products_staging
+(
+    run_id UUID,
+    product_key UUID,
+    product_key_rule String,
+    last_viewed_at Int64,
+    url String,
+    name String,
+    price Int64,
+    currency_code String,
+    brand_name String,
+    description String,
+    image_urls String,
+    category_id String,
+    category_version String,
+    category_breadcrumb String,
+    asin String,
+    sku String,
+    gtin String,
+    mpn String,
+    rating_value Int64,
+    rating_count Int64,
+    best_rating Int64,
+    worst_rating Int64,
+    _nulls UInt64,
+    _extra String,
+    _page UInt32,
+    _fetched Int64,
+    _version UInt128 MATERIALIZED toUInt128(_fetched),
+    _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)
+)
+ENGINE = ReplacingMergeTree(_version)
+PARTITION BY run_id
+ORDER BY (run_id, product_key)
+SETTINGS non_replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000
+COMMENT 'Rows of runs under way';
+
+-- createView
+CREATE OR REPLACE VIEW products
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    product_key UUID COMMENT 'Key derived from the fields that product_key_rule names',
+    product_key_rule LowCardinality(String) COMMENT 'Rule that gave the key: url, asin, gtin, brand_mpn or brand_sku',
+    last_viewed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When the product was last viewed; NULL when the format is not understood [UTC] (API: lastViewedAt)',
+    url String COMMENT 'Product page; empty when absent (API: url)',
+    name String COMMENT 'Product name; empty when absent (API: name)',
+    price Nullable(Decimal(18, 4)) COMMENT 'Current price [currency_code] (API: price)',
+    currency_code LowCardinality(String) COMMENT 'Currency of price; empty when absent (API: currencyCode)',
+    brand_name String COMMENT 'Brand; empty when absent (API: brandName)',
+    description String COMMENT 'Description; empty when absent (API: description)',
+    image_urls Array(String) COMMENT 'Image URLs; empty when absent (API: imageUrls)',
+    category_id LowCardinality(String) COMMENT 'Category identifier; empty when absent (API: categoryId)',
+    category_version LowCardinality(String) COMMENT 'Version of the category tree; empty when absent (API: categoryVersion)',
+    category_breadcrumb LowCardinality(String) COMMENT 'Path of the category; empty when absent (API: categoryBreadcrumb)',
+    asin String COMMENT 'Amazon Standard Identification Number; empty when absent (API: asin)',
+    sku String COMMENT 'Stock keeping unit; empty when absent (API: sku)',
+    gtin String COMMENT 'Global Trade Item Number; empty when absent (API: gtin)',
+    mpn String COMMENT 'Manufacturer part number; empty when absent (API: mpn)',
+    rating_value Nullable(Decimal(18, 6)) COMMENT 'Average rating (API: ratingValue)',
+    rating_count Nullable(Int64) COMMENT 'Number of ratings [count] (API: ratingCount)',
+    best_rating Nullable(Decimal(18, 6)) COMMENT 'Best rating possible (API: bestRating)',
+    worst_rating Nullable(Decimal(18, 6)) COMMENT 'Worst rating possible (API: worstRating)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]'
+)
+AS SELECT account, product_key, product_key_rule, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating, _extra, synced_at
+FROM products_latest FINAL
+WHERE _deleted = 0
+COMMENT 'Products of the feed, one row each';
+
+-- rehash
+ALTER TABLE products_staging MODIFY COLUMN _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating);
+
+-- createChildLatest
+CREATE TABLE IF NOT EXISTS product_prices_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    product_key UUID COMMENT 'Key derived from the fields that product_key_rule names',
+    day Date COMMENT 'Day of the price (API: yearMonthDay)',
+    price Nullable(Decimal(18, 4)) COMMENT 'Price on that day [currency_code] (API: price)',
+    views Nullable(Int64) COMMENT 'Views on that day [count] (API: views)',
+    currency_code LowCardinality(String) COMMENT 'Currency of the product when the day was read; empty when absent (API: currencyCode)',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _version UInt64 COMMENT 'Time of reading in microseconds since 1970: the highest wins',
+    _run_id UUID COMMENT 'Run that loaded this version'
+)
+ENGINE = ReplacingMergeTree(_version)
+ORDER BY (account, product_key, day)
+COMMENT 'Storage behind the view product_prices';
+
+-- createChildStaging
+CREATE TABLE IF NOT EXISTS product_prices_staging
+(
+    run_id UUID,
+    product_key UUID,
+    day UInt16,
+    price Int64,
+    views Int64,
+    currency_code String,
+    _nulls UInt64,
+    _fetched UInt64
+)
+ENGINE = ReplacingMergeTree(_fetched)
+PARTITION BY run_id
+ORDER BY (run_id, product_key, day)
+SETTINGS non_replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000
+COMMENT 'Rows of runs under way';
+
+-- createChildView
+CREATE OR REPLACE VIEW product_prices
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    product_key UUID COMMENT 'Key derived from the fields that product_key_rule names',
+    day Date COMMENT 'Day of the price (API: yearMonthDay)',
+    price Nullable(Decimal(18, 4)) COMMENT 'Price on that day [currency_code] (API: price)',
+    views Nullable(Int64) COMMENT 'Views on that day [count] (API: views)',
+    currency_code LowCardinality(String) COMMENT 'Currency of the product when the day was read; empty when absent (API: currencyCode)',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]'
+)
+AS SELECT account, product_key, day, price, views, currency_code, synced_at
+FROM product_prices_latest FINAL
+COMMENT 'Price and views of a product by day, one row a day, kept after the day has left the feed';
+
+-- addColumns to products_latest
+ALTER TABLE products_latest ADD COLUMN IF NOT EXISTS _run_id UUID COMMENT 'Run that loaded this version' AFTER _deleted;
+
+-- addColumns to products_staging
+ALTER TABLE products_staging ADD COLUMN IF NOT EXISTS _fetched Int64 AFTER _page;
+
+-- addColumns to product_prices_latest
+ALTER TABLE product_prices_latest ADD COLUMN IF NOT EXISTS _run_id UUID COMMENT 'Run that loaded this version' AFTER _version;
+
+-- addColumns to product_prices_staging
+ALTER TABLE product_prices_staging ADD COLUMN IF NOT EXISTS _fetched UInt64 AFTER _nulls;
+
+-- insertInto staging
+INSERT INTO products_staging (run_id, product_key, product_key_rule, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating, _nulls, _extra, _page, _fetched);
+
+-- countStaged
+SELECT count() FROM products_staging WHERE run_id = {run:UUID};
+
+-- selectStagedKeys
+SELECT toString(product_key) FROM products_staging WHERE run_id = {run:UUID};
+
+-- countBefore
+SELECT
+    (SELECT count() FROM products_staging FINAL WHERE run_id = {run:UUID}),
+    (SELECT count() FROM products_staging WHERE run_id = {run:UUID} AND bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
+    (SELECT count() FROM products_latest FINAL WHERE account = {account:String} AND _deleted = 0),
+    (SELECT count() = 0 FROM (SELECT 1 FROM products_latest WHERE account = {account:String} LIMIT 1));
+
+-- dropOldChanges
+DROP TABLE IF EXISTS products_changes_0000000000004000800000000000a11e;
+
+-- createChanges
+CREATE TABLE IF NOT EXISTS products_changes_0000000000004000800000000000a11e (product_key UUID, change UInt8, version UInt128)
+ENGINE = MergeTree ORDER BY product_key
+COMMENT 'What a run under way will change';
+
+-- insertChanges of a part
+INSERT INTO products_changes_0000000000004000800000000000a11e (product_key, change, version)
+WITH
+    bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
+    least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
+    l_capped AS l_changed,
+    s_own AS s_changed,
+    bitAnd(s._version, toUInt128(18446744073709551615)) AS s_read,
+    if(bitAnd(l._version, toUInt128(18446744073709551615)) > {latest:UInt64}, 0, bitAnd(l._version, toUInt128(18446744073709551615))) AS l_read,
+    s_changed > l_changed OR s_changed = l_changed AND s_read > l_read AS newer,
+    greatest(
+        least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))),
+        if(l._version = 0, 0, bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), s_read)),
+        if(l._version = 0, 0, l._version + 1)) AS s_version
+SELECT if(s._version = 0, l.product_key, s.product_key),
+    multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+FROM
+(
+    SELECT product_key, _version, _hash
+    FROM products_staging FINAL
+    WHERE run_id = {run:UUID}
+) AS s
+LEFT JOIN
+(
+    SELECT product_key, _version, _hash, _deleted
+    FROM products_latest FINAL
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
+) AS l ON s.product_key = l.product_key
+WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted)))
+    OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash);
+
+-- insertChanges of a part, some dated ahead
+INSERT INTO products_changes_0000000000004000800000000000a11e (product_key, change, version)
+WITH
+    bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
+    least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
+    l_capped AS l_changed,
+    s_own AS s_changed,
+    bitAnd(s._version, toUInt128(18446744073709551615)) AS s_read,
+    if(bitAnd(l._version, toUInt128(18446744073709551615)) > {latest:UInt64}, 0, bitAnd(l._version, toUInt128(18446744073709551615))) AS l_read,
+    s_changed > l_changed OR s_changed = l_changed AND s_read > l_read AS newer,
+    greatest(
+        least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))),
+        if(l._version = 0, 0, bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), s_read)),
+        if(l._version = 0, 0, l._version + 1)) AS s_version
+SELECT if(s._version = 0, l.product_key, s.product_key),
+    multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+FROM
+(
+    SELECT product_key, _version, _hash
+    FROM products_staging
+    WHERE run_id = {run:UUID}
+    ORDER BY product_key, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY product_key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
+    LIMIT 1 BY product_key
+) AS s
+LEFT JOIN
+(
+    SELECT product_key, _version, _hash, _deleted
+    FROM products_latest FINAL
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
+) AS l ON s.product_key = l.product_key
+WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted)))
+    OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash);
+
+-- insertChanges of the whole list
+INSERT INTO products_changes_0000000000004000800000000000a11e (product_key, change, version)
+WITH
+    bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
+    least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
+    l_capped AS l_changed,
+    s_own AS s_changed,
+    bitAnd(s._version, toUInt128(18446744073709551615)) AS s_read,
+    if(bitAnd(l._version, toUInt128(18446744073709551615)) > {latest:UInt64}, 0, bitAnd(l._version, toUInt128(18446744073709551615))) AS l_read,
+    s_changed > l_changed OR s_changed = l_changed AND s_read > l_read AS newer,
+    greatest(
+        least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))),
+        if(l._version = 0, 0, bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), s_read)),
+        if(l._version = 0, 0, l._version + 1)) AS s_version
+SELECT if(s._version = 0, l.product_key, s.product_key),
+    multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+FROM
+(
+    SELECT product_key, _version, _hash
+    FROM products_staging FINAL
+    WHERE run_id = {run:UUID}
+) AS s
+FULL JOIN
+(
+    SELECT product_key, _version, _hash, _deleted
+    FROM products_latest FINAL
+    WHERE account = {account:String}
+) AS l ON s.product_key = l.product_key
+WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted)))
+    OR (s._version = 0 AND l._deleted = 0 AND l_read < {started:UInt64} AND toString(l.product_key) NOT IN
+    (
+        SELECT key FROM rejects_log
+        WHERE account = {account:String} AND stream = 'products' AND field = ''
+            AND (last.run_id = {run:UUID} OR toUnixTimestamp64Micro(last.read_at) >= {started:UInt64})
+    ));
+
+-- insertChanges of the whole list, some dated ahead
+INSERT INTO products_changes_0000000000004000800000000000a11e (product_key, change, version)
+WITH
+    bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
+    least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
+    l_capped AS l_changed,
+    s_own AS s_changed,
+    bitAnd(s._version, toUInt128(18446744073709551615)) AS s_read,
+    if(bitAnd(l._version, toUInt128(18446744073709551615)) > {latest:UInt64}, 0, bitAnd(l._version, toUInt128(18446744073709551615))) AS l_read,
+    s_changed > l_changed OR s_changed = l_changed AND s_read > l_read AS newer,
+    greatest(
+        least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))),
+        if(l._version = 0, 0, bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), s_read)),
+        if(l._version = 0, 0, l._version + 1)) AS s_version
+SELECT if(s._version = 0, l.product_key, s.product_key),
+    multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+FROM
+(
+    SELECT product_key, _version, _hash
+    FROM products_staging
+    WHERE run_id = {run:UUID}
+    ORDER BY product_key, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY product_key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
+    LIMIT 1 BY product_key
+) AS s
+FULL JOIN
+(
+    SELECT product_key, _version, _hash, _deleted
+    FROM products_latest FINAL
+    WHERE account = {account:String}
+) AS l ON s.product_key = l.product_key
+WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted)))
+    OR (s._version = 0 AND l._deleted = 0 AND l_read < {started:UInt64} AND toString(l.product_key) NOT IN
+    (
+        SELECT key FROM rejects_log
+        WHERE account = {account:String} AND stream = 'products' AND field = ''
+            AND (last.run_id = {run:UUID} OR toUnixTimestamp64Micro(last.read_at) >= {started:UInt64})
+    ));
+
+-- insertChanges of rows that no list has
+INSERT INTO products_changes_0000000000004000800000000000a11e (product_key, change, version)
+WITH
+    bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
+    least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
+    l_capped AS l_changed,
+    s_own AS s_changed,
+    bitAnd(s._version, toUInt128(18446744073709551615)) AS s_read,
+    if(bitAnd(l._version, toUInt128(18446744073709551615)) > {latest:UInt64}, 0, bitAnd(l._version, toUInt128(18446744073709551615))) AS l_read,
+    s_changed > l_changed OR s_changed = l_changed AND s_read > l_read AS newer,
+    greatest(
+        least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))),
+        if(l._version = 0, 0, bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), s_read)),
+        if(l._version = 0, 0, l._version + 1)) AS s_version
+SELECT if(s._version = 0, l.product_key, s.product_key),
+    multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+FROM
+(
+    SELECT product_key, _version, _hash
+    FROM products_staging FINAL
+    WHERE run_id = {run:UUID}
+) AS s
+LEFT JOIN
+(
+    SELECT product_key, _version, _hash, _deleted
+    FROM products_latest FINAL
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
+) AS l ON s.product_key = l.product_key
+WHERE s._version != 0 AND l._version = 0;
+
+-- insertChanges of rows that no list has, some dated ahead
+INSERT INTO products_changes_0000000000004000800000000000a11e (product_key, change, version)
+WITH
+    bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
+    least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
+    l_capped AS l_changed,
+    s_own AS s_changed,
+    bitAnd(s._version, toUInt128(18446744073709551615)) AS s_read,
+    if(bitAnd(l._version, toUInt128(18446744073709551615)) > {latest:UInt64}, 0, bitAnd(l._version, toUInt128(18446744073709551615))) AS l_read,
+    s_changed > l_changed OR s_changed = l_changed AND s_read > l_read AS newer,
+    greatest(
+        least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))),
+        if(l._version = 0, 0, bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), s_read)),
+        if(l._version = 0, 0, l._version + 1)) AS s_version
+SELECT if(s._version = 0, l.product_key, s.product_key),
+    multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+FROM
+(
+    SELECT product_key, _version, _hash
+    FROM products_staging
+    WHERE run_id = {run:UUID}
+    ORDER BY product_key, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY product_key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
+    LIMIT 1 BY product_key
+) AS s
+LEFT JOIN
+(
+    SELECT product_key, _version, _hash, _deleted
+    FROM products_latest FINAL
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
+) AS l ON s.product_key = l.product_key
+WHERE s._version != 0 AND l._version = 0;
+
+-- countChanges
+SELECT change, count() FROM products_changes_0000000000004000800000000000a11e GROUP BY change;
+
+-- selectPlannedKeys
+SELECT toString(product_key) FROM products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2);
+
+-- selectPlannedDeletes
+SELECT toString(product_key), toInt64(0) FROM products_latest FINAL
+WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_changes_0000000000004000800000000000a11e WHERE change = 3 ORDER BY rand() LIMIT 5);
+
+-- countAbsence
+INSERT INTO absent_rows_log (account, stream, key, lists, run_id, since, version)
+SELECT {account:String}, {stream:String}, if(gone.key != '', gone.key, before.key), if(gone.key != '', before.lists + 1, 0), {run:UUID},
+    if(before.lists = 0, now64(3), before.since), greatest(toUInt64(toUnixTimestamp64Micro(now64(6))), before.version + 1)
+FROM (SELECT toString(product_key) AS key FROM products_changes_0000000000004000800000000000a11e WHERE change = 3) AS gone
+FULL JOIN
+(
+    SELECT key, lists, run_id, since, version FROM absent_rows_log FINAL
+    WHERE account = {account:String} AND stream = {stream:String}
+) AS before ON gone.key = before.key
+WHERE before.run_id != {run:UUID} AND (gone.key != '' OR before.lists > 0);
+
+-- countUnconfirmed
+SELECT count() FROM products_changes_0000000000004000800000000000a11e WHERE change = 3 AND toString(product_key) NOT IN (SELECT key FROM absent_rows_log FINAL WHERE account = 'acme' AND stream = 'products' AND lists >= 1);
+
+-- deletePlanned by absence
+ALTER TABLE products_changes_0000000000004000800000000000a11e DELETE WHERE change = 3 AND toString(product_key) NOT IN (SELECT key FROM absent_rows_log FINAL WHERE account = 'acme' AND stream = 'products' AND lists >= 1);
+
+-- deletePlanned by key
+ALTER TABLE products_changes_0000000000004000800000000000a11e DELETE WHERE change = 3 AND toString(product_key) NOT IN ('', 'a', 'b');
+
+-- dropOldDelta
+DROP TABLE IF EXISTS products_delta_0000000000004000800000000000a11e;
+
+-- createDelta
+CREATE TABLE IF NOT EXISTS products_delta_0000000000004000800000000000a11e AS products_latest COMMENT 'What a run under way is about to publish';
+
+-- insertDelta of the first load
+INSERT INTO products_delta_0000000000004000800000000000a11e (account, product_key, product_key_rule, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating, _extra, synced_at, _hash, _version, _deleted, _run_id)
+SELECT {account:String}, s.product_key,
+    product_key_rule,
+    if(bitTest(_nulls, 0), NULL, reinterpret(last_viewed_at, 'DateTime64(3, ''UTC'')')),
+    url,
+    name,
+    if(bitTest(_nulls, 1), NULL, reinterpret(price, 'Decimal(18, 4)')),
+    currency_code,
+    brand_name,
+    description,
+    arrayPopBack(splitByChar('\0', image_urls)),
+    category_id,
+    category_version,
+    category_breadcrumb,
+    asin,
+    sku,
+    gtin,
+    mpn,
+    if(bitTest(_nulls, 2), NULL, reinterpret(rating_value, 'Decimal(18, 6)')),
+    if(bitTest(_nulls, 3), NULL, rating_count),
+    if(bitTest(_nulls, 4), NULL, reinterpret(best_rating, 'Decimal(18, 6)')),
+    if(bitTest(_nulls, 5), NULL, reinterpret(worst_rating, 'Decimal(18, 6)')),
+    _extra,
+    fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 0, {run:UUID}
+FROM
+(
+    SELECT *, _version, _hash
+    FROM products_staging
+    WHERE run_id = {run:UUID}
+) AS s;
+
+-- insertDelta of the first load, keys staged twice
+INSERT INTO products_delta_0000000000004000800000000000a11e (account, product_key, product_key_rule, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating, _extra, synced_at, _hash, _version, _deleted, _run_id)
+SELECT {account:String}, s.product_key,
+    product_key_rule,
+    if(bitTest(_nulls, 0), NULL, reinterpret(last_viewed_at, 'DateTime64(3, ''UTC'')')),
+    url,
+    name,
+    if(bitTest(_nulls, 1), NULL, reinterpret(price, 'Decimal(18, 4)')),
+    currency_code,
+    brand_name,
+    description,
+    arrayPopBack(splitByChar('\0', image_urls)),
+    category_id,
+    category_version,
+    category_breadcrumb,
+    asin,
+    sku,
+    gtin,
+    mpn,
+    if(bitTest(_nulls, 2), NULL, reinterpret(rating_value, 'Decimal(18, 6)')),
+    if(bitTest(_nulls, 3), NULL, rating_count),
+    if(bitTest(_nulls, 4), NULL, reinterpret(best_rating, 'Decimal(18, 6)')),
+    if(bitTest(_nulls, 5), NULL, reinterpret(worst_rating, 'Decimal(18, 6)')),
+    _extra,
+    fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 0, {run:UUID}
+FROM
+(
+    SELECT *, _version, _hash
+    FROM products_staging FINAL
+    WHERE run_id = {run:UUID}
+) AS s;
+
+-- insertDelta of what changes
+INSERT INTO products_delta_0000000000004000800000000000a11e (account, product_key, product_key_rule, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating, _extra, synced_at, _hash, _version, _deleted, _run_id)
+SELECT {account:String}, s.product_key,
+    product_key_rule,
+    if(bitTest(_nulls, 0), NULL, reinterpret(last_viewed_at, 'DateTime64(3, ''UTC'')')),
+    url,
+    name,
+    if(bitTest(_nulls, 1), NULL, reinterpret(price, 'Decimal(18, 4)')),
+    currency_code,
+    brand_name,
+    description,
+    arrayPopBack(splitByChar('\0', image_urls)),
+    category_id,
+    category_version,
+    category_breadcrumb,
+    asin,
+    sku,
+    gtin,
+    mpn,
+    if(bitTest(_nulls, 2), NULL, reinterpret(rating_value, 'Decimal(18, 6)')),
+    if(bitTest(_nulls, 3), NULL, rating_count),
+    if(bitTest(_nulls, 4), NULL, reinterpret(best_rating, 'Decimal(18, 6)')),
+    if(bitTest(_nulls, 5), NULL, reinterpret(worst_rating, 'Decimal(18, 6)')),
+    _extra,
+    fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 0, {run:UUID}
+FROM
+(
+    SELECT *, _version, _hash
+    FROM products_staging
+    WHERE run_id = {run:UUID} AND product_key IN (SELECT product_key FROM products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
+) AS s
+INNER JOIN (SELECT product_key, version FROM products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.product_key = c.product_key;
+
+-- insertDelta of what changes, keys staged twice
+INSERT INTO products_delta_0000000000004000800000000000a11e (account, product_key, product_key_rule, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating, _extra, synced_at, _hash, _version, _deleted, _run_id)
+SELECT {account:String}, s.product_key,
+    product_key_rule,
+    if(bitTest(_nulls, 0), NULL, reinterpret(last_viewed_at, 'DateTime64(3, ''UTC'')')),
+    url,
+    name,
+    if(bitTest(_nulls, 1), NULL, reinterpret(price, 'Decimal(18, 4)')),
+    currency_code,
+    brand_name,
+    description,
+    arrayPopBack(splitByChar('\0', image_urls)),
+    category_id,
+    category_version,
+    category_breadcrumb,
+    asin,
+    sku,
+    gtin,
+    mpn,
+    if(bitTest(_nulls, 2), NULL, reinterpret(rating_value, 'Decimal(18, 6)')),
+    if(bitTest(_nulls, 3), NULL, rating_count),
+    if(bitTest(_nulls, 4), NULL, reinterpret(best_rating, 'Decimal(18, 6)')),
+    if(bitTest(_nulls, 5), NULL, reinterpret(worst_rating, 'Decimal(18, 6)')),
+    _extra,
+    fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 0, {run:UUID}
+FROM
+(
+    SELECT *, _version, _hash
+    FROM products_staging FINAL
+    WHERE run_id = {run:UUID} AND product_key IN (SELECT product_key FROM products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
+) AS s
+INNER JOIN (SELECT product_key, version FROM products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.product_key = c.product_key;
+
+-- insertDelta of what changes, keys staged twice, some dated ahead
+INSERT INTO products_delta_0000000000004000800000000000a11e (account, product_key, product_key_rule, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating, _extra, synced_at, _hash, _version, _deleted, _run_id)
+SELECT {account:String}, s.product_key,
+    product_key_rule,
+    if(bitTest(_nulls, 0), NULL, reinterpret(last_viewed_at, 'DateTime64(3, ''UTC'')')),
+    url,
+    name,
+    if(bitTest(_nulls, 1), NULL, reinterpret(price, 'Decimal(18, 4)')),
+    currency_code,
+    brand_name,
+    description,
+    arrayPopBack(splitByChar('\0', image_urls)),
+    category_id,
+    category_version,
+    category_breadcrumb,
+    asin,
+    sku,
+    gtin,
+    mpn,
+    if(bitTest(_nulls, 2), NULL, reinterpret(rating_value, 'Decimal(18, 6)')),
+    if(bitTest(_nulls, 3), NULL, rating_count),
+    if(bitTest(_nulls, 4), NULL, reinterpret(best_rating, 'Decimal(18, 6)')),
+    if(bitTest(_nulls, 5), NULL, reinterpret(worst_rating, 'Decimal(18, 6)')),
+    _extra,
+    fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 0, {run:UUID}
+FROM
+(
+    SELECT *, _version, _hash
+    FROM products_staging
+    WHERE run_id = {run:UUID} AND product_key IN (SELECT product_key FROM products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
+    ORDER BY product_key, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY product_key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
+    LIMIT 1 BY product_key
+) AS s
+INNER JOIN (SELECT product_key, version FROM products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.product_key = c.product_key;
+
+-- insertDelta of the first load, keys staged twice, some dated ahead
+INSERT INTO products_delta_0000000000004000800000000000a11e (account, product_key, product_key_rule, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating, _extra, synced_at, _hash, _version, _deleted, _run_id)
+SELECT {account:String}, s.product_key,
+    product_key_rule,
+    if(bitTest(_nulls, 0), NULL, reinterpret(last_viewed_at, 'DateTime64(3, ''UTC'')')),
+    url,
+    name,
+    if(bitTest(_nulls, 1), NULL, reinterpret(price, 'Decimal(18, 4)')),
+    currency_code,
+    brand_name,
+    description,
+    arrayPopBack(splitByChar('\0', image_urls)),
+    category_id,
+    category_version,
+    category_breadcrumb,
+    asin,
+    sku,
+    gtin,
+    mpn,
+    if(bitTest(_nulls, 2), NULL, reinterpret(rating_value, 'Decimal(18, 6)')),
+    if(bitTest(_nulls, 3), NULL, rating_count),
+    if(bitTest(_nulls, 4), NULL, reinterpret(best_rating, 'Decimal(18, 6)')),
+    if(bitTest(_nulls, 5), NULL, reinterpret(worst_rating, 'Decimal(18, 6)')),
+    _extra,
+    fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 0, {run:UUID}
+FROM
+(
+    SELECT *, _version, _hash
+    FROM products_staging
+    WHERE run_id = {run:UUID}
+    ORDER BY product_key, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY product_key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
+    LIMIT 1 BY product_key
+) AS s;
+
+-- insertDelta of rows that no list has
+INSERT INTO products_delta_0000000000004000800000000000a11e (account, product_key, product_key_rule, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating, _extra, synced_at, _hash, _version, _deleted, _run_id)
+SELECT {account:String}, s.product_key,
+    product_key_rule,
+    if(bitTest(_nulls, 0), NULL, reinterpret(last_viewed_at, 'DateTime64(3, ''UTC'')')),
+    url,
+    name,
+    if(bitTest(_nulls, 1), NULL, reinterpret(price, 'Decimal(18, 4)')),
+    currency_code,
+    brand_name,
+    description,
+    arrayPopBack(splitByChar('\0', image_urls)),
+    category_id,
+    category_version,
+    category_breadcrumb,
+    asin,
+    sku,
+    gtin,
+    mpn,
+    if(bitTest(_nulls, 2), NULL, reinterpret(rating_value, 'Decimal(18, 6)')),
+    if(bitTest(_nulls, 3), NULL, rating_count),
+    if(bitTest(_nulls, 4), NULL, reinterpret(best_rating, 'Decimal(18, 6)')),
+    if(bitTest(_nulls, 5), NULL, reinterpret(worst_rating, 'Decimal(18, 6)')),
+    _extra,
+    fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 1, {run:UUID}
+FROM
+(
+    SELECT *, _version, _hash
+    FROM products_staging
+    WHERE run_id = {run:UUID} AND product_key IN (SELECT product_key FROM products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
+) AS s
+INNER JOIN (SELECT product_key, version FROM products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.product_key = c.product_key;
+
+-- insertTombstones
+INSERT INTO products_delta_0000000000004000800000000000a11e (account, product_key, product_key_rule, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating, _extra, synced_at, _hash, _version, _deleted, _run_id)
+SELECT {account:String}, product_key, product_key_rule, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating, _extra, fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 1, {run:UUID}
+FROM
+(
+    SELECT product_key, product_key_rule, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating, _extra, _hash
+    FROM products_latest FINAL
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_changes_0000000000004000800000000000a11e WHERE change = 3)
+) AS l
+INNER JOIN (SELECT product_key, version FROM products_changes_0000000000004000800000000000a11e WHERE change = 3) AS c ON l.product_key = c.product_key;
+
+-- mergeParts
+OPTIMIZE TABLE products_delta_0000000000004000800000000000a11e FINAL;
+
+-- insertInto the child's staging
+INSERT INTO product_prices_staging (run_id, product_key, day, price, views, currency_code, _nulls, _fetched);
+
+-- dropOldChildDelta
+DROP TABLE IF EXISTS product_prices_delta_0000000000004000800000000000a11e;
+
+-- createChildDelta
+CREATE TABLE IF NOT EXISTS product_prices_delta_0000000000004000800000000000a11e AS product_prices_latest COMMENT 'What a run under way is about to publish';
+
+-- insertChildDelta
+INSERT INTO product_prices_delta_0000000000004000800000000000a11e (account, product_key, day, price, views, currency_code, synced_at, _version, _run_id)
+SELECT {account:String}, s.product_key, day_read, price_read, views_read, currency_code_read, fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), greatest(s._fetched, l._version + 1), {run:UUID}
+FROM
+(
+    SELECT product_key, reinterpret(day, 'Date') AS day_read, if(bitTest(_nulls, 0), NULL, reinterpret(price, 'Decimal(18, 4)')) AS price_read, if(bitTest(_nulls, 1), NULL, views) AS views_read, currency_code AS currency_code_read, _fetched
+    FROM product_prices_staging FINAL
+    WHERE run_id = {run:UUID}
+) AS s
+LEFT JOIN
+(
+    SELECT product_key, day, price, views, currency_code, _version
+    FROM product_prices_latest FINAL
+    WHERE account = {account:String}
+) AS l
+ON s.product_key = l.product_key AND s.day_read = l.day
+WHERE l._version = 0 OR (s._fetched > l._version OR l._version > {latest:UInt64}) AND (NOT (s.price_read <=> l.price) OR NOT (s.views_read <=> l.views) OR NOT (s.currency_code_read <=> l.currency_code));
+
+-- attachDelta to products_latest
+ALTER TABLE products_latest ATTACH PARTITION tuple() FROM products_delta_0000000000004000800000000000a11e;
+
+-- countAttached to products_latest
+SELECT (SELECT count() FROM products_delta_0000000000004000800000000000a11e), (SELECT count() FROM products_latest WHERE account = {account:String} AND _run_id = {run:UUID});
+
+-- attachDelta to product_prices_latest
+ALTER TABLE product_prices_latest ATTACH PARTITION tuple() FROM product_prices_delta_0000000000004000800000000000a11e;
+
+-- countAttached to product_prices_latest
+SELECT (SELECT count() FROM product_prices_delta_0000000000004000800000000000a11e), (SELECT count() FROM product_prices_latest WHERE account = {account:String} AND _run_id = {run:UUID});
+
+-- dropTable products_changes_0000000000004000800000000000a11e
+DROP TABLE IF EXISTS products_changes_0000000000004000800000000000a11e SYNC;
+
+-- dropTable products_delta_0000000000004000800000000000a11e
+DROP TABLE IF EXISTS products_delta_0000000000004000800000000000a11e SYNC;
+
+-- dropTable product_prices_delta_0000000000004000800000000000a11e
+DROP TABLE IF EXISTS product_prices_delta_0000000000004000800000000000a11e SYNC;
+
+-- dropStaged products_staging
+ALTER TABLE products_staging DROP PARTITION '00000000-0000-4000-8000-00000000a11e';
+
+-- dropStaged product_prices_staging
+ALTER TABLE product_prices_staging DROP PARTITION '00000000-0000-4000-8000-00000000a11e';
+
+-- selectCandidates, filtered: false
+SELECT r.run_id, r.page, r.key, r.field, r.reason, r.raw, r.read, r.updated, r.hash, l.record, l.read,
+    l.record != '' AND (l.run = r.run_id AND l.read = r.read OR l.read < r.read AND 0 OR u.whole AND l.run != r.run_id AND l.read < u.began)
+FROM
+(
+    SELECT run_id, page, key, field, reason, raw, toUnixTimestamp64Micro(read_at) AS read,
+        ifNull(toUnixTimestamp64Milli(record_updated_at), 0) AS updated, sipHash128(raw) AS hash
+    FROM rejected_records
+    WHERE state = 'open' AND account = {account:String} AND stream = {stream:String}
+        AND run_id NOT IN (SELECT run_id FROM sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND mode = 'references')
+) AS r
+LEFT JOIN
+(
+    SELECT toString(product_key) AS key, if(_extra = '', toJSONString(CAST(tuple(last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating), 'Tuple(`lastViewedAt` Nullable(DateTime64(3, \'UTC\')), `url` String, `name` String, `price` Nullable(Decimal(18, 4)), `currencyCode` LowCardinality(String), `brandName` String, `description` String, `imageUrls` Array(String), `categoryId` LowCardinality(String), `categoryVersion` LowCardinality(String), `categoryBreadcrumb` LowCardinality(String), `asin` String, `sku` String, `gtin` String, `mpn` String, `ratingValue` Nullable(Decimal(18, 6)), `ratingCount` Nullable(Int64), `bestRating` Nullable(Decimal(18, 6)), `worstRating` Nullable(Decimal(18, 6)))')), concat(substring(toJSONString(CAST(tuple(last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating), 'Tuple(`lastViewedAt` Nullable(DateTime64(3, \'UTC\')), `url` String, `name` String, `price` Nullable(Decimal(18, 4)), `currencyCode` LowCardinality(String), `brandName` String, `description` String, `imageUrls` Array(String), `categoryId` LowCardinality(String), `categoryVersion` LowCardinality(String), `categoryBreadcrumb` LowCardinality(String), `asin` String, `sku` String, `gtin` String, `mpn` String, `ratingValue` Nullable(Decimal(18, 6)), `ratingCount` Nullable(Int64), `bestRating` Nullable(Decimal(18, 6)), `worstRating` Nullable(Decimal(18, 6)))')), 1, length(toJSONString(CAST(tuple(last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating), 'Tuple(`lastViewedAt` Nullable(DateTime64(3, \'UTC\')), `url` String, `name` String, `price` Nullable(Decimal(18, 4)), `currencyCode` LowCardinality(String), `brandName` String, `description` String, `imageUrls` Array(String), `categoryId` LowCardinality(String), `categoryVersion` LowCardinality(String), `categoryBreadcrumb` LowCardinality(String), `asin` String, `sku` String, `gtin` String, `mpn` String, `ratingValue` Nullable(Decimal(18, 6)), `ratingCount` Nullable(Int64), `bestRating` Nullable(Decimal(18, 6)), `worstRating` Nullable(Decimal(18, 6)))'))) - 1), ',', substring(_extra, 2))) AS record, _run_id AS run, toInt64(bitAnd(_version, toUInt128(18446744073709551615))) AS read, 0 AS updated
+    FROM products_latest FINAL
+    WHERE account = {account:String} AND _deleted = 0 AND product_key IN (SELECT toUUIDOrZero(key) FROM (SELECT key FROM rejected_records
+    WHERE state = 'open' AND account = {account:String} AND stream = {stream:String}
+        AND run_id NOT IN (SELECT run_id FROM sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND mode = 'references') AND field != '' AND ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})
+    AND ({run:UUID} = '00000000-0000-0000-0000-000000000000' OR run_id = {run:UUID} OR last_run_id = {run:UUID})
+    AND ({reason:String} = '' OR reason = {reason:String}) AND ({field:String} = '' OR field = {field:String})
+    AND (toUnixTimestamp64Micro(read_at) >= {since:Int64} OR toUnixTimestamp64Milli(seen_at) * 1000 >= {since:Int64})))
+) AS l ON l.key = r.key AND r.field != ''
+LEFT JOIN
+(
+    SELECT run_id, mode IN ('snapshot', 'walk', 'full') AS whole, toUnixTimestamp64Micro(toDateTime64(started_at, 6, 'UTC')) AS began FROM sync_runs
+) AS u ON u.run_id = r.run_id
+ORDER BY r.field != '', r.key, r.read, r.run_id, r.page, r.field
+SETTINGS join_use_nulls = 0;
+
+-- selectCandidates, filtered: true
+SELECT r.run_id, r.page, r.key, r.field, r.reason, r.raw, r.read, r.updated, r.hash, l.record, l.read,
+    l.record != '' AND (l.run = r.run_id AND l.read = r.read OR l.read < r.read AND 0 OR u.whole AND l.run != r.run_id AND l.read < u.began)
+FROM
+(
+    SELECT run_id, page, key, field, reason, raw, toUnixTimestamp64Micro(read_at) AS read,
+        ifNull(toUnixTimestamp64Milli(record_updated_at), 0) AS updated, sipHash128(raw) AS hash
+    FROM rejected_records
+    WHERE state = 'open' AND account = {account:String} AND stream = {stream:String}
+        AND run_id NOT IN (SELECT run_id FROM sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND mode = 'references') AND (field = '' AND ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})
+    AND ({run:UUID} = '00000000-0000-0000-0000-000000000000' OR run_id = {run:UUID} OR last_run_id = {run:UUID})
+    AND ({reason:String} = '' OR reason = {reason:String}) AND ({field:String} = '' OR field = {field:String})
+    AND (toUnixTimestamp64Micro(read_at) >= {since:Int64} OR toUnixTimestamp64Milli(seen_at) * 1000 >= {since:Int64}) OR field != '' AND key IN (SELECT key FROM rejected_records
+    WHERE state = 'open' AND account = {account:String} AND stream = {stream:String}
+        AND run_id NOT IN (SELECT run_id FROM sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND mode = 'references') AND field != '' AND ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})
+    AND ({run:UUID} = '00000000-0000-0000-0000-000000000000' OR run_id = {run:UUID} OR last_run_id = {run:UUID})
+    AND ({reason:String} = '' OR reason = {reason:String}) AND ({field:String} = '' OR field = {field:String})
+    AND (toUnixTimestamp64Micro(read_at) >= {since:Int64} OR toUnixTimestamp64Milli(seen_at) * 1000 >= {since:Int64})))
+) AS r
+LEFT JOIN
+(
+    SELECT toString(product_key) AS key, if(_extra = '', toJSONString(CAST(tuple(last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating), 'Tuple(`lastViewedAt` Nullable(DateTime64(3, \'UTC\')), `url` String, `name` String, `price` Nullable(Decimal(18, 4)), `currencyCode` LowCardinality(String), `brandName` String, `description` String, `imageUrls` Array(String), `categoryId` LowCardinality(String), `categoryVersion` LowCardinality(String), `categoryBreadcrumb` LowCardinality(String), `asin` String, `sku` String, `gtin` String, `mpn` String, `ratingValue` Nullable(Decimal(18, 6)), `ratingCount` Nullable(Int64), `bestRating` Nullable(Decimal(18, 6)), `worstRating` Nullable(Decimal(18, 6)))')), concat(substring(toJSONString(CAST(tuple(last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating), 'Tuple(`lastViewedAt` Nullable(DateTime64(3, \'UTC\')), `url` String, `name` String, `price` Nullable(Decimal(18, 4)), `currencyCode` LowCardinality(String), `brandName` String, `description` String, `imageUrls` Array(String), `categoryId` LowCardinality(String), `categoryVersion` LowCardinality(String), `categoryBreadcrumb` LowCardinality(String), `asin` String, `sku` String, `gtin` String, `mpn` String, `ratingValue` Nullable(Decimal(18, 6)), `ratingCount` Nullable(Int64), `bestRating` Nullable(Decimal(18, 6)), `worstRating` Nullable(Decimal(18, 6)))')), 1, length(toJSONString(CAST(tuple(last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating), 'Tuple(`lastViewedAt` Nullable(DateTime64(3, \'UTC\')), `url` String, `name` String, `price` Nullable(Decimal(18, 4)), `currencyCode` LowCardinality(String), `brandName` String, `description` String, `imageUrls` Array(String), `categoryId` LowCardinality(String), `categoryVersion` LowCardinality(String), `categoryBreadcrumb` LowCardinality(String), `asin` String, `sku` String, `gtin` String, `mpn` String, `ratingValue` Nullable(Decimal(18, 6)), `ratingCount` Nullable(Int64), `bestRating` Nullable(Decimal(18, 6)), `worstRating` Nullable(Decimal(18, 6)))'))) - 1), ',', substring(_extra, 2))) AS record, _run_id AS run, toInt64(bitAnd(_version, toUInt128(18446744073709551615))) AS read, 0 AS updated
+    FROM products_latest FINAL
+    WHERE account = {account:String} AND _deleted = 0 AND product_key IN (SELECT toUUIDOrZero(key) FROM (SELECT key FROM rejected_records
+    WHERE state = 'open' AND account = {account:String} AND stream = {stream:String}
+        AND run_id NOT IN (SELECT run_id FROM sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND mode = 'references') AND field != '' AND ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})
+    AND ({run:UUID} = '00000000-0000-0000-0000-000000000000' OR run_id = {run:UUID} OR last_run_id = {run:UUID})
+    AND ({reason:String} = '' OR reason = {reason:String}) AND ({field:String} = '' OR field = {field:String})
+    AND (toUnixTimestamp64Micro(read_at) >= {since:Int64} OR toUnixTimestamp64Milli(seen_at) * 1000 >= {since:Int64})))
+) AS l ON l.key = r.key AND r.field != ''
+LEFT JOIN
+(
+    SELECT run_id, mode IN ('snapshot', 'walk', 'full') AS whole, toUnixTimestamp64Micro(toDateTime64(started_at, 6, 'UTC')) AS began FROM sync_runs
+) AS u ON u.run_id = r.run_id
+ORDER BY r.field != '', r.key, r.read, r.run_id, r.page, r.field
+SETTINGS join_use_nulls = 0;
+
+-- deleteCleared, what they were
+ALTER TABLE sync_state_log DELETE WHERE account = 'acme' AND stream = 'products' AND name IN ('', 'a', 'b') AND value != '';
+
+-- deleteCleared, that they were cleared
+ALTER TABLE sync_state_log DELETE WHERE account = 'acme' AND stream = 'products' AND name IN ('', 'a', 'b') AND value = '';

@@ -1,0 +1,297 @@
+-- What is sent that belongs to no stream.
+
+-- createMigrations
+CREATE TABLE IF NOT EXISTS schema_migrations_log
+(
+    version UInt32 COMMENT 'Number of the file in schema/; 0 stands for the tables of the streams and all views',
+    name String COMMENT 'Name of the file',
+    checksum String COMMENT 'SHA-256 of what was applied',
+    applied_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'By the clock of the warehouse'
+)
+ENGINE = ReplacingMergeTree(applied_at)
+ORDER BY version
+COMMENT 'The storage behind schema_migrations';
+
+-- createMigrationsView
+CREATE OR REPLACE VIEW schema_migrations
+(
+    version UInt32 COMMENT 'Number of the file in schema/; 0 stands for the tables of the streams and all views',
+    name String COMMENT 'Name of the file',
+    checksum String COMMENT 'SHA-256 of what was applied',
+    applied_at DateTime64(3, 'UTC') COMMENT 'By the clock of the warehouse'
+)
+AS SELECT version, name, checksum, applied_at FROM schema_migrations_log FINAL
+COMMENT 'What has been applied to this database';
+
+-- selectApplied
+SELECT version, name, checksum FROM schema_migrations;
+
+-- selectColumns
+SELECT table, name, type FROM system.columns WHERE database = {database:String};
+
+-- selectVersion
+SELECT version();
+
+-- selectTime
+SELECT toUnixTimestamp64Micro(now64(6));
+
+-- countParts
+SELECT count() FROM system.parts WHERE active AND database = currentDatabase() AND table = {delta:String};
+
+-- selectState
+SELECT value, version FROM sync_state_log FINAL
+WHERE account = {account:String} AND stream = {stream:String} AND name = {name:String};
+
+-- selectStates
+SELECT name, value, version FROM sync_state_log FINAL
+WHERE account = {account:String} AND stream = {stream:String} ORDER BY version;
+
+-- selectInterrupted
+SELECT DISTINCT account, stream FROM sync_state WHERE startsWith(name, 'intent:') ORDER BY account, stream;
+
+-- selectOutcome
+SELECT outcome FROM sync_runs
+WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID};
+
+-- selectAliveRuns by row
+SELECT toString(run_id) FROM sync_runs
+WHERE stream = {stream:String} AND account != {account:String} AND outcome = 'running';
+
+-- selectAliveRuns by state
+SELECT JSONExtractString(value, 'run_id') FROM sync_state
+WHERE stream = {stream:String} AND name != 'watermark'
+    AND (name != 'lease' OR abs(dateDiff('second', updated_at, now())) < 86400)
+    AND (NOT startsWith(name, 'backfill:') OR updated_at > now() - toIntervalSecond(2592000));
+
+-- selectStagedRuns
+SELECT DISTINCT id FROM
+(
+    SELECT toString(toUUIDOrZero(partition)) AS id
+    FROM system.parts
+    WHERE active AND database = currentDatabase() AND table IN ({staging:String}, {child:String})
+    UNION ALL
+    SELECT toString(toUUIDOrZero(replaceRegexpOne(extract(name, '_([0-9a-f]{32})$'), '^(.{8})(.{4})(.{4})(.{4})(.{12})$', '\\1-\\2-\\3-\\4-\\5')))
+    FROM system.tables
+    WHERE database = currentDatabase() AND (startsWith(name, {changes:String}) OR startsWith(name, {delta:String}) OR startsWith(name, {child_delta:String}))
+) WHERE id != '00000000-0000-0000-0000-000000000000';
+
+-- selectRejectVersion
+SELECT greatest(toUInt64(toUnixTimestamp64Micro(now64(6))), max(greatest(last.version, settled.version)) + 1), now64(3, 'UTC')
+FROM rejects_log WHERE account = {account:String} AND stream = {stream:String};
+
+-- insertCounted
+INSERT INTO rejects_log (account, stream, key, field, reason, raw_hash, raw, first_seen_at, seen_at, last, published, counted, times, settled)
+SELECT account, stream, key, field, reason, raw_hash, raw, first_seen_at, seen_at, last,
+    if(last.run_id IN (SELECT run_id FROM sync_runs WHERE account = {account:String} AND stream = {stream:String} AND outcome IN ('success', 'incomplete')), last, published),
+    last.version,
+    times + if(last.run_id IN (SELECT run_id FROM sync_runs WHERE account = {account:String} AND stream = {stream:String} AND mode = 'retry'), 0, 1),
+    settled
+FROM
+(
+    SELECT account, stream, key, field, reason, raw_hash, max(raw) AS raw, min(first_seen_at) AS first_seen_at, max(seen_at) AS seen_at,
+        max(last) AS last, max(published) AS published, max(counted) AS counted, max(times) AS times, max(settled) AS settled
+    FROM rejects_log
+    WHERE account = {account:String} AND stream = {stream:String}
+    GROUP BY account, stream, key, field, reason, raw_hash
+)
+WHERE last.version > counted AND last.run_id != {run:UUID};
+
+-- countOpenRejects
+SELECT account, stream, count() FROM rejected_records
+WHERE state = 'open' AND ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})
+    AND ({run:UUID} = '00000000-0000-0000-0000-000000000000' OR run_id = {run:UUID} OR last_run_id = {run:UUID})
+    AND ({reason:String} = '' OR reason = {reason:String}) AND ({field:String} = '' OR field = {field:String})
+    AND (toUnixTimestamp64Micro(read_at) >= {since:Int64} OR toUnixTimestamp64Milli(seen_at) * 1000 >= {since:Int64})
+GROUP BY account, stream ORDER BY account, stream;
+
+-- selectRejected
+SELECT account, stream, run_id, page, key, field, reason, raw, first_seen_at, seen_at, times, last_run_id, read_at, state, settled_at
+FROM rejected_records
+WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})
+    AND ({run:UUID} = '00000000-0000-0000-0000-000000000000' OR run_id = {run:UUID} OR last_run_id = {run:UUID})
+    AND ({reason:String} = '' OR reason = {reason:String}) AND ({field:String} = '' OR field = {field:String})
+    AND (toUnixTimestamp64Micro(read_at) >= {since:Int64} OR toUnixTimestamp64Milli(seen_at) * 1000 >= {since:Int64})
+ORDER BY read_at DESC, account, stream, run_id, page, key, field, reason, raw LIMIT 50;
+
+-- selectRejected, unsettled
+SELECT account, stream, run_id, page, key, field, reason, raw, first_seen_at, seen_at, times, last_run_id, read_at, state, settled_at
+FROM rejected_records
+WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})
+    AND ({run:UUID} = '00000000-0000-0000-0000-000000000000' OR run_id = {run:UUID} OR last_run_id = {run:UUID})
+    AND ({reason:String} = '' OR reason = {reason:String}) AND ({field:String} = '' OR field = {field:String})
+    AND (toUnixTimestamp64Micro(read_at) >= {since:Int64} OR toUnixTimestamp64Milli(seen_at) * 1000 >= {since:Int64}) AND state IN ('open', 'unpublished')
+ORDER BY read_at DESC, account, stream, run_id, page, key, field, reason, raw LIMIT 50;
+
+-- deleteLaterMisses
+ALTER TABLE reference_misses_log DELETE WHERE account = {account:String} AND stream = {stream:String} AND asked_at > fromUnixTimestamp64Milli(1767225600000);
+
+-- selectStandings
+WITH looks AS
+(
+    SELECT account, stream, started_at, finished_at, outcome, mode, error, waiting, (outcome = 'success' AND (mode != 'initial' OR isNotNull(watermark))) AS good,
+        minIf(started_at, mode = 'initial') OVER (PARTITION BY account, stream) AS first_load, if(mode = 'initial', first_load, started_at) AS looked_from
+    FROM sync_runs WHERE mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1) AND mode != 'backfill'
+)
+SELECT r.account, r.stream, r.last_success, r.looked_at, r.last_full, r.last_failure, r.last_run, r.last_outcome, r.last_error, r.last_waiting,
+    ifNull(f.faults, 0), if(ifNull(f.faults, 0) = 0, NULL, f.since), ifNull(f.fault, ''), ifNull(f.fault_error, ''),
+    parseDateTime64BestEffortOrNull(nullIf(w.value, ''), 3, 'UTC'), now64(3, 'UTC')
+FROM
+(
+    SELECT account, stream, maxIf(finished_at, good) AS last_success, maxIf(toNullable(looked_from), good) AS looked_at,
+        ifNull(maxIf(toNullable(started_at), good AND mode NOT IN ('incremental', 'initial')), minIf(toNullable(looked_from), good)) AS last_full,
+        maxIf(finished_at, outcome IN ('failed', 'guarded', 'killed', 'incomplete')) AS last_failure, toNullable(max(started_at)) AS last_run,
+        argMax(outcome, started_at) AS last_outcome, argMax(error, started_at) AS last_error,
+        argMaxIf(waiting, started_at, outcome IN ('success', 'incomplete') AND mode IN ('snapshot', 'walk', 'full')) AS last_waiting
+    FROM looks GROUP BY account, stream
+) AS r
+LEFT JOIN
+(
+    SELECT b.account AS account, b.stream AS stream, count() AS faults, min(b.started_at) AS since,
+        argMax(b.outcome, b.started_at) AS fault, argMax(b.error, b.started_at) AS fault_error
+    FROM (SELECT account, stream, started_at, outcome, error FROM looks WHERE outcome IN ('failed', 'guarded', 'killed', 'incomplete')) AS b
+    LEFT JOIN (SELECT account, stream, max(started_at) AS began FROM looks WHERE good GROUP BY account, stream) AS good
+        ON b.account = good.account AND b.stream = good.stream
+    WHERE b.started_at > ifNull(good.began, toDateTime64(0, 3, 'UTC'))
+    GROUP BY b.account, b.stream
+) AS f ON r.account = f.account AND r.stream = f.stream
+LEFT JOIN (SELECT account, stream, value FROM sync_state WHERE name = 'watermark') AS w ON r.account = w.account AND r.stream = w.stream
+ORDER BY r.account, indexOf(['promotions', 'coupons', 'cashback_offers', 'transactions', 'payouts', 'products'], r.stream);
+
+-- selectLiveRows
+SELECT account, 'promotions' AS stream, count() AS live FROM promotions GROUP BY account
+UNION ALL
+SELECT account, 'coupons' AS stream, count() AS live FROM coupons GROUP BY account
+UNION ALL
+SELECT account, 'cashback_offers' AS stream, count() AS live FROM cashback_offers GROUP BY account
+UNION ALL
+SELECT account, 'transactions' AS stream, count() AS live FROM transactions GROUP BY account
+UNION ALL
+SELECT account, 'payouts' AS stream, count() AS live FROM payouts GROUP BY account
+UNION ALL
+SELECT account, 'products' AS stream, count() AS live FROM products GROUP BY account;
+
+-- selectViews
+SELECT t.name, t.comment, if(empty(c.columns), formatQuery(t.create_table_query), ''), c.columns
+FROM system.tables AS t
+LEFT JOIN
+(
+    SELECT table, groupArray((name, type, comment)) AS columns
+    FROM (SELECT table, name, type, comment FROM system.columns WHERE database = currentDatabase() ORDER BY table, position)
+    GROUP BY table
+) AS c ON t.name = c.table
+WHERE t.database = currentDatabase() AND t.engine = 'View'
+ORDER BY t.name;
+
+-- selectRuns, by stream: false, whole looks: false
+SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
+    inserted, updated, deleted, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
+FROM sync_runs
+WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})
+ORDER BY started_at DESC, account, stream LIMIT 20;
+
+-- selectRuns, by stream: true, whole looks: false
+SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
+    inserted, updated, deleted, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
+FROM sync_runs
+WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})
+ORDER BY started_at DESC, account, stream LIMIT 1 BY account, stream LIMIT 20;
+
+-- selectRuns, by stream: false, whole looks: true
+SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
+    inserted, updated, deleted, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
+FROM sync_runs
+WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String}) AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)
+ORDER BY started_at DESC, account, stream LIMIT 20;
+
+-- selectRuns, by stream: true, whole looks: true
+SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
+    inserted, updated, deleted, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
+FROM sync_runs
+WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String}) AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)
+ORDER BY started_at DESC, account, stream LIMIT 1 BY account, stream LIMIT 20;
+
+-- selectPayouts
+SELECT account, payout_id, start_date, end_date, verdict, mismatches, currencies, mixed_currency = 1, altered = 1, altered_columns, altered_before, altered_after,
+    altered_at, first_seen_at, complete_to, transactions_reported, transactions_loaded, transactions_changed, transactions_moved, transactions_gone,
+    transactions_late, at_stake, at_stake_confirmed, at_stake_declined, at_stake_pending, at_stake_other, at_stake_moved, at_stake_gone, at_stake_unexplained,
+    CAST(total_transactions AS Nullable(Decimal(38, 6))), CAST(total_gmv AS Nullable(Decimal(38, 6))), CAST(aov AS Nullable(Decimal(38, 6))), CAST(total_cashback AS Nullable(Decimal(38, 6))), CAST(confirmed_transactions AS Nullable(Decimal(38, 6))), CAST(declined_transactions AS Nullable(Decimal(38, 6))), CAST(pending_transactions AS Nullable(Decimal(38, 6))), CAST(confirmed_gmv AS Nullable(Decimal(38, 6))), CAST(declined_gmv AS Nullable(Decimal(38, 6))), CAST(pending_gmv AS Nullable(Decimal(38, 6))), CAST(confirmed_cashback AS Nullable(Decimal(38, 6))), CAST(declined_cashback AS Nullable(Decimal(38, 6))), CAST(pending_cashback AS Nullable(Decimal(38, 6))),
+    CAST(stamped_total_transactions AS Nullable(Decimal(38, 6))), CAST(stamped_total_gmv AS Nullable(Decimal(38, 6))), CAST(stamped_aov AS Nullable(Decimal(38, 6))), CAST(stamped_total_cashback AS Nullable(Decimal(38, 6))), CAST(stamped_confirmed_transactions AS Nullable(Decimal(38, 6))), CAST(stamped_declined_transactions AS Nullable(Decimal(38, 6))), CAST(stamped_pending_transactions AS Nullable(Decimal(38, 6))), CAST(stamped_confirmed_gmv AS Nullable(Decimal(38, 6))), CAST(stamped_declined_gmv AS Nullable(Decimal(38, 6))), CAST(stamped_pending_gmv AS Nullable(Decimal(38, 6))), CAST(stamped_confirmed_cashback AS Nullable(Decimal(38, 6))), CAST(stamped_declined_cashback AS Nullable(Decimal(38, 6))), CAST(stamped_pending_cashback AS Nullable(Decimal(38, 6))),
+    CAST(now_total_transactions AS Nullable(Decimal(38, 6))), CAST(now_total_gmv AS Nullable(Decimal(38, 6))), CAST(now_aov AS Nullable(Decimal(38, 6))), CAST(now_total_cashback AS Nullable(Decimal(38, 6))), CAST(now_confirmed_transactions AS Nullable(Decimal(38, 6))), CAST(now_declined_transactions AS Nullable(Decimal(38, 6))), CAST(now_pending_transactions AS Nullable(Decimal(38, 6))), CAST(now_confirmed_gmv AS Nullable(Decimal(38, 6))), CAST(now_declined_gmv AS Nullable(Decimal(38, 6))), CAST(now_pending_gmv AS Nullable(Decimal(38, 6))), CAST(now_confirmed_cashback AS Nullable(Decimal(38, 6))), CAST(now_declined_cashback AS Nullable(Decimal(38, 6))), CAST(now_pending_cashback AS Nullable(Decimal(38, 6))),
+    CAST(total_transactions_difference AS Nullable(Decimal(38, 6))), CAST(total_gmv_difference AS Nullable(Decimal(38, 6))), CAST(aov_difference AS Nullable(Decimal(38, 6))), CAST(total_cashback_difference AS Nullable(Decimal(38, 6))), CAST(confirmed_transactions_difference AS Nullable(Decimal(38, 6))), CAST(declined_transactions_difference AS Nullable(Decimal(38, 6))), CAST(pending_transactions_difference AS Nullable(Decimal(38, 6))), CAST(confirmed_gmv_difference AS Nullable(Decimal(38, 6))), CAST(declined_gmv_difference AS Nullable(Decimal(38, 6))), CAST(pending_gmv_difference AS Nullable(Decimal(38, 6))), CAST(confirmed_cashback_difference AS Nullable(Decimal(38, 6))), CAST(declined_cashback_difference AS Nullable(Decimal(38, 6))), CAST(pending_cashback_difference AS Nullable(Decimal(38, 6)))
+FROM payout_reconciliation
+WHERE 1
+ORDER BY account, payout_id DESC;
+
+-- selectPayoutTransactions
+SELECT account, payout_id, id, sold_at, retailer_name, currency_code, state, stamped_status, stamped_order_value, stamped_cashback, stamped_at,
+    stamped_is_first_known = 1, status, order_value, cashback, payout_id_now, changed_at, at_stake
+FROM payout_transactions
+WHERE 1
+ORDER BY account, payout_id, state = 'same', abs(at_stake) DESC, stamped_at DESC, id;
+
+-- selectPayoutOrphans
+SELECT account, payout_id, currency_code, count(), ifNull(sumIf(cashback, status != 'DECLINED'), 0), max(was_listed) = 1, max(certain) = 1
+FROM payout_orphans
+WHERE 1
+GROUP BY account, payout_id, currency_code ORDER BY account, payout_id, currency_code;
+
+-- selectPayoutOverdue
+SELECT account, formatDateTime(assumeNotNull(sold_at), '%Y-%m') AS month, currency_code, count(), ifNull(sum(cashback), 0), min(assumeNotNull(sold_at))
+FROM payout_unpaid
+WHERE 1 AND age_seconds > {after:Int64}
+GROUP BY account, month, currency_code ORDER BY account, month, currency_code;
+
+-- selectPayouts, filtered
+SELECT account, payout_id, start_date, end_date, verdict, mismatches, currencies, mixed_currency = 1, altered = 1, altered_columns, altered_before, altered_after,
+    altered_at, first_seen_at, complete_to, transactions_reported, transactions_loaded, transactions_changed, transactions_moved, transactions_gone,
+    transactions_late, at_stake, at_stake_confirmed, at_stake_declined, at_stake_pending, at_stake_other, at_stake_moved, at_stake_gone, at_stake_unexplained,
+    CAST(total_transactions AS Nullable(Decimal(38, 6))), CAST(total_gmv AS Nullable(Decimal(38, 6))), CAST(aov AS Nullable(Decimal(38, 6))), CAST(total_cashback AS Nullable(Decimal(38, 6))), CAST(confirmed_transactions AS Nullable(Decimal(38, 6))), CAST(declined_transactions AS Nullable(Decimal(38, 6))), CAST(pending_transactions AS Nullable(Decimal(38, 6))), CAST(confirmed_gmv AS Nullable(Decimal(38, 6))), CAST(declined_gmv AS Nullable(Decimal(38, 6))), CAST(pending_gmv AS Nullable(Decimal(38, 6))), CAST(confirmed_cashback AS Nullable(Decimal(38, 6))), CAST(declined_cashback AS Nullable(Decimal(38, 6))), CAST(pending_cashback AS Nullable(Decimal(38, 6))),
+    CAST(stamped_total_transactions AS Nullable(Decimal(38, 6))), CAST(stamped_total_gmv AS Nullable(Decimal(38, 6))), CAST(stamped_aov AS Nullable(Decimal(38, 6))), CAST(stamped_total_cashback AS Nullable(Decimal(38, 6))), CAST(stamped_confirmed_transactions AS Nullable(Decimal(38, 6))), CAST(stamped_declined_transactions AS Nullable(Decimal(38, 6))), CAST(stamped_pending_transactions AS Nullable(Decimal(38, 6))), CAST(stamped_confirmed_gmv AS Nullable(Decimal(38, 6))), CAST(stamped_declined_gmv AS Nullable(Decimal(38, 6))), CAST(stamped_pending_gmv AS Nullable(Decimal(38, 6))), CAST(stamped_confirmed_cashback AS Nullable(Decimal(38, 6))), CAST(stamped_declined_cashback AS Nullable(Decimal(38, 6))), CAST(stamped_pending_cashback AS Nullable(Decimal(38, 6))),
+    CAST(now_total_transactions AS Nullable(Decimal(38, 6))), CAST(now_total_gmv AS Nullable(Decimal(38, 6))), CAST(now_aov AS Nullable(Decimal(38, 6))), CAST(now_total_cashback AS Nullable(Decimal(38, 6))), CAST(now_confirmed_transactions AS Nullable(Decimal(38, 6))), CAST(now_declined_transactions AS Nullable(Decimal(38, 6))), CAST(now_pending_transactions AS Nullable(Decimal(38, 6))), CAST(now_confirmed_gmv AS Nullable(Decimal(38, 6))), CAST(now_declined_gmv AS Nullable(Decimal(38, 6))), CAST(now_pending_gmv AS Nullable(Decimal(38, 6))), CAST(now_confirmed_cashback AS Nullable(Decimal(38, 6))), CAST(now_declined_cashback AS Nullable(Decimal(38, 6))), CAST(now_pending_cashback AS Nullable(Decimal(38, 6))),
+    CAST(total_transactions_difference AS Nullable(Decimal(38, 6))), CAST(total_gmv_difference AS Nullable(Decimal(38, 6))), CAST(aov_difference AS Nullable(Decimal(38, 6))), CAST(total_cashback_difference AS Nullable(Decimal(38, 6))), CAST(confirmed_transactions_difference AS Nullable(Decimal(38, 6))), CAST(declined_transactions_difference AS Nullable(Decimal(38, 6))), CAST(pending_transactions_difference AS Nullable(Decimal(38, 6))), CAST(confirmed_gmv_difference AS Nullable(Decimal(38, 6))), CAST(declined_gmv_difference AS Nullable(Decimal(38, 6))), CAST(pending_gmv_difference AS Nullable(Decimal(38, 6))), CAST(confirmed_cashback_difference AS Nullable(Decimal(38, 6))), CAST(declined_cashback_difference AS Nullable(Decimal(38, 6))), CAST(pending_cashback_difference AS Nullable(Decimal(38, 6)))
+FROM payout_reconciliation
+WHERE 1 AND account = {account:String} AND ifNull(end_date >= fromUnixTimestamp64Milli({since:Int64}, 'UTC'), true) AND payout_id = {payout:Int64}
+ORDER BY account, payout_id DESC;
+
+-- selectPayoutTransactions, filtered
+SELECT account, payout_id, id, sold_at, retailer_name, currency_code, state, stamped_status, stamped_order_value, stamped_cashback, stamped_at,
+    stamped_is_first_known = 1, status, order_value, cashback, payout_id_now, changed_at, at_stake
+FROM payout_transactions
+WHERE 1 AND account = {account:String} AND ifNull(sold_at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC'), true) AND payout_id = {payout:Int64}
+ORDER BY account, payout_id, state = 'same', abs(at_stake) DESC, stamped_at DESC, id;
+
+-- selectPayoutOrphans, filtered
+SELECT account, payout_id, currency_code, count(), ifNull(sumIf(cashback, status != 'DECLINED'), 0), max(was_listed) = 1, max(certain) = 1
+FROM payout_orphans
+WHERE 1 AND account = {account:String} AND ifNull(sold_at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC'), true) AND payout_id = {payout:Int64}
+GROUP BY account, payout_id, currency_code ORDER BY account, payout_id, currency_code;
+
+-- selectPayoutOverdue, filtered
+SELECT account, formatDateTime(assumeNotNull(sold_at), '%Y-%m') AS month, currency_code, count(), ifNull(sum(cashback), 0), min(assumeNotNull(sold_at))
+FROM payout_unpaid
+WHERE 1 AND account = {account:String} AND ifNull(sold_at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC'), true) AND age_seconds > {after:Int64}
+GROUP BY account, month, currency_code ORDER BY account, month, currency_code;
+
+-- selectTimeAfter sync_state_log
+SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(max(version)) FROM sync_state_log WHERE account = {account:String} AND stream = {stream:String};
+
+-- selectTimeAfter reference_misses_log
+SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(greatest(0, toUnixTimestamp64Micro(toDateTime64(max(asked_at), 6, 'UTC')))) FROM reference_misses_log WHERE account = {account:String} AND stream = {stream:String};
+
+-- selectTimeAfter schema_migrations_log
+SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(greatest(0, toUnixTimestamp64Micro(toDateTime64(max(applied_at), 6, 'UTC')))) FROM schema_migrations_log;
+
+-- insertInto schema_migrations_log
+INSERT INTO schema_migrations_log (version, name, checksum, applied_at);
+
+-- insertInto sync_state_log
+INSERT INTO sync_state_log (account, stream, name, value, version);
+
+-- insertInto rejects_log
+INSERT INTO rejects_log (account, stream, key, field, reason, raw, first_seen_at, seen_at, last);
+
+-- insertInto rejects_log
+INSERT INTO rejects_log (account, stream, key, field, reason, raw_hash, first_seen_at, settled);
+
+-- insertInto reference_misses_log
+INSERT INTO reference_misses_log (account, stream, id, reason, asked_at);

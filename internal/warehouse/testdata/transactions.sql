@@ -1,0 +1,814 @@
+-- What is sent for transactions, rendered for the account acme and the run 00000000-0000-4000-8000-00000000a11e.
+
+-- createLatest
+CREATE TABLE IF NOT EXISTS transactions_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Transaction identifier (API: id)',
+    country LowCardinality(String) COMMENT 'Country code; empty when absent (API: country)',
+    activated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Activation time [UTC] (API: activatedAt)',
+    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time [UTC] (API: clickedAt)',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC] (API: soldAt)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    currency_code LowCardinality(String) COMMENT 'Currency of order_value and cashback; empty when absent (API: currencyCode)',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Value of the order [currency_code] (API: orderValue)',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback amount [currency_code] (API: cashback)',
+    status LowCardinality(String) COMMENT 'PENDING, CONFIRMED or DECLINED; the service may add values; empty when absent (API: status)',
+    passback_uid String COMMENT 'Caller\'s own user identifier, as passed back; empty when absent (API: passbackUid)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction; NULL when the service sent none or no UUID (API: retailerId)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: retailerName)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: retailerLogo)',
+    payout_id Nullable(Int64) COMMENT 'Payout that includes the transaction; NULL while in none (API: payoutId)',
+    passback_data String COMMENT 'Caller\'s own data, as passed back; empty when absent (API: passbackData)',
+    cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
+    coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
+    promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
+    _run_id UUID COMMENT 'Run that loaded this version'
+)
+ENGINE = ReplacingMergeTree(_version)
+ORDER BY (account, id)
+COMMENT 'Storage behind the view transactions';
+
+-- createStaging
+CREATE TABLE IF NOT EXISTS transactions_staging
+(
+    run_id UUID,
+    id UUID,
+    country String,
+    activated_at Int64,
+    clicked_at Int64,
+    sold_at Int64,
+    updated_at Int64,
+    currency_code String,
+    order_value Int64,
+    cashback Int64,
+    status String,
+    passback_uid String,
+    retailer_id UUID,
+    retailer_name String,
+    retailer_logo String,
+    payout_id Int64,
+    passback_data String,
+    cashback_offer_id UUID,
+    coupon_id UUID,
+    promotion_id UUID,
+    _nulls UInt64,
+    _extra String,
+    _page UInt32,
+    _fetched Int64,
+    _version UInt128 MATERIALIZED bitOr(bitShiftLeft(toUInt128(if(bitTest(_nulls, 3), 0, greatest(updated_at, 0))), 64), toUInt128(_fetched)),
+    _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id)
+)
+ENGINE = ReplacingMergeTree(_version)
+PARTITION BY run_id
+ORDER BY (run_id, id)
+SETTINGS non_replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000
+COMMENT 'Rows of runs under way';
+
+-- createView
+CREATE OR REPLACE VIEW transactions
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Transaction identifier (API: id)',
+    country LowCardinality(String) COMMENT 'Country code; empty when absent (API: country)',
+    activated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Activation time [UTC] (API: activatedAt)',
+    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time [UTC] (API: clickedAt)',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC] (API: soldAt)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    currency_code LowCardinality(String) COMMENT 'Currency of order_value and cashback; empty when absent (API: currencyCode)',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Value of the order [currency_code] (API: orderValue)',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback amount [currency_code] (API: cashback)',
+    status LowCardinality(String) COMMENT 'PENDING, CONFIRMED or DECLINED; the service may add values; empty when absent (API: status)',
+    passback_uid String COMMENT 'Caller\'s own user identifier, as passed back; empty when absent (API: passbackUid)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction; NULL when the service sent none or no UUID (API: retailerId)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: retailerName)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: retailerLogo)',
+    payout_id Nullable(Int64) COMMENT 'Payout that includes the transaction; NULL while in none (API: payoutId)',
+    passback_data String COMMENT 'Caller\'s own data, as passed back; empty when absent (API: passbackData)',
+    cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
+    coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
+    promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]'
+)
+AS SELECT account, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, synced_at
+FROM transactions_latest FINAL
+WHERE _deleted = 0
+COMMENT 'Affiliate transactions of the organization, one row each, as they stand now';
+
+-- rehash
+ALTER TABLE transactions_staging MODIFY COLUMN _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id);
+
+-- createVersions
+CREATE TABLE IF NOT EXISTS transactions_versions
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Transaction identifier (API: id)',
+    country LowCardinality(String) COMMENT 'Country code; empty when absent (API: country)',
+    activated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Activation time [UTC] (API: activatedAt)',
+    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time [UTC] (API: clickedAt)',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC] (API: soldAt)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    currency_code LowCardinality(String) COMMENT 'Currency of order_value and cashback; empty when absent (API: currencyCode)',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Value of the order [currency_code] (API: orderValue)',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback amount [currency_code] (API: cashback)',
+    status LowCardinality(String) COMMENT 'PENDING, CONFIRMED or DECLINED; the service may add values; empty when absent (API: status)',
+    passback_uid String COMMENT 'Caller\'s own user identifier, as passed back; empty when absent (API: passbackUid)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction; NULL when the service sent none or no UUID (API: retailerId)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: retailerName)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: retailerLogo)',
+    payout_id Nullable(Int64) COMMENT 'Payout that includes the transaction; NULL while in none (API: payoutId)',
+    passback_data String COMMENT 'Caller\'s own data, as passed back; empty when absent (API: passbackData)',
+    cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
+    coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
+    promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
+    _run_id UUID COMMENT 'Run that loaded this version'
+)
+ENGINE = MergeTree
+ORDER BY (account, id)
+COMMENT 'Storage behind the view transactions_history';
+
+-- createHistory
+CREATE OR REPLACE VIEW transactions_history
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Transaction identifier (API: id)',
+    country LowCardinality(String) COMMENT 'Country code; empty when absent (API: country)',
+    activated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Activation time [UTC] (API: activatedAt)',
+    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time [UTC] (API: clickedAt)',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC] (API: soldAt)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    currency_code LowCardinality(String) COMMENT 'Currency of order_value and cashback; empty when absent (API: currencyCode)',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Value of the order [currency_code] (API: orderValue)',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback amount [currency_code] (API: cashback)',
+    status LowCardinality(String) COMMENT 'PENDING, CONFIRMED or DECLINED; the service may add values; empty when absent (API: status)',
+    passback_uid String COMMENT 'Caller\'s own user identifier, as passed back; empty when absent (API: passbackUid)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction; NULL when the service sent none or no UUID (API: retailerId)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: retailerName)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: retailerLogo)',
+    payout_id Nullable(Int64) COMMENT 'Payout that includes the transaction; NULL while in none (API: payoutId)',
+    passback_data String COMMENT 'Caller\'s own data, as passed back; empty when absent (API: passbackData)',
+    cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
+    coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
+    promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    valid_from DateTime64(3, 'UTC') COMMENT 'When this version became visible [UTC]',
+    valid_to Nullable(DateTime64(3, 'UTC')) COMMENT 'When the next version, or the row\'s deletion, became visible; NULL while it is current [UTC]'
+)
+AS SELECT account, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, synced_at, synced_at AS valid_from, valid_to
+FROM
+(
+    SELECT *, leadInFrame(toNullable(synced_at)) OVER (PARTITION BY account, id ORDER BY _version ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS valid_to
+    FROM
+    (
+        SELECT account, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, synced_at, _hash, _version, _deleted,
+            row_number() OVER w AS _n, lagInFrame(_hash) OVER w AS _hash_before, lagInFrame(_deleted) OVER w AS _deleted_before
+        FROM transactions_versions
+        WINDOW w AS (PARTITION BY account, id ORDER BY _version ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+    )
+    WHERE _n = 1 OR _hash != _hash_before OR _deleted != _deleted_before
+)
+WHERE _deleted = 0
+COMMENT 'Every version of transactions that was ever loaded';
+
+-- addColumns to transactions_latest
+ALTER TABLE transactions_latest ADD COLUMN IF NOT EXISTS _run_id UUID COMMENT 'Run that loaded this version' AFTER _deleted;
+
+-- addColumns to transactions_staging
+ALTER TABLE transactions_staging ADD COLUMN IF NOT EXISTS _fetched Int64 AFTER _page;
+
+-- addColumns to transactions_versions
+ALTER TABLE transactions_versions ADD COLUMN IF NOT EXISTS _run_id UUID COMMENT 'Run that loaded this version' AFTER _deleted;
+
+-- insertInto staging
+INSERT INTO transactions_staging (run_id, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _nulls, _extra, _page, _fetched);
+
+-- countStaged
+SELECT count() FROM transactions_staging WHERE run_id = {run:UUID};
+
+-- selectStagedKeys
+SELECT toString(id) FROM transactions_staging WHERE run_id = {run:UUID};
+
+-- countBefore
+SELECT
+    (SELECT count() FROM transactions_staging FINAL WHERE run_id = {run:UUID}),
+    (SELECT count() FROM transactions_staging WHERE run_id = {run:UUID} AND bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
+    (SELECT count() FROM transactions_latest FINAL WHERE account = {account:String} AND _deleted = 0),
+    (SELECT count() = 0 FROM (SELECT 1 FROM transactions_latest WHERE account = {account:String} LIMIT 1));
+
+-- dropOldChanges
+DROP TABLE IF EXISTS transactions_changes_0000000000004000800000000000a11e;
+
+-- createChanges
+CREATE TABLE IF NOT EXISTS transactions_changes_0000000000004000800000000000a11e (id UUID, change UInt8, version UInt128)
+ENGINE = MergeTree ORDER BY id
+COMMENT 'What a run under way will change';
+
+-- insertChanges of a part
+INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version)
+WITH
+    bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
+    least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
+    least(l_capped, toUInt128(l._updated)) AS l_changed,
+    if(s._undated OR l._deleted OR l._updated > l_capped + 60000, greatest(s_own, l_changed), s_own) AS s_changed,
+    bitAnd(s._version, toUInt128(18446744073709551615)) AS s_read,
+    if(bitAnd(l._version, toUInt128(18446744073709551615)) > {latest:UInt64}, 0, bitAnd(l._version, toUInt128(18446744073709551615))) AS l_read,
+    s_changed > l_changed OR s_changed = l_changed AND s_read > l_read AS newer,
+    greatest(
+        least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))),
+        if(l._version = 0, 0, bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), s_read)),
+        if(l._version = 0, 0, l._version + 1)) AS s_version
+SELECT if(s._version = 0, l.id, s.id),
+    multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+FROM
+(
+    SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated
+    FROM transactions_staging FINAL
+    WHERE run_id = {run:UUID}
+) AS s
+LEFT JOIN
+(
+    SELECT id, _version, _hash, _deleted, ifNull(toUInt64(greatest(toUnixTimestamp64Milli(updated_at), 0)), toUInt64(bitShiftRight(_version, 64))) AS _updated
+    FROM transactions_latest FINAL
+    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_staging WHERE run_id = {run:UUID})
+) AS l ON s.id = l.id
+WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted)))
+    OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash);
+
+-- insertChanges of a part, some dated ahead
+INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version)
+WITH
+    bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
+    least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
+    least(l_capped, toUInt128(l._updated)) AS l_changed,
+    if(s._undated OR l._deleted OR l._updated > l_capped + 60000, greatest(s_own, l_changed), s_own) AS s_changed,
+    bitAnd(s._version, toUInt128(18446744073709551615)) AS s_read,
+    if(bitAnd(l._version, toUInt128(18446744073709551615)) > {latest:UInt64}, 0, bitAnd(l._version, toUInt128(18446744073709551615))) AS l_read,
+    s_changed > l_changed OR s_changed = l_changed AND s_read > l_read AS newer,
+    greatest(
+        least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))),
+        if(l._version = 0, 0, bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), s_read)),
+        if(l._version = 0, 0, l._version + 1)) AS s_version
+SELECT if(s._version = 0, l.id, s.id),
+    multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+FROM
+(
+    SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated
+    FROM transactions_staging
+    WHERE run_id = {run:UUID}
+    ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
+    LIMIT 1 BY id
+) AS s
+LEFT JOIN
+(
+    SELECT id, _version, _hash, _deleted, ifNull(toUInt64(greatest(toUnixTimestamp64Milli(updated_at), 0)), toUInt64(bitShiftRight(_version, 64))) AS _updated
+    FROM transactions_latest FINAL
+    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_staging WHERE run_id = {run:UUID})
+) AS l ON s.id = l.id
+WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted)))
+    OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash);
+
+-- insertChanges of the whole list
+INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version)
+WITH
+    bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
+    least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
+    least(l_capped, toUInt128(l._updated)) AS l_changed,
+    greatest(s_own, l_changed) AS s_changed,
+    bitAnd(s._version, toUInt128(18446744073709551615)) AS s_read,
+    if(bitAnd(l._version, toUInt128(18446744073709551615)) > {latest:UInt64}, 0, bitAnd(l._version, toUInt128(18446744073709551615))) AS l_read,
+    s_changed > l_changed OR s_changed = l_changed AND s_read > l_read AS newer,
+    greatest(
+        least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))),
+        if(l._version = 0, 0, bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), s_read)),
+        if(l._version = 0, 0, l._version + 1)) AS s_version
+SELECT if(s._version = 0, l.id, s.id),
+    multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+FROM
+(
+    SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated
+    FROM transactions_staging FINAL
+    WHERE run_id = {run:UUID}
+) AS s
+FULL JOIN
+(
+    SELECT id, _version, _hash, _deleted, ifNull(toUInt64(greatest(toUnixTimestamp64Milli(updated_at), 0)), toUInt64(bitShiftRight(_version, 64))) AS _updated
+    FROM transactions_latest FINAL
+    WHERE account = {account:String}
+) AS l ON s.id = l.id
+WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted)))
+    OR (s._version = 0 AND l._deleted = 0 AND l_read < {started:UInt64} AND toString(l.id) NOT IN
+    (
+        SELECT key FROM rejects_log
+        WHERE account = {account:String} AND stream = 'transactions' AND field = ''
+            AND (last.run_id = {run:UUID} OR toUnixTimestamp64Micro(last.read_at) >= {started:UInt64})
+    ));
+
+-- insertChanges of the whole list, some dated ahead
+INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version)
+WITH
+    bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
+    least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
+    least(l_capped, toUInt128(l._updated)) AS l_changed,
+    greatest(s_own, l_changed) AS s_changed,
+    bitAnd(s._version, toUInt128(18446744073709551615)) AS s_read,
+    if(bitAnd(l._version, toUInt128(18446744073709551615)) > {latest:UInt64}, 0, bitAnd(l._version, toUInt128(18446744073709551615))) AS l_read,
+    s_changed > l_changed OR s_changed = l_changed AND s_read > l_read AS newer,
+    greatest(
+        least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))),
+        if(l._version = 0, 0, bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), s_read)),
+        if(l._version = 0, 0, l._version + 1)) AS s_version
+SELECT if(s._version = 0, l.id, s.id),
+    multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+FROM
+(
+    SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated
+    FROM transactions_staging
+    WHERE run_id = {run:UUID}
+    ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
+    LIMIT 1 BY id
+) AS s
+FULL JOIN
+(
+    SELECT id, _version, _hash, _deleted, ifNull(toUInt64(greatest(toUnixTimestamp64Milli(updated_at), 0)), toUInt64(bitShiftRight(_version, 64))) AS _updated
+    FROM transactions_latest FINAL
+    WHERE account = {account:String}
+) AS l ON s.id = l.id
+WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted)))
+    OR (s._version = 0 AND l._deleted = 0 AND l_read < {started:UInt64} AND toString(l.id) NOT IN
+    (
+        SELECT key FROM rejects_log
+        WHERE account = {account:String} AND stream = 'transactions' AND field = ''
+            AND (last.run_id = {run:UUID} OR toUnixTimestamp64Micro(last.read_at) >= {started:UInt64})
+    ));
+
+-- insertChanges of rows that no list has
+INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version)
+WITH
+    bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
+    least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
+    least(l_capped, toUInt128(l._updated)) AS l_changed,
+    if(s._undated OR l._deleted OR l._updated > l_capped + 60000, greatest(s_own, l_changed), s_own) AS s_changed,
+    bitAnd(s._version, toUInt128(18446744073709551615)) AS s_read,
+    if(bitAnd(l._version, toUInt128(18446744073709551615)) > {latest:UInt64}, 0, bitAnd(l._version, toUInt128(18446744073709551615))) AS l_read,
+    s_changed > l_changed OR s_changed = l_changed AND s_read > l_read AS newer,
+    greatest(
+        least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))),
+        if(l._version = 0, 0, bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), s_read)),
+        if(l._version = 0, 0, l._version + 1)) AS s_version
+SELECT if(s._version = 0, l.id, s.id),
+    multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+FROM
+(
+    SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated
+    FROM transactions_staging FINAL
+    WHERE run_id = {run:UUID}
+) AS s
+LEFT JOIN
+(
+    SELECT id, _version, _hash, _deleted, ifNull(toUInt64(greatest(toUnixTimestamp64Milli(updated_at), 0)), toUInt64(bitShiftRight(_version, 64))) AS _updated
+    FROM transactions_latest FINAL
+    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_staging WHERE run_id = {run:UUID})
+) AS l ON s.id = l.id
+WHERE s._version != 0 AND l._version = 0;
+
+-- insertChanges of rows that no list has, some dated ahead
+INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version)
+WITH
+    bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
+    least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
+    least(l_capped, toUInt128(l._updated)) AS l_changed,
+    if(s._undated OR l._deleted OR l._updated > l_capped + 60000, greatest(s_own, l_changed), s_own) AS s_changed,
+    bitAnd(s._version, toUInt128(18446744073709551615)) AS s_read,
+    if(bitAnd(l._version, toUInt128(18446744073709551615)) > {latest:UInt64}, 0, bitAnd(l._version, toUInt128(18446744073709551615))) AS l_read,
+    s_changed > l_changed OR s_changed = l_changed AND s_read > l_read AS newer,
+    greatest(
+        least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))),
+        if(l._version = 0, 0, bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), s_read)),
+        if(l._version = 0, 0, l._version + 1)) AS s_version
+SELECT if(s._version = 0, l.id, s.id),
+    multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+FROM
+(
+    SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated
+    FROM transactions_staging
+    WHERE run_id = {run:UUID}
+    ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
+    LIMIT 1 BY id
+) AS s
+LEFT JOIN
+(
+    SELECT id, _version, _hash, _deleted, ifNull(toUInt64(greatest(toUnixTimestamp64Milli(updated_at), 0)), toUInt64(bitShiftRight(_version, 64))) AS _updated
+    FROM transactions_latest FINAL
+    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_staging WHERE run_id = {run:UUID})
+) AS l ON s.id = l.id
+WHERE s._version != 0 AND l._version = 0;
+
+-- countChanges
+SELECT change, count() FROM transactions_changes_0000000000004000800000000000a11e GROUP BY change;
+
+-- selectPlannedKeys
+SELECT toString(id) FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2);
+
+-- selectPlannedDeletes
+SELECT toString(id), ifNull(toUnixTimestamp64Milli(updated_at), 0) FROM transactions_latest FINAL
+WHERE account = {account:String} AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change = 3 ORDER BY rand() LIMIT 5);
+
+-- countAbsence
+INSERT INTO absent_rows_log (account, stream, key, lists, run_id, since, version)
+SELECT {account:String}, {stream:String}, if(gone.key != '', gone.key, before.key), if(gone.key != '', before.lists + 1, 0), {run:UUID},
+    if(before.lists = 0, now64(3), before.since), greatest(toUInt64(toUnixTimestamp64Micro(now64(6))), before.version + 1)
+FROM (SELECT toString(id) AS key FROM transactions_changes_0000000000004000800000000000a11e WHERE change = 3) AS gone
+FULL JOIN
+(
+    SELECT key, lists, run_id, since, version FROM absent_rows_log FINAL
+    WHERE account = {account:String} AND stream = {stream:String}
+) AS before ON gone.key = before.key
+WHERE before.run_id != {run:UUID} AND (gone.key != '' OR before.lists > 0);
+
+-- countUnconfirmed
+SELECT count() FROM transactions_changes_0000000000004000800000000000a11e WHERE change = 3 AND toString(id) NOT IN (SELECT key FROM absent_rows_log FINAL WHERE account = 'acme' AND stream = 'transactions' AND lists >= 1);
+
+-- deletePlanned by absence
+ALTER TABLE transactions_changes_0000000000004000800000000000a11e DELETE WHERE change = 3 AND toString(id) NOT IN (SELECT key FROM absent_rows_log FINAL WHERE account = 'acme' AND stream = 'transactions' AND lists >= 1);
+
+-- deletePlanned by key
+ALTER TABLE transactions_changes_0000000000004000800000000000a11e DELETE WHERE change = 3 AND toString(id) NOT IN ('', 'a', 'b');
+
+-- dropOldDelta
+DROP TABLE IF EXISTS transactions_delta_0000000000004000800000000000a11e;
+
+-- createDelta
+CREATE TABLE IF NOT EXISTS transactions_delta_0000000000004000800000000000a11e AS transactions_latest COMMENT 'What a run under way is about to publish';
+
+-- insertDelta of the first load
+INSERT INTO transactions_delta_0000000000004000800000000000a11e (account, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, synced_at, _hash, _version, _deleted, _run_id)
+SELECT {account:String}, s.id,
+    country,
+    if(bitTest(_nulls, 0), NULL, reinterpret(activated_at, 'DateTime64(3, ''UTC'')')),
+    if(bitTest(_nulls, 1), NULL, reinterpret(clicked_at, 'DateTime64(3, ''UTC'')')),
+    if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')),
+    if(bitTest(_nulls, 3), NULL, reinterpret(updated_at, 'DateTime64(3, ''UTC'')')),
+    currency_code,
+    if(bitTest(_nulls, 4), NULL, reinterpret(order_value, 'Decimal(18, 4)')),
+    if(bitTest(_nulls, 5), NULL, reinterpret(cashback, 'Decimal(18, 4)')),
+    status,
+    passback_uid,
+    if(bitTest(_nulls, 6), NULL, retailer_id),
+    retailer_name,
+    retailer_logo,
+    if(bitTest(_nulls, 7), NULL, payout_id),
+    passback_data,
+    if(bitTest(_nulls, 8), NULL, cashback_offer_id),
+    if(bitTest(_nulls, 9), NULL, coupon_id),
+    if(bitTest(_nulls, 10), NULL, promotion_id),
+    _extra,
+    fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 0, {run:UUID}
+FROM
+(
+    SELECT *, _version, _hash
+    FROM transactions_staging
+    WHERE run_id = {run:UUID}
+) AS s;
+
+-- insertDelta of the first load, keys staged twice
+INSERT INTO transactions_delta_0000000000004000800000000000a11e (account, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, synced_at, _hash, _version, _deleted, _run_id)
+SELECT {account:String}, s.id,
+    country,
+    if(bitTest(_nulls, 0), NULL, reinterpret(activated_at, 'DateTime64(3, ''UTC'')')),
+    if(bitTest(_nulls, 1), NULL, reinterpret(clicked_at, 'DateTime64(3, ''UTC'')')),
+    if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')),
+    if(bitTest(_nulls, 3), NULL, reinterpret(updated_at, 'DateTime64(3, ''UTC'')')),
+    currency_code,
+    if(bitTest(_nulls, 4), NULL, reinterpret(order_value, 'Decimal(18, 4)')),
+    if(bitTest(_nulls, 5), NULL, reinterpret(cashback, 'Decimal(18, 4)')),
+    status,
+    passback_uid,
+    if(bitTest(_nulls, 6), NULL, retailer_id),
+    retailer_name,
+    retailer_logo,
+    if(bitTest(_nulls, 7), NULL, payout_id),
+    passback_data,
+    if(bitTest(_nulls, 8), NULL, cashback_offer_id),
+    if(bitTest(_nulls, 9), NULL, coupon_id),
+    if(bitTest(_nulls, 10), NULL, promotion_id),
+    _extra,
+    fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 0, {run:UUID}
+FROM
+(
+    SELECT *, _version, _hash
+    FROM transactions_staging FINAL
+    WHERE run_id = {run:UUID}
+) AS s;
+
+-- insertDelta of what changes
+INSERT INTO transactions_delta_0000000000004000800000000000a11e (account, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, synced_at, _hash, _version, _deleted, _run_id)
+SELECT {account:String}, s.id,
+    country,
+    if(bitTest(_nulls, 0), NULL, reinterpret(activated_at, 'DateTime64(3, ''UTC'')')),
+    if(bitTest(_nulls, 1), NULL, reinterpret(clicked_at, 'DateTime64(3, ''UTC'')')),
+    if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')),
+    if(bitTest(_nulls, 3), NULL, reinterpret(updated_at, 'DateTime64(3, ''UTC'')')),
+    currency_code,
+    if(bitTest(_nulls, 4), NULL, reinterpret(order_value, 'Decimal(18, 4)')),
+    if(bitTest(_nulls, 5), NULL, reinterpret(cashback, 'Decimal(18, 4)')),
+    status,
+    passback_uid,
+    if(bitTest(_nulls, 6), NULL, retailer_id),
+    retailer_name,
+    retailer_logo,
+    if(bitTest(_nulls, 7), NULL, payout_id),
+    passback_data,
+    if(bitTest(_nulls, 8), NULL, cashback_offer_id),
+    if(bitTest(_nulls, 9), NULL, coupon_id),
+    if(bitTest(_nulls, 10), NULL, promotion_id),
+    _extra,
+    fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 0, {run:UUID}
+FROM
+(
+    SELECT *, _version, _hash
+    FROM transactions_staging
+    WHERE run_id = {run:UUID} AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
+) AS s
+INNER JOIN (SELECT id, version FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.id = c.id;
+
+-- insertDelta of what changes, keys staged twice
+INSERT INTO transactions_delta_0000000000004000800000000000a11e (account, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, synced_at, _hash, _version, _deleted, _run_id)
+SELECT {account:String}, s.id,
+    country,
+    if(bitTest(_nulls, 0), NULL, reinterpret(activated_at, 'DateTime64(3, ''UTC'')')),
+    if(bitTest(_nulls, 1), NULL, reinterpret(clicked_at, 'DateTime64(3, ''UTC'')')),
+    if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')),
+    if(bitTest(_nulls, 3), NULL, reinterpret(updated_at, 'DateTime64(3, ''UTC'')')),
+    currency_code,
+    if(bitTest(_nulls, 4), NULL, reinterpret(order_value, 'Decimal(18, 4)')),
+    if(bitTest(_nulls, 5), NULL, reinterpret(cashback, 'Decimal(18, 4)')),
+    status,
+    passback_uid,
+    if(bitTest(_nulls, 6), NULL, retailer_id),
+    retailer_name,
+    retailer_logo,
+    if(bitTest(_nulls, 7), NULL, payout_id),
+    passback_data,
+    if(bitTest(_nulls, 8), NULL, cashback_offer_id),
+    if(bitTest(_nulls, 9), NULL, coupon_id),
+    if(bitTest(_nulls, 10), NULL, promotion_id),
+    _extra,
+    fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 0, {run:UUID}
+FROM
+(
+    SELECT *, _version, _hash
+    FROM transactions_staging FINAL
+    WHERE run_id = {run:UUID} AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
+) AS s
+INNER JOIN (SELECT id, version FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.id = c.id;
+
+-- insertDelta of what changes, keys staged twice, some dated ahead
+INSERT INTO transactions_delta_0000000000004000800000000000a11e (account, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, synced_at, _hash, _version, _deleted, _run_id)
+SELECT {account:String}, s.id,
+    country,
+    if(bitTest(_nulls, 0), NULL, reinterpret(activated_at, 'DateTime64(3, ''UTC'')')),
+    if(bitTest(_nulls, 1), NULL, reinterpret(clicked_at, 'DateTime64(3, ''UTC'')')),
+    if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')),
+    if(bitTest(_nulls, 3), NULL, reinterpret(updated_at, 'DateTime64(3, ''UTC'')')),
+    currency_code,
+    if(bitTest(_nulls, 4), NULL, reinterpret(order_value, 'Decimal(18, 4)')),
+    if(bitTest(_nulls, 5), NULL, reinterpret(cashback, 'Decimal(18, 4)')),
+    status,
+    passback_uid,
+    if(bitTest(_nulls, 6), NULL, retailer_id),
+    retailer_name,
+    retailer_logo,
+    if(bitTest(_nulls, 7), NULL, payout_id),
+    passback_data,
+    if(bitTest(_nulls, 8), NULL, cashback_offer_id),
+    if(bitTest(_nulls, 9), NULL, coupon_id),
+    if(bitTest(_nulls, 10), NULL, promotion_id),
+    _extra,
+    fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 0, {run:UUID}
+FROM
+(
+    SELECT *, _version, _hash
+    FROM transactions_staging
+    WHERE run_id = {run:UUID} AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
+    ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
+    LIMIT 1 BY id
+) AS s
+INNER JOIN (SELECT id, version FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.id = c.id;
+
+-- insertDelta of the first load, keys staged twice, some dated ahead
+INSERT INTO transactions_delta_0000000000004000800000000000a11e (account, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, synced_at, _hash, _version, _deleted, _run_id)
+SELECT {account:String}, s.id,
+    country,
+    if(bitTest(_nulls, 0), NULL, reinterpret(activated_at, 'DateTime64(3, ''UTC'')')),
+    if(bitTest(_nulls, 1), NULL, reinterpret(clicked_at, 'DateTime64(3, ''UTC'')')),
+    if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')),
+    if(bitTest(_nulls, 3), NULL, reinterpret(updated_at, 'DateTime64(3, ''UTC'')')),
+    currency_code,
+    if(bitTest(_nulls, 4), NULL, reinterpret(order_value, 'Decimal(18, 4)')),
+    if(bitTest(_nulls, 5), NULL, reinterpret(cashback, 'Decimal(18, 4)')),
+    status,
+    passback_uid,
+    if(bitTest(_nulls, 6), NULL, retailer_id),
+    retailer_name,
+    retailer_logo,
+    if(bitTest(_nulls, 7), NULL, payout_id),
+    passback_data,
+    if(bitTest(_nulls, 8), NULL, cashback_offer_id),
+    if(bitTest(_nulls, 9), NULL, coupon_id),
+    if(bitTest(_nulls, 10), NULL, promotion_id),
+    _extra,
+    fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 0, {run:UUID}
+FROM
+(
+    SELECT *, _version, _hash
+    FROM transactions_staging
+    WHERE run_id = {run:UUID}
+    ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
+    LIMIT 1 BY id
+) AS s;
+
+-- insertDelta of rows that no list has
+INSERT INTO transactions_delta_0000000000004000800000000000a11e (account, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, synced_at, _hash, _version, _deleted, _run_id)
+SELECT {account:String}, s.id,
+    country,
+    if(bitTest(_nulls, 0), NULL, reinterpret(activated_at, 'DateTime64(3, ''UTC'')')),
+    if(bitTest(_nulls, 1), NULL, reinterpret(clicked_at, 'DateTime64(3, ''UTC'')')),
+    if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')),
+    if(bitTest(_nulls, 3), NULL, reinterpret(updated_at, 'DateTime64(3, ''UTC'')')),
+    currency_code,
+    if(bitTest(_nulls, 4), NULL, reinterpret(order_value, 'Decimal(18, 4)')),
+    if(bitTest(_nulls, 5), NULL, reinterpret(cashback, 'Decimal(18, 4)')),
+    status,
+    passback_uid,
+    if(bitTest(_nulls, 6), NULL, retailer_id),
+    retailer_name,
+    retailer_logo,
+    if(bitTest(_nulls, 7), NULL, payout_id),
+    passback_data,
+    if(bitTest(_nulls, 8), NULL, cashback_offer_id),
+    if(bitTest(_nulls, 9), NULL, coupon_id),
+    if(bitTest(_nulls, 10), NULL, promotion_id),
+    _extra,
+    fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 1, {run:UUID}
+FROM
+(
+    SELECT *, _version, _hash
+    FROM transactions_staging
+    WHERE run_id = {run:UUID} AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
+) AS s
+INNER JOIN (SELECT id, version FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.id = c.id;
+
+-- insertTombstones
+INSERT INTO transactions_delta_0000000000004000800000000000a11e (account, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, synced_at, _hash, _version, _deleted, _run_id)
+SELECT {account:String}, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 1, {run:UUID}
+FROM
+(
+    SELECT id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, _hash
+    FROM transactions_latest FINAL
+    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change = 3)
+) AS l
+INNER JOIN (SELECT id, version FROM transactions_changes_0000000000004000800000000000a11e WHERE change = 3) AS c ON l.id = c.id;
+
+-- mergeParts
+OPTIMIZE TABLE transactions_delta_0000000000004000800000000000a11e FINAL;
+
+-- attachDelta to transactions_latest
+ALTER TABLE transactions_latest ATTACH PARTITION tuple() FROM transactions_delta_0000000000004000800000000000a11e;
+
+-- countAttached to transactions_latest
+SELECT (SELECT count() FROM transactions_delta_0000000000004000800000000000a11e), (SELECT count() FROM transactions_latest WHERE account = {account:String} AND _run_id = {run:UUID});
+
+-- attachDelta to transactions_versions
+ALTER TABLE transactions_versions ATTACH PARTITION tuple() FROM transactions_delta_0000000000004000800000000000a11e;
+
+-- countAttached to transactions_versions
+SELECT (SELECT count() FROM transactions_delta_0000000000004000800000000000a11e), (SELECT count() FROM transactions_versions WHERE account = {account:String} AND _run_id = {run:UUID});
+
+-- dropTable transactions_changes_0000000000004000800000000000a11e
+DROP TABLE IF EXISTS transactions_changes_0000000000004000800000000000a11e SYNC;
+
+-- dropTable transactions_delta_0000000000004000800000000000a11e
+DROP TABLE IF EXISTS transactions_delta_0000000000004000800000000000a11e SYNC;
+
+-- dropStaged transactions_staging
+ALTER TABLE transactions_staging DROP PARTITION '00000000-0000-4000-8000-00000000a11e';
+
+-- selectCandidates, filtered: false
+SELECT r.run_id, r.page, r.key, r.field, r.reason, r.raw, r.read, r.updated, r.hash, l.record, l.read,
+    l.record != '' AND (l.run = r.run_id AND l.read = r.read OR l.read < r.read AND l.updated = r.updated OR u.whole AND l.run != r.run_id AND l.read < u.began)
+FROM
+(
+    SELECT run_id, page, key, field, reason, raw, toUnixTimestamp64Micro(read_at) AS read,
+        ifNull(toUnixTimestamp64Milli(record_updated_at), 0) AS updated, sipHash128(raw) AS hash
+    FROM rejected_records
+    WHERE state = 'open' AND account = {account:String} AND stream = {stream:String}
+        AND run_id NOT IN (SELECT run_id FROM sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND mode = 'references')
+) AS r
+LEFT JOIN
+(
+    SELECT toString(id) AS key, if(_extra = '', toJSONString(CAST(tuple(id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id), 'Tuple(`id` UUID, `country` LowCardinality(String), `activatedAt` Nullable(DateTime64(3, \'UTC\')), `clickedAt` Nullable(DateTime64(3, \'UTC\')), `soldAt` Nullable(DateTime64(3, \'UTC\')), `updatedAt` Nullable(DateTime64(3, \'UTC\')), `currencyCode` LowCardinality(String), `orderValue` Nullable(Decimal(18, 4)), `cashback` Nullable(Decimal(18, 4)), `status` LowCardinality(String), `passbackUid` String, `retailerId` Nullable(UUID), `retailerName` LowCardinality(String), `retailerLogo` String, `payoutId` Nullable(Int64), `passbackData` String, `cashbackOfferId` Nullable(UUID), `couponId` Nullable(UUID), `promotionId` Nullable(UUID))')), concat(substring(toJSONString(CAST(tuple(id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id), 'Tuple(`id` UUID, `country` LowCardinality(String), `activatedAt` Nullable(DateTime64(3, \'UTC\')), `clickedAt` Nullable(DateTime64(3, \'UTC\')), `soldAt` Nullable(DateTime64(3, \'UTC\')), `updatedAt` Nullable(DateTime64(3, \'UTC\')), `currencyCode` LowCardinality(String), `orderValue` Nullable(Decimal(18, 4)), `cashback` Nullable(Decimal(18, 4)), `status` LowCardinality(String), `passbackUid` String, `retailerId` Nullable(UUID), `retailerName` LowCardinality(String), `retailerLogo` String, `payoutId` Nullable(Int64), `passbackData` String, `cashbackOfferId` Nullable(UUID), `couponId` Nullable(UUID), `promotionId` Nullable(UUID))')), 1, length(toJSONString(CAST(tuple(id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id), 'Tuple(`id` UUID, `country` LowCardinality(String), `activatedAt` Nullable(DateTime64(3, \'UTC\')), `clickedAt` Nullable(DateTime64(3, \'UTC\')), `soldAt` Nullable(DateTime64(3, \'UTC\')), `updatedAt` Nullable(DateTime64(3, \'UTC\')), `currencyCode` LowCardinality(String), `orderValue` Nullable(Decimal(18, 4)), `cashback` Nullable(Decimal(18, 4)), `status` LowCardinality(String), `passbackUid` String, `retailerId` Nullable(UUID), `retailerName` LowCardinality(String), `retailerLogo` String, `payoutId` Nullable(Int64), `passbackData` String, `cashbackOfferId` Nullable(UUID), `couponId` Nullable(UUID), `promotionId` Nullable(UUID))'))) - 1), ',', substring(_extra, 2))) AS record, _run_id AS run, toInt64(bitAnd(_version, toUInt128(18446744073709551615))) AS read, ifNull(toUnixTimestamp64Milli(updated_at), 0) AS updated
+    FROM transactions_latest FINAL
+    WHERE account = {account:String} AND _deleted = 0 AND id IN (SELECT toUUIDOrZero(key) FROM (SELECT key FROM rejected_records
+    WHERE state = 'open' AND account = {account:String} AND stream = {stream:String}
+        AND run_id NOT IN (SELECT run_id FROM sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND mode = 'references') AND field != '' AND ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})
+    AND ({run:UUID} = '00000000-0000-0000-0000-000000000000' OR run_id = {run:UUID} OR last_run_id = {run:UUID})
+    AND ({reason:String} = '' OR reason = {reason:String}) AND ({field:String} = '' OR field = {field:String})
+    AND (toUnixTimestamp64Micro(read_at) >= {since:Int64} OR toUnixTimestamp64Milli(seen_at) * 1000 >= {since:Int64})))
+) AS l ON l.key = r.key AND r.field != ''
+LEFT JOIN
+(
+    SELECT run_id, mode IN ('snapshot', 'walk', 'full') AS whole, toUnixTimestamp64Micro(toDateTime64(started_at, 6, 'UTC')) AS began FROM sync_runs
+) AS u ON u.run_id = r.run_id
+ORDER BY r.field != '', r.key, r.read, r.run_id, r.page, r.field
+SETTINGS join_use_nulls = 0;
+
+-- selectCandidates, filtered: true
+SELECT r.run_id, r.page, r.key, r.field, r.reason, r.raw, r.read, r.updated, r.hash, l.record, l.read,
+    l.record != '' AND (l.run = r.run_id AND l.read = r.read OR l.read < r.read AND l.updated = r.updated OR u.whole AND l.run != r.run_id AND l.read < u.began)
+FROM
+(
+    SELECT run_id, page, key, field, reason, raw, toUnixTimestamp64Micro(read_at) AS read,
+        ifNull(toUnixTimestamp64Milli(record_updated_at), 0) AS updated, sipHash128(raw) AS hash
+    FROM rejected_records
+    WHERE state = 'open' AND account = {account:String} AND stream = {stream:String}
+        AND run_id NOT IN (SELECT run_id FROM sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND mode = 'references') AND (field = '' AND ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})
+    AND ({run:UUID} = '00000000-0000-0000-0000-000000000000' OR run_id = {run:UUID} OR last_run_id = {run:UUID})
+    AND ({reason:String} = '' OR reason = {reason:String}) AND ({field:String} = '' OR field = {field:String})
+    AND (toUnixTimestamp64Micro(read_at) >= {since:Int64} OR toUnixTimestamp64Milli(seen_at) * 1000 >= {since:Int64}) OR field != '' AND key IN (SELECT key FROM rejected_records
+    WHERE state = 'open' AND account = {account:String} AND stream = {stream:String}
+        AND run_id NOT IN (SELECT run_id FROM sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND mode = 'references') AND field != '' AND ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})
+    AND ({run:UUID} = '00000000-0000-0000-0000-000000000000' OR run_id = {run:UUID} OR last_run_id = {run:UUID})
+    AND ({reason:String} = '' OR reason = {reason:String}) AND ({field:String} = '' OR field = {field:String})
+    AND (toUnixTimestamp64Micro(read_at) >= {since:Int64} OR toUnixTimestamp64Milli(seen_at) * 1000 >= {since:Int64})))
+) AS r
+LEFT JOIN
+(
+    SELECT toString(id) AS key, if(_extra = '', toJSONString(CAST(tuple(id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id), 'Tuple(`id` UUID, `country` LowCardinality(String), `activatedAt` Nullable(DateTime64(3, \'UTC\')), `clickedAt` Nullable(DateTime64(3, \'UTC\')), `soldAt` Nullable(DateTime64(3, \'UTC\')), `updatedAt` Nullable(DateTime64(3, \'UTC\')), `currencyCode` LowCardinality(String), `orderValue` Nullable(Decimal(18, 4)), `cashback` Nullable(Decimal(18, 4)), `status` LowCardinality(String), `passbackUid` String, `retailerId` Nullable(UUID), `retailerName` LowCardinality(String), `retailerLogo` String, `payoutId` Nullable(Int64), `passbackData` String, `cashbackOfferId` Nullable(UUID), `couponId` Nullable(UUID), `promotionId` Nullable(UUID))')), concat(substring(toJSONString(CAST(tuple(id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id), 'Tuple(`id` UUID, `country` LowCardinality(String), `activatedAt` Nullable(DateTime64(3, \'UTC\')), `clickedAt` Nullable(DateTime64(3, \'UTC\')), `soldAt` Nullable(DateTime64(3, \'UTC\')), `updatedAt` Nullable(DateTime64(3, \'UTC\')), `currencyCode` LowCardinality(String), `orderValue` Nullable(Decimal(18, 4)), `cashback` Nullable(Decimal(18, 4)), `status` LowCardinality(String), `passbackUid` String, `retailerId` Nullable(UUID), `retailerName` LowCardinality(String), `retailerLogo` String, `payoutId` Nullable(Int64), `passbackData` String, `cashbackOfferId` Nullable(UUID), `couponId` Nullable(UUID), `promotionId` Nullable(UUID))')), 1, length(toJSONString(CAST(tuple(id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id), 'Tuple(`id` UUID, `country` LowCardinality(String), `activatedAt` Nullable(DateTime64(3, \'UTC\')), `clickedAt` Nullable(DateTime64(3, \'UTC\')), `soldAt` Nullable(DateTime64(3, \'UTC\')), `updatedAt` Nullable(DateTime64(3, \'UTC\')), `currencyCode` LowCardinality(String), `orderValue` Nullable(Decimal(18, 4)), `cashback` Nullable(Decimal(18, 4)), `status` LowCardinality(String), `passbackUid` String, `retailerId` Nullable(UUID), `retailerName` LowCardinality(String), `retailerLogo` String, `payoutId` Nullable(Int64), `passbackData` String, `cashbackOfferId` Nullable(UUID), `couponId` Nullable(UUID), `promotionId` Nullable(UUID))'))) - 1), ',', substring(_extra, 2))) AS record, _run_id AS run, toInt64(bitAnd(_version, toUInt128(18446744073709551615))) AS read, ifNull(toUnixTimestamp64Milli(updated_at), 0) AS updated
+    FROM transactions_latest FINAL
+    WHERE account = {account:String} AND _deleted = 0 AND id IN (SELECT toUUIDOrZero(key) FROM (SELECT key FROM rejected_records
+    WHERE state = 'open' AND account = {account:String} AND stream = {stream:String}
+        AND run_id NOT IN (SELECT run_id FROM sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND mode = 'references') AND field != '' AND ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})
+    AND ({run:UUID} = '00000000-0000-0000-0000-000000000000' OR run_id = {run:UUID} OR last_run_id = {run:UUID})
+    AND ({reason:String} = '' OR reason = {reason:String}) AND ({field:String} = '' OR field = {field:String})
+    AND (toUnixTimestamp64Micro(read_at) >= {since:Int64} OR toUnixTimestamp64Milli(seen_at) * 1000 >= {since:Int64})))
+) AS l ON l.key = r.key AND r.field != ''
+LEFT JOIN
+(
+    SELECT run_id, mode IN ('snapshot', 'walk', 'full') AS whole, toUnixTimestamp64Micro(toDateTime64(started_at, 6, 'UTC')) AS began FROM sync_runs
+) AS u ON u.run_id = r.run_id
+ORDER BY r.field != '', r.key, r.read, r.run_id, r.page, r.field
+SETTINGS join_use_nulls = 0;
+
+-- deleteCleared, what they were
+ALTER TABLE sync_state_log DELETE WHERE account = 'acme' AND stream = 'transactions' AND name IN ('', 'a', 'b') AND value != '';
+
+-- deleteCleared, that they were cleared
+ALTER TABLE sync_state_log DELETE WHERE account = 'acme' AND stream = 'transactions' AND name IN ('', 'a', 'b') AND value = '';
+
+-- selectUnknownReferences
+SELECT stream, key FROM
+(
+SELECT 'cashback_offers' AS stream, assumeNotNull(cashback_offer_id) AS key, max(updated_at) AS newest
+FROM transactions_latest WHERE account = {account:String} AND cashback_offer_id IS NOT NULL
+    AND cashback_offer_id NOT IN (SELECT id FROM cashback_offers_latest WHERE account = {account:String})
+    AND cashback_offer_id NOT IN (SELECT id FROM reference_misses_log WHERE account = {account:String} AND stream = 'cashback_offers' AND asked_at > now64(3) - toIntervalMillisecond({retry:Int64})
+        AND asked_at <= now64(3) + toIntervalMillisecond(60000))
+    AND account IN (SELECT account FROM sync_runs_log WHERE account = {account:String} AND stream = 'cashback_offers' AND outcome = 'success' AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1))
+GROUP BY key
+UNION ALL
+SELECT 'coupons' AS stream, assumeNotNull(coupon_id) AS key, max(updated_at) AS newest
+FROM transactions_latest WHERE account = {account:String} AND coupon_id IS NOT NULL
+    AND coupon_id NOT IN (SELECT id FROM coupons_latest WHERE account = {account:String})
+    AND coupon_id NOT IN (SELECT id FROM reference_misses_log WHERE account = {account:String} AND stream = 'coupons' AND asked_at > now64(3) - toIntervalMillisecond({retry:Int64})
+        AND asked_at <= now64(3) + toIntervalMillisecond(60000))
+    AND account IN (SELECT account FROM sync_runs_log WHERE account = {account:String} AND stream = 'coupons' AND outcome = 'success' AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1))
+GROUP BY key
+UNION ALL
+SELECT 'promotions' AS stream, assumeNotNull(promotion_id) AS key, max(updated_at) AS newest
+FROM transactions_latest WHERE account = {account:String} AND promotion_id IS NOT NULL
+    AND promotion_id NOT IN (SELECT id FROM promotions_latest WHERE account = {account:String})
+    AND promotion_id NOT IN (SELECT id FROM reference_misses_log WHERE account = {account:String} AND stream = 'promotions' AND asked_at > now64(3) - toIntervalMillisecond({retry:Int64})
+        AND asked_at <= now64(3) + toIntervalMillisecond(60000))
+    AND account IN (SELECT account FROM sync_runs_log WHERE account = {account:String} AND stream = 'promotions' AND outcome = 'success' AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1))
+GROUP BY key
+)
+ORDER BY (stream, key) IN (SELECT stream, id FROM reference_misses_log WHERE account = {account:String}), newest DESC, key
+LIMIT {limit:UInt64};
