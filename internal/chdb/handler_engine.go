@@ -111,7 +111,7 @@ func (h *handler) query(w http.ResponseWriter, req *http.Request) {
 			return
 		}
 	}
-	over, err := turns.take(ctx, client, h.o.MaxWait)
+	over, err := turns.take(ctx, client, sourceOf(req, r), h.o.MaxWait)
 	if err != nil {
 		h.fail(w, 0, err)
 		return

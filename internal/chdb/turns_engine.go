@@ -7,22 +7,26 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
 // turns bounds how many requests do something at once. A client that keeps its turn without using it, because it does
-// not send or does not read, loses it when another waits (chdb-11).
+// not send or does not read, loses it when another waits; one that asks for much waits for those that ask for little,
+// but not for ever (chdb-11).
 type turns struct {
-	places chan struct{}
+	costs costs
 
 	mu      sync.Mutex
+	free    int
+	queue   []*waiter // by due
 	holders map[*peer]bool
 }
 
 func newTurns(n int) *turns {
-	return &turns{places: make(chan struct{}, n), holders: map[*peer]bool{}}
+	return &turns{free: n, holders: map[*peer]bool{}, costs: costs{recent[string, time.Duration]{size: remembered}}}
 }
 
 // stalled is how long a client may keep others waiting without a byte, and check how often that is looked at.
@@ -31,41 +35,94 @@ const (
 	check   = 50 * time.Millisecond
 )
 
+// A request's turn is due when it comes, and later by so many times what it is expected to cost, but by no more than
+// half the time that it would wait at all.
+const deferral = 20
+
+// waiter is one request that waits.
+type waiter struct {
+	peer *peer
+	due  time.Time
+	turn chan struct{} // closed when it has its turn
+}
+
 // take waits for a turn, but not longer than wait. over gives it back.
-func (t *turns) take(ctx context.Context, p *peer, wait time.Duration) (over func(), err error) {
-	select {
-	case t.places <- struct{}{}:
-		return t.hold(p), nil
-	default:
-	}
+func (t *turns) take(ctx context.Context, p *peer, s source, wait time.Duration) (over func(), err error) {
+	w := &waiter{peer: p, due: time.Now().Add(min(deferral*t.costs.expect(s), wait/2)), turn: make(chan struct{})}
+	t.enqueue(w)
 	patience := time.NewTimer(wait)
 	defer patience.Stop()
 	tick := time.NewTicker(check)
 	defer tick.Stop()
 	for {
 		select {
-		case t.places <- struct{}{}:
-			return t.hold(p), nil
+		case <-w.turn:
+			return t.hold(p, s), nil
 		case <-tick.C:
 			t.cutStalled()
+			continue
 		case <-patience.C:
-			return nil, exception(codeTooManyQueries, "TOO_MANY_SIMULTANEOUS_QUERIES", "too many queries at once: try again")
+			err = exception(codeTooManyQueries, "TOO_MANY_SIMULTANEOUS_QUERIES", "too many queries at once: try again")
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			err = context.Cause(ctx)
 		}
+		t.leave(w)
+		return nil, err
 	}
 }
 
-func (t *turns) hold(p *peer) (over func()) {
+// enqueue puts a request where it is due. Those that are due at once keep their order.
+func (t *turns) enqueue(w *waiter) {
 	t.mu.Lock()
-	t.holders[p] = true
-	t.mu.Unlock()
-	return func() {
-		t.mu.Lock()
-		delete(t.holders, p)
-		t.mu.Unlock()
-		<-t.places
+	defer t.mu.Unlock()
+	at, _ := slices.BinarySearchFunc(t.queue, w, func(a, b *waiter) int {
+		if a.due.After(b.due) {
+			return 1
+		}
+		return -1
+	})
+	t.queue = slices.Insert(t.queue, at, w)
+	t.next()
+}
+
+// next gives the turns that are free to those that are due first; t.mu is held.
+func (t *turns) next() {
+	for t.free > 0 && len(t.queue) > 0 {
+		w := t.queue[0]
+		t.queue = slices.Delete(t.queue, 0, 1)
+		t.free--
+		t.holders[w.peer] = true
+		close(w.turn)
 	}
+}
+
+// leave takes a request out that waits no longer. It may just have got its turn.
+func (t *turns) leave(w *waiter) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if at := slices.Index(t.queue, w); at >= 0 {
+		t.queue = slices.Delete(t.queue, at, at+1)
+		return
+	}
+	t.release(w.peer)
+}
+
+// hold begins a turn; over ends it, and notes what it has cost.
+func (t *turns) hold(p *peer, s source) (over func()) {
+	begin := time.Now()
+	return func() {
+		t.costs.record(s, time.Since(begin))
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.release(p)
+	}
+}
+
+// release gives a turn to whoever is next; t.mu is held.
+func (t *turns) release(p *peer) {
+	delete(t.holders, p)
+	t.free++
+	t.next()
 }
 
 // cutStalled ends what is between us and the client that has been idle for longest.
