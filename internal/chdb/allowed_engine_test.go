@@ -5,6 +5,7 @@ package chdb
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"net/http"
 	"net/url"
 	"os"
@@ -130,12 +131,81 @@ func TestPersistedIsJudged(t *testing.T) {
 	}
 }
 
-// BenchmarkExamine is what the guard adds to a query.
+// BenchmarkExamine is what the guard adds to a query: to one that it has not seen lately, and to one that it has.
 func BenchmarkExamine(b *testing.B) {
-	q := &query{readOnly: true, sql: `SELECT account, status, count(), sum(cashback), round(avg(x), 2) FROM (SELECT t.*, c.name FROM transactions AS t
- LEFT JOIN coupons AS c ON t.id = c.id WHERE t.a IN (1, 2, 3) AND toDate(t.at) >= today() - 30) GROUP BY ALL ORDER BY ALL LIMIT 10`}
-	st := parseStatement(q.sql)
-	for b.Loop() {
-		must(b, shared.in.examine(context.Background(), q, &st, false))
+	const sql = `SELECT account, status, count(), sum(cashback), round(avg(x), 2) FROM (SELECT t.*, c.name FROM transactions AS t
+ LEFT JOIN coupons AS c ON t.id = c.id WHERE t.a IN (1, 2, 3) AND toDate(t.at) >= today() - 30) GROUP BY ALL ORDER BY ALL LIMIT `
+	for _, name := range []string{"new", "seen"} {
+		b.Run(name, func(b *testing.B) {
+			n := 10
+			for b.Loop() {
+				if name == "new" {
+					n++
+				}
+				q := &query{readOnly: true, sql: sql + strconv.Itoa(n)}
+				st := parseStatement(q.sql)
+				must(b, shared.in.examine(context.Background(), q, &st, false))
+			}
+		})
+	}
+}
+
+// TestVerdictsAreRemembered: what was let through is let through again only where nothing that counts is different.
+func TestVerdictsAreRemembered(t *testing.T) {
+	t.Parallel()
+	db := connect(t)
+	ctx := context.Background()
+	in := shared.in
+	examine := func(q query) error {
+		q.guarded = true
+		st := parseStatement(q.sql)
+		return in.examine(ctx, &q, &st, st.insert && (!st.values || !st.dataAny || q.data != nil))
+	}
+	remembered := func(q query, fed bool) bool {
+		_, ok := in.allowed.get(verdictKey{text: sha256.Sum256([]byte(q.sql)), db: q.db, readOnly: q.readOnly, fed: fed})
+		return ok
+	}
+	name := "f" + hexName(t)
+	do(t, db, "CREATE TABLE remembered (a UInt8) ENGINE = MergeTree ORDER BY a")
+	do(t, db, "CREATE FUNCTION "+name+" AS x -> x + 1")
+	t.Cleanup(func() { do(t, db, "DROP FUNCTION IF EXISTS "+name) })
+
+	// The same text with other rights, in another database, with other settings or parameters, or as the head of other data.
+	insert := "INSERT INTO remembered"
+	for _, c := range []struct {
+		good, bad query
+	}{
+		{query{sql: insert + " SELECT 1"}, query{sql: insert + " SELECT 1", readOnly: true}},
+		{query{sql: "SELECT 1 -- " + name}, query{sql: "SELECT 1 -- " + name, settings: map[string]string{"format_schema": "/etc"}}},
+		{query{sql: "SELECT {p:String} -- " + name}, query{sql: "SELECT {p:String} -- " + name, params: []param{{"p", "file:/etc/passwd"}}}},
+		{query{sql: "SELECT * FROM disks -- " + name}, query{sql: "SELECT * FROM disks -- " + name, db: "system"}},
+	} {
+		for range 2 {
+			if err := examine(c.bad); err == nil {
+				t.Errorf("%+v was let through", c.bad)
+			}
+			must(t, examine(c.good))
+		}
+	}
+	q := query{sql: insert + " FORMAT CSV\n1"}
+	must(t, examine(q))
+	if !remembered(query{sql: insert}, true) || remembered(query{sql: insert}, false) || remembered(q, false) {
+		t.Error("the head of an INSERT is not told from a whole one")
+	}
+
+	// A function that somebody has made may be gone the next time.
+	made := query{sql: "SELECT " + name + "(1)", readOnly: true}
+	must(t, examine(made))
+	if remembered(made, false) {
+		t.Error("a statement that depends on a definition is remembered")
+	}
+	do(t, db, "DROP FUNCTION "+name)
+	if err := examine(made); err == nil {
+		t.Error("a function that is gone is let through")
+	}
+	// What was refused is looked at again.
+	refused := query{sql: "SELECT file('/etc/passwd')", readOnly: true}
+	if err := examine(refused); err == nil || remembered(refused, false) {
+		t.Errorf("a refused statement is remembered: %v", err)
 	}
 }

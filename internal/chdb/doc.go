@@ -41,6 +41,8 @@
 //     connection, whose role has no right to write or to reach files and network, and which never becomes a writer.
 //     What the guard cannot see is data: an INSERT's own types, as in Native or Parquet, may name a time zone with
 //     the prefix file:, which makes the engine open that file (and show nothing of it); only a sandbox prevents that.
+//     A verdict is remembered only for the same text, rights and database, and only where it depends on no
+//     definition; what stands outside the text is judged each time.
 //   - chdb-8: No connection at all, not even a writer, may use table functions that read the host's files or the
 //     network, change a setting that no list has, or read a system table that does something when it is read: those
 //     are dropped while the engine is open. A door's writer makes only what the lists allow, so that it is allowed

@@ -5,6 +5,7 @@ package chdb
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"regexp"
 	"strconv"
@@ -55,10 +56,31 @@ type token struct {
 	begin int
 }
 
-// examine refuses a query that names what is not on the lists.
+// verdictKey is all that the guard's verdict on a statement depends on, besides definitions that can change.
+type verdictKey struct {
+	text     [sha256.Size]byte // what is judged of the statement
+	db       string
+	readOnly bool
+	fed      bool
+}
+
+// rememberedVerdicts is how many statements are remembered as allowed, in each of two generations.
+const rememberedVerdicts = 1024
+
+// examine refuses a query that names what is not on the lists. A statement that was let through is let through again
+// without another look, unless it names what no list has: that may be gone, or be something else by now.
 func (in *instance) examine(ctx context.Context, q *query, st *statement, fed bool) error {
 	if err := q.checkNames(); err != nil {
 		return err
+	}
+	text, tree := q.sql, q.sql
+	if fed {
+		text = st.head
+		tree = st.head + " FORMAT Values" // or it is no statement
+	}
+	key := verdictKey{text: sha256.Sum256([]byte(text)), db: q.db, readOnly: q.readOnly, fed: fed}
+	if _, ok := in.allowed.get(key); ok {
+		return nil
 	}
 	c, err := in.examiners.get(ctx, "", nil)
 	if err != nil {
@@ -74,15 +96,16 @@ func (in *instance) examine(ctx context.Context, q *query, st *statement, fed bo
 		return err
 	}
 	x := &examination{conn: c, kinds: kinds, db: q.db, readOnly: q.readOnly}
-	text, tree := q.sql, q.sql
-	if fed {
-		text = st.head
-		tree = st.head + " FORMAT Values" // or it is no statement
-	}
 	if err := x.look(text, tree, fed); err != nil {
 		return err
 	}
-	return x.avoid(made)
+	if err := x.avoid(made); err != nil {
+		return err
+	}
+	if len(x.unknown) == 0 {
+		in.allowed.put(key, struct{}{})
+	}
+	return nil
 }
 
 // look judges one text. tree is the same text in a form that has a syntax tree.
