@@ -1,6 +1,4 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package conn
 
 import (
 	"cmp"
@@ -11,58 +9,69 @@ import (
 	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"dealhouse/internal/chdb/exception"
+	"dealhouse/internal/chdb/library"
 )
 
 const defaultDatabase = "default"
 
-// conn is one connection to the engine, used by one goroutine at a time (chdb-1).
-type conn struct {
-	lib    *library
-	handle ptr // what connect returned; close wants it back
-	c      ptr
-	reader bool // confined to reading; see connectReader
+// Conn is one connection to the engine, used by one goroutine at a time (chdb-1).
+type Conn struct {
+	// Lib and C are for what only the C functions can do: they take C. Nothing else may be done with the connection meanwhile.
+	Lib *library.API
+	C   library.Pointer
+
+	handle library.Pointer // what connect returned; close wants it back
+	reader bool            // confined to reading; see Confine
 
 	// What the connection was last brought to (chdb-2).
 	db       string
 	settings map[string]string
-	// unknown is set when the state above may no longer be true.
-	unknown bool
+	// Unknown is set when the state above may no longer be true; the connection is then closed instead of lent again (chdb-2).
+	Unknown bool
 }
 
-func (c *conn) close() { c.lib.closeConn(c.handle) }
+// New makes one of what [library.API.Connect] returned.
+func New(lib *library.API, handle library.Pointer) *Conn {
+	return &Conn{Lib: lib, handle: handle, C: *(*library.Pointer)(handle), db: defaultDatabase}
+}
 
-// exec runs a statement whose result does not matter.
-func (c *conn) exec(sql string) error {
-	_, err := c.buffered(sql, "Null", nil)
+// Close ends the connection, which nothing may use any more.
+func (c *Conn) Close() { c.Lib.CloseConn(c.handle) }
+
+// Exec runs a statement whose result does not matter.
+func (c *Conn) Exec(sql string) error {
+	_, err := c.Buffered(sql, "Null", nil)
 	return err
 }
 
-// value runs a query for one cell.
-func (c *conn) value(sql string) (string, error) {
-	b, err := c.buffered(sql, "TSVRaw", nil)
+// Value runs a query for one cell.
+func (c *Conn) Value(sql string) (string, error) {
+	b, err := c.Buffered(sql, "TSVRaw", nil)
 	return strings.TrimSuffix(string(b), "\n"), err
 }
 
-// buffered runs a statement and returns its whole output, copied. When it fails, the state is unknown (chdb-2).
-func (c *conn) buffered(sql, format string, params []param) (_ []byte, err error) {
-	defer func() { c.unknown = c.unknown || err != nil }()
-	r := c.lib.run(c.c, sql, format, params, false)
+// Buffered runs a statement and returns its whole output, copied. When it fails, the state is Unknown (chdb-2).
+func (c *Conn) Buffered(sql, format string, params []library.Param) (_ []byte, err error) {
+	defer func() { c.Unknown = c.Unknown || err != nil }()
+	r := c.Lib.Run(c.C, sql, format, params, false)
 	if r == nil {
-		return nil, exception(codeUnknownError, "", "the engine returned no result")
+		return nil, exception.New(exception.Unknown, "", "the engine returned no result")
 	}
-	defer c.lib.destroyResult(r)
-	if text := c.lib.resultError(r); text != "" {
-		return nil, parseException(text)
+	defer c.Lib.DestroyResult(r)
+	if text := c.Lib.ResultError(r); text != "" {
+		return nil, exception.Parse(text)
 	}
-	return slices.Clone(c.lib.bytes(r)), nil
+	return slices.Clone(c.Lib.Bytes(r)), nil
 }
 
-// prepare brings the connection to a database and settings. When it fails, the
-// state is unknown (chdb-2).
-func (c *conn) prepare(db string, settings map[string]string) error {
+// Prepare brings the connection to a database and settings. When it fails, the
+// state is Unknown (chdb-2).
+func (c *Conn) Prepare(db string, settings map[string]string) error {
 	db = cmp.Or(db, defaultDatabase)
 	if db != c.db {
-		if err := c.exec("USE " + quoteIdentifier(db)); err != nil {
+		if err := c.Exec("USE " + QuoteIdentifier(db)); err != nil {
 			return err
 		}
 		c.db = db
@@ -73,10 +82,10 @@ func (c *conn) prepare(db string, settings map[string]string) error {
 	}
 	steps := []string{sql}
 	if c.reader {
-		steps = []string{sqlUnlock, sql, sqlLock}
+		steps = []string{Unlock, sql, lock}
 	}
 	for _, sql := range steps {
-		if err := c.exec(sql); err != nil {
+		if err := c.Exec(sql); err != nil {
 			return err
 		}
 	}
@@ -84,15 +93,29 @@ func (c *conn) prepare(db string, settings map[string]string) error {
 	return nil
 }
 
+// Confine takes all rights but a reader's from the connection, for good (chdb-7).
+func (c *Conn) Confine() error {
+	for _, sql := range []string{SetReader, lock} {
+		if err := c.Exec(sql); err != nil {
+			return err
+		}
+	}
+	c.reader = true
+	return nil
+}
+
+// SetReader switches to the role of readers, which can only read.
+const SetReader = "SET ROLE reader"
+
 // Readers may change no setting at all by themselves. This, and not 2, since 2
 // would let a query's own SETTINGS clause set whatever is not frozen.
 const (
-	sqlLock   = "SET readonly = 1"
-	sqlUnlock = "SET readonly = DEFAULT"
+	lock   = "SET readonly = 1"
+	Unlock = "SET readonly = DEFAULT"
 )
 
 // matches tells whether prepare would have nothing to do.
-func (c *conn) matches(db string, settings map[string]string) bool {
+func (c *Conn) matches(db string, settings map[string]string) bool {
 	return c.db == cmp.Or(db, defaultDatabase) && maps.Equal(c.settings, settings)
 }
 
@@ -101,7 +124,7 @@ func settingsDiff(have, want map[string]string) string {
 	var parts []string
 	for name, value := range want {
 		if old, ok := have[name]; !ok || old != value {
-			parts = append(parts, name+" = "+quoteString(value))
+			parts = append(parts, name+" = "+QuoteString(value))
 		}
 	}
 	for name := range have {
@@ -116,38 +139,38 @@ func settingsDiff(have, want map[string]string) string {
 	return "SET " + strings.Join(parts, ", ")
 }
 
-// verdict is how the engine's own parser sees a query.
-type verdict struct {
-	count uint32 // statements
-	flags uint32
-	class uint32
+// Verdict is how the engine's own parser sees a query.
+type Verdict struct {
+	Count uint32 // statements
+	Flags uint32
+	Class uint32
 }
 
-// flagExternal marks queries that reach another system.
-const flagExternal = 1
+// FlagExternal marks queries that reach another system.
+const FlagExternal = 1
 
 // Classes of statements.
 const (
-	classRead    = 0
-	classWrite   = 1
-	classAccess  = 2
-	classOther   = 3 // SET, USE, KILL, SYSTEM, anything INTO OUTFILE
-	classUnknown = 4 // not SQL, or an INSERT whose data is not SQL
+	ClassRead    = 0
+	ClassWrite   = 1
+	ClassAccess  = 2
+	ClassOther   = 3 // SET, USE, KILL, SYSTEM, anything INTO OUTFILE
+	ClassUnknown = 4 // not SQL, or an INSERT whose data is not SQL
 )
 
-// classify asks the engine what a query is, without running it.
-func (c *conn) classify(sql string) (verdict, error) {
+// Classify asks the engine what a query is, without running it.
+func (c *Conn) Classify(sql string) (Verdict, error) {
 	out := [4]uint32{16} // the size of the structure, for versioning
-	if rc := c.lib.classify(c.c, bytePtr(sql), uintptr(len(sql)), bytePtr(""), 0, &out); rc != 0 {
-		return verdict{}, fmt.Errorf("the engine could not classify the query (%d)", rc)
+	if rc := c.Lib.Classify(c.C, library.BytePtr(sql), uintptr(len(sql)), library.BytePtr(""), 0, &out); rc != 0 {
+		return Verdict{}, fmt.Errorf("the engine could not classify the query (%d)", rc)
 	}
-	return verdict{count: out[1], flags: out[2], class: out[3]}, nil
+	return Verdict{Count: out[1], Flags: out[2], Class: out[3]}, nil
 }
 
-// syntaxError is what the parser has to say about a text that it refused, or
+// SyntaxError is what the parser has to say about a text that it refused, or
 // nil if it takes it after all. Nothing of the text is run: it is data here.
-func (c *conn) syntaxError(sql string) error {
-	_, err := c.buffered("SELECT formatQuery({q:String})", "Null", []param{{"q", escapeParam(sql)}})
+func (c *Conn) SyntaxError(sql string) error {
+	_, err := c.Buffered("SELECT formatQuery({q:String})", "Null", []library.Param{{Name: "q", Value: EscapeParam(sql)}})
 	if e, ok := errors.AsType[*clickhouse.Exception](err); ok {
 		e.Message, _, _ = strings.Cut(e.Message, ": In scope SELECT formatQuery(") // our question, not the user's
 	}
@@ -160,8 +183,11 @@ var (
 	paramEscaper      = strings.NewReplacer(`\`, `\\`, "\t", `\t`, "\n", `\n`, "\r", `\r`, "\x00", `\0`)
 )
 
-func quoteString(s string) string     { return "'" + stringEscaper.Replace(s) + "'" }
-func quoteIdentifier(s string) string { return "`" + identifierEscaper.Replace(s) + "`" }
+// QuoteString writes a literal of SQL.
+func QuoteString(s string) string { return "'" + stringEscaper.Replace(s) + "'" }
 
-// escapeParam writes a string the way query parameters are read: as TSV.
-func escapeParam(s string) string { return paramEscaper.Replace(s) }
+// QuoteIdentifier writes a name as SQL quotes it.
+func QuoteIdentifier(s string) string { return "`" + identifierEscaper.Replace(s) + "`" }
+
+// EscapeParam writes a string the way query parameters are read: as TSV.
+func EscapeParam(s string) string { return paramEscaper.Replace(s) }

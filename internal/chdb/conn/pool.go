@@ -1,42 +1,44 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package conn
 
 import (
 	"context"
 	"fmt"
 	"sync"
 	"time"
+
+	"dealhouse/internal/chdb/contract"
 )
 
-// pool hands out connections, at most so many at a time.
-type pool struct {
-	open func() (*conn, error)
+// Pool hands out connections, at most so many at a time.
+type Pool struct {
+	open func() (*Conn, error)
 	// tokens has one element for each connection that may still be lent.
 	tokens chan struct{}
 	ended  chan struct{}
 	once   sync.Once
 
 	mu   sync.Mutex
-	idle []*conn
+	idle []*Conn
 }
 
-func newPool(n int, open func() (*conn, error)) *pool {
-	p := &pool{open: open, tokens: make(chan struct{}, n), ended: make(chan struct{})}
+// NewPool makes a pool of n connections, which open makes when they are needed.
+func NewPool(n int, open func() (*Conn, error)) *Pool {
+	p := &Pool{open: open, tokens: make(chan struct{}, n), ended: make(chan struct{})}
 	for range n {
 		p.tokens <- struct{}{}
 	}
 	return p
 }
 
-func (p *pool) size() int { return cap(p.tokens) }
+// Size is how many connections it lends at once, at most.
+func (p *Pool) Size() int { return cap(p.tokens) }
 
-// get lends a connection, if possible one that already is at the database and
+// Get lends a connection, if possible one that already is at the database and
 // settings asked for.
-func (p *pool) get(ctx context.Context, db string, settings map[string]string) (*conn, error) {
+func (p *Pool) Get(ctx context.Context, db string, settings map[string]string) (*Conn, error) {
 	select {
 	case <-p.ended:
-		return nil, ErrClosed
+		return nil, contract.ErrClosed
 	default:
 	}
 	select {
@@ -44,12 +46,12 @@ func (p *pool) get(ctx context.Context, db string, settings map[string]string) (
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	case <-p.ended:
-		return nil, ErrClosed
+		return nil, contract.ErrClosed
 	}
 	select {
 	case <-p.ended:
 		p.tokens <- struct{}{}
-		return nil, ErrClosed
+		return nil, contract.ErrClosed
 	default:
 	}
 	if c := p.take(db, settings); c != nil {
@@ -63,7 +65,7 @@ func (p *pool) get(ctx context.Context, db string, settings map[string]string) (
 	return c, nil
 }
 
-func (p *pool) take(db string, settings map[string]string) *conn {
+func (p *Pool) take(db string, settings map[string]string) *Conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := len(p.idle)
@@ -82,10 +84,10 @@ func (p *pool) take(db string, settings map[string]string) *conn {
 	return c
 }
 
-// put takes a connection back, or closes it if its state is unknown (chdb-2).
-func (p *pool) put(c *conn) {
-	if c.unknown {
-		c.close()
+// Put takes a connection back, or closes it if its state is Unknown (chdb-2).
+func (p *Pool) Put(c *Conn) {
+	if c.Unknown {
+		c.Close()
 	} else {
 		p.mu.Lock()
 		p.idle = append(p.idle, c)
@@ -94,8 +96,8 @@ func (p *pool) put(c *conn) {
 	p.tokens <- struct{}{}
 }
 
-// close waits for every connection that is lent, and closes all.
-func (p *pool) close() {
+// Close waits for every connection that is lent, and closes all.
+func (p *Pool) Close() {
 	p.once.Do(func() {
 		close(p.ended)
 		for range cap(p.tokens) {
@@ -104,40 +106,44 @@ func (p *pool) close() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		for _, c := range p.idle {
-			c.close()
+			c.Close()
 		}
 		p.idle = nil
 	})
 }
 
-// controller kills queries, on a connection that does nothing else (chdb-6).
-type controller struct {
+// NewController makes one of a connection, which is its own from then on.
+func NewController(c *Conn) *Controller { return &Controller{conn: c} }
+
+// Controller kills queries, on a connection that does nothing else (chdb-6).
+type Controller struct {
 	mu   sync.Mutex
-	conn *conn // nil after close
+	conn *Conn // nil after close
 }
 
 // kill asks once for the end of the queries whose text begins with mark.
-func (k *controller) kill(mark string) error {
+func (k *Controller) kill(mark string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.conn == nil {
-		return ErrClosed
+		return contract.ErrClosed
 	}
-	return k.conn.exec("KILL QUERY WHERE startsWith(query, " + quoteString(mark) + ") ASYNC")
+	return k.conn.Exec("KILL QUERY WHERE startsWith(query, " + QuoteString(mark) + ") ASYNC")
 }
 
-func (k *controller) close() {
+// Close closes the connection.
+func (k *Controller) Close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.conn != nil {
-		k.conn.close()
+		k.conn.Close()
 		k.conn = nil
 	}
 }
 
-// killUntil repeats the kill until done is closed: a query that has only just
+// KillUntil repeats the kill until done is closed: a query that has only just
 // been sent may not be there yet when the first kill looks for it.
-func (k *controller) killUntil(mark string, done <-chan struct{}) {
+func (k *Controller) KillUntil(mark string, done <-chan struct{}) {
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
 		select {
 		case <-done:

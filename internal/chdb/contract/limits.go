@@ -1,4 +1,4 @@
-package chdb
+package contract
 
 import "time"
 

@@ -1,4 +1,4 @@
-package chdb
+package contract
 
 import (
 	"log/slog"
@@ -39,10 +39,6 @@ type Options struct {
 	// Limits bound the queries of this engine. The first Open of a directory
 	// decides; later ones share that engine.
 	Limits Limits
-
-	// unguarded gives every connection all rights that the engine knows, readers
-	// included. It is for tests of what stands outside of the engine.
-	unguarded bool
 }
 
 // Place is where an engine works: all of the host's files that it needs besides those of the system.

@@ -1,6 +1,4 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package door
 
 import (
 	"crypto/sha256"
@@ -12,14 +10,16 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"dealhouse/internal/chdb/exception"
 )
 
 var (
-	errHost = exception(codeAccessDenied, "ACCESS_DENIED",
+	errHost = exception.New(exception.AccessDenied, "ACCESS_DENIED",
 		"the Host header is not one of this server: address it as localhost or by its number, or allow the name, or set a user and password")
-	errOrigin      = exception(codeAccessDenied, "ACCESS_DENIED", "requests from web pages of other origins are not served")
-	errNoPassword  = exception(codeRequiredPasswrd, "REQUIRED_PASSWORD", "a user and password are required")
-	errBadPassword = exception(codeAuthFailed, "AUTHENTICATION_FAILED", "the user or the password is not right")
+	errOrigin      = exception.New(exception.AccessDenied, "ACCESS_DENIED", "requests from web pages of other origins are not served")
+	errNoPassword  = exception.New(exception.PasswordRequired, "REQUIRED_PASSWORD", "a user and password are required")
+	errBadPassword = exception.New(exception.AuthFailed, "AUTHENTICATION_FAILED", "the user or the password is not right")
 )
 
 // admit decides whether a request is let in at all, and says with which status

@@ -1,18 +1,18 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package door
 
 import (
 	"crypto/sha256"
 	"net"
 	"net/http"
 	"time"
+
+	"dealhouse/internal/chdb/recent"
 )
 
 // costs remembers for how long requests have held their turns lately: those of a connection, of an address, and of a
 // statement, whoever sent it.
 type costs struct {
-	recent[string, time.Duration]
+	*recent.Map[string, time.Duration]
 }
 
 // remembered is how many connections, addresses and statements are kept, in each of two generations.
@@ -32,8 +32,8 @@ func sourceOf(req *http.Request, r *request) source {
 	if host, _, err := net.SplitHostPort(req.RemoteAddr); err == nil {
 		s.address = "address " + host
 	}
-	if r.data == nil {
-		sum := sha256.Sum256([]byte(r.db + "\x00" + r.sql))
+	if r.Data == nil {
+		sum := sha256.Sum256([]byte(r.Database + "\x00" + r.SQL))
 		s.statement = string(sum[:])
 	}
 	return s
@@ -43,8 +43,8 @@ func sourceOf(req *http.Request, r *request) source {
 // statement and of the connection counts: nobody can make another's statement look costly to one who asks little. A
 // stranger with a new statement is taken to be like the others at its address.
 func (c *costs) expect(s source) time.Duration {
-	statement, known := c.get(s.statement)
-	connection, met := c.get(s.connection)
+	statement, known := c.Get(s.statement)
+	connection, met := c.Get(s.connection)
 	switch {
 	case known && met:
 		return min(statement, connection)
@@ -53,7 +53,7 @@ func (c *costs) expect(s source) time.Duration {
 	case met:
 		return connection
 	}
-	address, _ := c.get(s.address)
+	address, _ := c.Get(s.address)
 	return address
 }
 
@@ -64,9 +64,9 @@ func (c *costs) record(s source, held time.Duration) {
 			continue
 		}
 		mean := held
-		if before, ok := c.get(key); ok {
+		if before, ok := c.Get(key); ok {
 			mean = (before + held) / 2
 		}
-		c.put(key, mean)
+		c.Put(key, mean)
 	}
 }

@@ -1,27 +1,15 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package door
 
 import (
 	"log/slog"
 	"net/http"
-	"runtime"
 	"time"
+
+	"dealhouse/internal/chdb/contract"
 )
 
-// withDefaults fills in what has been left at zero.
-func (o Options) withDefaults() Options {
-	if o.MaxConns <= 0 {
-		o.MaxConns = max(8, 2*runtime.GOMAXPROCS(0))
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	return o
-}
-
 // withDefaults fills in what has been left at zero; log is the engine's.
-func (o HandlerOptions) withDefaults(log *slog.Logger) HandlerOptions {
+func withDefaults(o contract.HandlerOptions, log *slog.Logger) contract.HandlerOptions {
 	if o.MaxQueryBytes <= 0 {
 		o.MaxQueryBytes = 4 << 20
 	}

@@ -1,6 +1,4 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package door
 
 import (
 	"cmp"
@@ -19,12 +17,16 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"dealhouse/internal/chdb/contract"
+	"dealhouse/internal/chdb/engine"
+	"dealhouse/internal/chdb/exception"
 )
 
 // handler is the HTTP door.
 type handler struct {
-	engine *Engine
-	o      HandlerOptions
+	engine *engine.Engine
+	o      contract.HandlerOptions
 	// readers and writers are apart, so that neither keeps the other waiting. writers
 	// leaves half of the connections to the program itself.
 	readers, writers *turns
@@ -33,13 +35,13 @@ type handler struct {
 // Handler is ClickHouse's HTTP interface to the engine, for curl, BI tools and
 // clickhouse-go. Unless o says otherwise it is read-only and only for clients
 // that address it as localhost or by a number.
-func (e *Engine) Handler(o HandlerOptions) http.Handler {
-	o = o.withDefaults(e.in.log)
-	n := e.in.readers.size()
+func Handler(e *engine.Engine, o contract.HandlerOptions) http.Handler {
+	o = withDefaults(o, e.Logger())
+	n := e.Readers()
 	if o.MaxQueries > 0 {
 		n = min(n, o.MaxQueries)
 	}
-	return &handler{engine: e, o: o, readers: newTurns(n), writers: newTurns(max(1, min(n, e.in.writers.size()/2)))}
+	return &handler{engine: e, o: o, readers: newTurns(n), writers: newTurns(max(1, min(n, e.Writers()/2)))}
 }
 
 // ServeHTTP answers one request.
@@ -73,8 +75,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "use GET or POST", http.StatusMethodNotAllowed)
 		return
 	}
-	if h.engine.closed.Load() {
-		http.Error(w, ErrClosed.Error(), http.StatusServiceUnavailable)
+	if h.engine.Closed() {
+		http.Error(w, contract.ErrClosed.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	h.query(w, req)
@@ -98,12 +100,12 @@ func (h *handler) query(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	ctx := req.Context()
-	r.interrupt = client.stopReading
+	r.Interrupt = client.stopReading
 	id := cmp.Or(printable(r.id), rand.Text())
 	w.Header().Set("X-ClickHouse-Query-Id", id)
 	w.Header().Set("X-ClickHouse-Timezone", "UTC")
 	turns := h.readers
-	if !r.readOnly {
+	if !r.ReadOnly {
 		turns = h.writers
 		// Who has not begun to send takes nobody's turn.
 		if err := r.begin(); err != nil {
@@ -118,39 +120,39 @@ func (h *handler) query(w http.ResponseWriter, req *http.Request) {
 	}
 	defer over()
 	defer h.o.Busy(req)()
-	a, err := h.engine.serve(ctx, r)
+	a, err := serve(ctx, h.engine, r)
 	if err != nil {
 		h.fail(w, 0, err)
 		return
 	}
-	w.Header().Set("Content-Type", contentType(a.format))
-	w.Header().Set("X-ClickHouse-Format", a.format)
-	if a.body == nil {
+	w.Header().Set("Content-Type", contentType(a.Format))
+	w.Header().Set("X-ClickHouse-Format", a.Format)
+	if a.Body == nil {
 		return
 	}
-	defer a.body.Close()
+	defer a.Body.Close()
 	// The clock begins anew: what the client took to ask does not count.
 	client.waited, client.bytes = 0, 0
-	h.send(w, req, client, a.body, r.compress)
+	h.send(w, req, client, a.Body, r.compress)
 }
 
 // parse reads the request and decides what it may do.
 func (h *handler) parse(req *http.Request) (*request, error) {
 	values, err := url.ParseQuery(req.URL.RawQuery)
 	if err != nil {
-		return nil, exception(codeBadArguments, "BAD_ARGUMENTS", "the URL's parameters cannot be read: "+err.Error())
+		return nil, exception.New(exception.BadArguments, "BAD_ARGUMENTS", "the URL's parameters cannot be read: "+err.Error())
 	}
 	r, err := parseRequest(values, req.Header, req.Body, h.o.MaxQueryBytes)
 	if err != nil {
 		return nil, err
 	}
-	r.guarded = true
-	r.maxBuffered = h.o.MaxBufferedBytes
-	asked := r.settings["readonly"]
+	r.Guarded = true
+	r.MaxBuffered = h.o.MaxBufferedBytes
+	asked := r.Settings["readonly"]
 	if !h.o.AllowWrites || req.Method != http.MethodPost || asked == "1" || asked == "2" {
 		return r, r.confine()
 	}
-	delete(r.settings, "readonly")
+	delete(r.Settings, "readonly")
 	return r, nil
 }
 
@@ -177,7 +179,7 @@ func (h *handler) send(w http.ResponseWriter, req *http.Request, client *peer, b
 	var ex *clickhouse.Exception
 	if errors.As(err, &ex) && !framed {
 		// The frame in which a server tells of an error after the fact.
-		text := exceptionText(ex)
+		text := exception.Text(ex)
 		fmt.Fprintf(dst, "\r\n__exception__\r\n%s\r\n%s%d %s\r\n__exception__\r\n", tag, text, len(text), tag)
 		if zip != nil {
 			_ = zip.Flush()
@@ -196,17 +198,17 @@ func (h *handler) fail(w http.ResponseWriter, status int, err error) {
 	var ex *clickhouse.Exception
 	switch {
 	case errors.As(err, &ex):
-	case errors.Is(err, ErrClosed):
+	case errors.Is(err, contract.ErrClosed):
 		status = http.StatusServiceUnavailable
-		ex = exception(codeQueryCancelled, "QUERY_WAS_CANCELLED", err.Error())
+		ex = exception.New(exception.QueryCancelled, "QUERY_WAS_CANCELLED", err.Error())
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		ex = exception(codeQueryCancelled, "QUERY_WAS_CANCELLED", "the query was cancelled")
+		ex = exception.New(exception.QueryCancelled, "QUERY_WAS_CANCELLED", "the query was cancelled")
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		status = http.StatusRequestTimeout
-		ex = exception(codeSocketTimeout, "SOCKET_TIMEOUT", fmt.Sprintf("the request came too slowly: send at least %d bytes a second", h.o.MinRate))
+		ex = exception.New(exception.SocketTimeout, "SOCKET_TIMEOUT", fmt.Sprintf("the request came too slowly: send at least %d bytes a second", h.o.MinRate))
 	default:
 		status = cmp.Or(status, http.StatusBadRequest)
-		ex = exception(codeUnknownError, "UNKNOWN_EXCEPTION", err.Error())
+		ex = exception.New(exception.Unknown, "UNKNOWN_EXCEPTION", err.Error())
 	}
 	status = cmp.Or(status, httpStatus(ex.Code))
 	if status >= http.StatusInternalServerError {
@@ -219,7 +221,7 @@ func (h *handler) fail(w http.ResponseWriter, status int, err error) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("X-ClickHouse-Exception-Code", strconv.Itoa(int(ex.Code)))
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, exceptionText(ex)) //nolint:gosec // G705: plain text by its type, which nosniff makes a browser believe
+	_, _ = io.WriteString(w, exception.Text(ex)) //nolint:gosec // G705: plain text by its type, which nosniff makes a browser believe
 }
 
 func acceptsGzip(h http.Header) bool {

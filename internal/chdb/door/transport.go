@@ -1,6 +1,4 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package door
 
 import (
 	"bufio"
@@ -12,36 +10,54 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"dealhouse/internal/chdb/contract"
+	"dealhouse/internal/chdb/engine"
+	"dealhouse/internal/chdb/exception"
+	"dealhouse/internal/chdb/guard"
+	"dealhouse/internal/chdb/library"
 )
 
 // maxHead is how much of a body is read in search of the end of an INSERT's
 // statement; behind it data may follow without bound.
 const maxHead = 4 << 20
 
-// transport is one of the ways from clickhouse-go to the engine.
-type transport struct {
-	engine   *Engine
-	readOnly bool
+// Transport answers the requests of clickhouse-go with an engine in this process: [net/http.RoundTripper] without a network.
+type Transport struct {
+	Engine *engine.Engine
+	// ReadOnly gives whatever is asked the rights of the read-only door, and no others.
+	ReadOnly bool
 }
 
-// RoundTrip answers a request of clickhouse-go's HTTP protocol. It makes Engine
-// an [http.RoundTripper] with every right; see [Engine.ClickHouseOptions].
-func (e *Engine) RoundTrip(req *http.Request) (*http.Response, error) {
-	return (&transport{engine: e}).RoundTrip(req)
+// Options are options for [clickhouse.Open] that lead to the engine. The database
+// must exist by the time of the first query.
+func (t *Transport) Options(database string) *clickhouse.Options {
+	n := t.Engine.Writers()
+	return &clickhouse.Options{
+		Protocol: clickhouse.HTTP,
+		// No address is ever dialled; clickhouse-go wants one that looks right.
+		Addr:          []string{"embedded:80"},
+		Auth:          clickhouse.Auth{Database: database},
+		TransportFunc: func(*http.Transport) (http.RoundTripper, error) { return t, nil },
+		// The same number as the pool's, so that requests queue in one place.
+		MaxOpenConns: n,
+		MaxIdleConns: n,
+	}
 }
 
 // RoundTrip answers errors of the engine like a server does, with a status, a
 // header and a text. Only a request that could not be made at all fails.
-func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		defer req.Body.Close()
 	}
-	if t.engine.closed.Load() {
-		return nil, ErrClosed
+	if t.Engine.Closed() {
+		return nil, contract.ErrClosed
 	}
 	ctx := req.Context()
 	// Closing the body wakes whoever waits on either end of it.
@@ -55,37 +71,37 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return respond(req, err)
 	}
-	r.interrupt = interrupt
-	if t.readOnly {
+	r.Interrupt = interrupt
+	if t.ReadOnly {
 		if err := r.confine(); err != nil {
 			return respond(req, err)
 		}
 	}
-	a, err := t.engine.serve(ctx, r)
+	a, err := serve(ctx, t.Engine, r)
 	if err != nil {
 		return respond(req, err)
 	}
 	resp := response(req, http.StatusOK)
-	resp.Header.Set("Content-Type", contentType(a.format))
-	if a.body == nil {
+	resp.Header.Set("Content-Type", contentType(a.Format))
+	if a.Body == nil {
 		resp.Body, resp.ContentLength = http.NoBody, 0
 		return resp, nil
 	}
 	// -1, since clickhouse-go takes 0 for "no rows".
-	resp.Body, resp.ContentLength = a.body, -1
+	resp.Body, resp.ContentLength = a.Body, -1
 	return resp, nil
 }
 
 // serve runs a request that either door has parsed.
-func (e *Engine) serve(ctx context.Context, r *request) (*answer, error) {
+func serve(ctx context.Context, e *engine.Engine, r *request) (*engine.Answer, error) {
 	if r.handshake > 0 {
-		b, err := e.in.hello(r.handshake)
+		b, err := hello(e.ServerVersion(), r.handshake)
 		if err != nil {
 			return nil, err
 		}
-		return r.finish(&answer{body: b, format: "Native"}), nil
+		return r.finish(&engine.Answer{Body: b, Format: "Native"}), nil
 	}
-	a, err := e.in.run(ctx, &r.query)
+	a, err := e.Run(ctx, &r.Query)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +124,7 @@ func respond(req *http.Request, err error) (*http.Response, error) {
 	if !errors.As(err, &ex) {
 		return nil, err
 	}
-	text := exceptionText(ex)
+	text := exception.Text(ex)
 	resp := response(req, httpStatus(ex.Code))
 	resp.Header.Set("Content-Type", "text/plain; charset=utf-8")
 	resp.Header.Set("X-ClickHouse-Exception-Code", strconv.Itoa(int(ex.Code)))
@@ -118,10 +134,20 @@ func respond(req *http.Request, err error) (*http.Response, error) {
 
 // request is a query as it comes over HTTP.
 type request struct {
-	query
+	engine.Query
 	id        string
 	handshake uint64 // the client's protocol version, when it asks who is there
 	compress  bool   // the answer goes into frames of the native protocol
+}
+
+// confine makes the request a read-only one.
+func (r *request) confine() error {
+	r.ReadOnly, r.Guarded = true, true
+	// It is read-only anyhow; a client that asks for it must not be refused.
+	if v := r.Settings["readonly"]; v == "1" || v == "2" {
+		delete(r.Settings, "readonly")
+	}
+	return guard.CheckReaderSettings(r.Settings)
 }
 
 // notSettings are the URL parameters that are the transport's own business.
@@ -140,34 +166,34 @@ const helloQuery = "SELECT displayName(), version(), revision(), timezone()"
 // maxText of the body is taken for SQL.
 func parseRequest(v url.Values, h http.Header, body io.Reader, maxText int64) (*request, error) {
 	r := &request{id: v.Get("query_id"), compress: v.Get("compress") == "1"}
-	r.db = v.Get("database")
-	if r.db == "" {
-		r.db = h.Get("X-ClickHouse-Database")
+	r.Database = v.Get("database")
+	if r.Database == "" {
+		r.Database = h.Get("X-ClickHouse-Database")
 	}
-	r.format = v.Get("default_format")
-	if r.format == "" {
-		r.format = h.Get("X-ClickHouse-Format")
+	r.Format = v.Get("default_format")
+	if r.Format == "" {
+		r.Format = h.Get("X-ClickHouse-Format")
 	}
-	if r.format == "" {
-		r.format = "TabSeparated"
+	if r.Format == "" {
+		r.Format = "TabSeparated"
 	}
 	for name, values := range v {
 		value := values[len(values)-1]
 		switch p, ok := strings.CutPrefix(name, "param_"); {
 		case ok:
-			r.params = append(r.params, param{p, value})
+			r.Params = append(r.Params, library.Param{Name: p, Value: value})
 		case notSettings[name]:
-		case !isSettingName(name):
-			return nil, exception(codeUnknownSetting, "UNKNOWN_SETTING", fmt.Sprintf("Unknown setting %q", name))
+		case !settingName.MatchString(name):
+			return nil, exception.New(exception.UnknownSetting, "UNKNOWN_SETTING", fmt.Sprintf("Unknown setting %q", name))
 		default:
-			if r.settings == nil {
-				r.settings = map[string]string{}
+			if r.Settings == nil {
+				r.Settings = map[string]string{}
 			}
-			r.settings[name] = value
+			r.Settings[name] = value
 		}
 	}
 	if strings.HasPrefix(h.Get("Content-Type"), "multipart/form-data") {
-		return nil, exception(codeNotImplemented, "NOT_IMPLEMENTED", "external tables are not supported by the embedded engine")
+		return nil, exception.New(exception.NotImplemented, "NOT_IMPLEMENTED", "external tables are not supported by the embedded engine")
 	}
 	body, err := decodeBody(body, h.Get("Content-Encoding"), v.Get("decompress") == "1")
 	if err != nil {
@@ -176,7 +202,7 @@ func parseRequest(v url.Values, h http.Header, body io.Reader, maxText int64) (*
 	if err := r.readText(v.Get("query"), body, maxText); err != nil {
 		return nil, err
 	}
-	if strings.TrimSpace(r.sql) == helloQuery && r.format == "Native" {
+	if strings.TrimSpace(r.SQL) == helloQuery && r.Format == "Native" {
 		r.handshake, _ = strconv.ParseUint(v.Get("client_protocol_version"), 10, 32)
 	}
 	return r, nil
@@ -184,43 +210,43 @@ func parseRequest(v url.Values, h http.Header, body io.Reader, maxText int64) (*
 
 // readText puts the query together and leaves an INSERT's data in the body.
 func (r *request) readText(sql string, body io.Reader, maxText int64) error {
-	r.sql = sql
+	r.SQL = sql
 	if body == nil {
 		return nil
 	}
 	if sql != "" {
-		if st := parseStatement(sql); st.insert {
-			r.data = body
+		if st := engine.ParseStatement(sql); st.Insert {
+			r.Data = body
 			return nil
 		}
-		r.sql += "\n"
+		r.SQL += "\n"
 	}
 	head, err := io.ReadAll(io.LimitReader(body, maxText+1))
 	if err != nil {
 		return fmt.Errorf("read the query: %w", err)
 	}
-	r.sql += string(head)
+	r.SQL += string(head)
 	if int64(len(head)) <= maxText {
-		r.sql = strings.TrimSuffix(r.sql, "\n")
+		r.SQL = strings.TrimSuffix(r.SQL, "\n")
 		return nil
 	}
-	if st := parseStatement(r.sql); st.insert && int64(len(st.head)) < maxText {
-		r.data = body
+	if st := engine.ParseStatement(r.SQL); st.Insert && int64(len(st.Head)) < maxText {
+		r.Data = body
 		return nil
 	}
-	return exception(codeQueryTooLarge, "QUERY_IS_TOO_LARGE", fmt.Sprintf("the query is longer than %d bytes", maxText))
+	return exception.New(exception.QueryTooLarge, "QUERY_IS_TOO_LARGE", fmt.Sprintf("the query is longer than %d bytes", maxText))
 }
 
 // begin waits for the first bytes of an INSERT's data.
 func (r *request) begin() error {
-	if r.data == nil {
+	if r.Data == nil {
 		return nil
 	}
-	first := bufio.NewReaderSize(r.data, 64<<10)
+	first := bufio.NewReaderSize(r.Data, 64<<10)
 	if _, err := first.Peek(64 << 10); err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("read the insert's data: %w", err)
 	}
-	r.data = first
+	r.Data = first
 	return nil
 }
 
@@ -234,17 +260,17 @@ func decodeBody(body io.Reader, encoding string, framed bool) (io.Reader, error)
 	case "gzip":
 		z, err := gzip.NewReader(body)
 		if err != nil {
-			return nil, exception(codeBadArguments, "BAD_ARGUMENTS", "the body is not gzip: "+err.Error())
+			return nil, exception.New(exception.BadArguments, "BAD_ARGUMENTS", "the body is not gzip: "+err.Error())
 		}
 		body = z
 	case "deflate":
 		z, err := zlib.NewReader(body)
 		if err != nil {
-			return nil, exception(codeBadArguments, "BAD_ARGUMENTS", "the body is not deflate: "+err.Error())
+			return nil, exception.New(exception.BadArguments, "BAD_ARGUMENTS", "the body is not deflate: "+err.Error())
 		}
 		body = z
 	default:
-		return nil, exception(codeNotImplemented, "NOT_IMPLEMENTED", "Content-Encoding "+encoding+" is not supported by the embedded engine; use gzip, LZ4 or none")
+		return nil, exception.New(exception.NotImplemented, "NOT_IMPLEMENTED", "Content-Encoding "+encoding+" is not supported by the embedded engine; use gzip, LZ4 or none")
 	}
 	if framed {
 		body = deframe(body)
@@ -252,11 +278,5 @@ func decodeBody(body io.Reader, encoding string, framed bool) (io.Reader, error)
 	return body, nil
 }
 
-func isSettingName(s string) bool {
-	for i := range len(s) {
-		if !isWord(s[i]) && s[i] != '.' || s[i] >= 0x80 {
-			return false
-		}
-	}
-	return s != "" && (s[0] < '0' || s[0] > '9')
-}
+// settingName is what a setting may be called.
+var settingName = regexp.MustCompile(`^[A-Za-z_.][A-Za-z0-9_.]*$`)

@@ -1,6 +1,4 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package door
 
 import (
 	"context"
@@ -11,6 +9,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"dealhouse/internal/chdb/exception"
+	"dealhouse/internal/chdb/recent"
 )
 
 // turns bounds how many requests do something at once. A client that keeps its turn without using it, because it does
@@ -26,7 +27,7 @@ type turns struct {
 }
 
 func newTurns(n int) *turns {
-	return &turns{free: n, holders: map[*peer]bool{}, costs: costs{recent[string, time.Duration]{size: remembered}}}
+	return &turns{free: n, holders: map[*peer]bool{}, costs: costs{recent.New[string, time.Duration](remembered)}}
 }
 
 // stalled is how long a client may keep others waiting without a byte, and check how often that is looked at.
@@ -62,7 +63,7 @@ func (t *turns) take(ctx context.Context, p *peer, s source, wait time.Duration)
 			t.cutStalled()
 			continue
 		case <-patience.C:
-			err = exception(codeTooManyQueries, "TOO_MANY_SIMULTANEOUS_QUERIES", "too many queries at once: try again")
+			err = exception.New(exception.TooManyQueries, "TOO_MANY_SIMULTANEOUS_QUERIES", "too many queries at once: try again")
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		}

@@ -1,6 +1,4 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package door
 
 import (
 	"context"
@@ -31,13 +29,16 @@ func newCrowded(t *testing.T) *crowded {
 	t.Helper()
 	c := &crowded{turns: newTurns(1)}
 	over, err := c.take(context.Background(), newPeer(), source{}, time.Second)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	c.over = over
 	return c
 }
 
 // wait lets a request wait, which holds its turn for no time.
 func (c *crowded) wait(t *testing.T, name string, s source) {
+	t.Helper()
 	c.group.Go(func() {
 		over, err := c.take(context.Background(), newPeer(), s, time.Hour)
 		if err != nil {
@@ -84,7 +85,7 @@ func TestTurnsAreFair(t *testing.T) {
 				for range 3 {
 					q.wait(t, "heavy", c.heavy)
 				}
-				time.Sleep(time.Second) //nolint:forbidigo // the bubble's clock
+				time.Sleep(time.Second) // on the clock of the bubble
 				q.wait(t, "light", c.light)
 				q.over()
 				q.group.Wait()
@@ -108,7 +109,7 @@ func TestTurnsForgetNobody(t *testing.T) {
 		q.wait(t, "heavy", heavy)
 		var want []string
 		for _, name := range []string{"second", "third", "fourth", "fifth"} {
-			time.Sleep(900 * time.Millisecond) //nolint:forbidigo // the bubble's clock
+			time.Sleep(900 * time.Millisecond) // on the clock of the bubble
 			q.wait(t, name, light)
 		}
 		q.over()
@@ -144,23 +145,5 @@ func TestTurnsAreNotLost(t *testing.T) {
 	group.Wait()
 	if q.free != 2 || len(q.queue) != 0 || len(q.holders) != 0 {
 		t.Errorf("%d turns are free, %d wait, %d hold one", q.free, len(q.queue), len(q.holders))
-	}
-}
-
-// What was used lately is remembered, and not more than there is room for.
-func TestRecent(t *testing.T) {
-	t.Parallel()
-	r := recent[int, int]{size: 10}
-	for n := range 1000 {
-		r.put(n, n)
-		if v, ok := r.get(0); !ok || v != 0 {
-			t.Fatalf("what is used all the time was forgotten after %d", n)
-		}
-	}
-	if kept := len(r.newer) + len(r.old); kept > 20 {
-		t.Errorf("%d are kept", kept)
-	}
-	if _, ok := r.get(1); ok {
-		t.Error("what was not used again is still there")
 	}
 }

@@ -1,6 +1,4 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package door
 
 import (
 	"bytes"
@@ -14,12 +12,15 @@ import (
 	chproto "github.com/ClickHouse/ch-go/proto"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/column"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/proto"
+
+	"dealhouse/internal/chdb/engine"
+	"dealhouse/internal/chdb/exception"
 )
 
 // hello answers clickhouse-go's first question, encoded at the client's own
 // protocol version. It says revision 0: from then on the client reads and
 // writes blocks at revision 0, which is what the engine's Native format is.
-func (in *instance) hello(clientVersion uint64) (io.ReadCloser, error) {
+func hello(version string, clientVersion uint64) (io.ReadCloser, error) {
 	block := proto.NewBlock()
 	for _, c := range []struct {
 		name string
@@ -29,7 +30,7 @@ func (in *instance) hello(clientVersion uint64) (io.ReadCloser, error) {
 			return nil, fmt.Errorf("answer the handshake: %w", err)
 		}
 	}
-	if err := block.Append("chdb", in.version, uint32(0), "UTC"); err != nil {
+	if err := block.Append("chdb", version, uint32(0), "UTC"); err != nil {
 		return nil, fmt.Errorf("answer the handshake: %w", err)
 	}
 	var buf chproto.Buffer
@@ -41,9 +42,9 @@ func (in *instance) hello(clientVersion uint64) (io.ReadCloser, error) {
 
 // finish puts the answer into the native protocol's compressed frames, if the
 // client wants them. The engine knows nothing of those.
-func (r *request) finish(a *answer) *answer {
-	if r.compress && a.body != nil {
-		a.body = &framer{src: a.body, w: compress.NewWriter(compress.LevelZero, compress.LZ4), raw: make([]byte, chunkSize)}
+func (r *request) finish(a *engine.Answer) *engine.Answer {
+	if r.compress && a.Body != nil {
+		a.Body = &framer{src: a.Body, w: compress.NewWriter(compress.LevelZero, compress.LZ4), raw: make([]byte, engine.ChunkSize)}
 	}
 	return a
 }
@@ -62,7 +63,7 @@ func (f *framer) Read(p []byte) (int, error) {
 		if f.err != nil {
 			return 0, f.err
 		}
-		n, err := fill(f.src, f.raw)
+		n, err := engine.Fill(f.src, f.raw)
 		f.err = err
 		if n > 0 {
 			if err := f.w.Compress(f.raw[:n]); err != nil {
@@ -125,17 +126,17 @@ func (e *edge) Read(p []byte) (int, error) {
 // httpStatus is the status that ClickHouse gives an error code.
 func httpStatus(code int32) int {
 	switch code {
-	case codeRequiredPasswrd:
+	case exception.PasswordRequired:
 		return http.StatusUnauthorized
-	case codeAuthFailed, codeAccessDenied, codeReadonly, 192, 193:
+	case exception.AuthFailed, exception.AccessDenied, exception.Readonly, 192, 193:
 		return http.StatusForbidden
-	case codeSyntaxError, codeBadArguments, 6, 25, 26, 27, 38, 41, 42, 43, 53, 70, 72, 117, 167, 168, 223, 376, 441, 456, 457, 675, 676:
+	case exception.SyntaxError, exception.BadArguments, 6, 25, 26, 27, 38, 41, 42, 43, 53, 70, 72, 117, 167, 168, 223, 376, 441, 456, 457, 675, 676:
 		return http.StatusBadRequest
-	case 16, 46, 47, 50, 56, 60, 63, 73, 78, 81, codeUnknownSetting, 336:
+	case 16, 46, 47, 50, 56, 60, 63, 73, 78, 81, exception.UnknownSetting, 336:
 		return http.StatusNotFound
-	case codeQueryTooLarge:
+	case exception.QueryTooLarge:
 		return http.StatusRequestEntityTooLarge
-	case codeNotImplemented:
+	case exception.NotImplemented:
 		return http.StatusNotImplemented
 	case 159:
 		return http.StatusRequestTimeout

@@ -1,11 +1,8 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package engine_test
 
 import (
 	"bufio"
 	"context"
-	"crypto/sha256"
 	"net/http"
 	"net/url"
 	"os"
@@ -14,12 +11,18 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"dealhouse/internal/chdb/contract"
+	"dealhouse/internal/chdb/engine"
+	"dealhouse/internal/chdb/exception"
+	"dealhouse/internal/chdb/guard"
+	"dealhouse/internal/chdb/library"
 )
 
 // TestToolsAreServed: what BI tools and the official clients send when they connect and look around goes through.
 func TestToolsAreServed(t *testing.T) {
 	t.Parallel()
-	srv := door(t, HandlerOptions{})
+	srv := openDoor(t, contract.HandlerOptions{})
 	db := connect(t)
 	do(t, db, "CREATE TABLE s (a Int64, b String, at DateTime64(3, 'UTC'), amount Decimal(18, 4)) ENGINE = MergeTree ORDER BY a")
 	do(t, db, "CREATE VIEW p AS SELECT a FROM s WHERE b = {b:String}")
@@ -59,6 +62,7 @@ var (
 // TestOwnQueriesAreAllowed: the guard has nothing against what the documents and dashboards ask.
 func TestOwnQueriesAreAllowed(t *testing.T) {
 	t.Parallel()
+	g := freshGuard(t)
 	var queries []string
 	add := func(file string) {
 		b, err := os.ReadFile(file)
@@ -80,26 +84,38 @@ func TestOwnQueriesAreAllowed(t *testing.T) {
 			queries = append(queries, bareMacros.ReplaceAllString(sql, "1"))
 		}
 	}
-	root := filepath.Join("..", "..")
-	add(filepath.Join(root, "README.md"))
-	add(filepath.Join(root, "schema", "DICTIONARY.md"))
-	dashboards, err := filepath.Glob(filepath.Join(root, "deploy", "grafana", "dashboards", "*.json"))
-	must(t, err)
-	for _, file := range dashboards {
-		add(file)
+	for _, pattern := range []string{"*.md", "schema/*.md", "deploy/*.md", "deploy/grafana/dashboards/*.json"} {
+		files, err := filepath.Glob(filepath.Join("..", "..", "..", pattern))
+		must(t, err)
+		for _, file := range files {
+			add(file)
+		}
 	}
 	for _, sql := range queries {
 		sql = strings.TrimSpace(sql)
 		if sql == "" || sql == "SQL" || strings.Contains(sql, "ON CLUSTER") {
 			continue
 		}
-		q := &query{sql: sql, readOnly: true}
-		st := parseStatement(sql)
-		if err := shared.in.examine(context.Background(), q, &st, false); err != nil && !hasCode(err, codeUnknownFunction) { // a view with parameters that is not here
+		if err := examine(g, guard.Request{SQL: sql, ReadOnly: true}); err != nil && !hasCode(err, exception.UnknownFunction) { // a view with parameters that is not here
 			t.Errorf("%s: %v", sql, err)
 		}
 	}
 	t.Logf("%d queries", len(queries))
+}
+
+// examine asks a guard about one request.
+func examine(g *guard.Guard, r guard.Request) error {
+	st := engine.ParseStatement(r.SQL)
+	r.Head = st.Head
+	return g.Examine(context.Background(), &r)
+}
+
+// freshGuard is a guard of the shared engine that has judged nothing yet.
+func freshGuard(t testing.TB) *guard.Guard {
+	t.Helper()
+	g := shared.FreshGuard()
+	t.Cleanup(g.Close)
+	return g
 }
 
 // TestPersistedIsJudged: what somebody has made past the doors is not served, and can be dropped.
@@ -108,24 +124,12 @@ func TestPersistedIsJudged(t *testing.T) {
 	db, file := connect(t), secret(t)
 	do(t, db, "CREATE VIEW persisted_leak AS SELECT arrayMap(x -> file(x), ['"+file+"']) AS x")
 	do(t, db, "CREATE VIEW persisted_good AS SELECT upper('a') AS x")
-	in := shared.in
-	c, err := in.connectExaminer()
-	must(t, err)
-	defer c.close()
-	kinds, err := in.tokenKinds(c)
-	must(t, err)
-	names, err := (&persisted{}).judged(in, c, kinds)
-	must(t, err)
-	if !names["persisted_leak"] || names["persisted_good"] {
-		t.Fatalf("judged: %v", names)
-	}
+	g := freshGuard(t)
 	for sql, served := range map[string]bool{
 		"SELECT * FROM persisted_leak": false, "SELECT * FROM `persisted_leak`": false, "SELECT * FROM Persisted_LEAK": false,
-		"SELECT joinGet('persisted_leak', 'x', 1)": false, "DROP VIEW persisted_leak": true, "SELECT * FROM persisted_good": true,
+		"SELECT joinGet('persisted_leak', 'x', 1)": false, "SELECT 'd.persisted_leak'": false, "DROP VIEW persisted_leak": true, "SELECT * FROM persisted_good": true,
 	} {
-		x := &examination{conn: c, kinds: kinds}
-		must(t, x.split(sql))
-		if err := x.avoid(names); (err == nil) != served {
+		if err := examine(g, guard.Request{SQL: sql}); (err == nil) != served {
 			t.Errorf("%s: %v", sql, err)
 		}
 	}
@@ -137,14 +141,12 @@ func BenchmarkExamine(b *testing.B) {
  LEFT JOIN coupons AS c ON t.id = c.id WHERE t.a IN (1, 2, 3) AND toDate(t.at) >= today() - 30) GROUP BY ALL ORDER BY ALL LIMIT `
 	for _, name := range []string{"new", "seen"} {
 		b.Run(name, func(b *testing.B) {
-			n := 10
+			g, n := freshGuard(b), 10
 			for b.Loop() {
 				if name == "new" {
 					n++
 				}
-				q := &query{readOnly: true, sql: sql + strconv.Itoa(n)}
-				st := parseStatement(q.sql)
-				must(b, shared.in.examine(context.Background(), q, &st, false))
+				must(b, examine(g, guard.Request{SQL: sql + strconv.Itoa(n), ReadOnly: true}))
 			}
 		})
 	}
@@ -153,59 +155,29 @@ func BenchmarkExamine(b *testing.B) {
 // TestVerdictsAreRemembered: what was let through is let through again only where nothing that counts is different.
 func TestVerdictsAreRemembered(t *testing.T) {
 	t.Parallel()
-	db := connect(t)
-	ctx := context.Background()
-	in := shared.in
-	examine := func(q query) error {
-		q.guarded = true
-		st := parseStatement(q.sql)
-		return in.examine(ctx, &q, &st, st.insert && (!st.values || !st.dataAny || q.data != nil))
-	}
-	remembered := func(q query, fed bool) bool {
-		_, ok := in.allowed.get(verdictKey{text: sha256.Sum256([]byte(q.sql)), db: q.db, readOnly: q.readOnly, fed: fed})
-		return ok
-	}
-	name := "f" + hexName(t)
-	do(t, db, "CREATE TABLE remembered (a UInt8) ENGINE = MergeTree ORDER BY a")
-	do(t, db, "CREATE FUNCTION "+name+" AS x -> x + 1")
-	t.Cleanup(func() { do(t, db, "DROP FUNCTION IF EXISTS "+name) })
-
-	// The same text with other rights, in another database, with other settings or parameters, or as the head of other data.
-	insert := "INSERT INTO remembered"
-	for _, c := range []struct {
-		good, bad query
-	}{
-		{query{sql: insert + " SELECT 1"}, query{sql: insert + " SELECT 1", readOnly: true}},
-		{query{sql: "SELECT 1 -- " + name}, query{sql: "SELECT 1 -- " + name, settings: map[string]string{"format_schema": "/etc"}}},
-		{query{sql: "SELECT {p:String} -- " + name}, query{sql: "SELECT {p:String} -- " + name, params: []param{{"p", "file:/etc/passwd"}}}},
-		{query{sql: "SELECT * FROM disks -- " + name}, query{sql: "SELECT * FROM disks -- " + name, db: "system"}},
+	db, g := connect(t), freshGuard(t)
+	for name, c := range map[string]struct{ good, bad guard.Request }{
+		"other rights":             {guard.Request{SQL: "INSERT INTO x SELECT 1"}, guard.Request{SQL: "INSERT INTO x SELECT 1", ReadOnly: true}},
+		"another database":         {guard.Request{SQL: "SELECT * FROM disks"}, guard.Request{SQL: "SELECT * FROM disks", Database: "system"}},
+		"the head of other data":   {guard.Request{SQL: "INSERT INTO x FORMAT CSV 1", Fed: true}, guard.Request{SQL: "INSERT INTO x"}},
+		"with a setting":           {guard.Request{SQL: "SELECT 1"}, guard.Request{SQL: "SELECT 1", Settings: map[string]string{"format_schema": "/etc"}}},
+		"with a parameter":         {guard.Request{SQL: "SELECT {p:String}"}, guard.Request{SQL: "SELECT {p:String}", Params: []library.Param{{Name: "p", Value: "file:/etc/passwd"}}}},
+		"in another output format": {guard.Request{SQL: "SELECT 2"}, guard.Request{SQL: "SELECT 2", Format: "MySQLDump"}},
 	} {
 		for range 2 {
-			if err := examine(c.bad); err == nil {
-				t.Errorf("%+v was let through", c.bad)
+			must(t, examine(g, c.good))
+			if err := examine(g, c.bad); err == nil {
+				t.Errorf("%s: it was let through", name)
 			}
-			must(t, examine(c.good))
 		}
 	}
-	q := query{sql: insert + " FORMAT CSV\n1"}
-	must(t, examine(q))
-	if !remembered(query{sql: insert}, true) || remembered(query{sql: insert}, false) || remembered(q, false) {
-		t.Error("the head of an INSERT is not told from a whole one")
-	}
-
 	// A function that somebody has made may be gone the next time.
-	made := query{sql: "SELECT " + name + "(1)", readOnly: true}
-	must(t, examine(made))
-	if remembered(made, false) {
-		t.Error("a statement that depends on a definition is remembered")
-	}
+	name := "f" + hexName(t)
+	do(t, db, "CREATE FUNCTION "+name+" AS x -> x + 1")
+	made := guard.Request{SQL: "SELECT " + name + "(1)", ReadOnly: true}
+	must(t, examine(g, made))
 	do(t, db, "DROP FUNCTION "+name)
-	if err := examine(made); err == nil {
+	if err := examine(g, made); err == nil {
 		t.Error("a function that is gone is let through")
-	}
-	// What was refused is looked at again.
-	refused := query{sql: "SELECT file('/etc/passwd')", readOnly: true}
-	if err := examine(refused); err == nil || remembered(refused, false) {
-		t.Errorf("a refused statement is remembered: %v", err)
 	}
 }

@@ -1,6 +1,4 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package engine_test
 
 import (
 	"bytes"
@@ -24,6 +22,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"dealhouse/internal/chdb/contract"
+	"dealhouse/internal/chdb/door"
 )
 
 // The attack corpus is testdata/attacks. Each is run against the doors with everything that the guard must keep from them
@@ -145,8 +146,8 @@ type way struct {
 // waysIn are the two modes of the HTTP door, and what `dealhouse query` asks through.
 func waysIn(t testing.TB) []way {
 	t.Helper()
-	overHTTP := func(o HandlerOptions) func(context.Context, string, url.Values) (int, string, error) {
-		srv := door(t, o)
+	overHTTP := func(o contract.HandlerOptions) func(context.Context, string, url.Values) (int, string, error) {
+		srv := openDoor(t, o)
 		return func(ctx context.Context, sql string, v url.Values) (int, string, error) {
 			req, err := http.NewRequestWithContext(ctx, http.MethodPost, srv.URL+"/?"+v.Encode(), strings.NewReader(sql))
 			if err != nil {
@@ -155,10 +156,10 @@ func waysIn(t testing.TB) []way {
 			return answerOf(plain.Do(req))
 		}
 	}
-	query := &transport{engine: shared, readOnly: true}
+	query := &door.Transport{Engine: shared.Engine, ReadOnly: true}
 	return []way{
-		{"read-only", overHTTP(HandlerOptions{})},
-		{"writes", overHTTP(HandlerOptions{AllowWrites: true})},
+		{"read-only", overHTTP(contract.HandlerOptions{})},
+		{"writes", overHTTP(contract.HandlerOptions{AllowWrites: true})},
 		{"query", func(ctx context.Context, sql string, v url.Values) (int, string, error) {
 			req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://embedded/?"+v.Encode(), io.NopCloser(strings.NewReader(sql)))
 			if err != nil {

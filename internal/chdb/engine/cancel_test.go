@@ -1,6 +1,4 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package engine_test
 
 import (
 	"bytes"
@@ -14,12 +12,14 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"dealhouse/internal/chdb/conn"
 )
 
 func TestCloseBodyEarly(t *testing.T) {
 	t.Parallel()
 	for range 3 {
-		for range shared.in.writers.size() + 2 {
+		for range shared.Writers() + 2 {
 			resp := roundTrip(context.Background(), t, "SELECT number FROM system.numbers", nil, url.Values{"default_format": {"TSV"}})
 			b := make([]byte, 4)
 			_, err := io.ReadFull(resp.Body, b)
@@ -73,7 +73,7 @@ func TestCancel(t *testing.T) {
 	}
 	// The pool is whole: as many queries at once as it has connections.
 	var wg sync.WaitGroup
-	for range shared.in.writers.size() {
+	for range shared.Writers() {
 		wg.Go(func() {
 			if got := cell(t, db, "SELECT count() FROM numbers(1000)"); got != "1000" {
 				t.Errorf("afterwards: %s", got)
@@ -88,7 +88,7 @@ func waitRunning(t testing.TB, sql string) {
 	t.Helper()
 	for begin := time.Now(); time.Since(begin) < 20*time.Second; runtime.Gosched() {
 		resp := roundTrip(context.Background(), t, "SELECT count() FROM system.processes WHERE endsWith(query, {q:String}) AND elapsed > 0.01",
-			nil, url.Values{"param_q": {escapeParam(sql)}})
+			nil, url.Values{"param_q": {conn.EscapeParam(sql)}})
 		b, err := io.ReadAll(resp.Body)
 		must(t, err)
 		_ = resp.Body.Close()

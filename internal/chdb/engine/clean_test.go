@@ -1,6 +1,4 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package engine_test
 
 import (
 	"bufio"
@@ -24,6 +22,9 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"dealhouse/internal/chdb/conn"
+	"dealhouse/internal/chdb/contract"
 )
 
 // wholeFormats makes the tests of broken results take every format, and not a share.
@@ -35,25 +36,12 @@ const tooSlow = 50
 // secretOfA is what only one client may ever see.
 const secretOfA = "secret_of_A"
 
-// apart is a handle on the shared engine with pools of its own, of so many connections: with one, whatever is asked
-// next is asked on the connection that was used before, unless that was thrown away.
-func apart(t testing.TB, conns int) *Engine {
+// apart is a handle on the shared engine with pools of its own, of so many connections.
+func apart(t testing.TB, conns int) *house {
 	t.Helper()
-	in := &instance{
-		lib: shared.in.lib, dir: shared.in.dir, log: shared.in.log, args: shared.in.args, version: shared.in.version,
-		nonce: shared.in.nonce + "-" + hexName(t), control: shared.in.control,
-	}
-	in.ctx, in.cancel = context.WithCancelCause(context.Background())
-	in.writers = newPool(conns, in.connect)
-	in.readers = newPool(conns, in.connectReader)
-	in.examiners = newPool(conns, in.connectReader)
-	t.Cleanup(func() {
-		in.cancel(ErrClosed)
-		in.writers.close()
-		in.readers.close()
-		in.examiners.close()
-	})
-	return &Engine{in: in}
+	e, end := shared.Apart(conns, hexName(t))
+	t.Cleanup(end)
+	return &house{e}
 }
 
 // outputFormats are the formats that the engine can write, or a share of them that has one of each kind.
@@ -147,7 +135,7 @@ func childAnswers() error {
 		return err
 	}
 	defer func() { _ = e.Close() }()
-	srv := httptest.NewServer(e.Handler(HandlerOptions{}))
+	srv := httptest.NewServer(e.Handler(contract.HandlerOptions{}))
 	defer srv.Close()
 	for sc := bufio.NewScanner(os.Stdin); sc.Scan(); {
 		if fresh[sc.Text()], err = askIn(context.Background(), srv.URL, sc.Text(), queryOfB, sameSettings(nil)); err != nil {
@@ -192,7 +180,7 @@ func TestCleanConnections(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 4 {
 		e := apart(t, 1)
-		srv := httptest.NewServer(e.Handler(HandlerOptions{MaxBufferedBytes: 1 << 20}))
+		srv := httptest.NewServer(e.Handler(contract.HandlerOptions{MaxBufferedBytes: 1 << 20}))
 		t.Cleanup(srv.Close)
 		wg.Go(func() {
 			for format := range work {
@@ -249,7 +237,7 @@ func breakOff(t *testing.T, address, format, sql string, v url.Values, leaves bo
 		select {
 		case <-ended:
 		default:
-			resp := roundTrip(context.Background(), t, begun, nil, url.Values{"param_q": {escapeParam(sql)}})
+			resp := roundTrip(context.Background(), t, begun, nil, url.Values{"param_q": {conn.EscapeParam(sql)}})
 			b, err := io.ReadAll(resp.Body)
 			_ = resp.Body.Close()
 			if err != nil || string(b) == "0\n" {
@@ -267,7 +255,7 @@ func breakOff(t *testing.T, address, format, sql string, v url.Values, leaves bo
 func TestCleanTransport(t *testing.T) {
 	t.Parallel()
 	e := apart(t, 1)
-	srv := httptest.NewServer(e.Handler(HandlerOptions{AllowWrites: true, MaxBufferedBytes: 1 << 20}))
+	srv := httptest.NewServer(e.Handler(contract.HandlerOptions{AllowWrites: true, MaxBufferedBytes: 1 << 20}))
 	t.Cleanup(srv.Close)
 	formats := []string{"JSON", "Parquet", "RowBinaryWithNamesAndTypes"}
 	if os.Getenv(wholeFormats) == "" {

@@ -1,6 +1,4 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package engine
 
 import (
 	"bytes"
@@ -10,6 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"dealhouse/internal/chdb/allow"
+	"dealhouse/internal/chdb/guard"
+	"dealhouse/internal/chdb/library"
 )
 
 // The engine has one user. What it may do depends on the role that a
@@ -66,9 +68,9 @@ const usersXML = `<clickhouse>
 // around the checks of the doors (chdb-7, chdb-8).
 func frozenSettings() []string {
 	var names []string
-	for _, e := range allowed().settings {
-		if e.sign == '-' && e.name != "readonly" && e.name != valuesInterpret && e.name != valuesTemplates {
-			names = append(names, e.name)
+	for _, e := range allow.All().Settings {
+		if e.Sign == '-' && e.Name != "readonly" && e.Name != guard.ValuesInterpret && e.Name != guard.ValuesTemplates {
+			names = append(names, e.Name)
 		}
 	}
 	slices.Sort(names)
@@ -113,11 +115,11 @@ func writeConfig(dir string) (string, error) {
 	for _, name := range tableEngines {
 		fmt.Fprintf(&engines, "        <query>GRANT TABLE ENGINE ON %s</query>\n", name)
 	}
-	if err := replaceFile(users, fmt.Appendf(nil, usersXML, frozen.String(), engines.String())); err != nil {
+	if err := library.ReplaceFile(users, fmt.Appendf(nil, usersXML, frozen.String(), engines.String())); err != nil {
 		return "", err
 	}
 	text := fmt.Sprintf(configXML, escapeXML(users), escapeXML(filepath.Join(conf, "no-scripts")))
-	return main, replaceFile(main, []byte(text))
+	return main, library.ReplaceFile(main, []byte(text))
 }
 
 func escapeXML(s string) string {
@@ -125,23 +127,4 @@ func escapeXML(s string) string {
 	// A bytes.Buffer never fails.
 	_ = xml.EscapeText(&b, []byte(s))
 	return b.String()
-}
-
-// replaceFile writes a file that is complete at any moment.
-func replaceFile(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
 }

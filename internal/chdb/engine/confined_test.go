@@ -1,6 +1,4 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package engine_test
 
 import (
 	"bufio"
@@ -22,6 +20,8 @@ import (
 	"testing"
 	"time"
 
+	"dealhouse/internal/chdb/contract"
+	"dealhouse/internal/chdb/engine"
 	"dealhouse/internal/sandbox"
 )
 
@@ -86,7 +86,7 @@ func (u *unguarded) ask(t testing.TB, q question) outcome {
 
 // childConfined enters the sandbox and is childUnguarded there.
 func childConfined() error {
-	place, err := Find(context.Background(), Options{Dir: os.Getenv(childDir), Library: os.Getenv(childLib)})
+	place, err := engine.Find(context.Background(), contract.Options{Dir: os.Getenv(childDir), Library: os.Getenv(childLib)})
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func childUnguarded() error {
 			return err
 		}
 	}
-	e, err := Open(context.Background(), Options{Dir: os.Getenv(childDir), Library: os.Getenv(childLib), unguarded: true})
+	e, err := engine.OpenUnguarded(context.Background(), contract.Options{Dir: os.Getenv(childDir), Library: os.Getenv(childLib)})
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func childUnguarded() error {
 		} else if err != nil {
 			return err
 		}
-		if err := out.Encode(e.unguardedAnswer(q)); err != nil {
+		if err := out.Encode((&house{e}).unguardedAnswer(q)); err != nil {
 			return err
 		}
 	}
@@ -125,7 +125,7 @@ func childUnguarded() error {
 
 // unguardedAnswer asks as a writer, whom nobody examines. A statement has as long as it may take to reach
 // somebody who is not there.
-func (e *Engine) unguardedAnswer(q question) outcome {
+func (h *house) unguardedAnswer(q question) outcome {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	v := url.Values{}
@@ -141,7 +141,7 @@ func (e *Engine) unguardedAnswer(q question) outcome {
 	if err != nil {
 		return outcome{Body: err.Error()}
 	}
-	resp, err := e.RoundTrip(req)
+	resp, err := h.RoundTrip(req)
 	if err != nil {
 		return outcome{Body: err.Error()}
 	}

@@ -1,6 +1,4 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package engine_test
 
 import (
 	"context"
@@ -12,10 +10,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dealhouse/internal/chdb/conn"
+	"dealhouse/internal/chdb/contract"
+	"dealhouse/internal/chdb/engine"
+	"dealhouse/internal/chdb/exception"
 )
 
-// door serves the shared engine over real HTTP.
-func door(t testing.TB, o HandlerOptions) *httptest.Server {
+// openDoor serves the shared engine over real HTTP.
+func openDoor(t testing.TB, o contract.HandlerOptions) *httptest.Server {
 	t.Helper()
 	srv := httptest.NewServer(shared.Handler(o))
 	t.Cleanup(srv.Close)
@@ -34,7 +37,7 @@ func secret(t *testing.T) string {
 // the host's files or network, or to undo a lock.
 func TestReadOnlyDoorRefuses(t *testing.T) {
 	t.Parallel()
-	srv := door(t, HandlerOptions{})
+	srv := openDoor(t, contract.HandlerOptions{})
 	db := connect(t)
 	do(t, db, "CREATE TABLE r (a Int64) ENGINE = MergeTree ORDER BY a")
 	do(t, db, "INSERT INTO r VALUES (1)")
@@ -192,9 +195,9 @@ func TestReadOnlyDoorRefuses(t *testing.T) {
 // unguarded, a reader connection cannot write, nor leave its role for long.
 func TestReaderLocksAreIndependent(t *testing.T) {
 	t.Parallel()
-	c, err := shared.in.connectReader()
+	c, err := shared.ConnectReader()
 	must(t, err)
-	defer c.close()
+	defer c.Close()
 	for _, sql := range []string{
 		"CREATE TABLE default.lock (a Int8) ENGINE = Memory",
 		"SELECT * FROM file('/etc/passwd', 'LineAsString')",
@@ -204,11 +207,11 @@ func TestReaderLocksAreIndependent(t *testing.T) {
 		"SELECT * FROM eval('SELECT 1')",
 		"SELECT * FROM url('http://127.0.0.1:1/', LineAsString)",
 	} {
-		if err := c.exec(sql); err == nil {
+		if err := c.Exec(sql); err == nil {
 			t.Errorf("%s went through", sql)
 		}
 	}
-	must(t, c.exec(sqlUnlock))
+	must(t, c.Exec(conn.Unlock))
 	for _, sql := range []string{
 		"CREATE TABLE default.lock (a Int8) ENGINE = Memory",
 		"CREATE TEMPORARY TABLE lock (a Int8)",
@@ -217,7 +220,7 @@ func TestReaderLocksAreIndependent(t *testing.T) {
 		"SELECT * FROM dictionary('x')",
 		"SYSTEM FLUSH LOGS",
 	} {
-		wantCode(t, c.exec(sql), codeAccessDenied)
+		wantCode(t, c.Exec(sql), exception.AccessDenied)
 	}
 	for _, name := range []string{
 		"additional_result_filter", "additional_table_filters", "allow_experimental_ai_functions", "allow_experimental_eval_table_function",
@@ -226,7 +229,7 @@ func TestReaderLocksAreIndependent(t *testing.T) {
 		"format_template_row", "format_template_row_format", "input_format_record_errors_file_path", "output_format_schema", "parallel_replicas_custom_key",
 		"polyglot_dialect",
 	} {
-		if !slices.Contains(frozenSettings(), name) {
+		if !slices.Contains(engine.FrozenSettings(), name) {
 			t.Errorf("%s is not frozen", name)
 		}
 		value := "'1'"
@@ -236,7 +239,7 @@ func TestReaderLocksAreIndependent(t *testing.T) {
 		case "additional_table_filters":
 			value = "{'t': '0'}"
 		}
-		wantCode(t, c.exec("SELECT 1 SETTINGS "+name+" = "+value), 452)
+		wantCode(t, c.Exec("SELECT 1 SETTINGS "+name+" = "+value), 452)
 	}
 }
 
@@ -258,7 +261,7 @@ func TestWritersHaveNoSources(t *testing.T) {
 		"CREATE NAMED COLLECTION u AS url = 'http://127.0.0.1:1/'",
 		"SYSTEM SHUTDOWN",
 	} {
-		wantCode(t, db.Exec(context.Background(), sql), codeAccessDenied)
+		wantCode(t, db.Exec(context.Background(), sql), exception.AccessDenied)
 	}
 }
 
@@ -291,7 +294,7 @@ func TestEveryTableFunctionIsAccountedFor(t *testing.T) {
 
 func TestReadOnlyDoorServes(t *testing.T) {
 	t.Parallel()
-	srv := door(t, HandlerOptions{})
+	srv := openDoor(t, contract.HandlerOptions{})
 	db := connect(t)
 	do(t, db, "CREATE TABLE s (a Int64, b String COMMENT 'it') ENGINE = MergeTree ORDER BY a")
 	do(t, db, "INSERT INTO s VALUES (1, 'file'), (2, 'outfile eval')")

@@ -1,6 +1,4 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package engine
 
 import (
 	"context"
@@ -9,21 +7,26 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
 	"golang.org/x/sys/unix"
+
+	"dealhouse/internal/chdb/allow"
+	"dealhouse/internal/chdb/conn"
+	"dealhouse/internal/chdb/contract"
+	"dealhouse/internal/chdb/guard"
+	"dealhouse/internal/chdb/library"
 )
 
 // process is what the C library allows once per process.
 var process struct {
 	mu      sync.Mutex
-	lib     *library
+	lib     *library.API
 	libPath string
 	open    *instance
 }
@@ -37,33 +40,33 @@ type Engine struct {
 
 // instance is the one engine of the process.
 type instance struct {
-	lib     *library
+	lib     *library.API
 	dir     string
 	log     *slog.Logger
 	args    []string
 	refs    int // guarded by process.mu
-	writers *pool
-	readers *pool
-	// examiners look at queries before they run; see examine.
-	examiners *pool
-	lexer     atomic.Pointer[[]string] // see tokenKinds
-	persisted persisted
-	allowed   recent[verdictKey, struct{}] // what the guard has let through; see examine
-	control   *controller
-	version   string
-	nonce     string
-	lock      *os.File
-	lastID    atomic.Uint64
-	ctx       context.Context //nolint:containedctx // ends with the instance, not with a call
-	cancel    context.CancelCauseFunc
+	writers *conn.Pool
+	readers *conn.Pool
+	guard   *guard.Guard
+	control *conn.Controller
+	version string
+	nonce   string
+	lock    *os.File
+	lastID  atomic.Uint64
+	ctx     context.Context //nolint:containedctx // ends with the instance, not with a call
+	cancel  context.CancelCauseFunc
 }
 
 // Open opens a data directory, which is created if absent. A directory that
 // this process has open already is shared; any other gives an
-// [*OtherDirError]. A directory in use by another process gives [ErrLocked].
+// [*contract.OtherDirError]. A directory in use by another process gives [contract.ErrLocked].
 // Without a library at hand the first Open downloads it, which ctx can interrupt.
-func Open(ctx context.Context, o Options) (*Engine, error) {
-	o = o.withDefaults()
+func Open(ctx context.Context, o contract.Options) (*Engine, error) { return open(ctx, o, false) }
+
+// open is Open. unguarded gives every connection all rights that the engine knows, readers included; that is for tests of
+// what stands outside of the engine.
+func open(ctx context.Context, o contract.Options, unguarded bool) (*Engine, error) {
+	o = withDefaults(o)
 	if o.Dir == "" {
 		return nil, errors.New("open the embedded engine: Options.Dir is empty")
 	}
@@ -79,7 +82,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	}
 	if in := process.open; in != nil {
 		if in.dir != dir {
-			return nil, &OtherDirError{Open: in.dir, Wanted: dir}
+			return nil, &contract.OtherDirError{Open: in.dir, Wanted: dir}
 		}
 		in.refs++
 		return &Engine{in: in}, nil
@@ -92,7 +95,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	in, err := start(lib, dir, o)
+	in, err := start(lib, dir, o, unguarded)
 	if err != nil {
 		return nil, err
 	}
@@ -115,35 +118,35 @@ func makeDir(dir string) (string, error) {
 }
 
 // obtainLibrary returns the process's library; process.mu is held.
-func obtainLibrary(ctx context.Context, o Options) (*library, error) {
+func obtainLibrary(ctx context.Context, o contract.Options) (*library.API, error) {
 	if process.lib != nil {
 		// A shared library cannot be exchanged in a running process; whoever
 		// asks for another one by name must not silently get this one.
 		if o.Library != "" {
-			path, err := trueName(o.Library)
+			path, err := library.TrueName(o.Library)
 			if err != nil || path != process.libPath {
-				return nil, &LibraryError{Op: "use " + o.Library, Hint: "use one library per process",
+				return nil, &contract.LibraryError{Op: "use " + o.Library, Hint: "use one library per process",
 					Err: fmt.Errorf("this process has loaded %s already", process.libPath)}
 			}
 		}
 		return process.lib, nil
 	}
-	path, err := newAcquirer(o).path(ctx)
+	path, err := library.Find(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	lib, err := loadLibrary(path)
+	lib, err := library.Load(path)
 	if err != nil {
-		return nil, &LibraryError{Op: "load " + path, Hint: "it needs glibc and must be libchdb " + Version, Err: err}
+		return nil, &contract.LibraryError{Op: "load " + path, Hint: "it needs glibc and must be libchdb " + contract.Version, Err: err}
 	}
 	process.lib, process.libPath = lib, path
 	return lib, nil
 }
 
 // start connects for the first time, which is what opens the directory.
-func start(lib *library, dir string, o Options) (*instance, error) {
+func start(lib *library.API, dir string, o contract.Options, unguarded bool) (*instance, error) {
 	write := writeConfig
-	if o.unguarded {
+	if unguarded {
 		write = writeOpenConfig
 	}
 	config, err := write(dir)
@@ -155,12 +158,12 @@ func start(lib *library, dir string, o Options) (*instance, error) {
 	}
 	// The engine takes its time zone from the C environment alone, and a data
 	// directory should mean the same everywhere. Go's own zone does not change.
-	if lib.setenv("TZ", "UTC", 1) != 0 {
+	if lib.Setenv("TZ", "UTC", 1) != 0 {
 		return nil, errors.New("set the engine's time zone")
 	}
 	// The engine's handlers would take over SIGSEGV, which Go needs for its
 	// nil checks. Must come before connect.
-	lib.setSignalHandlers(0)
+	lib.SetSignalHandlers(0)
 
 	var nonce [8]byte
 	_, _ = rand.Read(nonce[:])
@@ -171,7 +174,6 @@ func start(lib *library, dir string, o Options) (*instance, error) {
 		args:  []string{"clickhouse", "--path=" + dir, "--config-file=" + config},
 		nonce: hex.EncodeToString(nonce[:]),
 	}
-	in.allowed.size = rememberedVerdicts
 	in.ctx, in.cancel = context.WithCancelCause(context.Background())
 	if in.lock, err = claim(dir); err != nil {
 		return nil, err
@@ -181,26 +183,26 @@ func start(lib *library, dir string, o Options) (*instance, error) {
 		_ = in.lock.Close()
 		return nil, err
 	}
-	if err := first.dropSystemTables(o.unguarded); err != nil {
-		first.close()
+	if err := dropSystemTables(first, unguarded); err != nil {
+		first.Close()
 		_ = in.lock.Close()
 		return nil, fmt.Errorf("open %s: take tables of the engine away: %w", dir, err)
 	}
-	if in.version, err = first.value("SELECT version()"); err != nil {
-		first.close()
+	if in.version, err = first.Value("SELECT version()"); err != nil {
+		first.Close()
 		_ = in.lock.Close()
 		return nil, fmt.Errorf("open %s: ask the engine for its version: %w", dir, err)
 	}
-	in.control = &controller{conn: first}
-	in.writers = newPool(o.MaxConns, in.connect)
-	in.readers = newPool(o.MaxConns, in.connectReader)
-	in.examiners = newPool(4, in.connectExaminer)
+	in.control = conn.NewController(first)
+	in.writers = conn.NewPool(o.MaxConns, in.connect)
+	in.readers = conn.NewPool(o.MaxConns, in.connectReader)
+	in.guard = guard.New(in.connectExaminer, in.log)
 	return in, nil
 }
 
 // connectFirst opens the directory. A few attempts, since another process that
 // probes the lock holds it for an instant.
-func (in *instance) connectFirst() (*conn, error) {
+func (in *instance) connectFirst() (*conn.Conn, error) {
 	for attempt := 1; ; attempt++ {
 		c, err := in.connect()
 		if err == nil {
@@ -218,62 +220,59 @@ func (in *instance) connectFirst() (*conn, error) {
 // dropSystemTables takes away the system tables that are not on the list, for as long as the engine is open: no grant
 // covers them, and some do something when they are read. One sends a signal to every thread, Go's included, another
 // starts a process with all of this one's environment.
-func (c *conn) dropSystemTables(unguarded bool) error {
+func dropSystemTables(c *conn.Conn, unguarded bool) error {
 	if unguarded {
 		return nil
 	}
-	text, err := c.value("SELECT name FROM system.tables WHERE database = 'system'")
+	text, err := c.Value("SELECT name FROM system.tables WHERE database = 'system'")
 	if err != nil {
 		return err
 	}
 	var drop []string
 	for name := range strings.Lines(text + "\n") {
 		name = strings.TrimSpace(name)
-		if _, ok := allowed().systemTables[name]; !ok && name != "" {
-			drop = append(drop, "system."+quoteIdentifier(name))
+		if _, ok := allow.All().SystemTables[name]; !ok && name != "" {
+			drop = append(drop, "system."+conn.QuoteIdentifier(name))
 		}
 	}
 	if len(drop) == 0 {
 		return nil
 	}
-	return c.exec("DROP TABLE IF EXISTS " + strings.Join(drop, ", "))
+	return c.Exec("DROP TABLE IF EXISTS " + strings.Join(drop, ", "))
 }
 
 // connect makes a connection with all the rights there are.
-func (in *instance) connect() (*conn, error) {
-	h := in.lib.open(in.args)
+func (in *instance) connect() (*conn.Conn, error) {
+	h := in.lib.Connect(in.args)
 	if h == nil {
 		return nil, errors.New("the engine refused a connection")
 	}
-	return &conn{lib: in.lib, handle: h, c: *(*ptr)(h), db: defaultDatabase}, nil
+	return conn.New(in.lib, h), nil
 }
 
 // connectReader makes a connection that can only read, for good (chdb-7).
-func (in *instance) connectReader() (*conn, error) {
+func (in *instance) connectReader() (*conn.Conn, error) {
 	c, err := in.connect()
 	if err != nil {
 		return nil, err
 	}
-	for _, sql := range []string{"SET ROLE reader", sqlLock} {
-		if err := c.exec(sql); err != nil {
-			c.close()
-			return nil, fmt.Errorf("confine a read-only connection: %w", err)
-		}
+	if err := c.Confine(); err != nil {
+		c.Close()
+		return nil, fmt.Errorf("confine a read-only connection: %w", err)
 	}
-	c.reader = true
 	return c, nil
 }
 
 // connectExaminer makes a connection with a reader's rights for looking at statements, whose settings it must accept.
-func (in *instance) connectExaminer() (*conn, error) {
+func (in *instance) connectExaminer() (*conn.Conn, error) {
 	c, err := in.connect()
 	if err != nil {
 		return nil, err
 	}
 	// One row needs no second thread, whose start costs as much as the rest.
-	for _, sql := range []string{"SET ROLE reader", "SET max_threads = 1"} {
-		if err := c.exec(sql); err != nil {
-			c.close()
+	for _, sql := range []string{conn.SetReader, "SET max_threads = 1"} {
+		if err := c.Exec(sql); err != nil {
+			c.Close()
 			return nil, fmt.Errorf("confine a connection that examines: %w", err)
 		}
 	}
@@ -318,11 +317,11 @@ func (e *Engine) Close() error {
 // stop kills what runs, waits until the connections are back, and closes them;
 // the control connection last, since it does the killing.
 func (in *instance) stop() {
-	in.cancel(ErrClosed)
-	in.writers.close()
-	in.readers.close()
-	in.examiners.close()
-	in.control.close()
+	in.cancel(contract.ErrClosed)
+	in.writers.Close()
+	in.readers.Close()
+	in.guard.Close()
+	in.control.Close()
 	_ = in.lock.Close() // nothing was written
 }
 
@@ -344,7 +343,7 @@ func claim(dir string) (*os.File, error) {
 }
 
 func inUse(dir string) error {
-	return fmt.Errorf("open %s: %w: stop the other dealhouse, or query it through its serve-warehouse port", dir, ErrLocked)
+	return fmt.Errorf("open %s: %w: stop the other dealhouse, or query it through its serve-warehouse port", dir, contract.ErrLocked)
 }
 
 // Dir is the data directory, absolute.
@@ -353,28 +352,25 @@ func (e *Engine) Dir() string { return e.in.dir }
 // ServerVersion is what the engine says of itself, such as "26.7.2.1".
 func (e *Engine) ServerVersion() string { return e.in.version }
 
-// ClickHouseOptions are options for [clickhouse.Open] that lead to this engine.
-// The database must exist by the time of the first query.
-func (e *Engine) ClickHouseOptions(database string) *clickhouse.Options {
-	return e.options(database, e)
-}
+// Closed tells whether Close was called.
+func (e *Engine) Closed() bool { return e.closed.Load() }
 
-// ReadOnlyOptions are like ClickHouseOptions, but whatever is asked through
-// them has only the rights of the read-only door.
-func (e *Engine) ReadOnlyOptions(database string) *clickhouse.Options {
-	return e.options(database, &transport{engine: e, readOnly: true})
-}
+// Logger is where the engine's own messages go.
+func (e *Engine) Logger() *slog.Logger { return e.in.log }
 
-func (e *Engine) options(database string, rt http.RoundTripper) *clickhouse.Options {
-	n := e.in.writers.size()
-	return &clickhouse.Options{
-		Protocol: clickhouse.HTTP,
-		// No address is ever dialled; clickhouse-go wants one that looks right.
-		Addr:          []string{"embedded:80"},
-		Auth:          clickhouse.Auth{Database: database},
-		TransportFunc: func(*http.Transport) (http.RoundTripper, error) { return rt, nil },
-		// The same number as the pool's, so that requests queue in one place.
-		MaxOpenConns: n,
-		MaxIdleConns: n,
+// Readers is how many read-only queries may run at once.
+func (e *Engine) Readers() int { return e.in.readers.Size() }
+
+// Writers is how many queries that are not read-only, and inserts, may run at once.
+func (e *Engine) Writers() int { return e.in.writers.Size() }
+
+// withDefaults fills in what has been left at zero.
+func withDefaults(o contract.Options) contract.Options {
+	if o.MaxConns <= 0 {
+		o.MaxConns = max(8, 2*runtime.GOMAXPROCS(0))
 	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
 }

@@ -1,6 +1,4 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package engine_test
 
 import (
 	"context"

@@ -1,6 +1,4 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package engine_test
 
 import (
 	"context"
@@ -12,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"dealhouse/internal/chdb/allow"
 )
 
 func columnOf(t testing.TB, db driver.Conn, sql string) []string {
@@ -130,20 +130,20 @@ func TestGeneratedAttacks(t *testing.T) {
 // TestListsAreComplete fails when the engine brings a name that nobody has looked at, or drops one.
 func TestListsAreComplete(t *testing.T) {
 	t.Parallel()
-	db, l := connect(t), allowed()
+	db, l := connect(t), allow.All()
 	for _, c := range []struct {
 		file string
-		list list
+		list allow.List
 		sql  string
 	}{
-		{"functions", l.functions, "SELECT name FROM system.functions WHERE NOT is_aggregate AND origin = 'System'"},
-		{"aggregates", l.aggregates, "SELECT name FROM system.functions WHERE is_aggregate"},
-		{"table_functions", l.tableFunctions, "SELECT name FROM system.table_functions"},
-		{"engines", l.engines, "SELECT name FROM system.table_engines UNION DISTINCT SELECT name FROM system.database_engines"},
-		{"formats", l.formats, "SELECT name FROM system.formats"},
-		{"settings", l.settings, "SELECT name FROM system.settings"},
-		{"merge_tree_settings", l.mergeTree, "SELECT name FROM system.merge_tree_settings"},
-		{"system_tables", l.systemTables, "SELECT name FROM system.tables WHERE database = 'system'"},
+		{"functions", l.Functions, "SELECT name FROM system.functions WHERE NOT is_aggregate AND origin = 'System'"},
+		{"aggregates", l.Aggregates, "SELECT name FROM system.functions WHERE is_aggregate"},
+		{"table_functions", l.TableFunctions, "SELECT name FROM system.table_functions"},
+		{"engines", l.Engines, "SELECT name FROM system.table_engines UNION DISTINCT SELECT name FROM system.database_engines"},
+		{"formats", l.Formats, "SELECT name FROM system.formats"},
+		{"settings", l.Settings, "SELECT name FROM system.settings"},
+		{"merge_tree_settings", l.MergeTree, "SELECT name FROM system.merge_tree_settings"},
+		{"system_tables", l.SystemTables, "SELECT name FROM system.tables WHERE database = 'system'"},
 	} {
 		have := map[string]bool{}
 		for _, name := range columnOf(t, db, c.sql) {
@@ -160,8 +160,8 @@ func TestListsAreComplete(t *testing.T) {
 	}
 	suffixes := columnOf(t, db, "SELECT lower(name) FROM system.aggregate_function_combinators")
 	slices.Sort(suffixes)
-	mine := slices.Sorted(slices.Values(combinators))
+	mine := slices.Sorted(slices.Values(allow.Combinators))
 	if !slices.Equal(suffixes, mine) {
-		t.Errorf("the combinators are %v, and here %v", suffixes, mine)
+		t.Errorf("the allow.Combinators are %v, and here %v", suffixes, mine)
 	}
 }

@@ -1,6 +1,4 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package engine_test
 
 import (
 	"bytes"
@@ -13,6 +11,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"dealhouse/internal/chdb/contract"
 )
 
 // plain is a client that neither compresses nor keeps connections open.
@@ -43,7 +43,7 @@ func ask(t testing.TB, srv *httptest.Server, method, body string, v url.Values, 
 
 func TestDoorBasics(t *testing.T) {
 	t.Parallel()
-	srv := door(t, HandlerOptions{MaxQueryBytes: 1000})
+	srv := openDoor(t, contract.HandlerOptions{MaxQueryBytes: 1000})
 	for _, path := range []string{"/ping", "/", ""} {
 		resp, err := plain.Get(srv.URL + path)
 		must(t, err)
@@ -97,7 +97,7 @@ func TestDoorBasics(t *testing.T) {
 
 func TestDoorFormats(t *testing.T) {
 	t.Parallel()
-	srv := door(t, HandlerOptions{})
+	srv := openDoor(t, contract.HandlerOptions{})
 	// More than one block, so that a format with a frame would show its seams.
 	const rows = 150000
 	sql := fmt.Sprintf("SELECT number AS n, 'a\"\n' AS `x\ny` FROM numbers(%d)", rows)
@@ -143,7 +143,7 @@ func TestDoorFormats(t *testing.T) {
 	if _, got, _ := post(t, srv, "SELECT 1 AS a WHERE 0", url.Values{"default_format": {"CSVWithNames"}}); got != "\"a\"\n" {
 		t.Errorf("no rows: %q", got)
 	}
-	small := door(t, HandlerOptions{MaxBufferedBytes: 1000})
+	small := openDoor(t, contract.HandlerOptions{MaxBufferedBytes: 1000})
 	for _, v := range []url.Values{{}, {"max_result_bytes": {"0"}}, {"max_result_bytes": {"1000000000"}}} {
 		v.Set("default_format", "JSON")
 		if status, body, _ := post(t, small, sql, v); status == 200 {
@@ -157,7 +157,7 @@ func TestDoorFormats(t *testing.T) {
 
 func TestDoorCompression(t *testing.T) {
 	t.Parallel()
-	srv := door(t, HandlerOptions{AllowWrites: true})
+	srv := openDoor(t, contract.HandlerOptions{AllowWrites: true})
 	req, err := http.NewRequest(http.MethodGet, srv.URL+"/?query="+url.QueryEscape("SELECT number FROM numbers(100000)"), nil)
 	must(t, err)
 	req.Header.Set("Accept-Encoding", "br, gzip;q=0.5")
@@ -193,7 +193,7 @@ func TestDoorCompression(t *testing.T) {
 
 func TestDoorAuthentication(t *testing.T) {
 	t.Parallel()
-	srv := door(t, HandlerOptions{User: "ana", Password: "s3cret"})
+	srv := openDoor(t, contract.HandlerOptions{User: "ana", Password: "s3cret"})
 	basic := func(user, password string) http.Header {
 		r := &http.Request{Header: http.Header{}}
 		r.SetBasicAuth(user, password)
@@ -232,7 +232,7 @@ func TestDoorAuthentication(t *testing.T) {
 
 func TestDoorHostAndOrigin(t *testing.T) {
 	t.Parallel()
-	srv := door(t, HandlerOptions{AllowedHosts: []string{"warehouse.internal"}, AllowWrites: true})
+	srv := openDoor(t, contract.HandlerOptions{AllowedHosts: []string{"warehouse.internal"}, AllowWrites: true})
 	for _, c := range []struct {
 		h    http.Header
 		want int

@@ -1,6 +1,4 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package engine
 
 import (
 	"errors"
@@ -10,6 +8,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"dealhouse/internal/chdb/contract"
+	"dealhouse/internal/chdb/library"
 )
 
 // limitsFile is merged into the users' configuration by the engine.
@@ -38,9 +39,9 @@ var fixedLimits = []setting{
 type setting struct{ name, value string }
 
 // writeLimits puts the limits beside the users' configuration, or takes away those that another start left there.
-func writeLimits(dir string, l Limits) error {
+func writeLimits(dir string, l contract.Limits) error {
 	path := filepath.Join(dir, "engine", limitsFile)
-	if l == (Limits{}) {
+	if l == (contract.Limits{}) {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -49,11 +50,11 @@ func writeLimits(dir string, l Limits) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	return replaceFile(path, []byte(l.xml()))
+	return library.ReplaceFile(path, []byte(limitsXML(l)))
 }
 
-// xml is the part of the configuration that has the limits.
-func (l Limits) xml() string {
+// limitsXML is the part of the configuration that has the limits.
+func limitsXML(l contract.Limits) string {
 	var values, constraints strings.Builder
 	set := func(name, value string) {
 		if value != "" {

@@ -1,6 +1,4 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package engine_test
 
 import (
 	"context"
@@ -12,19 +10,21 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dealhouse/internal/chdb/contract"
 )
 
 // childLimits asks a limited engine for too much.
 func childLimits() error {
-	e, err := Open(context.Background(), Options{
+	e, err := openHouse(context.Background(), contract.Options{
 		Dir: os.Getenv(childDir), Library: os.Getenv(childLib),
-		Limits: Limits{QueryMemory: 60 << 20, Memory: 100 << 20, Time: 2 * time.Second, ResultBytes: 20 << 20, ResultRows: 1_000_000, Threads: 2, Disk: 10 << 20},
+		Limits: contract.Limits{QueryMemory: 60 << 20, Memory: 100 << 20, Time: 2 * time.Second, ResultBytes: 20 << 20, ResultRows: 1_000_000, Threads: 2, Disk: 10 << 20},
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = e.Close() }()
-	srv := httptest.NewServer(e.Handler(HandlerOptions{AllowWrites: true}))
+	srv := httptest.NewServer(e.Handler(contract.HandlerOptions{AllowWrites: true}))
 	defer srv.Close()
 	const heavy = "SELECT groupArray(number) FROM numbers(100000000) FORMAT Null"
 	const endless = "SELECT sum(sipHash64(number)) FROM numbers(1000000000000)"

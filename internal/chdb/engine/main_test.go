@@ -1,10 +1,9 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package engine_test
 
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"testing"
 
@@ -12,11 +11,39 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"go.uber.org/goleak"
 
+	"dealhouse/internal/chdb/contract"
+	"dealhouse/internal/chdb/door"
+	"dealhouse/internal/chdb/engine"
 	"dealhouse/internal/sandbox"
 )
 
 // shared is the engine of all tests: the library allows one directory per process.
-var shared *Engine
+var shared *house
+
+// house is an engine with both of its doors, as package chdb puts them together.
+type house struct{ *engine.Engine }
+
+func openHouse(ctx context.Context, o contract.Options) (*house, error) {
+	e, err := engine.Open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return &house{e}, nil
+}
+
+func (h *house) Handler(o contract.HandlerOptions) http.Handler { return door.Handler(h.Engine, o) }
+
+func (h *house) ClickHouseOptions(database string) *clickhouse.Options {
+	return (&door.Transport{Engine: h.Engine}).Options(database)
+}
+
+func (h *house) ReadOnlyOptions(database string) *clickhouse.Options {
+	return (&door.Transport{Engine: h.Engine, ReadOnly: true}).Options(database)
+}
+
+func (h *house) RoundTrip(req *http.Request) (*http.Response, error) {
+	return (&door.Transport{Engine: h.Engine}).RoundTrip(req)
+}
 
 // TestMain opens the shared engine, or, in a child process, plays the part
 // that the environment names.
@@ -34,7 +61,7 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	shared, err = Open(context.Background(), Options{Dir: dir})
+	shared, err = openHouse(context.Background(), contract.Options{Dir: dir})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "open the engine:", err)
 		return 1

@@ -1,30 +1,31 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package engine
 
 import (
 	"context"
 	"errors"
 	"fmt"
+
+	"dealhouse/internal/chdb/contract"
+	"dealhouse/internal/chdb/library"
 )
 
 // Find makes sure that there is a data directory and a library for it, as [Open] does, and opens neither. It is for
 // a process that enters a sandbox before it opens them, where it could no longer download anything.
-func Find(ctx context.Context, o Options) (Place, error) {
-	o = o.withDefaults()
+func Find(ctx context.Context, o contract.Options) (contract.Place, error) {
+	o = withDefaults(o)
 	if o.Dir == "" {
-		return Place{}, errors.New("find the embedded engine: Options.Dir is empty")
+		return contract.Place{}, errors.New("find the embedded engine: Options.Dir is empty")
 	}
 	dir, err := makeDir(o.Dir)
 	if err != nil {
-		return Place{}, fmt.Errorf("find the embedded engine: %w", err)
+		return contract.Place{}, fmt.Errorf("find the embedded engine: %w", err)
 	}
 	if err := probeLock(dir); err != nil {
-		return Place{}, err
+		return contract.Place{}, err
 	}
-	library, err := newAcquirer(o).path(ctx)
+	path, err := library.Find(ctx, o)
 	if err != nil {
-		return Place{}, err
+		return contract.Place{}, err
 	}
-	return Place{Dir: dir, Library: library}, nil
+	return contract.Place{Dir: dir, Library: path}, nil
 }

@@ -1,6 +1,4 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package engine_test
 
 import (
 	"bufio"
@@ -18,6 +16,9 @@ import (
 	"testing"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"dealhouse/internal/chdb/contract"
+	"dealhouse/internal/chdb/engine"
 )
 
 // The test binary is also its own child processes.
@@ -51,14 +52,12 @@ func runChild(role string) int {
 		err = childLimits()
 	case "answers":
 		err = childAnswers()
-	case "acquire":
-		err = childAcquire()
 	default:
 		err = errors.New("no such role")
 	}
 	if err != nil {
 		fmt.Println("error:", err)
-		if errors.Is(err, ErrLocked) {
+		if errors.Is(err, contract.ErrLocked) {
 			return 3
 		}
 		return 1
@@ -69,12 +68,12 @@ func runChild(role string) int {
 func child(t *testing.T, role string, env ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), append(env, childRole+"="+role, childLib+"="+process.libPath)...)
+	cmd.Env = append(os.Environ(), append(env, childRole+"="+role, childLib+"="+engine.LibraryPath())...)
 	return cmd
 }
 
-func openChild() (*Engine, error) {
-	return Open(context.Background(), Options{Dir: os.Getenv(childDir), Library: os.Getenv(childLib)})
+func openChild() (*house, error) {
+	return openHouse(context.Background(), contract.Options{Dir: os.Getenv(childDir), Library: os.Getenv(childLib)})
 }
 
 func childOpen() error {
@@ -181,7 +180,7 @@ func childClose() error {
 		return err
 	}
 	for range cap(ended) {
-		if err := <-ended; !errors.Is(err, ErrClosed) {
+		if err := <-ended; !errors.Is(err, contract.ErrClosed) {
 			return fmt.Errorf("a request ended with %w", err)
 		}
 	}
@@ -267,17 +266,17 @@ func TestSIGKILLWhileInserting(t *testing.T) {
 func TestOneEnginePerProcess(t *testing.T) {
 	t.Parallel()
 	other := t.TempDir()
-	_, err := Open(context.Background(), Options{Dir: other})
-	var od *OtherDirError
+	_, err := openHouse(context.Background(), contract.Options{Dir: other})
+	var od *contract.OtherDirError
 	if !errors.As(err, &od) || od.Open != shared.Dir() {
 		t.Fatalf("got %v", err)
 	}
 	// The same directory by another name is the same engine.
 	link := filepath.Join(other, "link")
 	must(t, os.Symlink(shared.Dir(), link))
-	e, err := Open(context.Background(), Options{Dir: link})
+	e, err := openHouse(context.Background(), contract.Options{Dir: link})
 	must(t, err)
-	if e.in != shared.in {
+	if !engine.Same(e.Engine, shared.Engine) {
 		t.Error("a second engine on the same directory")
 	}
 	db, err := clickhouse.Open(e.ClickHouseOptions(""))
@@ -286,7 +285,7 @@ func TestOneEnginePerProcess(t *testing.T) {
 	must(t, db.Ping(context.Background()))
 	must(t, e.Close())
 	must(t, e.Close())
-	if err := db.Ping(context.Background()); !errors.Is(err, ErrClosed) {
+	if err := db.Ping(context.Background()); !errors.Is(err, contract.ErrClosed) {
 		t.Errorf("after Close: got %v", err)
 	}
 	if got := cell(t, connect(t), "SELECT 1"); got != "1" {

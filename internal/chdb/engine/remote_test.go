@@ -1,6 +1,4 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package engine_test
 
 import (
 	"context"
@@ -15,13 +13,17 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"dealhouse/internal/chdb/contract"
+	"dealhouse/internal/chdb/exception"
+	"dealhouse/internal/chdb/guard"
 )
 
 // TestRemoteClients has two processes' worth of clickhouse-go write in parallel
 // over real HTTP, and read.
 func TestRemoteClients(t *testing.T) {
 	t.Parallel()
-	srv := door(t, HandlerOptions{AllowWrites: true, User: "w", Password: "p"})
+	srv := openDoor(t, contract.HandlerOptions{AllowWrites: true, User: "w", Password: "p"})
 	local := connect(t)
 	do(t, local, "CREATE TABLE remote (who LowCardinality(String), i UInt64, at DateTime64(3, 'UTC')) ENGINE = MergeTree ORDER BY (who, i)")
 	ctx := context.Background()
@@ -65,7 +67,7 @@ func TestRemoteClients(t *testing.T) {
 			if err := db.Exec(ctx, "SELECT nothing"); !hasCode(err, 47) {
 				t.Errorf("%s: got %v", who, err)
 			}
-			if err := db.Exec(ctx, "SELECT file('/etc/passwd')"); !hasCode(err, codeAccessDenied) {
+			if err := db.Exec(ctx, "SELECT file('/etc/passwd')"); !hasCode(err, exception.AccessDenied) {
 				t.Errorf("%s: got %v", who, err)
 			}
 			rows, err := db.Query(ctx, "SELECT throwIf(number = 3000000) FROM numbers(4000000) SETTINGS max_block_size = 10000")
@@ -93,7 +95,7 @@ func hasCode(err error, code int32) bool {
 
 func TestDoorWrites(t *testing.T) {
 	t.Parallel()
-	srv := door(t, HandlerOptions{AllowWrites: true, MaxQueryBytes: 2000})
+	srv := openDoor(t, contract.HandlerOptions{AllowWrites: true, MaxQueryBytes: 2000})
 	db := connect(t)
 	v := func(more ...string) url.Values {
 		u := url.Values{"database": {"t" + hexName(t)}}
@@ -152,9 +154,9 @@ func TestDoorWrites(t *testing.T) {
 		{"", "SELECT * FROM " + leak, "497", data},
 		{"INSERT INTO w VALUES", "(length('ab'))", "344", data},
 		{"INSERT INTO w FORMAT Values", "(length('ab'))", "344", data},
-		{"INSERT INTO w SETTINGS " + valuesInterpret + " = 1 VALUES", "(length('ab'))", "497", data},
-		{"INSERT INTO w SETTINGS " + valuesInterpret + " FORMAT Values", "(length('ab'))", "497", data},
-		{"INSERT INTO w SETTINGS `" + valuesTemplates + "` = 1 VALUES", "(length('ab'))", "497", data},
+		{"INSERT INTO w SETTINGS " + guard.ValuesInterpret + " = 1 VALUES", "(length('ab'))", "497", data},
+		{"INSERT INTO w SETTINGS " + guard.ValuesInterpret + " FORMAT Values", "(length('ab'))", "497", data},
+		{"INSERT INTO w SETTINGS `" + guard.ValuesTemplates + "` = 1 VALUES", "(length('ab'))", "497", data},
 		{"", "INSERT INTO w VALUES ((SELECT a FROM " + leak + "))", "497", "They are on here."},
 		{"", "INSERT INTO w VALUES ((SELECT a FROM `Format`/**/" + leak[len("format"):] + "))", "497", "They are on here."},
 		{"", "CREATE VIEW leak AS SELECT * FROM " + leak, "497", "They are on for some who read it."},
@@ -188,7 +190,7 @@ func TestDoorWrites(t *testing.T) {
 // middle of an endless result.
 func TestClientGoesAway(t *testing.T) {
 	t.Parallel()
-	srv := door(t, HandlerOptions{})
+	srv := openDoor(t, contract.HandlerOptions{})
 	sql := "SELECT number, 'away' FROM system.numbers"
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -1,6 +1,4 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package engine
 
 import "strings"
 
@@ -92,29 +90,29 @@ func (z *scanner) skipHeredoc() bool {
 	return true
 }
 
-// statement is what the transport has to know of a query.
-type statement struct {
+// Statement is what the transport has to know of a query.
+type Statement struct {
 	verb   string // the first word, in upper case, behind any parentheses
 	format string // the FORMAT that the text names, or ""
 
 	// For an INSERT that brings data along:
-	insert  bool   // it ends in FORMAT or VALUES, with or without data behind it
+	Insert  bool   // it ends in FORMAT or VALUES, with or without data behind it
 	values  bool   // it is VALUES
-	head    string // the statement without its FORMAT or VALUES clause
+	Head    string // the statement without its FORMAT or VALUES clause
 	data    string // what stands behind the clause
 	dataAny bool   // there is more than white space in data
 	// temporary is set for statements that may leave a temporary table behind.
 	temporary bool
 }
 
-// parseStatement looks at the outside of a query.
-func parseStatement(sql string) statement {
+// ParseStatement looks at the outside of a query.
+func ParseStatement(sql string) Statement {
 	z := scanner{s: sql}
 	tok := z.next()
 	for tok == "(" {
 		tok = z.next()
 	}
-	st := statement{verb: strings.ToUpper(tok)}
+	st := Statement{verb: strings.ToUpper(tok)}
 	if st.verb == "INSERT" {
 		st.parseInsert(&z)
 		return st
@@ -140,7 +138,7 @@ func parseStatement(sql string) statement {
 
 // parseInsert looks for the clause that the data follows. Behind SELECT and
 // its like there is none.
-func (st *statement) parseInsert(z *scanner) {
+func (st *Statement) parseInsert(z *scanner) {
 	for depth := 0; ; {
 		before := z.pos
 		tok := z.next()
@@ -155,18 +153,18 @@ func (st *statement) parseInsert(z *scanner) {
 		case isAny(tok, "SELECT", "WITH", "FROM", "WATCH"):
 			return
 		case strings.EqualFold(tok, "VALUES"):
-			st.insert, st.values, st.format = true, true, "Values"
+			st.Insert, st.values, st.format = true, true, "Values"
 		case strings.EqualFold(tok, "FORMAT"):
 			name := z.peekWord()
 			if name == "" {
 				return
 			}
 			z.next()
-			st.insert, st.format = true, name
+			st.Insert, st.format = true, name
 			st.values = strings.EqualFold(name, "Values")
 		}
-		if st.insert {
-			st.head = strings.TrimSpace(z.s[:before])
+		if st.Insert {
+			st.Head = strings.TrimSpace(z.s[:before])
 			st.data = z.s[z.pos:]
 			// The line break behind the clause is not data.
 			st.data = strings.TrimLeft(st.data, " \t")

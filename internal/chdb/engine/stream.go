@@ -1,12 +1,13 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package engine
 
 import (
 	"context"
 	"io"
 	"strings"
 	"sync"
+
+	"dealhouse/internal/chdb/exception"
+	"dealhouse/internal/chdb/library"
 )
 
 // streamable tells whether a result in this format may be made of pieces, and
@@ -33,15 +34,15 @@ func streamable(format string) (headerLines int, ok bool) {
 
 // stream starts a SELECT and waits for its first piece, so that most errors
 // come before any of the result.
-func (l *lease) stream(q *query, format string, header int) (*answer, error) {
-	lib := l.conn.lib
-	res := lib.run(l.conn.c, l.mark+q.sql, q.format, q.params, true)
+func (l *lease) stream(q *Query, format string, header int) (*Answer, error) {
+	lib := l.conn.Lib
+	res := lib.Run(l.conn.C, l.mark+q.SQL, q.Format, q.Params, true)
 	if res == nil {
-		return nil, l.end(exception(codeUnknownError, "", "the engine returned no result"))
+		return nil, l.end(exception.New(exception.Unknown, "", "the engine returned no result"))
 	}
-	if text := lib.resultError(res); text != "" {
-		lib.destroyResult(res)
-		return nil, l.end(parseException(text))
+	if text := lib.ResultError(res); text != "" {
+		lib.DestroyResult(res)
+		return nil, l.end(exception.Parse(text))
 	}
 	b := &rows{lease: l, stream: res, header: header, csv: strings.HasPrefix(strings.ToLower(format), "csv")}
 	if err := b.fetch(); err != nil && !isEnd(err) {
@@ -53,7 +54,7 @@ func (l *lease) stream(q *query, format string, header int) (*answer, error) {
 		// An engine that closes must not wait for a reader who has gone away.
 		b.unhook = context.AfterFunc(l.in.ctx, func() { _ = b.Close() })
 	}
-	return &answer{body: b, format: format}, nil
+	return &Answer{Body: b, Format: format}, nil
 }
 
 // rows is a result that is being read.
@@ -64,8 +65,8 @@ type rows struct {
 	unhook func() bool
 
 	mu      sync.Mutex
-	stream  ptr // nil at the end
-	piece   ptr
+	stream  library.Pointer // nil at the end
+	piece   library.Pointer
 	rest    []byte // of the piece
 	started bool
 	err     error // sticky
@@ -127,20 +128,20 @@ func (b *rows) Close() error {
 
 // fetch gets the next piece that is not empty; b.mu is held, or b is not shared yet.
 func (b *rows) fetch() error {
-	lib := b.lease.conn.lib
+	lib := b.lease.conn.Lib
 	for {
 		b.drop()
 		if b.lease.ctx.Err() != nil {
 			return b.finish(context.Cause(b.lease.ctx))
 		}
-		b.piece = lib.streamFetch(b.lease.conn.c, b.stream)
+		b.piece = lib.StreamFetch(b.lease.conn.C, b.stream)
 		if b.piece == nil {
 			return b.finish(io.EOF)
 		}
-		if text := lib.resultError(b.piece); text != "" {
-			return b.finish(parseException(text))
+		if text := lib.ResultError(b.piece); text != "" {
+			return b.finish(exception.Parse(text))
 		}
-		b.rest = lib.bytes(b.piece)
+		b.rest = lib.Bytes(b.piece)
 		if len(b.rest) == 0 {
 			return b.finish(io.EOF)
 		}
@@ -158,7 +159,7 @@ func (b *rows) fetch() error {
 func (b *rows) drop() {
 	b.rest = nil
 	if b.piece != nil {
-		b.lease.conn.lib.destroyResult(b.piece)
+		b.lease.conn.Lib.DestroyResult(b.piece)
 		b.piece = nil
 	}
 }
@@ -170,13 +171,13 @@ func (b *rows) finish(err error) error {
 		return b.err
 	}
 	b.drop()
-	lib := b.lease.conn.lib
+	lib := b.lease.conn.Lib
 	if !isEnd(err) {
 		// Killed and cancelled at once, the query may stay with the connection,
-		// and what it reads with the query, until that is closed (chdb-2).
-		lib.streamCancel(b.lease.conn.c, b.stream)
+		// and what it reads with the Query, until that is closed (chdb-2).
+		lib.StreamCancel(b.lease.conn.C, b.stream)
 	}
-	lib.destroyResult(b.stream)
+	lib.DestroyResult(b.stream)
 	b.stream = nil
 	if b.unhook != nil {
 		b.unhook()

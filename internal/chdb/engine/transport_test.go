@@ -1,6 +1,4 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package engine_test
 
 import (
 	"context"
@@ -19,6 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
+
+	"dealhouse/internal/chdb/exception"
 )
 
 func TestTypesRoundTrip(t *testing.T) {
@@ -144,9 +144,9 @@ func TestSettings(t *testing.T) {
 		}
 	}
 	err := db.Exec(with(clickhouse.Settings{"no_such_setting": 1}), "SELECT 1")
-	wantCode(t, err, codeUnknownSetting)
+	wantCode(t, err, exception.UnknownSetting)
 	err = db.Exec(with(clickhouse.Settings{"a b": 1}), "SELECT 1")
-	wantCode(t, err, codeUnknownSetting)
+	wantCode(t, err, exception.UnknownSetting)
 	// Nothing outlives its request (chdb-3).
 	do(t, db, "SET max_block_size = 77")
 	do(t, db, "USE system")

@@ -1,11 +1,11 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package engine
 
 import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"dealhouse/internal/chdb/library"
 )
 
 // openUsersXML forbids nothing: readers and writers have all rights, over files and the network too.
@@ -44,8 +44,8 @@ func writeOpenConfig(dir string) (string, error) {
 		return "", err
 	}
 	users, main := filepath.Join(conf, "users.xml"), filepath.Join(conf, "config.xml")
-	if err := replaceFile(users, []byte(openUsersXML)); err != nil {
+	if err := library.ReplaceFile(users, []byte(openUsersXML)); err != nil {
 		return "", err
 	}
-	return main, replaceFile(main, fmt.Appendf(nil, openConfigXML, escapeXML(users)))
+	return main, library.ReplaceFile(main, fmt.Appendf(nil, openConfigXML, escapeXML(users)))
 }

@@ -1,6 +1,4 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package exception
 
 import (
 	"fmt"
@@ -12,31 +10,31 @@ import (
 
 // Codes of ClickHouse that this package itself raises or maps.
 const (
-	codeBadArguments    = 36
-	codeUnknownFunction = 46
-	codeNotImplemented  = 48
-	codeSyntaxError     = 62
-	codeUnknownSetting  = 115
-	codeReadonly        = 164
-	codeQueryTooLarge   = 55
-	codeTooManyQueries  = 202
-	codeSocketTimeout   = 209
-	codeQueryCancelled  = 394
-	codeAccessDenied    = 497
-	codeAuthFailed      = 516
-	codeUnknownError    = 1002
-	codeRequiredPasswrd = 194
+	BadArguments     = 36
+	UnknownFunction  = 46
+	NotImplemented   = 48
+	SyntaxError      = 62
+	UnknownSetting   = 115
+	Readonly         = 164
+	QueryTooLarge    = 55
+	TooManyQueries   = 202
+	SocketTimeout    = 209
+	QueryCancelled   = 394
+	AccessDenied     = 497
+	AuthFailed       = 516
+	Unknown          = 1002
+	PasswordRequired = 194
 )
 
-// exception makes an error of the same type as those of a real server.
-func exception(code int32, name, message string) *clickhouse.Exception {
+// New makes an error of the same type as those of a real server.
+func New(code int32, name, message string) *clickhouse.Exception {
 	return &clickhouse.Exception{Code: code, Name: "DB::Exception", CodeName: name, Message: message}
 }
 
-// parseException reads the engine's only form of an error, its text, which
+// Parse reads the engine's only form of an error, its text, which
 // always begins with "Code: N. ".
-func parseException(text string) *clickhouse.Exception {
-	e := exception(codeUnknownError, "UNKNOWN_EXCEPTION", text)
+func Parse(text string) *clickhouse.Exception {
+	e := New(Unknown, "UNKNOWN_EXCEPTION", text)
 	rest, ok := strings.CutPrefix(text, "Code: ")
 	if !ok {
 		return e
@@ -64,8 +62,8 @@ func parseException(text string) *clickhouse.Exception {
 	return e
 }
 
-// exceptionText is the text a real server would send for e.
-func exceptionText(e *clickhouse.Exception) string {
+// Text is the text a real server would send for e.
+func Text(e *clickhouse.Exception) string {
 	s := fmt.Sprintf("Code: %d. %s: %s", e.Code, e.Name, e.Message)
 	if e.CodeName != "" {
 		s += " (" + e.CodeName + ")"

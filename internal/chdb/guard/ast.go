@@ -1,11 +1,13 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package guard
 
 import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"dealhouse/internal/chdb/allow"
+	"dealhouse/internal/chdb/conn"
+	"dealhouse/internal/chdb/exception"
 )
 
 // node is one line of EXPLAIN AST: a statement as the engine's own parser sees it.
@@ -32,7 +34,7 @@ func parseAST(out string) (*node, error) {
 			continue
 		}
 		if depth >= len(path) {
-			return nil, exception(codeSyntaxError, "SYNTAX_ERROR", "the query's structure is not understood")
+			return nil, exception.New(exception.SyntaxError, "SYNTAX_ERROR", "the query's structure is not understood")
 		}
 		n := &node{}
 		tail := nodeTail.FindStringSubmatchIndex(rest)
@@ -44,7 +46,7 @@ func parseAST(out string) (*node, error) {
 		path[depth].children = append(path[depth].children, n)
 	}
 	if len(root.children) != 1 {
-		return nil, exception(codeSyntaxError, "SYNTAX_ERROR", "the query's structure is not understood")
+		return nil, exception.New(exception.SyntaxError, "SYNTAX_ERROR", "the query's structure is not understood")
 	}
 	return root.children[0], nil
 }
@@ -84,8 +86,8 @@ func (x *examination) judge(root *node) error {
 	switch {
 	case readKinds[root.kind]:
 	case !x.readOnly && writeKinds[root.kind]:
-	case x.readOnly && (writeKinds[root.kind] || x.class != classRead):
-		return errReadOnly
+	case x.readOnly && (writeKinds[root.kind] || x.class != conn.ClassRead):
+		return ErrReadOnly
 	default:
 		return denied("a statement of the kind %s is not allowed here", root.kind)
 	}
@@ -163,22 +165,22 @@ func (x *examination) call(n, parent *node) error {
 	case parent == nil:
 	case parent.kind == "TableExpression" || parent.kind == "InsertQuery" || parent.kind == "CreateQuery" || parent.kind == "Explain":
 		return x.tableFunction(n.text)
-	case parent.kind == "Storage" && parent.children[0] == n && allowed().engines[strings.ToLower(n.text)].name != "":
-		if !allowed().engines.allows(n.text) {
+	case parent.kind == "Storage" && parent.children[0] == n && allow.All().Engines[strings.ToLower(n.text)].Name != "":
+		if !allow.All().Engines.Allows(n.text) {
 			return denied("the engine %s is not allowed here", n.text)
 		}
 		return nil
-	case (parent.kind == "Index" || parent.kind == "Stat" || parent.kind == "ColumnDeclaration" || parent.kind == "ExpressionList") && inDefinitions[strings.ToLower(n.text)] && x.defines:
+	case (parent.kind == "Index" || parent.kind == "Stat" || parent.kind == "ColumnDeclaration" || parent.kind == "ExpressionList") && allow.InDefinitions[strings.ToLower(n.text)] && x.defines:
 		return nil
 	}
-	e, ok := allowed().function(n.text)
+	e, ok := allow.All().Function(n.text)
 	if !ok {
 		if !x.lambdas[n.text] {
 			x.unknown = append(x.unknown, unknownName{name: n.text})
 		}
 		return nil
 	}
-	if e.sign != 0 {
+	if e.Sign != 0 {
 		return denied("the function %s is not allowed here", n.text)
 	}
 	return arguments(n, e)
@@ -186,12 +188,12 @@ func (x *examination) call(n, parent *node) error {
 
 // tableFunction judges what stands for a table and has arguments: a table function, or a view with parameters.
 func (x *examination) tableFunction(name string) error {
-	e, ok := allowed().tableFunctions[strings.ToLower(name)]
+	e, ok := allow.All().TableFunctions[strings.ToLower(name)]
 	switch {
 	case !ok:
 		x.unknown = append(x.unknown, unknownName{name: name, table: true})
 		return nil
-	case e.sign != 0:
+	case e.Sign != 0:
 		return denied("the table function %s is not allowed here", name)
 	}
 	return nil
@@ -201,29 +203,29 @@ func (x *examination) tableFunction(name string) error {
 var isIn = regexp.MustCompile(`(?i)^(global)?(not)?(null)?in(ignoreset)?$`)
 
 // arguments judges what a function that is allowed is called with.
-func arguments(n *node, e entry) error {
+func arguments(n *node, e allow.Entry) error {
 	var args []*node
 	if len(n.children) > 0 {
 		args = n.children[0].children
 	}
-	if isIn.MatchString(n.text) && len(args) == 2 && args[1].kind == "Function" && allowed().tableFunctions.refuses(args[1].text) {
+	if isIn.MatchString(n.text) && len(args) == 2 && args[1].kind == "Function" && allow.All().TableFunctions.Refuses(args[1].text) {
 		return denied("the table function %s is not allowed here", args[1].text)
 	}
-	if e.higher && len(args) > 0 && args[0].kind == "Identifier" {
-		if f, ok := allowed().function(args[0].text); ok && (f.sign != 0 || f.zone >= 0 || f.hasType) {
+	if e.Higher && len(args) > 0 && args[0].kind == "Identifier" {
+		if f, ok := allow.All().Function(args[0].text); ok && (f.Sign != 0 || f.Zone >= 0 || f.HasType) {
 			return denied("%s cannot be given to %s by its name here, write x -> %s(x)", args[0].text, n.text, args[0].text)
 		}
 	}
-	if e.zone >= 0 {
-		for _, a := range args[min(e.zone, len(args)):] {
+	if e.Zone >= 0 {
+		for _, a := range args[min(e.Zone, len(args)):] {
 			if !a.writtenOut() {
 				return denied("%s takes a time zone only as it is written out, not as an expression", n.text)
 			}
 		}
 	}
-	if e.hasType && len(args) > 0 {
-		i := e.typ
-		if i == lastArgument {
+	if e.HasType && len(args) > 0 {
+		i := e.Type
+		if i == allow.LastArgument {
 			i = len(args) - 1
 		}
 		if i < len(args) && (args[i].kind != "Literal" || !strings.HasPrefix(args[i].text, "'") || strings.Contains(args[i].text, `\\`)) {
@@ -259,7 +261,7 @@ func literal(text string) error {
 }
 
 func systemTable(name string) error {
-	if allowed().systemTables.allows(strings.Trim(name, "`")) {
+	if allow.All().SystemTables.Allows(strings.Trim(name, "`")) {
 		return nil
 	}
 	return denied("the table system.%s is not allowed here", name)
@@ -267,5 +269,5 @@ func systemTable(name string) error {
 
 // denied is the answer to a statement that is well-formed and not allowed.
 func denied(format string, args ...any) error {
-	return exception(codeAccessDenied, "ACCESS_DENIED", fmt.Sprintf(format, args...)+where)
+	return exception.New(exception.AccessDenied, "ACCESS_DENIED", fmt.Sprintf(format, args...)+allow.Where)
 }

@@ -1,26 +1,32 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package guard
 
 import (
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"log/slog"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
+
+	"dealhouse/internal/chdb/allow"
+	"dealhouse/internal/chdb/conn"
+	"dealhouse/internal/chdb/exception"
+	"dealhouse/internal/chdb/library"
+	"dealhouse/internal/chdb/recent"
 )
 
-// errReadOnly is the answer to everything but one plain read.
-var errReadOnly = exception(codeReadonly, "READONLY",
+// ErrReadOnly is the answer to everything but one plain read.
+var ErrReadOnly = exception.New(exception.Readonly, "READONLY",
 	"this door is read-only: it takes one SELECT, SHOW, DESCRIBE, EXISTS or EXPLAIN, without INTO OUTFILE and without other systems")
 
 // Settings that let the values of an INSERT be expressions. Nobody looks into
 // data for names, so where data is read they are off, and not a query's to set.
 const (
-	valuesInterpret = "input_format_values_interpret_expressions"
-	valuesTemplates = "input_format_values_deduce_templates_of_expressions"
+	ValuesInterpret = "input_format_values_interpret_expressions"
+	ValuesTemplates = "input_format_values_deduce_templates_of_expressions"
 )
 
 // reserved are words that reach the host where the parser's tree does not show it.
@@ -29,7 +35,7 @@ var reserved = map[string]bool{"infile": true, "outfile": true, "disk": true}
 // examination is one look at a statement, on a connection of its own where none of the client's settings counts and
 // nothing of the statement is run (chdb-7).
 type examination struct {
-	*conn
+	*conn.Conn
 	kinds    []string // of tokens
 	db       string
 	readOnly bool
@@ -56,7 +62,7 @@ type token struct {
 	begin int
 }
 
-// verdictKey is all that the guard's verdict on a statement depends on, besides definitions that can change.
+// verdictKey is all that the guard's conn.Verdict on a statement depends on, besides definitions that can change.
 type verdictKey struct {
 	text     [sha256.Size]byte // what is judged of the statement
 	db       string
@@ -64,48 +70,93 @@ type verdictKey struct {
 	fed      bool
 }
 
-// rememberedVerdicts is how many statements are remembered as allowed, in each of two generations.
-const rememberedVerdicts = 1024
+// remembered is how many statements are remembered as allowed, in each of two generations.
+const remembered = 1024
 
-// examine refuses a query that names what is not on the lists. A statement that was let through is let through again
-// without another look, unless it names what no list has: that may be gone, or be something else by now.
-func (in *instance) examine(ctx context.Context, q *query, st *statement, fed bool) error {
-	if err := q.checkNames(); err != nil {
+// Guard judges what strangers ask an engine for (chdb-7). It belongs to one engine, whose definitions it knows.
+type Guard struct {
+	conns     *conn.Pool // that look at statements and run nothing of them
+	log       *slog.Logger
+	lexer     atomic.Pointer[[]string] // see tokenKinds
+	persisted persisted
+	allowed   *recent.Map[verdictKey, struct{}] // what was let through
+}
+
+// looks is how many statements may be looked at, at once.
+const looks = 4
+
+// New makes a guard that looks at statements on connections that open makes. They must accept settings, and need no
+// rights but those of a reader.
+func New(open func() (*conn.Conn, error), log *slog.Logger) *Guard {
+	return &Guard{conns: conn.NewPool(looks, open), log: log, allowed: recent.New[verdictKey, struct{}](remembered)}
+}
+
+// Close waits for statements that are being looked at, and closes the connections.
+func (g *Guard) Close() { g.conns.Close() }
+
+// Request is what a stranger asks for.
+type Request struct {
+	SQL string
+	// Head is the statement of an INSERT without its FORMAT or VALUES clause, if Fed.
+	Head string
+	// Fed says that the data of an INSERT is read apart from the statement.
+	Fed      bool
+	Format   string // of the output, unless the text names one
+	Database string
+	Settings map[string]string
+	Params   []library.Param
+	ReadOnly bool
+}
+
+// Examine refuses a request that names what is not on the lists, with an error of ClickHouse's. A statement that was let
+// through is let through again without another look, unless it names what no list has: that may be gone, or be something
+// else by now.
+func (g *Guard) Examine(ctx context.Context, r *Request) error {
+	if err := r.checkNames(); err != nil {
 		return err
 	}
-	text, tree := q.sql, q.sql
-	if fed {
-		text = st.head
-		tree = st.head + " FORMAT Values" // or it is no statement
+	text, tree := r.SQL, r.SQL
+	if r.Fed {
+		text = r.Head
+		tree = r.Head + " FORMAT Values" // or it is no statement
 	}
-	key := verdictKey{text: sha256.Sum256([]byte(text)), db: q.db, readOnly: q.readOnly, fed: fed}
-	if _, ok := in.allowed.get(key); ok {
+	key := verdictKey{text: sha256.Sum256([]byte(text)), db: r.Database, readOnly: r.ReadOnly, fed: r.Fed}
+	if _, ok := g.allowed.Get(key); ok {
 		return nil
 	}
-	c, err := in.examiners.get(ctx, "", nil)
+	c, err := g.conns.Get(ctx, "", nil)
 	if err != nil {
 		return err
 	}
-	defer in.examiners.put(c)
-	kinds, err := in.tokenKinds(c)
+	defer g.conns.Put(c)
+	x, err := g.examination(c)
 	if err != nil {
 		return err
 	}
-	made, err := in.persisted.judged(in, c, kinds)
+	made, err := g.judged(c)
 	if err != nil {
 		return err
 	}
-	x := &examination{conn: c, kinds: kinds, db: q.db, readOnly: q.readOnly}
-	if err := x.look(text, tree, fed); err != nil {
+	x.db, x.readOnly = r.Database, r.ReadOnly
+	if err := x.look(text, tree, r.Fed); err != nil {
 		return err
 	}
 	if err := x.avoid(made); err != nil {
 		return err
 	}
 	if len(x.unknown) == 0 {
-		in.allowed.put(key, struct{}{})
+		g.allowed.Put(key, struct{}{})
 	}
 	return nil
+}
+
+// examination begins to look at a statement.
+func (g *Guard) examination(c *conn.Conn) (*examination, error) {
+	kinds, err := g.tokenKinds(c)
+	if err != nil {
+		return nil, err
+	}
+	return &examination{Conn: c, kinds: kinds}, nil
 }
 
 // look judges one text. tree is the same text in a form that has a syntax tree.
@@ -116,16 +167,16 @@ func (x *examination) look(text, tree string, fed bool) error {
 	if err := x.checkTokens(); err != nil {
 		return err
 	}
-	v, err := x.classify(tree)
+	v, err := x.Classify(tree)
 	if err != nil {
 		return err
 	}
-	x.class = v.class
-	if v.count > 1 {
-		return exception(codeSyntaxError, "SYNTAX_ERROR", "Multi-statements are not allowed: send them one by one")
+	x.class = v.Class
+	if v.Count > 1 {
+		return exception.New(exception.SyntaxError, "SYNTAX_ERROR", "Multi-statements are not allowed: send them one by one")
 	}
-	if x.readOnly && v.flags&flagExternal != 0 {
-		return errReadOnly
+	if x.readOnly && v.Flags&conn.FlagExternal != 0 {
+		return ErrReadOnly
 	}
 	root, err := x.parse(tree)
 	if err != nil {
@@ -143,9 +194,9 @@ func (x *examination) look(text, tree string, fed bool) error {
 
 // parse asks the engine for the statement's syntax tree.
 func (x *examination) parse(sql string) (*node, error) {
-	out, err := x.buffered("EXPLAIN AST "+x.forTree(sql), "TSVRaw", nil)
+	out, err := x.Buffered("EXPLAIN AST "+x.forTree(sql), "TSVRaw", nil)
 	if err != nil {
-		return nil, cmp.Or(x.syntaxError(sql), err)
+		return nil, cmp.Or(x.SyntaxError(sql), err)
 	}
 	return parseAST(string(out))
 }
@@ -181,11 +232,11 @@ func (x *examination) forTree(sql string) string {
 }
 
 // tokenKinds are the names of the lexer's tokens by their number, which is the engine's own affair.
-func (in *instance) tokenKinds(c *conn) ([]string, error) {
-	if k := in.lexer.Load(); k != nil {
+func (g *Guard) tokenKinds(c *conn.Conn) ([]string, error) {
+	if k := g.lexer.Load(); k != nil {
 		return *k, nil
 	}
-	text, err := c.value("SELECT toTypeName(tokenizeQuery(''))")
+	text, err := c.Value("SELECT toTypeName(tokenizeQuery(''))")
 	if err != nil {
 		return nil, err
 	}
@@ -193,11 +244,11 @@ func (in *instance) tokenKinds(c *conn) ([]string, error) {
 	for _, m := range enumValue.FindAllStringSubmatch(text, -1) {
 		n, err := strconv.Atoi(m[2])
 		if err != nil || n != len(kinds) {
-			return nil, exception(codeUnknownError, "", "the engine's lexer is not understood")
+			return nil, exception.New(exception.Unknown, "", "the engine's lexer is not understood")
 		}
 		kinds = append(kinds, m[1])
 	}
-	in.lexer.Store(&kinds)
+	g.lexer.Store(&kinds)
 	return kinds, nil
 }
 
@@ -205,11 +256,11 @@ var enumValue = regexp.MustCompile(`'(\w+)' = (\d+)`)
 
 // split makes tokens of a text, without white space and comments.
 func (x *examination) split(sql string) error {
-	b, err := x.buffered("SELECT tokenizeQuery({q:String})", "RowBinary", []param{{"q", escapeParam(sql)}})
+	b, err := x.Buffered("SELECT tokenizeQuery({q:String})", "RowBinary", []library.Param{{Name: "q", Value: conn.EscapeParam(sql)}})
 	if err != nil {
 		return err
 	}
-	bad := exception(codeSyntaxError, "SYNTAX_ERROR", "the query could not be split into tokens")
+	bad := exception.New(exception.SyntaxError, "SYNTAX_ERROR", "the query could not be split into tokens")
 	const size = 8 + 8 + 1
 	n, k := binary.Uvarint(b)
 	if k <= 0 || uint64(len(b)-k) != n*size {
@@ -235,51 +286,41 @@ func (x *examination) split(sql string) error {
 	return nil
 }
 
-// confine makes the request a read-only one.
-func (r *request) confine() error {
-	r.readOnly, r.guarded = true, true
-	// It is read-only anyhow; a client that asks for it must not be refused.
-	if v := r.settings["readonly"]; v == "1" || v == "2" {
-		delete(r.settings, "readonly")
-	}
-	return checkReaderSettings(r.settings)
-}
-
-// checkReaderSettings refuses settings that are not on the list.
-func checkReaderSettings(settings map[string]string) error {
+// CheckReaderSettings refuses settings that are not on the list.
+func CheckReaderSettings(settings map[string]string) error {
 	for name := range settings {
-		e, ok := allowed().settings[name]
-		if ok && e.sign == 0 && e.name == name {
+		e, ok := allow.All().Settings[name]
+		if ok && e.Sign == 0 && e.Name == name {
 			continue
 		}
 		if !ok {
-			return exception(codeUnknownSetting, "UNKNOWN_SETTING", "Unknown setting '"+name+"'")
+			return exception.New(exception.UnknownSetting, "UNKNOWN_SETTING", "Unknown setting '"+name+"'")
 		}
-		return exception(codeReadonly, "READONLY", "Cannot modify '"+name+"' setting in readonly mode"+where)
+		return exception.New(exception.Readonly, "READONLY", "Cannot modify '"+name+"' setting in readonly mode"+allow.Where)
 	}
 	return nil
 }
 
-// checkNames refuses what the request names outside its text: settings, the format, and parameters.
-func (q *query) checkNames() error {
-	if q.readOnly {
-		if err := checkReaderSettings(q.settings); err != nil {
+// checkNames refuses what a request names outside its text: settings, the format, and parameters.
+func (r *Request) checkNames() error {
+	if r.ReadOnly {
+		if err := CheckReaderSettings(r.Settings); err != nil {
 			return err
 		}
 	}
-	for name, value := range q.settings {
-		if e := allowed().settings[name]; !q.readOnly && (e.sign == '-' || e.name != name) {
+	for name, value := range r.Settings {
+		if e := allow.All().Settings[name]; !r.ReadOnly && (e.Sign == '-' || e.Name != name) {
 			return denied("the setting %s is not allowed here", name)
 		}
 		if err := literal("'" + value); err != nil {
 			return err
 		}
 	}
-	if q.format != "" && allowed().formats.refuses(q.format) {
-		return denied("the format %s is not allowed here", q.format)
+	if r.Format != "" && allow.All().Formats.Refuses(r.Format) {
+		return denied("the format %s is not allowed here", r.Format)
 	}
-	for _, p := range q.params {
-		if err := literal("'" + p.value); err != nil {
+	for _, p := range r.Params {
+		if err := literal("'" + p.Value); err != nil {
 			return err
 		}
 	}

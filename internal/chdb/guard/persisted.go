@@ -1,11 +1,14 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package guard
 
 import (
 	"encoding/binary"
 	"strings"
 	"sync"
+
+	"dealhouse/internal/chdb/allow"
+	"dealhouse/internal/chdb/conn"
+	"dealhouse/internal/chdb/exception"
+	"dealhouse/internal/chdb/library"
 )
 
 // persisted are the objects of the data directory whose definitions no list allows: somebody has made them before this
@@ -22,13 +25,14 @@ const definitions = `SELECT name, create_table_query FROM system.tables
  UNION ALL SELECT name, create_query FROM system.functions WHERE origin != 'System'`
 
 // judged are the names that no statement may hold.
-func (p *persisted) judged(in *instance, c *conn, kinds []string) (map[string]bool, error) {
+func (g *Guard) judged(c *conn.Conn) (map[string]bool, error) {
+	p := &g.persisted
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.done {
 		return p.names, nil
 	}
-	b, err := c.buffered(definitions, "RowBinary", nil)
+	b, err := c.Buffered(definitions, "RowBinary", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -37,9 +41,12 @@ func (p *persisted) judged(in *instance, c *conn, kinds []string) (map[string]bo
 		var name, sql string
 		name, b = cutString(b)
 		sql, b = cutString(b)
-		x := &examination{conn: c, kinds: kinds}
+		x, err := g.examination(c)
+		if err != nil {
+			return nil, err
+		}
 		if err := x.look(sql, sql, false); err != nil {
-			in.log.Warn("an object of the warehouse is not served: drop it if it is not yours", "object", name, "reason", err)
+			g.log.Warn("an object of the warehouse is not served: drop it if it is not yours", "object", name, "reason", err)
 			names[strings.ToLower(name)] = true
 		}
 	}
@@ -82,12 +89,12 @@ func (x *examination) resolve() error {
 		if u.table {
 			sql = "SELECT count() FROM system.tables WHERE name = {n:String} AND engine = 'View'"
 		}
-		b, err := x.buffered(sql, "TSV", []param{{"n", escapeParam(u.name)}})
+		b, err := x.Buffered(sql, "TSV", []library.Param{{Name: "n", Value: conn.EscapeParam(u.name)}})
 		if err != nil {
 			return err
 		}
 		if string(b) == "0\n" {
-			return exception(codeUnknownFunction, "UNKNOWN_FUNCTION", "Function "+u.name+" is not known here"+where)
+			return exception.New(exception.UnknownFunction, "UNKNOWN_FUNCTION", "Function "+u.name+" is not known here"+allow.Where)
 		}
 	}
 	return nil

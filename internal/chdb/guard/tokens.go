@@ -1,10 +1,11 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package guard
 
 import (
 	"strconv"
 	"strings"
+
+	"dealhouse/internal/chdb/allow"
+	"dealhouse/internal/chdb/exception"
 )
 
 // at is the token at i, or an empty one.
@@ -26,11 +27,11 @@ func (x *examination) checkTokens() error {
 			err = x.checkText(i)
 		case "Equals":
 			if x.at(i-1).name == "readonly" {
-				err = exception(codeReadonly, "READONLY", "Cannot modify 'readonly' setting in readonly mode")
+				err = exception.New(exception.Readonly, "READONLY", "Cannot modify 'readonly' setting in readonly mode")
 			}
 		default:
 			if strings.HasPrefix(t.kind, "Error") {
-				return exception(codeSyntaxError, "SYNTAX_ERROR", "Syntax error: a token is not understood: "+t.text)
+				return exception.New(exception.SyntaxError, "SYNTAX_ERROR", "Syntax error: a token is not understood: "+t.text)
 			}
 		}
 		if err != nil {
@@ -43,20 +44,20 @@ func (x *examination) checkTokens() error {
 // checkName refuses names wherever they stand: functions that are not allowed, since a bare name can be given to another
 // function or to APPLY, and the type of a parameter that becomes a name.
 func (x *examination) checkName(i int) error {
-	t, l := x.tokens[i], allowed()
+	t, l := x.tokens[i], allow.All()
 	switch {
 	case t.kind == "QuotedIdentifier" && strings.Contains(t.text, `\`):
 		return denied("a name with an escape sequence is not allowed here: %s", t.text)
-	case l.functions[t.name].bare && x.at(i+1).kind != "OpeningRoundBracket":
-	case l.functions.refuses(t.name) || l.aggregates.refuses(t.name) || reserved[t.name]:
+	case l.Functions[t.name].Bare && x.at(i+1).kind != "OpeningRoundBracket":
+	case l.Functions.Refuses(t.name) || l.Aggregates.Refuses(t.name) || reserved[t.name]:
 		return denied("the name %s is not allowed here", t.text)
 	case t.name == "identifier" && x.at(i-1).kind == "Colon" && x.at(i+1).kind == "ClosingCurlyBrace":
 		return denied("a parameter of the type Identifier is not allowed here: it would make a name of a text")
-	case t.name == "format" && l.formats.refuses(x.at(i+1).name) && x.at(i+2).kind != "OpeningRoundBracket":
+	case t.name == "format" && l.Formats.Refuses(x.at(i+1).name) && x.at(i+2).kind != "OpeningRoundBracket":
 		return denied("the format %s is not allowed here", x.at(i+1).text)
 	}
-	table, ok := l.systemTables[t.name]
-	if x.at(i-1).kind == "Dot" && x.at(i-2).name == "system" || strings.EqualFold(x.db, "system") && ok && table.sign != 0 {
+	table, ok := l.SystemTables[t.name]
+	if x.at(i-1).kind == "Dot" && x.at(i-2).name == "system" || strings.EqualFold(x.db, "system") && ok && table.Sign != 0 {
 		return systemTable(t.name)
 	}
 	if whole, cut := strings.CutPrefix(t.name, "system."); cut && t.kind == "QuotedIdentifier" {
@@ -123,19 +124,19 @@ func (x *examination) insideBraces(i int) bool {
 // checkSettings refuses settings in the text, at any level: of a list behind SETTINGS, SET or EXPLAIN, what stands before =;
 // and, wherever it stands, the name of a setting that nobody may change.
 func (x *examination) checkSettings() error {
-	l := allowed()
+	l := allow.All()
 	for i, t := range x.tokens {
 		if t.name == "" {
 			continue
 		}
-		e, ok := l.settings[t.name]
-		table, ofTable := l.mergeTree[t.name]
+		e, ok := l.Settings[t.name]
+		table, ofTable := l.MergeTree[t.name]
 		listed := x.listsSettings(i)
 		switch {
-		case listed && ofTable && table.sign == 0:
+		case listed && ofTable && table.Sign == 0:
 		case listed && !ok && !ofTable:
 			return denied("the setting %s is not allowed here", t.text)
-		case (listed || x.at(i+1).kind == "Equals") && (ok && e.sign == '-' || !ok && ofTable && table.sign == '-'):
+		case (listed || x.at(i+1).kind == "Equals") && (ok && e.Sign == '-' || !ok && ofTable && table.Sign == '-'):
 			return denied("the setting %s is not allowed here", t.text)
 		}
 	}
@@ -146,7 +147,7 @@ func (x *examination) checkSettings() error {
 func (x *examination) listsSettings(i int) bool {
 	if next := x.at(i + 1).kind; next != "Equals" {
 		// A setting without a value is switched on.
-		return x.at(i-1).name == "settings" && allowed().settings[x.at(i).name].sign == '-'
+		return x.at(i-1).name == "settings" && allow.All().Settings[x.at(i).name].Sign == '-'
 	}
 	depth := 0
 	for i--; i >= 0; i-- {
@@ -235,11 +236,11 @@ func (x *examination) plain(from, to int) error {
 		if t.name == "" || x.at(i+1).kind != "OpeningRoundBracket" || beforeBracket[t.name] && t.kind == "BareWord" && t.name != "array" && t.name != "tuple" && t.name != "cast" {
 			continue
 		}
-		e, ok := allowed().function(t.name)
-		if !ok || e.sign != 0 || allowed().tableFunctions.refuses(t.name) {
+		e, ok := allow.All().Function(t.name)
+		if !ok || e.Sign != 0 || allow.All().TableFunctions.Refuses(t.name) {
 			return denied("the function %s is not allowed at this place", t.text)
 		}
-		if (e.zone >= 0 || e.hasType) && !x.plainArguments(i+1, e) {
+		if (e.Zone >= 0 || e.HasType) && !x.plainArguments(i+1, e) {
 			return denied("%s takes a time zone or a type only as it is written out, not as an expression", t.text)
 		}
 	}
@@ -248,10 +249,10 @@ func (x *examination) plain(from, to int) error {
 
 // plainArguments tells whether those arguments of a call that name a time zone or a type are one literal each. open is
 // where the call's bracket stands.
-func (x *examination) plainArguments(open int, e entry) bool {
+func (x *examination) plainArguments(open int, e allow.Entry) bool {
 	arg, depth, length, last := 0, 0, 0, token{}
 	plain := func() bool {
-		checked := e.zone >= 0 && arg >= e.zone || e.hasType && (arg == e.typ || e.typ == lastArgument)
+		checked := e.Zone >= 0 && arg >= e.Zone || e.HasType && (arg == e.Type || e.Type == allow.LastArgument)
 		return !checked || length == 0 || length == 1 && last.kind != "BareWord" && last.kind != "QuotedIdentifier" && !strings.Contains(last.text, `\`)
 	}
 	for i := open + 1; i < len(x.tokens); i++ {

@@ -1,6 +1,4 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package library
 
 import (
 	"archive/tar"
@@ -19,11 +17,13 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"dealhouse/internal/chdb/contract"
 )
 
 const (
 	libraryFile = "libchdb.so"
-	hintInstall = "set " + EnvLibrary + " to a libchdb.so, or set warehouse.dsn to a clickhouse:// or https:// server"
+	hintInstall = "set " + contract.EnvLibrary + " to a libchdb.so, or set warehouse.dsn to a clickhouse:// or https:// server"
 )
 
 // downloadPrefix begins the names of the folders that downloads work in.
@@ -62,7 +62,7 @@ type acquirer struct {
 	log      *slog.Logger
 }
 
-func newAcquirer(o Options) acquirer {
+func newAcquirer(o contract.Options) acquirer {
 	a := acquirer{
 		platform: runtime.GOOS + "/" + runtime.GOARCH,
 		releases: releases,
@@ -72,10 +72,13 @@ func newAcquirer(o Options) acquirer {
 		log:      o.Logger,
 	}
 	if a.library == "" {
-		a.library = os.Getenv(EnvLibrary)
+		a.library = os.Getenv(contract.EnvLibrary)
 	}
 	return a
 }
+
+// Find returns the path of the library that o asks for, downloading it first if need be. Errors are [*contract.LibraryError].
+func Find(ctx context.Context, o contract.Options) (string, error) { return newAcquirer(o).path(ctx) }
 
 // path returns the library's path, downloading it first if need be.
 func (a acquirer) path(ctx context.Context) (string, error) {
@@ -84,26 +87,26 @@ func (a acquirer) path(ctx context.Context) (string, error) {
 	}
 	rel, ok := a.releases[a.platform]
 	if !ok {
-		return "", &LibraryError{Op: "find a library for " + a.platform, Hint: hintInstall, Err: ErrNoVerifiedLibrary}
+		return "", &contract.LibraryError{Op: "find a library for " + a.platform, Hint: hintInstall, Err: contract.ErrNoVerifiedLibrary}
 	}
 	if a.cacheDir == "" {
 		base, err := os.UserCacheDir()
 		if err != nil {
-			return "", &LibraryError{Op: "find the cache directory", Hint: "set HOME or XDG_CACHE_HOME, or " + hintInstall, Err: err}
+			return "", &contract.LibraryError{Op: "find the cache directory", Hint: "set HOME or XDG_CACHE_HOME, or " + hintInstall, Err: err}
 		}
 		a.cacheDir = filepath.Join(base, "dealhouse", "chdb")
 	}
-	dir := filepath.Join(a.cacheDir, Version)
+	dir := filepath.Join(a.cacheDir, contract.Version)
 	target := filepath.Join(dir, libraryFile)
 	if regularFile(target) == nil {
 		return target, a.verifyCached(ctx, rel, target)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", &LibraryError{Op: "make the cache directory", Hint: hintInstall, Err: err}
+		return "", &contract.LibraryError{Op: "make the cache directory", Hint: hintInstall, Err: err}
 	}
 	unlock, err := lockFile(ctx, filepath.Join(dir, "lock"))
 	if err != nil {
-		return "", &LibraryError{Op: "lock the cache directory", Hint: hintInstall, Err: err}
+		return "", &contract.LibraryError{Op: "lock the cache directory", Hint: hintInstall, Err: err}
 	}
 	defer unlock()
 	// Another process may have finished while this one waited.
@@ -111,7 +114,7 @@ func (a acquirer) path(ctx context.Context) (string, error) {
 		return target, a.verifyCached(ctx, rel, target)
 	}
 	if err := removeLeftovers(dir); err != nil {
-		return "", &LibraryError{Op: "remove what a broken download left", Hint: hintInstall, Err: err}
+		return "", &contract.LibraryError{Op: "remove what a broken download left", Hint: hintInstall, Err: err}
 	}
 	if err := a.download(ctx, rel, dir, target); err != nil {
 		return "", err
@@ -122,21 +125,21 @@ func (a acquirer) path(ctx context.Context) (string, error) {
 // named is the file that the operator named. Nobody knows its hash; that nobody else can have changed it is all that
 // can be asked of it.
 func (a acquirer) named() (string, error) {
-	path, err := trueName(a.library)
+	path, err := TrueName(a.library)
 	if err == nil {
 		err = regularFile(path)
 	}
 	if err != nil {
-		return "", &LibraryError{Op: "use the named library", Hint: "correct or unset " + EnvLibrary, Err: err}
+		return "", &contract.LibraryError{Op: "use the named library", Hint: "correct or unset " + contract.EnvLibrary, Err: err}
 	}
 	if err := onlyOurs(path, filepath.Dir(path)); err != nil {
-		return "", &LibraryError{Op: "use the named library", Hint: hintOwner, Err: err}
+		return "", &contract.LibraryError{Op: "use the named library", Hint: hintOwner, Err: err}
 	}
 	return path, nil
 }
 
-// trueName is the one name of a file, absolute and without symbolic links.
-func trueName(path string) (string, error) {
+// TrueName is the one name of a file, absolute and without symbolic links.
+func TrueName(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return "", err
@@ -159,33 +162,33 @@ func removeLeftovers(dir string) error {
 // download fetches, verifies and unpacks the library. The target appears by a
 // rename, so that it is complete or absent (chdb-9).
 func (a acquirer) download(ctx context.Context, rel release, dir, target string) error {
-	a.log.Info("downloading the ClickHouse engine, 178 MB, once", "package", rel.pkg, "version", Version, "to", dir)
+	a.log.Info("downloading the ClickHouse engine, 178 MB, once", "package", rel.pkg, "version", contract.Version, "to", dir)
 	begin := time.Now()
 	tmp, err := os.MkdirTemp(dir, downloadPrefix)
 	if err != nil {
-		return &LibraryError{Op: "make a temporary directory", Hint: hintInstall, Err: err}
+		return &contract.LibraryError{Op: "make a temporary directory", Hint: hintInstall, Err: err}
 	}
 	defer func() { _ = os.RemoveAll(tmp) }()
 
 	tarball, err := a.pack(ctx, tmp, rel.pkg)
 	if err != nil {
-		if errors.Is(err, ErrNoNPM) {
-			return &LibraryError{Op: "download the library", Hint: "install Node.js with npm, or " + hintInstall, Err: err}
+		if errors.Is(err, contract.ErrNoNPM) {
+			return &contract.LibraryError{Op: "download the library", Hint: "install Node.js with npm, or " + hintInstall, Err: err}
 		}
 		if ctx.Err() != nil {
 			err = fmt.Errorf("%w: %w", ctx.Err(), err)
 		}
-		return &LibraryError{Op: "download the library", Hint: "check npm's registry and network, or " + hintInstall, Err: err}
+		return &contract.LibraryError{Op: "download the library", Hint: "check npm's registry and network, or " + hintInstall, Err: err}
 	}
 	if err := verify(ctx, tarball, rel.integrity); err != nil {
-		return &LibraryError{Op: "verify the download", Hint: "check the registry that npm is configured for, or " + hintInstall, Err: err}
+		return &contract.LibraryError{Op: "verify the download", Hint: "check the registry that npm is configured for, or " + hintInstall, Err: err}
 	}
 	unpacked := filepath.Join(tmp, libraryFile)
 	if err := unpack(ctx, tarball, unpacked); err != nil {
-		return &LibraryError{Op: "unpack the library", Hint: "check for free space in " + dir + " (1 GB)", Err: err}
+		return &contract.LibraryError{Op: "unpack the library", Hint: "check for free space in " + dir + " (1 GB)", Err: err}
 	}
 	if err := os.Rename(unpacked, target); err != nil {
-		return &LibraryError{Op: "move the library into place", Hint: hintInstall, Err: err}
+		return &contract.LibraryError{Op: "move the library into place", Hint: hintInstall, Err: err}
 	}
 	a.log.Info("the ClickHouse engine is ready", "path", target, "took", time.Since(begin).Round(time.Millisecond))
 	return nil
@@ -203,7 +206,7 @@ func verify(ctx context.Context, path, want string) error {
 		return err
 	}
 	if got := base64.StdEncoding.EncodeToString(h.Sum(nil)); got != want {
-		return fmt.Errorf("%w: got sha512-%s, want sha512-%s", ErrCorrupt, got, want)
+		return fmt.Errorf("%w: got sha512-%s, want sha512-%s", contract.ErrCorrupt, got, want)
 	}
 	return nil
 }

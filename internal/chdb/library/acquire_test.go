@@ -1,6 +1,4 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package library
 
 import (
 	"archive/tar"
@@ -13,11 +11,34 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+
+	"dealhouse/internal/chdb/contract"
 )
+
+// The test binary is also its own child processes, which get the library.
+const childDir = "LIBRARY_TEST_DIR"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childDir) == "" {
+		os.Exit(m.Run())
+	}
+	if err := childAcquire(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 const testPlatform = "plan9/pdp11"
 
@@ -63,7 +84,7 @@ func packer(b []byte) packFunc {
 func TestAcquireDownloadsOnce(t *testing.T) {
 	t.Parallel()
 	cache := t.TempDir()
-	killed := filepath.Join(cache, Version, downloadPrefix+"1", "lib.tgz")
+	killed := filepath.Join(cache, contract.Version, downloadPrefix+"1", "lib.tgz")
 	must(t, os.MkdirAll(filepath.Dir(killed), 0o700))
 	must(t, os.WriteFile(killed, nil, 0o600))
 	b := tarball(t, "the library")
@@ -74,7 +95,7 @@ func TestAcquireDownloadsOnce(t *testing.T) {
 	must(t, err)
 	got, err := os.ReadFile(path)
 	must(t, err)
-	if string(got) != "the library" || path != filepath.Join(cache, Version, libraryFile) {
+	if string(got) != "the library" || path != filepath.Join(cache, contract.Version, libraryFile) {
 		t.Errorf("%s has %q", path, got)
 	}
 	if !strings.Contains(logged.String(), "downloading the ClickHouse engine, 178 MB, once") {
@@ -86,7 +107,7 @@ func TestAcquireDownloadsOnce(t *testing.T) {
 	if again != path {
 		t.Errorf("got %s", again)
 	}
-	left, err := filepath.Glob(filepath.Join(cache, Version, "download-*"))
+	left, err := filepath.Glob(filepath.Join(cache, contract.Version, "download-*"))
 	must(t, err)
 	if len(left) != 0 {
 		t.Errorf("left behind: %v", left)
@@ -108,14 +129,14 @@ func TestAcquireErrors(t *testing.T) {
 		want   error
 		says   string
 	}{
-		{"corrupt", nil, func(a *acquirer) { a.pack = packer(bad) }, ErrCorrupt, "registry"},
-		{"truncated", nil, func(a *acquirer) { a.pack = packer(good[:100]) }, ErrCorrupt, EnvLibrary},
+		{"corrupt", nil, func(a *acquirer) { a.pack = packer(bad) }, contract.ErrCorrupt, "registry"},
+		{"truncated", nil, func(a *acquirer) { a.pack = packer(good[:100]) }, contract.ErrCorrupt, contract.EnvLibrary},
 		{"cancelled", cancelled, func(a *acquirer) { a.pack = packer(good) }, context.Canceled, ""},
 		{"no npm", nil, func(a *acquirer) {
-			a.pack = func(context.Context, string, string) (string, error) { return "", ErrNoNPM }
-		}, ErrNoNPM, "install Node.js"},
-		{"other platform", nil, func(a *acquirer) { a.platform = "darwin/arm64" }, ErrNoVerifiedLibrary, "warehouse.dsn"},
-		{"named file missing", nil, func(a *acquirer) { a.library = "/nonexistent/lib.so" }, os.ErrNotExist, EnvLibrary},
+			a.pack = func(context.Context, string, string) (string, error) { return "", contract.ErrNoNPM }
+		}, contract.ErrNoNPM, "install Node.js"},
+		{"other platform", nil, func(a *acquirer) { a.platform = "darwin/arm64" }, contract.ErrNoVerifiedLibrary, "warehouse.dsn"},
+		{"named file missing", nil, func(a *acquirer) { a.library = "/nonexistent/lib.so" }, os.ErrNotExist, contract.EnvLibrary},
 		{"named file a directory", nil, func(a *acquirer) { a.library = os.TempDir() }, nil, "is not a file"},
 		{"no library inside", nil, func(a *acquirer) {
 			b := []byte("not even gzip")
@@ -133,7 +154,7 @@ func TestAcquireErrors(t *testing.T) {
 				ctx = context.Background()
 			}
 			_, err := a.path(ctx)
-			var le *LibraryError
+			var le *contract.LibraryError
 			if !errors.As(err, &le) {
 				t.Fatalf("got %v", err)
 			}
@@ -143,7 +164,7 @@ func TestAcquireErrors(t *testing.T) {
 			if !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%q does not say %q", err, c.says)
 			}
-			if _, err := os.Stat(filepath.Join(cache, Version, libraryFile)); !errors.Is(err, os.ErrNotExist) {
+			if _, err := os.Stat(filepath.Join(cache, contract.Version, libraryFile)); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("a library is in the cache: %v", err)
 			}
 		})
@@ -152,7 +173,7 @@ func TestAcquireErrors(t *testing.T) {
 
 func TestNPMMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	if _, err := npmPack(context.Background(), t.TempDir(), "@test/lib"); !errors.Is(err, ErrNoNPM) {
+	if _, err := npmPack(context.Background(), t.TempDir(), "@test/lib"); !errors.Is(err, contract.ErrNoNPM) {
 		t.Fatalf("got %v", err)
 	}
 }
@@ -165,7 +186,7 @@ func TestNPMPack(t *testing.T) {
 	script := func(text string) {
 		must(t, os.WriteFile(filepath.Join(bin, "npm"), []byte("#!/bin/sh\n"+text+"\n"), 0o700))
 	}
-	script(`case "$*" in *"@test/lib@` + Version + `") echo x > test-lib.tgz;; *) exit 9;; esac`)
+	script(`case "$*" in *"@test/lib@` + contract.Version + `") echo x > test-lib.tgz;; *) exit 9;; esac`)
 	dir := t.TempDir()
 	path, err := npmPack(context.Background(), dir, "@test/lib")
 	must(t, err)
@@ -215,7 +236,8 @@ func TestAcquireFromSeveralProcesses(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, "source.tgz"), tarball(t, strings.Repeat("x", 1<<20)), 0o600))
 	var wg sync.WaitGroup
 	for range 6 {
-		cmd := child(t, "acquire", childDir+"="+dir)
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), childDir+"="+dir)
 		wg.Go(func() {
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%v: %s", err, out)
@@ -233,14 +255,14 @@ func TestAcquireFromSeveralProcesses(t *testing.T) {
 func TestNamedLibraryWins(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "mine.so")
 	must(t, os.WriteFile(file, nil, 0o600))
-	t.Setenv(EnvLibrary, file)
-	got, err := newAcquirer(Options{}.withDefaults()).path(context.Background())
+	t.Setenv(contract.EnvLibrary, file)
+	got, err := newAcquirer(contract.Options{}).path(context.Background())
 	must(t, err)
 	if got != file {
 		t.Errorf("got %s", got)
 	}
-	t.Setenv(EnvLibrary, file+".missing")
-	if _, err := newAcquirer(Options{}.withDefaults()).path(context.Background()); !errors.Is(err, os.ErrNotExist) {
+	t.Setenv(contract.EnvLibrary, file+".missing")
+	if _, err := newAcquirer(contract.Options{}).path(context.Background()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }

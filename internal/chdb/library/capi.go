@@ -1,6 +1,4 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package library
 
 import (
 	"fmt"
@@ -10,82 +8,82 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// ptr is an opaque C pointer. The engine's memory is never Go memory, so the
+// Pointer is an opaque C pointer. The engine's memory is never Go memory, so the
 // garbage collector has nothing to do with what it points to.
-type ptr = unsafe.Pointer
+type Pointer = unsafe.Pointer
 
-// library is the C API of libchdb as Go functions. The types must match the C
+// API is the C API of libchdb as Go functions. The types must match the C
 // prototypes exactly: nothing checks them.
-type library struct {
-	setenv            func(name, value string, overwrite int32) int32
-	setSignalHandlers func(int32)
-	connect           func(argc int32, argv *ptr) ptr
-	closeConn         func(connPtr ptr)
+type API struct {
+	Setenv            func(name, value string, overwrite int32) int32
+	SetSignalHandlers func(int32)
+	connect           func(argc int32, argv *Pointer) Pointer
+	CloseConn         func(connPtr Pointer)
 
-	query             func(c ptr, q *byte, ql uintptr, fmt *byte, fl uintptr) ptr
-	queryParams       func(c ptr, q *byte, ql uintptr, fmt *byte, fl uintptr, names *ptr, nlens *uintptr, vals *ptr, vlens *uintptr, n uintptr) ptr
-	streamQuery       func(c ptr, q *byte, ql uintptr, fmt *byte, fl uintptr) ptr
-	streamQueryParams func(c ptr, q *byte, ql uintptr, fmt *byte, fl uintptr, names *ptr, nlens *uintptr, vals *ptr, vlens *uintptr, n uintptr) ptr
-	streamFetch       func(c, stream ptr) ptr
-	streamCancel      func(c, stream ptr)
+	query             func(c Pointer, q *byte, ql uintptr, fmt *byte, fl uintptr) Pointer
+	queryParams       func(c Pointer, q *byte, ql uintptr, fmt *byte, fl uintptr, names *Pointer, nlens *uintptr, vals *Pointer, vlens *uintptr, n uintptr) Pointer
+	streamQuery       func(c Pointer, q *byte, ql uintptr, fmt *byte, fl uintptr) Pointer
+	streamQueryParams func(c Pointer, q *byte, ql uintptr, fmt *byte, fl uintptr, names *Pointer, nlens *uintptr, vals *Pointer, vlens *uintptr, n uintptr) Pointer
+	StreamFetch       func(c, stream Pointer) Pointer
+	StreamCancel      func(c, stream Pointer)
 
-	resultBuffer      func(ptr) ptr
-	resultLength      func(ptr) uintptr
-	resultError       func(ptr) string
-	resultRowsRead    func(ptr) uint64
-	resultRowsWritten func(ptr) uint64
-	destroyResult     func(ptr)
+	resultBuffer      func(Pointer) Pointer
+	resultLength      func(Pointer) uintptr
+	ResultError       func(Pointer) string
+	resultRowsRead    func(Pointer) uint64
+	resultRowsWritten func(Pointer) uint64
+	DestroyResult     func(Pointer)
 
-	streamInsert       func(c ptr, q *byte, ql uintptr, fmt *byte, fl uintptr) ptr
-	streamAppend       func(stream ptr, data *byte, n uintptr) int32
-	streamDone         func(stream ptr) ptr
-	streamCancelInsert func(stream ptr)
-	streamInsertError  func(stream ptr) string
-	destroyInsert      func(stream ptr)
+	StreamInsert       func(c Pointer, q *byte, ql uintptr, fmt *byte, fl uintptr) Pointer
+	StreamAppend       func(stream Pointer, data *byte, n uintptr) int32
+	StreamDone         func(stream Pointer) Pointer
+	StreamCancelInsert func(stream Pointer)
+	StreamInsertError  func(stream Pointer) string
+	DestroyInsert      func(stream Pointer)
 
-	classify func(c ptr, q *byte, ql uintptr, db *byte, dl uintptr, out *[4]uint32) int32
+	Classify func(c Pointer, q *byte, ql uintptr, db *byte, dl uintptr, out *[4]uint32) int32
 }
 
-// loadLibrary maps the shared library at path and resolves every symbol, so
+// Load maps the shared library at path and resolves every symbol, so
 // that a library of another version fails here and not in the middle of a query.
-func loadLibrary(path string) (*library, error) {
+func Load(path string) (*API, error) {
 	// RTLD_LOCAL keeps the engine's half a gigabyte of symbols to itself.
 	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
 		return nil, err
 	}
-	lib := &library{}
+	lib := &API{}
 	setenv, err := purego.Dlsym(purego.RTLD_DEFAULT, "setenv")
 	if err != nil {
 		return nil, err
 	}
-	purego.RegisterFunc(&lib.setenv, setenv)
+	purego.RegisterFunc(&lib.Setenv, setenv)
 	for _, s := range []struct {
 		fn   any
 		name string
 	}{
-		{&lib.setSignalHandlers, "chdb_set_signal_handlers_enabled"},
+		{&lib.SetSignalHandlers, "chdb_set_signal_handlers_enabled"},
 		{&lib.connect, "chdb_connect"},
-		{&lib.closeConn, "chdb_close_conn"},
+		{&lib.CloseConn, "chdb_close_conn"},
 		{&lib.query, "chdb_query_n"},
 		{&lib.queryParams, "chdb_query_with_params_n"},
 		{&lib.streamQuery, "chdb_stream_query_n"},
 		{&lib.streamQueryParams, "chdb_stream_query_with_params_n"},
-		{&lib.streamFetch, "chdb_stream_fetch_result"},
-		{&lib.streamCancel, "chdb_stream_cancel_query"},
+		{&lib.StreamFetch, "chdb_stream_fetch_result"},
+		{&lib.StreamCancel, "chdb_stream_cancel_query"},
 		{&lib.resultBuffer, "chdb_result_buffer"},
 		{&lib.resultLength, "chdb_result_length"},
-		{&lib.resultError, "chdb_result_error"},
+		{&lib.ResultError, "chdb_result_error"},
 		{&lib.resultRowsRead, "chdb_result_rows_read"},
 		{&lib.resultRowsWritten, "chdb_result_rows_written"},
-		{&lib.destroyResult, "chdb_destroy_query_result"},
-		{&lib.streamInsert, "chdb_stream_insert_n"},
-		{&lib.streamAppend, "chdb_stream_append"},
-		{&lib.streamDone, "chdb_stream_done"},
-		{&lib.streamCancelInsert, "chdb_stream_cancel_insert"},
-		{&lib.streamInsertError, "chdb_stream_insert_error"},
-		{&lib.destroyInsert, "chdb_destroy_insert_stream"},
-		{&lib.classify, "chdb_classify_query_n"},
+		{&lib.DestroyResult, "chdb_destroy_query_result"},
+		{&lib.StreamInsert, "chdb_stream_insert_n"},
+		{&lib.StreamAppend, "chdb_stream_append"},
+		{&lib.StreamDone, "chdb_stream_done"},
+		{&lib.StreamCancelInsert, "chdb_stream_cancel_insert"},
+		{&lib.StreamInsertError, "chdb_stream_insert_error"},
+		{&lib.DestroyInsert, "chdb_destroy_insert_stream"},
+		{&lib.Classify, "chdb_classify_query_n"},
 	} {
 		sym, err := purego.Dlsym(handle, s.name)
 		if err != nil {
@@ -96,28 +94,28 @@ func loadLibrary(path string) (*library, error) {
 	return lib, nil
 }
 
-// open makes one more connection. argv is only read during the call. A nil
+// Connect makes one more connection. argv is only read during the call. A nil
 // result means that the engine refused, for reasons that only stderr tells.
-func (l *library) open(args []string) ptr {
+func (l *API) Connect(args []string) Pointer {
 	var pins runtime.Pinner
 	defer pins.Unpin()
-	argv := make([]ptr, len(args))
+	argv := make([]Pointer, len(args))
 	for i, a := range args {
 		b := append([]byte(a), 0)
 		pins.Pin(&b[0])
-		argv[i] = ptr(&b[0])
+		argv[i] = Pointer(&b[0])
 	}
 	pins.Pin(&argv[0])
 	return l.connect(int32(len(argv)), &argv[0])
 }
 
-// param is one server-side query parameter.
-type param struct{ name, value string }
+// Param is one server-side query parameter.
+type Param struct{ Name, Value string }
 
-// run calls query, or queryParams when there are parameters; stream chooses
+// Run calls query, or queryParams when there are parameters; stream chooses
 // their streaming counterparts.
-func (l *library) run(c ptr, query, format string, params []param, stream bool) ptr {
-	q, f := bytePtr(query), bytePtr(format)
+func (l *API) Run(c Pointer, query, format string, params []Param, stream bool) Pointer {
+	q, f := BytePtr(query), BytePtr(format)
 	defer runtime.KeepAlive(query)
 	defer runtime.KeepAlive(format)
 	if len(params) == 0 {
@@ -131,14 +129,14 @@ func (l *library) run(c ptr, query, format string, params []param, stream bool) 
 	var pins runtime.Pinner
 	defer pins.Unpin()
 	n := len(params)
-	names, values := make([]ptr, n), make([]ptr, n)
+	names, values := make([]Pointer, n), make([]Pointer, n)
 	nameLens, valueLens := make([]uintptr, n), make([]uintptr, n)
 	for i := range params {
-		np, vp := bytePtr(params[i].name), bytePtr(params[i].value)
+		np, vp := BytePtr(params[i].Name), BytePtr(params[i].Value)
 		pins.Pin(np)
 		pins.Pin(vp)
-		names[i], nameLens[i] = ptr(np), uintptr(len(params[i].name))
-		values[i], valueLens[i] = ptr(vp), uintptr(len(params[i].value))
+		names[i], nameLens[i] = Pointer(np), uintptr(len(params[i].Name))
+		values[i], valueLens[i] = Pointer(vp), uintptr(len(params[i].Value))
 	}
 	call := l.queryParams
 	if stream {
@@ -148,8 +146,8 @@ func (l *library) run(c ptr, query, format string, params []param, stream bool) 
 		&names[0], &nameLens[0], &values[0], &valueLens[0], uintptr(n))
 }
 
-// bytes is the result's payload; it lives until the result is destroyed.
-func (l *library) bytes(result ptr) []byte {
+// Bytes is the result's payload; it lives until the result is destroyed.
+func (l *API) Bytes(result Pointer) []byte {
 	n := l.resultLength(result)
 	if n == 0 {
 		return nil
@@ -157,9 +155,9 @@ func (l *library) bytes(result ptr) []byte {
 	return unsafe.Slice((*byte)(l.resultBuffer(result)), n) //nolint:gosec // G103: n bytes are what the library says the buffer has
 }
 
-// bytePtr is the address of s's first byte; never nil, since the engine
+// BytePtr is the address of s's first byte; never nil, since the engine
 // rejects a null pointer even when the length is zero.
-func bytePtr(s string) *byte {
+func BytePtr(s string) *byte {
 	if s == "" {
 		return new(byte)
 	}

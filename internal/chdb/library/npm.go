@@ -1,6 +1,4 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package library
 
 import (
 	"bytes"
@@ -10,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"dealhouse/internal/chdb/contract"
 )
 
 // npmPack downloads a package's tarball with the user's npm, that is from the
@@ -18,9 +18,9 @@ import (
 func npmPack(ctx context.Context, dir, pkg string) (string, error) {
 	npm, err := exec.LookPath("npm")
 	if err != nil {
-		return "", fmt.Errorf("%w in PATH", ErrNoNPM)
+		return "", fmt.Errorf("%w in PATH", contract.ErrNoNPM)
 	}
-	cmd := exec.CommandContext(ctx, npm, "pack", "--loglevel=error", "--ignore-scripts", pkg+"@"+Version) //nolint:gosec // G204: no shell; pkg is from the table of releases, and npm from PATH
+	cmd := exec.CommandContext(ctx, npm, "pack", "--loglevel=error", "--ignore-scripts", pkg+"@"+contract.Version) //nolint:gosec // G204: no shell; pkg is from the table of releases, and npm from PATH
 	// The directory has no package.json of anybody, so that npm reads no
 	// project's configuration.
 	cmd.Dir = dir
@@ -28,7 +28,7 @@ func npmPack(ctx context.Context, dir, pkg string) (string, error) {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("npm pack %s@%s: %w: %s", pkg, Version, err, tail(out.Bytes(), 600))
+		return "", fmt.Errorf("npm pack %s@%s: %w: %s", pkg, contract.Version, err, tail(out.Bytes(), 600))
 	}
 	found, err := filepath.Glob(filepath.Join(dir, "*.tgz"))
 	if err != nil {

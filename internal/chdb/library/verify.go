@@ -1,6 +1,4 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package library
 
 import (
 	"context"
@@ -13,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"dealhouse/internal/chdb/contract"
 )
 
 const (
@@ -28,12 +28,12 @@ const recordFile = "verified"
 func (a acquirer) verifyCached(ctx context.Context, rel release, path string) error {
 	// Up to the folder that the cache is in, which is this program's own too.
 	if err := onlyOurs(path, filepath.Dir(a.cacheDir)); err != nil {
-		return &LibraryError{Op: "use the cached library", Hint: hintOwner, Err: err}
+		return &contract.LibraryError{Op: "use the cached library", Hint: hintOwner, Err: err}
 	}
 	record := filepath.Join(filepath.Dir(path), recordFile)
 	identity, err := fileIdentity(path)
 	if err != nil {
-		return &LibraryError{Op: "use the cached library", Hint: hintCache, Err: err}
+		return &contract.LibraryError{Op: "use the cached library", Hint: hintCache, Err: err}
 	}
 	known := fmt.Sprintf("sha512-%s %s\n", rel.library, identity)
 	if recorded(record) == known {
@@ -41,14 +41,14 @@ func (a acquirer) verifyCached(ctx context.Context, rel release, path string) er
 	}
 	begin := time.Now()
 	if err := verify(ctx, path, rel.library); err != nil {
-		return &LibraryError{Op: "verify the cached library " + path, Hint: hintCache, Err: err}
+		return &contract.LibraryError{Op: "verify the cached library " + path, Hint: hintCache, Err: err}
 	}
 	// What was changed while it was hashed is not what was hashed.
 	if now, err := fileIdentity(path); err != nil || now != identity {
-		return &LibraryError{Op: "verify the cached library " + path, Hint: hintCache, Err: errors.Join(ErrCorrupt, err)}
+		return &contract.LibraryError{Op: "verify the cached library " + path, Hint: hintCache, Err: errors.Join(contract.ErrCorrupt, err)}
 	}
 	a.log.Info("the ClickHouse engine's library has the expected hash", "path", path, "took", time.Since(begin).Round(time.Millisecond))
-	if err := replaceFile(record, []byte(known)); err != nil {
+	if err := ReplaceFile(record, []byte(known)); err != nil {
 		a.log.Warn("the library will be hashed again at the next start, since that it was cannot be noted", "error", err)
 	}
 	return nil
@@ -105,4 +105,23 @@ func ownerOf(st fs.FileInfo) int {
 		return int(s.Uid)
 	}
 	return -1
+}
+
+// ReplaceFile writes a file that is complete at any moment.
+func ReplaceFile(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
 }

@@ -1,6 +1,4 @@
-//go:build !noengine && (linux || darwin)
-
-package chdb
+package library
 
 import (
 	"bytes"
@@ -11,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dealhouse/internal/chdb/contract"
 )
 
 // cachedLibrary is a cache with a library that was verified, and who verifies it.
@@ -82,8 +82,8 @@ func TestChangedLibraryIsRefused(t *testing.T) {
 			a, path, _ := cachedLibrary(t)
 			change(t, path)
 			_, err := a.path(context.Background())
-			var le *LibraryError
-			if !errors.Is(err, ErrCorrupt) || !errors.As(err, &le) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "remove it") {
+			var le *contract.LibraryError
+			if !errors.Is(err, contract.ErrCorrupt) || !errors.As(err, &le) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "remove it") {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -133,7 +133,7 @@ func TestLibraryOfOthersIsRefused(t *testing.T) {
 			a, path, _ := cachedLibrary(t)
 			c.change(t, path)
 			got, err := a.path(context.Background())
-			var le *LibraryError
+			var le *contract.LibraryError
 			if c.ok && (err != nil || got != path) || !c.ok && (!errors.As(err, &le) || !strings.Contains(err.Error(), "chmod go-w")) {
 				t.Errorf("got %s, %v", got, err)
 			}
