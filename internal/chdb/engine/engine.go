@@ -61,11 +61,18 @@ type instance struct {
 // this process has open already is shared; any other gives an
 // [*contract.OtherDirError]. A directory in use by another process gives [contract.ErrLocked].
 // Without a library at hand the first Open downloads it, which ctx can interrupt.
-func Open(ctx context.Context, o contract.Options) (*Engine, error) { return open(ctx, o, false) }
+func Open(ctx context.Context, o contract.Options) (*Engine, error) { return open(ctx, o, confining) }
 
-// open is Open. unguarded gives every connection all rights that the engine knows, readers included; that is for tests of
-// what stands outside of the engine.
-func open(ctx context.Context, o contract.Options, unguarded bool) (*Engine, error) {
+// rules are what the engine itself has to keep, whoever asks it.
+type rules struct {
+	config func(dir string) (path string, err error) // writes the configuration with the rights of roles
+	tables func(*conn.Conn) error                    // takes system tables away
+}
+
+// confining are those of every engine but the ones in tests of what stands outside of it.
+var confining = rules{writeConfig, dropSystemTables}
+
+func open(ctx context.Context, o contract.Options, r rules) (*Engine, error) {
 	o = withDefaults(o)
 	if o.Dir == "" {
 		return nil, errors.New("open the embedded engine: Options.Dir is empty")
@@ -95,7 +102,7 @@ func open(ctx context.Context, o contract.Options, unguarded bool) (*Engine, err
 	if err != nil {
 		return nil, err
 	}
-	in, err := start(lib, dir, o, unguarded)
+	in, err := start(lib, dir, o, r)
 	if err != nil {
 		return nil, err
 	}
@@ -144,12 +151,8 @@ func obtainLibrary(ctx context.Context, o contract.Options) (*library.API, error
 }
 
 // start connects for the first time, which is what opens the directory.
-func start(lib *library.API, dir string, o contract.Options, unguarded bool) (*instance, error) {
-	write := writeConfig
-	if unguarded {
-		write = writeOpenConfig
-	}
-	config, err := write(dir)
+func start(lib *library.API, dir string, o contract.Options, r rules) (*instance, error) {
+	config, err := r.config(dir)
 	if err == nil {
 		err = writeLimits(dir, o.Limits)
 	}
@@ -183,7 +186,7 @@ func start(lib *library.API, dir string, o contract.Options, unguarded bool) (*i
 		_ = in.lock.Close()
 		return nil, err
 	}
-	if err := dropSystemTables(first, unguarded); err != nil {
+	if err := r.tables(first); err != nil {
 		first.Close()
 		_ = in.lock.Close()
 		return nil, fmt.Errorf("open %s: take tables of the engine away: %w", dir, err)
@@ -220,10 +223,7 @@ func (in *instance) connectFirst() (*conn.Conn, error) {
 // dropSystemTables takes away the system tables that are not on the list, for as long as the engine is open: no grant
 // covers them, and some do something when they are read. One sends a signal to every thread, Go's included, another
 // starts a process with all of this one's environment.
-func dropSystemTables(c *conn.Conn, unguarded bool) error {
-	if unguarded {
-		return nil
-	}
+func dropSystemTables(c *conn.Conn) error {
 	text, err := c.Value("SELECT name FROM system.tables WHERE database = 'system'")
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 // OpenUnguarded is Open, but gives every connection all rights that the engine knows, readers included: for tests of what
 // stands outside of the engine.
 func OpenUnguarded(ctx context.Context, o contract.Options) (*Engine, error) {
-	return open(ctx, o, true)
+	return open(ctx, o, rules{writeOpenConfig, func(*conn.Conn) error { return nil }})
 }
 
 // LibraryPath is the library that this process has loaded.

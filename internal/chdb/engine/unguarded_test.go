@@ -37,7 +37,7 @@ const openConfigXML = `<clickhouse>
 </clickhouse>
 `
 
-// writeOpenConfig is writeConfig for Options.unguarded.
+// writeOpenConfig is writeConfig for OpenUnguarded.
 func writeOpenConfig(dir string) (string, error) {
 	conf := filepath.Join(dir, "engine")
 	if err := os.MkdirAll(conf, 0o700); err != nil {
