@@ -47,6 +47,7 @@ type app struct {
 	service     bool            // nobody reads along: what is told goes to the log, in whatever format
 	reconciling sync.Mutex
 	limits      chdb.Limits // of the embedded engine, where others ask it; zero: none
+	download    download    // of the embedded engine
 	nothingLeft sync.Map    // by account: when its transactions were last found to name no deal that is to be asked for
 }
 
@@ -197,10 +198,10 @@ func (a *app) openWarehouse(ctx context.Context, cfg *config.Config) (*warehouse
 
 // open opens the warehouse and makes sure that it answers.
 func (a *app) open(ctx context.Context, cfg *config.Config, maxRetryElapsed time.Duration) (*warehouse.Warehouse, error) {
-	done := a.beIn("starting the embedded ClickHouse; the first time, it is downloaded")
+	done := a.beIn("starting the embedded ClickHouse")
 	w, err := warehouse.Open(ctx, warehouse.Options{
 		DSN: cfg.Warehouse.DSN.Reveal(), Database: cfg.Warehouse.Database, Logger: a.log, Metrics: a.metrics.Warehouse, MaxRetryElapsed: maxRetryElapsed,
-		Limits: a.limits,
+		Limits: a.limits, Downloading: a.download.reached,
 	})
 	done()
 	if err != nil {
@@ -263,11 +264,11 @@ func (a *app) beIn(what string) (done func()) {
 			}
 			took := time.Since(begin).Round(time.Second)
 			if a.console.live {
-				a.console.show([]string{fmt.Sprintf("%s ... %s", what, took)})
+				a.console.show([]string{fmt.Sprintf("%s%s ... %s", what, a.download.text(), took)})
 				tick.Reset(time.Second)
 				continue
 			}
-			a.log.Info(what, "waited", took)
+			a.log.Info(what+a.download.text(), "waited", took)
 			tick.Reset(10 * time.Second)
 		}
 	}()

@@ -197,10 +197,10 @@ func (a *app) newErrand(ctx context.Context, dir, database string) (errand, erro
 		e.Place.Dir = dir
 		return e, nil
 	}
-	done := a.beIn("looking for the embedded ClickHouse; the first time, it is downloaded")
+	done := a.beIn("looking for the embedded ClickHouse")
 	defer done()
 	var err error
-	if e.Place, err = chdb.Find(ctx, chdb.Options{Dir: dir, Logger: a.log}); err != nil {
+	if e.Place, err = chdb.Find(ctx, chdb.Options{Dir: dir, Logger: a.log, Downloading: a.download.reached}); err != nil {
 		return e, fmt.Errorf("opening the embedded warehouse: %w", err)
 	}
 	return e, nil

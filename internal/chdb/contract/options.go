@@ -26,6 +26,10 @@ type Options struct {
 	// dealhouse/chdb below the user's cache directory.
 	CacheDir string
 
+	// Downloading, if set, is called when a library has to be downloaded, and while that goes on, with how much of it is
+	// done, in percent from 0 to 100. Calls come one after another.
+	Downloading func(percent int)
+
 	// MaxConns bounds the queries and inserts that run at once; more wait
 	// for their turn. Zero means max(8, 2*GOMAXPROCS). It counts for the first
 	// Open of a directory; later ones share that engine. Read-only requests

@@ -37,6 +37,7 @@ type release struct {
 	pkg       string // npm package
 	integrity string // base64 of the tarball's SHA-512
 	library   string // base64 of the SHA-512 of the library in it
+	size      int64  // bytes of the tarball
 }
 
 // releases are the builds whose hash has been verified, by GOOS/GOARCH. Others
@@ -46,11 +47,12 @@ var releases = map[string]release{
 		pkg:       "@chdb/lib-linux-x64-gnu",
 		integrity: "XP97mMqnc5tZpKQywR8N7cLTsHNiTmHr30pC5mzo3jWmukjKn2IBa60c2B/gWUNcuFjOMjWoorQICCqBVj5wpw==",
 		library:   "Cl5q9c9XA0EW00o5SAmJoWDdEF83LYWqdI+NKwpevVKpDZE3N9euhvb1l9N/4G06TSISXBPFqpYdkaqT0DR1Hg==",
+		size:      177817999,
 	},
 }
 
-// packFunc leaves the tarball of an npm package in dir and returns its path.
-type packFunc func(ctx context.Context, dir, pkg string) (string, error)
+// packFunc leaves the tarball of an npm package in dir and returns its path. Meanwhile it tells how many bytes have come.
+type packFunc func(ctx context.Context, dir, pkg string, came func(bytes int64)) (string, error)
 
 // acquirer finds the library or gets it.
 type acquirer struct {
@@ -60,6 +62,7 @@ type acquirer struct {
 	cacheDir string
 	pack     packFunc // npmPack, but for tests
 	log      *slog.Logger
+	progress func(percent int)
 }
 
 func newAcquirer(o contract.Options) acquirer {
@@ -70,6 +73,7 @@ func newAcquirer(o contract.Options) acquirer {
 		cacheDir: o.CacheDir,
 		pack:     npmPack,
 		log:      o.Logger,
+		progress: o.Downloading,
 	}
 	if a.library == "" {
 		a.library = os.Getenv(contract.EnvLibrary)
@@ -164,13 +168,15 @@ func removeLeftovers(dir string) error {
 func (a acquirer) download(ctx context.Context, rel release, dir, target string) error {
 	a.log.Info("downloading the ClickHouse engine, 178 MB, once", "package", rel.pkg, "version", contract.Version, "to", dir)
 	begin := time.Now()
+	p := &progress{size: rel.size, tell: a.progress}
+	p.downloaded(0)
 	tmp, err := os.MkdirTemp(dir, downloadPrefix)
 	if err != nil {
 		return &contract.LibraryError{Op: "make a temporary directory", Hint: hintInstall, Err: err}
 	}
 	defer func() { _ = os.RemoveAll(tmp) }()
 
-	tarball, err := a.pack(ctx, tmp, rel.pkg)
+	tarball, err := a.pack(ctx, tmp, rel.pkg, p.downloaded)
 	if err != nil {
 		if errors.Is(err, contract.ErrNoNPM) {
 			return &contract.LibraryError{Op: "download the library", Hint: "install Node.js with npm, or " + hintInstall, Err: err}
@@ -184,12 +190,13 @@ func (a acquirer) download(ctx context.Context, rel release, dir, target string)
 		return &contract.LibraryError{Op: "verify the download", Hint: "check the registry that npm is configured for, or " + hintInstall, Err: err}
 	}
 	unpacked := filepath.Join(tmp, libraryFile)
-	if err := unpack(ctx, tarball, unpacked); err != nil {
+	if err := unpack(ctx, tarball, unpacked, p.unpacked); err != nil {
 		return &contract.LibraryError{Op: "unpack the library", Hint: "check for free space in " + dir + " (1 GB)", Err: err}
 	}
 	if err := os.Rename(unpacked, target); err != nil {
 		return &contract.LibraryError{Op: "move the library into place", Hint: hintInstall, Err: err}
 	}
+	p.unpacked(rel.size)
 	a.log.Info("the ClickHouse engine is ready", "path", target, "took", time.Since(begin).Round(time.Millisecond))
 	return nil
 }
@@ -211,14 +218,14 @@ func verify(ctx context.Context, path, want string) error {
 	return nil
 }
 
-// unpack copies the library out of the tarball to dst and syncs it.
-func unpack(ctx context.Context, tarball, dst string) error {
+// unpack copies the library out of the tarball to dst and syncs it. Meanwhile it tells how much of the tarball it has read.
+func unpack(ctx context.Context, tarball, dst string, read func(bytes int64)) error {
 	f, err := os.Open(tarball)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	zr, err := gzip.NewReader(ctxReader{ctx, f})
+	zr, err := gzip.NewReader(&counter{r: ctxReader{ctx, f}, count: read})
 	if err != nil {
 		return err
 	}

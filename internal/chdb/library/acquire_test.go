@@ -13,9 +13,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"dealhouse/internal/chdb/contract"
 )
@@ -66,7 +68,7 @@ func integrity(b []byte) string {
 func testAcquirer(cache, hash, library string, pack packFunc) acquirer {
 	return acquirer{
 		platform: testPlatform,
-		releases: map[string]release{testPlatform: {pkg: "@test/lib", integrity: hash, library: integrity([]byte(library))}},
+		releases: map[string]release{testPlatform: {pkg: "@test/lib", integrity: hash, library: integrity([]byte(library)), size: 400}},
 		cacheDir: cache,
 		pack:     pack,
 		log:      slog.New(slog.DiscardHandler),
@@ -75,8 +77,12 @@ func testAcquirer(cache, hash, library string, pack packFunc) acquirer {
 
 // packer leaves b as the download.
 func packer(b []byte) packFunc {
-	return func(_ context.Context, dir, _ string) (string, error) {
+	return func(_ context.Context, dir, _ string, came func(int64)) (string, error) {
 		path := filepath.Join(dir, "lib.tgz")
+		for share := range int64(4) {
+			came(int64(len(b)) * share / 4)
+		}
+		came(int64(len(b)) / 2) // npm's temporary file is gone
 		return path, os.WriteFile(path, b, 0o600)
 	}
 }
@@ -91,8 +97,15 @@ func TestAcquireDownloadsOnce(t *testing.T) {
 	var logged bytes.Buffer
 	a := testAcquirer(cache, integrity(b), "the library", packer(b))
 	a.log = slog.New(slog.NewTextHandler(&logged, nil))
+	a.releases[testPlatform] = release{pkg: "@test/lib", integrity: integrity(b), library: integrity([]byte("the library")), size: int64(len(b))}
+	var percents []int
+	a.progress = func(percent int) { percents = append(percents, percent) }
 	path, err := a.path(context.Background())
 	must(t, err)
+	if len(percents) < 5 || percents[0] != 0 || percents[len(percents)-1] != 100 || !slices.IsSorted(percents) {
+		t.Errorf("told were %v %%", percents)
+	}
+	percents = nil
 	got, err := os.ReadFile(path)
 	must(t, err)
 	if string(got) != "the library" || path != filepath.Join(cache, contract.Version, libraryFile) {
@@ -101,11 +114,16 @@ func TestAcquireDownloadsOnce(t *testing.T) {
 	if !strings.Contains(logged.String(), "downloading the ClickHouse engine, 178 MB, once") {
 		t.Errorf("log: %s", logged.String())
 	}
-	a.pack = func(context.Context, string, string) (string, error) { return "", errors.New("a second download") }
+	a.pack = func(context.Context, string, string, func(int64)) (string, error) {
+		return "", errors.New("a second download")
+	}
 	again, err := a.path(context.Background())
 	must(t, err)
 	if again != path {
 		t.Errorf("got %s", again)
+	}
+	if len(percents) > 0 {
+		t.Errorf("nothing is downloaded, and told were %v %%", percents)
 	}
 	left, err := filepath.Glob(filepath.Join(cache, contract.Version, "download-*"))
 	must(t, err)
@@ -133,7 +151,7 @@ func TestAcquireErrors(t *testing.T) {
 		{"truncated", nil, func(a *acquirer) { a.pack = packer(good[:100]) }, contract.ErrCorrupt, contract.EnvLibrary},
 		{"cancelled", cancelled, func(a *acquirer) { a.pack = packer(good) }, context.Canceled, ""},
 		{"no npm", nil, func(a *acquirer) {
-			a.pack = func(context.Context, string, string) (string, error) { return "", contract.ErrNoNPM }
+			a.pack = func(context.Context, string, string, func(int64)) (string, error) { return "", contract.ErrNoNPM }
 		}, contract.ErrNoNPM, "install Node.js"},
 		{"other platform", nil, func(a *acquirer) { a.platform = "darwin/arm64" }, contract.ErrNoVerifiedLibrary, "warehouse.dsn"},
 		{"named file missing", nil, func(a *acquirer) { a.library = "/nonexistent/lib.so" }, os.ErrNotExist, contract.EnvLibrary},
@@ -171,9 +189,12 @@ func TestAcquireErrors(t *testing.T) {
 	}
 }
 
+// unheard is for who does not want to know how far a download is.
+func unheard(int64) {}
+
 func TestNPMMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	if _, err := npmPack(context.Background(), t.TempDir(), "@test/lib"); !errors.Is(err, contract.ErrNoNPM) {
+	if _, err := npmPack(context.Background(), t.TempDir(), "@test/lib", unheard); !errors.Is(err, contract.ErrNoNPM) {
 		t.Fatalf("got %v", err)
 	}
 }
@@ -188,20 +209,48 @@ func TestNPMPack(t *testing.T) {
 	}
 	script(`case "$*" in *"@test/lib@` + contract.Version + `") echo x > test-lib.tgz;; *) exit 9;; esac`)
 	dir := t.TempDir()
-	path, err := npmPack(context.Background(), dir, "@test/lib")
+	path, err := npmPack(context.Background(), dir, "@test/lib", unheard)
 	must(t, err)
 	if path != filepath.Join(dir, "test-lib.tgz") {
 		t.Errorf("got %s", path)
 	}
 	script(`echo "E404 no such package" >&2; exit 1`)
-	if _, err := npmPack(context.Background(), t.TempDir(), "@test/lib"); err == nil || !strings.Contains(err.Error(), "E404") {
+	if _, err := npmPack(context.Background(), t.TempDir(), "@test/lib", unheard); err == nil || !strings.Contains(err.Error(), "E404") {
 		t.Errorf("got %v", err)
 	}
 	script(`exec sleep 60`)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := npmPack(ctx, t.TempDir(), "@test/lib"); !errors.Is(err, context.Canceled) {
+	if _, err := npmPack(ctx, t.TempDir(), "@test/lib", unheard); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestNPMTellsHowFarItIs: what has come into npm's cache since counts, while it comes.
+func TestNPMTellsHowFarItIs(t *testing.T) {
+	bin, cache, seen := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "seen")
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	tmp := filepath.Join(cache, "_cacache", "tmp")
+	must(t, os.MkdirAll(tmp, 0o700))
+	must(t, os.WriteFile(filepath.Join(tmp, "old"), make([]byte, 5000), 0o600))
+	must(t, os.Chtimes(filepath.Join(tmp, "old"), time.Time{}, time.Now().Add(-time.Hour)))
+	must(t, os.WriteFile(filepath.Join(bin, "npm"), []byte(`#!/bin/sh
+case "$1" in
+config) echo "`+cache+`";;
+*) printf 1234567 > "`+tmp+`/part"; until [ -e "`+seen+`" ]; do sleep 0.02; done; echo x > test-lib.tgz;;
+esac
+`), 0o700))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var most int64
+	_, err := npmPack(ctx, t.TempDir(), "@test/lib", func(bytes int64) {
+		if most = max(most, bytes); most >= 7 {
+			_ = os.WriteFile(seen, nil, 0o600)
+		}
+	})
+	must(t, err)
+	if most != 7 {
+		t.Errorf("%d bytes have come", most)
 	}
 }
 
@@ -212,13 +261,13 @@ func childAcquire() error {
 	if err != nil {
 		return err
 	}
-	path, err := testAcquirer(filepath.Join(dir, "cache"), integrity(b), strings.Repeat("x", 1<<20), func(ctx context.Context, tmp, pkg string) (string, error) {
+	path, err := testAcquirer(filepath.Join(dir, "cache"), integrity(b), strings.Repeat("x", 1<<20), func(ctx context.Context, tmp, pkg string, came func(int64)) (string, error) {
 		mark, err := os.CreateTemp(dir, "mark-")
 		if err != nil {
 			return "", err
 		}
 		_ = mark.Close()
-		return packer(b)(ctx, tmp, pkg)
+		return packer(b)(ctx, tmp, pkg, came)
 	}).path(context.Background())
 	if err != nil {
 		return err

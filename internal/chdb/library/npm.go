@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"dealhouse/internal/chdb/contract"
@@ -15,7 +16,7 @@ import (
 // npmPack downloads a package's tarball with the user's npm, that is from the
 // registry and with the credentials that npm is configured for. Nothing is
 // installed and no script of the package runs.
-func npmPack(ctx context.Context, dir, pkg string) (string, error) {
+func npmPack(ctx context.Context, dir, pkg string, came func(bytes int64)) (string, error) {
 	npm, err := exec.LookPath("npm")
 	if err != nil {
 		return "", fmt.Errorf("%w in PATH", contract.ErrNoNPM)
@@ -25,6 +26,7 @@ func npmPack(ctx context.Context, dir, pkg string) (string, error) {
 	// project's configuration.
 	cmd.Dir = dir
 	cmd.WaitDelay = 5 * time.Second
+	defer watchCache(ctx, npm, dir, came)()
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err != nil {
@@ -38,6 +40,25 @@ func npmPack(ctx context.Context, dir, pkg string) (string, error) {
 		return "", errors.New("npm pack left no tarball")
 	}
 	return found[0], nil
+}
+
+// watchCache tells how much has come of what npm downloads, until stop is called.
+func watchCache(ctx context.Context, npm, dir string, came func(bytes int64)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	since := time.Now().Add(-time.Second) // a file system's clock may be a little behind
+	var group sync.WaitGroup
+	group.Go(func() {
+		cmd := exec.CommandContext(ctx, npm, "config", "get", "cache") //nolint:gosec // G204: no shell; npm is from PATH
+		cmd.Dir, cmd.WaitDelay = dir, time.Second
+		cache, err := cmd.Output()
+		if folder := string(bytes.TrimSpace(cache)); err == nil && filepath.IsAbs(folder) {
+			watch(ctx, filepath.Join(folder, "_cacache", "tmp"), since, came)
+		}
+	})
+	return func() {
+		cancel()
+		group.Wait()
+	}
 }
 
 // tail is the end of what a command printed, where the reason stands.
