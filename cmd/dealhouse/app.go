@@ -41,6 +41,7 @@ type app struct {
 	running     bool           // the command line was understood: errors from now on are not about it
 	unattended  bool           // nobody reads along: messages go to the log, in whatever format
 	limits      chdb.Limits    // of the embedded engine, where others ask it; zero: none
+	download    download       // of the embedded engine
 }
 
 // run is the program. args begins with its name, as os.Args does.
@@ -127,7 +128,7 @@ func (a *app) newService() *service.Service {
 
 // showWaiting tells a user who waits for longer than some seconds what for. The returned function ends it.
 func (a *app) showWaiting(what string) (done func()) {
-	return output.ShowWaiting(a.console, a.log, what)
+	return output.ShowWaiting(a.console, a.log, func() string { return what + a.download.text() })
 }
 
 // hasEngine reports whether this binary can run the embedded engine. Nothing is opened: Open refuses an empty folder,

@@ -208,9 +208,9 @@ func (a *app) newErrand(ctx context.Context, dir, database string) (errand, erro
 // findEngine makes sure that the folder of an embedded warehouse and the engine's library are there, before a sandbox
 // keeps this program from making them.
 func (a *app) findEngine(ctx context.Context, dir string) (chdb.Place, error) {
-	done := a.showWaiting("looking for the embedded ClickHouse; the first time, it is downloaded")
+	done := a.showWaiting("looking for the embedded ClickHouse")
 	defer done()
-	place, err := chdb.Find(ctx, chdb.Options{Dir: dir, Logger: a.log})
+	place, err := chdb.Find(ctx, chdb.Options{Dir: dir, Logger: a.log, Downloading: a.download.reached})
 	if err != nil {
 		return place, fmt.Errorf("opening the embedded warehouse: %w", err)
 	}

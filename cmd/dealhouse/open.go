@@ -61,10 +61,10 @@ func (a *app) open(ctx context.Context, cfg *config.Config, maxRetryElapsed time
 			return nil, err
 		}
 	}
-	done := a.showWaiting("starting the embedded ClickHouse; the first time, it is downloaded")
+	done := a.showWaiting("starting the embedded ClickHouse")
 	w, err := warehouse.Open(ctx, warehouse.Options{
 		DSN: cfg.Warehouse.DSN.Reveal(), Database: cfg.Warehouse.Database, Logger: a.log, Metrics: a.metrics.Warehouse, MaxRetryElapsed: maxRetryElapsed,
-		Limits: a.limits,
+		Limits: a.limits, Downloading: a.download.reached,
 	})
 	done()
 	if err != nil {

@@ -123,7 +123,7 @@ func TestComposeFitsTogether(t *testing.T) {
 		}
 	}
 	// The tests run on this ClickHouse: so should what is tried out.
-	version := read(t, "../../internal/chdb/options.go")
+	version := read(t, "../../internal/chdb/contract/options.go")
 	_, tag, _ := strings.Cut(clickhouse.Image, ":")
 	if !strings.Contains(version, `Version = "`+tag+".") {
 		t.Errorf("compose has ClickHouse %s, the embedded engine another", tag)

@@ -13,9 +13,9 @@ const (
 	logEvery = 10 * time.Second
 )
 
-// ShowWaiting tells a user who waits for longer than 2 seconds what for: on a terminal with the seconds, else by a log
+// ShowWaiting tells a user who waits for longer than 2 seconds what for, which may change meanwhile: on a terminal with the seconds, else by a log
 // line now and then. The returned function ends it, and must be called.
-func ShowWaiting(c *Console, log *slog.Logger, what string) (done func()) {
+func ShowWaiting(c *Console, log *slog.Logger, what func() string) (done func()) {
 	begun, end, ended := time.Now(), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -29,11 +29,11 @@ func ShowWaiting(c *Console, log *slog.Logger, what string) (done func()) {
 			}
 			took := time.Since(begun).Round(time.Second)
 			if c.live {
-				c.Show([]string{fmt.Sprintf("%s ... %s", what, took)})
+				c.Show([]string{fmt.Sprintf("%s ... %s", what(), took)})
 				tick.Reset(time.Second)
 				continue
 			}
-			log.Info(what, "waited", took)
+			log.Info(what(), "waited", took)
 			tick.Reset(logEvery)
 		}
 	}()

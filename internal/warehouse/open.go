@@ -37,6 +37,8 @@ type Options struct {
 	Backoff time.Duration
 	// Limits bound what queries of the embedded engine may take. A server has its own.
 	Limits chdb.Limits
+	// Downloading, if set, is told how much of the embedded engine has been downloaded, in percent, if it has to be.
+	Downloading func(percent int)
 }
 
 // Warehouse is one database of one ClickHouse. It is safe for concurrent use.
@@ -66,7 +68,7 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 	}
 	p := &pool{database: o.Database, log: o.Logger, metrics: o.Metrics, maxRetryElapsed: o.MaxRetryElapsed, backoff: o.Backoff}
 	if dir, embedded := strings.CutPrefix(o.DSN, EmbeddedScheme); embedded {
-		engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Logger: o.Logger, Limits: o.Limits})
+		engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Logger: o.Logger, Limits: o.Limits, Downloading: o.Downloading})
 		if err != nil {
 			return nil, fmt.Errorf("opening the embedded warehouse: %w", err)
 		}

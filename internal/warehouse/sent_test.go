@@ -17,6 +17,7 @@ import (
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/decode"
+	"dealhouse/internal/enginetest"
 )
 
 // recorder writes down each statement that goes over a connection, and which function sent it.
@@ -99,11 +100,11 @@ func everything(t *testing.T) []statement {
 	t.Helper()
 	all := &sent{}
 	w, err := Open(t.Context(), Options{
-		DSN: testDSN, Database: fmt.Sprintf("test_%d", databases.Add(1)),
+		DSN: enginetest.DSN(), Database: "test_1000000", // one that was never migrated
 		Wrap: func(c driver.Conn) driver.Conn { return recorder{c, all} },
 	})
 	must(t, err)
-	aside, err := Open(t.Context(), Options{DSN: testDSN, Database: w.database}) // for statements of the test
+	aside, err := Open(t.Context(), Options{DSN: enginetest.DSN(), Database: w.database}) // for statements of the test
 	must(t, err)
 	t.Cleanup(func() {
 		must(t, aside.admin.Exec(context.Background(), "DROP DATABASE IF EXISTS "+w.database+" SYNC"), aside.Close(), w.Close())

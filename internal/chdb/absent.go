@@ -1,0 +1,63 @@
+//go:build noengine || !(linux || darwin)
+
+package chdb
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+)
+
+// Engine stands in for the embedded engine in a binary built without it. Open
+// never returns one.
+type Engine struct{}
+
+// Open returns ErrNotBuilt.
+func Open(context.Context, Options) (*Engine, error) {
+	return nil, ErrNotBuilt
+}
+
+// Find returns ErrNotBuilt.
+func Find(context.Context, Options) (Place, error) { return Place{}, ErrNotBuilt }
+
+// Close does nothing.
+func (e *Engine) Close() error { return nil }
+
+// Dir is empty.
+func (e *Engine) Dir() string { return "" }
+
+// ServerVersion is empty.
+func (e *Engine) ServerVersion() string { return "" }
+
+// ClickHouseOptions are options whose connections fail with ErrNotBuilt.
+func (e *Engine) ClickHouseOptions(database string) *clickhouse.Options {
+	return &clickhouse.Options{
+		Protocol: clickhouse.HTTP,
+		Addr:     []string{"embedded:80"},
+		Auth:     clickhouse.Auth{Database: database},
+		TransportFunc: func(*http.Transport) (http.RoundTripper, error) {
+			return e, nil
+		},
+	}
+}
+
+// ReadOnlyOptions are like ClickHouseOptions.
+func (e *Engine) ReadOnlyOptions(database string) *clickhouse.Options {
+	return e.ClickHouseOptions(database)
+}
+
+// RoundTrip returns ErrNotBuilt.
+func (e *Engine) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Body != nil {
+		_ = req.Body.Close()
+	}
+	return nil, ErrNotBuilt
+}
+
+// Handler answers every request with 501.
+func (e *Engine) Handler(HandlerOptions) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, ErrNotBuilt.Error(), http.StatusNotImplemented)
+	})
+}

@@ -1,0 +1,193 @@
+package conn
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"dealhouse/internal/chdb/exception"
+	"dealhouse/internal/chdb/library"
+)
+
+const defaultDatabase = "default"
+
+// Conn is one connection to the engine, used by one goroutine at a time (chdb-1).
+type Conn struct {
+	// Lib and C are for what only the C functions can do: they take C. Nothing else may be done with the connection meanwhile.
+	Lib *library.API
+	C   library.Pointer
+
+	handle library.Pointer // what connect returned; close wants it back
+	reader bool            // confined to reading; see Confine
+
+	// What the connection was last brought to (chdb-2).
+	db       string
+	settings map[string]string
+	// Unknown is set when the state above may no longer be true; the connection is then closed instead of lent again (chdb-2).
+	Unknown bool
+}
+
+// New makes one of what [library.API.Connect] returned.
+func New(lib *library.API, handle library.Pointer) *Conn {
+	return &Conn{Lib: lib, handle: handle, C: *(*library.Pointer)(handle), db: defaultDatabase}
+}
+
+// Close ends the connection, which nothing may use any more.
+func (c *Conn) Close() { c.Lib.CloseConn(c.handle) }
+
+// Exec runs a statement whose result does not matter.
+func (c *Conn) Exec(sql string) error {
+	_, err := c.Buffered(sql, "Null", nil)
+	return err
+}
+
+// Value runs a query for one cell.
+func (c *Conn) Value(sql string) (string, error) {
+	b, err := c.Buffered(sql, "TSVRaw", nil)
+	return strings.TrimSuffix(string(b), "\n"), err
+}
+
+// Buffered runs a statement and returns its whole output, copied. When it fails, the state is Unknown (chdb-2).
+func (c *Conn) Buffered(sql, format string, params []library.Param) (_ []byte, err error) {
+	defer func() { c.Unknown = c.Unknown || err != nil }()
+	r := c.Lib.Run(c.C, sql, format, params, false)
+	if r == nil {
+		return nil, exception.New(exception.Unknown, "", "the engine returned no result")
+	}
+	defer c.Lib.DestroyResult(r)
+	if text := c.Lib.ResultError(r); text != "" {
+		return nil, exception.Parse(text)
+	}
+	return slices.Clone(c.Lib.Bytes(r)), nil
+}
+
+// Prepare brings the connection to a database and settings. When it fails, the
+// state is Unknown (chdb-2).
+func (c *Conn) Prepare(db string, settings map[string]string) error {
+	db = cmp.Or(db, defaultDatabase)
+	if db != c.db {
+		if err := c.Exec("USE " + QuoteIdentifier(db)); err != nil {
+			return err
+		}
+		c.db = db
+	}
+	sql := settingsDiff(c.settings, settings)
+	if sql == "" {
+		return nil
+	}
+	steps := []string{sql}
+	if c.reader {
+		steps = []string{Unlock, sql, lock}
+	}
+	for _, sql := range steps {
+		if err := c.Exec(sql); err != nil {
+			return err
+		}
+	}
+	c.settings = maps.Clone(settings)
+	return nil
+}
+
+// Confine takes all rights but a reader's from the connection, for good (chdb-7).
+func (c *Conn) Confine() error {
+	for _, sql := range []string{SetReader, lock} {
+		if err := c.Exec(sql); err != nil {
+			return err
+		}
+	}
+	c.reader = true
+	return nil
+}
+
+// SetReader switches to the role of readers, which can only read.
+const SetReader = "SET ROLE reader"
+
+// Readers may change no setting at all by themselves. This, and not 2, since 2
+// would let a query's own SETTINGS clause set whatever is not frozen.
+const (
+	lock   = "SET readonly = 1"
+	Unlock = "SET readonly = DEFAULT"
+)
+
+// matches tells whether prepare would have nothing to do.
+func (c *Conn) matches(db string, settings map[string]string) bool {
+	return c.db == cmp.Or(db, defaultDatabase) && maps.Equal(c.settings, settings)
+}
+
+// settingsDiff is the one SET statement that leads from have to want, or "".
+func settingsDiff(have, want map[string]string) string {
+	var parts []string
+	for name, value := range want {
+		if old, ok := have[name]; !ok || old != value {
+			parts = append(parts, name+" = "+QuoteString(value))
+		}
+	}
+	for name := range have {
+		if _, ok := want[name]; !ok {
+			parts = append(parts, name+" = DEFAULT")
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	slices.Sort(parts)
+	return "SET " + strings.Join(parts, ", ")
+}
+
+// Verdict is how the engine's own parser sees a query.
+type Verdict struct {
+	Count uint32 // statements
+	Flags uint32
+	Class uint32
+}
+
+// FlagExternal marks queries that reach another system.
+const FlagExternal = 1
+
+// Classes of statements.
+const (
+	ClassRead    = 0
+	ClassWrite   = 1
+	ClassAccess  = 2
+	ClassOther   = 3 // SET, USE, KILL, SYSTEM, anything INTO OUTFILE
+	ClassUnknown = 4 // not SQL, or an INSERT whose data is not SQL
+)
+
+// Classify asks the engine what a query is, without running it.
+func (c *Conn) Classify(sql string) (Verdict, error) {
+	out := [4]uint32{16} // the size of the structure, for versioning
+	if rc := c.Lib.Classify(c.C, library.BytePtr(sql), uintptr(len(sql)), library.BytePtr(""), 0, &out); rc != 0 {
+		return Verdict{}, fmt.Errorf("the engine could not classify the query (%d)", rc)
+	}
+	return Verdict{Count: out[1], Flags: out[2], Class: out[3]}, nil
+}
+
+// SyntaxError is what the parser has to say about a text that it refused, or
+// nil if it takes it after all. Nothing of the text is run: it is data here.
+func (c *Conn) SyntaxError(sql string) error {
+	_, err := c.Buffered("SELECT formatQuery({q:String})", "Null", []library.Param{{Name: "q", Value: EscapeParam(sql)}})
+	if e, ok := errors.AsType[*clickhouse.Exception](err); ok {
+		e.Message, _, _ = strings.Cut(e.Message, ": In scope SELECT formatQuery(") // our question, not the user's
+	}
+	return err
+}
+
+var (
+	stringEscaper     = strings.NewReplacer(`\`, `\\`, `'`, `\'`)
+	identifierEscaper = strings.NewReplacer(`\`, `\\`, "`", "\\`")
+	paramEscaper      = strings.NewReplacer(`\`, `\\`, "\t", `\t`, "\n", `\n`, "\r", `\r`, "\x00", `\0`)
+)
+
+// QuoteString writes a literal of SQL.
+func QuoteString(s string) string { return "'" + stringEscaper.Replace(s) + "'" }
+
+// QuoteIdentifier writes a name as SQL quotes it.
+func QuoteIdentifier(s string) string { return "`" + identifierEscaper.Replace(s) + "`" }
+
+// EscapeParam writes a string the way query parameters are read: as TSV.
+func EscapeParam(s string) string { return paramEscaper.Replace(s) }

@@ -1,0 +1,52 @@
+package contract
+
+import (
+	"errors"
+	"fmt"
+)
+
+var (
+	// ErrNotBuilt is returned by Open in a binary built with the tag noengine.
+	ErrNotBuilt = errors.New("this binary was built without the embedded engine: set warehouse.dsn to a clickhouse:// or https:// server")
+
+	// ErrLocked means that another process has the data directory open.
+	ErrLocked = errors.New("the data directory is in use by another process")
+
+	// ErrClosed is what requests get after Close.
+	ErrClosed = errors.New("the embedded engine is closed")
+
+	// ErrNoVerifiedLibrary means that no library is known for this platform.
+	ErrNoVerifiedLibrary = errors.New("no verified ClickHouse library is known for this platform")
+
+	// ErrNoNPM means that the library has to be downloaded and npm is missing.
+	ErrNoNPM = errors.New("npm was not found")
+
+	// ErrCorrupt means that a download does not have the pinned hash.
+	ErrCorrupt = errors.New("the download does not have the expected hash")
+)
+
+// OtherDirError means that this process already has another directory open;
+// the library allows one at a time.
+type OtherDirError struct {
+	Open   string // the directory that is open
+	Wanted string
+}
+
+func (e *OtherDirError) Error() string {
+	return fmt.Sprintf("open %s: this process already has the embedded engine open on %s, and it can open one directory at a time: close that one first, or use another process",
+		e.Wanted, e.Open)
+}
+
+// LibraryError means that the engine's library could not be had. Its text
+// says what to do.
+type LibraryError struct {
+	Op   string // what was being done
+	Hint string // what the user can do about it
+	Err  error
+}
+
+func (e *LibraryError) Error() string {
+	return fmt.Sprintf("ClickHouse engine: %s: %v (%s)", e.Op, e.Err, e.Hint)
+}
+
+func (e *LibraryError) Unwrap() error { return e.Err }

@@ -1,0 +1,108 @@
+package door
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"dealhouse/internal/chdb/exception"
+)
+
+var (
+	errHost = exception.New(exception.AccessDenied, "ACCESS_DENIED",
+		"the Host header is not one of this server: address it as localhost or by its number, or allow the name, or set a user and password")
+	errOrigin      = exception.New(exception.AccessDenied, "ACCESS_DENIED", "requests from web pages of other origins are not served")
+	errNoPassword  = exception.New(exception.PasswordRequired, "REQUIRED_PASSWORD", "a user and password are required")
+	errBadPassword = exception.New(exception.AuthFailed, "AUTHENTICATION_FAILED", "the user or the password is not right")
+)
+
+// admit decides whether a request is let in at all, and says with which status
+// it is turned away.
+func (h *handler) admit(req *http.Request) (int, error) {
+	// Any web page can make a browser send requests here. It cannot read the
+	// answers, since there are no CORS headers, but a write needs no answer.
+	if foreign(req) {
+		return http.StatusForbidden, errOrigin
+	}
+	if h.o.User == "" {
+		if !h.knownHost(req.Host) {
+			return http.StatusForbidden, errHost
+		}
+		return 0, nil
+	}
+	if req.URL.Path == "/ping" {
+		return 0, nil
+	}
+	if err := h.authenticate(req); err != nil {
+		return http.StatusUnauthorized, err
+	}
+	return 0, nil
+}
+
+// foreign tells whether a browser says that another site's page is asking.
+func foreign(req *http.Request) bool {
+	if site := req.Header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
+		return true
+	}
+	origin := req.Header.Get("Origin")
+	if origin == "" {
+		return false
+	}
+	u, err := url.Parse(origin)
+	return err != nil || u.Host == "" || !strings.EqualFold(u.Host, req.Host)
+}
+
+// knownHost tells whether the Host header can be trusted to be one that a
+// person typed. A number always can: DNS rebinding needs a name.
+func (h *handler) knownHost(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	return host == "localhost" || slices.ContainsFunc(h.o.AllowedHosts, func(s string) bool {
+		return s == "*" || strings.EqualFold(s, host)
+	})
+}
+
+// authenticate looks for a user and password where ClickHouse's clients put
+// them, and compares both in constant time.
+func (h *handler) authenticate(req *http.Request) error {
+	user, password, given := req.BasicAuth()
+	if !given {
+		user, password = req.Header.Get("X-ClickHouse-User"), req.Header.Get("X-ClickHouse-Key")
+		given = user != "" || password != ""
+	}
+	if !given {
+		values, err := url.ParseQuery(req.URL.RawQuery)
+		if err != nil {
+			return errors.Join(errNoPassword, err)
+		}
+		user, password = values.Get("user"), values.Get("password")
+		given = user != "" || password != ""
+	}
+	if !given {
+		return errNoPassword
+	}
+	if user == "" {
+		user = "default"
+	}
+	if equal(user, h.o.User)&equal(password, h.o.Password) != 1 {
+		return errBadPassword
+	}
+	return nil
+}
+
+// equal compares hashes, so that not even the length shows.
+func equal(a, b string) int {
+	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
+	return subtle.ConstantTimeCompare(x[:], y[:])
+}

@@ -1,0 +1,38 @@
+package door
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"dealhouse/internal/chdb/contract"
+)
+
+// withDefaults fills in what has been left at zero; log is the engine's.
+func withDefaults(o contract.HandlerOptions, log *slog.Logger) contract.HandlerOptions {
+	if o.MaxQueryBytes <= 0 {
+		o.MaxQueryBytes = 4 << 20
+	}
+	if o.MaxBufferedBytes <= 0 {
+		o.MaxBufferedBytes = 256 << 20
+	}
+	if o.MaxWait <= 0 {
+		o.MaxWait = 5 * time.Second
+	}
+	if o.Grace <= 0 {
+		o.Grace = 30 * time.Second
+	}
+	if o.MinRate <= 0 {
+		o.MinRate = 16 << 10
+	}
+	if o.Busy == nil {
+		o.Busy = func(*http.Request) func() { return func() {} }
+	}
+	if o.Logger == nil {
+		o.Logger = log
+	}
+	if o.User == "" && o.Password != "" {
+		o.User = "default"
+	}
+	return o
+}

@@ -1,0 +1,249 @@
+package door
+
+import (
+	"cmp"
+	"compress/gzip"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"dealhouse/internal/chdb/contract"
+	"dealhouse/internal/chdb/engine"
+	"dealhouse/internal/chdb/exception"
+)
+
+// handler is the HTTP door.
+type handler struct {
+	engine *engine.Engine
+	o      contract.HandlerOptions
+	// readers and writers are apart, so that neither keeps the other waiting. writers
+	// leaves half of the connections to the program itself.
+	readers, writers *turns
+}
+
+// Handler is ClickHouse's HTTP interface to the engine, for curl, BI tools and
+// clickhouse-go. Unless o says otherwise it is read-only and only for clients
+// that address it as localhost or by a number.
+func Handler(e *engine.Engine, o contract.HandlerOptions) http.Handler {
+	o = withDefaults(o, e.Logger())
+	n := e.Readers()
+	if o.MaxQueries > 0 {
+		n = min(n, o.MaxQueries)
+	}
+	return &handler{engine: e, o: o, readers: newTurns(n), writers: newTurns(max(1, min(n, e.Writers()/2)))}
+}
+
+// ServeHTTP answers one request.
+func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if status, err := h.admit(req); err != nil {
+		if status == http.StatusUnauthorized {
+			w.Header().Set("WWW-Authenticate", `Basic realm="ClickHouse"`)
+		}
+		h.fail(w, status, err)
+		return
+	}
+	switch req.URL.Path {
+	case "/ping":
+		ok(w)
+		return
+	case "", "/":
+	default:
+		http.Error(w, "There is no handler for "+req.URL.Path+": use / or /ping", http.StatusNotFound)
+		return
+	}
+	switch req.Method {
+	case http.MethodGet, http.MethodHead:
+		// Parameters that cannot be read are an error that query reports.
+		if v, err := url.ParseQuery(req.URL.RawQuery); err == nil && !v.Has("query") {
+			ok(w)
+			return
+		}
+	case http.MethodPost:
+	default:
+		w.Header().Set("Allow", "GET, HEAD, POST")
+		http.Error(w, "use GET or POST", http.StatusMethodNotAllowed)
+		return
+	}
+	if h.engine.Closed() {
+		http.Error(w, contract.ErrClosed.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	h.query(w, req)
+}
+
+func ok(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.WriteString(w, "Ok.\n")
+}
+
+// query runs what the request asks for and writes the answer.
+func (h *handler) query(w http.ResponseWriter, req *http.Request) {
+	rc := http.NewResponseController(w)
+	client := &peer{rc: rc, grace: h.o.Grace, rate: h.o.MinRate}
+	if req.Body != nil {
+		req.Body = pacedBody{client, req.Body}
+	}
+	r, err := h.parse(req)
+	if err != nil {
+		h.fail(w, 0, err)
+		return
+	}
+	ctx := req.Context()
+	r.Interrupt = client.stopReading
+	id := cmp.Or(printable(r.id), rand.Text())
+	w.Header().Set("X-ClickHouse-Query-Id", id)
+	w.Header().Set("X-ClickHouse-Timezone", "UTC")
+	turns := h.readers
+	if !r.ReadOnly {
+		turns = h.writers
+		// Who has not begun to send takes nobody's turn.
+		if err := r.begin(); err != nil {
+			h.fail(w, 0, err)
+			return
+		}
+	}
+	over, err := turns.take(ctx, client, sourceOf(req, r), h.o.MaxWait)
+	if err != nil {
+		h.fail(w, 0, err)
+		return
+	}
+	defer over()
+	defer h.o.Busy(req)()
+	a, err := serve(ctx, h.engine, r)
+	if err != nil {
+		h.fail(w, 0, err)
+		return
+	}
+	w.Header().Set("Content-Type", contentType(a.Format))
+	w.Header().Set("X-ClickHouse-Format", a.Format)
+	if a.Body == nil {
+		return
+	}
+	defer a.Body.Close()
+	// The clock begins anew: what the client took to ask does not count.
+	client.waited, client.bytes = 0, 0
+	h.send(w, req, client, a.Body, r.compress)
+}
+
+// parse reads the request and decides what it may do.
+func (h *handler) parse(req *http.Request) (*request, error) {
+	values, err := url.ParseQuery(req.URL.RawQuery)
+	if err != nil {
+		return nil, exception.New(exception.BadArguments, "BAD_ARGUMENTS", "the URL's parameters cannot be read: "+err.Error())
+	}
+	r, err := parseRequest(values, req.Header, req.Body, h.o.MaxQueryBytes)
+	if err != nil {
+		return nil, err
+	}
+	r.Guarded = true
+	r.MaxBuffered = h.o.MaxBufferedBytes
+	asked := r.Settings["readonly"]
+	if !h.o.AllowWrites || req.Method != http.MethodPost || asked == "1" || asked == "2" {
+		return r, r.confine()
+	}
+	delete(r.Settings, "readonly")
+	return r, nil
+}
+
+// send streams the result. What goes wrong now can only be told inside the body.
+func (h *handler) send(w http.ResponseWriter, req *http.Request, client *peer, body io.Reader, framed bool) {
+	tag := strings.ToLower(rand.Text())[:16]
+	w.Header().Set("X-ClickHouse-Exception-Tag", tag)
+	var dst io.Writer = pacedWriter{client, w}
+	var zip *gzip.Writer
+	if !framed && acceptsGzip(req.Header) {
+		w.Header().Set("Content-Encoding", "gzip")
+		w.Header().Add("Vary", "Accept-Encoding")
+		// Speed counts: the client is usually on the same machine.
+		zip, _ = gzip.NewWriterLevel(dst, gzip.BestSpeed)
+		dst = zip
+	}
+	_, err := io.Copy(dst, body)
+	if err == nil && zip != nil {
+		err = zip.Close()
+	}
+	if err == nil {
+		return
+	}
+	var ex *clickhouse.Exception
+	if errors.As(err, &ex) && !framed {
+		// The frame in which a server tells of an error after the fact.
+		text := exception.Text(ex)
+		fmt.Fprintf(dst, "\r\n__exception__\r\n%s\r\n%s%d %s\r\n__exception__\r\n", tag, text, len(text), tag)
+		if zip != nil {
+			_ = zip.Flush()
+		}
+		_ = client.rc.Flush()
+	}
+	if req.Context().Err() == nil {
+		h.o.Logger.Warn("a result broke off", "error", err)
+	}
+	// The response must not look complete: this cuts the connection.
+	panic(http.ErrAbortHandler)
+}
+
+// fail writes an error before any result. A status of 0 means: by the error's code.
+func (h *handler) fail(w http.ResponseWriter, status int, err error) {
+	var ex *clickhouse.Exception
+	switch {
+	case errors.As(err, &ex):
+	case errors.Is(err, contract.ErrClosed):
+		status = http.StatusServiceUnavailable
+		ex = exception.New(exception.QueryCancelled, "QUERY_WAS_CANCELLED", err.Error())
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		ex = exception.New(exception.QueryCancelled, "QUERY_WAS_CANCELLED", "the query was cancelled")
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		status = http.StatusRequestTimeout
+		ex = exception.New(exception.SocketTimeout, "SOCKET_TIMEOUT", fmt.Sprintf("the request came too slowly: send at least %d bytes a second", h.o.MinRate))
+	default:
+		status = cmp.Or(status, http.StatusBadRequest)
+		ex = exception.New(exception.Unknown, "UNKNOWN_EXCEPTION", err.Error())
+	}
+	status = cmp.Or(status, httpStatus(ex.Code))
+	if status >= http.StatusInternalServerError {
+		h.o.Logger.LogAttrs(context.Background(), slog.LevelWarn, "a query over HTTP failed",
+			slog.Int("code", int(ex.Code)), slog.String("error", ex.Message))
+	}
+	// Not the deadline of what came before on the same connection.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.o.Grace))
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("X-ClickHouse-Exception-Code", strconv.Itoa(int(ex.Code)))
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, exception.Text(ex)) //nolint:gosec // G705: plain text by its type, which nosniff makes a browser believe
+}
+
+func acceptsGzip(h http.Header) bool {
+	for part := range strings.SplitSeq(h.Get("Accept-Encoding"), ",") {
+		name, q, _ := strings.Cut(strings.TrimSpace(part), ";")
+		if strings.EqualFold(strings.TrimSpace(name), "gzip") {
+			q = strings.ReplaceAll(q, " ", "")
+			return q != "q=0" && q != "q=0.0"
+		}
+	}
+	return false
+}
+
+// printable makes a client's query id fit for a header.
+func printable(s string) string {
+	if len(s) > 128 {
+		return ""
+	}
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] > '~' {
+			return ""
+		}
+	}
+	return s
+}

@@ -1,0 +1,282 @@
+package door
+
+import (
+	"bufio"
+	"compress/gzip"
+	"compress/zlib"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"dealhouse/internal/chdb/contract"
+	"dealhouse/internal/chdb/engine"
+	"dealhouse/internal/chdb/exception"
+	"dealhouse/internal/chdb/guard"
+	"dealhouse/internal/chdb/library"
+)
+
+// maxHead is how much of a body is read in search of the end of an INSERT's
+// statement; behind it data may follow without bound.
+const maxHead = 4 << 20
+
+// Transport answers the requests of clickhouse-go with an engine in this process: [net/http.RoundTripper] without a network.
+type Transport struct {
+	Engine *engine.Engine
+	// ReadOnly gives whatever is asked the rights of the read-only door, and no others.
+	ReadOnly bool
+}
+
+// Options are options for [clickhouse.Open] that lead to the engine. The database
+// must exist by the time of the first query.
+func (t *Transport) Options(database string) *clickhouse.Options {
+	n := t.Engine.Writers()
+	return &clickhouse.Options{
+		Protocol: clickhouse.HTTP,
+		// No address is ever dialled; clickhouse-go wants one that looks right.
+		Addr:          []string{"embedded:80"},
+		Auth:          clickhouse.Auth{Database: database},
+		TransportFunc: func(*http.Transport) (http.RoundTripper, error) { return t, nil },
+		// The same number as the pool's, so that requests queue in one place.
+		MaxOpenConns: n,
+		MaxIdleConns: n,
+	}
+}
+
+// RoundTrip answers errors of the engine like a server does, with a status, a
+// header and a text. Only a request that could not be made at all fails.
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Body != nil {
+		defer req.Body.Close()
+	}
+	if t.Engine.Closed() {
+		return nil, contract.ErrClosed
+	}
+	ctx := req.Context()
+	// Closing the body wakes whoever waits on either end of it.
+	interrupt := func() {
+		if req.Body != nil {
+			_ = req.Body.Close()
+		}
+	}
+	defer context.AfterFunc(ctx, interrupt)()
+	r, err := parseRequest(req.URL.Query(), req.Header, req.Body, maxHead)
+	if err != nil {
+		return respond(req, err)
+	}
+	r.Interrupt = interrupt
+	if t.ReadOnly {
+		if err := r.confine(); err != nil {
+			return respond(req, err)
+		}
+	}
+	a, err := serve(ctx, t.Engine, r)
+	if err != nil {
+		return respond(req, err)
+	}
+	resp := response(req, http.StatusOK)
+	resp.Header.Set("Content-Type", contentType(a.Format))
+	if a.Body == nil {
+		resp.Body, resp.ContentLength = http.NoBody, 0
+		return resp, nil
+	}
+	// -1, since clickhouse-go takes 0 for "no rows".
+	resp.Body, resp.ContentLength = a.Body, -1
+	return resp, nil
+}
+
+// serve runs a request that either door has parsed.
+func serve(ctx context.Context, e *engine.Engine, r *request) (*engine.Answer, error) {
+	if r.handshake > 0 {
+		b, err := hello(e.ServerVersion(), r.handshake)
+		if err != nil {
+			return nil, err
+		}
+		return r.finish(&engine.Answer{Body: b, Format: "Native"}), nil
+	}
+	a, err := e.Run(ctx, &r.Query)
+	if err != nil {
+		return nil, err
+	}
+	return r.finish(a), nil
+}
+
+func response(req *http.Request, status int) *http.Response {
+	return &http.Response{
+		Status:     strconv.Itoa(status) + " " + http.StatusText(status),
+		StatusCode: status,
+		Proto:      "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header:  http.Header{},
+		Request: req,
+	}
+}
+
+// respond makes an answer of an error that has a code, and passes others on.
+func respond(req *http.Request, err error) (*http.Response, error) {
+	var ex *clickhouse.Exception
+	if !errors.As(err, &ex) {
+		return nil, err
+	}
+	text := exception.Text(ex)
+	resp := response(req, httpStatus(ex.Code))
+	resp.Header.Set("Content-Type", "text/plain; charset=utf-8")
+	resp.Header.Set("X-ClickHouse-Exception-Code", strconv.Itoa(int(ex.Code)))
+	resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(text)), int64(len(text))
+	return resp, nil
+}
+
+// request is a query as it comes over HTTP.
+type request struct {
+	engine.Query
+	id        string
+	handshake uint64 // the client's protocol version, when it asks who is there
+	compress  bool   // the answer goes into frames of the native protocol
+}
+
+// confine makes the request a read-only one.
+func (r *request) confine() error {
+	r.ReadOnly, r.Guarded = true, true
+	// It is read-only anyhow; a client that asks for it must not be refused.
+	if v := r.Settings["readonly"]; v == "1" || v == "2" {
+		delete(r.Settings, "readonly")
+	}
+	return guard.CheckReaderSettings(r.Settings)
+}
+
+// notSettings are the URL parameters that are the transport's own business.
+var notSettings = map[string]bool{
+	"query": true, "query_id": true, "default_format": true, "client_protocol_version": true,
+	"compress": true, "decompress": true, "user": true, "password": true, "quota_key": true,
+	"session_id": true, "session_timeout": true, "session_check": true, "close_session": true,
+	"wait_end_of_query": true, "buffer_size": true, "stacktrace": true, "database": true,
+}
+
+// helloQuery is what clickhouse-go asks when it connects.
+const helloQuery = "SELECT displayName(), version(), revision(), timezone()"
+
+// parseRequest reads a request as ClickHouse does: the query is the URL
+// parameter followed by the body, and what follows an INSERT is its data. At most
+// maxText of the body is taken for SQL.
+func parseRequest(v url.Values, h http.Header, body io.Reader, maxText int64) (*request, error) {
+	r := &request{id: v.Get("query_id"), compress: v.Get("compress") == "1"}
+	r.Database = v.Get("database")
+	if r.Database == "" {
+		r.Database = h.Get("X-ClickHouse-Database")
+	}
+	r.Format = v.Get("default_format")
+	if r.Format == "" {
+		r.Format = h.Get("X-ClickHouse-Format")
+	}
+	if r.Format == "" {
+		r.Format = "TabSeparated"
+	}
+	for name, values := range v {
+		value := values[len(values)-1]
+		switch p, ok := strings.CutPrefix(name, "param_"); {
+		case ok:
+			r.Params = append(r.Params, library.Param{Name: p, Value: value})
+		case notSettings[name]:
+		case !settingName.MatchString(name):
+			return nil, exception.New(exception.UnknownSetting, "UNKNOWN_SETTING", fmt.Sprintf("Unknown setting %q", name))
+		default:
+			if r.Settings == nil {
+				r.Settings = map[string]string{}
+			}
+			r.Settings[name] = value
+		}
+	}
+	if strings.HasPrefix(h.Get("Content-Type"), "multipart/form-data") {
+		return nil, exception.New(exception.NotImplemented, "NOT_IMPLEMENTED", "external tables are not supported by the embedded engine")
+	}
+	body, err := decodeBody(body, h.Get("Content-Encoding"), v.Get("decompress") == "1")
+	if err != nil {
+		return nil, err
+	}
+	if err := r.readText(v.Get("query"), body, maxText); err != nil {
+		return nil, err
+	}
+	if strings.TrimSpace(r.SQL) == helloQuery && r.Format == "Native" {
+		r.handshake, _ = strconv.ParseUint(v.Get("client_protocol_version"), 10, 32)
+	}
+	return r, nil
+}
+
+// readText puts the query together and leaves an INSERT's data in the body.
+func (r *request) readText(sql string, body io.Reader, maxText int64) error {
+	r.SQL = sql
+	if body == nil {
+		return nil
+	}
+	if sql != "" {
+		if st := engine.ParseStatement(sql); st.Insert {
+			r.Data = body
+			return nil
+		}
+		r.SQL += "\n"
+	}
+	head, err := io.ReadAll(io.LimitReader(body, maxText+1))
+	if err != nil {
+		return fmt.Errorf("read the query: %w", err)
+	}
+	r.SQL += string(head)
+	if int64(len(head)) <= maxText {
+		r.SQL = strings.TrimSuffix(r.SQL, "\n")
+		return nil
+	}
+	if st := engine.ParseStatement(r.SQL); st.Insert && int64(len(st.Head)) < maxText {
+		r.Data = body
+		return nil
+	}
+	return exception.New(exception.QueryTooLarge, "QUERY_IS_TOO_LARGE", fmt.Sprintf("the query is longer than %d bytes", maxText))
+}
+
+// begin waits for the first bytes of an INSERT's data.
+func (r *request) begin() error {
+	if r.Data == nil {
+		return nil
+	}
+	first := bufio.NewReaderSize(r.Data, 64<<10)
+	if _, err := first.Peek(64 << 10); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read the insert's data: %w", err)
+	}
+	r.Data = first
+	return nil
+}
+
+// decodeBody undoes what the client has compressed the body with.
+func decodeBody(body io.Reader, encoding string, framed bool) (io.Reader, error) {
+	if body == nil || body == http.NoBody {
+		return nil, nil
+	}
+	switch encoding {
+	case "", "identity":
+	case "gzip":
+		z, err := gzip.NewReader(body)
+		if err != nil {
+			return nil, exception.New(exception.BadArguments, "BAD_ARGUMENTS", "the body is not gzip: "+err.Error())
+		}
+		body = z
+	case "deflate":
+		z, err := zlib.NewReader(body)
+		if err != nil {
+			return nil, exception.New(exception.BadArguments, "BAD_ARGUMENTS", "the body is not deflate: "+err.Error())
+		}
+		body = z
+	default:
+		return nil, exception.New(exception.NotImplemented, "NOT_IMPLEMENTED", "Content-Encoding "+encoding+" is not supported by the embedded engine; use gzip, LZ4 or none")
+	}
+	if framed {
+		body = deframe(body)
+	}
+	return body, nil
+}
+
+// settingName is what a setting may be called.
+var settingName = regexp.MustCompile(`^[A-Za-z_.][A-Za-z0-9_.]*$`)

@@ -1,0 +1,228 @@
+package door
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"dealhouse/internal/chdb/exception"
+	"dealhouse/internal/chdb/recent"
+)
+
+// turns bounds how many requests do something at once. A client that keeps its turn without using it, because it does
+// not send or does not read, loses it when another waits; one that asks for much waits for those that ask for little,
+// but not for ever (chdb-11).
+type turns struct {
+	costs costs
+
+	mu      sync.Mutex
+	free    int
+	queue   []*waiter // by due
+	holders map[*peer]bool
+}
+
+func newTurns(n int) *turns {
+	return &turns{free: n, holders: map[*peer]bool{}, costs: costs{recent.New[string, time.Duration](remembered)}}
+}
+
+// stalled is how long a client may keep others waiting without a byte, and check how often that is looked at.
+const (
+	stalled = 200 * time.Millisecond
+	check   = 50 * time.Millisecond
+)
+
+// A request's turn is due when it comes, and later by so many times what it is expected to cost, but by no more than
+// half the time that it would wait at all.
+const deferral = 20
+
+// waiter is one request that waits.
+type waiter struct {
+	peer *peer
+	due  time.Time
+	turn chan struct{} // closed when it has its turn
+}
+
+// take waits for a turn, but not longer than wait. over gives it back.
+func (t *turns) take(ctx context.Context, p *peer, s source, wait time.Duration) (over func(), err error) {
+	w := &waiter{peer: p, due: time.Now().Add(min(deferral*t.costs.expect(s), wait/2)), turn: make(chan struct{})}
+	t.enqueue(w)
+	patience := time.NewTimer(wait)
+	defer patience.Stop()
+	tick := time.NewTicker(check)
+	defer tick.Stop()
+	for {
+		select {
+		case <-w.turn:
+			return t.hold(p, s), nil
+		case <-tick.C:
+			t.cutStalled()
+			continue
+		case <-patience.C:
+			err = exception.New(exception.TooManyQueries, "TOO_MANY_SIMULTANEOUS_QUERIES", "too many queries at once: try again")
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+		t.leave(w)
+		return nil, err
+	}
+}
+
+// enqueue puts a request where it is due. Those that are due at once keep their order.
+func (t *turns) enqueue(w *waiter) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	at, _ := slices.BinarySearchFunc(t.queue, w, func(a, b *waiter) int {
+		if a.due.After(b.due) {
+			return 1
+		}
+		return -1
+	})
+	t.queue = slices.Insert(t.queue, at, w)
+	t.next()
+}
+
+// next gives the turns that are free to those that are due first; t.mu is held.
+func (t *turns) next() {
+	for t.free > 0 && len(t.queue) > 0 {
+		w := t.queue[0]
+		t.queue = slices.Delete(t.queue, 0, 1)
+		t.free--
+		t.holders[w.peer] = true
+		close(w.turn)
+	}
+}
+
+// leave takes a request out that waits no longer. It may just have got its turn.
+func (t *turns) leave(w *waiter) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if at := slices.Index(t.queue, w); at >= 0 {
+		t.queue = slices.Delete(t.queue, at, at+1)
+		return
+	}
+	t.release(w.peer)
+}
+
+// hold begins a turn; over ends it, and notes what it has cost.
+func (t *turns) hold(p *peer, s source) (over func()) {
+	begin := time.Now()
+	return func() {
+		t.costs.record(s, time.Since(begin))
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.release(p)
+	}
+}
+
+// release gives a turn to whoever is next; t.mu is held.
+func (t *turns) release(p *peer) {
+	delete(t.holders, p)
+	t.free++
+	t.next()
+}
+
+// cutStalled ends what is between us and the client that has been idle for longest.
+func (t *turns) cutStalled() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var worst *peer
+	for p := range t.holders {
+		if p.idle() > stalled && (worst == nil || p.idle() > worst.idle()) {
+			worst = p
+		}
+	}
+	if worst != nil {
+		worst.cut()
+	}
+}
+
+// peer is the client of one request, as far as it makes us wait.
+type peer struct {
+	rc    *http.ResponseController
+	grace time.Duration
+	rate  int64 // bytes a second
+
+	since atomic.Int64 // when we began to wait for it, in ns of Unix time; 0 while we do not
+	// Which directions are over, whatever comes.
+	noReads, noWrites atomic.Bool
+
+	// Of one direction after the other: requests are read before results are written.
+	waited time.Duration
+	bytes  int64
+}
+
+// idle is how long the client has been making us wait.
+func (p *peer) idle() time.Duration {
+	since := p.since.Load()
+	if since == 0 {
+		return 0
+	}
+	return time.Since(time.Unix(0, since))
+}
+
+// cut makes whatever waits for the client fail, now and later.
+func (p *peer) cut() {
+	p.stopReading()
+	p.noWrites.Store(true)
+	_ = p.rc.SetWriteDeadline(past)
+}
+
+// stopReading makes reads of the request's body fail, now and later.
+func (p *peer) stopReading() {
+	p.noReads.Store(true)
+	// A ResponseWriter without deadlines, as in tests, has nobody to wait for.
+	_ = p.rc.SetReadDeadline(past)
+}
+
+// past is a deadline that is over.
+var past = time.Unix(1, 0)
+
+// wait brackets one read or write: it gives the client the time that is left to it.
+func (p *peer) wait(over *atomic.Bool, deadline func(time.Time) error, do func() (int, error)) (int, error) {
+	begin := time.Now()
+	left := p.grace + time.Duration(float64(p.bytes)/float64(p.rate)*float64(time.Second)) - p.waited
+	_ = deadline(begin.Add(left))
+	p.since.Store(begin.UnixNano())
+	if over.Load() { // told so in between: that deadline must not be lost
+		_ = deadline(past)
+	}
+	n, err := do()
+	p.since.Store(0)
+	p.waited += time.Since(begin)
+	p.bytes += int64(n)
+	return n, err
+}
+
+// pacedBody is what the client sends, at the pace that is asked of it.
+type pacedBody struct {
+	*peer
+	io.ReadCloser
+}
+
+// Read leaves no deadline behind: the server would take one that passes for the client's end.
+func (b pacedBody) Read(p []byte) (int, error) {
+	n, err := b.wait(&b.noReads, b.rc.SetReadDeadline, func() (int, error) { return b.ReadCloser.Read(p) })
+	if !b.noReads.Load() {
+		_ = b.rc.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+// pacedWriter is where the result goes, at the pace that is asked of the client.
+type pacedWriter struct {
+	*peer
+	w io.Writer
+}
+
+func (w pacedWriter) Write(b []byte) (int, error) {
+	n, err := w.wait(&w.noWrites, w.rc.SetWriteDeadline, func() (int, error) { return w.w.Write(b) })
+	if err != nil {
+		return n, fmt.Errorf("send the result: %w", err)
+	}
+	return n, nil
+}

@@ -1,0 +1,68 @@
+//go:build !noengine && (linux || darwin)
+
+package chdb
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"dealhouse/internal/chdb/door"
+	"dealhouse/internal/chdb/engine"
+)
+
+// Engine is a handle on the embedded ClickHouse. Handles on the same directory
+// share one engine, which ends with the last of them.
+type Engine struct {
+	engine *engine.Engine
+}
+
+// Open opens a data directory, which is created if absent. A directory that
+// this process has open already is shared; any other gives an
+// [*OtherDirError]. A directory in use by another process gives [ErrLocked].
+// Without a library at hand the first Open downloads it, which ctx can interrupt.
+func Open(ctx context.Context, o Options) (*Engine, error) {
+	e, err := engine.Open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Engine{e}, nil
+}
+
+// Find makes sure that there is a data directory and a library for it, as [Open] does, and opens neither. It is for
+// a process that enters a sandbox before it opens them, where it could no longer download anything.
+func Find(ctx context.Context, o Options) (Place, error) { return engine.Find(ctx, o) }
+
+// Close gives the handle back. The last handle's Close ends every request that
+// is under way and closes the directory. It may be called more than once.
+func (e *Engine) Close() error { return e.engine.Close() }
+
+// Dir is the data directory, absolute.
+func (e *Engine) Dir() string { return e.engine.Dir() }
+
+// ServerVersion is what the engine says of itself, such as "26.7.2.1".
+func (e *Engine) ServerVersion() string { return e.engine.ServerVersion() }
+
+// ClickHouseOptions are options for [clickhouse.Open] that lead to this engine.
+// The database must exist by the time of the first query.
+func (e *Engine) ClickHouseOptions(database string) *clickhouse.Options {
+	return (&door.Transport{Engine: e.engine}).Options(database)
+}
+
+// ReadOnlyOptions are like ClickHouseOptions, but whatever is asked through
+// them has only the rights of the read-only door.
+func (e *Engine) ReadOnlyOptions(database string) *clickhouse.Options {
+	return (&door.Transport{Engine: e.engine, ReadOnly: true}).Options(database)
+}
+
+// RoundTrip answers a request of clickhouse-go's HTTP protocol. It makes Engine
+// an [http.RoundTripper] with every right; see [Engine.ClickHouseOptions].
+func (e *Engine) RoundTrip(req *http.Request) (*http.Response, error) {
+	return (&door.Transport{Engine: e.engine}).RoundTrip(req)
+}
+
+// Handler is ClickHouse's HTTP interface to the engine, for curl, BI tools and
+// clickhouse-go. Unless o says otherwise it is read-only and only for clients
+// that address it as localhost or by a number.
+func (e *Engine) Handler(o HandlerOptions) http.Handler { return door.Handler(e.engine, o) }

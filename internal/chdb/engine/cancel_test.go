@@ -1,0 +1,154 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"dealhouse/internal/chdb/conn"
+)
+
+func TestCloseBodyEarly(t *testing.T) {
+	t.Parallel()
+	for range 3 {
+		for range shared.Writers() + 2 {
+			resp := roundTrip(context.Background(), t, "SELECT number FROM system.numbers", nil, url.Values{"default_format": {"TSV"}})
+			b := make([]byte, 4)
+			_, err := io.ReadFull(resp.Body, b)
+			must(t, err)
+			if string(b) != "0\n1\n" {
+				t.Errorf("got %q", b)
+			}
+			must(t, resp.Body.Close())
+			must(t, resp.Body.Close())
+			if _, err := resp.Body.Read(b); err == nil {
+				t.Error("read after close")
+			}
+		}
+	}
+	if got := cell(t, connect(t), "SELECT sum(number) FROM numbers(1000)"); got != "499500" {
+		t.Errorf("afterwards: %s", got)
+	}
+}
+
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	db := connect(t)
+	do(t, db, "CREATE TABLE c (a UInt64) ENGINE = MergeTree ORDER BY a")
+	for _, sql := range []string{
+		"SELECT sum(sipHash64(number)) FROM numbers(1000000000000)",             // before the first row
+		"INSERT INTO c SELECT sipHash64(number) % 2 FROM numbers(100000000000)", // not a stream
+		"SELECT count() FROM numbers(100000000000) AS a JOIN numbers(10) AS b ON a.number % 10 = b.number",
+	} {
+		t.Run(sql, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(context.Background())
+			done := make(chan error, 1)
+			go func() { done <- db.Exec(ctx, sql) }()
+			waitRunning(t, sql)
+			begin := time.Now()
+			cancel()
+			err := <-done
+			if took := time.Since(begin); took > time.Second {
+				t.Errorf("it took %v", took)
+			}
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	resp := roundTrip(ctx, t, "SELECT number FROM system.numbers", nil, url.Values{"default_format": {"TSV"}})
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("in the middle of a result: got %v", err)
+	}
+	// The pool is whole: as many queries at once as it has connections.
+	var wg sync.WaitGroup
+	for range shared.Writers() {
+		wg.Go(func() {
+			if got := cell(t, db, "SELECT count() FROM numbers(1000)"); got != "1000" {
+				t.Errorf("afterwards: %s", got)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// waitRunning waits until the engine lists the query.
+func waitRunning(t testing.TB, sql string) {
+	t.Helper()
+	for begin := time.Now(); time.Since(begin) < 20*time.Second; runtime.Gosched() {
+		resp := roundTrip(context.Background(), t, "SELECT count() FROM system.processes WHERE endsWith(query, {q:String}) AND elapsed > 0.01",
+			nil, url.Values{"param_q": {conn.EscapeParam(sql)}})
+		b, err := io.ReadAll(resp.Body)
+		must(t, err)
+		_ = resp.Body.Close()
+		if string(b) == "1\n" {
+			return
+		}
+	}
+	t.Fatalf("%s never ran", sql)
+}
+
+func TestInsertThatBreaksOff(t *testing.T) {
+	t.Parallel()
+	db := connect(t)
+	do(t, db, "CREATE TABLE i (a UInt64, b String) ENGINE = MergeTree ORDER BY a")
+	database := url.Values{"database": {"t" + hexName(t)}}
+	rows := bytes.Repeat([]byte("1\tsome text that takes up some space\n"), 200000)
+	broken := errors.New("the source broke off")
+
+	// A body that fails, at once or after several chunks, inserts nothing (chdb-5).
+	for _, n := range []int{0, 10, len(rows)} {
+		for _, failure := range []error{broken, io.ErrUnexpectedEOF} {
+			req, err := http.NewRequest(http.MethodPost, "http://embedded/?query=INSERT+INTO+i+FORMAT+TSV&"+database.Encode(),
+				io.MultiReader(bytes.NewReader(rows[:n]), failingReader{failure}))
+			must(t, err)
+			if resp, err := shared.RoundTrip(req); !errors.Is(err, failure) {
+				t.Errorf("after %d bytes: got %v %v", n, resp, err)
+			}
+		}
+	}
+	// A body that the engine cannot read, near its end.
+	resp := roundTrip(context.Background(), t, "INSERT INTO i FORMAT TSV", io.MultiReader(bytes.NewReader(rows[:1000]), strings.NewReader("x\ty\n")), database)
+	if resp.StatusCode == http.StatusOK || resp.Header.Get("X-ClickHouse-Exception-Code") == "" {
+		t.Errorf("bad data: got %v", resp.Status)
+	}
+	// A cancelled one, while it waits for its data.
+	ctx, cancel := context.WithCancel(context.Background())
+	pr, pw := io.Pipe()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://embedded/?query=INSERT+INTO+i+FORMAT+TSV&"+database.Encode(), pr)
+	must(t, err)
+	done := make(chan error, 1)
+	go func() {
+		_, err := shared.RoundTrip(req)
+		done <- err
+	}()
+	_, err = pw.Write(rows)
+	must(t, err)
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: got %v", err)
+	}
+	if got := cell(t, db, "SELECT count() FROM i"); got != "0" {
+		t.Errorf("%s rows were inserted", got)
+	}
+	// An empty one is fine, and so is the next.
+	for _, data := range []string{"", "1\ta\n2\tb\n"} {
+		if resp := roundTrip(context.Background(), t, "INSERT INTO i FORMAT TSV", strings.NewReader(data), database); resp.StatusCode != http.StatusOK {
+			t.Errorf("%q: %s", data, resp.Status)
+		}
+	}
+	if got := cell(t, db, "SELECT count() FROM i"); got != "2" {
+		t.Errorf("%s rows", got)
+	}
+}

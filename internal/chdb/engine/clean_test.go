@@ -1,0 +1,318 @@
+package engine_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"dealhouse/internal/chdb/conn"
+	"dealhouse/internal/chdb/contract"
+)
+
+// wholeFormats makes the tests of broken results take every format, and not a share.
+const wholeFormats = "CHDB_MATRIX"
+
+// tooSlow is how often a question is asked again that took longer than the limit which it shares with the broken one.
+const tooSlow = 50
+
+// secretOfA is what only one client may ever see.
+const secretOfA = "secret_of_A"
+
+// apart is a handle on the shared engine with pools of its own, of so many connections.
+func apart(t testing.TB, conns int) *house {
+	t.Helper()
+	e, end := shared.Apart(conns, hexName(t))
+	t.Cleanup(end)
+	return &house{e}
+}
+
+// outputFormats are the formats that the engine can write, or a share of them that has one of each kind.
+func outputFormats(t testing.TB) []string {
+	t.Helper()
+	resp := roundTrip(context.Background(), t, "SELECT name FROM system.formats WHERE is_output ORDER BY name", nil, nil)
+	defer resp.Body.Close()
+	var all []string
+	for sc := bufio.NewScanner(resp.Body); sc.Scan(); {
+		all = append(all, sc.Text())
+	}
+	if len(all) < 80 {
+		t.Fatalf("the engine lists only %d formats", len(all))
+	}
+	if os.Getenv(wholeFormats) != "" {
+		return all
+	}
+	kinds := []string{
+		"ArrowStream", "Avro", "CSVWithNames", "JSON", "JSONEachRow", "MySQLWire", "Native", "PNG", "Parquet", "PrettyCompact", "RawBLOB",
+		"RowBinaryWithNamesAndTypes", "Template", "XML",
+	}
+	return slices.DeleteFunc(all, func(f string) bool { return !slices.Contains(kinds, f) })
+}
+
+// breaks are the ways in which a result ends before its end. Each has A's secret in the rows, and in the names.
+var breaks = []struct {
+	name   string
+	sql    string
+	v      url.Values
+	leaves bool // A goes away when the result has begun
+}{
+	{"a late error", rowsOfA("5000", "throwIf(number = 4000, 'boom') AS x"), url.Values{"max_block_size": {"50"}}, false},
+	{"an error at once", rowsOfA("5000", "throwIf(number = 0, 'boom') AS x"), url.Values{"max_block_size": {"50"}}, false},
+	{"an error in the last block", rowsOfA("5000", "throwIf(number = 4999, 'boom') AS x"), url.Values{"max_block_size": {"50"}}, false},
+	{"too many rows", rowsOfA("5000", "1 AS x"), url.Values{"max_block_size": {"50"}, "max_result_rows": {"700"}}, false},
+	{"too many rows, cut", rowsOfA("5000", "1 AS x"), url.Values{"max_block_size": {"50"}, "max_result_rows": {"700"}, "result_overflow_mode": {"break"}}, false},
+	{"too many bytes", rowsOfA("50000", "1 AS x"), url.Values{"max_block_size": {"50"}, "max_result_bytes": {"40000"}}, false},
+	{"the door's cap", rowsOfA("400000", "1 AS x"), url.Values{"max_block_size": {"65536"}}, false},
+	{"too long", rowsOfA("100000", "sleepEachRow(0.001) AS x"), url.Values{"max_block_size": {"5"}, "max_execution_time": {"0.03"}}, false},
+	{"too long, cut", rowsOfA("100000", "sleepEachRow(0.001) AS x"), url.Values{"max_block_size": {"5"}, "max_execution_time": {"0.03"}, "timeout_overflow_mode": {"break"}}, false},
+	{"A goes away", rowsOfA("100000", "sleepEachRow(0.001) AS x"), url.Values{"max_block_size": {"5"}}, true},
+}
+
+func rowsOfA(rows, last string) string {
+	return "SELECT number, concat('" + secretOfA + "', toString(number)) AS " + secretOfA + ", " + last + " FROM numbers(" + rows + ")"
+}
+
+// queryOfB has an answer of one value that nobody else has.
+const queryOfB = "SELECT 4711 AS mine"
+
+// sameSettings are those of A, which B needs to get A's connection as A left it, and one that keeps times out of the
+// answers.
+func sameSettings(v url.Values) url.Values {
+	v = maps.Clone(v)
+	if v == nil {
+		v = url.Values{}
+	}
+	v.Set("output_format_write_statistics", "0")
+	return v
+}
+
+// response is an answer of the door.
+type answered struct {
+	Status int
+	Body   []byte
+}
+
+func askIn(ctx context.Context, address, format, sql string, v url.Values) (answered, error) {
+	u := url.Values{"default_format": {format}}
+	for k := range v {
+		u[k] = v[k]
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address+"/?"+u.Encode(), strings.NewReader(sql))
+	if err != nil {
+		return answered{}, err
+	}
+	resp, err := plain.Do(req)
+	if err != nil {
+		return answered{}, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return answered{resp.StatusCode, body}, err
+}
+
+// childAnswers prints what an engine that was never asked anything else answers to B, for each format that it reads.
+func childAnswers() error {
+	fresh := map[string]answered{}
+	e, err := openChild()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = e.Close() }()
+	srv := httptest.NewServer(e.Handler(contract.HandlerOptions{}))
+	defer srv.Close()
+	for sc := bufio.NewScanner(os.Stdin); sc.Scan(); {
+		if fresh[sc.Text()], err = askIn(context.Background(), srv.URL, sc.Text(), queryOfB, sameSettings(nil)); err != nil {
+			return err
+		}
+	}
+	return json.NewEncoder(os.Stdout).Encode(fresh)
+}
+
+// freshAnswers are B's answers from an engine in another process.
+func freshAnswers(t *testing.T, formats []string) map[string]answered {
+	t.Helper()
+	cmd := child(t, "answers", childDir+"="+t.TempDir())
+	cmd.Stdin, cmd.Stderr = strings.NewReader(strings.Join(formats, "\n")), os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var fresh map[string]answered
+	must(t, json.Unmarshal(out, &fresh))
+	return fresh
+}
+
+// accidents differ between two answers that are the same.
+var accidents = regexp.MustCompile(`"elapsed_ns":"\d+"`)
+
+// lasting is an answer without what is another each time: Avro's mark between blocks, and times.
+func lasting(format string, body []byte) []byte {
+	if strings.HasPrefix(format, "Avro") && len(body) > 16 {
+		body = bytes.ReplaceAll(body, body[len(body)-16:], nil)
+	}
+	return accidents.ReplaceAll(body, nil)
+}
+
+// TestCleanConnections breaks results of one client off, in every format and in every way, and looks at what another
+// client is answered on the same connection (chdb-2).
+func TestCleanConnections(t *testing.T) {
+	t.Parallel()
+	formats := outputFormats(t)
+	fresh := freshAnswers(t, formats)
+	work := make(chan string)
+	var wg sync.WaitGroup
+	for range 4 {
+		e := apart(t, 1)
+		srv := httptest.NewServer(e.Handler(contract.HandlerOptions{MaxBufferedBytes: 1 << 20}))
+		t.Cleanup(srv.Close)
+		wg.Go(func() {
+			for format := range work {
+				for _, way := range breaks {
+					v := sameSettings(way.v)
+					for _, second := range []string{format, "JSON"} {
+						breakOff(t, srv.URL, format, way.sql, v, way.leaves)
+						got, err := askIn(context.Background(), srv.URL, second, queryOfB, v)
+						for range tooSlow { // B's own time was up: nothing of A's
+							if err != nil || !bytes.Contains(got.Body, []byte("TIMEOUT_EXCEEDED")) || bytes.Contains(got.Body, []byte(secretOfA)) {
+								break
+							}
+							got, err = askIn(context.Background(), srv.URL, second, queryOfB, v)
+						}
+						want := fresh[second]
+						if err != nil || got.Status != want.Status || !bytes.Equal(lasting(second, got.Body), lasting(second, want.Body)) {
+							t.Errorf("%s, %s, then %s: %v\ngot  %d %.300q\nwant %d %.300q", format, way.name, second, err, got.Status, got.Body, want.Status, want.Body)
+						}
+						if broken := bytes.Contains(got.Body, []byte(secretOfA)); broken {
+							t.Errorf("%s, %s, then %s: B sees what is A's", format, way.name, second)
+						}
+					}
+				}
+			}
+		})
+	}
+	for _, f := range formats {
+		work <- f
+	}
+	close(work)
+	wg.Wait()
+}
+
+// breakOff has A's result end before its end.
+func breakOff(t *testing.T, address, format, sql string, v url.Values, leaves bool) {
+	t.Helper()
+	sql += " -- " + address // apart from what others run
+	if !leaves {
+		// Whether A sees an error depends on the format; nothing here depends on it.
+		_, _ = askIn(context.Background(), address, format, sql, v)
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = askIn(ctx, address, format, sql, v)
+	}()
+	begun := "SELECT count() FROM system.processes WHERE endsWith(query, {q:String}) AND read_rows > 10"
+	if format == "Template" || strings.HasPrefix(format, "Protobuf") || format == "CapnProto" {
+		begun = "SELECT 1" // they need a schema, and fail
+	}
+	for begin := time.Now(); time.Since(begin) < 500*time.Millisecond; runtime.Gosched() {
+		select {
+		case <-ended:
+		default:
+			resp := roundTrip(context.Background(), t, begun, nil, url.Values{"param_q": {conn.EscapeParam(sql)}})
+			b, err := io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
+			if err != nil || string(b) == "0\n" {
+				continue
+			}
+		}
+		break
+	}
+	cancel()
+	<-ended
+}
+
+// TestCleanTransport shows that the program itself, which asks over the same pools, never sees what another's broken
+// result left: neither through the read-only door nor as a writer.
+func TestCleanTransport(t *testing.T) {
+	t.Parallel()
+	e := apart(t, 1)
+	srv := httptest.NewServer(e.Handler(contract.HandlerOptions{AllowWrites: true, MaxBufferedBytes: 1 << 20}))
+	t.Cleanup(srv.Close)
+	formats := []string{"JSON", "Parquet", "RowBinaryWithNamesAndTypes"}
+	if os.Getenv(wholeFormats) == "" {
+		formats = formats[:1]
+	}
+	for name, o := range map[string]*clickhouse.Options{"read-only": e.ReadOnlyOptions(""), "writer": e.ClickHouseOptions("")} {
+		db, err := clickhouse.Open(o)
+		must(t, err)
+		defer func() { _ = db.Close() }()
+		for _, way := range breaks {
+			settings, v := clickhouse.Settings{}, maps.Clone(way.v)
+			for k := range way.v {
+				settings[k] = way.v.Get(k)
+			}
+			if way.v.Get("max_result_bytes") == "" {
+				settings["max_result_bytes"] = strconv.Itoa(1 << 20) // as the door sets it for A
+			}
+			if name == "read-only" {
+				v.Set("readonly", "2") // the same pool
+			}
+			ctx := clickhouse.Context(context.Background(), clickhouse.WithSettings(settings))
+			for _, format := range formats {
+				// The first streams, the others are buffered.
+				for sql, want := range map[string]string{"SELECT 'mine'": "mine", "SHOW DATABASES LIKE 'system'": "system", "DESCRIBE system.one": "dummy"} {
+					breakOff(t, srv.URL, format, way.sql, v, way.leaves)
+					got, err := firstColumn(ctx, db, sql)
+					for range tooSlow {
+						if e, ok := errors.AsType[*clickhouse.Exception](err); !ok || e.Code != 159 {
+							break
+						}
+						got, err = firstColumn(ctx, db, sql)
+					}
+					if err != nil || !slices.Equal(got, []string{want}) {
+						t.Errorf("%s, %s, %s: %s: %q, %v", name, format, way.name, sql, got, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// firstColumn reads the first value of each row, which is a text.
+func firstColumn(ctx context.Context, db clickhouse.Conn, sql string) (values []string, err error) {
+	rows, err := db.Query(ctx, sql)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	into := make([]any, len(rows.Columns()))
+	for i := range into {
+		into[i] = new(string)
+	}
+	for rows.Next() {
+		if err := rows.Scan(into...); err != nil {
+			return nil, err
+		}
+		values = append(values, *into[0].(*string))
+	}
+	return values, rows.Err()
+}

@@ -1,0 +1,130 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"dealhouse/internal/chdb/allow"
+	"dealhouse/internal/chdb/guard"
+	"dealhouse/internal/chdb/library"
+)
+
+// The engine has one user. What it may do depends on the role that a
+// connection has switched to: writers keep both, readers only the second.
+//
+// SOURCES is the family of rights for file(), url(), s3(), remote() and the
+// like: nobody has them (chdb-8). CREATE TEMPORARY TABLE, which readers lack,
+// is what executable(), dictionary(), loop() and others ask for (chdb-7).
+// SYSTEM SHUTDOWN would end the process that the engine lives in. A view with
+// SQL SECURITY NONE asks for no rights at all, whoever reads it. A dictionary's
+// source may be a command, and those of tables files and addresses, which no
+// right over SOURCES covers: hence the list of table engines.
+const usersXML = `<clickhouse>
+  <profiles>
+    <default>
+      <constraints>
+%s      </constraints>
+    </default>
+  </profiles>
+  <quotas><default/></quotas>
+  <roles>
+    <writer>
+      <grants>
+        <query>GRANT ALL ON *.*</query>
+        <query>REVOKE SOURCES ON *.*</query>
+        <query>REVOKE SYSTEM SHUTDOWN ON *.*</query>
+        <query>REVOKE ALLOW SQL SECURITY NONE ON *.*</query>
+        <query>REVOKE CREATE DICTIONARY ON *.*</query>
+        <query>REVOKE NAMED COLLECTION ADMIN ON *</query>
+        <query>REVOKE TABLE ENGINE ON *</query>
+%s      </grants>
+    </writer>
+    <reader>
+      <grants><query>GRANT SELECT, SHOW, dictGet ON *.*</query></grants>
+    </reader>
+  </roles>
+  <users>
+    <default>
+      <password/>
+      <networks><ip>::/0</ip></networks>
+      <profile>default</profile>
+      <quota>default</quota>
+      <grants>
+        <query>GRANT writer</query>
+        <query>GRANT reader</query>
+      </grants>
+    </default>
+  </users>
+</clickhouse>
+`
+
+// frozenSettings are those that nobody may change, the program included: all that the list refuses but for the few that
+// this package sets itself. Some read another language or a text as SQL, or name files and addresses, and would go
+// around the checks of the doors (chdb-7, chdb-8).
+func frozenSettings() []string {
+	var names []string
+	for _, e := range allow.All().Settings {
+		if e.Sign == '-' && e.Name != "readonly" && e.Name != guard.ValuesInterpret && e.Name != guard.ValuesTemplates {
+			names = append(names, e.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// tableEngines are those that writers may use: they keep to the data directory
+// or to the cluster that the engine is configured for.
+var tableEngines = []string{
+	"AggregatingMergeTree", "Alias", "Atomic", "Buffer", "CoalescingMergeTree", "CollapsingMergeTree", "Dictionary", "Distributed",
+	"GenerateRandom", "GraphiteMergeTree", "Join", "KeeperMap", "Log", "MaterializedView", "Memory", "Merge", "MergeTree", "Null",
+	"ReplacingMergeTree", "ReplicatedAggregatingMergeTree", "ReplicatedCoalescingMergeTree", "ReplicatedCollapsingMergeTree",
+	"ReplicatedGraphiteMergeTree", "ReplicatedMergeTree", "ReplicatedReplacingMergeTree", "ReplicatedSummingMergeTree",
+	"ReplicatedVersionedCollapsingMergeTree", "Replicated", "Set", "StripeLog", "SummingMergeTree", "TimeSeries", "TinyLog",
+	"VersionedCollapsingMergeTree", "View",
+}
+
+// configXML has the path of the file above, which must be absolute: the engine
+// resolves a relative one against the working directory. The scripts directory
+// is one that never exists.
+const configXML = `<clickhouse>
+  <users_config>%s</users_config>
+  <user_scripts_path>%s</user_scripts_path>
+  <logger><level>none</level><console>false</console></logger>
+</clickhouse>
+`
+
+// writeConfig puts the engine's configuration below dir and returns the path of
+// its main file.
+func writeConfig(dir string) (string, error) {
+	conf := filepath.Join(dir, "engine")
+	if err := os.MkdirAll(conf, 0o700); err != nil {
+		return "", err
+	}
+	users := filepath.Join(conf, "users.xml")
+	main := filepath.Join(conf, "config.xml")
+	var frozen strings.Builder
+	for _, name := range frozenSettings() {
+		fmt.Fprintf(&frozen, "        <%[1]s><const/></%[1]s>\n", name)
+	}
+	var engines strings.Builder
+	for _, name := range tableEngines {
+		fmt.Fprintf(&engines, "        <query>GRANT TABLE ENGINE ON %s</query>\n", name)
+	}
+	if err := library.ReplaceFile(users, fmt.Appendf(nil, usersXML, frozen.String(), engines.String())); err != nil {
+		return "", err
+	}
+	text := fmt.Sprintf(configXML, escapeXML(users), escapeXML(filepath.Join(conf, "no-scripts")))
+	return main, library.ReplaceFile(main, []byte(text))
+}
+
+func escapeXML(s string) string {
+	var b bytes.Buffer
+	// A bytes.Buffer never fails.
+	_ = xml.EscapeText(&b, []byte(s))
+	return b.String()
+}

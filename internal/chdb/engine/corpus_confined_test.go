@@ -1,0 +1,44 @@
+package engine_test
+
+import (
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestSandboxHoldsAgainstCorpus runs the attacks with no guard, inside the sandbox. Some wait long for somebody who is not
+// there, so that all run only if all are asked for.
+func TestSandboxHoldsAgainstCorpus(t *testing.T) {
+	t.Parallel()
+	c := newCanary(t)
+	inside := startUnguarded(t, true)
+	inside.ask(t, question{SQL: "CREATE TABLE guard_w (a UInt64) ENGINE = MergeTree ORDER BY a"})
+	inside.ask(t, question{SQL: "INSERT INTO guard_w SELECT 1"})
+	files, n := attackFiles[:1], 0
+	if os.Getenv("CHDB_ALL_ATTACKS") != "" {
+		files = attackFiles
+	}
+	for _, a := range readAttacks(t, files...) {
+		v := url.Values{"max_execution_time": {"2"}}
+		for key, values := range once {
+			v[key] = values
+		}
+		for key, values := range a.v {
+			v.Set(key, c.fill(values[0]))
+		}
+		for _, sql := range a.steps {
+			if strings.HasPrefix(sql, "SYSTEM ") || strings.HasPrefix(sql, "KILL ") {
+				continue // it ends the engine, or waits for it
+			}
+			n++
+			if got := inside.ask(t, question{SQL: c.fill(sql), Values: v}); c.leaks(got.Body) != "" {
+				t.Errorf("%s: %s leaks: %.300s", a.name, sql, got.Body)
+			}
+		}
+	}
+	if c.accepted.Load() != 0 {
+		t.Errorf("the listener was reached %d times", c.accepted.Load())
+	}
+	t.Logf("%d statements", n)
+}

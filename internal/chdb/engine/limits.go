@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"dealhouse/internal/chdb/contract"
+	"dealhouse/internal/chdb/library"
+)
+
+// limitsFile is merged into the users' configuration by the engine.
+const limitsFile = "users.d/limits.xml"
+
+// fixedLimits are those that nobody needs to change. What is parsed must not overflow a stack, and memory that is not counted
+// must stay little; limits that count the queries of others too are not a query's to set.
+var fixedLimits = []setting{
+	{"max_untracked_memory", "1048576"},
+	{"memory_usage_overcommit_max_wait_microseconds", "200000"},
+	{"max_parser_depth", "1000"},
+	{"max_parser_backtracks", "1000000"},
+	{"max_ast_depth", "1000"},
+	{"max_ast_elements", "50000"},
+	{"max_expanded_ast_elements", "500000"},
+	{"max_subquery_depth", "100"},
+	{"max_pipeline_depth", "1000"},
+	{"max_recursive_cte_evaluation_depth", "1000"},
+	{"max_temporary_columns", "10000"},
+	{"max_concurrent_queries_for_user", "0"},
+	{"max_execution_time_leaf", "0"},
+	{"max_memory_usage_for_user", ""},
+	{"max_temporary_data_on_disk_size_for_user", ""},
+}
+
+type setting struct{ name, value string }
+
+// writeLimits puts the limits beside the users' configuration, or takes away those that another start left there.
+func writeLimits(dir string, l contract.Limits) error {
+	path := filepath.Join(dir, "engine", limitsFile)
+	if l == (contract.Limits{}) {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return library.ReplaceFile(path, []byte(limitsXML(l)))
+}
+
+// limitsXML is the part of the configuration that has the limits.
+func limitsXML(l contract.Limits) string {
+	var values, constraints strings.Builder
+	set := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&values, "      <%[1]s>%[2]s</%[1]s>\n", name, value)
+		}
+	}
+	// A query may ask for less. Zero would mean no limit: hence the least value.
+	most := func(name, value, least string) {
+		if value != "0" {
+			set(name, value)
+			fmt.Fprintf(&constraints, "        <%[1]s><min>%[3]s</min><max>%[2]s</max></%[1]s>\n", name, value, least)
+		}
+	}
+	decimal := func(n int64) string { return strconv.FormatInt(n, 10) }
+	most("max_memory_usage", decimal(l.QueryMemory), "1")
+	most("max_execution_time", decimal(int64(l.Time.Seconds())), "0.001")
+	most("max_result_bytes", decimal(l.ResultBytes), "1")
+	most("max_result_rows", decimal(l.ResultRows), "1")
+	most("max_threads", decimal(int64(l.Threads)), "1")
+	for _, s := range fixedLimits {
+		switch s.name {
+		case "max_memory_usage_for_user":
+			s.value = decimal(l.Memory)
+		case "max_temporary_data_on_disk_size_for_user":
+			s.value = decimal(l.Disk)
+		}
+		set(s.name, s.value)
+		fmt.Fprintf(&constraints, "        <%[1]s><const/></%[1]s>\n", s.name)
+	}
+	return "<clickhouse>\n  <profiles>\n    <default>\n" + values.String() + "      <constraints>\n" + constraints.String() +
+		"      </constraints>\n    </default>\n  </profiles>\n</clickhouse>\n"
+}

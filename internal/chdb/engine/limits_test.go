@@ -1,0 +1,88 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"dealhouse/internal/chdb/contract"
+)
+
+// childLimits asks a limited engine for too much.
+func childLimits() error {
+	e, err := openHouse(context.Background(), contract.Options{
+		Dir: os.Getenv(childDir), Library: os.Getenv(childLib),
+		Limits: contract.Limits{QueryMemory: 60 << 20, Memory: 100 << 20, Time: 2 * time.Second, ResultBytes: 20 << 20, ResultRows: 1_000_000, Threads: 2, Disk: 10 << 20},
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = e.Close() }()
+	srv := httptest.NewServer(e.Handler(contract.HandlerOptions{AllowWrites: true}))
+	defer srv.Close()
+	const heavy = "SELECT groupArray(number) FROM numbers(100000000) FORMAT Null"
+	const endless = "SELECT sum(sipHash64(number)) FROM numbers(1000000000000)"
+	var wrong []error
+	for _, c := range []struct {
+		sql, code string
+		v         url.Values
+	}{
+		{"SELECT 1", "", nil},
+		{heavy, "241", nil},
+		{heavy, "452", url.Values{"max_memory_usage": {"0"}}},
+		{heavy, "452", url.Values{"max_memory_usage": {"70000000000"}}},
+		{heavy, "452", url.Values{"max_untracked_memory": {"100000000000"}}},
+		{heavy, "452", url.Values{"max_memory_usage_for_user": {"0"}}},
+		{heavy + " SETTINGS max_memory_usage = 0", "452", nil},
+		{heavy + " SETTINGS max_memory_usage = DEFAULT", "241", nil},
+		{endless, "159", nil},
+		{endless, "452", url.Values{"max_execution_time": {"0"}}},
+		{endless, "452", url.Values{"max_execution_time": {"1000"}}},
+		{endless, "159", url.Values{"max_execution_time": {"0.1"}}},
+		{"SELECT number FROM numbers(10000000) FORMAT JSONEachRow", "396", url.Values{"max_block_size": {"5000000"}}},
+		{"SELECT 1", "452", url.Values{"max_result_rows": {"0"}}},
+		{"SELECT 1", "452", url.Values{"max_threads": {"500"}}},
+		{"SELECT 1", "452", url.Values{"max_ast_depth": {"1000000"}}},
+		{"SELECT " + strings.Repeat("(", 5000) + "1" + strings.Repeat(")", 5000), "306", nil},
+		{"SELECT 1" + strings.Repeat("+1", 40000), "167", nil},
+	} {
+		for _, readonly := range []string{"0", "2"} {
+			v := url.Values{"readonly": {readonly}}
+			for k := range c.v {
+				v[k] = c.v[k]
+			}
+			got, code, err := statusOf(srv.URL, c.sql, v)
+			// To ask for another limit may also be refused as such.
+			asks := len(c.v) > 0 || strings.Contains(c.sql, "SETTINGS")
+			if err != nil || code != c.code && (!asks || code != "164" && code != "497") {
+				wrong = append(wrong, fmt.Errorf("%.80s %v: code %s, want %s: %.200s %w", c.sql, v, code, c.code, got, err))
+			}
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+func statusOf(address, sql string, v url.Values) (body, code string, err error) {
+	resp, err := plain.Post(address+"/?"+v.Encode(), "text/plain", strings.NewReader(sql))
+	if err != nil {
+		return "", "", err
+	}
+	defer resp.Body.Close()
+	b := make([]byte, 400)
+	n, _ := resp.Body.Read(b)
+	return string(b[:n]), resp.Header.Get("X-ClickHouse-Exception-Code"), nil
+}
+
+// TestLimitsHold asks for too much of everything, and to have the limits lifted.
+func TestLimitsHold(t *testing.T) {
+	t.Parallel()
+	if out, err := child(t, "limits", childDir+"="+t.TempDir()).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}

@@ -1,0 +1,299 @@
+package engine
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"strconv"
+	"strings"
+	"sync"
+
+	"dealhouse/internal/chdb/conn"
+	"dealhouse/internal/chdb/contract"
+	"dealhouse/internal/chdb/exception"
+	"dealhouse/internal/chdb/guard"
+	"dealhouse/internal/chdb/library"
+)
+
+// Query is one request to the engine, whatever door it came through.
+type Query struct {
+	SQL      string
+	Format   string    // of the output, unless the text names one
+	Data     io.Reader // what an INSERT reads, behind what its text brings; or nil
+	Database string
+	Settings map[string]string
+	Params   []library.Param
+	ReadOnly bool
+	// Guarded refuses what reaches the host; set for whoever is not this program.
+	Guarded bool
+	// Interrupt, if set, makes a Read of Data that waits return.
+	Interrupt func()
+	// MaxBuffered bounds, in bytes, a result that cannot be streamed; 0 does not.
+	MaxBuffered int64
+}
+
+// set changes one setting, in a copy of its own.
+func (q *Query) set(name, value string) {
+	q.Settings = maps.Clone(q.Settings)
+	if q.Settings == nil {
+		q.Settings = map[string]string{}
+	}
+	q.Settings[name] = value
+}
+
+// limitResult makes the engine itself stop a result that is too large to be
+// buffered. What the client asked for counts if it is less.
+func (q *Query) limitResult() {
+	asked, err := strconv.ParseInt(q.Settings["max_result_bytes"], 10, 64)
+	if err != nil || asked <= 0 || asked > q.MaxBuffered {
+		q.set("max_result_bytes", strconv.FormatInt(q.MaxBuffered, 10))
+	}
+}
+
+// Answer is the result of a query. A nil Body is an empty one.
+type Answer struct {
+	Body   io.ReadCloser
+	Format string
+}
+
+// lease is one use of a connection: it carries the request's context, kills the
+// query when that ends, and gives the connection back once.
+type lease struct {
+	in     *instance
+	pool   *conn.Pool
+	conn   *conn.Conn
+	ctx    context.Context //nolint:containedctx // the request's: the lease outlives the call that took it, as the body of its answer
+	cancel context.CancelCauseFunc
+	mark   string
+	done   chan struct{}
+	unhook func()
+	killer sync.WaitGroup
+}
+
+// lend takes a connection that is at q's database and settings.
+func (in *instance) lend(ctx context.Context, q *Query) (*lease, error) {
+	l := &lease{in: in, pool: in.writers, done: make(chan struct{})}
+	if q.ReadOnly {
+		l.pool = in.readers
+	}
+	l.mark = fmt.Sprintf("/* chdb %s-%d */ ", in.nonce, in.lastID.Add(1))
+	ctx, l.cancel = context.WithCancelCause(ctx)
+	l.ctx = ctx
+	stopped := context.AfterFunc(in.ctx, func() { l.cancel(contract.ErrClosed) })
+	c, err := l.pool.Get(ctx, q.Database, q.Settings)
+	if err != nil {
+		stopped()
+		l.cancel(nil)
+		return nil, err
+	}
+	l.conn = c
+	l.killer.Add(1)
+	killing := context.AfterFunc(ctx, func() {
+		defer l.killer.Done()
+		if q.Interrupt != nil {
+			q.Interrupt()
+		}
+		in.control.KillUntil(l.mark, l.done)
+	})
+	l.unhook = func() {
+		stopped()
+		if killing() {
+			l.killer.Done()
+		}
+	}
+	if err := c.Prepare(q.Database, q.Settings); err != nil {
+		return nil, l.end(err)
+	}
+	return l, nil
+}
+
+// end gives the connection back and says why the query ended: a cancellation
+// comes before what it made the engine say. After either, the connection is thrown away:
+// what a query has already put out stays with it, and begins its next answer (chdb-2).
+func (l *lease) end(err error) error {
+	if err != nil || l.ctx.Err() != nil {
+		l.conn.Unknown = true
+	}
+	if err != nil && l.ctx.Err() != nil {
+		err = context.Cause(l.ctx)
+	}
+	close(l.done)
+	l.unhook()
+	// The killer must be gone before the mark's connection serves another.
+	l.killer.Wait()
+	l.cancel(nil)
+	l.pool.Put(l.conn)
+	return err
+}
+
+// Run executes a query up to the point where its result can be read. Errors of
+// the engine are [*clickhouse.Exception].
+func (e *Engine) Run(ctx context.Context, q *Query) (*Answer, error) { return e.in.run(ctx, q) }
+
+func (in *instance) run(ctx context.Context, q *Query) (*Answer, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	st := ParseStatement(q.SQL)
+	fed := st.Insert && (!st.values || !st.dataAny || q.Data != nil)
+	if q.Guarded {
+		if err := in.guard.Examine(ctx, &guard.Request{
+			SQL: q.SQL, Head: st.Head, Fed: fed, Format: q.Format, Database: q.Database, Settings: q.Settings, Params: q.Params, ReadOnly: q.ReadOnly,
+		}); err != nil {
+			return nil, err
+		}
+		if inline := st.values && !fed; !inline {
+			q.set(guard.ValuesInterpret, "0")
+			q.set(guard.ValuesTemplates, "0")
+		}
+	}
+	format := cmp.Or(st.format, q.Format)
+	header, streams := streamable(format)
+	if !streams && q.MaxBuffered > 0 {
+		q.limitResult()
+	}
+	l, err := in.lend(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if fed {
+		if q.ReadOnly {
+			return nil, l.end(guard.ErrReadOnly)
+		}
+		return &Answer{}, l.end(l.insert(q, &st))
+	}
+	v, err := l.conn.Classify(q.SQL)
+	if err == nil {
+		err = admissible(l.conn, q, &st, v)
+	}
+	if err != nil {
+		return nil, l.end(err)
+	}
+	if v.Class == conn.ClassOther || v.Class == conn.ClassAccess || st.temporary {
+		l.conn.Unknown = true // chdb-2, chdb-3
+	}
+	if streams && v.Class == conn.ClassRead && isAny(st.verb, "SELECT", "WITH", "FROM") {
+		return l.stream(q, format, header)
+	}
+	out, err := l.buffered(q)
+	if err = l.end(err); err != nil {
+		return nil, err
+	}
+	a := &Answer{Format: format}
+	if len(out) > 0 {
+		a.Body = io.NopCloser(bytes.NewReader(out))
+	}
+	return a, nil
+}
+
+// admissible refuses what is not exactly one statement.
+func admissible(c *conn.Conn, q *Query, st *Statement, v conn.Verdict) error {
+	switch {
+	case v.Count > 1:
+		return exception.New(exception.SyntaxError, "SYNTAX_ERROR", "Multi-statements are not allowed: send them one by one")
+	case q.ReadOnly && (v.Class == conn.ClassWrite || v.Class == conn.ClassAccess || v.Class == conn.ClassOther || v.Flags&conn.FlagExternal != 0 || st.Insert):
+		return guard.ErrReadOnly
+	case v.Class == conn.ClassUnknown && st.Insert:
+		// VALUES with data behind it is no SQL to the classifier.
+		return nil
+	case v.Class == conn.ClassUnknown || v.Count == 0:
+		if err := c.SyntaxError(q.SQL); err != nil {
+			return err
+		}
+		return exception.New(exception.SyntaxError, "SYNTAX_ERROR", "Syntax error: the query is not understood")
+	}
+	return nil
+}
+
+// buffered runs a statement whose result cannot be streamed.
+func (l *lease) buffered(q *Query) ([]byte, error) {
+	lib := l.conn.Lib
+	r := lib.Run(l.conn.C, l.mark+q.SQL, q.Format, q.Params, false)
+	if r == nil {
+		return nil, exception.New(exception.Unknown, "", "the engine returned no result")
+	}
+	defer lib.DestroyResult(r)
+	if text := lib.ResultError(r); text != "" {
+		return nil, exception.Parse(text)
+	}
+	out := lib.Bytes(r)
+	if q.MaxBuffered > 0 && int64(len(out)) > q.MaxBuffered {
+		return nil, exception.New(396, "TOO_MANY_ROWS_OR_BYTES", fmt.Sprintf(
+			"the result has %d bytes, and this format cannot be streamed: add a LIMIT, or use a format like JSONEachRow, CSV or TSV", len(out)))
+	}
+	return bytes.Clone(out), nil
+}
+
+// ChunkSize is how much of an insert's data goes to the engine at a time.
+const ChunkSize = 1 << 20
+
+var chunks = sync.Pool{New: func() any { return new([ChunkSize]byte) }}
+
+// insert feeds q's data to the engine. It returns after the engine has confirmed
+// the whole of it, or has dropped it (chdb-5).
+func (l *lease) insert(q *Query, st *Statement) error {
+	lib, sql := l.conn.Lib, l.mark+st.Head
+	in := lib.StreamInsert(l.conn.C, library.BytePtr(sql), uintptr(len(sql)), library.BytePtr(st.format), uintptr(len(st.format)))
+	defer lib.DestroyInsert(in)
+	if text := lib.StreamInsertError(in); text != "" {
+		return exception.Parse(text)
+	}
+	if err := l.feed(in, q, st); err != nil {
+		lib.StreamCancelInsert(in)
+		return err
+	}
+	r := lib.StreamDone(in)
+	if r == nil {
+		return exception.New(exception.Unknown, "", "the engine did not confirm the insert")
+	}
+	defer lib.DestroyResult(r)
+	if text := lib.ResultError(r); text != "" {
+		return exception.Parse(text)
+	}
+	return nil
+}
+
+// feed copies the data in large pieces.
+func (l *lease) feed(in library.Pointer, q *Query, st *Statement) error {
+	lib := l.conn.Lib
+	buf := chunks.Get().(*[ChunkSize]byte)
+	defer chunks.Put(buf)
+	var src io.Reader = strings.NewReader(st.data)
+	if q.Data != nil {
+		src = io.MultiReader(src, q.Data)
+	}
+	for {
+		n, err := Fill(src, buf[:])
+		if n > 0 && lib.StreamAppend(in, &buf[0], uintptr(n)) != 0 {
+			if text := lib.StreamInsertError(in); text != "" {
+				return exception.Parse(text)
+			}
+			return exception.New(exception.Unknown, "", "the engine took no more data")
+		}
+		if cerr := l.ctx.Err(); cerr != nil {
+			return cerr
+		}
+		if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read the insert's data: %w", err)
+		}
+	}
+}
+
+// Fill reads until buf is full or the reader ends. Not io.ReadFull: that says
+// ErrUnexpectedEOF for a short last piece, which a truncated body says too, and
+// those two must not be confused (chdb-5).
+func Fill(r io.Reader, buf []byte) (n int, err error) {
+	for n < len(buf) && err == nil {
+		var k int
+		k, err = r.Read(buf[n:])
+		n += k
+	}
+	return n, err
+}

@@ -1,0 +1,221 @@
+package engine
+
+import (
+	"context"
+	"io"
+	"strings"
+	"sync"
+
+	"dealhouse/internal/chdb/exception"
+	"dealhouse/internal/chdb/library"
+)
+
+// streamable tells whether a result in this format may be made of pieces, and
+// how many lines of header each piece begins with. The engine formats every
+// piece of a stream as a document of its own: with JSON or Parquet the
+// concatenation is not one, so those are buffered (chdb-4). So is RawBLOB,
+// in which a piece of empty strings has no byte, like the end of the stream.
+func streamable(format string) (headerLines int, ok bool) {
+	f := strings.ToLower(format)
+	f = strings.Replace(f, "tabseparated", "tsv", 1)
+	switch f {
+	case "native", "tsv", "tsvraw", "csv", "rowbinary", "null",
+		"jsoneachrow", "jsonlines", "ndjson", "jsoncompacteachrow", "jsonstringseachrow", "jsoncompactstringseachrow",
+		"lineasstring", "tskv", "msgpack":
+		return 0, true
+	case "tsvwithnames", "tsvrawwithnames", "csvwithnames", "jsoncompacteachrowwithnames", "jsoncompactstringseachrowwithnames":
+		return 1, true
+	case "tsvwithnamesandtypes", "tsvrawwithnamesandtypes", "csvwithnamesandtypes",
+		"jsoncompacteachrowwithnamesandtypes", "jsoncompactstringseachrowwithnamesandtypes":
+		return 2, true
+	}
+	return 0, false
+}
+
+// stream starts a SELECT and waits for its first piece, so that most errors
+// come before any of the result.
+func (l *lease) stream(q *Query, format string, header int) (*Answer, error) {
+	lib := l.conn.Lib
+	res := lib.Run(l.conn.C, l.mark+q.SQL, q.Format, q.Params, true)
+	if res == nil {
+		return nil, l.end(exception.New(exception.Unknown, "", "the engine returned no result"))
+	}
+	if text := lib.ResultError(res); text != "" {
+		lib.DestroyResult(res)
+		return nil, l.end(exception.Parse(text))
+	}
+	b := &rows{lease: l, stream: res, header: header, csv: strings.HasPrefix(strings.ToLower(format), "csv")}
+	if err := b.fetch(); err != nil && !isEnd(err) {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.stream != nil {
+		// An engine that closes must not wait for a reader who has gone away.
+		b.unhook = context.AfterFunc(l.in.ctx, func() { _ = b.Close() })
+	}
+	return &Answer{Body: b, Format: format}, nil
+}
+
+// rows is a result that is being read.
+type rows struct {
+	lease  *lease
+	header int  // lines to drop from every piece but the first
+	csv    bool // a line break inside double quotes is none
+	unhook func() bool
+
+	mu      sync.Mutex
+	stream  library.Pointer // nil at the end
+	piece   library.Pointer
+	rest    []byte // of the piece
+	started bool
+	err     error // sticky
+}
+
+// Read copies from the current piece of the result, fetching the next one when it
+// is used up. An error of the engine is a *clickhouse.Exception.
+func (b *rows) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.rest) == 0 {
+		if b.err != nil {
+			return 0, b.err
+		}
+		if err := b.fetch(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, b.rest)
+	b.rest = b.rest[n:]
+	return n, nil
+}
+
+// WriteTo spares io.Copy its buffer.
+func (b *rows) WriteTo(w io.Writer) (written int64, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for {
+		n, err := w.Write(b.rest)
+		written += int64(n)
+		b.rest = b.rest[n:]
+		if err != nil {
+			return written, err
+		}
+		if b.err == nil {
+			err = b.fetch()
+		}
+		if err == nil {
+			err = b.err
+		}
+		if isEnd(err) {
+			return written, nil
+		}
+		if err != nil {
+			return written, err
+		}
+	}
+}
+
+// Close ends the query if it is still running and frees the connection. It
+// does not wait for a query to run to its end: that one is killed.
+func (b *rows) Close() error {
+	b.lease.cancel(io.ErrClosedPipe) // wakes a Read that waits for the engine
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_ = b.finish(io.ErrClosedPipe) // what Read says from now on
+	return nil
+}
+
+// fetch gets the next piece that is not empty; b.mu is held, or b is not shared yet.
+func (b *rows) fetch() error {
+	lib := b.lease.conn.Lib
+	for {
+		b.drop()
+		if b.lease.ctx.Err() != nil {
+			return b.finish(context.Cause(b.lease.ctx))
+		}
+		b.piece = lib.StreamFetch(b.lease.conn.C, b.stream)
+		if b.piece == nil {
+			return b.finish(io.EOF)
+		}
+		if text := lib.ResultError(b.piece); text != "" {
+			return b.finish(exception.Parse(text))
+		}
+		b.rest = lib.Bytes(b.piece)
+		if len(b.rest) == 0 {
+			return b.finish(io.EOF)
+		}
+		if b.started {
+			b.rest = skipLines(b.rest, b.header, b.csv)
+		}
+		b.started = true
+		if len(b.rest) > 0 {
+			return nil
+		}
+	}
+}
+
+// drop frees the current piece (chdb-10).
+func (b *rows) drop() {
+	b.rest = nil
+	if b.piece != nil {
+		b.lease.conn.Lib.DestroyResult(b.piece)
+		b.piece = nil
+	}
+}
+
+// finish frees everything once; what Read says from now on is err, or what the
+// cancellation that led to it says.
+func (b *rows) finish(err error) error {
+	if b.stream == nil {
+		return b.err
+	}
+	b.drop()
+	lib := b.lease.conn.Lib
+	if !isEnd(err) {
+		// Killed and cancelled at once, the query may stay with the connection,
+		// and what it reads with the Query, until that is closed (chdb-2).
+		lib.StreamCancel(b.lease.conn.C, b.stream)
+	}
+	lib.DestroyResult(b.stream)
+	b.stream = nil
+	if b.unhook != nil {
+		b.unhook()
+	}
+	if isEnd(err) {
+		// A query that was killed may look as if it had just ended.
+		if b.lease.ctx.Err() != nil {
+			err = context.Cause(b.lease.ctx)
+		}
+		_ = b.lease.end(nil)
+	} else {
+		err = b.lease.end(err)
+	}
+	b.err = err
+	return err
+}
+
+// isEnd tells the end of a result from an error that wraps io.EOF, as the cause
+// of a cancellation may.
+func isEnd(err error) bool {
+	return err == io.EOF //nolint:errorlint // an error that wraps io.EOF is a failure, not the end
+}
+
+// skipLines drops n lines from the beginning of p.
+func skipLines(p []byte, n int, csv bool) []byte {
+	quoted := false
+	for i := 0; n > 0 && i < len(p); i++ {
+		switch {
+		case csv && p[i] == '"':
+			quoted = !quoted
+		case p[i] == '\n' && !quoted:
+			if n--; n == 0 {
+				return p[i+1:]
+			}
+		}
+	}
+	if n > 0 {
+		return nil
+	}
+	return p
+}

@@ -1,0 +1,72 @@
+package exception
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+)
+
+// Codes of ClickHouse that this package itself raises or maps.
+const (
+	BadArguments     = 36
+	UnknownFunction  = 46
+	NotImplemented   = 48
+	SyntaxError      = 62
+	UnknownSetting   = 115
+	Readonly         = 164
+	QueryTooLarge    = 55
+	TooManyQueries   = 202
+	SocketTimeout    = 209
+	QueryCancelled   = 394
+	AccessDenied     = 497
+	AuthFailed       = 516
+	Unknown          = 1002
+	PasswordRequired = 194
+)
+
+// New makes an error of the same type as those of a real server.
+func New(code int32, name, message string) *clickhouse.Exception {
+	return &clickhouse.Exception{Code: code, Name: "DB::Exception", CodeName: name, Message: message}
+}
+
+// Parse reads the engine's only form of an error, its text, which
+// always begins with "Code: N. ".
+func Parse(text string) *clickhouse.Exception {
+	e := New(Unknown, "UNKNOWN_EXCEPTION", text)
+	rest, ok := strings.CutPrefix(text, "Code: ")
+	if !ok {
+		return e
+	}
+	digits, rest, ok := strings.Cut(rest, ". ")
+	if !ok {
+		return e
+	}
+	code, err := strconv.ParseInt(digits, 10, 32)
+	if err != nil || code <= 0 {
+		return e
+	}
+	e.Code, e.CodeName = int32(code), ""
+	if name, message, ok := strings.Cut(rest, ": "); ok && !strings.ContainsAny(name, " \t\n") {
+		e.Name, rest = name, message
+	}
+	e.Message = strings.TrimSpace(rest)
+	// The symbolic name is the last parenthesis; only the code is relied upon.
+	if i := strings.LastIndex(e.Message, "("); i >= 0 && strings.HasSuffix(e.Message, ")") {
+		if name := e.Message[i+1 : len(e.Message)-1]; name != "" && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == "" {
+			e.CodeName = name
+			e.Message = strings.TrimSpace(e.Message[:i])
+		}
+	}
+	return e
+}
+
+// Text is the text a real server would send for e.
+func Text(e *clickhouse.Exception) string {
+	s := fmt.Sprintf("Code: %d. %s: %s", e.Code, e.Name, e.Message)
+	if e.CodeName != "" {
+		s += " (" + e.CodeName + ")"
+	}
+	return s + "\n"
+}

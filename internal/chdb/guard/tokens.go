@@ -1,0 +1,281 @@
+package guard
+
+import (
+	"strconv"
+	"strings"
+
+	"dealhouse/internal/chdb/allow"
+	"dealhouse/internal/chdb/exception"
+)
+
+// at is the token at i, or an empty one.
+func (x *examination) at(i int) token {
+	if i < 0 || i >= len(x.tokens) {
+		return token{}
+	}
+	return x.tokens[i]
+}
+
+// checkTokens is the second look: what the parser's tree does not show is found here by its name.
+func (x *examination) checkTokens() error {
+	for i, t := range x.tokens {
+		var err error
+		switch t.kind {
+		case "BareWord", "QuotedIdentifier":
+			err = x.checkName(i)
+		case "StringLiteral", "HereDoc":
+			err = x.checkText(i)
+		case "Equals":
+			if x.at(i-1).name == "readonly" {
+				err = exception.New(exception.Readonly, "READONLY", "Cannot modify 'readonly' setting in readonly mode")
+			}
+		default:
+			if strings.HasPrefix(t.kind, "Error") {
+				return exception.New(exception.SyntaxError, "SYNTAX_ERROR", "Syntax error: a token is not understood: "+t.text)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return x.checkSettings()
+}
+
+// checkName refuses names wherever they stand: functions that are not allowed, since a bare name can be given to another
+// function or to APPLY, and the type of a parameter that becomes a name.
+func (x *examination) checkName(i int) error {
+	t, l := x.tokens[i], allow.All()
+	switch {
+	case t.kind == "QuotedIdentifier" && strings.Contains(t.text, `\`):
+		return denied("a name with an escape sequence is not allowed here: %s", t.text)
+	case l.Functions[t.name].Bare && x.at(i+1).kind != "OpeningRoundBracket":
+	case l.Functions.Refuses(t.name) || l.Aggregates.Refuses(t.name) || reserved[t.name]:
+		return denied("the name %s is not allowed here", t.text)
+	case t.name == "identifier" && x.at(i-1).kind == "Colon" && x.at(i+1).kind == "ClosingCurlyBrace":
+		return denied("a parameter of the type Identifier is not allowed here: it would make a name of a text")
+	case t.name == "format" && l.Formats.Refuses(x.at(i+1).name) && x.at(i+2).kind != "OpeningRoundBracket":
+		return denied("the format %s is not allowed here", x.at(i+1).text)
+	}
+	table, ok := l.SystemTables[t.name]
+	if x.at(i-1).kind == "Dot" && x.at(i-2).name == "system" || strings.EqualFold(x.db, "system") && ok && table.Sign != 0 {
+		return systemTable(t.name)
+	}
+	if whole, cut := strings.CutPrefix(t.name, "system."); cut && t.kind == "QuotedIdentifier" {
+		return systemTable(whole)
+	}
+	return nil
+}
+
+// checkText refuses texts that name files as time zones; see literal. A type that the parser itself reads is not in the
+// tree, so that escape sequences are not allowed there.
+func (x *examination) checkText(i int) error {
+	t := x.tokens[i]
+	if t.kind == "HereDoc" {
+		_, body, _ := strings.Cut(t.text[1:], "$")
+		return literal("'" + body)
+	}
+	if err := literal("'" + unescaped(t.text[1:])); err != nil {
+		return err
+	}
+	if strings.Contains(t.text, `\`) && x.insideBraces(i) {
+		return denied("an escape sequence in a parameter's type is not allowed here")
+	}
+	return nil
+}
+
+// unescaped reads the escape sequences that can stand for a letter, and drops the sign of others.
+func unescaped(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' || i+1 == len(s) {
+			b.WriteByte(s[i])
+			continue
+		}
+		i++
+		if s[i] == 'x' && i+2 < len(s) {
+			if n, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
+				b.WriteByte(byte(n))
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// insideBraces tells whether token i stands in {}.
+func (x *examination) insideBraces(i int) bool {
+	depth := 0
+	for _, t := range x.tokens[:i] {
+		switch t.kind {
+		case "OpeningCurlyBrace":
+			depth++
+		case "ClosingCurlyBrace":
+			depth--
+		}
+	}
+	return depth > 0
+}
+
+// checkSettings refuses settings in the text, at any level: of a list behind SETTINGS, SET or EXPLAIN, what stands before =;
+// and, wherever it stands, the name of a setting that nobody may change.
+func (x *examination) checkSettings() error {
+	l := allow.All()
+	for i, t := range x.tokens {
+		if t.name == "" {
+			continue
+		}
+		e, ok := l.Settings[t.name]
+		table, ofTable := l.MergeTree[t.name]
+		listed := x.listsSettings(i)
+		switch {
+		case listed && ofTable && table.Sign == 0:
+		case listed && !ok && !ofTable:
+			return denied("the setting %s is not allowed here", t.text)
+		case (listed || x.at(i+1).kind == "Equals") && (ok && e.Sign == '-' || !ok && ofTable && table.Sign == '-'):
+			return denied("the setting %s is not allowed here", t.text)
+		}
+	}
+	return nil
+}
+
+// listsSettings tells whether the name at i is one of a list of settings.
+func (x *examination) listsSettings(i int) bool {
+	if next := x.at(i + 1).kind; next != "Equals" {
+		// A setting without a value is switched on.
+		return x.at(i-1).name == "settings" && allow.All().Settings[x.at(i).name].Sign == '-'
+	}
+	depth := 0
+	for i--; i >= 0; i-- {
+		switch t := x.tokens[i]; t.kind {
+		case "ClosingRoundBracket", "ClosingSquareBracket", "ClosingCurlyBrace":
+			depth++
+		case "OpeningRoundBracket", "OpeningSquareBracket", "OpeningCurlyBrace":
+			if depth--; depth < 0 {
+				return false
+			}
+		case "BareWord":
+			if depth > 0 {
+				continue
+			}
+			switch t.name {
+			case "settings":
+				return true
+			case "set":
+				return i == 0
+			case "select", "where", "from", "by", "on", "having", "and", "or", "update", "then", "when", "else", "values":
+				return false
+			}
+		}
+	}
+	return false
+}
+
+// checkHidden looks where the parser's tree has nothing: the values of an INSERT, the conditions of SHOW, and what APPLY
+// applies. Only plain calls are allowed there, no queries.
+func (x *examination) checkHidden(root *node, fed bool) error {
+	switch {
+	case root.kind == "InsertQuery" && !fed && !root.has("SelectWithUnionQuery"):
+		for i, t := range x.tokens {
+			if t.name == "values" || t.name == "format" {
+				return x.plain(i+1, len(x.tokens))
+			}
+		}
+	case strings.HasPrefix(root.kind, "Show"):
+		return x.plain(0, len(x.tokens))
+	}
+	if !x.apply {
+		return nil
+	}
+	for i, t := range x.tokens {
+		if t.name != "apply" {
+			continue
+		}
+		end, depth := i+1, 0
+		for ; end < len(x.tokens); end++ {
+			switch x.tokens[end].kind {
+			case "OpeningRoundBracket":
+				depth++
+			case "ClosingRoundBracket":
+				depth--
+			}
+			if depth <= 0 && end > i+1 {
+				break
+			}
+		}
+		if err := x.plain(i+1, end); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *node) has(kind string) bool {
+	for _, c := range n.children {
+		if c.kind == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// beforeBracket are words of SQL that a bracket may follow.
+var beforeBracket = words("and or not in like ilike between is as case when then else end where from limit offset values array tuple cast x apply")
+
+// plain allows only calls of functions that are on the list, with arguments that are written out where that counts.
+func (x *examination) plain(from, to int) error {
+	for i := from; i < to; i++ {
+		t := x.tokens[i]
+		if t.kind == "BareWord" && (t.name == "select" || t.name == "with") {
+			return denied("a query is not allowed at this place: write INSERT ... SELECT, or a query of system.tables")
+		}
+		if t.name == "" || x.at(i+1).kind != "OpeningRoundBracket" || beforeBracket[t.name] && t.kind == "BareWord" && t.name != "array" && t.name != "tuple" && t.name != "cast" {
+			continue
+		}
+		e, ok := allow.All().Function(t.name)
+		if !ok || e.Sign != 0 || allow.All().TableFunctions.Refuses(t.name) {
+			return denied("the function %s is not allowed at this place", t.text)
+		}
+		if (e.Zone >= 0 || e.HasType) && !x.plainArguments(i+1, e) {
+			return denied("%s takes a time zone or a type only as it is written out, not as an expression", t.text)
+		}
+	}
+	return nil
+}
+
+// plainArguments tells whether those arguments of a call that name a time zone or a type are one literal each. open is
+// where the call's bracket stands.
+func (x *examination) plainArguments(open int, e allow.Entry) bool {
+	arg, depth, length, last := 0, 0, 0, token{}
+	plain := func() bool {
+		checked := e.Zone >= 0 && arg >= e.Zone || e.HasType && (arg == e.Type || e.Type == allow.LastArgument)
+		return !checked || length == 0 || length == 1 && last.kind != "BareWord" && last.kind != "QuotedIdentifier" && !strings.Contains(last.text, `\`)
+	}
+	for i := open + 1; i < len(x.tokens); i++ {
+		switch t := x.tokens[i]; t.kind {
+		case "OpeningRoundBracket", "OpeningSquareBracket", "OpeningCurlyBrace":
+			depth++
+			length++
+		case "ClosingRoundBracket", "ClosingSquareBracket", "ClosingCurlyBrace":
+			if depth--; depth < 0 {
+				return plain()
+			}
+		case "Comma":
+			if depth == 0 {
+				if !plain() {
+					return false
+				}
+				arg, length = arg+1, 0
+				continue
+			}
+		default:
+			length++
+			last = t
+		}
+	}
+	return false
+}

@@ -1,0 +1,71 @@
+package library
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"dealhouse/internal/chdb/contract"
+)
+
+// npmPack downloads a package's tarball with the user's npm, that is from the
+// registry and with the credentials that npm is configured for. Nothing is
+// installed and no script of the package runs.
+func npmPack(ctx context.Context, dir, pkg string, came func(bytes int64)) (string, error) {
+	npm, err := exec.LookPath("npm")
+	if err != nil {
+		return "", fmt.Errorf("%w in PATH", contract.ErrNoNPM)
+	}
+	cmd := exec.CommandContext(ctx, npm, "pack", "--loglevel=error", "--ignore-scripts", pkg+"@"+contract.Version) //nolint:gosec // G204: no shell; pkg is from the table of releases, and npm from PATH
+	// The directory has no package.json of anybody, so that npm reads no
+	// project's configuration.
+	cmd.Dir = dir
+	cmd.WaitDelay = 5 * time.Second
+	defer watchCache(ctx, npm, dir, came)()
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("npm pack %s@%s: %w: %s", pkg, contract.Version, err, tail(out.Bytes(), 600))
+	}
+	found, err := filepath.Glob(filepath.Join(dir, "*.tgz"))
+	if err != nil {
+		return "", err
+	}
+	if len(found) != 1 {
+		return "", errors.New("npm pack left no tarball")
+	}
+	return found[0], nil
+}
+
+// watchCache tells how much has come of what npm downloads, until stop is called.
+func watchCache(ctx context.Context, npm, dir string, came func(bytes int64)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	since := time.Now().Add(-time.Second) // a file system's clock may be a little behind
+	var group sync.WaitGroup
+	group.Go(func() {
+		cmd := exec.CommandContext(ctx, npm, "config", "get", "cache") //nolint:gosec // G204: no shell; npm is from PATH
+		cmd.Dir, cmd.WaitDelay = dir, time.Second
+		cache, err := cmd.Output()
+		if folder := string(bytes.TrimSpace(cache)); err == nil && filepath.IsAbs(folder) {
+			watch(ctx, filepath.Join(folder, "_cacache", "tmp"), since, came)
+		}
+	})
+	return func() {
+		cancel()
+		group.Wait()
+	}
+}
+
+// tail is the end of what a command printed, where the reason stands.
+func tail(b []byte, n int) []byte {
+	b = bytes.TrimSpace(b)
+	if len(b) > n {
+		b = b[len(b)-n:]
+	}
+	return b
+}

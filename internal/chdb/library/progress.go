@@ -1,0 +1,93 @@
+package library
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// progress is how far a download is. It only goes on, whatever it is told.
+type progress struct {
+	size int64             // bytes of the tarball
+	tell func(percent int) // or nil
+
+	mu    sync.Mutex
+	told  bool
+	least int // percent
+}
+
+// fetching is the share of the download in the whole, in percent; the rest is unpacking.
+const fetching = 80
+
+// downloaded says how many bytes of the tarball have come.
+func (p *progress) downloaded(bytes int64) { p.reached(0, fetching, bytes) }
+
+// unpacked says how many bytes of the tarball are unpacked.
+func (p *progress) unpacked(bytes int64) { p.reached(fetching, 100-fetching, bytes) }
+
+func (p *progress) reached(from, share int, bytes int64) {
+	if p.tell == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	percent := from
+	if p.size > 0 {
+		percent += int(min(bytes, p.size) * int64(share) / p.size)
+	}
+	if p.told && percent <= p.least {
+		return
+	}
+	p.told, p.least = true, percent
+	p.tell(percent)
+}
+
+// counter tells how much has been read.
+type counter struct {
+	r     io.Reader
+	n     int64
+	count func(bytes int64)
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	c.count(c.n)
+	return n, err
+}
+
+// glance is how often a download is looked at.
+const glance = 250 * time.Millisecond
+
+// watch tells how many bytes the files in a folder have that were written to since, until ctx ends. npm itself says nothing of
+// how far it is, but keeps what has come in its cache's temporary folder. Another npm that downloads at the same time
+// counts too: the figure is for people.
+func watch(ctx context.Context, folder string, since time.Time, came func(bytes int64)) {
+	tick := time.NewTicker(glance)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			came(writtenSince(folder, since))
+		}
+	}
+}
+
+func writtenSince(folder string, since time.Time) (bytes int64) {
+	// What cannot be seen is not counted.
+	_ = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return nil //nolint:nilerr // files come and go
+		}
+		if info, err := d.Info(); err == nil && !info.ModTime().Before(since) {
+			bytes += info.Size()
+		}
+		return nil
+	})
+	return bytes
+}

@@ -1,0 +1,2 @@
+// Package recent has a map that remembers what was used lately and forgets the rest.
+package recent
