@@ -266,3 +266,33 @@ func TestEveryViewIsExplained(t *testing.T) {
 		t.Errorf("schema/README.md lists\n%v\nand the dictionary\n%v", named, want)
 	}
 }
+
+// TestRunbookQuotes: what the runbook quotes is what the program says.
+func TestRunbookQuotes(t *testing.T) {
+	var sources strings.Builder
+	err := filepath.WalkDir(repository, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		sources.Write(source)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(readDocument(t, "deploy/RUNBOOK.md").text, "## By what you see\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	quotes := 0
+	for _, row := range regexp.MustCompile(`(?m)^\| ([^|]+) \|`).FindAllStringSubmatch(table, -1) {
+		for _, m := range regexp.MustCompile(`"([^"]+)"`).FindAllStringSubmatch(row[1], -1) {
+			quotes++
+			if quote := strings.TrimSuffix(m[1], " ..."); !strings.Contains(sources.String(), quote) {
+				t.Errorf("nothing says %q", quote)
+			}
+		}
+	}
+	if quotes < 10 {
+		t.Errorf("only %d messages are quoted", quotes)
+	}
+}
