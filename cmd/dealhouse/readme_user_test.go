@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -29,7 +30,8 @@ type user struct {
 	replace *strings.Replacer
 	truth   *answers
 
-	looking func() // ends the serve-warehouse that queries go through
+	said    *output // what the simulator printed when it came up
+	looking func()  // ends the serve-warehouse that queries go through
 	started []func()
 }
 
@@ -41,7 +43,7 @@ func newUser(t *testing.T) *user {
 	if err := os.WriteFile(filepath.Join(bin, "dealhouse"), []byte(wrapper), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, "dealsim"), "./cmd/dealsim")
+	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", filepath.Join(bin, "dealsim"), "./cmd/dealsim")
 	build.Dir = filepath.FromSlash(repository)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -101,9 +103,14 @@ func (u *user) line(t *testing.T, text string) {
 	case command == "export":
 		name, value, _ := strings.Cut(rest, "=")
 		u.env[name] = value
+		// The reader of the tutorial finds it in the other terminal too.
+		if u.said != nil && name != "DEALHOUSE_DEFAULTS_REQUESTS_PER_SECOND" && !strings.Contains(u.said.String(), text+"\n") {
+			t.Errorf("the simulator does not say %q:\n%s", text, u.said.String())
+		}
 	case command == "dealsim":
 		address := regexp.MustCompile(`--listen (\S+)`).FindStringSubmatch(text)
-		t.Cleanup(u.up(t, text, "http://"+address[1]+"/sim/status")) // other readers need it too
+		u.said = &output{}
+		t.Cleanup(u.upTelling(t, text, "http://"+address[1]+"/sim/status", u.said)) // other readers need it too
 	case strings.HasPrefix(text, "dealhouse serve-warehouse "):
 		u.started = append(u.started, u.up(t, text, "http://"+u.door+"/ping"))
 	case text == "dealhouse run":
@@ -165,7 +172,8 @@ func (u *user) command(t *testing.T, dir, text string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", "-euc", text)
 	cmd.Dir = dir
-	cmd.Env = append(ambient(), "PATH="+u.bin+string(os.PathListSeparator)+os.Getenv("PATH"), "GOBIN="+filepath.Join(u.bin, "installed"), "DEALHOUSE_DAEMON_LISTEN="+u.daemon)
+	cmd.Env = append(ambient(), "PATH="+u.bin+string(os.PathListSeparator)+os.Getenv("PATH"), "GOBIN="+filepath.Join(u.bin, "installed"), "GOFLAGS=-buildvcs=false",
+		"DEALHOUSE_DAEMON_LISTEN="+u.daemon)
 	for _, name := range slices.Sorted(maps.Keys(u.env)) {
 		cmd.Env = append(cmd.Env, name+"="+u.env[name])
 	}
@@ -175,9 +183,31 @@ func (u *user) command(t *testing.T, dir, text string) *exec.Cmd {
 // up starts a command that stays up, and waits until it answers well.
 func (u *user) up(t *testing.T, text, ready string) (stop func()) {
 	t.Helper()
+	return u.upTelling(t, text, ready, &output{})
+}
+
+// output takes what a process prints while others read it.
+type output struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+func (u *user) upTelling(t *testing.T, text, ready string, errs *output) (stop func()) {
+	t.Helper()
 	cmd := u.command(t, u.dir, "exec "+text)
-	var errs strings.Builder
-	cmd.Stderr = &errs
+	cmd.Stderr = errs
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
