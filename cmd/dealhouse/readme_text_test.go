@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dealhouse/internal/config"
 )
 
 const repository = "../.."
@@ -294,5 +296,30 @@ func TestRunbookQuotes(t *testing.T) {
 	}
 	if quotes < 10 {
 		t.Errorf("only %d messages are quoted", quotes)
+	}
+}
+
+// TestVariablesExist: a variable that a document names is one of the configuration.
+func TestVariablesExist(t *testing.T) {
+	others := []string{"DEALHOUSE_CONFIG", "DEALHOUSE_CHDB_LIBRARY", "DEALHOUSE_BASE_URL", "DEALHOUSE_API_KEY"} // no keys of a file
+	names := map[string]bool{}
+	for _, d := range readDocuments(t) {
+		for _, name := range regexp.MustCompile(`\bDEALHOUSE_[A-Z_]*[A-Z]\b`).FindAllString(d.text, -1) {
+			names[name] = names[name] || !slices.Contains(others, name)
+		}
+	}
+	tried := 0
+	for name, key := range names {
+		if !key {
+			continue
+		}
+		tried++
+		_, _, err := config.Load(config.Source{Path: filepath.Join(repository, "config.example.toml"), Env: []string{"DEALS_API_KEY=secret", name + "=1"}})
+		if err != nil && strings.Contains(err.Error(), name+": is unknown") {
+			t.Errorf("a document names %s: %v", name, err)
+		}
+	}
+	if tried < 5 {
+		t.Errorf("only %d variables were found", tried)
 	}
 }
