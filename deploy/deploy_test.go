@@ -94,9 +94,9 @@ func TestDashboards(t *testing.T) {
 	}
 }
 
-// The files that the README and the comments of the deployment files name are there.
+// The files that the documents and the comments of the deployment files name are there.
 func TestNamedFiles(t *testing.T) {
-	files := []string{"../README.md", "compose.yaml", "Dockerfile"}
+	files := []string{"../README.md", "README.md", "RUNBOOK.md", "compose.yaml", "Dockerfile", "prometheus/rules/recording.yml"}
 	overlays, err := filepath.Glob("kubernetes/overlays/*/*.yaml")
 	if err != nil || len(overlays) == 0 {
 		t.Fatal(err)

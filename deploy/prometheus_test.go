@@ -2,6 +2,7 @@ package deploy_test
 
 import (
 	"maps"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -27,19 +28,19 @@ func queries(t *testing.T) map[string][]string {
 
 var metricName = regexp.MustCompile(`\bdealhouse_[a-z0-9_]+`)
 
-// exported are the metrics of the daemon: the README's table, which is held against the registry by a test of the
+// exported are the metrics of the daemon: the table in METRICS.md, which is held against the registry by a test of the
 // daemon.
 func exported(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(dealhouse_[a-z0-9_]+)` \\| (\\w+) ").FindAllStringSubmatch(readFile(t, "../README.md"), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `(dealhouse_[a-z0-9_]+)` \\| (\\w+) ").FindAllStringSubmatch(readFile(t, "METRICS.md"), -1) {
 		names[m[1]] = true
 		if m[2] == "histogram" {
 			names[m[1]+"_bucket"], names[m[1]+"_sum"], names[m[1]+"_count"] = true, true, true
 		}
 	}
 	if len(names) < 20 {
-		t.Fatalf("the README's table of metrics has %d only", len(names))
+		t.Fatalf("the table of metrics has %d only", len(names))
 	}
 	return names
 }
@@ -83,22 +84,25 @@ func TestMetricsExist(t *testing.T) {
 	}
 }
 
-// Every alert leads to a section of the README that says what to do, and is tried by a unit test: once where it fires,
-// and once where it does not.
+// runbookPrefix is how each runbook_url begins: the address is set once, in recording.yml.
+const runbookPrefix = `runbook_url: '{{ query "dealhouse:runbook:info" | first | label "url" }}#`
+
+// Every alert leads to the section of the runbook that says what to do, and is tried by a unit test: once where it
+// fires, and once where it does not.
 func TestAlerts(t *testing.T) {
 	alerts := readFile(t, "prometheus/rules/alerts.yml")
-	readme, tests := readFile(t, "../README.md"), readFile(t, "prometheus/tests/alerts_test.yml")
-	names := regexp.MustCompile(`- alert: (\w+)`).FindAllStringSubmatch(alerts, -1)
-	if len(names) < 10 {
-		t.Fatalf("%d alerts were found", len(names))
+	runbook, tests := readFile(t, "RUNBOOK.md"), readFile(t, "prometheus/tests/alerts_test.yml")
+	rules := strings.Split(alerts, "- alert: ")[1:]
+	if len(rules) < 10 {
+		t.Fatalf("%d alerts were found", len(rules))
 	}
-	for _, m := range names {
-		name := m[1]
-		if !strings.Contains(alerts, "runbook_url: README.md#"+strings.ToLower(name)+"\n") {
-			t.Errorf("%s has no link to its runbook", name)
+	for _, rule := range rules {
+		name, rule, _ := strings.Cut(rule, "\n")
+		if !strings.Contains(rule, runbookPrefix+strings.ToLower(name)+"'\n") {
+			t.Errorf("%s has no link to its section of the runbook", name)
 		}
-		if !regexp.MustCompile(`(?m)^#### ` + name + "\n\n\\S").MatchString(readme) {
-			t.Errorf("the README's runbook has no section %s", name)
+		if !regexp.MustCompile(`(?m)^## ` + name + "\n\n\\S").MatchString(runbook) {
+			t.Errorf("the runbook has no section %s", name)
 		}
 		fires := strings.Contains(tests, "alertname: "+name+"\n        exp_alerts:\n          - exp_labels")
 		silent := strings.Contains(tests, "alertname: "+name+"\n        exp_alerts: []\n")
@@ -106,9 +110,27 @@ func TestAlerts(t *testing.T) {
 			t.Errorf("%s: tested to fire %v, tested not to fire %v", name, fires, silent)
 		}
 	}
-	for _, m := range regexp.MustCompile(`(?m)^#### (Dealhouse\w+)$`).FindAllStringSubmatch(readme, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^## (Dealhouse\w+)$`).FindAllStringSubmatch(runbook, -1) {
 		if !strings.Contains(alerts, "- alert: "+m[1]+"\n") {
-			t.Errorf("the README's runbook is about %s, which is no alert", m[1])
+			t.Errorf("the runbook is about %s, which is no alert", m[1])
 		}
+	}
+}
+
+// The address of the runbook is absolute, and in compose it is where Prometheus serves the file of this folder.
+func TestRunbookAddress(t *testing.T) {
+	m := regexp.MustCompile(`record: dealhouse:runbook:info\n +expr: vector\(1\)\n +labels: \{url: "([^"]+)"\}`).FindAllStringSubmatch(readFile(t, "prometheus/rules/recording.yml"), -1)
+	if len(m) != 1 {
+		t.Fatalf("the address of the runbook is set %d times", len(m))
+	}
+	address, err := url.Parse(m[0][1])
+	if err != nil || !address.IsAbs() || address.Host == "" {
+		t.Fatalf("%s is not absolute: %v", m[0][1], err)
+	}
+	compose := readFile(t, "compose.yaml")
+	name, served := strings.CutPrefix(address.Path, "/user/")
+	folder := regexp.MustCompile(`--web\.user-assets=(\S+)`).FindStringSubmatch(compose)
+	if !served || folder == nil || !strings.Contains(compose, "- ./"+name+":"+folder[1]+"/"+name+":ro") || !strings.Contains(compose, `"`+address.Host+`:`) {
+		t.Errorf("compose does not serve %s", address)
 	}
 }

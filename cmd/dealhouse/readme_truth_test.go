@@ -35,7 +35,7 @@ func (a *answers) list(t *testing.T, path string) []map[string]any {
 	}
 	var all []map[string]any
 	for place := ""; ; {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.api+path+"?"+url.Values{next: {place}}.Encode(), nil)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+a.api+path+"?"+url.Values{next: {place}}.Encode(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

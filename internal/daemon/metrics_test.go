@@ -19,7 +19,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-var update = flag.Bool("update", false, "write the table of metrics in README.md")
+var update = flag.Bool("update", false, "write the table of metrics in deploy/METRICS.md")
 
 // everything is a registry in which each metric has a series.
 func everything(t *testing.T) []*dto.MetricFamily {
@@ -41,16 +41,16 @@ func everything(t *testing.T) []*dto.MetricFamily {
 	return families
 }
 
-// The table in README.md is what the registry says, in both directions.
+// The table in deploy/METRICS.md is what the registry says, in both directions.
 func TestReadmeMetrics(t *testing.T) {
-	const path, first = "../../README.md", "| Metric | Type | Labels | Meaning |\n"
+	const path, first = "../../deploy/METRICS.md", "| Metric | Type | Labels | Meaning |\n"
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before, rest, found := strings.Cut(string(text), first)
 	if !found {
-		t.Fatal("README.md has no table of metrics")
+		t.Fatal("deploy/METRICS.md has no table of metrics")
 	}
 	end := strings.Index(rest, "\n\n") + 1
 	want := "|---|---|---|---|\n"
@@ -64,7 +64,7 @@ func TestReadmeMetrics(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(want, rest[:end]); diff != "" {
-		t.Errorf("the table in README.md is not what the registry says: run go test ./internal/daemon -run Readme -update\n%s", diff)
+		t.Errorf("the table in deploy/METRICS.md is not what the registry says: run go test ./internal/daemon -run Readme -update\n%s", diff)
 	}
 }
 

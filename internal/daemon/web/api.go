@@ -14,7 +14,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// The JSON API. Its names and words are promised (README, "HTTP"): fields are added, never renamed. Times are RFC 3339
+// The JSON API. Its names and words are promised (API.md): fields are added, never renamed. Times are RFC 3339
 // in UTC; what is not known, or not there, is null.
 
 type statusJSON struct {
