@@ -30,7 +30,7 @@ type user struct {
 	replace *strings.Replacer
 	truth   *answers
 
-	said    *output // what the simulator printed when it came up
+	said    *written // what the simulator printed when it came up
 	looking func()  // ends the serve-warehouse that queries go through
 	started []func()
 }
@@ -109,7 +109,7 @@ func (u *user) line(t *testing.T, text string) {
 		}
 	case command == "dealsim":
 		address := regexp.MustCompile(`--listen (\S+)`).FindStringSubmatch(text)
-		u.said = &output{}
+		u.said = &written{}
 		t.Cleanup(u.upTelling(t, text, "http://"+address[1]+"/sim/status", u.said)) // other readers need it too
 	case strings.HasPrefix(text, "dealhouse serve-warehouse "):
 		u.started = append(u.started, u.up(t, text, "http://"+u.door+"/ping"))
@@ -183,28 +183,28 @@ func (u *user) command(t *testing.T, dir, text string) *exec.Cmd {
 // up starts a command that stays up, and waits until it answers well.
 func (u *user) up(t *testing.T, text, ready string) (stop func()) {
 	t.Helper()
-	return u.upTelling(t, text, ready, &output{})
+	return u.upTelling(t, text, ready, &written{})
 }
 
-// output takes what a process prints while others read it.
-type output struct {
+// written takes what a process prints while others read it.
+type written struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-func (o *output) Write(p []byte) (int, error) {
+func (o *written) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.text.Write(p)
 }
 
-func (o *output) String() string {
+func (o *written) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.text.String()
 }
 
-func (u *user) upTelling(t *testing.T, text, ready string, errs *output) (stop func()) {
+func (u *user) upTelling(t *testing.T, text, ready string, errs *written) (stop func()) {
 	t.Helper()
 	cmd := u.command(t, u.dir, "exec "+text)
 	cmd.Stderr = errs
