@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// The demo, which must not share the machine with other tests because its time is measured, shows what it should in time, leaves behind what it says, can be looked into while it serves, and can be
-// repeated on the same folder.
+// The demo shows what it should in time, leaves behind what it says, can be looked into while it serves, and can be
+// repeated on the same folder. Its time is measured, so it has the machine to itself.
 func TestDemo(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "demo-data")
 	begin := time.Now()
