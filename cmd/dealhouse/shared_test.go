@@ -37,7 +37,7 @@ var emptyWarehouse struct {
 	err  error
 }
 
-// migrated gives the bench a warehouse that has its schema already, and the engine's configuration with it.
+// migrated gives the bench a warehouse that has its schema already.
 func (b *bench) migrated(t *testing.T) {
 	t.Helper()
 	e := &emptyWarehouse
@@ -51,11 +51,11 @@ func (b *bench) migrated(t *testing.T) {
 			e.err = errors.New("the schema could not be made")
 		}
 	})
-	if e.err == nil {
-		e.err = os.CopyFS(b.dir, os.DirFS(filepath.Join(e.dir, "data")))
-	}
 	if e.err != nil {
 		t.Fatal(e.err)
+	}
+	if err := os.CopyFS(b.dir, os.DirFS(filepath.Join(e.dir, "data"))); err != nil {
+		t.Fatal(err)
 	}
 	// The configuration has paths in it; it is written at every start.
 	if err := os.RemoveAll(filepath.Join(b.dir, "engine")); err != nil {
