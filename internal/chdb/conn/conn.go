@@ -18,7 +18,8 @@ const defaultDatabase = "default"
 
 // Conn is one connection to the engine, used by one goroutine at a time (chdb-1).
 type Conn struct {
-	// Lib and C are for what only the C functions can do: they take C. Nothing else may be done with the connection meanwhile.
+	// Lib and C are for what only the C functions can do: they take C. Nothing else may be done with the connection
+	// meanwhile.
 	Lib *library.API
 	C   library.Pointer
 
@@ -28,7 +29,8 @@ type Conn struct {
 	// What the connection was last brought to (chdb-2).
 	db       string
 	settings map[string]string
-	// Unknown is set when the state above may no longer be true; the connection is then closed instead of lent again (chdb-2).
+	// Unknown is set when the state above may no longer be true; the connection is then closed instead of lent again
+	// (chdb-2).
 	Unknown bool
 }
 

@@ -54,7 +54,7 @@ func (p *Pool) Get(ctx context.Context, db string, settings map[string]string) (
 		return nil, contract.ErrClosed
 	default:
 	}
-	if c := p.take(db, settings); c != nil {
+	if c := p.pick(db, settings); c != nil {
 		return c, nil
 	}
 	c, err := p.open()
@@ -65,7 +65,7 @@ func (p *Pool) Get(ctx context.Context, db string, settings map[string]string) (
 	return c, nil
 }
 
-func (p *Pool) take(db string, settings map[string]string) *Conn {
+func (p *Pool) pick(db string, settings map[string]string) *Conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := len(p.idle)

@@ -108,7 +108,7 @@ func (h *handler) query(w http.ResponseWriter, req *http.Request) {
 	if !r.ReadOnly {
 		turns = h.writers
 		// Who has not begun to send takes nobody's turn.
-		if err := r.begin(); err != nil {
+		if err := r.awaitData(); err != nil {
 			h.fail(w, 0, err)
 			return
 		}

@@ -27,7 +27,8 @@ import (
 // statement; behind it data may follow without bound.
 const maxHead = 4 << 20
 
-// Transport answers the requests of clickhouse-go with an engine in this process: [net/http.RoundTripper] without a network.
+// Transport answers the requests of clickhouse-go with an engine in this process: [net/http.RoundTripper] without a
+// network.
 type Transport struct {
 	Engine *engine.Engine
 	// ReadOnly gives whatever is asked the rights of the read-only door, and no others.
@@ -237,8 +238,8 @@ func (r *request) readText(sql string, body io.Reader, maxText int64) error {
 	return exception.New(exception.QueryTooLarge, "QUERY_IS_TOO_LARGE", fmt.Sprintf("the query is longer than %d bytes", maxText))
 }
 
-// begin waits for the first bytes of an INSERT's data.
-func (r *request) begin() error {
+// awaitData waits for the first bytes of an INSERT's data.
+func (r *request) awaitData() error {
 	if r.Data == nil {
 		return nil
 	}

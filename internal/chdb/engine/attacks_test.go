@@ -27,8 +27,8 @@ import (
 	"dealhouse/internal/chdb/door"
 )
 
-// The attack corpus is testdata/attacks. Each is run against the doors with everything that the guard must keep from them
-// in reach: a file, an environment, a pipe that nobody writes to, and a port that counts who connects.
+// The attack corpus is testdata/attacks. Each is run against the doors with everything that the guard must keep from
+// them in reach: a file, an environment, a pipe that nobody writes to, and a port that counts who connects.
 
 var updateAttacks = flag.Bool("update-attacks", false, "write testdata/attacks/generated.txt anew from the engine's catalogues")
 

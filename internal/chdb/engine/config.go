@@ -106,7 +106,7 @@ func writeConfig(dir string) (string, error) {
 		return "", err
 	}
 	users := filepath.Join(conf, "users.xml")
-	main := filepath.Join(conf, "config.xml")
+	mainFile := filepath.Join(conf, "config.xml")
 	var frozen strings.Builder
 	for _, name := range frozenSettings() {
 		fmt.Fprintf(&frozen, "        <%[1]s><const/></%[1]s>\n", name)
@@ -119,7 +119,7 @@ func writeConfig(dir string) (string, error) {
 		return "", err
 	}
 	text := fmt.Sprintf(configXML, escapeXML(users), escapeXML(filepath.Join(conf, "no-scripts")))
-	return main, library.ReplaceFile(main, []byte(text))
+	return mainFile, library.ReplaceFile(mainFile, []byte(text))
 }
 
 func escapeXML(s string) string {

@@ -46,8 +46,8 @@ type unguarded struct {
 	out *json.Decoder
 }
 
-// startUnguarded starts an engine in which nothing is forbidden, inside the sandbox, or outside for comparison. It ends with the
-// test.
+// startUnguarded starts an engine in which nothing is forbidden, inside the sandbox, or outside for comparison. It ends
+// with the test.
 func startUnguarded(t *testing.T, inside bool, env ...string) *unguarded {
 	t.Helper()
 	role := "unguarded"

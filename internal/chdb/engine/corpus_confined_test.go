@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestSandboxHoldsAgainstCorpus runs the attacks with no guard, inside the sandbox. Some wait long for somebody who is not
-// there, so that all run only if all are asked for.
+// TestSandboxHoldsAgainstCorpus runs the attacks with no guard, inside the sandbox. Some wait long for somebody who is
+// not there, so that all run only if all are asked for.
 func TestSandboxHoldsAgainstCorpus(t *testing.T) {
 	t.Parallel()
 	c := newCanary(t)

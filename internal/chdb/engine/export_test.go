@@ -10,8 +10,8 @@ import (
 
 // What only tests may do with an engine.
 
-// OpenUnguarded is Open, but gives every connection all rights that the engine knows, readers included: for tests of what
-// stands outside of the engine.
+// OpenUnguarded is Open, but gives every connection all rights that the engine knows, readers included: for tests of
+// what stands outside of the engine.
 func OpenUnguarded(ctx context.Context, o contract.Options) (*Engine, error) {
 	return open(ctx, o, rules{writeOpenConfig, func(*conn.Conn) error { return nil }})
 }

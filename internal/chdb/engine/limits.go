@@ -16,8 +16,8 @@ import (
 // limitsFile is merged into the users' configuration by the engine.
 const limitsFile = "users.d/limits.xml"
 
-// fixedLimits are those that nobody needs to change. What is parsed must not overflow a stack, and memory that is not counted
-// must stay little; limits that count the queries of others too are not a query's to set.
+// fixedLimits are those that nobody needs to change. What is parsed must not overflow a stack, and memory that is not
+// counted must stay little; limits that count the queries of others too are not a query's to set.
 var fixedLimits = []setting{
 	{"max_untracked_memory", "1048576"},
 	{"memory_usage_overcommit_max_wait_microseconds", "200000"},

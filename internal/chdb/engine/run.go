@@ -106,15 +106,15 @@ func (in *instance) lend(ctx context.Context, q *Query) (*lease, error) {
 		}
 	}
 	if err := c.Prepare(q.Database, q.Settings); err != nil {
-		return nil, l.end(err)
+		return nil, l.giveBack(err)
 	}
 	return l, nil
 }
 
-// end gives the connection back and says why the query ended: a cancellation
+// giveBack returns the connection back and says why the query ended: a cancellation
 // comes before what it made the engine say. After either, the connection is thrown away:
 // what a query has already put out stays with it, and begins its next answer (chdb-2).
-func (l *lease) end(err error) error {
+func (l *lease) giveBack(err error) error {
 	if err != nil || l.ctx.Err() != nil {
 		l.conn.Unknown = true
 	}
@@ -162,16 +162,16 @@ func (in *instance) run(ctx context.Context, q *Query) (*Answer, error) {
 	}
 	if fed {
 		if q.ReadOnly {
-			return nil, l.end(guard.ErrReadOnly)
+			return nil, l.giveBack(guard.ErrReadOnly)
 		}
-		return &Answer{}, l.end(l.insert(q, &st))
+		return &Answer{}, l.giveBack(l.insert(q, &st))
 	}
 	v, err := l.conn.Classify(q.SQL)
 	if err == nil {
 		err = admissible(l.conn, q, &st, v)
 	}
 	if err != nil {
-		return nil, l.end(err)
+		return nil, l.giveBack(err)
 	}
 	if v.Class == conn.ClassOther || v.Class == conn.ClassAccess || st.temporary {
 		l.conn.Unknown = true // chdb-2, chdb-3
@@ -180,7 +180,7 @@ func (in *instance) run(ctx context.Context, q *Query) (*Answer, error) {
 		return l.stream(q, format, header)
 	}
 	out, err := l.buffered(q)
-	if err = l.end(err); err != nil {
+	if err = l.giveBack(err); err != nil {
 		return nil, err
 	}
 	a := &Answer{Format: format}

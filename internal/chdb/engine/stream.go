@@ -38,11 +38,11 @@ func (l *lease) stream(q *Query, format string, header int) (*Answer, error) {
 	lib := l.conn.Lib
 	res := lib.Run(l.conn.C, l.mark+q.SQL, q.Format, q.Params, true)
 	if res == nil {
-		return nil, l.end(exception.New(exception.Unknown, "", "the engine returned no result"))
+		return nil, l.giveBack(exception.New(exception.Unknown, "", "the engine returned no result"))
 	}
 	if text := lib.ResultError(res); text != "" {
 		lib.DestroyResult(res)
-		return nil, l.end(exception.Parse(text))
+		return nil, l.giveBack(exception.Parse(text))
 	}
 	b := &rows{lease: l, stream: res, header: header, csv: strings.HasPrefix(strings.ToLower(format), "csv")}
 	if err := b.fetch(); err != nil && !isEnd(err) {
@@ -187,9 +187,9 @@ func (b *rows) finish(err error) error {
 		if b.lease.ctx.Err() != nil {
 			err = context.Cause(b.lease.ctx)
 		}
-		_ = b.lease.end(nil)
+		_ = b.lease.giveBack(nil)
 	} else {
-		err = b.lease.end(err)
+		err = b.lease.giveBack(err)
 	}
 	b.err = err
 	return err

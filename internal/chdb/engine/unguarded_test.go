@@ -43,9 +43,9 @@ func writeOpenConfig(dir string) (string, error) {
 	if err := os.MkdirAll(conf, 0o700); err != nil {
 		return "", err
 	}
-	users, main := filepath.Join(conf, "users.xml"), filepath.Join(conf, "config.xml")
+	users, mainFile := filepath.Join(conf, "users.xml"), filepath.Join(conf, "config.xml")
 	if err := library.ReplaceFile(users, []byte(openUsersXML)); err != nil {
 		return "", err
 	}
-	return main, library.ReplaceFile(main, fmt.Appendf(nil, openConfigXML, escapeXML(users)))
+	return mainFile, library.ReplaceFile(mainFile, fmt.Appendf(nil, openConfigXML, escapeXML(users)))
 }

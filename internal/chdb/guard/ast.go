@@ -21,8 +21,8 @@ type node struct {
 // nodeTail is what may end a line.
 var nodeTail = regexp.MustCompile(`(?: \(alias (.*?)\))?(?: \(children \d+\))?$`)
 
-// parseAST reads the output of EXPLAIN AST, whose lines are indented by their depth. No name in the statement may hold a
-// line break, or it could pose as a line.
+// parseAST reads the output of EXPLAIN AST, whose lines are indented by their depth. No name in the statement may hold
+// a line break, or it could pose as a line.
 func parseAST(out string) (*node, error) {
 	root := &node{}
 	path := []*node{root}

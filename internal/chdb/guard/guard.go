@@ -53,8 +53,8 @@ type unknownName struct {
 	table bool
 }
 
-// token is a word of the statement, split off by the engine's own lexer, so that no comment, quoting or heredoc can hide
-// a name.
+// token is a word of the statement, split off by the engine's own lexer, so that no comment, quoting or heredoc can
+// hide a name.
 type token struct {
 	kind  string
 	text  string
@@ -108,9 +108,9 @@ type Request struct {
 	ReadOnly bool
 }
 
-// Examine refuses a request that names what is not on the lists, with an error of ClickHouse's. A statement that was let
-// through is let through again without another look, unless it names what no list has: that may be gone, or be something
-// else by now.
+// Examine refuses a request that names what is not on the lists, with an error of ClickHouse's. A statement that was
+// let through is let through again without another look, unless it names what no list has: that may be gone, or be
+// something else by now.
 func (g *Guard) Examine(ctx context.Context, r *Request) error {
 	if err := r.checkNames(); err != nil {
 		return err
@@ -201,9 +201,9 @@ func (x *examination) parse(sql string) (*node, error) {
 	return parseAST(string(out))
 }
 
-// forTree is the text as the parser gets it: without line breaks in quoted names, so that each node of the tree is one line,
-// and with a number for each parameter, since parameters need not be set to define a view. Their types are judged as
-// tokens, and their values by checkNames.
+// forTree is the text as the parser gets it: without line breaks in quoted names, so that each node of the tree is one
+// line, and with a number for each parameter, since parameters need not be set to define a view. Their types are judged
+// as tokens, and their values by checkNames.
 func (x *examination) forTree(sql string) string {
 	b := []byte(sql)
 	for i, t := range x.tokens {

@@ -12,8 +12,8 @@ import (
 )
 
 // persisted are the objects of the data directory whose definitions no list allows: somebody has made them before this
-// release, or with another program. They are looked for once, before the first examined query. What the doors make later
-// is judged when it is made.
+// release, or with another program. They are looked for once, before the first examined query. What the doors make
+// later is judged when it is made.
 type persisted struct {
 	mu    sync.Mutex
 	done  bool
@@ -63,7 +63,8 @@ func cutString(b []byte) (string, []byte) {
 	return string(b[k : k+int(n)]), b[k+int(n):]
 }
 
-// avoid refuses a statement that names, in whatever way, an object whose definition is not allowed. It can only be dropped.
+// avoid refuses a statement that names, in whatever way, an object whose definition is not allowed. It can only be
+// dropped.
 func (x *examination) avoid(names map[string]bool) error {
 	if len(names) == 0 || !x.readOnly && len(x.tokens) > 0 && x.tokens[0].name == "drop" {
 		return nil

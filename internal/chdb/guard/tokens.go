@@ -41,8 +41,8 @@ func (x *examination) checkTokens() error {
 	return x.checkSettings()
 }
 
-// checkName refuses names wherever they stand: functions that are not allowed, since a bare name can be given to another
-// function or to APPLY, and the type of a parameter that becomes a name.
+// checkName refuses names wherever they stand: functions that are not allowed, since a bare name can be given to
+// another function or to APPLY, and the type of a parameter that becomes a name.
 func (x *examination) checkName(i int) error {
 	t, l := x.tokens[i], allow.All()
 	switch {
@@ -121,8 +121,8 @@ func (x *examination) insideBraces(i int) bool {
 	return depth > 0
 }
 
-// checkSettings refuses settings in the text, at any level: of a list behind SETTINGS, SET or EXPLAIN, what stands before =;
-// and, wherever it stands, the name of a setting that nobody may change.
+// checkSettings refuses settings in the text, at any level: of a list behind SETTINGS, SET or EXPLAIN, what stands
+// before =; and, wherever it stands, the name of a setting that nobody may change.
 func (x *examination) checkSettings() error {
 	l := allow.All()
 	for i, t := range x.tokens {
@@ -175,8 +175,8 @@ func (x *examination) listsSettings(i int) bool {
 	return false
 }
 
-// checkHidden looks where the parser's tree has nothing: the values of an INSERT, the conditions of SHOW, and what APPLY
-// applies. Only plain calls are allowed there, no queries.
+// checkHidden looks where the parser's tree has nothing: the values of an INSERT, the conditions of SHOW, and what
+// APPLY applies. Only plain calls are allowed there, no queries.
 func (x *examination) checkHidden(root *node, fed bool) error {
 	switch {
 	case root.kind == "InsertQuery" && !fed && !root.has("SelectWithUnionQuery"):

@@ -51,7 +51,8 @@ var releases = map[string]release{
 	},
 }
 
-// packFunc leaves the tarball of an npm package in dir and returns its path. Meanwhile it tells how many bytes have come.
+// packFunc leaves the tarball of an npm package in dir and returns its path. Meanwhile it tells how many bytes have
+// come.
 type packFunc func(ctx context.Context, dir, pkg string, came func(bytes int64)) (string, error)
 
 // acquirer finds the library or gets it.
@@ -81,7 +82,8 @@ func newAcquirer(o contract.Options) acquirer {
 	return a
 }
 
-// Find returns the path of the library that o asks for, downloading it first if need be. Errors are [*contract.LibraryError].
+// Find returns the path of the library that o asks for, downloading it first if need be. Errors are
+// [*contract.LibraryError].
 func Find(ctx context.Context, o contract.Options) (string, error) { return newAcquirer(o).path(ctx) }
 
 // path returns the library's path, downloading it first if need be.
@@ -218,7 +220,8 @@ func verify(ctx context.Context, path, want string) error {
 	return nil
 }
 
-// unpack copies the library out of the tarball to dst and syncs it. Meanwhile it tells how much of the tarball it has read.
+// unpack copies the library out of the tarball to dst and syncs it. Meanwhile it tells how much of the tarball it has
+// read.
 func unpack(ctx context.Context, tarball, dst string, read func(bytes int64)) error {
 	f, err := os.Open(tarball)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package library finds libchdb, or downloads it with npm, makes sure that it is the one that is pinned, and calls its C
-// functions from Go.
+// Package library finds libchdb, or downloads it with npm, makes sure that it is the one that is pinned, and calls its
+// C functions from Go.
 //
 // # Invariants
 //

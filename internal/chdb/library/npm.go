@@ -48,7 +48,7 @@ func watchCache(ctx context.Context, npm, dir string, came func(bytes int64)) (s
 	since := time.Now().Add(-time.Second) // a file system's clock may be a little behind
 	var group sync.WaitGroup
 	group.Go(func() {
-		cmd := exec.CommandContext(ctx, npm, "config", "get", "cache") //nolint:gosec // G204: no shell; npm is from PATH
+		cmd := exec.CommandContext(ctx, npm, "config", "get", "cache")
 		cmd.Dir, cmd.WaitDelay = dir, time.Second
 		cache, err := cmd.Output()
 		if folder := string(bytes.TrimSpace(cache)); err == nil && filepath.IsAbs(folder) {

@@ -20,7 +20,7 @@ type progress struct {
 }
 
 // fetching is the share of the download in the whole, in percent; the rest is unpacking.
-const fetching = 80
+const fetching = 60
 
 // downloaded says how many bytes of the tarball have come.
 func (p *progress) downloaded(bytes int64) { p.reached(0, fetching, bytes) }
@@ -62,9 +62,9 @@ func (c *counter) Read(p []byte) (int, error) {
 // glance is how often a download is looked at.
 const glance = 250 * time.Millisecond
 
-// watch tells how many bytes the files in a folder have that were written to since, until ctx ends. npm itself says nothing of
-// how far it is, but keeps what has come in its cache's temporary folder. Another npm that downloads at the same time
-// counts too: the figure is for people.
+// watch tells how many bytes the files in a folder have that were written to since, until ctx ends. npm itself says
+// nothing of how far it is, but keeps what has come in its cache's temporary folder. Another npm that downloads at the
+// same time counts too: the figure is for people.
 func watch(ctx context.Context, folder string, since time.Time, came func(bytes int64)) {
 	tick := time.NewTicker(glance)
 	defer tick.Stop()

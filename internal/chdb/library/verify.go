@@ -67,7 +67,8 @@ func recorded(path string) string {
 	return string(text)
 }
 
-// fileIdentity is what changes whenever a file is written to or replaced: the kernel sets its ctime, which nobody can set.
+// fileIdentity is what changes whenever a file is written to or replaced: the kernel sets its ctime, which nobody can
+// set.
 func fileIdentity(path string) (string, error) {
 	var st unix.Stat_t
 	if err := unix.Stat(path, &st); err != nil {
