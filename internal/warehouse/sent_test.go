@@ -273,6 +273,8 @@ func everyQuestion(t *testing.T, w, aside *Warehouse) {
 	must(t, err, w.KeepDecisions(ctx, "acme"))
 	must(t, aside.exec(ctx, "INSERT INTO transactions_latest (account, synced_at) VALUES ('acme', now64(3) + INTERVAL 10 SECOND)"))
 	must(t, w.KeepDecisions(ctx, "acme"))
+	_, err = w.HasFindings(ctx, "acme")
+	must(t, err)
 	_, err = w.RecordFindings(ctx, "acme", []Finding{{"acme", "missing", "1", "test"}})
 	must(t, err)
 	one := int64(1)

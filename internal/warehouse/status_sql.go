@@ -7,14 +7,17 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// wholeLooks are the runs that bring a stream in step with the API. The others load single records of it, and say
-// nothing of the rest. A run that began after now was timed by a clock that was wrong, and would be the last one until
+// notAhead leaves out runs that began after now: a clock that was wrong timed them, and they would be the last ones until
 // then.
-var wholeLooks = inStepModes + " AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)"
+const notAhead = "started_at <= now64(3, 'UTC') + toIntervalMinute(1)"
+
+// wholeLooks are the runs that bring a stream in step with the API. The others load single records of it, and say
+// nothing of the rest.
+var wholeLooks = inStepModes + " AND " + notAhead
 
 // freshLooks are the runs that say how fresh a stream is. A backfill of a range that was asked for does not, however it
 // ends: it is about the past, and a person is there to see.
-var freshLooks = wholeLooks + " AND " + freshModes
+var freshLooks = freshModes + " AND " + notAhead
 
 // succeeded is a run that brought the stream in step with the API. Of the loads of a first sync only the last one has a
 // watermark, and with it all is loaded.

@@ -2,7 +2,7 @@
 
 -- Reader.ChangesByDay
 SELECT toDate32(started_at) AS day, sum(inserted), sum(updated), sum(deleted), count(),
-    countIf(outcome IN ('failed', 'guarded', 'killed', 'incomplete'))
+    countIf(outcome IN ('incomplete', 'failed', 'guarded', 'killed'))
 FROM (SELECT started_at, outcome, if(outcome IN ('success', 'incomplete'), inserted, 0) AS inserted, if(outcome IN ('success', 'incomplete'), updated, 0) AS updated,
           if(outcome IN ('success', 'incomplete'), deleted, 0) AS deleted
       FROM sync_runs WHERE account = {account:String} AND stream = {stream:String} AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1))
@@ -20,14 +20,17 @@ FROM rejected_records WHERE account = {account:String} AND stream = {stream:Stri
 ORDER BY seen_at DESC, key, field, raw LIMIT {limit:UInt32};
 
 -- Reader.RowsByDay
-SELECT assumeNotNull(day) AS on_day, count() AS live
-FROM product_prices WHERE account = {account:String} AND isNotNull(day) AND day <= toDate32(now64(3, 'UTC'))
+SELECT assumeNotNull(toDate32(day)) AS on_day, count() AS live
+FROM product_prices WHERE account = {account:String} AND isNotNull(toDate32(day)) AND toDate32(day) <= toDate32(now64(3, 'UTC'))
 GROUP BY on_day ORDER BY on_day DESC LIMIT {days:UInt32};
 
 -- Reader.RowsByDay
 SELECT assumeNotNull(toDate32(sold_at)) AS on_day, count() AS live
 FROM transactions WHERE account = {account:String} AND isNotNull(toDate32(sold_at)) AND toDate32(sold_at) <= toDate32(now64(3, 'UTC'))
 GROUP BY on_day ORDER BY on_day DESC LIMIT {days:UInt32};
+
+-- Warehouse.HasFindings
+SELECT count() FROM (SELECT 1 FROM payout_findings_log WHERE account = {account:String} LIMIT 1);
 
 -- Warehouse.KeepDecisions
 INSERT INTO transaction_decisions_log (account, id, retailer_id, currency_code, clicked_at, sold_at, confirmed_at, declined_at, version)

@@ -130,7 +130,7 @@ WITH looks AS
 (
     SELECT account, stream, started_at, finished_at, outcome, mode, error, waiting, (outcome = 'success' AND (mode != 'initial' OR isNotNull(watermark))) AS good,
         minIf(started_at, mode = 'initial') OVER (PARTITION BY account, stream) AS first_load, if(mode = 'initial', first_load, started_at) AS looked_from
-    FROM sync_runs WHERE mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1) AND mode != 'backfill'
+    FROM sync_runs WHERE mode NOT IN ('backfill', 'retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)
 )
 SELECT r.account, r.stream, r.last_success, r.looked_at, r.last_full, r.last_failure, r.last_run, r.last_outcome, r.last_error, r.last_waiting,
     ifNull(f.faults, 0), if(ifNull(f.faults, 0) = 0, NULL, f.since), ifNull(f.fault, ''), ifNull(f.fault_error, ''),
@@ -138,8 +138,8 @@ SELECT r.account, r.stream, r.last_success, r.looked_at, r.last_full, r.last_fai
 FROM
 (
     SELECT account, stream, maxIf(finished_at, good) AS last_success, maxIf(toNullable(looked_from), good) AS looked_at,
-        ifNull(maxIf(toNullable(started_at), good AND mode NOT IN ('incremental', 'initial')), minIf(toNullable(looked_from), good)) AS last_full,
-        maxIf(finished_at, outcome IN ('failed', 'guarded', 'killed', 'incomplete')) AS last_failure, toNullable(max(started_at)) AS last_run,
+        ifNull(maxIf(toNullable(started_at), good AND mode IN ('snapshot', 'walk', 'full')), minIf(toNullable(looked_from), good)) AS last_full,
+        maxIf(finished_at, outcome IN ('incomplete', 'failed', 'guarded', 'killed')) AS last_failure, toNullable(max(started_at)) AS last_run,
         argMax(outcome, started_at) AS last_outcome, argMax(error, started_at) AS last_error,
         argMaxIf(waiting, started_at, outcome IN ('success', 'incomplete') AND mode IN ('snapshot', 'walk', 'full')) AS last_waiting
     FROM looks GROUP BY account, stream
@@ -148,7 +148,7 @@ LEFT JOIN
 (
     SELECT b.account AS account, b.stream AS stream, count() AS faults, min(b.started_at) AS since,
         argMax(b.outcome, b.started_at) AS fault, argMax(b.error, b.started_at) AS fault_error
-    FROM (SELECT account, stream, started_at, outcome, error FROM looks WHERE outcome IN ('failed', 'guarded', 'killed', 'incomplete')) AS b
+    FROM (SELECT account, stream, started_at, outcome, error FROM looks WHERE outcome IN ('incomplete', 'failed', 'guarded', 'killed')) AS b
     LEFT JOIN (SELECT account, stream, max(started_at) AS began FROM looks WHERE good GROUP BY account, stream) AS good
         ON b.account = good.account AND b.stream = good.stream
     WHERE b.started_at > ifNull(good.began, toDateTime64(0, 3, 'UTC'))
