@@ -47,7 +47,7 @@ func TestDaemonInSandbox(t *testing.T) {
 	}
 	d.signal(t, syscall.SIGHUP)
 	d.until(t, "the configuration is read again", func() bool {
-		return d.sum(t, "dealhouse_config_last_reload_timestamp_seconds") > 0 && d.process.ProcessState == nil
+		return d.sum(t, "dealhouse_config_last_reload_timestamp_seconds") > 0 && d.ProcessState == nil
 	})
 	d.signal(t, syscall.SIGTERM)
 	d.end(t).want(t, 143, "works in a sandbox of the kernel", "the daemon has ended")

@@ -121,7 +121,7 @@ func TestReadmeIsShort(t *testing.T) {
 // TestDocumentsNameTests holds the promises against the tests that they name.
 func TestDocumentsNameTests(t *testing.T) {
 	var sources strings.Builder
-	err := filepath.WalkDir(repository, func(path string, e fs.DirEntry, err error) error {
+	err := filepath.WalkDir(repository, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}

@@ -42,7 +42,7 @@ func (b *bench) migrated(t *testing.T) {
 	t.Helper()
 	e := &emptyWarehouse
 	e.once.Do(func() {
-		if e.dir, e.err = os.MkdirTemp("", "dealhouse-test-"); e.err != nil {
+		if e.dir, e.err = os.MkdirTemp("", "dealhouse-test-"); e.err != nil { //nolint:usetesting // it outlives this test
 			return
 		}
 		made := filepath.Join(e.dir, "data")

@@ -25,7 +25,7 @@ func Life(ctx context.Context, folder, test string, env ...string) *exec.Cmd {
 }
 
 func again(ctx context.Context, args []string, env ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	cmd := exec.CommandContext(ctx, os.Args[0], args...) //nolint:gosec // the test binary itself
 	cmd.Env = append(os.Environ(), env...)
 	return cmd
 }
