@@ -131,7 +131,7 @@ func (r *addresses) load(ctx context.Context) error {
 	if err := r.read(fetching); err != nil {
 		return err
 	}
-	if err := s.warehouse.SaveMisses(ctx, run.Run, r.misses); err != nil {
+	if err := run.writer().SaveMisses(ctx, r.misses); err != nil {
 		return err
 	}
 	if err := run.stage(ctx, r.batch); err != nil {

@@ -54,7 +54,7 @@ func (l *list) initialBackfill(ctx context.Context) (*backfill, error) {
 		}
 		fresh.To, fresh.ServerStart = server, server
 		if stored != nil {
-			if err := s.warehouse.SaveBackfill(ctx, s.run.Run, initialBackfill, ""); err != nil {
+			if err := s.run.writer().SaveBackfill(ctx, initialBackfill, ""); err != nil {
 				return nil, err
 			}
 			stored = nil

@@ -59,7 +59,7 @@ func (b *backfill) store(ctx context.Context, s progressState) error {
 	if err != nil {
 		return err
 	}
-	if err := b.session.warehouse.SaveBackfill(ctx, b.session.run.Run, b.name, text); err != nil {
+	if err := b.session.run.writer().SaveBackfill(ctx, b.name, text); err != nil {
 		return err
 	}
 	b.state = s
@@ -89,16 +89,16 @@ func (b *backfill) restore(ctx context.Context) (*bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, store := u.run, b.session.warehouse
+	r := u.run
 	r.ID, r.record.RunID = id, id
-	rows, err := store.CountStaged(ctx, r.Run)
+	rows, err := r.writer().CountStaged(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if rows < b.state.Totals.Staged {
 		b.session.log.Warn("what an interrupted backfill had staged is gone: it is read again", "run_id", id)
 		b.state = b.state.unstaged()
-		return nil, store.Discard(ctx, r.Run)
+		return nil, r.writer().Discard(ctx)
 	}
 	u.windows, r.record.Totals, u.seen.newest = b.state.Staged.numbers(), b.state.Totals, b.state.Newest
 	r.record.Totals.Staged = rows

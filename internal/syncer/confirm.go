@@ -99,7 +99,7 @@ func (d *deletes) confirm(ctx context.Context, c *warehouse.Changes) error {
 	if job.AllowMassDelete { // consent is for this run
 		limit = int(c.Deleted)
 	}
-	planned, err := d.session.warehouse.PlannedDeletes(ctx, d.run.Run, limit)
+	planned, err := d.run.writer().PlannedDeletes(ctx, limit)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (d *deletes) confirm(ctx context.Context, c *warehouse.Changes) error {
 	if c.Kept == 0 {
 		return nil
 	}
-	return d.session.warehouse.KeepUnconfirmed(ctx, d.run.Run, found.gone)
+	return d.run.writer().KeepUnconfirmed(ctx, found.gone)
 }
 
 // confirmByLists is for rows that cannot be asked for: they are gone when enough complete lists in a row do not have
@@ -128,7 +128,7 @@ func (d *deletes) confirmByLists(ctx context.Context, c *warehouse.Changes) erro
 	if d.seen.still {
 		lists = 1
 	}
-	kept, err := d.session.warehouse.KeepUntilAbsent(ctx, d.run.Run, lists, !d.session.job.DryRun)
+	kept, err := d.run.writer().KeepUntilAbsent(ctx, lists, !d.session.job.DryRun)
 	c.Kept, c.Deleted = kept, c.Deleted-kept
 	return err
 }

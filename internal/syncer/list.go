@@ -48,13 +48,14 @@ func (l *list) resume(ctx context.Context) error {
 	}
 	walk := r.Run
 	walk.ID, walk.StartedAt = c.RunID, c.StartedAt
-	staged, err := s.warehouse.CountStaged(ctx, walk)
+	earlier := s.warehouse.Writer(walk)
+	staged, err := earlier.CountStaged(ctx)
 	if err != nil {
 		return err
 	}
 	if !s.job.resumes(r.StartedAt.Sub(c.SavedAt)) || staged < c.Totals.Staged {
 		s.log.Info("not going on with an earlier walk", "run_id", c.RunID, "saved_at", c.SavedAt)
-		return errors.Join(s.warehouse.ClearCheckpoint(ctx, walk), s.warehouse.Discard(ctx, walk))
+		return errors.Join(earlier.ClearCheckpoint(ctx), earlier.Discard(ctx))
 	}
 	// What was staged after the checkpoint is read again; the rows that are there already do no harm, but count.
 	r.Run, r.checkpoint, r.surplus = walk, c, staged-c.Totals.Staged
@@ -157,14 +158,14 @@ func (l *list) catchUp(ctx, fetching context.Context, s *seen) error {
 
 // startOver forgets what was staged. Batch numbers go on, since a number is used once (syncer-5).
 func (l *list) startOver(ctx context.Context) error {
-	r, store := l.run, l.session.warehouse
+	r := l.run
 	r.record.Totals = warehouse.Totals{Retries: r.record.Totals.Retries}
 	r.checkpoint, r.surplus = nil, 0
-	dropped := store.DropStaging(ctx, r.Stream, r.ID)
+	dropped := r.writer().DropStaging(ctx)
 	if l.session.job.DryRun {
 		return dropped
 	}
-	return errors.Join(store.ClearCheckpoint(ctx, r.Run), dropped)
+	return errors.Join(r.writer().ClearCheckpoint(ctx), dropped)
 }
 
 // stage writes a batch, and saves the place of a walk after it.
@@ -174,7 +175,7 @@ func (l *list) stage(ctx context.Context, f filled) error {
 		return err
 	}
 	c := warehouse.Checkpoint{RunID: r.ID, StartedAt: r.StartedAt, SavedAt: s.now(s.local()), Next: f.next, Batch: r.batches, Totals: r.refused.of(f.totals)}
-	if err := s.warehouse.SaveCheckpoint(ctx, r.Run, c); err != nil {
+	if err := r.writer().SaveCheckpoint(ctx, c); err != nil {
 		return err
 	}
 	r.checkpoint = &c

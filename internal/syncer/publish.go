@@ -31,11 +31,11 @@ func (p publication) publish(ctx context.Context) error {
 		return err
 	}
 	if s.job.DryRun {
-		return s.warehouse.Discard(ctx, r.Run)
+		return r.writer().Discard(ctx)
 	}
 	r.report(PhaseMerging)
 	mergedAt := s.now(s.local())
-	if err := s.warehouse.Prepare(ctx, r.Run, changes, mergedAt); err != nil {
+	if err := r.writer().Prepare(ctx, changes, mergedAt); err != nil {
 		return err
 	}
 	if err := s.lease.Check(ctx); err != nil { // syncer-4
@@ -44,7 +44,7 @@ func (p publication) publish(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := s.warehouse.Publish(ctx, s.lease, r.Run, p.intent(mergedAt)); err != nil {
+	if err := r.writer().Publish(ctx, s.lease, p.intent(mergedAt)); err != nil {
 		return err
 	}
 	s.metrics.merged(r, s.local().Sub(staged))
@@ -56,7 +56,7 @@ func (p publication) publish(ctx context.Context) error {
 func (p publication) compare(ctx context.Context) (warehouse.Changes, error) {
 	r := p.run
 	r.report(PhaseComparing)
-	changes, err := r.session.warehouse.Plan(ctx, r.Run, p.scope, r.record.Totals.Staged+r.surplus)
+	changes, err := r.writer().Plan(ctx, p.scope, r.record.Totals.Staged+r.surplus)
 	if err != nil {
 		return changes, err
 	}

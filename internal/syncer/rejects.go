@@ -84,7 +84,7 @@ func (t *rejects) retry(ctx context.Context) error {
 	// After a crash before this, the next retry finds the same candidates, and that they are loaded.
 	ctx, cancel := s.outlive(ctx)
 	defer cancel()
-	return s.warehouse.Settle(ctx, t.run.Run, t.settled)
+	return t.run.writer().Settle(ctx, t.settled)
 }
 
 // load reads the rejects and publishes those that can be read now.
@@ -98,7 +98,7 @@ func (t *rejects) load(ctx context.Context) error {
 // read stages the rejects that can be read now.
 func (t *rejects) read(ctx context.Context) error {
 	t.run.report(PhaseReading)
-	err := t.session.warehouse.Candidates(ctx, t.run.Run, t.filter, func(c warehouse.Candidate) error { return t.add(ctx, c) })
+	err := t.run.writer().Candidates(ctx, t.filter, func(c warehouse.Candidate) error { return t.add(ctx, c) })
 	if err == nil {
 		err = t.tryGroup(ctx)
 	}
@@ -252,11 +252,11 @@ func (t *rejects) flush(ctx context.Context) error {
 
 // judge is the check that decides what became of each reject.
 func (t *rejects) judge(ctx context.Context, _ *warehouse.Changes) error {
-	changed, err := t.session.warehouse.PlannedKeys(ctx, t.run.Run)
+	changed, err := t.run.writer().PlannedKeys(ctx)
 	if err != nil {
 		return err
 	}
-	there, err := t.session.warehouse.StagedKeys(ctx, t.run.Run)
+	there, err := t.run.writer().StagedKeys(ctx)
 	if err != nil {
 		return err
 	}

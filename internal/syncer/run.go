@@ -30,6 +30,9 @@ type run struct {
 	publishing bool                  // the intent may be durable: from here on the run is finished, never discarded
 }
 
+// writer is what writes for the run into the warehouse.
+func (r *run) writer() *warehouse.Writer { return r.session.warehouse.Writer(r.Run) }
+
 // newRun makes the run of a session, which has no row in sync_runs yet.
 func (s *session) newRun(id warehouse.Run) *run {
 	id.Account, id.Stream = s.job.Account, s.job.Stream
@@ -90,14 +93,14 @@ func (r *run) abandon(ctx context.Context, cause error) error {
 	case errors.Is(cause, warehouse.ErrLeaseLost):
 		// A walk and its checkpoint now belong to the other worker; the rows of another kind of run are nobody else's.
 		if r.Stream.Kind != catalog.Walk || r.beside {
-			errs = append(errs, s.warehouse.Discard(ctx, r.Run))
+			errs = append(errs, r.writer().Discard(ctx))
 		}
 	case r.publishing:
 		s.log.Warn("publishing was interrupted: the next run of this stream finishes it", "run_id", r.ID)
 	case r.beside, s.job.DryRun:
-		errs = append(errs, s.warehouse.Discard(ctx, r.Run))
+		errs = append(errs, r.writer().Discard(ctx))
 	case r.checkpoint == nil || !resumable(cause):
-		errs = append(errs, s.warehouse.ClearCheckpoint(ctx, r.Run), s.warehouse.Discard(ctx, r.Run))
+		errs = append(errs, r.writer().ClearCheckpoint(ctx), r.writer().Discard(ctx))
 	}
 	return errors.Join(errs...)
 }

@@ -133,7 +133,7 @@ func (s *session) hold(ctx context.Context, do work) error {
 
 // recover finishes what runs that died had begun to publish, and clears away what they left.
 func (s *session) recover(ctx context.Context) error {
-	recovered, err := s.warehouse.Recover(ctx, s.lease, s.run.Run, s.run.ID)
+	recovered, err := s.run.writer().Recover(ctx, s.lease, s.run.ID)
 	s.metrics.Recovered(recovered)
 	return err
 }

@@ -29,7 +29,7 @@ func (r *run) tally(b *decode.Batch, decode func() error) error {
 func (r *run) stage(ctx context.Context, batches ...*decode.Batch) error {
 	s := r.session
 	r.batches++
-	refused, err := s.warehouse.Stage(ctx, r.Run, r.batches, batches...)
+	refused, err := r.writer().Stage(ctx, r.batches, batches...)
 	var poisoned *warehouse.RefusedError
 	if errors.As(err, &poisoned) {
 		return &GuardError{Account: r.Account, Stream: r.Stream.Name, Guard: GuardRejects, Reason: poisoned.Error(),
@@ -45,7 +45,7 @@ func (r *run) stage(ctx context.Context, batches ...*decode.Batch) error {
 	for _, b := range batches {
 		refused = append(refused, b.Rejects...)
 	}
-	return s.warehouse.Reject(ctx, r.Run, refused)
+	return r.writer().Reject(ctx, refused)
 }
 
 // countRefused moves the count of what the warehouse refused to the record, once nobody else has it.
