@@ -31,8 +31,8 @@ func (b *backfill) newBundle() (*bundle, error) {
 // those of a dead run.
 func (u *bundle) begin(ctx context.Context) error {
 	u.begun = true
-	// Not the record itself: pages may still be decoded, which counts in it.
-	r := u.run.record
+	// Not the record itself, nor a copy of it: pages may still be decoded, which counts in it.
+	r := &u.run.record
 	return u.run.session.warehouse.SaveRun(ctx, warehouse.RunRecord{
 		Account: r.Account, Stream: r.Stream, RunID: r.RunID, Mode: r.Mode, StartedAt: r.StartedAt,
 		Outcome: warehouse.OutcomeRunning, RequestedAfter: r.RequestedAfter, Watermark: r.Watermark,
