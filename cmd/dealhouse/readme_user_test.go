@@ -31,7 +31,7 @@ type user struct {
 	truth   *answers
 
 	said    *written // what the simulator printed when it came up
-	looking func()  // ends the serve-warehouse that queries go through
+	looking func()   // ends the serve-warehouse that queries go through
 	started []func()
 }
 
