@@ -161,7 +161,7 @@ func (c *rejectsCommand) run(ctx context.Context, a *app) (err error) {
 			return err
 		}
 		if !c.all && c.runID == "" {
-			a.log.Info("nothing that was rejected is open, or matches; --all lists what is settled too")
+			a.log.Info("there is nothing to list; --all also lists what is loaded or superseded")
 		}
 	}
 	return printRejects(a.stdout, c.format.value, found)
