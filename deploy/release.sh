@@ -24,7 +24,7 @@ if [ -z "$version" ]; then
         exit 2
     }
     [ -z "$(git status --porcelain)" ] || { echo "deploy/release.sh: there are changes that are not committed" >&2; exit 2; }
-    grep -q "^## ${tag#v}\b" deploy/CHANGELOG.md || { echo "deploy/release.sh: deploy/CHANGELOG.md has no section ${tag#v}" >&2; exit 2; }
+    grep -qxF "## ${tag#v}" deploy/CHANGELOG.md || { echo "deploy/release.sh: deploy/CHANGELOG.md has no heading \"## ${tag#v}\"" >&2; exit 2; }
     version=${tag#v}
 fi
 [[ $version =~ ^[0-9A-Za-z.+-]+$ ]] || { echo "deploy/release.sh: $version is no version" >&2; exit 2; }
@@ -48,11 +48,14 @@ archive() {
             -ldflags "-s -w -X main.version=$version -X main.revision=$revision" -o "$work/$name/" "./cmd/$program"
     done
     "$work/sbom" "$work/$name/$1" "$version" >"$output/$name.sbom.json"
-    cp LICENSE README.md config.example.toml "$work/$name/"
+    cp --parents "${documents[@]}" "$work/$name/"
     tar --sort=name --mtime="@$when" --owner=0 --group=0 --numeric-owner --format=gnu -C "$work" -c "$name" | gzip -9n >"$output/$name.tar.gz"
     files+=("$name.tar.gz" "$name.sbom.json")
 }
 
+# What the documents link to goes with them, but for the sources.
+mapfile -t documents < <(git ls-files LICENSE config.example.toml '*.md' deploy/status-page.png deploy/systemd/ \
+    deploy/prometheus/rules/ deploy/grafana/dashboards/ deploy/kubernetes/ deploy/compose/clickhouse-users.xml)
 files=()
 archive linux_amd64 linux amd64 "" dealhouse dealsim # with the embedded engine, which needs glibc
 archive linux_amd64_static linux amd64 noengine dealhouse dealsim

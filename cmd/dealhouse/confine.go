@@ -40,7 +40,7 @@ type note struct {
 // loads marks a command as one that loads.
 func (a *app) loads(cmd *cobra.Command) *cobra.Command {
 	flags := cmd.Flags()
-	flags.BoolVar(&a.confinement.without, "without-sandbox", false, "do without the sandbox of the kernel, which an embedded warehouse is loaded in")
+	flags.BoolVar(&a.confinement.without, "without-sandbox", false, "load an embedded warehouse without the sandbox of the kernel")
 	cmd.PreRun = func(*cobra.Command, []string) {
 		a.confinement.loads = true
 		if f := flags.Lookup("metrics-textfile"); f != nil {
@@ -50,8 +50,8 @@ func (a *app) loads(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// confine enters the sandbox for the embedded warehouse in dir: then it does not return. A sandbox that cannot be had is
-// told of, and stops nobody.
+// confine enters the sandbox for the embedded warehouse in dir: then it does not return. Where there is no sandbox it says
+// so and goes on.
 func (a *app) confine(ctx context.Context, dir string) error {
 	c := &a.confinement
 	if !c.loads || c.without || a.become == nil {

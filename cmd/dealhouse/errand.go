@@ -217,7 +217,7 @@ func (a *app) findEngine(ctx context.Context, dir string) (chdb.Place, error) {
 	return place, nil
 }
 
-const withoutSandboxHelp = "do without the sandbox of the kernel: for kernels that have none, and for engines that need more of the system"
+const withoutSandboxHelp = "no sandbox of the kernel: for kernels that have none, and for an engine that needs more of the system"
 
 // raiseWalls decides about the sandbox. Where it cannot be whole, strangers from elsewhere are not served unless someone
 // has said so, and everyone is told.

@@ -21,22 +21,22 @@ import (
 )
 
 const rejectsLong = `Lists what could not be loaded as it was sent, the last read first. Nothing is dropped: a record without a
-usable key is kept as a whole; a field that its column cannot hold costs only that field, and its value
-is kept. What run after run meets again is listed once, with how many did. The view rejected_records in
-the warehouse has all of them.
+usable key is kept as a whole; where a column cannot hold a value, the record is loaded without that
+field, and the value is kept. What run after run meets again is listed once, with the number of runs. The
+view rejected_records in the warehouse has all of them.
 
-The reason is missing_key, unusable_key or not_an_object for a whole record, or refused, when
-ClickHouse itself does not take it; wrong_type, not_text (half of a surrogate pair, or bytes that are
-not UTF-8), not_a_uuid, not_a_timestamp, not_a_day or out_of_range for a field that is absent in its
-row; rounded for an amount that was loaded with fewer decimals than were sent.
+Reasons for a whole record: missing_key, unusable_key, not_an_object, other_key (the service sent another
+record than it was asked for), or refused (by ClickHouse itself). For a field that is missing in its row:
+wrong_type, not_text (half of a surrogate pair, or bytes that are not UTF-8), not_a_uuid, not_a_timestamp,
+not_a_day or out_of_range. For an amount that was loaded with fewer decimals than were sent: rounded.
 
 The state says what has become of it:
   open         a version that can read it can load it: dealhouse rejects retry
   unpublished  its run failed or was stopped by a guard, and published nothing: a later run reads it again
   loaded       a retry has loaded it
   superseded   what was read later counts: a newer state of the record, or a complete list since then
-The last two are listed with --all, and for one run with --run. The state is that of the last run which
-published what it read: one that failed since changes nothing.
+The last two are listed only with --all or --run. The state is that of the last run which published what
+it read: one that failed since changes nothing.
 
 With --output jsonl or json, raw is the JSON that was sent, digit by digit, as a part of the line:
 jq -c .raw has it alone. Tables shorten it and show control characters as text.`
@@ -159,6 +159,9 @@ func (c *rejectsCommand) run(ctx context.Context, a *app) (err error) {
 	if len(found) == 0 {
 		if err := service.UnknownAccount(cfg, f.Account); err != nil {
 			return err
+		}
+		if !c.all && c.runID == "" {
+			a.log.Info("there is nothing to list; --all also lists what is loaded or superseded")
 		}
 	}
 	return printRejects(a.stdout, c.format.value, found)

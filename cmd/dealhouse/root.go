@@ -1,18 +1,20 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"dealhouse/internal/config"
 	"dealhouse/internal/service"
 )
 
 const rootLong = `dealhouse loads a retailer-deals API (promotions, coupons, cashback offers, transactions, payouts,
-products) into ClickHouse and keeps it in step: every record once, exact amounts, deletes told apart.
+products) into ClickHouse and keeps the copy up to date: every record once, every amount exact.
 
 Try it with nothing set up:        dealhouse demo
 Set it up:                         copy config.example.toml to dealhouse.toml, then dealhouse check
@@ -60,7 +62,25 @@ func misused(cmd *cobra.Command, args []string, err error) error {
 			hint = fmt.Sprintf("; did you mean %q?", near[0])
 		}
 	}
-	return usageError{fmt.Errorf("%w%s; see `%s --help`", err, hint, cmd.CommandPath())}
+	return usageError{fmt.Errorf("%w%s; see `%s --help`", plainly(err), hint, cmd.CommandPath())}
+}
+
+// plainly is the error of a flag without the names of Go's functions.
+func plainly(err error) error {
+	invalid, is := errors.AsType[*pflag.InvalidValueError](err)
+	if !is {
+		return err
+	}
+	want := ""
+	switch flag := invalid.GetFlag(); flag.Value.Type() {
+	case "int", "int64":
+		want = "want a whole number"
+	case "duration":
+		want = "want a duration such as 30s, 15m or 24h"
+	default:
+		return err
+	}
+	return fmt.Errorf("--%s: %q: %s", invalid.GetFlag().Name, invalid.GetValue(), want)
 }
 
 // choice is a flag that takes one of a few words.

@@ -58,7 +58,7 @@ func newVersion(a *app) *cobra.Command {
 				fmt.Fprintln(a.stdout, "engine    none in this build: warehouse.dsn must name a server")
 				return nil
 			}
-			fmt.Fprintf(a.stdout, "engine    ClickHouse %s (libchdb), for embedded:<folder>\n", chdb.Version)
+			fmt.Fprintf(a.stdout, "engine    libchdb %s, a ClickHouse inside the program, for embedded:<folder>\n", chdb.Version)
 			return nil
 		},
 	}

@@ -161,6 +161,7 @@ func (f *flags) bind(cmd *cobra.Command) {
 	p.BoolVar(&f.settings.PayoutsKeyRequired, "payouts-key-required", false, "refuse payouts to the full key")
 	p.BoolVar(&f.settings.RejectUnknownParams, "reject-unknown-params", false, "400 for unknown query parameters")
 	p.BoolVar(&f.settings.KeepExpired, "keep-expired", false, "deals whose time is over still answer at their own address")
+	p.BoolVar(&f.options.DecidedInTime, "decided-in-time", false, "no transaction changes after its payout: payouts match their transactions")
 	f.bindMovement(cmd)
 	p.BoolVar(&f.live, "live-params", false, "parameter names of the live service: updatedAtGreaterThan, updatedAtLessThan, page")
 	p.StringVar(&f.settings.Params.UpdatedAfter, "param-updated-after", "", "name of the after filter (default updatedAfter)")

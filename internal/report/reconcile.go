@@ -33,7 +33,8 @@ func Verdicts() []string { return []string{Matched, Drifted, NoTransactions, Mis
 // Filter says what a reconciliation is about; zero values do not narrow it.
 type Filter struct {
 	Account string
-	// Since leaves out payouts whose period ended before it, and transactions sold before it; what has no such time is kept.
+	// Since leaves out payouts whose period ended before it, and transactions sold before it. What has no such time is
+	// kept.
 	Since time.Time
 	// Payout is the id of the only payout to look at, with its transactions.
 	Payout *int64

@@ -16,8 +16,8 @@ type DayChanges struct {
 	Runs, Faults               uint64
 }
 
-// ChangesByDay is what the runs that read the list of a stream did on each of the last days that had a run, the oldest first. A day is that
-// of the warehouse's clock, and the last one is today.
+// ChangesByDay is what the runs that read the list of a stream did on each of the last days that had a run, the oldest
+// first. A day is that of the warehouse's clock, and the last one is today.
 func (r Reader) ChangesByDay(ctx context.Context, id StreamID, days int) ([]DayChanges, error) {
 	rows, err := r.readOnly.Query(ctx, `SELECT toDate32(started_at) AS day, sum(inserted), sum(updated), sum(deleted), count(),
     countIf(`+faulty+`)
