@@ -27,6 +27,7 @@ type confinement struct {
 	without  bool // and is to do without
 	textfile string
 	inside   bool            // it is done
+	settled  bool            // so much is said, and nothing is left to try: what is locked is opened again and again
 	quiet    bool            // what the configuration is warned of has been said before
 	once     map[string]note // files of the configuration that can be read once only: pipes
 }
@@ -54,25 +55,31 @@ func (a *app) loads(cmd *cobra.Command) *cobra.Command {
 // so and goes on.
 func (a *app) confine(ctx context.Context, dir string) error {
 	c := &a.confinement
-	if !c.loads || c.without || a.become == nil {
+	if !c.loads || c.without || c.settled || a.become == nil {
 		return nil
 	}
 	if c.inside {
+		c.settled = true
 		if a.unattended {
 			a.log.Info("the embedded ClickHouse works in a sandbox of the kernel: this process writes to its folders only, and starts no program")
 		}
 		return nil
 	}
 	policy := sandbox.Policy{Network: true, Read: []string{"/"}}
-	if missing := policy.Missing(); len(missing) > 0 {
-		a.withoutSandbox("this kernel cannot refuse this program " + strings.Join(missing, " and ") + " that it does not need (Linux 5.19 or later can): " + unconfined)
-		if len(missing) > 1 {
-			return nil
-		}
+	missing := policy.Missing()
+	lacking := "this kernel cannot refuse this program " + strings.Join(missing, " and ") + " that it does not need (Linux 5.19 or later can): " + unconfined
+	if len(missing) > 1 {
+		c.settled = true
+		a.withoutSandbox(lacking)
+		return nil
 	}
 	place, err := a.findEngine(ctx, dir)
 	if err != nil {
 		return err
+	}
+	c.settled = true
+	if len(missing) > 0 {
+		a.withoutSandbox(lacking)
 	}
 	policy.Write = writable(place.Dir, c.textfile)
 	policy.Env = c.environment(a.env, place)

@@ -3,7 +3,10 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -156,5 +159,30 @@ func TestLoadingByHand(t *testing.T) {
 	t.Parallel()
 	for _, stage := range []string{loading, loadingNote} {
 		start(t, []string{errandVariable + "=" + stage}, "sync").end(t).want(t, 1, errandVariable, "unset it")
+	}
+}
+
+// A warehouse that another process has open is tried to be opened again and again. What there is to say of the sandbox is
+// said once, and what failed is not tried again.
+func TestSandboxIsTriedOnce(t *testing.T) {
+	t.Parallel()
+	for _, inside := range []bool{false, true} {
+		var said bytes.Buffer
+		tried := 0
+		a := newApp([]string{"dealhouse"}, nil, io.Discard, &said, ambient())
+		a.become = func(sandbox.Policy, []string) error {
+			tried++
+			return errors.New("not here")
+		}
+		a.unattended, a.confinement.loads, a.confinement.inside = true, true, inside
+		dir := t.TempDir()
+		for range 3 {
+			if err := a.confine(t.Context(), dir); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := strings.Count(said.String(), "sandbox of the kernel") + strings.Count(said.String(), "cannot refuse"); n > 1+len(sandbox.Policy{Network: true}.Missing()) || tried > 1 {
+			t.Errorf("inside: %t: it is tried %d times, and says:\n%s", inside, tried, said.String())
+		}
 	}
 }

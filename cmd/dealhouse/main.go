@@ -26,6 +26,10 @@ func standalone() int {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+		if a.unattended {
+			// A daemon reads its configuration anew there anyway, and must not end because someone asks for it meanwhile.
+			signal.Ignore(syscall.SIGHUP)
+		}
 		err := policy.Become(args)
 		deaf = hear(cancel)
 		return err

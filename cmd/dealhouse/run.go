@@ -55,6 +55,9 @@ func newRun(a *app) *cobra.Command {
 }
 
 func runDaemon(ctx context.Context, a *app) (err error) {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP) // before anything is read or takes long: unhandled, it would end the process
+	defer signal.Stop(hangups)
 	read := func() (*config.Config, error) {
 		return a.loadConfigAs(config.Source{NeedAccounts: true, NeedDaemon: true})
 	}
@@ -71,14 +74,12 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP) // before anything takes long: unhandled, it would end the process
-	defer signal.Stop(hangups)
 	w, err := a.whenFree(ctx, func() (*warehouse.Warehouse, error) { return a.openWarehouse(ctx, cfg) })
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
+	signal.Notify(hangups, syscall.SIGHUP) // once more: an attempt to enter the sandbox has them ignored
 	planner.Warehouse = w
 	if err := svc.Prepare(ctx, w, false); err != nil {
 		return err
