@@ -18,10 +18,10 @@ func TestBackfill(t *testing.T) {
 	b.migrated(t)
 	defer hold(t, b.dir)()
 	day := func(days int) string { return b.sim.Now().AddDate(0, 0, days).Format(time.DateOnly) }
-	command := []string{"backfill", "transactions", "--from", day(-430), "--to", day(1), "--window", "120h", "--output", "json"}
+	command := []string{"backfill", "transactions", "--from", day(-430), "--to", day(1), "--window", "240h", "--output", "json"}
 
 	b.sim.SetFault(func(*http.Request) apisim.Fault {
-		if b.sim.Requests("/v1/deals/transactions") > 40 {
+		if b.sim.Requests("/v1/deals/transactions") > 20 {
 			return apisim.Fault{Kind: apisim.FaultStatus, Status: http.StatusServiceUnavailable}
 		}
 		return apisim.Fault{}

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"dealhouse/internal/enginetest"
 )
 
 // The demo shows what it should in time, leaves behind what it says, can be looked into while it serves, and can be
@@ -68,6 +70,9 @@ func TestDemo(t *testing.T) {
 	release()
 	turn()
 
+	if !enginetest.Wide() {
+		return // a demo takes long, and this one shows only that it begins anew
+	}
 	p = start(t, nil, "demo", "--data", dir)
 	p.find(t, "^acme +transactions +full +39,999 +39,999 ") // from the beginning again
 	p.signal(t, syscall.SIGINT)

@@ -13,7 +13,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,6 +23,7 @@ import (
 
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/visible"
 )
 
@@ -188,7 +188,7 @@ func rudeAnswers() map[string]string {
 // sample is what to try of many cases: all in CI, which sets TEST_SAMPLE=wide, and else every nth, beginning with the one
 // that n gives, so that tests with one after the other still meet each kind.
 func sample[T any](all []T, nth, first int) []T {
-	if os.Getenv("TEST_SAMPLE") == "wide" {
+	if enginetest.Wide() {
 		return all
 	}
 	var some []T
@@ -269,7 +269,7 @@ api_key = "env:ACME_KEY"
 	b.daemonLog(t)
 
 	answers := rudeAnswers()
-	for _, name := range sample(slices.Sorted(maps.Keys(answers)), 3, 0) {
+	for _, name := range sample(slices.Sorted(maps.Keys(answers)), 5, 0) {
 		answer := answers[name]
 		upstream.answer.Store(&answer)
 		args := []string{"sync", "coupons"}

@@ -127,8 +127,22 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
+	return newBenchOf(t, apisim.Org{Name: "acme", Key: acmeKey}, apisim.Org{Name: "globex", Key: globexKey})
+}
+
+// newSmallBench is one with a single account, unless a wide sample is asked for: each run of a stream costs its time.
+func newSmallBench(t *testing.T) *bench {
+	t.Helper()
+	if enginetest.Wide() {
+		return newBench(t)
+	}
+	return newBenchOf(t, apisim.Org{Name: "acme", Key: acmeKey})
+}
+
+func newBenchOf(t *testing.T, accounts ...apisim.Org) *bench {
+	t.Helper()
 	sim, err := apisim.New(apisim.Options{
-		Orgs:      []apisim.Org{{Name: "acme", Key: acmeKey}, {Name: "globex", Key: globexKey}},
+		Orgs:      accounts,
 		Retailers: 40, Promotions: 60, Coupons: 80, CashbackOffers: 70, Transactions: 300, Products: 90, HistoryDays: 3,
 		Settings: apisim.Settings{PageSize: 50},
 	})
@@ -138,23 +152,28 @@ func newBench(t *testing.T) *bench {
 	server := httptest.NewServer(sim)
 	t.Cleanup(server.Close)
 	b := &bench{sim: sim, url: server.URL, dir: filepath.Join(t.TempDir(), "data")}
-	b.env = []string{"ACME_KEY=" + acmeKey, "GLOBEX_KEY=" + globexKey}
-	b.config = b.write(t, fmt.Sprintf(`
+	config := fmt.Sprintf(`
 [warehouse]
 dsn = "embedded:%s"
 [defaults]
 requests_per_second = 1000
 max_retry_elapsed = "0s"
-[[account]]
-name = "acme"
-base_url = %q
-api_key = "env:ACME_KEY"
-[[account]]
-name = "globex"
-base_url = %q
-api_key = "env:GLOBEX_KEY"
-`, b.dir, b.url, b.url))
+`, b.dir)
+	for _, account := range accounts {
+		variable := strings.ToUpper(account.Name) + "_KEY"
+		b.env = append(b.env, variable+"="+account.Key)
+		config += fmt.Sprintf("[[account]]\nname = %q\nbase_url = %q\napi_key = \"env:%s\"\n", account.Name, b.url, variable)
+	}
+	b.config = b.write(t, config)
 	return b
+}
+
+// narrow are the streams that are given, or none, which means all, where a wide sample is asked for.
+func narrow(streams ...string) []string {
+	if enginetest.Wide() {
+		return nil
+	}
+	return streams
 }
 
 // write writes a configuration file.

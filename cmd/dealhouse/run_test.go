@@ -144,7 +144,7 @@ func (d *running) ends(t *testing.T, s syscall.Signal) outcome {
 // metrics say of where streams stand survives.
 func TestDaemonKilled(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newSmallBench(t)
 	b.migrated(t)
 	config := b.hurried(t, "")
 	first := b.daemon(t, config)
@@ -204,7 +204,7 @@ func TestDaemonKilled(t *testing.T) {
 // A configuration that is bad is refused, a good one is in force, and what needs a restart is said.
 func TestDaemonReload(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newSmallBench(t)
 	b.migrated(t)
 	config := b.hurried(t, "")
 	d := b.daemon(t, config)
@@ -233,7 +233,7 @@ func TestDaemonReload(t *testing.T) {
 // A run that is under way when the daemon is told to end is stopped after the grace, and told as such.
 func TestDaemonDrain(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newSmallBench(t)
 	b.migrated(t)
 	var held atomic.Int64
 	b.sim.SetBefore(func(r *http.Request) {

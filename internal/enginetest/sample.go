@@ -1,6 +1,9 @@
 package enginetest
 
-import "os"
+import (
+	"os"
+	"testing"
+)
 
 // sampleVariable asks for wider samples when it is "wide".
 const sampleVariable = "TEST_SAMPLE"
@@ -15,4 +18,13 @@ func Sample(few, wide int) int {
 		return wide
 	}
 	return few
+}
+
+// OnlyWide skips what takes long and shows nothing that other tests do not show as well, unless TEST_SAMPLE=wide asks
+// for it.
+func OnlyWide(t testing.TB) {
+	t.Helper()
+	if !Wide() {
+		t.Skip("takes long: it runs with " + sampleVariable + "=wide")
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"dealhouse/internal/apisim"
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/warehouse"
 )
 
@@ -96,11 +97,11 @@ func TestBackfillRange(t *testing.T) {
 // TestBackfillIsParallel holds the time against that of the requests alone, one after the other.
 func TestBackfillIsParallel(t *testing.T) {
 	t.Parallel()
-	o := pastWorld(6_000, 150)
+	o := pastWorld(enginetest.Sample(2_000, 6_000), 150)
 	o.Settings.Latency = 200 * time.Millisecond
 	x, w := serve(t, o), open(t)
 	begin := time.Now()
-	backfillAll(t, w, x.jobs(t, "acme", "transactions")[0], everything(x, 5*24*time.Hour, 8))
+	backfillAll(t, w, x.jobs(t, "acme", "transactions")[0], everything(x, time.Duration(enginetest.Sample(8, 5))*24*time.Hour, 8))
 	took, pages := time.Since(begin), x.Requests(transactionsPath)
 	if oneByOne := time.Duration(pages) * o.Settings.Latency; oneByOne < 3*took {
 		t.Errorf("it took %s; %d requests one after the other take %s", took, pages, oneByOne)
@@ -112,7 +113,8 @@ func TestBackfillIsParallel(t *testing.T) {
 // A backfill of another range in between changes nothing about that.
 func TestBackfillGoesOn(t *testing.T) {
 	t.Parallel()
-	x, w := serve(t, pastWorld(6_000, 50)), open(t)
+	rows := enginetest.Sample(2_000, 6_000)
+	x, w := serve(t, pastWorld(rows, 50)), open(t)
 	job := x.jobs(t, "acme", "transactions")[0]
 	asked := everything(x, 5*24*time.Hour, 4)
 	broken := window{from: asked.From.Truncate(time.Millisecond).Add(40 * asked.Window)}.after().Format(timestampLayout)
@@ -142,7 +144,7 @@ func TestBackfillGoesOn(t *testing.T) {
 	backfillAll(t, w, job, other)
 	x.ResetLog()
 	done := backfillAll(t, w, job, asked)
-	if done.Earlier != failed.Done || x.Rows(transactionsPath) > 6_000-int(failed.Changes.Inserted) {
+	if done.Earlier != failed.Done || x.Rows(transactionsPath) > rows-int(failed.Changes.Inserted) {
 		t.Errorf("%d windows of %d were done; %d rows were read for those that were left: %+v", failed.Done, failed.Windows, x.Rows(transactionsPath), done)
 	}
 	checkTruth(t, w, x, "acme", "transactions")

@@ -89,8 +89,8 @@ func TestCursorRowVanishes(t *testing.T) {
 			path := "/v1/deals/" + stream
 			for k, page := range []int{2, 10, 7} {
 				order := orders[k]
-				if (i+j+k)%len(orders) != 0 && !enginetest.Wide() {
-					continue // each answer for each stream, in one order
+				if ((i+j+k)%len(orders) != 0 || (i+j)%2 != 0) && !enginetest.Wide() {
+					continue // each answer for one stream, in one order
 				}
 				t.Run(fmt.Sprintf("%s of %s %s", unknown, stream, order), func(t *testing.T) {
 					t.Parallel()
@@ -153,7 +153,8 @@ func TestListThatNeverStandsStill(t *testing.T) {
 // TestOpaqueCursors reads lists whose cursors are no item's id. They are complete all the same.
 func TestOpaqueCursors(t *testing.T) {
 	t.Parallel()
-	for _, cursor := range []apisim.CursorKind{apisim.CursorLastID, apisim.CursorOffset, apisim.CursorKeyset} {
+	cursors := []apisim.CursorKind{apisim.CursorOffset, apisim.CursorKeyset, apisim.CursorLastID}
+	for _, cursor := range cursors[:enginetest.Sample(1, len(cursors))] {
 		t.Run(cursor.String(), func(t *testing.T) {
 			t.Parallel()
 			x, w := thousand(t, apisim.Shuffled, apisim.UnknownBadRequest), open(t)

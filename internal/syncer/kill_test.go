@@ -106,13 +106,15 @@ func startChild(t *testing.T, folder string, x *world, env ...string) (*exec.Cmd
 }
 
 // TestKilledWhilePublishing kills the worker a little later each time after it began to publish, and then lets one run
-// end: the views equal those of a warehouse that was never disturbed, and so do the histories.
+// end: the views equal those of a warehouse that was never disturbed, and so do the histories. TestKillMatrix kills at
+// places that it chooses.
 func TestKilledWhilePublishing(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	x := serve(t, smallWorld())
 	folder := t.TempDir()
 	killed := 0
-	kills, step := enginetest.Sample(2, 4), 12
+	kills, step := 4, 12
 	if os.Getenv(wholeMatrix) != "" {
 		kills, step = 8, 4
 	}

@@ -46,12 +46,17 @@ func sampled(cells []killCell, kind int) []killCell {
 	return cells[kind*len(cells)/len(kinds):][:1]
 }
 
-// TestKillMatrix kills a worker, with SIGKILL, before and after every step of every kind of run. Each child first clears
+// TestKillMatrix kills a worker, with SIGKILL, before and after every step of every kind of run: in a wide sample, else
+// once in the middle of an incremental one. Each child first clears
 // up after the one before it and holds the views against the truth; then the world changes, and it dies in the run that
 // follows.
 func TestKillMatrix(t *testing.T) {
 	t.Parallel()
-	for _, stream := range kinds {
+	chosen := kinds
+	if !enginetest.Wide() {
+		chosen = []string{"transactions"}
+	}
+	for _, stream := range chosen {
 		t.Run(stream, func(t *testing.T) {
 			t.Parallel()
 			folder := t.TempDir()

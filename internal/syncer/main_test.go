@@ -95,6 +95,14 @@ func jobsOf(t testing.TB, c *dealapi.Client, account string, streams ...string) 
 	return jobs
 }
 
+// some are the streams that are given, or all where a wide sample is asked for.
+func some(streams ...string) []string {
+	if enginetest.Wide() {
+		return catalog.Names()
+	}
+	return streams
+}
+
 // sync runs the jobs and wants them all to succeed.
 func syncAll(t testing.TB, w *warehouse.Warehouse, jobs []Job) map[string]warehouse.RunRecord {
 	t.Helper()

@@ -9,13 +9,15 @@ import (
 	"testing"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/enginetest"
 )
 
 // TestReadersSeeWholeRuns changes every row of a list in each run, while a reader asks the view without pause: it must
 // always see one generation of rows, all of them, each once.
 func TestReadersSeeWholeRuns(t *testing.T) {
 	t.Parallel()
-	const rows, runs = 3000, 8
+	const rows = 3000
+	runs := enginetest.Sample(3, 8)
 	var generation atomic.Int64
 	generation.Store(1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

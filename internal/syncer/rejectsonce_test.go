@@ -10,6 +10,7 @@ import (
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/decode"
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/warehouse"
 )
 
@@ -18,7 +19,8 @@ import (
 func TestOverlapRejectsOnce(t *testing.T) {
 	t.Parallel()
 	x, w := serve(t, pastWorld(-1, 100)), open(t) // on one page: of several, some would be looked at twice
-	const values, runs = 29, 5
+	const values = 29
+	runs := enginetest.Sample(3, 5)
 	put := func(n int, value string) {
 		t.Helper()
 		record := fmt.Appendf(nil, `{"id":%q,"status":"NEW","orderValue":%s,"updatedAt":%q}`, recordID(n), value, x.Now().Add(-time.Minute).Format(timestampLayout))
@@ -118,7 +120,7 @@ func TestFreshnessOfBackfills(t *testing.T) {
 		return all[0]
 	}
 	job := x.jobs(t, "acme", "transactions")[0]
-	r := Range{From: x.Now().AddDate(0, 0, -60), To: x.Now().AddDate(0, 0, -30)}
+	r := Range{From: x.Now().AddDate(0, 0, -60), To: x.Now().AddDate(0, 0, -50)}
 	if b, err := s.Backfill(t.Context(), job, r); err != nil || b.Mode != warehouse.ModeBackfill || b.Changes.Inserted == 0 {
 		t.Fatalf("%+v, %v", b.RunRecord, err)
 	}
@@ -131,7 +133,7 @@ func TestFreshnessOfBackfills(t *testing.T) {
 	if _, known := gathered(t, registry, "dealhouse_look_age_seconds"); known {
 		t.Error("a backfill is a look at the stream")
 	}
-	job.InitialFrom = x.Now().AddDate(0, 0, -430)
+	job.InitialFrom = x.Now().AddDate(0, 0, -45)
 	first, err := s.Run(t.Context(), job)
 	if err != nil || first.Mode != warehouse.ModeInitial {
 		t.Fatalf("%+v, %v", first, err)

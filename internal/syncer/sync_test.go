@@ -149,10 +149,11 @@ func TestFilterThatIsNotHonoured(t *testing.T) {
 			options := smallWorld()
 			options.Settings = settings
 			x, w := serve(t, options), open(t)
-			syncAll(t, w, x.jobs(t, "acme"))
+			streams := some("coupons", "transactions")
+			syncAll(t, w, x.jobs(t, "acme", streams...))
 			x.Advance(24 * time.Hour)
-			r := syncAll(t, w, x.jobs(t, "acme"))["acme/transactions"]
-			checkTruth(t, w, x, "acme")
+			r := syncAll(t, w, x.jobs(t, "acme", streams...))["acme/transactions"]
+			checkTruth(t, w, x, "acme", streams...)
 			if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "updated_after") {
 				t.Errorf("warnings: %q", r.Warnings)
 			}
@@ -167,12 +168,13 @@ func TestTwoSyncsAtOnce(t *testing.T) {
 	t.Parallel()
 	x, w := serve(t, smallWorld()), open(t)
 	var group sync.WaitGroup
+	streams := some("coupons", "transactions", "products")
 	for range 2 {
-		jobs := x.jobs(t, "acme")
+		jobs := x.jobs(t, "acme", streams...)
 		group.Go(func() { syncAll(t, w, jobs) })
 	}
 	group.Wait()
-	checkTruth(t, w, x, "acme")
+	checkTruth(t, w, x, "acme", streams...)
 	if n := one(t, w, "SELECT count() FROM coupons_history"); n != one(t, w, "SELECT count() FROM coupons") {
 		t.Errorf("%s versions of unchanged coupons", n)
 	}

@@ -32,7 +32,7 @@ func TestTakenOver(t *testing.T) {
 				{"INSERT " + stream + "_delta", true}, {"INSERT sync_state_log intent", false}, {"INSERT sync_state_log intent", true},
 				{"ALTER TABLE " + stream + "_latest ATTACH", false}, {"INSERT sync_state_log intent cleared", false},
 			} {
-				if (i+kind)%enginetest.Sample(3, 2) != 0 && os.Getenv(wholeMatrix) == "" {
+				if (i+kind)%enginetest.Sample(5, 2) != 0 && os.Getenv(wholeMatrix) == "" {
 					continue
 				}
 				x.turn(t, stream, 2*i)

@@ -75,10 +75,11 @@ const year = 365 * 24 * time.Hour
 // written down about runs.
 func TestClockIsSet(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
+	cases := []struct {
 		name          string
 		before, after time.Duration
-	}{{"two minutes back", 0, -2 * time.Minute}, {"a year back", 0, -year}, {"a year ahead and back", year, 0}, {"a year ahead", 0, year}, {"from 1971", -54 * year, 0}} {
+	}{{"a year ahead", 0, year}, {"a year back", 0, -year}, {"a year ahead and back", year, 0}, {"two minutes back", 0, -2 * time.Minute}, {"from 1971", -54 * year, 0}}
+	for _, c := range cases[:enginetest.Sample(2, len(cases))] {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			w, clock := openSkewed(t)
