@@ -127,7 +127,7 @@ func (j *Job) mode(after time.Time) string {
 		return j.Stream.Kind.String()
 	}
 	if after.IsZero() {
-		return "full"
+		return warehouse.ModeFull
 	}
 	return catalog.Incremental.String()
 }
