@@ -130,15 +130,6 @@ func newBench(t *testing.T) *bench {
 	return newBenchOf(t, apisim.Org{Name: "acme", Key: acmeKey}, apisim.Org{Name: "globex", Key: globexKey})
 }
 
-// newSmallBench is one with a single account, unless a wide sample is asked for: each run of a stream costs its time.
-func newSmallBench(t *testing.T) *bench {
-	t.Helper()
-	if enginetest.Wide() {
-		return newBench(t)
-	}
-	return newBenchOf(t, apisim.Org{Name: "acme", Key: acmeKey})
-}
-
 func newBenchOf(t *testing.T, accounts ...apisim.Org) *bench {
 	t.Helper()
 	sim, err := apisim.New(apisim.Options{
@@ -166,14 +157,6 @@ max_retry_elapsed = "0s"
 	}
 	b.config = b.write(t, config)
 	return b
-}
-
-// narrow are the streams that are given, or none, which means all, where a wide sample is asked for.
-func narrow(streams ...string) []string {
-	if enginetest.Wide() {
-		return nil
-	}
-	return streams
 }
 
 // write writes a configuration file.

@@ -71,7 +71,7 @@ func plainly(err error) error {
 	if !is {
 		return err
 	}
-	want := ""
+	var want string
 	switch flag := invalid.GetFlag(); flag.Value.Type() {
 	case "int", "int64":
 		want = "want a whole number"

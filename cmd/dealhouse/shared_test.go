@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"dealhouse/internal/apisim"
+	"dealhouse/internal/enginetest"
 )
 
 // oneEngine is held by the test that opens an engine in this process: one folder can be open at a time.
@@ -65,3 +68,20 @@ func (b *bench) migrated(t *testing.T) {
 
 // removeShared removes what tests shared.
 func removeShared() error { return os.RemoveAll(emptyWarehouse.dir) }
+
+// newSmallBench is one with a single account, unless a wide sample is asked for: each run of a stream costs its time.
+func newSmallBench(t *testing.T) *bench {
+	t.Helper()
+	if enginetest.Wide() {
+		return newBench(t)
+	}
+	return newBenchOf(t, apisim.Org{Name: "acme", Key: acmeKey})
+}
+
+// narrow are the streams that are given, or none, which means all, where a wide sample is asked for.
+func narrow(streams ...string) []string {
+	if enginetest.Wide() {
+		return nil
+	}
+	return streams
+}
