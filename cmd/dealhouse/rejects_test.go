@@ -108,7 +108,7 @@ func (b *bench) keepReject(t *testing.T, run, raw string) {
 		t.Fatal(err)
 	}
 	r := warehouse.Run{ID: uuid.MustParse(run), Account: "acme", Stream: s}
-	if err := w.Reject(t.Context(), r, []decode.Reject{{Page: 1, Fetched: now.UnixMicro(), Reason: decode.ReasonUnusableKey, Raw: raw}}); err != nil {
+	if err := w.Writer(r).Reject(t.Context(), []decode.Reject{{Page: 1, Fetched: now.UnixMicro(), Reason: decode.ReasonUnusableKey, Raw: raw}}); err != nil {
 		t.Fatal(err)
 	}
 }

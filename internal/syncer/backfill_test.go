@@ -213,7 +213,7 @@ func TestBackfillStagedIsGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.SaveBackfill(t.Context(), warehouse.Run{Account: "acme", Stream: job.Stream}, stateName(asked), text); err != nil {
+	if err := w.Writer(warehouse.Run{Account: "acme", Stream: job.Stream}).SaveBackfill(t.Context(), stateName(asked), text); err != nil {
 		t.Fatal(err)
 	}
 	if r := backfillAll(t, w, job, asked); r.Earlier != 0 || r.Totals.Read != 500 {

@@ -72,7 +72,7 @@ func (k *kept) reject(t *testing.T, r warehouse.RunRecord, rejects ...decode.Rej
 			rejects[i].Reason = decode.ReasonWrongType
 		}
 	}
-	if err := k.w.Reject(t.Context(), warehouse.Run{ID: r.RunID, Account: k.job.Account, Stream: k.job.Stream}, rejects); err != nil {
+	if err := k.w.Writer(warehouse.Run{ID: r.RunID, Account: k.job.Account, Stream: k.job.Stream}).Reject(t.Context(), rejects); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -317,7 +317,7 @@ func TestRetryBesideWalk(t *testing.T) {
 	first := syncAll(t, w, []Job{job})["acme/products"]
 	run := warehouse.Run{ID: first.RunID, Account: "acme", Stream: job.Stream}
 	raw := `{"url":"https://x/rejected","price":3,"history":[{"yearMonthDay":"2026-01-01","price":3}]}`
-	if err := w.Reject(t.Context(), run, []decode.Reject{{Page: 1, Fetched: first.StartedAt.UnixMicro() + 1, Reason: decode.ReasonMissingKey, Raw: raw}}); err != nil {
+	if err := w.Writer(run).Reject(t.Context(), []decode.Reject{{Page: 1, Fetched: first.StartedAt.UnixMicro() + 1, Reason: decode.ReasonMissingKey, Raw: raw}}); err != nil {
 		t.Fatal(err)
 	}
 	x.failAfter("/v2/products", 6)

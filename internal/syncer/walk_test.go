@@ -94,7 +94,7 @@ func TestCheckpointWithoutItsRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	stale := warehouse.Run{ID: uuid.New(), Account: "acme", Stream: job.Stream, StartedAt: now.Add(-time.Hour)}
-	if err := w.SaveCheckpoint(t.Context(), stale, warehouse.Checkpoint{RunID: stale.ID, StartedAt: stale.StartedAt, SavedAt: now, Next: "gone", Batch: 3,
+	if err := w.Writer(stale).SaveCheckpoint(t.Context(), warehouse.Checkpoint{RunID: stale.ID, StartedAt: stale.StartedAt, SavedAt: now, Next: "gone", Batch: 3,
 		Totals: warehouse.Totals{Pages: 3, Read: 60, Staged: 60}}); err != nil {
 		t.Fatal(err)
 	}

@@ -40,11 +40,11 @@ func TestOthersRunsAreNotOrphans(t *testing.T) {
 	for _, r := range alive {
 		record(r)
 	}
-	if err := w.SaveBackfill(t.Context(), staged, BackfillPrefix+"x", `{"run_id":"`+staged.ID.String()+`"}`); err != nil {
+	if err := w.Writer(staged).SaveBackfill(t.Context(), BackfillPrefix+"x", `{"run_id":"`+staged.ID.String()+`"}`); err != nil {
 		t.Fatal(err)
 	}
 	next := run("acme")
-	if _, err := w.Recover(t.Context(), &Lease{pool: w.pool, orphan: true}, next, next.ID); err != nil {
+	if _, err := w.Writer(next).Recover(t.Context(), &Lease{pool: w.pool, orphan: true}, next.ID); err != nil {
 		t.Fatal(err)
 	}
 	left := strings.Join(text(t, w, "SELECT run_id FROM transactions_staging"), " ")
@@ -76,7 +76,7 @@ func TestIntentState(t *testing.T) {
 	}
 	r := Run{ID: uuid.New(), Attempt: uuid.New(), Account: "acme", Stream: s}
 	in := Intent{RunID: r.ID, Record: RunRecord{Account: "acme", Stream: s.Name, RunID: r.ID, Outcome: OutcomeSuccess}, State: map[string]string{BackfillPrefix + "x": "1", BackfillPrefix + "y": ""}}
-	if err := w.SaveBackfill(t.Context(), r, BackfillPrefix+"y", "0"); err != nil {
+	if err := w.Writer(r).SaveBackfill(t.Context(), BackfillPrefix+"y", "0"); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.saveJSON(t.Context(), r, intentName(r.ID), in); err != nil { // the process dies here

@@ -64,7 +64,7 @@ func TestPoison(t *testing.T) {
 	}
 	for range 2 {
 		inserts = 0
-		got, err := w.Stage(t.Context(), r, 1, batch)
+		got, err := w.Writer(r).Stage(t.Context(), 1, batch)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,9 +89,9 @@ func TestPoison(t *testing.T) {
 	if err := d.Page(batch, []byte(page), 1, r.StartedAt.UnixMicro()); err != nil {
 		t.Fatal(err)
 	}
-	rejects, err := w.Stage(t.Context(), r, 1, batch)
+	rejects, err := w.Writer(r).Stage(t.Context(), 1, batch)
 	if err == nil {
-		err = w.Reject(t.Context(), r, rejects)
+		err = w.Writer(r).Reject(t.Context(), rejects)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func TestPoisonedChild(t *testing.T) {
 	if err := decode.New(r.Stream).Page(batch, []byte(page), 1, r.StartedAt.UnixMicro()); err != nil {
 		t.Fatal(err)
 	}
-	got, err := w.Stage(t.Context(), r, 1, batch)
+	got, err := w.Writer(r).Stage(t.Context(), 1, batch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestAllIsPoison(t *testing.T) {
 	}
 	var refused *RefusedError
 	var exception *clickhouse.Exception
-	if _, err := w.Stage(t.Context(), r, 1, batch); !errors.As(err, &refused) || !errors.As(err, &exception) || !strings.Contains(err.Error(), "coupons") {
+	if _, err := w.Writer(r).Stage(t.Context(), 1, batch); !errors.As(err, &refused) || !errors.As(err, &exception) || !strings.Contains(err.Error(), "coupons") {
 		t.Errorf("%v", err)
 	}
 	if n := staged(t, w, r); n != 0 {

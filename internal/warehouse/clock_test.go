@@ -96,21 +96,21 @@ func TestClockIsSet(t *testing.T) {
 			orphan.RunID = uuid.New()
 			check := Check{Account: "acme", Stream: "coupons", RunID: earlier.ID, Name: CheckRowsMatch}
 			finding := Finding{Account: "acme", Kind: "missing", Subject: "1", Detail: "d"}
-			must(t, w.SaveRun(t.Context(), record), w.SaveRun(t.Context(), orphan), w.SaveBackfill(t.Context(), earlier, BackfillPrefix+"x", "1"), w.saveChecks(t.Context(), []Check{check}))
+			must(t, w.SaveRun(t.Context(), record), w.SaveRun(t.Context(), orphan), w.Writer(earlier).SaveBackfill(t.Context(), BackfillPrefix+"x", "1"), w.saveChecks(t.Context(), []Check{check}))
 			if _, err := w.RecordFindings(t.Context(), "acme", []Finding{finding}); err != nil {
 				t.Fatal(err)
 			}
-			must(t, w.SaveMisses(t.Context(), earlier, []Miss{{uuid.MustParse(idC), MissNotFound}}))
+			must(t, w.Writer(earlier).SaveMisses(t.Context(), []Miss{{uuid.MustParse(idC), MissNotFound}}))
 
 			clock.by.Store(int64(c.after))
 			load(t, w, "coupons", Whole, "["+coupon(idA, "a2", day)+"]")
 			load(t, w, "products", Whole, product(2))
 			record.Outcome, check.OK = OutcomeSuccess, true
-			must(t, w.SaveRun(t.Context(), record), w.markDeadRuns(t.Context(), "acme", "coupons", uuid.Nil), w.SaveBackfill(t.Context(), earlier, BackfillPrefix+"x", "2"), w.saveChecks(t.Context(), []Check{check}))
+			must(t, w.SaveRun(t.Context(), record), w.markDeadRuns(t.Context(), "acme", "coupons", uuid.Nil), w.Writer(earlier).SaveBackfill(t.Context(), BackfillPrefix+"x", "2"), w.saveChecks(t.Context(), []Check{check}))
 			if _, err := w.RecordFindings(t.Context(), "acme", nil); err != nil {
 				t.Fatal(err)
 			}
-			must(t, w.SaveMisses(t.Context(), earlier, []Miss{{uuid.MustParse(idC), MissRefused}}))
+			must(t, w.Writer(earlier).SaveMisses(t.Context(), []Miss{{uuid.MustParse(idC), MissRefused}}))
 
 			for _, want := range []struct{ query, rows string }{
 				{"SELECT code FROM coupons", "a2"},

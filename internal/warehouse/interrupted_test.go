@@ -85,7 +85,7 @@ func TestBackfillsExpire(t *testing.T) {
 		r := begin(t, w, "transactions")
 		r.Account = name
 		stage(t, w, r, sale("PENDING", -time.Hour))
-		must(t, w.SaveBackfill(t.Context(), r, BackfillPrefix+name, `{"run_id":"`+r.ID.String()+`"}`))
+		must(t, w.Writer(r).SaveBackfill(t.Context(), BackfillPrefix+name, `{"run_id":"`+r.ID.String()+`"}`))
 	}
 	clock.by.Store(0)
 	for _, account := range []string{"old", "new"} {

@@ -42,7 +42,7 @@ func stage(t *testing.T, w *Warehouse, r Run, pages ...string) {
 		if err := d.Page(b, []byte(page), uint32(i+1), r.StartedAt.UnixMicro()+int64(i)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.Stage(t.Context(), r, i, b); err != nil {
+		if _, err := w.Writer(r).Stage(t.Context(), i, b); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -61,7 +61,7 @@ func staged(t *testing.T, w *Warehouse, r Run) uint64 {
 // publish merges what the run has staged.
 func publish(t *testing.T, w *Warehouse, r Run, scope Scope) Changes {
 	t.Helper()
-	c, err := w.Plan(t.Context(), r, scope, staged(t, w, r))
+	c, err := w.Writer(r).Plan(t.Context(), scope, staged(t, w, r))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func publish(t *testing.T, w *Warehouse, r Run, scope Scope) Changes {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Prepare(t.Context(), r, c, now); err != nil {
+	if err := w.Writer(r).Prepare(t.Context(), c, now); err != nil {
 		t.Fatal(err)
 	}
 	record := RunRecord{Account: r.Account, Stream: r.Stream.Name, RunID: r.ID, StartedAt: r.StartedAt, FinishedAt: now, Outcome: OutcomeSuccess, Changes: c}
@@ -82,7 +82,7 @@ func publish(t *testing.T, w *Warehouse, r Run, scope Scope) Changes {
 			t.Error(err)
 		}
 	}()
-	if err := w.Publish(t.Context(), lease, r, Intent{RunID: r.ID, MergedAt: now, Record: record}); err != nil {
+	if err := w.Writer(r).Publish(t.Context(), lease, Intent{RunID: r.ID, MergedAt: now, Record: record}); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -253,12 +253,12 @@ func TestRecover(t *testing.T) {
 			load(t, w, "coupons", Whole, "["+coupon(idA, "a1", day1)+","+coupon(idB, "b1", day1)+"]")
 			r := begin(t, w, "coupons")
 			stage(t, w, r, "["+coupon(idA, "a2", day2)+"]")
-			c, err := w.Plan(t.Context(), r, Whole, 1)
+			c, err := w.Writer(r).Plan(t.Context(), Whole, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
 			now := r.StartedAt.Add(time.Second)
-			if err := w.Prepare(t.Context(), r, c, now); err != nil {
+			if err := w.Writer(r).Prepare(t.Context(), c, now); err != nil {
 				t.Fatal(err)
 			}
 			in := Intent{RunID: r.ID, MergedAt: now, Watermark: now, Record: RunRecord{Account: "acme", Stream: "coupons", RunID: r.ID, StartedAt: r.StartedAt, FinishedAt: now, Outcome: OutcomeSuccess, Changes: c}}
@@ -291,7 +291,7 @@ func TestRecover(t *testing.T) {
 				t.Fatal(err)
 			}
 			lease.orphan = true // as if the killed run had held it
-			in2, err := w.Recover(t.Context(), lease, next, next.ID)
+			in2, err := w.Writer(next).Recover(t.Context(), lease, next.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -373,7 +373,7 @@ func TestLostStagedRowsStopTheRun(t *testing.T) {
 	if got := staged(t, w, r); got != 3 {
 		t.Errorf("%d rows of 3 are staged: the count would be no check", got)
 	}
-	if _, err := w.Plan(t.Context(), r, Whole, 4); err == nil {
+	if _, err := w.Writer(r).Plan(t.Context(), Whole, 4); err == nil {
 		t.Error("a run that lost a row went on")
 	}
 }
@@ -391,7 +391,7 @@ func TestDeadRunsAreBuried(t *testing.T) {
 		t.Fatal(err)
 	}
 	lease.orphan = true // as if the dead run had held it
-	if _, err := w.Recover(t.Context(), lease, next, next.ID); err != nil {
+	if _, err := w.Writer(next).Recover(t.Context(), lease, next.ID); err != nil {
 		t.Fatal(err)
 	}
 	if err := lease.Release(t.Context()); err != nil {
@@ -439,11 +439,11 @@ func TestPartialAttachIsRepaired(t *testing.T) {
 	w := open(t)
 	r := begin(t, w, "coupons")
 	stage(t, w, r, "["+coupon(idA, "a", "2026-01-01T00:00:00Z")+","+coupon(idB, "b", "2026-01-01T00:00:00Z")+"]")
-	c, err := w.Plan(t.Context(), r, Whole, 2)
+	c, err := w.Writer(r).Plan(t.Context(), Whole, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Prepare(t.Context(), r, c, r.StartedAt); err != nil {
+	if err := w.Writer(r).Prepare(t.Context(), c, r.StartedAt); err != nil {
 		t.Fatal(err)
 	}
 	in := Intent{RunID: r.ID, MergedAt: r.StartedAt, Record: RunRecord{Account: "acme", Stream: "coupons", RunID: r.ID, StartedAt: r.StartedAt, Outcome: OutcomeSuccess, Changes: c}}
@@ -470,11 +470,11 @@ func TestDeltaIsOnePart(t *testing.T) {
 	load(t, w, "coupons", Whole, "["+coupon(idA, "a", "2026-01-01T00:00:00Z")+","+coupon(idB, "b", "2026-01-01T00:00:00Z")+"]")
 	r := begin(t, w, "coupons") // one row changes, one is gone: two inserts into the delta
 	stage(t, w, r, "["+coupon(idA, "a2", "2026-01-02T00:00:00Z")+"]")
-	c, err := w.Plan(t.Context(), r, Whole, 1)
+	c, err := w.Writer(r).Plan(t.Context(), Whole, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Prepare(t.Context(), r, c, r.StartedAt); err != nil {
+	if err := w.Writer(r).Prepare(t.Context(), c, r.StartedAt); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([]string{"1 2"}, text(t, w, "SELECT uniqExact(name), sum(rows) FROM system.parts WHERE active AND database = currentDatabase() AND table = '"+r.delta()+"'")); d != "" {

@@ -79,11 +79,11 @@ func TestHalfPublishedByHand(t *testing.T) {
 			for _, list := range []struct{ stream, page string }{{"transactions", changed()}, {"payouts", "[" + payout(1, 4, 15) + "," + payout(3, 1, 1) + "]"}} {
 				r := begin(t, w, list.stream)
 				stage(t, w, r, list.page)
-				c, err := w.Plan(t.Context(), r, Whole, staged(t, w, r))
+				c, err := w.Writer(r).Plan(t.Context(), Whole, staged(t, w, r))
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := w.Prepare(t.Context(), r, c, r.StartedAt); err != nil {
+				if err := w.Writer(r).Prepare(t.Context(), c, r.StartedAt); err != nil {
 					t.Fatal(err)
 				}
 				attach := func(table string) map[string]string {

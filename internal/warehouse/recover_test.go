@@ -13,11 +13,11 @@ func prepared(t *testing.T, w *Warehouse, page string) (Run, Intent) {
 	t.Helper()
 	r := begin(t, w, "coupons")
 	stage(t, w, r, page)
-	c, err := w.Plan(t.Context(), r, Whole, 1)
+	c, err := w.Writer(r).Plan(t.Context(), Whole, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Prepare(t.Context(), r, c, r.StartedAt); err != nil {
+	if err := w.Writer(r).Prepare(t.Context(), c, r.StartedAt); err != nil {
 		t.Fatal(err)
 	}
 	return r, Intent{RunID: r.ID, MergedAt: r.StartedAt,
@@ -31,7 +31,7 @@ func takeOver(t *testing.T, w *Warehouse, next Run) []Intent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recovered, err := w.Recover(t.Context(), lease, next, next.ID)
+	recovered, err := w.Writer(next).Recover(t.Context(), lease, next.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestIntentWithoutDelta(t *testing.T) {
 	load(t, w, "coupons", Whole, "["+coupon(idA, "a1", day1)+"]")
 	r, in := prepared(t, w, "["+coupon(idA, "a2", day2)+"]")
 	in.Watermark = r.StartedAt.Add(time.Hour)
-	if err := w.Discard(t.Context(), r); err != nil {
+	if err := w.Writer(r).Discard(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.saveJSON(t.Context(), r, intentName(r.ID), in); err != nil {
@@ -77,7 +77,7 @@ func TestIntentWithoutDelta(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Publish(t.Context(), lease, late, in); !errors.Is(err, ErrLeaseLost) {
+	if err := w.Writer(late).Publish(t.Context(), lease, in); !errors.Is(err, ErrLeaseLost) {
 		t.Errorf("%v", err)
 	}
 	if err := lease.Release(t.Context()); err != nil {
@@ -138,7 +138,7 @@ func TestExpiredLease(t *testing.T) {
 	if !lease.Orphan() {
 		t.Error("the next holder is not told that something is left")
 	}
-	if _, err := w.Recover(t.Context(), lease, next, next.ID); err != nil {
+	if _, err := w.Writer(next).Recover(t.Context(), lease, next.ID); err != nil {
 		t.Fatal(err)
 	}
 	if n := text(t, w, "SELECT count() FROM product_prices_staging"); n[0] != "0" {
@@ -171,7 +171,7 @@ func TestPublishAsksOnceMore(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if err := w.Publish(t.Context(), slow, r, in); !errors.Is(err, ErrLeaseLost) {
+	if err := w.Writer(r).Publish(t.Context(), slow, in); !errors.Is(err, ErrLeaseLost) {
 		t.Errorf("%v", err)
 	}
 	if n := text(t, w, "SELECT (SELECT count() FROM coupons_latest), (SELECT count() FROM coupons_versions), (SELECT count() FROM sync_state WHERE name != 'lease')"); n[0] != "0 0 0" {

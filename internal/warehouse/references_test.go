@@ -139,7 +139,7 @@ func TestUnknownReferences(t *testing.T) {
 
 	// Those that were asked for in vain come again, after all others, when it is long ago.
 	coupons := begin(t, w, "coupons")
-	if err := w.SaveMisses(t.Context(), coupons, []Miss{{Key: uuid.MustParse(id(4)), Reason: MissNotFound}}); err != nil {
+	if err := w.Writer(coupons).SaveMisses(t.Context(), []Miss{{Key: uuid.MustParse(id(4)), Reason: MissNotFound}}); err != nil {
 		t.Fatal(err)
 	}
 	same("[p3]", unknown(9, all...))

@@ -36,7 +36,7 @@ func TestStoredRowsAsRecords(t *testing.T) {
 		if len(b.Rejects) > 0 {
 			t.Errorf("%s: rejects %+v of %s", stream, b.Rejects, records)
 		}
-		if refused, err := w.Stage(t.Context(), again, 1, b); err != nil || len(refused) > 0 {
+		if refused, err := w.Writer(again).Stage(t.Context(), 1, b); err != nil || len(refused) > 0 {
 			t.Fatal(err, refused)
 		}
 		want := Changes{Unchanged: first.Inserted, Staged: first.Staged, Distinct: first.Distinct, Live: first.Inserted}

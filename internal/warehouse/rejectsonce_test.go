@@ -24,7 +24,7 @@ func meets(t *testing.T, w *Warehouse, mode, outcome string, rejects ...decode.R
 	for i := range rejects {
 		rejects[i].Fetched = r.StartedAt.Add(time.Millisecond).UnixMicro()
 	}
-	if err := w.Reject(t.Context(), r, rejects); err != nil {
+	if err := w.Writer(r).Reject(t.Context(), rejects); err != nil {
 		t.Fatal(err)
 	}
 	if outcome != OutcomeRunning {
@@ -58,7 +58,7 @@ func TestRejectsAreKeptOnce(t *testing.T) {
 	last := meets(t, w, "incremental", OutcomeSuccess, bad...)
 	// The same rejects kept again: an answer was lost, or a walk has gone on from its checkpoint.
 	for range 3 {
-		if err := w.Reject(t.Context(), last, bad); err != nil {
+		if err := w.Writer(last).Reject(t.Context(), bad); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -230,11 +230,11 @@ func TestListedAndUnreadable(t *testing.T) {
 	for _, thief := range []bool{false, true} {
 		r := begin(t, w, "coupons")
 		x.Fetched = r.StartedAt.Add(time.Millisecond).UnixMicro()
-		if err := w.Reject(t.Context(), r, []decode.Reject{x}); err != nil {
+		if err := w.Writer(r).Reject(t.Context(), []decode.Reject{x}); err != nil {
 			t.Fatal(err)
 		}
 		if thief {
-			if err := w.Reject(t.Context(), begin(t, w, "coupons"), []decode.Reject{x}); err != nil {
+			if err := w.Writer(begin(t, w, "coupons")).Reject(t.Context(), []decode.Reject{x}); err != nil {
 				t.Fatal(err)
 			}
 		}

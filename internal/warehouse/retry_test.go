@@ -277,7 +277,7 @@ func TestWarehouseFaults(t *testing.T) {
 		alter(c.spoil)
 		w.maxRetryElapsed = 20 * time.Millisecond
 		var fault *FaultError
-		if _, err := w.Stage(t.Context(), r, number, batch); !errors.As(err, &fault) || fault.Code != c.code || fault.Advice == "" {
+		if _, err := w.Writer(r).Stage(t.Context(), number, batch); !errors.As(err, &fault) || fault.Code != c.code || fault.Advice == "" {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		if n := staged(t, w, r); n != uint64(1+5*(number-1)) {
@@ -293,7 +293,7 @@ func TestWarehouseFaults(t *testing.T) {
 			}
 			alter(c.mend)
 		}()
-		if _, err := w.Stage(t.Context(), r, number, batch); err != nil {
+		if _, err := w.Writer(r).Stage(t.Context(), number, batch); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		<-mended
@@ -307,7 +307,7 @@ func TestWarehouseFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	var fault *FaultError
-	if _, err := w.Stage(t.Context(), r, number, batch); !errors.As(err, &fault) || fault.Attempts != 1 || !strings.Contains(fault.Error(), "table_readonly = 0") {
+	if _, err := w.Writer(r).Stage(t.Context(), number, batch); !errors.As(err, &fault) || fault.Attempts != 1 || !strings.Contains(fault.Error(), "table_readonly = 0") {
 		t.Errorf("%v", err)
 	}
 }

@@ -245,12 +245,12 @@ func TestRejectGroups(t *testing.T) {
 			{Key: "k", Field: "endDate", Reason: "no date", Raw: `"soon"`},
 			{Reason: "no id", Raw: `{"code":1}`}, {Reason: "no id", Raw: `{"code":2}`},
 		}
-		if err := w.Reject(t.Context(), r, rejects); err != nil {
+		if err := w.Writer(r).Reject(t.Context(), rejects); err != nil {
 			t.Fatal(err)
 		}
 	}
 	r := begin(t, w, "coupons")
-	if err := w.Reject(t.Context(), r, []decode.Reject{{Key: "l", Field: "code", Reason: "too long", Raw: long}}); err != nil {
+	if err := w.Writer(r).Reject(t.Context(), []decode.Reject{{Key: "l", Field: "code", Reason: "too long", Raw: long}}); err != nil {
 		t.Fatal(err)
 	}
 	all, err := w.RejectGroups(t.Context(), StreamID{"acme", "coupons"}, 10)
