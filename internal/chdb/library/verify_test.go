@@ -108,6 +108,9 @@ func TestLibraryOfOthersIsRefused(t *testing.T) {
 	stranger := func(t *testing.T, path string) {
 		t.Helper()
 		if os.Geteuid() != 0 {
+			if os.Getenv("CI") != "" {
+				t.Fatal("only root can give files away: CI has to run as root, or this is not tested at all")
+			}
 			t.Skip("only root can give files away")
 		}
 		must(t, os.Lchown(path, 12345, -1))
