@@ -157,8 +157,9 @@ func joined(all []task) []task {
 // readTasks reads the tasks side by side and publishes what is complete, also when a signal or a failing window ends it
 // early. strict windows end with errUnfiltered when the service does not keep to them.
 func (b *backfill) readTasks(ctx context.Context, tasks []task, strict bool) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	ctx, cancelCause := context.WithCancelCause(ctx)
+	defer cancelCause(nil)
+	cancel := func(err error) { cancelCause(&partError{err}) }
 	lasting, stop := b.session.outlive(ctx)
 	defer stop()
 	h := newHandover(b.parallel, uint64(b.session.job.BatchRows))

@@ -26,7 +26,7 @@ type publisher struct {
 }
 
 // publishAll publishes what readers hand over, until that ends. cancel stops them.
-func (p *publisher) publishAll(ctx context.Context, h *handover, cancel context.CancelCauseFunc) error {
+func (p *publisher) publishAll(ctx context.Context, h *handover, cancel func(error)) error {
 	handle := func(u *bundle, do func(context.Context, *bundle) error) {
 		if err := p.handle(ctx, u, do); err != nil {
 			h.fail(err)

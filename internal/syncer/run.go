@@ -117,11 +117,16 @@ func outcome(ctx context.Context, cause error) string {
 		return warehouse.OutcomeFailed
 	case errors.As(cause, &incomplete):
 		return warehouse.OutcomeIncomplete
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && !errors.As(context.Cause(ctx), new(*partError)):
 		return warehouse.OutcomeStopped
 	}
 	return warehouse.OutcomeFailed
 }
+
+// partError is why the other parts of a session are given up: one of them failed. Nobody has stopped the session.
+type partError struct{ error }
+
+func (e *partError) Unwrap() error { return e.error }
 
 // resumable reports whether a walk that ended so can go on from its checkpoint: not when what it read is at fault.
 func resumable(cause error) bool {
