@@ -6,10 +6,14 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-func (x script) dropOldDelta() string { return x.render("DROP TABLE IF EXISTS $delta", nil) }
+func (x script) dropOldDelta() string { return dropDelta(x.names["delta"]) }
 
-func (x script) createDelta() string {
-	return x.render("CREATE TABLE IF NOT EXISTS $delta AS $latest COMMENT 'What a run under way is about to publish'", nil)
+func (x script) createDelta() string { return createDeltaOf(x.names["latest"], x.names["delta"]) }
+
+func dropDelta(delta string) string { return sql("DROP TABLE IF EXISTS $delta", parts{"delta": delta}) }
+
+func createDeltaOf(table, delta string) string {
+	return sql("CREATE TABLE IF NOT EXISTS $delta AS $table COMMENT 'What a run under way is about to publish'", parts{"table": table, "delta": delta})
 }
 
 // insertDelta copies what is new or changed from the staging table, in the types that people query. What no list has is
@@ -72,10 +76,10 @@ INNER JOIN (SELECT $key, version FROM $changes WHERE $gone) AS c ON l.$key = c.$
 		parts{"columns": joinNames(append(keyColumns(x.Stream), dataColumns(x.Stream)...))})
 }
 
-func (x script) dropOldChildDelta() string { return x.render("DROP TABLE IF EXISTS $child_delta", nil) }
+func (x script) dropOldChildDelta() string { return dropDelta(x.names["child_delta"]) }
 
 func (x script) createChildDelta() string {
-	return x.render("CREATE TABLE IF NOT EXISTS $child_delta AS $child_latest COMMENT 'What a run under way is about to publish'", nil)
+	return createDeltaOf(x.names["child_latest"], x.names["child_delta"])
 }
 
 // insertChildDelta fills the delta of the child with the staged entries that are new or differ from the current ones. A
@@ -114,7 +118,9 @@ WHERE l._version = 0 OR (s._fetched > l._version OR l._version > {latest:UInt64}
 // countParts counts the parts of a table that is only there for a run.
 const countParts = "SELECT count() FROM system.parts WHERE active AND database = currentDatabase() AND table = {delta:String}"
 
-func (x script) mergeParts() string { return x.render("OPTIMIZE TABLE $delta FINAL", nil) }
+func mergeParts(delta string) string {
+	return sql("OPTIMIZE TABLE $delta FINAL", parts{"delta": delta})
+}
 
 // attachDelta publishes the delta: all of its parts become visible at once.
 func attachDelta(table, delta string) string {

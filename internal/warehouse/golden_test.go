@@ -84,7 +84,7 @@ func ofStream(d dialect, s *catalog.Stream) []statement {
 		add("insertDelta of "+c.name, x.insertDelta(c.Changes))
 	}
 	add("insertTombstones", x.insertTombstones())
-	add("mergeParts", x.mergeParts())
+	add("mergeParts", mergeParts(x.names["delta"]))
 	all = append(all, ofPublication(x)...)
 	for _, filtered := range []bool{false, true} {
 		add(fmt.Sprintf("selectCandidates, filtered: %t", filtered), x.selectCandidates(!filtered))
@@ -237,7 +237,7 @@ func TestStatements(t *testing.T) {
 	}
 }
 
-var parameter = regexp.MustCompile(`\{(\w+):(\w+)\}`)
+var parameter = regexp.MustCompile(`\{(\w+):([\w()]+)\}`)
 
 // parse has the engine parse statements, without doing them.
 func parse(t *testing.T, statements []statement) {
@@ -253,8 +253,11 @@ func parse(t *testing.T, statements []statement) {
 		var args []any
 		for _, p := range parameter.FindAllStringSubmatch(text, -1) {
 			value := "1"
-			if p[2] == "UUID" {
+			switch p[2] {
+			case "UUID":
 				value = goldenRun
+			case "Array(String)":
+				value = "['1']"
 			}
 			args = append(args, named(p[1], value))
 		}
@@ -318,7 +321,7 @@ var statementText = regexp.MustCompile("^[\"`](SELECT|INSERT INTO|ALTER TABLE|CR
 
 // within are functions whose text is a piece of statements that are named above, or that Migrate and KeepDecisions
 // send.
-var within = []string{"createTable", "createViewAs", "createStagingTable", "currentRows", "stagedRows", "createDatabase", "insertDecisions"}
+var within = []string{"createTable", "createViewAs", "createStagingTable", "currentRows", "stagedRows", "createDatabase", "insertDecisions", "dropDelta", "createDeltaOf"}
 
 // everyTextIsNamed finds the functions and constants of the package that have the text of a statement. Each is rendered
 // by this file, or was caught sending.

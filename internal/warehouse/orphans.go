@@ -59,8 +59,12 @@ func (r recovery) stagedRuns(ctx context.Context) ([]uuid.UUID, error) {
 	if r.Stream.Child != nil {
 		child = r.Stream.Child.Table
 	}
+	prefixes := []string{stream + "_changes_", stream + "_delta_", child + "_delta_"}
+	for _, table := range derivedNames(r.Stream) {
+		prefixes = append(prefixes, table+"_delta_")
+	}
 	rows, err := r.conn.Query(ctx, selectStagedRuns, named("staging", stream+"_staging"), named("child", child+"_staging"),
-		named("child_delta", child+"_delta_"), named("changes", stream+"_changes_"), named("delta", stream+"_delta_"))
+		named("prefixes", "["+words(prefixes)+"]"))
 	texts, err := scanned(rows, err, only[string])
 	if err != nil {
 		return nil, fmt.Errorf("looking for what dead runs left behind: %w", err)

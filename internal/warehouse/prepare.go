@@ -24,7 +24,16 @@ func (w *Writer) Prepare(ctx context.Context, c Changes, mergedAt time.Time) err
 	if !c.Any() {
 		return nil
 	}
-	if err := w.singlePart(ctx); err != nil {
+	err := w.singlePart(ctx, w.delta())
+	if err == nil {
+		err = w.execAll(ctx, w.derivedSteps(), args...)
+	}
+	for _, t := range derivedTables(w.Stream) {
+		if err == nil {
+			err = w.singlePart(ctx, w.derivedDelta(t.table))
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("preparing the merge of run %s of %s: %w", w.ID, w.Stream.Name, err)
 	}
 	return nil
@@ -58,15 +67,15 @@ func (w *Writer) childSteps() []step {
 	return []step{{w.script.dropOldChildDelta(), nil}, {w.script.createChildDelta(), nil}, {w.script.insertChildDelta(), settings}}
 }
 
-// singlePart merges the delta into one part, so that a process which is killed while it attaches leaves all of it or
+// singlePart merges a delta into one part, so that a process which is killed while it attaches leaves all of it or
 // nothing (warehouse-1).
-func (w *Writer) singlePart(ctx context.Context) error {
-	merge := w.script.mergeParts()
+func (w *Writer) singlePart(ctx context.Context, delta string) error {
+	merge := mergeParts(w.dialect.ofRun(delta))
 	// A merge that is under way already, that of an attempt whose connection was lost, makes OPTIMIZE do nothing at
 	// all.
 	return w.retry(ctx, merge, func() error {
 		var parts uint64
-		err := w.conn.QueryRow(ctx, countParts, named("delta", w.delta())).Scan(&parts)
+		err := w.conn.QueryRow(ctx, countParts, named("delta", delta)).Scan(&parts)
 		if err != nil || parts < 2 {
 			return err
 		}

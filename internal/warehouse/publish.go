@@ -16,6 +16,7 @@ import (
 // The lease is checked once more when the intent is durable: a worker that lost it in between withdraws, and returns
 // ErrLeaseLost.
 func (w *Writer) Publish(ctx context.Context, l *Lease, in Intent) error {
+	in.Derived = derivedNames(w.Stream)
 	if err := w.saveJSON(ctx, w.Run, intentName(w.ID), in); err != nil {
 		return err
 	}
@@ -92,6 +93,7 @@ func (p publication) targets() []target {
 			targets = append(targets, target{names["versions"], names["delta"]})
 		}
 		targets = append(targets, target{names["latest"], names["delta"]})
+		targets = append(targets, p.derivedTargets()...)
 	}
 	if p.Stream.Child != nil {
 		targets = append(targets, target{names["child_latest"], names["child_delta"]})
@@ -150,6 +152,9 @@ func goneDelta(err error) error {
 func (w *Writer) Discard(ctx context.Context) error {
 	names := w.script.names
 	tables := []string{names["changes"], names["delta"]}
+	for _, t := range derivedTables(w.Stream) {
+		tables = append(tables, w.dialect.ofRun(w.derivedDelta(t.table)))
+	}
 	if w.Stream.Child != nil {
 		tables = append(tables, names["child_delta"])
 	}

@@ -44,6 +44,8 @@ type Intent struct {
 	// State is other state of the stream that becomes true with the publication, value by name: it is written in the
 	// same block that clears the intent, so that a backfill never counts a window done whose rows are not there.
 	State map[string]string `json:"state,omitempty"`
+	// Derived are the derived tables of which the run has a delta. Publish fills it in.
+	Derived []string `json:"derived,omitempty"`
 	// Beside says that the run did not read the stream: a walk that is to go on keeps its checkpoint.
 	Beside bool `json:"beside,omitempty"`
 }

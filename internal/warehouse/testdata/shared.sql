@@ -72,7 +72,7 @@ SELECT DISTINCT id FROM
     UNION ALL
     SELECT toString(toUUIDOrZero(replaceRegexpOne(extract(name, '_([0-9a-f]{32})$'), '^(.{8})(.{4})(.{4})(.{4})(.{12})$', '\\1-\\2-\\3-\\4-\\5')))
     FROM system.tables
-    WHERE database = currentDatabase() AND (startsWith(name, {changes:String}) OR startsWith(name, {delta:String}) OR startsWith(name, {child_delta:String}))
+    WHERE database = currentDatabase() AND arrayExists(prefix -> startsWith(name, prefix), {prefixes:Array(String)})
 ) WHERE id != '00000000-0000-0000-0000-000000000000';
 
 -- selectRejectVersion

@@ -1,0 +1,55 @@
+package warehouse
+
+import (
+	"slices"
+
+	"dealhouse/internal/catalog"
+)
+
+// derived is a table that follows from the rows of a stream: sums of them, or a few of their columns in another order.
+//
+// A run changes it as it changes the tables of the stream: what changes is computed before anything is attached, from
+// what readers see and from the delta of the run, as rows that replace those of the same key. It is attached under the
+// same intent, after the stream's own tables (warehouse-1, warehouse-2). So fill must give rows that may be attached
+// twice: sums as they are afterwards, not what is to be added.
+type derived struct {
+	table  string                                // behind the views; its engine replaces rows
+	create string                                // makes it
+	fill   func(x script, delta string) []string // the statements that fill its delta from that of the stream
+}
+
+// derivedTables are those of a stream, in the order in which they are attached.
+func derivedTables(*catalog.Stream) []derived { return nil }
+
+// derivedDelta is the name of the delta of a derived table.
+func (r Run) derivedDelta(table string) string { return table + "_delta_" + r.suffix() }
+
+// derivedSteps make the deltas of the derived tables and fill them.
+func (w *Writer) derivedSteps() (steps []step) {
+	for _, t := range derivedTables(w.Stream) {
+		delta := w.dialect.ofRun(w.derivedDelta(t.table))
+		steps = append(steps, step{dropDelta(delta), nil}, step{createDeltaOf(t.table, delta), nil})
+		for _, statement := range t.fill(w.script, delta) {
+			steps = append(steps, step{statement, deltaSettings})
+		}
+	}
+	return steps
+}
+
+// derivedTargets are the derived tables that the intent names. One that came later than the intent is not among them.
+func (p publication) derivedTargets() (targets []target) {
+	for _, t := range derivedTables(p.Stream) {
+		if slices.Contains(p.intent.Derived, t.table) {
+			targets = append(targets, target{t.table, p.dialect.ofRun(p.derivedDelta(t.table))})
+		}
+	}
+	return targets
+}
+
+// derivedNames are the tables that follow from a stream.
+func derivedNames(s *catalog.Stream) (names []string) {
+	for _, t := range derivedTables(s) {
+		names = append(names, t.table)
+	}
+	return names
+}
