@@ -99,7 +99,6 @@ func (h *handler) query(w http.ResponseWriter, req *http.Request) {
 		h.fail(w, 0, err)
 		return
 	}
-	ctx := req.Context()
 	r.Interrupt = client.stopReading
 	id := cmp.Or(printable(r.id), rand.Text())
 	w.Header().Set("X-ClickHouse-Query-Id", id)
@@ -113,18 +112,12 @@ func (h *handler) query(w http.ResponseWriter, req *http.Request) {
 			return
 		}
 	}
-	over, err := turns.take(ctx, client, sourceOf(req, r), h.o.MaxWait)
+	a, over, err := h.answer(req, client, turns, r)
 	if err != nil {
 		h.fail(w, 0, err)
 		return
 	}
 	defer over()
-	defer h.o.Busy(req)()
-	a, err := serve(ctx, h.engine, r)
-	if err != nil {
-		h.fail(w, 0, err)
-		return
-	}
 	w.Header().Set("Content-Type", contentType(a.Format))
 	w.Header().Set("X-ClickHouse-Format", a.Format)
 	if a.Body == nil {
@@ -134,6 +127,35 @@ func (h *handler) query(w http.ResponseWriter, req *http.Request) {
 	// The clock begins anew: what the client took to ask does not count.
 	client.waited, client.bytes = 0, 0
 	h.send(w, req, client, a.Body, r.compress)
+}
+
+// answer waits for a turn and does what the request asks for, up to the point where its result can be sent; over ends
+// the turn after that.
+func (h *handler) answer(req *http.Request, client *peer, turns *turns, r *request) (a *engine.Answer, over func(), err error) {
+	ctx, begin, s := req.Context(), time.Now(), sourceOf(req, r)
+	// Who asks for memory by name gets what it asks for.
+	for brief := r.Data == nil && !strings.Contains(strings.ToLower(r.SQL), "max_memory_usage"); ; brief = false {
+		trial, end, err := turns.take(ctx, client, s, h.o.MaxWait-time.Since(begin), brief)
+		if err != nil {
+			return nil, nil, err
+		}
+		idle := h.o.Busy(req)
+		over := func() { idle(); end() }
+		if trial == nil {
+			a, err = serve(ctx, h.engine, r)
+		} else {
+			a, err = trial.try(ctx, h.engine, *r)
+			over()
+			over = func() {}
+		}
+		if err == nil {
+			return a, over, nil
+		}
+		over()
+		if !errors.Is(err, errNotBrief) && !errors.Is(err, engine.ErrNotRead) {
+			return nil, nil, err
+		}
+	}
 }
 
 // parse reads the request and decides what it may do.

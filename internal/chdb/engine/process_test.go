@@ -50,6 +50,8 @@ func runChild(role string) int {
 		err = childUnguarded()
 	case "limits":
 		err = childLimits()
+	case "crowd":
+		err = childCrowd()
 	case "answers":
 		err = childAnswers()
 	default:
