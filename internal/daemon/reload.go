@@ -3,6 +3,8 @@ package daemon
 import (
 	"context"
 	"time"
+
+	"dealhouse/internal/syncer"
 )
 
 // reloadEvery is the least time between the beginnings of two reloads: whoever asks without end does not keep the daemon
@@ -23,7 +25,7 @@ func (l *loop) reload(ctx context.Context) {
 	l.supervisor.reloading()
 	go func() {
 		var r reloaded
-		r.err = l.contain(func() (err error) {
+		r.err = syncer.Contain(func() (err error) {
 			r.plan, err = l.o.Load(ctx)
 			return err
 		})
