@@ -50,6 +50,8 @@ func runChild(role string) int {
 		err = childUnguarded()
 	case "limits":
 		err = childLimits()
+	case "memory":
+		err = childMemory()
 	case "crowd":
 		err = childCrowd()
 	case "answers":
