@@ -50,7 +50,9 @@ func givenBack(address string) error {
 	var long sync.WaitGroup
 	defer long.Wait()
 	defer cancel()
-	long.Go(func() { _, _, _ = askFrom(ctx, address, 2, "SELECT sum(sipHash64(number)) FROM numbers(1000000000000)") })
+	long.Go(func() {
+		_, _, _ = askFrom(ctx, address, 2, "SELECT sum(sipHash64(number)) FROM numbers(1000000000000)")
+	})
 	for n := range 150 {
 		code, body, err := askFrom(ctx, address, 3, fmt.Sprintf("SELECT number FROM numbers(%d, 50000) FORMAT JSON", n))
 		if err != nil || code != http.StatusOK {
