@@ -30,6 +30,8 @@ type handler struct {
 	// readers and writers are apart, so that neither keeps the other waiting. writers
 	// leaves half of the connections to the program itself.
 	readers, writers *turns
+	// large are the places of requests that bring much before they have a turn.
+	large *turns
 }
 
 // Handler is ClickHouse's HTTP interface to the engine, for curl, BI tools and
@@ -41,7 +43,7 @@ func Handler(e *engine.Engine, o contract.HandlerOptions) http.Handler {
 	if o.MaxQueries > 0 {
 		n = min(n, o.MaxQueries)
 	}
-	return &handler{engine: e, o: o, readers: newTurns(n), writers: newTurns(max(1, min(n, e.Writers()/2)))}
+	return &handler{engine: e, o: o, readers: newTurns(n), writers: newTurns(max(1, min(n, e.Writers()/2))), large: newTurns(n)}
 }
 
 // ServeHTTP answers one request.
@@ -94,7 +96,12 @@ func (h *handler) query(w http.ResponseWriter, req *http.Request) {
 	if req.Body != nil {
 		req.Body = pacedBody{client, req.Body}
 	}
-	r, err := h.parse(req)
+	b := &bounds{place: func() (over func(), err error) {
+		_, over, err = h.large.take(req.Context(), client, source{}, h.o.MaxWait, false)
+		return over, err
+	}}
+	defer b.end()
+	r, err := h.parse(req, b)
 	if err != nil {
 		h.fail(w, 0, err)
 		return
@@ -112,6 +119,7 @@ func (h *handler) query(w http.ResponseWriter, req *http.Request) {
 			return
 		}
 	}
+	b.free = true // what it holds from now on is bounded by its turn
 	a, over, err := h.answer(req, client, turns, r)
 	if err != nil {
 		h.fail(w, 0, err)
@@ -159,12 +167,12 @@ func (h *handler) answer(req *http.Request, client *peer, turns *turns, r *reque
 }
 
 // parse reads the request and decides what it may do.
-func (h *handler) parse(req *http.Request) (*request, error) {
+func (h *handler) parse(req *http.Request, b *bounds) (*request, error) {
 	values, err := url.ParseQuery(req.URL.RawQuery)
 	if err != nil {
 		return nil, exception.New(exception.BadArguments, "BAD_ARGUMENTS", "the URL's parameters cannot be read: "+err.Error())
 	}
-	r, err := parseRequest(values, req.Header, req.Body, h.o.MaxQueryBytes)
+	r, err := parseRequest(values, req.Header, req.Body, h.o.MaxQueryBytes, b)
 	if err != nil {
 		return nil, err
 	}
