@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -77,7 +78,7 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 	if err := p.connect(o); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the warehouse: %w", err), p.Close())
 	}
-	return &Warehouse{pool: p, migrator: migrator{p}, owner: newOwner(), sightings: &sightings{now: time.Now}}, nil
+	return &Warehouse{pool: p, migrator: migrator{pool: p, told: new(sync.Once)}, owner: newOwner(), sightings: &sightings{now: time.Now}}, nil
 }
 
 func serverOptions(dsn, database string, readOnly bool) (*clickhouse.Options, error) {
