@@ -248,6 +248,10 @@ func TestNetwork(t *testing.T) {
 		{"169.254.20.10", "", 53, corev1.ProtocolUDP, true}, // a cache on the node
 		{"169.254.20.10", "", 53, corev1.ProtocolTCP, true},
 		{"fd00:90::10", "", 53, corev1.ProtocolUDP, true},
+		{"10.96.0.10", "", 53, corev1.ProtocolUDP, true}, // the cluster's DNS, which a cache on the node answers for
+		{"172.20.0.10", "", 53, corev1.ProtocolTCP, true},
+		{"34.118.224.10", "", 53, corev1.ProtocolUDP, true},
+		{"10.96.0.10", "", 80, corev1.ProtocolTCP, false},
 		{"169.254.169.254", "", 80, corev1.ProtocolTCP, false}, // metadata
 		{"169.254.169.254", "", 443, corev1.ProtocolTCP, false},
 		{"fd00:ec2::254", "", 443, corev1.ProtocolTCP, false},
