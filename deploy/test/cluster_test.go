@@ -86,7 +86,7 @@ func TestOverlaysAreAdmitted(t *testing.T) {
 	for overlay, components := range map[string][]string{
 		"daemon":   {"../../components/proxy", "../../components/openshift", "../../components/servicemonitor", "../../components/prometheusrule", "../../../grafana/dashboards"},
 		"cronjobs": {"../../components/proxy", "../../components/openshift", "../../components/pushgateway", "../../components/prometheusrule", "../../../grafana/dashboards"},
-		"migrate":  {"../../components/openshift"},
+		"migrate":  {"../../components/proxy", "../../components/openshift"},
 	} {
 		checkAdmitted(t, build(t, overlay))
 		dir := copied(t)
@@ -177,6 +177,19 @@ func TestMigrateJob(t *testing.T) {
 	pod := job.Spec.Template.Spec
 	if c := pod.Containers[0]; c.Args[0] != "migrate" || len(pod.Volumes) > 0 || pod.RestartPolicy != corev1.RestartPolicyNever {
 		t.Errorf("it runs %v, with %v", c.Args, pod.Volumes)
+	}
+	// Applied beside the daemon, it replaces nothing of that.
+	taken := map[string]bool{}
+	for what := range specsOf(t, build(t, "daemon"), nil) {
+		taken[what] = what != "Namespace dealhouse"
+	}
+	for what := range specsOf(t, objects, nil) {
+		if taken[what] {
+			t.Errorf("both have a %s", what)
+		}
+	}
+	if !lets(objects, "10.1.2.3", "", 9440, corev1.ProtocolTCP) {
+		t.Error("it may not reach the warehouse")
 	}
 	env, _ := inPod(t, objects, pod)
 	cfg, warnings, err := config.Load(config.Source{Env: env})
@@ -271,9 +284,42 @@ func TestNetwork(t *testing.T) {
 	if lets(objects, "10.9.9.9", "", 3128, corev1.ProtocolTCP) || !lets(proxied, "10.9.9.9", "", 3128, corev1.ProtocolTCP) {
 		t.Error("the proxy's port is open without the component, or closed with it")
 	}
+	for _, overlay := range []string{"daemon", "cronjobs"} {
+		if lets(build(t, overlay), "10.9.9.9", "", 8444, corev1.ProtocolTCP) || !lets(uncommented(t, overlay, "patches"), "10.9.9.9", "", 8444, corev1.ProtocolTCP) {
+			t.Errorf("%s: the port of the API is open without the patch in its comment, or closed with it", overlay)
+		}
+	}
 	env := text(t, find[appsv1.Deployment](proxied)[0].Spec.Template.Spec.Containers[0].Env)
 	if !strings.Contains(env, "HTTPS_PROXY") || strings.Contains(env, "http://") {
 		t.Errorf("the proxy does not come from a Secret: %s", env)
+	}
+}
+
+// uncommented builds an overlay with a part of its file that is a comment.
+func uncommented(t *testing.T, overlay, part string) []runtime.Object {
+	t.Helper()
+	dir := copied(t)
+	file := dir + "/kubernetes/overlays/" + overlay + "/kustomization.yaml"
+	before, rest, ok := strings.Cut(read(t, file), "# "+part+":\n")
+	comment, after, ended := strings.Cut(rest, "\n\n")
+	if !ok || !ended {
+		t.Fatalf("%s has no such comment", file)
+	}
+	if err := write(file, before+part+":\n"+strings.TrimPrefix(strings.ReplaceAll("\n"+comment, "\n# ", "\n"), "\n")+"\n\n"+after); err != nil {
+		t.Fatal(err)
+	}
+	objects, _ := buildIn(t, dir, overlay)
+	return objects
+}
+
+// What each overlay offers as components can be taken as it is written.
+func TestComponentsOfTheComments(t *testing.T) {
+	for _, overlay := range overlays {
+		for name, pod := range pods(uncommented(t, overlay, "components")) {
+			if pod.Spec.SecurityContext.RunAsUser != nil || !strings.Contains(text(t, pod.Spec.Containers[0].Env), "HTTPS_PROXY") {
+				t.Errorf("%s does not change %s", overlay, name)
+			}
+		}
 	}
 }
 
