@@ -108,6 +108,30 @@ func checkChart(t *testing.T, name string, objects []runtime.Object, others [][]
 	}
 }
 
+// The values that the README gives work, beside a Secret with the keys that it names.
+func TestValuesOfTheReadme(t *testing.T) {
+	_, rest, _ := strings.Cut(read(t, "../README.md"), "\n### Helm\n")
+	_, rest, _ = strings.Cut(rest, "```yaml\n")
+	values, rest, ok := strings.Cut(rest, "\n```")
+	if !ok {
+		t.Fatal("the README gives no values")
+	}
+	objects, _ := render(t, "dealhouse", values)
+	checkAdmitted(t, objects)
+	secret := &corev1.Secret{StringData: map[string]string{}}
+	secret.Name = "dealhouse"
+	for key, value := range secrets {
+		if strings.Contains(rest, "--from-file="+key) {
+			secret.StringData[key] = value
+		}
+	}
+	pod := find[appsv1.Deployment](objects)[0].Spec.Template
+	env, files := inPod(t, append(objects, secret), pod.Spec)
+	if cfg := load(t, env, files); cfg.Daemon.User != "ops" || cfg.Accounts[0].Key.Reveal() != "key-of-acme" {
+		t.Errorf("the user is %q, the accounts %v", cfg.Daemon.User, cfg.Accounts)
+	}
+}
+
 // Two releases in one namespace have nothing in common.
 func TestTwoReleases(t *testing.T) {
 	one, _ := render(t, "dealhouse", existing)

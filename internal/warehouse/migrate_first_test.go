@@ -102,7 +102,7 @@ func TestMigrateWithoutTheRight(t *testing.T) {
 	if !errors.Is(err, ErrSchemaOld) || !IsAuth(err) || !strings.Contains(err.Error(), "dealhouse migrate") {
 		t.Errorf("%v", err)
 	}
-	if other := errors.New("other"); mayNot(other) != other || mayNot(nil) != nil {
+	if other := errors.New("other"); !errors.Is(mayNot(other), other) || errors.Is(mayNot(other), ErrSchemaOld) || mayNot(nil) != nil {
 		t.Error("other errors are changed")
 	}
 }
