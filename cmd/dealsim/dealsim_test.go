@@ -250,6 +250,12 @@ func TestControl(t *testing.T) {
 	do(404, "POST", "/sim/touch/transactions?id=x", "") // of which organization?
 
 	do(200, "PUT", "/sim/records/coupons", "{\n\"id\":\"odd\",\n\"code\":\"1\"}")
+	before := sim.Count(apisim.StreamCoupons, "")
+	do(200, "PUT", "/sim/records/coupons", "{\"id\":\"one\"}\n{\"id\":\"two\"}\n")
+	if n := sim.Count(apisim.StreamCoupons, "") - before; n != 2 {
+		t.Errorf("two records in a body were %d", n)
+	}
+	do(400, "PUT", "/sim/records/coupons", "")
 	do(400, "PUT", "/sim/records/coupons", "{")
 	do(404, "PUT", "/sim/records/nonsense", "{}")
 	for _, stream := range apisim.Streams() {
