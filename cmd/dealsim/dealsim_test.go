@@ -335,6 +335,13 @@ func TestControlOfSettingsAndFaults(t *testing.T) {
 		}
 		post(200, "/sim/settings", `{"rateLimit":{"perSecond":0}}`)
 	}
+	post(200, "/sim/fault", `{"kind":"status","status":503,"skip":1,"times":1,"path":"/v1/deals/payouts"}`)
+	for i, want := range []int{200, 503, 200} {
+		if got := ask("/v1/deals/payouts"); got != want {
+			t.Errorf("the first is skipped, request %d: %d, want %d", i, got, want)
+		}
+		post(200, "/sim/settings", `{"rateLimit":{"perSecond":0}}`)
+	}
 	post(200, "/sim/fault", `{"kind":"redirect","url":"http://x.test"}`)
 	if ask("/v1/deals/payouts") != 302 {
 		t.Error("no redirect")
