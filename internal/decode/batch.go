@@ -193,9 +193,9 @@ type Batch struct {
 	// Keys and KeyRules are the derived keys, for streams that have no identifier of their own.
 	Keys     []uuid.UUID
 	KeyRules []string
-	// Children are the entries of the stream's Child, and Parents the key of the record that each belongs to.
-	Children Rows
-	Parents  []uuid.UUID
+	// Entries has the entries of the stream's Child of each row in the form of catalog.Child.Packed, '' when there are
+	// none.
+	Entries []string
 
 	Rejects []Reject
 	Records int            // records read, loaded or rejected
@@ -204,16 +204,12 @@ type Batch struct {
 	Bytes   int            // JSON that the rows refer to
 
 	sources []source // one a page
-	entries []entry  // one a row of Children
+	packed  []byte   // what the last of Entries are parts of; it is only ever appended to
 }
 
 // NewBatch makes an empty batch for the stream.
 func NewBatch(s *catalog.Stream) *Batch {
-	b := &Batch{Stream: s, Rows: newRows(s.Fields), Unknown: map[string]int{}}
-	if s.Child != nil {
-		b.Children = newRows(s.Child.AllFields())
-	}
-	return b
+	return &Batch{Stream: s, Rows: newRows(s.Fields), Unknown: map[string]int{}}
 }
 
 // Reset empties the batch and keeps its memory. Strings that were taken from it stay valid.
@@ -222,10 +218,8 @@ func (b *Batch) Reset() {
 	for i := range b.Columns {
 		clear(b.Columns[i].Strings[:cap(b.Columns[i].Strings)]) // so that they do not keep pages alive
 	}
-	for i := range b.Children.Columns {
-		clear(b.Children.Columns[i].Strings[:cap(b.Children.Columns[i].Strings)])
-	}
 	clear(b.Extra[:cap(b.Extra)])
+	clear(b.Entries[:cap(b.Entries)])
 	clear(b.Unknown)
 	clear(b.sources)
 	b.Rejects, b.sources = nil, b.sources[:0]
@@ -233,11 +227,9 @@ func (b *Batch) Reset() {
 }
 
 // mark is a place in a batch to return to.
-type mark struct{ rows, children, rejects int }
+type mark struct{ rows, rejects int }
 
-func (b *Batch) mark() mark {
-	return mark{rows: b.Len(), children: b.Children.Len(), rejects: len(b.Rejects)}
-}
+func (b *Batch) mark() mark { return mark{rows: b.Len(), rejects: len(b.Rejects)} }
 
 func (b *Batch) truncate(m mark) {
 	b.Rows.truncate(m.rows)
@@ -248,7 +240,7 @@ func (b *Batch) truncate(m mark) {
 		b.KeyRules = b.KeyRules[:m.rows]
 	}
 	if b.Stream.Child != nil {
-		b.truncateEntries(m.children)
+		b.Entries = b.Entries[:m.rows]
 	}
 	b.Rejects = b.Rejects[:min(m.rejects, len(b.Rejects))]
 }

@@ -66,7 +66,6 @@ func (d *Decoder) Page(b *Batch, data []byte, page uint32, fetched int64) error 
 		err = d.rejectRecords(data, records)
 	}
 	b.settle()
-	b.Children.settle()
 	if err != nil {
 		b.truncate(before)
 		b.Records, b.Noise = records, noiseBefore
@@ -103,6 +102,9 @@ func (d *Decoder) record(c *cursor) error {
 	before := b.mark()
 	b.grow(d.fetched)
 	d.next, d.extra = 0, d.extra[:0]
+	if d.child != nil {
+		d.child.rows.truncate(0)
+	}
 	c.expected = d.quoted[0]
 	if err := c.object(d.onField); err != nil {
 		return err
@@ -111,6 +113,9 @@ func (d *Decoder) record(c *cursor) error {
 	b.Extra = append(b.Extra, d.joinExtra())
 	if b.Stream.DerivedKey {
 		b.deriveKey()
+	}
+	if d.child != nil {
+		b.Entries = append(b.Entries, d.child.pack())
 	}
 	if d.asked != "" && b.keyReason == "" && b.Key(b.Len()-1) != d.asked {
 		b.keyReason = ReasonOtherKey
@@ -121,9 +126,6 @@ func (d *Decoder) record(c *cursor) error {
 		return nil
 	}
 	d.nameRejects(before.rejects)
-	if d.child != nil {
-		d.child.completeEntries(before.children)
-	}
 	return nil
 }
 
