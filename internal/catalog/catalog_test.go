@@ -40,8 +40,8 @@ func TestInvariantsCanFail(t *testing.T) {
 				s["coupons"].Fields = append(s["coupons"].Fields, Field{JSON: name, Column: name, Type: Int})
 			}
 		}},
-		{"catalog-10", "an entry with a text", func(s map[string]*Stream) { s["products"].Child.Fields[2].Type = Text }},
-		{"catalog-10", "an entry with 9 fields that can be absent", func(s map[string]*Stream) {
+		{"catalog-11", "an entry with a text", func(s map[string]*Stream) { s["products"].Child.Fields[2].Type = Text }},
+		{"catalog-11", "an entry with 9 fields that can be absent", func(s map[string]*Stream) {
 			for i := range 7 {
 				name := fmt.Sprintf("more%d", i)
 				s["products"].Child.Fields = append(s["products"].Child.Fields, Field{JSON: name, Column: name, Type: Int})
@@ -167,12 +167,12 @@ func keyProblems(s *Stream, complain func(int, string, ...any)) {
 		absent := 0
 		for i, f := range s.Child.Fields {
 			if wire := f.Type.Wire(); wire != "Int64" && wire != "UInt16" {
-				complain(10, "has entries whose %s is a %s", f.JSON, wire)
+				complain(11, "has entries whose %s is a %s", f.JSON, wire)
 			}
 			absent = max(absent, NullBits(s.Child.Fields)[i]+1)
 		}
 		if absent > 8 {
-			complain(10, "has entries with %d fields that can be absent", absent)
+			complain(11, "has entries with %d fields that can be absent", absent)
 		}
 	}
 }

@@ -9,9 +9,12 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// deltaSettings keep the blocks that are sorted and written small enough for the processor's caches: half the time of
-// the default of a million rows.
-var deltaSettings = clickhouse.Settings{"min_insert_block_size_rows": 250_000}
+// deltaSettings write up to a million rows of a delta as one block, in no more than 512 MiB of memory. One block is one
+// part, which need not be merged (singlePart): that would cost as much again as writing the delta.
+var deltaSettings = clickhouse.Settings{"min_insert_block_size_rows": 1 << 20, "min_insert_block_size_bytes": 512 << 20}
+
+// childDeltaSettings keep the blocks of a delta that may have several parts small enough for the processor's caches.
+var childDeltaSettings = clickhouse.Settings{"min_insert_block_size_rows": 250_000}
 
 // Prepare builds the delta of the run: complete rows, in a table that nobody reads.
 func (w *Writer) Prepare(ctx context.Context, c Changes, mergedAt time.Time) error {
@@ -63,7 +66,7 @@ func (w *Writer) childSteps(c Changes) []step {
 		return nil
 	}
 	settings := joinSettings(largeJoin)
-	maps.Copy(settings, deltaSettings)
+	maps.Copy(settings, childDeltaSettings)
 	x := w.script
 	return []step{
 		{x.dropOldChildHashesDelta(), nil}, {x.createChildHashesDelta(), nil}, {x.insertChildHashes(c), joinSettings(c.Distinct + c.Live)},
