@@ -11,6 +11,7 @@ import (
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
+	"dealhouse/internal/warehouse"
 )
 
 const backfillLong = `Reads the transactions that were updated in a range of time: at --from or later, and before --to. The
@@ -121,11 +122,12 @@ func (c backfillCommand) run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	defer api.Close()
-	w, err := a.openWarehouse(ctx, cfg)
+	w, err := a.whenFree(ctx, func() (*warehouse.Warehouse, error) { return a.openWarehouse(ctx, cfg) })
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
+	a.share(w, false)
 	if err := svc.Prepare(ctx, w, false); err != nil {
 		return err
 	}

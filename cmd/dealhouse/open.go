@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net"
 	"os"
 	"time"
@@ -42,16 +43,80 @@ func (a *app) openExisting(ctx context.Context, cfg *config.Config) (*warehouse.
 			return nil, err
 		}
 	}
+	if w, err := a.join(ctx, cfg, throughAnybody, -1); w != nil || err != nil {
+		return w, err
+	}
 	return a.open(ctx, cfg, -1)
 }
 
 // openWarehouse opens the warehouse for a command that writes, making it where there is none.
 func (a *app) openWarehouse(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
-	maxRetryElapsed := cfg.Warehouse.MaxRetryElapsed
-	if maxRetryElapsed == 0 {
-		maxRetryElapsed = -1 // configured so: no second attempt
+	if w, err := a.join(ctx, cfg, throughDaemon, patienceOf(cfg)); w != nil || err != nil {
+		return w, err
 	}
-	return a.open(ctx, cfg, maxRetryElapsed)
+	return a.openAlone(ctx, cfg)
+}
+
+// openExistingToLoad opens the warehouse for a command that loads, and so takes its time, but not into a new one.
+func (a *app) openExistingToLoad(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
+	if dir, embedded := cfg.Warehouse.EmbeddedDir(); embedded {
+		if err := mustExist(dir); err != nil {
+			return nil, err
+		}
+	}
+	if w, err := a.join(ctx, cfg, throughDaemon, -1); w != nil || err != nil {
+		return w, err
+	}
+	return a.open(ctx, cfg, -1)
+}
+
+// openAlone opens the warehouse for a command that has to have an embedded one itself.
+func (a *app) openAlone(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
+	return a.open(ctx, cfg, patienceOf(cfg))
+}
+
+// patienceOf is how long a statement of a command that writes is tried again.
+func patienceOf(cfg *config.Config) time.Duration {
+	if cfg.Warehouse.MaxRetryElapsed == 0 {
+		return -1 // configured so: no second attempt
+	}
+	return cfg.Warehouse.MaxRetryElapsed
+}
+
+// Whose embedded warehouse a command may work with.
+const (
+	throughAnybody = false // it is done in a moment
+	throughDaemon  = true  // it may take longer than a sync that is under way
+)
+
+// join opens an embedded warehouse that another process has open and shares. Both results are nil where nobody does.
+func (a *app) join(ctx context.Context, cfg *config.Config, lasting bool, maxRetryElapsed time.Duration) (*warehouse.Warehouse, error) {
+	dir, embedded := cfg.Warehouse.EmbeddedDir()
+	if !embedded {
+		return nil, nil //nolint:nilnil // nobody to join is no error
+	}
+	guest, err := chdb.Join(ctx, dir)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		a.log.Debug("no other process shares the embedded warehouse", "reason", err)
+		return nil, nil //nolint:nilnil // nobody to join is no error
+	}
+	if lasting && !guest.Lasting() {
+		guest.Close()
+		return nil, nil //nolint:nilnil // the caller waits for its end
+	}
+	a.log.Log(ctx, sharing(guest), "another dealhouse has the embedded warehouse open: working through it", "pid", guest.PID())
+	return a.connect(ctx, cfg, warehouse.Options{MaxRetryElapsed: maxRetryElapsed, Guest: guest})
+}
+
+// sharing is the level at which is said that a command works through another one: of a daemon, people know.
+func sharing(g *chdb.Guest) slog.Level {
+	if g.Lasting() {
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
 }
 
 // open opens the warehouse and makes sure that it answers.
@@ -61,11 +126,14 @@ func (a *app) open(ctx context.Context, cfg *config.Config, maxRetryElapsed time
 			return nil, err
 		}
 	}
+	return a.connect(ctx, cfg, warehouse.Options{MaxRetryElapsed: maxRetryElapsed})
+}
+
+func (a *app) connect(ctx context.Context, cfg *config.Config, o warehouse.Options) (*warehouse.Warehouse, error) {
+	o.DSN, o.Database, o.Logger, o.Metrics = cfg.Warehouse.DSN.Reveal(), cfg.Warehouse.Database, a.log, a.metrics.Warehouse
+	o.Limits, o.Downloading = a.limits, a.download.reached
 	done := a.showWaiting("starting the embedded ClickHouse")
-	w, err := warehouse.Open(ctx, warehouse.Options{
-		DSN: cfg.Warehouse.DSN.Reveal(), Database: cfg.Warehouse.Database, Logger: a.log, Metrics: a.metrics.Warehouse, MaxRetryElapsed: maxRetryElapsed,
-		Limits: a.limits, Downloading: a.download.reached,
-	})
+	w, err := warehouse.Open(ctx, o)
 	done()
 	if err != nil {
 		return nil, err
@@ -74,6 +142,14 @@ func (a *app) open(ctx context.Context, cfg *config.Config, maxRetryElapsed time
 		return nil, errors.Join(unreachable(cfg.Warehouse.RedactedDSN(), err), w.Close())
 	}
 	return w, nil
+}
+
+// share lets other processes of the user work with an embedded warehouse that this one has opened. That it cannot be
+// shared is no reason not to work.
+func (a *app) share(w *warehouse.Warehouse, lasting bool) {
+	if err := w.Share(lasting); err != nil {
+		a.log.Warn("other commands cannot use the embedded warehouse meanwhile", "error", err)
+	}
 }
 
 // patience is how long a command that writes waits for another process to close the embedded warehouse.

@@ -101,6 +101,12 @@ func (c queryCommand) run(ctx context.Context, a *app, sql string) (err error) {
 	if err := mustExist(dir); err != nil {
 		return err
 	}
+	if w, err := a.join(ctx, cfg, throughAnybody, -1); w != nil || err != nil {
+		if err != nil {
+			return err
+		}
+		return errors.Join(ask.run(ctx, a, w), w.Close())
+	}
 	e, err := a.newErrand(ctx, dir, cfg.Warehouse.Database)
 	if err != nil {
 		return err
@@ -119,7 +125,7 @@ type asking struct {
 
 func (q asking) run(ctx context.Context, a *app, w *warehouse.Warehouse) error {
 	err := printQuery(ctx, w, a.stdout, q.Output, q.SQL)
-	if e, ok := errors.AsType[*clickhouse.Exception](err); ok && w.Engine() != nil && e.Code == 497 {
+	if e, ok := errors.AsType[*clickhouse.Exception](err); ok && w.Embedded() && e.Code == 497 {
 		return usagef("the embedded warehouse refused the statement: %s (code %d)", e.Message, e.Code) // it has no credentials to be wrong
 	}
 	return err

@@ -63,12 +63,13 @@ func newRejectsRetry(a *app) *cobra.Command {
 
 func (c *retryCommand) run(ctx context.Context, a *app) (err error) {
 	w, cfg, f, err := c.open(ctx, a, func(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
-		return a.whenFree(ctx, func() (*warehouse.Warehouse, error) { return a.openExisting(ctx, cfg) })
+		return a.whenFree(ctx, func() (*warehouse.Warehouse, error) { return a.openExistingToLoad(ctx, cfg) })
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
+	a.share(w, false)
 	svc := a.newService()
 	if err := svc.Prepare(ctx, w, c.dryRun); err != nil {
 		return err

@@ -34,8 +34,8 @@ Signals:
                  leaves nothing half-loaded. A second signal ends the process at once.
 
 Under systemd use Type=notify and WatchdogSec, as the unit in deploy/systemd does. While the daemon runs
-on an embedded warehouse, other commands cannot open it: look at the status page, or use a ClickHouse
-server.
+on an embedded warehouse, all other commands of the same user work through it, by a socket in the folder
+of the warehouse.
 
 Exit codes: 130 or 143 after INT or TERM, the normal end; before the first run, those of sync.`
 
@@ -74,11 +74,12 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	w, err := a.whenFree(ctx, func() (*warehouse.Warehouse, error) { return a.openWarehouse(ctx, cfg) })
+	w, err := a.whenFree(ctx, func() (*warehouse.Warehouse, error) { return a.openAlone(ctx, cfg) })
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
+	a.share(w, true)
 	signal.Notify(hangups, syscall.SIGHUP) // once more: an attempt to enter the sandbox has them ignored
 	planner.Warehouse = w
 	if err := svc.Prepare(ctx, w, false); err != nil {

@@ -115,13 +115,14 @@ func (c syncCommand) run(ctx context.Context, a *app) (err error) {
 	defer api.Close()
 	open := a.openWarehouse
 	if c.dryRun {
-		open = a.openExisting
+		open = a.openExistingToLoad
 	}
 	w, err := a.whenFree(ctx, func() (*warehouse.Warehouse, error) { return open(ctx, cfg) })
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
+	a.share(w, false)
 	if err := svc.Prepare(ctx, w, c.dryRun); err != nil {
 		return err
 	}

@@ -55,6 +55,9 @@ func (e *Engine) RoundTrip(req *http.Request) (*http.Response, error) {
 	return nil, ErrNotBuilt
 }
 
+// Host answers nobody.
+func (e *Engine) Host(bool) *Host { return &Host{} }
+
 // Handler answers every request with 501.
 func (e *Engine) Handler(HandlerOptions) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

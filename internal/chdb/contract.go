@@ -1,6 +1,11 @@
 package chdb
 
-import "dealhouse/internal/chdb/contract"
+import (
+	"context"
+
+	"dealhouse/internal/chdb/contract"
+	"dealhouse/internal/chdb/share"
+)
 
 // What an engine is asked for, and what it answers where it cannot, is the same with the engine and without it.
 type (
@@ -16,9 +21,16 @@ type (
 	OtherDirError = contract.OtherDirError
 	// LibraryError means that the engine's library could not be had.
 	LibraryError = contract.LibraryError
+	// Host lets other processes of the same user work with an engine that is open.
+	Host = share.Host
+	// Guest works with the engine that another process has open.
+	Guest = share.Guest
 )
 
-// The errors of this package; see [contract].
+// Join finds the process that has a data directory open and lets others work with it, or returns [ErrNobody].
+func Join(ctx context.Context, dir string) (*Guest, error) { return share.Join(ctx, dir) }
+
+// The errors of this package; see [contract] and [share].
 var (
 	ErrNotBuilt          = contract.ErrNotBuilt
 	ErrLocked            = contract.ErrLocked
@@ -26,6 +38,8 @@ var (
 	ErrNoVerifiedLibrary = contract.ErrNoVerifiedLibrary
 	ErrNoNPM             = contract.ErrNoNPM
 	ErrCorrupt           = contract.ErrCorrupt
+	ErrNobody            = share.ErrNobody
+	ErrHostEnded         = share.ErrHostEnded
 )
 
 const (

@@ -62,6 +62,15 @@ func (e *Engine) RoundTrip(req *http.Request) (*http.Response, error) {
 	return (&door.Transport{Engine: e.engine}).RoundTrip(req)
 }
 
+// Host is what lets other processes of the same user work with this engine. lasting says that this process goes on until
+// it is told to end.
+func (e *Engine) Host(lasting bool) *Host {
+	return &Host{
+		Dir: e.Dir(), Lasting: lasting, Logger: e.engine.Logger(),
+		All: &door.Transport{Engine: e.engine}, Reader: &door.Transport{Engine: e.engine, ReadOnly: true},
+	}
+}
+
 // Handler is ClickHouse's HTTP interface to the engine, for curl, BI tools and
 // clickhouse-go. Unless o says otherwise it is read-only and only for clients
 // that address it as localhost or by a number.

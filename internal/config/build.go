@@ -62,7 +62,7 @@ func (l *loader) warehouse(v *values) Warehouse {
 func (l *loader) daemon(v *values) Daemon {
 	d := Daemon{
 		Listen: v.listen, User: v.user, TLSCert: v.tlsCert, TLSKey: v.tlsKey, Pprof: v.pprof,
-		TimeZone: v.timeZone, Jitter: v.jitter, Grace: v.grace,
+		TimeZone: v.timeZone, Jitter: v.jitter, Grace: v.grace, Retry: v.retry,
 	}
 	switch {
 	case (v.user == "") != (v.password == reference{}):

@@ -96,6 +96,20 @@ func duration(field func(*values) *time.Duration, least, most time.Duration) cod
 	})
 }
 
+// durations are several of them in one string, with spaces between; an empty string has none.
+func durations(field func(*values) *[]time.Duration, least, most time.Duration) codec {
+	want := `durations with their units in one string, such as "1m 5m 30m"`
+	return of(want, []nodeKind{aString}, field, func(s string) (all []time.Duration, err error) {
+		one := duration(func(*values) *time.Duration { all = append(all, 0); return &all[len(all)-1] }, least, most)
+		for _, word := range strings.Fields(s) {
+			if err := one.set(nil, word); err != nil {
+				return nil, err
+			}
+		}
+		return all, nil
+	})
+}
+
 func durationHint(s string) string {
 	if days, err := strconv.ParseUint(strings.TrimSuffix(s, "d"), 10, 16); err == nil {
 		if strings.HasSuffix(s, "d") {

@@ -58,6 +58,10 @@ type Daemon struct {
 
 	// Grace is how long runs under way may go on after the daemon was asked to stop.
 	Grace time.Duration
+
+	// Retry are the pauses before a stream whose run failed is tried again, one failure in a row after the other; none:
+	// it waits for its next time.
+	Retry []time.Duration
 }
 
 // Finance holds the settings of the reconciliation of payouts.

@@ -52,5 +52,13 @@ stream has a delay of its own, which is always the same. "0s": none.`,
 			doc: `How long runs under way may go on after SIGTERM before they are stopped. A run that is just publishing
 takes up to 20s more to stop: whatever supervises the daemon must wait longer than both together.`,
 		},
+		{
+			name: "retry", in: inDaemon, standard: `"1m 2m 5m 15m 30m"`,
+			value: durations(func(v *values) *[]time.Duration { return &v.retry }, time.Second, 24*time.Hour),
+			doc: `How long a stream whose run failed waits to be tried again: after the first failure, the second, and so on;
+the last one again and again. It runs at its next time if that is sooner. What only a person can mend, such as
+a key that is refused, waits for the last one at once, and a run that a guard stopped is not tried again. "":
+streams wait for their next time.`,
+		},
 	}
 }

@@ -141,6 +141,7 @@ type values struct {
 	timeZone        string
 	jitter          time.Duration
 	grace           time.Duration
+	retry           []time.Duration
 
 	overdueAfter time.Duration
 

@@ -21,4 +21,7 @@
 //     which leaves nothing half-visible.
 //  8. Only the goroutine that starts the runs reports to the supervisor's watchdog: when it stands still, the daemon is
 //     restarted.
+//  9. A stream whose run failed is tried again after a pause that grows with the failures in a row, or at its next time
+//     if that is sooner; when everything had to be read, everything is. What a guard has stopped waits for a person and
+//     its next time. A reload lets every stream that failed run at once.
 package daemon

@@ -23,6 +23,7 @@ type Metrics struct {
 
 	next       *prometheus.GaugeVec
 	missed     *prometheus.CounterVec
+	failures   *prometheus.GaugeVec
 	reloaded   prometheus.Gauge
 	lastReload prometheus.Gauge
 	payouts    *payoutMetrics
@@ -57,6 +58,7 @@ func NewMetrics(reg prometheus.Registerer, build Build, clock func() time.Time) 
 		API: dealapi.NewMetrics(reg), Warehouse: warehouse.NewMetrics(reg), Syncer: syncer.NewMetrics(reg, clock),
 		next:       gauge("dealhouse_next_run_timestamp_seconds", "When the stream runs next; 0: not by itself.", "account", "stream"),
 		missed:     counter("dealhouse_missed_runs_total", "Scheduled times without a run of their own: the one before still ran, or the machine slept.", "account", "stream"),
+		failures:   gauge("dealhouse_failed_runs_in_a_row", "Runs that failed since the last one that did not, of this process; 0 when the last one succeeded.", "account", "stream"),
 		reloaded:   single("dealhouse_config_reload_success", "1 when the configuration was good when it was last read, 0 when it was refused and the one before is in force."),
 		lastReload: single("dealhouse_config_last_reload_timestamp_seconds", "When the configuration in force was read."),
 		payouts:    newPayoutMetrics(gauge),
@@ -76,6 +78,7 @@ func (m *Metrics) Expect(account, stream string) {
 	m.Syncer.Expect(account, stream)
 	m.next.WithLabelValues(account, stream)
 	m.missed.WithLabelValues(account, stream)
+	m.failures.WithLabelValues(account, stream)
 	m.payouts.expect(account)
 	if s, err := catalog.Find(stream); err == nil && s.ByID {
 		for _, outcome := range []string{referenceStored, referenceNotFound} {
@@ -91,6 +94,7 @@ func (m *Metrics) Forget(account, stream string) {
 	of := prometheus.Labels{"account": account, "stream": stream}
 	m.next.DeletePartialMatch(of)
 	m.missed.DeletePartialMatch(of)
+	m.failures.DeletePartialMatch(of)
 	m.quality.DeletePartialMatch(of)
 	m.references.DeletePartialMatch(of)
 }
@@ -132,6 +136,12 @@ func (m *Metrics) read(at time.Time, err error) {
 	}
 	m.reloaded.Set(1)
 	m.lastReload.Set(float64(at.UnixMilli()) / 1000)
+}
+
+// tried notes how often a stream has failed in a row, and when it runs next.
+func (m *Metrics) tried(id warehouse.StreamID, failures int, next time.Time) {
+	m.failures.WithLabelValues(id.Account, id.Stream).Set(float64(failures))
+	m.planned(id, next)
 }
 
 // planned notes when a stream runs next.

@@ -15,6 +15,8 @@ type Plan struct {
 	Jitter time.Duration
 	// Grace is how long runs under way may go on after the daemon was asked to stop.
 	Grace time.Duration
+	// Retry is when a stream whose run failed is tried again.
+	Retry Retry
 	// After is called when a run of the plan has ended, before its stream may run again, from several goroutines at once;
 	// may be nil. What it does is part of the run: its context ends with the run's.
 	After func(ctx context.Context, results []syncer.Result)
@@ -48,7 +50,8 @@ type entry struct {
 	running       *attempt  // nil when idle
 	exported      bool      // it has series among the metrics
 	lastError     string    // of the last run of this process; empty when it succeeded
-	failed        time.Time // when that run ended
+	failedAt      time.Time // when that run ended
+	failures      failures  // in a row
 }
 
 // attempt is a run under way.
@@ -101,7 +104,7 @@ func newEntry(s Stream, set *settings, old *entry, standing warehouse.StreamStat
 		e.looked = *standing.LookedAt
 	}
 	if old != nil {
-		e.running, e.exported, e.lastError, e.failed = old.running, old.exported, old.lastError, old.failed
+		e.running, e.exported, e.lastError, e.failedAt, e.failures.count = old.running, old.exported, old.lastError, old.failedAt, old.failures.count
 	}
 	if !s.Enabled {
 		return e
@@ -123,16 +126,18 @@ func newEntry(s Stream, set *settings, old *entry, standing warehouse.StreamStat
 			e.resyncs.at = old.resyncs.at
 		}
 	}
+	e.tryNow(now)
 	return e
 }
 
 // next is when the stream runs next; zero: never by itself.
-func (e *entry) next() time.Time {
-	runs, resyncs := e.runs.planned(), e.resyncs.planned()
-	if runs.IsZero() || !resyncs.IsZero() && resyncs.Before(runs) {
-		return resyncs
+func (e *entry) next() (next time.Time) {
+	for _, at := range []time.Time{e.runs.planned(), e.resyncs.planned(), e.failures.again} {
+		if next.IsZero() || !at.IsZero() && at.Before(next) {
+			next = at
+		}
 	}
-	return runs
+	return next
 }
 
 // staleAfter is the age of the last success from which on the stream is late by its own schedule: one run was left out,
@@ -159,7 +164,12 @@ func (e *entry) turn(now time.Time) (start, full bool, missed int) {
 		return false, false, e.runs.pass(now) // daemon-1
 	}
 	runs, resyncs := e.runs.pass(now), e.resyncs.pass(now)
+	again := !e.failures.again.IsZero() && !now.Before(e.failures.again)
 	// A full read is also what the run would have been.
 	missed = max(runs-1, 0) + max(resyncs-1, 0) // daemon-2
-	return runs+resyncs > 0, resyncs > 0, missed
+	start, full = runs+resyncs > 0 || again, resyncs > 0 || e.failures.full
+	if start {
+		e.failures.again = time.Time{} // daemon-9
+	}
+	return start, start && full, missed
 }

@@ -159,15 +159,17 @@ func (r *remarks) add(id warehouse.StreamID, warning string) bool {
 func (l *loop) finish(e ended) {
 	l.progress.forget(e.id.Account, e.id.Stream)
 	t := l.timetable.find(e.id)
-	used := t.running.settings
+	was := t.running
 	t.running, t.lastError = nil, ""
 	switch {
 	case e.result.Err != nil && l.runs.Err() == nil:
-		t.lastError, t.failed = e.result.Err.Error(), l.now()
+		t.lastError, t.failedAt = e.result.Err.Error(), l.now()
+		t.failed(was, e.result.Err, t.failedAt)
 	case e.result.Err == nil:
-		t.looked = e.result.Record.StartedAt
+		t.looked, t.failures = e.result.Record.StartedAt, failures{}
 	}
-	used.leave()
+	l.o.Metrics.tried(t.id(), t.failures.count, t.next())
+	was.settings.leave()
 	l.timetable.dropLeft(l.o.Metrics)
 }
 

@@ -98,6 +98,7 @@ func (l *loop) replan(now time.Time) {
 	for _, e := range l.timetable.entries {
 		e.runs.replan(now)
 		e.resyncs.replan(now)
+		e.failures.replan(now, e.settings.Retry)
 		if e.Enabled {
 			l.o.Metrics.planned(e.id(), e.next())
 		}
@@ -110,7 +111,7 @@ func (t *timetable) streams(now time.Time) []web.Stream {
 	for i, e := range t.entries {
 		s := web.Stream{
 			Account: e.Job.Account, Stream: e.Job.Stream.Name, Enabled: e.Enabled, Schedule: e.Schedule.Text,
-			Next: e.next(), StaleAfter: e.staleAfter(now), LastError: e.lastError, FailedAt: e.failed,
+			Next: e.next(), StaleAfter: e.staleAfter(now), LastError: e.lastError, FailedAt: e.failedAt,
 		}
 		if e.running != nil {
 			s.Running, s.Since = &syncer.Progress{}, e.running.since

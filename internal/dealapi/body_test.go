@@ -120,6 +120,24 @@ func TestGet(t *testing.T) {
 	}
 }
 
+// The version of the interface is added to base_url; whoever has it there as well is told.
+func TestVersionInBaseURL(t *testing.T) {
+	r := newRig(t, http.NotFound, nil)
+	for base, want := range map[string]string{"": "check base_url", "/v1": "remove /v1 from base_url", "/v1/": "remove /v1 from base_url", "/proxy/v1": "remove /v1 from base_url"} {
+		c, err := New(Options{Account: "acme", BaseURL: r.server.URL + base, Key: testKey})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, failed := range c.Pages(t.Context(), Query{Path: couponsPath}) {
+			err = failed
+		}
+		if e := ofKind(t, err, KindNotFound); !strings.Contains(e.Error(), want) {
+			t.Errorf("%s: %v", base, e)
+		}
+		c.Close()
+	}
+}
+
 func TestClientIsSafeForManyStreams(t *testing.T) {
 	r := newRig(t, endless(make(chan int, 1000)), func(o *Options) { o.Limiter = NewLimiter(1e6) })
 	var wg sync.WaitGroup

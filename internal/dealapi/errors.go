@@ -153,6 +153,8 @@ func (e *Error) explain() (what, advice string) {
 			return "the API does not know the following page", "its cursor may have expired"
 		case e.Page == 0:
 			return "the API does not know the item", ""
+		case strings.Contains(e.URL, "/v1/v1/"):
+			return "the API does not know this address", "remove /v1 from base_url, since it is added to it"
 		}
 		return "the API does not know this address", "check base_url"
 	case KindRateLimited:

@@ -85,6 +85,9 @@ func (r *run) incomplete() error {
 func (r *run) abandon(ctx context.Context, cause error) error {
 	s := r.session
 	r.record.Outcome = outcome(ctx, cause)
+	if !r.publishing {
+		r.recordUnchanged()
+	}
 	ctx, cancel := s.cleanup(ctx)
 	defer cancel()
 	r.record.Error, r.record.FinishedAt = cause.Error(), s.now(s.local())
@@ -101,8 +104,23 @@ func (r *run) abandon(ctx context.Context, cause error) error {
 		errs = append(errs, r.writer().Discard(ctx))
 	case r.checkpoint == nil || !resumable(cause):
 		errs = append(errs, r.writer().ClearCheckpoint(ctx), r.writer().Discard(ctx))
+	default:
+		// Another worker may have taken the stream over and ended. Then nobody goes on with the walk, or knows of it.
+		goesOn, err := r.writer().HasCheckpoint(ctx)
+		if err == nil && !goesOn {
+			err = r.writer().Discard(ctx)
+		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// recordUnchanged takes what the run would have changed out of its record, where columns say what it did change.
+func (r *run) recordUnchanged() {
+	if c := r.record.Changes; c.Any() {
+		r.warn(fmt.Sprintf("nothing was changed: it would have inserted %d rows, updated %d and deleted %d", c.Inserted, c.Updated, c.Deleted))
+	}
+	r.record.Changes = warehouse.Changes{}
 }
 
 // outcome is that of a run which ended with an error; ctx is the run's.

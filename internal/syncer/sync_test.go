@@ -203,6 +203,13 @@ func TestMassDeleteIsStopped(t *testing.T) {
 		if !errors.As(err, &guard) || record.Outcome != warehouse.OutcomeGuarded {
 			t.Fatalf("%s: %v, outcome %s", shrunk, err, record.Outcome)
 		}
+		said := strings.Join(record.Warnings, "\n")
+		if want := fmt.Sprintf("deleted %d", 3-strings.Count(shrunk, "id")); record.Changes.Any() || !strings.Contains(said, "nothing was changed") || !strings.Contains(said, want) {
+			t.Errorf("%s: it changed %+v and says %q", shrunk, record.Changes, said)
+		}
+		if n := one(t, w, "SELECT sum(deleted) FROM sync_runs"); n != "0" {
+			t.Errorf("sync_runs has %s rows that were deleted", n)
+		}
 		if n := one(t, w, "SELECT count() FROM payouts"); n != "3" {
 			t.Errorf("%s rows are left", n)
 		}

@@ -2,6 +2,7 @@ package syncer
 
 import (
 	"context"
+	"errors"
 	"os"
 	"sync/atomic"
 	"testing"
@@ -128,4 +129,43 @@ func TestTakenInTheSameMoment(t *testing.T) {
 		checkTruth(t, w, x, stream, stream)
 		checkTidy(t, w, stream, stream)
 	}
+}
+
+// TestLostAndFailed lets a walk lose its stream without knowing, and then fail for another reason. Nobody goes on with
+// it, since the other worker has cleared the checkpoint: so it takes its rows away itself.
+func TestLostAndFailed(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	x := serve(t, tinyWorld(16, "products"))
+	slow, quick := newWorker(t, x, w.Database(), "products", clocks{}), newWorker(t, x, w.Database(), "products", clocks{})
+	paused, wake, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	var places atomic.Int64
+	slow.seam.set(func(_ context.Context, step string, after bool) error {
+		switch {
+		case step != "INSERT sync_state_log checkpoint":
+		case after && places.Load() == 1:
+			close(paused)
+			<-wake
+		case !after && places.Add(1) > 1: // a batch is staged, and its place is never saved
+			return errInjected
+		}
+		return nil
+	})
+	go func() {
+		_, err := slow.Run(t.Context(), slow.job(t, "products", "products"))
+		ended <- err
+	}()
+	<-paused
+	expireLeases(t, w, "products")
+	job := quick.job(t, "products", "products")
+	job.Full = true
+	if _, err := quick.Run(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	close(wake)
+	if err := <-ended; !errors.Is(err, errInjected) {
+		t.Fatalf("it ended with %v", err)
+	}
+	checkTruth(t, w, x, "products", "products")
+	checkTidy(t, w, "products", "products")
 }

@@ -37,6 +37,8 @@ type Options struct {
 	Backoff time.Duration
 	// Limits bound what queries of the embedded engine may take. A server has its own.
 	Limits chdb.Limits
+	// Guest, if set, leads to the process that has the embedded engine of DSN open, which is then not opened here.
+	Guest *chdb.Guest
 	// Downloading, if set, is told how much of the embedded engine has been downloaded, in percent, if it has to be.
 	Downloading func(percent int)
 }
@@ -67,7 +69,10 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 		o.Backoff = 200 * time.Millisecond
 	}
 	p := &pool{database: o.Database, log: o.Logger, metrics: o.Metrics, maxRetryElapsed: o.MaxRetryElapsed, backoff: o.Backoff}
-	if dir, embedded := strings.CutPrefix(o.DSN, EmbeddedScheme); embedded {
+	w := &Warehouse{pool: p, migrator: migrator{p}, owner: newOwner(), sightings: &sightings{now: time.Now}}
+	if p.guest = o.Guest; p.guest != nil {
+		p.guest.Name = w.owner.String()
+	} else if dir, embedded := strings.CutPrefix(o.DSN, EmbeddedScheme); embedded {
 		engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Logger: o.Logger, Limits: o.Limits, Downloading: o.Downloading})
 		if err != nil {
 			return nil, fmt.Errorf("opening the embedded warehouse: %w", err)
@@ -77,7 +82,7 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 	if err := p.connect(o); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the warehouse: %w", err), p.Close())
 	}
-	return &Warehouse{pool: p, migrator: migrator{p}, owner: newOwner(), sightings: &sightings{now: time.Now}}, nil
+	return w, nil
 }
 
 func serverOptions(dsn, database string, readOnly bool) (*clickhouse.Options, error) {

@@ -41,12 +41,12 @@ var processNonce = sync.OnceValue(func() string { return uuid.NewString()[:8] })
 func (o owner) String() string { return fmt.Sprintf("%s/%d/%s", o.host, o.pid, o.nonce) }
 
 // isGone reports that the process behind a lease cannot be alive, so that nobody waits for the lease to expire after a
-// crash: an embedded warehouse admits one process at a time, and a process of this host can be asked for.
+// crash. An embedded warehouse admits one process at a time, and its guests; a process of this host can be asked for.
 func (w *Warehouse) isGone(name string) bool {
 	if name == w.owner.String() {
 		return false
 	}
-	if w.engine != nil {
+	if w.engine != nil && (w.host == nil || !w.host.Knows(name)) {
 		var other owner
 		return parseOwner(name, &other) && other.nonce != w.owner.nonce
 	}

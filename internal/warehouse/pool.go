@@ -22,6 +22,9 @@ type pool struct {
 	admin    driver.Conn // in the server's default database, to make the database
 	readOnly driver.Conn // refuses whatever writes
 	engine   *chdb.Engine
+	guest    *chdb.Guest // instead of an engine
+	host     *chdb.Host  // of other processes; nil while there can be none
+	stopHost func()
 	database string
 	dialect  dialect
 	log      *slog.Logger
@@ -60,6 +63,10 @@ func (p *pool) connect(o Options) error {
 
 func (p *pool) options(dsn, database string, readOnly bool) (*clickhouse.Options, error) {
 	switch {
+	case p.guest != nil && readOnly:
+		return p.guest.ReadOnlyOptions(database), nil
+	case p.guest != nil:
+		return p.guest.ClickHouseOptions(database), nil
 	case p.engine == nil:
 		return serverOptions(dsn, database, readOnly)
 	case readOnly:
@@ -71,6 +78,10 @@ func (p *pool) options(dsn, database string, readOnly bool) (*clickhouse.Options
 // Close closes the connections and, when no one else uses it, the embedded engine. It may be called twice.
 func (p *pool) Close() error {
 	var errs []error
+	if p.stopHost != nil {
+		p.stopHost()
+		p.stopHost = nil
+	}
 	for _, c := range []driver.Conn{p.conn, p.admin, p.readOnly} {
 		if c != nil {
 			errs = append(errs, c.Close())
@@ -78,6 +89,9 @@ func (p *pool) Close() error {
 	}
 	if p.engine != nil {
 		errs = append(errs, p.engine.Close())
+	}
+	if p.guest != nil {
+		p.guest.Close()
 	}
 	return errors.Join(errs...)
 }
@@ -95,8 +109,23 @@ func (p *pool) Conn() driver.Conn { return p.conn }
 // ReadOnly is a connection that refuses whatever writes.
 func (p *pool) ReadOnly() driver.Conn { return p.readOnly }
 
-// Embedded reports whether it is an engine in this process: no other process can open it meanwhile.
-func (p *pool) Embedded() bool { return p.engine != nil }
+// Embedded reports whether it is an embedded engine, in this process or in the one that this one is a guest of.
+func (p *pool) Embedded() bool { return p.engine != nil || p.guest != nil }
+
+// Share lets other processes of the same user work with the embedded engine of this one until Close. lasting says that
+// this process goes on until it is told to end. A server needs no sharing: then nothing is done.
+func (p *pool) Share(lasting bool) error {
+	if p.engine == nil {
+		return nil
+	}
+	host := p.engine.Host(lasting)
+	stop, err := host.Serve()
+	if err != nil {
+		return fmt.Errorf("letting other processes use the embedded warehouse: %w", err)
+	}
+	p.host, p.stopHost = host, stop
+	return nil
+}
 
 // Ping asks the server for its version.
 func (p *pool) Ping(ctx context.Context) (version string, err error) {

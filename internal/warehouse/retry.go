@@ -15,6 +15,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/cenkalti/backoff/v4"
+
+	"dealhouse/internal/chdb"
 )
 
 // DefaultMaxRetryElapsed is how long a statement is tried again before its run fails.
@@ -58,6 +60,9 @@ func remedyOf(err error) (remedy, bool) {
 	var gaveUp *FaultError
 	if errors.As(err, &gaveUp) {
 		return remedy{}, false // it was tried often enough
+	}
+	if errors.Is(err, chdb.ErrHostEnded) {
+		return remedy{}, false // the next command finds the warehouse free, or another host
 	}
 	if e, ok := errors.AsType[*clickhouse.Exception](err); ok {
 		return remedyOfCode(e.Code)

@@ -74,6 +74,17 @@ func (w *Writer) SaveCheckpoint(ctx context.Context, c Checkpoint) error {
 	return w.saveJSON(ctx, w.Run, stateCheckpoint, c)
 }
 
+// HasCheckpoint reports whether the stored place of a walk is the run's. A worker that has taken the stream over may have
+// put its own there, or have cleared it.
+func (w *Writer) HasCheckpoint(ctx context.Context) (bool, error) {
+	stored, err := w.state(ctx, w.Account, w.Stream.Name, stateCheckpoint)
+	if err != nil {
+		return false, err
+	}
+	c, err := parseState[Checkpoint](w.Account, w.Stream.Name, stateCheckpoint, stored.value)
+	return c != nil && c.RunID == w.ID, err
+}
+
 // ClearCheckpoint forgets the place of a walk.
 func (w *Writer) ClearCheckpoint(ctx context.Context) error {
 	return w.save(ctx, stateRow{stateCheckpoint, "", 0})

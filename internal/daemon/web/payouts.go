@@ -59,7 +59,6 @@ type payoutsPage struct {
 	Error    string  // why not again
 	Accounts []accountPayouts
 	Shown    int
-	Embedded bool // commands cannot open the warehouse while the daemon has it
 }
 
 func (s *Server) readPayouts(ctx context.Context, _ struct{}) (out reconciliation, err error) {
@@ -150,7 +149,7 @@ func (s *Server) payoutsPage(w http.ResponseWriter, r *http.Request) {
 	if o.problem == nil { // otherwise it would only take the time-out once more
 		known = s.payouts.soon(r.Context(), struct{}{}, patience)
 	}
-	body := payoutsPage{Shown: shownPayouts, Embedded: s.o.Warehouse.Embedded(), Error: explain(known.err)}
+	body := payoutsPage{Shown: shownPayouts, Error: explain(known.err)}
 	if !known.at.IsZero() {
 		m := o.localMoment(known.at)
 		body.Compared, body.Accounts = &m, o.withPayouts(known.value.accounts)

@@ -1,0 +1,117 @@
+package share
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+)
+
+// ErrNobody says that no process lets others use its data.
+var ErrNobody = errors.New("no process answers for the data directory")
+
+// ErrHostEnded says that the process which had the data open has ended.
+var ErrHostEnded = errors.New("the dealhouse process that had the warehouse open has ended: run the command again")
+
+// Guest asks the process that has some data open.
+type Guest struct {
+	// Name is what the host knows this guest by (Host.Knows). It is to be set before the first statement.
+	Name string
+
+	dir   string
+	about about
+	http  *http.Transport
+}
+
+// hello is how long a host may take to say who it is.
+const hello = 10 * time.Second
+
+// Join finds the host of a data directory, or returns ErrNobody.
+func Join(ctx context.Context, dir string) (*Guest, error) {
+	g := &Guest{dir: dir}
+	g.http = &http.Transport{DialContext: g.dial, DisableCompression: true, MaxIdleConnsPerHost: connections}
+	ctx, cancel := context.WithTimeout(ctx, hello)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://dealhouse"+pathHost, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := g.http.RoundTrip(req)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, fmt.Errorf("%w: %w", ErrNobody, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if err := json.NewDecoder(resp.Body).Decode(&g.about); err != nil {
+		return nil, fmt.Errorf("asking the process that has %s open: %w", dir, err)
+	}
+	return g, nil
+}
+
+func (g *Guest) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	path, done, err := address(g.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return new(net.Dialer).DialContext(ctx, "unix", path)
+}
+
+// Lasting reports that the host goes on until it is told to end (share-3).
+func (g *Guest) Lasting() bool { return g.about.Lasting }
+
+// PID is the host's process.
+func (g *Guest) PID() int { return g.about.PID }
+
+// Close closes the connections to the host.
+func (g *Guest) Close() { g.http.CloseIdleConnections() }
+
+// connections is how many a guest has at the most. The host's own requests wait for the same ones.
+const connections = 8
+
+// ClickHouseOptions are options for clickhouse.Open that lead to the host.
+func (g *Guest) ClickHouseOptions(database string) *clickhouse.Options {
+	return g.options(database, pathAll)
+}
+
+// ReadOnlyOptions are like ClickHouseOptions, with the rights of the read-only door.
+func (g *Guest) ReadOnlyOptions(database string) *clickhouse.Options {
+	return g.options(database, pathReader)
+}
+
+func (g *Guest) options(database, path string) *clickhouse.Options {
+	return &clickhouse.Options{
+		Protocol:      clickhouse.HTTP,
+		Addr:          []string{"dealhouse:80"}, // never dialled: the socket is
+		Auth:          clickhouse.Auth{Database: database},
+		TransportFunc: func(*http.Transport) (http.RoundTripper, error) { return caller{g, path}, nil },
+		MaxOpenConns:  connections,
+		MaxIdleConns:  connections,
+		ReadTimeout:   30 * time.Minute, // a merge of millions of rows answers when it is done
+	}
+}
+
+// caller sends requests to one of the host's addresses.
+type caller struct {
+	guest *Guest
+	path  string
+}
+
+// RoundTrip says of a host that is not there that it has ended: it was when the guest came.
+func (c caller) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.URL.Path = c.path
+	r.Header.Set(nameHeader, c.guest.Name)
+	resp, err := c.guest.http.RoundTrip(r)
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		err = fmt.Errorf("%w (%w)", ErrHostEnded, op.Err)
+	}
+	return resp, err
+}
