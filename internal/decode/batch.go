@@ -1,6 +1,8 @@
 package decode
 
 import (
+	"slices"
+
 	"github.com/google/uuid"
 
 	"dealhouse/internal/catalog"
@@ -108,17 +110,20 @@ type Rows struct {
 	// Fetched is when the request of the row's page left, in microseconds since 1970 by the run's clock.
 	Fetched []int64
 
-	bits      []int
-	absent    uint64 // mask of all nullable fields
-	reserved  int    // length of the columns, which run ahead of the rows while a page is decoded
-	keyReason string // why the last row has no usable key; '' when it has one
+	masks     []uint64 // of each field, its bit in Nulls; none where it is not nullable
+	key       int      // which field is the key; -1 where none is
+	absent    uint64   // mask of all nullable fields
+	reserved  int      // length of the columns, which run ahead of the rows while a page is decoded
+	keyReason string   // why the last row has no usable key; '' when it has one
 }
 
 func newRows(fields []catalog.Field) Rows {
-	r := Rows{Fields: fields, Columns: make([]Column, len(fields)), bits: catalog.NullBits(fields)}
-	for _, bit := range r.bits {
+	r := Rows{Fields: fields, Columns: make([]Column, len(fields)), masks: make([]uint64, len(fields))}
+	r.key = slices.IndexFunc(fields, func(f catalog.Field) bool { return f.Key })
+	for i, bit := range catalog.NullBits(fields) {
 		if bit >= 0 {
-			r.absent |= 1 << bit
+			r.masks[i] = 1 << bit
+			r.absent |= r.masks[i]
 		}
 	}
 	return r
@@ -158,27 +163,23 @@ func (r *Rows) truncate(n int) {
 
 // Present reports whether field i of the row has a value.
 func (r *Rows) Present(i, row int) bool {
-	return r.bits[i] < 0 || r.Nulls[row]&(1<<r.bits[i]) == 0
+	return r.Nulls[row]&r.masks[i] == 0
 }
 
 // setPresent notes that field i of the last row has a value.
 func (r *Rows) setPresent(i int) {
-	if r.Fields[i].Key {
+	if i == r.key {
 		r.keyReason = ""
 	}
-	if r.bits[i] >= 0 {
-		r.Nulls[len(r.Nulls)-1] &^= 1 << r.bits[i]
-	}
+	r.Nulls[len(r.Nulls)-1] &^= r.masks[i]
 }
 
 // setAbsent makes field i of the last row absent again.
 func (r *Rows) setAbsent(i int) {
-	if r.Fields[i].Key {
+	if i == r.key {
 		r.keyReason = ReasonMissingKey
 	}
-	if r.bits[i] >= 0 {
-		r.Nulls[len(r.Nulls)-1] |= 1 << r.bits[i]
-	}
+	r.Nulls[len(r.Nulls)-1] |= r.masks[i]
 	r.Columns[i].zero(r.Fields[i].Type, len(r.Nulls)-1)
 }
 
@@ -204,6 +205,7 @@ type Batch struct {
 	Bytes   int            // JSON that the rows refer to
 
 	sources []source // one a page
+	keyText []byte   // memory for the texts that keys are derived from
 	packed  []byte   // what the last of Entries are parts of; it is only ever appended to
 }
 

@@ -17,7 +17,6 @@ type childDecoder struct {
 	quoted   [][]byte
 	rows     Rows // the entries of the record at hand
 	order    []int
-	next     int
 	position int   // of the entry in its array, from 0
 	unusable []int // positions of the entries that are left out
 	onEntry  func(*cursor) error
@@ -45,12 +44,12 @@ func (c *childDecoder) array(at *cursor) error {
 		}
 		return err
 	}
-	again := *at
+	begin := at.at
 	c.position, c.unusable = 0, c.unusable[:0]
 	if err := at.array(c.onEntry); err != nil || len(c.unusable) == 0 {
 		return err
 	}
-	return c.rejectEntries(&again)
+	return c.rejectEntries(&cursor{data: at.data, at: begin})
 }
 
 // entry decodes one entry. One without a usable key costs only itself (decode-3).
@@ -68,8 +67,7 @@ func (c *childDecoder) decode(at *cursor) error {
 	b := c.d.batch
 	rows, rejects := c.rows.Len(), len(b.Rejects)
 	c.rows.grow(c.d.fetched)
-	c.next = 0
-	at.expected = c.quoted[0]
+	at.names, at.turn = c.quoted, 0
 	if err := at.object(c.onField); err != nil {
 		return err
 	}
@@ -99,25 +97,15 @@ func (c *childDecoder) rejectEntries(at *cursor) error {
 func (c *childDecoder) path() string { return entryPath(c.def, c.position) }
 
 func (c *childDecoder) field(at *cursor, name []byte) error {
-	i := c.lookup(name)
-	at.expected = c.quoted[c.next]
-	if i < 0 {
-		return c.d.unknown(at, c.path()+".", name, c.def.JSON+"[]."+string(name))
-	}
-	return c.d.value(at, &c.rows, i)
-}
-
-func (c *childDecoder) lookup(name []byte) int {
-	if c.next < len(c.def.Fields) && string(name) == c.def.Fields[c.next].JSON {
-		c.next++
-		return c.next - 1
-	}
-	for i := range c.def.Fields {
-		if string(name) == c.def.Fields[i].JSON {
-			return i
+	i := at.turn
+	if !at.asExpected {
+		i = slices.IndexFunc(c.def.Fields, func(f catalog.Field) bool { return f.JSON == string(name) })
+		if i < 0 {
+			return c.d.unknown(at, c.path()+".", name, c.def.JSON+"[]."+string(name))
 		}
 	}
-	return -1
+	at.turn = i + 1
+	return c.d.value(at, &c.rows, i)
 }
 
 // pack is the entries of the record at hand as they travel: each key once, the last of two that have the same, in the
