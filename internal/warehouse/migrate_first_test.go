@@ -39,7 +39,11 @@ func TestMigrateFromTheFirstVersion(t *testing.T) {
 	asked, shown := map[string]string{}, map[string][]string{}
 	for _, view := range views() {
 		columns := text(t, w, "SELECT name FROM system.columns WHERE database = currentDatabase() AND table = {view:String} ORDER BY position", named("view", view))
-		asked[view] = "SELECT " + strings.Join(columns, ", ") + " FROM " + view + " ORDER BY ALL"
+		only := ""
+		if view == "sync_state" {
+			only = " WHERE name = 'watermark'" // the upgrade may note there what it has done
+		}
+		asked[view] = "SELECT " + strings.Join(columns, ", ") + " FROM " + view + only + " ORDER BY ALL"
 		shown[view] = text(t, w, asked[view])
 	}
 	for _, full := range []string{"transactions", "transactions_history", "coupons", "payouts", "products", "product_prices", "sync_runs", "sync_state"} {
