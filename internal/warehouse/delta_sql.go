@@ -8,13 +8,11 @@ import (
 
 func (x script) dropOldDelta() string { return dropDelta(x.names["delta"]) }
 
-func (x script) createDelta() string { return createDeltaOf(x.names["latest"], x.names["delta"]) }
+func (x script) createDelta() string {
+	return x.dialect.createDelta(x.names["latest"], x.names["delta"], createLatest(x.Stream))
+}
 
 func dropDelta(delta string) string { return sql("DROP TABLE IF EXISTS $delta", parts{"delta": delta}) }
-
-func createDeltaOf(table, delta string) string {
-	return sql("CREATE TABLE IF NOT EXISTS $delta AS $table COMMENT 'What a run under way is about to publish'", parts{"table": table, "delta": delta})
-}
 
 // insertDelta copies what is new or changed from the staging table, in the types that people query. What no list has is
 // kept as a deleted row is.
@@ -79,7 +77,7 @@ INNER JOIN (SELECT $key, version FROM $changes WHERE $gone) AS c ON l.$key = c.$
 func (x script) dropOldChildDelta() string { return dropDelta(x.names["child_delta"]) }
 
 func (x script) createChildDelta() string {
-	return createDeltaOf(x.names["child_latest"], x.names["child_delta"])
+	return x.dialect.createDelta(x.names["child_latest"], x.names["child_delta"], createChildLatest(x.Stream))
 }
 
 // insertChildDelta fills the delta of the child with the staged entries that are new or differ from the current ones. A
@@ -116,7 +114,9 @@ WHERE l._version = 0 OR (s._fetched > l._version OR l._version > {latest:UInt64}
 }
 
 // countParts counts the parts of a table that is only there for a run.
-const countParts = "SELECT count() FROM system.parts WHERE active AND database = currentDatabase() AND table = {delta:String}"
+func countParts(d dialect) string {
+	return sql("SELECT count() FROM system.parts WHERE active AND database = $database AND table = {delta:String}", parts{"database": d.runDatabase()})
+}
 
 func mergeParts(delta string) string {
 	return sql("OPTIMIZE TABLE $delta FINAL", parts{"delta": delta})

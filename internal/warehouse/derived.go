@@ -28,7 +28,7 @@ func (r Run) derivedDelta(table string) string { return table + "_delta_" + r.su
 func (w *Writer) derivedSteps() (steps []step) {
 	for _, t := range derivedTables(w.Stream) {
 		delta := w.dialect.ofRun(w.derivedDelta(t.table))
-		steps = append(steps, step{dropDelta(delta), nil}, step{createDeltaOf(t.table, delta), nil})
+		steps = append(steps, step{dropDelta(delta), nil}, step{w.dialect.createDelta(t.table, delta, t.create), nil})
 		for _, statement := range t.fill(w.script, delta) {
 			steps = append(steps, step{statement, deltaSettings})
 		}

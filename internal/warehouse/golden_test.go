@@ -160,9 +160,9 @@ func ofAll() []statement {
 	one := int64(1)
 	all := []statement{
 		{"createMigrations", createMigrations}, {"createMigrationsView", createMigrationsView}, {"selectApplied", selectApplied}, {"selectColumns", selectColumns},
-		{"selectVersion", selectVersion}, {"selectTime", selectTime}, {"countParts", countParts},
+		{"selectVersion", selectVersion}, {"selectTime", selectTime}, {"countParts", countParts(dialect{})},
 		{"selectState", selectState}, {"selectStates", selectStates}, {"selectInterrupted", selectInterrupted}, {"selectOutcome", selectOutcome},
-		{"selectAliveRuns by row", selectAliveRuns[0]}, {"selectAliveRuns by state", selectAliveRuns[1]}, {"selectStagedRuns", selectStagedRuns},
+		{"selectAliveRuns by row", selectAliveRuns[0]}, {"selectAliveRuns by state", selectAliveRuns[1]}, {"selectStagedRuns", selectStagedRuns(dialect{})},
 		{"selectRejectVersion", selectRejectVersion}, {"insertCounted", insertCounted}, {"countOpenRejects", countOpenRejects},
 		{"selectRejected", selectRejected(false, "50")}, {"selectRejected, unsettled", selectRejected(true, "50")},
 		{"deleteLaterMisses", deleteLaterMisses(1767225600000)},
@@ -321,7 +321,7 @@ var statementText = regexp.MustCompile("^[\"`](SELECT|INSERT INTO|ALTER TABLE|CR
 
 // within are functions whose text is a piece of statements that are named above, or that Migrate and KeepDecisions
 // send.
-var within = []string{"createTable", "createViewAs", "createStagingTable", "currentRows", "stagedRows", "createDatabase", "insertDecisions", "dropDelta", "createDeltaOf"}
+var within = []string{"createLocal", "createTable", "createViewAs", "createStagingTable", "currentRows", "stagedRows", "createDatabase", "insertDecisions", "dropDelta", "createDelta"}
 
 // everyTextIsNamed finds the functions and constants of the package that have the text of a statement. Each is rendered
 // by this file, or was caught sending.

@@ -151,7 +151,8 @@ func (m migrator) pending(ctx context.Context) ([]string, []migration, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	statements := []string{m.createDatabase(), d.lasting(createMigrations), d.lasting(createMigrationsView)}
+	statements := append([]string{m.createDatabase()}, d.createLocal()...)
+	statements = append(statements, d.lasting(createMigrations), d.lasting(createMigrationsView))
 	var records []migration
 	for _, f := range files {
 		if applied.sums[f.version] == "" {

@@ -63,7 +63,7 @@ func (r recovery) stagedRuns(ctx context.Context) ([]uuid.UUID, error) {
 	for _, table := range derivedNames(r.Stream) {
 		prefixes = append(prefixes, table+"_delta_")
 	}
-	rows, err := r.conn.Query(ctx, selectStagedRuns, named("staging", stream+"_staging"), named("child", child+"_staging"),
+	rows, err := r.conn.Query(ctx, selectStagedRuns(r.dialect), named("staging", stream+"_staging"), named("child", child+"_staging"),
 		named("prefixes", "["+words(prefixes)+"]"))
 	texts, err := scanned(rows, err, only[string])
 	if err != nil {

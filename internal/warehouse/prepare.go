@@ -75,7 +75,7 @@ func (w *Writer) singlePart(ctx context.Context, delta string) error {
 	// all.
 	return w.retry(ctx, merge, func() error {
 		var parts uint64
-		err := w.conn.QueryRow(ctx, countParts, named("delta", delta)).Scan(&parts)
+		err := w.conn.QueryRow(ctx, countParts(w.dialect), named("delta", delta)).Scan(&parts)
 		if err != nil || parts < 2 {
 			return err
 		}

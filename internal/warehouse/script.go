@@ -13,7 +13,8 @@ import (
 // and merged_at (in milliseconds).
 type script struct {
 	Run
-	names parts
+	names   parts
+	dialect dialect
 }
 
 func (d dialect) script(r Run) script {
@@ -27,7 +28,7 @@ func (d dialect) script(r Run) script {
 		names["child_latest"], names["child_staging"] = s.Child.Table+"_latest", s.Child.Table+"_staging"
 		names["child_delta"], names["child_key"] = d.ofRun(r.childDelta()), childKeyNames(s)
 	}
-	return script{r, names}
+	return script{r, names, d}
 }
 
 // render fills in the names of the run's tables, and more.

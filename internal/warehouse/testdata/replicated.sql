@@ -1,0 +1,1675 @@
+-- What is sent in the dialect replicated where a single server is sent something else, of the migrations and of products.
+
+-- createDatabase
+CREATE DATABASE IF NOT EXISTS `dealhouse` ON CLUSTER `main`;
+
+-- createMigrations
+CREATE TABLE IF NOT EXISTS schema_migrations_log ON CLUSTER `main`
+(
+    version UInt32 COMMENT 'Number of the file in schema/; 0 stands for the tables of the streams and all views',
+    name String COMMENT 'Name of the file',
+    checksum String COMMENT 'SHA-256 of what was applied',
+    applied_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'By the clock of the warehouse'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/schema_migrations_log', '{replica}', applied_at)
+ORDER BY version
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'The storage behind schema_migrations';
+
+-- countParts
+SELECT count() FROM system.parts WHERE active AND database = 'dealhouse_runs' AND table = {delta:String};
+
+-- selectStagedRuns
+SELECT DISTINCT id FROM
+(
+    SELECT toString(toUUIDOrZero(partition)) AS id
+    FROM system.parts
+    WHERE active AND database = currentDatabase() AND table IN ({staging:String}, {child:String})
+    UNION ALL
+    SELECT toString(toUUIDOrZero(replaceRegexpOne(extract(name, '_([0-9a-f]{32})$'), '^(.{8})(.{4})(.{4})(.{4})(.{12})$', '\\1-\\2-\\3-\\4-\\5')))
+    FROM system.tables
+    WHERE database = 'dealhouse_runs' AND arrayExists(prefix -> startsWith(name, prefix), {prefixes:Array(String)})
+) WHERE id != '00000000-0000-0000-0000-000000000000';
+
+-- createLocal 0
+CREATE DATABASE IF NOT EXISTS `dealhouse_runs` ON CLUSTER `main`;
+
+-- 0001_bookkeeping.sql 1
+CREATE TABLE IF NOT EXISTS sync_state_log ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    stream LowCardinality(String) COMMENT 'Stream',
+    name LowCardinality(String) COMMENT 'watermark, checkpoint, lease, intent:<run> or backfill:<range>',
+    value String COMMENT 'The state itself: a timestamp for a watermark, JSON for the others; empty when it is cleared',
+    version UInt64 COMMENT 'The highest wins: for a watermark the watermark itself, so that it can never move back',
+    updated_at DateTime64(6, 'UTC') DEFAULT now64(6) COMMENT 'When it was written, by the clock of the warehouse'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/sync_state_log', '{replica}', version)
+ORDER BY (account, stream, name)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Watermarks, checkpoints, merge intents and leases: the storage behind sync_state';
+
+-- 0001_bookkeeping.sql 2
+CREATE OR REPLACE VIEW sync_state ON CLUSTER `main`;
+
+-- 0001_bookkeeping.sql 3
+CREATE TABLE IF NOT EXISTS sync_runs_log ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    stream LowCardinality(String) COMMENT 'Stream',
+    run_id UUID COMMENT 'Identifies the run, also in rejected_records',
+    mode LowCardinality(String) COMMENT 'snapshot, walk, incremental, full or backfill',
+    started_at DateTime64(3, 'UTC') COMMENT 'By the clock of the warehouse',
+    finished_at Nullable(DateTime64(3, 'UTC')) COMMENT 'By the clock of the warehouse; NULL while the run is under way',
+    outcome LowCardinality(String) COMMENT 'running, success, failed, stopped (by a signal), guarded (a person must look) or killed',
+    requested_after Nullable(DateTime64(3, 'UTC')) COMMENT 'The updatedAt after which rows were asked for; NULL: all',
+    watermark Nullable(DateTime64(3, 'UTC')) COMMENT 'The watermark after the run; NULL for streams without one',
+    pages UInt64 COMMENT 'Pages read',
+    rows_read UInt64 COMMENT 'Records read, loaded or rejected',
+    inserted UInt64 COMMENT 'Rows that were not there, or were deleted, before',
+    updated UInt64 COMMENT 'Rows whose content changed',
+    deleted UInt64 COMMENT 'Rows that a complete snapshot no longer had',
+    unchanged UInt64 COMMENT 'Rows read that were already there with the same content',
+    rejected UInt64 COMMENT 'Entries made in rejected_records',
+    duplicates UInt64 COMMENT 'Records whose key came more than once in the run; the newest counted',
+    bytes UInt64 COMMENT 'JSON read, in bytes, after decompression',
+    retries UInt64 COMMENT 'Requests that had to be repeated',
+    warnings Array(String) COMMENT 'What the run noticed and carried on with',
+    error String COMMENT 'Why the run failed; empty otherwise',
+    version UInt64 COMMENT 'The highest wins'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/sync_runs_log', '{replica}', version)
+ORDER BY (account, stream, run_id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'The storage behind sync_runs';
+
+-- 0001_bookkeeping.sql 4
+CREATE OR REPLACE VIEW sync_runs ON CLUSTER `main`;
+
+-- 0001_bookkeeping.sql 5
+CREATE TABLE IF NOT EXISTS rejected_records_log ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    stream LowCardinality(String) COMMENT 'Stream',
+    run_id UUID COMMENT 'The run that read it',
+    page UInt32 COMMENT 'Page of the run, from 1',
+    key String COMMENT 'Key of the record; empty when it has none',
+    field String COMMENT 'JSON name of the field; empty for a whole record',
+    reason LowCardinality(String) COMMENT 'Why it could not be loaded as it was sent',
+    raw String COMMENT 'JSON of the value or the record, verbatim',
+    seen_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'When it was written, by the clock of the warehouse'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/rejected_records_log', '{replica}')
+ORDER BY (account, stream, run_id, page, key, field, reason, sipHash64(raw))
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'The storage behind rejected_records';
+
+-- 0002_rejects.sql 1
+ALTER TABLE rejected_records_log ON CLUSTER `main` ADD COLUMN IF NOT EXISTS read_at DateTime64(6, 'UTC') DEFAULT toDateTime64(0, 6, 'UTC') COMMENT 'When the page was asked for, by the clock of the run; 1970: not recorded';
+
+-- 0002_rejects.sql 2
+CREATE TABLE IF NOT EXISTS settled_rejects_log ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    stream LowCardinality(String) COMMENT 'Stream',
+    run_id UUID COMMENT 'As in rejected_records',
+    page UInt32 COMMENT 'As in rejected_records',
+    key String COMMENT 'As in rejected_records',
+    field String COMMENT 'As in rejected_records',
+    reason LowCardinality(String) COMMENT 'As in rejected_records',
+    raw_hash UInt64 COMMENT 'sipHash64 of raw',
+    state LowCardinality(String) COMMENT 'loaded or superseded',
+    settled_by UUID COMMENT 'The retry that decided it, as in sync_runs',
+    settled_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'By the clock of the warehouse'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/settled_rejects_log', '{replica}')
+ORDER BY (account, stream, run_id, page, key, field, reason, raw_hash)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Rejected records that a retry has settled: part of the storage behind rejected_records';
+
+-- 0002_rejects.sql 3
+ALTER TABLE sync_runs_log ON CLUSTER `main` COMMENT COLUMN mode 'snapshot, walk, incremental, full, backfill or retry (of rejected records)';
+
+-- 0002_rejects.sql 4
+ALTER TABLE sync_runs ON CLUSTER `main` COMMENT COLUMN mode 'snapshot, walk, incremental, full, backfill or retry (of rejected records)';
+
+-- 0003_reconciliation.sql 1
+CREATE TABLE IF NOT EXISTS payout_findings_log ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    kind LowCardinality(String) COMMENT 'missing, mismatched, drifted, altered, mixed_currency, orphan or overdue',
+    subject String COMMENT 'Id of the payout; of overdue ones the month of the sales, as 2026-03',
+    detail String COMMENT 'What was found, in words',
+    detail_hash UInt64 MATERIALIZED sipHash64(detail) COMMENT 'A finding with other words is another one',
+    first_seen DateTime64(3, 'UTC') COMMENT 'When it was found, by the clock of the warehouse',
+    last_seen DateTime64(3, 'UTC') COMMENT 'When it was found last',
+    resolved_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was found no more; NULL while it stands',
+    version UInt64 DEFAULT toUnixTimestamp64Micro(now64(6)) COMMENT 'The highest wins'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/payout_findings_log', '{replica}', version)
+ORDER BY (account, kind, subject, detail_hash)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'The storage behind payout_findings';
+
+-- 0003_reconciliation.sql 2
+CREATE OR REPLACE VIEW payout_findings ON CLUSTER `main`;
+
+-- 0004_references.sql 1
+CREATE TABLE IF NOT EXISTS reference_misses_log ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    stream LowCardinality(String) COMMENT 'Stream of the record that was asked for',
+    id UUID COMMENT 'Key that a transaction names',
+    reason LowCardinality(String) COMMENT 'not_found: the service does not know it; refused: it refused the request; unusable: what it gave is no record with this key',
+    asked_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'When it was asked for last, by the clock of the warehouse'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/reference_misses_log', '{replica}', asked_at)
+ORDER BY (account, stream, id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'The storage behind reference_misses';
+
+-- 0004_references.sql 2
+ALTER TABLE sync_runs_log ON CLUSTER `main` COMMENT COLUMN mode 'snapshot, walk, incremental, full, backfill, or references (rows that transactions name, by their own addresses)';
+
+-- 0004_references.sql 3
+ALTER TABLE sync_runs ON CLUSTER `main` COMMENT COLUMN mode 'snapshot, walk, incremental, full, backfill, or references (rows that transactions name, by their own addresses)';
+
+-- 0004_references.sql 4
+ALTER TABLE sync_runs_log ON CLUSTER `main` COMMENT COLUMN pages 'Pages read; of references, addresses that answered';
+
+-- 0004_references.sql 5
+ALTER TABLE sync_runs ON CLUSTER `main` COMMENT COLUMN pages 'Pages read; of references, addresses that answered';
+
+-- 0005_quality.sql 1
+CREATE TABLE IF NOT EXISTS quality_checks_log ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    stream LowCardinality(String) COMMENT 'Stream',
+    run_id UUID COMMENT 'Run after which it was checked, as in sync_runs',
+    check LowCardinality(String) COMMENT 'What was checked',
+    ok Bool COMMENT 'Whether it holds',
+    found UInt64 COMMENT 'What was counted',
+    expected UInt64 COMMENT 'What should have been counted',
+    detail String COMMENT 'What was found and what to look at; empty when it holds',
+    checked_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'By the clock of the warehouse'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/quality_checks_log', '{replica}', checked_at)
+ORDER BY (account, stream, run_id, check)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'The storage behind quality_checks';
+
+-- 0005_quality.sql 2
+CREATE TABLE IF NOT EXISTS transaction_decisions_log ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    id UUID COMMENT 'Transaction identifier',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction',
+    currency_code LowCardinality(String) COMMENT 'Currency of the transaction',
+    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale',
+    confirmed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was seen to become CONFIRMED',
+    declined_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was seen to become DECLINED',
+    version UInt128 COMMENT 'Newest version of the transaction that this takes into account: the highest wins'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/transaction_decisions_log', '{replica}', version)
+ORDER BY (account, id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'The storage behind transaction_decisions: what would have to be computed from all versions';
+
+-- 0006_retention.sql 1
+ALTER TABLE rejected_records_log ON CLUSTER `main` MODIFY TTL toDateTime(seen_at) + toIntervalDay(90) DELETE WHERE stream != 'transactions';
+
+-- 0006_retention.sql 2
+ALTER TABLE quality_checks_log ON CLUSTER `main` MODIFY TTL toDateTime(checked_at) + toIntervalDay(400);
+
+-- 0007_older.sql 1
+ALTER TABLE sync_runs_log ON CLUSTER `main` ADD COLUMN IF NOT EXISTS older UInt64 COMMENT 'Rows read with other content but an older updatedAt than what is loaded, which stays: the next full read loads them' AFTER unchanged;
+
+-- 0007_older.sql 2
+ALTER TABLE sync_state_log ON CLUSTER `main` COMMENT COLUMN name 'watermark, origin (of the service that the watermark is of), decisions, checkpoint, lease, intent:<run> or backfill:<range>';
+
+-- 0007_older.sql 3
+ALTER TABLE sync_state ON CLUSTER `main` COMMENT COLUMN name 'watermark, origin (of the service that the watermark is of), decisions, checkpoint, lease, intent:<run> or backfill:<range>';
+
+-- 0007_older.sql 4
+ALTER TABLE sync_state_log ON CLUSTER `main` COMMENT COLUMN version 'The highest wins: the time of writing in microseconds, or a little more than all that the stream has; for a watermark the watermark itself, so that it can never move back';
+
+-- 0008_service_time.sql 1
+ALTER TABLE sync_runs_log ON CLUSTER `main` ADD COLUMN IF NOT EXISTS server_time Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the service when the run began, as its first answer said; NULL: not known' AFTER watermark;
+
+-- 0009_one_reject.sql 1
+CREATE TABLE IF NOT EXISTS rejects_log ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    stream LowCardinality(String) COMMENT 'Stream',
+    key String COMMENT 'Key of the record; empty when it has none',
+    field String COMMENT 'JSON name of the field; empty for a whole record',
+    reason LowCardinality(String) COMMENT 'Why it could not be loaded as it was sent',
+    raw_hash FixedString(16) DEFAULT sipHash128(raw) COMMENT 'Tells values apart',
+    raw SimpleAggregateFunction(max, String) COMMENT 'JSON of the value or the record, verbatim; empty in a row that settles',
+    first_seen_at SimpleAggregateFunction(min, DateTime64(3, 'UTC')) COMMENT 'When it was met first, by the clock of the warehouse',
+    seen_at SimpleAggregateFunction(max, DateTime64(3, 'UTC')) COMMENT 'When it was met last, by the clock of the warehouse',
+    last SimpleAggregateFunction(max, Tuple(version UInt64, run_id UUID, page UInt32, read_at DateTime64(6, 'UTC'), updated Int64)) COMMENT 'The last reading of it; updated is the updatedAt of its record in milliseconds, 0 without one',
+    published SimpleAggregateFunction(max, Tuple(version UInt64, run_id UUID, page UInt32, read_at DateTime64(6, 'UTC'), updated Int64)) COMMENT 'The last reading before that one whose run published what it read; its version is 0 without one',
+    counted SimpleAggregateFunction(max, UInt64) COMMENT 'Version of the last reading that times and published take into account',
+    times SimpleAggregateFunction(max, UInt64) COMMENT 'How many runs met it, without those that are not counted yet',
+    settled SimpleAggregateFunction(max, Tuple(version UInt64, run_id UUID, state String, settled_by UUID, settled_at DateTime64(3, 'UTC'))) COMMENT 'What a retry has decided of the reading of the run run_id',
+    written_at SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now() COMMENT 'By the clock of the warehouse'
+)
+ENGINE = ReplicatedAggregatingMergeTree('/clickhouse/tables/{shard}/dealhouse/rejects_log', '{replica}')
+ORDER BY (account, stream, key, field, reason, raw_hash)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'The storage behind rejected_records';
+
+-- 0009_one_reject.sql 2
+ALTER TABLE rejects_log ON CLUSTER `main` MODIFY TTL written_at + toIntervalDay(90) DELETE WHERE stream != 'transactions';
+
+-- 0009_one_reject.sql 3
+CREATE TABLE IF NOT EXISTS rejected_records_log ON CLUSTER `main`
+(
+    account LowCardinality(String), stream LowCardinality(String), run_id UUID, page UInt32, key String, field String,
+    reason LowCardinality(String), raw String, seen_at DateTime64(3, 'UTC'), read_at DateTime64(6, 'UTC')
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/rejected_records_log', '{replica}')
+ORDER BY (account, stream, run_id, page, key, field, reason, sipHash64(raw))
+SETTINGS replicated_deduplication_window = 0;
+
+-- 0009_one_reject.sql 4
+CREATE TABLE IF NOT EXISTS settled_rejects_log ON CLUSTER `main`
+(
+    account LowCardinality(String), stream LowCardinality(String), run_id UUID, page UInt32, key String, field String,
+    reason LowCardinality(String), raw_hash UInt64, state LowCardinality(String), settled_by UUID, settled_at DateTime64(3, 'UTC')
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/settled_rejects_log', '{replica}')
+ORDER BY (account, stream, run_id, page, key, field, reason, raw_hash)
+SETTINGS replicated_deduplication_window = 0;
+
+-- 0009_one_reject.sql 6
+TRUNCATE TABLE IF EXISTS rejected_records_log ON CLUSTER `main`;
+
+-- 0009_one_reject.sql 7
+TRUNCATE TABLE IF EXISTS settled_rejects_log ON CLUSTER `main`;
+
+-- 0009_one_reject.sql 8
+ALTER TABLE sync_runs_log ON CLUSTER `main` ADD COLUMN IF NOT EXISTS waiting UInt64 DEFAULT 0 COMMENT 'Rows that the list no longer had and that wait for a confirmation' AFTER older;
+
+-- 0009_one_reject.sql 9
+ALTER TABLE sync_runs_log ON CLUSTER `main` COMMENT COLUMN outcome 'running, success, incomplete (the list moved, and rows of it may be missing), failed, stopped (by a signal), guarded (a person must look) or killed';
+
+-- 0009_one_reject.sql 10
+CREATE OR REPLACE VIEW sync_runs ON CLUSTER `main`;
+
+-- 0010_absent_rows.sql 1
+CREATE TABLE IF NOT EXISTS absent_rows_log ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    stream LowCardinality(String) COMMENT 'Stream',
+    key String COMMENT 'Key of the row',
+    lists UInt16 COMMENT 'Complete lists in a row that did not have it; 0: the last one had it, or it is deleted',
+    run_id UUID COMMENT 'The run that read the last of them',
+    since DateTime64(3, 'UTC') COMMENT 'When the first of them was read, by the clock of the warehouse',
+    version UInt64 COMMENT 'The highest wins'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/absent_rows_log', '{replica}', version)
+ORDER BY (account, stream, key)
+TTL toDateTime(since) + toIntervalDay(400) DELETE WHERE lists = 0
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Rows that complete lists no longer had: deleted once enough lists in a row did not have them';
+
+-- streams 1
+CREATE TABLE IF NOT EXISTS promotions_latest ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Promotion identifier (API: id)',
+    start_date Nullable(DateTime64(3, 'UTC')) COMMENT 'When the promotion becomes active [UTC] (API: startDate)',
+    end_date Nullable(DateTime64(3, 'UTC')) COMMENT 'When the promotion expires [UTC] (API: endDate)',
+    description String COMMENT 'Description of the promotion; empty when absent (API: description)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer the promotion belongs to; NULL when the service sent none or no UUID (API: retailerId)',
+    url String COMMENT 'URL of the retailer\'s website where the promotion can be used; empty when absent (API: url)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: name)',
+    hostname LowCardinality(String) COMMENT 'Hostname of the retailer\'s website; empty when absent (API: hostname)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: logo)',
+    deep_link String COMMENT 'Deep link for the promotion; empty when absent (API: deepLink)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
+    _run_id UUID COMMENT 'Run that loaded this version'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/promotions_latest', '{replica}', _version)
+ORDER BY (account, id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Storage behind the view promotions';
+
+-- streams 2
+CREATE TABLE IF NOT EXISTS promotions_staging ON CLUSTER `main`
+(
+    run_id UUID,
+    id UUID,
+    start_date Int64,
+    end_date Int64,
+    description String,
+    retailer_id UUID,
+    url String,
+    retailer_name String,
+    hostname String,
+    retailer_logo String,
+    deep_link String,
+    updated_at Int64,
+    _nulls UInt64,
+    _extra String,
+    _page UInt32,
+    _fetched Int64,
+    _version UInt128 MATERIALIZED bitOr(bitShiftLeft(toUInt128(if(bitTest(_nulls, 3), 0, greatest(updated_at, 0))), 64), toUInt128(_fetched)),
+    _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, start_date, end_date, description, retailer_id, url, retailer_name, hostname, retailer_logo, deep_link, updated_at)
+)
+ENGINE = ReplacingMergeTree(_version)
+PARTITION BY run_id
+ORDER BY (run_id, id)
+SETTINGS non_replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000
+COMMENT 'Rows of runs under way';
+
+-- streams 3
+CREATE TABLE IF NOT EXISTS promotions_versions ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Promotion identifier (API: id)',
+    start_date Nullable(DateTime64(3, 'UTC')) COMMENT 'When the promotion becomes active [UTC] (API: startDate)',
+    end_date Nullable(DateTime64(3, 'UTC')) COMMENT 'When the promotion expires [UTC] (API: endDate)',
+    description String COMMENT 'Description of the promotion; empty when absent (API: description)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer the promotion belongs to; NULL when the service sent none or no UUID (API: retailerId)',
+    url String COMMENT 'URL of the retailer\'s website where the promotion can be used; empty when absent (API: url)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: name)',
+    hostname LowCardinality(String) COMMENT 'Hostname of the retailer\'s website; empty when absent (API: hostname)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: logo)',
+    deep_link String COMMENT 'Deep link for the promotion; empty when absent (API: deepLink)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
+    _run_id UUID COMMENT 'Run that loaded this version'
+)
+ENGINE = ReplicatedMergeTree('/clickhouse/tables/{shard}/dealhouse/promotions_versions', '{replica}')
+ORDER BY (account, id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Storage behind the view promotions_history';
+
+-- streams 4
+CREATE TABLE IF NOT EXISTS coupons_latest ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Coupon identifier (API: id)',
+    code String COMMENT 'The coupon code value; empty when absent (API: code)',
+    start_date Nullable(DateTime64(3, 'UTC')) COMMENT 'When the coupon becomes active [UTC] (API: startDate)',
+    end_date Nullable(DateTime64(3, 'UTC')) COMMENT 'When the coupon expires [UTC] (API: endDate)',
+    description String COMMENT 'Description of the coupon; empty when absent (API: description)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the coupon; NULL when the service sent none or no UUID (API: retailerId)',
+    url String COMMENT 'URL of the retailer\'s website where the coupon can be used; empty when absent (API: url)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: name)',
+    hostname LowCardinality(String) COMMENT 'Hostname of the retailer\'s website; empty when absent (API: hostname)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: logo)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
+    _run_id UUID COMMENT 'Run that loaded this version'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/coupons_latest', '{replica}', _version)
+ORDER BY (account, id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Storage behind the view coupons';
+
+-- streams 5
+CREATE TABLE IF NOT EXISTS coupons_staging ON CLUSTER `main`
+(
+    run_id UUID,
+    id UUID,
+    code String,
+    start_date Int64,
+    end_date Int64,
+    description String,
+    retailer_id UUID,
+    url String,
+    retailer_name String,
+    hostname String,
+    updated_at Int64,
+    retailer_logo String,
+    _nulls UInt64,
+    _extra String,
+    _page UInt32,
+    _fetched Int64,
+    _version UInt128 MATERIALIZED bitOr(bitShiftLeft(toUInt128(if(bitTest(_nulls, 3), 0, greatest(updated_at, 0))), 64), toUInt128(_fetched)),
+    _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, code, start_date, end_date, description, retailer_id, url, retailer_name, hostname, updated_at, retailer_logo)
+)
+ENGINE = ReplacingMergeTree(_version)
+PARTITION BY run_id
+ORDER BY (run_id, id)
+SETTINGS non_replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000
+COMMENT 'Rows of runs under way';
+
+-- streams 6
+CREATE TABLE IF NOT EXISTS coupons_versions ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Coupon identifier (API: id)',
+    code String COMMENT 'The coupon code value; empty when absent (API: code)',
+    start_date Nullable(DateTime64(3, 'UTC')) COMMENT 'When the coupon becomes active [UTC] (API: startDate)',
+    end_date Nullable(DateTime64(3, 'UTC')) COMMENT 'When the coupon expires [UTC] (API: endDate)',
+    description String COMMENT 'Description of the coupon; empty when absent (API: description)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the coupon; NULL when the service sent none or no UUID (API: retailerId)',
+    url String COMMENT 'URL of the retailer\'s website where the coupon can be used; empty when absent (API: url)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: name)',
+    hostname LowCardinality(String) COMMENT 'Hostname of the retailer\'s website; empty when absent (API: hostname)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: logo)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
+    _run_id UUID COMMENT 'Run that loaded this version'
+)
+ENGINE = ReplicatedMergeTree('/clickhouse/tables/{shard}/dealhouse/coupons_versions', '{replica}')
+ORDER BY (account, id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Storage behind the view coupons_history';
+
+-- streams 7
+CREATE TABLE IF NOT EXISTS cashback_offers_latest ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Offer identifier (API: id)',
+    featured Nullable(Bool) COMMENT 'Whether the service features the offer as an outstanding deal (API: featured)',
+    countries Array(LowCardinality(String)) COMMENT 'Countries where the offer is available, ISO 3166-1 alpha-2; empty when absent (API: countries)',
+    maximum_fixed_commission_fee Nullable(Decimal(18, 4)) COMMENT 'Fixed cashback amount; NULL when the retailer offers a percentage instead [currency not stated] (API: maximumFixedCommissionFee)',
+    description String COMMENT 'Description of the fixed cashback offer; empty when absent (API: description)',
+    category LowCardinality(String) COMMENT 'Category of the offer; empty when absent (API: category)',
+    terms_and_exclusions String COMMENT 'Terms and exclusions; empty when absent (API: termsAndExclusions)',
+    cashback_percentage Nullable(Decimal(18, 9)) COMMENT 'Cashback in proportion to the order [fraction: 0.05 is 5 %] (API: cashbackPercentage)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the offer; NULL when the service sent none or no UUID (API: retailerId)',
+    url String COMMENT 'Retailer website URL; empty when absent (API: url)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: name)',
+    hostname LowCardinality(String) COMMENT 'Hostname of the retailer\'s website; empty when absent (API: hostname)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: logo)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
+    _run_id UUID COMMENT 'Run that loaded this version'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/cashback_offers_latest', '{replica}', _version)
+ORDER BY (account, id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Storage behind the view cashback_offers';
+
+-- streams 8
+CREATE TABLE IF NOT EXISTS cashback_offers_staging ON CLUSTER `main`
+(
+    run_id UUID,
+    id UUID,
+    featured UInt8,
+    countries String,
+    maximum_fixed_commission_fee Int64,
+    description String,
+    category String,
+    terms_and_exclusions String,
+    cashback_percentage Int64,
+    retailer_id UUID,
+    url String,
+    retailer_name String,
+    hostname String,
+    updated_at Int64,
+    retailer_logo String,
+    _nulls UInt64,
+    _extra String,
+    _page UInt32,
+    _fetched Int64,
+    _version UInt128 MATERIALIZED bitOr(bitShiftLeft(toUInt128(if(bitTest(_nulls, 4), 0, greatest(updated_at, 0))), 64), toUInt128(_fetched)),
+    _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, featured, countries, maximum_fixed_commission_fee, description, category, terms_and_exclusions, cashback_percentage, retailer_id, url, retailer_name, hostname, updated_at, retailer_logo)
+)
+ENGINE = ReplacingMergeTree(_version)
+PARTITION BY run_id
+ORDER BY (run_id, id)
+SETTINGS non_replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000
+COMMENT 'Rows of runs under way';
+
+-- streams 9
+CREATE TABLE IF NOT EXISTS cashback_offers_versions ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Offer identifier (API: id)',
+    featured Nullable(Bool) COMMENT 'Whether the service features the offer as an outstanding deal (API: featured)',
+    countries Array(LowCardinality(String)) COMMENT 'Countries where the offer is available, ISO 3166-1 alpha-2; empty when absent (API: countries)',
+    maximum_fixed_commission_fee Nullable(Decimal(18, 4)) COMMENT 'Fixed cashback amount; NULL when the retailer offers a percentage instead [currency not stated] (API: maximumFixedCommissionFee)',
+    description String COMMENT 'Description of the fixed cashback offer; empty when absent (API: description)',
+    category LowCardinality(String) COMMENT 'Category of the offer; empty when absent (API: category)',
+    terms_and_exclusions String COMMENT 'Terms and exclusions; empty when absent (API: termsAndExclusions)',
+    cashback_percentage Nullable(Decimal(18, 9)) COMMENT 'Cashback in proportion to the order [fraction: 0.05 is 5 %] (API: cashbackPercentage)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the offer; NULL when the service sent none or no UUID (API: retailerId)',
+    url String COMMENT 'Retailer website URL; empty when absent (API: url)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: name)',
+    hostname LowCardinality(String) COMMENT 'Hostname of the retailer\'s website; empty when absent (API: hostname)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: logo)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
+    _run_id UUID COMMENT 'Run that loaded this version'
+)
+ENGINE = ReplicatedMergeTree('/clickhouse/tables/{shard}/dealhouse/cashback_offers_versions', '{replica}')
+ORDER BY (account, id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Storage behind the view cashback_offers_history';
+
+-- streams 10
+CREATE TABLE IF NOT EXISTS transactions_latest ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Transaction identifier (API: id)',
+    country LowCardinality(String) COMMENT 'Country code; empty when absent (API: country)',
+    activated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Activation time [UTC] (API: activatedAt)',
+    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time [UTC] (API: clickedAt)',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC] (API: soldAt)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    currency_code LowCardinality(String) COMMENT 'Currency of order_value and cashback; empty when absent (API: currencyCode)',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Value of the order [currency_code] (API: orderValue)',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback amount [currency_code] (API: cashback)',
+    status LowCardinality(String) COMMENT 'PENDING, CONFIRMED or DECLINED; the service may add values; empty when absent (API: status)',
+    passback_uid String COMMENT 'Caller\'s own user identifier, as passed back; empty when absent (API: passbackUid)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction; NULL when the service sent none or no UUID (API: retailerId)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: retailerName)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: retailerLogo)',
+    payout_id Nullable(Int64) COMMENT 'Payout that includes the transaction; NULL while in none (API: payoutId)',
+    passback_data String COMMENT 'Caller\'s own data, as passed back; empty when absent (API: passbackData)',
+    cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
+    coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
+    promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
+    _run_id UUID COMMENT 'Run that loaded this version'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/transactions_latest', '{replica}', _version)
+ORDER BY (account, id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Storage behind the view transactions';
+
+-- streams 11
+CREATE TABLE IF NOT EXISTS transactions_staging ON CLUSTER `main`
+(
+    run_id UUID,
+    id UUID,
+    country String,
+    activated_at Int64,
+    clicked_at Int64,
+    sold_at Int64,
+    updated_at Int64,
+    currency_code String,
+    order_value Int64,
+    cashback Int64,
+    status String,
+    passback_uid String,
+    retailer_id UUID,
+    retailer_name String,
+    retailer_logo String,
+    payout_id Int64,
+    passback_data String,
+    cashback_offer_id UUID,
+    coupon_id UUID,
+    promotion_id UUID,
+    _nulls UInt64,
+    _extra String,
+    _page UInt32,
+    _fetched Int64,
+    _version UInt128 MATERIALIZED bitOr(bitShiftLeft(toUInt128(if(bitTest(_nulls, 3), 0, greatest(updated_at, 0))), 64), toUInt128(_fetched)),
+    _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id)
+)
+ENGINE = ReplacingMergeTree(_version)
+PARTITION BY run_id
+ORDER BY (run_id, id)
+SETTINGS non_replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000
+COMMENT 'Rows of runs under way';
+
+-- streams 12
+CREATE TABLE IF NOT EXISTS transactions_versions ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Transaction identifier (API: id)',
+    country LowCardinality(String) COMMENT 'Country code; empty when absent (API: country)',
+    activated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Activation time [UTC] (API: activatedAt)',
+    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time [UTC] (API: clickedAt)',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC] (API: soldAt)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    currency_code LowCardinality(String) COMMENT 'Currency of order_value and cashback; empty when absent (API: currencyCode)',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Value of the order [currency_code] (API: orderValue)',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback amount [currency_code] (API: cashback)',
+    status LowCardinality(String) COMMENT 'PENDING, CONFIRMED or DECLINED; the service may add values; empty when absent (API: status)',
+    passback_uid String COMMENT 'Caller\'s own user identifier, as passed back; empty when absent (API: passbackUid)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction; NULL when the service sent none or no UUID (API: retailerId)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: retailerName)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: retailerLogo)',
+    payout_id Nullable(Int64) COMMENT 'Payout that includes the transaction; NULL while in none (API: payoutId)',
+    passback_data String COMMENT 'Caller\'s own data, as passed back; empty when absent (API: passbackData)',
+    cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
+    coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
+    promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
+    _run_id UUID COMMENT 'Run that loaded this version'
+)
+ENGINE = ReplicatedMergeTree('/clickhouse/tables/{shard}/dealhouse/transactions_versions', '{replica}')
+ORDER BY (account, id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Storage behind the view transactions_history';
+
+-- streams 13
+CREATE TABLE IF NOT EXISTS payouts_latest ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id Int64 COMMENT 'Payout identifier (API: id)',
+    total_transactions Nullable(Int64) COMMENT 'Number of transactions in the payout [count] (API: totalTransactions)',
+    total_gmv Nullable(Decimal(18, 4)) COMMENT 'Sum of order_value of the transactions in the payout [the currency of the payout\'s transactions] (API: totalGmv)',
+    aov Nullable(Decimal(18, 6)) COMMENT 'Average order value: total_gmv / total_transactions, as the service computed it [the currency of the payout\'s transactions] (API: aov)',
+    total_cashback Nullable(Decimal(18, 4)) COMMENT 'Sum of cashback of the transactions in the payout [the currency of the payout\'s transactions] (API: totalCashback)',
+    confirmed_transactions Nullable(Int64) COMMENT 'Count of transactions with status CONFIRMED [count] (API: confirmedTransactions)',
+    declined_transactions Nullable(Int64) COMMENT 'Count of transactions with status DECLINED [count] (API: declinedTransactions)',
+    pending_transactions Nullable(Int64) COMMENT 'Count of transactions with status PENDING [count] (API: pendingTransactions)',
+    confirmed_gmv Nullable(Decimal(18, 4)) COMMENT 'Sum of order_value of CONFIRMED transactions [the currency of the payout\'s transactions] (API: confirmedGmv)',
+    declined_gmv Nullable(Decimal(18, 4)) COMMENT 'Sum of order_value of DECLINED transactions [the currency of the payout\'s transactions] (API: declinedGmv)',
+    pending_gmv Nullable(Decimal(18, 4)) COMMENT 'Sum of order_value of PENDING transactions [the currency of the payout\'s transactions] (API: pendingGmv)',
+    confirmed_cashback Nullable(Decimal(18, 4)) COMMENT 'Sum of cashback of CONFIRMED transactions [the currency of the payout\'s transactions] (API: confirmedCashback)',
+    declined_cashback Nullable(Decimal(18, 4)) COMMENT 'Sum of cashback of DECLINED transactions [the currency of the payout\'s transactions] (API: declinedCashback)',
+    pending_cashback Nullable(Decimal(18, 4)) COMMENT 'Sum of cashback of PENDING transactions [the currency of the payout\'s transactions] (API: pendingCashback)',
+    start_date Nullable(DateTime64(3, 'UTC')) COMMENT 'Date of the first transaction included [UTC] (API: startDate)',
+    end_date Nullable(DateTime64(3, 'UTC')) COMMENT 'Date of the last transaction included [UTC] (API: endDate)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
+    _run_id UUID COMMENT 'Run that loaded this version'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/payouts_latest', '{replica}', _version)
+ORDER BY (account, id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Storage behind the view payouts';
+
+-- streams 14
+CREATE TABLE IF NOT EXISTS payouts_staging ON CLUSTER `main`
+(
+    run_id UUID,
+    id Int64,
+    total_transactions Int64,
+    total_gmv Int64,
+    aov Int64,
+    total_cashback Int64,
+    confirmed_transactions Int64,
+    declined_transactions Int64,
+    pending_transactions Int64,
+    confirmed_gmv Int64,
+    declined_gmv Int64,
+    pending_gmv Int64,
+    confirmed_cashback Int64,
+    declined_cashback Int64,
+    pending_cashback Int64,
+    start_date Int64,
+    end_date Int64,
+    _nulls UInt64,
+    _extra String,
+    _page UInt32,
+    _fetched Int64,
+    _version UInt128 MATERIALIZED toUInt128(_fetched),
+    _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, total_transactions, total_gmv, aov, total_cashback, confirmed_transactions, declined_transactions, pending_transactions, confirmed_gmv, declined_gmv, pending_gmv, confirmed_cashback, declined_cashback, pending_cashback, start_date, end_date)
+)
+ENGINE = ReplacingMergeTree(_version)
+PARTITION BY run_id
+ORDER BY (run_id, id)
+SETTINGS non_replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000
+COMMENT 'Rows of runs under way';
+
+-- streams 15
+CREATE TABLE IF NOT EXISTS payouts_versions ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id Int64 COMMENT 'Payout identifier (API: id)',
+    total_transactions Nullable(Int64) COMMENT 'Number of transactions in the payout [count] (API: totalTransactions)',
+    total_gmv Nullable(Decimal(18, 4)) COMMENT 'Sum of order_value of the transactions in the payout [the currency of the payout\'s transactions] (API: totalGmv)',
+    aov Nullable(Decimal(18, 6)) COMMENT 'Average order value: total_gmv / total_transactions, as the service computed it [the currency of the payout\'s transactions] (API: aov)',
+    total_cashback Nullable(Decimal(18, 4)) COMMENT 'Sum of cashback of the transactions in the payout [the currency of the payout\'s transactions] (API: totalCashback)',
+    confirmed_transactions Nullable(Int64) COMMENT 'Count of transactions with status CONFIRMED [count] (API: confirmedTransactions)',
+    declined_transactions Nullable(Int64) COMMENT 'Count of transactions with status DECLINED [count] (API: declinedTransactions)',
+    pending_transactions Nullable(Int64) COMMENT 'Count of transactions with status PENDING [count] (API: pendingTransactions)',
+    confirmed_gmv Nullable(Decimal(18, 4)) COMMENT 'Sum of order_value of CONFIRMED transactions [the currency of the payout\'s transactions] (API: confirmedGmv)',
+    declined_gmv Nullable(Decimal(18, 4)) COMMENT 'Sum of order_value of DECLINED transactions [the currency of the payout\'s transactions] (API: declinedGmv)',
+    pending_gmv Nullable(Decimal(18, 4)) COMMENT 'Sum of order_value of PENDING transactions [the currency of the payout\'s transactions] (API: pendingGmv)',
+    confirmed_cashback Nullable(Decimal(18, 4)) COMMENT 'Sum of cashback of CONFIRMED transactions [the currency of the payout\'s transactions] (API: confirmedCashback)',
+    declined_cashback Nullable(Decimal(18, 4)) COMMENT 'Sum of cashback of DECLINED transactions [the currency of the payout\'s transactions] (API: declinedCashback)',
+    pending_cashback Nullable(Decimal(18, 4)) COMMENT 'Sum of cashback of PENDING transactions [the currency of the payout\'s transactions] (API: pendingCashback)',
+    start_date Nullable(DateTime64(3, 'UTC')) COMMENT 'Date of the first transaction included [UTC] (API: startDate)',
+    end_date Nullable(DateTime64(3, 'UTC')) COMMENT 'Date of the last transaction included [UTC] (API: endDate)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
+    _run_id UUID COMMENT 'Run that loaded this version'
+)
+ENGINE = ReplicatedMergeTree('/clickhouse/tables/{shard}/dealhouse/payouts_versions', '{replica}')
+ORDER BY (account, id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Storage behind the view payouts_history';
+
+-- streams 16
+CREATE TABLE IF NOT EXISTS products_latest ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    product_key UUID COMMENT 'Key derived from the fields that product_key_rule names',
+    product_key_rule LowCardinality(String) COMMENT 'Rule that gave the key: url, asin, gtin, brand_mpn or brand_sku',
+    last_viewed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When the product was last viewed; NULL when the format is not understood [UTC] (API: lastViewedAt)',
+    url String COMMENT 'Product page; empty when absent (API: url)',
+    name String COMMENT 'Product name; empty when absent (API: name)',
+    price Nullable(Decimal(18, 4)) COMMENT 'Current price [currency_code] (API: price)',
+    currency_code LowCardinality(String) COMMENT 'Currency of price; empty when absent (API: currencyCode)',
+    brand_name String COMMENT 'Brand; empty when absent (API: brandName)',
+    description String COMMENT 'Description; empty when absent (API: description)',
+    image_urls Array(String) COMMENT 'Image URLs; empty when absent (API: imageUrls)',
+    category_id LowCardinality(String) COMMENT 'Category identifier; empty when absent (API: categoryId)',
+    category_version LowCardinality(String) COMMENT 'Version of the category tree; empty when absent (API: categoryVersion)',
+    category_breadcrumb LowCardinality(String) COMMENT 'Path of the category; empty when absent (API: categoryBreadcrumb)',
+    asin String COMMENT 'Amazon Standard Identification Number; empty when absent (API: asin)',
+    sku String COMMENT 'Stock keeping unit; empty when absent (API: sku)',
+    gtin String COMMENT 'Global Trade Item Number; empty when absent (API: gtin)',
+    mpn String COMMENT 'Manufacturer part number; empty when absent (API: mpn)',
+    rating_value Nullable(Decimal(18, 6)) COMMENT 'Average rating (API: ratingValue)',
+    rating_count Nullable(Int64) COMMENT 'Number of ratings [count] (API: ratingCount)',
+    best_rating Nullable(Decimal(18, 6)) COMMENT 'Best rating possible (API: bestRating)',
+    worst_rating Nullable(Decimal(18, 6)) COMMENT 'Worst rating possible (API: worstRating)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
+    _run_id UUID COMMENT 'Run that loaded this version'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/products_latest', '{replica}', _version)
+ORDER BY (account, product_key)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Storage behind the view products';
+
+-- streams 17
+CREATE TABLE IF NOT EXISTS products_staging ON CLUSTER `main`
+(
+    run_id UUID,
+    product_key UUID,
+    product_key_rule String,
+    last_viewed_at Int64,
+    url String,
+    name String,
+    price Int64,
+    currency_code String,
+    brand_name String,
+    description String,
+    image_urls String,
+    category_id String,
+    category_version String,
+    category_breadcrumb String,
+    asin String,
+    sku String,
+    gtin String,
+    mpn String,
+    rating_value Int64,
+    rating_count Int64,
+    best_rating Int64,
+    worst_rating Int64,
+    _nulls UInt64,
+    _extra String,
+    _page UInt32,
+    _fetched Int64,
+    _version UInt128 MATERIALIZED toUInt128(_fetched),
+    _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)
+)
+ENGINE = ReplacingMergeTree(_version)
+PARTITION BY run_id
+ORDER BY (run_id, product_key)
+SETTINGS non_replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000
+COMMENT 'Rows of runs under way';
+
+-- streams 18
+CREATE TABLE IF NOT EXISTS product_prices_latest ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    product_key UUID COMMENT 'Key derived from the fields that product_key_rule names',
+    day Date COMMENT 'Day of the price (API: yearMonthDay)',
+    price Nullable(Decimal(18, 4)) COMMENT 'Price on that day [currency_code] (API: price)',
+    views Nullable(Int64) COMMENT 'Views on that day [count] (API: views)',
+    currency_code LowCardinality(String) COMMENT 'Currency of the product when the day was read; empty when absent (API: currencyCode)',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _version UInt64 COMMENT 'Time of reading in microseconds since 1970: the highest wins',
+    _run_id UUID COMMENT 'Run that loaded this version'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/product_prices_latest', '{replica}', _version)
+ORDER BY (account, product_key, day)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Storage behind the view product_prices';
+
+-- streams 19
+CREATE TABLE IF NOT EXISTS product_prices_staging ON CLUSTER `main`
+(
+    run_id UUID,
+    product_key UUID,
+    day UInt16,
+    price Int64,
+    views Int64,
+    currency_code String,
+    _nulls UInt64,
+    _fetched UInt64
+)
+ENGINE = ReplacingMergeTree(_fetched)
+PARTITION BY run_id
+ORDER BY (run_id, product_key, day)
+SETTINGS non_replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000
+COMMENT 'Rows of runs under way';
+
+-- streams 20
+CREATE OR REPLACE VIEW promotions ON CLUSTER `main`;
+
+-- streams 21
+CREATE OR REPLACE VIEW promotions_all ON CLUSTER `main`;
+
+-- streams 22
+CREATE OR REPLACE VIEW promotions_history ON CLUSTER `main`;
+
+-- streams 23
+CREATE OR REPLACE VIEW coupons ON CLUSTER `main`;
+
+-- streams 24
+CREATE OR REPLACE VIEW coupons_all ON CLUSTER `main`;
+
+-- streams 25
+CREATE OR REPLACE VIEW coupons_history ON CLUSTER `main`;
+
+-- streams 26
+CREATE OR REPLACE VIEW cashback_offers ON CLUSTER `main`;
+
+-- streams 27
+CREATE OR REPLACE VIEW offers_all ON CLUSTER `main`;
+
+-- streams 28
+CREATE OR REPLACE VIEW cashback_offers_history ON CLUSTER `main`;
+
+-- streams 29
+CREATE OR REPLACE VIEW transactions ON CLUSTER `main`;
+
+-- streams 30
+CREATE OR REPLACE VIEW transactions_history ON CLUSTER `main`;
+
+-- streams 31
+CREATE OR REPLACE VIEW payouts ON CLUSTER `main`;
+
+-- streams 32
+CREATE OR REPLACE VIEW payouts_history ON CLUSTER `main`;
+
+-- streams 33
+CREATE OR REPLACE VIEW products ON CLUSTER `main`;
+
+-- streams 34
+CREATE OR REPLACE VIEW product_prices ON CLUSTER `main`;
+
+-- streams 35
+CREATE OR REPLACE VIEW rejected_records ON CLUSTER `main`;
+
+-- streams 36
+CREATE OR REPLACE VIEW service_clock ON CLUSTER `main`;
+
+-- streams 37
+CREATE OR REPLACE VIEW payout_changed_keys ON CLUSTER `main`;
+
+-- streams 38
+CREATE OR REPLACE VIEW payout_changed_transactions ON CLUSTER `main`;
+
+-- streams 39
+CREATE OR REPLACE VIEW payout_transactions ON CLUSTER `main`;
+
+-- streams 40
+CREATE OR REPLACE VIEW payout_sums ON CLUSTER `main`;
+
+-- streams 41
+CREATE OR REPLACE VIEW payout_alterations ON CLUSTER `main`;
+
+-- streams 42
+CREATE OR REPLACE VIEW payout_reconciliation ON CLUSTER `main`;
+
+-- streams 43
+CREATE OR REPLACE VIEW payout_orphans ON CLUSTER `main`;
+
+-- streams 44
+CREATE OR REPLACE VIEW payout_unpaid ON CLUSTER `main`;
+
+-- streams 45
+CREATE OR REPLACE VIEW payout_overdue ON CLUSTER `main`;
+
+-- streams 46
+CREATE OR REPLACE VIEW transactions_enriched ON CLUSTER `main`;
+
+-- streams 47
+CREATE OR REPLACE VIEW retailers ON CLUSTER `main`;
+
+-- streams 48
+CREATE OR REPLACE VIEW daily_cashback ON CLUSTER `main`;
+
+-- streams 49
+CREATE OR REPLACE VIEW transaction_decisions ON CLUSTER `main`;
+
+-- streams 50
+CREATE OR REPLACE VIEW confirmation_funnel ON CLUSTER `main`;
+
+-- streams 51
+CREATE OR REPLACE VIEW deals_active ON CLUSTER `main`;
+
+-- streams 52
+CREATE OR REPLACE VIEW deals_active_now ON CLUSTER `main`;
+
+-- streams 53
+CREATE OR REPLACE VIEW product_price_changes ON CLUSTER `main`;
+
+-- streams 54
+CREATE OR REPLACE VIEW reference_misses ON CLUSTER `main`;
+
+-- streams 55
+CREATE OR REPLACE VIEW stream_freshness ON CLUSTER `main`;
+
+-- streams 56
+CREATE OR REPLACE VIEW quality_checks ON CLUSTER `main`;
+
+-- createLatest
+CREATE TABLE IF NOT EXISTS products_latest ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    product_key UUID COMMENT 'Key derived from the fields that product_key_rule names',
+    product_key_rule LowCardinality(String) COMMENT 'Rule that gave the key: url, asin, gtin, brand_mpn or brand_sku',
+    last_viewed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When the product was last viewed; NULL when the format is not understood [UTC] (API: lastViewedAt)',
+    url String COMMENT 'Product page; empty when absent (API: url)',
+    name String COMMENT 'Product name; empty when absent (API: name)',
+    price Nullable(Decimal(18, 4)) COMMENT 'Current price [currency_code] (API: price)',
+    currency_code LowCardinality(String) COMMENT 'Currency of price; empty when absent (API: currencyCode)',
+    brand_name String COMMENT 'Brand; empty when absent (API: brandName)',
+    description String COMMENT 'Description; empty when absent (API: description)',
+    image_urls Array(String) COMMENT 'Image URLs; empty when absent (API: imageUrls)',
+    category_id LowCardinality(String) COMMENT 'Category identifier; empty when absent (API: categoryId)',
+    category_version LowCardinality(String) COMMENT 'Version of the category tree; empty when absent (API: categoryVersion)',
+    category_breadcrumb LowCardinality(String) COMMENT 'Path of the category; empty when absent (API: categoryBreadcrumb)',
+    asin String COMMENT 'Amazon Standard Identification Number; empty when absent (API: asin)',
+    sku String COMMENT 'Stock keeping unit; empty when absent (API: sku)',
+    gtin String COMMENT 'Global Trade Item Number; empty when absent (API: gtin)',
+    mpn String COMMENT 'Manufacturer part number; empty when absent (API: mpn)',
+    rating_value Nullable(Decimal(18, 6)) COMMENT 'Average rating (API: ratingValue)',
+    rating_count Nullable(Int64) COMMENT 'Number of ratings [count] (API: ratingCount)',
+    best_rating Nullable(Decimal(18, 6)) COMMENT 'Best rating possible (API: bestRating)',
+    worst_rating Nullable(Decimal(18, 6)) COMMENT 'Worst rating possible (API: worstRating)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
+    _run_id UUID COMMENT 'Run that loaded this version'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/products_latest', '{replica}', _version)
+ORDER BY (account, product_key)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Storage behind the view products';
+
+-- createStaging
+CREATE TABLE IF NOT EXISTS products_staging ON CLUSTER `main`
+(
+    run_id UUID,
+    product_key UUID,
+    product_key_rule String,
+    last_viewed_at Int64,
+    url String,
+    name String,
+    price Int64,
+    currency_code String,
+    brand_name String,
+    description String,
+    image_urls String,
+    category_id String,
+    category_version String,
+    category_breadcrumb String,
+    asin String,
+    sku String,
+    gtin String,
+    mpn String,
+    rating_value Int64,
+    rating_count Int64,
+    best_rating Int64,
+    worst_rating Int64,
+    _nulls UInt64,
+    _extra String,
+    _page UInt32,
+    _fetched Int64,
+    _version UInt128 MATERIALIZED toUInt128(_fetched),
+    _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)
+)
+ENGINE = ReplacingMergeTree(_version)
+PARTITION BY run_id
+ORDER BY (run_id, product_key)
+SETTINGS non_replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000
+COMMENT 'Rows of runs under way';
+
+-- createView
+CREATE OR REPLACE VIEW products ON CLUSTER `main`;
+
+-- rehash
+ALTER TABLE products_staging ON CLUSTER `main` MODIFY COLUMN _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating);
+
+-- createChildLatest
+CREATE TABLE IF NOT EXISTS product_prices_latest ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    product_key UUID COMMENT 'Key derived from the fields that product_key_rule names',
+    day Date COMMENT 'Day of the price (API: yearMonthDay)',
+    price Nullable(Decimal(18, 4)) COMMENT 'Price on that day [currency_code] (API: price)',
+    views Nullable(Int64) COMMENT 'Views on that day [count] (API: views)',
+    currency_code LowCardinality(String) COMMENT 'Currency of the product when the day was read; empty when absent (API: currencyCode)',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _version UInt64 COMMENT 'Time of reading in microseconds since 1970: the highest wins',
+    _run_id UUID COMMENT 'Run that loaded this version'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/product_prices_latest', '{replica}', _version)
+ORDER BY (account, product_key, day)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Storage behind the view product_prices';
+
+-- createChildStaging
+CREATE TABLE IF NOT EXISTS product_prices_staging ON CLUSTER `main`
+(
+    run_id UUID,
+    product_key UUID,
+    day UInt16,
+    price Int64,
+    views Int64,
+    currency_code String,
+    _nulls UInt64,
+    _fetched UInt64
+)
+ENGINE = ReplacingMergeTree(_fetched)
+PARTITION BY run_id
+ORDER BY (run_id, product_key, day)
+SETTINGS non_replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000
+COMMENT 'Rows of runs under way';
+
+-- createChildView
+CREATE OR REPLACE VIEW product_prices ON CLUSTER `main`;
+
+-- addColumns to products_latest
+ALTER TABLE products_latest ON CLUSTER `main` ADD COLUMN IF NOT EXISTS _run_id UUID COMMENT 'Run that loaded this version' AFTER _deleted;
+
+-- addColumns to products_staging
+ALTER TABLE products_staging ON CLUSTER `main` ADD COLUMN IF NOT EXISTS _fetched Int64 AFTER _page;
+
+-- addColumns to product_prices_latest
+ALTER TABLE product_prices_latest ON CLUSTER `main` ADD COLUMN IF NOT EXISTS _run_id UUID COMMENT 'Run that loaded this version' AFTER _version;
+
+-- addColumns to product_prices_staging
+ALTER TABLE product_prices_staging ON CLUSTER `main` ADD COLUMN IF NOT EXISTS _fetched UInt64 AFTER _nulls;
+
+-- dropOldChanges
+DROP TABLE IF EXISTS `dealhouse_runs`.products_changes_0000000000004000800000000000a11e;
+
+-- createChanges
+CREATE TABLE IF NOT EXISTS `dealhouse_runs`.products_changes_0000000000004000800000000000a11e (product_key UUID, change UInt8, version UInt128)
+ENGINE = MergeTree ORDER BY product_key
+COMMENT 'What a run under way will change';
+
+-- insertChanges of a part
+INSERT INTO `dealhouse_runs`.products_changes_0000000000004000800000000000a11e (product_key, change, version)
+WITH
+    bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
+    least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
+    l_capped AS l_changed,
+    s_own AS s_changed,
+    bitAnd(s._version, toUInt128(18446744073709551615)) AS s_read,
+    if(bitAnd(l._version, toUInt128(18446744073709551615)) > {latest:UInt64}, 0, bitAnd(l._version, toUInt128(18446744073709551615))) AS l_read,
+    s_changed > l_changed OR s_changed = l_changed AND s_read > l_read AS newer,
+    greatest(
+        least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))),
+        if(l._version = 0, 0, bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), s_read)),
+        if(l._version = 0, 0, l._version + 1)) AS s_version
+SELECT if(s._version = 0, l.product_key, s.product_key),
+    multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+FROM
+(
+    SELECT product_key, _version, _hash
+    FROM products_staging FINAL
+    WHERE run_id = {run:UUID}
+) AS s
+LEFT JOIN
+(
+    SELECT product_key, _version, _hash, _deleted
+    FROM products_latest FINAL
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
+) AS l ON s.product_key = l.product_key
+WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted)))
+    OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash);
+
+-- insertChanges of a part, some dated ahead
+INSERT INTO `dealhouse_runs`.products_changes_0000000000004000800000000000a11e (product_key, change, version)
+WITH
+    bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
+    least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
+    l_capped AS l_changed,
+    s_own AS s_changed,
+    bitAnd(s._version, toUInt128(18446744073709551615)) AS s_read,
+    if(bitAnd(l._version, toUInt128(18446744073709551615)) > {latest:UInt64}, 0, bitAnd(l._version, toUInt128(18446744073709551615))) AS l_read,
+    s_changed > l_changed OR s_changed = l_changed AND s_read > l_read AS newer,
+    greatest(
+        least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))),
+        if(l._version = 0, 0, bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), s_read)),
+        if(l._version = 0, 0, l._version + 1)) AS s_version
+SELECT if(s._version = 0, l.product_key, s.product_key),
+    multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+FROM
+(
+    SELECT product_key, _version, _hash
+    FROM products_staging
+    WHERE run_id = {run:UUID}
+    ORDER BY product_key, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY product_key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
+    LIMIT 1 BY product_key
+) AS s
+LEFT JOIN
+(
+    SELECT product_key, _version, _hash, _deleted
+    FROM products_latest FINAL
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
+) AS l ON s.product_key = l.product_key
+WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted)))
+    OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash);
+
+-- insertChanges of the whole list
+INSERT INTO `dealhouse_runs`.products_changes_0000000000004000800000000000a11e (product_key, change, version)
+WITH
+    bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
+    least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
+    l_capped AS l_changed,
+    s_own AS s_changed,
+    bitAnd(s._version, toUInt128(18446744073709551615)) AS s_read,
+    if(bitAnd(l._version, toUInt128(18446744073709551615)) > {latest:UInt64}, 0, bitAnd(l._version, toUInt128(18446744073709551615))) AS l_read,
+    s_changed > l_changed OR s_changed = l_changed AND s_read > l_read AS newer,
+    greatest(
+        least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))),
+        if(l._version = 0, 0, bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), s_read)),
+        if(l._version = 0, 0, l._version + 1)) AS s_version
+SELECT if(s._version = 0, l.product_key, s.product_key),
+    multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+FROM
+(
+    SELECT product_key, _version, _hash
+    FROM products_staging FINAL
+    WHERE run_id = {run:UUID}
+) AS s
+FULL JOIN
+(
+    SELECT product_key, _version, _hash, _deleted
+    FROM products_latest FINAL
+    WHERE account = {account:String}
+) AS l ON s.product_key = l.product_key
+WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted)))
+    OR (s._version = 0 AND l._deleted = 0 AND l_read < {started:UInt64} AND toString(l.product_key) NOT IN
+    (
+        SELECT key FROM rejects_log
+        WHERE account = {account:String} AND stream = 'products' AND field = ''
+            AND (last.run_id = {run:UUID} OR toUnixTimestamp64Micro(last.read_at) >= {started:UInt64})
+    ));
+
+-- insertChanges of the whole list, some dated ahead
+INSERT INTO `dealhouse_runs`.products_changes_0000000000004000800000000000a11e (product_key, change, version)
+WITH
+    bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
+    least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
+    l_capped AS l_changed,
+    s_own AS s_changed,
+    bitAnd(s._version, toUInt128(18446744073709551615)) AS s_read,
+    if(bitAnd(l._version, toUInt128(18446744073709551615)) > {latest:UInt64}, 0, bitAnd(l._version, toUInt128(18446744073709551615))) AS l_read,
+    s_changed > l_changed OR s_changed = l_changed AND s_read > l_read AS newer,
+    greatest(
+        least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))),
+        if(l._version = 0, 0, bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), s_read)),
+        if(l._version = 0, 0, l._version + 1)) AS s_version
+SELECT if(s._version = 0, l.product_key, s.product_key),
+    multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+FROM
+(
+    SELECT product_key, _version, _hash
+    FROM products_staging
+    WHERE run_id = {run:UUID}
+    ORDER BY product_key, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY product_key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
+    LIMIT 1 BY product_key
+) AS s
+FULL JOIN
+(
+    SELECT product_key, _version, _hash, _deleted
+    FROM products_latest FINAL
+    WHERE account = {account:String}
+) AS l ON s.product_key = l.product_key
+WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted)))
+    OR (s._version = 0 AND l._deleted = 0 AND l_read < {started:UInt64} AND toString(l.product_key) NOT IN
+    (
+        SELECT key FROM rejects_log
+        WHERE account = {account:String} AND stream = 'products' AND field = ''
+            AND (last.run_id = {run:UUID} OR toUnixTimestamp64Micro(last.read_at) >= {started:UInt64})
+    ));
+
+-- insertChanges of rows that no list has
+INSERT INTO `dealhouse_runs`.products_changes_0000000000004000800000000000a11e (product_key, change, version)
+WITH
+    bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
+    least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
+    l_capped AS l_changed,
+    s_own AS s_changed,
+    bitAnd(s._version, toUInt128(18446744073709551615)) AS s_read,
+    if(bitAnd(l._version, toUInt128(18446744073709551615)) > {latest:UInt64}, 0, bitAnd(l._version, toUInt128(18446744073709551615))) AS l_read,
+    s_changed > l_changed OR s_changed = l_changed AND s_read > l_read AS newer,
+    greatest(
+        least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))),
+        if(l._version = 0, 0, bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), s_read)),
+        if(l._version = 0, 0, l._version + 1)) AS s_version
+SELECT if(s._version = 0, l.product_key, s.product_key),
+    multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+FROM
+(
+    SELECT product_key, _version, _hash
+    FROM products_staging FINAL
+    WHERE run_id = {run:UUID}
+) AS s
+LEFT JOIN
+(
+    SELECT product_key, _version, _hash, _deleted
+    FROM products_latest FINAL
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
+) AS l ON s.product_key = l.product_key
+WHERE s._version != 0 AND l._version = 0;
+
+-- insertChanges of rows that no list has, some dated ahead
+INSERT INTO `dealhouse_runs`.products_changes_0000000000004000800000000000a11e (product_key, change, version)
+WITH
+    bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
+    least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
+    l_capped AS l_changed,
+    s_own AS s_changed,
+    bitAnd(s._version, toUInt128(18446744073709551615)) AS s_read,
+    if(bitAnd(l._version, toUInt128(18446744073709551615)) > {latest:UInt64}, 0, bitAnd(l._version, toUInt128(18446744073709551615))) AS l_read,
+    s_changed > l_changed OR s_changed = l_changed AND s_read > l_read AS newer,
+    greatest(
+        least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))),
+        if(l._version = 0, 0, bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), s_read)),
+        if(l._version = 0, 0, l._version + 1)) AS s_version
+SELECT if(s._version = 0, l.product_key, s.product_key),
+    multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+FROM
+(
+    SELECT product_key, _version, _hash
+    FROM products_staging
+    WHERE run_id = {run:UUID}
+    ORDER BY product_key, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY product_key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
+    LIMIT 1 BY product_key
+) AS s
+LEFT JOIN
+(
+    SELECT product_key, _version, _hash, _deleted
+    FROM products_latest FINAL
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
+) AS l ON s.product_key = l.product_key
+WHERE s._version != 0 AND l._version = 0;
+
+-- countChanges
+SELECT change, count() FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e GROUP BY change;
+
+-- selectPlannedKeys
+SELECT toString(product_key) FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2);
+
+-- selectPlannedDeletes
+SELECT toString(product_key), toInt64(0) FROM products_latest FINAL
+WHERE account = {account:String} AND product_key IN (SELECT product_key FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e WHERE change = 3 ORDER BY rand() LIMIT 5);
+
+-- countAbsence
+INSERT INTO absent_rows_log (account, stream, key, lists, run_id, since, version)
+SELECT {account:String}, {stream:String}, if(gone.key != '', gone.key, before.key), if(gone.key != '', before.lists + 1, 0), {run:UUID},
+    if(before.lists = 0, now64(3), before.since), greatest(toUInt64(toUnixTimestamp64Micro(now64(6))), before.version + 1)
+FROM (SELECT toString(product_key) AS key FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e WHERE change = 3) AS gone
+FULL JOIN
+(
+    SELECT key, lists, run_id, since, version FROM absent_rows_log FINAL
+    WHERE account = {account:String} AND stream = {stream:String}
+) AS before ON gone.key = before.key
+WHERE before.run_id != {run:UUID} AND (gone.key != '' OR before.lists > 0);
+
+-- countUnconfirmed
+SELECT count() FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e WHERE change = 3 AND toString(product_key) NOT IN (SELECT key FROM absent_rows_log FINAL WHERE account = 'acme' AND stream = 'products' AND lists >= 1);
+
+-- deletePlanned by absence
+ALTER TABLE `dealhouse_runs`.products_changes_0000000000004000800000000000a11e DELETE WHERE change = 3 AND toString(product_key) NOT IN (SELECT key FROM absent_rows_log FINAL WHERE account = 'acme' AND stream = 'products' AND lists >= 1);
+
+-- deletePlanned by key
+ALTER TABLE `dealhouse_runs`.products_changes_0000000000004000800000000000a11e DELETE WHERE change = 3 AND toString(product_key) NOT IN ('', 'a', 'b');
+
+-- dropOldDelta
+DROP TABLE IF EXISTS `dealhouse_runs`.products_delta_0000000000004000800000000000a11e;
+
+-- createDelta
+CREATE TABLE IF NOT EXISTS `dealhouse_runs`.products_delta_0000000000004000800000000000a11e AS products_latest
+ENGINE = ReplacingMergeTree(_version)
+ORDER BY (account, product_key) COMMENT 'What a run under way is about to publish';
+
+-- insertDelta of the first load
+INSERT INTO `dealhouse_runs`.products_delta_0000000000004000800000000000a11e (account, product_key, product_key_rule, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating, _extra, synced_at, _hash, _version, _deleted, _run_id)
+SELECT {account:String}, s.product_key,
+    product_key_rule,
+    if(bitTest(_nulls, 0), NULL, reinterpret(last_viewed_at, 'DateTime64(3, ''UTC'')')),
+    url,
+    name,
+    if(bitTest(_nulls, 1), NULL, reinterpret(price, 'Decimal(18, 4)')),
+    currency_code,
+    brand_name,
+    description,
+    arrayPopBack(splitByChar('\0', image_urls)),
+    category_id,
+    category_version,
+    category_breadcrumb,
+    asin,
+    sku,
+    gtin,
+    mpn,
+    if(bitTest(_nulls, 2), NULL, reinterpret(rating_value, 'Decimal(18, 6)')),
+    if(bitTest(_nulls, 3), NULL, rating_count),
+    if(bitTest(_nulls, 4), NULL, reinterpret(best_rating, 'Decimal(18, 6)')),
+    if(bitTest(_nulls, 5), NULL, reinterpret(worst_rating, 'Decimal(18, 6)')),
+    _extra,
+    fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 0, {run:UUID}
+FROM
+(
+    SELECT *, _version, _hash
+    FROM products_staging
+    WHERE run_id = {run:UUID}
+) AS s;
+
+-- insertDelta of the first load, keys staged twice
+INSERT INTO `dealhouse_runs`.products_delta_0000000000004000800000000000a11e (account, product_key, product_key_rule, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating, _extra, synced_at, _hash, _version, _deleted, _run_id)
+SELECT {account:String}, s.product_key,
+    product_key_rule,
+    if(bitTest(_nulls, 0), NULL, reinterpret(last_viewed_at, 'DateTime64(3, ''UTC'')')),
+    url,
+    name,
+    if(bitTest(_nulls, 1), NULL, reinterpret(price, 'Decimal(18, 4)')),
+    currency_code,
+    brand_name,
+    description,
+    arrayPopBack(splitByChar('\0', image_urls)),
+    category_id,
+    category_version,
+    category_breadcrumb,
+    asin,
+    sku,
+    gtin,
+    mpn,
+    if(bitTest(_nulls, 2), NULL, reinterpret(rating_value, 'Decimal(18, 6)')),
+    if(bitTest(_nulls, 3), NULL, rating_count),
+    if(bitTest(_nulls, 4), NULL, reinterpret(best_rating, 'Decimal(18, 6)')),
+    if(bitTest(_nulls, 5), NULL, reinterpret(worst_rating, 'Decimal(18, 6)')),
+    _extra,
+    fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 0, {run:UUID}
+FROM
+(
+    SELECT *, _version, _hash
+    FROM products_staging FINAL
+    WHERE run_id = {run:UUID}
+) AS s;
+
+-- insertDelta of what changes
+INSERT INTO `dealhouse_runs`.products_delta_0000000000004000800000000000a11e (account, product_key, product_key_rule, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating, _extra, synced_at, _hash, _version, _deleted, _run_id)
+SELECT {account:String}, s.product_key,
+    product_key_rule,
+    if(bitTest(_nulls, 0), NULL, reinterpret(last_viewed_at, 'DateTime64(3, ''UTC'')')),
+    url,
+    name,
+    if(bitTest(_nulls, 1), NULL, reinterpret(price, 'Decimal(18, 4)')),
+    currency_code,
+    brand_name,
+    description,
+    arrayPopBack(splitByChar('\0', image_urls)),
+    category_id,
+    category_version,
+    category_breadcrumb,
+    asin,
+    sku,
+    gtin,
+    mpn,
+    if(bitTest(_nulls, 2), NULL, reinterpret(rating_value, 'Decimal(18, 6)')),
+    if(bitTest(_nulls, 3), NULL, rating_count),
+    if(bitTest(_nulls, 4), NULL, reinterpret(best_rating, 'Decimal(18, 6)')),
+    if(bitTest(_nulls, 5), NULL, reinterpret(worst_rating, 'Decimal(18, 6)')),
+    _extra,
+    fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 0, {run:UUID}
+FROM
+(
+    SELECT *, _version, _hash
+    FROM products_staging
+    WHERE run_id = {run:UUID} AND product_key IN (SELECT product_key FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
+) AS s
+INNER JOIN (SELECT product_key, version FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.product_key = c.product_key;
+
+-- insertDelta of what changes, keys staged twice
+INSERT INTO `dealhouse_runs`.products_delta_0000000000004000800000000000a11e (account, product_key, product_key_rule, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating, _extra, synced_at, _hash, _version, _deleted, _run_id)
+SELECT {account:String}, s.product_key,
+    product_key_rule,
+    if(bitTest(_nulls, 0), NULL, reinterpret(last_viewed_at, 'DateTime64(3, ''UTC'')')),
+    url,
+    name,
+    if(bitTest(_nulls, 1), NULL, reinterpret(price, 'Decimal(18, 4)')),
+    currency_code,
+    brand_name,
+    description,
+    arrayPopBack(splitByChar('\0', image_urls)),
+    category_id,
+    category_version,
+    category_breadcrumb,
+    asin,
+    sku,
+    gtin,
+    mpn,
+    if(bitTest(_nulls, 2), NULL, reinterpret(rating_value, 'Decimal(18, 6)')),
+    if(bitTest(_nulls, 3), NULL, rating_count),
+    if(bitTest(_nulls, 4), NULL, reinterpret(best_rating, 'Decimal(18, 6)')),
+    if(bitTest(_nulls, 5), NULL, reinterpret(worst_rating, 'Decimal(18, 6)')),
+    _extra,
+    fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 0, {run:UUID}
+FROM
+(
+    SELECT *, _version, _hash
+    FROM products_staging FINAL
+    WHERE run_id = {run:UUID} AND product_key IN (SELECT product_key FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
+) AS s
+INNER JOIN (SELECT product_key, version FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.product_key = c.product_key;
+
+-- insertDelta of what changes, keys staged twice, some dated ahead
+INSERT INTO `dealhouse_runs`.products_delta_0000000000004000800000000000a11e (account, product_key, product_key_rule, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating, _extra, synced_at, _hash, _version, _deleted, _run_id)
+SELECT {account:String}, s.product_key,
+    product_key_rule,
+    if(bitTest(_nulls, 0), NULL, reinterpret(last_viewed_at, 'DateTime64(3, ''UTC'')')),
+    url,
+    name,
+    if(bitTest(_nulls, 1), NULL, reinterpret(price, 'Decimal(18, 4)')),
+    currency_code,
+    brand_name,
+    description,
+    arrayPopBack(splitByChar('\0', image_urls)),
+    category_id,
+    category_version,
+    category_breadcrumb,
+    asin,
+    sku,
+    gtin,
+    mpn,
+    if(bitTest(_nulls, 2), NULL, reinterpret(rating_value, 'Decimal(18, 6)')),
+    if(bitTest(_nulls, 3), NULL, rating_count),
+    if(bitTest(_nulls, 4), NULL, reinterpret(best_rating, 'Decimal(18, 6)')),
+    if(bitTest(_nulls, 5), NULL, reinterpret(worst_rating, 'Decimal(18, 6)')),
+    _extra,
+    fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 0, {run:UUID}
+FROM
+(
+    SELECT *, _version, _hash
+    FROM products_staging
+    WHERE run_id = {run:UUID} AND product_key IN (SELECT product_key FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
+    ORDER BY product_key, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY product_key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
+    LIMIT 1 BY product_key
+) AS s
+INNER JOIN (SELECT product_key, version FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.product_key = c.product_key;
+
+-- insertDelta of the first load, keys staged twice, some dated ahead
+INSERT INTO `dealhouse_runs`.products_delta_0000000000004000800000000000a11e (account, product_key, product_key_rule, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating, _extra, synced_at, _hash, _version, _deleted, _run_id)
+SELECT {account:String}, s.product_key,
+    product_key_rule,
+    if(bitTest(_nulls, 0), NULL, reinterpret(last_viewed_at, 'DateTime64(3, ''UTC'')')),
+    url,
+    name,
+    if(bitTest(_nulls, 1), NULL, reinterpret(price, 'Decimal(18, 4)')),
+    currency_code,
+    brand_name,
+    description,
+    arrayPopBack(splitByChar('\0', image_urls)),
+    category_id,
+    category_version,
+    category_breadcrumb,
+    asin,
+    sku,
+    gtin,
+    mpn,
+    if(bitTest(_nulls, 2), NULL, reinterpret(rating_value, 'Decimal(18, 6)')),
+    if(bitTest(_nulls, 3), NULL, rating_count),
+    if(bitTest(_nulls, 4), NULL, reinterpret(best_rating, 'Decimal(18, 6)')),
+    if(bitTest(_nulls, 5), NULL, reinterpret(worst_rating, 'Decimal(18, 6)')),
+    _extra,
+    fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 0, {run:UUID}
+FROM
+(
+    SELECT *, _version, _hash
+    FROM products_staging
+    WHERE run_id = {run:UUID}
+    ORDER BY product_key, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY product_key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
+    LIMIT 1 BY product_key
+) AS s;
+
+-- insertDelta of rows that no list has
+INSERT INTO `dealhouse_runs`.products_delta_0000000000004000800000000000a11e (account, product_key, product_key_rule, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating, _extra, synced_at, _hash, _version, _deleted, _run_id)
+SELECT {account:String}, s.product_key,
+    product_key_rule,
+    if(bitTest(_nulls, 0), NULL, reinterpret(last_viewed_at, 'DateTime64(3, ''UTC'')')),
+    url,
+    name,
+    if(bitTest(_nulls, 1), NULL, reinterpret(price, 'Decimal(18, 4)')),
+    currency_code,
+    brand_name,
+    description,
+    arrayPopBack(splitByChar('\0', image_urls)),
+    category_id,
+    category_version,
+    category_breadcrumb,
+    asin,
+    sku,
+    gtin,
+    mpn,
+    if(bitTest(_nulls, 2), NULL, reinterpret(rating_value, 'Decimal(18, 6)')),
+    if(bitTest(_nulls, 3), NULL, rating_count),
+    if(bitTest(_nulls, 4), NULL, reinterpret(best_rating, 'Decimal(18, 6)')),
+    if(bitTest(_nulls, 5), NULL, reinterpret(worst_rating, 'Decimal(18, 6)')),
+    _extra,
+    fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 1, {run:UUID}
+FROM
+(
+    SELECT *, _version, _hash
+    FROM products_staging
+    WHERE run_id = {run:UUID} AND product_key IN (SELECT product_key FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
+) AS s
+INNER JOIN (SELECT product_key, version FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.product_key = c.product_key;
+
+-- insertTombstones
+INSERT INTO `dealhouse_runs`.products_delta_0000000000004000800000000000a11e (account, product_key, product_key_rule, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating, _extra, synced_at, _hash, _version, _deleted, _run_id)
+SELECT {account:String}, product_key, product_key_rule, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating, _extra, fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 1, {run:UUID}
+FROM
+(
+    SELECT product_key, product_key_rule, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating, _extra, _hash
+    FROM products_latest FINAL
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e WHERE change = 3)
+) AS l
+INNER JOIN (SELECT product_key, version FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e WHERE change = 3) AS c ON l.product_key = c.product_key;
+
+-- mergeParts
+OPTIMIZE TABLE `dealhouse_runs`.products_delta_0000000000004000800000000000a11e FINAL;
+
+-- dropOldChildDelta
+DROP TABLE IF EXISTS `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e;
+
+-- createChildDelta
+CREATE TABLE IF NOT EXISTS `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e AS product_prices_latest
+ENGINE = ReplacingMergeTree(_version)
+ORDER BY (account, product_key, day) COMMENT 'What a run under way is about to publish';
+
+-- insertChildDelta
+INSERT INTO `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e (account, product_key, day, price, views, currency_code, synced_at, _version, _run_id)
+SELECT {account:String}, s.product_key, day_read, price_read, views_read, currency_code_read, fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), greatest(s._fetched, l._version + 1), {run:UUID}
+FROM
+(
+    SELECT product_key, reinterpret(day, 'Date') AS day_read, if(bitTest(_nulls, 0), NULL, reinterpret(price, 'Decimal(18, 4)')) AS price_read, if(bitTest(_nulls, 1), NULL, views) AS views_read, currency_code AS currency_code_read, _fetched
+    FROM product_prices_staging FINAL
+    WHERE run_id = {run:UUID}
+) AS s
+LEFT JOIN
+(
+    SELECT product_key, day, price, views, currency_code, _version
+    FROM product_prices_latest FINAL
+    WHERE account = {account:String}
+) AS l
+ON s.product_key = l.product_key AND s.day_read = l.day
+WHERE l._version = 0 OR (s._fetched > l._version OR l._version > {latest:UInt64}) AND (NOT (s.price_read <=> l.price) OR NOT (s.views_read <=> l.views) OR NOT (s.currency_code_read <=> l.currency_code));
+
+-- attachDelta to products_latest
+ALTER TABLE products_latest ATTACH PARTITION tuple() FROM `dealhouse_runs`.products_delta_0000000000004000800000000000a11e;
+
+-- countAttached to products_latest
+SELECT (SELECT count() FROM `dealhouse_runs`.products_delta_0000000000004000800000000000a11e), (SELECT count() FROM products_latest WHERE account = {account:String} AND _run_id = {run:UUID});
+
+-- attachDelta to product_prices_latest
+ALTER TABLE product_prices_latest ATTACH PARTITION tuple() FROM `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e;
+
+-- countAttached to product_prices_latest
+SELECT (SELECT count() FROM `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e), (SELECT count() FROM product_prices_latest WHERE account = {account:String} AND _run_id = {run:UUID});
+
+-- dropTable `dealhouse_runs`.products_changes_0000000000004000800000000000a11e
+DROP TABLE IF EXISTS `dealhouse_runs`.products_changes_0000000000004000800000000000a11e SYNC;
+
+-- dropTable `dealhouse_runs`.products_delta_0000000000004000800000000000a11e
+DROP TABLE IF EXISTS `dealhouse_runs`.products_delta_0000000000004000800000000000a11e SYNC;
+
+-- dropTable `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e
+DROP TABLE IF EXISTS `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e SYNC;
