@@ -165,6 +165,8 @@ func ofAll() []statement {
 		{"selectAliveRuns by row", selectAliveRuns[0]}, {"selectAliveRuns by state", selectAliveRuns[1]}, {"selectStagedRuns", selectStagedRuns(dialect{})},
 		{"selectRejectVersion", selectRejectVersion}, {"insertCounted", insertCounted}, {"countOpenRejects", countOpenRejects},
 		{"selectRejected", selectRejected(false, "50")}, {"selectRejected, unsettled", selectRejected(true, "50")},
+		{"selectServer", selectServer}, {"selectServerID", selectServerID}, {"selectCluster", selectCluster}, {"checkGrant", checkGrant("ALTER DELETE", "`dealhouse`.*")},
+		{"syncReplica", syncReplica("coupons_latest")}, {"trySettings", trySettings},
 		{"deleteLaterMisses", deleteLaterMisses(1767225600000)},
 		{"selectStandings", selectStandings()}, {"selectLiveRows", selectLiveRows()}, {"selectViews", selectViews},
 	}
@@ -321,7 +323,7 @@ var statementText = regexp.MustCompile("^[\"`](SELECT|INSERT INTO|ALTER TABLE|CR
 
 // within are functions whose text is a piece of statements that are named above, or that Migrate and KeepDecisions
 // send.
-var within = []string{"createLocal", "createTable", "createViewAs", "createStagingTable", "currentRows", "stagedRows", "createDatabase", "insertDecisions", "dropDelta", "createDelta"}
+var within = []string{"createLocal", "grantsOf", "createTable", "createViewAs", "createStagingTable", "currentRows", "stagedRows", "createDatabase", "insertDecisions", "dropDelta", "createDelta"}
 
 // everyTextIsNamed finds the functions and constants of the package that have the text of a statement. Each is rendered
 // by this file, or was caught sending.

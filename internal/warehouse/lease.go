@@ -55,6 +55,9 @@ type Lease struct {
 
 // Acquire takes the lease of a stream, or returns a *HeldError.
 func (w *Warehouse) Acquire(ctx context.Context, r Run) (*Lease, error) {
+	if err := w.choose(ctx); err != nil {
+		return nil, err
+	}
 	l := &Lease{pool: w.pool, account: r.Account, stream: r.Stream.Name, value: leaseValue{Owner: w.owner.String(), RunID: r.ID, Attempt: r.Attempt}, ttl: leaseTTL}
 	now, err := w.Now(ctx)
 	if err != nil {
@@ -82,6 +85,7 @@ func (w *Warehouse) Acquire(ctx context.Context, r Run) (*Lease, error) {
 		return nil, err
 	}
 	w.metrics.lease(l, 1)
+	w.replicas.begin()
 	beat, stop := context.WithCancel(context.WithoutCancel(ctx))
 	l.stop = stop
 	l.done.Go(func() { l.heartbeat(beat) })
@@ -159,6 +163,7 @@ func (l *Lease) giveBack(ctx context.Context, write func() error) error {
 	l.stop()
 	l.done.Wait()
 	l.stop = nil
+	l.pool.replicas.end()
 	l.pool.metrics.lease(l, 0)
 	switch err := l.Check(ctx); {
 	case errors.Is(err, ErrLeaseLost):

@@ -122,6 +122,29 @@ WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String}
     AND (toUnixTimestamp64Micro(read_at) >= {since:Int64} OR toUnixTimestamp64Milli(seen_at) * 1000 >= {since:Int64}) AND state IN ('open', 'unpublished')
 ORDER BY read_at DESC, account, stream, run_id, page, key, field, reason, raw LIMIT 50;
 
+-- selectServer
+SELECT version(), timezone(),
+    toBool((SELECT count() FROM system.settings WHERE name = 'cloud_mode' AND value = '1')),
+    (SELECT any(engine) FROM system.databases WHERE name = {database:String}),
+    (SELECT count() FROM system.tables WHERE database = {database:String} AND match(name, '_(latest|versions|log)$') AND NOT startsWith(engine, 'Replicated') AND match(engine, 'MergeTree')),
+    (SELECT count() FROM system.tables WHERE database = {database:String} AND match(name, '_(latest|versions|log)$') AND startsWith(engine, 'Replicated'));
+
+-- selectServerID
+SELECT toString(serverUUID());
+
+-- selectCluster
+SELECT (SELECT uniqExact(shard_num) FROM system.clusters WHERE cluster = {cluster:String}),
+    (SELECT arraySort(groupUniqArray(cluster)) FROM system.clusters), (SELECT groupArray(macro) FROM system.macros);
+
+-- checkGrant
+CHECK GRANT ALTER DELETE ON `dealhouse`.*;
+
+-- syncReplica
+SYSTEM SYNC REPLICA coupons_latest LIGHTWEIGHT;
+
+-- trySettings
+SELECT 1;
+
 -- deleteLaterMisses
 ALTER TABLE reference_misses_log DELETE WHERE account = {account:String} AND stream = {stream:String} AND asked_at > fromUnixTimestamp64Milli(1767225600000);
 
