@@ -127,12 +127,6 @@ func attachDelta(table, delta string) string {
 	return sql("ALTER TABLE $table ATTACH PARTITION tuple() FROM $delta", parts{"table": table, "delta": delta})
 }
 
-// countAttached counts the rows of a delta, and those of them that the table has already.
-func countAttached(table, delta string) string {
-	return sql(`SELECT (SELECT count() FROM $delta), (SELECT count() FROM $table WHERE account = {account:String} AND _run_id = {run:UUID})`,
-		parts{"table": table, "delta": delta})
-}
-
 func dropTable(table string) string {
 	return sql("DROP TABLE IF EXISTS $table SYNC", parts{"table": table})
 }

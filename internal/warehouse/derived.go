@@ -11,7 +11,8 @@ import (
 // A run changes it as it changes the tables of the stream: what changes is computed before anything is attached, from
 // what readers see and from the delta of the run, as rows that replace those of the same key. It is attached under the
 // same intent, after the stream's own tables (warehouse-1, warehouse-2). So fill must give rows that may be attached
-// twice: sums as they are afterwards, not what is to be added.
+// twice: sums as they are afterwards, not what is to be added. The table has the columns account and _run_id, by which
+// its rows are counted (warehouse-15), and create names its sorting key in a line of its own.
 type derived struct {
 	table  string                                // behind the views; its engine replaces rows
 	create string                                // makes it
@@ -40,7 +41,7 @@ func (w *Writer) derivedSteps() (steps []step) {
 func (p publication) derivedTargets() (targets []target) {
 	for _, t := range derivedTables(p.Stream) {
 		if slices.Contains(p.intent.Derived, t.table) {
-			targets = append(targets, target{t.table, p.dialect.ofRun(p.derivedDelta(t.table))})
+			targets = append(targets, target{t.table, p.dialect.ofRun(p.derivedDelta(t.table)), t.table})
 		}
 	}
 	return targets

@@ -53,6 +53,9 @@
 //     finished. The newest version in _versions is the current one; a view that needs both takes it from there.
 //  13. Ages are measured by one clock, the service's (service_clock); none is below 0.
 //  14. A run deletes no row that another run has loaded since it began.
+//  15. What is published is counted: the rows of each delta before it is attached, and those of the table after. The
+//     state moves only when both are what was prepared. Else the intent stays, and whoever finds it publishes again;
+//     where what was prepared is not there any more, everything is read again.
 //
 // Deleted rows stay in _latest with their last content, as versions that the views leave out: the merge must know their
 // versions, and later joins their content. A row that was read by its own address, because a transaction names it and

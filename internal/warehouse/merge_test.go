@@ -69,7 +69,7 @@ func publish(t *testing.T, w *Warehouse, r Run, scope Scope) Changes {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Writer(r).Prepare(t.Context(), c, now); err != nil {
+	if _, err := w.Writer(r).Prepare(t.Context(), c, now); err != nil {
 		t.Fatal(err)
 	}
 	record := RunRecord{Account: r.Account, Stream: r.Stream.Name, RunID: r.ID, StartedAt: r.StartedAt, FinishedAt: now, Outcome: OutcomeSuccess, Changes: c}
@@ -258,7 +258,7 @@ func TestRecover(t *testing.T) {
 				t.Fatal(err)
 			}
 			now := r.StartedAt.Add(time.Second)
-			if err := w.Writer(r).Prepare(t.Context(), c, now); err != nil {
+			if _, err := w.Writer(r).Prepare(t.Context(), c, now); err != nil {
 				t.Fatal(err)
 			}
 			in := Intent{RunID: r.ID, MergedAt: now, Watermark: now, Record: RunRecord{Account: "acme", Stream: "coupons", RunID: r.ID, StartedAt: r.StartedAt, FinishedAt: now, Outcome: OutcomeSuccess, Changes: c}}
@@ -268,10 +268,10 @@ func TestRecover(t *testing.T) {
 			for i, step := range []func() error{
 				func() error { return w.saveJSON(t.Context(), r, intentName(r.ID), in) },
 				func() error {
-					return publication{Writer: w.Writer(r)}.attach(t.Context(), target{"coupons_versions", r.delta()})
+					return publication{Writer: w.Writer(r)}.attach(t.Context(), target{"coupons_versions", r.delta(), "coupons_latest"})
 				},
 				func() error {
-					return publication{Writer: w.Writer(r)}.attach(t.Context(), target{"coupons_latest", r.delta()})
+					return publication{Writer: w.Writer(r)}.attach(t.Context(), target{"coupons_latest", r.delta(), "coupons_latest"})
 				},
 				func() error { return w.SaveRun(t.Context(), in.Record) },
 				func() error {
@@ -443,7 +443,7 @@ func TestPartialAttachIsRepaired(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Writer(r).Prepare(t.Context(), c, r.StartedAt); err != nil {
+	if _, err := w.Writer(r).Prepare(t.Context(), c, r.StartedAt); err != nil {
 		t.Fatal(err)
 	}
 	in := Intent{RunID: r.ID, MergedAt: r.StartedAt, Record: RunRecord{Account: "acme", Stream: "coupons", RunID: r.ID, StartedAt: r.StartedAt, Outcome: OutcomeSuccess, Changes: c}}
@@ -474,7 +474,7 @@ func TestDeltaIsOnePart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Writer(r).Prepare(t.Context(), c, r.StartedAt); err != nil {
+	if _, err := w.Writer(r).Prepare(t.Context(), c, r.StartedAt); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([]string{"1 2"}, text(t, w, "SELECT uniqExact(name), sum(rows) FROM system.parts WHERE active AND database = currentDatabase() AND table = '"+r.delta()+"'")); d != "" {

@@ -13,12 +13,25 @@ import (
 // the default of a million rows.
 var deltaSettings = clickhouse.Settings{"min_insert_block_size_rows": 250_000}
 
-// Prepare builds the delta of the run: complete rows, in a table that nobody reads.
-func (w *Writer) Prepare(ctx context.Context, c Changes, mergedAt time.Time) error {
+// Prepare builds the deltas of the run: complete rows, in tables that nobody reads. It returns how many there are, for
+// the intent; where that is not what the plan says, it returns a *DeltaError.
+func (w *Writer) Prepare(ctx context.Context, c Changes, mergedAt time.Time) (Prepared, error) {
+	err := w.prepare(ctx, c, mergedAt)
+	var prepared Prepared
+	if err == nil {
+		prepared, err = w.countPrepared(ctx, c)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("preparing the merge of run %s of %s: %w", w.ID, w.Stream.Name, err)
+	}
+	return prepared, nil
+}
+
+func (w *Writer) prepare(ctx context.Context, c Changes, mergedAt time.Time) error {
 	args := append(w.args(mergedAt), named("merged_at", fmt.Sprint(mergedAt.UnixMilli())))
 	for _, steps := range [][]step{w.rowSteps(c), w.childSteps()} {
 		if err := w.execAll(ctx, steps, args...); err != nil {
-			return fmt.Errorf("preparing the merge of run %s of %s: %w", w.ID, w.Stream.Name, err)
+			return err
 		}
 	}
 	if !c.Any() {
@@ -33,10 +46,7 @@ func (w *Writer) Prepare(ctx context.Context, c Changes, mergedAt time.Time) err
 			err = w.singlePart(ctx, w.derivedDelta(t.table))
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("preparing the merge of run %s of %s: %w", w.ID, w.Stream.Name, err)
-	}
-	return nil
+	return err
 }
 
 // rowSteps make the delta of the stream and fill it with what changes.

@@ -62,10 +62,8 @@ func (p publication) withdraw(ctx context.Context, cause error) error {
 
 // finish does what the intent says, in the order in which a crash between two steps does no harm (warehouse-2).
 func (p publication) finish(ctx context.Context) error {
-	for _, t := range p.targets() {
-		if err := p.attach(ctx, t); err != nil {
-			return fmt.Errorf("publishing run %s to %s: %w", p.ID, t.table, err)
-		}
+	if err := p.attachAll(ctx); err != nil {
+		return fmt.Errorf("publishing run %s of %s: %w", p.ID, p.Stream.Name, err)
 	}
 	if err := p.SaveRun(ctx, p.intent.Record); err != nil {
 		return err
@@ -82,7 +80,10 @@ func (p publication) finish(ctx context.Context) error {
 }
 
 // target is a table that a delta is attached to.
-type target struct{ table, delta string }
+type target struct {
+	table, delta string
+	of           string // the table that the delta was made for
+}
 
 // targets are the tables that the run changes, in the order in which they are.
 func (p publication) targets() []target {
@@ -90,13 +91,13 @@ func (p publication) targets() []target {
 	names := p.script.names
 	if p.intent.Record.Changes.Any() {
 		if p.Stream.History {
-			targets = append(targets, target{names["versions"], names["delta"]})
+			targets = append(targets, target{names["versions"], names["delta"], names["latest"]})
 		}
-		targets = append(targets, target{names["latest"], names["delta"]})
+		targets = append(targets, target{names["latest"], names["delta"], names["latest"]})
 		targets = append(targets, p.derivedTargets()...)
 	}
 	if p.Stream.Child != nil {
-		targets = append(targets, target{names["child_latest"], names["child_delta"]})
+		targets = append(targets, target{names["child_latest"], names["child_delta"], names["child_latest"]})
 	}
 	return targets
 }
@@ -116,6 +117,33 @@ func (in Intent) states(run uuid.UUID) []stateRow {
 	return states
 }
 
+// attachAll attaches the deltas, and holds before and after that no row is missing: a server that does not have the
+// rows of a delta attaches nothing, and says that all went well (warehouse-15).
+func (p publication) attachAll(ctx context.Context) error {
+	targets := p.targets()
+	if len(targets) == 0 {
+		return nil
+	}
+	counts, err := p.countTargets(ctx, targets)
+	if err == nil {
+		err = p.checkDeltas(targets, counts)
+	}
+	for again := p.dialect.attempts(); err == nil && again > 0; again-- {
+		for _, t := range targets {
+			if err == nil {
+				err = p.attach(ctx, t)
+			}
+		}
+		if err == nil {
+			err = p.checkAttached(ctx, targets)
+		}
+		if _, missing := errors.AsType[*PublishedError](err); missing && again > 1 {
+			p.begun, err = true, nil
+		}
+	}
+	return err
+}
+
 // attach attaches a delta, unless an earlier attempt has attached all of it: only then is it worth a look at the whole
 // table. Readers see the parts of one statement at once, but a process that is killed may leave some of them: then all
 // are attached again, which changes nothing for the rows that are there, since equal versions are one. The delta
@@ -124,20 +152,13 @@ func (p publication) attach(ctx context.Context, t target) error {
 	statement := attachDelta(t.table, t.delta)
 	return p.retry(ctx, statement, func() error {
 		if p.begun {
-			if all, err := p.isAttached(ctx, t); all || err != nil {
-				return goneDelta(err)
+			if missing, err := p.isMissing(ctx, t); !missing || err != nil {
+				return err
 			}
 		}
 		p.begun = true
 		return goneDelta(p.conn.Exec(p.write(ctx), statement))
 	})
-}
-
-// isAttached reports whether the table has all rows of the delta.
-func (p publication) isAttached(ctx context.Context, t target) (bool, error) {
-	var want, have uint64
-	err := p.conn.QueryRow(ctx, countAttached(t.table, t.delta), named("account", p.Account), named("run", p.ID.String())).Scan(&want, &have)
-	return have >= want, err
 }
 
 // goneDelta makes an errDeltaGone of an error that says so.

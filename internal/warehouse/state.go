@@ -46,6 +46,8 @@ type Intent struct {
 	State map[string]string `json:"state,omitempty"`
 	// Derived are the derived tables of which the run has a delta. Publish fills it in.
 	Derived []string `json:"derived,omitempty"`
+	// Prepared is what Prepare returned. An intent of an older version has none.
+	Prepared Prepared `json:"prepared,omitempty"`
 	// Beside says that the run did not read the stream: a walk that is to go on keeps its checkpoint.
 	Beside bool `json:"beside,omitempty"`
 }

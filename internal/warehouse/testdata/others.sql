@@ -76,6 +76,9 @@ SELECT account, kind, subject, detail, first_seen FROM payout_findings WHERE acc
 -- Warehouse.saveChecks
 INSERT INTO quality_checks_log (account, stream, run_id, check, ok, found, expected, detail, checked_at);
 
+-- Writer.countPrepared
+SELECT 'product_prices_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM product_prices_delta_0000000000004000800000000000a11e GROUP BY account, product_key, day);
+
 -- migrator.Migrate
 ALTER TABLE products_staging ADD COLUMN IF NOT EXISTS brand_name String AFTER currency_code;
 
@@ -103,6 +106,18 @@ SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(max(version)) FROM payout_find
 
 -- pool.timeAfter
 SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(max(version)) FROM sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID};
+
+-- publication.countTargets
+SELECT 'product_prices_latest' AS table, (SELECT count() FROM product_prices_delta_0000000000004000800000000000a11e) AS delta,
+    (SELECT toUInt64(sum(rows)) FROM
+    (
+        SELECT any(rows) AS rows FROM system.parts
+        WHERE active AND database = currentDatabase() AND table = 'product_prices_latest' AND hash_of_all_files IN
+        (
+            SELECT hash_of_all_files FROM system.parts WHERE active AND database = currentDatabase() AND table = 'product_prices_delta_0000000000004000800000000000a11e'
+        )
+        GROUP BY hash_of_all_files
+    )) AS attached;
 
 -- quality.keys
 SELECT toUInt64(count() - uniqExact(id)) FROM cashback_offers WHERE account = {account:String};

@@ -715,14 +715,40 @@ WHERE l._version = 0 OR (s._fetched > l._version OR l._version > {latest:UInt64}
 -- attachDelta to products_latest
 ALTER TABLE products_latest ATTACH PARTITION tuple() FROM products_delta_0000000000004000800000000000a11e;
 
--- countAttached to products_latest
-SELECT (SELECT count() FROM products_delta_0000000000004000800000000000a11e), (SELECT count() FROM products_latest WHERE account = {account:String} AND _run_id = {run:UUID});
+-- countOfRun in products_latest
+SELECT count() FROM products_latest WHERE account = {account:String} AND _run_id = {run:UUID};
 
 -- attachDelta to product_prices_latest
 ALTER TABLE product_prices_latest ATTACH PARTITION tuple() FROM product_prices_delta_0000000000004000800000000000a11e;
 
--- countAttached to product_prices_latest
-SELECT (SELECT count() FROM product_prices_delta_0000000000004000800000000000a11e), (SELECT count() FROM product_prices_latest WHERE account = {account:String} AND _run_id = {run:UUID});
+-- countOfRun in product_prices_latest
+SELECT count() FROM product_prices_latest WHERE account = {account:String} AND _run_id = {run:UUID};
+
+-- countAttachedParts
+SELECT 'products_latest' AS table, (SELECT count() FROM products_delta_0000000000004000800000000000a11e) AS delta,
+    (SELECT toUInt64(sum(rows)) FROM
+    (
+        SELECT any(rows) AS rows FROM system.parts
+        WHERE active AND database = currentDatabase() AND table = 'products_latest' AND hash_of_all_files IN
+        (
+            SELECT hash_of_all_files FROM system.parts WHERE active AND database = currentDatabase() AND table = 'products_delta_0000000000004000800000000000a11e'
+        )
+        GROUP BY hash_of_all_files
+    )) AS attached
+UNION ALL SELECT 'product_prices_latest' AS table, (SELECT count() FROM product_prices_delta_0000000000004000800000000000a11e) AS delta,
+    (SELECT toUInt64(sum(rows)) FROM
+    (
+        SELECT any(rows) AS rows FROM system.parts
+        WHERE active AND database = currentDatabase() AND table = 'product_prices_latest' AND hash_of_all_files IN
+        (
+            SELECT hash_of_all_files FROM system.parts WHERE active AND database = currentDatabase() AND table = 'product_prices_delta_0000000000004000800000000000a11e'
+        )
+        GROUP BY hash_of_all_files
+    )) AS attached;
+
+-- countKeys
+SELECT 'products_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM products_delta_0000000000004000800000000000a11e GROUP BY account, product_key)
+UNION ALL SELECT 'product_prices_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM product_prices_delta_0000000000004000800000000000a11e GROUP BY account, product_key, day);
 
 -- dropTable products_changes_0000000000004000800000000000a11e
 DROP TABLE IF EXISTS products_changes_0000000000004000800000000000a11e SYNC;

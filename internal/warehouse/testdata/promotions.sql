@@ -617,17 +617,42 @@ INNER JOIN (SELECT id, version FROM promotions_changes_0000000000004000800000000
 -- mergeParts
 OPTIMIZE TABLE promotions_delta_0000000000004000800000000000a11e FINAL;
 
--- attachDelta to promotions_latest
-ALTER TABLE promotions_latest ATTACH PARTITION tuple() FROM promotions_delta_0000000000004000800000000000a11e;
-
--- countAttached to promotions_latest
-SELECT (SELECT count() FROM promotions_delta_0000000000004000800000000000a11e), (SELECT count() FROM promotions_latest WHERE account = {account:String} AND _run_id = {run:UUID});
-
 -- attachDelta to promotions_versions
 ALTER TABLE promotions_versions ATTACH PARTITION tuple() FROM promotions_delta_0000000000004000800000000000a11e;
 
--- countAttached to promotions_versions
-SELECT (SELECT count() FROM promotions_delta_0000000000004000800000000000a11e), (SELECT count() FROM promotions_versions WHERE account = {account:String} AND _run_id = {run:UUID});
+-- countOfRun in promotions_versions
+SELECT count() FROM promotions_versions WHERE account = {account:String} AND _run_id = {run:UUID};
+
+-- attachDelta to promotions_latest
+ALTER TABLE promotions_latest ATTACH PARTITION tuple() FROM promotions_delta_0000000000004000800000000000a11e;
+
+-- countOfRun in promotions_latest
+SELECT count() FROM promotions_latest WHERE account = {account:String} AND _run_id = {run:UUID};
+
+-- countAttachedParts
+SELECT 'promotions_versions' AS table, (SELECT count() FROM promotions_delta_0000000000004000800000000000a11e) AS delta,
+    (SELECT toUInt64(sum(rows)) FROM
+    (
+        SELECT any(rows) AS rows FROM system.parts
+        WHERE active AND database = currentDatabase() AND table = 'promotions_versions' AND hash_of_all_files IN
+        (
+            SELECT hash_of_all_files FROM system.parts WHERE active AND database = currentDatabase() AND table = 'promotions_delta_0000000000004000800000000000a11e'
+        )
+        GROUP BY hash_of_all_files
+    )) AS attached
+UNION ALL SELECT 'promotions_latest' AS table, (SELECT count() FROM promotions_delta_0000000000004000800000000000a11e) AS delta,
+    (SELECT toUInt64(sum(rows)) FROM
+    (
+        SELECT any(rows) AS rows FROM system.parts
+        WHERE active AND database = currentDatabase() AND table = 'promotions_latest' AND hash_of_all_files IN
+        (
+            SELECT hash_of_all_files FROM system.parts WHERE active AND database = currentDatabase() AND table = 'promotions_delta_0000000000004000800000000000a11e'
+        )
+        GROUP BY hash_of_all_files
+    )) AS attached;
+
+-- countKeys
+SELECT 'promotions_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM promotions_delta_0000000000004000800000000000a11e GROUP BY account, id);
 
 -- dropTable promotions_changes_0000000000004000800000000000a11e
 DROP TABLE IF EXISTS promotions_changes_0000000000004000800000000000a11e SYNC;

@@ -690,17 +690,42 @@ INNER JOIN (SELECT id, version FROM transactions_changes_00000000000040008000000
 -- mergeParts
 OPTIMIZE TABLE transactions_delta_0000000000004000800000000000a11e FINAL;
 
--- attachDelta to transactions_latest
-ALTER TABLE transactions_latest ATTACH PARTITION tuple() FROM transactions_delta_0000000000004000800000000000a11e;
-
--- countAttached to transactions_latest
-SELECT (SELECT count() FROM transactions_delta_0000000000004000800000000000a11e), (SELECT count() FROM transactions_latest WHERE account = {account:String} AND _run_id = {run:UUID});
-
 -- attachDelta to transactions_versions
 ALTER TABLE transactions_versions ATTACH PARTITION tuple() FROM transactions_delta_0000000000004000800000000000a11e;
 
--- countAttached to transactions_versions
-SELECT (SELECT count() FROM transactions_delta_0000000000004000800000000000a11e), (SELECT count() FROM transactions_versions WHERE account = {account:String} AND _run_id = {run:UUID});
+-- countOfRun in transactions_versions
+SELECT count() FROM transactions_versions WHERE account = {account:String} AND _run_id = {run:UUID};
+
+-- attachDelta to transactions_latest
+ALTER TABLE transactions_latest ATTACH PARTITION tuple() FROM transactions_delta_0000000000004000800000000000a11e;
+
+-- countOfRun in transactions_latest
+SELECT count() FROM transactions_latest WHERE account = {account:String} AND _run_id = {run:UUID};
+
+-- countAttachedParts
+SELECT 'transactions_versions' AS table, (SELECT count() FROM transactions_delta_0000000000004000800000000000a11e) AS delta,
+    (SELECT toUInt64(sum(rows)) FROM
+    (
+        SELECT any(rows) AS rows FROM system.parts
+        WHERE active AND database = currentDatabase() AND table = 'transactions_versions' AND hash_of_all_files IN
+        (
+            SELECT hash_of_all_files FROM system.parts WHERE active AND database = currentDatabase() AND table = 'transactions_delta_0000000000004000800000000000a11e'
+        )
+        GROUP BY hash_of_all_files
+    )) AS attached
+UNION ALL SELECT 'transactions_latest' AS table, (SELECT count() FROM transactions_delta_0000000000004000800000000000a11e) AS delta,
+    (SELECT toUInt64(sum(rows)) FROM
+    (
+        SELECT any(rows) AS rows FROM system.parts
+        WHERE active AND database = currentDatabase() AND table = 'transactions_latest' AND hash_of_all_files IN
+        (
+            SELECT hash_of_all_files FROM system.parts WHERE active AND database = currentDatabase() AND table = 'transactions_delta_0000000000004000800000000000a11e'
+        )
+        GROUP BY hash_of_all_files
+    )) AS attached;
+
+-- countKeys
+SELECT 'transactions_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM transactions_delta_0000000000004000800000000000a11e GROUP BY account, id);
 
 -- dropTable transactions_changes_0000000000004000800000000000a11e
 DROP TABLE IF EXISTS transactions_changes_0000000000004000800000000000a11e SYNC;
