@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
 	"time"
 
@@ -95,6 +96,9 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 
 // IsAuth reports whether the warehouse refused the credentials.
 func IsAuth(err error) bool {
+	if answer, ok := errors.AsType[*clickhouse.HTTPError](err); ok && answer.StatusCode == http.StatusUnauthorized {
+		return true // an old server, or what stands before one
+	}
 	var e *clickhouse.Exception
 	if !errors.As(err, &e) {
 		return false

@@ -12,9 +12,6 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// MinimumVersion is the oldest ClickHouse that understands every statement.
-const MinimumVersion = "25.11"
-
 // Server is what there is to know of a server before it is worked with.
 type Server struct {
 	Version  string
@@ -84,41 +81,16 @@ func (w *Warehouse) Identify(ctx context.Context) (Server, error) {
 	return s, nil
 }
 
-// ask reads what there is to know. A server that does not understand the question is older than any that is of use.
+// ask reads what there is to know. A server that does not understand the question may be older than any that is of use.
 func (p *pool) ask(ctx context.Context) (s Server, err error) {
 	err = p.admin.QueryRow(ctx, selectServer, named("database", p.database)).Scan(&s.Version, &s.TimeZone, &s.Cloud, &s.engine, &s.bare, &s.copies)
 	if err == nil || isConnection(err) || IsAuth(err) {
 		return s, err
 	}
-	var version string
-	if asking := p.admin.QueryRow(ctx, selectVersion).Scan(&version); isUnknownFunction(asking) {
-		return s, tooOld("of a version that does not know what the driver asks first") // over HTTP
-	}
-	if isOlder(version, MinimumVersion) {
+	if version, known := p.bareVersion(ctx); known && isOlder(version, MinimumVersion) {
 		return Server{Version: version}, tooOld(version)
 	}
 	return s, err
-}
-
-func isUnknownFunction(err error) bool {
-	e, ok := errors.AsType[*clickhouse.Exception](err)
-	return ok && e.Code == 46
-}
-
-// isOlder compares the first two numbers of versions.
-func isOlder(version, minimum string) bool {
-	var v, m [2]int
-	if _, err := fmt.Sscanf(version, "%d.%d", &v[0], &v[1]); err != nil {
-		return false
-	}
-	if _, err := fmt.Sscanf(minimum, "%d.%d", &m[0], &m[1]); err != nil {
-		return false
-	}
-	return slices.Compare(v[:], m[:]) < 0
-}
-
-func tooOld(version string) error {
-	return &ServerError{Problem: "the server is ClickHouse " + version, Advice: "this program needs " + MinimumVersion + " or later: upgrade the server"}
 }
 
 // fits says what speaks against the server.
