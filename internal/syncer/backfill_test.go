@@ -178,7 +178,7 @@ func TestBackfillStops(t *testing.T) {
 	if got := one(t, w, "SELECT count() FROM transactions"); got != fmt.Sprint(r.Totals.Read) {
 		t.Errorf("%s rows are published, %d were read in %d windows", got, r.Totals.Read, r.Done)
 	}
-	if got := one(t, w, "SELECT count() FROM system.parts WHERE active AND database = currentDatabase() AND table = 'transactions_staging'"); got != "0" {
+	if got := one(t, w, "SELECT count() FROM system.parts WHERE active AND database = currentDatabase() AND table = 'transactions_2_staging'"); got != "0" {
 		t.Errorf("%s staged parts are left", got)
 	}
 	backfillAll(t, w, job, asked)

@@ -46,10 +46,12 @@ func ofStream(d dialect, s *catalog.Stream) []statement {
 	x := d.script(Run{ID: uuid.MustParse(goldenRun), Account: "acme", Stream: s})
 	all := ofSchema(d, s)
 	add := func(name, text string) { all = append(all, statement{name, text}) }
-	add("insertInto staging", insertInto(s.Name+"_staging", stagingColumns(s)))
+	add("insertInto staging", insertInto(stagingTable(s), stagingColumns(s)))
 	add("countStaged", x.countStaged())
 	add("selectStagedKeys", x.selectStagedKeys())
-	add("countBefore", x.countBefore())
+	add("countBefore", x.countBefore(Part))
+	add("countBefore of the whole list", x.countBefore(Whole))
+	add("hasNone", x.hasNone())
 	add("dropOldChanges", x.dropOldChanges())
 	add("createChanges", x.createChanges())
 	for scope, name := range []string{Part: "a part", Whole: "the whole list", Unlisted: "rows that no list has"} {
@@ -85,6 +87,15 @@ func ofStream(d dialect, s *catalog.Stream) []statement {
 	}
 	add("insertTombstones", x.insertTombstones())
 	add("mergeParts", mergeParts(x.names["delta"]))
+	if s.OrderedBy != "" {
+		add("countLive that is kept", x.countLive(false))
+		add("oldRows", x.oldRows("*"))
+		add("dropOldMoves", x.dropOldMoves())
+		add("createMoves", x.createMoves())
+		add("copyDelta", x.copyDelta())
+		add("insertMarks", x.insertMarks())
+	}
+	all = append(all, ofDerived(x)...)
 	all = append(all, ofPublication(x)...)
 	for _, filtered := range []bool{false, true} {
 		add(fmt.Sprintf("selectCandidates, filtered: %t", filtered), x.selectCandidates(!filtered))
@@ -113,6 +124,9 @@ func ofSchema(d dialect, s *catalog.Stream) []statement {
 		all = append(all, statement{"createChildLatest", d.lasting(createChildLatest(s))}, statement{"createChildStaging", createChildStaging(d, s)},
 			statement{"createChildView", d.lasting(createChildView(s))})
 	}
+	if s.OrderedBy != "" {
+		all = append(all, ofOrder(d, s)...)
+	}
 	for _, t := range tablesOf(s) {
 		last := len(t.want) - 1
 		had := map[string]string{}
@@ -125,17 +139,62 @@ func ofSchema(d dialect, s *catalog.Stream) []statement {
 	return all
 }
 
+// ofDerived renders what is done about the tables that follow from the rows of a stream (keysOf, liveOf).
+func ofDerived(x script) []statement {
+	var all []statement
+	for _, t := range derivedTables(x.Stream) {
+		delta := x.derivedDelta(t.table)
+		add := func(name, text string) { all = append(all, statement{name + " " + t.table, text}) }
+		add("create", t.create)
+		add("dropDelta of", dropDelta(delta))
+		add("createDeltaOf", createDeltaOf(t.table, delta))
+		add("dropTable", dropTable(delta))
+		add("countRows", countRows(delta))
+		for _, text := range t.fill(x, delta) {
+			add("fill", text)
+		}
+		for _, text := range t.rebuild(x, delta) {
+			add("rebuild", text)
+		}
+		add("attachDerived", attachDerived(t.table, delta, x.Account))
+		add("replaceDerived", replaceDerived(t.table, delta, x.Account))
+		add("dropDerived", dropDerived(t.table, x.Account))
+		add("compareDerived", compareDerived(t, delta))
+	}
+	return all
+}
+
+// ofOrder renders what puts the tables of a stream into another order.
+func ofOrder(d dialect, s *catalog.Stream) []statement {
+	have := stored{columns: map[string]map[string]string{}, orders: map[string]string{}}
+	for _, t := range orderedTables(s) {
+		columns := map[string]string{}
+		for _, c := range storedColumns(s) {
+			columns[c.name] = c.typ
+		}
+		have.columns[t.name], have.orders[t.name] = columns, "account, "+keyNames(s)
+	}
+	all := []statement{{"countCopied", countCopied(orderedTables(s)[0])}}
+	for i, text := range have.orderStatements(d, s) {
+		all = append(all, statement{fmt.Sprintf("orderStatements %d", i+1), text})
+	}
+	return all
+}
+
 // ofPublication renders what publishes a run and clears up after it.
 func ofPublication(x script) []statement {
 	var all []statement
 	add := func(name, text string) { all = append(all, statement{name, text}) }
 	tables, staged := []string{x.names["changes"], x.names["delta"]}, []string{x.names["staging"]}
-	attached := []target{{x.names["latest"], x.names["delta"]}}
+	attached := []target{{x.names["latest"], x.names["delta"], false}}
+	if x.Stream.OrderedBy != "" {
+		attached, tables = append(attached, target{x.names["latest"], x.names["moves"], false}), append(tables, x.names["moves"])
+	}
 	if x.Stream.History {
-		attached = append(attached, target{x.names["versions"], x.names["delta"]})
+		attached = append(attached, target{x.names["versions"], x.names["delta"], false})
 	}
 	if x.Stream.Child != nil {
-		attached = append(attached, target{x.names["child_latest"], x.names["child_delta"]})
+		attached = append(attached, target{x.names["child_latest"], x.names["child_delta"], false})
 		tables, staged = append(tables, x.names["child_delta"]), append(staged, x.names["child_staging"])
 		add("insertInto the child's staging", insertInto(x.names["child_staging"], childStagingColumns(x.Stream)))
 		add("dropOldChildDelta", x.dropOldChildDelta())
@@ -143,8 +202,8 @@ func ofPublication(x script) []statement {
 		add("insertChildDelta", x.insertChildDelta())
 	}
 	for _, t := range attached {
-		add("attachDelta to "+t.table, attachDelta(t.table, t.delta))
-		add("countAttached to "+t.table, countAttached(t.table, t.delta))
+		add("attachDelta "+t.delta+" to "+t.table, attachDelta(t.table, t.delta))
+		add("countAttached of "+t.delta+" in "+t.table, countAttached(t.table, t.delta))
 	}
 	for _, table := range tables {
 		add("dropTable "+table, dropTable(table))
@@ -159,7 +218,7 @@ func ofPublication(x script) []statement {
 func ofAll() []statement {
 	one := int64(1)
 	all := []statement{
-		{"createMigrations", createMigrations}, {"createMigrationsView", createMigrationsView}, {"selectApplied", selectApplied}, {"selectColumns", selectColumns},
+		{"createMigrations", createMigrations}, {"createMigrationsView", createMigrationsView}, {"selectApplied", selectApplied}, {"selectColumns", selectColumns}, {"selectOrders", selectOrders},
 		{"selectVersion", selectVersion}, {"selectTime", selectTime}, {"countParts", countParts},
 		{"selectState", selectState}, {"selectStates", selectStates}, {"selectInterrupted", selectInterrupted}, {"selectOutcome", selectOutcome},
 		{"selectAliveRuns by row", selectAliveRuns[0]}, {"selectAliveRuns by state", selectAliveRuns[1]}, {"selectStagedRuns", selectStagedRuns},
@@ -321,7 +380,7 @@ var statementText = regexp.MustCompile("^[\"`](SELECT|INSERT INTO|ALTER TABLE|CR
 
 // within are functions whose text is a piece of statements that are named above, or that Migrate and KeepDecisions
 // send.
-var within = []string{"createTable", "createViewAs", "createStagingTable", "currentRows", "stagedRows", "createDatabase", "insertDecisions", "dropDelta", "createDeltaOf"}
+var within = []string{"createTable", "createViewAs", "createStagingTable", "currentRows", "stagedRows", "createDatabase", "insertDecisions", "createTableOf", "copyTable", "dropDelta", "createDeltaOf"}
 
 // everyTextIsNamed finds the functions and constants of the package that have the text of a statement. Each is rendered
 // by this file, or was caught sending.

@@ -52,7 +52,7 @@ func stage(t *testing.T, w *Warehouse, r Run, pages ...string) {
 func staged(t *testing.T, w *Warehouse, r Run) uint64 {
 	t.Helper()
 	var n uint64
-	if err := w.conn.QueryRow(t.Context(), "SELECT count() FROM "+r.Stream.Name+"_staging WHERE run_id = {run:UUID}", named("run", r.ID.String())).Scan(&n); err != nil {
+	if err := w.conn.QueryRow(t.Context(), "SELECT count() FROM "+stagingTable(r.Stream)+" WHERE run_id = {run:UUID}", named("run", r.ID.String())).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -138,7 +138,7 @@ func TestSnapshotMerge(t *testing.T) {
 			t.Errorf("%s rows are left in %s", n[0], table)
 		}
 	}
-	if left := text(t, w, "SELECT name FROM system.tables WHERE database = currentDatabase() AND match(name, '_(delta|changes)_')"); len(left) > 0 {
+	if left := text(t, w, "SELECT name FROM system.tables WHERE database = currentDatabase() AND match(name, '_(delta|changes|moves)_')"); len(left) > 0 {
 		t.Errorf("tables left behind: %v", left)
 	}
 }
@@ -268,10 +268,10 @@ func TestRecover(t *testing.T) {
 			for i, step := range []func() error{
 				func() error { return w.saveJSON(t.Context(), r, intentName(r.ID), in) },
 				func() error {
-					return publication{Writer: w.Writer(r)}.attach(t.Context(), target{"coupons_versions", r.delta()})
+					return publication{Writer: w.Writer(r)}.attach(t.Context(), target{"coupons_versions", r.delta(), false})
 				},
 				func() error {
-					return publication{Writer: w.Writer(r)}.attach(t.Context(), target{"coupons_latest", r.delta()})
+					return publication{Writer: w.Writer(r)}.attach(t.Context(), target{"coupons_latest", r.delta(), false})
 				},
 				func() error { return w.SaveRun(t.Context(), in.Record) },
 				func() error {
@@ -316,7 +316,7 @@ func TestRecover(t *testing.T) {
 			if d := cmp.Diff([]string{watermarkRow(now).value}, watermarks(t, w)); d != "" {
 				t.Error(d)
 			}
-			left := text(t, w, "SELECT name FROM system.tables WHERE database = currentDatabase() AND match(name, '_(delta|changes)_')")
+			left := text(t, w, "SELECT name FROM system.tables WHERE database = currentDatabase() AND match(name, '_(delta|changes|moves)_')")
 			if n := text(t, w, "SELECT count() FROM coupons_staging"); len(left) > 0 || n[0] != "0" {
 				t.Errorf("left behind: %v and %s staged rows", left, n[0])
 			}

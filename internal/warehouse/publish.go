@@ -47,7 +47,11 @@ type publication struct {
 // or has migrated since.
 var errDeltaGone = errors.New("what the run had prepared has been dropped, or is older than a migration")
 
-const codeIncompatibleColumns = 122 // of a table and a delta that was made before a column was added
+// Of a table and a delta that was made before a migration: it has other columns, or another order.
+const (
+	codeIncompatibleColumns = 122
+	codeBadArguments        = 36
+)
 
 // withdraw forgets an intent that will not be carried out. The watermark has not moved, so whatever the run has read
 // is read again.
@@ -70,7 +74,7 @@ func (p publication) finish(ctx context.Context) error {
 	if err := p.SaveRun(ctx, p.intent.Record); err != nil {
 		return err
 	}
-	if err := p.save(ctx, p.intent.states(p.ID)...); err != nil {
+	if err := p.save(ctx, append(p.intent.states(p.ID), p.derivedState()...)...); err != nil {
 		return err
 	}
 	if err := p.Discard(ctx); err != nil {
@@ -82,7 +86,10 @@ func (p publication) finish(ctx context.Context) error {
 }
 
 // target is a table that a delta is attached to.
-type target struct{ table, delta string }
+type target struct {
+	table, delta string
+	derived      bool
+}
 
 // targets are the tables that the run changes, in the order in which they are.
 func (p publication) targets() []target {
@@ -90,13 +97,17 @@ func (p publication) targets() []target {
 	names := p.script.names
 	if p.intent.Record.Changes.Any() {
 		if p.Stream.History {
-			targets = append(targets, target{names["versions"], names["delta"]})
+			targets = append(targets, target{names["versions"], names["delta"], false})
 		}
-		targets = append(targets, target{names["latest"], names["delta"]})
+		latest := names["delta"]
+		if p.intent.Record.Changes.Moved > 0 {
+			latest = names["moves"]
+		}
+		targets = append(targets, target{names["latest"], latest, false})
 		targets = append(targets, p.derivedTargets()...)
 	}
 	if p.Stream.Child != nil {
-		targets = append(targets, target{names["child_latest"], names["child_delta"]})
+		targets = append(targets, target{names["child_latest"], names["child_delta"], false})
 	}
 	return targets
 }
@@ -122,6 +133,10 @@ func (in Intent) states(run uuid.UUID) []stateRow {
 // outlives the intent, so one that is missing is errDeltaGone and never taken for an empty one.
 func (p publication) attach(ctx context.Context, t target) error {
 	statement := attachDelta(t.table, t.delta)
+	if t.derived { // the rows replace those that are there, so it may be done again unseen
+		statement = attachDerived(t.table, t.delta, p.Account)
+		return p.retry(ctx, statement, func() error { return goneDelta(p.conn.Exec(p.write(ctx), statement)) })
+	}
 	return p.retry(ctx, statement, func() error {
 		if p.begun {
 			if all, err := p.isAttached(ctx, t); all || err != nil {
@@ -142,7 +157,7 @@ func (p publication) isAttached(ctx context.Context, t target) (bool, error) {
 
 // goneDelta makes an errDeltaGone of an error that says so.
 func goneDelta(err error) error {
-	if e, ok := errors.AsType[*clickhouse.Exception](err); IsMissing(err) || ok && e.Code == codeIncompatibleColumns {
+	if e, ok := errors.AsType[*clickhouse.Exception](err); IsMissing(err) || ok && (e.Code == codeIncompatibleColumns || e.Code == codeBadArguments) {
 		return fmt.Errorf("%w: %w", errDeltaGone, err)
 	}
 	return err
@@ -152,6 +167,9 @@ func goneDelta(err error) error {
 func (w *Writer) Discard(ctx context.Context) error {
 	names := w.script.names
 	tables := []string{names["changes"], names["delta"]}
+	if w.Stream.OrderedBy != "" {
+		tables = append(tables, names["moves"])
+	}
 	for _, t := range derivedTables(w.Stream) {
 		tables = append(tables, w.dialect.ofRun(w.derivedDelta(t.table)))
 	}

@@ -16,6 +16,7 @@ const (
 	stateCheckpoint = "checkpoint"
 	stateIntent     = "intent" // with the run: two workers at once each have their own
 	stateLease      = "lease"
+	stateDerived    = "derived" // the derived tables that are as the last publication left the stream
 )
 
 // StateOrigin names the state that has the origin of the service from which the watermark was read, for Intent.State.

@@ -29,6 +29,9 @@ SELECT version, name, checksum FROM schema_migrations;
 -- selectColumns
 SELECT table, name, type FROM system.columns WHERE database = {database:String};
 
+-- selectOrders
+SELECT name, sorting_key, '' FROM system.tables WHERE database = {database:String};
+
 -- selectVersion
 SELECT version();
 
