@@ -16,10 +16,21 @@ type derived struct {
 	table  string                                // behind the views; its engine replaces rows
 	create string                                // makes it
 	fill   func(x script, delta string) []string // the statements that fill its delta from that of the stream
+	// fillAll is the statement that fills the table itself from all that is loaded of an account: for what was loaded
+	// before there was such a table. A run that is published meanwhile does not disturb it: its rows win.
+	fillAll func(*catalog.Stream) string
 }
 
 // derivedTables are those of a stream, in the order in which they are attached.
-func derivedTables(*catalog.Stream) []derived { return nil }
+func derivedTables(s *catalog.Stream) (all []derived) {
+	if s.TracksDecisions {
+		all = append(all, decisions())
+	}
+	if len(s.References()) > 0 {
+		all = append(all, namedBy(s))
+	}
+	return all
+}
 
 // derivedDelta is the name of the delta of a derived table.
 func (r Run) derivedDelta(table string) string { return table + "_delta_" + r.suffix() }

@@ -91,8 +91,17 @@ func ofStream(d dialect, s *catalog.Stream) []statement {
 	}
 	add("deleteCleared, what they were", deleteCleared("acme", s.Name, []string{"a", "b"}, false))
 	add("deleteCleared, that they were cleared", deleteCleared("acme", s.Name, []string{"a", "b"}, true))
-	if refers := slices.ContainsFunc(s.Fields, func(f catalog.Field) bool { return f.RefersTo != "" }); refers {
-		add("selectUnknownReferences", selectUnknownReferences(s, catalog.All())) // with selectUnknownKeys
+	for _, known := range []bool{false, true} {
+		add(fmt.Sprintf("inspectDelta, with earlier versions: %t", known), x.inspectDelta(rulesOf(s, known), known))
+	}
+	for _, t := range derivedTables(s) { // with insertDecisions, insertAllDecisions and insertNamed
+		for _, statement := range t.fill(x, d.ofRun(x.derivedDelta(t.table))) {
+			add("fill "+t.table, statement)
+		}
+		add("fillAll of "+t.table, t.fillAll(s))
+	}
+	if len(s.References()) > 0 {
+		add("selectUnknownReferences", selectUnknownReferences(s, catalog.All()))
 	}
 	return all
 }
@@ -112,6 +121,9 @@ func ofSchema(d dialect, s *catalog.Stream) []statement {
 	if s.Child != nil {
 		all = append(all, statement{"createChildLatest", d.lasting(createChildLatest(s))}, statement{"createChildStaging", createChildStaging(d, s)},
 			statement{"createChildView", d.lasting(createChildView(s))})
+	}
+	for _, t := range derivedTables(s) { // with createDecisions and namedBy
+		all = append(all, statement{"create " + t.table, d.lasting(t.create)})
 	}
 	for _, t := range tablesOf(s) {
 		last := len(t.want) - 1
@@ -167,6 +179,7 @@ func ofAll() []statement {
 		{"selectRejected", selectRejected(false, "50")}, {"selectRejected, unsettled", selectRejected(true, "50")},
 		{"deleteLaterMisses", deleteLaterMisses(1767225600000)},
 		{"selectStandings", selectStandings()}, {"selectLiveRows", selectLiveRows()}, {"selectViews", selectViews},
+		{"selectChecksBefore", selectChecksBefore}, {"selectUnknownPayouts", selectUnknownPayouts},
 	}
 	for _, f := range []RunFilter{{Limit: 20}, {Limit: 20, PerStream: 1}, {Limit: 20, WholeLooks: true}, {Limit: 20, PerStream: 1, WholeLooks: true}} {
 		all = append(all, statement{fmt.Sprintf("selectRuns, by stream: %t, whole looks: %t", f.PerStream > 0, f.WholeLooks), selectRuns(f)})
@@ -319,9 +332,8 @@ func schemaTexts(t *testing.T) []string {
 
 var statementText = regexp.MustCompile("^[\"`](SELECT|INSERT INTO|ALTER TABLE|CREATE|DROP|OPTIMIZE|WITH|TRUNCATE)[ \\n]")
 
-// within are functions whose text is a piece of statements that are named above, or that Migrate and KeepDecisions
-// send.
-var within = []string{"createTable", "createViewAs", "createStagingTable", "currentRows", "stagedRows", "createDatabase", "insertDecisions", "dropDelta", "createDeltaOf"}
+// within are functions whose text is a piece of statements that are named above, or that Migrate sends.
+var within = []string{"createTable", "createViewAs", "createStagingTable", "currentRows", "stagedRows", "createDatabase", "dropDelta", "createDeltaOf"}
 
 // everyTextIsNamed finds the functions and constants of the package that have the text of a statement. Each is rendered
 // by this file, or was caught sending.

@@ -30,6 +30,7 @@ type pool struct {
 	maxRetryElapsed time.Duration
 	backoff         time.Duration
 	retries         atomic.Uint64
+	caughtUp        sync.Map // of a StreamID: its derived tables have all that is loaded (CatchUp)
 	counted         sync.Map // of a StreamID, the uuid.UUID of the run after whose first rejects those of others were counted
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/google/uuid"
@@ -106,6 +107,9 @@ func (in Intent) states(run uuid.UUID) []stateRow {
 	states := []stateRow{{intentName(run), "", 0}}
 	if !in.Beside {
 		states = append(states, stateRow{stateCheckpoint, "", 0})
+	}
+	if in.Record.Changes.First && len(in.Derived) > 0 { // there is nothing that they could lack
+		states = append(states, stateRow{stateDerived, strings.Join(in.Derived, " "), 0})
 	}
 	if !in.Watermark.IsZero() {
 		states = append(states, watermarkRow(in.Watermark))

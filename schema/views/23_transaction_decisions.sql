@@ -2,7 +2,7 @@
 -- its updatedAt is the time of that change, provided that an earlier version was loaded in which it was PENDING. One that
 -- was first seen confirmed may have been changed again since it was, so it is left out rather than guessed.
 --
--- The worker keeps the storage after each run of transactions (warehouse.KeepDecisions).
+-- The storage is published with each run of transactions (internal/warehouse/decisions.go).
 
 CREATE OR REPLACE VIEW transaction_decisions
 (
