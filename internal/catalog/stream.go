@@ -139,6 +139,16 @@ func (s *Stream) Reference(to *Stream) *Field {
 	return nil
 }
 
+// References are the fields that are keys of other streams.
+func (s *Stream) References() (fields []Field) {
+	for _, f := range s.Fields {
+		if f.RefersTo != "" {
+			fields = append(fields, f)
+		}
+	}
+	return fields
+}
+
 // NamesPayouts reports whether the records say which payout they are in.
 func (s *Stream) NamesPayouts() bool { return s.Reference(Payouts()) != nil }
 

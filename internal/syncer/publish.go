@@ -38,6 +38,9 @@ func (p publication) publish(ctx context.Context) error {
 	if err := r.writer().Prepare(ctx, changes, mergedAt); err != nil {
 		return err
 	}
+	if r.record.Written, err = r.writer().Inspect(ctx, changes); err != nil {
+		return err
+	}
 	if err := s.lease.Check(ctx); err != nil { // syncer-4
 		return err
 	}

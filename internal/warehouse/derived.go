@@ -15,7 +15,7 @@ import (
 // twice: sums as they are afterwards, not what is to be added.
 //
 // It is partitioned by account, so that the rows of one account are replaced at once where they are made anew. Its
-// columns begin with account; one that is called version orders rows and says nothing else.
+// columns begin with account; version orders rows, _run_id names a run, and both say nothing else.
 //
 // Whoever adds one to a stream that is out there changes the name of its staging table (stagingTable), so that no older
 // binary publishes rows that the table lacks.
@@ -31,6 +31,12 @@ type derived struct {
 func derivedTables(s *catalog.Stream) (tables []derived) {
 	if s.OrderedBy != "" {
 		tables = append(tables, keysOf(s), liveOf(s))
+	}
+	if s.TracksDecisions {
+		tables = append(tables, decisions())
+	}
+	if len(s.References()) > 0 {
+		tables = append(tables, namedBy(s))
 	}
 	for i, t := range tables {
 		tables[i].create = strings.Replace(t.create, "\nORDER BY ", "\nPARTITION BY account\nORDER BY ", 1)

@@ -102,8 +102,11 @@ func ofStream(d dialect, s *catalog.Stream) []statement {
 	}
 	add("deleteCleared, what they were", deleteCleared("acme", s.Name, []string{"a", "b"}, false))
 	add("deleteCleared, that they were cleared", deleteCleared("acme", s.Name, []string{"a", "b"}, true))
-	if refers := slices.ContainsFunc(s.Fields, func(f catalog.Field) bool { return f.RefersTo != "" }); refers {
-		add("selectUnknownReferences", selectUnknownReferences(s, catalog.All())) // with selectUnknownKeys
+	for _, known := range []bool{false, true} {
+		add(fmt.Sprintf("inspectDelta, with earlier versions: %t", known), x.inspectDelta(rulesOf(s, known), known))
+	}
+	if len(s.References()) > 0 {
+		add("selectUnknownReferences", selectUnknownReferences(s, catalog.All()))
 	}
 	return all
 }
@@ -139,7 +142,8 @@ func ofSchema(d dialect, s *catalog.Stream) []statement {
 	return all
 }
 
-// ofDerived renders what is done about the tables that follow from the rows of a stream (keysOf, liveOf).
+// ofDerived renders what is done about the tables that follow from the rows of a stream: keysOf, liveOf, createDecisions
+// with insertDecisions and insertAllDecisions, namedBy with insertNamed.
 func ofDerived(x script) []statement {
 	var all []statement
 	for _, t := range derivedTables(x.Stream) {
@@ -226,6 +230,7 @@ func ofAll() []statement {
 		{"selectRejected", selectRejected(false, "50")}, {"selectRejected, unsettled", selectRejected(true, "50")},
 		{"deleteLaterMisses", deleteLaterMisses(1767225600000)},
 		{"selectStandings", selectStandings()}, {"selectLiveRows", selectLiveRows()}, {"selectViews", selectViews},
+		{"selectChecksBefore", selectChecksBefore}, {"selectUnknownPayouts", selectUnknownPayouts},
 	}
 	for _, f := range []RunFilter{{Limit: 20}, {Limit: 20, PerStream: 1}, {Limit: 20, WholeLooks: true}, {Limit: 20, PerStream: 1, WholeLooks: true}} {
 		all = append(all, statement{fmt.Sprintf("selectRuns, by stream: %t, whole looks: %t", f.PerStream > 0, f.WholeLooks), selectRuns(f)})
@@ -378,9 +383,8 @@ func schemaTexts(t *testing.T) []string {
 
 var statementText = regexp.MustCompile("^[\"`](SELECT|INSERT INTO|ALTER TABLE|CREATE|DROP|OPTIMIZE|WITH|TRUNCATE)[ \\n]")
 
-// within are functions whose text is a piece of statements that are named above, or that Migrate and KeepDecisions
-// send.
-var within = []string{"createTable", "createViewAs", "createStagingTable", "currentRows", "stagedRows", "createDatabase", "insertDecisions", "createTableOf", "copyTable", "dropDelta", "createDeltaOf"}
+// within are functions whose text is a piece of statements that are named above, or that Migrate sends.
+var within = []string{"createTable", "createViewAs", "createStagingTable", "currentRows", "stagedRows", "createDatabase", "createTableOf", "copyTable", "dropDelta", "createDeltaOf"}
 
 // everyTextIsNamed finds the functions and constants of the package that have the text of a statement. Each is rendered
 // by this file, or was caught sending.

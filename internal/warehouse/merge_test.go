@@ -61,6 +61,13 @@ func staged(t *testing.T, w *Warehouse, r Run) uint64 {
 // publish merges what the run has staged.
 func publish(t *testing.T, w *Warehouse, r Run, scope Scope) Changes {
 	t.Helper()
+	c, _ := publishInspected(t, w, r, scope)
+	return c
+}
+
+// publishInspected is publish, with what the rows say.
+func publishInspected(t *testing.T, w *Warehouse, r Run, scope Scope) (Changes, Written) {
+	t.Helper()
 	c, err := w.Writer(r).Plan(t.Context(), scope, staged(t, w, r))
 	if err != nil {
 		t.Fatal(err)
@@ -70,6 +77,10 @@ func publish(t *testing.T, w *Warehouse, r Run, scope Scope) Changes {
 		t.Fatal(err)
 	}
 	if err := w.Writer(r).Prepare(t.Context(), c, now); err != nil {
+		t.Fatal(err)
+	}
+	written, err := w.Writer(r).Inspect(t.Context(), c)
+	if err != nil {
 		t.Fatal(err)
 	}
 	record := RunRecord{Account: r.Account, Stream: r.Stream.Name, RunID: r.ID, StartedAt: r.StartedAt, FinishedAt: now, Outcome: OutcomeSuccess, Changes: c}
@@ -82,10 +93,13 @@ func publish(t *testing.T, w *Warehouse, r Run, scope Scope) Changes {
 			t.Error(err)
 		}
 	}()
+	if err := w.Writer(r).refreshDerived(t.Context(), lease); err != nil { // as Recover does
+		t.Fatal(err)
+	}
 	if err := w.Writer(r).Publish(t.Context(), lease, Intent{RunID: r.ID, MergedAt: now, Record: record}); err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return c, written
 }
 
 func load(t *testing.T, w *Warehouse, stream string, scope Scope, pages ...string) Changes {

@@ -68,8 +68,14 @@ func wantedStreams(d dialect) (migration, error) {
 			m.statements = append(m.statements, d.lasting(statement))
 		}
 	}
+	for _, table := range retired {
+		m.statements = append(m.statements, d.lasting(dropTable(table)))
+	}
 	return m, nil
 }
+
+// retired are tables of earlier versions that have been replaced. They go once no view reads them any more.
+var retired = []string{"transaction_decisions_log"}
 
 // wantedTables are the statements of wantedStreams that make tables: the first ones.
 func wantedTables(d dialect) (statements []string) {

@@ -45,13 +45,15 @@ func (w *Writer) refreshDerived(ctx context.Context, l *Lease) error {
 	if err := w.conn.QueryRow(ctx, w.script.hasNone(), named("account", w.Account)).Scan(&empty); err != nil {
 		return fmt.Errorf("looking whether account %s has rows of %s: %w", w.Account, w.Stream.Name, err)
 	}
-	if !empty {
-		w.log.Info("making the tables anew that follow from a stream's rows", "account", w.Account, "stream", w.Stream.Name, "tables", names)
-		if err := w.rebuildDerived(ctx); err != nil {
-			return err
-		}
-	}
 	value := strings.Join(names, " ")
+	if empty { // nothing is out of date; the first run that publishes says so
+		l.setState(stateDerived, value)
+		return nil
+	}
+	w.log.Info("making the tables anew that follow from a stream's rows", "account", w.Account, "stream", w.Stream.Name, "tables", names)
+	if err := w.rebuildDerived(ctx); err != nil {
+		return err
+	}
 	if err := w.save(ctx, stateRow{stateDerived, value, 0}); err != nil {
 		return err
 	}

@@ -16,11 +16,11 @@ func dropDerived(table, account string) string {
 	return sql("ALTER TABLE $table DROP PARTITION $account", parts{"table": table, "account": quote(account)})
 }
 
-// compareDerived says whether a derived table has the account's rows that the other one has, but for the column version.
+// compareDerived says whether a derived table has the account's rows that the other one has, but for the columns version and _run_id.
 func compareDerived(t derived, other string) string {
 	return sql(`SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT 'version' FROM $table FINAL WHERE account = {account:String}$something))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT 'version' FROM $other FINAL WHERE account = {account:String}$something))`,
+    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM $table FINAL WHERE account = {account:String}$something))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM $other FINAL WHERE account = {account:String}$something))`,
 		parts{"table": t.table, "other": other, "something": t.something()})
 }
 

@@ -38,6 +38,7 @@ type RunRecord struct {
 	Duplicates     uint64    `json:"duplicates"`
 	Warnings       []string  `json:"warnings"`
 	Error          string    `json:"error"`
+	Written        Written   `json:"-"` // of a run of this process, for CheckQuality; sync_runs does not have it
 }
 
 var runColumns = columns("account String, stream String, run_id UUID, mode String, started_at DateTime64(3), finished_at Nullable(DateTime64(3)), " +

@@ -820,3 +820,17 @@ ALTER TABLE sync_state_log DELETE WHERE account = 'acme' AND stream = 'products'
 
 -- deleteCleared, that they were cleared
 ALTER TABLE sync_state_log DELETE WHERE account = 'acme' AND stream = 'products' AND name IN ('', 'a', 'b') AND value = '';
+
+-- inspectDelta, with earlier versions: false
+SELECT groupArrayIf(20)(toString(product_key), _deleted = 0),
+    toUInt64(0),
+    countIf(_deleted = 0 AND ifNull((ifNull(price < 0, false)), false)),
+    anyIf(toString(product_key), _deleted = 0 AND ifNull((ifNull(price < 0, false)), false))
+FROM products_delta_0000000000004000800000000000a11e;
+
+-- inspectDelta, with earlier versions: true
+SELECT groupArrayIf(20)(toString(product_key), _deleted = 0),
+    toUInt64(0),
+    countIf(_deleted = 0 AND ifNull((ifNull(price < 0, false)), false)),
+    anyIf(toString(product_key), _deleted = 0 AND ifNull((ifNull(price < 0, false)), false))
+FROM products_delta_0000000000004000800000000000a11e;

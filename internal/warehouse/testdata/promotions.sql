@@ -719,3 +719,17 @@ ALTER TABLE sync_state_log DELETE WHERE account = 'acme' AND stream = 'promotion
 
 -- deleteCleared, that they were cleared
 ALTER TABLE sync_state_log DELETE WHERE account = 'acme' AND stream = 'promotions' AND name IN ('', 'a', 'b') AND value = '';
+
+-- inspectDelta, with earlier versions: false
+SELECT groupArrayIf(20)(toString(id), _deleted = 0),
+    toUInt64(0),
+    countIf(_deleted = 0 AND ifNull(updated_at > now64(3, 'UTC') + toIntervalSecond(3600), false)),
+    anyIf(toString(id), _deleted = 0 AND ifNull(updated_at > now64(3, 'UTC') + toIntervalSecond(3600), false))
+FROM promotions_delta_0000000000004000800000000000a11e;
+
+-- inspectDelta, with earlier versions: true
+SELECT groupArrayIf(20)(toString(id), _deleted = 0),
+    toUInt64(0),
+    countIf(_deleted = 0 AND ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false)),
+    anyIf(toString(id), _deleted = 0 AND ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false))
+FROM promotions_delta_0000000000004000800000000000a11e;

@@ -902,8 +902,8 @@ ALTER TABLE transactions_keys DROP PARTITION 'acme';
 
 -- compareDerived transactions_keys
 SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT 'version' FROM transactions_keys FINAL WHERE account = {account:String}))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT 'version' FROM transactions_keys_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String}));
+    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_keys FINAL WHERE account = {account:String}))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_keys_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String}));
 
 -- create transactions_live
 CREATE TABLE IF NOT EXISTS transactions_live
@@ -953,8 +953,159 @@ ALTER TABLE transactions_live DROP PARTITION 'acme';
 
 -- compareDerived transactions_live
 SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT 'version' FROM transactions_live FINAL WHERE account = {account:String} AND NOT (live = 0)))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT 'version' FROM transactions_live_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (live = 0)));
+    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_live FINAL WHERE account = {account:String} AND NOT (live = 0)))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_live_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (live = 0)));
+
+-- create transactions_decided
+CREATE TABLE IF NOT EXISTS transactions_decided
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    id UUID COMMENT 'Transaction identifier',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction',
+    currency_code LowCardinality(String) COMMENT 'Currency of the transaction',
+    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale',
+    confirmed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was seen to become CONFIRMED',
+    declined_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was seen to become DECLINED',
+    version UInt128 COMMENT 'Newest version of the transaction that this takes into account: the highest wins',
+    _run_id UUID COMMENT 'Run that loaded the newest version of the transaction'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY (account, id)
+COMMENT 'The storage behind transaction_decisions: what would have to be computed from all versions';
+
+-- dropDelta of transactions_decided
+DROP TABLE IF EXISTS transactions_decided_delta_0000000000004000800000000000a11e;
+
+-- createDeltaOf transactions_decided
+CREATE TABLE IF NOT EXISTS transactions_decided_delta_0000000000004000800000000000a11e AS transactions_decided COMMENT 'What a run under way is about to publish';
+
+-- dropTable transactions_decided
+DROP TABLE IF EXISTS transactions_decided_delta_0000000000004000800000000000a11e SYNC;
+
+-- countRows transactions_decided
+SELECT count() FROM transactions_decided_delta_0000000000004000800000000000a11e;
+
+-- fill transactions_decided
+INSERT INTO transactions_decided_delta_0000000000004000800000000000a11e (account, id, retailer_id, currency_code, clicked_at, sold_at, confirmed_at, declined_at, version, _run_id)
+WITH
+    if(d.status = 'PENDING', d.updated_at, NULL) AS d_pending,
+    if(d.status = 'CONFIRMED', d.updated_at, NULL) AS d_confirmed,
+    if(d.status = 'DECLINED', d.updated_at, NULL) AS d_declined,
+    coalesce(least(v.pending, d_pending), v.pending, d_pending) AS first_pending,
+    coalesce(least(v.confirmed, d_confirmed), v.confirmed, d_confirmed) AS first_confirmed,
+    coalesce(least(v.declined, d_declined), v.declined, d_declined) AS first_declined
+SELECT {account:String}, d.id, d.retailer_id, d.currency_code, d.clicked_at, d.sold_at,
+    if(first_confirmed > first_pending AND d._deleted = 0, first_confirmed, NULL),
+    if(first_declined > first_pending AND d._deleted = 0, first_declined, NULL), d._version, {run:UUID}
+FROM transactions_delta_0000000000004000800000000000a11e AS d
+INNER JOIN
+(
+    SELECT id, minIf(updated_at, status = 'PENDING') AS pending, minIf(updated_at, status = 'CONFIRMED') AS confirmed, minIf(updated_at, status = 'DECLINED') AS declined
+    FROM transactions_versions
+    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e)
+    GROUP BY id
+) AS v ON d.id = v.id
+WHERE first_confirmed > first_pending OR first_declined > first_pending;
+
+-- rebuild transactions_decided
+INSERT INTO transactions_decided_delta_0000000000004000800000000000a11e (account, id, retailer_id, currency_code, clicked_at, sold_at, confirmed_at, declined_at, version, _run_id)
+SELECT account, v.id, row.1, row.2, row.3, row.4, if(confirmed > pending AND NOT gone, confirmed, NULL), if(declined > pending AND NOT gone, declined, NULL), newest, row.5
+FROM
+(
+    SELECT account, id, argMax((retailer_id, currency_code, clicked_at, sold_at, _run_id), _version) AS row,
+        max(_version) AS newest, argMax(_deleted, _version) AS gone,
+        minIf(updated_at, status = 'PENDING') AS pending, minIf(updated_at, status = 'CONFIRMED') AS confirmed, minIf(updated_at, status = 'DECLINED') AS declined
+    FROM transactions_versions
+    WHERE account = {account:String}
+    GROUP BY account, id
+) AS v
+INNER JOIN (SELECT id, _version FROM transactions_latest FINAL WHERE account = {account:String}) AS l ON v.id = l.id
+WHERE newest = l._version AND (confirmed > pending OR declined > pending);
+
+-- attachDerived transactions_decided
+ALTER TABLE transactions_decided ATTACH PARTITION 'acme' FROM transactions_decided_delta_0000000000004000800000000000a11e;
+
+-- replaceDerived transactions_decided
+ALTER TABLE transactions_decided REPLACE PARTITION 'acme' FROM transactions_decided_delta_0000000000004000800000000000a11e;
+
+-- dropDerived transactions_decided
+ALTER TABLE transactions_decided DROP PARTITION 'acme';
+
+-- compareDerived transactions_decided
+SELECT
+    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_decided FINAL WHERE account = {account:String}))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_decided_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String}));
+
+-- create transactions_named
+CREATE TABLE IF NOT EXISTS transactions_named
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    stream LowCardinality(String) COMMENT 'Stream of the record that is named',
+    key String COMMENT 'Key of the record that is named',
+    newest SimpleAggregateFunction(max, Nullable(DateTime64(3, 'UTC'))) COMMENT 'Latest updatedAt of what names it',
+    named_at SimpleAggregateFunction(min, DateTime64(3, 'UTC')) COMMENT 'When the first that names it was loaded',
+    _run_id SimpleAggregateFunction(anyLast, UUID) COMMENT 'A run that loaded such a row'
+)
+ENGINE = AggregatingMergeTree
+PARTITION BY account
+ORDER BY (account, stream, key)
+COMMENT 'Which records of other streams are named by transactions, in any of their versions';
+
+-- dropDelta of transactions_named
+DROP TABLE IF EXISTS transactions_named_delta_0000000000004000800000000000a11e;
+
+-- createDeltaOf transactions_named
+CREATE TABLE IF NOT EXISTS transactions_named_delta_0000000000004000800000000000a11e AS transactions_named COMMENT 'What a run under way is about to publish';
+
+-- dropTable transactions_named
+DROP TABLE IF EXISTS transactions_named_delta_0000000000004000800000000000a11e SYNC;
+
+-- countRows transactions_named
+SELECT count() FROM transactions_named_delta_0000000000004000800000000000a11e;
+
+-- fill transactions_named
+INSERT INTO transactions_named_delta_0000000000004000800000000000a11e (account, stream, key, newest, named_at, _run_id)
+SELECT {account:String}, 'payouts', toString(assumeNotNull(payout_id)), max(updated_at), min(synced_at), {run:UUID}
+FROM transactions_delta_0000000000004000800000000000a11e WHERE payout_id IS NOT NULL GROUP BY payout_id
+UNION ALL
+SELECT {account:String}, 'cashback_offers', toString(assumeNotNull(cashback_offer_id)), max(updated_at), min(synced_at), {run:UUID}
+FROM transactions_delta_0000000000004000800000000000a11e WHERE cashback_offer_id IS NOT NULL GROUP BY cashback_offer_id
+UNION ALL
+SELECT {account:String}, 'coupons', toString(assumeNotNull(coupon_id)), max(updated_at), min(synced_at), {run:UUID}
+FROM transactions_delta_0000000000004000800000000000a11e WHERE coupon_id IS NOT NULL GROUP BY coupon_id
+UNION ALL
+SELECT {account:String}, 'promotions', toString(assumeNotNull(promotion_id)), max(updated_at), min(synced_at), {run:UUID}
+FROM transactions_delta_0000000000004000800000000000a11e WHERE promotion_id IS NOT NULL GROUP BY promotion_id;
+
+-- rebuild transactions_named
+INSERT INTO transactions_named_delta_0000000000004000800000000000a11e (account, stream, key, newest, named_at, _run_id)
+SELECT {account:String}, 'payouts', toString(assumeNotNull(payout_id)), max(updated_at), min(synced_at), any(_run_id)
+FROM transactions_versions WHERE account = {account:String} AND payout_id IS NOT NULL GROUP BY payout_id
+UNION ALL
+SELECT {account:String}, 'cashback_offers', toString(assumeNotNull(cashback_offer_id)), max(updated_at), min(synced_at), any(_run_id)
+FROM transactions_versions WHERE account = {account:String} AND cashback_offer_id IS NOT NULL GROUP BY cashback_offer_id
+UNION ALL
+SELECT {account:String}, 'coupons', toString(assumeNotNull(coupon_id)), max(updated_at), min(synced_at), any(_run_id)
+FROM transactions_versions WHERE account = {account:String} AND coupon_id IS NOT NULL GROUP BY coupon_id
+UNION ALL
+SELECT {account:String}, 'promotions', toString(assumeNotNull(promotion_id)), max(updated_at), min(synced_at), any(_run_id)
+FROM transactions_versions WHERE account = {account:String} AND promotion_id IS NOT NULL GROUP BY promotion_id;
+
+-- attachDerived transactions_named
+ALTER TABLE transactions_named ATTACH PARTITION 'acme' FROM transactions_named_delta_0000000000004000800000000000a11e;
+
+-- replaceDerived transactions_named
+ALTER TABLE transactions_named REPLACE PARTITION 'acme' FROM transactions_named_delta_0000000000004000800000000000a11e;
+
+-- dropDerived transactions_named
+ALTER TABLE transactions_named DROP PARTITION 'acme';
+
+-- compareDerived transactions_named
+SELECT
+    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_named FINAL WHERE account = {account:String}))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_named_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String}));
 
 -- attachDelta transactions_delta_0000000000004000800000000000a11e to transactions_latest
 ALTER TABLE transactions_latest ATTACH PARTITION tuple() FROM transactions_delta_0000000000004000800000000000a11e;
@@ -1058,32 +1209,46 @@ ALTER TABLE sync_state_log DELETE WHERE account = 'acme' AND stream = 'transacti
 -- deleteCleared, that they were cleared
 ALTER TABLE sync_state_log DELETE WHERE account = 'acme' AND stream = 'transactions' AND name IN ('', 'a', 'b') AND value = '';
 
+-- inspectDelta, with earlier versions: false
+SELECT groupArrayIf(20)(toString(id), _deleted = 0),
+    countIf(payout_id IS NOT NULL),
+    countIf(_deleted = 0 AND ifNull(updated_at > now64(3, 'UTC') + toIntervalSecond(3600), false)),
+    anyIf(toString(id), _deleted = 0 AND ifNull(updated_at > now64(3, 'UTC') + toIntervalSecond(3600), false)),
+    countIf(_deleted = 0 AND ifNull((ifNull(order_value < 0, false) OR ifNull(cashback < 0, false)) AND status != 'DECLINED', false)),
+    anyIf(toString(id), _deleted = 0 AND ifNull((ifNull(order_value < 0, false) OR ifNull(cashback < 0, false)) AND status != 'DECLINED', false)),
+    countIf(_deleted = 0 AND ifNull(status NOT IN ('', 'PENDING', 'CONFIRMED', 'DECLINED') OR status = '', false)),
+    anyIf(toString(id), _deleted = 0 AND ifNull(status NOT IN ('', 'PENDING', 'CONFIRMED', 'DECLINED') OR status = '', false))
+FROM transactions_delta_0000000000004000800000000000a11e;
+
+-- inspectDelta, with earlier versions: true
+SELECT groupArrayIf(20)(toString(id), _deleted = 0),
+    countIf(payout_id IS NOT NULL) + (SELECT uniqExact(id) FROM transactions_versions WHERE account = {account:String} AND payout_id IS NOT NULL AND id IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e WHERE payout_id IS NULL)),
+    countIf(_deleted = 0 AND ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false)),
+    anyIf(toString(id), _deleted = 0 AND ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false)),
+    countIf(_deleted = 0 AND ifNull((ifNull(order_value < 0, false) OR ifNull(cashback < 0, false)) AND status != 'DECLINED', false)),
+    anyIf(toString(id), _deleted = 0 AND ifNull((ifNull(order_value < 0, false) OR ifNull(cashback < 0, false)) AND status != 'DECLINED', false)),
+    countIf(_deleted = 0 AND ifNull(status NOT IN ('', 'PENDING', 'CONFIRMED', 'DECLINED') OR status = '', false)),
+    anyIf(toString(id), _deleted = 0 AND ifNull(status NOT IN ('', 'PENDING', 'CONFIRMED', 'DECLINED') OR status = '', false))
+FROM transactions_delta_0000000000004000800000000000a11e;
+
 -- selectUnknownReferences
-SELECT stream, key FROM
-(
-SELECT 'cashback_offers' AS stream, assumeNotNull(cashback_offer_id) AS key, max(updated_at) AS newest
-FROM transactions_latest WHERE account = {account:String} AND cashback_offer_id IS NOT NULL
-    AND cashback_offer_id NOT IN (SELECT id FROM cashback_offers_latest WHERE account = {account:String})
-    AND cashback_offer_id NOT IN (SELECT id FROM reference_misses_log WHERE account = {account:String} AND stream = 'cashback_offers' AND asked_at > now64(3) - toIntervalMillisecond({retry:Int64})
-        AND asked_at <= now64(3) + toIntervalMillisecond(60000))
-    AND account IN (SELECT account FROM sync_runs_log WHERE account = {account:String} AND stream = 'cashback_offers' AND outcome = 'success' AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1))
-GROUP BY key
-UNION ALL
-SELECT 'coupons' AS stream, assumeNotNull(coupon_id) AS key, max(updated_at) AS newest
-FROM transactions_latest WHERE account = {account:String} AND coupon_id IS NOT NULL
-    AND coupon_id NOT IN (SELECT id FROM coupons_latest WHERE account = {account:String})
-    AND coupon_id NOT IN (SELECT id FROM reference_misses_log WHERE account = {account:String} AND stream = 'coupons' AND asked_at > now64(3) - toIntervalMillisecond({retry:Int64})
-        AND asked_at <= now64(3) + toIntervalMillisecond(60000))
-    AND account IN (SELECT account FROM sync_runs_log WHERE account = {account:String} AND stream = 'coupons' AND outcome = 'success' AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1))
-GROUP BY key
-UNION ALL
-SELECT 'promotions' AS stream, assumeNotNull(promotion_id) AS key, max(updated_at) AS newest
-FROM transactions_latest WHERE account = {account:String} AND promotion_id IS NOT NULL
-    AND promotion_id NOT IN (SELECT id FROM promotions_latest WHERE account = {account:String})
-    AND promotion_id NOT IN (SELECT id FROM reference_misses_log WHERE account = {account:String} AND stream = 'promotions' AND asked_at > now64(3) - toIntervalMillisecond({retry:Int64})
-        AND asked_at <= now64(3) + toIntervalMillisecond(60000))
-    AND account IN (SELECT account FROM sync_runs_log WHERE account = {account:String} AND stream = 'promotions' AND outcome = 'success' AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1))
-GROUP BY key
-)
-ORDER BY (stream, key) IN (SELECT stream, id FROM reference_misses_log WHERE account = {account:String}), newest DESC, key
+SELECT n.stream AS stream, toUUIDOrZero(n.key) AS id
+FROM transactions_named AS n
+WHERE account = {account:String} AND n.stream IN
+    (
+        SELECT stream FROM sync_runs_log WHERE account = {account:String} AND stream IN ('promotions', 'coupons', 'cashback_offers') AND outcome = 'success' AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)
+    )
+    AND (stream, id) NOT IN
+    (
+        SELECT 'promotions', id FROM promotions_latest WHERE account = {account:String}
+        UNION ALL SELECT 'coupons', id FROM coupons_latest WHERE account = {account:String}
+        UNION ALL SELECT 'cashback_offers', id FROM cashback_offers_latest WHERE account = {account:String}
+    )
+    AND (stream, id) NOT IN
+    (
+        SELECT stream, id FROM reference_misses_log
+        WHERE account = {account:String} AND asked_at > now64(3) - toIntervalMillisecond({retry:Int64}) AND asked_at <= now64(3) + toIntervalMillisecond(60000)
+    )
+GROUP BY stream, id
+ORDER BY (stream, id) IN (SELECT stream, id FROM reference_misses_log WHERE account = {account:String}), max(n.newest) DESC, id
 LIMIT {limit:UInt64};
