@@ -16,6 +16,7 @@ type publication struct {
 	checks    []check           // in the order in which they look
 	watermark time.Time         // to store; of a stream that has one
 	state     map[string]string // becomes true with the publication (warehouse.Intent)
+	last      bool              // of the session
 }
 
 // check looks at what a publication would change. It may make that less, or stop the publication with a *GuardError.
@@ -41,13 +42,10 @@ func (p publication) publish(ctx context.Context) error {
 	if r.record.Written, err = r.writer().Inspect(ctx, changes); err != nil {
 		return err
 	}
-	if err := s.lease.Check(ctx); err != nil { // syncer-4
-		return err
-	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := r.writer().Publish(ctx, s.lease, p.intent(mergedAt)); err != nil {
+	if err := r.writer().Publish(ctx, s.lease, p.intent(mergedAt)); err != nil { // syncer-4
 		return err
 	}
 	s.metrics.merged(r, s.local().Sub(staged))
@@ -84,5 +82,5 @@ func (p publication) intent(mergedAt time.Time) warehouse.Intent {
 	if err := r.incomplete(); err != nil {
 		r.record.Outcome, r.record.Error = warehouse.OutcomeIncomplete, err.Error()
 	}
-	return warehouse.Intent{RunID: r.ID, MergedAt: mergedAt, Watermark: r.record.Watermark, Record: r.record, State: p.state, Beside: r.beside}
+	return warehouse.Intent{RunID: r.ID, MergedAt: mergedAt, Watermark: r.record.Watermark, Record: r.record, State: p.state, Last: p.last, Beside: r.beside}
 }

@@ -2,32 +2,47 @@ package warehouse
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/google/uuid"
+
+	"dealhouse/internal/catalog"
 )
 
 // Publish makes the prepared delta visible and moves the state on, in steps of which each can be repeated: the intent
 // is durable first, so that whoever comes after a crash finishes the work (warehouse-2). After an error the run must
 // not be discarded: Recover carries the intent out.
 //
-// The lease is checked once more when the intent is durable: a worker that lost it in between withdraws, and returns
-// ErrLeaseLost.
+// The lease is checked before, and once more when the intent is durable: a worker that lost it in between withdraws, and
+// returns ErrLeaseLost.
 func (w *Writer) Publish(ctx context.Context, l *Lease, in Intent) error {
 	in.Derived = derivedNames(w.Stream)
-	if err := w.saveJSON(ctx, w.Run, intentName(w.ID), in); err != nil {
+	p := publication{Writer: w, lease: l, intent: in}
+	var err error
+	if p.seen, err = l.check(ctx, w.ID); err != nil {
 		return err
 	}
-	p := publication{w, l, in, false}
-	if err := l.Check(ctx); err != nil {
+	if !in.Record.Changes.Any() && w.Stream.Child == nil {
+		return p.settle(ctx)
+	}
+	text, err := json.Marshal(in)
+	if err == nil {
+		err = l.save(ctx, stateRow{intentName(w.ID), string(text), 0})
+	}
+	if err != nil {
+		return fmt.Errorf("writing the intent of run %s of %s: %w", w.ID, w.Stream.Name, err)
+	}
+	if p.seen, err = l.check(ctx, w.ID); err != nil {
 		if errors.Is(err, ErrLeaseLost) {
 			return errors.Join(err, p.withdraw(ctx, err))
 		}
 		return err
 	}
-	err := p.finish(ctx)
+	err = p.finish(ctx)
 	if errors.Is(err, errDeltaGone) {
 		return errors.Join(ErrLeaseLost, err, p.withdraw(ctx, err))
 	}
@@ -39,7 +54,38 @@ type publication struct {
 	*Writer
 	lease  *Lease
 	intent Intent
-	begun  bool // an earlier attempt may have attached something
+	seen   glance // of the lease and of the row of the run; none where a dead run is finished
+	begun  bool   // an earlier attempt may have attached something
+}
+
+// settle ends a run that has changed nothing. Nothing is attached, so it needs no intent: its row, what it leaves behind
+// and the state follow each other in an order in which a crash between two of them makes the next run read the same
+// again, and no more.
+func (p publication) settle(ctx context.Context) error {
+	if err := p.saveRow(ctx); err != nil {
+		return err
+	}
+	if err := p.drop(ctx, []string{p.script.names["changes"]}); err != nil {
+		p.leave(err)
+	}
+	states := p.intent.states(p.ID)
+	if p.Stream.Kind != catalog.Walk { // of a walk, the checkpoint was written since
+		states = slices.DeleteFunc(states, func(s stateRow) bool { return s.value == p.lease.state(s.name) })
+	}
+	if p.intent.Last {
+		p.lease.pending, p.lease.settled = states, p.seen.local
+		return nil
+	}
+	if len(states) == 0 {
+		return nil
+	}
+	return p.lease.save(ctx, states...)
+}
+
+// leave notes that a run is done, and that what it leaves behind is for the next holder of the lease.
+func (p publication) leave(err error) {
+	p.log.Warn("could not clear up after a run", "run_id", p.ID, "stream", p.Stream.Name, "error", err)
+	p.lease.untidy = true
 }
 
 // errDeltaGone says that what was to be attached is not there, or not any more in the structure of the table. The
@@ -71,18 +117,24 @@ func (p publication) finish(ctx context.Context) error {
 			return fmt.Errorf("publishing run %s to %s: %w", p.ID, t.table, err)
 		}
 	}
-	if err := p.SaveRun(ctx, p.intent.Record); err != nil {
+	if err := p.saveRow(ctx); err != nil {
 		return err
 	}
-	if err := p.save(ctx, append(p.intent.states(p.ID), p.derivedState()...)...); err != nil {
+	if err := p.lease.save(ctx, append(p.intent.states(p.ID), p.derivedState()...)...); err != nil {
 		return err
 	}
 	if err := p.Discard(ctx); err != nil {
-		// The run is done. What it leaves behind is for the next holder of the lease.
-		p.log.Warn("could not clear up after a run", "run_id", p.ID, "stream", p.Stream.Name, "error", err)
-		p.lease.untidy = true
+		p.leave(err)
 	}
 	return nil
+}
+
+// saveRow writes the row of the run over the one that was seen, if any was looked for.
+func (p publication) saveRow(ctx context.Context) error {
+	if p.seen.local.IsZero() {
+		return p.SaveRun(ctx, p.intent.Record)
+	}
+	return p.insertRun(ctx, p.intent.Record, laterOf(p.seen.clock(), p.seen.runVersion))
 }
 
 // target is a table that a delta is attached to.
@@ -176,6 +228,11 @@ func (w *Writer) Discard(ctx context.Context) error {
 	if w.Stream.Child != nil {
 		tables = append(tables, names["child_delta"])
 	}
+	return w.drop(ctx, tables)
+}
+
+// drop drops tables of the run, and what it has staged.
+func (w *Writer) drop(ctx context.Context, tables []string) error {
 	for _, table := range tables {
 		if err := w.exec(ctx, dropTable(table)); err != nil {
 			return fmt.Errorf("dropping %s: %w", table, err)

@@ -70,7 +70,7 @@ func (r recovery) finish(ctx context.Context, intent string) (in Intent, finishe
 	}
 	in = *stored
 	r.log.Info("finishing a run that was interrupted", "account", r.Account, "stream", r.Stream.Name, "run_id", in.RunID)
-	dead := publication{r.writer(Run{ID: in.RunID, Account: r.Account, Stream: r.Stream}), r.lease, in, true}
+	dead := publication{Writer: r.writer(Run{ID: in.RunID, Account: r.Account, Stream: r.Stream}), lease: r.lease, intent: in, begun: true}
 	err = dead.finish(ctx)
 	gone := errors.Is(err, errDeltaGone)
 	if gone {
