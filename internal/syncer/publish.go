@@ -16,6 +16,7 @@ type publication struct {
 	checks    []check           // in the order in which they look
 	watermark time.Time         // to store; of a stream that has one
 	state     map[string]string // becomes true with the publication (warehouse.Intent)
+	last      bool              // of the session
 }
 
 // check looks at what a publication would change. It may make that less, or stop the publication with a *GuardError.
@@ -39,13 +40,13 @@ func (p publication) publish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.lease.Check(ctx); err != nil { // syncer-4
+	if r.record.Written, err = r.writer().Inspect(ctx, changes); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := r.writer().Publish(ctx, s.lease, p.intent(mergedAt, prepared)); err != nil {
+	if err := r.writer().Publish(ctx, s.lease, p.intent(mergedAt, prepared)); err != nil { // syncer-4
 		return err
 	}
 	s.metrics.merged(r, s.local().Sub(staged))
@@ -82,5 +83,5 @@ func (p publication) intent(mergedAt time.Time, prepared warehouse.Prepared) war
 	if err := r.incomplete(); err != nil {
 		r.record.Outcome, r.record.Error = warehouse.OutcomeIncomplete, err.Error()
 	}
-	return warehouse.Intent{RunID: r.ID, MergedAt: mergedAt, Watermark: r.record.Watermark, Record: r.record, State: p.state, Prepared: prepared, Beside: r.beside}
+	return warehouse.Intent{RunID: r.ID, MergedAt: mergedAt, Watermark: r.record.Watermark, Record: r.record, State: p.state, Prepared: prepared, Last: p.last, Beside: r.beside}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"dealhouse/internal/catalog"
 )
 
 // Prepared is how many rows the deltas of a run have, by the table that each is for.
@@ -41,15 +43,22 @@ func (e *PublishedError) Error() string {
 
 // delta is a table with what a run changes of another one.
 type delta struct {
-	table string // that it is attached to
+	table string // that it is made for, or movesOf
 	name  string // in full
 	key   string // the columns of the sorting key: each of its values is there once
 }
 
+// movesOf names what is attached to _latest instead of the delta where rows have moved.
+func movesOf(s *catalog.Stream) string { return s.Name + "_moves" }
+
 // deltas are those that the run prepares.
 func (d dialect) deltas(x script, c Changes) (all []delta) {
 	if c.Any() {
-		all = append(all, delta{x.names["latest"], x.names["delta"], sortedBy(createLatest(x.Stream))})
+		key := sortedBy(createLatest(x.Stream))
+		all = append(all, delta{x.names["latest"], x.names["delta"], key})
+		if c.Moved > 0 {
+			all = append(all, delta{movesOf(x.Stream), x.names["moves"], key})
+		}
 		for _, t := range derivedTables(x.Stream) {
 			all = append(all, delta{t.table, d.ofRun(x.derivedDelta(t.table)), sortedBy(t.create)})
 		}
@@ -58,6 +67,17 @@ func (d dialect) deltas(x script, c Changes) (all []delta) {
 		all = append(all, delta{x.names["child_latest"], x.names["child_delta"], sortedBy(createChildLatest(x.Stream))})
 	}
 	return all
+}
+
+// rowsOf is how many rows a delta has by the plan, where that says it.
+func (x script) rowsOf(of string, c Changes) (rows uint64, known bool) {
+	switch of {
+	case x.names["latest"]:
+		return c.written(), true
+	case movesOf(x.Stream):
+		return c.written() + c.Moved, true
+	}
+	return 0, false
 }
 
 var orderBy = regexp.MustCompile(`(?m)^ORDER BY (.+)$`)
@@ -92,9 +112,9 @@ func (w *Writer) countPrepared(ctx context.Context, c Changes) (Prepared, error)
 	}
 	prepared := Prepared{}
 	for _, n := range counts {
-		want := n.rows
-		if n.table == w.script.names["latest"] {
-			want = c.written()
+		want, known := w.script.rowsOf(n.table, c)
+		if !known {
+			want = n.rows
 		}
 		if n.rows != want || n.keys != n.rows {
 			return nil, &DeltaError{Table: n.table, Want: want, Rows: n.rows, Keys: n.keys}
@@ -145,7 +165,7 @@ func (p publication) look(ctx context.Context, targets []target) (counts map[str
 		if n.target >= n.delta {
 			continue
 		}
-		if err := p.conn.QueryRow(ctx, countOfRun(t.table), named("account", p.Account), named("run", p.ID.String())).Scan(&n.target); err != nil {
+		if err := p.conn.QueryRow(ctx, t.count(), named("account", p.Account), named("run", p.ID.String())).Scan(&n.target); err != nil {
 			return nil, nil, fmt.Errorf("counting what is published: %w", err)
 		}
 		if n.target < n.delta {
@@ -164,9 +184,9 @@ func (p publication) isMissing(ctx context.Context, t target) (bool, error) {
 // checkDeltas compares the deltas with what was prepared.
 func (p publication) checkDeltas(targets []target, counts map[string]attached) error {
 	for _, t := range targets {
-		want, known := p.intent.Prepared[t.of]
-		if t.of == p.script.names["latest"] {
-			want, known = p.intent.Record.Changes.written(), true
+		want, known := p.script.rowsOf(t.of, p.intent.Record.Changes)
+		if !known {
+			want, known = p.intent.Prepared[t.of]
 		}
 		if have := counts[t.table].delta; known && have != want {
 			return &DeltaError{Table: t.table, Want: want, Rows: have}

@@ -36,3 +36,17 @@ func countAttachedParts(d dialect, targets []target) string {
 func countOfRun(table string) string {
 	return sql("SELECT count() FROM $table WHERE account = {account:String} AND _run_id = {run:UUID}", parts{"table": table})
 }
+
+// countSame counts the rows of a delta that the derived table has. It looks at their keys, and reads nothing else.
+func countSame(table, delta, key string) string {
+	return sql("SELECT uniqExact($row) FROM $table WHERE ($key) IN (SELECT $key FROM $delta) AND $row IN (SELECT $row FROM $delta)",
+		parts{"table": table, "delta": delta, "key": key, "row": "sipHash128(toString(tuple(*)))"})
+}
+
+// count counts the rows of a target that a run has published.
+func (t target) count() string {
+	if t.key != "" {
+		return countSame(t.table, t.delta, t.key)
+	}
+	return countOfRun(t.table)
+}

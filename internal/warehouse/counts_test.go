@@ -176,7 +176,7 @@ func TestMergedAway(t *testing.T) {
 	w := open(t)
 	load(t, w, "coupons", Whole, "["+coupon(idA, "a1", day1)+"]")
 	r, in, l := prepare(t, w, "["+coupon(idA, "a2", day2)+"]", 1)
-	p := publication{w.Writer(r), l, in, false}
+	p := publication{Writer: w.Writer(r), lease: l, intent: in}
 	for _, target := range p.targets() {
 		must(t, p.attach(t.Context(), target))
 		must(t, w.exec(t.Context(), "OPTIMIZE TABLE "+target.table+" FINAL"))

@@ -68,10 +68,10 @@ FROM
 (
     SELECT $columns, _hash
     FROM $latest FINAL
-    WHERE account = {account:String} AND $key IN (SELECT $key FROM $changes WHERE $gone)
+    WHERE account = {account:String} AND $stored
 ) AS l
 INNER JOIN (SELECT $key, version FROM $changes WHERE $gone) AS c ON l.$key = c.$key`,
-		parts{"columns": joinNames(append(keyColumns(x.Stream), dataColumns(x.Stream)...))})
+		parts{"columns": joinNames(append(keyColumns(x.Stream), dataColumns(x.Stream)...)), "stored": x.stored(isGone)})
 }
 
 func (x script) dropOldChildDelta() string { return dropDelta(x.names["child_delta"]) }
@@ -125,6 +125,11 @@ func mergeParts(delta string) string {
 // attachDelta publishes the delta: all of its parts become visible at once.
 func attachDelta(table, delta string) string {
 	return sql("ALTER TABLE $table ATTACH PARTITION tuple() FROM $delta", parts{"table": table, "delta": delta})
+}
+
+// attachDerived publishes the delta of a derived table.
+func attachDerived(table, delta, account string) string {
+	return sql("ALTER TABLE $table ATTACH PARTITION $account FROM $delta", parts{"table": table, "delta": delta, "account": quote(account)})
 }
 
 func dropTable(table string) string {

@@ -2,6 +2,7 @@ package warehouse
 
 import (
 	"slices"
+	"strings"
 
 	"dealhouse/internal/catalog"
 )
@@ -11,16 +12,38 @@ import (
 // A run changes it as it changes the tables of the stream: what changes is computed before anything is attached, from
 // what readers see and from the delta of the run, as rows that replace those of the same key. It is attached under the
 // same intent, after the stream's own tables (warehouse-1, warehouse-2). So fill must give rows that may be attached
-// twice: sums as they are afterwards, not what is to be added. The table has the columns account and _run_id, by which
-// its rows are counted (warehouse-15), and create names its sorting key in a line of its own.
+// twice: sums as they are afterwards, not what is to be added.
+//
+// It is partitioned by account, so that the rows of one account are replaced at once where they are made anew. Its
+// columns begin with account; version orders rows, _run_id names a run, and both say nothing else. create names the
+// sorting key in a line of its own.
+//
+// Whoever adds one to a stream that is out there changes the name of its staging table (stagingTable), so that no older
+// binary publishes rows that the table lacks.
 type derived struct {
-	table  string                                // behind the views; its engine replaces rows
-	create string                                // makes it
-	fill   func(x script, delta string) []string // the statements that fill its delta from that of the stream
+	table   string                                // behind the views; its engine replaces rows
+	create  string                                // makes it
+	fill    func(x script, delta string) []string // the statements that fill its delta from that of the stream
+	rebuild func(x script, into string) []string  // those that fill an empty one from all rows of the account that are stored
+	nothing string                                // the condition on rows that say no more than a missing one; "": there are none
 }
 
 // derivedTables are those of a stream, in the order in which they are attached.
-func derivedTables(*catalog.Stream) []derived { return nil }
+func derivedTables(s *catalog.Stream) (tables []derived) {
+	if s.OrderedBy != "" {
+		tables = append(tables, keysOf(s), liveOf(s))
+	}
+	if s.TracksDecisions {
+		tables = append(tables, decisions())
+	}
+	if len(s.References()) > 0 {
+		tables = append(tables, namedBy(s))
+	}
+	for i, t := range tables {
+		tables[i].create = strings.Replace(t.create, "\nORDER BY ", "\nPARTITION BY account\nORDER BY ", 1)
+	}
+	return tables
+}
 
 // derivedDelta is the name of the delta of a derived table.
 func (r Run) derivedDelta(table string) string { return table + "_delta_" + r.suffix() }
@@ -41,7 +64,7 @@ func (w *Writer) derivedSteps() (steps []step) {
 func (p publication) derivedTargets() (targets []target) {
 	for _, t := range derivedTables(p.Stream) {
 		if slices.Contains(p.intent.Derived, t.table) {
-			targets = append(targets, target{t.table, p.dialect.ofRun(p.derivedDelta(t.table)), t.table})
+			targets = append(targets, target{t.table, p.dialect.ofRun(p.derivedDelta(t.table)), t.table, sortedBy(t.create)})
 		}
 	}
 	return targets

@@ -40,7 +40,7 @@ func cloudDialect(d dialect) dialect {
 }
 
 var (
-	madeOrChanged = regexp.MustCompile(`^(CREATE DATABASE IF NOT EXISTS|CREATE TABLE IF NOT EXISTS|CREATE OR REPLACE VIEW|ALTER TABLE|TRUNCATE TABLE IF EXISTS) (\S+)`)
+	madeOrChanged = regexp.MustCompile(`^(CREATE DATABASE IF NOT EXISTS|CREATE TABLE IF NOT EXISTS|CREATE OR REPLACE VIEW|ALTER TABLE|DROP TABLE IF EXISTS|TRUNCATE TABLE IF EXISTS) (\S+)`)
 	tableEngine   = regexp.MustCompile(`(?m)^ENGINE = (\w*MergeTree)(?:\(([^)]*)\))?$`)
 )
 
@@ -85,7 +85,7 @@ func withSetting(create, setting string) string {
 // place in Keeper is that of the other table.
 func (d dialect) createDelta(table, delta, create string) string {
 	engine := ""
-	if d.replicated != "" {
+	if d.localDatabase != "" {
 		_, engine, _ = strings.Cut(create, "\nENGINE = ")
 		engine, _, _ = strings.Cut("\nENGINE = "+engine, "\nCOMMENT ")
 	}

@@ -53,7 +53,9 @@
 //     finished. The newest version in _versions is the current one; a view that needs both takes it from there.
 //  13. Ages are measured by one clock, the service's (service_clock); none is below 0.
 //  14. A run deletes no row that another run has loaded since it began.
-//  15. What is published is counted: the rows of each delta before it is attached, and those of the table after. The
+//  15. Tables that follow from a stream's rows are published under its intent, and a run leaves word of those that it
+//     has published. One that is not named is out of date: before anything is compared, it is made anew.
+//  16. What is published is counted: the rows of each delta before it is attached, and those of the table after. The
 //     state moves only when both are what was prepared. Else the intent stays, and whoever finds it publishes again;
 //     where what was prepared is not there any more, everything is read again.
 //

@@ -46,10 +46,12 @@ func ofStream(d dialect, s *catalog.Stream) []statement {
 	x := d.script(Run{ID: uuid.MustParse(goldenRun), Account: "acme", Stream: s})
 	all := ofSchema(d, s)
 	add := func(name, text string) { all = append(all, statement{name, text}) }
-	add("insertInto staging", insertInto(s.Name+"_staging", stagingColumns(s)))
+	add("insertInto staging", insertInto(stagingTable(s), stagingColumns(s)))
 	add("countStaged", x.countStaged())
 	add("selectStagedKeys", x.selectStagedKeys())
-	add("countBefore", x.countBefore())
+	add("countBefore", x.countBefore(Part))
+	add("countBefore of the whole list", x.countBefore(Whole))
+	add("hasNone", x.hasNone())
 	add("dropOldChanges", x.dropOldChanges())
 	add("createChanges", x.createChanges())
 	for scope, name := range []string{Part: "a part", Whole: "the whole list", Unlisted: "rows that no list has"} {
@@ -85,14 +87,26 @@ func ofStream(d dialect, s *catalog.Stream) []statement {
 	}
 	add("insertTombstones", x.insertTombstones())
 	add("mergeParts", mergeParts(x.names["delta"]))
+	if s.OrderedBy != "" {
+		add("countLive that is kept", x.countLive(false))
+		add("oldRows", x.oldRows("*"))
+		add("dropOldMoves", x.dropOldMoves())
+		add("createMoves", x.createMoves())
+		add("copyDelta", x.copyDelta())
+		add("insertMarks", x.insertMarks())
+	}
+	all = append(all, ofDerived(d, x)...)
 	all = append(all, ofPublication(d, x)...)
 	for _, filtered := range []bool{false, true} {
 		add(fmt.Sprintf("selectCandidates, filtered: %t", filtered), x.selectCandidates(!filtered))
 	}
 	add("deleteCleared, what they were", deleteCleared("acme", s.Name, []string{"a", "b"}, false))
 	add("deleteCleared, that they were cleared", deleteCleared("acme", s.Name, []string{"a", "b"}, true))
-	if refers := slices.ContainsFunc(s.Fields, func(f catalog.Field) bool { return f.RefersTo != "" }); refers {
-		add("selectUnknownReferences", selectUnknownReferences(s, catalog.All())) // with selectUnknownKeys
+	for _, known := range []bool{false, true} {
+		add(fmt.Sprintf("inspectDelta, with earlier versions: %t", known), x.inspectDelta(rulesOf(s, known), known))
+	}
+	if len(s.References()) > 0 {
+		add("selectUnknownReferences", selectUnknownReferences(s, catalog.All()))
 	}
 	return all
 }
@@ -113,6 +127,9 @@ func ofSchema(d dialect, s *catalog.Stream) []statement {
 		all = append(all, statement{"createChildLatest", d.lasting(createChildLatest(s))}, statement{"createChildStaging", createChildStaging(d, s)},
 			statement{"createChildView", d.lasting(createChildView(s))})
 	}
+	if s.OrderedBy != "" {
+		all = append(all, ofOrder(d, s)...)
+	}
 	for _, t := range tablesOf(s) {
 		last := len(t.want) - 1
 		had := map[string]string{}
@@ -125,18 +142,63 @@ func ofSchema(d dialect, s *catalog.Stream) []statement {
 	return all
 }
 
+// ofDerived renders what is done about the tables that follow from the rows of a stream: keysOf, liveOf, createDecisions
+// with insertDecisions and insertAllDecisions, namedBy with insertNamed.
+func ofDerived(d dialect, x script) []statement {
+	var all []statement
+	for _, t := range derivedTables(x.Stream) {
+		delta := d.ofRun(x.derivedDelta(t.table))
+		add := func(name, text string) { all = append(all, statement{name + " " + t.table, text}) }
+		add("create", t.create)
+		add("dropDelta of", dropDelta(delta))
+		add("createDelta", d.createDelta(t.table, delta, t.create))
+		add("dropTable", dropTable(delta))
+		add("countRows", countRows(delta))
+		for _, text := range t.fill(x, delta) {
+			add("fill", text)
+		}
+		for _, text := range t.rebuild(x, delta) {
+			add("rebuild", text)
+		}
+		add("attachDerived", attachDerived(t.table, delta, x.Account))
+		add("replaceDerived", replaceDerived(t.table, delta, x.Account))
+		add("dropDerived", dropDerived(t.table, x.Account))
+		add("compareDerived", compareDerived(t, delta))
+	}
+	return all
+}
+
+// ofOrder renders what puts the tables of a stream into another order.
+func ofOrder(d dialect, s *catalog.Stream) []statement {
+	have := stored{columns: map[string]map[string]string{}, orders: map[string]string{}}
+	for _, t := range orderedTables(s) {
+		columns := map[string]string{}
+		for _, c := range storedColumns(s) {
+			columns[c.name] = c.typ
+		}
+		have.columns[t.name], have.orders[t.name] = columns, "account, "+keyNames(s)
+	}
+	all := []statement{{"countCopied", countCopied(orderedTables(s)[0])}}
+	for i, text := range have.orderStatements(d, s) {
+		all = append(all, statement{fmt.Sprintf("orderStatements %d", i+1), text})
+	}
+	return all
+}
+
 // ofPublication renders what publishes a run and clears up after it.
 func ofPublication(d dialect, x script) []statement {
 	var all []statement
 	add := func(name, text string) { all = append(all, statement{name, text}) }
 	tables, staged := []string{x.names["changes"], x.names["delta"]}, []string{x.names["staging"]}
-	var attached []target
-	if x.Stream.History {
-		attached = append(attached, target{x.names["versions"], x.names["delta"], x.names["latest"]})
+	attached := []target{{x.names["latest"], x.names["delta"], x.names["latest"], ""}}
+	if x.Stream.OrderedBy != "" {
+		attached, tables = append(attached, target{x.names["latest"], x.names["moves"], movesOf(x.Stream), ""}), append(tables, x.names["moves"])
 	}
-	attached = append(attached, target{x.names["latest"], x.names["delta"], x.names["latest"]})
+	if x.Stream.History {
+		attached = append(attached, target{x.names["versions"], x.names["delta"], x.names["latest"], ""})
+	}
 	if x.Stream.Child != nil {
-		attached = append(attached, target{x.names["child_latest"], x.names["child_delta"], x.names["child_latest"]})
+		attached = append(attached, target{x.names["child_latest"], x.names["child_delta"], x.names["child_latest"], ""})
 		tables, staged = append(tables, x.names["child_delta"]), append(staged, x.names["child_staging"])
 		add("insertInto the child's staging", insertInto(x.names["child_staging"], childStagingColumns(x.Stream)))
 		add("dropOldChildDelta", x.dropOldChildDelta())
@@ -144,7 +206,7 @@ func ofPublication(d dialect, x script) []statement {
 		add("insertChildDelta", x.insertChildDelta())
 	}
 	for _, t := range attached {
-		add("attachDelta to "+t.table, attachDelta(t.table, t.delta))
+		add("attachDelta "+t.delta+" to "+t.table, attachDelta(t.table, t.delta))
 		add("countOfRun in "+t.table, countOfRun(t.table))
 	}
 	add("countAttachedParts", countAttachedParts(d, attached))
@@ -162,7 +224,7 @@ func ofPublication(d dialect, x script) []statement {
 func ofAll() []statement {
 	one := int64(1)
 	all := []statement{
-		{"createMigrations", createMigrations}, {"createMigrationsView", createMigrationsView}, {"selectApplied", selectApplied}, {"selectColumns", selectColumns},
+		{"createMigrations", createMigrations}, {"createMigrationsView", createMigrationsView}, {"selectApplied", selectApplied}, {"selectColumns", selectColumns}, {"selectOrders", selectOrders},
 		{"selectVersion", selectVersion}, {"selectTime", selectTime}, {"countParts", countParts(dialect{})},
 		{"selectState", selectState}, {"selectStates", selectStates}, {"selectInterrupted", selectInterrupted}, {"selectOutcome", selectOutcome},
 		{"selectAliveRuns by row", selectAliveRuns[0]}, {"selectAliveRuns by state", selectAliveRuns[1]}, {"selectStagedRuns", selectStagedRuns(dialect{})},
@@ -172,6 +234,7 @@ func ofAll() []statement {
 		{"syncReplica", syncReplica("coupons_latest")}, {"trySettings", trySettings},
 		{"deleteLaterMisses", deleteLaterMisses(1767225600000)},
 		{"selectStandings", selectStandings()}, {"selectLiveRows", selectLiveRows()}, {"selectViews", selectViews},
+		{"selectChecksBefore", selectChecksBefore}, {"selectUnknownPayouts", selectUnknownPayouts},
 	}
 	for _, f := range []RunFilter{{Limit: 20}, {Limit: 20, PerStream: 1}, {Limit: 20, WholeLooks: true}, {Limit: 20, PerStream: 1, WholeLooks: true}} {
 		all = append(all, statement{fmt.Sprintf("selectRuns, by stream: %t, whole looks: %t", f.PerStream > 0, f.WholeLooks), selectRuns(f)})
@@ -324,9 +387,8 @@ func schemaTexts(t *testing.T) []string {
 
 var statementText = regexp.MustCompile("^[\"`](SELECT|INSERT INTO|ALTER TABLE|CREATE|DROP|OPTIMIZE|WITH|TRUNCATE)[ \\n]")
 
-// within are functions whose text is a piece of statements that are named above, or that Migrate and KeepDecisions
-// send.
-var within = []string{"createLocal", "grantsOf", "createTable", "createViewAs", "createStagingTable", "currentRows", "stagedRows", "createDatabase", "insertDecisions", "dropDelta", "createDelta"}
+// within are functions whose text is a piece of statements that are named above, or that Migrate sends.
+var within = []string{"createLocal", "grantsOf", "createTable", "createViewAs", "createStagingTable", "currentRows", "stagedRows", "createDatabase", "createTableOf", "copyTable", "dropDelta", "createDelta"}
 
 // everyTextIsNamed finds the functions and constants of the package that have the text of a statement. Each is rendered
 // by this file, or was caught sending.

@@ -52,7 +52,7 @@ func stage(t *testing.T, w *Warehouse, r Run, pages ...string) {
 func staged(t *testing.T, w *Warehouse, r Run) uint64 {
 	t.Helper()
 	var n uint64
-	if err := w.conn.QueryRow(t.Context(), "SELECT count() FROM "+r.Stream.Name+"_staging WHERE run_id = {run:UUID}", named("run", r.ID.String())).Scan(&n); err != nil {
+	if err := w.conn.QueryRow(t.Context(), "SELECT count() FROM "+stagingTable(r.Stream)+" WHERE run_id = {run:UUID}", named("run", r.ID.String())).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -60,6 +60,13 @@ func staged(t *testing.T, w *Warehouse, r Run) uint64 {
 
 // publish merges what the run has staged.
 func publish(t *testing.T, w *Warehouse, r Run, scope Scope) Changes {
+	t.Helper()
+	c, _ := publishInspected(t, w, r, scope)
+	return c
+}
+
+// publishInspected is publish, with what the rows say.
+func publishInspected(t *testing.T, w *Warehouse, r Run, scope Scope) (Changes, Written) {
 	t.Helper()
 	c, err := w.Writer(r).Plan(t.Context(), scope, staged(t, w, r))
 	if err != nil {
@@ -72,6 +79,10 @@ func publish(t *testing.T, w *Warehouse, r Run, scope Scope) Changes {
 	if _, err := w.Writer(r).Prepare(t.Context(), c, now); err != nil {
 		t.Fatal(err)
 	}
+	written, err := w.Writer(r).Inspect(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
 	record := RunRecord{Account: r.Account, Stream: r.Stream.Name, RunID: r.ID, StartedAt: r.StartedAt, FinishedAt: now, Outcome: OutcomeSuccess, Changes: c}
 	lease, err := w.Acquire(t.Context(), r)
 	if err != nil {
@@ -82,10 +93,13 @@ func publish(t *testing.T, w *Warehouse, r Run, scope Scope) Changes {
 			t.Error(err)
 		}
 	}()
+	if err := w.Writer(r).refreshDerived(t.Context(), lease); err != nil { // as Recover does
+		t.Fatal(err)
+	}
 	if err := w.Writer(r).Publish(t.Context(), lease, Intent{RunID: r.ID, MergedAt: now, Record: record}); err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return c, written
 }
 
 func load(t *testing.T, w *Warehouse, stream string, scope Scope, pages ...string) Changes {
@@ -138,7 +152,7 @@ func TestSnapshotMerge(t *testing.T) {
 			t.Errorf("%s rows are left in %s", n[0], table)
 		}
 	}
-	if left := text(t, w, "SELECT name FROM system.tables WHERE database = currentDatabase() AND match(name, '_(delta|changes)_')"); len(left) > 0 {
+	if left := text(t, w, "SELECT name FROM system.tables WHERE database = currentDatabase() AND match(name, '_(delta|changes|moves)_')"); len(left) > 0 {
 		t.Errorf("tables left behind: %v", left)
 	}
 }
@@ -268,10 +282,10 @@ func TestRecover(t *testing.T) {
 			for i, step := range []func() error{
 				func() error { return w.saveJSON(t.Context(), r, intentName(r.ID), in) },
 				func() error {
-					return publication{Writer: w.Writer(r)}.attach(t.Context(), target{"coupons_versions", r.delta(), "coupons_latest"})
+					return publication{Writer: w.Writer(r)}.attach(t.Context(), target{"coupons_versions", r.delta(), "coupons_latest", ""})
 				},
 				func() error {
-					return publication{Writer: w.Writer(r)}.attach(t.Context(), target{"coupons_latest", r.delta(), "coupons_latest"})
+					return publication{Writer: w.Writer(r)}.attach(t.Context(), target{"coupons_latest", r.delta(), "coupons_latest", ""})
 				},
 				func() error { return w.SaveRun(t.Context(), in.Record) },
 				func() error {
@@ -316,7 +330,7 @@ func TestRecover(t *testing.T) {
 			if d := cmp.Diff([]string{watermarkRow(now).value}, watermarks(t, w)); d != "" {
 				t.Error(d)
 			}
-			left := text(t, w, "SELECT name FROM system.tables WHERE database = currentDatabase() AND match(name, '_(delta|changes)_')")
+			left := text(t, w, "SELECT name FROM system.tables WHERE database = currentDatabase() AND match(name, '_(delta|changes|moves)_')")
 			if n := text(t, w, "SELECT count() FROM coupons_staging"); len(left) > 0 || n[0] != "0" {
 				t.Errorf("left behind: %v and %s staged rows", left, n[0])
 			}

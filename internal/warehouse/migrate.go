@@ -6,10 +6,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"dealhouse/internal/catalog"
 )
 
 // ErrSchemaOld says that the warehouse lacks tables, columns or views that this binary needs.
@@ -61,25 +64,64 @@ func (m migration) checksum() string {
 const streamsVersion = 0
 
 // Migrate creates or upgrades the schema. It only adds: a column of another type than this binary expects is refused.
-// It may run twice, and in two processes at once. It returns the statements that it ran.
-func (m migrator) Migrate(ctx context.Context) ([]string, error) {
-	statements, records, err := m.pending(ctx)
-	if err != nil || len(statements) == 0 {
+// What is stored in another order than this binary expects is copied, which waits for runs under way. It may run twice,
+// and in two processes at once. It returns the statements that it ran.
+func (w *Warehouse) Migrate(ctx context.Context) ([]string, error) {
+	m := w.migrator
+	plan, err := m.pending(ctx)
+	if err != nil || plan.empty() {
 		return nil, err
 	}
 	create := m.createDatabase()
 	if err := m.pool.retry(ctx, create, func() error { return m.pool.admin.Exec(ctx, create) }); err != nil {
 		return nil, fmt.Errorf("creating the database %s: %w", m.pool.database, err)
 	}
-	for _, statement := range statements[1:] {
-		if err := m.pool.exec(ctx, statement); err != nil {
-			return nil, fmt.Errorf("migrating: %s...: %w", firstLine(statement), err)
-		}
-	}
-	if err := m.record(ctx, records); err != nil {
+	// The files are recorded first: from then on no older binary begins to work.
+	if err := m.run(ctx, plan.files...); err != nil {
 		return nil, err
 	}
-	return statements, nil
+	for _, s := range plan.misordered {
+		if err := w.order(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	if plan.streams != nil {
+		if err := m.apply(ctx, plan.tables); err != nil {
+			return nil, err
+		}
+		if err := w.refresh(ctx); err != nil {
+			return nil, err
+		}
+		if err := m.run(ctx, *plan.streams); err != nil {
+			return nil, err
+		}
+	}
+	return plan.statements, nil
+}
+
+// run applies migrations, and records them.
+func (m migrator) run(ctx context.Context, migrations ...migration) error {
+	if err := m.apply(ctx, m.bookkeeping()); err != nil {
+		return err
+	}
+	for _, a := range migrations {
+		if err := m.apply(ctx, a.statements); err != nil {
+			return err
+		}
+	}
+	if len(migrations) == 0 {
+		return nil
+	}
+	return m.record(ctx, migrations)
+}
+
+func (m migrator) apply(ctx context.Context, statements []string) error {
+	for _, statement := range statements {
+		if err := m.pool.exec(ctx, statement); err != nil {
+			return fmt.Errorf("migrating: %s...: %w", firstLine(statement), err)
+		}
+	}
+	return nil
 }
 
 var migrationColumns = columns("version UInt32, name String, checksum String, applied_at DateTime64(3)")
@@ -106,14 +148,14 @@ func (m migrator) record(ctx context.Context, applied []migration) error {
 
 // PlanMigration returns the statements that Migrate would run now, without running any.
 func (m migrator) PlanMigration(ctx context.Context) ([]string, error) {
-	statements, _, err := m.pending(ctx)
-	return statements, err
+	plan, err := m.pending(ctx)
+	return plan.statements, err
 }
 
 // CheckSchema returns ErrSchemaOld or ErrSchemaNew when the warehouse does not fit this binary.
 func (m migrator) CheckSchema(ctx context.Context) error {
-	statements, _, err := m.pending(ctx)
-	if err == nil && len(statements) > 0 {
+	plan, err := m.pending(ctx)
+	if err == nil && !plan.empty() {
 		return ErrSchemaOld
 	}
 	return err
@@ -123,50 +165,72 @@ func (m migrator) createDatabase() string {
 	return m.pool.dialect.lasting(sql("CREATE DATABASE IF NOT EXISTS $database", parts{"database": "`" + m.pool.database + "`"}))
 }
 
+// bookkeeping are the statements that make the record of what was applied.
+func (m migrator) bookkeeping() []string {
+	d := m.pool.dialect
+	return append(d.createLocal(), d.lasting(createMigrations), d.lasting(createMigrationsView))
+}
+
+// plannedMigration is what there is to do, in this order.
+type plannedMigration struct {
+	files      []migration
+	misordered []*catalog.Stream
+	tables     []string   // tables of the streams, and columns that they lack
+	streams    *migration // tables and views; nil: they are as they should be
+	statements []string   // all of that, to be shown
+}
+
+func (p plannedMigration) empty() bool { return len(p.statements) == 0 }
+
 // pending compares what the warehouse has with what this binary wants.
-func (m migrator) pending(ctx context.Context) ([]string, []migration, error) {
+func (m migrator) pending(ctx context.Context) (p plannedMigration, err error) {
 	applied, err := m.applied(ctx)
 	if err != nil {
-		return nil, nil, err
+		return p, err
 	}
 	d := m.pool.dialect
 	files, err := numberedMigrations(d)
 	if err != nil {
-		return nil, nil, err
+		return p, err
 	}
 	for version, name := range applied.names {
 		if version > files[len(files)-1].version {
-			return nil, nil, fmt.Errorf("%w (it has %s)", ErrSchemaNew, name)
+			return p, fmt.Errorf("%w (it has %s)", ErrSchemaNew, name)
 		}
 	}
-	stored, err := m.storedColumnsByTable(ctx)
+	have, err := m.stored(ctx)
 	if err != nil {
-		return nil, nil, err
+		return p, err
 	}
-	additions, err := missingColumns(d, stored)
+	additions, err := missingColumns(d, have.columns)
 	if err != nil {
-		return nil, nil, err
+		return p, err
 	}
 	streams, err := wantedStreams(d)
 	if err != nil {
-		return nil, nil, err
+		return p, err
 	}
-	statements := append([]string{m.createDatabase()}, d.createLocal()...)
-	statements = append(statements, d.lasting(createMigrations), d.lasting(createMigrationsView))
-	var records []migration
 	for _, f := range files {
 		if applied.sums[f.version] == "" {
-			statements, records = append(statements, f.statements...), append(records, f)
+			p.files = append(p.files, f)
+			p.statements = append(p.statements, f.statements...)
 		}
 	}
-	if len(additions) > 0 || applied.sums[streamsVersion] != streams.checksum() {
-		statements = append(append(statements, streams.statements...), additions...)
-		records = append(records, streams)
+	for _, s := range catalog.All() {
+		if have.misordered(s) {
+			p.misordered = append(p.misordered, s)
+			p.statements = append(p.statements, have.orderStatements(d, s)...)
+		}
 	}
-	if len(records) == 0 {
-		return nil, nil, nil
+	if len(p.misordered) > 0 || len(additions) > 0 || applied.sums[streamsVersion] != streams.checksum() {
+		p.tables = slices.Concat(wantedTables(d), additions)
+		p.streams = &streams
+		p.statements = append(append(p.statements, streams.statements...), additions...)
 	}
-	return statements, records, nil
+	if len(p.files) > 0 || !p.empty() {
+		p.statements = slices.Concat([]string{m.createDatabase()}, m.bookkeeping(), p.statements)
+	}
+	return p, nil
 }
 
 type appliedMigrations struct {

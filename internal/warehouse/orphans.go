@@ -59,11 +59,11 @@ func (r recovery) stagedRuns(ctx context.Context) ([]uuid.UUID, error) {
 	if r.Stream.Child != nil {
 		child = r.Stream.Child.Table
 	}
-	prefixes := []string{stream + "_changes_", stream + "_delta_", child + "_delta_"}
+	prefixes := []string{stream + "_changes_", stream + "_delta_", stream + "_moves_", child + "_delta_"}
 	for _, table := range derivedNames(r.Stream) {
 		prefixes = append(prefixes, table+"_delta_")
 	}
-	rows, err := r.conn.Query(ctx, selectStagedRuns(r.dialect), named("staging", stream+"_staging"), named("child", child+"_staging"),
+	rows, err := r.conn.Query(ctx, selectStagedRuns(r.dialect), named("staging", stagingTable(r.Stream)), named("child", child+"_staging"),
 		named("prefixes", "["+words(prefixes)+"]"))
 	texts, err := scanned(rows, err, only[string])
 	if err != nil {

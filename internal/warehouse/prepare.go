@@ -38,6 +38,11 @@ func (w *Writer) prepare(ctx context.Context, c Changes, mergedAt time.Time) err
 		return nil
 	}
 	err := w.singlePart(ctx, w.delta())
+	if err == nil && c.Moved > 0 {
+		if err = w.execAll(ctx, w.moveSteps(), args...); err == nil {
+			err = w.singlePart(ctx, w.moves())
+		}
+	}
 	if err == nil {
 		err = w.execAll(ctx, w.derivedSteps(), args...)
 	}
@@ -54,7 +59,7 @@ func (w *Writer) rowSteps(c Changes) []step {
 	if !c.Any() {
 		return nil
 	}
-	settings := joinSettings(c.Distinct + c.Live)
+	settings := joinSettings(c.Distinct + c.Deleted)
 	maps.Copy(settings, deltaSettings)
 	steps := []step{{w.script.dropOldDelta(), nil}, {w.script.createDelta(), nil}}
 	if c.Inserted+c.Updated > 0 {
@@ -64,6 +69,14 @@ func (w *Writer) rowSteps(c Changes) []step {
 		steps = append(steps, step{w.script.insertTombstones(), settings})
 	}
 	return steps
+}
+
+// moveSteps make what is attached to _latest where rows have moved: the delta, and a mark at each position that a row
+// has left.
+func (w *Writer) moveSteps() []step {
+	return []step{
+		{w.script.dropOldMoves(), nil}, {w.script.createMoves(), nil}, {w.script.copyDelta(), deltaSettings}, {w.script.insertMarks(), deltaSettings},
+	}
 }
 
 // childSteps make the delta of the child, if there is one. Its entries, of all days, are many more than the stream's

@@ -1,6 +1,7 @@
 package warehouse
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -20,8 +21,8 @@ type script struct {
 func (d dialect) script(r Run) script {
 	s := r.Stream
 	names := parts{
-		"stream": s.Name, "latest": s.Name + "_latest", "versions": s.Name + "_versions", "staging": s.Name + "_staging",
-		"changes": d.ofRun(r.changes()), "delta": d.ofRun(r.delta()),
+		"stream": s.Name, "latest": s.Name + "_latest", "versions": s.Name + "_versions", "staging": stagingTable(s),
+		"changes": d.ofRun(r.changes()), "delta": d.ofRun(r.delta()), "moves": d.ofRun(r.moves()), "current": cmp.Or(keysTable(s), s.Name+"_latest"),
 		"key": keyNames(s), "written": isWritten, "gone": isGone, "read_part": readPart, "merged_at": mergedAt,
 	}
 	if s.Child != nil {
@@ -46,7 +47,11 @@ const (
 var (
 	isWritten = fmt.Sprintf("change IN (%d, %d)", changeInsert, changeUpdate)
 	isGone    = fmt.Sprintf("change = %d", changeDelete)
+	isSeen    = fmt.Sprintf("change IN (%d, %d)", changeUpdate, changeDelete) // before the run
+	isMoved   = isWritten + " AND moved"
 )
+
+var isInserted = fmt.Sprint(changeInsert)
 
 // readPart masks the time of reading in a version.
 const readPart = "toUInt128(18446744073709551615)"

@@ -26,11 +26,11 @@ func (w *Writer) Stage(ctx context.Context, number int, batches ...*decode.Batch
 			children = append(children, piece{b, 0, n})
 		}
 	}
-	rejects, err := w.stage(ctx, number, rows, destination{table: w.Stream.Name, columns: stagingColumns(w.Stream), values: w.rowValues, reject: rejectRow})
+	rejects, err := w.stage(ctx, number, rows, destination{table: w.script.names["staging"], columns: stagingColumns(w.Stream), values: w.rowValues, reject: rejectRow})
 	if err != nil || len(children) == 0 {
 		return rejects, err
 	}
-	more, err := w.stage(ctx, number, children, destination{table: w.Stream.Child.Table, columns: childStagingColumns(w.Stream), values: w.childValues, reject: rejectEntry})
+	more, err := w.stage(ctx, number, children, destination{table: w.script.names["child_staging"], columns: childStagingColumns(w.Stream), values: w.childValues, reject: rejectEntry})
 	return append(rejects, more...), err
 }
 
@@ -83,7 +83,7 @@ func (w *Writer) sendColumns(ctx context.Context, t destination, token string, p
 		"async_insert": 0, "insert_deduplicate": 1, "insert_deduplication_token": token,
 		"optimize_on_insert": 0, // every row is kept until the merge, so that rows can be counted
 	}
-	return w.send(ctx, t.table+"_staging", t.columns, settings, func(batch driver.Batch) error {
+	return w.send(ctx, t.table, t.columns, settings, func(batch driver.Batch) error {
 		for _, p := range pieces {
 			for i, v := range t.values(p) {
 				if err := batch.Column(i).Append(v); err != nil {

@@ -14,6 +14,17 @@ WHERE account = {account:String} AND stream = {stream:String} AND name = {name:S
 WHERE account = {account:String} AND stream = {stream:String} ORDER BY version`
 )
 
+// selectLease is the warehouse's clock, the newest version of all states of a stream, its lease with the version of that,
+// and, with run, the newest version of that run's row. It needs no FINAL: the newest value of one state is asked for.
+func selectLease(run bool) string {
+	row := "toUInt64(0)"
+	if run {
+		row = "(SELECT max(version) FROM sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID})"
+	}
+	return sql(`SELECT toUnixTimestamp64Micro(now64(6)), max(version), argMaxIf(value, version, name = $lease), maxIf(version, name = $lease), $row
+FROM sync_state_log WHERE account = {account:String} AND stream = {stream:String}`, parts{"lease": quote(stateLease), "row": row})
+}
+
 // deleteCleared drops what is stored of some states of a stream that were cleared: what they were before, or with
 // cleared that they were cleared.
 func deleteCleared(account, stream string, names []string, cleared bool) string {

@@ -29,6 +29,9 @@ SELECT version, name, checksum FROM schema_migrations;
 -- selectColumns
 SELECT table, name, type FROM system.columns WHERE database = {database:String};
 
+-- selectOrders
+SELECT name, sorting_key, '' FROM system.tables WHERE database = {database:String};
+
 -- selectVersion
 SELECT version();
 
@@ -204,6 +207,19 @@ LEFT JOIN
 ) AS c ON t.name = c.table
 WHERE t.database = currentDatabase() AND t.engine = 'View'
 ORDER BY t.name;
+
+-- selectChecksBefore
+SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(greatest(0, toUnixTimestamp64Micro(toDateTime64(max(checked_at), 6, 'UTC')))), toInt64(ifNull(maxIf(toUnixTimestamp64Micro(toDateTime64(checked_at, 6, 'UTC')), check = 'rows_match'), 0)), countIf(NOT holds)
+FROM (SELECT check, max(checked_at) AS checked_at, argMax(ok, quality_checks_log.checked_at) AS holds FROM quality_checks_log WHERE account = {account:String} AND stream = {stream:String} GROUP BY check);
+
+-- selectUnknownPayouts
+WITH (SELECT max(started_at) FROM sync_runs WHERE account = {account:String} AND stream = 'payouts' AND outcome = 'success' AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)) AS loaded
+SELECT loaded, groupArray(1000)(key) FROM
+(
+    SELECT n.key AS key FROM transactions_named AS n
+    WHERE account = {account:String} AND n.stream = 'payouts' AND n.key NOT IN (SELECT toString(id) FROM payouts WHERE account = {account:String})
+    GROUP BY n.key HAVING min(n.named_at) < loaded
+);
 
 -- selectRuns, by stream: false, whole looks: false
 SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,

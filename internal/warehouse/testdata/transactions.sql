@@ -27,15 +27,18 @@ CREATE TABLE IF NOT EXISTS transactions_latest
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
     _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
-    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
-    _run_id UUID COMMENT 'Run that loaded this version'
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address; 2 where a row was that has another sold_at now',
+    _run_id UUID COMMENT 'Run that loaded this version',
+    INDEX by_key id TYPE bloom_filter(0.001) GRANULARITY 1,
+    INDEX by_passback_uid passback_uid TYPE bloom_filter(0.01) GRANULARITY 1
 )
 ENGINE = ReplacingMergeTree(_version)
-ORDER BY (account, id)
+ORDER BY (account, sold_at, id)
+SETTINGS allow_nullable_key = 1
 COMMENT 'Storage behind the view transactions';
 
 -- createStaging
-CREATE TABLE IF NOT EXISTS transactions_staging
+CREATE TABLE IF NOT EXISTS transactions_2_staging
 (
     run_id UUID,
     id UUID,
@@ -102,7 +105,7 @@ WHERE _deleted = 0
 COMMENT 'Affiliate transactions of the organization, one row each, as they stand now';
 
 -- rehash
-ALTER TABLE transactions_staging MODIFY COLUMN _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id);
+ALTER TABLE transactions_2_staging MODIFY COLUMN _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id);
 
 -- createVersions
 CREATE TABLE IF NOT EXISTS transactions_versions
@@ -131,11 +134,14 @@ CREATE TABLE IF NOT EXISTS transactions_versions
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
     _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
-    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
-    _run_id UUID COMMENT 'Run that loaded this version'
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address; 2 where a row was that has another sold_at now',
+    _run_id UUID COMMENT 'Run that loaded this version',
+    INDEX by_key id TYPE bloom_filter(0.001) GRANULARITY 1,
+    INDEX by_passback_uid passback_uid TYPE bloom_filter(0.01) GRANULARITY 1
 )
 ENGINE = MergeTree
-ORDER BY (account, id)
+ORDER BY (account, sold_at, id)
+SETTINGS allow_nullable_key = 1
 COMMENT 'Storage behind the view transactions_history';
 
 -- createHistory
@@ -182,132 +188,255 @@ FROM
 WHERE _deleted = 0
 COMMENT 'Every version of transactions that was ever loaded';
 
+-- countCopied
+SELECT (SELECT count() FROM transactions_versions), (SELECT count() FROM transactions_versions_ordered);
+
+-- orderStatements 1
+RENAME TABLE IF EXISTS transactions_staging TO transactions_2_staging;
+
+-- orderStatements 2
+DROP TABLE IF EXISTS transactions_staging SYNC;
+
+-- orderStatements 3
+DROP TABLE IF EXISTS transactions_versions_ordered SYNC;
+
+-- orderStatements 4
+CREATE TABLE IF NOT EXISTS transactions_versions_ordered
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Transaction identifier (API: id)',
+    country LowCardinality(String) COMMENT 'Country code; empty when absent (API: country)',
+    activated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Activation time [UTC] (API: activatedAt)',
+    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time [UTC] (API: clickedAt)',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC] (API: soldAt)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    currency_code LowCardinality(String) COMMENT 'Currency of order_value and cashback; empty when absent (API: currencyCode)',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Value of the order [currency_code] (API: orderValue)',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback amount [currency_code] (API: cashback)',
+    status LowCardinality(String) COMMENT 'PENDING, CONFIRMED or DECLINED; the service may add values; empty when absent (API: status)',
+    passback_uid String COMMENT 'Caller\'s own user identifier, as passed back; empty when absent (API: passbackUid)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction; NULL when the service sent none or no UUID (API: retailerId)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: retailerName)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: retailerLogo)',
+    payout_id Nullable(Int64) COMMENT 'Payout that includes the transaction; NULL while in none (API: payoutId)',
+    passback_data String COMMENT 'Caller\'s own data, as passed back; empty when absent (API: passbackData)',
+    cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
+    coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
+    promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address; 2 where a row was that has another sold_at now',
+    _run_id UUID COMMENT 'Run that loaded this version',
+    INDEX by_key id TYPE bloom_filter(0.001) GRANULARITY 1,
+    INDEX by_passback_uid passback_uid TYPE bloom_filter(0.01) GRANULARITY 1
+)
+ENGINE = MergeTree
+ORDER BY (account, sold_at, id)
+SETTINGS allow_nullable_key = 1
+COMMENT 'Storage behind the view transactions_history';
+
+-- orderStatements 5
+INSERT INTO transactions_versions_ordered (account, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, synced_at, _hash, _version, _deleted, _run_id) SELECT account, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, synced_at, _hash, _version, _deleted, _run_id FROM transactions_versions;
+
+-- orderStatements 6
+EXCHANGE TABLES transactions_versions_ordered AND transactions_versions;
+
+-- orderStatements 7
+DROP TABLE IF EXISTS transactions_versions_ordered SYNC;
+
+-- orderStatements 8
+DROP TABLE IF EXISTS transactions_latest_ordered SYNC;
+
+-- orderStatements 9
+CREATE TABLE IF NOT EXISTS transactions_latest_ordered
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Transaction identifier (API: id)',
+    country LowCardinality(String) COMMENT 'Country code; empty when absent (API: country)',
+    activated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Activation time [UTC] (API: activatedAt)',
+    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time [UTC] (API: clickedAt)',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC] (API: soldAt)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    currency_code LowCardinality(String) COMMENT 'Currency of order_value and cashback; empty when absent (API: currencyCode)',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Value of the order [currency_code] (API: orderValue)',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback amount [currency_code] (API: cashback)',
+    status LowCardinality(String) COMMENT 'PENDING, CONFIRMED or DECLINED; the service may add values; empty when absent (API: status)',
+    passback_uid String COMMENT 'Caller\'s own user identifier, as passed back; empty when absent (API: passbackUid)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction; NULL when the service sent none or no UUID (API: retailerId)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: retailerName)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: retailerLogo)',
+    payout_id Nullable(Int64) COMMENT 'Payout that includes the transaction; NULL while in none (API: payoutId)',
+    passback_data String COMMENT 'Caller\'s own data, as passed back; empty when absent (API: passbackData)',
+    cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
+    coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
+    promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address; 2 where a row was that has another sold_at now',
+    _run_id UUID COMMENT 'Run that loaded this version',
+    INDEX by_key id TYPE bloom_filter(0.001) GRANULARITY 1,
+    INDEX by_passback_uid passback_uid TYPE bloom_filter(0.01) GRANULARITY 1
+)
+ENGINE = ReplacingMergeTree(_version)
+ORDER BY (account, sold_at, id)
+SETTINGS allow_nullable_key = 1
+COMMENT 'Storage behind the view transactions';
+
+-- orderStatements 10
+INSERT INTO transactions_latest_ordered (account, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, synced_at, _hash, _version, _deleted, _run_id) SELECT account, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, synced_at, _hash, _version, _deleted, _run_id FROM transactions_latest FINAL;
+
+-- orderStatements 11
+EXCHANGE TABLES transactions_latest_ordered AND transactions_latest;
+
+-- orderStatements 12
+DROP TABLE IF EXISTS transactions_latest_ordered SYNC;
+
 -- addColumns to transactions_latest
 ALTER TABLE transactions_latest ADD COLUMN IF NOT EXISTS _run_id UUID COMMENT 'Run that loaded this version' AFTER _deleted;
 
--- addColumns to transactions_staging
-ALTER TABLE transactions_staging ADD COLUMN IF NOT EXISTS _fetched Int64 AFTER _page;
+-- addColumns to transactions_2_staging
+ALTER TABLE transactions_2_staging ADD COLUMN IF NOT EXISTS _fetched Int64 AFTER _page;
 
 -- addColumns to transactions_versions
 ALTER TABLE transactions_versions ADD COLUMN IF NOT EXISTS _run_id UUID COMMENT 'Run that loaded this version' AFTER _deleted;
 
 -- insertInto staging
-INSERT INTO transactions_staging (run_id, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _nulls, _extra, _page, _fetched);
+INSERT INTO transactions_2_staging (run_id, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _nulls, _extra, _page, _fetched);
 
 -- countStaged
-SELECT count() FROM transactions_staging WHERE run_id = {run:UUID};
+SELECT count() FROM transactions_2_staging WHERE run_id = {run:UUID};
 
 -- selectStagedKeys
-SELECT toString(id) FROM transactions_staging WHERE run_id = {run:UUID};
+SELECT toString(id) FROM transactions_2_staging WHERE run_id = {run:UUID};
 
 -- countBefore
 SELECT
-    (SELECT count() FROM transactions_staging FINAL WHERE run_id = {run:UUID}),
-    (SELECT count() FROM transactions_staging WHERE run_id = {run:UUID} AND bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
-    (SELECT count() FROM transactions_latest FINAL WHERE account = {account:String} AND _deleted = 0),
+    (SELECT count() FROM transactions_2_staging FINAL WHERE run_id = {run:UUID}),
+    (SELECT count() FROM transactions_2_staging WHERE run_id = {run:UUID} AND bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
+    (SELECT toUInt64(sum(live)) FROM transactions_live FINAL WHERE account = {account:String}),
     (SELECT count() = 0 FROM (SELECT 1 FROM transactions_latest WHERE account = {account:String} LIMIT 1));
+
+-- countBefore of the whole list
+SELECT
+    (SELECT count() FROM transactions_2_staging FINAL WHERE run_id = {run:UUID}),
+    (SELECT count() FROM transactions_2_staging WHERE run_id = {run:UUID} AND bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
+    (SELECT count() FROM transactions_keys FINAL WHERE account = {account:String} AND _deleted = 0),
+    (SELECT count() = 0 FROM (SELECT 1 FROM transactions_latest WHERE account = {account:String} LIMIT 1));
+
+-- hasNone
+SELECT count() = 0 FROM (SELECT 1 FROM transactions_latest WHERE account = {account:String} LIMIT 1);
 
 -- dropOldChanges
 DROP TABLE IF EXISTS transactions_changes_0000000000004000800000000000a11e;
 
 -- createChanges
-CREATE TABLE IF NOT EXISTS transactions_changes_0000000000004000800000000000a11e (id UUID, change UInt8, version UInt128)
+CREATE TABLE IF NOT EXISTS transactions_changes_0000000000004000800000000000a11e (id UUID, change UInt8, version UInt128, position Nullable(DateTime64(3, 'UTC')), moved UInt8)
 ENGINE = MergeTree ORDER BY id
 COMMENT 'What a run under way will change';
 
 -- insertChanges of a part
-INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version)
+INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version, position, moved)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
     least(l_capped, toUInt128(l._updated)) AS l_changed,
     if(s._undated OR l._deleted OR l._updated > l_capped + 60000, greatest(s_own, l_changed), s_own) AS s_changed,
+    s._version != 0 AND l._version != 0 AND NOT (s._position <=> l.sold_at) AS moved,
     bitAnd(s._version, toUInt128(18446744073709551615)) AS s_read,
     if(bitAnd(l._version, toUInt128(18446744073709551615)) > {latest:UInt64}, 0, bitAnd(l._version, toUInt128(18446744073709551615))) AS l_read,
     s_changed > l_changed OR s_changed = l_changed AND s_read > l_read AS newer,
     greatest(
         least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))),
         if(l._version = 0, 0, bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), s_read)),
-        if(l._version = 0, 0, l._version + 1)) AS s_version
+        if(l._version = 0, 0, l._version + if(moved, 2, 1))) AS s_version
 SELECT if(s._version = 0, l.id, s.id),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
-    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    l.sold_at, moved
 FROM
 (
-    SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated
-    FROM transactions_staging FINAL
+    SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated, if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')) AS _position
+    FROM transactions_2_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s
 LEFT JOIN
 (
-    SELECT id, _version, _hash, _deleted, ifNull(toUInt64(greatest(toUnixTimestamp64Milli(updated_at), 0)), toUInt64(bitShiftRight(_version, 64))) AS _updated
-    FROM transactions_latest FINAL
-    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_staging WHERE run_id = {run:UUID})
+    SELECT id, _version, _hash, _deleted, toUInt64(toInt64(bitShiftRight(_version, 64)) + _ahead) AS _updated, sold_at
+    FROM transactions_keys FINAL
+    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_2_staging WHERE run_id = {run:UUID})
 ) AS l ON s.id = l.id
 WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted)))
     OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash);
 
 -- insertChanges of a part, some dated ahead
-INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version)
+INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version, position, moved)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
     least(l_capped, toUInt128(l._updated)) AS l_changed,
     if(s._undated OR l._deleted OR l._updated > l_capped + 60000, greatest(s_own, l_changed), s_own) AS s_changed,
+    s._version != 0 AND l._version != 0 AND NOT (s._position <=> l.sold_at) AS moved,
     bitAnd(s._version, toUInt128(18446744073709551615)) AS s_read,
     if(bitAnd(l._version, toUInt128(18446744073709551615)) > {latest:UInt64}, 0, bitAnd(l._version, toUInt128(18446744073709551615))) AS l_read,
     s_changed > l_changed OR s_changed = l_changed AND s_read > l_read AS newer,
     greatest(
         least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))),
         if(l._version = 0, 0, bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), s_read)),
-        if(l._version = 0, 0, l._version + 1)) AS s_version
+        if(l._version = 0, 0, l._version + if(moved, 2, 1))) AS s_version
 SELECT if(s._version = 0, l.id, s.id),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
-    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    l.sold_at, moved
 FROM
 (
-    SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated
-    FROM transactions_staging
+    SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated, if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')) AS _position
+    FROM transactions_2_staging
     WHERE run_id = {run:UUID}
     ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY id
 ) AS s
 LEFT JOIN
 (
-    SELECT id, _version, _hash, _deleted, ifNull(toUInt64(greatest(toUnixTimestamp64Milli(updated_at), 0)), toUInt64(bitShiftRight(_version, 64))) AS _updated
-    FROM transactions_latest FINAL
-    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_staging WHERE run_id = {run:UUID})
+    SELECT id, _version, _hash, _deleted, toUInt64(toInt64(bitShiftRight(_version, 64)) + _ahead) AS _updated, sold_at
+    FROM transactions_keys FINAL
+    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_2_staging WHERE run_id = {run:UUID})
 ) AS l ON s.id = l.id
 WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted)))
     OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash);
 
 -- insertChanges of the whole list
-INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version)
+INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version, position, moved)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
     least(l_capped, toUInt128(l._updated)) AS l_changed,
     greatest(s_own, l_changed) AS s_changed,
+    s._version != 0 AND l._version != 0 AND NOT (s._position <=> l.sold_at) AS moved,
     bitAnd(s._version, toUInt128(18446744073709551615)) AS s_read,
     if(bitAnd(l._version, toUInt128(18446744073709551615)) > {latest:UInt64}, 0, bitAnd(l._version, toUInt128(18446744073709551615))) AS l_read,
     s_changed > l_changed OR s_changed = l_changed AND s_read > l_read AS newer,
     greatest(
         least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))),
         if(l._version = 0, 0, bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), s_read)),
-        if(l._version = 0, 0, l._version + 1)) AS s_version
+        if(l._version = 0, 0, l._version + if(moved, 2, 1))) AS s_version
 SELECT if(s._version = 0, l.id, s.id),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
-    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    l.sold_at, moved
 FROM
 (
-    SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated
-    FROM transactions_staging FINAL
+    SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated, if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')) AS _position
+    FROM transactions_2_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s
 FULL JOIN
 (
-    SELECT id, _version, _hash, _deleted, ifNull(toUInt64(greatest(toUnixTimestamp64Milli(updated_at), 0)), toUInt64(bitShiftRight(_version, 64))) AS _updated
-    FROM transactions_latest FINAL
+    SELECT id, _version, _hash, _deleted, toUInt64(toInt64(bitShiftRight(_version, 64)) + _ahead) AS _updated, sold_at
+    FROM transactions_keys FINAL
     WHERE account = {account:String}
 ) AS l ON s.id = l.id
 WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted)))
@@ -319,34 +448,36 @@ WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l
     ));
 
 -- insertChanges of the whole list, some dated ahead
-INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version)
+INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version, position, moved)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
     least(l_capped, toUInt128(l._updated)) AS l_changed,
     greatest(s_own, l_changed) AS s_changed,
+    s._version != 0 AND l._version != 0 AND NOT (s._position <=> l.sold_at) AS moved,
     bitAnd(s._version, toUInt128(18446744073709551615)) AS s_read,
     if(bitAnd(l._version, toUInt128(18446744073709551615)) > {latest:UInt64}, 0, bitAnd(l._version, toUInt128(18446744073709551615))) AS l_read,
     s_changed > l_changed OR s_changed = l_changed AND s_read > l_read AS newer,
     greatest(
         least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))),
         if(l._version = 0, 0, bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), s_read)),
-        if(l._version = 0, 0, l._version + 1)) AS s_version
+        if(l._version = 0, 0, l._version + if(moved, 2, 1))) AS s_version
 SELECT if(s._version = 0, l.id, s.id),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
-    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    l.sold_at, moved
 FROM
 (
-    SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated
-    FROM transactions_staging
+    SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated, if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')) AS _position
+    FROM transactions_2_staging
     WHERE run_id = {run:UUID}
     ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY id
 ) AS s
 FULL JOIN
 (
-    SELECT id, _version, _hash, _deleted, ifNull(toUInt64(greatest(toUnixTimestamp64Milli(updated_at), 0)), toUInt64(bitShiftRight(_version, 64))) AS _updated
-    FROM transactions_latest FINAL
+    SELECT id, _version, _hash, _deleted, toUInt64(toInt64(bitShiftRight(_version, 64)) + _ahead) AS _updated, sold_at
+    FROM transactions_keys FINAL
     WHERE account = {account:String}
 ) AS l ON s.id = l.id
 WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted)))
@@ -358,78 +489,83 @@ WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l
     ));
 
 -- insertChanges of rows that no list has
-INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version)
+INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version, position, moved)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
     least(l_capped, toUInt128(l._updated)) AS l_changed,
     if(s._undated OR l._deleted OR l._updated > l_capped + 60000, greatest(s_own, l_changed), s_own) AS s_changed,
+    s._version != 0 AND l._version != 0 AND NOT (s._position <=> l.sold_at) AS moved,
     bitAnd(s._version, toUInt128(18446744073709551615)) AS s_read,
     if(bitAnd(l._version, toUInt128(18446744073709551615)) > {latest:UInt64}, 0, bitAnd(l._version, toUInt128(18446744073709551615))) AS l_read,
     s_changed > l_changed OR s_changed = l_changed AND s_read > l_read AS newer,
     greatest(
         least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))),
         if(l._version = 0, 0, bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), s_read)),
-        if(l._version = 0, 0, l._version + 1)) AS s_version
+        if(l._version = 0, 0, l._version + if(moved, 2, 1))) AS s_version
 SELECT if(s._version = 0, l.id, s.id),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
-    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    l.sold_at, moved
 FROM
 (
-    SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated
-    FROM transactions_staging FINAL
+    SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated, if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')) AS _position
+    FROM transactions_2_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s
 LEFT JOIN
 (
-    SELECT id, _version, _hash, _deleted, ifNull(toUInt64(greatest(toUnixTimestamp64Milli(updated_at), 0)), toUInt64(bitShiftRight(_version, 64))) AS _updated
-    FROM transactions_latest FINAL
-    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_staging WHERE run_id = {run:UUID})
+    SELECT id, _version, _hash, _deleted, toUInt64(toInt64(bitShiftRight(_version, 64)) + _ahead) AS _updated, sold_at
+    FROM transactions_keys FINAL
+    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_2_staging WHERE run_id = {run:UUID})
 ) AS l ON s.id = l.id
 WHERE s._version != 0 AND l._version = 0;
 
 -- insertChanges of rows that no list has, some dated ahead
-INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version)
+INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version, position, moved)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
     least(l_capped, toUInt128(l._updated)) AS l_changed,
     if(s._undated OR l._deleted OR l._updated > l_capped + 60000, greatest(s_own, l_changed), s_own) AS s_changed,
+    s._version != 0 AND l._version != 0 AND NOT (s._position <=> l.sold_at) AS moved,
     bitAnd(s._version, toUInt128(18446744073709551615)) AS s_read,
     if(bitAnd(l._version, toUInt128(18446744073709551615)) > {latest:UInt64}, 0, bitAnd(l._version, toUInt128(18446744073709551615))) AS l_read,
     s_changed > l_changed OR s_changed = l_changed AND s_read > l_read AS newer,
     greatest(
         least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))),
         if(l._version = 0, 0, bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), s_read)),
-        if(l._version = 0, 0, l._version + 1)) AS s_version
+        if(l._version = 0, 0, l._version + if(moved, 2, 1))) AS s_version
 SELECT if(s._version = 0, l.id, s.id),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
-    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    l.sold_at, moved
 FROM
 (
-    SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated
-    FROM transactions_staging
+    SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated, if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')) AS _position
+    FROM transactions_2_staging
     WHERE run_id = {run:UUID}
     ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY id
 ) AS s
 LEFT JOIN
 (
-    SELECT id, _version, _hash, _deleted, ifNull(toUInt64(greatest(toUnixTimestamp64Milli(updated_at), 0)), toUInt64(bitShiftRight(_version, 64))) AS _updated
-    FROM transactions_latest FINAL
-    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_staging WHERE run_id = {run:UUID})
+    SELECT id, _version, _hash, _deleted, toUInt64(toInt64(bitShiftRight(_version, 64)) + _ahead) AS _updated, sold_at
+    FROM transactions_keys FINAL
+    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_2_staging WHERE run_id = {run:UUID})
 ) AS l ON s.id = l.id
 WHERE s._version != 0 AND l._version = 0;
 
 -- countChanges
-SELECT change, count() FROM transactions_changes_0000000000004000800000000000a11e GROUP BY change;
+SELECT change, count(), toUInt64(countIf(change IN (1, 2) AND moved)) FROM transactions_changes_0000000000004000800000000000a11e GROUP BY change;
 
 -- selectPlannedKeys
 SELECT toString(id) FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2);
 
 -- selectPlannedDeletes
 SELECT toString(id), ifNull(toUnixTimestamp64Milli(updated_at), 0) FROM transactions_latest FINAL
-WHERE account = {account:String} AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change = 3 ORDER BY rand() LIMIT 5);
+WHERE account = {account:String} AND ((sold_at, id) IN (SELECT position, id FROM transactions_changes_0000000000004000800000000000a11e WHERE change = 3 AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change = 3 ORDER BY cityHash64(id, '00000000-0000-4000-8000-00000000a11e') LIMIT 5) AND position IS NOT NULL)
+        OR sold_at IS NULL AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change = 3 AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change = 3 ORDER BY cityHash64(id, '00000000-0000-4000-8000-00000000a11e') LIMIT 5) AND position IS NULL));
 
 -- countAbsence
 INSERT INTO absent_rows_log (account, stream, key, lists, run_id, since, version)
@@ -484,7 +620,7 @@ SELECT {account:String}, s.id,
 FROM
 (
     SELECT *, _version, _hash
-    FROM transactions_staging
+    FROM transactions_2_staging
     WHERE run_id = {run:UUID}
 ) AS s;
 
@@ -514,7 +650,7 @@ SELECT {account:String}, s.id,
 FROM
 (
     SELECT *, _version, _hash
-    FROM transactions_staging FINAL
+    FROM transactions_2_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s;
 
@@ -544,7 +680,7 @@ SELECT {account:String}, s.id,
 FROM
 (
     SELECT *, _version, _hash
-    FROM transactions_staging
+    FROM transactions_2_staging
     WHERE run_id = {run:UUID} AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
 ) AS s
 INNER JOIN (SELECT id, version FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.id = c.id;
@@ -575,7 +711,7 @@ SELECT {account:String}, s.id,
 FROM
 (
     SELECT *, _version, _hash
-    FROM transactions_staging FINAL
+    FROM transactions_2_staging FINAL
     WHERE run_id = {run:UUID} AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
 ) AS s
 INNER JOIN (SELECT id, version FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.id = c.id;
@@ -606,7 +742,7 @@ SELECT {account:String}, s.id,
 FROM
 (
     SELECT *, _version, _hash
-    FROM transactions_staging
+    FROM transactions_2_staging
     WHERE run_id = {run:UUID} AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
     ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY id
@@ -639,7 +775,7 @@ SELECT {account:String}, s.id,
 FROM
 (
     SELECT *, _version, _hash
-    FROM transactions_staging
+    FROM transactions_2_staging
     WHERE run_id = {run:UUID}
     ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY id
@@ -671,7 +807,7 @@ SELECT {account:String}, s.id,
 FROM
 (
     SELECT *, _version, _hash
-    FROM transactions_staging
+    FROM transactions_2_staging
     WHERE run_id = {run:UUID} AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
 ) AS s
 INNER JOIN (SELECT id, version FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.id = c.id;
@@ -683,49 +819,311 @@ FROM
 (
     SELECT id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, _hash
     FROM transactions_latest FINAL
-    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change = 3)
+    WHERE account = {account:String} AND ((sold_at, id) IN (SELECT position, id FROM transactions_changes_0000000000004000800000000000a11e WHERE change = 3 AND position IS NOT NULL)
+        OR sold_at IS NULL AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change = 3 AND position IS NULL))
 ) AS l
 INNER JOIN (SELECT id, version FROM transactions_changes_0000000000004000800000000000a11e WHERE change = 3) AS c ON l.id = c.id;
 
 -- mergeParts
 OPTIMIZE TABLE transactions_delta_0000000000004000800000000000a11e FINAL;
 
--- attachDelta to transactions_versions
-ALTER TABLE transactions_versions ATTACH PARTITION tuple() FROM transactions_delta_0000000000004000800000000000a11e;
+-- countLive that is kept
+SELECT toUInt64(sum(live)) FROM transactions_live FINAL WHERE account = {account:String};
 
--- countOfRun in transactions_versions
-SELECT count() FROM transactions_versions WHERE account = {account:String} AND _run_id = {run:UUID};
+-- oldRows
+SELECT * FROM transactions_latest FINAL
+    WHERE account = {account:String} AND _deleted = 0 AND ((sold_at, id) IN (SELECT position, id FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (2, 3) AND position IS NOT NULL)
+        OR sold_at IS NULL AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (2, 3) AND position IS NULL));
 
--- attachDelta to transactions_latest
+-- dropOldMoves
+DROP TABLE IF EXISTS transactions_moves_0000000000004000800000000000a11e;
+
+-- createMoves
+CREATE TABLE IF NOT EXISTS transactions_moves_0000000000004000800000000000a11e AS transactions_latest COMMENT 'What a run under way is about to publish';
+
+-- copyDelta
+INSERT INTO transactions_moves_0000000000004000800000000000a11e SELECT * FROM transactions_delta_0000000000004000800000000000a11e;
+
+-- insertMarks
+INSERT INTO transactions_moves_0000000000004000800000000000a11e (account, id, sold_at, synced_at, _version, _deleted, _run_id)
+SELECT account, id, sold_at, fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _version + 1, 2, {run:UUID}
+FROM transactions_latest FINAL
+WHERE account = {account:String} AND ((sold_at, id) IN (SELECT position, id FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2) AND moved AND position IS NOT NULL)
+        OR sold_at IS NULL AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2) AND moved AND position IS NULL));
+
+-- create transactions_keys
+CREATE TABLE IF NOT EXISTS transactions_keys
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Transaction identifier (API: id)',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Where the row is in transactions_latest',
+    _hash FixedString(16) COMMENT 'As in transactions_latest',
+    _version UInt128 COMMENT 'As in transactions_latest',
+    _deleted UInt8 COMMENT 'As in transactions_latest; 0 or 1',
+    _ahead Int64 COMMENT 'updatedAt less the time in the version, in milliseconds; nearly always 0, also when there is no updatedAt'
+)
+ENGINE = ReplacingMergeTree(_version)
+PARTITION BY account
+ORDER BY (account, id)
+SETTINGS index_granularity = 512
+COMMENT 'Storage beside transactions_latest: what a run compares its rows with';
+
+-- dropDelta of transactions_keys
+DROP TABLE IF EXISTS transactions_keys_delta_0000000000004000800000000000a11e;
+
+-- createDeltaOf transactions_keys
+CREATE TABLE IF NOT EXISTS transactions_keys_delta_0000000000004000800000000000a11e AS transactions_keys COMMENT 'What a run under way is about to publish';
+
+-- dropTable transactions_keys
+DROP TABLE IF EXISTS transactions_keys_delta_0000000000004000800000000000a11e SYNC;
+
+-- countRows transactions_keys
+SELECT count() FROM transactions_keys_delta_0000000000004000800000000000a11e;
+
+-- fill transactions_keys
+INSERT INTO transactions_keys_delta_0000000000004000800000000000a11e (account, id, sold_at, _hash, _version, _deleted, _ahead)
+SELECT account, id, sold_at, _hash, _version, _deleted, ifNull(greatest(toUnixTimestamp64Milli(updated_at), 0) - toInt64(bitShiftRight(_version, 64)), 0)
+FROM transactions_delta_0000000000004000800000000000a11e;
+
+-- rebuild transactions_keys
+INSERT INTO transactions_keys_delta_0000000000004000800000000000a11e (account, id, sold_at, _hash, _version, _deleted, _ahead)
+SELECT account, id, sold_at, _hash, _version, _deleted, ifNull(greatest(toUnixTimestamp64Milli(updated_at), 0) - toInt64(bitShiftRight(_version, 64)), 0)
+FROM transactions_latest FINAL
+WHERE account = {account:String} AND _deleted != 2;
+
+-- attachDerived transactions_keys
+ALTER TABLE transactions_keys ATTACH PARTITION 'acme' FROM transactions_keys_delta_0000000000004000800000000000a11e;
+
+-- replaceDerived transactions_keys
+ALTER TABLE transactions_keys REPLACE PARTITION 'acme' FROM transactions_keys_delta_0000000000004000800000000000a11e;
+
+-- dropDerived transactions_keys
+ALTER TABLE transactions_keys DROP PARTITION 'acme';
+
+-- compareDerived transactions_keys
+SELECT
+    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_keys FINAL WHERE account = {account:String}))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_keys_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String}));
+
+-- create transactions_live
+CREATE TABLE IF NOT EXISTS transactions_live
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    live Int64 COMMENT 'Rows that are not deleted [count]',
+    version UInt64 COMMENT 'The highest wins'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY account
+COMMENT 'Storage beside transactions_latest: how many rows readers see';
+
+-- dropDelta of transactions_live
+DROP TABLE IF EXISTS transactions_live_delta_0000000000004000800000000000a11e;
+
+-- createDeltaOf transactions_live
+CREATE TABLE IF NOT EXISTS transactions_live_delta_0000000000004000800000000000a11e AS transactions_live COMMENT 'What a run under way is about to publish';
+
+-- dropTable transactions_live
+DROP TABLE IF EXISTS transactions_live_delta_0000000000004000800000000000a11e SYNC;
+
+-- countRows transactions_live
+SELECT count() FROM transactions_live_delta_0000000000004000800000000000a11e;
+
+-- fill transactions_live
+INSERT INTO transactions_live_delta_0000000000004000800000000000a11e (account, live, version)
+SELECT {account:String}, sum(live) + (SELECT toInt64(countIf(change = 1)) - toInt64(countIf(change = 3)) FROM transactions_changes_0000000000004000800000000000a11e), max(version) + 1
+FROM transactions_live FINAL
+WHERE account = {account:String};
+
+-- rebuild transactions_live
+INSERT INTO transactions_live_delta_0000000000004000800000000000a11e (account, live, version)
+SELECT account, count(), 1
+FROM transactions_latest FINAL
+WHERE account = {account:String} AND _deleted = 0
+GROUP BY account;
+
+-- attachDerived transactions_live
+ALTER TABLE transactions_live ATTACH PARTITION 'acme' FROM transactions_live_delta_0000000000004000800000000000a11e;
+
+-- replaceDerived transactions_live
+ALTER TABLE transactions_live REPLACE PARTITION 'acme' FROM transactions_live_delta_0000000000004000800000000000a11e;
+
+-- dropDerived transactions_live
+ALTER TABLE transactions_live DROP PARTITION 'acme';
+
+-- compareDerived transactions_live
+SELECT
+    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_live FINAL WHERE account = {account:String} AND NOT (live = 0)))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_live_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (live = 0)));
+
+-- create transactions_decided
+CREATE TABLE IF NOT EXISTS transactions_decided
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    id UUID COMMENT 'Transaction identifier',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction',
+    currency_code LowCardinality(String) COMMENT 'Currency of the transaction',
+    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale',
+    confirmed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was seen to become CONFIRMED',
+    declined_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was seen to become DECLINED',
+    version UInt128 COMMENT 'Newest version of the transaction that this takes into account: the highest wins',
+    _run_id UUID COMMENT 'Run that loaded the newest version of the transaction'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY (account, id)
+COMMENT 'The storage behind transaction_decisions: what would have to be computed from all versions';
+
+-- dropDelta of transactions_decided
+DROP TABLE IF EXISTS transactions_decided_delta_0000000000004000800000000000a11e;
+
+-- createDeltaOf transactions_decided
+CREATE TABLE IF NOT EXISTS transactions_decided_delta_0000000000004000800000000000a11e AS transactions_decided COMMENT 'What a run under way is about to publish';
+
+-- dropTable transactions_decided
+DROP TABLE IF EXISTS transactions_decided_delta_0000000000004000800000000000a11e SYNC;
+
+-- countRows transactions_decided
+SELECT count() FROM transactions_decided_delta_0000000000004000800000000000a11e;
+
+-- fill transactions_decided
+INSERT INTO transactions_decided_delta_0000000000004000800000000000a11e (account, id, retailer_id, currency_code, clicked_at, sold_at, confirmed_at, declined_at, version, _run_id)
+WITH
+    if(d.status = 'PENDING', d.updated_at, NULL) AS d_pending,
+    if(d.status = 'CONFIRMED', d.updated_at, NULL) AS d_confirmed,
+    if(d.status = 'DECLINED', d.updated_at, NULL) AS d_declined,
+    coalesce(least(v.pending, d_pending), v.pending, d_pending) AS first_pending,
+    coalesce(least(v.confirmed, d_confirmed), v.confirmed, d_confirmed) AS first_confirmed,
+    coalesce(least(v.declined, d_declined), v.declined, d_declined) AS first_declined
+SELECT {account:String}, d.id, d.retailer_id, d.currency_code, d.clicked_at, d.sold_at,
+    if(first_confirmed > first_pending AND d._deleted = 0, first_confirmed, NULL),
+    if(first_declined > first_pending AND d._deleted = 0, first_declined, NULL), d._version, {run:UUID}
+FROM transactions_delta_0000000000004000800000000000a11e AS d
+INNER JOIN
+(
+    SELECT id, minIf(updated_at, status = 'PENDING') AS pending, minIf(updated_at, status = 'CONFIRMED') AS confirmed, minIf(updated_at, status = 'DECLINED') AS declined
+    FROM transactions_versions
+    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e)
+    GROUP BY id
+) AS v ON d.id = v.id
+WHERE first_confirmed > first_pending OR first_declined > first_pending;
+
+-- rebuild transactions_decided
+INSERT INTO transactions_decided_delta_0000000000004000800000000000a11e (account, id, retailer_id, currency_code, clicked_at, sold_at, confirmed_at, declined_at, version, _run_id)
+SELECT account, v.id, row.1, row.2, row.3, row.4, if(confirmed > pending AND NOT gone, confirmed, NULL), if(declined > pending AND NOT gone, declined, NULL), newest, row.5
+FROM
+(
+    SELECT account, id, argMax((retailer_id, currency_code, clicked_at, sold_at, _run_id), _version) AS row,
+        max(_version) AS newest, argMax(_deleted, _version) AS gone,
+        minIf(updated_at, status = 'PENDING') AS pending, minIf(updated_at, status = 'CONFIRMED') AS confirmed, minIf(updated_at, status = 'DECLINED') AS declined
+    FROM transactions_versions
+    WHERE account = {account:String}
+    GROUP BY account, id
+) AS v
+INNER JOIN (SELECT id, _version FROM transactions_latest FINAL WHERE account = {account:String}) AS l ON v.id = l.id
+WHERE newest = l._version AND (confirmed > pending OR declined > pending);
+
+-- attachDerived transactions_decided
+ALTER TABLE transactions_decided ATTACH PARTITION 'acme' FROM transactions_decided_delta_0000000000004000800000000000a11e;
+
+-- replaceDerived transactions_decided
+ALTER TABLE transactions_decided REPLACE PARTITION 'acme' FROM transactions_decided_delta_0000000000004000800000000000a11e;
+
+-- dropDerived transactions_decided
+ALTER TABLE transactions_decided DROP PARTITION 'acme';
+
+-- compareDerived transactions_decided
+SELECT
+    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_decided FINAL WHERE account = {account:String}))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_decided_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String}));
+
+-- create transactions_named
+CREATE TABLE IF NOT EXISTS transactions_named
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    stream LowCardinality(String) COMMENT 'Stream of the record that is named',
+    key String COMMENT 'Key of the record that is named',
+    newest SimpleAggregateFunction(max, Nullable(DateTime64(3, 'UTC'))) COMMENT 'Latest updatedAt of what names it',
+    named_at SimpleAggregateFunction(min, DateTime64(3, 'UTC')) COMMENT 'When the first that names it was loaded',
+    _run_id SimpleAggregateFunction(anyLast, UUID) COMMENT 'A run that loaded such a row'
+)
+ENGINE = AggregatingMergeTree
+PARTITION BY account
+ORDER BY (account, stream, key)
+COMMENT 'Which records of other streams are named by transactions, in any of their versions';
+
+-- dropDelta of transactions_named
+DROP TABLE IF EXISTS transactions_named_delta_0000000000004000800000000000a11e;
+
+-- createDeltaOf transactions_named
+CREATE TABLE IF NOT EXISTS transactions_named_delta_0000000000004000800000000000a11e AS transactions_named COMMENT 'What a run under way is about to publish';
+
+-- dropTable transactions_named
+DROP TABLE IF EXISTS transactions_named_delta_0000000000004000800000000000a11e SYNC;
+
+-- countRows transactions_named
+SELECT count() FROM transactions_named_delta_0000000000004000800000000000a11e;
+
+-- fill transactions_named
+INSERT INTO transactions_named_delta_0000000000004000800000000000a11e (account, stream, key, newest, named_at, _run_id)
+SELECT {account:String}, 'payouts', toString(assumeNotNull(payout_id)), max(updated_at), min(synced_at), {run:UUID}
+FROM transactions_delta_0000000000004000800000000000a11e WHERE payout_id IS NOT NULL GROUP BY payout_id
+UNION ALL
+SELECT {account:String}, 'cashback_offers', toString(assumeNotNull(cashback_offer_id)), max(updated_at), min(synced_at), {run:UUID}
+FROM transactions_delta_0000000000004000800000000000a11e WHERE cashback_offer_id IS NOT NULL GROUP BY cashback_offer_id
+UNION ALL
+SELECT {account:String}, 'coupons', toString(assumeNotNull(coupon_id)), max(updated_at), min(synced_at), {run:UUID}
+FROM transactions_delta_0000000000004000800000000000a11e WHERE coupon_id IS NOT NULL GROUP BY coupon_id
+UNION ALL
+SELECT {account:String}, 'promotions', toString(assumeNotNull(promotion_id)), max(updated_at), min(synced_at), {run:UUID}
+FROM transactions_delta_0000000000004000800000000000a11e WHERE promotion_id IS NOT NULL GROUP BY promotion_id;
+
+-- rebuild transactions_named
+INSERT INTO transactions_named_delta_0000000000004000800000000000a11e (account, stream, key, newest, named_at, _run_id)
+SELECT {account:String}, 'payouts', toString(assumeNotNull(payout_id)), max(updated_at), min(synced_at), any(_run_id)
+FROM transactions_versions WHERE account = {account:String} AND payout_id IS NOT NULL GROUP BY payout_id
+UNION ALL
+SELECT {account:String}, 'cashback_offers', toString(assumeNotNull(cashback_offer_id)), max(updated_at), min(synced_at), any(_run_id)
+FROM transactions_versions WHERE account = {account:String} AND cashback_offer_id IS NOT NULL GROUP BY cashback_offer_id
+UNION ALL
+SELECT {account:String}, 'coupons', toString(assumeNotNull(coupon_id)), max(updated_at), min(synced_at), any(_run_id)
+FROM transactions_versions WHERE account = {account:String} AND coupon_id IS NOT NULL GROUP BY coupon_id
+UNION ALL
+SELECT {account:String}, 'promotions', toString(assumeNotNull(promotion_id)), max(updated_at), min(synced_at), any(_run_id)
+FROM transactions_versions WHERE account = {account:String} AND promotion_id IS NOT NULL GROUP BY promotion_id;
+
+-- attachDerived transactions_named
+ALTER TABLE transactions_named ATTACH PARTITION 'acme' FROM transactions_named_delta_0000000000004000800000000000a11e;
+
+-- replaceDerived transactions_named
+ALTER TABLE transactions_named REPLACE PARTITION 'acme' FROM transactions_named_delta_0000000000004000800000000000a11e;
+
+-- dropDerived transactions_named
+ALTER TABLE transactions_named DROP PARTITION 'acme';
+
+-- compareDerived transactions_named
+SELECT
+    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_named FINAL WHERE account = {account:String}))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_named_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String}));
+
+-- attachDelta transactions_delta_0000000000004000800000000000a11e to transactions_latest
 ALTER TABLE transactions_latest ATTACH PARTITION tuple() FROM transactions_delta_0000000000004000800000000000a11e;
 
--- countOfRun in transactions_latest
-SELECT count() FROM transactions_latest WHERE account = {account:String} AND _run_id = {run:UUID};
+-- countAttached of transactions_delta_0000000000004000800000000000a11e in transactions_latest
+SELECT (SELECT count() FROM transactions_delta_0000000000004000800000000000a11e), (SELECT count() FROM transactions_latest WHERE account = {account:String} AND _run_id = {run:UUID});
 
--- countAttachedParts
-SELECT 'transactions_versions' AS table, (SELECT count() FROM transactions_delta_0000000000004000800000000000a11e) AS delta,
-    (SELECT toUInt64(sum(rows)) FROM
-    (
-        SELECT any(rows) AS rows FROM system.parts
-        WHERE active AND database = currentDatabase() AND table = 'transactions_versions' AND hash_of_all_files IN
-        (
-            SELECT hash_of_all_files FROM system.parts WHERE active AND database = currentDatabase() AND table = 'transactions_delta_0000000000004000800000000000a11e'
-        )
-        GROUP BY hash_of_all_files
-    )) AS attached
-UNION ALL SELECT 'transactions_latest' AS table, (SELECT count() FROM transactions_delta_0000000000004000800000000000a11e) AS delta,
-    (SELECT toUInt64(sum(rows)) FROM
-    (
-        SELECT any(rows) AS rows FROM system.parts
-        WHERE active AND database = currentDatabase() AND table = 'transactions_latest' AND hash_of_all_files IN
-        (
-            SELECT hash_of_all_files FROM system.parts WHERE active AND database = currentDatabase() AND table = 'transactions_delta_0000000000004000800000000000a11e'
-        )
-        GROUP BY hash_of_all_files
-    )) AS attached;
+-- attachDelta transactions_moves_0000000000004000800000000000a11e to transactions_latest
+ALTER TABLE transactions_latest ATTACH PARTITION tuple() FROM transactions_moves_0000000000004000800000000000a11e;
 
--- countKeys
-SELECT 'transactions_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM transactions_delta_0000000000004000800000000000a11e GROUP BY account, id);
+-- countAttached of transactions_moves_0000000000004000800000000000a11e in transactions_latest
+SELECT (SELECT count() FROM transactions_moves_0000000000004000800000000000a11e), (SELECT count() FROM transactions_latest WHERE account = {account:String} AND _run_id = {run:UUID});
+
+-- attachDelta transactions_delta_0000000000004000800000000000a11e to transactions_versions
+ALTER TABLE transactions_versions ATTACH PARTITION tuple() FROM transactions_delta_0000000000004000800000000000a11e;
+
+-- countAttached of transactions_delta_0000000000004000800000000000a11e in transactions_versions
+SELECT (SELECT count() FROM transactions_delta_0000000000004000800000000000a11e), (SELECT count() FROM transactions_versions WHERE account = {account:String} AND _run_id = {run:UUID});
 
 -- dropTable transactions_changes_0000000000004000800000000000a11e
 DROP TABLE IF EXISTS transactions_changes_0000000000004000800000000000a11e SYNC;
@@ -733,8 +1131,11 @@ DROP TABLE IF EXISTS transactions_changes_0000000000004000800000000000a11e SYNC;
 -- dropTable transactions_delta_0000000000004000800000000000a11e
 DROP TABLE IF EXISTS transactions_delta_0000000000004000800000000000a11e SYNC;
 
--- dropStaged transactions_staging
-ALTER TABLE transactions_staging DROP PARTITION '00000000-0000-4000-8000-00000000a11e';
+-- dropTable transactions_moves_0000000000004000800000000000a11e
+DROP TABLE IF EXISTS transactions_moves_0000000000004000800000000000a11e SYNC;
+
+-- dropStaged transactions_2_staging
+ALTER TABLE transactions_2_staging DROP PARTITION '00000000-0000-4000-8000-00000000a11e';
 
 -- selectCandidates, filtered: false
 SELECT r.run_id, r.page, r.key, r.field, r.reason, r.raw, r.read, r.updated, r.hash, l.record, l.read,
@@ -808,32 +1209,46 @@ ALTER TABLE sync_state_log DELETE WHERE account = 'acme' AND stream = 'transacti
 -- deleteCleared, that they were cleared
 ALTER TABLE sync_state_log DELETE WHERE account = 'acme' AND stream = 'transactions' AND name IN ('', 'a', 'b') AND value = '';
 
+-- inspectDelta, with earlier versions: false
+SELECT groupArrayIf(20)(toString(id), _deleted = 0),
+    countIf(payout_id IS NOT NULL),
+    countIf(_deleted = 0 AND ifNull(updated_at > now64(3, 'UTC') + toIntervalSecond(3600), false)),
+    anyIf(toString(id), _deleted = 0 AND ifNull(updated_at > now64(3, 'UTC') + toIntervalSecond(3600), false)),
+    countIf(_deleted = 0 AND ifNull((ifNull(order_value < 0, false) OR ifNull(cashback < 0, false)) AND status != 'DECLINED', false)),
+    anyIf(toString(id), _deleted = 0 AND ifNull((ifNull(order_value < 0, false) OR ifNull(cashback < 0, false)) AND status != 'DECLINED', false)),
+    countIf(_deleted = 0 AND ifNull(status NOT IN ('', 'PENDING', 'CONFIRMED', 'DECLINED') OR status = '', false)),
+    anyIf(toString(id), _deleted = 0 AND ifNull(status NOT IN ('', 'PENDING', 'CONFIRMED', 'DECLINED') OR status = '', false))
+FROM transactions_delta_0000000000004000800000000000a11e;
+
+-- inspectDelta, with earlier versions: true
+SELECT groupArrayIf(20)(toString(id), _deleted = 0),
+    countIf(payout_id IS NOT NULL) + (SELECT uniqExact(id) FROM transactions_versions WHERE account = {account:String} AND payout_id IS NOT NULL AND id IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e WHERE payout_id IS NULL)),
+    countIf(_deleted = 0 AND ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false)),
+    anyIf(toString(id), _deleted = 0 AND ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false)),
+    countIf(_deleted = 0 AND ifNull((ifNull(order_value < 0, false) OR ifNull(cashback < 0, false)) AND status != 'DECLINED', false)),
+    anyIf(toString(id), _deleted = 0 AND ifNull((ifNull(order_value < 0, false) OR ifNull(cashback < 0, false)) AND status != 'DECLINED', false)),
+    countIf(_deleted = 0 AND ifNull(status NOT IN ('', 'PENDING', 'CONFIRMED', 'DECLINED') OR status = '', false)),
+    anyIf(toString(id), _deleted = 0 AND ifNull(status NOT IN ('', 'PENDING', 'CONFIRMED', 'DECLINED') OR status = '', false))
+FROM transactions_delta_0000000000004000800000000000a11e;
+
 -- selectUnknownReferences
-SELECT stream, key FROM
-(
-SELECT 'cashback_offers' AS stream, assumeNotNull(cashback_offer_id) AS key, max(updated_at) AS newest
-FROM transactions_latest WHERE account = {account:String} AND cashback_offer_id IS NOT NULL
-    AND cashback_offer_id NOT IN (SELECT id FROM cashback_offers_latest WHERE account = {account:String})
-    AND cashback_offer_id NOT IN (SELECT id FROM reference_misses_log WHERE account = {account:String} AND stream = 'cashback_offers' AND asked_at > now64(3) - toIntervalMillisecond({retry:Int64})
-        AND asked_at <= now64(3) + toIntervalMillisecond(60000))
-    AND account IN (SELECT account FROM sync_runs_log WHERE account = {account:String} AND stream = 'cashback_offers' AND outcome = 'success' AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1))
-GROUP BY key
-UNION ALL
-SELECT 'coupons' AS stream, assumeNotNull(coupon_id) AS key, max(updated_at) AS newest
-FROM transactions_latest WHERE account = {account:String} AND coupon_id IS NOT NULL
-    AND coupon_id NOT IN (SELECT id FROM coupons_latest WHERE account = {account:String})
-    AND coupon_id NOT IN (SELECT id FROM reference_misses_log WHERE account = {account:String} AND stream = 'coupons' AND asked_at > now64(3) - toIntervalMillisecond({retry:Int64})
-        AND asked_at <= now64(3) + toIntervalMillisecond(60000))
-    AND account IN (SELECT account FROM sync_runs_log WHERE account = {account:String} AND stream = 'coupons' AND outcome = 'success' AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1))
-GROUP BY key
-UNION ALL
-SELECT 'promotions' AS stream, assumeNotNull(promotion_id) AS key, max(updated_at) AS newest
-FROM transactions_latest WHERE account = {account:String} AND promotion_id IS NOT NULL
-    AND promotion_id NOT IN (SELECT id FROM promotions_latest WHERE account = {account:String})
-    AND promotion_id NOT IN (SELECT id FROM reference_misses_log WHERE account = {account:String} AND stream = 'promotions' AND asked_at > now64(3) - toIntervalMillisecond({retry:Int64})
-        AND asked_at <= now64(3) + toIntervalMillisecond(60000))
-    AND account IN (SELECT account FROM sync_runs_log WHERE account = {account:String} AND stream = 'promotions' AND outcome = 'success' AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1))
-GROUP BY key
-)
-ORDER BY (stream, key) IN (SELECT stream, id FROM reference_misses_log WHERE account = {account:String}), newest DESC, key
+SELECT n.stream AS stream, toUUIDOrZero(n.key) AS id
+FROM transactions_named AS n
+WHERE account = {account:String} AND n.stream IN
+    (
+        SELECT stream FROM sync_runs_log WHERE account = {account:String} AND stream IN ('promotions', 'coupons', 'cashback_offers') AND outcome = 'success' AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)
+    )
+    AND (stream, id) NOT IN
+    (
+        SELECT 'promotions', id FROM promotions_latest WHERE account = {account:String}
+        UNION ALL SELECT 'coupons', id FROM coupons_latest WHERE account = {account:String}
+        UNION ALL SELECT 'cashback_offers', id FROM cashback_offers_latest WHERE account = {account:String}
+    )
+    AND (stream, id) NOT IN
+    (
+        SELECT stream, id FROM reference_misses_log
+        WHERE account = {account:String} AND asked_at > now64(3) - toIntervalMillisecond({retry:Int64}) AND asked_at <= now64(3) + toIntervalMillisecond(60000)
+    )
+GROUP BY stream, id
+ORDER BY (stream, id) IN (SELECT stream, id FROM reference_misses_log WHERE account = {account:String}), max(n.newest) DESC, id
 LIMIT {limit:UInt64};
