@@ -1,7 +1,9 @@
 package warehouse
 
 import (
+	"maps"
 	"slices"
+	"strings"
 
 	"dealhouse/internal/catalog"
 )
@@ -12,28 +14,84 @@ import (
 // what readers see and from the delta of the run, as rows that replace those of the same key. It is attached under the
 // same intent, after the stream's own tables (warehouse-1, warehouse-2). So fill must give rows that may be attached
 // twice: sums as they are afterwards, not what is to be added.
+//
+// A row whose values are all defaults says that there is none: views leave it out, and nothing is ever deleted.
 type derived struct {
-	table  string                                // behind the views; its engine replaces rows
-	create string                                // makes it
-	fill   func(x script, delta string) []string // the statements that fill its delta from that of the stream
+	table  string // behind the views; its engine replaces rows
+	create string // makes it
+	// key and values are its columns beside the account, the version and the run.
+	key, values []column
+	// fill are the statements that fill its delta from that of the stream. Those of one stream come in the order of
+	// their tables, so that one may read the delta of another before it. first says that the account had no row at all.
+	fill func(x script, delta string, first bool) []string
+	// whole selects key and values for all rows of an account, as they have to be. It is what fill must agree with.
+	whole string
 }
 
-// derivedTables are those of a stream, in the order in which they are attached.
-func derivedTables(*catalog.Stream) []derived { return nil }
+// newDerived is a derived table with the columns that all of them have.
+func newDerived(table, comment, settings string, key, values []column) derived {
+	columns := slices.Concat([]column{accountColumn}, key, values, []column{
+		{"_version", "UInt64", "The highest wins"}, {"_run_id", "UUID", "Run that loaded the row"},
+	})
+	order := "(account, " + joinNames(key) + ")\nSETTINGS " + settings
+	return derived{table: table, create: createTable(table, columns, "ReplacingMergeTree(_version)", order, comment), key: key, values: values}
+}
+
+// derivedTables are those of a stream, in the order in which they are filled and attached.
+func derivedTables(s *catalog.Stream) []derived {
+	if s.Name != transactionsStream {
+		return nil
+	}
+	return []derived{salesTable(), saleRetailersTable(), payoutTransactionsTable(), payoutMovesTable(), payoutSumsTable()}
+}
 
 // derivedDelta is the name of the delta of a derived table.
 func (r Run) derivedDelta(table string) string { return table + "_delta_" + r.suffix() }
 
+// before is the name of the table of the rows that a run changes, as they were.
+func (r Run) before() string { return r.Stream.Name + "_before_" + r.suffix() }
+
 // derivedSteps make the deltas of the derived tables and fill them.
-func (w *Writer) derivedSteps() (steps []step) {
-	for _, t := range derivedTables(w.Stream) {
+func (w *Writer) derivedSteps(c Changes) (steps []step) {
+	tables := derivedTables(w.Stream)
+	if len(tables) == 0 {
+		return nil
+	}
+	settings := joinSettings(c.Inserted + c.Updated + c.Deleted)
+	maps.Copy(settings, deltaSettings)
+	if !c.First {
+		steps = append(steps, step{dropDelta(w.script.names["before"]), nil}, step{w.script.createBefore(), nil}, step{w.script.insertBefore(), settings})
+	}
+	for _, t := range tables {
 		delta := w.dialect.ofRun(w.derivedDelta(t.table))
 		steps = append(steps, step{dropDelta(delta), nil}, step{createDeltaOf(t.table, delta), nil})
-		for _, statement := range t.fill(w.script, delta) {
-			steps = append(steps, step{statement, deltaSettings})
+		for _, statement := range t.fill(w.script, delta, c.First) {
+			steps = append(steps, step{statement, settings})
 		}
 	}
 	return steps
+}
+
+// beforeColumns are what the derived tables know of a row.
+const beforeColumns = "id, sold_at, currency_code, retailer_id, retailer_name, retailer_logo, country, status, order_value, cashback, payout_id, " +
+	"synced_at, _version, _deleted"
+
+func (x script) createBefore() string { return createDeltaOf(x.names["latest"], x.names["before"]) }
+
+// insertBefore copies the rows that the run changes as readers see them, so that they are looked up only once.
+func (x script) insertBefore() string {
+	return x.render(`INSERT INTO $before (account, $columns)
+SELECT account, $columns
+FROM $latest FINAL
+WHERE account = {account:String} AND _deleted IN (0, 1) AND $key IN (SELECT $key FROM $delta)`, parts{"columns": beforeColumns})
+}
+
+// derivedNames are the tables that follow from a stream.
+func derivedNames(s *catalog.Stream) (names []string) {
+	for _, t := range derivedTables(s) {
+		names = append(names, t.table)
+	}
+	return names
 }
 
 // derivedTargets are the derived tables that the intent names. One that came later than the intent is not among them.
@@ -46,10 +104,63 @@ func (p publication) derivedTargets() (targets []target) {
 	return targets
 }
 
-// derivedNames are the tables that follow from a stream.
-func derivedNames(s *catalog.Stream) (names []string) {
-	for _, t := range derivedTables(s) {
-		names = append(names, t.table)
+// inserted begins the statement that fills the delta of the table.
+func (t derived) inserted(delta string) string {
+	return sql("INSERT INTO $delta (account, $columns, _version, _run_id)\n", parts{"delta": delta, "columns": t.columns()})
+}
+
+// columns are the names of key and values.
+func (t derived) columns() string { return joinNames(slices.Concat(t.key, t.values)) }
+
+// nextVersion is above the version that is stored, whatever the clock says.
+const nextVersion = "greatest(toUInt64({merged_at:Int64}), $stored + 1)"
+
+func versionAfter(stored string) string { return strings.ReplaceAll(nextVersion, "$stored", stored) }
+
+// changedSums fills the delta of a table of sums: of the groups that plus and minus name, what is stored and plus and
+// less minus. Each selects key and values of single rows, those of minus with the opposite sign.
+func (t derived) changedSums(delta, plus, minus string) string {
+	sums := make([]string, len(t.values))
+	for i, c := range t.values {
+		sums[i] = "sum(" + c.name + ")"
 	}
-	return names
+	rows := t.signed(plus)
+	stored := ""
+	if minus != "" {
+		rows += "\n    UNION ALL\n    " + t.signed(minus)
+		stored = t.storedGroups(rows)
+	}
+	return t.inserted(delta) + sql(`SELECT {account:String}, $key, $sums, $version, {run:UUID}
+FROM
+(
+    $rows$stored
+)
+GROUP BY $key`, parts{"key": joinNames(t.key), "sums": strings.Join(sums, ", "), "version": versionAfter("max(_version)"), "rows": rows, "stored": stored})
+}
+
+// signed are the rows of plus or minus.
+func (t derived) signed(rows string) string {
+	return sql("SELECT $columns, toUInt64(0) AS _version FROM ($rows)", parts{"columns": t.columns(), "rows": rows})
+}
+
+// storedGroups adds what is stored of the groups of rows. The groups are found by the first column of the key, and then
+// exactly, but that NULL is taken for the default: then a group more is written anew as it is.
+func (t derived) storedGroups(rows string) string {
+	first, whole := t.key[0].name, make([]string, len(t.key))
+	for i, c := range t.key {
+		whole[i] = c.name
+		if strings.HasPrefix(c.typ, "Nullable(") {
+			whole[i] = "coalesce(" + c.name + ", defaultValueOfTypeName('" + strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(c.typ, "Nullable("), ")"), "'", "''") + "'))"
+		}
+	}
+	found := "$first IN (SELECT $first FROM ($rows))"
+	if strings.HasPrefix(t.key[0].typ, "Nullable(") {
+		found = "(" + found + " OR $first IS NULL AND (SELECT countIf($first IS NULL) FROM ($rows)) > 0)"
+	}
+	return sql(`
+    UNION ALL
+    SELECT $columns, _version
+    FROM $table FINAL
+    WHERE account = {account:String} AND `+found+`
+        AND ($whole) IN (SELECT $whole FROM ($rows))`, parts{"columns": t.columns(), "table": t.table, "first": first, "rows": rows, "whole": strings.Join(whole, ", ")})
 }

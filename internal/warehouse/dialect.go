@@ -16,7 +16,7 @@ type dialect struct {
 }
 
 var (
-	madeOrChanged = regexp.MustCompile(`^(CREATE DATABASE IF NOT EXISTS|CREATE TABLE IF NOT EXISTS|CREATE OR REPLACE VIEW|ALTER TABLE|TRUNCATE TABLE IF EXISTS) (\S+)`)
+	madeOrChanged = regexp.MustCompile(`^(CREATE DATABASE IF NOT EXISTS|CREATE TABLE IF NOT EXISTS|CREATE OR REPLACE VIEW|DROP VIEW IF EXISTS|ALTER TABLE|TRUNCATE TABLE IF EXISTS) (\S+)`)
 	tableEngine   = regexp.MustCompile(`(?m)^ENGINE = (\w*MergeTree)\b`)
 )
 

@@ -83,6 +83,9 @@ func createTables(d dialect, s *catalog.Stream) []string {
 	if s.Child != nil {
 		statements = append(statements, d.lasting(createChildLatest(s)), createChildStaging(d, s))
 	}
+	for _, t := range derivedTables(s) {
+		statements = append(statements, d.lasting(t.create))
+	}
 	return statements
 }
 

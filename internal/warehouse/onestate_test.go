@@ -11,11 +11,12 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/go-cmp/cmp"
 
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/enginetest"
 )
 
 // ofPayouts are the views that have rows of transactions or of payouts.
-var ofPayouts = regexp.MustCompile(`^(payout|transaction|confirmation_funnel|daily_cashback|retailers|reference_misses)`)
+var ofPayouts = regexp.MustCompile(`^(payout|transaction|confirmation_funnel|daily_|retailers|reference_misses)`)
 
 // fingerprints are the row sets of the views over transactions and payouts, by view.
 func fingerprints(t *testing.T, w *Warehouse) map[string]string {
@@ -64,7 +65,7 @@ func payout(id, transactions, cashback int) string {
 			`"confirmedGmv":GMV,"declinedGmv":0,"pendingGmv":0,"confirmedCashback":C,"declinedCashback":0,"pendingCashback":0}`)
 }
 
-// TestHalfPublishedByHand attaches the delta of a run to one of the two tables, in both orders. Every view has to show
+// TestHalfPublishedByHand attaches the deltas of a run to one table after the other, in both orders of the first two. Every view has to show
 // what it showed before the run or what it shows after it, and nothing else. Runs attach to the versions first; the other
 // order is for wide samples.
 func TestHalfPublishedByHand(t *testing.T) {
@@ -87,7 +88,11 @@ func TestHalfPublishedByHand(t *testing.T) {
 					t.Fatal(err)
 				}
 				attach := func(table string) map[string]string {
-					if err := w.exec(t.Context(), attachDelta(r.Stream.Name+table, r.delta())); err != nil {
+					delta := r.delta()
+					if slices.Contains(derivedNames(r.Stream), table) {
+						delta = r.derivedDelta(table)
+					}
+					if err := w.exec(t.Context(), attachDelta(table, delta)); err != nil {
 						t.Fatal(err)
 					}
 					if err := w.KeepDecisions(t.Context(), "acme"); err != nil {
@@ -95,11 +100,19 @@ func TestHalfPublishedByHand(t *testing.T) {
 					}
 					return fingerprints(t, w)
 				}
-				half, after := attach(order[0]), attach(order[1])
-				for view, rows := range half {
-					if rows != before[view] && rows != after[view] {
-						t.Errorf("%s shows what it showed neither before nor after the run of %s: %s, not %s or %s", view, list.stream, rows, before[view], after[view])
+				halves := []map[string]string{attach(r.Stream.Name + order[0]), attach(r.Stream.Name + order[1])}
+				for _, table := range derivedNames(r.Stream) {
+					halves = append(halves, attach(table))
+				}
+				after := halves[len(halves)-1]
+				for _, half := range halves {
+					for view, rows := range half {
+						if rows != before[view] && rows != after[view] {
+							t.Errorf("%s shows what it showed neither before nor after the run of %s: %s, not %s or %s", view, list.stream, rows, before[view], after[view])
+						}
 					}
+				}
+				for view := range after {
 					if before[view] != after[view] {
 						moved++
 					}
@@ -134,7 +147,7 @@ func TestReadersDuringPublications(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	paid(t, w)
-	views := []string{"payout_transactions", "payout_reconciliation", "payout_sums", "payout_changed_transactions"}
+	views := []string{"payout_transactions", "payout_reconciliation", "payout_sums", "daily_sales", "retailers"}
 	read := func() string {
 		var all []string
 		for _, v := range views {
@@ -227,9 +240,15 @@ func TestViewsReadOneTableOfAStream(t *testing.T) {
 			}
 		}
 		some += len(read)
-		for table := range read {
-			if stream, ok := strings.CutSuffix(table, "_latest"); ok && read[stream+"_versions"] {
-				t.Errorf("%s reads %s and %s_versions", v.Name, table, stream)
+		for _, s := range catalog.All() {
+			var ofStream []string
+			for _, table := range append(derivedNames(s), s.Name+"_latest", s.Name+"_versions") {
+				if read[table] {
+					ofStream = append(ofStream, table)
+				}
+			}
+			if len(ofStream) > 1 {
+				t.Errorf("%s reads %v", v.Name, ofStream)
 			}
 		}
 	}

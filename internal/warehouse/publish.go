@@ -67,6 +67,9 @@ func (p publication) finish(ctx context.Context) error {
 			return fmt.Errorf("publishing run %s to %s: %w", p.ID, t.table, err)
 		}
 	}
+	if err := p.fillUnnamed(ctx); err != nil {
+		return err
+	}
 	if err := p.SaveRun(ctx, p.intent.Record); err != nil {
 		return err
 	}
@@ -152,8 +155,11 @@ func goneDelta(err error) error {
 func (w *Writer) Discard(ctx context.Context) error {
 	names := w.script.names
 	tables := []string{names["changes"], names["delta"]}
-	for _, t := range derivedTables(w.Stream) {
-		tables = append(tables, w.dialect.ofRun(w.derivedDelta(t.table)))
+	if derived := derivedTables(w.Stream); len(derived) > 0 {
+		tables = append(tables, names["before"])
+		for _, t := range derived {
+			tables = append(tables, w.dialect.ofRun(w.derivedDelta(t.table)))
+		}
 	}
 	if w.Stream.Child != nil {
 		tables = append(tables, names["child_delta"])

@@ -13,21 +13,22 @@ import (
 // and merged_at (in milliseconds).
 type script struct {
 	Run
-	names parts
+	dialect dialect
+	names   parts
 }
 
 func (d dialect) script(r Run) script {
 	s := r.Stream
 	names := parts{
 		"stream": s.Name, "latest": s.Name + "_latest", "versions": s.Name + "_versions", "staging": s.Name + "_staging",
-		"changes": d.ofRun(r.changes()), "delta": d.ofRun(r.delta()),
+		"changes": d.ofRun(r.changes()), "delta": d.ofRun(r.delta()), "before": d.ofRun(r.before()),
 		"key": keyNames(s), "written": isWritten, "gone": isGone, "read_part": readPart, "merged_at": mergedAt,
 	}
 	if s.Child != nil {
 		names["child_latest"], names["child_staging"] = s.Child.Table+"_latest", s.Child.Table+"_staging"
 		names["child_delta"], names["child_key"] = d.ofRun(r.childDelta()), childKeyNames(s)
 	}
-	return script{r, names}
+	return script{r, d, names}
 }
 
 // render fills in the names of the run's tables, and more.
