@@ -48,8 +48,8 @@ func derivedTables(s *catalog.Stream) []derived {
 // derivedDelta is the name of the delta of a derived table.
 func (r Run) derivedDelta(table string) string { return table + "_delta_" + r.suffix() }
 
-// before is the name of the table of the rows that a run changes, as they were.
-func (r Run) before() string { return r.Stream.Name + "_before_" + r.suffix() }
+// changed is the name of the table of the rows that a run changes, as they were and as they become.
+func (r Run) changed() string { return r.Stream.Name + "_changed_" + r.suffix() }
 
 // derivedSteps make the deltas of the derived tables and fill them.
 func (w *Writer) derivedSteps(c Changes) (steps []step) {
@@ -60,7 +60,7 @@ func (w *Writer) derivedSteps(c Changes) (steps []step) {
 	settings := joinSettings(c.Inserted + c.Updated + c.Deleted)
 	maps.Copy(settings, deltaSettings)
 	if !c.First {
-		steps = append(steps, step{dropDelta(w.script.names["before"]), nil}, step{w.script.createBefore(), nil}, step{w.script.insertBefore(), settings})
+		steps = append(steps, step{dropDelta(w.script.names["changed"]), nil}, step{w.script.createChanged(), nil}, step{w.script.insertChanged(), settings})
 	}
 	for _, t := range tables {
 		delta := w.dialect.ofRun(w.derivedDelta(t.table))
@@ -72,18 +72,42 @@ func (w *Writer) derivedSteps(c Changes) (steps []step) {
 	return steps
 }
 
-// beforeColumns are what the derived tables know of a row.
-const beforeColumns = "id, sold_at, currency_code, retailer_id, retailer_name, retailer_logo, country, status, order_value, cashback, payout_id, " +
-	"synced_at, _version, _deleted"
+// changedColumns are what the derived tables know of a row.
+var changedColumns = []string{
+	"id", "sold_at", "currency_code", "retailer_id", "retailer_name", "retailer_logo", "country", "status", "order_value", "cashback", "payout_id",
+	"updated_at", "synced_at", "_version", "_deleted",
+}
 
-func (x script) createBefore() string { return createDeltaOf(x.names["latest"], x.names["before"]) }
+func (x script) createChanged() string {
+	columns := []column{{name: "sign", typ: "Int8"}}
+	for _, c := range storedColumns(x.Stream) {
+		if slices.Contains(changedColumns, c.name) {
+			columns = append(columns, column{name: c.name, typ: c.typ})
+		}
+	}
+	return x.render("CREATE TABLE IF NOT EXISTS $changed ($columns)\nENGINE = MergeTree ORDER BY $key\nCOMMENT 'What a run under way changes'",
+		parts{"columns": strings.Join(columnDefs(columns), ", ")})
+}
 
-// insertBefore copies the rows that the run changes as readers see them, so that they are looked up only once.
-func (x script) insertBefore() string {
-	return x.render(`INSERT INTO $before (account, $columns)
-SELECT account, $columns
+// insertChanged copies the rows that the run changes: with sign 1 as they become, and with sign -1 as readers see them,
+// so that they are looked up only once.
+func (x script) insertChanged() string {
+	return x.render(`INSERT INTO $changed (sign, $columns)
+SELECT -1, $columns
 FROM $latest FINAL
-WHERE account = {account:String} AND _deleted IN (0, 1) AND $key IN (SELECT $key FROM $delta)`, parts{"columns": beforeColumns})
+WHERE account = {account:String} AND _deleted IN (0, 1) AND $key IN (SELECT $key FROM $delta)
+UNION ALL
+SELECT 1, $columns
+FROM $delta
+WHERE _deleted IN (0, 1)`, parts{"columns": strings.Join(changedColumns, ", ")})
+}
+
+// changedRows are the rows that the run changes. In a first load they are its delta.
+func (x script) changedRows(first bool) string {
+	if first {
+		return x.render("(SELECT 1 AS sign, * FROM $delta)", nil)
+	}
+	return x.names["changed"]
 }
 
 // derivedNames are the tables that follow from a stream.
@@ -117,50 +141,35 @@ const nextVersion = "greatest(toUInt64({merged_at:Int64}), $stored + 1)"
 
 func versionAfter(stored string) string { return strings.ReplaceAll(nextVersion, "$stored", stored) }
 
-// changedSums fills the delta of a table of sums: of the groups that plus and minus name, what is stored and plus and
-// less minus. Each selects key and values of single rows, those of minus with the opposite sign.
-func (t derived) changedSums(delta, plus, minus string) string {
+// changedSums fills the delta of a table of sums: of the groups that rows name, what is stored and the rows on top. They
+// are key and values of single rows, those that are no more with the opposite sign.
+func (t derived) changedSums(delta, rows string, first bool) string {
 	sums := make([]string, len(t.values))
 	for i, c := range t.values {
 		sums[i] = "sum(" + c.name + ")"
 	}
-	rows := t.signed(plus)
+	named := parts{"key": joinNames(t.key), "columns": t.columns(), "table": t.table, "rows": rows, "sums": strings.Join(sums, ", "), "version": versionAfter("max(_version)")}
 	stored := ""
-	if minus != "" {
-		rows += "\n    UNION ALL\n    " + t.signed(minus)
-		stored = t.storedGroups(rows)
+	if !first {
+		stored = sql(`
+    UNION ALL
+    SELECT $columns, _version
+    FROM $table FINAL
+    WHERE account = {account:String} AND ($key) IN (SELECT $key FROM ($rows))`, named)
 	}
 	return t.inserted(delta) + sql(`SELECT {account:String}, $key, $sums, $version, {run:UUID}
 FROM
 (
-    $rows$stored
+    SELECT $columns, toUInt64(0) AS _version FROM ($rows)$stored
 )
-GROUP BY $key`, parts{"key": joinNames(t.key), "sums": strings.Join(sums, ", "), "version": versionAfter("max(_version)"), "rows": rows, "stored": stored})
+GROUP BY $key`, named.with(parts{"stored": stored}))
 }
 
-// signed are the rows of plus or minus.
-func (t derived) signed(rows string) string {
-	return sql("SELECT $columns, toUInt64(0) AS _version FROM ($rows)", parts{"columns": t.columns(), "rows": rows})
-}
-
-// storedGroups adds what is stored of the groups of rows. The groups are found by the first column of the key, and then
-// exactly, but that NULL is taken for the default: then a group more is written anew as it is.
-func (t derived) storedGroups(rows string) string {
-	first, whole := t.key[0].name, make([]string, len(t.key))
-	for i, c := range t.key {
-		whole[i] = c.name
-		if strings.HasPrefix(c.typ, "Nullable(") {
-			whole[i] = "coalesce(" + c.name + ", defaultValueOfTypeName('" + strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(c.typ, "Nullable("), ")"), "'", "''") + "'))"
-		}
+// wholeSums are the sums over rows.
+func (t derived) wholeSums(rows string) string {
+	sums := make([]string, len(t.values))
+	for i, c := range t.values {
+		sums[i] = "sum(s." + c.name + ") AS " + c.name
 	}
-	found := "$first IN (SELECT $first FROM ($rows))"
-	if strings.HasPrefix(t.key[0].typ, "Nullable(") {
-		found = "(" + found + " OR $first IS NULL AND (SELECT countIf($first IS NULL) FROM ($rows)) > 0)"
-	}
-	return sql(`
-    UNION ALL
-    SELECT $columns, _version
-    FROM $table FINAL
-    WHERE account = {account:String} AND `+found+`
-        AND ($whole) IN (SELECT $whole FROM ($rows))`, parts{"columns": t.columns(), "table": t.table, "first": first, "rows": rows, "whole": strings.Join(whole, ", ")})
+	return sql("SELECT $key, $sums\nFROM ($rows) AS s\nGROUP BY $key", parts{"key": joinNames(t.key), "sums": strings.Join(sums, ", "), "rows": rows})
 }

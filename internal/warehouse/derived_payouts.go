@@ -94,7 +94,7 @@ FROM
         FROM $table FINAL
         WHERE account = {account:String} AND state != '' AND (payout_id, id) IN
         (
-            SELECT assumeNotNull(payout_id), id FROM $before WHERE payout_id IS NOT NULL
+            SELECT assumeNotNull(payout_id), id FROM $changed WHERE sign = -1 AND payout_id IS NOT NULL
             UNION ALL
             SELECT arrayJoin(payouts), id FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM $delta)
         )
@@ -104,11 +104,11 @@ FROM
     ORDER BY known DESC
     LIMIT 1 BY payout_id, id
 ) AS m
-INNER JOIN (SELECT * FROM $delta WHERE _deleted IN (0, 1)) AS n ON m.id = n.id
-LEFT JOIN (SELECT *, true AS known FROM $before) AS o ON m.id = o.id`, parts{
+INNER JOIN (SELECT * FROM $changed WHERE sign = 1) AS n ON m.id = n.id
+LEFT JOIN (SELECT *, true AS known FROM $changed WHERE sign = -1) AS o ON m.id = o.id`, parts{
 		"table": t.table, "stamped": strings.Join(stamped, ", "), "next": versionAfter("m.stored"),
 		"state": memberState("as_status", "as_order_value", "as_cashback", "n", "m.payout_id"),
-		"new":   stampedRows(x.names["delta"], "transactions.payout_id IS NOT NULL AND _deleted = 0", "1"),
+		"new":   stampedRows(x.names["changed"], "sign = 1 AND transactions.payout_id IS NOT NULL AND _deleted = 0", "1"),
 	})
 }
 
@@ -191,9 +191,9 @@ GROUP BY id`
 
 // payoutSumsTable has sums over payoutTransactionsTable. Views: payout_sums, payout_reconciliation.
 func payoutSumsTable() derived {
-	t := newDerived("payout_sums_latest", "Storage behind the view payout_sums", "allow_nullable_key = 1", []column{
+	t := newDerived("payout_sums_latest", "Storage behind the view payout_sums", "index_granularity = 1024", []column{
 		{"payout_id", "Int64", "Payout"},
-		{"quarter", "Nullable(DateTime64(3, 'UTC'))", "Quarter of an hour of stamped_at [UTC]"},
+		{"quarters", "Int64", "Quarters of an hour from 1970 to stamped_at; the lowest number there is: it is not known"},
 		{"currency_code", "LowCardinality(String)", "Currency as stamped"},
 		{"state", "LowCardinality(String)", "As in payout_transactions"},
 		{"stamped_status", "LowCardinality(String)", "Status as stamped"},
@@ -209,29 +209,30 @@ func payoutSumsTable() derived {
 	})
 	t.fill = func(x script, delta string, first bool) []string {
 		members := x.dialect.ofRun(x.derivedDelta("payout_transactions_latest"))
-		old := ""
-		if !first {
-			old = memberSums("-", sql("payout_transactions_latest FINAL WHERE account = {account:String} AND state != '' AND (payout_id, id) IN (SELECT payout_id, id FROM $members)",
-				parts{"members": members}))
+		if first {
+			return []string{t.changedSums(delta, memberSums(members, "1"), first)}
 		}
-		return []string{t.changedSums(delta, memberSums("", members), old)}
+		rows := sql(`
+        (
+            SELECT 1 AS sign, * FROM $members
+            UNION ALL
+            SELECT -1, * FROM payout_transactions_latest FINAL
+            WHERE account = {account:String} AND state != '' AND (payout_id, id) IN (SELECT payout_id, id FROM $members)
+        )`, parts{"members": members})
+		return []string{t.changedSums(delta, memberSums(rows, "sign"), first)}
 	}
-	sums := make([]string, len(t.values))
-	for i, c := range t.values {
-		sums[i] = "sum(s." + c.name + ") AS " + c.name
-	}
-	t.whole = sql("SELECT $key, $sums\nFROM ($rows) AS s\nGROUP BY $key", parts{"key": joinNames(t.key), "sums": strings.Join(sums, ", "),
-		"rows": memberSums("", "payout_transactions_latest FINAL WHERE account = {account:String} AND state != ''")})
+	t.whole = t.wholeSums(memberSums("(SELECT * FROM payout_transactions_latest FINAL WHERE account = {account:String} AND state != '')", "1"))
 	return t
 }
 
-// memberSums are single transactions of payouts as payoutSumsTable counts them, with a sign.
-func memberSums(sign, from string) string {
-	money := func(value, name string) string { return sign + "CAST(" + value + ", 'Decimal(38, 4)') AS " + name }
-	return sql(`SELECT payout_id, fromUnixTimestamp64Milli(900000 * toInt64(floor(toUnixTimestamp64Milli(stamped_at) / 900000)), 'UTC') AS quarter,
-        currency_code, state, stamped_status, status AS now_status, toInt64(${sign}1) AS stamped_n, $stamped, $sign(toInt64(state IN ('same', 'changed'))) AS now_n, $now
-    FROM (SELECT * FROM $from) AS m`, parts{"sign": sign, "from": from,
-		"stamped": money("ifNull(stamped_order_value, 0)", "stamped_gmv") + ", " + money("ifNull(m.stamped_cashback, 0)", "stamped_cashback"),
-		"now": money("if(state IN ('same', 'changed'), ifNull(m.order_value, 0), 0)", "now_gmv") + ", " + money("if(state IN ('same', 'changed'), ifNull(m.cashback, 0), 0)", "now_cashback") + ",\n        " +
-			money("if(stamped_status = 'DECLINED', 0, ifNull(m.stamped_cashback, 0)) - if(status = 'DECLINED' OR state IN ('moved', 'gone'), 0, ifNull(m.cashback, 0))", "at_stake")})
+// memberSums are single transactions of payouts as payoutSumsTable counts them.
+func memberSums(from, sign string) string {
+	return sql(`SELECT payout_id, ifNull(toInt64(floor(toUnixTimestamp64Milli(stamped_at) / 900000)), toInt64(-9223372036854775808)) AS quarters,
+        currency_code, state, stamped_status, status AS now_status, toInt64($sign) AS stamped_n,
+        $sign * toDecimal128(ifNull(stamped_order_value, 0), 4) AS stamped_gmv, $sign * toDecimal128(ifNull(m.stamped_cashback, 0), 4) AS stamped_cashback,
+        if(state IN ('same', 'changed'), $sign, 0) AS here, toInt64(here) AS now_n,
+        here * toDecimal128(ifNull(m.order_value, 0), 4) AS now_gmv, here * toDecimal128(ifNull(m.cashback, 0), 4) AS now_cashback,
+        $sign * if(stamped_status = 'DECLINED', 0, toDecimal128(ifNull(m.stamped_cashback, 0), 4))
+            - if(status = 'DECLINED', 0, here) * toDecimal128(ifNull(m.cashback, 0), 4) AS at_stake
+    FROM $from AS m`, parts{"sign": sign, "from": from})
 }

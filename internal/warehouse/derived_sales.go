@@ -6,13 +6,16 @@ package warehouse
 // transactionsStream is the stream whose rows are sales.
 const transactionsStream = "transactions"
 
-// salesTable has sums of sales by everything that panels group by. Views: daily_sales, daily_cashback.
+// salesTable has sums of sales by everything that panels group by. Views: daily_sales, daily_cashback. Its key has no
+// NULL, so that groups are found by IN: two columns say which day and which retailer are none.
 func salesTable() derived {
-	t := newDerived("sales_latest", "Storage behind the views daily_sales and daily_cashback", "allow_nullable_key = 1", []column{
-		{"day", "Nullable(Date32)", "Day of the sale [UTC]"},
+	t := newDerived("sales_latest", "Storage behind the views daily_sales and daily_cashback", "index_granularity = 1024", []column{
+		{"dated", "UInt8", "1 when the day of the sale is known"},
+		{"day", "Date32", "Day of the sale [UTC]"},
 		{"currency_code", "LowCardinality(String)", "Currency of the amounts"},
 		{"retailer_name", "LowCardinality(String)", "Retailer name"},
-		{"retailer_id", "Nullable(UUID)", "Retailer"},
+		{"identified", "UInt8", "1 when the retailer has an identifier"},
+		{"retailer_id", "UUID", "Retailer"},
 		{"country", "LowCardinality(String)", "Country code"},
 		{"status", "LowCardinality(String)", "Status as of now"},
 	}, []column{
@@ -23,27 +26,20 @@ func salesTable() derived {
 		{"paid_cashback", "Decimal(38, 4)", "Cashback of those that a payout includes"},
 	})
 	t.fill = func(x script, delta string, first bool) []string {
-		gone := ""
-		if !first {
-			gone = saleSums("-", x.names["before"]+" WHERE _deleted = 0")
-		}
-		return []string{t.changedSums(delta, saleSums("", x.names["delta"]+" WHERE _deleted = 0"), gone)}
+		return []string{t.changedSums(delta, saleSums(x.changedRows(first), "sign"), first)}
 	}
-	t.whole = sql(`SELECT $key, sum(s.transactions) AS transactions, sum(s.order_value) AS order_value, sum(s.cashback) AS cashback,
-    sum(s.paid_transactions) AS paid_transactions, sum(s.paid_cashback) AS paid_cashback
-FROM ($rows) AS s
-GROUP BY $key`, parts{"key": joinNames(t.key), "rows": saleSums("", "transactions_latest FINAL WHERE account = {account:String} AND _deleted = 0")})
+	t.whole = t.wholeSums(saleSums("transactions_latest", "1") + " AND account = {account:String}")
 	return t
 }
 
-// saleSums are single sales as salesTable counts them, with a sign.
-func saleSums(sign, from string) string {
-	return sql(`SELECT toDate32(sold_at) AS day, currency_code, retailer_name, retailer_id, country, status,
-        toInt64(${sign}1) AS transactions, $sign(CAST(ifNull(order_value, 0), 'Decimal(38, 4)')) AS order_value,
-        $sign(CAST(ifNull(t.cashback, 0), 'Decimal(38, 4)')) AS cashback,
-        $sign(toInt64(payout_id IS NOT NULL)) AS paid_transactions,
-        $sign(CAST(if(payout_id IS NULL, 0, ifNull(t.cashback, 0)), 'Decimal(38, 4)')) AS paid_cashback
-    FROM (SELECT * FROM $from) AS t`, parts{"sign": sign, "from": from})
+// saleSums are single sales as salesTable counts them.
+func saleSums(from, sign string) string {
+	return sql(`SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
+        t.retailer_id IS NOT NULL AS identified, ifNull(t.retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) AS retailer_id, country, status,
+        toInt64($sign) AS transactions, $sign * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, $sign * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
+        toInt64($sign * (payout_id IS NOT NULL)) AS paid_transactions, if(payout_id IS NULL, 0, $sign) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
+    FROM $from AS t
+    WHERE _deleted = 0`, parts{"sign": sign, "from": from})
 }
 
 // saleRetailersTable has what is known of each retailer from its sales. View: retailers.
@@ -89,11 +85,6 @@ func fromMillis(ms string) string { return "fromUnixTimestamp64Milli(" + ms + ",
 
 // changedRetailers merges what is stored of the retailers with the rows of the run, old and new.
 func (t derived) changedRetailers(x script, delta string) string {
-	one := func(from, sign string) string {
-		return sql(`SELECT retailer_name, retailer_id, toInt64($sign) AS n, toUnixTimestamp64Milli(sold_at) AS sold, _version AS version, retailer_logo AS logo,
-        if(logo != '', _version, 0) AS logo_version, synced_at AS newest, $sign AS side, toUInt64(0) AS stored
-    FROM $from WHERE _deleted = 0`, parts{"from": from, "sign": sign})
-	}
 	// held says that the old rows held a maximum, and the new ones do not reach it.
 	held := func(c string) string {
 		return sql("ifNull(maxOrNullIf($c, side = -1) >= maxOrNullIf($c, side = 0), 0) AND ifNull(maxOrNullIf($c, side = 1) < maxOrNullIf($c, side = -1), 1)", parts{"c": c})
@@ -106,18 +97,18 @@ func (t derived) changedRetailers(x script, delta string) string {
     $next, {run:UUID}
 FROM
 (
-    $new
-    UNION ALL
-    $old
+    SELECT retailer_name, retailer_id, toInt64(sign) AS n, toUnixTimestamp64Milli(sold_at) AS sold, _version AS version, retailer_logo AS logo,
+        if(logo != '', _version, 0) AS logo_version, synced_at AS newest, sign AS side, toUInt64(0) AS stored
+    FROM $changed WHERE _deleted = 0
     UNION ALL
     SELECT retailer_name, retailer_id, transactions, toUnixTimestamp64Milli(last_sold_at), last_version, logo, logo_version, newest, 0, _version
     FROM $table FINAL
     WHERE account = {account:String}
-        AND retailer_name IN (SELECT retailer_name FROM $delta WHERE _deleted = 0 UNION ALL SELECT retailer_name FROM $before WHERE _deleted = 0)
+        AND retailer_name IN (SELECT retailer_name FROM $changed WHERE _deleted = 0)
 ) AS r
 GROUP BY retailer_name, retailer_id
 HAVING countIf(side != 0) > 0`, parts{
-		"new": one(x.names["delta"], "1"), "old": one(x.names["before"], "-1"), "table": t.table, "next": versionAfter("max(stored)"),
+		"table": t.table, "next": versionAfter("max(stored)"),
 		"last_sold": fromMillis("maxIf(sold, side >= 0)"),
 		"sold":      held("sold"), "version": held("r.version"), "logo": held("r.logo_version"), "newest": held("r.newest"),
 	})

@@ -156,7 +156,7 @@ func (w *Writer) Discard(ctx context.Context) error {
 	names := w.script.names
 	tables := []string{names["changes"], names["delta"]}
 	if derived := derivedTables(w.Stream); len(derived) > 0 {
-		tables = append(tables, names["before"])
+		tables = append(tables, names["changed"])
 		for _, t := range derived {
 			tables = append(tables, w.dialect.ofRun(w.derivedDelta(t.table)))
 		}

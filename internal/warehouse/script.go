@@ -21,7 +21,7 @@ func (d dialect) script(r Run) script {
 	s := r.Stream
 	names := parts{
 		"stream": s.Name, "latest": s.Name + "_latest", "versions": s.Name + "_versions", "staging": s.Name + "_staging",
-		"changes": d.ofRun(r.changes()), "delta": d.ofRun(r.delta()), "before": d.ofRun(r.before()),
+		"changes": d.ofRun(r.changes()), "delta": d.ofRun(r.delta()), "changed": d.ofRun(r.changed()),
 		"key": keyNames(s), "written": isWritten, "gone": isGone, "read_part": readPart, "merged_at": mergedAt,
 	}
 	if s.Child != nil {

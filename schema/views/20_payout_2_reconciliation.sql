@@ -20,7 +20,7 @@ CREATE OR REPLACE VIEW payout_sums
     now_cashback Decimal(38, 4) COMMENT 'Sum of their cashback as of now [currency_code] (from payout_transactions.cashback)',
     at_stake Decimal(38, 4) COMMENT 'Sum of at_stake [currency_code] (from payout_transactions.at_stake)'
 )
-AS SELECT account, payout_id, quarter, currency_code, state, stamped_status, now_status, stamped_n, stamped_gmv, stamped_cashback, now_n, now_gmv, now_cashback, at_stake
+AS SELECT account, payout_id, fromUnixTimestamp64Milli(900000 * nullIf(quarters, toInt64(-9223372036854775808)), 'UTC') AS quarter, currency_code, state, stamped_status, now_status, stamped_n, stamped_gmv, stamped_cashback, now_n, now_gmv, now_cashback, at_stake
 FROM payout_sums_latest FINAL
 WHERE stamped_n != 0
 COMMENT 'Sums over payout_transactions, of transactions that were stamped in the same quarter of an hour and stand alike';

@@ -1,5 +1,5 @@
 -- Sales by day. Amounts stand beside their currency and are never added up over two. Each run keeps the storage in step
--- (salesTable in internal/warehouse).
+-- (salesTable in internal/warehouse). Days that are known stand apart in it, so that a condition on the day reads them alone.
 
 CREATE OR REPLACE VIEW daily_sales
 (
@@ -16,10 +16,15 @@ CREATE OR REPLACE VIEW daily_sales
     paid_transactions UInt64 COMMENT 'Those of them that a payout includes [count] (from transactions.payout_id)',
     paid_cashback Decimal(38, 4) COMMENT 'Cashback of those that a payout includes [currency_code] (from transactions.cashback)'
 )
-AS SELECT account, day, currency_code, retailer_id, retailer_name, country, status, toUInt64(s.transactions) AS transactions, order_value, cashback,
-    toUInt64(s.paid_transactions) AS paid_transactions, paid_cashback
+AS SELECT account, toNullable(s.day) AS day, currency_code, if(identified, s.retailer_id, NULL) AS retailer_id, retailer_name, country, status,
+    toUInt64(s.transactions) AS transactions, order_value, cashback, toUInt64(s.paid_transactions) AS paid_transactions, paid_cashback
 FROM sales_latest AS s FINAL
-WHERE s.transactions != 0
+WHERE dated = 1 AND s.transactions != 0
+UNION ALL
+SELECT account, CAST(NULL, 'Nullable(Date32)') AS day, currency_code, if(identified, s.retailer_id, NULL) AS retailer_id, retailer_name, country, status,
+    toUInt64(s.transactions) AS transactions, order_value, cashback, toUInt64(s.paid_transactions) AS paid_transactions, paid_cashback
+FROM sales_latest AS s FINAL
+WHERE dated = 0 AND s.transactions != 0
 COMMENT 'Sales and cashback by account, day of sale, currency, retailer, country and status as of now';
 
 CREATE OR REPLACE VIEW daily_cashback
@@ -34,9 +39,8 @@ CREATE OR REPLACE VIEW daily_cashback
     paid_transactions UInt64 COMMENT 'Those of them that a payout includes [count] (from transactions.payout_id)',
     paid_cashback Decimal(38, 4) COMMENT 'Cashback of those that a payout includes [currency_code] (from transactions.cashback)'
 )
-AS SELECT account, day, currency_code, status, toUInt64(sum(s.transactions)) AS transactions, sum(s.order_value) AS order_value, sum(s.cashback) AS cashback,
-    toUInt64(sum(s.paid_transactions)) AS paid_transactions, sum(s.paid_cashback) AS paid_cashback
-FROM sales_latest AS s FINAL
-WHERE s.transactions != 0
+AS SELECT account, day, currency_code, status, sum(s.transactions) AS transactions, sum(s.order_value) AS order_value, sum(s.cashback) AS cashback,
+    sum(s.paid_transactions) AS paid_transactions, sum(s.paid_cashback) AS paid_cashback
+FROM daily_sales AS s
 GROUP BY account, day, currency_code, status
 COMMENT 'Sales and cashback by account, day of sale, currency and status as of now';
