@@ -89,7 +89,8 @@ func ofStream(d dialect, s *catalog.Stream) []statement {
 	add("mergeParts", mergeParts(x.names["delta"]))
 	if s.OrderedBy != "" {
 		add("countLive that is kept", x.countLive(false))
-		add("oldRows", x.oldRows("*"))
+		add("createChanged", x.createChanged())
+		add("insertChanged", x.insertChanged())
 		add("dropOldMoves", x.dropOldMoves())
 		add("createMoves", x.createMoves())
 		add("copyDelta", x.copyDelta())
@@ -143,7 +144,9 @@ func ofSchema(d dialect, s *catalog.Stream) []statement {
 }
 
 // ofDerived renders what is done about the tables that follow from the rows of a stream: keysOf, liveOf, createDecisions
-// with insertDecisions and insertAllDecisions, namedBy with insertNamed.
+// with insertDecisions and insertAllDecisions, namedBy with insertNamed, saleSums and retailerSums with changedRetailers
+// and lostRetailers, stampedRows with changedMembers and wholeMembers, payoutMovesTable, memberSums; inserted, insertAll,
+// changedSums and wholeSums are what they share.
 func ofDerived(x script) []statement {
 	var all []statement
 	for _, t := range derivedTables(x.Stream) {
@@ -154,8 +157,10 @@ func ofDerived(x script) []statement {
 		add("createDeltaOf", createDeltaOf(t.table, delta))
 		add("dropTable", dropTable(delta))
 		add("countRows", countRows(delta))
-		for _, text := range t.fill(x, delta) {
-			add("fill", text)
+		for _, first := range []bool{true, false} {
+			for _, text := range t.fill(x, delta, first) {
+				add(fmt.Sprintf("fill, the first load: %t,", first), text)
+			}
 		}
 		for _, text := range t.rebuild(x, delta) {
 			add("rebuild", text)
@@ -224,13 +229,16 @@ func ofAll() []statement {
 	all := []statement{
 		{"createMigrations", createMigrations}, {"createMigrationsView", createMigrationsView}, {"selectApplied", selectApplied}, {"selectColumns", selectColumns}, {"selectOrders", selectOrders},
 		{"selectVersion", selectVersion}, {"selectTime", selectTime}, {"countParts", countParts},
-		{"selectState", selectState}, {"selectStates", selectStates}, {"selectInterrupted", selectInterrupted}, {"selectOutcome", selectOutcome},
+		{"selectState", selectState}, {"selectStates", selectStates}, {"selectLease", selectLease(false)}, {"selectLease with the row of a run", selectLease(true)}, {"selectInterrupted", selectInterrupted}, {"selectOutcome", selectOutcome},
 		{"selectAliveRuns by row", selectAliveRuns[0]}, {"selectAliveRuns by state", selectAliveRuns[1]}, {"selectStagedRuns", selectStagedRuns},
 		{"selectRejectVersion", selectRejectVersion}, {"insertCounted", insertCounted}, {"countOpenRejects", countOpenRejects},
 		{"selectRejected", selectRejected(false, "50")}, {"selectRejected, unsettled", selectRejected(true, "50")},
 		{"deleteLaterMisses", deleteLaterMisses(1767225600000)},
 		{"selectStandings", selectStandings()}, {"selectLiveRows", selectLiveRows()}, {"selectViews", selectViews},
 		{"selectChecksBefore", selectChecksBefore}, {"selectUnknownPayouts", selectUnknownPayouts},
+	}
+	for i, text := range retired {
+		all = append(all, statement{fmt.Sprintf("retired %d", i+1), text})
 	}
 	for _, f := range []RunFilter{{Limit: 20}, {Limit: 20, PerStream: 1}, {Limit: 20, WholeLooks: true}, {Limit: 20, PerStream: 1, WholeLooks: true}} {
 		all = append(all, statement{fmt.Sprintf("selectRuns, by stream: %t, whole looks: %t", f.PerStream > 0, f.WholeLooks), selectRuns(f)})
