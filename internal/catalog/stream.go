@@ -87,6 +87,8 @@ type Stream struct {
 	ByDay *ByDay
 	// Payouts says that the records are payouts: each adds up records of the stream that names it (catalog-7).
 	Payouts bool
+	// Sales says that the records are sales: sums of them are kept by day and by payout.
+	Sales bool
 	// TracksDecisions keeps when a record was confirmed or declined, in the view transaction_decisions.
 	TracksDecisions bool
 	// OrderedBy is the column, of a Time, by which the rows are stored before their key, so that those of some days are

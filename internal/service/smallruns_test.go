@@ -174,7 +174,7 @@ func (h *house) change(t testing.TB, n int) {
 func TestQuietRun(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, 900)
-	for stream, most := range map[string]int{"transactions": 17, "coupons": 17, "payouts": 22} {
+	for stream, most := range map[string]int{"transactions": 17, "coupons": 20, "payouts": 21} {
 		for range 3 { // the first may still have to catch up
 			h.run(t, stream)
 		}
@@ -187,8 +187,8 @@ func TestQuietRun(t *testing.T) {
 		if n := h.sim.Requests(""); n != 1 {
 			t.Errorf("%s: %d requests", stream, n)
 		}
-		if each := h.meter.take(); len(each) != most {
-			t.Errorf("%s: %d statements, not %d", stream, len(each), most)
+		if each := h.meter.take(); len(each) > most {
+			t.Errorf("%s: %d statements, want at most %d", stream, len(each), most)
 			for _, s := range each {
 				t.Logf("%.150s", s.text)
 			}

@@ -118,7 +118,7 @@ func checkTidy(t *testing.T, w *warehouse.Warehouse, account, stream string) {
 	}
 	left := one(t, w, "SELECT groupArray(DISTINCT (place, id)) FROM ("+staged+" UNION ALL "+
 		"SELECT replaceRegexpOne(extract(name, '_([0-9a-f]{32})$'), '^(.{8})(.{4})(.{4})(.{4})(.{12})$', '\\1-\\2-\\3-\\4-\\5'), name "+
-		"FROM system.tables WHERE database = currentDatabase() AND match(name, '_(delta|changes|moves)_')) WHERE id IN "+
+		"FROM system.tables WHERE database = currentDatabase() AND match(name, '_(delta|changes|changed|moves)_[0-9a-f]{32}')) WHERE id IN "+
 		"(SELECT toString(run_id) FROM sync_runs_log WHERE account = '"+account+"' AND stream = '"+stream+"')")
 	state := one(t, w, fmt.Sprintf("SELECT groupArray((name, value)) FROM sync_state WHERE account = '%s' AND stream = '%s' AND name NOT IN ('watermark', 'origin', 'derived')", account, stream))
 	if left != "[]" || state != "[]" {

@@ -94,6 +94,9 @@ func sortedBy(create string) string {
 // inOrder groups the rows of a sorted table as they are read, so that memory stays small.
 var inOrder = clickhouse.Settings{"optimize_aggregation_in_order": 1}
 
+// nullsEqual lets a key that is NULL be found.
+var nullsEqual = clickhouse.Settings{"transform_null_in": 1}
+
 // countPrepared counts the rows of the deltas, and holds that each has its keys once: a server takes a part that was
 // merged for one without duplicates (warehouse-1).
 func (w *Writer) countPrepared(ctx context.Context, c Changes) (Prepared, error) {
@@ -130,10 +133,6 @@ type attached struct{ delta, target uint64 }
 // countTargets counts what is attached, by the name of the target. The parts of a delta keep their content when they
 // are attached, and so their hash: nothing is read of the table. A part that was merged since is not found so.
 func (p publication) countTargets(ctx context.Context, targets []target) (map[string]attached, error) {
-	type count struct {
-		table string
-		attached
-	}
 	if p.dialect.cloud {
 		for _, t := range targets {
 			if err := p.catchUp(ctx, t.delta, t.table); err != nil {
@@ -141,14 +140,41 @@ func (p publication) countTargets(ctx context.Context, targets []target) (map[st
 			}
 		}
 	}
-	rows, err := p.conn.Query(ctx, countAttachedParts(p.dialect, targets))
-	counts, err := scanned(rows, err, func(n *count) []any { return []any{&n.table, &n.delta, &n.target} })
+	type part struct {
+		table, hash string
+		rows        uint64
+	}
+	tables, deltas := make([]string, len(targets)), make([]string, len(targets))
+	for i, t := range targets {
+		tables[i], deltas[i] = t.table, p.dialect.bare(t.delta)
+	}
+	rows, err := p.conn.Query(ctx, selectParts(p.dialect), named("tables", "["+words(append(tables, deltas...))+"]"), named("deltas", "["+words(deltas)+"]"))
+	parts, err := scanned(rows, err, func(x *part) []any { return []any{&x.table, &x.hash, &x.rows} })
 	if err != nil {
-		return nil, goneDelta(fmt.Errorf("counting what is published: %w", err))
+		return nil, fmt.Errorf("counting what is published: %w", err)
+	}
+	known, of := map[string]bool{}, map[string]map[string]uint64{} // the rows of each part, by table and hash
+	for _, x := range parts {
+		switch {
+		case x.hash == "": // a delta that is there
+			known[x.table] = true
+		case of[x.table] == nil:
+			of[x.table] = map[string]uint64{x.hash: x.rows}
+		default:
+			of[x.table][x.hash] = x.rows
+		}
 	}
 	all := map[string]attached{}
-	for _, n := range counts {
-		all[n.table] = n.attached
+	for i, t := range targets {
+		if !known[deltas[i]] {
+			return nil, fmt.Errorf("%w: there is no table %s", errDeltaGone, t.delta)
+		}
+		var n attached
+		for hash, rows := range of[deltas[i]] {
+			n.delta += rows
+			n.target += of[t.table][hash]
+		}
+		all[t.table] = n
 	}
 	return all, nil
 }
@@ -165,7 +191,7 @@ func (p publication) look(ctx context.Context, targets []target) (counts map[str
 		if n.target >= n.delta {
 			continue
 		}
-		if err := p.conn.QueryRow(ctx, t.count(), named("account", p.Account), named("run", p.ID.String())).Scan(&n.target); err != nil {
+		if err := p.conn.QueryRow(clickhouse.Context(ctx, clickhouse.WithSettings(nullsEqual)), t.count(), named("account", p.Account), named("run", p.ID.String())).Scan(&n.target); err != nil {
 			return nil, nil, fmt.Errorf("counting what is published: %w", err)
 		}
 		if n.target < n.delta {

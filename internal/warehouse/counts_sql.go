@@ -12,24 +12,13 @@ func countKeys(deltas []delta) string {
 	return strings.Join(all, "\nUNION ALL ")
 }
 
-// countAttachedParts counts the rows of deltas, and the rows of the parts of each target that have the content of a
-// part of its delta.
-func countAttachedParts(d dialect, targets []target) string {
-	var all []string
-	for _, t := range targets {
-		all = append(all, sql(`SELECT $table AS table, (SELECT count() FROM $delta) AS delta,
-    (SELECT toUInt64(sum(rows)) FROM
-    (
-        SELECT any(rows) AS rows FROM system.parts
-        WHERE active AND database = currentDatabase() AND table = $table AND hash_of_all_files IN
-        (
-            SELECT hash_of_all_files FROM system.parts WHERE active AND database = $local AND table = $bare
-        )
-        GROUP BY hash_of_all_files
-    )) AS attached`,
-			parts{"table": quote(t.table), "delta": t.delta, "local": d.runDatabase(), "bare": quote(strings.TrimPrefix(t.delta, d.localDatabase))}))
-	}
-	return strings.Join(all, "\nUNION ALL ")
+// selectParts lists the parts of deltas and of the tables that they are attached to, with the hash of their content,
+// and those of the deltas that are there, with none.
+func selectParts(d dialect) string {
+	return sql(`SELECT table, hash_of_all_files, rows FROM system.parts
+WHERE active AND database IN (currentDatabase(), $local) AND table IN ({tables:Array(String)})
+UNION ALL
+SELECT name, '', 0 FROM system.tables WHERE database = $local AND name IN ({deltas:Array(String)})`, parts{"local": d.runDatabase()})
 }
 
 // countOfRun counts the rows of a table that a run has loaded.

@@ -99,7 +99,7 @@ func (c *emptier) Query(ctx context.Context, query string, args ...any) (driver.
 func TestEmptiedDelta(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]string{
-		"before": "SELECT 'coupons_versions' AS table", "while": "ALTER TABLE coupons_versions ATTACH", "between": "ALTER TABLE coupons_latest ATTACH",
+		"before": "SELECT table, hash_of_all_files", "while": "ALTER TABLE coupons_versions ATTACH", "between": "ALTER TABLE coupons_latest ATTACH",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -27,7 +27,12 @@ COMMENT 'The storage behind transaction_decisions: what would have to be compute
 func decisions() derived {
 	return derived{
 		table: "transactions_decided", create: createDecisions,
-		fill: func(x script, delta string) []string { return []string{x.insertDecisions(delta)} },
+		fill: func(x script, delta string, first bool) []string {
+			if first {
+				return nil // each has one version
+			}
+			return []string{x.insertDecisions(delta)}
+		},
 		rebuild: func(x script, into string) []string {
 			return []string{x.render(insertAllDecisions, decisionParts(parts{"into": into}))}
 		},

@@ -1,6 +1,7 @@
 package warehouse
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -21,14 +22,18 @@ import (
 // Whoever adds one to a stream that is out there changes the name of its staging table (stagingTable), so that no older
 // binary publishes rows that the table lacks.
 type derived struct {
-	table   string                                // behind the views; its engine replaces rows
-	create  string                                // makes it
-	fill    func(x script, delta string) []string // the statements that fill its delta from that of the stream
-	rebuild func(x script, into string) []string  // those that fill an empty one from all rows of the account that are stored
-	nothing string                                // the condition on rows that say no more than a missing one; "": there are none
+	table  string // behind the views; its engine replaces rows
+	create string // makes it
+	// fill are the statements that fill its delta from that of the stream. They come in the order of derivedTables, so
+	// that one may read the delta of a table before it. first says that the account had no row at all.
+	fill func(x script, delta string, first bool) []string
+	// rebuild are those that fill an empty one from all rows of the account that are stored, or from what was rebuilt of
+	// the tables before it.
+	rebuild func(x script, into string) []string
+	nothing string // the condition on rows that say no more than a missing one; "": there are none
 }
 
-// derivedTables are those of a stream, in the order in which they are attached.
+// derivedTables are those of a stream, in the order in which they are filled and attached.
 func derivedTables(s *catalog.Stream) (tables []derived) {
 	if s.OrderedBy != "" {
 		tables = append(tables, keysOf(s), liveOf(s))
@@ -38,6 +43,9 @@ func derivedTables(s *catalog.Stream) (tables []derived) {
 	}
 	if len(s.References()) > 0 {
 		tables = append(tables, namedBy(s))
+	}
+	if s.Sales {
+		tables = append(tables, salesTable().derived, saleRetailersTable().derived, payoutTransactionsTable().derived, payoutMovesTable().derived, payoutSumsTable().derived)
 	}
 	for i, t := range tables {
 		tables[i].create = strings.Replace(t.create, "\nORDER BY ", "\nPARTITION BY account\nORDER BY ", 1)
@@ -49,12 +57,17 @@ func derivedTables(s *catalog.Stream) (tables []derived) {
 func (r Run) derivedDelta(table string) string { return table + "_delta_" + r.suffix() }
 
 // derivedSteps make the deltas of the derived tables and fill them.
-func (w *Writer) derivedSteps() (steps []step) {
+func (w *Writer) derivedSteps(c Changes) (steps []step) {
+	settings := joinSettings(c.Inserted + c.Updated + c.Deleted)
+	maps.Copy(settings, deltaSettings)
+	if w.Stream.Sales && !c.First {
+		steps = append(steps, step{dropDelta(w.script.names["changed"]), nil}, step{w.script.createChanged(), nil}, step{w.script.insertChanged(), settings})
+	}
 	for _, t := range derivedTables(w.Stream) {
 		delta := w.dialect.ofRun(w.derivedDelta(t.table))
 		steps = append(steps, step{dropDelta(delta), nil}, step{w.dialect.createDelta(t.table, delta, t.create), nil})
-		for _, statement := range t.fill(w.script, delta) {
-			steps = append(steps, step{statement, deltaSettings})
+		for _, statement := range t.fill(w.script, delta, c.First) {
+			steps = append(steps, step{statement, settings})
 		}
 	}
 	return steps

@@ -40,7 +40,7 @@ func cloudDialect(d dialect) dialect {
 }
 
 var (
-	madeOrChanged = regexp.MustCompile(`^(CREATE DATABASE IF NOT EXISTS|CREATE TABLE IF NOT EXISTS|CREATE OR REPLACE VIEW|ALTER TABLE|DROP TABLE IF EXISTS|TRUNCATE TABLE IF EXISTS) (\S+)`)
+	madeOrChanged = regexp.MustCompile(`^(CREATE DATABASE IF NOT EXISTS|CREATE TABLE IF NOT EXISTS|CREATE OR REPLACE VIEW|ALTER TABLE|DROP TABLE IF EXISTS|DROP VIEW IF EXISTS|TRUNCATE TABLE IF EXISTS) (\S+)`)
 	tableEngine   = regexp.MustCompile(`(?m)^ENGINE = (\w*MergeTree)(?:\(([^)]*)\))?$`)
 )
 
@@ -102,6 +102,9 @@ func (d dialect) everywhere(statement string) string {
 
 // ofRun is the full name of a table that is only there for a run.
 func (d dialect) ofRun(table string) string { return d.localDatabase + table }
+
+// bare is that name without the database.
+func (d dialect) bare(table string) string { return strings.TrimPrefix(table, d.localDatabase) }
 
 // runDatabase is an expression of the name of the database of such tables.
 func (d dialect) runDatabase() string {

@@ -89,7 +89,8 @@ func ofStream(d dialect, s *catalog.Stream) []statement {
 	add("mergeParts", mergeParts(x.names["delta"]))
 	if s.OrderedBy != "" {
 		add("countLive that is kept", x.countLive(false))
-		add("oldRows", x.oldRows("*"))
+		add("createChanged", x.createChanged())
+		add("insertChanged", x.insertChanged())
 		add("dropOldMoves", x.dropOldMoves())
 		add("createMoves", x.createMoves())
 		add("copyDelta", x.copyDelta())
@@ -143,7 +144,9 @@ func ofSchema(d dialect, s *catalog.Stream) []statement {
 }
 
 // ofDerived renders what is done about the tables that follow from the rows of a stream: keysOf, liveOf, createDecisions
-// with insertDecisions and insertAllDecisions, namedBy with insertNamed.
+// with insertDecisions and insertAllDecisions, namedBy with insertNamed, saleSums and retailerSums with changedRetailers
+// and lostRetailers, stampedRows with changedMembers and wholeMembers, payoutMovesTable, memberSums; inserted, insertAll,
+// changedSums and wholeSums are what they share.
 func ofDerived(d dialect, x script) []statement {
 	var all []statement
 	for _, t := range derivedTables(x.Stream) {
@@ -154,8 +157,10 @@ func ofDerived(d dialect, x script) []statement {
 		add("createDelta", d.createDelta(t.table, delta, t.create))
 		add("dropTable", dropTable(delta))
 		add("countRows", countRows(delta))
-		for _, text := range t.fill(x, delta) {
-			add("fill", text)
+		for _, first := range []bool{true, false} {
+			for _, text := range t.fill(x, delta, first) {
+				add(fmt.Sprintf("fill, the first load: %t,", first), text)
+			}
 		}
 		for _, text := range t.rebuild(x, delta) {
 			add("rebuild", text)
@@ -164,6 +169,7 @@ func ofDerived(d dialect, x script) []statement {
 		add("replaceDerived", replaceDerived(t.table, delta, x.Account))
 		add("dropDerived", dropDerived(t.table, x.Account))
 		add("compareDerived", compareDerived(t, delta))
+		add("countSame", countSame(t.table, delta, sortedBy(t.create)))
 	}
 	return all
 }
@@ -209,7 +215,7 @@ func ofPublication(d dialect, x script) []statement {
 		add("attachDelta "+t.delta+" to "+t.table, attachDelta(t.table, t.delta))
 		add("countOfRun in "+t.table, countOfRun(t.table))
 	}
-	add("countAttachedParts", countAttachedParts(d, attached))
+	add("selectParts", selectParts(d))
 	add("countKeys", countKeys(d.deltas(x, Changes{Inserted: 1})))
 	for _, table := range tables {
 		add("dropTable "+table, dropTable(table))
@@ -226,7 +232,7 @@ func ofAll() []statement {
 	all := []statement{
 		{"createMigrations", createMigrations}, {"createMigrationsView", createMigrationsView}, {"selectApplied", selectApplied}, {"selectColumns", selectColumns}, {"selectOrders", selectOrders},
 		{"selectVersion", selectVersion}, {"selectTime", selectTime}, {"countParts", countParts(dialect{})},
-		{"selectState", selectState}, {"selectStates", selectStates}, {"selectInterrupted", selectInterrupted}, {"selectOutcome", selectOutcome},
+		{"selectState", selectState}, {"selectStates", selectStates}, {"selectLease", selectLease(false)}, {"selectLease with the row of a run", selectLease(true)}, {"selectInterrupted", selectInterrupted}, {"selectOutcome", selectOutcome},
 		{"selectAliveRuns by row", selectAliveRuns[0]}, {"selectAliveRuns by state", selectAliveRuns[1]}, {"selectStagedRuns", selectStagedRuns(dialect{})},
 		{"selectRejectVersion", selectRejectVersion}, {"insertCounted", insertCounted}, {"countOpenRejects", countOpenRejects},
 		{"selectRejected", selectRejected(false, "50")}, {"selectRejected, unsettled", selectRejected(true, "50")},
@@ -235,6 +241,9 @@ func ofAll() []statement {
 		{"deleteLaterMisses", deleteLaterMisses(1767225600000)},
 		{"selectStandings", selectStandings()}, {"selectLiveRows", selectLiveRows()}, {"selectViews", selectViews},
 		{"selectChecksBefore", selectChecksBefore}, {"selectUnknownPayouts", selectUnknownPayouts},
+	}
+	for i, text := range retired {
+		all = append(all, statement{fmt.Sprintf("retired %d", i+1), text})
 	}
 	for _, f := range []RunFilter{{Limit: 20}, {Limit: 20, PerStream: 1}, {Limit: 20, WholeLooks: true}, {Limit: 20, PerStream: 1, WholeLooks: true}} {
 		all = append(all, statement{fmt.Sprintf("selectRuns, by stream: %t, whole looks: %t", f.PerStream > 0, f.WholeLooks), selectRuns(f)})

@@ -37,7 +37,7 @@ FROM $from`, parts{"into": into, "columns": joinNames(columns), "ordered_by": s.
 		table: keysTable(s),
 		create: createTable(keysTable(s), columns, "ReplacingMergeTree(_version)", "(account, "+keyNames(s)+")\nSETTINGS index_granularity = 512",
 			"Storage beside "+s.Name+"_latest: what a run compares its rows with"),
-		fill: func(x script, delta string) []string { return insert(x, delta, x.names["delta"]) },
+		fill: func(x script, delta string, _ bool) []string { return insert(x, delta, x.names["delta"]) },
 		rebuild: func(x script, into string) []string {
 			return insert(x, into, x.render("$latest FINAL\nWHERE account = {account:String} AND _deleted != $moved", parts{"moved": markedMoved}))
 		},
@@ -64,7 +64,7 @@ func liveOf(s *catalog.Stream) derived {
 		table: liveTable(s),
 		create: createTable(liveTable(s), columns, "ReplacingMergeTree(version)", "account",
 			"Storage beside "+s.Name+"_latest: how many rows readers see"),
-		fill: func(x script, delta string) []string {
+		fill: func(x script, delta string, _ bool) []string {
 			return []string{x.render(`INSERT INTO $into (account, live, version)
 SELECT {account:String}, sum(live) + (SELECT toInt64(countIf(change = $insert)) - toInt64(countIf($gone)) FROM $changes), max(version) + 1
 FROM $live FINAL

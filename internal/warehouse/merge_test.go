@@ -152,7 +152,7 @@ func TestSnapshotMerge(t *testing.T) {
 			t.Errorf("%s rows are left in %s", n[0], table)
 		}
 	}
-	if left := text(t, w, "SELECT name FROM system.tables WHERE database = currentDatabase() AND match(name, '_(delta|changes|moves)_')"); len(left) > 0 {
+	if left := text(t, w, "SELECT name FROM system.tables WHERE database = currentDatabase() AND match(name, '_(delta|changes|changed|moves)_[0-9a-f]{32}')"); len(left) > 0 {
 		t.Errorf("tables left behind: %v", left)
 	}
 }
@@ -330,7 +330,7 @@ func TestRecover(t *testing.T) {
 			if d := cmp.Diff([]string{watermarkRow(now).value}, watermarks(t, w)); d != "" {
 				t.Error(d)
 			}
-			left := text(t, w, "SELECT name FROM system.tables WHERE database = currentDatabase() AND match(name, '_(delta|changes|moves)_')")
+			left := text(t, w, "SELECT name FROM system.tables WHERE database = currentDatabase() AND match(name, '_(delta|changes|changed|moves)_[0-9a-f]{32}')")
 			if n := text(t, w, "SELECT count() FROM coupons_staging"); len(left) > 0 || n[0] != "0" {
 				t.Errorf("left behind: %v and %s staged rows", left, n[0])
 			}

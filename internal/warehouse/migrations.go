@@ -68,14 +68,17 @@ func wantedStreams(d dialect) (migration, error) {
 			m.statements = append(m.statements, d.lasting(statement))
 		}
 	}
-	for _, table := range retired {
-		m.statements = append(m.statements, d.lasting(dropTable(table)))
+	for _, statement := range retired {
+		m.statements = append(m.statements, d.lasting(statement))
 	}
 	return m, nil
 }
 
-// retired are tables of earlier versions that have been replaced. They go once no view reads them any more.
-var retired = []string{"transaction_decisions_log"}
+// retired drop what earlier versions had and none needs any more. They come last, when no view reads it.
+var retired = []string{
+	"DROP VIEW IF EXISTS payout_changed_transactions", "DROP VIEW IF EXISTS payout_changed_keys",
+	"DROP TABLE IF EXISTS transaction_decisions_log SYNC",
+}
 
 // wantedTables are the statements of wantedStreams that make tables: the first ones.
 func wantedTables(d dialect) (statements []string) {

@@ -27,7 +27,7 @@ func namedBy(s *catalog.Stream) derived {
 ENGINE = AggregatingMergeTree
 ORDER BY (account, stream, key)
 COMMENT 'Which records of other streams are named by $stream, in any of their versions'`, parts{"table": namedTable(s), "stream": s.Name}),
-		fill: func(x script, delta string) []string {
+		fill: func(x script, delta string, _ bool) []string {
 			return []string{insertNamed(x.Stream, delta, x.names["delta"], "{run:UUID}", "")}
 		},
 		rebuild: func(x script, into string) []string {

@@ -70,13 +70,6 @@ func (x script) stored(condition string) string {
 		parts{"ordered_by": x.Stream.OrderedBy, "condition": condition})
 }
 
-// oldRows selects columns of the rows that readers see before the run, of the keys that it changes. What they see of
-// those keys afterwards are the rows of the delta that are not deleted.
-func (x script) oldRows(columns string) string {
-	return x.render("SELECT $columns FROM $latest FINAL\n    WHERE account = {account:String} AND _deleted = 0 AND $stored",
-		parts{"columns": columns, "stored": x.stored(isSeen)})
-}
-
 func (x script) dropOldMoves() string { return dropDelta(x.names["moves"]) }
 
 // createMoves makes the table that is attached to _latest instead of the delta where rows have moved.

@@ -59,7 +59,7 @@ func (r recovery) stagedRuns(ctx context.Context) ([]uuid.UUID, error) {
 	if r.Stream.Child != nil {
 		child = r.Stream.Child.Table
 	}
-	prefixes := []string{stream + "_changes_", stream + "_delta_", stream + "_moves_", child + "_delta_"}
+	prefixes := []string{stream + "_changes_", stream + "_delta_", stream + "_moves_", stream + "_changed_", child + "_delta_"}
 	for _, table := range derivedNames(r.Stream) {
 		prefixes = append(prefixes, table+"_delta_")
 	}

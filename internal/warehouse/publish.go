@@ -69,7 +69,7 @@ func (p publication) settle(ctx context.Context) error {
 		p.leave(err)
 	}
 	states := p.intent.states(p.ID)
-	if p.Stream.Kind != catalog.Walk { // of a walk, the checkpoint was written since
+	if p.intent.Last && p.Stream.Kind != catalog.Walk { // of a walk, and of a backfill, what the lease found was written over since
 		states = slices.DeleteFunc(states, func(s stateRow) bool { return s.value == p.lease.state(s.name) })
 	}
 	if p.intent.Last {
@@ -240,6 +240,9 @@ func (w *Writer) Discard(ctx context.Context) error {
 	tables := []string{names["changes"], names["delta"]}
 	if w.Stream.OrderedBy != "" {
 		tables = append(tables, names["moves"])
+	}
+	if w.Stream.Sales {
+		tables = append(tables, names["changed"])
 	}
 	for _, t := range derivedTables(w.Stream) {
 		tables = append(tables, w.dialect.ofRun(w.derivedDelta(t.table)))

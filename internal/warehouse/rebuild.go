@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/google/uuid"
 
 	"dealhouse/internal/catalog"
@@ -91,6 +92,9 @@ func (w *Writer) rebuildTable(ctx context.Context, t derived) error {
 	return w.exec(ctx, dropTable(into))
 }
 
+// rebuildSettings keep memory bounded where all rows of an account are grouped.
+var rebuildSettings = clickhouse.Settings{"join_algorithm": "full_sorting_merge", "max_bytes_before_external_group_by": 256 << 20}
+
 // fillAnew makes a table like a derived one, with the account's rows as they follow from those that are stored.
 func (w *Writer) fillAnew(ctx context.Context, t derived, into string) error {
 	now, err := w.Now(ctx)
@@ -99,7 +103,7 @@ func (w *Writer) fillAnew(ctx context.Context, t derived, into string) error {
 	}
 	steps := []step{{dropDelta(into), nil}, {w.dialect.createDelta(t.table, into, t.create), nil}}
 	for _, statement := range t.rebuild(w.script, into) {
-		steps = append(steps, step{statement, deltaSettings})
+		steps = append(steps, step{statement, rebuildSettings})
 	}
 	return w.execAll(ctx, steps, append(w.args(now), named("merged_at", fmt.Sprint(now.UnixMilli())))...)
 }
@@ -108,6 +112,10 @@ func (w *Writer) fillAnew(ctx context.Context, t derived, into string) error {
 // is under way is a *HeldError.
 func (w *Warehouse) RebuildDerived(ctx context.Context, id StreamID) error {
 	return w.holding(ctx, id, func(w *Writer) error {
+		// Where it dies in the middle, the next holder of the lease begins anew.
+		if err := w.save(ctx, stateRow{stateDerived, "", 0}); err != nil {
+			return err
+		}
 		if err := w.rebuildDerived(ctx); err != nil {
 			return err
 		}

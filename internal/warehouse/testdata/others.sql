@@ -50,13 +50,22 @@ INSERT INTO payout_findings_log (account, kind, subject, detail, first_seen, las
 -- Warehouse.recordFindings
 SELECT account, kind, subject, detail, first_seen FROM payout_findings WHERE account = {account:String} AND resolved_at IS NULL;
 
+-- Writer.countPrepared
+SELECT 'product_prices_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM product_prices_delta_0000000000004000800000000000a11e GROUP BY account, product_key, day);
+
+-- Writer.drop
+DROP TABLE IF EXISTS transactions_changed_0000000000004000800000000000a11e SYNC;
+
+-- Writer.prepare
+DROP TABLE IF EXISTS transactions_changed_0000000000004000800000000000a11e;
+
+-- Writer.singlePart
+OPTIMIZE TABLE sale_retailers_latest_delta_0000000000004000800000000000a11e FINAL;
+
 -- migrator.apply
 ALTER TABLE products_staging ADD COLUMN IF NOT EXISTS brand_name String AFTER currency_code;
 
--- migrator.apply
-DROP TABLE IF EXISTS transaction_decisions_log SYNC;
-
--- pool.SaveRun
+-- pool.insertRun
 INSERT INTO sync_runs_log (account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read, inserted, updated, deleted, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error, version);
 
 -- pool.markDeadRuns

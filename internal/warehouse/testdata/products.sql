@@ -725,14 +725,24 @@ WHERE l._version = 0 OR (s._fetched > l._version OR l._version > {latest:UInt64}
 -- attachDelta products_delta_0000000000004000800000000000a11e to products_latest
 ALTER TABLE products_latest ATTACH PARTITION tuple() FROM products_delta_0000000000004000800000000000a11e;
 
--- countAttached of products_delta_0000000000004000800000000000a11e in products_latest
-SELECT (SELECT count() FROM products_delta_0000000000004000800000000000a11e), (SELECT count() FROM products_latest WHERE account = {account:String} AND _run_id = {run:UUID});
+-- countOfRun in products_latest
+SELECT count() FROM products_latest WHERE account = {account:String} AND _run_id = {run:UUID};
 
 -- attachDelta product_prices_delta_0000000000004000800000000000a11e to product_prices_latest
 ALTER TABLE product_prices_latest ATTACH PARTITION tuple() FROM product_prices_delta_0000000000004000800000000000a11e;
 
--- countAttached of product_prices_delta_0000000000004000800000000000a11e in product_prices_latest
-SELECT (SELECT count() FROM product_prices_delta_0000000000004000800000000000a11e), (SELECT count() FROM product_prices_latest WHERE account = {account:String} AND _run_id = {run:UUID});
+-- countOfRun in product_prices_latest
+SELECT count() FROM product_prices_latest WHERE account = {account:String} AND _run_id = {run:UUID};
+
+-- selectParts
+SELECT table, hash_of_all_files, rows FROM system.parts
+WHERE active AND database IN (currentDatabase(), currentDatabase()) AND table IN ({tables:Array(String)})
+UNION ALL
+SELECT name, '', 0 FROM system.tables WHERE database = currentDatabase() AND name IN ({deltas:Array(String)});
+
+-- countKeys
+SELECT 'products_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM products_delta_0000000000004000800000000000a11e GROUP BY account, product_key)
+UNION ALL SELECT 'product_prices_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM product_prices_delta_0000000000004000800000000000a11e GROUP BY account, product_key, day);
 
 -- dropTable products_changes_0000000000004000800000000000a11e
 DROP TABLE IF EXISTS products_changes_0000000000004000800000000000a11e SYNC;

@@ -598,16 +598,18 @@ CREATE TABLE IF NOT EXISTS transactions_latest ON CLUSTER `main`
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
     _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
-    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
-    _run_id UUID COMMENT 'Run that loaded this version'
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address; 2 where a row was that has another sold_at now',
+    _run_id UUID COMMENT 'Run that loaded this version',
+    INDEX by_key id TYPE bloom_filter(0.001) GRANULARITY 1,
+    INDEX by_passback_uid passback_uid TYPE bloom_filter(0.01) GRANULARITY 1
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/transactions_latest', '{replica}', _version)
-ORDER BY (account, id)
-SETTINGS replicated_deduplication_window = 0
+ORDER BY (account, sold_at, id)
+SETTINGS replicated_deduplication_window = 0, allow_nullable_key = 1
 COMMENT 'Storage behind the view transactions';
 
 -- streams 11
-CREATE TABLE IF NOT EXISTS transactions_staging ON CLUSTER `main`
+CREATE TABLE IF NOT EXISTS transactions_2_staging ON CLUSTER `main`
 (
     run_id UUID,
     id UUID,
@@ -669,15 +671,205 @@ CREATE TABLE IF NOT EXISTS transactions_versions ON CLUSTER `main`
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
     _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
-    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
-    _run_id UUID COMMENT 'Run that loaded this version'
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address; 2 where a row was that has another sold_at now',
+    _run_id UUID COMMENT 'Run that loaded this version',
+    INDEX by_key id TYPE bloom_filter(0.001) GRANULARITY 1,
+    INDEX by_passback_uid passback_uid TYPE bloom_filter(0.01) GRANULARITY 1
 )
 ENGINE = ReplicatedMergeTree('/clickhouse/tables/{shard}/dealhouse/transactions_versions', '{replica}')
-ORDER BY (account, id)
-SETTINGS replicated_deduplication_window = 0
+ORDER BY (account, sold_at, id)
+SETTINGS replicated_deduplication_window = 0, allow_nullable_key = 1
 COMMENT 'Storage behind the view transactions_history';
 
 -- streams 13
+CREATE TABLE IF NOT EXISTS transactions_keys ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Transaction identifier (API: id)',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Where the row is in transactions_latest',
+    _hash FixedString(16) COMMENT 'As in transactions_latest',
+    _version UInt128 COMMENT 'As in transactions_latest',
+    _deleted UInt8 COMMENT 'As in transactions_latest; 0 or 1',
+    _ahead Int64 COMMENT 'updatedAt less the time in the version, in milliseconds; nearly always 0, also when there is no updatedAt'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/transactions_keys', '{replica}', _version)
+PARTITION BY account
+ORDER BY (account, id)
+SETTINGS replicated_deduplication_window = 0, index_granularity = 512
+COMMENT 'Storage beside transactions_latest: what a run compares its rows with';
+
+-- streams 14
+CREATE TABLE IF NOT EXISTS transactions_live ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    live Int64 COMMENT 'Rows that are not deleted [count]',
+    version UInt64 COMMENT 'The highest wins'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/transactions_live', '{replica}', version)
+PARTITION BY account
+ORDER BY account
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Storage beside transactions_latest: how many rows readers see';
+
+-- streams 15
+CREATE TABLE IF NOT EXISTS transactions_decided ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    id UUID COMMENT 'Transaction identifier',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction',
+    currency_code LowCardinality(String) COMMENT 'Currency of the transaction',
+    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale',
+    confirmed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was seen to become CONFIRMED',
+    declined_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was seen to become DECLINED',
+    version UInt128 COMMENT 'Newest version of the transaction that this takes into account: the highest wins',
+    _run_id UUID COMMENT 'Run that loaded the newest version of the transaction'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/transactions_decided', '{replica}', version)
+PARTITION BY account
+ORDER BY (account, id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'The storage behind transaction_decisions: what would have to be computed from all versions';
+
+-- streams 16
+CREATE TABLE IF NOT EXISTS transactions_named ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    stream LowCardinality(String) COMMENT 'Stream of the record that is named',
+    key String COMMENT 'Key of the record that is named',
+    newest SimpleAggregateFunction(max, Nullable(DateTime64(3, 'UTC'))) COMMENT 'Latest updatedAt of what names it',
+    named_at SimpleAggregateFunction(min, DateTime64(3, 'UTC')) COMMENT 'When the first that names it was loaded',
+    _run_id SimpleAggregateFunction(anyLast, UUID) COMMENT 'A run that loaded such a row'
+)
+ENGINE = ReplicatedAggregatingMergeTree('/clickhouse/tables/{shard}/dealhouse/transactions_named', '{replica}')
+PARTITION BY account
+ORDER BY (account, stream, key)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Which records of other streams are named by transactions, in any of their versions';
+
+-- streams 17
+CREATE TABLE IF NOT EXISTS sales_latest ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    dated UInt8 COMMENT '1 when the day of the sale is known',
+    day Date32 COMMENT 'Day of the sale [UTC]',
+    currency_code LowCardinality(String) COMMENT 'Currency of the amounts',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name',
+    identified UInt8 COMMENT '1 when the retailer has an identifier',
+    retailer_id UUID COMMENT 'Retailer',
+    country LowCardinality(String) COMMENT 'Country code',
+    status LowCardinality(String) COMMENT 'Status as of now',
+    transactions Int64 COMMENT 'Transactions; 0: the row stands for none',
+    order_value Decimal(38, 4) COMMENT 'Sum of the values of the orders',
+    cashback Decimal(38, 4) COMMENT 'Sum of the cashback',
+    paid_transactions Int64 COMMENT 'Those of them that a payout includes',
+    paid_cashback Decimal(38, 4) COMMENT 'Cashback of those that a payout includes',
+    version UInt64 COMMENT 'The highest wins',
+    _run_id UUID COMMENT 'Run that loaded the row'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/sales_latest', '{replica}', version)
+PARTITION BY account
+ORDER BY (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status)
+SETTINGS replicated_deduplication_window = 0, index_granularity = 1024
+COMMENT 'Storage behind the views daily_sales and daily_cashback';
+
+-- streams 18
+CREATE TABLE IF NOT EXISTS sale_retailers_latest ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name',
+    retailer_id Nullable(UUID) COMMENT 'Retailer',
+    transactions Int64 COMMENT 'Transactions; 0: the row stands for none',
+    last_sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the last sale [UTC]',
+    last_version UInt128 COMMENT 'The highest version of a sale',
+    logo String COMMENT 'Logo URL of the newest sale that has one',
+    logo_version UInt128 COMMENT 'Version of that sale',
+    newest DateTime64(3, 'UTC') COMMENT 'When a sale was last loaded new or changed [UTC]',
+    _lost UInt8 COMMENT 'Used within a run only: a maximum has to be read anew',
+    version UInt64 COMMENT 'The highest wins',
+    _run_id UUID COMMENT 'Run that loaded the row'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/sale_retailers_latest', '{replica}', version)
+PARTITION BY account
+ORDER BY (account, retailer_name, retailer_id)
+SETTINGS replicated_deduplication_window = 0, allow_nullable_key = 1
+COMMENT 'Storage behind the view retailers: what sales say of them';
+
+-- streams 19
+CREATE TABLE IF NOT EXISTS payout_transactions_latest ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    payout_id Int64 COMMENT 'Payout that the transaction carries or carried',
+    id UUID COMMENT 'Transaction identifier',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC]',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name',
+    currency_code LowCardinality(String) COMMENT 'Currency as stamped',
+    state LowCardinality(String) COMMENT 'same, changed, moved or gone; empty: the row stands for none',
+    stamped_status LowCardinality(String) COMMENT 'Status as stamped',
+    stamped_order_value Nullable(Decimal(18, 4)) COMMENT 'Order value as stamped',
+    stamped_cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback as stamped',
+    stamped_at Nullable(DateTime64(3, 'UTC')) COMMENT 'updatedAt of the first version that carries the payoutId [UTC]',
+    stamped_seen_at DateTime64(3, 'UTC') COMMENT 'When that version was loaded [UTC]',
+    stamped_is_first_known UInt8 COMMENT '1 when no earlier version of the transaction is known',
+    status LowCardinality(String) COMMENT 'Status as of now',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Order value as of now',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback as of now',
+    payout_id_now Nullable(Int64) COMMENT 'Payout as of now',
+    currency_code_now LowCardinality(String) COMMENT 'Currency as of now',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'updatedAt as of now [UTC]',
+    turned_at Nullable(DateTime64(3, 'UTC')) COMMENT 'updatedAt of the version since which it stands as it does now [UTC]',
+    turned_seen_at DateTime64(3, 'UTC') COMMENT 'When that version was loaded [UTC]',
+    version UInt64 COMMENT 'The highest wins',
+    _run_id UUID COMMENT 'Run that loaded the row'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/payout_transactions_latest', '{replica}', version)
+PARTITION BY account
+ORDER BY (account, payout_id, id)
+SETTINGS replicated_deduplication_window = 0, index_granularity = 1024
+COMMENT 'Storage behind the view payout_transactions';
+
+-- streams 20
+CREATE TABLE IF NOT EXISTS payout_moves_latest ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Transaction identifier',
+    payouts Array(Int64) COMMENT 'All payouts that it ever carried; empty: the row stands for none',
+    version UInt64 COMMENT 'The highest wins',
+    _run_id UUID COMMENT 'Run that loaded the row'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/payout_moves_latest', '{replica}', version)
+PARTITION BY account
+ORDER BY (account, id)
+SETTINGS replicated_deduplication_window = 0, index_granularity = 1024
+COMMENT 'Which payouts the transactions carried that do not carry one alone';
+
+-- streams 21
+CREATE TABLE IF NOT EXISTS payout_sums_latest ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    payout_id Int64 COMMENT 'Payout',
+    quarters Int64 COMMENT 'Quarters of an hour from 1970 to stamped_at; the lowest number there is: it is not known',
+    currency_code LowCardinality(String) COMMENT 'Currency as stamped',
+    state LowCardinality(String) COMMENT 'As in payout_transactions',
+    stamped_status LowCardinality(String) COMMENT 'Status as stamped',
+    now_status LowCardinality(String) COMMENT 'Status as of now',
+    stamped_n Int64 COMMENT 'Number of transactions, as stamped; 0: the row stands for none',
+    stamped_gmv Decimal(38, 4) COMMENT 'Sum of their order_value as stamped',
+    stamped_cashback Decimal(38, 4) COMMENT 'Sum of their cashback as stamped',
+    now_n Int64 COMMENT 'Number of those that carry the payoutId as of now',
+    now_gmv Decimal(38, 4) COMMENT 'Sum of their order_value as of now',
+    now_cashback Decimal(38, 4) COMMENT 'Sum of their cashback as of now',
+    at_stake Decimal(38, 4) COMMENT 'Cashback as stamped less cashback as of now',
+    version UInt64 COMMENT 'The highest wins',
+    _run_id UUID COMMENT 'Run that loaded the row'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/payout_sums_latest', '{replica}', version)
+PARTITION BY account
+ORDER BY (account, payout_id, quarters, currency_code, state, stamped_status, now_status)
+SETTINGS replicated_deduplication_window = 0, index_granularity = 1024
+COMMENT 'Storage behind the view payout_sums';
+
+-- streams 22
 CREATE TABLE IF NOT EXISTS payouts_latest ON CLUSTER `main`
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
@@ -709,7 +901,7 @@ ORDER BY (account, id)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'Storage behind the view payouts';
 
--- streams 14
+-- streams 23
 CREATE TABLE IF NOT EXISTS payouts_staging ON CLUSTER `main`
 (
     run_id UUID,
@@ -742,7 +934,7 @@ ORDER BY (run_id, id)
 SETTINGS non_replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000
 COMMENT 'Rows of runs under way';
 
--- streams 15
+-- streams 24
 CREATE TABLE IF NOT EXISTS payouts_versions ON CLUSTER `main`
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
@@ -774,7 +966,7 @@ ORDER BY (account, id)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'Storage behind the view payouts_history';
 
--- streams 16
+-- streams 25
 CREATE TABLE IF NOT EXISTS products_latest ON CLUSTER `main`
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
@@ -811,7 +1003,7 @@ ORDER BY (account, product_key)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'Storage behind the view products';
 
--- streams 17
+-- streams 26
 CREATE TABLE IF NOT EXISTS products_staging ON CLUSTER `main`
 (
     run_id UUID,
@@ -849,7 +1041,7 @@ ORDER BY (run_id, product_key)
 SETTINGS non_replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000
 COMMENT 'Rows of runs under way';
 
--- streams 18
+-- streams 27
 CREATE TABLE IF NOT EXISTS product_prices_latest ON CLUSTER `main`
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
@@ -867,7 +1059,7 @@ ORDER BY (account, product_key, day)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'Storage behind the view product_prices';
 
--- streams 19
+-- streams 28
 CREATE TABLE IF NOT EXISTS product_prices_staging ON CLUSTER `main`
 (
     run_id UUID,
@@ -885,116 +1077,122 @@ ORDER BY (run_id, product_key, day)
 SETTINGS non_replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000
 COMMENT 'Rows of runs under way';
 
--- streams 20
+-- streams 29
 CREATE OR REPLACE VIEW promotions ON CLUSTER `main`;
 
--- streams 21
+-- streams 30
 CREATE OR REPLACE VIEW promotions_all ON CLUSTER `main`;
 
--- streams 22
+-- streams 31
 CREATE OR REPLACE VIEW promotions_history ON CLUSTER `main`;
 
--- streams 23
+-- streams 32
 CREATE OR REPLACE VIEW coupons ON CLUSTER `main`;
 
--- streams 24
+-- streams 33
 CREATE OR REPLACE VIEW coupons_all ON CLUSTER `main`;
 
--- streams 25
+-- streams 34
 CREATE OR REPLACE VIEW coupons_history ON CLUSTER `main`;
 
--- streams 26
+-- streams 35
 CREATE OR REPLACE VIEW cashback_offers ON CLUSTER `main`;
 
--- streams 27
+-- streams 36
 CREATE OR REPLACE VIEW offers_all ON CLUSTER `main`;
 
--- streams 28
+-- streams 37
 CREATE OR REPLACE VIEW cashback_offers_history ON CLUSTER `main`;
 
--- streams 29
+-- streams 38
 CREATE OR REPLACE VIEW transactions ON CLUSTER `main`;
 
--- streams 30
+-- streams 39
 CREATE OR REPLACE VIEW transactions_history ON CLUSTER `main`;
 
--- streams 31
+-- streams 40
 CREATE OR REPLACE VIEW payouts ON CLUSTER `main`;
 
--- streams 32
+-- streams 41
 CREATE OR REPLACE VIEW payouts_history ON CLUSTER `main`;
 
--- streams 33
+-- streams 42
 CREATE OR REPLACE VIEW products ON CLUSTER `main`;
 
--- streams 34
+-- streams 43
 CREATE OR REPLACE VIEW product_prices ON CLUSTER `main`;
 
--- streams 35
+-- streams 44
 CREATE OR REPLACE VIEW rejected_records ON CLUSTER `main`;
 
--- streams 36
+-- streams 45
 CREATE OR REPLACE VIEW service_clock ON CLUSTER `main`;
 
--- streams 37
-CREATE OR REPLACE VIEW payout_changed_keys ON CLUSTER `main`;
-
--- streams 38
-CREATE OR REPLACE VIEW payout_changed_transactions ON CLUSTER `main`;
-
--- streams 39
+-- streams 46
 CREATE OR REPLACE VIEW payout_transactions ON CLUSTER `main`;
 
--- streams 40
+-- streams 47
 CREATE OR REPLACE VIEW payout_sums ON CLUSTER `main`;
 
--- streams 41
+-- streams 48
 CREATE OR REPLACE VIEW payout_alterations ON CLUSTER `main`;
 
--- streams 42
+-- streams 49
 CREATE OR REPLACE VIEW payout_reconciliation ON CLUSTER `main`;
 
--- streams 43
+-- streams 50
 CREATE OR REPLACE VIEW payout_orphans ON CLUSTER `main`;
 
--- streams 44
+-- streams 51
 CREATE OR REPLACE VIEW payout_unpaid ON CLUSTER `main`;
 
--- streams 45
+-- streams 52
 CREATE OR REPLACE VIEW payout_overdue ON CLUSTER `main`;
 
--- streams 46
+-- streams 53
 CREATE OR REPLACE VIEW transactions_enriched ON CLUSTER `main`;
 
--- streams 47
+-- streams 54
 CREATE OR REPLACE VIEW retailers ON CLUSTER `main`;
 
--- streams 48
-CREATE OR REPLACE VIEW daily_cashback ON CLUSTER `main`;
-
--- streams 49
-CREATE OR REPLACE VIEW transaction_decisions ON CLUSTER `main`;
-
--- streams 50
-CREATE OR REPLACE VIEW confirmation_funnel ON CLUSTER `main`;
-
--- streams 51
-CREATE OR REPLACE VIEW deals_active ON CLUSTER `main`;
-
--- streams 52
-CREATE OR REPLACE VIEW deals_active_now ON CLUSTER `main`;
-
--- streams 53
-CREATE OR REPLACE VIEW product_price_changes ON CLUSTER `main`;
-
--- streams 54
-CREATE OR REPLACE VIEW reference_misses ON CLUSTER `main`;
-
 -- streams 55
-CREATE OR REPLACE VIEW stream_freshness ON CLUSTER `main`;
+CREATE OR REPLACE VIEW daily_sales ON CLUSTER `main`;
 
 -- streams 56
+CREATE OR REPLACE VIEW daily_cashback ON CLUSTER `main`;
+
+-- streams 57
+CREATE OR REPLACE VIEW transaction_decisions ON CLUSTER `main`;
+
+-- streams 58
+CREATE OR REPLACE VIEW confirmation_funnel ON CLUSTER `main`;
+
+-- streams 59
+CREATE OR REPLACE VIEW deals_active ON CLUSTER `main`;
+
+-- streams 60
+CREATE OR REPLACE VIEW deals_active_now ON CLUSTER `main`;
+
+-- streams 61
+CREATE OR REPLACE VIEW product_price_changes ON CLUSTER `main`;
+
+-- streams 62
+CREATE OR REPLACE VIEW reference_misses ON CLUSTER `main`;
+
+-- streams 63
+CREATE OR REPLACE VIEW stream_freshness ON CLUSTER `main`;
+
+-- streams 64
 CREATE OR REPLACE VIEW quality_checks ON CLUSTER `main`;
+
+-- streams 65
+DROP VIEW IF EXISTS payout_changed_transactions ON CLUSTER `main`;
+
+-- streams 66
+DROP VIEW IF EXISTS payout_changed_keys ON CLUSTER `main`;
+
+-- streams 67
+DROP TABLE IF EXISTS transaction_decisions_log ON CLUSTER `main` SYNC;
 
 -- createLatest
 CREATE TABLE IF NOT EXISTS products_latest ON CLUSTER `main`
@@ -1343,14 +1541,14 @@ LEFT JOIN
 WHERE s._version != 0 AND l._version = 0;
 
 -- countChanges
-SELECT change, count() FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e GROUP BY change;
+SELECT change, count(), toUInt64(0) FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e GROUP BY change;
 
 -- selectPlannedKeys
 SELECT toString(product_key) FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2);
 
 -- selectPlannedDeletes
 SELECT toString(product_key), toInt64(0) FROM products_latest FINAL
-WHERE account = {account:String} AND product_key IN (SELECT product_key FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e WHERE change = 3 ORDER BY rand() LIMIT 5);
+WHERE account = {account:String} AND product_key IN (SELECT product_key FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e WHERE change = 3 AND product_key IN (SELECT product_key FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e WHERE change = 3 ORDER BY cityHash64(product_key, '00000000-0000-4000-8000-00000000a11e') LIMIT 5));
 
 -- countAbsence
 INSERT INTO absent_rows_log (account, stream, key, lists, run_id, since, version)
@@ -1653,33 +1851,17 @@ LEFT JOIN
 ON s.product_key = l.product_key AND s.day_read = l.day
 WHERE l._version = 0 OR (s._fetched > l._version OR l._version > {latest:UInt64}) AND (NOT (s.price_read <=> l.price) OR NOT (s.views_read <=> l.views) OR NOT (s.currency_code_read <=> l.currency_code));
 
--- attachDelta to products_latest
+-- attachDelta `dealhouse_runs`.products_delta_0000000000004000800000000000a11e to products_latest
 ALTER TABLE products_latest ATTACH PARTITION tuple() FROM `dealhouse_runs`.products_delta_0000000000004000800000000000a11e;
 
--- attachDelta to product_prices_latest
+-- attachDelta `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e to product_prices_latest
 ALTER TABLE product_prices_latest ATTACH PARTITION tuple() FROM `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e;
 
--- countAttachedParts
-SELECT 'products_latest' AS table, (SELECT count() FROM `dealhouse_runs`.products_delta_0000000000004000800000000000a11e) AS delta,
-    (SELECT toUInt64(sum(rows)) FROM
-    (
-        SELECT any(rows) AS rows FROM system.parts
-        WHERE active AND database = currentDatabase() AND table = 'products_latest' AND hash_of_all_files IN
-        (
-            SELECT hash_of_all_files FROM system.parts WHERE active AND database = 'dealhouse_runs' AND table = 'products_delta_0000000000004000800000000000a11e'
-        )
-        GROUP BY hash_of_all_files
-    )) AS attached
-UNION ALL SELECT 'product_prices_latest' AS table, (SELECT count() FROM `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e) AS delta,
-    (SELECT toUInt64(sum(rows)) FROM
-    (
-        SELECT any(rows) AS rows FROM system.parts
-        WHERE active AND database = currentDatabase() AND table = 'product_prices_latest' AND hash_of_all_files IN
-        (
-            SELECT hash_of_all_files FROM system.parts WHERE active AND database = 'dealhouse_runs' AND table = 'product_prices_delta_0000000000004000800000000000a11e'
-        )
-        GROUP BY hash_of_all_files
-    )) AS attached;
+-- selectParts
+SELECT table, hash_of_all_files, rows FROM system.parts
+WHERE active AND database IN (currentDatabase(), 'dealhouse_runs') AND table IN ({tables:Array(String)})
+UNION ALL
+SELECT name, '', 0 FROM system.tables WHERE database = 'dealhouse_runs' AND name IN ({deltas:Array(String)});
 
 -- countKeys
 SELECT 'products_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM `dealhouse_runs`.products_delta_0000000000004000800000000000a11e GROUP BY account, product_key)
@@ -1693,3 +1875,17 @@ DROP TABLE IF EXISTS `dealhouse_runs`.products_delta_000000000000400080000000000
 
 -- dropTable `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e
 DROP TABLE IF EXISTS `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e SYNC;
+
+-- inspectDelta, with earlier versions: false
+SELECT groupArrayIf(20)(toString(product_key), _deleted = 0),
+    toUInt64(0),
+    countIf(_deleted = 0 AND ifNull((ifNull(price < 0, false)), false)),
+    anyIf(toString(product_key), _deleted = 0 AND ifNull((ifNull(price < 0, false)), false))
+FROM `dealhouse_runs`.products_delta_0000000000004000800000000000a11e;
+
+-- inspectDelta, with earlier versions: true
+SELECT groupArrayIf(20)(toString(product_key), _deleted = 0),
+    toUInt64(0),
+    countIf(_deleted = 0 AND ifNull((ifNull(price < 0, false)), false)),
+    anyIf(toString(product_key), _deleted = 0 AND ifNull((ifNull(price < 0, false)), false))
+FROM `dealhouse_runs`.products_delta_0000000000004000800000000000a11e;

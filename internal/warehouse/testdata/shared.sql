@@ -49,6 +49,14 @@ WHERE account = {account:String} AND stream = {stream:String} AND name = {name:S
 SELECT name, value, version FROM sync_state_log FINAL
 WHERE account = {account:String} AND stream = {stream:String} ORDER BY version;
 
+-- selectLease
+SELECT toUnixTimestamp64Micro(now64(6)), max(version), argMaxIf(value, (version, value), name = 'lease'), maxIf(version, name = 'lease'), toUInt64(0)
+FROM sync_state_log WHERE account = {account:String} AND stream = {stream:String};
+
+-- selectLease with the row of a run
+SELECT toUnixTimestamp64Micro(now64(6)), max(version), argMaxIf(value, (version, value), name = 'lease'), maxIf(version, name = 'lease'), (SELECT max(version) FROM sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID})
+FROM sync_state_log WHERE account = {account:String} AND stream = {stream:String};
+
 -- selectInterrupted
 SELECT DISTINCT account, stream FROM sync_state WHERE startsWith(name, 'intent:') ORDER BY account, stream;
 
@@ -220,6 +228,15 @@ SELECT loaded, groupArray(1000)(key) FROM
     WHERE account = {account:String} AND n.stream = 'payouts' AND n.key NOT IN (SELECT toString(id) FROM payouts WHERE account = {account:String})
     GROUP BY n.key HAVING min(n.named_at) < loaded
 );
+
+-- retired 1
+DROP VIEW IF EXISTS payout_changed_transactions;
+
+-- retired 2
+DROP VIEW IF EXISTS payout_changed_keys;
+
+-- retired 3
+DROP TABLE IF EXISTS transaction_decisions_log SYNC;
 
 -- selectRuns, by stream: false, whole looks: false
 SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
