@@ -31,7 +31,7 @@ func TestDialectStatements(t *testing.T) {
 					all[i].text = firstLine(s.text)
 				}
 			}
-			golden(t, name, "What is sent in the dialect "+name+" where a single server is sent something else, of the migrations and of products.", all)
+			golden(t, name, "What is sent in the dialect "+name+" where a single server is sent something else, of the migrations, of products and of transactions.", all)
 		})
 	}
 }
@@ -54,9 +54,12 @@ func allOf(t *testing.T, d dialect) (all []statement) {
 			all = append(all, statement{fmt.Sprintf("%s %d", f.name, i+1), s})
 		}
 	}
-	s, err := catalog.Find("products") // with a child table; the others are written alike
-	must(t, err)
-	return append(all, ofStream(d, s)...)
+	for _, name := range []string{"products", "transactions"} { // one has a child, one an order and what follows from it; the others are written alike
+		s, err := catalog.Find(name)
+		must(t, err)
+		all = append(all, ofStream(d, s)...)
+	}
+	return all
 }
 
 // TestEveryTableIsReplicated holds that each table which lasts has a place of its own in Keeper and keeps every insert,

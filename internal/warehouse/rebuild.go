@@ -89,6 +89,10 @@ func (w *Writer) rebuildTable(ctx context.Context, t derived) error {
 	if err := w.exec(ctx, statement); err != nil {
 		return err
 	}
+	// warehouse-16
+	if err := (publication{Writer: w}).checkAttached(ctx, []target{{t.table, into, t.table, sortedBy(t.create)}}); err != nil {
+		return err
+	}
 	return w.exec(ctx, dropTable(into))
 }
 
