@@ -118,6 +118,10 @@ WHERE l._version = 0 OR (s._fetched > l._version OR l._version > {latest:UInt64}
 // countParts counts the parts of a table that is only there for a run.
 const countParts = "SELECT count() FROM system.parts WHERE active AND database = currentDatabase() AND table = {delta:String}"
 
+// selectInParts lists those of such tables that have more than one.
+const selectInParts = `SELECT table FROM system.parts
+WHERE active AND database = currentDatabase() AND table IN ({deltas:Array(String)}) GROUP BY table HAVING count() > 1 ORDER BY table`
+
 func mergeParts(delta string) string {
 	return sql("OPTIMIZE TABLE $delta FINAL", parts{"delta": delta})
 }

@@ -91,6 +91,7 @@ func ofStream(d dialect, s *catalog.Stream) []statement {
 		add("countLive that is kept", x.countLive(false))
 		add("createChanged", x.createChanged())
 		add("insertChanged", x.insertChanged())
+		add("countPaid", x.countPaid())
 		add("dropOldMoves", x.dropOldMoves())
 		add("createMoves", x.createMoves())
 		add("copyDelta", x.copyDelta())
@@ -228,7 +229,7 @@ func ofAll() []statement {
 	one := int64(1)
 	all := []statement{
 		{"createMigrations", createMigrations}, {"createMigrationsView", createMigrationsView}, {"selectApplied", selectApplied}, {"selectColumns", selectColumns}, {"selectOrders", selectOrders},
-		{"selectVersion", selectVersion}, {"selectTime", selectTime}, {"countParts", countParts},
+		{"selectVersion", selectVersion}, {"selectTime", selectTime}, {"countParts", countParts}, {"selectInParts", selectInParts},
 		{"selectState", selectState}, {"selectStates", selectStates}, {"selectLease", selectLease(false)}, {"selectLease with the row of a run", selectLease(true)}, {"selectInterrupted", selectInterrupted}, {"selectOutcome", selectOutcome},
 		{"selectAliveRuns by row", selectAliveRuns[0]}, {"selectAliveRuns by state", selectAliveRuns[1]}, {"selectStagedRuns", selectStagedRuns},
 		{"selectRejectVersion", selectRejectVersion}, {"insertCounted", insertCounted}, {"countOpenRejects", countOpenRejects},

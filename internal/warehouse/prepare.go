@@ -31,12 +31,7 @@ func (w *Writer) Prepare(ctx context.Context, c Changes, mergedAt time.Time) err
 		}
 	}
 	if err == nil {
-		err = w.execAll(ctx, w.derivedSteps(c), args...)
-	}
-	for _, t := range derivedTables(w.Stream) {
-		if err == nil {
-			err = w.singlePart(ctx, w.derivedDelta(t.table))
-		}
+		err = w.prepareDerived(ctx, c, args)
 	}
 	if err != nil {
 		return fmt.Errorf("preparing the merge of run %s of %s: %w", w.ID, w.Stream.Name, err)

@@ -50,11 +50,11 @@ INSERT INTO payout_findings_log (account, kind, subject, detail, first_seen, las
 -- Warehouse.recordFindings
 SELECT account, kind, subject, detail, first_seen FROM payout_findings WHERE account = {account:String} AND resolved_at IS NULL;
 
--- Writer.Prepare
-DROP TABLE IF EXISTS transactions_changed_0000000000004000800000000000a11e;
-
 -- Writer.drop
 DROP TABLE IF EXISTS transactions_changed_0000000000004000800000000000a11e SYNC;
+
+-- Writer.prepareDerived
+DROP TABLE IF EXISTS transactions_changed_0000000000004000800000000000a11e;
 
 -- Writer.singlePart
 OPTIMIZE TABLE sale_retailers_latest_delta_0000000000004000800000000000a11e FINAL;

@@ -845,6 +845,14 @@ UNION ALL
 SELECT 1, id, sold_at, currency_code, retailer_id, retailer_name, retailer_logo, country, status, order_value, cashback, payout_id, updated_at, synced_at, _version, _deleted
 FROM transactions_delta_0000000000004000800000000000a11e;
 
+-- countPaid
+SELECT count() FROM
+(
+    SELECT 1 FROM transactions_changed_0000000000004000800000000000a11e WHERE payout_id IS NOT NULL
+    UNION ALL
+    SELECT 1 FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e)
+);
+
 -- dropOldMoves
 DROP TABLE IF EXISTS transactions_moves_0000000000004000800000000000a11e;
 
