@@ -27,15 +27,15 @@ func countOfRun(table string) string {
 }
 
 // countSame counts the rows of a delta that the derived table has. It looks at their keys, and reads nothing else.
-func countSame(table, delta, key string) string {
+func countSame(t target) string {
 	return sql("SELECT uniqExact($row) FROM $table WHERE ($key) IN (SELECT $key FROM $delta) AND $row IN (SELECT $row FROM $delta)",
-		parts{"table": table, "delta": delta, "key": key, "row": "sipHash128(toString(tuple(*)))"})
+		parts{"table": t.table, "delta": t.delta, "key": t.key, "row": "sipHash128(toString(tuple(" + t.row + ")))"})
 }
 
 // count counts the rows of a target that a run has published.
 func (t target) count() string {
 	if t.key != "" {
-		return countSame(t.table, t.delta, t.key)
+		return countSame(t)
 	}
 	return countOfRun(t.table)
 }

@@ -118,6 +118,12 @@ func countParts(d dialect) string {
 	return sql("SELECT count() FROM system.parts WHERE active AND database = $database AND table = {delta:String}", parts{"database": d.runDatabase()})
 }
 
+// selectInParts lists those of such tables that have more than one.
+func selectInParts(d dialect) string {
+	return sql(`SELECT table FROM system.parts
+WHERE active AND database = $database AND table IN ({deltas:Array(String)}) GROUP BY table HAVING count() > 1 ORDER BY table`, parts{"database": d.runDatabase()})
+}
+
 func mergeParts(delta string) string {
 	return sql("OPTIMIZE TABLE $delta FINAL", parts{"delta": delta})
 }

@@ -51,8 +51,19 @@ func payoutTransactionsTable() keyed {
 		}
 		return []string{t.changedMembers(x, delta)}
 	}
+	t.touched = script.countPaid
 	t.rebuild = func(x script, into string) []string { return []string{t.insertAll(into, x.wholeMembers())} }
 	return t
+}
+
+// countPaid counts the changed rows that carry a payout, or that ever did.
+func (x script) countPaid() string {
+	return x.render(`SELECT count() FROM
+(
+    SELECT 1 FROM $changed WHERE payout_id IS NOT NULL
+    UNION ALL
+    SELECT 1 FROM $moved FINAL WHERE account = {account:String} AND id IN (SELECT id FROM $delta)
+)`, parts{"moved": movesTable})
 }
 
 // stampedRows are transactions as they are stamped by the only version of them that carries a payoutId.
@@ -190,6 +201,7 @@ FROM
 GROUP BY id
 HAVING max(astray) OR max(NOT member)`, parts{"next": versionAfter("max(stored)"), "members": members, "table": t.table})}
 	}
+	t.touched = script.countPaid
 	t.rebuild = func(_ script, into string) []string {
 		return []string{t.insertAll(into, sql(`SELECT id, arraySort(groupArray(payout_id)) AS payouts
 FROM $members FINAL
@@ -234,6 +246,7 @@ func payoutSumsTable() keyed {
         )`, parts{"members": members, "table": membersTable})
 		return []string{t.changedSums(delta, memberSums(rows, "sign"), first)}
 	}
+	t.touched = script.countPaid
 	t.rebuild = func(_ script, into string) []string {
 		return []string{t.wholeSums(into, memberSums("(SELECT * FROM "+membersTable+" FINAL WHERE account = {account:String} AND state != '')", "1"))}
 	}

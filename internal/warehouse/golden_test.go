@@ -91,6 +91,7 @@ func ofStream(d dialect, s *catalog.Stream) []statement {
 		add("countLive that is kept", x.countLive(false))
 		add("createChanged", x.createChanged())
 		add("insertChanged", x.insertChanged())
+		add("countPaid", x.countPaid())
 		add("dropOldMoves", x.dropOldMoves())
 		add("createMoves", x.createMoves())
 		add("copyDelta", x.copyDelta())
@@ -152,7 +153,7 @@ func ofDerived(d dialect, x script) []statement {
 	for _, t := range derivedTables(x.Stream) {
 		delta := d.ofRun(x.derivedDelta(t.table))
 		add := func(name, text string) { all = append(all, statement{name + " " + t.table, text}) }
-		add("create", t.create)
+		add("create", d.lasting(t.create))
 		add("dropDelta of", dropDelta(delta))
 		add("createDelta", d.createDelta(t.table, delta, t.create))
 		add("dropTable", dropTable(delta))
@@ -169,7 +170,7 @@ func ofDerived(d dialect, x script) []statement {
 		add("replaceDerived", replaceDerived(t.table, delta, x.Account))
 		add("dropDerived", dropDerived(t.table, x.Account))
 		add("compareDerived", compareDerived(t, delta))
-		add("countSame", countSame(t.table, delta, sortedBy(t.create)))
+		add("countSame", t.target(delta).count())
 	}
 	return all
 }
@@ -196,15 +197,15 @@ func ofPublication(d dialect, x script) []statement {
 	var all []statement
 	add := func(name, text string) { all = append(all, statement{name, text}) }
 	tables, staged := []string{x.names["changes"], x.names["delta"]}, []string{x.names["staging"]}
-	attached := []target{{x.names["latest"], x.names["delta"], x.names["latest"], ""}}
+	attached := []target{{x.names["latest"], x.names["delta"], x.names["latest"], "", ""}}
 	if x.Stream.OrderedBy != "" {
-		attached, tables = append(attached, target{x.names["latest"], x.names["moves"], movesOf(x.Stream), ""}), append(tables, x.names["moves"])
+		attached, tables = append(attached, target{x.names["latest"], x.names["moves"], movesOf(x.Stream), "", ""}), append(tables, x.names["moves"])
 	}
 	if x.Stream.History {
-		attached = append(attached, target{x.names["versions"], x.names["delta"], x.names["latest"], ""})
+		attached = append(attached, target{x.names["versions"], x.names["delta"], x.names["latest"], "", ""})
 	}
 	if x.Stream.Child != nil {
-		attached = append(attached, target{x.names["child_latest"], x.names["child_delta"], x.names["child_latest"], ""})
+		attached = append(attached, target{x.names["child_latest"], x.names["child_delta"], x.names["child_latest"], "", ""})
 		tables, staged = append(tables, x.names["child_delta"]), append(staged, x.names["child_staging"])
 		add("insertInto the child's staging", insertInto(x.names["child_staging"], childStagingColumns(x.Stream)))
 		add("dropOldChildDelta", x.dropOldChildDelta())
@@ -231,7 +232,7 @@ func ofAll() []statement {
 	one := int64(1)
 	all := []statement{
 		{"createMigrations", createMigrations}, {"createMigrationsView", createMigrationsView}, {"selectApplied", selectApplied}, {"selectColumns", selectColumns}, {"selectOrders", selectOrders},
-		{"selectVersion", selectVersion}, {"selectTime", selectTime}, {"countParts", countParts(dialect{})},
+		{"selectVersion", selectVersion}, {"selectTime", selectTime}, {"countParts", countParts(dialect{})}, {"selectInParts", selectInParts(dialect{})},
 		{"selectState", selectState}, {"selectStates", selectStates}, {"selectLease", selectLease(false)}, {"selectLease with the row of a run", selectLease(true)}, {"selectInterrupted", selectInterrupted}, {"selectOutcome", selectOutcome},
 		{"selectAliveRuns by row", selectAliveRuns[0]}, {"selectAliveRuns by state", selectAliveRuns[1]}, {"selectStagedRuns", selectStagedRuns(dialect{})},
 		{"selectRejectVersion", selectRejectVersion}, {"insertCounted", insertCounted}, {"countOpenRejects", countOpenRejects},

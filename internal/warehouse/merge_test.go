@@ -282,10 +282,10 @@ func TestRecover(t *testing.T) {
 			for i, step := range []func() error{
 				func() error { return w.saveJSON(t.Context(), r, intentName(r.ID), in) },
 				func() error {
-					return publication{Writer: w.Writer(r)}.attach(t.Context(), target{"coupons_versions", r.delta(), "coupons_latest", ""})
+					return publication{Writer: w.Writer(r)}.attach(t.Context(), target{"coupons_versions", r.delta(), "coupons_latest", "", ""})
 				},
 				func() error {
-					return publication{Writer: w.Writer(r)}.attach(t.Context(), target{"coupons_latest", r.delta(), "coupons_latest", ""})
+					return publication{Writer: w.Writer(r)}.attach(t.Context(), target{"coupons_latest", r.delta(), "coupons_latest", "", ""})
 				},
 				func() error { return w.SaveRun(t.Context(), in.Record) },
 				func() error {

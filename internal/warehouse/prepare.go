@@ -44,12 +44,7 @@ func (w *Writer) prepare(ctx context.Context, c Changes, mergedAt time.Time) err
 		}
 	}
 	if err == nil {
-		err = w.execAll(ctx, w.derivedSteps(c), args...)
-	}
-	for _, t := range derivedTables(w.Stream) {
-		if err == nil {
-			err = w.singlePart(ctx, w.derivedDelta(t.table))
-		}
+		err = w.prepareDerived(ctx, c, args)
 	}
 	return err
 }

@@ -139,7 +139,7 @@ func (p publication) saveRow(ctx context.Context) error {
 type target struct {
 	table, delta string
 	of           string // the table that the delta was made for, or movesOf
-	key          string // of a derived table: the columns of its sorting key
+	key, row     string // of a derived table: the columns of its sorting key, and what tells its rows apart
 }
 
 // targets are the tables that the run changes, in the order in which they are.
@@ -148,9 +148,9 @@ func (p publication) targets() []target {
 	names := p.script.names
 	if p.intent.Record.Changes.Any() {
 		if p.Stream.History {
-			targets = append(targets, target{names["versions"], names["delta"], names["latest"], ""})
+			targets = append(targets, target{names["versions"], names["delta"], names["latest"], "", ""})
 		}
-		latest := target{names["latest"], names["delta"], names["latest"], ""}
+		latest := target{names["latest"], names["delta"], names["latest"], "", ""}
 		if p.intent.Record.Changes.Moved > 0 {
 			latest.delta, latest.of = names["moves"], movesOf(p.Stream)
 		}
@@ -158,7 +158,7 @@ func (p publication) targets() []target {
 		targets = append(targets, p.derivedTargets()...)
 	}
 	if p.Stream.Child != nil {
-		targets = append(targets, target{names["child_latest"], names["child_delta"], names["child_latest"], ""})
+		targets = append(targets, target{names["child_latest"], names["child_delta"], names["child_latest"], "", ""})
 	}
 	return targets
 }

@@ -90,7 +90,7 @@ func (w *Writer) rebuildTable(ctx context.Context, t derived) error {
 		return err
 	}
 	// warehouse-16
-	if err := (publication{Writer: w}).checkAttached(ctx, []target{{t.table, into, t.table, sortedBy(t.create)}}); err != nil {
+	if err := (publication{Writer: w}).checkAttached(ctx, []target{t.target(into)}); err != nil {
 		return err
 	}
 	return w.exec(ctx, dropTable(into))
@@ -112,8 +112,27 @@ func (w *Writer) fillAnew(ctx context.Context, t derived, into string) error {
 	return w.execAll(ctx, steps, append(w.args(now), named("merged_at", fmt.Sprint(now.UnixMilli())))...)
 }
 
-// RebuildDerived makes the derived tables of a stream of an account anew from its rows. It waits for no run: one that
-// is under way is a *HeldError.
+// DerivedOf lists the streams of accounts that have derived tables, with the names of these.
+func (w *Warehouse) DerivedOf(ctx context.Context) (map[StreamID][]string, error) {
+	all := map[StreamID][]string{}
+	for _, s := range catalog.All() {
+		tables := derivedNames(s)
+		if len(tables) == 0 {
+			continue
+		}
+		accounts, err := w.accountsOf(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		for _, account := range accounts {
+			all[StreamID{account, s.Name}] = tables
+		}
+	}
+	return all, nil
+}
+
+// RebuildDerived makes the derived tables of a stream of an account anew from its rows. It waits some minutes for a run
+// that is under way; one that goes on for longer is a *HeldError.
 func (w *Warehouse) RebuildDerived(ctx context.Context, id StreamID) error {
 	return w.holding(ctx, id, func(w *Writer) error {
 		// Where it dies in the middle, the next holder of the lease begins anew.
@@ -128,7 +147,7 @@ func (w *Warehouse) RebuildDerived(ctx context.Context, id StreamID) error {
 }
 
 // CheckDerived compares the derived tables of a stream of an account with what they would be if they were made anew, and
-// names those that differ. No run may be under way: that is a *HeldError.
+// names those that differ. It waits for runs as RebuildDerived does.
 func (w *Warehouse) CheckDerived(ctx context.Context, id StreamID) (wrong []string, err error) {
 	if s, err := catalog.Find(id.Stream); err != nil || len(derivedTables(s)) == 0 {
 		return nil, err
@@ -166,7 +185,7 @@ func (w *Warehouse) holding(ctx context.Context, id StreamID, do func(*Writer) e
 		return err
 	}
 	r := Run{ID: uuid.New(), Attempt: uuid.New(), Account: id.Account, Stream: s}
-	l, err := w.Acquire(ctx, r)
+	l, err := w.await(ctx, r)
 	if err != nil {
 		return err
 	}

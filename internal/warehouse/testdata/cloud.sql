@@ -1,4 +1,4 @@
--- What is sent in the dialect cloud where a single server is sent something else, of the migrations and of products.
+-- What is sent in the dialect cloud where a single server is sent something else, of the migrations, of products and of transactions.
 
 -- createMigrations
 CREATE TABLE IF NOT EXISTS schema_migrations_log
@@ -1097,3 +1097,375 @@ PARTITION BY run_id
 ORDER BY (run_id, product_key, day)
 SETTINGS replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000
 COMMENT 'Rows of runs under way';
+
+-- createLatest
+CREATE TABLE IF NOT EXISTS transactions_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Transaction identifier (API: id)',
+    country LowCardinality(String) COMMENT 'Country code; empty when absent (API: country)',
+    activated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Activation time [UTC] (API: activatedAt)',
+    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time [UTC] (API: clickedAt)',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC] (API: soldAt)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    currency_code LowCardinality(String) COMMENT 'Currency of order_value and cashback; empty when absent (API: currencyCode)',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Value of the order [currency_code] (API: orderValue)',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback amount [currency_code] (API: cashback)',
+    status LowCardinality(String) COMMENT 'PENDING, CONFIRMED or DECLINED; the service may add values; empty when absent (API: status)',
+    passback_uid String COMMENT 'Caller\'s own user identifier, as passed back; empty when absent (API: passbackUid)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction; NULL when the service sent none or no UUID (API: retailerId)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: retailerName)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: retailerLogo)',
+    payout_id Nullable(Int64) COMMENT 'Payout that includes the transaction; NULL while in none (API: payoutId)',
+    passback_data String COMMENT 'Caller\'s own data, as passed back; empty when absent (API: passbackData)',
+    cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
+    coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
+    promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address; 2 where a row was that has another sold_at now',
+    _run_id UUID COMMENT 'Run that loaded this version',
+    INDEX by_key id TYPE bloom_filter(0.001) GRANULARITY 1,
+    INDEX by_passback_uid passback_uid TYPE bloom_filter(0.01) GRANULARITY 1
+)
+ENGINE = ReplacingMergeTree(_version)
+ORDER BY (account, sold_at, id)
+SETTINGS replicated_deduplication_window = 0, allow_nullable_key = 1
+COMMENT 'Storage behind the view transactions';
+
+-- createStaging
+CREATE TABLE IF NOT EXISTS transactions_2_staging
+(
+    run_id UUID,
+    id UUID,
+    country String,
+    activated_at Int64,
+    clicked_at Int64,
+    sold_at Int64,
+    updated_at Int64,
+    currency_code String,
+    order_value Int64,
+    cashback Int64,
+    status String,
+    passback_uid String,
+    retailer_id UUID,
+    retailer_name String,
+    retailer_logo String,
+    payout_id Int64,
+    passback_data String,
+    cashback_offer_id UUID,
+    coupon_id UUID,
+    promotion_id UUID,
+    _nulls UInt64,
+    _extra String,
+    _page UInt32,
+    _fetched Int64,
+    _version UInt128 MATERIALIZED bitOr(bitShiftLeft(toUInt128(if(bitTest(_nulls, 3), 0, greatest(updated_at, 0))), 64), toUInt128(_fetched)),
+    _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id)
+)
+ENGINE = ReplacingMergeTree(_version)
+PARTITION BY run_id
+ORDER BY (run_id, id)
+SETTINGS replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000
+COMMENT 'Rows of runs under way';
+
+-- createVersions
+CREATE TABLE IF NOT EXISTS transactions_versions
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Transaction identifier (API: id)',
+    country LowCardinality(String) COMMENT 'Country code; empty when absent (API: country)',
+    activated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Activation time [UTC] (API: activatedAt)',
+    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time [UTC] (API: clickedAt)',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC] (API: soldAt)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    currency_code LowCardinality(String) COMMENT 'Currency of order_value and cashback; empty when absent (API: currencyCode)',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Value of the order [currency_code] (API: orderValue)',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback amount [currency_code] (API: cashback)',
+    status LowCardinality(String) COMMENT 'PENDING, CONFIRMED or DECLINED; the service may add values; empty when absent (API: status)',
+    passback_uid String COMMENT 'Caller\'s own user identifier, as passed back; empty when absent (API: passbackUid)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction; NULL when the service sent none or no UUID (API: retailerId)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: retailerName)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: retailerLogo)',
+    payout_id Nullable(Int64) COMMENT 'Payout that includes the transaction; NULL while in none (API: payoutId)',
+    passback_data String COMMENT 'Caller\'s own data, as passed back; empty when absent (API: passbackData)',
+    cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
+    coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
+    promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address; 2 where a row was that has another sold_at now',
+    _run_id UUID COMMENT 'Run that loaded this version',
+    INDEX by_key id TYPE bloom_filter(0.001) GRANULARITY 1,
+    INDEX by_passback_uid passback_uid TYPE bloom_filter(0.01) GRANULARITY 1
+)
+ENGINE = MergeTree
+ORDER BY (account, sold_at, id)
+SETTINGS replicated_deduplication_window = 0, allow_nullable_key = 1
+COMMENT 'Storage behind the view transactions_history';
+
+-- orderStatements 4
+CREATE TABLE IF NOT EXISTS transactions_versions_ordered
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Transaction identifier (API: id)',
+    country LowCardinality(String) COMMENT 'Country code; empty when absent (API: country)',
+    activated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Activation time [UTC] (API: activatedAt)',
+    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time [UTC] (API: clickedAt)',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC] (API: soldAt)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    currency_code LowCardinality(String) COMMENT 'Currency of order_value and cashback; empty when absent (API: currencyCode)',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Value of the order [currency_code] (API: orderValue)',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback amount [currency_code] (API: cashback)',
+    status LowCardinality(String) COMMENT 'PENDING, CONFIRMED or DECLINED; the service may add values; empty when absent (API: status)',
+    passback_uid String COMMENT 'Caller\'s own user identifier, as passed back; empty when absent (API: passbackUid)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction; NULL when the service sent none or no UUID (API: retailerId)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: retailerName)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: retailerLogo)',
+    payout_id Nullable(Int64) COMMENT 'Payout that includes the transaction; NULL while in none (API: payoutId)',
+    passback_data String COMMENT 'Caller\'s own data, as passed back; empty when absent (API: passbackData)',
+    cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
+    coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
+    promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address; 2 where a row was that has another sold_at now',
+    _run_id UUID COMMENT 'Run that loaded this version',
+    INDEX by_key id TYPE bloom_filter(0.001) GRANULARITY 1,
+    INDEX by_passback_uid passback_uid TYPE bloom_filter(0.01) GRANULARITY 1
+)
+ENGINE = MergeTree
+ORDER BY (account, sold_at, id)
+SETTINGS replicated_deduplication_window = 0, allow_nullable_key = 1
+COMMENT 'Storage behind the view transactions_history';
+
+-- orderStatements 9
+CREATE TABLE IF NOT EXISTS transactions_latest_ordered
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Transaction identifier (API: id)',
+    country LowCardinality(String) COMMENT 'Country code; empty when absent (API: country)',
+    activated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Activation time [UTC] (API: activatedAt)',
+    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time [UTC] (API: clickedAt)',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC] (API: soldAt)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    currency_code LowCardinality(String) COMMENT 'Currency of order_value and cashback; empty when absent (API: currencyCode)',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Value of the order [currency_code] (API: orderValue)',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback amount [currency_code] (API: cashback)',
+    status LowCardinality(String) COMMENT 'PENDING, CONFIRMED or DECLINED; the service may add values; empty when absent (API: status)',
+    passback_uid String COMMENT 'Caller\'s own user identifier, as passed back; empty when absent (API: passbackUid)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction; NULL when the service sent none or no UUID (API: retailerId)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: retailerName)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: retailerLogo)',
+    payout_id Nullable(Int64) COMMENT 'Payout that includes the transaction; NULL while in none (API: payoutId)',
+    passback_data String COMMENT 'Caller\'s own data, as passed back; empty when absent (API: passbackData)',
+    cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
+    coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
+    promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address; 2 where a row was that has another sold_at now',
+    _run_id UUID COMMENT 'Run that loaded this version',
+    INDEX by_key id TYPE bloom_filter(0.001) GRANULARITY 1,
+    INDEX by_passback_uid passback_uid TYPE bloom_filter(0.01) GRANULARITY 1
+)
+ENGINE = ReplacingMergeTree(_version)
+ORDER BY (account, sold_at, id)
+SETTINGS replicated_deduplication_window = 0, allow_nullable_key = 1
+COMMENT 'Storage behind the view transactions';
+
+-- create transactions_keys
+CREATE TABLE IF NOT EXISTS transactions_keys
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Transaction identifier (API: id)',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Where the row is in transactions_latest',
+    _hash FixedString(16) COMMENT 'As in transactions_latest',
+    _version UInt128 COMMENT 'As in transactions_latest',
+    _deleted UInt8 COMMENT 'As in transactions_latest; 0 or 1',
+    _ahead Int64 COMMENT 'updatedAt less the time in the version, in milliseconds; nearly always 0, also when there is no updatedAt'
+)
+ENGINE = ReplacingMergeTree(_version)
+PARTITION BY account
+ORDER BY (account, id)
+SETTINGS replicated_deduplication_window = 0, index_granularity = 512
+COMMENT 'Storage beside transactions_latest: what a run compares its rows with';
+
+-- create transactions_live
+CREATE TABLE IF NOT EXISTS transactions_live
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    live Int64 COMMENT 'Rows that are not deleted [count]',
+    version UInt64 COMMENT 'The highest wins'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY account
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Storage beside transactions_latest: how many rows readers see';
+
+-- create transactions_decided
+CREATE TABLE IF NOT EXISTS transactions_decided
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    id UUID COMMENT 'Transaction identifier',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction',
+    currency_code LowCardinality(String) COMMENT 'Currency of the transaction',
+    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale',
+    confirmed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was seen to become CONFIRMED',
+    declined_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was seen to become DECLINED',
+    version UInt128 COMMENT 'Newest version of the transaction that this takes into account: the highest wins',
+    _run_id UUID COMMENT 'Run that loaded the newest version of the transaction'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY (account, id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'The storage behind transaction_decisions: what would have to be computed from all versions';
+
+-- create transactions_named
+CREATE TABLE IF NOT EXISTS transactions_named
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    stream LowCardinality(String) COMMENT 'Stream of the record that is named',
+    key String COMMENT 'Key of the record that is named',
+    newest SimpleAggregateFunction(max, Nullable(DateTime64(3, 'UTC'))) COMMENT 'Latest updatedAt of what names it',
+    named_at SimpleAggregateFunction(min, DateTime64(3, 'UTC')) COMMENT 'When the first that names it was loaded',
+    _run_id SimpleAggregateFunction(anyLast, UUID) COMMENT 'A run that loaded such a row'
+)
+ENGINE = AggregatingMergeTree
+PARTITION BY account
+ORDER BY (account, stream, key)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Which records of other streams are named by transactions, in any of their versions';
+
+-- create sales_latest
+CREATE TABLE IF NOT EXISTS sales_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    dated UInt8 COMMENT '1 when the day of the sale is known',
+    day Date32 COMMENT 'Day of the sale [UTC]',
+    currency_code LowCardinality(String) COMMENT 'Currency of the amounts',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name',
+    identified UInt8 COMMENT '1 when the retailer has an identifier',
+    retailer_id UUID COMMENT 'Retailer',
+    country LowCardinality(String) COMMENT 'Country code',
+    status LowCardinality(String) COMMENT 'Status as of now',
+    transactions Int64 COMMENT 'Transactions; 0: the row stands for none',
+    order_value Decimal(38, 4) COMMENT 'Sum of the values of the orders',
+    cashback Decimal(38, 4) COMMENT 'Sum of the cashback',
+    paid_transactions Int64 COMMENT 'Those of them that a payout includes',
+    paid_cashback Decimal(38, 4) COMMENT 'Cashback of those that a payout includes',
+    version UInt64 COMMENT 'The highest wins',
+    _run_id UUID COMMENT 'Run that loaded the row'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status)
+SETTINGS replicated_deduplication_window = 0, index_granularity = 1024
+COMMENT 'Storage behind the views daily_sales and daily_cashback';
+
+-- create sale_retailers_latest
+CREATE TABLE IF NOT EXISTS sale_retailers_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name',
+    retailer_id Nullable(UUID) COMMENT 'Retailer',
+    transactions Int64 COMMENT 'Transactions; 0: the row stands for none',
+    last_sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the last sale [UTC]',
+    last_version UInt128 COMMENT 'The highest version of a sale',
+    logo String COMMENT 'Logo URL of the newest sale that has one',
+    logo_version UInt128 COMMENT 'Version of that sale',
+    newest DateTime64(3, 'UTC') COMMENT 'When a sale was last loaded new or changed [UTC]',
+    _lost UInt8 COMMENT 'Used within a run only: a maximum has to be read anew',
+    version UInt64 COMMENT 'The highest wins',
+    _run_id UUID COMMENT 'Run that loaded the row'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY (account, retailer_name, retailer_id)
+SETTINGS replicated_deduplication_window = 0, allow_nullable_key = 1
+COMMENT 'Storage behind the view retailers: what sales say of them';
+
+-- create payout_transactions_latest
+CREATE TABLE IF NOT EXISTS payout_transactions_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    payout_id Int64 COMMENT 'Payout that the transaction carries or carried',
+    id UUID COMMENT 'Transaction identifier',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC]',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name',
+    currency_code LowCardinality(String) COMMENT 'Currency as stamped',
+    state LowCardinality(String) COMMENT 'same, changed, moved or gone; empty: the row stands for none',
+    stamped_status LowCardinality(String) COMMENT 'Status as stamped',
+    stamped_order_value Nullable(Decimal(18, 4)) COMMENT 'Order value as stamped',
+    stamped_cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback as stamped',
+    stamped_at Nullable(DateTime64(3, 'UTC')) COMMENT 'updatedAt of the first version that carries the payoutId [UTC]',
+    stamped_seen_at DateTime64(3, 'UTC') COMMENT 'When that version was loaded [UTC]',
+    stamped_is_first_known UInt8 COMMENT '1 when no earlier version of the transaction is known',
+    status LowCardinality(String) COMMENT 'Status as of now',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Order value as of now',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback as of now',
+    payout_id_now Nullable(Int64) COMMENT 'Payout as of now',
+    currency_code_now LowCardinality(String) COMMENT 'Currency as of now',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'updatedAt as of now [UTC]',
+    turned_at Nullable(DateTime64(3, 'UTC')) COMMENT 'updatedAt of the version since which it stands as it does now [UTC]',
+    turned_seen_at DateTime64(3, 'UTC') COMMENT 'When that version was loaded [UTC]',
+    version UInt64 COMMENT 'The highest wins',
+    _run_id UUID COMMENT 'Run that loaded the row'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY (account, payout_id, id)
+SETTINGS replicated_deduplication_window = 0, index_granularity = 1024
+COMMENT 'Storage behind the view payout_transactions';
+
+-- create payout_moves_latest
+CREATE TABLE IF NOT EXISTS payout_moves_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Transaction identifier',
+    payouts Array(Int64) COMMENT 'All payouts that it ever carried; empty: the row stands for none',
+    version UInt64 COMMENT 'The highest wins',
+    _run_id UUID COMMENT 'Run that loaded the row'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY (account, id)
+SETTINGS replicated_deduplication_window = 0, index_granularity = 1024
+COMMENT 'Which payouts the transactions carried that do not carry one alone';
+
+-- create payout_sums_latest
+CREATE TABLE IF NOT EXISTS payout_sums_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    payout_id Int64 COMMENT 'Payout',
+    quarters Int64 COMMENT 'Quarters of an hour from 1970 to stamped_at; the lowest number there is: it is not known',
+    currency_code LowCardinality(String) COMMENT 'Currency as stamped',
+    state LowCardinality(String) COMMENT 'As in payout_transactions',
+    stamped_status LowCardinality(String) COMMENT 'Status as stamped',
+    now_status LowCardinality(String) COMMENT 'Status as of now',
+    stamped_n Int64 COMMENT 'Number of transactions, as stamped; 0: the row stands for none',
+    stamped_gmv Decimal(38, 4) COMMENT 'Sum of their order_value as stamped',
+    stamped_cashback Decimal(38, 4) COMMENT 'Sum of their cashback as stamped',
+    now_n Int64 COMMENT 'Number of those that carry the payoutId as of now',
+    now_gmv Decimal(38, 4) COMMENT 'Sum of their order_value as of now',
+    now_cashback Decimal(38, 4) COMMENT 'Sum of their cashback as of now',
+    at_stake Decimal(38, 4) COMMENT 'Cashback as stamped less cashback as of now',
+    version UInt64 COMMENT 'The highest wins',
+    _run_id UUID COMMENT 'Run that loaded the row'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY (account, payout_id, quarters, currency_code, state, stamped_status, now_status)
+SETTINGS replicated_deduplication_window = 0, index_granularity = 1024
+COMMENT 'Storage behind the view payout_sums';

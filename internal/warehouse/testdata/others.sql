@@ -56,7 +56,7 @@ SELECT 'product_prices_latest' AS table, toUInt64(sum(n)) AS rows, count() AS ke
 -- Writer.drop
 DROP TABLE IF EXISTS transactions_changed_0000000000004000800000000000a11e SYNC;
 
--- Writer.prepare
+-- Writer.prepareDerived
 DROP TABLE IF EXISTS transactions_changed_0000000000004000800000000000a11e;
 
 -- Writer.singlePart

@@ -41,6 +41,10 @@ SELECT toUnixTimestamp64Micro(now64(6));
 -- countParts
 SELECT count() FROM system.parts WHERE active AND database = currentDatabase() AND table = {delta:String};
 
+-- selectInParts
+SELECT table FROM system.parts
+WHERE active AND database = currentDatabase() AND table IN ({deltas:Array(String)}) GROUP BY table HAVING count() > 1 ORDER BY table;
+
 -- selectState
 SELECT value, version FROM sync_state_log FINAL
 WHERE account = {account:String} AND stream = {stream:String} AND name = {name:String};

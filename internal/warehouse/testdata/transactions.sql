@@ -845,6 +845,14 @@ UNION ALL
 SELECT 1, id, sold_at, currency_code, retailer_id, retailer_name, retailer_logo, country, status, order_value, cashback, payout_id, updated_at, synced_at, _version, _deleted
 FROM transactions_delta_0000000000004000800000000000a11e;
 
+-- countPaid
+SELECT count() FROM
+(
+    SELECT 1 FROM transactions_changed_0000000000004000800000000000a11e WHERE payout_id IS NOT NULL
+    UNION ALL
+    SELECT 1 FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e)
+);
+
 -- dropOldMoves
 DROP TABLE IF EXISTS transactions_moves_0000000000004000800000000000a11e;
 
@@ -1152,7 +1160,7 @@ SELECT
     = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_named_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String}));
 
 -- countSame transactions_named
-SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM transactions_named WHERE (account, stream, key) IN (SELECT account, stream, key FROM transactions_named_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM transactions_named_delta_0000000000004000800000000000a11e);
+SELECT uniqExact(sipHash128(toString(tuple(account, stream, key)))) FROM transactions_named WHERE (account, stream, key) IN (SELECT account, stream, key FROM transactions_named_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(account, stream, key))) IN (SELECT sipHash128(toString(tuple(account, stream, key))) FROM transactions_named_delta_0000000000004000800000000000a11e);
 
 -- create sales_latest
 CREATE TABLE IF NOT EXISTS sales_latest
