@@ -20,7 +20,7 @@ const (
 )
 
 // begin makes a run of the stream that starts now.
-func begin(t *testing.T, w *Warehouse, stream string) Run {
+func begin(t testing.TB, w *Warehouse, stream string) Run {
 	t.Helper()
 	s, err := catalog.Find(stream)
 	if err != nil {
@@ -34,7 +34,7 @@ func begin(t *testing.T, w *Warehouse, stream string) Run {
 }
 
 // stage decodes pages and stages each as a batch, as read at the start of the run plus its number in microseconds.
-func stage(t *testing.T, w *Warehouse, r Run, pages ...string) {
+func stage(t testing.TB, w *Warehouse, r Run, pages ...string) {
 	t.Helper()
 	d := decode.New(r.Stream)
 	for i, page := range pages {
