@@ -130,7 +130,7 @@ func (h holder) order(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, statement := range tables.renameStaging(h.w.pool.dialect, h.stream) {
+	for _, statement := range tables.renameStaging(h.w.dialect, h.stream) {
 		if err := h.w.exec(ctx, statement); err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (h holder) order(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := h.w.exec(ctx, h.w.pool.dialect.everywhere(dropTable(t.name+orderedSuffix))); err != nil {
+		if err := h.w.exec(ctx, h.w.dialect.everywhere(dropTable(t.name+orderedSuffix))); err != nil {
 			return err
 		}
 	}
@@ -161,7 +161,7 @@ func (h holder) order(ctx context.Context) error {
 // store copies a table into its order, and puts the copy in its place.
 func (h holder) store(ctx context.Context, tables stored, t orderedTable) error {
 	h.w.log.Info("storing a table in another order; this takes a while, and the space of the table once more", "table", t.name)
-	statements := tables.copyTable(h.w.pool.dialect, t, h.stream)
+	statements := tables.copyTable(h.w.dialect, t, h.stream)
 	steps := make([]step, len(statements))
 	for i, statement := range statements {
 		steps[i] = step{statement, nil}
@@ -181,7 +181,7 @@ func (h holder) store(ctx context.Context, tables stored, t orderedTable) error 
 			return err
 		}
 	}
-	exchange := exchangeTables(h.w.pool.dialect, t.name)
+	exchange := exchangeTables(h.w.dialect, t.name)
 	return h.w.retry(ctx, exchange, func() error {
 		now, err := h.w.stored(ctx)
 		if err != nil || !now.needs(t, h.stream) { // an attempt whose answer was lost
