@@ -161,7 +161,7 @@ func (h holder) order(ctx context.Context) error {
 // store copies a table into its order, and puts the copy in its place.
 func (h holder) store(ctx context.Context, tables stored, t orderedTable) error {
 	h.w.log.Info("storing a table in another order; this takes a while, and the space of the table once more", "table", t.name)
-	statements := tables.copyTable(h.w.pool.dialect, t, h.stream)
+	statements := tables.copyTable(h.w.dialect, t, h.stream)
 	steps := make([]step, len(statements))
 	for i, statement := range statements {
 		steps[i] = step{statement, nil}
