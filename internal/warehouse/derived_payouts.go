@@ -196,7 +196,7 @@ FROM
 (
     SELECT id, payout_id, payout_id_now IS DISTINCT FROM payout_id AS astray, true AS member, toUInt64(0) AS stored FROM $members
     UNION ALL
-    SELECT id, 0, false, false, version FROM $table FINAL WHERE account = {account:String} AND id IN (SELECT id FROM $members)
+    SELECT id, 0, false AS astray, false AS member, version FROM $table FINAL WHERE account = {account:String} AND id IN (SELECT id FROM $members)
 )
 GROUP BY id
 HAVING max(astray) OR max(NOT member)`, parts{"next": versionAfter("max(stored)"), "members": members, "table": t.table})}

@@ -123,7 +123,7 @@ func everything(t *testing.T) []statement {
 			})
 		}
 	})
-	everyQuestion(t, w, aside)
+	everyQuestion(t, w)
 	return all.each
 }
 
@@ -269,7 +269,7 @@ func everyRecovery(t *testing.T, w *Warehouse, s *catalog.Stream, page string) {
 }
 
 // everyQuestion asks all that does not belong to a run.
-func everyQuestion(t *testing.T, w, aside *Warehouse) {
+func everyQuestion(t *testing.T, w *Warehouse) {
 	t.Helper()
 	ctx := t.Context()
 	transactions, err := catalog.Find("transactions")
