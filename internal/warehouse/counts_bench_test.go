@@ -26,13 +26,15 @@ func BenchmarkCounts(b *testing.B) {
 	for b.Loop() {
 		w := open(b)
 		r := begin(b, w, "transactions")
-		for page := range countedSales / 1000 {
+		pages := make([]string, countedSales/1000)
+		for page := range pages {
 			rows := make([]string, 1000)
 			for i := range rows {
 				rows[i] = saleAt(fmt.Sprintf("aaaaaaaa-0000-4000-8000-%012d", page*1000+i), fmt.Sprintf("2026-01-%02dT00:00:00Z", 1+i%28), "PENDING", "2026-02-01T00:00:00Z")
 			}
-			stage(b, w, r, "["+strings.Join(rows, ",")+"]")
+			pages[page] = "[" + strings.Join(rows, ",") + "]"
 		}
+		stage(b, w, r, pages...)
 		l, err := w.Acquire(b.Context(), r)
 		must(b, err)
 		x := w.Writer(r)
