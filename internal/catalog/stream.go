@@ -105,8 +105,15 @@ type Stream struct {
 	ByDay *ByDay
 	// Payouts says that the records are payouts: each adds up records of the stream that names it (catalog-7).
 	Payouts bool
+	// Sales says that the records are sales: sums of them are kept by day and by payout.
+	Sales bool
 	// TracksDecisions keeps when a record was confirmed or declined, in the view transaction_decisions.
 	TracksDecisions bool
+	// OrderedBy is the column, of a Time, by which the rows are stored before their key, so that those of some days are
+	// read without the others; "" where the key alone orders them (catalog-10).
+	OrderedBy string
+	// LookedUpBy are other columns by whose values single rows are looked for.
+	LookedUpBy []string
 	// OwnKey says that services give out API keys for this stream alone.
 	OwnKey bool
 }
@@ -139,12 +146,27 @@ func (s *Stream) KeyField() int { return s.index(func(f Field) bool { return f.K
 // VersionField is the index of the field that says when the record last changed upstream, or -1.
 func (s *Stream) VersionField() int { return s.index(func(f Field) bool { return f.Version }) }
 
+// OrderField is the index of the field of OrderedBy, or -1.
+func (s *Stream) OrderField() int {
+	return s.index(func(f Field) bool { return s.OrderedBy != "" && f.Column == s.OrderedBy })
+}
+
 // Reference is the field that is a key of the other stream; it is nil where there is none.
 func (s *Stream) Reference(to *Stream) *Field {
 	if i := s.index(func(f Field) bool { return f.RefersTo == to.Name }); i >= 0 {
 		return &s.Fields[i]
 	}
 	return nil
+}
+
+// References are the fields that are keys of other streams.
+func (s *Stream) References() (fields []Field) {
+	for _, f := range s.Fields {
+		if f.RefersTo != "" {
+			fields = append(fields, f)
+		}
+	}
+	return fields
 }
 
 // NamesPayouts reports whether the records say which payout they are in.

@@ -47,6 +47,7 @@ type Daemon struct {
 	stopped  chan struct{} // closed when the loop has ended
 	started  atomic.Bool   // the plan is in force
 	draining atomic.Bool
+	observed atomic.Int64 // when the metrics were last brought up to date with the warehouse, in nanoseconds since 1970
 
 	supervisor *supervisor
 	timetable  timetable

@@ -78,8 +78,16 @@ func (d *Daemon) record(ctx context.Context, r *warehouse.RunRecord, cause error
 	}
 }
 
+// observeEvery is how often the metrics are brought up to date with the warehouse. Runs of this process do that for
+// themselves.
+const observeEvery = 5 * time.Minute
+
 // observe brings the metrics up to date with what the warehouse has, by whomever it was loaded.
 func (d *Daemon) observe(ctx context.Context) error {
+	last, now := d.observed.Load(), d.now().UnixNano()
+	if age := time.Duration(now - last); last != 0 && age >= 0 && age < observeEvery || !d.observed.CompareAndSwap(last, now) {
+		return nil
+	}
 	all, err := d.o.Warehouse.Status(ctx)
 	if err != nil {
 		return err // the next run says what is wrong with the warehouse

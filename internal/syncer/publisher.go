@@ -153,6 +153,7 @@ func (b *backfill) sum(r warehouse.RunRecord) {
 	all := &b.session.run.record
 	all.Totals.Add(r.Totals)
 	all.Changes.Add(r.Changes)
+	all.Written.Add(r.Written)
 	all.Duplicates += r.Duplicates
 	all.Watermark, all.RunID, all.ServerTime = r.Watermark, r.RunID, r.ServerTime
 }

@@ -153,7 +153,7 @@ func (s *session) giveBack(ctx context.Context) error {
 func (s *session) recorded(ctx context.Context, mode string, limit time.Duration, do work) error {
 	r := s.run
 	r.record.RunID, r.record.StartedAt, r.record.Mode = r.ID, r.StartedAt, mode
-	if err := r.save(ctx); err != nil {
+	if err := r.begin(ctx); err != nil {
 		if ctx.Err() != nil { // a signal; the row may be there all the same, and must not stay one of a run under way
 			err = errors.Join(err, r.abandon(ctx, err))
 		}

@@ -13,13 +13,13 @@ import (
 func (x script) dropOldChildHashesDelta() string { return dropDelta(x.names["child_hashes_delta"]) }
 
 func (x script) createChildHashesDelta() string {
-	return createDeltaOf(x.names["child_hashes"], x.names["child_hashes_delta"])
+	return x.dialect.createDelta(x.names["child_hashes"], x.names["child_hashes_delta"], createChildHashes(x.Stream))
 }
 
 func (x script) dropOldChildDelta() string { return dropDelta(x.names["child_delta"]) }
 
 func (x script) createChildDelta() string {
-	return createDeltaOf(x.names["child_latest"], x.names["child_delta"])
+	return x.dialect.createDelta(x.names["child_latest"], x.names["child_delta"], createChildLatest(x.Stream))
 }
 
 // insertChildHashes fills the delta of the hashes with the lists that differ from those that were last loaded. One that

@@ -192,12 +192,13 @@ func TestRecoverPrices(t *testing.T) {
 			c, err := w.Writer(r).Plan(t.Context(), Whole, 1)
 			must(t, err)
 			now := r.StartedAt.Add(time.Second)
-			must(t, w.Writer(r).Prepare(t.Context(), c, now))
+			_, err = w.Writer(r).Prepare(t.Context(), c, now)
+			must(t, err)
 			in := Intent{RunID: r.ID, MergedAt: now, Derived: derived,
 				Record: RunRecord{Account: "acme", Stream: "products", RunID: r.ID, StartedAt: r.StartedAt, FinishedAt: now, Outcome: OutcomeSuccess, Changes: c}}
 			must(t, w.saveJSON(t.Context(), r, intentName(r.ID), in))
 			p := publication{Writer: w.Writer(r)}
-			for _, table := range []target{{"products_latest", r.delta()}, {"product_prices_latest", r.childDelta()}} {
+			for _, table := range []target{{table: "products_latest", delta: r.delta()}, {table: "product_prices_latest", delta: r.childDelta()}} {
 				must(t, p.attach(t.Context(), table))
 			}
 			if _, err := w.RecoverAll(t.Context()); err != nil {

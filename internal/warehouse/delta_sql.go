@@ -8,13 +8,11 @@ import (
 
 func (x script) dropOldDelta() string { return dropDelta(x.names["delta"]) }
 
-func (x script) createDelta() string { return createDeltaOf(x.names["latest"], x.names["delta"]) }
+func (x script) createDelta() string {
+	return x.dialect.createDelta(x.names["latest"], x.names["delta"], createLatest(x.Stream))
+}
 
 func dropDelta(delta string) string { return sql("DROP TABLE IF EXISTS $delta", parts{"delta": delta}) }
-
-func createDeltaOf(table, delta string) string {
-	return sql("CREATE TABLE IF NOT EXISTS $delta AS $table COMMENT 'What a run under way is about to publish'", parts{"table": table, "delta": delta})
-}
 
 // insertDelta copies what is new or changed from the staging table, in the types that people query. What no list has is
 // kept as a deleted row is.
@@ -70,14 +68,22 @@ FROM
 (
     SELECT $columns, _hash
     FROM $latest FINAL
-    WHERE account = {account:String} AND $key IN (SELECT $key FROM $changes WHERE $gone)
+    WHERE account = {account:String} AND $stored
 ) AS l
 INNER JOIN (SELECT $key, version FROM $changes WHERE $gone) AS c ON l.$key = c.$key`,
-		parts{"columns": joinNames(append(keyColumns(x.Stream), dataColumns(x.Stream)...))})
+		parts{"columns": joinNames(append(keyColumns(x.Stream), dataColumns(x.Stream)...)), "stored": x.stored(isGone)})
 }
 
 // countParts counts the parts of a table that is only there for a run.
-const countParts = "SELECT count() FROM system.parts WHERE active AND database = currentDatabase() AND table = {delta:String}"
+func countParts(d dialect) string {
+	return sql("SELECT count() FROM system.parts WHERE active AND database = $database AND table = {delta:String}", parts{"database": d.runDatabase()})
+}
+
+// selectInParts lists those of such tables that have more than one.
+func selectInParts(d dialect) string {
+	return sql(`SELECT table FROM system.parts
+WHERE active AND database = $database AND table IN ({deltas:Array(String)}) GROUP BY table HAVING count() > 1 ORDER BY table`, parts{"database": d.runDatabase()})
+}
 
 func mergeParts(delta string) string {
 	return sql("OPTIMIZE TABLE $delta FINAL", parts{"delta": delta})
@@ -88,10 +94,9 @@ func attachDelta(table, delta string) string {
 	return sql("ALTER TABLE $table ATTACH PARTITION tuple() FROM $delta", parts{"table": table, "delta": delta})
 }
 
-// countAttached counts the rows of a delta, and those of them that the table has already.
-func countAttached(table, delta string) string {
-	return sql(`SELECT (SELECT count() FROM $delta), (SELECT count() FROM $table WHERE account = {account:String} AND _run_id = {run:UUID})`,
-		parts{"table": table, "delta": delta})
+// attachDerived publishes the delta of a derived table.
+func attachDerived(table, delta, account string) string {
+	return sql("ALTER TABLE $table ATTACH PARTITION $account FROM $delta", parts{"table": table, "delta": delta, "account": quote(account)})
 }
 
 func dropTable(table string) string {

@@ -6,11 +6,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"dealhouse/internal/catalog"
 )
 
 // ErrSchemaOld says that the warehouse lacks tables, columns or views that this binary needs.
@@ -67,21 +70,60 @@ func (m migration) checksum() string {
 // they differ.
 const streamsVersion = 0
 
-// Migrate runs what is pending, in the caller's turn. The database is there.
-func (m migrator) Migrate(ctx context.Context) ([]string, error) {
-	statements, records, err := m.pending(ctx)
-	if err != nil || len(statements) == 0 {
+// migrate runs what is pending, in the caller's turn. The database is there. What is stored in another order than this
+// binary expects is copied, which waits for runs under way. It returns the statements that it ran.
+func (w *Warehouse) migrate(ctx context.Context) ([]string, error) {
+	m := w.migrator
+	plan, err := m.pending(ctx)
+	if err != nil || plan.empty() {
 		return nil, err
 	}
-	for _, statement := range statements[1:] {
-		if err := m.pool.exec(ctx, statement); err != nil {
-			return nil, fmt.Errorf("migrating: %s...: %w", firstLine(statement), err)
+	// The files are recorded first: from then on no older binary begins to work.
+	if err := m.run(ctx, plan.files...); err != nil {
+		return nil, err
+	}
+	for _, s := range plan.misordered {
+		if err := w.order(ctx, s); err != nil {
+			return nil, err
 		}
 	}
-	if err := m.record(ctx, records); err != nil {
-		return nil, err
+	if plan.streams != nil {
+		if err := m.apply(ctx, plan.tables); err != nil {
+			return nil, err
+		}
+		if err := w.refresh(ctx); err != nil {
+			return nil, err
+		}
+		if err := m.run(ctx, *plan.streams); err != nil {
+			return nil, err
+		}
 	}
-	return statements, nil
+	return plan.statements, nil
+}
+
+// run applies migrations, and records them.
+func (m migrator) run(ctx context.Context, migrations ...migration) error {
+	if err := m.apply(ctx, m.bookkeeping()); err != nil {
+		return err
+	}
+	for _, a := range migrations {
+		if err := m.apply(ctx, a.statements); err != nil {
+			return err
+		}
+	}
+	if len(migrations) == 0 {
+		return nil
+	}
+	return m.record(ctx, migrations)
+}
+
+func (m migrator) apply(ctx context.Context, statements []string) error {
+	for _, statement := range statements {
+		if err := m.pool.exec(ctx, statement); err != nil {
+			return fmt.Errorf("migrating: %s...: %w", firstLine(statement), err)
+		}
+	}
+	return nil
 }
 
 var migrationColumns = columns("version UInt32, name String, checksum String, generation UInt32, tables String, applied_at DateTime64(3)")
@@ -109,17 +151,17 @@ func (m migrator) record(ctx context.Context, applied []migration) error {
 // PlanMigration returns the statements that Migrate would run now, without running any. The last one records the others:
 // after somebody has run all of them, nothing is left for Migrate.
 func (m migrator) PlanMigration(ctx context.Context) ([]string, error) {
-	statements, records, err := m.pending(ctx)
-	if err == nil && len(statements) > 0 {
-		statements = append(statements, recordOf(records))
+	plan, err := m.pending(ctx)
+	if err != nil || plan.empty() {
+		return nil, err
 	}
-	return statements, err
+	return append(plan.statements, recordOf(plan.records())), nil
 }
 
 // CheckSchema returns ErrSchemaOld or ErrSchemaNew when the warehouse does not fit this binary.
 func (m migrator) CheckSchema(ctx context.Context) error {
-	statements, _, err := m.pending(ctx)
-	if err == nil && len(statements) > 0 {
+	plan, err := m.pending(ctx)
+	if err == nil && !plan.empty() {
 		return ErrSchemaOld
 	}
 	return err
@@ -129,56 +171,87 @@ func (m migrator) createDatabase() string {
 	return m.pool.dialect.lasting(sql("CREATE DATABASE IF NOT EXISTS $database", parts{"database": "`" + m.pool.database + "`"}))
 }
 
-// pending compares what the warehouse has with what this binary wants.
-func (m migrator) pending(ctx context.Context) ([]string, []migration, error) {
-	stored, err := m.storedColumnsByTable(ctx)
-	if err != nil {
-		return nil, nil, err
+// bookkeeping are the statements that make the record of what was applied.
+func (m migrator) bookkeeping() []string {
+	d := m.pool.dialect
+	return append(d.createLocal(), d.lasting(createMigrations), d.lasting(addGeneration), d.lasting(createMigrationsView))
+}
+
+// plannedMigration is what there is to do, in this order.
+type plannedMigration struct {
+	files      []migration
+	misordered []*catalog.Stream
+	tables     []string   // tables of the streams, and columns that they lack
+	streams    *migration // tables and views; nil: they are as they should be
+	statements []string   // all of that, to be shown
+}
+
+func (p plannedMigration) empty() bool { return len(p.statements) == 0 }
+
+// records are what is recorded of it.
+func (p plannedMigration) records() []migration {
+	if p.streams == nil {
+		return p.files
 	}
-	applied, err := m.applied(ctx, stored["schema_migrations_log"]["generation"] != "")
+	return append(slices.Clip(p.files), *p.streams)
+}
+
+// pending compares what the warehouse has with what this binary wants.
+func (m migrator) pending(ctx context.Context) (p plannedMigration, err error) {
+	have, err := m.stored(ctx)
 	if err != nil {
-		return nil, nil, err
+		return p, err
+	}
+	applied, err := m.applied(ctx, have.columns["schema_migrations_log"]["generation"] != "")
+	if err != nil {
+		return p, err
 	}
 	d := m.pool.dialect
 	files, err := numberedMigrations(d)
 	if err != nil {
-		return nil, nil, err
+		return p, err
 	}
 	for version, a := range applied {
 		if version > files[len(files)-1].version {
-			return nil, nil, fmt.Errorf("%w (it has %s)", ErrSchemaNew, a.name)
+			return p, fmt.Errorf("%w (it has %s)", ErrSchemaNew, a.name)
 		}
 	}
 	streams, err := m.streams(d)
 	if err != nil {
-		return nil, nil, err
+		return p, err
 	}
 	outranked, err := m.outranked(streams, applied[streamsVersion])
 	if err != nil {
-		return nil, nil, err
+		return p, err
 	}
-	additions, err := missingColumns(d, stored)
+	additions, err := missingColumns(d, have.columns)
 	if err == nil && len(additions) > 0 && applied[streamsVersion].generation > streams.generation {
 		err = fmt.Errorf("%w (it lacks columns that it should have, and the newer one adds them)", ErrSchemaNew)
 	}
 	if err != nil {
-		return nil, nil, err
+		return p, err
 	}
-	statements := []string{m.createDatabase(), d.lasting(createMigrations), d.lasting(addGeneration), d.lasting(createMigrationsView)}
-	var records []migration
 	for _, f := range files {
 		if applied[f.version].sum == "" {
-			statements, records = append(statements, f.statements...), append(records, f)
+			p.files = append(p.files, f)
+			p.statements = append(p.statements, f.statements...)
 		}
 	}
-	if len(additions) > 0 || !outranked {
-		statements = append(append(statements, streams.statements...), additions...)
-		records = append(records, streams)
+	for _, s := range catalog.All() {
+		if have.misordered(s) {
+			p.misordered = append(p.misordered, s)
+			p.statements = append(p.statements, have.orderStatements(d, s)...)
+		}
 	}
-	if len(records) == 0 {
-		return nil, nil, nil
+	if len(p.misordered) > 0 || len(additions) > 0 || !outranked {
+		p.tables = slices.Concat(wantedTables(d), additions)
+		p.streams = &streams
+		p.statements = append(append(p.statements, streams.statements...), additions...)
 	}
-	return statements, records, nil
+	if !p.empty() {
+		p.statements = slices.Concat([]string{m.createDatabase()}, m.bookkeeping(), p.statements)
+	}
+	return p, nil
 }
 
 // appliedMigration is what is recorded of a migration.

@@ -35,7 +35,7 @@ func (m migrator) streams(d dialect) (migration, error) {
 }
 
 // outranked reports that the warehouse has the tables and views of a binary of this generation or a newer one, which
-// this binary does not replace (warehouse-15). It returns ErrSchemaNew where it cannot work with them.
+// this binary does not replace (warehouse-17). It returns ErrSchemaNew where it cannot work with them.
 func (m migrator) outranked(streams migration, found appliedMigration) (bool, error) {
 	if found.sum == "" || found.generation < streams.generation {
 		return false, nil

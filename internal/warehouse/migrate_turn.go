@@ -47,11 +47,11 @@ type turn struct {
 }
 
 // Migrate creates or upgrades the schema. It only adds: a column of another type than this binary expects is refused.
-// It may run twice, and in several processes at once, which take turns (warehouse-15). It returns the statements that
+// It may run twice, and in several processes at once, which take turns (warehouse-17). It returns the statements that
 // it ran.
 func (w *Warehouse) Migrate(ctx context.Context) ([]string, error) {
-	statements, _, err := w.pending(ctx)
-	if err != nil || len(statements) == 0 {
+	plan, err := w.pending(ctx)
+	if err != nil || plan.empty() {
 		return nil, err
 	}
 	if err := w.prepareTurns(ctx); err != nil {
@@ -65,7 +65,7 @@ func (w *Warehouse) Migrate(ctx context.Context) ([]string, error) {
 	beat, stop := context.WithCancel(ctx)
 	var beating sync.WaitGroup
 	beating.Go(func() { t.keep(beat, lose) })
-	statements, err = w.migrator.Migrate(held) // another process may have done it meanwhile
+	statements, err := w.migrate(held) // another process may have done it meanwhile
 	stop()
 	beating.Wait()
 	if errors.Is(context.Cause(held), ErrTurnLost) {

@@ -17,7 +17,7 @@ func prepared(t *testing.T, w *Warehouse, page string) (Run, Intent) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Writer(r).Prepare(t.Context(), c, r.StartedAt); err != nil {
+	if _, err := w.Writer(r).Prepare(t.Context(), c, r.StartedAt); err != nil {
 		t.Fatal(err)
 	}
 	return r, Intent{RunID: r.ID, MergedAt: r.StartedAt,

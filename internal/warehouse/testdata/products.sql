@@ -184,6 +184,16 @@ SELECT
     (SELECT count() FROM products_latest FINAL WHERE account = {account:String} AND _deleted = 0),
     (SELECT count() = 0 FROM (SELECT 1 FROM products_latest WHERE account = {account:String} LIMIT 1));
 
+-- countBefore of the whole list
+SELECT
+    (SELECT count() FROM products_staging FINAL WHERE run_id = {run:UUID}),
+    (SELECT count() FROM products_staging WHERE run_id = {run:UUID} AND bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
+    (SELECT count() FROM products_latest FINAL WHERE account = {account:String} AND _deleted = 0),
+    (SELECT count() = 0 FROM (SELECT 1 FROM products_latest WHERE account = {account:String} LIMIT 1));
+
+-- hasNone
+SELECT count() = 0 FROM (SELECT 1 FROM products_latest WHERE account = {account:String} LIMIT 1);
+
 -- dropOldChanges
 DROP TABLE IF EXISTS products_changes_0000000000004000800000000000a11e;
 
@@ -399,14 +409,14 @@ LEFT JOIN
 WHERE s._version != 0 AND l._version = 0;
 
 -- countChanges
-SELECT change, count() FROM products_changes_0000000000004000800000000000a11e GROUP BY change;
+SELECT change, count(), toUInt64(0) FROM products_changes_0000000000004000800000000000a11e GROUP BY change;
 
 -- selectPlannedKeys
 SELECT toString(product_key) FROM products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2);
 
 -- selectPlannedDeletes
 SELECT toString(product_key), toInt64(0) FROM products_latest FINAL
-WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_changes_0000000000004000800000000000a11e WHERE change = 3 ORDER BY rand() LIMIT 5);
+WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_changes_0000000000004000800000000000a11e WHERE change = 3 AND product_key IN (SELECT product_key FROM products_changes_0000000000004000800000000000a11e WHERE change = 3 ORDER BY cityHash64(product_key, '00000000-0000-4000-8000-00000000a11e') LIMIT 5));
 
 -- countAbsence
 INSERT INTO absent_rows_log (account, stream, key, lists, run_id, since, version)
@@ -787,23 +797,34 @@ LEFT JOIN
 ON s.product_key = l.product_key AND s.day_read = l.day
 WHERE l._version = 0 OR (s.read > l._version OR l._version > {latest:UInt64}) AND (NOT (s.price_read <=> l.price) OR NOT (s.views_read <=> l.views) OR NOT (s.currency_code_read <=> l.currency_code));
 
--- attachDelta to products_latest
+-- attachDelta products_delta_0000000000004000800000000000a11e to products_latest
 ALTER TABLE products_latest ATTACH PARTITION tuple() FROM products_delta_0000000000004000800000000000a11e;
 
--- countAttached to products_latest
-SELECT (SELECT count() FROM products_delta_0000000000004000800000000000a11e), (SELECT count() FROM products_latest WHERE account = {account:String} AND _run_id = {run:UUID});
+-- countOfRun in products_latest
+SELECT count() FROM products_latest WHERE account = {account:String} AND _run_id = {run:UUID};
 
--- attachDelta to product_prices_latest
+-- attachDelta product_prices_delta_0000000000004000800000000000a11e to product_prices_latest
 ALTER TABLE product_prices_latest ATTACH PARTITION tuple() FROM product_prices_delta_0000000000004000800000000000a11e;
 
--- countAttached to product_prices_latest
-SELECT (SELECT count() FROM product_prices_delta_0000000000004000800000000000a11e), (SELECT count() FROM product_prices_latest WHERE account = {account:String} AND _run_id = {run:UUID});
+-- countOfRun in product_prices_latest
+SELECT count() FROM product_prices_latest WHERE account = {account:String} AND _run_id = {run:UUID};
 
--- attachDelta to product_prices_hashes
+-- attachDelta product_prices_hashes_delta_0000000000004000800000000000a11e to product_prices_hashes
 ALTER TABLE product_prices_hashes ATTACH PARTITION tuple() FROM product_prices_hashes_delta_0000000000004000800000000000a11e;
 
--- countAttached to product_prices_hashes
-SELECT (SELECT count() FROM product_prices_hashes_delta_0000000000004000800000000000a11e), (SELECT count() FROM product_prices_hashes WHERE account = {account:String} AND _run_id = {run:UUID});
+-- countOfRun in product_prices_hashes
+SELECT count() FROM product_prices_hashes WHERE account = {account:String} AND _run_id = {run:UUID};
+
+-- selectParts
+SELECT table, hash_of_all_files, rows FROM system.parts
+WHERE active AND database IN (currentDatabase(), currentDatabase()) AND table IN ({tables:Array(String)})
+UNION ALL
+SELECT name, '', 0 FROM system.tables WHERE database = currentDatabase() AND name IN ({deltas:Array(String)});
+
+-- countKeys
+SELECT 'products_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM products_delta_0000000000004000800000000000a11e GROUP BY account, product_key)
+UNION ALL SELECT 'product_prices_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM product_prices_delta_0000000000004000800000000000a11e GROUP BY account, product_key, day)
+UNION ALL SELECT 'product_prices_hashes' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM product_prices_hashes_delta_0000000000004000800000000000a11e GROUP BY account, product_key);
 
 -- dropTable products_changes_0000000000004000800000000000a11e
 DROP TABLE IF EXISTS products_changes_0000000000004000800000000000a11e SYNC;
@@ -891,3 +912,17 @@ ALTER TABLE sync_state_log DELETE WHERE account = 'acme' AND stream = 'products'
 
 -- deleteCleared, that they were cleared
 ALTER TABLE sync_state_log DELETE WHERE account = 'acme' AND stream = 'products' AND name IN ('', 'a', 'b') AND value = '';
+
+-- inspectDelta, with earlier versions: false
+SELECT groupArrayIf(20)(toString(product_key), _deleted = 0),
+    toUInt64(0),
+    countIf(_deleted = 0 AND ifNull((ifNull(price < 0, false)), false)),
+    anyIf(toString(product_key), _deleted = 0 AND ifNull((ifNull(price < 0, false)), false))
+FROM products_delta_0000000000004000800000000000a11e;
+
+-- inspectDelta, with earlier versions: true
+SELECT groupArrayIf(20)(toString(product_key), _deleted = 0),
+    toUInt64(0),
+    countIf(_deleted = 0 AND ifNull((ifNull(price < 0, false)), false)),
+    anyIf(toString(product_key), _deleted = 0 AND ifNull((ifNull(price < 0, false)), false))
+FROM products_delta_0000000000004000800000000000a11e;

@@ -64,6 +64,9 @@ COMMENT 'Processes that upgrade the schema: one at a time';
 SELECT toString(id), owner, version, greatest(0, toUnixTimestamp64Micro(now64(6)) - toUnixTimestamp64Micro(said_at))
 FROM schema_turns_log FINAL WHERE over = 0 AND id != {id:UUID};
 
+-- selectOrders
+SELECT name, sorting_key, '' FROM system.tables WHERE database = {database:String};
+
 -- selectVersion
 SELECT version();
 
@@ -73,6 +76,10 @@ SELECT toUnixTimestamp64Micro(now64(6));
 -- countParts
 SELECT count() FROM system.parts WHERE active AND database = currentDatabase() AND table = {delta:String};
 
+-- selectInParts
+SELECT table FROM system.parts
+WHERE active AND database = currentDatabase() AND table IN ({deltas:Array(String)}) GROUP BY table HAVING count() > 1 ORDER BY table;
+
 -- selectState
 SELECT value, version FROM sync_state_log FINAL
 WHERE account = {account:String} AND stream = {stream:String} AND name = {name:String};
@@ -80,6 +87,14 @@ WHERE account = {account:String} AND stream = {stream:String} AND name = {name:S
 -- selectStates
 SELECT name, value, version FROM sync_state_log FINAL
 WHERE account = {account:String} AND stream = {stream:String} ORDER BY version;
+
+-- selectLease
+SELECT toUnixTimestamp64Micro(now64(6)), max(version), argMaxIf(value, (version, value), name = 'lease'), maxIf(version, name = 'lease'), toUInt64(0)
+FROM sync_state_log WHERE account = {account:String} AND stream = {stream:String};
+
+-- selectLease with the row of a run
+SELECT toUnixTimestamp64Micro(now64(6)), max(version), argMaxIf(value, (version, value), name = 'lease'), maxIf(version, name = 'lease'), (SELECT max(version) FROM sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID})
+FROM sync_state_log WHERE account = {account:String} AND stream = {stream:String};
 
 -- selectInterrupted
 SELECT DISTINCT account, stream FROM sync_state WHERE startsWith(name, 'intent:') ORDER BY account, stream;
@@ -157,6 +172,29 @@ WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String}
     AND (toUnixTimestamp64Micro(read_at) >= {since:Int64} OR toUnixTimestamp64Milli(seen_at) * 1000 >= {since:Int64}) AND state IN ('open', 'unpublished')
 ORDER BY read_at DESC, account, stream, run_id, page, key, field, reason, raw LIMIT 50;
 
+-- selectServer
+SELECT version(), timezone(),
+    toBool((SELECT count() FROM system.settings WHERE name = 'cloud_mode' AND value = '1')),
+    (SELECT any(engine) FROM system.databases WHERE name = {database:String}),
+    (SELECT count() FROM system.tables WHERE database = {database:String} AND match(name, '_(latest|versions|log)$') AND NOT startsWith(engine, 'Replicated') AND match(engine, 'MergeTree')),
+    (SELECT count() FROM system.tables WHERE database = {database:String} AND match(name, '_(latest|versions|log)$') AND startsWith(engine, 'Replicated'));
+
+-- selectServerID
+SELECT toString(serverUUID());
+
+-- selectCluster
+SELECT (SELECT uniqExact(shard_num) FROM system.clusters WHERE cluster = {cluster:String}),
+    (SELECT arraySort(groupUniqArray(cluster)) FROM system.clusters), (SELECT groupArray(macro) FROM system.macros);
+
+-- checkGrant
+CHECK GRANT ALTER DELETE ON `dealhouse`.*;
+
+-- syncReplica
+SYSTEM SYNC REPLICA coupons_latest LIGHTWEIGHT;
+
+-- trySettings
+SELECT 1;
+
 -- deleteLaterMisses
 ALTER TABLE reference_misses_log DELETE WHERE account = {account:String} AND stream = {stream:String} AND asked_at > fromUnixTimestamp64Milli(1767225600000);
 
@@ -216,6 +254,28 @@ LEFT JOIN
 ) AS c ON t.name = c.table
 WHERE t.database = currentDatabase() AND t.engine = 'View'
 ORDER BY t.name;
+
+-- selectChecksBefore
+SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(greatest(0, toUnixTimestamp64Micro(toDateTime64(max(checked_at), 6, 'UTC')))), toInt64(ifNull(maxIf(toUnixTimestamp64Micro(toDateTime64(checked_at, 6, 'UTC')), check = 'rows_match'), 0)), countIf(NOT holds)
+FROM (SELECT check, max(checked_at) AS checked_at, argMax(ok, quality_checks_log.checked_at) AS holds FROM quality_checks_log WHERE account = {account:String} AND stream = {stream:String} GROUP BY check);
+
+-- selectUnknownPayouts
+WITH (SELECT max(started_at) FROM sync_runs WHERE account = {account:String} AND stream = 'payouts' AND outcome = 'success' AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)) AS loaded
+SELECT loaded, groupArray(1000)(key) FROM
+(
+    SELECT n.key AS key FROM transactions_named AS n
+    WHERE account = {account:String} AND n.stream = 'payouts' AND n.key NOT IN (SELECT toString(id) FROM payouts WHERE account = {account:String})
+    GROUP BY n.key HAVING min(n.named_at) < loaded
+);
+
+-- retired 1
+DROP VIEW IF EXISTS payout_changed_transactions;
+
+-- retired 2
+DROP VIEW IF EXISTS payout_changed_keys;
+
+-- retired 3
+DROP TABLE IF EXISTS transaction_decisions_log SYNC;
 
 -- selectRuns, by stream: false, whole looks: false
 SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
