@@ -957,13 +957,13 @@ SELECT count() FROM transactions_live_delta_0000000000004000800000000000a11e;
 
 -- fill, the first load: true, transactions_live
 INSERT INTO transactions_live_delta_0000000000004000800000000000a11e (account, live, version)
-SELECT {account:String}, sum(live) + (SELECT toInt64(countIf(change = 1)) - toInt64(countIf(change = 3)) FROM transactions_changes_0000000000004000800000000000a11e), max(version) + 1
+SELECT {account:String}, sum(live) + (SELECT toInt64(countIf(_deleted = 0)) FROM transactions_delta_0000000000004000800000000000a11e) - (SELECT toInt64(countIf(change IN (2, 3))) FROM transactions_changes_0000000000004000800000000000a11e), max(version) + 1
 FROM transactions_live FINAL
 WHERE account = {account:String};
 
 -- fill, the first load: false, transactions_live
 INSERT INTO transactions_live_delta_0000000000004000800000000000a11e (account, live, version)
-SELECT {account:String}, sum(live) + (SELECT toInt64(countIf(change = 1)) - toInt64(countIf(change = 3)) FROM transactions_changes_0000000000004000800000000000a11e), max(version) + 1
+SELECT {account:String}, sum(live) + (SELECT toInt64(countIf(_deleted = 0)) FROM transactions_delta_0000000000004000800000000000a11e) - (SELECT toInt64(countIf(change IN (2, 3))) FROM transactions_changes_0000000000004000800000000000a11e), max(version) + 1
 FROM transactions_live FINAL
 WHERE account = {account:String};
 
@@ -1571,7 +1571,7 @@ FROM
 (
     SELECT id, payout_id, payout_id_now IS DISTINCT FROM payout_id AS astray, true AS member, toUInt64(0) AS stored FROM payout_transactions_latest_delta_0000000000004000800000000000a11e
     UNION ALL
-    SELECT id, 0, false, false, version FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM payout_transactions_latest_delta_0000000000004000800000000000a11e)
+    SELECT id, 0, false AS astray, false AS member, version FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM payout_transactions_latest_delta_0000000000004000800000000000a11e)
 )
 GROUP BY id
 HAVING max(astray) OR max(NOT member);
