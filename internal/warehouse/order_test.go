@@ -227,3 +227,13 @@ func granules(t *testing.T, w *Warehouse, query string) (sum int) {
 	}
 	return sum
 }
+
+// TestRowsOfNoListAreNotCounted reads a sale by its own address that no list has: no view has it, and it is not counted.
+func TestRowsOfNoListAreNotCounted(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	const day1 = "2026-01-01T10:00:00Z"
+	load(t, w, "transactions", Part, sales(saleAt(idA, day1, "PENDING", day1)))
+	load(t, w, "transactions", Unlisted, sales(saleAt(idB, day1, "PENDING", day1)))
+	derivedHold(t, w)
+}

@@ -52,7 +52,8 @@ var (
 	isMoved   = isWritten + " AND moved"
 )
 
-var isInserted = fmt.Sprint(changeInsert)
+// isLive is a condition on those that readers see before the run.
+var isLive = fmt.Sprintf("change IN (%d, %d)", changeUpdate, changeDelete)
 
 // readPart masks the time of reading in a version.
 const readPart = "toUInt128(18446744073709551615)"

@@ -957,13 +957,13 @@ SELECT count() FROM transactions_live_delta_0000000000004000800000000000a11e;
 
 -- fill, the first load: true, transactions_live
 INSERT INTO transactions_live_delta_0000000000004000800000000000a11e (account, live, version)
-SELECT {account:String}, sum(live) + (SELECT toInt64(countIf(change = 1)) - toInt64(countIf(change = 3)) FROM transactions_changes_0000000000004000800000000000a11e), max(version) + 1
+SELECT {account:String}, sum(live) + (SELECT toInt64(countIf(_deleted = 0)) FROM transactions_delta_0000000000004000800000000000a11e) - (SELECT toInt64(countIf(change IN (2, 3))) FROM transactions_changes_0000000000004000800000000000a11e), max(version) + 1
 FROM transactions_live FINAL
 WHERE account = {account:String};
 
 -- fill, the first load: false, transactions_live
 INSERT INTO transactions_live_delta_0000000000004000800000000000a11e (account, live, version)
-SELECT {account:String}, sum(live) + (SELECT toInt64(countIf(change = 1)) - toInt64(countIf(change = 3)) FROM transactions_changes_0000000000004000800000000000a11e), max(version) + 1
+SELECT {account:String}, sum(live) + (SELECT toInt64(countIf(_deleted = 0)) FROM transactions_delta_0000000000004000800000000000a11e) - (SELECT toInt64(countIf(change IN (2, 3))) FROM transactions_changes_0000000000004000800000000000a11e), max(version) + 1
 FROM transactions_live FINAL
 WHERE account = {account:String};
 
