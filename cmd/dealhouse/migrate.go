@@ -16,7 +16,8 @@ import (
 
 const migrateLong = `Creates the database with its tables and views, or brings them up to what this version of dealhouse
 needs. It only adds, it can be repeated, and dealhouse sync does it by itself: run it where the user
-of the sync may not create tables, or to look at the SQL first.
+of the sync may not create tables, or to look at the SQL first. What --dry-run prints also records
+itself as done, so that someone else may run it.
 
 Sums and other tables that follow from the rows of a stream are kept up by each run. --check compares
 them with what the rows say, and --rebuild makes them anew; readers see the old rows of a table or the

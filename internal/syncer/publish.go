@@ -36,7 +36,8 @@ func (p publication) publish(ctx context.Context) error {
 	}
 	r.report(PhaseMerging)
 	mergedAt := s.now(s.local())
-	if err := r.writer().Prepare(ctx, changes, mergedAt); err != nil {
+	prepared, err := r.writer().Prepare(ctx, changes, mergedAt)
+	if err != nil {
 		return err
 	}
 	if r.record.Written, err = r.writer().Inspect(ctx, changes); err != nil {
@@ -45,7 +46,7 @@ func (p publication) publish(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := r.writer().Publish(ctx, s.lease, p.intent(mergedAt)); err != nil { // syncer-4
+	if err := r.writer().Publish(ctx, s.lease, p.intent(mergedAt, prepared)); err != nil { // syncer-4
 		return err
 	}
 	s.metrics.merged(r, s.local().Sub(staged))
@@ -73,7 +74,7 @@ func (p publication) compare(ctx context.Context) (warehouse.Changes, error) {
 }
 
 // intent completes the record of the run, and is what the warehouse carries out from here on, whatever happens.
-func (p publication) intent(mergedAt time.Time) warehouse.Intent {
+func (p publication) intent(mergedAt time.Time, prepared warehouse.Prepared) warehouse.Intent {
 	r := p.run
 	if r.Stream.Kind == catalog.Incremental {
 		r.record.Watermark = p.watermark
@@ -82,5 +83,5 @@ func (p publication) intent(mergedAt time.Time) warehouse.Intent {
 	if err := r.incomplete(); err != nil {
 		r.record.Outcome, r.record.Error = warehouse.OutcomeIncomplete, err.Error()
 	}
-	return warehouse.Intent{RunID: r.ID, MergedAt: mergedAt, Watermark: r.record.Watermark, Record: r.record, State: p.state, Last: p.last, Beside: r.beside}
+	return warehouse.Intent{RunID: r.ID, MergedAt: mergedAt, Watermark: r.record.Watermark, Record: r.record, State: p.state, Prepared: prepared, Last: p.last, Beside: r.beside}
 }

@@ -141,7 +141,7 @@ func saveCheck(t *testing.T, w *Warehouse, c Check) error {
 	return errors.Join(err, q.before(t.Context()), q.save(t.Context()))
 }
 
-func must(t *testing.T, errs ...error) {
+func must(t testing.TB, errs ...error) {
 	t.Helper()
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)

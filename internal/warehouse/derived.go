@@ -20,7 +20,8 @@ import (
 // twice: sums as they are afterwards, not what is to be added.
 //
 // It is partitioned by account, so that the rows of one account are replaced at once where they are made anew. Its
-// columns begin with account; version orders rows, _run_id names a run, and both say nothing else.
+// columns begin with account; version orders rows, _run_id names a run, and both say nothing else. create names the
+// sorting key in a line of its own.
 //
 // Whoever adds one to a stream that is out there changes the name of its staging table (stagingTable), so that no older
 // binary publishes rows that the table lacks.
@@ -96,7 +97,7 @@ func (w *Writer) prepareDerived(ctx context.Context, c Changes, args []any) erro
 // derivedSteps make the delta of a derived table and fill it.
 func (w *Writer) derivedSteps(t derived, first bool, settings clickhouse.Settings) []step {
 	delta := w.dialect.ofRun(w.derivedDelta(t.table))
-	steps := []step{{dropDelta(delta), nil}, {createDeltaOf(t.table, delta), nil}}
+	steps := []step{{dropDelta(delta), nil}, {w.dialect.createDelta(t.table, delta, t.create), nil}}
 	for _, statement := range t.fill(w.script, delta, first) {
 		steps = append(steps, step{statement, settings})
 	}
@@ -105,7 +106,7 @@ func (w *Writer) derivedSteps(t derived, first bool, settings clickhouse.Setting
 
 // singleParts is singlePart for the deltas of all derived tables. Of a small run each has one part already.
 func (w *Writer) singleParts(ctx context.Context) error {
-	rows, err := w.conn.Query(ctx, selectInParts, named("deltas", "["+words(w.derivedDeltas())+"]"))
+	rows, err := w.conn.Query(ctx, selectInParts(w.dialect), named("deltas", "["+words(w.derivedDeltas())+"]"))
 	several, err := scanned(rows, err, only[string])
 	if err != nil {
 		return fmt.Errorf("counting the parts of what was prepared: %w", err)
@@ -126,11 +127,20 @@ func (r Run) derivedDeltas() (deltas []string) {
 	return deltas
 }
 
+// target attaches a delta to the table. The rows of a table that adds up are not found again as they were.
+func (t derived) target(delta string) target {
+	to := target{t.table, delta, t.table, sortedBy(t.create), "*"}
+	if strings.Contains(t.create, "AggregatingMergeTree") {
+		to.row = to.key
+	}
+	return to
+}
+
 // derivedTargets are the derived tables that the intent names. One that came later than the intent is not among them.
 func (p publication) derivedTargets() (targets []target) {
 	for _, t := range derivedTables(p.Stream) {
 		if slices.Contains(p.intent.Derived, t.table) {
-			targets = append(targets, target{t.table, p.dialect.ofRun(p.derivedDelta(t.table)), true})
+			targets = append(targets, t.target(p.dialect.ofRun(p.derivedDelta(t.table))))
 		}
 	}
 	return targets

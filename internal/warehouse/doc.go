@@ -58,6 +58,13 @@
 //     that changes the rows, under its intent, by rows that replace those of the same key; so attaching them again changes
 //     nothing. Their rows are what would come of making them anew (rebuild). A run of a binary that does not know one of
 //     them leaves it out of the state "derived", and the next holder of the lease makes it anew before anything else.
+//  16. What is published is counted: the rows of each delta before it is attached, and those of the table after. The
+//     state moves only when both are what was prepared. Else the intent stays, and whoever finds it publishes again;
+//     where what was prepared is not there any more, everything is read again.
+//  17. One process at a time changes the schema (turn). Tables and views that follow from the catalog have a generation,
+//     which rises with every change of them (schema.Generation). A binary replaces only those of a lower generation than
+//     its own. So two versions side by side never undo each other's views; the older one works with the views of the
+//     newer one, or is refused where their tables differ (ErrSchemaNew).
 //
 // Deleted rows stay in _latest with their last content, as versions that the views leave out: the merge must know their
 // versions, and later joins their content. A row that was read by its own address, because a transaction names it and

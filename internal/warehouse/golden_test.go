@@ -97,8 +97,8 @@ func ofStream(d dialect, s *catalog.Stream) []statement {
 		add("copyDelta", x.copyDelta())
 		add("insertMarks", x.insertMarks())
 	}
-	all = append(all, ofDerived(x)...)
-	all = append(all, ofPublication(x)...)
+	all = append(all, ofDerived(d, x)...)
+	all = append(all, ofPublication(d, x)...)
 	for _, filtered := range []bool{false, true} {
 		add(fmt.Sprintf("selectCandidates, filtered: %t", filtered), x.selectCandidates(!filtered))
 	}
@@ -126,7 +126,7 @@ func ofSchema(d dialect, s *catalog.Stream) []statement {
 		all = append(all, statement{"createAllView", d.lasting(createAllView(s))})
 	}
 	if s.Child != nil {
-		all = append(all, statement{"createChildLatest", d.lasting(createChildLatest(s))}, statement{"createChildStaging", createChildStaging(d, s)},
+		all = append(all, statement{"createChildLatest", d.lasting(createChildLatest(s))}, statement{"createChildHashes", d.lasting(createChildHashes(s))},
 			statement{"createChildView", d.lasting(createChildView(s))})
 	}
 	if s.OrderedBy != "" {
@@ -148,14 +148,14 @@ func ofSchema(d dialect, s *catalog.Stream) []statement {
 // with insertDecisions and insertAllDecisions, namedBy with insertNamed, saleSums and retailerSums with changedRetailers
 // and lostRetailers, stampedRows with changedMembers and wholeMembers, payoutMovesTable, memberSums; inserted, insertAll,
 // changedSums and wholeSums are what they share.
-func ofDerived(x script) []statement {
+func ofDerived(d dialect, x script) []statement {
 	var all []statement
 	for _, t := range derivedTables(x.Stream) {
-		delta := x.derivedDelta(t.table)
+		delta := d.ofRun(x.derivedDelta(t.table))
 		add := func(name, text string) { all = append(all, statement{name + " " + t.table, text}) }
-		add("create", t.create)
+		add("create", d.lasting(t.create))
 		add("dropDelta of", dropDelta(delta))
-		add("createDeltaOf", createDeltaOf(t.table, delta))
+		add("createDelta", d.createDelta(t.table, delta, t.create))
 		add("dropTable", dropTable(delta))
 		add("countRows", countRows(delta))
 		for _, first := range []bool{true, false} {
@@ -170,6 +170,7 @@ func ofDerived(x script) []statement {
 		add("replaceDerived", replaceDerived(t.table, delta, x.Account))
 		add("dropDerived", dropDerived(t.table, x.Account))
 		add("compareDerived", compareDerived(t, delta))
+		add("countSame", t.target(delta).count())
 	}
 	return all
 }
@@ -192,35 +193,40 @@ func ofOrder(d dialect, s *catalog.Stream) []statement {
 }
 
 // ofPublication renders what publishes a run and clears up after it.
-func ofPublication(x script) []statement {
+func ofPublication(d dialect, x script) []statement {
 	var all []statement
 	add := func(name, text string) { all = append(all, statement{name, text}) }
-	tables, staged := []string{x.names["changes"], x.names["delta"]}, []string{x.names["staging"]}
-	attached := []target{{x.names["latest"], x.names["delta"], false}}
+	tables := []string{x.names["changes"], x.names["delta"]}
+	attached := []target{{x.names["latest"], x.names["delta"], x.names["latest"], "", ""}}
 	if x.Stream.OrderedBy != "" {
-		attached, tables = append(attached, target{x.names["latest"], x.names["moves"], false}), append(tables, x.names["moves"])
+		attached, tables = append(attached, target{x.names["latest"], x.names["moves"], movesOf(x.Stream), "", ""}), append(tables, x.names["moves"])
 	}
 	if x.Stream.History {
-		attached = append(attached, target{x.names["versions"], x.names["delta"], false})
+		attached = append(attached, target{x.names["versions"], x.names["delta"], x.names["latest"], "", ""})
 	}
 	if x.Stream.Child != nil {
-		attached = append(attached, target{x.names["child_latest"], x.names["child_delta"], false})
-		tables, staged = append(tables, x.names["child_delta"]), append(staged, x.names["child_staging"])
-		add("insertInto the child's staging", insertInto(x.names["child_staging"], childStagingColumns(x.Stream)))
+		attached = append(attached, target{x.names["child_latest"], x.names["child_delta"], x.names["child_latest"], "", ""},
+			target{x.names["child_hashes"], x.names["child_hashes_delta"], x.names["child_hashes"], "", ""})
+		tables = append(tables, x.names["child_delta"], x.names["child_hashes_delta"])
+		add("dropOldChildHashesDelta", x.dropOldChildHashesDelta())
+		add("createChildHashesDelta", x.createChildHashesDelta())
 		add("dropOldChildDelta", x.dropOldChildDelta())
 		add("createChildDelta", x.createChildDelta())
-		add("insertChildDelta", x.insertChildDelta())
+		add("insertChildHashes", x.insertChildHashes(Changes{Staged: 2, Distinct: 2}))
+		add("insertChildHashes, keys staged twice", x.insertChildHashes(Changes{Staged: 2, Distinct: 1}))
+		add("insertChildDelta", x.insertChildDelta(Changes{Staged: 2, Distinct: 2}))
+		add("insertChildDelta, keys staged twice", x.insertChildDelta(Changes{Staged: 2, Distinct: 1}))
 	}
 	for _, t := range attached {
 		add("attachDelta "+t.delta+" to "+t.table, attachDelta(t.table, t.delta))
-		add("countAttached of "+t.delta+" in "+t.table, countAttached(t.table, t.delta))
+		add("countOfRun in "+t.table, countOfRun(t.table))
 	}
+	add("selectParts", selectParts(d))
+	add("countKeys", countKeys(d.deltas(x, Changes{Inserted: 1})))
 	for _, table := range tables {
 		add("dropTable "+table, dropTable(table))
 	}
-	for _, table := range staged {
-		add("dropStaged "+table, x.dropStaged(table))
-	}
+	add("dropStaged "+x.names["staging"], x.dropStaged(x.names["staging"]))
 	return all
 }
 
@@ -228,12 +234,18 @@ func ofPublication(x script) []statement {
 func ofAll() []statement {
 	one := int64(1)
 	all := []statement{
-		{"createMigrations", createMigrations}, {"createMigrationsView", createMigrationsView}, {"selectApplied", selectApplied}, {"selectColumns", selectColumns}, {"selectOrders", selectOrders},
-		{"selectVersion", selectVersion}, {"selectTime", selectTime}, {"countParts", countParts}, {"selectInParts", selectInParts},
+		{"createMigrations", createMigrations}, {"createMigrationsView", createMigrationsView}, {"addGeneration", addGeneration},
+		{"selectApplied", selectApplied}, {"selectAppliedEarlier", selectAppliedEarlier}, {"selectColumns", selectColumns},
+		{"recordOf", recordOf([]migration{{version: 1, name: "0001_first.sql"}, {version: streamsVersion, name: "streams", generation: 1}})},
+		{"createTurns", createTurns}, {"selectTurns", selectTurns},
+		{"selectOrders", selectOrders},
+		{"selectVersion", selectVersion}, {"selectTime", selectTime}, {"countParts", countParts(dialect{})}, {"selectInParts", selectInParts(dialect{})},
 		{"selectState", selectState}, {"selectStates", selectStates}, {"selectLease", selectLease(false)}, {"selectLease with the row of a run", selectLease(true)}, {"selectInterrupted", selectInterrupted}, {"selectOutcome", selectOutcome},
-		{"selectAliveRuns by row", selectAliveRuns[0]}, {"selectAliveRuns by state", selectAliveRuns[1]}, {"selectStagedRuns", selectStagedRuns},
+		{"selectAliveRuns by row", selectAliveRuns[0]}, {"selectAliveRuns by state", selectAliveRuns[1]}, {"selectStagedRuns", selectStagedRuns(dialect{})},
 		{"selectRejectVersion", selectRejectVersion}, {"insertCounted", insertCounted}, {"countOpenRejects", countOpenRejects},
 		{"selectRejected", selectRejected(false, "50")}, {"selectRejected, unsettled", selectRejected(true, "50")},
+		{"selectServer", selectServer}, {"selectServerID", selectServerID}, {"selectCluster", selectCluster}, {"checkGrant", checkGrant("ALTER DELETE", "`dealhouse`.*")},
+		{"syncReplica", syncReplica("coupons_latest")}, {"trySettings", trySettings},
 		{"deleteLaterMisses", deleteLaterMisses(1767225600000)},
 		{"selectStandings", selectStandings()}, {"selectLiveRows", selectLiveRows()}, {"selectViews", selectViews},
 		{"selectChecksBefore", selectChecksBefore}, {"selectUnknownPayouts", selectUnknownPayouts},
@@ -267,7 +279,7 @@ func ofAll() []statement {
 		table   string
 		columns []column
 	}{
-		{"schema_migrations_log", migrationColumns}, {"sync_state_log", stateColumns},
+		{"schema_migrations_log", migrationColumns}, {"schema_turns_log", turnColumns}, {"sync_state_log", stateColumns},
 		{"rejects_log", rejectColumns}, {"rejects_log", settledColumns}, {"reference_misses_log", missColumns},
 	} {
 		all = append(all, statement{"insertInto " + t.table, insertInto(t.table, t.columns)})
@@ -393,7 +405,10 @@ func schemaTexts(t *testing.T) []string {
 var statementText = regexp.MustCompile("^[\"`](SELECT|INSERT INTO|ALTER TABLE|CREATE|DROP|OPTIMIZE|WITH|TRUNCATE)[ \\n]")
 
 // within are functions whose text is a piece of statements that are named above, or that Migrate sends.
-var within = []string{"createTable", "createViewAs", "createStagingTable", "currentRows", "stagedRows", "createDatabase", "createTableOf", "copyTable", "dropDelta", "createDeltaOf"}
+var within = []string{
+	"createLocal", "grantsOf", "createTable", "createViewAs", "createStagingTable", "currentRows", "stagedRows", "unpacked", "createDatabase",
+	"createTableOf", "copyTable", "dropDelta", "createDelta",
+}
 
 // everyTextIsNamed finds the functions and constants of the package that have the text of a statement. Each is rendered
 // by this file, or was caught sending.
@@ -461,7 +476,7 @@ func TestEveryDefinitionIsRendered(t *testing.T) {
 	must(t, err)
 	streams, err := wantedStreams(marked)
 	must(t, err)
-	missing, err := missingColumns(marked, map[string]map[string]string{"products_latest": {"account": "LowCardinality(String)"}, "product_prices_staging": {"run_id": "UUID"}})
+	missing, err := missingColumns(marked, map[string]map[string]string{"products_latest": {"account": "LowCardinality(String)"}, "products_staging": {"run_id": "UUID"}})
 	must(t, err)
 	statements := slices.Concat(missing, streams.statements)
 	for _, f := range files {
@@ -479,8 +494,8 @@ func TestEveryDefinitionIsRendered(t *testing.T) {
 	s, err := catalog.Find("products")
 	must(t, err)
 	for _, x := range ofStream(marked, s) {
-		for _, table := range []string{"products_changes_", "products_delta_", "product_prices_delta_"} {
-			if strings.Count(x.text, table) != strings.Count(x.text, "local."+table) {
+		for _, table := range []string{"products_changes_", "products_delta_", "product_prices_delta_", "product_prices_hashes_delta_"} {
+			if strings.Count(x.text, table) != strings.Count(x.text, "local."+table)+strings.Count(x.text, "'"+table) { // as a name, or as a value
 				t.Errorf("%s is not in the database of what is only there for a run: %s", table, x.text)
 			}
 		}

@@ -72,6 +72,9 @@ func (g glance) clock() time.Time { return g.at.Add(time.Since(g.local)) }
 
 // Acquire takes the lease of a stream, or returns a *HeldError.
 func (w *Warehouse) Acquire(ctx context.Context, r Run) (*Lease, error) {
+	if err := w.choose(ctx); err != nil {
+		return nil, err
+	}
 	l := &Lease{pool: w.pool, account: r.Account, stream: r.Stream.Name, value: leaseValue{Owner: w.owner.String(), RunID: r.ID, Attempt: r.Attempt}, ttl: leaseTTL}
 	seen, err := l.look(ctx, uuid.Nil)
 	if err != nil {
@@ -96,6 +99,7 @@ func (w *Warehouse) Acquire(ctx context.Context, r Run) (*Lease, error) {
 		return nil, err
 	}
 	w.metrics.lease(l, 1)
+	w.replicas.begin()
 	beat, stop := context.WithCancel(context.WithoutCancel(ctx))
 	l.stop = stop
 	l.done.Go(func() { l.heartbeat(beat) })
@@ -215,6 +219,7 @@ func (l *Lease) giveBack(ctx context.Context, end stateRow) error {
 	l.stop()
 	l.done.Wait()
 	l.stop = nil
+	l.pool.replicas.end()
 	l.pool.metrics.lease(l, 0)
 	var err error
 	if time.Since(l.settled) > checkedJustNow {

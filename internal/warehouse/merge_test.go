@@ -20,7 +20,7 @@ const (
 )
 
 // begin makes a run of the stream that starts now.
-func begin(t *testing.T, w *Warehouse, stream string) Run {
+func begin(t testing.TB, w *Warehouse, stream string) Run {
 	t.Helper()
 	s, err := catalog.Find(stream)
 	if err != nil {
@@ -34,7 +34,7 @@ func begin(t *testing.T, w *Warehouse, stream string) Run {
 }
 
 // stage decodes pages and stages each as a batch, as read at the start of the run plus its number in microseconds.
-func stage(t *testing.T, w *Warehouse, r Run, pages ...string) {
+func stage(t testing.TB, w *Warehouse, r Run, pages ...string) {
 	t.Helper()
 	d := decode.New(r.Stream)
 	for i, page := range pages {
@@ -76,7 +76,7 @@ func publishInspected(t *testing.T, w *Warehouse, r Run, scope Scope) (Changes, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Writer(r).Prepare(t.Context(), c, now); err != nil {
+	if _, err := w.Writer(r).Prepare(t.Context(), c, now); err != nil {
 		t.Fatal(err)
 	}
 	written, err := w.Writer(r).Inspect(t.Context(), c)
@@ -272,7 +272,7 @@ func TestRecover(t *testing.T) {
 				t.Fatal(err)
 			}
 			now := r.StartedAt.Add(time.Second)
-			if err := w.Writer(r).Prepare(t.Context(), c, now); err != nil {
+			if _, err := w.Writer(r).Prepare(t.Context(), c, now); err != nil {
 				t.Fatal(err)
 			}
 			in := Intent{RunID: r.ID, MergedAt: now, Watermark: now, Record: RunRecord{Account: "acme", Stream: "coupons", RunID: r.ID, StartedAt: r.StartedAt, FinishedAt: now, Outcome: OutcomeSuccess, Changes: c}}
@@ -282,10 +282,10 @@ func TestRecover(t *testing.T) {
 			for i, step := range []func() error{
 				func() error { return w.saveJSON(t.Context(), r, intentName(r.ID), in) },
 				func() error {
-					return publication{Writer: w.Writer(r)}.attach(t.Context(), target{"coupons_versions", r.delta(), false})
+					return publication{Writer: w.Writer(r)}.attach(t.Context(), target{"coupons_versions", r.delta(), "coupons_latest", "", ""})
 				},
 				func() error {
-					return publication{Writer: w.Writer(r)}.attach(t.Context(), target{"coupons_latest", r.delta(), false})
+					return publication{Writer: w.Writer(r)}.attach(t.Context(), target{"coupons_latest", r.delta(), "coupons_latest", "", ""})
 				},
 				func() error { return w.SaveRun(t.Context(), in.Record) },
 				func() error {
@@ -457,7 +457,7 @@ func TestPartialAttachIsRepaired(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Writer(r).Prepare(t.Context(), c, r.StartedAt); err != nil {
+	if _, err := w.Writer(r).Prepare(t.Context(), c, r.StartedAt); err != nil {
 		t.Fatal(err)
 	}
 	in := Intent{RunID: r.ID, MergedAt: r.StartedAt, Record: RunRecord{Account: "acme", Stream: "coupons", RunID: r.ID, StartedAt: r.StartedAt, Outcome: OutcomeSuccess, Changes: c}}
@@ -488,7 +488,7 @@ func TestDeltaIsOnePart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Writer(r).Prepare(t.Context(), c, r.StartedAt); err != nil {
+	if _, err := w.Writer(r).Prepare(t.Context(), c, r.StartedAt); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([]string{"1 2"}, text(t, w, "SELECT uniqExact(name), sum(rows) FROM system.parts WHERE active AND database = currentDatabase() AND table = '"+r.delta()+"'")); d != "" {

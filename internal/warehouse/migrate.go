@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -26,6 +27,8 @@ const createMigrations = `CREATE TABLE IF NOT EXISTS schema_migrations_log
     version UInt32 COMMENT 'Number of the file in schema/; 0 stands for the tables of the streams and all views',
     name String COMMENT 'Name of the file',
     checksum String COMMENT 'SHA-256 of what was applied',
+    generation UInt32 COMMENT 'Of the tables of the streams and all views: the higher is the newer; 0 for files',
+    tables String COMMENT 'SHA-256 of the definitions of the tables of the streams, without their comments; empty for files',
     applied_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'By the clock of the warehouse'
 )
 ENGINE = ReplacingMergeTree(applied_at)
@@ -37,20 +40,24 @@ const createMigrationsView = `CREATE OR REPLACE VIEW schema_migrations
     version UInt32 COMMENT 'Number of the file in schema/; 0 stands for the tables of the streams and all views',
     name String COMMENT 'Name of the file',
     checksum String COMMENT 'SHA-256 of what was applied',
+    generation UInt32 COMMENT 'Of the tables of the streams and all views: the higher is the newer; 0 for files',
     applied_at DateTime64(3, 'UTC') COMMENT 'By the clock of the warehouse'
 )
-AS SELECT version, name, checksum, applied_at FROM schema_migrations_log FINAL
+AS SELECT version, name, checksum, generation, applied_at FROM schema_migrations_log FINAL
 COMMENT 'What has been applied to this database'`
 
-const selectApplied = "SELECT version, name, checksum FROM schema_migrations"
-
 // migrator makes the schema and brings it up to date.
-type migrator struct{ pool *pool }
+type migrator struct {
+	pool   *pool
+	told   *sync.Once                       // that the views are those of another version
+	wanted func(dialect) (migration, error) // in the place of wantedStreams, in tests of two versions
+}
 
 // migration is a set of statements that is applied together and recorded once. Each statement can be repeated.
 type migration struct {
 	version    uint32
 	name       string
+	generation uint32 // of the streams
 	statements []string
 }
 
@@ -63,18 +70,13 @@ func (m migration) checksum() string {
 // they differ.
 const streamsVersion = 0
 
-// Migrate creates or upgrades the schema. It only adds: a column of another type than this binary expects is refused.
-// What is stored in another order than this binary expects is copied, which waits for runs under way. It may run twice,
-// and in two processes at once. It returns the statements that it ran.
-func (w *Warehouse) Migrate(ctx context.Context) ([]string, error) {
+// migrate runs what is pending, in the caller's turn. The database is there. What is stored in another order than this
+// binary expects is copied, which waits for runs under way. It returns the statements that it ran.
+func (w *Warehouse) migrate(ctx context.Context) ([]string, error) {
 	m := w.migrator
 	plan, err := m.pending(ctx)
 	if err != nil || plan.empty() {
 		return nil, err
-	}
-	create := m.createDatabase()
-	if err := m.pool.retry(ctx, create, func() error { return m.pool.admin.Exec(ctx, create) }); err != nil {
-		return nil, fmt.Errorf("creating the database %s: %w", m.pool.database, err)
 	}
 	// The files are recorded first: from then on no older binary begins to work.
 	if err := m.run(ctx, plan.files...); err != nil {
@@ -124,7 +126,7 @@ func (m migrator) apply(ctx context.Context, statements []string) error {
 	return nil
 }
 
-var migrationColumns = columns("version UInt32, name String, checksum String, applied_at DateTime64(3)")
+var migrationColumns = columns("version UInt32, name String, checksum String, generation UInt32, tables String, applied_at DateTime64(3)")
 
 // record remembers what was applied.
 func (m migrator) record(ctx context.Context, applied []migration) error {
@@ -134,7 +136,7 @@ func (m migrator) record(ctx context.Context, applied []migration) error {
 	}
 	err = m.pool.insert(ctx, "schema_migrations_log", migrationColumns, func(b driver.Batch) error {
 		for _, a := range applied {
-			if err := b.Append(a.version, a.name, a.checksum(), next); err != nil {
+			if err := b.Append(a.version, a.name, a.checksum(), a.generation, a.tables(), next); err != nil {
 				return err
 			}
 		}
@@ -146,10 +148,14 @@ func (m migrator) record(ctx context.Context, applied []migration) error {
 	return nil
 }
 
-// PlanMigration returns the statements that Migrate would run now, without running any.
+// PlanMigration returns the statements that Migrate would run now, without running any. The last one records the others:
+// after somebody has run all of them, nothing is left for Migrate.
 func (m migrator) PlanMigration(ctx context.Context) ([]string, error) {
 	plan, err := m.pending(ctx)
-	return plan.statements, err
+	if err != nil || plan.empty() {
+		return nil, err
+	}
+	return append(plan.statements, recordOf(plan.records())), nil
 }
 
 // CheckSchema returns ErrSchemaOld or ErrSchemaNew when the warehouse does not fit this binary.
@@ -167,7 +173,8 @@ func (m migrator) createDatabase() string {
 
 // bookkeeping are the statements that make the record of what was applied.
 func (m migrator) bookkeeping() []string {
-	return []string{m.pool.dialect.lasting(createMigrations), m.pool.dialect.lasting(createMigrationsView)}
+	d := m.pool.dialect
+	return append(d.createLocal(), d.lasting(createMigrations), d.lasting(addGeneration), d.lasting(createMigrationsView))
 }
 
 // plannedMigration is what there is to do, in this order.
@@ -181,9 +188,21 @@ type plannedMigration struct {
 
 func (p plannedMigration) empty() bool { return len(p.statements) == 0 }
 
+// records are what is recorded of it.
+func (p plannedMigration) records() []migration {
+	if p.streams == nil {
+		return p.files
+	}
+	return append(slices.Clip(p.files), *p.streams)
+}
+
 // pending compares what the warehouse has with what this binary wants.
 func (m migrator) pending(ctx context.Context) (p plannedMigration, err error) {
-	applied, err := m.applied(ctx)
+	have, err := m.stored(ctx)
+	if err != nil {
+		return p, err
+	}
+	applied, err := m.applied(ctx, have.columns["schema_migrations_log"]["generation"] != "")
 	if err != nil {
 		return p, err
 	}
@@ -192,25 +211,28 @@ func (m migrator) pending(ctx context.Context) (p plannedMigration, err error) {
 	if err != nil {
 		return p, err
 	}
-	for version, name := range applied.names {
+	for version, a := range applied {
 		if version > files[len(files)-1].version {
-			return p, fmt.Errorf("%w (it has %s)", ErrSchemaNew, name)
+			return p, fmt.Errorf("%w (it has %s)", ErrSchemaNew, a.name)
 		}
 	}
-	have, err := m.stored(ctx)
+	streams, err := m.streams(d)
+	if err != nil {
+		return p, err
+	}
+	outranked, err := m.outranked(streams, applied[streamsVersion])
 	if err != nil {
 		return p, err
 	}
 	additions, err := missingColumns(d, have.columns)
-	if err != nil {
-		return p, err
+	if err == nil && len(additions) > 0 && applied[streamsVersion].generation > streams.generation {
+		err = fmt.Errorf("%w (it lacks columns that it should have, and the newer one adds them)", ErrSchemaNew)
 	}
-	streams, err := wantedStreams(d)
 	if err != nil {
 		return p, err
 	}
 	for _, f := range files {
-		if applied.sums[f.version] == "" {
+		if applied[f.version].sum == "" {
 			p.files = append(p.files, f)
 			p.statements = append(p.statements, f.statements...)
 		}
@@ -221,40 +243,47 @@ func (m migrator) pending(ctx context.Context) (p plannedMigration, err error) {
 			p.statements = append(p.statements, have.orderStatements(d, s)...)
 		}
 	}
-	if len(p.misordered) > 0 || len(additions) > 0 || applied.sums[streamsVersion] != streams.checksum() {
+	if len(p.misordered) > 0 || len(additions) > 0 || !outranked {
 		p.tables = slices.Concat(wantedTables(d), additions)
 		p.streams = &streams
 		p.statements = append(append(p.statements, streams.statements...), additions...)
 	}
-	if len(p.files) > 0 || !p.empty() {
+	if !p.empty() {
 		p.statements = slices.Concat([]string{m.createDatabase()}, m.bookkeeping(), p.statements)
 	}
 	return p, nil
 }
 
-type appliedMigrations struct {
-	names map[uint32]string
-	sums  map[uint32]string
+// appliedMigration is what is recorded of a migration.
+type appliedMigration struct {
+	name, sum  string
+	generation uint32 // 0 for files, and where an earlier version recorded it
+	tables     string
 }
 
-func (m migrator) applied(ctx context.Context) (appliedMigrations, error) {
-	a := appliedMigrations{names: map[uint32]string{}, sums: map[uint32]string{}}
+// applied is what was applied, by version.
+func (m migrator) applied(ctx context.Context, withGeneration bool) (map[uint32]appliedMigration, error) {
 	type row struct {
-		version   uint32
-		name, sum string
+		version uint32
+		appliedMigration
 	}
-	rows, err := m.pool.conn.Query(ctx, selectApplied)
+	query := selectAppliedEarlier
+	if withGeneration {
+		query = selectApplied
+	}
+	rows, err := m.pool.conn.Query(ctx, query)
 	if IsMissing(err) {
-		return a, nil
+		return nil, nil
 	}
-	all, err := scanned(rows, err, func(r *row) []any { return []any{&r.version, &r.name, &r.sum} })
+	all, err := scanned(rows, err, func(r *row) []any { return []any{&r.version, &r.name, &r.sum, &r.generation, &r.tables} })
 	if err != nil {
-		return a, fmt.Errorf("reading which migrations were applied: %w", err)
+		return nil, fmt.Errorf("reading which migrations were applied: %w", err)
 	}
+	applied := map[uint32]appliedMigration{}
 	for _, r := range all {
-		a.names[r.version], a.sums[r.version] = r.name, r.sum
+		applied[r.version] = r.appliedMigration
 	}
-	return a, nil
+	return applied, nil
 }
 
 // IsMissing reports an error because a table or database does not exist (yet).

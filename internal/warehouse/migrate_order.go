@@ -65,30 +65,30 @@ func orderedTables(s *catalog.Stream) []orderedTable {
 
 // orderStatements are the statements that put the tables of a stream into order.
 func (h stored) orderStatements(d dialect, s *catalog.Stream) (statements []string) {
-	statements = h.renameStaging(s)
+	statements = h.renameStaging(d, s)
 	for _, t := range orderedTables(s) {
 		if h.needs(t, s) {
-			statements = append(append(statements, h.copyTable(d, t, s)...), exchangeTables(t.name))
+			statements = append(append(statements, h.copyTable(d, t, s)...), exchangeTables(d, t.name))
 		}
-		statements = append(statements, dropTable(t.name+orderedSuffix))
+		statements = append(statements, d.everywhere(dropTable(t.name+orderedSuffix)))
 	}
 	return statements
 }
 
 // renameStaging gives the staging table its new name. Where both are there, the old one was made after the new one, and
 // nobody uses it.
-func (h stored) renameStaging(s *catalog.Stream) []string {
-	drop := dropTable(firstStagingTable(s))
+func (h stored) renameStaging(d dialect, s *catalog.Stream) []string {
+	drop := d.everywhere(dropTable(firstStagingTable(s)))
 	if h.has(stagingTable(s)) {
 		return []string{drop}
 	}
-	return []string{sql("RENAME TABLE IF EXISTS $from TO $to", parts{"from": firstStagingTable(s), "to": stagingTable(s)}), drop}
+	return []string{sql("RENAME TABLE IF EXISTS $from TO $to$on_cluster", parts{"on_cluster": d.onCluster, "from": firstStagingTable(s), "to": stagingTable(s)}), drop}
 }
 
 // copyTable are the statements that copy a table into its order. They are repeated together.
 func (h stored) copyTable(d dialect, t orderedTable, s *catalog.Stream) []string {
 	columns := slices.DeleteFunc(storedColumns(s), func(c column) bool { return h.columns[t.name][c.name] == "" })
-	return []string{dropTable(t.name + orderedSuffix), d.lasting(t.create), sql("INSERT INTO $table$suffix ($columns) SELECT $columns FROM $table$final",
+	return []string{d.everywhere(dropTable(t.name + orderedSuffix)), d.lasting(t.create), sql("INSERT INTO $table$suffix ($columns) SELECT $columns FROM $table$final",
 		parts{"table": t.name, "suffix": orderedSuffix, "columns": joinNames(columns), "final": t.final})}
 }
 
@@ -98,8 +98,8 @@ func countCopied(t orderedTable) string {
 		parts{"table": t.name, "final": t.final, "suffix": orderedSuffix})
 }
 
-func exchangeTables(table string) string {
-	return sql("EXCHANGE TABLES $table$suffix AND $table", parts{"table": table, "suffix": orderedSuffix})
+func exchangeTables(d dialect, table string) string {
+	return sql("EXCHANGE TABLES $table$suffix AND $table$on_cluster", parts{"table": table, "suffix": orderedSuffix, "on_cluster": d.onCluster})
 }
 
 // order puts the tables of a stream into the order that the catalog wants.
@@ -130,7 +130,7 @@ func (h holder) order(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, statement := range tables.renameStaging(h.stream) {
+	for _, statement := range tables.renameStaging(h.w.dialect, h.stream) {
 		if err := h.w.exec(ctx, statement); err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (h holder) order(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := h.w.exec(ctx, dropTable(t.name+orderedSuffix)); err != nil {
+		if err := h.w.exec(ctx, h.w.dialect.everywhere(dropTable(t.name+orderedSuffix))); err != nil {
 			return err
 		}
 	}
@@ -181,7 +181,7 @@ func (h holder) store(ctx context.Context, tables stored, t orderedTable) error 
 			return err
 		}
 	}
-	exchange := exchangeTables(t.name)
+	exchange := exchangeTables(h.w.dialect, t.name)
 	return h.w.retry(ctx, exchange, func() error {
 		now, err := h.w.stored(ctx)
 		if err != nil || !now.needs(t, h.stream) { // an attempt whose answer was lost

@@ -89,7 +89,7 @@ func TestHalfPublishedByHand(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := w.Writer(r).Prepare(t.Context(), c, r.StartedAt); err != nil {
+				if _, err := w.Writer(r).Prepare(t.Context(), c, r.StartedAt); err != nil {
 					t.Fatal(err)
 				}
 				attach := func(table string) map[string]string {

@@ -73,7 +73,9 @@ func (x script) stored(condition string) string {
 func (x script) dropOldMoves() string { return dropDelta(x.names["moves"]) }
 
 // createMoves makes the table that is attached to _latest instead of the delta where rows have moved.
-func (x script) createMoves() string { return createDeltaOf(x.names["latest"], x.names["moves"]) }
+func (x script) createMoves() string {
+	return x.dialect.createDelta(x.names["latest"], x.names["moves"], createLatest(x.Stream))
+}
 
 func (x script) copyDelta() string {
 	return x.render("INSERT INTO $moves SELECT * FROM $delta", nil)

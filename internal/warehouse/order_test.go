@@ -107,7 +107,8 @@ func TestMovedSaleIsRecovered(t *testing.T) {
 		writer := w.Writer(r)
 		c, err := writer.Plan(t.Context(), Part, 1)
 		must(t, err)
-		must(t, writer.Prepare(t.Context(), c, r.StartedAt))
+		_, err = writer.Prepare(t.Context(), c, r.StartedAt)
+		must(t, err)
 		in := Intent{RunID: r.ID, MergedAt: r.StartedAt, Derived: derivedNames(r.Stream), Record: RunRecord{Account: "acme", Stream: "transactions", RunID: r.ID,
 			StartedAt: r.StartedAt, FinishedAt: r.StartedAt, Outcome: OutcomeSuccess, Changes: c}}
 		must(t, w.saveJSON(t.Context(), r, intentName(r.ID), in))
@@ -140,7 +141,8 @@ func TestDerivedOutOfDate(t *testing.T) {
 		stage(t, w, r, sales(rows...))
 		c, err := w.Writer(r).Plan(t.Context(), Part, uint64(len(rows)))
 		must(t, err)
-		must(t, w.Writer(r).Prepare(t.Context(), c, r.StartedAt))
+		_, err = w.Writer(r).Prepare(t.Context(), c, r.StartedAt)
+		must(t, err)
 		must(t, w.saveJSON(t.Context(), r, intentName(r.ID), Intent{RunID: r.ID, MergedAt: r.StartedAt, Derived: derived, Record: RunRecord{Account: "acme", Stream: "transactions",
 			RunID: r.ID, StartedAt: r.StartedAt, FinishedAt: r.StartedAt, Outcome: OutcomeSuccess, Changes: c}}))
 		return r
@@ -224,4 +226,14 @@ func granules(t *testing.T, w *Warehouse, query string) (sum int) {
 		sum += int(e.marks)
 	}
 	return sum
+}
+
+// TestRowsOfNoListAreNotCounted reads a sale by its own address that no list has: no view has it, and it is not counted.
+func TestRowsOfNoListAreNotCounted(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	const day1 = "2026-01-01T10:00:00Z"
+	load(t, w, "transactions", Part, sales(saleAt(idA, day1, "PENDING", day1)))
+	load(t, w, "transactions", Unlisted, sales(saleAt(idB, day1, "PENDING", day1)))
+	derivedHold(t, w)
 }

@@ -26,6 +26,9 @@ func (w *Writer) Plan(ctx context.Context, scope Scope, staged uint64) (Changes,
 	c := Changes{Staged: staged, Unlisted: scope == Unlisted}
 	err := w.checkStaged(ctx, staged)
 	if err == nil {
+		err = w.catchUp(ctx, published(w.Stream)...)
+	}
+	if err == nil {
 		err = w.plan(ctx, scope, &c)
 	}
 	if err != nil {

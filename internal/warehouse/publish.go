@@ -21,6 +21,9 @@ import (
 // returns ErrLeaseLost.
 func (w *Writer) Publish(ctx context.Context, l *Lease, in Intent) error {
 	in.Derived = derivedNames(w.Stream)
+	if w.Stream.Child != nil {
+		in.Derived = append(in.Derived, childHashes(w.Stream))
+	}
 	p := publication{Writer: w, lease: l, intent: in}
 	var err error
 	if p.seen, err = l.check(ctx, w.ID); err != nil {
@@ -112,10 +115,8 @@ func (p publication) withdraw(ctx context.Context, cause error) error {
 
 // finish does what the intent says, in the order in which a crash between two steps does no harm (warehouse-2).
 func (p publication) finish(ctx context.Context) error {
-	for _, t := range p.targets() {
-		if err := p.attach(ctx, t); err != nil {
-			return fmt.Errorf("publishing run %s to %s: %w", p.ID, t.table, err)
-		}
+	if err := p.attachAll(ctx); err != nil {
+		return fmt.Errorf("publishing run %s of %s: %w", p.ID, p.Stream.Name, err)
 	}
 	if err := p.saveRow(ctx); err != nil {
 		return err
@@ -140,7 +141,8 @@ func (p publication) saveRow(ctx context.Context) error {
 // target is a table that a delta is attached to.
 type target struct {
 	table, delta string
-	derived      bool
+	of           string // the table that the delta was made for, or movesOf
+	key, row     string // of a derived table: the columns of its sorting key, and what tells its rows apart
 }
 
 // targets are the tables that the run changes, in the order in which they are.
@@ -149,17 +151,20 @@ func (p publication) targets() []target {
 	names := p.script.names
 	if p.intent.Record.Changes.Any() {
 		if p.Stream.History {
-			targets = append(targets, target{names["versions"], names["delta"], false})
+			targets = append(targets, target{names["versions"], names["delta"], names["latest"], "", ""})
 		}
-		latest := names["delta"]
+		latest := target{names["latest"], names["delta"], names["latest"], "", ""}
 		if p.intent.Record.Changes.Moved > 0 {
-			latest = names["moves"]
+			latest.delta, latest.of = names["moves"], movesOf(p.Stream)
 		}
-		targets = append(targets, target{names["latest"], latest, false})
+		targets = append(targets, latest)
 		targets = append(targets, p.derivedTargets()...)
 	}
 	if p.Stream.Child != nil {
-		targets = append(targets, target{names["child_latest"], names["child_delta"], false})
+		targets = append(targets, target{names["child_latest"], names["child_delta"], names["child_latest"], "", ""})
+		if slices.Contains(p.intent.Derived, names["child_hashes"]) { // an intent of an older version has none
+			targets = append(targets, target{names["child_hashes"], names["child_hashes_delta"], names["child_hashes"], "", ""})
+		}
 	}
 	return targets
 }
@@ -179,32 +184,52 @@ func (in Intent) states(run uuid.UUID) []stateRow {
 	return states
 }
 
+// attachAll attaches the deltas, and holds before and after that no row is missing: a server that does not have the
+// rows of a delta attaches nothing, and says that all went well (warehouse-16).
+func (p publication) attachAll(ctx context.Context) error {
+	targets := p.targets()
+	if len(targets) == 0 {
+		return nil
+	}
+	counts, err := p.countTargets(ctx, targets)
+	if err == nil {
+		err = p.checkDeltas(targets, counts)
+	}
+	for again := p.dialect.attempts(); err == nil && again > 0; again-- {
+		for _, t := range targets {
+			if err == nil {
+				err = p.attach(ctx, t)
+			}
+		}
+		if err == nil {
+			err = p.checkAttached(ctx, targets)
+		}
+		if _, missing := errors.AsType[*PublishedError](err); missing && again > 1 {
+			p.begun, err = true, nil
+		}
+	}
+	return err
+}
+
 // attach attaches a delta, unless an earlier attempt has attached all of it: only then is it worth a look at the whole
 // table. Readers see the parts of one statement at once, but a process that is killed may leave some of them: then all
 // are attached again, which changes nothing for the rows that are there, since equal versions are one. The delta
 // outlives the intent, so one that is missing is errDeltaGone and never taken for an empty one.
 func (p publication) attach(ctx context.Context, t target) error {
 	statement := attachDelta(t.table, t.delta)
-	if t.derived { // the rows replace those that are there, so it may be done again unseen
+	if t.key != "" { // the rows replace those that are there, so it may be done again unseen
 		statement = attachDerived(t.table, t.delta, p.Account)
 		return p.retry(ctx, statement, func() error { return goneDelta(p.conn.Exec(p.write(ctx), statement)) })
 	}
 	return p.retry(ctx, statement, func() error {
 		if p.begun {
-			if all, err := p.isAttached(ctx, t); all || err != nil {
-				return goneDelta(err)
+			if missing, err := p.isMissing(ctx, t); !missing || err != nil {
+				return err
 			}
 		}
 		p.begun = true
 		return goneDelta(p.conn.Exec(p.write(ctx), statement))
 	})
-}
-
-// isAttached reports whether the table has all rows of the delta.
-func (p publication) isAttached(ctx context.Context, t target) (bool, error) {
-	var want, have uint64
-	err := p.conn.QueryRow(ctx, countAttached(t.table, t.delta), named("account", p.Account), named("run", p.ID.String())).Scan(&want, &have)
-	return have >= want, err
 }
 
 // goneDelta makes an errDeltaGone of an error that says so.
@@ -229,7 +254,7 @@ func (w *Writer) Discard(ctx context.Context) error {
 		tables = append(tables, w.dialect.ofRun(w.derivedDelta(t.table)))
 	}
 	if w.Stream.Child != nil {
-		tables = append(tables, names["child_delta"])
+		tables = append(tables, names["child_delta"], names["child_hashes_delta"])
 	}
 	return w.drop(ctx, tables)
 }
@@ -246,14 +271,9 @@ func (w *Writer) drop(ctx context.Context, tables []string) error {
 
 // DropStaging drops the rows of a run that are staged.
 func (w *Writer) DropStaging(ctx context.Context) error {
-	tables := []string{w.script.names["staging"]}
-	if w.Stream.Child != nil {
-		tables = append(tables, w.script.names["child_staging"])
-	}
-	for _, table := range tables {
-		if err := w.exec(ctx, w.script.dropStaged(table)); err != nil {
-			return fmt.Errorf("dropping run %s from %s: %w", w.ID, table, err)
-		}
+	table := w.script.names["staging"]
+	if err := w.exec(ctx, w.script.dropStaged(table)); err != nil {
+		return fmt.Errorf("dropping run %s from %s: %w", w.ID, table, err)
 	}
 	return nil
 }

@@ -89,6 +89,10 @@ func (w *Writer) rebuildTable(ctx context.Context, t derived) error {
 	if err := w.exec(ctx, statement); err != nil {
 		return err
 	}
+	// warehouse-16
+	if err := (publication{Writer: w}).checkAttached(ctx, []target{t.target(into)}); err != nil {
+		return err
+	}
 	return w.exec(ctx, dropTable(into))
 }
 
@@ -101,7 +105,7 @@ func (w *Writer) fillAnew(ctx context.Context, t derived, into string) error {
 	if err != nil {
 		return err
 	}
-	steps := []step{{dropDelta(into), nil}, {createDeltaOf(t.table, into), nil}}
+	steps := []step{{dropDelta(into), nil}, {w.dialect.createDelta(t.table, into, t.create), nil}}
 	for _, statement := range t.rebuild(w.script, into) {
 		steps = append(steps, step{statement, rebuildSettings})
 	}

@@ -72,7 +72,8 @@ func (r recovery) finish(ctx context.Context, intent string) (in Intent, finishe
 	r.log.Info("finishing a run that was interrupted", "account", r.Account, "stream", r.Stream.Name, "run_id", in.RunID)
 	dead := publication{Writer: r.writer(Run{ID: in.RunID, Account: r.Account, Stream: r.Stream}), lease: r.lease, intent: in, begun: true}
 	err = dead.finish(ctx)
-	gone := errors.Is(err, errDeltaGone)
+	_, short := errors.AsType[*DeltaError](err)
+	gone := short || errors.Is(err, errDeltaGone)
 	if gone {
 		err = dead.giveUp(ctx, err)
 	}

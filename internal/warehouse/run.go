@@ -90,4 +90,7 @@ func (e *StagedError) Error() string {
 }
 
 // Any reports whether the merge changes anything.
-func (c Changes) Any() bool { return c.Inserted+c.Updated+c.Deleted > 0 }
+func (c Changes) Any() bool { return c.written() > 0 }
+
+// written is how many rows the merge writes.
+func (c Changes) written() uint64 { return c.Inserted + c.Updated + c.Deleted }

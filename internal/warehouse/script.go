@@ -26,7 +26,8 @@ func (d dialect) script(r Run) script {
 		"key": keyNames(s), "written": isWritten, "gone": isGone, "read_part": readPart, "merged_at": mergedAt,
 	}
 	if s.Child != nil {
-		names["child_latest"], names["child_staging"] = s.Child.Table+"_latest", s.Child.Table+"_staging"
+		names["child_latest"], names["child_hashes"] = s.Child.Table+"_latest", childHashes(s)
+		names["child_hashes_delta"] = d.ofRun(r.derivedDelta(childHashes(s)))
 		names["child_delta"], names["child_key"] = d.ofRun(r.childDelta()), childKeyNames(s)
 	}
 	return script{r, d, names}
@@ -51,7 +52,8 @@ var (
 	isMoved   = isWritten + " AND moved"
 )
 
-var isInserted = fmt.Sprint(changeInsert)
+// isLive is a condition on those that readers see before the run.
+var isLive = fmt.Sprintf("change IN (%d, %d)", changeUpdate, changeDelete)
 
 // readPart masks the time of reading in a version.
 const readPart = "toUInt128(18446744073709551615)"

@@ -209,10 +209,14 @@ func loadStream(t *testing.T, w *Warehouse, s *catalog.Stream, scope Scope, page
 	ctx := t.Context()
 	l, x, c := stageAll(t, w, s, scope, page)
 	between(x, c)
+	c.Inserted, c.Updated, c.Deleted, c.Older = 0, 0, 0, 0
+	must(t, x.count(ctx, &c)) // what is between may take some of it back
 	now, err := w.Now(ctx)
-	must(t, err, x.Prepare(ctx, c, now))
+	must(t, err)
+	prepared, err := x.Prepare(ctx, c, now)
+	must(t, err)
 	record := RunRecord{Account: x.Account, Stream: s.Name, RunID: x.ID, Mode: "full", StartedAt: x.StartedAt, FinishedAt: now, Outcome: OutcomeSuccess, Changes: c}
-	must(t, x.Publish(ctx, l, Intent{RunID: x.ID, MergedAt: now, Record: record}), l.Release(ctx))
+	must(t, x.Publish(ctx, l, Intent{RunID: x.ID, MergedAt: now, Record: record, Prepared: prepared}), l.Release(ctx))
 }
 
 // everyRetry tries rejected records again, and remembers what is not there.
@@ -241,7 +245,8 @@ func everyRecovery(t *testing.T, w *Warehouse, s *catalog.Stream, page string) {
 	for _, dropped := range []bool{false, true} {
 		l, x, c := stageAll(t, w, s, Whole, page)
 		if !dropped {
-			must(t, x.Prepare(ctx, c, x.StartedAt))
+			_, err := x.Prepare(ctx, c, x.StartedAt)
+			must(t, err)
 		}
 		c.Inserted++ // so that there is something to attach
 		record := RunRecord{Account: x.Account, Stream: s.Name, RunID: x.ID, StartedAt: x.StartedAt, Outcome: OutcomeSuccess, Changes: c}

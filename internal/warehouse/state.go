@@ -47,6 +47,8 @@ type Intent struct {
 	State map[string]string `json:"state,omitempty"`
 	// Derived are the derived tables of which the run has a delta. Publish fills it in.
 	Derived []string `json:"derived,omitempty"`
+	// Prepared is what Prepare returned. An intent of an older version has none.
+	Prepared Prepared `json:"prepared,omitempty"`
 	// Last says that nothing more is published under the lease. Where the run changed nothing, State and Watermark are
 	// written together with the end of the lease.
 	Last bool `json:"-"`

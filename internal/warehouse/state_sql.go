@@ -58,16 +58,18 @@ WHERE stream = {stream:String} AND name != 'watermark'
 }
 
 // selectStagedRuns are the runs that have a staging partition or a table of their own.
-const selectStagedRuns = `SELECT DISTINCT id FROM
+func selectStagedRuns(d dialect) string {
+	return sql(`SELECT DISTINCT id FROM
 (
     SELECT toString(toUUIDOrZero(partition)) AS id
     FROM system.parts
-    WHERE active AND database = currentDatabase() AND table IN ({staging:String}, {child:String})
+    WHERE active AND database = currentDatabase() AND table = {staging:String}
     UNION ALL
-    SELECT toString(toUUIDOrZero(replaceRegexpOne(extract(name, '_([0-9a-f]{32})$'), '^(.{8})(.{4})(.{4})(.{4})(.{12})$', '\\1-\\2-\\3-\\4-\\5')))
+    SELECT toString(toUUIDOrZero(replaceRegexpOne(extract(name, '_([0-9a-f]{32})${end}'), '^(.{8})(.{4})(.{4})(.{4})(.{12})${end}', '\\1-\\2-\\3-\\4-\\5')))
     FROM system.tables
-    WHERE database = currentDatabase() AND arrayExists(prefix -> startsWith(name, prefix), {prefixes:Array(String)})
-) WHERE id != '00000000-0000-0000-0000-000000000000'`
+    WHERE database = $database AND arrayExists(prefix -> startsWith(name, prefix), {prefixes:Array(String)})
+) WHERE id != '00000000-0000-0000-0000-000000000000'`, parts{"database": d.runDatabase(), "end": "$"})
+}
 
 // insertInto is the statement of a block of rows.
 func insertInto(table string, cols []column) string {

@@ -114,7 +114,7 @@ func TestUpgrade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Contains(statements, exchangeTables("transactions_latest")) {
+	if !slices.Contains(statements, exchangeTables(dialect{}, "transactions_latest")) {
 		t.Error("the plan does not show that tables are exchanged")
 	}
 	checkUpgraded(t, w, views, before)

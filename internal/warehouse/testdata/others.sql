@@ -32,9 +32,6 @@ GROUP BY on_day ORDER BY on_day DESC LIMIT {days:UInt32};
 -- Warehouse.HasFindings
 SELECT count() FROM (SELECT 1 FROM payout_findings_log WHERE account = {account:String} LIMIT 1);
 
--- Warehouse.Migrate
-CREATE DATABASE IF NOT EXISTS `dealhouse`;
-
 -- Warehouse.accountsOf
 SELECT DISTINCT account FROM
 (
@@ -44,11 +41,18 @@ SELECT DISTINCT account FROM
 )
 ORDER BY account;
 
+-- Warehouse.prepareTurns
+CREATE DATABASE IF NOT EXISTS `dealhouse`;
+
 -- Warehouse.recordFindings
 INSERT INTO payout_findings_log (account, kind, subject, detail, first_seen, last_seen, resolved_at, version);
 
 -- Warehouse.recordFindings
 SELECT account, kind, subject, detail, first_seen FROM payout_findings WHERE account = {account:String} AND resolved_at IS NULL;
+
+-- Writer.countPrepared
+SELECT 'product_prices_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM product_prices_delta_0000000000004000800000000000a11e GROUP BY account, product_key, day)
+UNION ALL SELECT 'product_prices_hashes' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM product_prices_hashes_delta_0000000000004000800000000000a11e GROUP BY account, product_key);
 
 -- Writer.drop
 DROP TABLE IF EXISTS transactions_changed_0000000000004000800000000000a11e SYNC;

@@ -630,14 +630,23 @@ OPTIMIZE TABLE promotions_delta_0000000000004000800000000000a11e FINAL;
 -- attachDelta promotions_delta_0000000000004000800000000000a11e to promotions_latest
 ALTER TABLE promotions_latest ATTACH PARTITION tuple() FROM promotions_delta_0000000000004000800000000000a11e;
 
--- countAttached of promotions_delta_0000000000004000800000000000a11e in promotions_latest
-SELECT (SELECT count() FROM promotions_delta_0000000000004000800000000000a11e), (SELECT count() FROM promotions_latest WHERE account = {account:String} AND _run_id = {run:UUID});
+-- countOfRun in promotions_latest
+SELECT count() FROM promotions_latest WHERE account = {account:String} AND _run_id = {run:UUID};
 
 -- attachDelta promotions_delta_0000000000004000800000000000a11e to promotions_versions
 ALTER TABLE promotions_versions ATTACH PARTITION tuple() FROM promotions_delta_0000000000004000800000000000a11e;
 
--- countAttached of promotions_delta_0000000000004000800000000000a11e in promotions_versions
-SELECT (SELECT count() FROM promotions_delta_0000000000004000800000000000a11e), (SELECT count() FROM promotions_versions WHERE account = {account:String} AND _run_id = {run:UUID});
+-- countOfRun in promotions_versions
+SELECT count() FROM promotions_versions WHERE account = {account:String} AND _run_id = {run:UUID};
+
+-- selectParts
+SELECT table, hash_of_all_files, rows FROM system.parts
+WHERE active AND database IN (currentDatabase(), currentDatabase()) AND table IN ({tables:Array(String)})
+UNION ALL
+SELECT name, '', 0 FROM system.tables WHERE database = currentDatabase() AND name IN ({deltas:Array(String)});
+
+-- countKeys
+SELECT 'promotions_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM promotions_delta_0000000000004000800000000000a11e GROUP BY account, id);
 
 -- dropTable promotions_changes_0000000000004000800000000000a11e
 DROP TABLE IF EXISTS promotions_changes_0000000000004000800000000000a11e SYNC;

@@ -889,7 +889,7 @@ COMMENT 'Storage beside transactions_latest: what a run compares its rows with';
 -- dropDelta of transactions_keys
 DROP TABLE IF EXISTS transactions_keys_delta_0000000000004000800000000000a11e;
 
--- createDeltaOf transactions_keys
+-- createDelta transactions_keys
 CREATE TABLE IF NOT EXISTS transactions_keys_delta_0000000000004000800000000000a11e AS transactions_keys COMMENT 'What a run under way is about to publish';
 
 -- dropTable transactions_keys
@@ -928,6 +928,9 @@ SELECT
     (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_keys FINAL WHERE account = {account:String}))
     = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_keys_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String}));
 
+-- countSame transactions_keys
+SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM transactions_keys WHERE (account, id) IN (SELECT account, id FROM transactions_keys_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM transactions_keys_delta_0000000000004000800000000000a11e);
+
 -- create transactions_live
 CREATE TABLE IF NOT EXISTS transactions_live
 (
@@ -943,7 +946,7 @@ COMMENT 'Storage beside transactions_latest: how many rows readers see';
 -- dropDelta of transactions_live
 DROP TABLE IF EXISTS transactions_live_delta_0000000000004000800000000000a11e;
 
--- createDeltaOf transactions_live
+-- createDelta transactions_live
 CREATE TABLE IF NOT EXISTS transactions_live_delta_0000000000004000800000000000a11e AS transactions_live COMMENT 'What a run under way is about to publish';
 
 -- dropTable transactions_live
@@ -954,13 +957,13 @@ SELECT count() FROM transactions_live_delta_0000000000004000800000000000a11e;
 
 -- fill, the first load: true, transactions_live
 INSERT INTO transactions_live_delta_0000000000004000800000000000a11e (account, live, version)
-SELECT {account:String}, sum(live) + (SELECT toInt64(countIf(change = 1)) - toInt64(countIf(change = 3)) FROM transactions_changes_0000000000004000800000000000a11e), max(version) + 1
+SELECT {account:String}, sum(live) + (SELECT toInt64(countIf(_deleted = 0)) FROM transactions_delta_0000000000004000800000000000a11e) - (SELECT toInt64(countIf(change IN (2, 3))) FROM transactions_changes_0000000000004000800000000000a11e), max(version) + 1
 FROM transactions_live FINAL
 WHERE account = {account:String};
 
 -- fill, the first load: false, transactions_live
 INSERT INTO transactions_live_delta_0000000000004000800000000000a11e (account, live, version)
-SELECT {account:String}, sum(live) + (SELECT toInt64(countIf(change = 1)) - toInt64(countIf(change = 3)) FROM transactions_changes_0000000000004000800000000000a11e), max(version) + 1
+SELECT {account:String}, sum(live) + (SELECT toInt64(countIf(_deleted = 0)) FROM transactions_delta_0000000000004000800000000000a11e) - (SELECT toInt64(countIf(change IN (2, 3))) FROM transactions_changes_0000000000004000800000000000a11e), max(version) + 1
 FROM transactions_live FINAL
 WHERE account = {account:String};
 
@@ -985,6 +988,9 @@ SELECT
     (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_live FINAL WHERE account = {account:String} AND NOT (live = 0)))
     = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_live_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (live = 0)));
 
+-- countSame transactions_live
+SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM transactions_live WHERE (account) IN (SELECT account FROM transactions_live_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM transactions_live_delta_0000000000004000800000000000a11e);
+
 -- create transactions_decided
 CREATE TABLE IF NOT EXISTS transactions_decided
 (
@@ -1007,7 +1013,7 @@ COMMENT 'The storage behind transaction_decisions: what would have to be compute
 -- dropDelta of transactions_decided
 DROP TABLE IF EXISTS transactions_decided_delta_0000000000004000800000000000a11e;
 
--- createDeltaOf transactions_decided
+-- createDelta transactions_decided
 CREATE TABLE IF NOT EXISTS transactions_decided_delta_0000000000004000800000000000a11e AS transactions_decided COMMENT 'What a run under way is about to publish';
 
 -- dropTable transactions_decided
@@ -1067,6 +1073,9 @@ SELECT
     (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_decided FINAL WHERE account = {account:String}))
     = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_decided_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String}));
 
+-- countSame transactions_decided
+SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM transactions_decided WHERE (account, id) IN (SELECT account, id FROM transactions_decided_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM transactions_decided_delta_0000000000004000800000000000a11e);
+
 -- create transactions_named
 CREATE TABLE IF NOT EXISTS transactions_named
 (
@@ -1085,7 +1094,7 @@ COMMENT 'Which records of other streams are named by transactions, in any of the
 -- dropDelta of transactions_named
 DROP TABLE IF EXISTS transactions_named_delta_0000000000004000800000000000a11e;
 
--- createDeltaOf transactions_named
+-- createDelta transactions_named
 CREATE TABLE IF NOT EXISTS transactions_named_delta_0000000000004000800000000000a11e AS transactions_named COMMENT 'What a run under way is about to publish';
 
 -- dropTable transactions_named
@@ -1150,6 +1159,9 @@ SELECT
     (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_named FINAL WHERE account = {account:String}))
     = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_named_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String}));
 
+-- countSame transactions_named
+SELECT uniqExact(sipHash128(toString(tuple(account, stream, key)))) FROM transactions_named WHERE (account, stream, key) IN (SELECT account, stream, key FROM transactions_named_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(account, stream, key))) IN (SELECT sipHash128(toString(tuple(account, stream, key))) FROM transactions_named_delta_0000000000004000800000000000a11e);
+
 -- create sales_latest
 CREATE TABLE IF NOT EXISTS sales_latest
 (
@@ -1179,7 +1191,7 @@ COMMENT 'Storage behind the views daily_sales and daily_cashback';
 -- dropDelta of sales_latest
 DROP TABLE IF EXISTS sales_latest_delta_0000000000004000800000000000a11e;
 
--- createDeltaOf sales_latest
+-- createDelta sales_latest
 CREATE TABLE IF NOT EXISTS sales_latest_delta_0000000000004000800000000000a11e AS sales_latest COMMENT 'What a run under way is about to publish';
 
 -- dropTable sales_latest
@@ -1251,6 +1263,9 @@ SELECT
     (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sales_latest FINAL WHERE account = {account:String} AND NOT (sales = 0)))
     = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sales_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (sales = 0)));
 
+-- countSame sales_latest
+SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM sales_latest WHERE (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status) IN (SELECT account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status FROM sales_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM sales_latest_delta_0000000000004000800000000000a11e);
+
 -- create sale_retailers_latest
 CREATE TABLE IF NOT EXISTS sale_retailers_latest
 (
@@ -1276,7 +1291,7 @@ COMMENT 'Storage behind the view retailers: what sales say of them';
 -- dropDelta of sale_retailers_latest
 DROP TABLE IF EXISTS sale_retailers_latest_delta_0000000000004000800000000000a11e;
 
--- createDeltaOf sale_retailers_latest
+-- createDelta sale_retailers_latest
 CREATE TABLE IF NOT EXISTS sale_retailers_latest_delta_0000000000004000800000000000a11e AS sale_retailers_latest COMMENT 'What a run under way is about to publish';
 
 -- dropTable sale_retailers_latest
@@ -1360,6 +1375,9 @@ SELECT
     (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sale_retailers_latest FINAL WHERE account = {account:String} AND NOT (sales = 0)))
     = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sale_retailers_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (sales = 0)));
 
+-- countSame sale_retailers_latest
+SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM sale_retailers_latest WHERE (account, retailer_name, retailer_id) IN (SELECT account, retailer_name, retailer_id FROM sale_retailers_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM sale_retailers_latest_delta_0000000000004000800000000000a11e);
+
 -- create payout_transactions_latest
 CREATE TABLE IF NOT EXISTS payout_transactions_latest
 (
@@ -1396,7 +1414,7 @@ COMMENT 'Storage behind the view payout_transactions';
 -- dropDelta of payout_transactions_latest
 DROP TABLE IF EXISTS payout_transactions_latest_delta_0000000000004000800000000000a11e;
 
--- createDeltaOf payout_transactions_latest
+-- createDelta payout_transactions_latest
 CREATE TABLE IF NOT EXISTS payout_transactions_latest_delta_0000000000004000800000000000a11e AS payout_transactions_latest COMMENT 'What a run under way is about to publish';
 
 -- dropTable payout_transactions_latest
@@ -1516,6 +1534,9 @@ SELECT
     (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_transactions_latest FINAL WHERE account = {account:String} AND NOT (state = '')))
     = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_transactions_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (state = '')));
 
+-- countSame payout_transactions_latest
+SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM payout_transactions_latest WHERE (account, payout_id, id) IN (SELECT account, payout_id, id FROM payout_transactions_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM payout_transactions_latest_delta_0000000000004000800000000000a11e);
+
 -- create payout_moves_latest
 CREATE TABLE IF NOT EXISTS payout_moves_latest
 (
@@ -1534,7 +1555,7 @@ COMMENT 'Which payouts the transactions carried that do not carry one alone';
 -- dropDelta of payout_moves_latest
 DROP TABLE IF EXISTS payout_moves_latest_delta_0000000000004000800000000000a11e;
 
--- createDeltaOf payout_moves_latest
+-- createDelta payout_moves_latest
 CREATE TABLE IF NOT EXISTS payout_moves_latest_delta_0000000000004000800000000000a11e AS payout_moves_latest COMMENT 'What a run under way is about to publish';
 
 -- dropTable payout_moves_latest
@@ -1580,6 +1601,9 @@ SELECT
     (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_moves_latest FINAL WHERE account = {account:String} AND NOT (empty(payout_ids))))
     = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_moves_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (empty(payout_ids))));
 
+-- countSame payout_moves_latest
+SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM payout_moves_latest WHERE (account, id) IN (SELECT account, id FROM payout_moves_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM payout_moves_latest_delta_0000000000004000800000000000a11e);
+
 -- create payout_sums_latest
 CREATE TABLE IF NOT EXISTS payout_sums_latest
 (
@@ -1609,7 +1633,7 @@ COMMENT 'Storage behind the view payout_sums';
 -- dropDelta of payout_sums_latest
 DROP TABLE IF EXISTS payout_sums_latest_delta_0000000000004000800000000000a11e;
 
--- createDeltaOf payout_sums_latest
+-- createDelta payout_sums_latest
 CREATE TABLE IF NOT EXISTS payout_sums_latest_delta_0000000000004000800000000000a11e AS payout_sums_latest COMMENT 'What a run under way is about to publish';
 
 -- dropTable payout_sums_latest
@@ -1701,23 +1725,44 @@ SELECT
     (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_sums_latest FINAL WHERE account = {account:String} AND NOT (stamped_n = 0)))
     = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_sums_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (stamped_n = 0)));
 
+-- countSame payout_sums_latest
+SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM payout_sums_latest WHERE (account, payout_id, quarters, currency_code, state, stamped_status, now_status) IN (SELECT account, payout_id, quarters, currency_code, state, stamped_status, now_status FROM payout_sums_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM payout_sums_latest_delta_0000000000004000800000000000a11e);
+
 -- attachDelta transactions_delta_0000000000004000800000000000a11e to transactions_latest
 ALTER TABLE transactions_latest ATTACH PARTITION tuple() FROM transactions_delta_0000000000004000800000000000a11e;
 
--- countAttached of transactions_delta_0000000000004000800000000000a11e in transactions_latest
-SELECT (SELECT count() FROM transactions_delta_0000000000004000800000000000a11e), (SELECT count() FROM transactions_latest WHERE account = {account:String} AND _run_id = {run:UUID});
+-- countOfRun in transactions_latest
+SELECT count() FROM transactions_latest WHERE account = {account:String} AND _run_id = {run:UUID};
 
 -- attachDelta transactions_moves_0000000000004000800000000000a11e to transactions_latest
 ALTER TABLE transactions_latest ATTACH PARTITION tuple() FROM transactions_moves_0000000000004000800000000000a11e;
 
--- countAttached of transactions_moves_0000000000004000800000000000a11e in transactions_latest
-SELECT (SELECT count() FROM transactions_moves_0000000000004000800000000000a11e), (SELECT count() FROM transactions_latest WHERE account = {account:String} AND _run_id = {run:UUID});
+-- countOfRun in transactions_latest
+SELECT count() FROM transactions_latest WHERE account = {account:String} AND _run_id = {run:UUID};
 
 -- attachDelta transactions_delta_0000000000004000800000000000a11e to transactions_versions
 ALTER TABLE transactions_versions ATTACH PARTITION tuple() FROM transactions_delta_0000000000004000800000000000a11e;
 
--- countAttached of transactions_delta_0000000000004000800000000000a11e in transactions_versions
-SELECT (SELECT count() FROM transactions_delta_0000000000004000800000000000a11e), (SELECT count() FROM transactions_versions WHERE account = {account:String} AND _run_id = {run:UUID});
+-- countOfRun in transactions_versions
+SELECT count() FROM transactions_versions WHERE account = {account:String} AND _run_id = {run:UUID};
+
+-- selectParts
+SELECT table, hash_of_all_files, rows FROM system.parts
+WHERE active AND database IN (currentDatabase(), currentDatabase()) AND table IN ({tables:Array(String)})
+UNION ALL
+SELECT name, '', 0 FROM system.tables WHERE database = currentDatabase() AND name IN ({deltas:Array(String)});
+
+-- countKeys
+SELECT 'transactions_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM transactions_delta_0000000000004000800000000000a11e GROUP BY account, sold_at, id)
+UNION ALL SELECT 'transactions_keys' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM transactions_keys_delta_0000000000004000800000000000a11e GROUP BY account, id)
+UNION ALL SELECT 'transactions_live' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM transactions_live_delta_0000000000004000800000000000a11e GROUP BY account)
+UNION ALL SELECT 'transactions_decided' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM transactions_decided_delta_0000000000004000800000000000a11e GROUP BY account, id)
+UNION ALL SELECT 'transactions_named' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM transactions_named_delta_0000000000004000800000000000a11e GROUP BY account, stream, key)
+UNION ALL SELECT 'sales_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM sales_latest_delta_0000000000004000800000000000a11e GROUP BY account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status)
+UNION ALL SELECT 'sale_retailers_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM sale_retailers_latest_delta_0000000000004000800000000000a11e GROUP BY account, retailer_name, retailer_id)
+UNION ALL SELECT 'payout_transactions_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM payout_transactions_latest_delta_0000000000004000800000000000a11e GROUP BY account, payout_id, id)
+UNION ALL SELECT 'payout_moves_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM payout_moves_latest_delta_0000000000004000800000000000a11e GROUP BY account, id)
+UNION ALL SELECT 'payout_sums_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM payout_sums_latest_delta_0000000000004000800000000000a11e GROUP BY account, payout_id, quarters, currency_code, state, stamped_status, now_status);
 
 -- dropTable transactions_changes_0000000000004000800000000000a11e
 DROP TABLE IF EXISTS transactions_changes_0000000000004000800000000000a11e SYNC;
