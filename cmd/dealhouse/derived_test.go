@@ -12,7 +12,7 @@ func TestRebuild(t *testing.T) {
 	defer hold(t, b.dir)()
 	b.call(t, "sync", "transactions", "--account", "acme").want(t, 0)
 	b.call(t, "migrate", "--check").want(t, 0)
-	b.exec(t, "INSERT INTO sales_latest SELECT * REPLACE (7000 AS transactions, version + 1 AS version) FROM sales_latest FINAL LIMIT 1")
+	b.exec(t, "INSERT INTO sales_latest SELECT * REPLACE (7000 AS sales, version + 1 AS version) FROM sales_latest FINAL LIMIT 1")
 	wrong := b.call(t, "migrate", "--check")
 	wrong.want(t, 1, "1 table not as the rows say: run `dealhouse migrate --rebuild`")
 	wrong.shows(t, "transactions of acme: not what follows from the rows: sales_latest.")

@@ -118,7 +118,7 @@ FROM
         (
             SELECT assumeNotNull(payout_id), id FROM $changed WHERE sign = -1 AND payout_id IS NOT NULL
             UNION ALL
-            SELECT arrayJoin(payouts), id FROM $moved FINAL WHERE account = {account:String} AND id IN (SELECT id FROM $delta)
+            SELECT arrayJoin(payout_ids), id FROM $moved FINAL WHERE account = {account:String} AND id IN (SELECT id FROM $delta)
         )
         UNION ALL
         SELECT *, false, 0 FROM ($new)
@@ -181,10 +181,10 @@ FROM
 // payoutMovesTable has the transactions that carry, or carried, another payoutId than the current one, with all payouts
 // of each: where a run finds their rows in payoutTransactionsTable. They are few. No view reads it.
 func payoutMovesTable() keyed {
-	t := newKeyed(movesTable, "Which payouts the transactions carried that do not carry one alone", "index_granularity = 1024", "empty(payouts)", []column{
+	t := newKeyed(movesTable, "Which payouts the transactions carried that do not carry one alone", "index_granularity = 1024", "empty(payout_ids)", []column{
 		{"id", "UUID", "Transaction identifier"},
 	}, []column{
-		{"payouts", "Array(Int64)", "All payouts that it ever carried; empty: the row stands for none"},
+		{"payout_ids", "Array(Int64)", "All payouts that it ever carried; empty: the row stands for none"},
 	})
 	t.fill = func(x script, delta string, first bool) []string {
 		if first {
@@ -203,7 +203,7 @@ HAVING max(astray) OR max(NOT member)`, parts{"next": versionAfter("max(stored)"
 	}
 	t.touched = script.countPaid
 	t.rebuild = func(_ script, into string) []string {
-		return []string{t.insertAll(into, sql(`SELECT id, arraySort(groupArray(payout_id)) AS payouts
+		return []string{t.insertAll(into, sql(`SELECT id, arraySort(groupArray(payout_id)) AS payout_ids
 FROM $members FINAL
 WHERE account = {account:String} AND state != '' AND id IN
 (

@@ -6,7 +6,7 @@ package warehouse
 // salesTable has sums of sales by everything that panels group by. Views: daily_sales, daily_cashback. Its key has no
 // NULL, so that groups are found by IN: two columns say which day and which retailer are none.
 func salesTable() keyed {
-	t := newKeyed("sales_latest", "Storage behind the views daily_sales and daily_cashback", "index_granularity = 1024", "transactions = 0", []column{
+	t := newKeyed("sales_latest", "Storage behind the views daily_sales and daily_cashback", "index_granularity = 1024", "sales = 0", []column{
 		{"dated", "UInt8", "1 when the day of the sale is known"},
 		{"day", "Date32", "Day of the sale [UTC]"},
 		{"currency_code", "LowCardinality(String)", "Currency of the amounts"},
@@ -16,7 +16,7 @@ func salesTable() keyed {
 		{"country", "LowCardinality(String)", "Country code"},
 		{"status", "LowCardinality(String)", "Status as of now"},
 	}, []column{
-		{"transactions", "Int64", "Transactions; 0: the row stands for none"},
+		{"sales", "Int64", "Transactions; 0: the row stands for none"},
 		{"order_value", "Decimal(38, 4)", "Sum of the values of the orders"},
 		{"cashback", "Decimal(38, 4)", "Sum of the cashback"},
 		{"paid_transactions", "Int64", "Those of them that a payout includes"},
@@ -35,7 +35,7 @@ func salesTable() keyed {
 func saleSums(from, sign string) string {
 	return sql(`SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
         t.retailer_id IS NOT NULL AS identified, ifNull(t.retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) AS retailer_id, country, status,
-        toInt64($sign) AS transactions, $sign * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, $sign * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
+        toInt64($sign) AS sales, $sign * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, $sign * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
         toInt64($sign * (payout_id IS NOT NULL)) AS paid_transactions, if(payout_id IS NULL, 0, $sign) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
     FROM $from
     WHERE _deleted = 0`, parts{"sign": sign, "from": from})
@@ -46,11 +46,11 @@ func saleSums(from, sign string) string {
 // A maximum follows from the new rows, unless the row that held it is among those that change and none of the new ones
 // reaches it. Only then the retailer's sales are read again: _lost says so within a run.
 func saleRetailersTable() keyed {
-	t := newKeyed("sale_retailers_latest", "Storage behind the view retailers: what sales say of them", "allow_nullable_key = 1", "transactions = 0", []column{
+	t := newKeyed("sale_retailers_latest", "Storage behind the view retailers: what sales say of them", "allow_nullable_key = 1", "sales = 0", []column{
 		{"retailer_name", "LowCardinality(String)", "Retailer name"},
 		{"retailer_id", "Nullable(UUID)", "Retailer"},
 	}, []column{
-		{"transactions", "Int64", "Transactions; 0: the row stands for none"},
+		{"sales", "Int64", "Transactions; 0: the row stands for none"},
 		{"last_sold_at", "Nullable(DateTime64(3, 'UTC'))", "Time of the last sale [UTC]"},
 		{"last_version", "UInt128", "The highest version of a sale"},
 		{"logo", "String", "Logo URL of the newest sale that has one"},
@@ -72,7 +72,7 @@ func saleRetailersTable() keyed {
 
 // retailerSums are the rows of saleRetailersTable that follow from sales.
 func retailerSums(from string) string {
-	return sql(`SELECT retailer_name, retailer_id, toInt64(count()) AS transactions, $latest AS last_sold_at, max(_version) AS last_version,
+	return sql(`SELECT retailer_name, retailer_id, toInt64(count()) AS sales, $latest AS last_sold_at, max(_version) AS last_version,
         argMaxIf(retailer_logo, _version, retailer_logo != '') AS logo, maxIf(_version, retailer_logo != '') AS logo_version,
         max(synced_at) AS newest, 0 AS _lost
     FROM $from
@@ -89,11 +89,11 @@ func (t keyed) changedRetailers(x script, delta string) string {
 	held := func(c string) string {
 		return sql("ifNull(maxOrNullIf($c, side = -1) >= maxOrNullIf($c, side = 0), 0) AND ifNull(maxOrNullIf($c, side = 1) < maxOrNullIf($c, side = -1), 1)", parts{"c": c})
 	}
-	return t.inserted(delta) + x.render(`SELECT {account:String}, retailer_name, retailer_id, sum(n) AS transactions,
-    if(transactions = 0, NULL, $last_sold) AS last_sold_at, if(transactions = 0, 0, maxIf(version, side >= 0)) AS last_version,
-    if(transactions = 0, '', argMaxIf(r.logo, r.logo_version, side >= 0)) AS logo, if(transactions = 0, 0, maxIf(r.logo_version, side >= 0)) AS logo_version,
-    if(transactions = 0, fromUnixTimestamp64Milli(0, 'UTC'), maxIf(r.newest, side >= 0)) AS newest,
-    transactions != 0 AND ($sold OR $version OR $logo OR $newest) AS _lost,
+	return t.inserted(delta) + x.render(`SELECT {account:String}, retailer_name, retailer_id, sum(n) AS sales,
+    if(sales = 0, NULL, $last_sold) AS last_sold_at, if(sales = 0, 0, maxIf(version, side >= 0)) AS last_version,
+    if(sales = 0, '', argMaxIf(r.logo, r.logo_version, side >= 0)) AS logo, if(sales = 0, 0, maxIf(r.logo_version, side >= 0)) AS logo_version,
+    if(sales = 0, fromUnixTimestamp64Milli(0, 'UTC'), maxIf(r.newest, side >= 0)) AS newest,
+    sales != 0 AND ($sold OR $version OR $logo OR $newest) AS _lost,
     $next, {run:UUID}
 FROM
 (
@@ -101,7 +101,7 @@ FROM
         if(logo != '', _version, 0) AS logo_version, synced_at AS newest, sign AS side, toUInt64(0) AS stored
     FROM $changed WHERE _deleted = 0
     UNION ALL
-    SELECT retailer_name, retailer_id, transactions, toUnixTimestamp64Milli(last_sold_at), last_version, logo, logo_version, newest, 0, version
+    SELECT retailer_name, retailer_id, sales, toUnixTimestamp64Milli(last_sold_at), last_version, logo, logo_version, newest, 0, version
     FROM $table FINAL
     WHERE account = {account:String}
         AND retailer_name IN (SELECT retailer_name FROM $changed WHERE _deleted = 0)

@@ -44,8 +44,8 @@ FROM
         0, 0, countIf(_deleted = 0), 0, NULL, max(synced_at)
     FROM cashback_offers_latest AS o FINAL GROUP BY account, retailer_id, named
     UNION ALL
-    SELECT account, retailer_id, toString(retailer_name) AS named, last_version, '', 0, t.logo, t.logo_version, 0, 0, 0, toUInt64(t.transactions), t.last_sold_at, t.newest
-    FROM sale_retailers_latest AS t FINAL WHERE t.transactions != 0
+    SELECT account, retailer_id, toString(retailer_name) AS named, last_version, '', 0, t.logo, t.logo_version, 0, 0, 0, toUInt64(t.sales), t.last_sold_at, t.newest
+    FROM sale_retailers_latest AS t FINAL WHERE t.sales != 0
 )
 GROUP BY account, retailer_id, if(isNull(retailer_id), named, '')
 COMMENT 'Retailers, one row each and account, from all streams that name one';

@@ -17,14 +17,14 @@ CREATE OR REPLACE VIEW daily_sales
     paid_cashback Decimal(38, 4) COMMENT 'Cashback of those that a payout includes [currency_code] (from transactions.cashback)'
 )
 AS SELECT account, toNullable(s.day) AS day, currency_code, if(identified, s.retailer_id, NULL) AS retailer_id, retailer_name, country, status,
-    toUInt64(s.transactions) AS transactions, order_value, cashback, toUInt64(s.paid_transactions) AS paid_transactions, paid_cashback
+    toUInt64(s.sales) AS transactions, order_value, cashback, toUInt64(s.paid_transactions) AS paid_transactions, paid_cashback
 FROM sales_latest AS s FINAL
-WHERE dated = 1 AND s.transactions != 0
+WHERE dated = 1 AND s.sales != 0
 UNION ALL
 SELECT account, CAST(NULL, 'Nullable(Date32)') AS day, currency_code, if(identified, s.retailer_id, NULL) AS retailer_id, retailer_name, country, status,
-    toUInt64(s.transactions) AS transactions, order_value, cashback, toUInt64(s.paid_transactions) AS paid_transactions, paid_cashback
+    toUInt64(s.sales) AS transactions, order_value, cashback, toUInt64(s.paid_transactions) AS paid_transactions, paid_cashback
 FROM sales_latest AS s FINAL
-WHERE dated = 0 AND s.transactions != 0
+WHERE dated = 0 AND s.sales != 0
 COMMENT 'Sales and cashback by account, day of sale, currency, retailer, country and status as of now';
 
 CREATE OR REPLACE VIEW daily_cashback

@@ -1174,7 +1174,7 @@ CREATE TABLE IF NOT EXISTS sales_latest
     retailer_id UUID COMMENT 'Retailer',
     country LowCardinality(String) COMMENT 'Country code',
     status LowCardinality(String) COMMENT 'Status as of now',
-    transactions Int64 COMMENT 'Transactions; 0: the row stands for none',
+    sales Int64 COMMENT 'Transactions; 0: the row stands for none',
     order_value Decimal(38, 4) COMMENT 'Sum of the values of the orders',
     cashback Decimal(38, 4) COMMENT 'Sum of the cashback',
     paid_transactions Int64 COMMENT 'Those of them that a payout includes',
@@ -1201,13 +1201,13 @@ DROP TABLE IF EXISTS sales_latest_delta_0000000000004000800000000000a11e SYNC;
 SELECT count() FROM sales_latest_delta_0000000000004000800000000000a11e;
 
 -- fill, the first load: true, sales_latest
-INSERT INTO sales_latest_delta_0000000000004000800000000000a11e (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, transactions, order_value, cashback, paid_transactions, paid_cashback, version, _run_id)
-SELECT {account:String}, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sum(transactions), sum(order_value), sum(cashback), sum(paid_transactions), sum(paid_cashback), greatest(toUInt64({merged_at:Int64}), max(version) + 1), {run:UUID}
+INSERT INTO sales_latest_delta_0000000000004000800000000000a11e (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sales, order_value, cashback, paid_transactions, paid_cashback, version, _run_id)
+SELECT {account:String}, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sum(sales), sum(order_value), sum(cashback), sum(paid_transactions), sum(paid_cashback), greatest(toUInt64({merged_at:Int64}), max(version) + 1), {run:UUID}
 FROM
 (
-    SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status, transactions, order_value, cashback, paid_transactions, paid_cashback, toUInt64(0) AS version FROM (SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
+    SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sales, order_value, cashback, paid_transactions, paid_cashback, toUInt64(0) AS version FROM (SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
         t.retailer_id IS NOT NULL AS identified, ifNull(t.retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) AS retailer_id, country, status,
-        toInt64(sign) AS transactions, sign * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, sign * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
+        toInt64(sign) AS sales, sign * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, sign * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
         toInt64(sign * (payout_id IS NOT NULL)) AS paid_transactions, if(payout_id IS NULL, 0, sign) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
     FROM (SELECT 1 AS sign, * FROM transactions_delta_0000000000004000800000000000a11e) AS t
     WHERE _deleted = 0)
@@ -1215,22 +1215,22 @@ FROM
 GROUP BY dated, day, currency_code, retailer_name, identified, retailer_id, country, status;
 
 -- fill, the first load: false, sales_latest
-INSERT INTO sales_latest_delta_0000000000004000800000000000a11e (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, transactions, order_value, cashback, paid_transactions, paid_cashback, version, _run_id)
-SELECT {account:String}, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sum(transactions), sum(order_value), sum(cashback), sum(paid_transactions), sum(paid_cashback), greatest(toUInt64({merged_at:Int64}), max(version) + 1), {run:UUID}
+INSERT INTO sales_latest_delta_0000000000004000800000000000a11e (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sales, order_value, cashback, paid_transactions, paid_cashback, version, _run_id)
+SELECT {account:String}, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sum(sales), sum(order_value), sum(cashback), sum(paid_transactions), sum(paid_cashback), greatest(toUInt64({merged_at:Int64}), max(version) + 1), {run:UUID}
 FROM
 (
-    SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status, transactions, order_value, cashback, paid_transactions, paid_cashback, toUInt64(0) AS version FROM (SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
+    SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sales, order_value, cashback, paid_transactions, paid_cashback, toUInt64(0) AS version FROM (SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
         t.retailer_id IS NOT NULL AS identified, ifNull(t.retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) AS retailer_id, country, status,
-        toInt64(sign) AS transactions, sign * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, sign * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
+        toInt64(sign) AS sales, sign * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, sign * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
         toInt64(sign * (payout_id IS NOT NULL)) AS paid_transactions, if(payout_id IS NULL, 0, sign) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
     FROM transactions_changed_0000000000004000800000000000a11e AS t
     WHERE _deleted = 0)
     UNION ALL
-    SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status, transactions, order_value, cashback, paid_transactions, paid_cashback, version
+    SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sales, order_value, cashback, paid_transactions, paid_cashback, version
     FROM sales_latest FINAL
     WHERE account = {account:String} AND (dated, day, currency_code, retailer_name, identified, retailer_id, country, status) IN (SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status FROM (SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
         t.retailer_id IS NOT NULL AS identified, ifNull(t.retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) AS retailer_id, country, status,
-        toInt64(sign) AS transactions, sign * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, sign * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
+        toInt64(sign) AS sales, sign * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, sign * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
         toInt64(sign * (payout_id IS NOT NULL)) AS paid_transactions, if(payout_id IS NULL, 0, sign) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
     FROM transactions_changed_0000000000004000800000000000a11e AS t
     WHERE _deleted = 0))
@@ -1238,12 +1238,12 @@ FROM
 GROUP BY dated, day, currency_code, retailer_name, identified, retailer_id, country, status;
 
 -- rebuild sales_latest
-INSERT INTO sales_latest_delta_0000000000004000800000000000a11e (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, transactions, order_value, cashback, paid_transactions, paid_cashback, version, _run_id)
-SELECT {account:String}, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, transactions, order_value, cashback, paid_transactions, paid_cashback, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
-FROM (SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sum(s.transactions) AS transactions, sum(s.order_value) AS order_value, sum(s.cashback) AS cashback, sum(s.paid_transactions) AS paid_transactions, sum(s.paid_cashback) AS paid_cashback
+INSERT INTO sales_latest_delta_0000000000004000800000000000a11e (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sales, order_value, cashback, paid_transactions, paid_cashback, version, _run_id)
+SELECT {account:String}, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sales, order_value, cashback, paid_transactions, paid_cashback, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
+FROM (SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sum(s.sales) AS sales, sum(s.order_value) AS order_value, sum(s.cashback) AS cashback, sum(s.paid_transactions) AS paid_transactions, sum(s.paid_cashback) AS paid_cashback
 FROM (SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
         t.retailer_id IS NOT NULL AS identified, ifNull(t.retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) AS retailer_id, country, status,
-        toInt64(1) AS transactions, 1 * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, 1 * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
+        toInt64(1) AS sales, 1 * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, 1 * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
         toInt64(1 * (payout_id IS NOT NULL)) AS paid_transactions, if(payout_id IS NULL, 0, 1) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
     FROM transactions_latest AS t FINAL
     WHERE _deleted = 0 AND account = {account:String}) AS s
@@ -1260,8 +1260,8 @@ ALTER TABLE sales_latest DROP PARTITION 'acme';
 
 -- compareDerived sales_latest
 SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sales_latest FINAL WHERE account = {account:String} AND NOT (transactions = 0)))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sales_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (transactions = 0)));
+    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sales_latest FINAL WHERE account = {account:String} AND NOT (sales = 0)))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sales_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (sales = 0)));
 
 -- countSame sales_latest
 SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM sales_latest WHERE (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status) IN (SELECT account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status FROM sales_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM sales_latest_delta_0000000000004000800000000000a11e);
@@ -1272,7 +1272,7 @@ CREATE TABLE IF NOT EXISTS sale_retailers_latest
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
     retailer_name LowCardinality(String) COMMENT 'Retailer name',
     retailer_id Nullable(UUID) COMMENT 'Retailer',
-    transactions Int64 COMMENT 'Transactions; 0: the row stands for none',
+    sales Int64 COMMENT 'Transactions; 0: the row stands for none',
     last_sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the last sale [UTC]',
     last_version UInt128 COMMENT 'The highest version of a sale',
     logo String COMMENT 'Logo URL of the newest sale that has one',
@@ -1301,21 +1301,21 @@ DROP TABLE IF EXISTS sale_retailers_latest_delta_0000000000004000800000000000a11
 SELECT count() FROM sale_retailers_latest_delta_0000000000004000800000000000a11e;
 
 -- fill, the first load: true, sale_retailers_latest
-INSERT INTO sale_retailers_latest_delta_0000000000004000800000000000a11e (account, retailer_name, retailer_id, transactions, last_sold_at, last_version, logo, logo_version, newest, _lost, version, _run_id)
-SELECT {account:String}, retailer_name, retailer_id, transactions, last_sold_at, last_version, logo, logo_version, newest, _lost, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
-FROM (SELECT retailer_name, retailer_id, toInt64(count()) AS transactions, fromUnixTimestamp64Milli(max(toUnixTimestamp64Milli(sold_at)), 'UTC') AS last_sold_at, max(_version) AS last_version,
+INSERT INTO sale_retailers_latest_delta_0000000000004000800000000000a11e (account, retailer_name, retailer_id, sales, last_sold_at, last_version, logo, logo_version, newest, _lost, version, _run_id)
+SELECT {account:String}, retailer_name, retailer_id, sales, last_sold_at, last_version, logo, logo_version, newest, _lost, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
+FROM (SELECT retailer_name, retailer_id, toInt64(count()) AS sales, fromUnixTimestamp64Milli(max(toUnixTimestamp64Milli(sold_at)), 'UTC') AS last_sold_at, max(_version) AS last_version,
         argMaxIf(retailer_logo, _version, retailer_logo != '') AS logo, maxIf(_version, retailer_logo != '') AS logo_version,
         max(synced_at) AS newest, 0 AS _lost
     FROM transactions_delta_0000000000004000800000000000a11e WHERE _deleted = 0
     GROUP BY retailer_name, retailer_id);
 
 -- fill, the first load: false, sale_retailers_latest
-INSERT INTO sale_retailers_latest_delta_0000000000004000800000000000a11e (account, retailer_name, retailer_id, transactions, last_sold_at, last_version, logo, logo_version, newest, _lost, version, _run_id)
-SELECT {account:String}, retailer_name, retailer_id, sum(n) AS transactions,
-    if(transactions = 0, NULL, fromUnixTimestamp64Milli(maxIf(sold, side >= 0), 'UTC')) AS last_sold_at, if(transactions = 0, 0, maxIf(version, side >= 0)) AS last_version,
-    if(transactions = 0, '', argMaxIf(r.logo, r.logo_version, side >= 0)) AS logo, if(transactions = 0, 0, maxIf(r.logo_version, side >= 0)) AS logo_version,
-    if(transactions = 0, fromUnixTimestamp64Milli(0, 'UTC'), maxIf(r.newest, side >= 0)) AS newest,
-    transactions != 0 AND (ifNull(maxOrNullIf(sold, side = -1) >= maxOrNullIf(sold, side = 0), 0) AND ifNull(maxOrNullIf(sold, side = 1) < maxOrNullIf(sold, side = -1), 1) OR ifNull(maxOrNullIf(r.version, side = -1) >= maxOrNullIf(r.version, side = 0), 0) AND ifNull(maxOrNullIf(r.version, side = 1) < maxOrNullIf(r.version, side = -1), 1) OR ifNull(maxOrNullIf(r.logo_version, side = -1) >= maxOrNullIf(r.logo_version, side = 0), 0) AND ifNull(maxOrNullIf(r.logo_version, side = 1) < maxOrNullIf(r.logo_version, side = -1), 1) OR ifNull(maxOrNullIf(r.newest, side = -1) >= maxOrNullIf(r.newest, side = 0), 0) AND ifNull(maxOrNullIf(r.newest, side = 1) < maxOrNullIf(r.newest, side = -1), 1)) AS _lost,
+INSERT INTO sale_retailers_latest_delta_0000000000004000800000000000a11e (account, retailer_name, retailer_id, sales, last_sold_at, last_version, logo, logo_version, newest, _lost, version, _run_id)
+SELECT {account:String}, retailer_name, retailer_id, sum(n) AS sales,
+    if(sales = 0, NULL, fromUnixTimestamp64Milli(maxIf(sold, side >= 0), 'UTC')) AS last_sold_at, if(sales = 0, 0, maxIf(version, side >= 0)) AS last_version,
+    if(sales = 0, '', argMaxIf(r.logo, r.logo_version, side >= 0)) AS logo, if(sales = 0, 0, maxIf(r.logo_version, side >= 0)) AS logo_version,
+    if(sales = 0, fromUnixTimestamp64Milli(0, 'UTC'), maxIf(r.newest, side >= 0)) AS newest,
+    sales != 0 AND (ifNull(maxOrNullIf(sold, side = -1) >= maxOrNullIf(sold, side = 0), 0) AND ifNull(maxOrNullIf(sold, side = 1) < maxOrNullIf(sold, side = -1), 1) OR ifNull(maxOrNullIf(r.version, side = -1) >= maxOrNullIf(r.version, side = 0), 0) AND ifNull(maxOrNullIf(r.version, side = 1) < maxOrNullIf(r.version, side = -1), 1) OR ifNull(maxOrNullIf(r.logo_version, side = -1) >= maxOrNullIf(r.logo_version, side = 0), 0) AND ifNull(maxOrNullIf(r.logo_version, side = 1) < maxOrNullIf(r.logo_version, side = -1), 1) OR ifNull(maxOrNullIf(r.newest, side = -1) >= maxOrNullIf(r.newest, side = 0), 0) AND ifNull(maxOrNullIf(r.newest, side = 1) < maxOrNullIf(r.newest, side = -1), 1)) AS _lost,
     greatest(toUInt64({merged_at:Int64}), max(stored) + 1), {run:UUID}
 FROM
 (
@@ -1323,7 +1323,7 @@ FROM
         if(logo != '', _version, 0) AS logo_version, synced_at AS newest, sign AS side, toUInt64(0) AS stored
     FROM transactions_changed_0000000000004000800000000000a11e WHERE _deleted = 0
     UNION ALL
-    SELECT retailer_name, retailer_id, transactions, toUnixTimestamp64Milli(last_sold_at), last_version, logo, logo_version, newest, 0, version
+    SELECT retailer_name, retailer_id, sales, toUnixTimestamp64Milli(last_sold_at), last_version, logo, logo_version, newest, 0, version
     FROM sale_retailers_latest FINAL
     WHERE account = {account:String}
         AND retailer_name IN (SELECT retailer_name FROM transactions_changed_0000000000004000800000000000a11e WHERE _deleted = 0)
@@ -1332,11 +1332,11 @@ GROUP BY retailer_name, retailer_id
 HAVING countIf(side != 0) > 0;
 
 -- fill, the first load: false, sale_retailers_latest
-INSERT INTO sale_retailers_latest_delta_0000000000004000800000000000a11e (account, retailer_name, retailer_id, transactions, last_sold_at, last_version, logo, logo_version, newest, _lost, version, _run_id)
-SELECT {account:String}, retailer_name, retailer_id, transactions, last_sold_at, last_version, logo, logo_version, newest, _lost, (SELECT max(version) FROM sale_retailers_latest_delta_0000000000004000800000000000a11e) + 1, {run:UUID}
+INSERT INTO sale_retailers_latest_delta_0000000000004000800000000000a11e (account, retailer_name, retailer_id, sales, last_sold_at, last_version, logo, logo_version, newest, _lost, version, _run_id)
+SELECT {account:String}, retailer_name, retailer_id, sales, last_sold_at, last_version, logo, logo_version, newest, _lost, (SELECT max(version) FROM sale_retailers_latest_delta_0000000000004000800000000000a11e) + 1, {run:UUID}
 FROM
 (
-    SELECT retailer_name, retailer_id, toInt64(count()) AS transactions, fromUnixTimestamp64Milli(max(toUnixTimestamp64Milli(sold_at)), 'UTC') AS last_sold_at, max(_version) AS last_version,
+    SELECT retailer_name, retailer_id, toInt64(count()) AS sales, fromUnixTimestamp64Milli(max(toUnixTimestamp64Milli(sold_at)), 'UTC') AS last_sold_at, max(_version) AS last_version,
         argMaxIf(retailer_logo, _version, retailer_logo != '') AS logo, maxIf(_version, retailer_logo != '') AS logo_version,
         max(synced_at) AS newest, 0 AS _lost
     FROM 
@@ -1353,9 +1353,9 @@ WHERE (retailer_name, retailer_id IS NULL, ifNull(retailer_id, toUUID('00000000-
     IN (SELECT retailer_name, retailer_id IS NULL, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) FROM sale_retailers_latest_delta_0000000000004000800000000000a11e WHERE _lost);
 
 -- rebuild sale_retailers_latest
-INSERT INTO sale_retailers_latest_delta_0000000000004000800000000000a11e (account, retailer_name, retailer_id, transactions, last_sold_at, last_version, logo, logo_version, newest, _lost, version, _run_id)
-SELECT {account:String}, retailer_name, retailer_id, transactions, last_sold_at, last_version, logo, logo_version, newest, _lost, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
-FROM (SELECT retailer_name, retailer_id, toInt64(count()) AS transactions, fromUnixTimestamp64Milli(max(toUnixTimestamp64Milli(sold_at)), 'UTC') AS last_sold_at, max(_version) AS last_version,
+INSERT INTO sale_retailers_latest_delta_0000000000004000800000000000a11e (account, retailer_name, retailer_id, sales, last_sold_at, last_version, logo, logo_version, newest, _lost, version, _run_id)
+SELECT {account:String}, retailer_name, retailer_id, sales, last_sold_at, last_version, logo, logo_version, newest, _lost, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
+FROM (SELECT retailer_name, retailer_id, toInt64(count()) AS sales, fromUnixTimestamp64Milli(max(toUnixTimestamp64Milli(sold_at)), 'UTC') AS last_sold_at, max(_version) AS last_version,
         argMaxIf(retailer_logo, _version, retailer_logo != '') AS logo, maxIf(_version, retailer_logo != '') AS logo_version,
         max(synced_at) AS newest, 0 AS _lost
     FROM transactions_latest FINAL WHERE account = {account:String} AND _deleted = 0
@@ -1372,8 +1372,8 @@ ALTER TABLE sale_retailers_latest DROP PARTITION 'acme';
 
 -- compareDerived sale_retailers_latest
 SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sale_retailers_latest FINAL WHERE account = {account:String} AND NOT (transactions = 0)))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sale_retailers_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (transactions = 0)));
+    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sale_retailers_latest FINAL WHERE account = {account:String} AND NOT (sales = 0)))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sale_retailers_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (sales = 0)));
 
 -- countSame sale_retailers_latest
 SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM sale_retailers_latest WHERE (account, retailer_name, retailer_id) IN (SELECT account, retailer_name, retailer_id FROM sale_retailers_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM sale_retailers_latest_delta_0000000000004000800000000000a11e);
@@ -1460,7 +1460,7 @@ FROM
         (
             SELECT assumeNotNull(payout_id), id FROM transactions_changed_0000000000004000800000000000a11e WHERE sign = -1 AND payout_id IS NOT NULL
             UNION ALL
-            SELECT arrayJoin(payouts), id FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e)
+            SELECT arrayJoin(payout_ids), id FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e)
         )
         UNION ALL
         SELECT *, false, 0 FROM (SELECT assumeNotNull(payout_id) AS payout_id, id, sold_at, retailer_name, currency_code, 'same' AS state, status AS stamped_status,
@@ -1542,7 +1542,7 @@ CREATE TABLE IF NOT EXISTS payout_moves_latest
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
     id UUID COMMENT 'Transaction identifier',
-    payouts Array(Int64) COMMENT 'All payouts that it ever carried; empty: the row stands for none',
+    payout_ids Array(Int64) COMMENT 'All payouts that it ever carried; empty: the row stands for none',
     version UInt64 COMMENT 'The highest wins',
     _run_id UUID COMMENT 'Run that loaded the row'
 )
@@ -1565,7 +1565,7 @@ DROP TABLE IF EXISTS payout_moves_latest_delta_0000000000004000800000000000a11e 
 SELECT count() FROM payout_moves_latest_delta_0000000000004000800000000000a11e;
 
 -- fill, the first load: false, payout_moves_latest
-INSERT INTO payout_moves_latest_delta_0000000000004000800000000000a11e (account, id, payouts, version, _run_id)
+INSERT INTO payout_moves_latest_delta_0000000000004000800000000000a11e (account, id, payout_ids, version, _run_id)
 SELECT {account:String}, id, if(max(astray), arraySort(groupArrayIf(payout_id, member)), []), greatest(toUInt64({merged_at:Int64}), max(stored) + 1), {run:UUID}
 FROM
 (
@@ -1577,9 +1577,9 @@ GROUP BY id
 HAVING max(astray) OR max(NOT member);
 
 -- rebuild payout_moves_latest
-INSERT INTO payout_moves_latest_delta_0000000000004000800000000000a11e (account, id, payouts, version, _run_id)
-SELECT {account:String}, id, payouts, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
-FROM (SELECT id, arraySort(groupArray(payout_id)) AS payouts
+INSERT INTO payout_moves_latest_delta_0000000000004000800000000000a11e (account, id, payout_ids, version, _run_id)
+SELECT {account:String}, id, payout_ids, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
+FROM (SELECT id, arraySort(groupArray(payout_id)) AS payout_ids
 FROM payout_transactions_latest FINAL
 WHERE account = {account:String} AND state != '' AND id IN
 (
@@ -1598,8 +1598,8 @@ ALTER TABLE payout_moves_latest DROP PARTITION 'acme';
 
 -- compareDerived payout_moves_latest
 SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_moves_latest FINAL WHERE account = {account:String} AND NOT (empty(payouts))))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_moves_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (empty(payouts))));
+    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_moves_latest FINAL WHERE account = {account:String} AND NOT (empty(payout_ids))))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_moves_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (empty(payout_ids))));
 
 -- countSame payout_moves_latest
 SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM payout_moves_latest WHERE (account, id) IN (SELECT account, id FROM payout_moves_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM payout_moves_latest_delta_0000000000004000800000000000a11e);
