@@ -134,19 +134,25 @@ func checkWarehouse(ctx context.Context, a *app, cfg *config.Config) (all []find
 			all = append(all, finding{"warehouse", verdictWarn, output.Message(err), exitOK})
 		}
 	}()
-	version, err := w.Ping(ctx)
-	if err != nil {
-		return []finding{{"warehouse", verdictFailed, output.Message(err), faultCode(err)}}
+	server := w.Server()
+	all = append(all, finding{"warehouse", verdictOK, fmt.Sprintf("%s: ClickHouse %s", cfg.Warehouse.RedactedDSN(), server), exitOK})
+	all = append(all, checkSchema(ctx, w))
+	if w.Embedded() { // whose one user may do everything
+		return all
 	}
-	all = append(all, finding{"warehouse", verdictOK, fmt.Sprintf("%s: ClickHouse %s", cfg.Warehouse.RedactedDSN(), version), exitOK})
-	err = w.CheckSchema(ctx)
+	return append(all, checkSettings(ctx, w), checkRights(ctx, w, all[len(all)-1].verdict != verdictOK))
+}
+
+// checkSchema says whether the warehouse fits this program.
+func checkSchema(ctx context.Context, w *warehouse.Warehouse) finding {
+	err := w.CheckSchema(ctx)
 	switch {
 	case errors.Is(err, warehouse.ErrSchemaOld):
-		return append(all, finding{"schema", verdictWarn, "database " + w.Database() + ": to be created or upgraded; dealhouse sync does it, or dealhouse migrate", exitOK})
+		return finding{"schema", verdictWarn, "database " + w.Database() + ": to be created or upgraded; dealhouse sync does it, or dealhouse migrate", exitOK}
 	case err != nil:
-		return append(all, finding{"schema", verdictFailed, "database " + w.Database() + ": " + output.Message(err), faultCode(err)})
+		return finding{"schema", verdictFailed, "database " + w.Database() + ": " + output.Message(err), faultCode(err)}
 	}
-	return append(all, finding{"schema", verdictOK, "database " + w.Database() + ": up to date", exitOK})
+	return finding{"schema", verdictOK, "database " + w.Database() + ": up to date", exitOK}
 }
 
 // checkAPI reads a page of each enabled stream, all side by side: whoever checks wants to know soon.

@@ -95,7 +95,7 @@ func isSettings(err error) bool {
 			return true
 		}
 	}
-	if isReadOnly(err) {
+	if _, unfit := errors.AsType[*warehouse.ServerError](err); unfit || warehouse.IsSettingRefused(err) {
 		return true
 	}
 	var api *dealapi.Error

@@ -16,14 +16,21 @@ import (
 
 const migrateLong = `Creates the database with its tables and views, or brings them up to what this version of dealhouse
 needs. It only adds, it can be repeated, and dealhouse sync does it by itself: run it where the user
-of the sync may not create tables, or to look at the SQL first.`
+of the sync may not create tables, or to look at the SQL first. What --dry-run prints also records
+itself as done, so that someone else may run it.
+
+Sums and other tables that follow from the rows of a stream are kept up by each run. --check compares
+them with what the rows say, and --rebuild makes them anew; readers see the old rows of a table or the
+new ones. Both wait for a run under way.`
 
 const migrateExample = `  dealhouse migrate
   dealhouse migrate --dry-run                  print the SQL that is needed, and run nothing
-  dealhouse migrate --dry-run > upgrade.sql`
+  dealhouse migrate --dry-run > upgrade.sql
+  dealhouse migrate --check                    compare what follows from the rows with the rows
+  dealhouse migrate --rebuild                  make it anew`
 
 func newMigrate(a *app) *cobra.Command {
-	var dryRun bool
+	var dryRun, check, rebuild bool
 	cmd := &cobra.Command{
 		Use:     "migrate",
 		Short:   "Create or upgrade the schema of the warehouse",
@@ -31,13 +38,19 @@ func newMigrate(a *app) *cobra.Command {
 		Example: migrateExample,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if dryRun {
+			switch {
+			case dryRun:
 				return planMigration(cmd.Context(), a)
+			case check, rebuild:
+				return lookAfterDerived(cmd.Context(), a, rebuild)
 			}
 			return migrate(cmd.Context(), a)
 		},
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the SQL instead of running it")
+	cmd.Flags().BoolVar(&check, "check", false, "compare the tables that follow from the rows of streams with these")
+	cmd.Flags().BoolVar(&rebuild, "rebuild", false, "make the tables that follow from the rows of streams anew")
+	cmd.MarkFlagsMutuallyExclusive("dry-run", "check", "rebuild")
 	return cmd
 }
 

@@ -119,7 +119,7 @@ func sharing(g *chdb.Guest) slog.Level {
 	return slog.LevelInfo
 }
 
-// open opens the warehouse and makes sure that it answers.
+// open opens the warehouse, makes sure that it answers, and that it is one that can be worked with.
 func (a *app) open(ctx context.Context, cfg *config.Config, maxRetryElapsed time.Duration) (*warehouse.Warehouse, error) {
 	if dir, embedded := cfg.Warehouse.EmbeddedDir(); embedded {
 		if err := a.confine(ctx, dir); err != nil {
@@ -132,13 +132,15 @@ func (a *app) open(ctx context.Context, cfg *config.Config, maxRetryElapsed time
 func (a *app) connect(ctx context.Context, cfg *config.Config, o warehouse.Options) (*warehouse.Warehouse, error) {
 	o.DSN, o.Database, o.Logger, o.Metrics = cfg.Warehouse.DSN.Reveal(), cfg.Warehouse.Database, a.log, a.metrics.Warehouse
 	o.Limits, o.Downloading = a.limits, a.download.reached
+	o.Cluster = cfg.Warehouse.Cluster
+	o.TLS = warehouse.TLS{CAFile: cfg.Warehouse.CAFile, CertFile: cfg.Warehouse.CertFile, KeyFile: cfg.Warehouse.KeyFile}
 	done := a.showWaiting("starting the embedded ClickHouse")
 	w, err := warehouse.Open(ctx, o)
 	done()
 	if err != nil {
 		return nil, err
 	}
-	if _, err := w.Ping(ctx); err != nil {
+	if _, err := w.Identify(ctx); err != nil {
 		return nil, errors.Join(unreachable(cfg.Warehouse.RedactedDSN(), err), w.Close())
 	}
 	return w, nil
@@ -180,7 +182,10 @@ func (a *app) whenFree(ctx context.Context, open func() (*warehouse.Warehouse, e
 func unreachable(dsn string, err error) error {
 	var op *net.OpError
 	var server *clickhouse.Exception
+	var unfit *warehouse.ServerError
 	switch {
+	case errors.As(err, &unfit):
+		return fmt.Errorf("the warehouse %s cannot be used: %w", dsn, unfit)
 	case warehouse.IsAuth(err):
 		return refused{dsn, err}
 	case errors.As(err, &op):

@@ -85,18 +85,24 @@ func TestEveryBlockIsAccountedFor(t *testing.T) {
 					t.Errorf("%s: .ci/run does not run %q", d.path, b.text)
 				}
 			case kind == "not run", kind == "compiles":
-				if len(reason) < len(" of no use") || b.language != "sh" {
+				if len(reason) < len(" of no use") || b.language != "sh" && b.language != "sql" {
 					t.Errorf("%s: %q is not run, and does not say why", d.path, b.text)
 				}
 			case b.mark != "":
 				t.Errorf("%s: the mark %q says nothing to the tests", d.path, b.mark)
 			case b.language == "sh", b.language == "sql":
+			case b.language == "toml":
+				read := func(string) ([]byte, fs.FileMode, error) { return []byte(b.text), 0o600, nil }
+				if _, _, err := config.Load(config.Source{ReadFile: read}); err != nil {
+					t.Errorf("%s: %s in\n%s", d.path, err, b.text)
+				}
 			case b.language == "text" && d.path == "schema/PAYOUTS.md": // a line of the report that a test compares
 				for line := range strings.Lines(b.text) {
 					if !strings.Contains(string(golden), strings.TrimSpace(line)) {
 						t.Errorf("%s: no report has the line %q", d.path, line)
 					}
 				}
+			case b.language == "yaml" && d.path == "deploy/README.md": // values of the chart: TestValuesOfTheReadme in deploy/test
 			case b.language == "text" && d.path == "README.md": // what the demo prints: TestDemo
 			default:
 				t.Errorf("%s: nothing looks at this %q block:\n%s", d.path, b.language, b.text)

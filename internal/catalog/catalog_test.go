@@ -40,6 +40,13 @@ func TestInvariantsCanFail(t *testing.T) {
 				s["coupons"].Fields = append(s["coupons"].Fields, Field{JSON: name, Column: name, Type: Int})
 			}
 		}},
+		{"catalog-11", "an entry with a text", func(s map[string]*Stream) { s["products"].Child.Fields[2].Type = Text }},
+		{"catalog-11", "an entry with 9 fields that can be absent", func(s map[string]*Stream) {
+			for i := range 7 {
+				name := fmt.Sprintf("more%d", i)
+				s["products"].Child.Fields = append(s["products"].Child.Fields, Field{JSON: name, Column: name, Type: Int})
+			}
+		}},
 		{"catalog-5", "a name twice", func(s map[string]*Stream) { s["coupons"].Name = "promotions" }},
 		{"catalog-5", "a path twice", func(s map[string]*Stream) { s["coupons"].Path = s["promotions"].Path }},
 		{"catalog-5", "a view twice", func(s map[string]*Stream) { s["coupons"].AllView = "promotions" }},
@@ -58,6 +65,12 @@ func TestInvariantsCanFail(t *testing.T) {
 		{"catalog-9", "days of another stream", func(s map[string]*Stream) { s["transactions"].ByDay.View = "product_prices" }},
 		{"catalog-9", "a day that is none", func(s map[string]*Stream) { s["transactions"].ByDay.Column = "status" }},
 		{"catalog-9", "decisions without a status", func(s map[string]*Stream) { s["payouts"].TracksDecisions = true }},
+		{"catalog-10", "ordered by what is no time", func(s map[string]*Stream) { s["transactions"].OrderedBy = "status" }},
+		{"catalog-10", "ordered by what is not there", func(s map[string]*Stream) { s["transactions"].OrderedBy = "made_at" }},
+		{"catalog-10", "ordered without a history", func(s map[string]*Stream) { s["transactions"].History = false }},
+		{"catalog-10", "ordered and read record by record", func(s map[string]*Stream) { s["transactions"].ByID = true }},
+		{"catalog-10", "ordered with a child", func(s map[string]*Stream) { s["transactions"].Child = s["products"].Child }},
+		{"catalog-10", "looked up by what is no string", func(s map[string]*Stream) { s["transactions"].LookedUpBy = []string{"payout_id"} }},
 		{"catalog-9", "decisions without a history", func(s map[string]*Stream) { s["transactions"].History = false }},
 	} {
 		broken, byName := deepCopy(), map[string]*Stream{}
@@ -157,6 +170,16 @@ func keyProblems(s *Stream, complain func(int, string, ...any)) {
 		if n := len(slices.DeleteFunc(slices.Clone(s.Child.Fields), func(f Field) bool { return !f.Key })); n != 1 {
 			complain(1, "has entries with %d keys", n)
 		}
+		absent := 0
+		for i, f := range s.Child.Fields {
+			if wire := f.Type.Wire(); wire != "Int64" && wire != "UInt16" {
+				complain(11, "has entries whose %s is a %s", f.JSON, wire)
+			}
+			absent = max(absent, NullBits(s.Child.Fields)[i]+1)
+		}
+		if absent > 8 {
+			complain(11, "has entries with %d fields that can be absent", absent)
+		}
 	}
 }
 
@@ -228,6 +251,14 @@ func behaviourProblems(s *Stream, complain func(int, string, ...any)) {
 		}
 		if !slices.ContainsFunc(fields, func(f Field) bool { return f.Column == d.Column && (f.Type == Time || f.Type == Day) }) {
 			complain(9, "is counted by %s of %s, which is no day of it", d.Column, d.View)
+		}
+	}
+	if i := s.OrderField(); s.OrderedBy != "" && (i < 0 || s.Fields[i].Type != Time || !s.History || s.ByID || s.Child != nil) {
+		complain(10, "is ordered by %q", s.OrderedBy)
+	}
+	for _, column := range s.LookedUpBy {
+		if i := s.index(func(f Field) bool { return f.Column == column }); i < 0 || s.Fields[i].Type != Text {
+			complain(10, "is looked up by %q", column)
 		}
 	}
 	if s.TracksDecisions && (!s.History || s.index(func(f Field) bool { return f.Column == "status" }) < 0) {

@@ -22,4 +22,9 @@
 //     stream has a Resync. A Walk has pages with a token, since it saves its place.
 //  9. What is counted by day is a Time or a Day of the stream's view or of its child's. A stream that tracks decisions
 //     keeps its history and has a status.
+//  10. What orders the rows of a stream is one of its Times, and what they are looked up by are strings of it. Such a
+//     stream keeps its history and is never read record by record, and has no child.
+//  11. The fields of an entry of a child have values of fixed width, and at most 8 of them can be absent: entries travel
+//     packed (Child.PackedSize). Whoever changes these fields empties the stream's staging table in a migration, since
+//     a walk would go on with entries that an older version has packed.
 package catalog

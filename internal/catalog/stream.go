@@ -54,6 +54,24 @@ type Child struct {
 // AllFields are the columns of the child's table beside the parent's key: its own fields, then those of the parent.
 func (c *Child) AllFields() []Field { return slices.Concat(c.Fields, c.Inherit) }
 
+// PackedSize is the bytes of an entry as it travels with its record, packed. They are a byte with a bit for each field
+// that is absent (NullBits), and then the Fields in their order, lowest byte first: two bytes of a Day, eight of others.
+func (c *Child) PackedSize() int {
+	size := 1
+	for _, f := range c.Fields {
+		size += f.PackedSize()
+	}
+	return size
+}
+
+// PackedSize is the bytes of the field in an entry that travels packed.
+func (f Field) PackedSize() int {
+	if f.Type == Day {
+		return 2
+	}
+	return 8
+}
+
 // ByDay says how the rows of a stream are counted by day, for the chart on its page.
 type ByDay struct {
 	View   string // the stream's view, or that of its child
@@ -87,8 +105,15 @@ type Stream struct {
 	ByDay *ByDay
 	// Payouts says that the records are payouts: each adds up records of the stream that names it (catalog-7).
 	Payouts bool
+	// Sales says that the records are sales: sums of them are kept by day and by payout.
+	Sales bool
 	// TracksDecisions keeps when a record was confirmed or declined, in the view transaction_decisions.
 	TracksDecisions bool
+	// OrderedBy is the column, of a Time, by which the rows are stored before their key, so that those of some days are
+	// read without the others; "" where the key alone orders them (catalog-10).
+	OrderedBy string
+	// LookedUpBy are other columns by whose values single rows are looked for.
+	LookedUpBy []string
 	// OwnKey says that services give out API keys for this stream alone.
 	OwnKey bool
 }
@@ -121,12 +146,27 @@ func (s *Stream) KeyField() int { return s.index(func(f Field) bool { return f.K
 // VersionField is the index of the field that says when the record last changed upstream, or -1.
 func (s *Stream) VersionField() int { return s.index(func(f Field) bool { return f.Version }) }
 
+// OrderField is the index of the field of OrderedBy, or -1.
+func (s *Stream) OrderField() int {
+	return s.index(func(f Field) bool { return s.OrderedBy != "" && f.Column == s.OrderedBy })
+}
+
 // Reference is the field that is a key of the other stream; it is nil where there is none.
 func (s *Stream) Reference(to *Stream) *Field {
 	if i := s.index(func(f Field) bool { return f.RefersTo == to.Name }); i >= 0 {
 		return &s.Fields[i]
 	}
 	return nil
+}
+
+// References are the fields that are keys of other streams.
+func (s *Stream) References() (fields []Field) {
+	for _, f := range s.Fields {
+		if f.RefersTo != "" {
+			fields = append(fields, f)
+		}
+	}
+	return fields
 }
 
 // NamesPayouts reports whether the records say which payout they are in.

@@ -63,8 +63,9 @@ var streams = []Stream{
 	{
 		Name: "transactions", Path: "/v1/deals/transactions", Kind: Incremental, Paging: CursorPages, History: true,
 		Comment:  "Affiliate transactions of the organization, one row each, as they stand now",
-		Schedule: "*/5 * * * *", Resync: "0 4 * * 0", TracksDecisions: true,
-		ByDay: &ByDay{View: "transactions", Column: "sold_at", Title: "Transactions by day of sale"},
+		Schedule: "*/5 * * * *", Resync: "0 4 * * 0", Sales: true, TracksDecisions: true,
+		ByDay:     &ByDay{View: "transactions", Column: "sold_at", Title: "Transactions by day of sale"},
+		OrderedBy: "sold_at", LookedUpBy: []string{"passback_uid"},
 		Fields: []Field{
 			{JSON: "id", Column: "id", Type: UUID, Key: true, Comment: "Transaction identifier"},
 			{JSON: "country", Column: "country", Type: Label, Comment: "Country code"},

@@ -1,6 +1,9 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // build makes the Config of what was read, and checks what no key can check alone.
 func (l *loader) build(top *scope) *Config {
@@ -36,27 +39,72 @@ func (l *loader) noAccounts() {
 }
 
 func (l *loader) warehouse(v *values) Warehouse {
-	w := Warehouse{DSN: NewSecret(v.dsn.text), Database: v.database, Cluster: v.cluster, MaxRetryElapsed: v.maxWarehouseRetry}
-	at, given := v.at["dsn"]
-	if given && l.loose && v.dsn.password && at.env == "" {
-		l.warn(at, "the password in dsn can be read by every user of this machine: use DEALHOUSE_WAREHOUSE_DSN or chmod 600 the file")
+	source := l.dataSource(v)
+	w := Warehouse{
+		DSN: NewSecret(source.text), Database: v.database, Cluster: v.cluster, MaxRetryElapsed: v.maxWarehouseRetry,
+		CAFile: v.caFile, CertFile: v.certFile, KeyFile: v.keyFile,
 	}
-	if v.dsn.database != "" {
+	at := v.at["dsn"]
+	if source.database != "" {
 		// What the dsn names is never shown: it may be the rest of a password that was not %-encoded.
 		switch {
-		case checkIdentifier(v.dsn.database) != nil:
+		case checkIdentifier(source.database) != nil:
 			l.problem(at, "dsn: what stands for the database is no name of letters, digits and _; "+
 				"reserved characters in user and password are to be %%-encoded")
 		case !v.has("database"):
-			w.Database = v.dsn.database
-		case v.dsn.database != v.database:
+			w.Database = source.database
+		case source.database != v.database:
 			l.problem(v.at["database"], "database is %s and the dsn names another: leave one of them out", quote(v.database))
 		}
 	}
-	if w.Cluster != "" {
-		l.problem(v.at["cluster"], "this version takes no cluster: leave it empty")
-	}
+	l.server(v, w)
 	return w
+}
+
+// dataSource is what dsn says, or the file that it names.
+func (l *loader) dataSource(v *values) dataSource {
+	at, given := v.at["dsn"]
+	if v.dsn.file == "" {
+		if given && l.loose && v.dsn.password && at.env == "" {
+			l.warn(at, "the password in dsn can be read by every user of this machine: use DEALHOUSE_WAREHOUSE_DSN or chmod 600 the file")
+		}
+		return v.dsn
+	}
+	data, mode, err := l.read(v.dsn.file)
+	if err != nil {
+		l.problem(at, "dsn: cannot read the file %s: %s", quote(v.dsn.file), reason(err))
+		return dataSource{}
+	}
+	source, err := parseDSN(strings.TrimSpace(string(data)))
+	if err != nil {
+		l.problem(at, "dsn: what the file %s has %s", quote(v.dsn.file), err)
+	}
+	if mode&othersRead != 0 && source.password {
+		l.warn(at, "dsn: every user of this machine can read %s (chmod 600)", quote(v.dsn.file))
+	}
+	return source
+}
+
+// server refuses what is not for the embedded engine, and pairs of which one is missing.
+func (l *loader) server(v *values, w Warehouse) {
+	if (w.CertFile == "") != (w.KeyFile == "") {
+		at, ok := v.at["key_file"]
+		if !ok || w.KeyFile == "" {
+			at = v.at["cert_file"]
+		}
+		l.problem(at, "cert_file and key_file go together: one is set and the other is not")
+	}
+	if _, embedded := w.EmbeddedDir(); !embedded {
+		return
+	}
+	if w.Cluster != "" {
+		l.problem(v.at["cluster"], "cluster is for servers, and dsn names the embedded ClickHouse: leave it empty")
+	}
+	for _, k := range []struct{ name, value string }{{"ca_file", w.CAFile}, {"cert_file", w.CertFile}} {
+		if k.value != "" {
+			l.warn(v.at[k.name], "%s is for a server, and dsn names the embedded ClickHouse: it is not used", k.name)
+		}
+	}
 }
 
 func (l *loader) daemon(v *values) Daemon {

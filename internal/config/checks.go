@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/robfig/cron/v3"
 )
@@ -66,7 +67,7 @@ func checkUser(s string) error {
 }
 
 func checkPath(s string) error {
-	if strings.ContainsRune(s, 0) || strings.TrimSpace(s) != s {
+	if strings.ContainsFunc(s, unicode.IsControl) || strings.TrimSpace(s) != s {
 		return fmt.Errorf("must be the path of a file; %s is not", quote(s))
 	}
 	return nil

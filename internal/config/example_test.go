@@ -53,6 +53,8 @@ func TestExampleUncommented(t *testing.T) {
 	want := standardConfig()
 	// These are samples and not defaults: the example says so.
 	want.Daemon.User, want.Daemon.TLSCert, want.Daemon.TLSKey = "ops", "/etc/dealhouse/tls.crt", "/etc/dealhouse/tls.key"
+	dir := "/etc/dealhouse/warehouse"
+	want.Warehouse.CAFile, want.Warehouse.CertFile, want.Warehouse.KeyFile = dir+"-ca.crt", dir+".crt", dir+".key"
 	a := &want.Accounts[0]
 	a.Params.UpdatedAfter, a.Params.UpdatedBefore = "updatedAtGreaterThan", "updatedAtLessThan"
 	a.Streams[3].InitialFrom = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -95,7 +97,7 @@ func TestEveryKeyHasAVariable(t *testing.T) {
 			t.Errorf("%s=\\x01 gives %q", name, got)
 		}
 	}
-	want := 4 + 10 + 1 + 2*15 + 2 + 4 // of the tables above the streams, in the order of the schema
+	want := 7 + 10 + 1 + 2*15 + 2 + 4 // of the tables above the streams, in the order of the schema
 	for _, s := range catalog.All() {
 		want += 6 // every stream has these
 		if s.ByID {

@@ -19,12 +19,13 @@ func warehouseKeys() []key {
 		{
 			name: "dsn", in: inWarehouse, standard: `"embedded:./dealhouse-data"`,
 			value: of("a string such as \"embedded:./dealhouse-data\"", []nodeKind{aString},
-				func(v *values) *dataSource { return &v.dsn }, parseDSN),
+				func(v *values) *dataSource { return &v.dsn }, referDSN),
 			doc: `Which ClickHouse. "embedded:<folder>" runs a real ClickHouse inside this process and keeps
 its data in the folder. A server or a cluster is named by URL:
   "clickhouse://user:password@host:9000/dealhouse"    native protocol; clickhouses:// for TLS
   "https://user:password@host:8443/dealhouse"         HTTP with TLS; http:// without
-Rather than write a password here, set DEALHOUSE_WAREHOUSE_DSN.`,
+Replicas are separated by commas, as in "clickhouse://a:9000,b:9000": one is worked with, and the next when it does not
+answer. Rather than write a password here, set DEALHOUSE_WAREHOUSE_DSN, or "file:<path>" of a file with the URL.`,
 		},
 		{
 			name: "database", in: inWarehouse, standard: `"dealhouse"`,
@@ -34,7 +35,23 @@ Rather than write a password here, set DEALHOUSE_WAREHOUSE_DSN.`,
 		{
 			name: "cluster", in: inWarehouse, standard: `""`,
 			value: checked("the name of a cluster", func(v *values) *string { return &v.cluster }, checkCluster),
-			doc:   `The cluster to make the tables on. This version takes no cluster: leave it empty.`,
+			doc: `The cluster on whose servers the tables are replicated, one of system.clusters with a single shard. Empty:
+one server, or ClickHouse Cloud, which replicates by itself.`,
+		},
+		{
+			name: "ca_file", in: inWarehouse, standard: `""`, example: `"/etc/dealhouse/warehouse-ca.crt"`,
+			value: checked("a file", func(v *values) *string { return &v.caFile }, checkPath),
+			doc:   `The authorities, in PEM, that are trusted beside those of the system when the dsn asks for TLS.`,
+		},
+		{
+			name: "cert_file", in: inWarehouse, standard: `""`, example: `"/etc/dealhouse/warehouse.crt"`,
+			value: checked("a file", func(v *values) *string { return &v.certFile }, checkPath),
+			doc:   `The certificate of this client, with its chain, in PEM, for a server that asks for one.`,
+		},
+		{
+			name: "key_file", in: inWarehouse, standard: `""`, example: `"/etc/dealhouse/warehouse.key"`,
+			value: checked("a file", func(v *values) *string { return &v.keyFile }, checkPath),
+			doc:   `The private key of cert_file, in PEM.`,
 		},
 		{
 			name: "max_retry_elapsed", in: inWarehouse, standard: `"2m"`,

@@ -133,6 +133,8 @@ type values struct {
 	database string
 	cluster  string
 
+	caFile, certFile, keyFile string
+
 	listen          string
 	user            string
 	password        reference

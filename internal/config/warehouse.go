@@ -20,9 +20,13 @@ type Warehouse struct {
 	// Database is the ClickHouse database, an identifier. Default dealhouse.
 	Database string
 
-	// Cluster is the cluster of ON CLUSTER, of letters, digits, _ and -: quote it. Empty means a single server. Default
-	// empty.
+	// Cluster is the cluster of ON CLUSTER, of letters, digits, _ and -: quote it. Empty means a single server, or Cloud.
+	// Default empty.
 	Cluster string
+
+	// CAFile, CertFile and KeyFile are the files, in PEM, of connections with TLS: authorities that are trusted beside
+	// those of the system, and the client's own certificate with its key. Default empty.
+	CAFile, CertFile, KeyFile string
 
 	// MaxRetryElapsed bounds one statement with all its retries. Default 2m; 0 means one attempt and no retry.
 	MaxRetryElapsed time.Duration
@@ -62,13 +66,26 @@ func (w Warehouse) RedactedDSN() string {
 
 // dataSource is a DSN taken apart.
 type dataSource struct {
+	file     string // that has it; then the rest is empty
 	text     string // as the driver takes it
 	database string // the database it names, if any
 	password bool   // whether it holds a password
 }
 
 var errDSN = errors.New(`must be "embedded:<folder>", "clickhouse://user:password@host:9000/database", ` +
-	`"clickhouses://..." (TLS), "http://..." or "https://..."; reserved characters in user and password are %-encoded`)
+	`"clickhouses://..." (TLS), "http://...", "https://..." or "file:<path>" of a file that has one of them; ` +
+	`reserved characters in user and password are %-encoded`)
+
+// referDSN is parseDSN, for a DSN that may stand in a file.
+func referDSN(text string) (dataSource, error) {
+	if path, ok := strings.CutPrefix(text, fromFile+":"); ok {
+		if path == "" || strings.ContainsRune(path, 0) {
+			return dataSource{}, errors.New("file: needs the path of a file, such as file:/run/secrets/warehouse")
+		}
+		return dataSource{file: path}, nil
+	}
+	return parseDSN(text)
+}
 
 // parseDSN never shows its input in an error (config-3).
 func parseDSN(text string) (dataSource, error) {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -60,5 +61,39 @@ func TestDSN(t *testing.T) {
 				t.Errorf("the driver refuses it: %s", err)
 			}
 		})
+	}
+}
+
+// TestDSNInAFile reads the URL, and its password, from a file.
+func TestDSNInAFile(t *testing.T) {
+	all := files{
+		"/run/dsn": {"clickhouses://u:hunter2@h:9440/deals\n", 0o600}, "/run/loose": {"clickhouse://u:hunter2@h", 0o644}, "/run/empty": {"\n", 0o600},
+		"/run/wrong": {"hunter2", 0o600}, "/run/again": {"file:/run/dsn", 0o600},
+	}
+	const at = "dealhouse.toml:2:7: dsn: "
+	for _, tt := range []struct{ path, dsn, problem, warning string }{
+		{"/run/dsn", "clickhouse://u:hunter2@h:9440/deals?secure=true", "", ""},
+		{"/run/loose", "clickhouse://u:hunter2@h", "", at + `every user of this machine can read "/run/loose" (chmod 600)`},
+		{"/run/gone", "", at + `cannot read the file "/run/gone": file does not exist`, ""},
+		{"/run/empty", "", at + `what the file "/run/empty" has ` + errDSN.Error(), ""},
+		{"/run/wrong", "", at + `what the file "/run/wrong" has ` + errDSN.Error(), ""},
+		{"/run/again", "", at + `what the file "/run/again" has ` + errDSN.Error(), ""},
+		{"", "", at + "file: needs the path of a file, such as file:/run/secrets/warehouse", ""},
+	} {
+		all[FileName] = testFile{"[warehouse]\ndsn = \"file:" + tt.path + "\"\n", 0o644}
+		c, warnings, err := Load(Source{ReadFile: all.read})
+		problem, warning := "", ""
+		if err != nil {
+			problem = err.Error()
+		}
+		for _, w := range warnings {
+			warning += w.String()
+		}
+		if problem != tt.problem || warning != tt.warning {
+			t.Errorf("%s: problem %q, warning %q", tt.path, problem, warning)
+		}
+		if err == nil && (c.Warehouse.DSN.Reveal() != tt.dsn || strings.Contains(c.Warehouse.RedactedDSN(), "hunter2")) {
+			t.Errorf("%s: %s", tt.path, c.Warehouse.DSN.Reveal())
+		}
 	}
 }

@@ -22,7 +22,7 @@ type Options struct {
 	Metrics   *Metrics
 	// Load reads the configuration again, for Reload. Its error leaves the plan in force.
 	Load func(ctx context.Context) (*Plan, error)
-	// Reload asks for a reload; signals that come while one is under way are one.
+	// Reload asks for a reload; signals that come while one is under way, or within a second, are one.
 	Reload <-chan os.Signal
 	// Env names the supervisor (systemd), if there is one: NOTIFY_SOCKET and WATCHDOG_USEC.
 	Env    []string
@@ -47,6 +47,7 @@ type Daemon struct {
 	stopped  chan struct{} // closed when the loop has ended
 	started  atomic.Bool   // the plan is in force
 	draining atomic.Bool
+	observed atomic.Int64 // when the metrics were last brought up to date with the warehouse, in nanoseconds since 1970
 
 	supervisor *supervisor
 	timetable  timetable
@@ -165,13 +166,15 @@ func (d *Daemon) know(ctx context.Context) (k known, err error) {
 // loop is the goroutine that owns the timetable.
 type loop struct {
 	*Daemon
-	runs      context.Context //nolint:containedctx // that of all runs: it goes on while the daemon drains
-	stopRuns  context.CancelCauseFunc
-	beside    sync.WaitGroup // what goes on beside the runs
-	lastTick  time.Time
-	lastPing  time.Time
-	reloading bool
-	again     bool // a reload was asked for while one was under way
+	runs     context.Context //nolint:containedctx // that of all runs: it goes on while the daemon drains
+	stopRuns context.CancelCauseFunc
+	beside   sync.WaitGroup // what goes on beside the runs
+	lastTick time.Time
+	lastPing time.Time
+
+	lastReload time.Time // when it began
+	reloading  bool
+	again      bool // a reload was asked for that was put off
 }
 
 func (d *Daemon) newLoop(ctx context.Context) *loop {
@@ -201,6 +204,9 @@ func (l *loop) serve(ctx context.Context) {
 			stop = nil
 		case <-ticks:
 			l.tick()
+			if l.again {
+				l.reload(ctx)
+			}
 		case <-l.o.Reload:
 			l.reload(ctx)
 		case r := <-l.reloaded:

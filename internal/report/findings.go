@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -79,6 +80,11 @@ func (r Reconciliation) Counts() Counts {
 		c.Overdue += int(o.Transactions)
 	}
 	return c
+}
+
+// Unsettled reports whether the next run of payouts may make something certain that is not now.
+func (r Reconciliation) Unsettled() bool {
+	return slices.ContainsFunc(r.Orphans, func(o warehouse.OrphanGroup) bool { return !o.Certain })
 }
 
 // findings is what a person should know, one for each reason. A transaction whose payout the next sync may bring is

@@ -25,12 +25,24 @@ func (s *Service) AfterRuns(ctx context.Context, cfg *config.Config, w *warehous
 	s.reconcile(ctx, cfg, w, results)
 }
 
-// reconcile reconciles the payouts of the accounts whose payouts or transactions were loaded, and logs what is new.
+// reconcileAgain is after which time payouts are reconciled anew though nothing about them has changed: sales become
+// overdue as time goes by.
+const reconcileAgain = 24 * time.Hour
+
+// reconciled is how the last reconciliation of an account ended in this process.
+type reconciled struct {
+	at        time.Time
+	ended     bool // otherwise it is to be made up for
+	unsettled bool // the next run of payouts may make certain which of them are not there
+}
+
+// reconcile reconciles the payouts of the accounts of which a payout, or a transaction in one, was loaded, and logs what
+// is new.
 func (s *Service) reconcile(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, results []syncer.Result) {
 	done := map[string]bool{}
 	for _, r := range results {
 		account := r.Record.Account
-		if done[account] || !concernsPayouts(r) || ctx.Err() != nil {
+		if done[account] || !s.concernsPayouts(r) || ctx.Err() != nil {
 			continue
 		}
 		done[account] = true
@@ -40,21 +52,31 @@ func (s *Service) reconcile(ctx context.Context, cfg *config.Config, w *warehous
 	}
 }
 
-// concernsPayouts reports a run after which the reconciliation may find something else. One of payouts that changed
-// nothing still makes certain which payouts are not there.
-func concernsPayouts(r syncer.Result) bool {
-	if r.Err != nil || r.Record.Outcome != warehouse.OutcomeSuccess {
+// concernsPayouts reports a run after which the reconciliation may find something else.
+func (s *Service) concernsPayouts(r syncer.Result) bool {
+	stream := r.Job.Stream
+	if r.Err != nil || r.Record.Outcome != warehouse.OutcomeSuccess || !stream.Payouts && !stream.NamesPayouts() {
 		return false
 	}
-	return r.Job.Stream.Payouts || r.Job.Stream.NamesPayouts() && r.Record.Changes.Any()
+	if last, known := s.reconciled.Load(r.Record.Account); known {
+		last := last.(reconciled)
+		if !last.ended || s.now().Sub(last.at) >= reconcileAgain || last.unsettled && stream.Payouts {
+			return true
+		}
+	} else if stream.Payouts {
+		return true
+	}
+	return r.Record.Changes.Any() && (stream.Payouts || r.Record.Written.Payouts > 0)
 }
 
 func (s *Service) reconcileAccount(ctx context.Context, w *warehouse.Warehouse, account string, overdueAfter time.Duration) error {
 	s.reconciling.Lock() // service-4: of two at once, both would find the same to be new
 	defer s.reconciling.Unlock()
+	s.reconciled.Store(account, reconciled{})
 	found, _, err := report.AfterSync(ctx, w, s.log, account, overdueAfter)
 	if err == nil {
 		s.metrics.SetPayouts(account, found.Counts())
+		s.reconciled.Store(account, reconciled{at: s.now(), ended: true, unsettled: found.Unsettled()})
 	}
 	return err
 }

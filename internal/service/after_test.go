@@ -50,16 +50,60 @@ func TestAfterQuietRuns(t *testing.T) {
 
 	failed := busy
 	failed.Err = errors.New("told to fail")
-	for what, r := range map[string]struct {
-		syncer.Result
-		want bool
+	failed.Record.Written.Payouts = 1
+	paid := busy
+	paid.Record.Written.Payouts = 1
+	same, more := ran(t, "payouts", warehouse.Changes{}), ran(t, "payouts", warehouse.Changes{Inserted: 1})
+	for when, c := range map[string]struct {
+		last *reconciled
+		want []bool // after each of the runs below
 	}{
-		"transactions that changed": {busy, true}, "transactions that did not": {quiet, false}, "a failure": {failed, false},
-		"payouts that did not change": {ran(t, "payouts", warehouse.Changes{}), true}, "coupons": {ran(t, "coupons", warehouse.Changes{Inserted: 1}), false},
+		"at the start":          {nil, []bool{true, false, false, false, true, true, false}},
+		"all was settled":       {&reconciled{at: time.Now(), ended: true}, []bool{true, false, false, false, false, true, false}},
+		"some was not settled":  {&reconciled{at: time.Now(), ended: true, unsettled: true}, []bool{true, false, false, false, true, true, false}},
+		"that was long ago":     {&reconciled{at: time.Now().Add(-reconcileAgain), ended: true}, []bool{true, true, true, false, true, true, false}},
+		"it was not to the end": {&reconciled{at: time.Now()}, []bool{true, true, true, false, true, true, false}},
 	} {
-		if concernsPayouts(r.Result) != r.want {
-			t.Errorf("%s: reconciled is %v", what, !r.want)
+		s := New(Options{})
+		if c.last != nil {
+			s.reconciled.Store("acme", *c.last)
 		}
+		for i, r := range []syncer.Result{paid, busy, quiet, failed, same, more, ran(t, "coupons", warehouse.Changes{Inserted: 1})} {
+			if got := s.concernsPayouts(r); got != c.want[i] {
+				t.Errorf("%s: after run %d reconciled is %v", when, i, got)
+			}
+		}
+	}
+}
+
+// A run that changed nothing is not checked again while what was checked holds.
+func TestChecksThatHold(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	s := New(Options{Clock: func() time.Time { return now }})
+	quiet, busy := ran(t, "transactions", warehouse.Changes{Unchanged: 5}), ran(t, "transactions", warehouse.Changes{Updated: 1})
+	expect := func(when string, want bool) {
+		t.Helper()
+		if s.stillHolds(quiet) != want || s.stillHolds(busy) {
+			t.Errorf("%s: %v, after a change %v", when, s.stillHolds(quiet), s.stillHolds(busy))
+		}
+	}
+	expect("at the start", false)
+	s.noteChecks(busy, []warehouse.Check{{OK: true}}, nil)
+	expect("all hold", true)
+	now = now.Add(lookAnyway)
+	expect("some time ago all held", false)
+	s.noteChecks(quiet, nil, nil)
+	expect("there was nothing to check", true)
+	s.noteChecks(busy, []warehouse.Check{{OK: true}, {OK: false}}, nil)
+	expect("one does not hold", false)
+	s.noteChecks(busy, []warehouse.Check{{OK: true}}, nil)
+	s.noteChecks(busy, nil, errors.New("told to fail"))
+	expect("they could not be made", false)
+	payouts := ran(t, "payouts", warehouse.Changes{})
+	s.noteChecks(payouts, nil, nil)
+	if s.stillHolds(payouts) {
+		t.Error("a run of payouts may make certain which payouts are not there")
 	}
 }
 
@@ -68,7 +112,8 @@ func TestAfterIncompleteRuns(t *testing.T) {
 	t.Parallel()
 	r := ran(t, "transactions", warehouse.Changes{Inserted: 5})
 	r.Record.Outcome = warehouse.OutcomeIncomplete
-	if concernsPayouts(r) {
+	r.Record.Written.Payouts = 1
+	if New(Options{}).concernsPayouts(r) {
 		t.Error("payouts are reconciled with what may lack rows")
 	}
 }

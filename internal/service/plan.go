@@ -62,6 +62,10 @@ func (p *Planner) warnOfFixed(cfg *config.Config) {
 		changed bool
 	}{
 		{"warehouse.dsn", !p.first.Warehouse.DSN.Equal(cfg.Warehouse.DSN)},
+		{"warehouse.cluster", p.first.Warehouse.Cluster != cfg.Warehouse.Cluster},
+		{"warehouse.ca_file", p.first.Warehouse.CAFile != cfg.Warehouse.CAFile},
+		{"warehouse.cert_file", p.first.Warehouse.CertFile != cfg.Warehouse.CertFile},
+		{"warehouse.key_file", p.first.Warehouse.KeyFile != cfg.Warehouse.KeyFile},
 		{"warehouse.database", p.first.Warehouse.Database != cfg.Warehouse.Database},
 		{"warehouse.max_retry_elapsed", p.first.Warehouse.MaxRetryElapsed != cfg.Warehouse.MaxRetryElapsed},
 		{"daemon.listen", was.Listen != is.Listen},

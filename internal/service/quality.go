@@ -2,24 +2,25 @@ package service
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 )
 
-// checkQuality checks what readers see after each run that succeeded, warns of what does not hold, and keeps when
-// transactions were decided (service-2).
+// checkQuality checks what readers see after each run that succeeded, and warns of what does not hold (service-2).
 func (s *Service) checkQuality(ctx context.Context, w *warehouse.Warehouse, results []syncer.Result) {
 	for _, r := range results {
 		if r.Record.Outcome != warehouse.OutcomeSuccess || ctx.Err() != nil {
 			continue
 		}
-		checks, err := w.CheckQuality(ctx, r.Record)
-		if r.Job.Stream.TracksDecisions {
-			err = errors.Join(err, w.KeepDecisions(ctx, r.Record.Account))
+		if s.stillHolds(r) {
+			continue
 		}
+		checks, err := w.CheckQuality(ctx, r.Record)
+		s.noteChecks(r, checks, err)
 		if err != nil && !Canceled(err) {
 			s.warnOf(r.Record.Account, r.Record.Stream, fmt.Errorf("after the run, which stands: %w", err))
 		}
@@ -30,4 +31,23 @@ func (s *Service) checkQuality(ctx context.Context, w *warehouse.Warehouse, resu
 			}
 		}
 	}
+}
+
+// stillHolds reports a run that changed nothing since all checks of its stream held, not long ago. That payouts are
+// there which transactions name follows from runs of payouts that changed nothing as well.
+func (s *Service) stillHolds(r syncer.Result) bool {
+	at, known := s.held.Load(streamOf(r))
+	return known && !r.Record.Changes.Any() && !r.Job.Stream.Payouts && s.now().Sub(at.(time.Time)) < lookAnyway
+}
+
+func (s *Service) noteChecks(r syncer.Result, checks []warehouse.Check, err error) {
+	if err != nil || slices.ContainsFunc(checks, func(c warehouse.Check) bool { return !c.OK }) {
+		s.held.Delete(streamOf(r))
+	} else {
+		s.held.Store(streamOf(r), s.now())
+	}
+}
+
+func streamOf(r syncer.Result) warehouse.StreamID {
+	return warehouse.StreamID{Account: r.Record.Account, Stream: r.Record.Stream}
 }

@@ -41,12 +41,12 @@ func (s *Service) askForReferences(ctx context.Context, cfg *config.Config, w *w
 	return nil
 }
 
-// lookAnyway is after which time transactions that have not changed are searched anew: the time to ask again for a deal
-// that was not there may have come.
+// lookAnyway is after which time it is looked for deals to ask for, and checked what readers see, though nothing has
+// changed: the time to ask again for a deal that was not there may have come.
 const lookAnyway = time.Hour
 
-// mayNameDeals reports a run after which it is worth reading all transactions for deals to ask for. That takes long, so
-// it is left out where nothing has changed since nothing was found.
+// mayNameDeals reports a run after which it is worth looking for deals to ask for. It is left out where nothing has
+// changed since nothing was found.
 func (s *Service) mayNameDeals(r syncer.Result) bool {
 	if r.Err != nil || !slices.ContainsFunc(r.Job.Stream.Fields, func(f catalog.Field) bool { return f.RefersTo != "" }) {
 		return false

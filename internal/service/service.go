@@ -44,6 +44,8 @@ type Service struct {
 	bodies      *dealapi.Bodies // of all API clients together
 
 	reconciling sync.Mutex // service-4
+	reconciled  sync.Map   // by account, a reconciled
+	held        sync.Map   // by warehouse.StreamID: when all checks of a stream were last seen to hold
 	nothingLeft sync.Map   // by account: when its transactions were last found to name no deal that is to be asked for
 }
 

@@ -139,7 +139,7 @@ func (r *addresses) load(ctx context.Context) error {
 	}
 	run.countRefused()
 	run.notice(&seen{unknown: r.batch.Unknown}, time.Time{})
-	if err := (publication{run: run, scope: warehouse.Unlisted}).publish(ctx); err != nil {
+	if err := (publication{run: run, scope: warehouse.Unlisted, last: true}).publish(ctx); err != nil {
 		return err
 	}
 	r.result.Stored = run.record.Changes.Inserted

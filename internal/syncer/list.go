@@ -99,7 +99,7 @@ func (l *list) load(ctx context.Context) error {
 		return err
 	}
 	l.run.gap = seen.gap
-	p := publication{run: l.run, scope: l.session.job.scope(l.after), watermark: seen.watermark(l.watermark, l.session.job.overlap()), state: l.state}
+	p := publication{run: l.run, scope: l.session.job.scope(l.after), watermark: seen.watermark(l.watermark, l.session.job.overlap()), state: l.state, last: true}
 	if seen.gap != "" || seen.unsure {
 		p.scope = warehouse.Part // what was missed must not look gone (syncer-11)
 	}

@@ -157,7 +157,7 @@ func TestPoisonIsQuarantined(t *testing.T) {
 			job.InitialFrom = x.Now().AddDate(-1, 0, 0) // a backfill, which stages in its own way
 			key := job.Stream.KeyColumn()
 			alter := func(change string) {
-				if err := w.Conn().Exec(t.Context(), "ALTER TABLE "+stream+"_staging "+change); err != nil {
+				if err := w.Conn().Exec(t.Context(), "ALTER TABLE "+stagingOf(stream)+" "+change); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -16,6 +16,7 @@ type publication struct {
 	checks    []check           // in the order in which they look
 	watermark time.Time         // to store; of a stream that has one
 	state     map[string]string // becomes true with the publication (warehouse.Intent)
+	last      bool              // of the session
 }
 
 // check looks at what a publication would change. It may make that less, or stop the publication with a *GuardError.
@@ -35,16 +36,17 @@ func (p publication) publish(ctx context.Context) error {
 	}
 	r.report(PhaseMerging)
 	mergedAt := s.now(s.local())
-	if err := r.writer().Prepare(ctx, changes, mergedAt); err != nil {
+	prepared, err := r.writer().Prepare(ctx, changes, mergedAt)
+	if err != nil {
 		return err
 	}
-	if err := s.lease.Check(ctx); err != nil { // syncer-4
+	if r.record.Written, err = r.writer().Inspect(ctx, changes); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := r.writer().Publish(ctx, s.lease, p.intent(mergedAt)); err != nil {
+	if err := r.writer().Publish(ctx, s.lease, p.intent(mergedAt, prepared)); err != nil { // syncer-4
 		return err
 	}
 	s.metrics.merged(r, s.local().Sub(staged))
@@ -72,7 +74,7 @@ func (p publication) compare(ctx context.Context) (warehouse.Changes, error) {
 }
 
 // intent completes the record of the run, and is what the warehouse carries out from here on, whatever happens.
-func (p publication) intent(mergedAt time.Time) warehouse.Intent {
+func (p publication) intent(mergedAt time.Time, prepared warehouse.Prepared) warehouse.Intent {
 	r := p.run
 	if r.Stream.Kind == catalog.Incremental {
 		r.record.Watermark = p.watermark
@@ -81,5 +83,5 @@ func (p publication) intent(mergedAt time.Time) warehouse.Intent {
 	if err := r.incomplete(); err != nil {
 		r.record.Outcome, r.record.Error = warehouse.OutcomeIncomplete, err.Error()
 	}
-	return warehouse.Intent{RunID: r.ID, MergedAt: mergedAt, Watermark: r.record.Watermark, Record: r.record, State: p.state, Beside: r.beside}
+	return warehouse.Intent{RunID: r.ID, MergedAt: mergedAt, Watermark: r.record.Watermark, Record: r.record, State: p.state, Prepared: prepared, Last: p.last, Beside: r.beside}
 }

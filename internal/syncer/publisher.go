@@ -54,7 +54,7 @@ func (p *publisher) publishAll(ctx context.Context, h *handover, cancel func(err
 func (p *publisher) handle(ctx context.Context, u *bundle, do func(context.Context, *bundle) error) error {
 	err := p.failed
 	if err == nil {
-		err = contain(func() error { return do(ctx, u) }) // someone waits for u.done
+		err = Contain(func() error { return do(ctx, u) }) // someone waits for u.done
 	}
 	if err == nil {
 		return nil
@@ -153,6 +153,7 @@ func (b *backfill) sum(r warehouse.RunRecord) {
 	all := &b.session.run.record
 	all.Totals.Add(r.Totals)
 	all.Changes.Add(r.Changes)
+	all.Written.Add(r.Written)
 	all.Duplicates += r.Duplicates
 	all.Watermark, all.RunID, all.ServerTime = r.Watermark, r.RunID, r.ServerTime
 }

@@ -141,7 +141,7 @@ func TestRetryTransactions(t *testing.T) {
 		t.Errorf("%+v, %v", d, err)
 	}
 	k.wantRows(t, statusOf, "1 NEW -", "2 NEW -", "3 NEW 12.3457", "4 NEW -")
-	if n := one(t, k.w, "SELECT (SELECT count() FROM transactions_staging) + (SELECT countIf(settled.state != '') FROM rejects_log) + (SELECT count() FROM sync_runs WHERE mode = 'retry')"); n != "0" {
+	if n := one(t, k.w, "SELECT (SELECT count() FROM transactions_2_staging) + (SELECT countIf(settled.state != '') FROM rejects_log) + (SELECT count() FROM sync_runs WHERE mode = 'retry')"); n != "0" {
 		t.Errorf("a dry run left %s rows", n)
 	}
 

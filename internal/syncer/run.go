@@ -70,6 +70,14 @@ func (r *run) save(ctx context.Context) error {
 	return r.session.warehouse.SaveRun(ctx, r.record)
 }
 
+// begin makes the row of the run. One that goes on with a walk has a row.
+func (r *run) begin(ctx context.Context) error {
+	if r.session.job.DryRun || r.checkpoint != nil {
+		return r.save(ctx)
+	}
+	return r.session.warehouse.BeginRun(ctx, r.record)
+}
+
 // warn adds to the run's record; whoever runs it tells the user.
 func (r *run) warn(text string) { r.record.Warnings = append(r.record.Warnings, text) }
 

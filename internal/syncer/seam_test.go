@@ -157,7 +157,8 @@ func stepOf(query string) string {
 		most = 4
 	}
 	step := strings.Join(words[:min(most, len(words))], " ")
-	for _, own := range []string{"_changes", "_delta"} {
+	step = strings.Replace(step, "_2_staging", "_staging", 1) // as that of other streams
+	for _, own := range []string{"_changes", "_delta", "_moves"} {
 		if head, tail, found := strings.Cut(step, own+"_"); found {
 			_, tail, _ = strings.Cut(tail, " ")
 			step = strings.TrimSpace(head + own + " " + tail)

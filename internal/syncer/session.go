@@ -116,7 +116,7 @@ func (s *session) take(ctx context.Context) error {
 
 // hold does the work under the lease, and gives the lease back.
 func (s *session) hold(ctx context.Context, do work) error {
-	err := contain(func() error {
+	err := Contain(func() error {
 		if err := s.recover(ctx); err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func (s *session) giveBack(ctx context.Context) error {
 func (s *session) recorded(ctx context.Context, mode string, limit time.Duration, do work) error {
 	r := s.run
 	r.record.RunID, r.record.StartedAt, r.record.Mode = r.ID, r.StartedAt, mode
-	if err := r.save(ctx); err != nil {
+	if err := r.begin(ctx); err != nil {
 		if ctx.Err() != nil { // a signal; the row may be there all the same, and must not stay one of a run under way
 			err = errors.Join(err, r.abandon(ctx, err))
 		}
@@ -165,7 +165,7 @@ func (s *session) recorded(ctx context.Context, mode string, limit time.Duration
 		defer cancel()
 		ctx = limited
 	}
-	err := overdue(ctx, contain(func() error { return do(ctx) }))
+	err := overdue(ctx, Contain(func() error { return do(ctx) }))
 	if _, published := errors.AsType[*IncompleteError](err); published || err == nil {
 		s.unclean = false
 		return err

@@ -33,7 +33,7 @@ func (r *run) stage(ctx context.Context, batches ...*decode.Batch) error {
 	var poisoned *warehouse.RefusedError
 	if errors.As(err, &poisoned) {
 		return &GuardError{Account: r.Account, Stream: r.Stream.Name, Guard: GuardRejects, Reason: poisoned.Error(),
-			Advice: "nothing was changed; look at the constraints and the columns of " + poisoned.Table + "_staging"}
+			Advice: "nothing was changed; look at the constraints and the columns of " + poisoned.Table}
 	}
 	if err != nil {
 		return err

@@ -112,7 +112,7 @@ func TestTakenInTheSameMoment(t *testing.T) {
 		aAtLease, aOn := stop(a, "INSERT sync_state_log lease", false, 1)
 		aEnded := run(a)
 		<-aAtLease
-		bAtLease, bGo := stop(b, "SELECT value,", true, 1) // its first look at the state is at the lease
+		bAtLease, bGo := stop(b, "SELECT toUnixTimestamp64Micro(now64(6)),", true, 1) // its first look at the state is at the lease
 		bEnded := run(b)
 		<-bAtLease
 		aAtDelta, aGo := stop(a, "INSERT "+stream+"_delta", true, 1)

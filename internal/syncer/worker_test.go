@@ -108,21 +108,32 @@ FROM sync_state_log FINAL WHERE name = 'lease' AND value != '' AND account = {ac
 // checkTidy wants nothing left behind by any run of the account: no staged rows, no tables, no state but a watermark.
 func checkTidy(t *testing.T, w *warehouse.Warehouse, account, stream string) {
 	t.Helper()
-	s, err := catalog.Find(stream)
-	if err != nil {
-		t.Fatal(err)
-	}
-	staged := "SELECT toString(run_id) AS id, '" + stream + "_staging' AS place FROM " + s.Name + "_staging"
-	if s.Child != nil {
-		staged += " UNION ALL SELECT toString(run_id), '" + s.Child.Table + "_staging' FROM " + s.Child.Table + "_staging"
-	}
+	staged := "SELECT toString(run_id) AS id, '" + stream + "_staging' AS place FROM " + stagingOf(stream)
 	left := one(t, w, "SELECT groupArray(DISTINCT (place, id)) FROM ("+staged+" UNION ALL "+
 		"SELECT replaceRegexpOne(extract(name, '_([0-9a-f]{32})$'), '^(.{8})(.{4})(.{4})(.{4})(.{12})$', '\\1-\\2-\\3-\\4-\\5'), name "+
-		"FROM system.tables WHERE database = currentDatabase() AND match(name, '_(delta|changes)_')) WHERE id IN "+
+		"FROM system.tables WHERE database = currentDatabase() AND match(name, '_(delta|changes|changed|moves)_[0-9a-f]{32}')) WHERE id IN "+
 		"(SELECT toString(run_id) FROM sync_runs_log WHERE account = '"+account+"' AND stream = '"+stream+"')")
-	state := one(t, w, fmt.Sprintf("SELECT groupArray((name, value)) FROM sync_state WHERE account = '%s' AND stream = '%s' AND name NOT IN ('watermark', 'origin')", account, stream))
+	state := one(t, w, fmt.Sprintf("SELECT groupArray((name, value)) FROM sync_state WHERE account = '%s' AND stream = '%s' AND name NOT IN ('watermark', 'origin', 'derived')", account, stream))
 	if left != "[]" || state != "[]" {
 		t.Errorf("left behind by %s of %s: %s, in the state: %s", stream, account, left, state)
+	}
+	checkDerived(t, w, account, stream)
+}
+
+// stagingOf is the staging table of a stream.
+func stagingOf(stream string) string {
+	if stream == "transactions" {
+		stream += "_2"
+	}
+	return stream + "_staging"
+}
+
+// checkDerived wants each table that follows from the stream's rows to be as if it were made anew.
+func checkDerived(t *testing.T, w *warehouse.Warehouse, account, stream string) {
+	t.Helper()
+	wrong, err := w.CheckDerived(t.Context(), warehouse.StreamID{Account: account, Stream: stream})
+	if err != nil || len(wrong) > 0 {
+		t.Errorf("of %s of %s: not as if they were made anew: %v %v", stream, account, wrong, err)
 	}
 }
 

@@ -9,8 +9,9 @@ func (x script) selectPlannedDeletes(limit int) string {
 		updated = "ifNull(toUnixTimestamp64Milli(" + x.Stream.Fields[i].Column + "), 0)"
 	}
 	return x.render(`SELECT toString($key), $updated FROM $latest FINAL
-WHERE account = {account:String} AND $key IN (SELECT $key FROM $changes WHERE $gone ORDER BY rand() LIMIT $limit)`,
-		parts{"updated": updated, "limit": strconv.Itoa(limit)})
+WHERE account = {account:String} AND $stored`,
+		parts{"updated": updated, "stored": x.stored(x.render("$gone AND $key IN (SELECT $key FROM $changes WHERE $gone ORDER BY cityHash64($key, $run) LIMIT $limit)",
+			parts{"run": quote(x.ID.String()), "limit": strconv.Itoa(limit)}))})
 }
 
 // deletePlanned takes the planned deletes back whose key, as text, is not in the list or query.

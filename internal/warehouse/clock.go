@@ -20,10 +20,15 @@ func (p *pool) timeAfter(ctx context.Context, newest, from string, args ...any) 
 		return now, next, fmt.Errorf("asking the warehouse for the time: %w", err)
 	}
 	now = time.UnixMicro(us).UTC()
-	if next = time.UnixMicro(int64(stored)).UTC().Add(time.Millisecond); next.Before(now) {
-		next = now
+	return now, laterOf(now, stored), nil
+}
+
+// laterOf is now, or a millisecond after a stored version where that is later.
+func laterOf(now time.Time, stored uint64) time.Time {
+	if next := time.UnixMicro(int64(stored)).UTC().Add(time.Millisecond); next.After(now) {
+		return next
 	}
-	return now, next, nil
+	return now
 }
 
 // newestVersion is for tables whose versions are microseconds since 1970.

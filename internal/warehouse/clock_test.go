@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/enginetest"
 )
 
@@ -96,7 +97,7 @@ func TestClockIsSet(t *testing.T) {
 			orphan.RunID = uuid.New()
 			check := Check{Account: "acme", Stream: "coupons", RunID: earlier.ID, Name: CheckRowsMatch}
 			finding := Finding{Account: "acme", Kind: "missing", Subject: "1", Detail: "d"}
-			must(t, w.SaveRun(t.Context(), record), w.SaveRun(t.Context(), orphan), w.Writer(earlier).SaveBackfill(t.Context(), BackfillPrefix+"x", "1"), w.saveChecks(t.Context(), []Check{check}))
+			must(t, w.SaveRun(t.Context(), record), w.SaveRun(t.Context(), orphan), w.Writer(earlier).SaveBackfill(t.Context(), BackfillPrefix+"x", "1"), saveCheck(t, w, check))
 			if _, err := w.RecordFindings(t.Context(), "acme", []Finding{finding}); err != nil {
 				t.Fatal(err)
 			}
@@ -106,7 +107,7 @@ func TestClockIsSet(t *testing.T) {
 			load(t, w, "coupons", Whole, "["+coupon(idA, "a2", day)+"]")
 			load(t, w, "products", Whole, product(2))
 			record.Outcome, check.OK = OutcomeSuccess, true
-			must(t, w.SaveRun(t.Context(), record), w.markDeadRuns(t.Context(), "acme", "coupons", uuid.Nil), w.Writer(earlier).SaveBackfill(t.Context(), BackfillPrefix+"x", "2"), w.saveChecks(t.Context(), []Check{check}))
+			must(t, w.SaveRun(t.Context(), record), w.markDeadRuns(t.Context(), "acme", "coupons", uuid.Nil), w.Writer(earlier).SaveBackfill(t.Context(), BackfillPrefix+"x", "2"), saveCheck(t, w, check))
 			if _, err := w.RecordFindings(t.Context(), "acme", nil); err != nil {
 				t.Fatal(err)
 			}
@@ -131,7 +132,16 @@ func TestClockIsSet(t *testing.T) {
 	}
 }
 
-func must(t *testing.T, errs ...error) {
+// saveCheck writes a check to quality_checks, as a run does.
+func saveCheck(t *testing.T, w *Warehouse, c Check) error {
+	t.Helper()
+	s, err := catalog.Find(c.Stream)
+	q := newQuality(w, RunRecord{Account: c.Account, Stream: c.Stream}, s)
+	q.checks = []Check{c}
+	return errors.Join(err, q.before(t.Context()), q.save(t.Context()))
+}
+
+func must(t testing.TB, errs ...error) {
 	t.Helper()
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)

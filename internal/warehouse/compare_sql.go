@@ -2,6 +2,8 @@ package warehouse
 
 import (
 	"strconv"
+
+	"dealhouse/internal/catalog"
 )
 
 // countStaged counts what is staged. Staging tables neither merge nor collapse rows, so the count is exact.
@@ -10,21 +12,21 @@ func (x script) countStaged() string {
 }
 
 // countBefore counts the staged keys, the staged rows that are dated ahead and the rows that readers see, and says
-// whether the account has none at all.
-func (x script) countBefore() string {
+// whether the account has none at all. A run that has read everything counts what readers see anew.
+func (x script) countBefore(scope Scope) string {
 	return x.render(`SELECT
     (SELECT count() FROM $staging FINAL WHERE run_id = {run:UUID}),
     (SELECT count() FROM $staging WHERE run_id = {run:UUID} AND $ahead),
-    (SELECT count() FROM $latest FINAL WHERE account = {account:String} AND _deleted = 0),
-    (SELECT count() = 0 FROM (SELECT 1 FROM $latest WHERE account = {account:String} LIMIT 1))`, parts{"ahead": stagedAhead})
+    ($live),
+    (SELECT count() = 0 FROM (SELECT 1 FROM $latest WHERE account = {account:String} LIMIT 1))`, parts{"ahead": stagedAhead, "live": x.countLive(scope == Whole)})
 }
 
 func (x script) dropOldChanges() string { return x.render("DROP TABLE IF EXISTS $changes", nil) }
 
 func (x script) createChanges() string {
-	return x.render(`CREATE TABLE IF NOT EXISTS $changes ($key $type, change UInt8, version UInt128)
+	return x.render(`CREATE TABLE IF NOT EXISTS $changes ($key $type, change UInt8, version UInt128$position)
 ENGINE = MergeTree ORDER BY $key
-COMMENT 'What a run under way will change'`, parts{"type": keyColumns(x.Stream)[0].typ})
+COMMENT 'What a run under way will change'`, parts{"type": keyColumns(x.Stream)[0].typ, "position": x.position()})
 }
 
 // insertChanges compares the staged rows with the current ones, by key, version and hash alone: wide columns are read
@@ -35,12 +37,16 @@ func (x script) insertChanges(scope Scope, ahead bool) string {
 	if scope == Whole {
 		join = "FULL JOIN"
 	}
-	return x.render(`INSERT INTO $changes ($key, change, version)
+	position, where := "", ""
+	if x.Stream.OrderedBy != "" {
+		position, where = ", position, moved", ",\n    l."+x.Stream.OrderedBy+", moved"
+	}
+	return x.render(`INSERT INTO $changes ($key, change, version$position)
 WITH
     $compared
 SELECT if(s._version = 0, l.$key, s.$key),
     multiIf(s._version = 0, $delete, l._version = 0 OR l._deleted, $insert, newer, $update, $older),
-    if(s._version = 0, greatest(bitOr($upstream, toUInt128({started:UInt64})), l._version + 1), s_version)
+    if(s._version = 0, greatest(bitOr($upstream, toUInt128({started:UInt64})), l._version + 1), s_version)$where
 FROM
 (
     $staged
@@ -50,8 +56,8 @@ $join
     $current
 ) AS l ON s.$key = l.$key
 WHERE $chosen`, parts{
-		"compared": joined(compared(x.Stream.VersionField() >= 0, scope)), "staged": x.comparedRows(ahead), "join": join, "current": x.currentRows(scope),
-		"upstream": upstreamPart("l._version"), "chosen": x.chosenChanges(scope),
+		"compared": joined(compared(x.Stream, scope)), "staged": x.comparedRows(ahead), "join": join, "current": x.currentRows(scope),
+		"position": position, "where": where, "upstream": upstreamPart("l._version"), "chosen": x.chosenChanges(scope),
 		"insert": strconv.Itoa(changeInsert), "update": strconv.Itoa(changeUpdate), "delete": strconv.Itoa(changeDelete), "older": strconv.Itoa(changeOlder),
 	})
 }
@@ -66,19 +72,26 @@ WHERE $chosen`, parts{
 // so that what it read is what there is, even where an updatedAt was set back.
 //
 // A time of reading that lies ahead came from a clock that was wrong: whatever is read now was read later.
-func compared(dated bool, scope Scope) []string {
+//
+// A row that moves gets a version that leaves room for the mark at its old position.
+func compared(s *catalog.Stream, scope Scope) []string {
 	names := []string{
 		"bitShiftRight(" + cappedVersion("s._version") + ", 64) AS s_own",
 		"least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped",
 	}
 	switch {
-	case !dated:
+	case s.VersionField() < 0:
 		names = append(names, "l_capped AS l_changed", "s_own AS s_changed")
 	case scope == Whole:
 		names = append(names, "least(l_capped, toUInt128(l._updated)) AS l_changed", "greatest(s_own, l_changed) AS s_changed")
 	default:
 		names = append(names, "least(l_capped, toUInt128(l._updated)) AS l_changed",
 			"if(s._undated OR l._deleted OR "+datedAhead("l._updated", "l_capped")+", greatest(s_own, l_changed), s_own) AS s_changed")
+	}
+	step := "1"
+	if s.OrderedBy != "" {
+		names = append(names, sql("s._version != 0 AND l._version != 0 AND NOT (s._position <=> l.$ordered_by) AS moved", parts{"ordered_by": s.OrderedBy}))
+		step = "if(moved, 2, 1)"
 	}
 	return append(names,
 		"bitAnd(s._version, "+readPart+") AS s_read",
@@ -87,7 +100,7 @@ func compared(dated bool, scope Scope) []string {
 		sql(`greatest(
         $capped,
         if(l._version = 0, 0, bitOr($upstream, s_read)),
-        if(l._version = 0, 0, l._version + 1)) AS s_version`, parts{"capped": cappedVersion("s._version"), "upstream": upstreamPart("l._version")}),
+        if(l._version = 0, 0, l._version + $step)) AS s_version`, parts{"step": step, "capped": cappedVersion("s._version"), "upstream": upstreamPart("l._version")}),
 	)
 }
 
@@ -96,6 +109,9 @@ func (x script) comparedRows(ahead bool) string {
 	columns := x.names["key"] + ", _version, _hash"
 	if i := x.Stream.VersionField(); i >= 0 {
 		columns += ", " + absent(x.Stream.Fields, i) + " AS _undated"
+	}
+	if i := x.Stream.OrderField(); i >= 0 {
+		columns += ", " + fromWire(x.Stream.Fields, i) + " AS _position"
 	}
 	return x.stagedRows(columns, "", ahead)
 }
@@ -116,16 +132,19 @@ func (x script) stagedRows(columns, condition string, ahead bool) string {
 
 // currentRows is side l of the comparison: all rows of the account, or those with a staged key.
 func (x script) currentRows(scope Scope) string {
-	text := "SELECT $key, _version, _hash, _deleted$updated\n    FROM $latest FINAL\n    WHERE account = {account:String}"
+	text := "SELECT $key, _version, _hash, _deleted$more\n    FROM $current FINAL\n    WHERE account = {account:String}"
 	if scope != Whole {
 		text += " AND $key IN (SELECT $key FROM $staging WHERE run_id = {run:UUID})"
 	}
-	updated := ""
-	if i := x.Stream.VersionField(); i >= 0 {
-		updated = sql(", ifNull(toUInt64(greatest(toUnixTimestamp64Milli($updated_at), 0)), toUInt64(bitShiftRight(_version, 64))) AS _updated",
+	more := ""
+	switch i := x.Stream.VersionField(); {
+	case x.Stream.OrderedBy != "":
+		more = sql(", toUInt64($time + _ahead) AS _updated, $ordered_by", parts{"time": upstreamTime, "ordered_by": x.Stream.OrderedBy})
+	case i >= 0:
+		more = sql(", ifNull(toUInt64(greatest(toUnixTimestamp64Milli($updated_at), 0)), toUInt64(bitShiftRight(_version, 64))) AS _updated",
 			parts{"updated_at": x.Stream.Fields[i].Column})
 	}
-	return x.render(text, parts{"updated": updated})
+	return x.render(text, parts{"more": more})
 }
 
 // chosenChanges is the condition on what the comparison keeps.
@@ -152,7 +171,11 @@ func (x script) chosenChanges(scope Scope) string {
 }
 
 func (x script) countChanges() string {
-	return x.render("SELECT change, count() FROM $changes GROUP BY change", nil)
+	moved := "0"
+	if x.Stream.OrderedBy != "" {
+		moved = "countIf($written AND moved)"
+	}
+	return x.render("SELECT change, count(), toUInt64("+moved+") FROM $changes GROUP BY change", nil)
 }
 
 func (x script) selectPlannedKeys() string {

@@ -51,26 +51,32 @@ func storedColumns(s *catalog.Stream) []column {
 	return append(viewColumns(s),
 		column{"_hash", "FixedString(16)", "Hash of the content: equal hashes are equal rows"},
 		column{"_version", "UInt128", "updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins"},
-		column{"_deleted", "UInt8", "1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address"},
+		column{"_deleted", "UInt8", deletedComment(s)},
 		column{"_run_id", "UUID", "Run that loaded this version"},
 	)
+}
+
+func deletedComment(s *catalog.Stream) string {
+	text := "1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address"
+	if s.OrderedBy != "" {
+		text += "; " + markedMoved + " where a row was that has another " + s.OrderedBy + " now"
+	}
+	return text
 }
 
 // createLatest makes the table of current rows. It has no partition key, since ReplacingMergeTree does not replace
 // across partitions, and no is_deleted parameter, since then FINAL would hide from the merge what was deleted.
 func createLatest(s *catalog.Stream) string {
-	return createTable(s.Name+"_latest", storedColumns(s), "ReplacingMergeTree(_version)", sortingKey(s),
-		"Storage behind the view "+s.Name)
+	return createStored(s.Name+"_latest", s, "ReplacingMergeTree(_version)", "Storage behind the view "+s.Name)
 }
 
 // createVersions makes the table of all versions. Columns and sorting key are those of _latest, so that one set of
 // parts can be attached to both.
 func createVersions(s *catalog.Stream) string {
-	return createTable(s.Name+"_versions", storedColumns(s), "MergeTree", sortingKey(s),
-		"Storage behind the view "+s.Name+"_history")
+	return createStored(s.Name+"_versions", s, "MergeTree", "Storage behind the view "+s.Name+"_history")
 }
 
-func sortingKey(s *catalog.Stream) string { return "(account, " + keyNames(s) + ")" }
+func sortingKey(s *catalog.Stream) string { return "(" + sortingColumns(s) + ")" }
 
 func keyNames(s *catalog.Stream) string { return joinNames(keyColumns(s)) }
 
@@ -132,7 +138,7 @@ func createStaging(d dialect, s *catalog.Stream) string {
 	defs = append(defs,
 		"_version UInt128 MATERIALIZED "+version,
 		"_hash FixedString(16) MATERIALIZED sipHash128("+hashedColumns(s)+")")
-	return createStagingTable(d, s.Name+"_staging", defs, "_version", keyNames(s))
+	return createStagingTable(d, stagingTable(s), defs, "_version", keyNames(s))
 }
 
 func createStagingTable(d dialect, name string, defs []string, version, key string) string {
@@ -158,8 +164,12 @@ func stagingColumns(s *catalog.Stream) []column {
 	for _, f := range s.Fields {
 		cols = append(cols, column{name: f.Column, typ: f.Type.Wire()})
 	}
-	return append(cols, column{name: "_nulls", typ: "UInt64"}, column{name: "_extra", typ: "String"},
+	cols = append(cols, column{name: "_nulls", typ: "UInt64"}, column{name: "_extra", typ: "String"},
 		column{name: "_page", typ: "UInt32"}, column{name: "_fetched", typ: "Int64"})
+	if s.Child != nil {
+		cols = append(cols, column{name: "_entries", typ: "String"})
+	}
+	return cols
 }
 
 // hashedColumns are what makes two versions of a row differ.
@@ -200,13 +210,17 @@ func bareType(f catalog.Field) string {
 }
 
 func createTable(name string, cols []column, engine, key, comment string) string {
+	return createTableOf(name, columnDefs(cols), engine, key, comment)
+}
+
+func createTableOf(name string, defs []string, engine, key, comment string) string {
 	return sql(`CREATE TABLE IF NOT EXISTS $table
 (
     $columns
 )
 ENGINE = $engine
 ORDER BY $key
-COMMENT $comment`, parts{"table": name, "columns": strings.Join(columnDefs(cols), ",\n    "), "engine": engine, "key": key, "comment": quote(comment)})
+COMMENT $comment`, parts{"table": name, "columns": strings.Join(defs, ",\n    "), "engine": engine, "key": key, "comment": quote(comment)})
 }
 
 func createViewAs(name string, cols []column, comment, query string) string {

@@ -1,89 +1,92 @@
 package warehouse
 
 import (
-	"context"
-	"fmt"
-	"strconv"
-	"strings"
-	"time"
-
-	"github.com/ClickHouse/clickhouse-go/v2"
-
 	"dealhouse/internal/catalog"
 )
 
-// stateDecisions is up to which synced_at the versions of transactions are taken into account in transaction_decisions,
-// in milliseconds since 1970.
-const stateDecisions = "decisions"
+const createDecisions = `CREATE TABLE IF NOT EXISTS transactions_decided
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    id UUID COMMENT 'Transaction identifier',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction',
+    currency_code LowCardinality(String) COMMENT 'Currency of the transaction',
+    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale',
+    confirmed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was seen to become CONFIRMED',
+    declined_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was seen to become DECLINED',
+    version UInt128 COMMENT 'Newest version of the transaction that this takes into account: the highest wins',
+    _run_id UUID COMMENT 'Run that loaded the newest version of the transaction'
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY (account, id)
+COMMENT 'The storage behind transaction_decisions: what would have to be computed from all versions'`
 
-// decisionsOverlap is how far back KeepDecisions begins: versions become visible in another order than that of their
-// synced_at when runs end side by side.
-const decisionsOverlap = time.Hour
-
-// KeepDecisions brings transaction_decisions up to date with the versions of the account's transactions. It is what
-// takes seconds and a gigabyte over all versions of 5 million transactions, and milliseconds over those of a run. A
-// materialized view could not do it: what is attached to a table passes none by. It can be repeated, and left out: the
-// next call makes up for it.
-//
-// A transaction whose newest version is not the current one is left for later: it belongs to a run that is about to be
-// published, and confirmation_funnel shows decisions beside current rows (warehouse-12).
-func (w *Warehouse) KeepDecisions(ctx context.Context, account string) error {
-	stream := catalog.Transactions().Name
-	kept, err := w.state(ctx, account, stream, stateDecisions)
-	if err != nil {
-		return err
+// decisions is when transactions were decided. It follows from all versions of a transaction, so a run computes it anew
+// for those that it changes: a materialized view could not, since what is attached to a table passes none by. A
+// transaction that is new has one version, and nothing to compute.
+func decisions() derived {
+	return derived{
+		table: "transactions_decided", create: createDecisions,
+		fill: func(x script, delta string, first bool) []string {
+			if first {
+				return nil // each has one version
+			}
+			return []string{x.insertDecisions(delta)}
+		},
+		rebuild: func(x script, into string) []string {
+			return []string{x.render(insertAllDecisions, decisionParts(parts{"into": into}))}
+		},
 	}
-	from := int64(0) // all of them
-	if kept.value != "" {
-		if from, err = strconv.ParseInt(kept.value, 10, 64); err != nil {
-			return fmt.Errorf("reading up to when the decisions of account %s are kept: %w", account, err)
-		}
-	}
-	// What lies ahead was loaded while the clock was wrong. It is old, but looks new each time until then.
-	var to int64
-	err = w.conn.QueryRow(ctx, fmt.Sprintf("SELECT toUnixTimestamp64Milli(maxIf(synced_at, synced_at <= now64(3) + toIntervalMillisecond(%d))) FROM %s_latest WHERE account = {account:String}",
-		clockTolerance.Milliseconds(), stream), named("account", account)).Scan(&to)
-	if err != nil {
-		return fmt.Errorf("reading how new the transactions of account %s are: %w", account, err)
-	}
-	switch {
-	case to == from:
-		return nil
-	case to < from:
-		from = 0 // what was kept up to then was kept by that clock
-	}
-	news := ""
-	if from > 0 {
-		news = " AND id IN (SELECT id FROM " + stream + "_versions WHERE account = {account:String} AND synced_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC')" +
-			" AND (status != " + quote(catalog.StatusPending) + " OR _deleted))"
-	}
-	// In the order of the key, so that memory does not grow with the transactions.
-	settings := clickhouse.Settings{"optimize_aggregation_in_order": 1, "join_algorithm": "full_sorting_merge"}
-	err = w.conn.Exec(w.write(ctx, settings), insertDecisions(stream, news),
-		named("account", account), named("from", fmt.Sprint(from-decisionsOverlap.Milliseconds())))
-	if err != nil {
-		return fmt.Errorf("keeping when the transactions of account %s were decided: %w", account, err)
-	}
-	return w.saveStates(ctx, account, stream, stateRow{stateDecisions, fmt.Sprint(to), 0})
 }
 
-// insertDecisions computes the decisions of transactions anew, from all versions of those that news leaves. What vanished
-// upstream has none. Parameters: account, and those of news.
-func insertDecisions(stream, news string) string {
-	return strings.NewReplacer("{stream}", stream, "{news}", news,
-		"{pending}", quote(catalog.StatusPending), "{confirmed}", quote(catalog.StatusConfirmed), "{declined}", quote(catalog.StatusDeclined)).Replace(
-		`INSERT INTO transaction_decisions_log (account, id, retailer_id, currency_code, clicked_at, sold_at, confirmed_at, declined_at, version)
-SELECT account, v.id, retailer, currency, clicked, sold, if(confirmed > pending AND NOT gone, confirmed, NULL), if(declined > pending AND NOT gone, declined, NULL), newest
+// decisionParts adds how the times of decisions are found among the versions of a transaction. What vanished upstream
+// has none.
+func decisionParts(more parts) parts {
+	return parts{
+		"columns":   "account, id, retailer_id, currency_code, clicked_at, sold_at, confirmed_at, declined_at, version, _run_id",
+		"pending":   quote(catalog.StatusPending),
+		"confirmed": quote(catalog.StatusConfirmed),
+		"declined":  quote(catalog.StatusDeclined),
+	}.with(more)
+}
+
+// insertDecisions computes the decisions of the transactions in the delta of a run, from their stored versions and those
+// in the delta. Each of the times is that of the earliest version with the status, and may be missing on either side.
+func (x script) insertDecisions(delta string) string {
+	return x.render(`INSERT INTO $decisions ($columns)
+WITH
+    if(d.status = $pending, d.updated_at, NULL) AS d_pending,
+    if(d.status = $confirmed, d.updated_at, NULL) AS d_confirmed,
+    if(d.status = $declined, d.updated_at, NULL) AS d_declined,
+    coalesce(least(v.pending, d_pending), v.pending, d_pending) AS first_pending,
+    coalesce(least(v.confirmed, d_confirmed), v.confirmed, d_confirmed) AS first_confirmed,
+    coalesce(least(v.declined, d_declined), v.declined, d_declined) AS first_declined
+SELECT {account:String}, d.id, d.retailer_id, d.currency_code, d.clicked_at, d.sold_at,
+    if(first_confirmed > first_pending AND d._deleted = 0, first_confirmed, NULL),
+    if(first_declined > first_pending AND d._deleted = 0, first_declined, NULL), d._version, {run:UUID}
+FROM $delta AS d
+INNER JOIN
+(
+    SELECT id, minIf(updated_at, status = $pending) AS pending, minIf(updated_at, status = $confirmed) AS confirmed, minIf(updated_at, status = $declined) AS declined
+    FROM $versions
+    WHERE account = {account:String} AND id IN (SELECT id FROM $delta)
+    GROUP BY id
+) AS v ON d.id = v.id
+WHERE first_confirmed > first_pending OR first_declined > first_pending`, decisionParts(parts{"decisions": delta}))
+}
+
+// insertAllDecisions computes the decisions of all transactions of an account, from all their versions. One whose newest
+// version is not the current one belongs to a run that is about to be published, with its decisions. Parameter: account.
+const insertAllDecisions = `INSERT INTO $into ($columns)
+SELECT account, v.id, row.1, row.2, row.3, row.4, if(confirmed > pending AND NOT gone, confirmed, NULL), if(declined > pending AND NOT gone, declined, NULL), newest, row.5
 FROM
 (
-    SELECT account, id, argMax((retailer_id, currency_code, clicked_at, sold_at), _version) AS row,
-        row.1 AS retailer, row.2 AS currency, row.3 AS clicked, row.4 AS sold,
+    SELECT account, id, argMax((retailer_id, currency_code, clicked_at, sold_at, _run_id), _version) AS row,
         max(_version) AS newest, argMax(_deleted, _version) AS gone,
-        minIf(updated_at, status = {pending}) AS pending, minIf(updated_at, status = {confirmed}) AS confirmed, minIf(updated_at, status = {declined}) AS declined
-    FROM {stream}_versions
-    WHERE account = {account:String}{news}
+        minIf(updated_at, status = $pending) AS pending, minIf(updated_at, status = $confirmed) AS confirmed, minIf(updated_at, status = $declined) AS declined
+    FROM $versions
+    WHERE account = {account:String}
     GROUP BY account, id
 ) AS v
-INNER JOIN (SELECT id, _version FROM {stream}_latest FINAL WHERE account = {account:String}{news}) AS l ON v.id = l.id
-WHERE newest = l._version AND (confirmed > pending OR declined > pending)`)
-}
+INNER JOIN (SELECT id, _version FROM $latest FINAL WHERE account = {account:String}) AS l ON v.id = l.id
+WHERE newest = l._version AND (confirmed > pending OR declined > pending)`

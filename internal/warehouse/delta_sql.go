@@ -8,13 +8,11 @@ import (
 
 func (x script) dropOldDelta() string { return dropDelta(x.names["delta"]) }
 
-func (x script) createDelta() string { return createDeltaOf(x.names["latest"], x.names["delta"]) }
+func (x script) createDelta() string {
+	return x.dialect.createDelta(x.names["latest"], x.names["delta"], createLatest(x.Stream))
+}
 
 func dropDelta(delta string) string { return sql("DROP TABLE IF EXISTS $delta", parts{"delta": delta}) }
-
-func createDeltaOf(table, delta string) string {
-	return sql("CREATE TABLE IF NOT EXISTS $delta AS $table COMMENT 'What a run under way is about to publish'", parts{"table": table, "delta": delta})
-}
 
 // insertDelta copies what is new or changed from the staging table, in the types that people query. What no list has is
 // kept as a deleted row is.
@@ -70,53 +68,22 @@ FROM
 (
     SELECT $columns, _hash
     FROM $latest FINAL
-    WHERE account = {account:String} AND $key IN (SELECT $key FROM $changes WHERE $gone)
+    WHERE account = {account:String} AND $stored
 ) AS l
 INNER JOIN (SELECT $key, version FROM $changes WHERE $gone) AS c ON l.$key = c.$key`,
-		parts{"columns": joinNames(append(keyColumns(x.Stream), dataColumns(x.Stream)...))})
-}
-
-func (x script) dropOldChildDelta() string { return dropDelta(x.names["child_delta"]) }
-
-func (x script) createChildDelta() string {
-	return createDeltaOf(x.names["child_latest"], x.names["child_delta"])
-}
-
-// insertChildDelta fills the delta of the child with the staged entries that are new or differ from the current ones. A
-// time of reading that lies ahead came from a clock that was wrong.
-func (x script) insertChildDelta() string {
-	fields := x.Stream.Child.AllFields()
-	var stored, read, staged, differ []string
-	for _, i := range childValues(x.Stream.Child) {
-		name := fields[i].Column
-		stored, read = append(stored, name), append(read, name+"_read")
-		staged = append(staged, fromWire(fields, i)+" AS "+name+"_read")
-		differ = append(differ, "NOT (s."+name+"_read <=> l."+name+")")
-	}
-	day := childKeyField(x.Stream.Child)
-	return x.render(`INSERT INTO $child_delta (account, $child_key, $stored, synced_at, _version, _run_id)
-SELECT {account:String}, s.$key, ${day}_read, $read, $merged_at, greatest(s._fetched, l._version + 1), {run:UUID}
-FROM
-(
-    SELECT $key, $staged_day AS ${day}_read, $staged, _fetched
-    FROM $child_staging FINAL
-    WHERE run_id = {run:UUID}
-) AS s
-LEFT JOIN
-(
-    SELECT $child_key, $stored, _version
-    FROM $child_latest FINAL
-    WHERE account = {account:String}
-) AS l
-ON s.$key = l.$key AND s.${day}_read = l.$day
-WHERE l._version = 0 OR (s._fetched > l._version OR l._version > {latest:UInt64}) AND ($differ)`, parts{
-		"day": fields[day].Column, "staged_day": fromWire(fields, day), "stored": strings.Join(stored, ", "), "read": strings.Join(read, ", "),
-		"staged": strings.Join(staged, ", "), "differ": strings.Join(differ, " OR "),
-	})
+		parts{"columns": joinNames(append(keyColumns(x.Stream), dataColumns(x.Stream)...)), "stored": x.stored(isGone)})
 }
 
 // countParts counts the parts of a table that is only there for a run.
-const countParts = "SELECT count() FROM system.parts WHERE active AND database = currentDatabase() AND table = {delta:String}"
+func countParts(d dialect) string {
+	return sql("SELECT count() FROM system.parts WHERE active AND database = $database AND table = {delta:String}", parts{"database": d.runDatabase()})
+}
+
+// selectInParts lists those of such tables that have more than one.
+func selectInParts(d dialect) string {
+	return sql(`SELECT table FROM system.parts
+WHERE active AND database = $database AND table IN ({deltas:Array(String)}) GROUP BY table HAVING count() > 1 ORDER BY table`, parts{"database": d.runDatabase()})
+}
 
 func mergeParts(delta string) string {
 	return sql("OPTIMIZE TABLE $delta FINAL", parts{"delta": delta})
@@ -127,10 +94,9 @@ func attachDelta(table, delta string) string {
 	return sql("ALTER TABLE $table ATTACH PARTITION tuple() FROM $delta", parts{"table": table, "delta": delta})
 }
 
-// countAttached counts the rows of a delta, and those of them that the table has already.
-func countAttached(table, delta string) string {
-	return sql(`SELECT (SELECT count() FROM $delta), (SELECT count() FROM $table WHERE account = {account:String} AND _run_id = {run:UUID})`,
-		parts{"table": table, "delta": delta})
+// attachDerived publishes the delta of a derived table.
+func attachDerived(table, delta, account string) string {
+	return sql("ALTER TABLE $table ATTACH PARTITION $account FROM $delta", parts{"table": table, "delta": delta, "account": quote(account)})
 }
 
 func dropTable(table string) string {

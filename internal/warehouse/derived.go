@@ -1,7 +1,13 @@
 package warehouse
 
 import (
+	"context"
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
 
 	"dealhouse/internal/catalog"
 )
@@ -12,35 +18,129 @@ import (
 // what readers see and from the delta of the run, as rows that replace those of the same key. It is attached under the
 // same intent, after the stream's own tables (warehouse-1, warehouse-2). So fill must give rows that may be attached
 // twice: sums as they are afterwards, not what is to be added.
+//
+// It is partitioned by account, so that the rows of one account are replaced at once where they are made anew. Its
+// columns begin with account; version orders rows, _run_id names a run, and both say nothing else. create names the
+// sorting key in a line of its own.
+//
+// Whoever adds one to a stream that is out there changes the name of its staging table (stagingTable), so that no older
+// binary publishes rows that the table lacks.
 type derived struct {
-	table  string                                // behind the views; its engine replaces rows
-	create string                                // makes it
-	fill   func(x script, delta string) []string // the statements that fill its delta from that of the stream
+	table  string // behind the views; its engine replaces rows
+	create string // makes it
+	// fill are the statements that fill its delta from that of the stream. They come in the order of derivedTables, so
+	// that one may read the delta of a table before it. first says that the account had no row at all.
+	fill func(x script, delta string, first bool) []string
+	// touched is a query that counts what of a run concerns the table; nil: any run may. Where it is 0 nothing is filled.
+	touched func(x script) string
+	// rebuild are those that fill an empty one from all rows of the account that are stored, or from what was rebuilt of
+	// the tables before it.
+	rebuild func(x script, into string) []string
+	nothing string // the condition on rows that say no more than a missing one; "": there are none
 }
 
-// derivedTables are those of a stream, in the order in which they are attached.
-func derivedTables(*catalog.Stream) []derived { return nil }
+// derivedTables are those of a stream, in the order in which they are filled and attached.
+func derivedTables(s *catalog.Stream) (tables []derived) {
+	if s.OrderedBy != "" {
+		tables = append(tables, keysOf(s), liveOf(s))
+	}
+	if s.TracksDecisions {
+		tables = append(tables, decisions())
+	}
+	if len(s.References()) > 0 {
+		tables = append(tables, namedBy(s))
+	}
+	if s.Sales {
+		tables = append(tables, salesTable().derived, saleRetailersTable().derived, payoutTransactionsTable().derived, payoutMovesTable().derived, payoutSumsTable().derived)
+	}
+	for i, t := range tables {
+		tables[i].create = strings.Replace(t.create, "\nORDER BY ", "\nPARTITION BY account\nORDER BY ", 1)
+	}
+	return tables
+}
 
 // derivedDelta is the name of the delta of a derived table.
 func (r Run) derivedDelta(table string) string { return table + "_delta_" + r.suffix() }
 
-// derivedSteps make the deltas of the derived tables and fill them.
-func (w *Writer) derivedSteps() (steps []step) {
-	for _, t := range derivedTables(w.Stream) {
-		delta := w.dialect.ofRun(w.derivedDelta(t.table))
-		steps = append(steps, step{dropDelta(delta), nil}, step{createDeltaOf(t.table, delta), nil})
-		for _, statement := range t.fill(w.script, delta) {
-			steps = append(steps, step{statement, deltaSettings})
+// prepareDerived makes the deltas of the derived tables and fills them.
+func (w *Writer) prepareDerived(ctx context.Context, c Changes, args []any) error {
+	settings := joinSettings(c.Inserted + c.Updated + c.Deleted)
+	maps.Copy(settings, deltaSettings)
+	if w.Stream.Sales && !c.First {
+		steps := []step{{dropDelta(w.script.names["changed"]), nil}, {w.script.createChanged(), nil}, {w.script.insertChanged(), settings}}
+		if err := w.execAll(ctx, steps, args...); err != nil {
+			return err
 		}
 	}
+	touched := map[string]uint64{} // by query: several tables may ask the same
+	for _, t := range derivedTables(w.Stream) {
+		if t.touched != nil && !c.First {
+			query := t.touched(w.script)
+			n, known := touched[query]
+			if !known {
+				if err := w.conn.QueryRow(ctx, query, args...).Scan(&n); err != nil {
+					return fmt.Errorf("looking whether the run concerns %s: %w", t.table, err)
+				}
+				touched[query] = n
+			}
+			if n == 0 {
+				t.fill = func(script, string, bool) []string { return nil }
+			}
+		}
+		if err := w.execAll(ctx, w.derivedSteps(t, c.First, settings), args...); err != nil {
+			return err
+		}
+	}
+	return w.singleParts(ctx)
+}
+
+// derivedSteps make the delta of a derived table and fill it.
+func (w *Writer) derivedSteps(t derived, first bool, settings clickhouse.Settings) []step {
+	delta := w.dialect.ofRun(w.derivedDelta(t.table))
+	steps := []step{{dropDelta(delta), nil}, {w.dialect.createDelta(t.table, delta, t.create), nil}}
+	for _, statement := range t.fill(w.script, delta, first) {
+		steps = append(steps, step{statement, settings})
+	}
 	return steps
+}
+
+// singleParts is singlePart for the deltas of all derived tables. Of a small run each has one part already.
+func (w *Writer) singleParts(ctx context.Context) error {
+	rows, err := w.conn.Query(ctx, selectInParts(w.dialect), named("deltas", "["+words(w.derivedDeltas())+"]"))
+	several, err := scanned(rows, err, only[string])
+	if err != nil {
+		return fmt.Errorf("counting the parts of what was prepared: %w", err)
+	}
+	for _, delta := range several {
+		if err := w.singlePart(ctx, delta); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// derivedDeltas are the names of the deltas of the derived tables.
+func (r Run) derivedDeltas() (deltas []string) {
+	for _, t := range derivedNames(r.Stream) {
+		deltas = append(deltas, r.derivedDelta(t))
+	}
+	return deltas
+}
+
+// target attaches a delta to the table. The rows of a table that adds up are not found again as they were.
+func (t derived) target(delta string) target {
+	to := target{t.table, delta, t.table, sortedBy(t.create), "*"}
+	if strings.Contains(t.create, "AggregatingMergeTree") {
+		to.row = to.key
+	}
+	return to
 }
 
 // derivedTargets are the derived tables that the intent names. One that came later than the intent is not among them.
 func (p publication) derivedTargets() (targets []target) {
 	for _, t := range derivedTables(p.Stream) {
 		if slices.Contains(p.intent.Derived, t.table) {
-			targets = append(targets, target{t.table, p.dialect.ofRun(p.derivedDelta(t.table))})
+			targets = append(targets, t.target(p.dialect.ofRun(p.derivedDelta(t.table))))
 		}
 	}
 	return targets

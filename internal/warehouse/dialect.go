@@ -2,28 +2,95 @@ package warehouse
 
 import (
 	"regexp"
+	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
 // dialect is how a warehouse's servers want to be told to make and change tables. Every statement that does so is
-// rendered by the one value that Open puts into the pool. The zero value is for a single server, with plain engines and
-// all tables in one database; it leaves statements as they are written.
+// rendered by the one value that Open puts into the pool, or Identify where the server is Cloud. The zero value is for a
+// single server, with plain engines and all tables in one database; it leaves statements as they are written.
+//
+// A cluster of several shards would be another one: here the tables of its shards and those over them would get their
+// names.
 type dialect struct {
+	cluster       string // whose servers replicate the tables; one shard
 	onCluster     string // comes after the name of what is made or changed; begins with a space
 	replicated    string // comes before the engine of a table that lasts
+	database      string // in the path of such a table in Keeper
 	localDatabase string // comes before the name of a table that is only there for a run; ends with a dot
+	cloud         bool   // the servers replicate by themselves, and each statement may meet another one
+}
+
+// replicatedDialect is for open-source servers that replicate each other: a cluster of one shard.
+//
+// What is only there for a run is in a database of its own on each server, so that a run needs no statement that all
+// servers must do. A run works with one server (replicas).
+func replicatedDialect(cluster, database string) dialect {
+	return dialect{
+		cluster: cluster, onCluster: " ON CLUSTER `" + cluster + "`", replicated: "Replicated", database: database,
+		localDatabase: "`" + database + "_runs`.",
+	}
+}
+
+// cloudDialect is for ClickHouse Cloud.
+func cloudDialect(d dialect) dialect {
+	d.cloud = true
+	return d
 }
 
 var (
-	madeOrChanged = regexp.MustCompile(`^(CREATE DATABASE IF NOT EXISTS|CREATE TABLE IF NOT EXISTS|CREATE OR REPLACE VIEW|ALTER TABLE|TRUNCATE TABLE IF EXISTS) (\S+)`)
-	tableEngine   = regexp.MustCompile(`(?m)^ENGINE = (\w*MergeTree)\b`)
+	madeOrChanged = regexp.MustCompile(`^(CREATE DATABASE IF NOT EXISTS|CREATE TABLE IF NOT EXISTS|CREATE OR REPLACE VIEW|ALTER TABLE|DROP TABLE IF EXISTS|DROP VIEW IF EXISTS|TRUNCATE TABLE IF EXISTS) (\S+)`)
+	tableEngine   = regexp.MustCompile(`(?m)^ENGINE = (\w*MergeTree)(?:\(([^)]*)\))?$`)
 )
 
 // lasting renders a statement about what lasts: the database, the tables behind the views, the bookkeeping, and the
 // views. Statements of other kinds stay as they are: a migration copies rows, too.
 func (d dialect) lasting(statement string) string {
-	return tableEngine.ReplaceAllString(d.everywhere(statement), "ENGINE = "+d.replicated+"${1}")
+	made := madeOrChanged.FindStringSubmatch(statement)
+	statement = d.everywhere(statement)
+	if made == nil || !strings.HasPrefix(made[1], "CREATE TABLE") || !d.syncs() {
+		return statement
+	}
+	statement = tableEngine.ReplaceAllStringFunc(statement, func(engine string) string { return d.engine(engine, made[2]) })
+	return withSetting(statement, "replicated_deduplication_window = 0")
+}
+
+// engine is that of a table that lasts, with its place in Keeper.
+func (d dialect) engine(engine, table string) string {
+	if d.replicated == "" {
+		return engine
+	}
+	found := tableEngine.FindStringSubmatch(engine)
+	args := quote("/clickhouse/tables/{shard}/"+d.database+"/"+table) + ", '{replica}'"
+	if found[2] != "" {
+		args += ", " + found[2]
+	}
+	return "ENGINE = " + d.replicated + found[1] + "(" + args + ")"
+}
+
+// withSetting adds a setting to a statement that makes a table. Servers that replicate drop an insert that has the bytes
+// of an earlier one: a state that is written, changed and written back would stay changed.
+func withSetting(create, setting string) string {
+	if strings.Contains(create, "\nSETTINGS ") {
+		return strings.Replace(create, "\nSETTINGS ", "\nSETTINGS "+setting+", ", 1)
+	}
+	if at := strings.LastIndex(create, "\nCOMMENT "); at >= 0 {
+		return create[:at] + "\nSETTINGS " + setting + create[at:]
+	}
+	return create + "\nSETTINGS " + setting
+}
+
+// createDelta makes a table with the columns of another one, and with its engine as it is for a single server: the
+// place in Keeper is that of the other table.
+func (d dialect) createDelta(table, delta, create string) string {
+	engine := ""
+	if d.localDatabase != "" {
+		_, engine, _ = strings.Cut(create, "\nENGINE = ")
+		engine, _, _ = strings.Cut("\nENGINE = "+engine, "\nCOMMENT ")
+	}
+	return sql("CREATE TABLE IF NOT EXISTS $delta AS $table$engine COMMENT 'What a run under way is about to publish'",
+		parts{"table": table, "delta": delta, "engine": engine})
 }
 
 // staging renders a statement about a staging table: it is there on every server, and each has rows of its own.
@@ -36,10 +103,60 @@ func (d dialect) everywhere(statement string) string {
 // ofRun is the full name of a table that is only there for a run.
 func (d dialect) ofRun(table string) string { return d.localDatabase + table }
 
+// bare is that name without the database.
+func (d dialect) bare(table string) string { return strings.TrimPrefix(table, d.localDatabase) }
+
+// runDatabase is an expression of the name of the database of such tables.
+func (d dialect) runDatabase() string {
+	if d.localDatabase == "" {
+		return "currentDatabase()"
+	}
+	return quote(d.local())
+}
+
+// local is the name of the database of such tables where that is one of its own.
+func (d dialect) local() string { return strings.Trim(strings.TrimSuffix(d.localDatabase, "."), "`") }
+
+// createLocal makes that database on each server.
+func (d dialect) createLocal() []string {
+	if d.localDatabase == "" {
+		return nil
+	}
+	return []string{d.everywhere("CREATE DATABASE IF NOT EXISTS `" + d.local() + "`")}
+}
+
+// syncs reports that a server may lack what another one was told.
+func (d dialect) syncs() bool { return d.replicated != "" || d.cloud }
+
+// attempts is how often a delta is attached where the server says that all went well, and rows are missing: where each
+// statement may meet another server, the next one may have them.
+func (d dialect) attempts() int {
+	if d.cloud {
+		return 3
+	}
+	return 1
+}
+
+// connectionSettings go with all statements of the worker. State that one server has acknowledged, every other one must
+// find.
+func (d dialect) connectionSettings() clickhouse.Settings {
+	switch {
+	case d.cloud:
+		return clickhouse.Settings{"select_sequential_consistency": 1}
+	case d.replicated != "":
+		return clickhouse.Settings{"select_sequential_consistency": 1, "insert_quorum": "auto", "insert_quorum_parallel": 0}
+	}
+	return nil
+}
+
 // stagingSettings keep the rows of a run as they were inserted. A batch that is sent again is known by its token and
 // dropped. Parts are not merged: they are dropped soon, and their rows must stay countable.
-func (dialect) stagingSettings() string {
-	return "non_replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, " +
+func (d dialect) stagingSettings() string {
+	window := "non_replicated_deduplication_window"
+	if d.cloud {
+		window = "replicated_deduplication_window"
+	}
+	return window + " = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, " +
 		"max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000"
 }
 

@@ -46,13 +46,25 @@
 //     and whether it is settled, follows from versions that only rise. The last reading of a run under way stays with
 //     the value, since Plan asks which records the run could not load. How many runs met the value is exact for runs
 //     one after the other.
-//  12. A view reads one table of a stream: <stream>_latest or <stream>_versions, never both. A run is attached to a
-//     table in one step (warehouse-1), and a query takes one snapshot of a table however often it reads it
-//     (enable_shared_storage_snapshot_in_query, the default of ClickHouse 25.12 and later). So a view shows each stream
-//     as it was before a run or after it, also between the two attachments, and for as long as a killed run is not
-//     finished. The newest version in _versions is the current one; a view that needs both takes it from there.
+//  12. A view reads one table of a stream: <stream>_latest, <stream>_versions, or one that follows from them
+//     (warehouse-15). A run is attached to a table in one step (warehouse-1), and a query takes one snapshot of a table
+//     however often it reads it (enable_shared_storage_snapshot_in_query, the default of ClickHouse 25.12 and later). So a
+//     view shows each stream as it was before a run or after it, also between two attachments, and for as long as a
+//     killed run is not finished. The newest version in _versions is the current one; a view that needs both takes it
+//     from there. Only confirmation_funnel has columns from two tables: its counts, and the times of decisions.
 //  13. Ages are measured by one clock, the service's (service_clock); none is below 0.
 //  14. A run deletes no row that another run has loaded since it began.
+//  15. Tables that follow from the rows of a stream (derivedTables: keys, counts, sums, decisions) are changed by the run
+//     that changes the rows, under its intent, by rows that replace those of the same key; so attaching them again changes
+//     nothing. Their rows are what would come of making them anew (rebuild). A run of a binary that does not know one of
+//     them leaves it out of the state "derived", and the next holder of the lease makes it anew before anything else.
+//  16. What is published is counted: the rows of each delta before it is attached, and those of the table after. The
+//     state moves only when both are what was prepared. Else the intent stays, and whoever finds it publishes again;
+//     where what was prepared is not there any more, everything is read again.
+//  17. One process at a time changes the schema (turn). Tables and views that follow from the catalog have a generation,
+//     which rises with every change of them (schema.Generation). A binary replaces only those of a lower generation than
+//     its own. So two versions side by side never undo each other's views; the older one works with the views of the
+//     newer one, or is refused where their tables differ (ErrSchemaNew).
 //
 // Deleted rows stay in _latest with their last content, as versions that the views leave out: the merge must know their
 // versions, and later joins their content. A row that was read by its own address, because a transaction names it and

@@ -46,10 +46,12 @@ func ofStream(d dialect, s *catalog.Stream) []statement {
 	x := d.script(Run{ID: uuid.MustParse(goldenRun), Account: "acme", Stream: s})
 	all := ofSchema(d, s)
 	add := func(name, text string) { all = append(all, statement{name, text}) }
-	add("insertInto staging", insertInto(s.Name+"_staging", stagingColumns(s)))
+	add("insertInto staging", insertInto(stagingTable(s), stagingColumns(s)))
 	add("countStaged", x.countStaged())
 	add("selectStagedKeys", x.selectStagedKeys())
-	add("countBefore", x.countBefore())
+	add("countBefore", x.countBefore(Part))
+	add("countBefore of the whole list", x.countBefore(Whole))
+	add("hasNone", x.hasNone())
 	add("dropOldChanges", x.dropOldChanges())
 	add("createChanges", x.createChanges())
 	for scope, name := range []string{Part: "a part", Whole: "the whole list", Unlisted: "rows that no list has"} {
@@ -85,14 +87,28 @@ func ofStream(d dialect, s *catalog.Stream) []statement {
 	}
 	add("insertTombstones", x.insertTombstones())
 	add("mergeParts", mergeParts(x.names["delta"]))
-	all = append(all, ofPublication(x)...)
+	if s.OrderedBy != "" {
+		add("countLive that is kept", x.countLive(false))
+		add("createChanged", x.createChanged())
+		add("insertChanged", x.insertChanged())
+		add("countPaid", x.countPaid())
+		add("dropOldMoves", x.dropOldMoves())
+		add("createMoves", x.createMoves())
+		add("copyDelta", x.copyDelta())
+		add("insertMarks", x.insertMarks())
+	}
+	all = append(all, ofDerived(d, x)...)
+	all = append(all, ofPublication(d, x)...)
 	for _, filtered := range []bool{false, true} {
 		add(fmt.Sprintf("selectCandidates, filtered: %t", filtered), x.selectCandidates(!filtered))
 	}
 	add("deleteCleared, what they were", deleteCleared("acme", s.Name, []string{"a", "b"}, false))
 	add("deleteCleared, that they were cleared", deleteCleared("acme", s.Name, []string{"a", "b"}, true))
-	if refers := slices.ContainsFunc(s.Fields, func(f catalog.Field) bool { return f.RefersTo != "" }); refers {
-		add("selectUnknownReferences", selectUnknownReferences(s, catalog.All())) // with selectUnknownKeys
+	for _, known := range []bool{false, true} {
+		add(fmt.Sprintf("inspectDelta, with earlier versions: %t", known), x.inspectDelta(rulesOf(s, known), known))
+	}
+	if len(s.References()) > 0 {
+		add("selectUnknownReferences", selectUnknownReferences(s, catalog.All()))
 	}
 	return all
 }
@@ -110,8 +126,11 @@ func ofSchema(d dialect, s *catalog.Stream) []statement {
 		all = append(all, statement{"createAllView", d.lasting(createAllView(s))})
 	}
 	if s.Child != nil {
-		all = append(all, statement{"createChildLatest", d.lasting(createChildLatest(s))}, statement{"createChildStaging", createChildStaging(d, s)},
+		all = append(all, statement{"createChildLatest", d.lasting(createChildLatest(s))}, statement{"createChildHashes", d.lasting(createChildHashes(s))},
 			statement{"createChildView", d.lasting(createChildView(s))})
+	}
+	if s.OrderedBy != "" {
+		all = append(all, ofOrder(d, s)...)
 	}
 	for _, t := range tablesOf(s) {
 		last := len(t.want) - 1
@@ -125,33 +144,89 @@ func ofSchema(d dialect, s *catalog.Stream) []statement {
 	return all
 }
 
+// ofDerived renders what is done about the tables that follow from the rows of a stream: keysOf, liveOf, createDecisions
+// with insertDecisions and insertAllDecisions, namedBy with insertNamed, saleSums and retailerSums with changedRetailers
+// and lostRetailers, stampedRows with changedMembers and wholeMembers, payoutMovesTable, memberSums; inserted, insertAll,
+// changedSums and wholeSums are what they share.
+func ofDerived(d dialect, x script) []statement {
+	var all []statement
+	for _, t := range derivedTables(x.Stream) {
+		delta := d.ofRun(x.derivedDelta(t.table))
+		add := func(name, text string) { all = append(all, statement{name + " " + t.table, text}) }
+		add("create", d.lasting(t.create))
+		add("dropDelta of", dropDelta(delta))
+		add("createDelta", d.createDelta(t.table, delta, t.create))
+		add("dropTable", dropTable(delta))
+		add("countRows", countRows(delta))
+		for _, first := range []bool{true, false} {
+			for _, text := range t.fill(x, delta, first) {
+				add(fmt.Sprintf("fill, the first load: %t,", first), text)
+			}
+		}
+		for _, text := range t.rebuild(x, delta) {
+			add("rebuild", text)
+		}
+		add("attachDerived", attachDerived(t.table, delta, x.Account))
+		add("replaceDerived", replaceDerived(t.table, delta, x.Account))
+		add("dropDerived", dropDerived(t.table, x.Account))
+		add("compareDerived", compareDerived(t, delta))
+		add("countSame", t.target(delta).count())
+	}
+	return all
+}
+
+// ofOrder renders what puts the tables of a stream into another order.
+func ofOrder(d dialect, s *catalog.Stream) []statement {
+	have := stored{columns: map[string]map[string]string{}, orders: map[string]string{}}
+	for _, t := range orderedTables(s) {
+		columns := map[string]string{}
+		for _, c := range storedColumns(s) {
+			columns[c.name] = c.typ
+		}
+		have.columns[t.name], have.orders[t.name] = columns, "account, "+keyNames(s)
+	}
+	all := []statement{{"countCopied", countCopied(orderedTables(s)[0])}}
+	for i, text := range have.orderStatements(d, s) {
+		all = append(all, statement{fmt.Sprintf("orderStatements %d", i+1), text})
+	}
+	return all
+}
+
 // ofPublication renders what publishes a run and clears up after it.
-func ofPublication(x script) []statement {
+func ofPublication(d dialect, x script) []statement {
 	var all []statement
 	add := func(name, text string) { all = append(all, statement{name, text}) }
-	tables, staged := []string{x.names["changes"], x.names["delta"]}, []string{x.names["staging"]}
-	attached := []target{{x.names["latest"], x.names["delta"]}}
+	tables := []string{x.names["changes"], x.names["delta"]}
+	attached := []target{{x.names["latest"], x.names["delta"], x.names["latest"], "", ""}}
+	if x.Stream.OrderedBy != "" {
+		attached, tables = append(attached, target{x.names["latest"], x.names["moves"], movesOf(x.Stream), "", ""}), append(tables, x.names["moves"])
+	}
 	if x.Stream.History {
-		attached = append(attached, target{x.names["versions"], x.names["delta"]})
+		attached = append(attached, target{x.names["versions"], x.names["delta"], x.names["latest"], "", ""})
 	}
 	if x.Stream.Child != nil {
-		attached = append(attached, target{x.names["child_latest"], x.names["child_delta"]})
-		tables, staged = append(tables, x.names["child_delta"]), append(staged, x.names["child_staging"])
-		add("insertInto the child's staging", insertInto(x.names["child_staging"], childStagingColumns(x.Stream)))
+		attached = append(attached, target{x.names["child_latest"], x.names["child_delta"], x.names["child_latest"], "", ""},
+			target{x.names["child_hashes"], x.names["child_hashes_delta"], x.names["child_hashes"], "", ""})
+		tables = append(tables, x.names["child_delta"], x.names["child_hashes_delta"])
+		add("dropOldChildHashesDelta", x.dropOldChildHashesDelta())
+		add("createChildHashesDelta", x.createChildHashesDelta())
 		add("dropOldChildDelta", x.dropOldChildDelta())
 		add("createChildDelta", x.createChildDelta())
-		add("insertChildDelta", x.insertChildDelta())
+		add("insertChildHashes", x.insertChildHashes(Changes{Staged: 2, Distinct: 2}))
+		add("insertChildHashes, keys staged twice", x.insertChildHashes(Changes{Staged: 2, Distinct: 1}))
+		add("insertChildDelta", x.insertChildDelta(Changes{Staged: 2, Distinct: 2}))
+		add("insertChildDelta, keys staged twice", x.insertChildDelta(Changes{Staged: 2, Distinct: 1}))
 	}
 	for _, t := range attached {
-		add("attachDelta to "+t.table, attachDelta(t.table, t.delta))
-		add("countAttached to "+t.table, countAttached(t.table, t.delta))
+		add("attachDelta "+t.delta+" to "+t.table, attachDelta(t.table, t.delta))
+		add("countOfRun in "+t.table, countOfRun(t.table))
 	}
+	add("selectParts", selectParts(d))
+	add("countKeys", countKeys(d.deltas(x, Changes{Inserted: 1})))
 	for _, table := range tables {
 		add("dropTable "+table, dropTable(table))
 	}
-	for _, table := range staged {
-		add("dropStaged "+table, x.dropStaged(table))
-	}
+	add("dropStaged "+x.names["staging"], x.dropStaged(x.names["staging"]))
 	return all
 }
 
@@ -159,14 +234,24 @@ func ofPublication(x script) []statement {
 func ofAll() []statement {
 	one := int64(1)
 	all := []statement{
-		{"createMigrations", createMigrations}, {"createMigrationsView", createMigrationsView}, {"selectApplied", selectApplied}, {"selectColumns", selectColumns},
-		{"selectVersion", selectVersion}, {"selectTime", selectTime}, {"countParts", countParts},
-		{"selectState", selectState}, {"selectStates", selectStates}, {"selectInterrupted", selectInterrupted}, {"selectOutcome", selectOutcome},
-		{"selectAliveRuns by row", selectAliveRuns[0]}, {"selectAliveRuns by state", selectAliveRuns[1]}, {"selectStagedRuns", selectStagedRuns},
+		{"createMigrations", createMigrations}, {"createMigrationsView", createMigrationsView}, {"addGeneration", addGeneration},
+		{"selectApplied", selectApplied}, {"selectAppliedEarlier", selectAppliedEarlier}, {"selectColumns", selectColumns},
+		{"recordOf", recordOf([]migration{{version: 1, name: "0001_first.sql"}, {version: streamsVersion, name: "streams", generation: 1}})},
+		{"createTurns", createTurns}, {"selectTurns", selectTurns},
+		{"selectOrders", selectOrders},
+		{"selectVersion", selectVersion}, {"selectTime", selectTime}, {"countParts", countParts(dialect{})}, {"selectInParts", selectInParts(dialect{})},
+		{"selectState", selectState}, {"selectStates", selectStates}, {"selectLease", selectLease(false)}, {"selectLease with the row of a run", selectLease(true)}, {"selectInterrupted", selectInterrupted}, {"selectOutcome", selectOutcome},
+		{"selectAliveRuns by row", selectAliveRuns[0]}, {"selectAliveRuns by state", selectAliveRuns[1]}, {"selectStagedRuns", selectStagedRuns(dialect{})},
 		{"selectRejectVersion", selectRejectVersion}, {"insertCounted", insertCounted}, {"countOpenRejects", countOpenRejects},
 		{"selectRejected", selectRejected(false, "50")}, {"selectRejected, unsettled", selectRejected(true, "50")},
+		{"selectServer", selectServer}, {"selectServerID", selectServerID}, {"selectCluster", selectCluster}, {"checkGrant", checkGrant("ALTER DELETE", "`dealhouse`.*")},
+		{"syncReplica", syncReplica("coupons_latest")}, {"trySettings", trySettings},
 		{"deleteLaterMisses", deleteLaterMisses(1767225600000)},
 		{"selectStandings", selectStandings()}, {"selectLiveRows", selectLiveRows()}, {"selectViews", selectViews},
+		{"selectChecksBefore", selectChecksBefore}, {"selectUnknownPayouts", selectUnknownPayouts},
+	}
+	for i, text := range retired {
+		all = append(all, statement{fmt.Sprintf("retired %d", i+1), text})
 	}
 	for _, f := range []RunFilter{{Limit: 20}, {Limit: 20, PerStream: 1}, {Limit: 20, WholeLooks: true}, {Limit: 20, PerStream: 1, WholeLooks: true}} {
 		all = append(all, statement{fmt.Sprintf("selectRuns, by stream: %t, whole looks: %t", f.PerStream > 0, f.WholeLooks), selectRuns(f)})
@@ -194,7 +279,7 @@ func ofAll() []statement {
 		table   string
 		columns []column
 	}{
-		{"schema_migrations_log", migrationColumns}, {"sync_state_log", stateColumns},
+		{"schema_migrations_log", migrationColumns}, {"schema_turns_log", turnColumns}, {"sync_state_log", stateColumns},
 		{"rejects_log", rejectColumns}, {"rejects_log", settledColumns}, {"reference_misses_log", missColumns},
 	} {
 		all = append(all, statement{"insertInto " + t.table, insertInto(t.table, t.columns)})
@@ -319,9 +404,11 @@ func schemaTexts(t *testing.T) []string {
 
 var statementText = regexp.MustCompile("^[\"`](SELECT|INSERT INTO|ALTER TABLE|CREATE|DROP|OPTIMIZE|WITH|TRUNCATE)[ \\n]")
 
-// within are functions whose text is a piece of statements that are named above, or that Migrate and KeepDecisions
-// send.
-var within = []string{"createTable", "createViewAs", "createStagingTable", "currentRows", "stagedRows", "createDatabase", "insertDecisions", "dropDelta", "createDeltaOf"}
+// within are functions whose text is a piece of statements that are named above, or that Migrate sends.
+var within = []string{
+	"createLocal", "grantsOf", "createTable", "createViewAs", "createStagingTable", "currentRows", "stagedRows", "unpacked", "createDatabase",
+	"createTableOf", "copyTable", "dropDelta", "createDelta",
+}
 
 // everyTextIsNamed finds the functions and constants of the package that have the text of a statement. Each is rendered
 // by this file, or was caught sending.
@@ -389,7 +476,7 @@ func TestEveryDefinitionIsRendered(t *testing.T) {
 	must(t, err)
 	streams, err := wantedStreams(marked)
 	must(t, err)
-	missing, err := missingColumns(marked, map[string]map[string]string{"products_latest": {"account": "LowCardinality(String)"}, "product_prices_staging": {"run_id": "UUID"}})
+	missing, err := missingColumns(marked, map[string]map[string]string{"products_latest": {"account": "LowCardinality(String)"}, "products_staging": {"run_id": "UUID"}})
 	must(t, err)
 	statements := slices.Concat(missing, streams.statements)
 	for _, f := range files {
@@ -407,8 +494,8 @@ func TestEveryDefinitionIsRendered(t *testing.T) {
 	s, err := catalog.Find("products")
 	must(t, err)
 	for _, x := range ofStream(marked, s) {
-		for _, table := range []string{"products_changes_", "products_delta_", "product_prices_delta_"} {
-			if strings.Count(x.text, table) != strings.Count(x.text, "local."+table) {
+		for _, table := range []string{"products_changes_", "products_delta_", "product_prices_delta_", "product_prices_hashes_delta_"} {
+			if strings.Count(x.text, table) != strings.Count(x.text, "local."+table)+strings.Count(x.text, "'"+table) { // as a name, or as a value
 				t.Errorf("%s is not in the database of what is only there for a run: %s", table, x.text)
 			}
 		}

@@ -49,27 +49,44 @@ type Lease struct {
 	orphan  bool
 	untidy  bool       // something is left that the next holder has to clear away
 	states  []stateRow // of the stream, as the holder found them, the oldest first; those that were cleared are empty
+	pending []stateRow // become true with the end of the lease
+	settled time.Time  // local time when the lease was checked for the end of the last run; zero: it was not
 	stop    context.CancelFunc
 	done    sync.WaitGroup
+
+	mu   sync.Mutex
+	last glance
 }
+
+// glance is what was seen at a time of the state of a stream, and of the row of a run.
+type glance struct {
+	at, local  time.Time // by the clocks of the warehouse and of this process
+	newest     uint64    // version of all states
+	lease      string
+	leaseAs    uint64 // its version
+	runVersion uint64 // of the row of the run that was asked for
+}
+
+// clock is the warehouse's, carried forward from the glance.
+func (g glance) clock() time.Time { return g.at.Add(time.Since(g.local)) }
 
 // Acquire takes the lease of a stream, or returns a *HeldError.
 func (w *Warehouse) Acquire(ctx context.Context, r Run) (*Lease, error) {
+	if err := w.choose(ctx); err != nil {
+		return nil, err
+	}
 	l := &Lease{pool: w.pool, account: r.Account, stream: r.Stream.Name, value: leaseValue{Owner: w.owner.String(), RunID: r.ID, Attempt: r.Attempt}, ttl: leaseTTL}
-	now, err := w.Now(ctx)
+	seen, err := l.look(ctx, uuid.Nil)
 	if err != nil {
 		return nil, err
 	}
-	stored, err := w.state(ctx, l.account, l.stream, stateLease)
-	if err != nil {
-		return nil, err
-	}
-	current, err := parseState[leaseValue](l.account, l.stream, stateLease, stored.value)
+	now := seen.at
+	current, err := parseState[leaseValue](l.account, l.stream, stateLease, seen.lease)
 	if err != nil {
 		return nil, err
 	}
 	if current != nil && current.Attempt != r.Attempt && !w.isGone(current.Owner) {
-		left := w.sightings.left(StreamID{l.account, l.stream}, stored.version, time.UnixMicro(current.Expires).Sub(now))
+		left := w.sightings.left(StreamID{l.account, l.stream}, seen.leaseAs, time.UnixMicro(current.Expires).Sub(now))
 		if left > 0 {
 			return nil, &HeldError{Owner: current.Owner, RunID: current.RunID, Expires: now.Add(left)}
 		}
@@ -82,6 +99,7 @@ func (w *Warehouse) Acquire(ctx context.Context, r Run) (*Lease, error) {
 		return nil, err
 	}
 	w.metrics.lease(l, 1)
+	w.replicas.begin()
 	beat, stop := context.WithCancel(context.WithoutCancel(ctx))
 	l.stop = stop
 	l.done.Go(func() { l.heartbeat(beat) })
@@ -100,11 +118,43 @@ func (l *Lease) AssumeUnclean() { l.orphan = true }
 
 // Check returns ErrLeaseLost when another worker has taken the stream over.
 func (l *Lease) Check(ctx context.Context) error {
-	stored, err := l.pool.state(ctx, l.account, l.stream, stateLease)
-	if err != nil {
-		return err
+	_, err := l.check(ctx, uuid.Nil)
+	return err
+}
+
+// check is Check, and asks for the row of a run as well, if it is given.
+func (l *Lease) check(ctx context.Context, run uuid.UUID) (glance, error) {
+	seen, err := l.look(ctx, run)
+	if err == nil {
+		err = l.verify(seen.lease)
 	}
-	return l.verify(stored.value)
+	return seen, err
+}
+
+// look reads the lease as it is stored now, by whomever it is held, and what is needed to write after it.
+func (l *Lease) look(ctx context.Context, run uuid.UUID) (glance, error) {
+	seen := glance{local: time.Now()}
+	var us int64
+	err := l.pool.conn.QueryRow(ctx, selectLease(run != uuid.Nil), named("account", l.account), named("stream", l.stream), named("run", run.String())).
+		Scan(&us, &seen.newest, &seen.lease, &seen.leaseAs, &seen.runVersion)
+	if err != nil {
+		return seen, fmt.Errorf("reading the lease of %s of account %s: %w", l.stream, l.account, err)
+	}
+	seen.at = time.UnixMicro(us).UTC()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	seen.newest = max(seen.newest, l.last.newest)
+	l.last = seen
+	return seen, nil
+}
+
+// save writes states of the stream in one block, over all that this process has seen and written of it under the lease.
+func (l *Lease) save(ctx context.Context, states ...stateRow) error {
+	l.mu.Lock()
+	l.last.newest = uint64(laterOf(l.last.clock(), l.last.newest).UnixMicro())
+	next := l.last.newest
+	l.mu.Unlock()
+	return l.pool.insertStates(ctx, l.account, l.stream, next, states)
 }
 
 // verify is Check for the lease as it is stored now.
@@ -124,6 +174,11 @@ func (l *Lease) load(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the state of %s of account %s: %w", l.stream, l.account, err)
 	}
+	l.mu.Lock()
+	for _, s := range l.states {
+		l.last.newest = max(l.last.newest, s.version)
+	}
+	l.mu.Unlock()
 	return l.verify(l.state(stateLease))
 }
 
@@ -142,32 +197,46 @@ func (l *Lease) Release(ctx context.Context) error {
 	if l.untidy {
 		return l.Expire(ctx)
 	}
-	return l.giveBack(ctx, func() error { return l.pool.saveStates(ctx, l.account, l.stream, stateRow{stateLease, "", 0}) })
+	return l.giveBack(ctx, stateRow{stateLease, "", 0})
 }
 
 // Expire gives the lease back as one that has run out, so that its next holder finishes or clears away what was left
 // behind.
 func (l *Lease) Expire(ctx context.Context) error {
-	return l.giveBack(ctx, func() error { return l.write(ctx, time.UnixMicro(0)) })
+	ended, err := l.until(time.UnixMicro(0))
+	if err != nil {
+		return err
+	}
+	return l.giveBack(ctx, ended)
 }
 
-// giveBack stops the heartbeat, and writes the end of the lease unless another worker has it.
-func (l *Lease) giveBack(ctx context.Context, write func() error) error {
+// giveBack stops the heartbeat, and writes the end of the lease with what becomes true at its end, unless another worker
+// has it.
+func (l *Lease) giveBack(ctx context.Context, end stateRow) error {
 	if l.stop == nil {
 		return nil
 	}
 	l.stop()
 	l.done.Wait()
 	l.stop = nil
+	l.pool.replicas.end()
 	l.pool.metrics.lease(l, 0)
-	switch err := l.Check(ctx); {
+	var err error
+	if time.Since(l.settled) > checkedJustNow {
+		err = l.Check(ctx)
+	}
+	switch {
 	case errors.Is(err, ErrLeaseLost):
 		return nil // there is nothing left to give back
 	case err != nil:
 		return err
 	}
-	return write()
+	return l.save(ctx, append(l.pending, end)...)
 }
+
+// checkedJustNow is for how long the check of a run that had nothing to publish counts for the end of the lease. It is
+// much less than it takes for a lease that is held to be taken over.
+const checkedJustNow = 2 * time.Second
 
 func (l *Lease) heartbeat(ctx context.Context) {
 	tick := time.NewTicker(l.ttl / 4)
@@ -190,23 +259,29 @@ func (l *Lease) heartbeat(ctx context.Context) {
 }
 
 func (l *Lease) beat(ctx context.Context) error {
-	if err := l.Check(ctx); err != nil {
-		return err
-	}
-	now, err := l.pool.Now(ctx)
+	seen, err := l.check(ctx, uuid.Nil)
 	if err != nil {
 		return err
 	}
-	return l.write(ctx, now.Add(l.ttl))
+	return l.write(ctx, seen.at.Add(l.ttl))
 }
 
 // write stores the lease with the time at which it ends, by the clock of the warehouse.
 func (l *Lease) write(ctx context.Context, expires time.Time) error {
+	row, err := l.until(expires)
+	if err != nil {
+		return err
+	}
+	return l.save(ctx, row)
+}
+
+// until is the lease with the time at which it ends.
+func (l *Lease) until(expires time.Time) (stateRow, error) {
 	v := l.value
 	v.Expires = expires.UnixMicro()
 	text, err := json.Marshal(v)
 	if err != nil {
-		return fmt.Errorf("writing the lease: %w", err)
+		return stateRow{}, fmt.Errorf("writing the lease: %w", err)
 	}
-	return l.pool.saveStates(ctx, l.account, l.stream, stateRow{stateLease, string(text), 0})
+	return stateRow{stateLease, string(text), 0}, nil
 }

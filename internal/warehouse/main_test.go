@@ -10,7 +10,7 @@ import (
 func TestMain(m *testing.M) { enginetest.Main(m, enginetest.Options{}) }
 
 // open gives the test a migrated database of its own.
-func open(t *testing.T) *Warehouse {
+func open(t testing.TB) *Warehouse {
 	t.Helper()
 	return enginetest.Open(t, func(ctx context.Context, dsn, database string) (*Warehouse, error) {
 		return Open(ctx, Options{DSN: dsn, Database: database})

@@ -20,7 +20,7 @@ const (
 )
 
 // begin makes a run of the stream that starts now.
-func begin(t *testing.T, w *Warehouse, stream string) Run {
+func begin(t testing.TB, w *Warehouse, stream string) Run {
 	t.Helper()
 	s, err := catalog.Find(stream)
 	if err != nil {
@@ -34,7 +34,7 @@ func begin(t *testing.T, w *Warehouse, stream string) Run {
 }
 
 // stage decodes pages and stages each as a batch, as read at the start of the run plus its number in microseconds.
-func stage(t *testing.T, w *Warehouse, r Run, pages ...string) {
+func stage(t testing.TB, w *Warehouse, r Run, pages ...string) {
 	t.Helper()
 	d := decode.New(r.Stream)
 	for i, page := range pages {
@@ -52,7 +52,7 @@ func stage(t *testing.T, w *Warehouse, r Run, pages ...string) {
 func staged(t *testing.T, w *Warehouse, r Run) uint64 {
 	t.Helper()
 	var n uint64
-	if err := w.conn.QueryRow(t.Context(), "SELECT count() FROM "+r.Stream.Name+"_staging WHERE run_id = {run:UUID}", named("run", r.ID.String())).Scan(&n); err != nil {
+	if err := w.conn.QueryRow(t.Context(), "SELECT count() FROM "+stagingTable(r.Stream)+" WHERE run_id = {run:UUID}", named("run", r.ID.String())).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -60,6 +60,13 @@ func staged(t *testing.T, w *Warehouse, r Run) uint64 {
 
 // publish merges what the run has staged.
 func publish(t *testing.T, w *Warehouse, r Run, scope Scope) Changes {
+	t.Helper()
+	c, _ := publishInspected(t, w, r, scope)
+	return c
+}
+
+// publishInspected is publish, with what the rows say.
+func publishInspected(t *testing.T, w *Warehouse, r Run, scope Scope) (Changes, Written) {
 	t.Helper()
 	c, err := w.Writer(r).Plan(t.Context(), scope, staged(t, w, r))
 	if err != nil {
@@ -69,7 +76,11 @@ func publish(t *testing.T, w *Warehouse, r Run, scope Scope) Changes {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Writer(r).Prepare(t.Context(), c, now); err != nil {
+	if _, err := w.Writer(r).Prepare(t.Context(), c, now); err != nil {
+		t.Fatal(err)
+	}
+	written, err := w.Writer(r).Inspect(t.Context(), c)
+	if err != nil {
 		t.Fatal(err)
 	}
 	record := RunRecord{Account: r.Account, Stream: r.Stream.Name, RunID: r.ID, StartedAt: r.StartedAt, FinishedAt: now, Outcome: OutcomeSuccess, Changes: c}
@@ -82,10 +93,13 @@ func publish(t *testing.T, w *Warehouse, r Run, scope Scope) Changes {
 			t.Error(err)
 		}
 	}()
+	if err := w.Writer(r).refreshDerived(t.Context(), lease); err != nil { // as Recover does
+		t.Fatal(err)
+	}
 	if err := w.Writer(r).Publish(t.Context(), lease, Intent{RunID: r.ID, MergedAt: now, Record: record}); err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return c, written
 }
 
 func load(t *testing.T, w *Warehouse, stream string, scope Scope, pages ...string) Changes {
@@ -138,7 +152,7 @@ func TestSnapshotMerge(t *testing.T) {
 			t.Errorf("%s rows are left in %s", n[0], table)
 		}
 	}
-	if left := text(t, w, "SELECT name FROM system.tables WHERE database = currentDatabase() AND match(name, '_(delta|changes)_')"); len(left) > 0 {
+	if left := text(t, w, "SELECT name FROM system.tables WHERE database = currentDatabase() AND match(name, '_(delta|changes|changed|moves)_[0-9a-f]{32}')"); len(left) > 0 {
 		t.Errorf("tables left behind: %v", left)
 	}
 }
@@ -258,7 +272,7 @@ func TestRecover(t *testing.T) {
 				t.Fatal(err)
 			}
 			now := r.StartedAt.Add(time.Second)
-			if err := w.Writer(r).Prepare(t.Context(), c, now); err != nil {
+			if _, err := w.Writer(r).Prepare(t.Context(), c, now); err != nil {
 				t.Fatal(err)
 			}
 			in := Intent{RunID: r.ID, MergedAt: now, Watermark: now, Record: RunRecord{Account: "acme", Stream: "coupons", RunID: r.ID, StartedAt: r.StartedAt, FinishedAt: now, Outcome: OutcomeSuccess, Changes: c}}
@@ -268,10 +282,10 @@ func TestRecover(t *testing.T) {
 			for i, step := range []func() error{
 				func() error { return w.saveJSON(t.Context(), r, intentName(r.ID), in) },
 				func() error {
-					return publication{Writer: w.Writer(r)}.attach(t.Context(), target{"coupons_versions", r.delta()})
+					return publication{Writer: w.Writer(r)}.attach(t.Context(), target{"coupons_versions", r.delta(), "coupons_latest", "", ""})
 				},
 				func() error {
-					return publication{Writer: w.Writer(r)}.attach(t.Context(), target{"coupons_latest", r.delta()})
+					return publication{Writer: w.Writer(r)}.attach(t.Context(), target{"coupons_latest", r.delta(), "coupons_latest", "", ""})
 				},
 				func() error { return w.SaveRun(t.Context(), in.Record) },
 				func() error {
@@ -316,7 +330,7 @@ func TestRecover(t *testing.T) {
 			if d := cmp.Diff([]string{watermarkRow(now).value}, watermarks(t, w)); d != "" {
 				t.Error(d)
 			}
-			left := text(t, w, "SELECT name FROM system.tables WHERE database = currentDatabase() AND match(name, '_(delta|changes)_')")
+			left := text(t, w, "SELECT name FROM system.tables WHERE database = currentDatabase() AND match(name, '_(delta|changes|changed|moves)_[0-9a-f]{32}')")
 			if n := text(t, w, "SELECT count() FROM coupons_staging"); len(left) > 0 || n[0] != "0" {
 				t.Errorf("left behind: %v and %s staged rows", left, n[0])
 			}
@@ -443,7 +457,7 @@ func TestPartialAttachIsRepaired(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Writer(r).Prepare(t.Context(), c, r.StartedAt); err != nil {
+	if _, err := w.Writer(r).Prepare(t.Context(), c, r.StartedAt); err != nil {
 		t.Fatal(err)
 	}
 	in := Intent{RunID: r.ID, MergedAt: r.StartedAt, Record: RunRecord{Account: "acme", Stream: "coupons", RunID: r.ID, StartedAt: r.StartedAt, Outcome: OutcomeSuccess, Changes: c}}
@@ -474,7 +488,7 @@ func TestDeltaIsOnePart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Writer(r).Prepare(t.Context(), c, r.StartedAt); err != nil {
+	if _, err := w.Writer(r).Prepare(t.Context(), c, r.StartedAt); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([]string{"1 2"}, text(t, w, "SELECT uniqExact(name), sum(rows) FROM system.parts WHERE active AND database = currentDatabase() AND table = '"+r.delta()+"'")); d != "" {

@@ -6,10 +6,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"dealhouse/internal/catalog"
 )
 
 // ErrSchemaOld says that the warehouse lacks tables, columns or views that this binary needs.
@@ -23,6 +27,8 @@ const createMigrations = `CREATE TABLE IF NOT EXISTS schema_migrations_log
     version UInt32 COMMENT 'Number of the file in schema/; 0 stands for the tables of the streams and all views',
     name String COMMENT 'Name of the file',
     checksum String COMMENT 'SHA-256 of what was applied',
+    generation UInt32 COMMENT 'Of the tables of the streams and all views: the higher is the newer; 0 for files',
+    tables String COMMENT 'SHA-256 of the definitions of the tables of the streams, without their comments; empty for files',
     applied_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'By the clock of the warehouse'
 )
 ENGINE = ReplacingMergeTree(applied_at)
@@ -34,20 +40,24 @@ const createMigrationsView = `CREATE OR REPLACE VIEW schema_migrations
     version UInt32 COMMENT 'Number of the file in schema/; 0 stands for the tables of the streams and all views',
     name String COMMENT 'Name of the file',
     checksum String COMMENT 'SHA-256 of what was applied',
+    generation UInt32 COMMENT 'Of the tables of the streams and all views: the higher is the newer; 0 for files',
     applied_at DateTime64(3, 'UTC') COMMENT 'By the clock of the warehouse'
 )
-AS SELECT version, name, checksum, applied_at FROM schema_migrations_log FINAL
+AS SELECT version, name, checksum, generation, applied_at FROM schema_migrations_log FINAL
 COMMENT 'What has been applied to this database'`
 
-const selectApplied = "SELECT version, name, checksum FROM schema_migrations"
-
 // migrator makes the schema and brings it up to date.
-type migrator struct{ pool *pool }
+type migrator struct {
+	pool   *pool
+	told   *sync.Once                       // that the views are those of another version
+	wanted func(dialect) (migration, error) // in the place of wantedStreams, in tests of two versions
+}
 
 // migration is a set of statements that is applied together and recorded once. Each statement can be repeated.
 type migration struct {
 	version    uint32
 	name       string
+	generation uint32 // of the streams
 	statements []string
 }
 
@@ -60,29 +70,63 @@ func (m migration) checksum() string {
 // they differ.
 const streamsVersion = 0
 
-// Migrate creates or upgrades the schema. It only adds: a column of another type than this binary expects is refused.
-// It may run twice, and in two processes at once. It returns the statements that it ran.
-func (m migrator) Migrate(ctx context.Context) ([]string, error) {
-	statements, records, err := m.pending(ctx)
-	if err != nil || len(statements) == 0 {
+// migrate runs what is pending, in the caller's turn. The database is there. What is stored in another order than this
+// binary expects is copied, which waits for runs under way. It returns the statements that it ran.
+func (w *Warehouse) migrate(ctx context.Context) ([]string, error) {
+	m := w.migrator
+	plan, err := m.pending(ctx)
+	if err != nil || plan.empty() {
 		return nil, err
 	}
-	create := m.createDatabase()
-	if err := m.pool.retry(ctx, create, func() error { return m.pool.admin.Exec(ctx, create) }); err != nil {
-		return nil, fmt.Errorf("creating the database %s: %w", m.pool.database, err)
+	// The files are recorded first: from then on no older binary begins to work.
+	if err := m.run(ctx, plan.files...); err != nil {
+		return nil, err
 	}
-	for _, statement := range statements[1:] {
-		if err := m.pool.exec(ctx, statement); err != nil {
-			return nil, fmt.Errorf("migrating: %s...: %w", firstLine(statement), err)
+	for _, s := range plan.misordered {
+		if err := w.order(ctx, s); err != nil {
+			return nil, err
 		}
 	}
-	if err := m.record(ctx, records); err != nil {
-		return nil, err
+	if plan.streams != nil {
+		if err := m.apply(ctx, plan.tables); err != nil {
+			return nil, err
+		}
+		if err := w.refresh(ctx); err != nil {
+			return nil, err
+		}
+		if err := m.run(ctx, *plan.streams); err != nil {
+			return nil, err
+		}
 	}
-	return statements, nil
+	return plan.statements, nil
 }
 
-var migrationColumns = columns("version UInt32, name String, checksum String, applied_at DateTime64(3)")
+// run applies migrations, and records them.
+func (m migrator) run(ctx context.Context, migrations ...migration) error {
+	if err := m.apply(ctx, m.bookkeeping()); err != nil {
+		return err
+	}
+	for _, a := range migrations {
+		if err := m.apply(ctx, a.statements); err != nil {
+			return err
+		}
+	}
+	if len(migrations) == 0 {
+		return nil
+	}
+	return m.record(ctx, migrations)
+}
+
+func (m migrator) apply(ctx context.Context, statements []string) error {
+	for _, statement := range statements {
+		if err := m.pool.exec(ctx, statement); err != nil {
+			return fmt.Errorf("migrating: %s...: %w", firstLine(statement), err)
+		}
+	}
+	return nil
+}
+
+var migrationColumns = columns("version UInt32, name String, checksum String, generation UInt32, tables String, applied_at DateTime64(3)")
 
 // record remembers what was applied.
 func (m migrator) record(ctx context.Context, applied []migration) error {
@@ -92,7 +136,7 @@ func (m migrator) record(ctx context.Context, applied []migration) error {
 	}
 	err = m.pool.insert(ctx, "schema_migrations_log", migrationColumns, func(b driver.Batch) error {
 		for _, a := range applied {
-			if err := b.Append(a.version, a.name, a.checksum(), next); err != nil {
+			if err := b.Append(a.version, a.name, a.checksum(), a.generation, a.tables(), next); err != nil {
 				return err
 			}
 		}
@@ -104,16 +148,20 @@ func (m migrator) record(ctx context.Context, applied []migration) error {
 	return nil
 }
 
-// PlanMigration returns the statements that Migrate would run now, without running any.
+// PlanMigration returns the statements that Migrate would run now, without running any. The last one records the others:
+// after somebody has run all of them, nothing is left for Migrate.
 func (m migrator) PlanMigration(ctx context.Context) ([]string, error) {
-	statements, _, err := m.pending(ctx)
-	return statements, err
+	plan, err := m.pending(ctx)
+	if err != nil || plan.empty() {
+		return nil, err
+	}
+	return append(plan.statements, recordOf(plan.records())), nil
 }
 
 // CheckSchema returns ErrSchemaOld or ErrSchemaNew when the warehouse does not fit this binary.
 func (m migrator) CheckSchema(ctx context.Context) error {
-	statements, _, err := m.pending(ctx)
-	if err == nil && len(statements) > 0 {
+	plan, err := m.pending(ctx)
+	if err == nil && !plan.empty() {
 		return ErrSchemaOld
 	}
 	return err
@@ -123,74 +171,119 @@ func (m migrator) createDatabase() string {
 	return m.pool.dialect.lasting(sql("CREATE DATABASE IF NOT EXISTS $database", parts{"database": "`" + m.pool.database + "`"}))
 }
 
+// bookkeeping are the statements that make the record of what was applied.
+func (m migrator) bookkeeping() []string {
+	d := m.pool.dialect
+	return append(d.createLocal(), d.lasting(createMigrations), d.lasting(addGeneration), d.lasting(createMigrationsView))
+}
+
+// plannedMigration is what there is to do, in this order.
+type plannedMigration struct {
+	files      []migration
+	misordered []*catalog.Stream
+	tables     []string   // tables of the streams, and columns that they lack
+	streams    *migration // tables and views; nil: they are as they should be
+	statements []string   // all of that, to be shown
+}
+
+func (p plannedMigration) empty() bool { return len(p.statements) == 0 }
+
+// records are what is recorded of it.
+func (p plannedMigration) records() []migration {
+	if p.streams == nil {
+		return p.files
+	}
+	return append(slices.Clip(p.files), *p.streams)
+}
+
 // pending compares what the warehouse has with what this binary wants.
-func (m migrator) pending(ctx context.Context) ([]string, []migration, error) {
-	applied, err := m.applied(ctx)
+func (m migrator) pending(ctx context.Context) (p plannedMigration, err error) {
+	have, err := m.stored(ctx)
 	if err != nil {
-		return nil, nil, err
+		return p, err
+	}
+	applied, err := m.applied(ctx, have.columns["schema_migrations_log"]["generation"] != "")
+	if err != nil {
+		return p, err
 	}
 	d := m.pool.dialect
 	files, err := numberedMigrations(d)
 	if err != nil {
-		return nil, nil, err
+		return p, err
 	}
-	for version, name := range applied.names {
+	for version, a := range applied {
 		if version > files[len(files)-1].version {
-			return nil, nil, fmt.Errorf("%w (it has %s)", ErrSchemaNew, name)
+			return p, fmt.Errorf("%w (it has %s)", ErrSchemaNew, a.name)
 		}
 	}
-	stored, err := m.storedColumnsByTable(ctx)
+	streams, err := m.streams(d)
 	if err != nil {
-		return nil, nil, err
+		return p, err
 	}
-	additions, err := missingColumns(d, stored)
+	outranked, err := m.outranked(streams, applied[streamsVersion])
 	if err != nil {
-		return nil, nil, err
+		return p, err
 	}
-	streams, err := wantedStreams(d)
+	additions, err := missingColumns(d, have.columns)
+	if err == nil && len(additions) > 0 && applied[streamsVersion].generation > streams.generation {
+		err = fmt.Errorf("%w (it lacks columns that it should have, and the newer one adds them)", ErrSchemaNew)
+	}
 	if err != nil {
-		return nil, nil, err
+		return p, err
 	}
-	statements := []string{m.createDatabase(), d.lasting(createMigrations), d.lasting(createMigrationsView)}
-	var records []migration
 	for _, f := range files {
-		if applied.sums[f.version] == "" {
-			statements, records = append(statements, f.statements...), append(records, f)
+		if applied[f.version].sum == "" {
+			p.files = append(p.files, f)
+			p.statements = append(p.statements, f.statements...)
 		}
 	}
-	if len(additions) > 0 || applied.sums[streamsVersion] != streams.checksum() {
-		statements = append(append(statements, streams.statements...), additions...)
-		records = append(records, streams)
+	for _, s := range catalog.All() {
+		if have.misordered(s) {
+			p.misordered = append(p.misordered, s)
+			p.statements = append(p.statements, have.orderStatements(d, s)...)
+		}
 	}
-	if len(records) == 0 {
-		return nil, nil, nil
+	if len(p.misordered) > 0 || len(additions) > 0 || !outranked {
+		p.tables = slices.Concat(wantedTables(d), additions)
+		p.streams = &streams
+		p.statements = append(append(p.statements, streams.statements...), additions...)
 	}
-	return statements, records, nil
+	if !p.empty() {
+		p.statements = slices.Concat([]string{m.createDatabase()}, m.bookkeeping(), p.statements)
+	}
+	return p, nil
 }
 
-type appliedMigrations struct {
-	names map[uint32]string
-	sums  map[uint32]string
+// appliedMigration is what is recorded of a migration.
+type appliedMigration struct {
+	name, sum  string
+	generation uint32 // 0 for files, and where an earlier version recorded it
+	tables     string
 }
 
-func (m migrator) applied(ctx context.Context) (appliedMigrations, error) {
-	a := appliedMigrations{names: map[uint32]string{}, sums: map[uint32]string{}}
+// applied is what was applied, by version.
+func (m migrator) applied(ctx context.Context, withGeneration bool) (map[uint32]appliedMigration, error) {
 	type row struct {
-		version   uint32
-		name, sum string
+		version uint32
+		appliedMigration
 	}
-	rows, err := m.pool.conn.Query(ctx, selectApplied)
+	query := selectAppliedEarlier
+	if withGeneration {
+		query = selectApplied
+	}
+	rows, err := m.pool.conn.Query(ctx, query)
 	if IsMissing(err) {
-		return a, nil
+		return nil, nil
 	}
-	all, err := scanned(rows, err, func(r *row) []any { return []any{&r.version, &r.name, &r.sum} })
+	all, err := scanned(rows, err, func(r *row) []any { return []any{&r.version, &r.name, &r.sum, &r.generation, &r.tables} })
 	if err != nil {
-		return a, fmt.Errorf("reading which migrations were applied: %w", err)
+		return nil, fmt.Errorf("reading which migrations were applied: %w", err)
 	}
+	applied := map[uint32]appliedMigration{}
 	for _, r := range all {
-		a.names[r.version], a.sums[r.version] = r.name, r.sum
+		applied[r.version] = r.appliedMigration
 	}
-	return a, nil
+	return applied, nil
 }
 
 // IsMissing reports an error because a table or database does not exist (yet).

@@ -8,24 +8,35 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-const selectColumns = "SELECT table, name, type FROM system.columns WHERE database = {database:String}"
+const (
+	selectColumns = "SELECT table, name, type FROM system.columns WHERE database = {database:String}"
+	selectOrders  = "SELECT name, sorting_key, '' FROM system.tables WHERE database = {database:String}"
+)
 
-// storedColumnsByTable lists the columns that the tables of the database have now: of each its type, by name.
-func (m migrator) storedColumnsByTable(ctx context.Context) (map[string]map[string]string, error) {
+// stored lists what the database has now.
+func (m migrator) stored(ctx context.Context) (stored, error) {
 	type row struct{ table, name, typ string }
+	have := stored{columns: map[string]map[string]string{}, orders: map[string]string{}}
 	rows, err := m.pool.admin.Query(ctx, selectColumns, named("database", m.pool.database))
 	all, err := scanned(rows, err, func(r *row) []any { return []any{&r.table, &r.name, &r.typ} })
 	if err != nil {
-		return nil, fmt.Errorf("reading the columns of the warehouse: %w", err)
+		return have, fmt.Errorf("reading the columns of the warehouse: %w", err)
 	}
-	columns := map[string]map[string]string{}
 	for _, r := range all {
-		if columns[r.table] == nil {
-			columns[r.table] = map[string]string{}
+		if have.columns[r.table] == nil {
+			have.columns[r.table] = map[string]string{}
 		}
-		columns[r.table][r.name] = r.typ
+		have.columns[r.table][r.name] = r.typ
 	}
-	return columns, nil
+	rows, err = m.pool.admin.Query(ctx, selectOrders, named("database", m.pool.database))
+	all, err = scanned(rows, err, func(r *row) []any { return []any{&r.table, &r.name, &r.typ} })
+	if err != nil {
+		return have, fmt.Errorf("reading the tables of the warehouse: %w", err)
+	}
+	for _, r := range all {
+		have.orders[r.table] = r.name
+	}
+	return have, nil
 }
 
 // missingColumns are the statements that add the columns which existing tables of the streams lack. Where it would lose
@@ -62,14 +73,14 @@ type wantedTable struct {
 func tablesOf(s *catalog.Stream) []wantedTable {
 	tables := []wantedTable{
 		{s.Name + "_latest", storedColumns(s), dialect.lasting},
-		{s.Name + "_staging", stagingColumns(s), dialect.staging},
+		{stagingTable(s), stagingColumns(s), dialect.staging},
 	}
 	if s.History {
 		tables = append(tables, wantedTable{s.Name + "_versions", storedColumns(s), dialect.lasting})
 	}
 	if s.Child != nil {
 		tables = append(tables, wantedTable{s.Child.Table + "_latest", childStoredColumns(s), dialect.lasting},
-			wantedTable{s.Child.Table + "_staging", childStagingColumns(s), dialect.staging})
+			wantedTable{childHashes(s), childHashesColumns(s), dialect.lasting})
 	}
 	return tables
 }
@@ -99,6 +110,6 @@ func addColumns(table string, have map[string]string, want []column) ([]string, 
 
 // rehash redefines what the content hash of staged rows covers.
 func rehash(s *catalog.Stream) string {
-	return sql("ALTER TABLE ${stream}_staging MODIFY COLUMN _hash FixedString(16) MATERIALIZED sipHash128($columns)",
-		parts{"stream": s.Name, "columns": hashedColumns(s)})
+	return sql("ALTER TABLE $staging MODIFY COLUMN _hash FixedString(16) MATERIALIZED sipHash128($columns)",
+		parts{"staging": stagingTable(s), "columns": hashedColumns(s)})
 }

@@ -55,10 +55,7 @@ func splitStatements(text string) []string {
 // wantedStreams are the tables and views that follow from the catalog, as a new database gets them, and the views over
 // them.
 func wantedStreams(d dialect) (migration, error) {
-	m := migration{version: streamsVersion, name: "streams"}
-	for _, s := range catalog.All() {
-		m.statements = append(m.statements, createTables(d, s)...)
-	}
+	m := migration{version: streamsVersion, name: "streams", statements: wantedTables(d)}
 	for _, s := range catalog.All() {
 		m.statements = append(m.statements, createViews(d, s)...)
 	}
@@ -71,7 +68,24 @@ func wantedStreams(d dialect) (migration, error) {
 			m.statements = append(m.statements, d.lasting(statement))
 		}
 	}
+	for _, statement := range retired {
+		m.statements = append(m.statements, d.lasting(statement))
+	}
 	return m, nil
+}
+
+// retired drop what earlier versions had and none needs any more. They come last, when no view reads it.
+var retired = []string{
+	"DROP VIEW IF EXISTS payout_changed_transactions", "DROP VIEW IF EXISTS payout_changed_keys",
+	"DROP TABLE IF EXISTS transaction_decisions_log SYNC",
+}
+
+// wantedTables are the statements of wantedStreams that make tables: the first ones.
+func wantedTables(d dialect) (statements []string) {
+	for _, s := range catalog.All() {
+		statements = append(statements, createTables(d, s)...)
+	}
+	return statements
 }
 
 // createTables are the statements that make the tables of a stream.
@@ -80,8 +94,11 @@ func createTables(d dialect, s *catalog.Stream) []string {
 	if s.History {
 		statements = append(statements, d.lasting(createVersions(s)))
 	}
+	for _, t := range derivedTables(s) {
+		statements = append(statements, d.lasting(t.create))
+	}
 	if s.Child != nil {
-		statements = append(statements, d.lasting(createChildLatest(s)), createChildStaging(d, s))
+		statements = append(statements, d.lasting(createChildLatest(s)), d.lasting(createChildHashes(s)))
 	}
 	return statements
 }

@@ -11,11 +11,12 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/go-cmp/cmp"
 
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/enginetest"
 )
 
 // ofPayouts are the views that have rows of transactions or of payouts.
-var ofPayouts = regexp.MustCompile(`^(payout|transaction|confirmation_funnel|daily_cashback|retailers|reference_misses)`)
+var ofPayouts = regexp.MustCompile(`^(payout|transaction|confirmation_funnel|daily_|retailers|reference_misses)`)
 
 // fingerprints are the row sets of the views over transactions and payouts, by view.
 func fingerprints(t *testing.T, w *Warehouse) map[string]string {
@@ -26,8 +27,16 @@ func fingerprints(t *testing.T, w *Warehouse) map[string]string {
 	}
 	all := map[string]string{}
 	for _, v := range views {
-		if ofPayouts.MatchString(v.Name) {
-			all[v.Name] = text(t, w, "SELECT count(), sum(cityHash64(toString(tuple(*)))) FROM "+v.Name)[0]
+		if !ofPayouts.MatchString(v.Name) {
+			continue
+		}
+		columns := map[string]string{"": "*"}
+		if v.Name == "confirmation_funnel" { // what it says of decisions comes from another table than its counts
+			const decided = "'_seen$|_days_to_'"
+			columns = map[string]string{" without decisions": "* EXCEPT " + decided, " of decisions": "account, month, retailer_id, currency_code, COLUMNS(" + decided + ")"}
+		}
+		for part, list := range columns {
+			all[v.Name+part] = text(t, w, "SELECT count(), sum(cityHash64(toString(tuple("+list+")))) FROM "+v.Name)[0]
 		}
 	}
 	return all
@@ -46,9 +55,6 @@ func paid(t *testing.T, w *Warehouse) {
 		transaction(idD, "CONFIRMED", "8", day1, `,"payoutId":1`)+","+transaction(idE, "CONFIRMED", "16", day1, `,"payoutId":2`)+"]")
 	load(t, w, "transactions", Part, "["+transaction(idB, "CONFIRMED", "2", "2026-01-01T01:00:00Z", `,"payoutId":1`)+"]")
 	load(t, w, "payouts", Whole, "["+payout(1, 3, 14)+","+payout(2, 1, 16)+"]")
-	if err := w.KeepDecisions(t.Context(), "acme"); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // changed is a list that stamps A, declines B, moves C to payout 2, takes D out of its payout, has no E any more, and has
@@ -64,7 +70,7 @@ func payout(id, transactions, cashback int) string {
 			`"confirmedGmv":GMV,"declinedGmv":0,"pendingGmv":0,"confirmedCashback":C,"declinedCashback":0,"pendingCashback":0}`)
 }
 
-// TestHalfPublishedByHand attaches the delta of a run to one of the two tables, in both orders. Every view has to show
+// TestHalfPublishedByHand attaches the deltas of a run to one table after the other, in both orders of the first two. Every view has to show
 // what it showed before the run or what it shows after it, and nothing else. Runs attach to the versions first; the other
 // order is for wide samples.
 func TestHalfPublishedByHand(t *testing.T) {
@@ -83,23 +89,32 @@ func TestHalfPublishedByHand(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := w.Writer(r).Prepare(t.Context(), c, r.StartedAt); err != nil {
+				if _, err := w.Writer(r).Prepare(t.Context(), c, r.StartedAt); err != nil {
 					t.Fatal(err)
 				}
 				attach := func(table string) map[string]string {
-					if err := w.exec(t.Context(), attachDelta(r.Stream.Name+table, r.delta())); err != nil {
-						t.Fatal(err)
+					statement := attachDelta(table, r.delta())
+					if slices.Contains(derivedNames(r.Stream), table) {
+						statement = attachDerived(table, r.derivedDelta(table), r.Account)
 					}
-					if err := w.KeepDecisions(t.Context(), "acme"); err != nil {
+					if err := w.exec(t.Context(), statement); err != nil {
 						t.Fatal(err)
 					}
 					return fingerprints(t, w)
 				}
-				half, after := attach(order[0]), attach(order[1])
-				for view, rows := range half {
-					if rows != before[view] && rows != after[view] {
-						t.Errorf("%s shows what it showed neither before nor after the run of %s: %s, not %s or %s", view, list.stream, rows, before[view], after[view])
+				halves := []map[string]string{attach(r.Stream.Name + order[0]), attach(r.Stream.Name + order[1])}
+				for _, table := range derivedNames(r.Stream) {
+					halves = append(halves, attach(table))
+				}
+				after := halves[len(halves)-1]
+				for _, half := range halves {
+					for view, rows := range half {
+						if rows != before[view] && rows != after[view] {
+							t.Errorf("%s shows what it showed neither before nor after the run of %s: %s, not %s or %s", view, list.stream, rows, before[view], after[view])
+						}
 					}
+				}
+				for view := range after {
 					if before[view] != after[view] {
 						moved++
 					}
@@ -134,7 +149,7 @@ func TestReadersDuringPublications(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	paid(t, w)
-	views := []string{"payout_transactions", "payout_reconciliation", "payout_sums", "payout_changed_transactions"}
+	views := []string{"payout_transactions", "payout_reconciliation", "payout_sums", "daily_sales", "retailers"}
 	read := func() string {
 		var all []string
 		for _, v := range views {
@@ -227,9 +242,15 @@ func TestViewsReadOneTableOfAStream(t *testing.T) {
 			}
 		}
 		some += len(read)
-		for table := range read {
-			if stream, ok := strings.CutSuffix(table, "_latest"); ok && read[stream+"_versions"] {
-				t.Errorf("%s reads %s and %s_versions", v.Name, table, stream)
+		for _, s := range catalog.All() {
+			var ofStream []string
+			for _, table := range append(derivedNames(s), s.Name+"_latest", s.Name+"_versions") {
+				if read[table] {
+					ofStream = append(ofStream, table)
+				}
+			}
+			if len(ofStream) > 1 && v.Name != "confirmation_funnel" { // see fingerprints
+				t.Errorf("%s reads %v", v.Name, ofStream)
 			}
 		}
 	}

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -21,6 +23,10 @@ const EmbeddedScheme = "embedded:"
 type Options struct {
 	// DSN is embedded:<dir>, clickhouse://user:password@host:9000, http:// or https://.
 	DSN string
+	// TLS are the certificates of connections to a server.
+	TLS TLS
+	// Cluster is the cluster of one shard on whose servers the tables are replicated; "": one server, or Cloud.
+	Cluster string
 	// Database is made by Migrate when it does not exist; default "dealhouse".
 	Database string
 	Logger   *slog.Logger // default: none
@@ -54,7 +60,8 @@ type Warehouse struct {
 	sightings *sightings
 }
 
-// Open prepares the connections. Nothing is sent to a server before the first statement; the embedded engine starts.
+// Open prepares the connections. Nothing is sent to a server before Identify or the first statement; the embedded
+// engine starts.
 func Open(ctx context.Context, o Options) (*Warehouse, error) {
 	if o.Database == "" {
 		o.Database = "dealhouse"
@@ -68,8 +75,11 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 	if o.Backoff == 0 {
 		o.Backoff = 200 * time.Millisecond
 	}
-	p := &pool{database: o.Database, log: o.Logger, metrics: o.Metrics, maxRetryElapsed: o.MaxRetryElapsed, backoff: o.Backoff}
-	w := &Warehouse{pool: p, migrator: migrator{p}, owner: newOwner(), sightings: &sightings{now: time.Now}}
+	p := &pool{given: o, database: o.Database, log: o.Logger, metrics: o.Metrics, maxRetryElapsed: o.MaxRetryElapsed, backoff: o.Backoff}
+	if o.Cluster != "" {
+		p.dialect = replicatedDialect(o.Cluster, o.Database)
+	}
+	w := &Warehouse{pool: p, migrator: migrator{pool: p, told: new(sync.Once)}, owner: newOwner(), sightings: &sightings{now: time.Now}}
 	if p.guest = o.Guest; p.guest != nil {
 		p.guest.Name = w.owner.String()
 	} else if dir, embedded := strings.CutPrefix(o.DSN, EmbeddedScheme); embedded {
@@ -85,28 +95,11 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 	return w, nil
 }
 
-func serverOptions(dsn, database string, readOnly bool) (*clickhouse.Options, error) {
-	opts, err := clickhouse.ParseDSN(dsn)
-	if err != nil {
-		// The parser's error may show the password.
-		return nil, errors.New("the DSN is not understood: write clickhouse://user:password@host:9000 or https://user:password@host:8443")
-	}
-	opts.Auth.Database = database
-	if opts.Settings == nil {
-		opts.Settings = clickhouse.Settings{}
-	}
-	opts.Settings["enable_shared_storage_snapshot_in_query"] = 1 // the default of 25.12 and later (warehouse-12)
-	if readOnly {
-		opts.Settings["readonly"] = 2
-	}
-	opts.DialTimeout = max(opts.DialTimeout, 10*time.Second)
-	opts.ReadTimeout = max(opts.ReadTimeout, 30*time.Minute) // a merge of millions of rows answers when it is done
-	opts.MaxOpenConns = max(opts.MaxOpenConns, 16)
-	return opts, nil
-}
-
 // IsAuth reports whether the warehouse refused the credentials.
 func IsAuth(err error) bool {
+	if answer, ok := errors.AsType[*clickhouse.HTTPError](err); ok && answer.StatusCode == http.StatusUnauthorized {
+		return true // an old server, or what stands before one
+	}
 	var e *clickhouse.Exception
 	if !errors.As(err, &e) {
 		return false

@@ -26,6 +26,9 @@ func (w *Writer) Plan(ctx context.Context, scope Scope, staged uint64) (Changes,
 	c := Changes{Staged: staged, Unlisted: scope == Unlisted}
 	err := w.checkStaged(ctx, staged)
 	if err == nil {
+		err = w.catchUp(ctx, published(w.Stream)...)
+	}
+	if err == nil {
 		err = w.plan(ctx, scope, &c)
 	}
 	if err != nil {
@@ -49,29 +52,54 @@ func (w *Writer) plan(ctx context.Context, scope Scope, c *Changes) error {
 		return err
 	}
 	args := append(w.args(now), named("started", fmt.Sprint(w.StartedAt.UnixMicro())))
-	if err := w.conn.QueryRow(ctx, w.script.countBefore(), args...).Scan(&c.Distinct, &c.Ahead, &c.Live, &c.First); err != nil {
+	if err := w.conn.QueryRow(ctx, w.script.countBefore(scope), args...).Scan(&c.Distinct, &c.Ahead, &c.Live, &c.First); err != nil {
 		return err
 	}
+	if scope == Whole {
+		if err := w.verifyLive(ctx, c.Live); err != nil {
+			return err
+		}
+	}
+	compared := 2 * c.Distinct
+	if scope == Whole {
+		compared = c.Distinct + c.Live
+	}
 	if err := w.execAll(ctx, []step{
-		{w.script.dropOldChanges(), nil}, {w.script.createChanges(), nil}, {w.script.insertChanges(scope, c.Ahead > 0), joinSettings(c.Distinct + c.Live)},
+		{w.script.dropOldChanges(), nil}, {w.script.createChanges(), nil}, {w.script.insertChanges(scope, c.Ahead > 0), joinSettings(compared)},
 	}, args...); err != nil {
 		return err
 	}
 	return w.count(ctx, c)
 }
 
+// verifyLive compares the number of live rows that is kept from run to run with the exact one. Where they differ, what
+// is kept beside the stream's rows is wrong, and is made anew.
+func (w *Writer) verifyLive(ctx context.Context, exact uint64) error {
+	if w.Stream.OrderedBy == "" {
+		return nil
+	}
+	var kept uint64
+	if err := w.conn.QueryRow(ctx, w.script.countLive(false), named("account", w.Account)).Scan(&kept); err != nil || kept == exact {
+		return err
+	}
+	w.log.Warn("the number of rows that is kept from run to run was wrong: it is counted anew", "account", w.Account, "stream", w.Stream.Name,
+		"kept", kept, "rows", exact)
+	return w.rebuildDerived(ctx)
+}
+
 // count reads how many rows the plan changes in which way.
 func (w *Writer) count(ctx context.Context, c *Changes) error {
 	type total struct {
-		change uint8
-		rows   uint64
+		change      uint8
+		rows, moved uint64
 	}
 	rows, err := w.conn.Query(ctx, w.script.countChanges())
-	totals, err := scanned(rows, err, func(t *total) []any { return []any{&t.change, &t.rows} })
+	totals, err := scanned(rows, err, func(t *total) []any { return []any{&t.change, &t.rows, &t.moved} })
 	if err != nil {
 		return err
 	}
 	for _, t := range totals {
+		c.Moved += t.moved
 		switch t.change {
 		case changeInsert:
 			c.Inserted = t.rows

@@ -27,6 +27,10 @@ type pool struct {
 	stopHost func()
 	database string
 	dialect  dialect
+	given    Options
+	server   Server
+	replicas *replicas
+	options  func(database string, readOnly bool) (*clickhouse.Options, error) // of a connection
 	log      *slog.Logger
 	metrics  *Metrics
 
@@ -38,42 +42,93 @@ type pool struct {
 
 // connect opens the connections, those that a caller may wrap included.
 func (p *pool) connect(o Options) error {
-	for _, c := range []struct {
-		to       *driver.Conn
-		database string
-		readOnly bool
-	}{{&p.conn, o.Database, false}, {&p.admin, "default", false}, {&p.readOnly, o.Database, true}} {
-		opts, err := p.options(o.DSN, c.database, c.readOnly)
-		if err == nil {
-			*c.to, err = clickhouse.Open(opts)
-		}
+	addresses := []string{""}
+	p.options = func(database string, readOnly bool) (*clickhouse.Options, error) {
+		return serverOptions(o, p.dialect, database, readOnly)
+	}
+	switch {
+	case p.engine != nil:
+		p.options = p.engineOptions
+	case p.guest != nil:
+		p.options = p.guestOptions
+	default:
+		opts, err := p.options(o.Database, false)
 		if err != nil {
 			return err
 		}
-		if o.Wrap != nil {
-			*c.to = o.Wrap(*c.to)
-		}
-		if !c.readOnly { // there, a person waits for the answer
-			*c.to = patient{*c.to, p}
+		addresses = opts.Addr
+	}
+	open := func(address string) ([]driver.Conn, error) { return p.open(o, address) }
+	conns, err := open(addresses[0])
+	if err != nil {
+		return err
+	}
+	p.replicas = &replicas{addresses: addresses, open: open}
+	if len(addresses) > 1 {
+		for i, c := range conns {
+			p.replicas.pinned = append(p.replicas.pinned, pin(c))
+			conns[i] = p.replicas.pinned[i]
 		}
 	}
+	p.conn, p.admin, p.readOnly = patient{conns[0], p}, patient{conns[1], p}, conns[2] // at the last, a person waits for the answer
 	p.Reader = Reader{conn: p.conn, readOnly: p.readOnly}
 	return nil
 }
 
-func (p *pool) options(dsn, database string, readOnly bool) (*clickhouse.Options, error) {
-	switch {
-	case p.guest != nil && readOnly:
-		return p.guest.ReadOnlyOptions(database), nil
-	case p.guest != nil:
-		return p.guest.ClickHouseOptions(database), nil
-	case p.engine == nil:
-		return serverOptions(dsn, database, readOnly)
-	case readOnly:
+// reconnect opens the connections anew, with the settings of another dialect.
+func (p *pool) reconnect() error {
+	before := []driver.Conn{p.conn, p.admin, p.readOnly}
+	if err := p.connect(p.given); err != nil {
+		return fmt.Errorf("opening the warehouse: %w", err)
+	}
+	var errs []error
+	for _, c := range before {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// open opens the connections to a server: conn, admin and readOnly.
+func (p *pool) open(o Options, address string) (conns []driver.Conn, err error) {
+	for _, c := range []struct {
+		database string
+		readOnly bool
+	}{{o.Database, false}, {"default", false}, {o.Database, true}} {
+		opts, err := p.options(c.database, c.readOnly)
+		if err != nil {
+			return nil, err
+		}
+		if address != "" {
+			opts.Addr = []string{address}
+		}
+		conn, err := clickhouse.Open(opts)
+		if err != nil {
+			return nil, err
+		}
+		if o.Wrap != nil {
+			conn = o.Wrap(conn)
+		}
+		conns = append(conns, conn)
+	}
+	return conns, nil
+}
+
+func (p *pool) engineOptions(database string, readOnly bool) (*clickhouse.Options, error) {
+	if readOnly {
 		return p.engine.ReadOnlyOptions(database), nil
 	}
 	return p.engine.ClickHouseOptions(database), nil
 }
+
+func (p *pool) guestOptions(database string, readOnly bool) (*clickhouse.Options, error) {
+	if readOnly {
+		return p.guest.ReadOnlyOptions(database), nil
+	}
+	return p.guest.ClickHouseOptions(database), nil
+}
+
+// address is that of the server that is worked with.
+func (p *pool) address() string { return p.replicas.address() }
 
 // Close closes the connections and, when no one else uses it, the embedded engine. It may be called twice.
 func (p *pool) Close() error {

@@ -9,34 +9,47 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// deltaSettings keep the blocks that are sorted and written small enough for the processor's caches: half the time of
-// the default of a million rows.
-var deltaSettings = clickhouse.Settings{"min_insert_block_size_rows": 250_000}
+// deltaSettings write up to a million rows of a delta as one block, in no more than 512 MiB of memory. One block is one
+// part, which need not be merged (singlePart): that would cost as much again as writing the delta.
+var deltaSettings = clickhouse.Settings{"min_insert_block_size_rows": 1 << 20, "min_insert_block_size_bytes": 512 << 20}
 
-// Prepare builds the delta of the run: complete rows, in a table that nobody reads.
-func (w *Writer) Prepare(ctx context.Context, c Changes, mergedAt time.Time) error {
+// childDeltaSettings keep the blocks of a delta that may have several parts small enough for the processor's caches.
+var childDeltaSettings = clickhouse.Settings{"min_insert_block_size_rows": 250_000}
+
+// Prepare builds the deltas of the run: complete rows, in tables that nobody reads. It returns how many there are, for
+// the intent; where that is not what the plan says, it returns a *DeltaError.
+func (w *Writer) Prepare(ctx context.Context, c Changes, mergedAt time.Time) (Prepared, error) {
+	err := w.prepare(ctx, c, mergedAt)
+	var prepared Prepared
+	if err == nil {
+		prepared, err = w.countPrepared(ctx, c)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("preparing the merge of run %s of %s: %w", w.ID, w.Stream.Name, err)
+	}
+	return prepared, nil
+}
+
+func (w *Writer) prepare(ctx context.Context, c Changes, mergedAt time.Time) error {
 	args := append(w.args(mergedAt), named("merged_at", fmt.Sprint(mergedAt.UnixMilli())))
-	for _, steps := range [][]step{w.rowSteps(c), w.childSteps()} {
+	for _, steps := range [][]step{w.rowSteps(c), w.childSteps(c)} {
 		if err := w.execAll(ctx, steps, args...); err != nil {
-			return fmt.Errorf("preparing the merge of run %s of %s: %w", w.ID, w.Stream.Name, err)
+			return err
 		}
 	}
 	if !c.Any() {
 		return nil
 	}
 	err := w.singlePart(ctx, w.delta())
-	if err == nil {
-		err = w.execAll(ctx, w.derivedSteps(), args...)
-	}
-	for _, t := range derivedTables(w.Stream) {
-		if err == nil {
-			err = w.singlePart(ctx, w.derivedDelta(t.table))
+	if err == nil && c.Moved > 0 {
+		if err = w.execAll(ctx, w.moveSteps(), args...); err == nil {
+			err = w.singlePart(ctx, w.moves())
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("preparing the merge of run %s of %s: %w", w.ID, w.Stream.Name, err)
+	if err == nil {
+		err = w.prepareDerived(ctx, c, args)
 	}
-	return nil
+	return err
 }
 
 // rowSteps make the delta of the stream and fill it with what changes.
@@ -44,7 +57,7 @@ func (w *Writer) rowSteps(c Changes) []step {
 	if !c.Any() {
 		return nil
 	}
-	settings := joinSettings(c.Distinct + c.Live)
+	settings := joinSettings(c.Distinct + c.Deleted)
 	maps.Copy(settings, deltaSettings)
 	steps := []step{{w.script.dropOldDelta(), nil}, {w.script.createDelta(), nil}}
 	if c.Inserted+c.Updated > 0 {
@@ -56,15 +69,27 @@ func (w *Writer) rowSteps(c Changes) []step {
 	return steps
 }
 
-// childSteps make the delta of the child, if there is one. Its entries, of all days, are many more than the stream's
-// rows.
-func (w *Writer) childSteps() []step {
+// moveSteps make what is attached to _latest where rows have moved: the delta, and a mark at each position that a row
+// has left.
+func (w *Writer) moveSteps() []step {
+	return []step{
+		{w.script.dropOldMoves(), nil}, {w.script.createMoves(), nil}, {w.script.copyDelta(), deltaSettings}, {w.script.insertMarks(), deltaSettings},
+	}
+}
+
+// childSteps make the deltas of the child and of its hashes, if there is one. Its entries, of all days, are many more than
+// the stream's rows.
+func (w *Writer) childSteps(c Changes) []step {
 	if w.Stream.Child == nil {
 		return nil
 	}
 	settings := joinSettings(largeJoin)
-	maps.Copy(settings, deltaSettings)
-	return []step{{w.script.dropOldChildDelta(), nil}, {w.script.createChildDelta(), nil}, {w.script.insertChildDelta(), settings}}
+	maps.Copy(settings, childDeltaSettings)
+	x := w.script
+	return []step{
+		{x.dropOldChildHashesDelta(), nil}, {x.createChildHashesDelta(), nil}, {x.insertChildHashes(c), joinSettings(c.Distinct + c.Live)},
+		{x.dropOldChildDelta(), nil}, {x.createChildDelta(), nil}, {x.insertChildDelta(c), settings},
+	}
 }
 
 // singlePart merges a delta into one part, so that a process which is killed while it attaches leaves all of it or
@@ -75,7 +100,7 @@ func (w *Writer) singlePart(ctx context.Context, delta string) error {
 	// all.
 	return w.retry(ctx, merge, func() error {
 		var parts uint64
-		err := w.conn.QueryRow(ctx, countParts, named("delta", delta)).Scan(&parts)
+		err := w.conn.QueryRow(ctx, countParts(w.dialect), named("delta", delta)).Scan(&parts)
 		if err != nil || parts < 2 {
 			return err
 		}

@@ -2,32 +2,50 @@ package warehouse
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/google/uuid"
+
+	"dealhouse/internal/catalog"
 )
 
 // Publish makes the prepared delta visible and moves the state on, in steps of which each can be repeated: the intent
 // is durable first, so that whoever comes after a crash finishes the work (warehouse-2). After an error the run must
 // not be discarded: Recover carries the intent out.
 //
-// The lease is checked once more when the intent is durable: a worker that lost it in between withdraws, and returns
-// ErrLeaseLost.
+// The lease is checked before, and once more when the intent is durable: a worker that lost it in between withdraws, and
+// returns ErrLeaseLost.
 func (w *Writer) Publish(ctx context.Context, l *Lease, in Intent) error {
 	in.Derived = derivedNames(w.Stream)
-	if err := w.saveJSON(ctx, w.Run, intentName(w.ID), in); err != nil {
+	if w.Stream.Child != nil {
+		in.Derived = append(in.Derived, childHashes(w.Stream))
+	}
+	p := publication{Writer: w, lease: l, intent: in}
+	var err error
+	if p.seen, err = l.check(ctx, w.ID); err != nil {
 		return err
 	}
-	p := publication{w, l, in, false}
-	if err := l.Check(ctx); err != nil {
+	if !in.Record.Changes.Any() && w.Stream.Child == nil {
+		return p.settle(ctx)
+	}
+	text, err := json.Marshal(in)
+	if err == nil {
+		err = l.save(ctx, stateRow{intentName(w.ID), string(text), 0})
+	}
+	if err != nil {
+		return fmt.Errorf("writing the intent of run %s of %s: %w", w.ID, w.Stream.Name, err)
+	}
+	if p.seen, err = l.check(ctx, w.ID); err != nil {
 		if errors.Is(err, ErrLeaseLost) {
 			return errors.Join(err, p.withdraw(ctx, err))
 		}
 		return err
 	}
-	err := p.finish(ctx)
+	err = p.finish(ctx)
 	if errors.Is(err, errDeltaGone) {
 		return errors.Join(ErrLeaseLost, err, p.withdraw(ctx, err))
 	}
@@ -39,7 +57,38 @@ type publication struct {
 	*Writer
 	lease  *Lease
 	intent Intent
-	begun  bool // an earlier attempt may have attached something
+	seen   glance // of the lease and of the row of the run; none where a dead run is finished
+	begun  bool   // an earlier attempt may have attached something
+}
+
+// settle ends a run that has changed nothing. Nothing is attached, so it needs no intent: its row, what it leaves behind
+// and the state follow each other in an order in which a crash between two of them makes the next run read the same
+// again, and no more.
+func (p publication) settle(ctx context.Context) error {
+	if err := p.saveRow(ctx); err != nil {
+		return err
+	}
+	if err := p.drop(ctx, []string{p.script.names["changes"]}); err != nil {
+		p.leave(err)
+	}
+	states := p.intent.states(p.ID)
+	if p.intent.Last && p.Stream.Kind != catalog.Walk { // of a walk, and of a backfill, what the lease found was written over since
+		states = slices.DeleteFunc(states, func(s stateRow) bool { return s.value == p.lease.state(s.name) })
+	}
+	if p.intent.Last {
+		p.lease.pending, p.lease.settled = states, p.seen.local
+		return nil
+	}
+	if len(states) == 0 {
+		return nil
+	}
+	return p.lease.save(ctx, states...)
+}
+
+// leave notes that a run is done, and that what it leaves behind is for the next holder of the lease.
+func (p publication) leave(err error) {
+	p.log.Warn("could not clear up after a run", "run_id", p.ID, "stream", p.Stream.Name, "error", err)
+	p.lease.untidy = true
 }
 
 // errDeltaGone says that what was to be attached is not there, or not any more in the structure of the table. The
@@ -47,7 +96,11 @@ type publication struct {
 // or has migrated since.
 var errDeltaGone = errors.New("what the run had prepared has been dropped, or is older than a migration")
 
-const codeIncompatibleColumns = 122 // of a table and a delta that was made before a column was added
+// Of a table and a delta that was made before a migration: it has other columns, or another order.
+const (
+	codeIncompatibleColumns = 122
+	codeBadArguments        = 36
+)
 
 // withdraw forgets an intent that will not be carried out. The watermark has not moved, so whatever the run has read
 // is read again.
@@ -62,27 +115,35 @@ func (p publication) withdraw(ctx context.Context, cause error) error {
 
 // finish does what the intent says, in the order in which a crash between two steps does no harm (warehouse-2).
 func (p publication) finish(ctx context.Context) error {
-	for _, t := range p.targets() {
-		if err := p.attach(ctx, t); err != nil {
-			return fmt.Errorf("publishing run %s to %s: %w", p.ID, t.table, err)
-		}
+	if err := p.attachAll(ctx); err != nil {
+		return fmt.Errorf("publishing run %s of %s: %w", p.ID, p.Stream.Name, err)
 	}
-	if err := p.SaveRun(ctx, p.intent.Record); err != nil {
+	if err := p.saveRow(ctx); err != nil {
 		return err
 	}
-	if err := p.save(ctx, p.intent.states(p.ID)...); err != nil {
+	if err := p.lease.save(ctx, append(p.intent.states(p.ID), p.derivedState()...)...); err != nil {
 		return err
 	}
 	if err := p.Discard(ctx); err != nil {
-		// The run is done. What it leaves behind is for the next holder of the lease.
-		p.log.Warn("could not clear up after a run", "run_id", p.ID, "stream", p.Stream.Name, "error", err)
-		p.lease.untidy = true
+		p.leave(err)
 	}
 	return nil
 }
 
+// saveRow writes the row of the run over the one that was seen, if any was looked for.
+func (p publication) saveRow(ctx context.Context) error {
+	if p.seen.local.IsZero() {
+		return p.SaveRun(ctx, p.intent.Record)
+	}
+	return p.insertRun(ctx, p.intent.Record, laterOf(p.seen.clock(), p.seen.runVersion))
+}
+
 // target is a table that a delta is attached to.
-type target struct{ table, delta string }
+type target struct {
+	table, delta string
+	of           string // the table that the delta was made for, or movesOf
+	key, row     string // of a derived table: the columns of its sorting key, and what tells its rows apart
+}
 
 // targets are the tables that the run changes, in the order in which they are.
 func (p publication) targets() []target {
@@ -90,13 +151,20 @@ func (p publication) targets() []target {
 	names := p.script.names
 	if p.intent.Record.Changes.Any() {
 		if p.Stream.History {
-			targets = append(targets, target{names["versions"], names["delta"]})
+			targets = append(targets, target{names["versions"], names["delta"], names["latest"], "", ""})
 		}
-		targets = append(targets, target{names["latest"], names["delta"]})
+		latest := target{names["latest"], names["delta"], names["latest"], "", ""}
+		if p.intent.Record.Changes.Moved > 0 {
+			latest.delta, latest.of = names["moves"], movesOf(p.Stream)
+		}
+		targets = append(targets, latest)
 		targets = append(targets, p.derivedTargets()...)
 	}
 	if p.Stream.Child != nil {
-		targets = append(targets, target{names["child_latest"], names["child_delta"]})
+		targets = append(targets, target{names["child_latest"], names["child_delta"], names["child_latest"], "", ""})
+		if slices.Contains(p.intent.Derived, names["child_hashes"]) { // an intent of an older version has none
+			targets = append(targets, target{names["child_hashes"], names["child_hashes_delta"], names["child_hashes"], "", ""})
+		}
 	}
 	return targets
 }
@@ -116,16 +184,47 @@ func (in Intent) states(run uuid.UUID) []stateRow {
 	return states
 }
 
+// attachAll attaches the deltas, and holds before and after that no row is missing: a server that does not have the
+// rows of a delta attaches nothing, and says that all went well (warehouse-16).
+func (p publication) attachAll(ctx context.Context) error {
+	targets := p.targets()
+	if len(targets) == 0 {
+		return nil
+	}
+	counts, err := p.countTargets(ctx, targets)
+	if err == nil {
+		err = p.checkDeltas(targets, counts)
+	}
+	for again := p.dialect.attempts(); err == nil && again > 0; again-- {
+		for _, t := range targets {
+			if err == nil {
+				err = p.attach(ctx, t)
+			}
+		}
+		if err == nil {
+			err = p.checkAttached(ctx, targets)
+		}
+		if _, missing := errors.AsType[*PublishedError](err); missing && again > 1 {
+			p.begun, err = true, nil
+		}
+	}
+	return err
+}
+
 // attach attaches a delta, unless an earlier attempt has attached all of it: only then is it worth a look at the whole
 // table. Readers see the parts of one statement at once, but a process that is killed may leave some of them: then all
 // are attached again, which changes nothing for the rows that are there, since equal versions are one. The delta
 // outlives the intent, so one that is missing is errDeltaGone and never taken for an empty one.
 func (p publication) attach(ctx context.Context, t target) error {
 	statement := attachDelta(t.table, t.delta)
+	if t.key != "" { // the rows replace those that are there, so it may be done again unseen
+		statement = attachDerived(t.table, t.delta, p.Account)
+		return p.retry(ctx, statement, func() error { return goneDelta(p.conn.Exec(p.write(ctx), statement)) })
+	}
 	return p.retry(ctx, statement, func() error {
 		if p.begun {
-			if all, err := p.isAttached(ctx, t); all || err != nil {
-				return goneDelta(err)
+			if missing, err := p.isMissing(ctx, t); !missing || err != nil {
+				return err
 			}
 		}
 		p.begun = true
@@ -133,16 +232,9 @@ func (p publication) attach(ctx context.Context, t target) error {
 	})
 }
 
-// isAttached reports whether the table has all rows of the delta.
-func (p publication) isAttached(ctx context.Context, t target) (bool, error) {
-	var want, have uint64
-	err := p.conn.QueryRow(ctx, countAttached(t.table, t.delta), named("account", p.Account), named("run", p.ID.String())).Scan(&want, &have)
-	return have >= want, err
-}
-
 // goneDelta makes an errDeltaGone of an error that says so.
 func goneDelta(err error) error {
-	if e, ok := errors.AsType[*clickhouse.Exception](err); IsMissing(err) || ok && e.Code == codeIncompatibleColumns {
+	if e, ok := errors.AsType[*clickhouse.Exception](err); IsMissing(err) || ok && (e.Code == codeIncompatibleColumns || e.Code == codeBadArguments) {
 		return fmt.Errorf("%w: %w", errDeltaGone, err)
 	}
 	return err
@@ -152,12 +244,23 @@ func goneDelta(err error) error {
 func (w *Writer) Discard(ctx context.Context) error {
 	names := w.script.names
 	tables := []string{names["changes"], names["delta"]}
+	if w.Stream.OrderedBy != "" {
+		tables = append(tables, names["moves"])
+	}
+	if w.Stream.Sales {
+		tables = append(tables, names["changed"])
+	}
 	for _, t := range derivedTables(w.Stream) {
 		tables = append(tables, w.dialect.ofRun(w.derivedDelta(t.table)))
 	}
 	if w.Stream.Child != nil {
-		tables = append(tables, names["child_delta"])
+		tables = append(tables, names["child_delta"], names["child_hashes_delta"])
 	}
+	return w.drop(ctx, tables)
+}
+
+// drop drops tables of the run, and what it has staged.
+func (w *Writer) drop(ctx context.Context, tables []string) error {
 	for _, table := range tables {
 		if err := w.exec(ctx, dropTable(table)); err != nil {
 			return fmt.Errorf("dropping %s: %w", table, err)
@@ -168,14 +271,9 @@ func (w *Writer) Discard(ctx context.Context) error {
 
 // DropStaging drops the rows of a run that are staged.
 func (w *Writer) DropStaging(ctx context.Context) error {
-	tables := []string{w.script.names["staging"]}
-	if w.Stream.Child != nil {
-		tables = append(tables, w.script.names["child_staging"])
-	}
-	for _, table := range tables {
-		if err := w.exec(ctx, w.script.dropStaged(table)); err != nil {
-			return fmt.Errorf("dropping run %s from %s: %w", w.ID, table, err)
-		}
+	table := w.script.names["staging"]
+	if err := w.exec(ctx, w.script.dropStaged(table)); err != nil {
+		return fmt.Errorf("dropping run %s from %s: %w", w.ID, table, err)
 	}
 	return nil
 }

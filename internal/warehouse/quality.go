@@ -35,12 +35,19 @@ type Check struct {
 	CheckedAt       time.Time // as LatestChecks reads it, by the clock of the warehouse
 }
 
+// countAgain is after which time the rows of a stream are counted again, for CheckRowsMatch. It reads all of them.
+const countAgain = 24 * time.Hour
+
+// fewRows is how many rows are counted after each run that changed any, or read all: it costs milliseconds.
+const fewRows = 100_000
+
 // CheckQuality checks what readers see after a run that succeeded, and records it in quality_checks. A check that cannot
 // be made is left out: of payouts before payouts are loaded, of the number of rows when another run has published since.
 //
-// It is cheap next to the run: but for two counts it looks only at the rows that the run has written. That no key is
-// there twice needs no look at the others: they were checked when they were written, and a second row of a key that the
-// run did not touch would show in the number of rows.
+// It looks at what the run has written, and costs the same however many rows there are. The rows of a large stream are
+// counted once a day only, after a run that read them all and found changes, and for as long as a check does not hold: that no key is
+// there twice needs no look at the others, since they were checked when they were written, and a second row of a key
+// shows in the number of rows. After a run that changed nothing there is nothing new to check: what held does.
 func (w *Warehouse) CheckQuality(ctx context.Context, run RunRecord) ([]Check, error) {
 	if run.Outcome != OutcomeSuccess {
 		return nil, nil
@@ -49,32 +56,25 @@ func (w *Warehouse) CheckQuality(ctx context.Context, run RunRecord) ([]Check, e
 	if err != nil {
 		return nil, err
 	}
-	q := quality{w: w, run: run, stream: s, args: []any{
-		named("account", run.Account), named("from", fmt.Sprint(run.StartedAt.UnixMilli())), named("to", fmt.Sprint(run.FinishedAt.UnixMilli())),
-		named("server", fmt.Sprint(run.ServerTime.UnixMilli())),
-	}}
-	for _, step := range []func(context.Context) error{q.rows, q.keys, q.values, q.payouts, q.prices} {
+	q := newQuality(w, run, s)
+	for _, step := range []func(context.Context) error{q.before, q.rows, q.keys, q.values, q.payouts, q.prices, q.save} {
 		if err := step(ctx); err != nil {
 			return nil, fmt.Errorf("checking %s of account %s after run %s: %w", run.Stream, run.Account, run.RunID, err)
 		}
 	}
-	return q.checks, w.saveChecks(ctx, q.checks)
+	return q.checks, nil
 }
 
 var checkColumns = columns("account String, stream String, run_id UUID, check String, ok Bool, found UInt64, expected UInt64, detail String, checked_at DateTime64(3)")
 
-func (w *Warehouse) saveChecks(ctx context.Context, checks []Check) error {
-	if len(checks) == 0 {
+// save records the checks.
+func (q *quality) save(ctx context.Context) error {
+	if len(q.checks) == 0 {
 		return nil
 	}
-	_, next, err := w.timeAfter(ctx, newestTime("checked_at"), "quality_checks_log WHERE account = {account:String} AND stream = {stream:String}",
-		named("account", checks[0].Account), named("stream", checks[0].Stream))
-	if err != nil {
-		return err
-	}
-	err = w.insert(ctx, "quality_checks_log", checkColumns, func(b driver.Batch) error {
-		for _, c := range checks {
-			if err := b.Append(c.Account, c.Stream, c.RunID, c.Name, c.OK, c.Found, c.Expected, c.Detail, next); err != nil {
+	err := q.w.insert(ctx, "quality_checks_log", checkColumns, func(b driver.Batch) error {
+		for _, c := range q.checks {
+			if err := b.Append(c.Account, c.Stream, c.RunID, c.Name, c.OK, c.Found, c.Expected, c.Detail, q.next); err != nil {
 				return err
 			}
 		}
@@ -112,8 +112,48 @@ type quality struct {
 	run    RunRecord
 	stream *catalog.Stream
 	args   []any
+	next   time.Time // when it is made, later than all checks of the stream that are stored
+	failed bool      // one of those does not hold
+	count  bool      // the rows are to be counted
 	checks []Check
 }
+
+func newQuality(w *Warehouse, run RunRecord, s *catalog.Stream) *quality {
+	return &quality{w: w, run: run, stream: s, args: []any{
+		named("account", run.Account), named("stream", run.Stream), named("from", fmt.Sprint(run.StartedAt.UnixMilli())),
+		named("to", fmt.Sprint(run.FinishedAt.UnixMilli())), named("server", fmt.Sprint(run.ServerTime.UnixMilli())),
+	}}
+}
+
+// selectChecksBefore is the warehouse's clock, and of the checks of a stream when one was last made and when the rows
+// were last counted, in microseconds, and how many do not hold.
+var selectChecksBefore = sql(`SELECT toUnixTimestamp64Micro(now64(6)), toUInt64($newest), toInt64(ifNull(maxIf(toUnixTimestamp64Micro(toDateTime64(checked_at, 6, 'UTC')), check = $rows), 0)), countIf(NOT holds)
+FROM (SELECT check, max(checked_at) AS checked_at, argMax(ok, quality_checks_log.checked_at) AS holds FROM quality_checks_log WHERE account = {account:String} AND stream = {stream:String} GROUP BY check)`,
+	parts{"newest": newestTime("checked_at"), "rows": quote(CheckRowsMatch)})
+
+// before reads which checks there were, and decides whether the rows are counted.
+func (q *quality) before(ctx context.Context) error {
+	var us, counted int64
+	var newest, failed uint64
+	if err := q.w.conn.QueryRow(ctx, selectChecksBefore, q.args...).Scan(&us, &newest, &counted, &failed); err != nil {
+		return err
+	}
+	now := time.UnixMicro(us).UTC()
+	q.next, q.failed = laterOf(now, newest), failed > 0
+	age := now.Sub(time.UnixMicro(counted))
+	q.count = q.failed || age >= countAgain || age < -clockTolerance // counted by a clock that was wrong
+	switch few, whole := q.run.Changes.Live <= fewRows, ReadsWhole(q.run.Mode); {
+	case q.run.Changes.Any():
+		q.count = q.count || few || whole
+	case whole:
+		q.count = q.count || few
+	}
+	return nil
+}
+
+// idle says that there is nothing to check about the rows of the run: it wrote none, and what it may have left as it was
+// holds.
+func (q *quality) idle() bool { return !q.run.Changes.Any() && !q.failed }
 
 // add keeps the outcome of a check. detail says what is wrong when it does not hold.
 func (q *quality) add(name string, found, expected uint64, detail string) {
@@ -130,6 +170,9 @@ const ofRun = "account = {account:String} AND synced_at >= fromUnixTimestamp64Mi
 // rows compares the number of rows that readers see with what the run has counted. A backfill publishes many times, and
 // the counts of its parts overlap.
 func (q *quality) rows(ctx context.Context) error {
+	if !q.count {
+		return nil
+	}
 	c := q.run.Changes
 	expected := c.Live + c.Inserted - c.Deleted
 	switch q.run.Mode {
@@ -150,15 +193,15 @@ func (q *quality) rows(ctx context.Context) error {
 	return err
 }
 
-// keys looks for keys that the view has twice. Where the run has written millions of rows, reading all is quicker.
+// keys looks for keys that the view has twice, among some of those that the run has written.
 func (q *quality) keys(ctx context.Context) error {
+	if q.idle() {
+		return nil
+	}
 	var twice uint64
-	if changed := q.run.Changes.Inserted + q.run.Changes.Updated; changed > 0 {
-		key, restrict := keyNames(q.stream), ""
-		if changed < largeJoin {
-			restrict = " AND " + key + " IN (SELECT " + key + " FROM " + q.stream.Name + "_latest WHERE " + ofRun + ")"
-		}
-		err := q.w.conn.QueryRow(ctx, "SELECT toUInt64(count() - uniqExact("+key+")) FROM "+q.stream.Name+" WHERE account = {account:String}"+restrict, q.args...).Scan(&twice)
+	if some := q.run.Written.Keys; len(some) > 0 {
+		key := keyNames(q.stream)
+		err := q.w.conn.QueryRow(ctx, "SELECT toUInt64(count() - uniqExact("+key+")) FROM "+q.stream.Name+" WHERE account = {account:String} AND "+key+" IN ("+words(some)+")", q.args...).Scan(&twice)
 		if err != nil {
 			return err
 		}
@@ -170,26 +213,17 @@ func (q *quality) keys(ctx context.Context) error {
 // rule is what the values of a row have to keep. what goes on after "rows": no verb, since there may be one.
 type rule struct{ name, broken, what string }
 
-// values checks the rows of the run one by one, in one pass.
-func (q *quality) values(ctx context.Context) error {
-	rules := rulesOf(q.stream, !q.run.ServerTime.IsZero())
-	if len(rules) == 0 {
+// values are the checks of the rows of the run one by one.
+func (q *quality) values(context.Context) error {
+	if q.idle() {
 		return nil
 	}
-	selected := make([]string, 0, 2*len(rules))
-	counts, examples := make([]uint64, len(rules)), make([]string, len(rules))
-	var into []any
-	for i, r := range rules {
-		broken := "ifNull(" + r.broken + ", false)"
-		selected = append(selected, "countIf("+broken+")", "anyIf(toString("+keyNames(q.stream)+"), "+broken+")")
-		into = append(into, &counts[i], &examples[i])
-	}
-	err := q.w.conn.QueryRow(ctx, "SELECT "+strings.Join(selected, ", ")+" FROM "+q.stream.Name+"_latest WHERE "+ofRun+" AND _deleted = 0", q.args...).Scan(into...)
-	if err != nil {
-		return err
-	}
-	for i, r := range rules {
-		q.add(r.name, counts[i], 0, fmt.Sprintf("rows %s: %d; look at `dealhouse query \"SELECT * FROM %s WHERE %s = '%s'\"`", r.what, counts[i], q.stream.Name, keyNames(q.stream), examples[i]))
+	for _, r := range rulesOf(q.stream, !q.run.ServerTime.IsZero()) {
+		var b Broken
+		if i := slices.IndexFunc(q.run.Written.Broken, func(b Broken) bool { return b.Rule == r.name }); i >= 0 {
+			b = q.run.Written.Broken[i]
+		}
+		q.add(r.name, b.Rows, 0, fmt.Sprintf("rows %s: %d; look at `dealhouse query \"SELECT * FROM %s WHERE %s = '%s'\"`", r.what, b.Rows, q.stream.Name, keyNames(q.stream), b.Example))
 	}
 	return nil
 }
@@ -229,33 +263,26 @@ func rulesOf(s *catalog.Stream, serverTime bool) []rule {
 	return rules
 }
 
-// payouts checks that the payouts which transactions name are there. Those loaded after the last run of payouts began
-// may name one that the run could not see yet.
+// payouts checks that the payouts which transactions name are there. Those that were named after the last run of payouts
+// began may be ones that the run could not see yet. What names them is looked for only where one is not there.
 func (q *quality) payouts(ctx context.Context) error {
-	if !q.stream.Payouts && !q.stream.NamesPayouts() {
+	if !q.stream.Payouts && (!q.stream.NamesPayouts() || q.run.Written.Payouts == 0 && !q.failed) {
 		return nil
 	}
 	payouts, naming := catalog.Payouts(), catalog.Transactions()
 	var loaded time.Time
-	err := q.w.conn.QueryRow(ctx, "SELECT max(started_at) FROM sync_runs WHERE account = {account:String} AND stream = "+quote(payouts.Name)+
-		" AND outcome = "+quote(OutcomeSuccess)+" AND "+wholeLooks, q.args...).Scan(&loaded)
-	if err != nil || loaded.Unix() <= 0 {
+	var unknown []string
+	if err := q.w.conn.QueryRow(ctx, selectUnknownPayouts, q.args...).Scan(&loaded, &unknown); err != nil || loaded.Unix() <= 0 {
 		return err
 	}
-	payout := naming.Reference(payouts).Column
-	unknown := "WHERE account = {account:String} AND " + payout + " NOT IN (SELECT " + payouts.KeyColumn() + " FROM " + payouts.Name +
-		" WHERE account = {account:String}) AND synced_at < fromUnixTimestamp64Milli({loaded:Int64}, 'UTC')"
-	args := slices.Concat(q.args, []any{named("loaded", fmt.Sprint(loaded.UnixMilli()))})
 	var found uint64
 	var example int64
-	// Without FINAL first: nearly always there is none, and to know that costs a third.
-	for _, table := range []string{naming.Name + "_latest", naming.Name} {
-		err := q.w.conn.QueryRow(ctx, "SELECT count(), ifNull(any("+payout+"), 0) FROM "+table+" "+unknown, args...).Scan(&found, &example)
+	payout := naming.Reference(payouts).Column
+	if len(unknown) > 0 {
+		err := q.w.conn.QueryRow(ctx, "SELECT count(), ifNull(any("+payout+"), 0) FROM "+naming.Name+" WHERE account = {account:String} AND "+payout+" IN ("+strings.Join(unknown, ", ")+
+			") AND synced_at < fromUnixTimestamp64Milli({loaded:Int64}, 'UTC')", append(q.args, named("loaded", fmt.Sprint(loaded.UnixMilli())))...).Scan(&found, &example)
 		if err != nil {
 			return err
-		}
-		if found == 0 {
-			break
 		}
 	}
 	q.add(CheckPayoutsKnown, found, 0, fmt.Sprintf("%s that name a payout which the service does not list: %d; look at `dealhouse query \"SELECT * FROM %s WHERE %s = %d\"`",
@@ -263,10 +290,26 @@ func (q *quality) payouts(ctx context.Context) error {
 	return nil
 }
 
+// mostUnknown bounds how many payouts that are not there are looked for.
+const mostUnknown = 1000
+
+// selectUnknownPayouts is when the last run of payouts began, and which payouts had been named by then and are not there.
+// Parameter: account.
+var selectUnknownPayouts = sql(`WITH (SELECT max(started_at) FROM sync_runs WHERE account = {account:String} AND stream = $to AND outcome = $success AND $whole) AS loaded
+SELECT loaded, groupArray($most)(key) FROM
+(
+    SELECT n.key AS key FROM $names AS n
+    WHERE account = {account:String} AND n.stream = $to AND n.key NOT IN (SELECT toString($key) FROM $table WHERE account = {account:String})
+    GROUP BY n.key HAVING min(n.named_at) < loaded
+)`, parts{
+	"to": quote(catalog.Payouts().Name), "success": quote(OutcomeSuccess), "whole": wholeLooks, "names": namedTable(catalog.Transactions()),
+	"key": catalog.Payouts().KeyColumn(), "table": catalog.Payouts().Name, "most": fmt.Sprint(mostUnknown),
+})
+
 // prices compares the price of the products that the run has written with their price history of the same day, where it
 // has that day.
 func (q *quality) prices(ctx context.Context) error {
-	if q.stream.Child == nil {
+	if q.stream.Child == nil || q.idle() {
 		return nil
 	}
 	key, child := keyNames(q.stream), q.stream.Child.Table+"_latest"

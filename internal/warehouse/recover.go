@@ -12,9 +12,13 @@ import (
 
 // Recover carries out the intents of runs that were interrupted, and returns those that readers see now. Where the
 // lease was not given back, it also clears away what dead runs left behind, but for keep, a walk that goes on. The
-// caller holds the lease.
+// caller holds the lease. What is derived from the stream's rows is up to date afterwards (warehouse-15).
 func (w *Writer) Recover(ctx context.Context, l *Lease, keep uuid.UUID) (recovered []Intent, err error) {
-	return recovery{w, l, keep}.do(ctx)
+	recovered, err = recovery{w, l, keep}.do(ctx)
+	if err == nil {
+		err = w.refreshDerived(ctx, l)
+	}
+	return recovered, err
 }
 
 // recovery is what the new holder of a lease does about runs that died.
@@ -66,9 +70,10 @@ func (r recovery) finish(ctx context.Context, intent string) (in Intent, finishe
 	}
 	in = *stored
 	r.log.Info("finishing a run that was interrupted", "account", r.Account, "stream", r.Stream.Name, "run_id", in.RunID)
-	dead := publication{r.writer(Run{ID: in.RunID, Account: r.Account, Stream: r.Stream}), r.lease, in, true}
+	dead := publication{Writer: r.writer(Run{ID: in.RunID, Account: r.Account, Stream: r.Stream}), lease: r.lease, intent: in, begun: true}
 	err = dead.finish(ctx)
-	gone := errors.Is(err, errDeltaGone)
+	_, short := errors.AsType[*DeltaError](err)
+	gone := short || errors.Is(err, errDeltaGone)
 	if gone {
 		err = dead.giveUp(ctx, err)
 	}

@@ -90,7 +90,7 @@ func remedyOfCode(code int32) (remedy, bool) {
 		r.advice = "a disk of the warehouse is full: free space on it, or make it larger; `SELECT name, path, free_space FROM system.disks` shows which"
 	case 209, 210, 279: // SOCKET_TIMEOUT, NETWORK_ERROR, ALL_CONNECTION_TRIES_FAILED
 		r.advice = "the servers of the cluster do not reach each other: check the network between them"
-	case 225, 999, 285, 286, 319, 517: // NO_ZOOKEEPER, KEEPER_EXCEPTION, TOO_FEW_LIVE_REPLICAS, UNSATISFIED_QUORUM_FOR_PREVIOUS_WRITE, UNKNOWN_STATUS_OF_INSERT, CANNOT_ASSIGN_ALTER
+	case 225, 999, 285, 286, 289, 319, 517: // NO_ZOOKEEPER, KEEPER_EXCEPTION, TOO_FEW_LIVE_REPLICAS, UNSATISFIED_QUORUM_FOR_PREVIOUS_WRITE, REPLICA_IS_NOT_IN_QUORUM, UNKNOWN_STATUS_OF_INSERT, CANNOT_ASSIGN_ALTER
 		r.advice = "Keeper or a replica does not answer: look at system.replicas and at the Keeper servers"
 	case 236, 388, 473, 733: // ABORTED (the server is being stopped), CANNOT_ASSIGN_OPTIMIZE (to a merge under way), DEADLOCK_AVOIDED, TABLE_IS_BEING_RESTARTED
 		r.advice = "the server is being stopped or restarted: check that it comes back"

@@ -37,6 +37,7 @@ func (r Run) cap(now time.Time) any {
 func (r Run) suffix() string     { return strings.ReplaceAll(r.ID.String(), "-", "") }
 func (r Run) changes() string    { return r.Stream.Name + "_changes_" + r.suffix() }
 func (r Run) delta() string      { return r.Stream.Name + "_delta_" + r.suffix() }
+func (r Run) moves() string      { return r.Stream.Name + "_moves_" + r.suffix() }
 func (r Run) childDelta() string { return r.Stream.Child.Table + "_delta_" + r.suffix() }
 
 // Scope says what a run has read, and so what its absence means.
@@ -74,6 +75,8 @@ type Changes struct {
 	First bool `json:"first"`
 	// Live is the number of rows that readers saw before the merge.
 	Live uint64 `json:"live"`
+	// Moved is the number of rows inserted or updated that are stored at another position than before.
+	Moved uint64 `json:"moved,omitempty"`
 	// Unlisted says that Inserted counts rows that no list has: the stream's view has none of them.
 	Unlisted bool `json:"unlisted,omitempty"`
 }
@@ -87,4 +90,7 @@ func (e *StagedError) Error() string {
 }
 
 // Any reports whether the merge changes anything.
-func (c Changes) Any() bool { return c.Inserted+c.Updated+c.Deleted > 0 }
+func (c Changes) Any() bool { return c.written() > 0 }
+
+// written is how many rows the merge writes.
+func (c Changes) written() uint64 { return c.Inserted + c.Updated + c.Deleted }

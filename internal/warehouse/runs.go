@@ -38,6 +38,7 @@ type RunRecord struct {
 	Duplicates     uint64    `json:"duplicates"`
 	Warnings       []string  `json:"warnings"`
 	Error          string    `json:"error"`
+	Written        Written   `json:"-"` // of a run of this process, for CheckQuality; sync_runs does not have it
 }
 
 var runColumns = columns("account String, stream String, run_id UUID, mode String, started_at DateTime64(3), finished_at Nullable(DateTime64(3)), " +
@@ -52,11 +53,21 @@ func (p *pool) SaveRun(ctx context.Context, r RunRecord) error {
 	if err != nil {
 		return err
 	}
+	return p.insertRun(ctx, r, next)
+}
+
+// BeginRun writes the row of a run that has none yet.
+func (p *pool) BeginRun(ctx context.Context, r RunRecord) error {
+	return p.insertRun(ctx, r, r.StartedAt)
+}
+
+// insertRun writes the run's row with a version that is later than that of the row that it replaces.
+func (p *pool) insertRun(ctx context.Context, r RunRecord, next time.Time) error {
 	warnings := r.Warnings
 	if warnings == nil {
 		warnings = []string{}
 	}
-	err = p.insert(ctx, "sync_runs_log", runColumns, func(b driver.Batch) error {
+	err := p.insert(ctx, "sync_runs_log", runColumns, func(b driver.Batch) error {
 		return b.Append(r.Account, r.Stream, r.RunID, r.Mode, r.StartedAt, optional(r.FinishedAt), r.Outcome, optional(r.RequestedAfter),
 			optional(r.Watermark), optional(r.ServerTime), r.Totals.Pages, r.Totals.Read, r.Changes.Inserted, r.Changes.Updated, r.Changes.Deleted, r.Changes.Unchanged, r.Changes.Older, r.Changes.Kept,
 			r.Totals.Rejected, r.Duplicates, r.Totals.Bytes, r.Totals.Retries, warnings, r.Error, uint64(next.UnixMicro()))

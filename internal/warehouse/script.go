@@ -1,6 +1,7 @@
 package warehouse
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -13,21 +14,23 @@ import (
 // and merged_at (in milliseconds).
 type script struct {
 	Run
-	names parts
+	dialect dialect
+	names   parts
 }
 
 func (d dialect) script(r Run) script {
 	s := r.Stream
 	names := parts{
-		"stream": s.Name, "latest": s.Name + "_latest", "versions": s.Name + "_versions", "staging": s.Name + "_staging",
-		"changes": d.ofRun(r.changes()), "delta": d.ofRun(r.delta()),
+		"stream": s.Name, "latest": s.Name + "_latest", "versions": s.Name + "_versions", "staging": stagingTable(s),
+		"changes": d.ofRun(r.changes()), "delta": d.ofRun(r.delta()), "moves": d.ofRun(r.moves()), "changed": d.ofRun(r.changed()), "current": cmp.Or(keysTable(s), s.Name+"_latest"),
 		"key": keyNames(s), "written": isWritten, "gone": isGone, "read_part": readPart, "merged_at": mergedAt,
 	}
 	if s.Child != nil {
-		names["child_latest"], names["child_staging"] = s.Child.Table+"_latest", s.Child.Table+"_staging"
+		names["child_latest"], names["child_hashes"] = s.Child.Table+"_latest", childHashes(s)
+		names["child_hashes_delta"] = d.ofRun(r.derivedDelta(childHashes(s)))
 		names["child_delta"], names["child_key"] = d.ofRun(r.childDelta()), childKeyNames(s)
 	}
-	return script{r, names}
+	return script{r, d, names}
 }
 
 // render fills in the names of the run's tables, and more.
@@ -45,7 +48,12 @@ const (
 var (
 	isWritten = fmt.Sprintf("change IN (%d, %d)", changeInsert, changeUpdate)
 	isGone    = fmt.Sprintf("change = %d", changeDelete)
+	isChanged = fmt.Sprintf("change != %d", changeOlder)
+	isMoved   = isWritten + " AND moved"
 )
+
+// isLive is a condition on those that readers see before the run.
+var isLive = fmt.Sprintf("change IN (%d, %d)", changeUpdate, changeDelete)
 
 // readPart masks the time of reading in a version.
 const readPart = "toUInt128(18446744073709551615)"

@@ -16,6 +16,7 @@ const (
 	stateCheckpoint = "checkpoint"
 	stateIntent     = "intent" // with the run: two workers at once each have their own
 	stateLease      = "lease"
+	stateDerived    = "derived" // the derived tables that are as the last publication left the stream
 )
 
 // StateOrigin names the state that has the origin of the service from which the watermark was read, for Intent.State.
@@ -46,6 +47,11 @@ type Intent struct {
 	State map[string]string `json:"state,omitempty"`
 	// Derived are the derived tables of which the run has a delta. Publish fills it in.
 	Derived []string `json:"derived,omitempty"`
+	// Prepared is what Prepare returned. An intent of an older version has none.
+	Prepared Prepared `json:"prepared,omitempty"`
+	// Last says that nothing more is published under the lease. Where the run changed nothing, State and Watermark are
+	// written together with the end of the lease.
+	Last bool `json:"-"`
 	// Beside says that the run did not read the stream: a walk that is to go on keeps its checkpoint.
 	Beside bool `json:"beside,omitempty"`
 }
@@ -147,10 +153,15 @@ func (p *pool) saveStates(ctx context.Context, account, stream string, states ..
 	if err != nil {
 		return err
 	}
-	err = p.insert(ctx, "sync_state_log", stateColumns, func(b driver.Batch) error {
+	return p.insertStates(ctx, account, stream, uint64(next.UnixMicro()), states)
+}
+
+// insertStates is saveStates with a version that is higher than those of all states of the stream.
+func (p *pool) insertStates(ctx context.Context, account, stream string, next uint64, states []stateRow) error {
+	err := p.insert(ctx, "sync_state_log", stateColumns, func(b driver.Batch) error {
 		for _, s := range states {
 			if s.version == 0 {
-				s.version = uint64(next.UnixMicro())
+				s.version = next
 			}
 			if err := b.Append(account, stream, s.name, s.value, s.version); err != nil {
 				return err

@@ -14,6 +14,18 @@ WHERE account = {account:String} AND stream = {stream:String} AND name = {name:S
 WHERE account = {account:String} AND stream = {stream:String} ORDER BY version`
 )
 
+// selectLease is the warehouse's clock, the newest version of all states of a stream, its lease with the version of that,
+// and, with run, the newest version of that run's row. It needs no FINAL: the newest value of one state is asked for, and of
+// two that are equally new, which takes a clock that stands still, everyone sees the same.
+func selectLease(run bool) string {
+	row := "toUInt64(0)"
+	if run {
+		row = "(SELECT max(version) FROM sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID})"
+	}
+	return sql(`SELECT toUnixTimestamp64Micro(now64(6)), max(version), argMaxIf(value, (version, value), name = $lease), maxIf(version, name = $lease), $row
+FROM sync_state_log WHERE account = {account:String} AND stream = {stream:String}`, parts{"lease": quote(stateLease), "row": row})
+}
+
 // deleteCleared drops what is stored of some states of a stream that were cleared: what they were before, or with
 // cleared that they were cleared.
 func deleteCleared(account, stream string, names []string, cleared bool) string {
@@ -46,16 +58,18 @@ WHERE stream = {stream:String} AND name != 'watermark'
 }
 
 // selectStagedRuns are the runs that have a staging partition or a table of their own.
-const selectStagedRuns = `SELECT DISTINCT id FROM
+func selectStagedRuns(d dialect) string {
+	return sql(`SELECT DISTINCT id FROM
 (
     SELECT toString(toUUIDOrZero(partition)) AS id
     FROM system.parts
-    WHERE active AND database = currentDatabase() AND table IN ({staging:String}, {child:String})
+    WHERE active AND database = currentDatabase() AND table = {staging:String}
     UNION ALL
-    SELECT toString(toUUIDOrZero(replaceRegexpOne(extract(name, '_([0-9a-f]{32})$'), '^(.{8})(.{4})(.{4})(.{4})(.{12})$', '\\1-\\2-\\3-\\4-\\5')))
+    SELECT toString(toUUIDOrZero(replaceRegexpOne(extract(name, '_([0-9a-f]{32})${end}'), '^(.{8})(.{4})(.{4})(.{4})(.{12})${end}', '\\1-\\2-\\3-\\4-\\5')))
     FROM system.tables
-    WHERE database = currentDatabase() AND arrayExists(prefix -> startsWith(name, prefix), {prefixes:Array(String)})
-) WHERE id != '00000000-0000-0000-0000-000000000000'`
+    WHERE database = $database AND arrayExists(prefix -> startsWith(name, prefix), {prefixes:Array(String)})
+) WHERE id != '00000000-0000-0000-0000-000000000000'`, parts{"database": d.runDatabase(), "end": "$"})
+}
 
 // insertInto is the statement of a block of rows.
 func insertInto(table string, cols []column) string {

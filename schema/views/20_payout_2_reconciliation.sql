@@ -1,6 +1,7 @@
 -- Payouts against their transactions: what finance asks first. Sums are exact: Decimal(38, 4), never a float.
 --
--- Of each stream one table is read, that of its versions, so that no view mixes two states (warehouse-12).
+-- Of each stream one table is read: of transactions the sums, which each run keeps in step (payoutSumsTable in
+-- internal/warehouse), and of payouts their versions. So no view mixes two states (warehouse-12).
 
 CREATE OR REPLACE VIEW payout_sums
 (
@@ -19,17 +20,9 @@ CREATE OR REPLACE VIEW payout_sums
     now_cashback Decimal(38, 4) COMMENT 'Sum of their cashback as of now [currency_code] (from payout_transactions.cashback)',
     at_stake Decimal(38, 4) COMMENT 'Sum of at_stake [currency_code] (from payout_transactions.at_stake)'
 )
-AS SELECT account, payout_id, fromUnixTimestamp64Milli(900000 * quarters, 'UTC') AS quarter, currency_code, state, stamped_status, now_status,
-    toInt64(n) AS stamped_n, ifNull(gmv, 0) AS stamped_gmv, ifNull(sum_cashback, 0) AS stamped_cashback,
-    if(here, stamped_n, 0) AS now_n, if(here, ifNull(gmv_now, 0), 0) AS now_gmv, if(here, ifNull(cashback_now, 0), 0) AS now_cashback, stake AS at_stake
-FROM
-(
-    SELECT account, payout_id, toInt64(floor(toUnixTimestamp64Milli(stamped_at) / 900000)) AS quarters, currency_code, state, stamped_status, status AS now_status,
-        state IN ('same', 'changed') AS here, count() AS n, sum(stamped_order_value) AS gmv, sum(stamped_cashback) AS sum_cashback,
-        sum(order_value) AS gmv_now, sum(cashback) AS cashback_now, sum(at_stake) AS stake
-    FROM payout_transactions
-    GROUP BY account, payout_id, quarters, currency_code, state, stamped_status, now_status
-)
+AS SELECT account, payout_id, fromUnixTimestamp64Milli(900000 * nullIf(quarters, toInt64(-9223372036854775808)), 'UTC') AS quarter, currency_code, state, stamped_status, now_status, stamped_n, stamped_gmv, stamped_cashback, now_n, now_gmv, now_cashback, at_stake
+FROM payout_sums_latest FINAL
+WHERE stamped_n != 0
 COMMENT 'Sums over payout_transactions, of transactions that were stamped in the same quarter of an hour and stand alike';
 
 CREATE OR REPLACE VIEW payout_alterations

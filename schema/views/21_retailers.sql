@@ -1,5 +1,7 @@
 -- What is known of each retailer, from whatever names it. A service that sends identifiers which are no UUIDs leaves
--- retailer_id NULL: then the name tells retailers apart, so that none is lost.
+-- retailer_id NULL: then the name tells retailers apart, so that none is lost. What sales say of them is kept by each run
+-- (saleRetailersTable in internal/warehouse). The last sale is found by its number of milliseconds: of times before 1970,
+-- max may be compiled to the wrong one.
 
 CREATE OR REPLACE VIEW retailers
 (
@@ -20,7 +22,7 @@ AS SELECT account, retailer_id,
     argMaxIf(host, host_version, host != '') AS hostname,
     argMaxIf(image, image_version, image != '') AS logo,
     sum(promotions_live) AS live_promotions, sum(coupons_live) AS live_coupons, sum(offers_live) AS live_cashback_offers,
-    sum(sales) AS transactions, max(last_sale) AS last_sold_at, max(newest) AS last_changed_at
+    sum(sales) AS transactions, fromUnixTimestamp64Milli(max(toUnixTimestamp64Milli(last_sale)), 'UTC') AS last_sold_at, max(newest) AS last_changed_at
 FROM
 (
     SELECT account, retailer_id, toString(retailer_name) AS named, max(_version) AS named_version,
@@ -42,10 +44,8 @@ FROM
         0, 0, countIf(_deleted = 0), 0, NULL, max(synced_at)
     FROM cashback_offers_latest AS o FINAL GROUP BY account, retailer_id, named
     UNION ALL
-    SELECT account, retailer_id, toString(retailer_name) AS named, max(_version), '', 0,
-        argMaxIf(retailer_logo, _version, retailer_logo != ''), maxIf(_version, retailer_logo != ''),
-        0, 0, 0, count(), max(sold_at), max(synced_at)
-    FROM transactions_latest FINAL WHERE _deleted = 0 GROUP BY account, retailer_id, named
+    SELECT account, retailer_id, toString(retailer_name) AS named, last_version, '', 0, t.logo, t.logo_version, 0, 0, 0, toUInt64(t.transactions), t.last_sold_at, t.newest
+    FROM sale_retailers_latest AS t FINAL WHERE t.transactions != 0
 )
 GROUP BY account, retailer_id, if(isNull(retailer_id), named, '')
 COMMENT 'Retailers, one row each and account, from all streams that name one';

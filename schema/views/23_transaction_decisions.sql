@@ -2,7 +2,7 @@
 -- its updatedAt is the time of that change, provided that an earlier version was loaded in which it was PENDING. One that
 -- was first seen confirmed may have been changed again since it was, so it is left out rather than guessed.
 --
--- The worker keeps the storage after each run of transactions (warehouse.KeepDecisions).
+-- The storage is published with each run of transactions (internal/warehouse/decisions.go).
 
 CREATE OR REPLACE VIEW transaction_decisions
 (
@@ -20,6 +20,6 @@ CREATE OR REPLACE VIEW transaction_decisions
 AS SELECT account, id, retailer_id, currency_code, clicked_at, sold_at, confirmed_at, declined_at,
     dateDiff('millisecond', sold_at, confirmed_at) / 86400000 AS days_to_confirm,
     dateDiff('millisecond', sold_at, declined_at) / 86400000 AS days_to_decline
-FROM transaction_decisions_log FINAL
+FROM transactions_decided FINAL
 WHERE confirmed_at IS NOT NULL OR declined_at IS NOT NULL
 COMMENT 'When transactions were confirmed or declined, one row for each that was seen to be';

@@ -32,40 +32,17 @@ GROUP BY on_day ORDER BY on_day DESC LIMIT {days:UInt32};
 -- Warehouse.HasFindings
 SELECT count() FROM (SELECT 1 FROM payout_findings_log WHERE account = {account:String} LIMIT 1);
 
--- Warehouse.KeepDecisions
-INSERT INTO transaction_decisions_log (account, id, retailer_id, currency_code, clicked_at, sold_at, confirmed_at, declined_at, version)
-SELECT account, v.id, retailer, currency, clicked, sold, if(confirmed > pending AND NOT gone, confirmed, NULL), if(declined > pending AND NOT gone, declined, NULL), newest
-FROM
+-- Warehouse.accountsOf
+SELECT DISTINCT account FROM
 (
-    SELECT account, id, argMax((retailer_id, currency_code, clicked_at, sold_at), _version) AS row,
-        row.1 AS retailer, row.2 AS currency, row.3 AS clicked, row.4 AS sold,
-        max(_version) AS newest, argMax(_deleted, _version) AS gone,
-        minIf(updated_at, status = 'PENDING') AS pending, minIf(updated_at, status = 'CONFIRMED') AS confirmed, minIf(updated_at, status = 'DECLINED') AS declined
-    FROM transactions_versions
-    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_versions WHERE account = {account:String} AND synced_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND (status != 'PENDING' OR _deleted))
-    GROUP BY account, id
-) AS v
-INNER JOIN (SELECT id, _version FROM transactions_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM transactions_versions WHERE account = {account:String} AND synced_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND (status != 'PENDING' OR _deleted))) AS l ON v.id = l.id
-WHERE newest = l._version AND (confirmed > pending OR declined > pending);
+    SELECT toString(account) AS account FROM sync_state_log WHERE stream = {stream:String}
+    UNION ALL
+    SELECT DISTINCT toString(account) FROM transactions_latest
+)
+ORDER BY account;
 
--- Warehouse.KeepDecisions
-INSERT INTO transaction_decisions_log (account, id, retailer_id, currency_code, clicked_at, sold_at, confirmed_at, declined_at, version)
-SELECT account, v.id, retailer, currency, clicked, sold, if(confirmed > pending AND NOT gone, confirmed, NULL), if(declined > pending AND NOT gone, declined, NULL), newest
-FROM
-(
-    SELECT account, id, argMax((retailer_id, currency_code, clicked_at, sold_at), _version) AS row,
-        row.1 AS retailer, row.2 AS currency, row.3 AS clicked, row.4 AS sold,
-        max(_version) AS newest, argMax(_deleted, _version) AS gone,
-        minIf(updated_at, status = 'PENDING') AS pending, minIf(updated_at, status = 'CONFIRMED') AS confirmed, minIf(updated_at, status = 'DECLINED') AS declined
-    FROM transactions_versions
-    WHERE account = {account:String}
-    GROUP BY account, id
-) AS v
-INNER JOIN (SELECT id, _version FROM transactions_latest FINAL WHERE account = {account:String}) AS l ON v.id = l.id
-WHERE newest = l._version AND (confirmed > pending OR declined > pending);
-
--- Warehouse.KeepDecisions
-SELECT toUnixTimestamp64Milli(maxIf(synced_at, synced_at <= now64(3) + toIntervalMillisecond(60000))) FROM transactions_latest WHERE account = {account:String};
+-- Warehouse.prepareTurns
+CREATE DATABASE IF NOT EXISTS `dealhouse`;
 
 -- Warehouse.recordFindings
 INSERT INTO payout_findings_log (account, kind, subject, detail, first_seen, last_seen, resolved_at, version);
@@ -73,16 +50,23 @@ INSERT INTO payout_findings_log (account, kind, subject, detail, first_seen, las
 -- Warehouse.recordFindings
 SELECT account, kind, subject, detail, first_seen FROM payout_findings WHERE account = {account:String} AND resolved_at IS NULL;
 
--- Warehouse.saveChecks
-INSERT INTO quality_checks_log (account, stream, run_id, check, ok, found, expected, detail, checked_at);
+-- Writer.countPrepared
+SELECT 'product_prices_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM product_prices_delta_0000000000004000800000000000a11e GROUP BY account, product_key, day)
+UNION ALL SELECT 'product_prices_hashes' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM product_prices_hashes_delta_0000000000004000800000000000a11e GROUP BY account, product_key);
 
--- migrator.Migrate
+-- Writer.drop
+DROP TABLE IF EXISTS transactions_changed_0000000000004000800000000000a11e SYNC;
+
+-- Writer.prepareDerived
+DROP TABLE IF EXISTS transactions_changed_0000000000004000800000000000a11e;
+
+-- Writer.singlePart
+OPTIMIZE TABLE sale_retailers_latest_delta_0000000000004000800000000000a11e FINAL;
+
+-- migrator.apply
 ALTER TABLE products_staging ADD COLUMN IF NOT EXISTS brand_name String AFTER currency_code;
 
--- migrator.Migrate
-CREATE DATABASE IF NOT EXISTS `dealhouse`;
-
--- pool.SaveRun
+-- pool.insertRun
 INSERT INTO sync_runs_log (account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read, inserted, updated, deleted, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error, version);
 
 -- pool.markDeadRuns
@@ -96,58 +80,13 @@ FROM
 );
 
 -- pool.timeAfter
-SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(greatest(0, toUnixTimestamp64Micro(toDateTime64(max(checked_at), 6, 'UTC')))) FROM quality_checks_log WHERE account = {account:String} AND stream = {stream:String};
-
--- pool.timeAfter
 SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(max(version)) FROM payout_findings_log WHERE account = {account:String};
 
 -- pool.timeAfter
 SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(max(version)) FROM sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID};
 
--- quality.keys
-SELECT toUInt64(count() - uniqExact(id)) FROM cashback_offers WHERE account = {account:String};
-
--- quality.keys
-SELECT toUInt64(count() - uniqExact(id)) FROM cashback_offers WHERE account = {account:String} AND id IN (SELECT id FROM cashback_offers_latest WHERE account = {account:String} AND synced_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND synced_at <= fromUnixTimestamp64Milli({to:Int64}, 'UTC'));
-
--- quality.keys
-SELECT toUInt64(count() - uniqExact(id)) FROM coupons WHERE account = {account:String};
-
--- quality.keys
-SELECT toUInt64(count() - uniqExact(id)) FROM coupons WHERE account = {account:String} AND id IN (SELECT id FROM coupons_latest WHERE account = {account:String} AND synced_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND synced_at <= fromUnixTimestamp64Milli({to:Int64}, 'UTC'));
-
--- quality.keys
-SELECT toUInt64(count() - uniqExact(id)) FROM payouts WHERE account = {account:String};
-
--- quality.keys
-SELECT toUInt64(count() - uniqExact(id)) FROM payouts WHERE account = {account:String} AND id IN (SELECT id FROM payouts_latest WHERE account = {account:String} AND synced_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND synced_at <= fromUnixTimestamp64Milli({to:Int64}, 'UTC'));
-
--- quality.keys
-SELECT toUInt64(count() - uniqExact(id)) FROM promotions WHERE account = {account:String};
-
--- quality.keys
-SELECT toUInt64(count() - uniqExact(id)) FROM promotions WHERE account = {account:String} AND id IN (SELECT id FROM promotions_latest WHERE account = {account:String} AND synced_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND synced_at <= fromUnixTimestamp64Milli({to:Int64}, 'UTC'));
-
--- quality.keys
-SELECT toUInt64(count() - uniqExact(id)) FROM transactions WHERE account = {account:String};
-
--- quality.keys
-SELECT toUInt64(count() - uniqExact(id)) FROM transactions WHERE account = {account:String} AND id IN (SELECT id FROM transactions_latest WHERE account = {account:String} AND synced_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND synced_at <= fromUnixTimestamp64Milli({to:Int64}, 'UTC'));
-
--- quality.keys
-SELECT toUInt64(count() - uniqExact(product_key)) FROM products WHERE account = {account:String};
-
--- quality.keys
-SELECT toUInt64(count() - uniqExact(product_key)) FROM products WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_latest WHERE account = {account:String} AND synced_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND synced_at <= fromUnixTimestamp64Milli({to:Int64}, 'UTC'));
-
 -- quality.payouts
-SELECT count(), ifNull(any(payout_id), 0) FROM transactions WHERE account = {account:String} AND payout_id NOT IN (SELECT id FROM payouts WHERE account = {account:String}) AND synced_at < fromUnixTimestamp64Milli({loaded:Int64}, 'UTC');
-
--- quality.payouts
-SELECT count(), ifNull(any(payout_id), 0) FROM transactions_latest WHERE account = {account:String} AND payout_id NOT IN (SELECT id FROM payouts WHERE account = {account:String}) AND synced_at < fromUnixTimestamp64Milli({loaded:Int64}, 'UTC');
-
--- quality.payouts
-SELECT max(started_at) FROM sync_runs WHERE account = {account:String} AND stream = 'payouts' AND outcome = 'success' AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1);
+SELECT count(), ifNull(any(payout_id), 0) FROM transactions WHERE account = {account:String} AND payout_id IN (7) AND synced_at < fromUnixTimestamp64Milli({loaded:Int64}, 'UTC');
 
 -- quality.prices
 SELECT count(), any(toString(p.product_key)) FROM (SELECT product_key, price FROM products_latest WHERE account = {account:String} AND synced_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND synced_at <= fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND _deleted = 0) AS p
@@ -177,32 +116,5 @@ SELECT (SELECT count() FROM promotions WHERE account = {account:String}), (SELEC
 -- quality.rows
 SELECT (SELECT count() FROM transactions WHERE account = {account:String}), (SELECT countIf(synced_at > fromUnixTimestamp64Milli({to:Int64}, 'UTC')) FROM transactions_latest WHERE account = {account:String});
 
--- quality.values
-SELECT countIf(ifNull((ifNull(price < 0, false)), false)), anyIf(toString(product_key), ifNull((ifNull(price < 0, false)), false)) FROM products_latest WHERE account = {account:String} AND synced_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND synced_at <= fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND _deleted = 0;
-
--- quality.values
-SELECT countIf(ifNull((ifNull(total_gmv < 0, false) OR ifNull(total_cashback < 0, false) OR ifNull(confirmed_gmv < 0, false) OR ifNull(pending_gmv < 0, false) OR ifNull(confirmed_cashback < 0, false) OR ifNull(pending_cashback < 0, false)), false)), anyIf(toString(id), ifNull((ifNull(total_gmv < 0, false) OR ifNull(total_cashback < 0, false) OR ifNull(confirmed_gmv < 0, false) OR ifNull(pending_gmv < 0, false) OR ifNull(confirmed_cashback < 0, false) OR ifNull(pending_cashback < 0, false)), false)) FROM payouts_latest WHERE account = {account:String} AND synced_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND synced_at <= fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND _deleted = 0;
-
--- quality.values
-SELECT countIf(ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false)), anyIf(toString(id), ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false)) FROM coupons_latest WHERE account = {account:String} AND synced_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND synced_at <= fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND _deleted = 0;
-
--- quality.values
-SELECT countIf(ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false)), anyIf(toString(id), ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false)) FROM promotions_latest WHERE account = {account:String} AND synced_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND synced_at <= fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND _deleted = 0;
-
--- quality.values
-SELECT countIf(ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false)), anyIf(toString(id), ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false)), countIf(ifNull((ifNull(maximum_fixed_commission_fee < 0, false)), false)), anyIf(toString(id), ifNull((ifNull(maximum_fixed_commission_fee < 0, false)), false)) FROM cashback_offers_latest WHERE account = {account:String} AND synced_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND synced_at <= fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND _deleted = 0;
-
--- quality.values
-SELECT countIf(ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false)), anyIf(toString(id), ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false)), countIf(ifNull((ifNull(order_value < 0, false) OR ifNull(cashback < 0, false)) AND status != 'DECLINED', false)), anyIf(toString(id), ifNull((ifNull(order_value < 0, false) OR ifNull(cashback < 0, false)) AND status != 'DECLINED', false)), countIf(ifNull(status NOT IN ('', 'a', 'b') OR status = '', false)), anyIf(toString(id), ifNull(status NOT IN ('', 'a', 'b') OR status = '', false)) FROM transactions_latest WHERE account = {account:String} AND synced_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND synced_at <= fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND _deleted = 0;
-
--- quality.values
-SELECT countIf(ifNull(updated_at > now64(3, 'UTC') + toIntervalSecond(3600), false)), anyIf(toString(id), ifNull(updated_at > now64(3, 'UTC') + toIntervalSecond(3600), false)) FROM coupons_latest WHERE account = {account:String} AND synced_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND synced_at <= fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND _deleted = 0;
-
--- quality.values
-SELECT countIf(ifNull(updated_at > now64(3, 'UTC') + toIntervalSecond(3600), false)), anyIf(toString(id), ifNull(updated_at > now64(3, 'UTC') + toIntervalSecond(3600), false)) FROM promotions_latest WHERE account = {account:String} AND synced_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND synced_at <= fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND _deleted = 0;
-
--- quality.values
-SELECT countIf(ifNull(updated_at > now64(3, 'UTC') + toIntervalSecond(3600), false)), anyIf(toString(id), ifNull(updated_at > now64(3, 'UTC') + toIntervalSecond(3600), false)), countIf(ifNull((ifNull(maximum_fixed_commission_fee < 0, false)), false)), anyIf(toString(id), ifNull((ifNull(maximum_fixed_commission_fee < 0, false)), false)) FROM cashback_offers_latest WHERE account = {account:String} AND synced_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND synced_at <= fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND _deleted = 0;
-
--- quality.values
-SELECT countIf(ifNull(updated_at > now64(3, 'UTC') + toIntervalSecond(3600), false)), anyIf(toString(id), ifNull(updated_at > now64(3, 'UTC') + toIntervalSecond(3600), false)), countIf(ifNull((ifNull(order_value < 0, false) OR ifNull(cashback < 0, false)) AND status != 'DECLINED', false)), anyIf(toString(id), ifNull((ifNull(order_value < 0, false) OR ifNull(cashback < 0, false)) AND status != 'DECLINED', false)), countIf(ifNull(status NOT IN ('', 'a', 'b') OR status = '', false)), anyIf(toString(id), ifNull(status NOT IN ('', 'a', 'b') OR status = '', false)) FROM transactions_latest WHERE account = {account:String} AND synced_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND synced_at <= fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND _deleted = 0;
+-- quality.save
+INSERT INTO quality_checks_log (account, stream, run_id, check, ok, found, expected, detail, checked_at);

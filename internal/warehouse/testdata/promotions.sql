@@ -190,6 +190,16 @@ SELECT
     (SELECT count() FROM promotions_latest FINAL WHERE account = {account:String} AND _deleted = 0),
     (SELECT count() = 0 FROM (SELECT 1 FROM promotions_latest WHERE account = {account:String} LIMIT 1));
 
+-- countBefore of the whole list
+SELECT
+    (SELECT count() FROM promotions_staging FINAL WHERE run_id = {run:UUID}),
+    (SELECT count() FROM promotions_staging WHERE run_id = {run:UUID} AND bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
+    (SELECT count() FROM promotions_latest FINAL WHERE account = {account:String} AND _deleted = 0),
+    (SELECT count() = 0 FROM (SELECT 1 FROM promotions_latest WHERE account = {account:String} LIMIT 1));
+
+-- hasNone
+SELECT count() = 0 FROM (SELECT 1 FROM promotions_latest WHERE account = {account:String} LIMIT 1);
+
 -- dropOldChanges
 DROP TABLE IF EXISTS promotions_changes_0000000000004000800000000000a11e;
 
@@ -405,14 +415,14 @@ LEFT JOIN
 WHERE s._version != 0 AND l._version = 0;
 
 -- countChanges
-SELECT change, count() FROM promotions_changes_0000000000004000800000000000a11e GROUP BY change;
+SELECT change, count(), toUInt64(0) FROM promotions_changes_0000000000004000800000000000a11e GROUP BY change;
 
 -- selectPlannedKeys
 SELECT toString(id) FROM promotions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2);
 
 -- selectPlannedDeletes
 SELECT toString(id), ifNull(toUnixTimestamp64Milli(updated_at), 0) FROM promotions_latest FINAL
-WHERE account = {account:String} AND id IN (SELECT id FROM promotions_changes_0000000000004000800000000000a11e WHERE change = 3 ORDER BY rand() LIMIT 5);
+WHERE account = {account:String} AND id IN (SELECT id FROM promotions_changes_0000000000004000800000000000a11e WHERE change = 3 AND id IN (SELECT id FROM promotions_changes_0000000000004000800000000000a11e WHERE change = 3 ORDER BY cityHash64(id, '00000000-0000-4000-8000-00000000a11e') LIMIT 5));
 
 -- countAbsence
 INSERT INTO absent_rows_log (account, stream, key, lists, run_id, since, version)
@@ -617,17 +627,26 @@ INNER JOIN (SELECT id, version FROM promotions_changes_0000000000004000800000000
 -- mergeParts
 OPTIMIZE TABLE promotions_delta_0000000000004000800000000000a11e FINAL;
 
--- attachDelta to promotions_latest
+-- attachDelta promotions_delta_0000000000004000800000000000a11e to promotions_latest
 ALTER TABLE promotions_latest ATTACH PARTITION tuple() FROM promotions_delta_0000000000004000800000000000a11e;
 
--- countAttached to promotions_latest
-SELECT (SELECT count() FROM promotions_delta_0000000000004000800000000000a11e), (SELECT count() FROM promotions_latest WHERE account = {account:String} AND _run_id = {run:UUID});
+-- countOfRun in promotions_latest
+SELECT count() FROM promotions_latest WHERE account = {account:String} AND _run_id = {run:UUID};
 
--- attachDelta to promotions_versions
+-- attachDelta promotions_delta_0000000000004000800000000000a11e to promotions_versions
 ALTER TABLE promotions_versions ATTACH PARTITION tuple() FROM promotions_delta_0000000000004000800000000000a11e;
 
--- countAttached to promotions_versions
-SELECT (SELECT count() FROM promotions_delta_0000000000004000800000000000a11e), (SELECT count() FROM promotions_versions WHERE account = {account:String} AND _run_id = {run:UUID});
+-- countOfRun in promotions_versions
+SELECT count() FROM promotions_versions WHERE account = {account:String} AND _run_id = {run:UUID};
+
+-- selectParts
+SELECT table, hash_of_all_files, rows FROM system.parts
+WHERE active AND database IN (currentDatabase(), currentDatabase()) AND table IN ({tables:Array(String)})
+UNION ALL
+SELECT name, '', 0 FROM system.tables WHERE database = currentDatabase() AND name IN ({deltas:Array(String)});
+
+-- countKeys
+SELECT 'promotions_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM promotions_delta_0000000000004000800000000000a11e GROUP BY account, id);
 
 -- dropTable promotions_changes_0000000000004000800000000000a11e
 DROP TABLE IF EXISTS promotions_changes_0000000000004000800000000000a11e SYNC;
@@ -709,3 +728,17 @@ ALTER TABLE sync_state_log DELETE WHERE account = 'acme' AND stream = 'promotion
 
 -- deleteCleared, that they were cleared
 ALTER TABLE sync_state_log DELETE WHERE account = 'acme' AND stream = 'promotions' AND name IN ('', 'a', 'b') AND value = '';
+
+-- inspectDelta, with earlier versions: false
+SELECT groupArrayIf(20)(toString(id), _deleted = 0),
+    toUInt64(0),
+    countIf(_deleted = 0 AND ifNull(updated_at > now64(3, 'UTC') + toIntervalSecond(3600), false)),
+    anyIf(toString(id), _deleted = 0 AND ifNull(updated_at > now64(3, 'UTC') + toIntervalSecond(3600), false))
+FROM promotions_delta_0000000000004000800000000000a11e;
+
+-- inspectDelta, with earlier versions: true
+SELECT groupArrayIf(20)(toString(id), _deleted = 0),
+    toUInt64(0),
+    countIf(_deleted = 0 AND ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false)),
+    anyIf(toString(id), _deleted = 0 AND ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false))
+FROM promotions_delta_0000000000004000800000000000a11e;

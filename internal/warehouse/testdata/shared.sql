@@ -6,6 +6,8 @@ CREATE TABLE IF NOT EXISTS schema_migrations_log
     version UInt32 COMMENT 'Number of the file in schema/; 0 stands for the tables of the streams and all views',
     name String COMMENT 'Name of the file',
     checksum String COMMENT 'SHA-256 of what was applied',
+    generation UInt32 COMMENT 'Of the tables of the streams and all views: the higher is the newer; 0 for files',
+    tables String COMMENT 'SHA-256 of the definitions of the tables of the streams, without their comments; empty for files',
     applied_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'By the clock of the warehouse'
 )
 ENGINE = ReplacingMergeTree(applied_at)
@@ -18,16 +20,52 @@ CREATE OR REPLACE VIEW schema_migrations
     version UInt32 COMMENT 'Number of the file in schema/; 0 stands for the tables of the streams and all views',
     name String COMMENT 'Name of the file',
     checksum String COMMENT 'SHA-256 of what was applied',
+    generation UInt32 COMMENT 'Of the tables of the streams and all views: the higher is the newer; 0 for files',
     applied_at DateTime64(3, 'UTC') COMMENT 'By the clock of the warehouse'
 )
-AS SELECT version, name, checksum, applied_at FROM schema_migrations_log FINAL
+AS SELECT version, name, checksum, generation, applied_at FROM schema_migrations_log FINAL
 COMMENT 'What has been applied to this database';
 
+-- addGeneration
+ALTER TABLE schema_migrations_log
+    ADD COLUMN IF NOT EXISTS generation UInt32 COMMENT 'Of the tables of the streams and all views: the higher is the newer; 0 for files' AFTER checksum,
+    ADD COLUMN IF NOT EXISTS tables String COMMENT 'SHA-256 of the definitions of the tables of the streams, without their comments; empty for files' AFTER generation;
+
 -- selectApplied
-SELECT version, name, checksum FROM schema_migrations;
+SELECT version, name, checksum, generation, tables FROM schema_migrations_log FINAL;
+
+-- selectAppliedEarlier
+SELECT version, name, checksum, toUInt32(0), '' FROM schema_migrations_log FINAL;
 
 -- selectColumns
 SELECT table, name, type FROM system.columns WHERE database = {database:String};
+
+-- recordOf
+INSERT INTO schema_migrations_log (version, name, checksum, generation, tables)
+SELECT * FROM VALUES('version UInt32, name String, checksum String, generation UInt32, tables String',
+    (1, '0001_first.sql', 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', 0, ''),
+    (0, 'streams', 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', 1, 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'));
+
+-- createTurns
+CREATE TABLE IF NOT EXISTS schema_turns_log
+(
+    id UUID COMMENT 'Identifies the upgrade',
+    owner String COMMENT 'Process that makes it: host/process/nonce',
+    over UInt8 COMMENT '1 when it has ended, or stepped back',
+    said_at DateTime64(6, 'UTC') DEFAULT now64(6) COMMENT 'When the process last said so, by the clock of the warehouse',
+    version UInt64 COMMENT 'The highest wins'
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY id
+TTL toDateTime(said_at) + toIntervalDay(30)
+COMMENT 'Processes that upgrade the schema: one at a time';
+
+-- selectTurns
+SELECT toString(id), owner, version, greatest(0, toUnixTimestamp64Micro(now64(6)) - toUnixTimestamp64Micro(said_at))
+FROM schema_turns_log FINAL WHERE over = 0 AND id != {id:UUID};
+
+-- selectOrders
+SELECT name, sorting_key, '' FROM system.tables WHERE database = {database:String};
 
 -- selectVersion
 SELECT version();
@@ -38,6 +76,10 @@ SELECT toUnixTimestamp64Micro(now64(6));
 -- countParts
 SELECT count() FROM system.parts WHERE active AND database = currentDatabase() AND table = {delta:String};
 
+-- selectInParts
+SELECT table FROM system.parts
+WHERE active AND database = currentDatabase() AND table IN ({deltas:Array(String)}) GROUP BY table HAVING count() > 1 ORDER BY table;
+
 -- selectState
 SELECT value, version FROM sync_state_log FINAL
 WHERE account = {account:String} AND stream = {stream:String} AND name = {name:String};
@@ -45,6 +87,14 @@ WHERE account = {account:String} AND stream = {stream:String} AND name = {name:S
 -- selectStates
 SELECT name, value, version FROM sync_state_log FINAL
 WHERE account = {account:String} AND stream = {stream:String} ORDER BY version;
+
+-- selectLease
+SELECT toUnixTimestamp64Micro(now64(6)), max(version), argMaxIf(value, (version, value), name = 'lease'), maxIf(version, name = 'lease'), toUInt64(0)
+FROM sync_state_log WHERE account = {account:String} AND stream = {stream:String};
+
+-- selectLease with the row of a run
+SELECT toUnixTimestamp64Micro(now64(6)), max(version), argMaxIf(value, (version, value), name = 'lease'), maxIf(version, name = 'lease'), (SELECT max(version) FROM sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID})
+FROM sync_state_log WHERE account = {account:String} AND stream = {stream:String};
 
 -- selectInterrupted
 SELECT DISTINCT account, stream FROM sync_state WHERE startsWith(name, 'intent:') ORDER BY account, stream;
@@ -68,7 +118,7 @@ SELECT DISTINCT id FROM
 (
     SELECT toString(toUUIDOrZero(partition)) AS id
     FROM system.parts
-    WHERE active AND database = currentDatabase() AND table IN ({staging:String}, {child:String})
+    WHERE active AND database = currentDatabase() AND table = {staging:String}
     UNION ALL
     SELECT toString(toUUIDOrZero(replaceRegexpOne(extract(name, '_([0-9a-f]{32})$'), '^(.{8})(.{4})(.{4})(.{4})(.{12})$', '\\1-\\2-\\3-\\4-\\5')))
     FROM system.tables
@@ -121,6 +171,29 @@ WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String}
     AND ({reason:String} = '' OR reason = {reason:String}) AND ({field:String} = '' OR field = {field:String})
     AND (toUnixTimestamp64Micro(read_at) >= {since:Int64} OR toUnixTimestamp64Milli(seen_at) * 1000 >= {since:Int64}) AND state IN ('open', 'unpublished')
 ORDER BY read_at DESC, account, stream, run_id, page, key, field, reason, raw LIMIT 50;
+
+-- selectServer
+SELECT version(), timezone(),
+    toBool((SELECT count() FROM system.settings WHERE name = 'cloud_mode' AND value = '1')),
+    (SELECT any(engine) FROM system.databases WHERE name = {database:String}),
+    (SELECT count() FROM system.tables WHERE database = {database:String} AND match(name, '_(latest|versions|log)$') AND NOT startsWith(engine, 'Replicated') AND match(engine, 'MergeTree')),
+    (SELECT count() FROM system.tables WHERE database = {database:String} AND match(name, '_(latest|versions|log)$') AND startsWith(engine, 'Replicated'));
+
+-- selectServerID
+SELECT toString(serverUUID());
+
+-- selectCluster
+SELECT (SELECT uniqExact(shard_num) FROM system.clusters WHERE cluster = {cluster:String}),
+    (SELECT arraySort(groupUniqArray(cluster)) FROM system.clusters), (SELECT groupArray(macro) FROM system.macros);
+
+-- checkGrant
+CHECK GRANT ALTER DELETE ON `dealhouse`.*;
+
+-- syncReplica
+SYSTEM SYNC REPLICA coupons_latest LIGHTWEIGHT;
+
+-- trySettings
+SELECT 1;
 
 -- deleteLaterMisses
 ALTER TABLE reference_misses_log DELETE WHERE account = {account:String} AND stream = {stream:String} AND asked_at > fromUnixTimestamp64Milli(1767225600000);
@@ -181,6 +254,28 @@ LEFT JOIN
 ) AS c ON t.name = c.table
 WHERE t.database = currentDatabase() AND t.engine = 'View'
 ORDER BY t.name;
+
+-- selectChecksBefore
+SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(greatest(0, toUnixTimestamp64Micro(toDateTime64(max(checked_at), 6, 'UTC')))), toInt64(ifNull(maxIf(toUnixTimestamp64Micro(toDateTime64(checked_at, 6, 'UTC')), check = 'rows_match'), 0)), countIf(NOT holds)
+FROM (SELECT check, max(checked_at) AS checked_at, argMax(ok, quality_checks_log.checked_at) AS holds FROM quality_checks_log WHERE account = {account:String} AND stream = {stream:String} GROUP BY check);
+
+-- selectUnknownPayouts
+WITH (SELECT max(started_at) FROM sync_runs WHERE account = {account:String} AND stream = 'payouts' AND outcome = 'success' AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)) AS loaded
+SELECT loaded, groupArray(1000)(key) FROM
+(
+    SELECT n.key AS key FROM transactions_named AS n
+    WHERE account = {account:String} AND n.stream = 'payouts' AND n.key NOT IN (SELECT toString(id) FROM payouts WHERE account = {account:String})
+    GROUP BY n.key HAVING min(n.named_at) < loaded
+);
+
+-- retired 1
+DROP VIEW IF EXISTS payout_changed_transactions;
+
+-- retired 2
+DROP VIEW IF EXISTS payout_changed_keys;
+
+-- retired 3
+DROP TABLE IF EXISTS transaction_decisions_log SYNC;
 
 -- selectRuns, by stream: false, whole looks: false
 SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
@@ -282,7 +377,10 @@ SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(greatest(0, toUnixTimestamp64M
 SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(greatest(0, toUnixTimestamp64Micro(toDateTime64(max(applied_at), 6, 'UTC')))) FROM schema_migrations_log;
 
 -- insertInto schema_migrations_log
-INSERT INTO schema_migrations_log (version, name, checksum, applied_at);
+INSERT INTO schema_migrations_log (version, name, checksum, generation, tables, applied_at);
+
+-- insertInto schema_turns_log
+INSERT INTO schema_turns_log (id, owner, over, version);
 
 -- insertInto sync_state_log
 INSERT INTO sync_state_log (account, stream, name, value, version);

@@ -27,15 +27,18 @@ CREATE TABLE IF NOT EXISTS transactions_latest
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
     _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
-    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
-    _run_id UUID COMMENT 'Run that loaded this version'
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address; 2 where a row was that has another sold_at now',
+    _run_id UUID COMMENT 'Run that loaded this version',
+    INDEX by_key id TYPE bloom_filter(0.001) GRANULARITY 1,
+    INDEX by_passback_uid passback_uid TYPE bloom_filter(0.01) GRANULARITY 1
 )
 ENGINE = ReplacingMergeTree(_version)
-ORDER BY (account, id)
+ORDER BY (account, sold_at, id)
+SETTINGS allow_nullable_key = 1
 COMMENT 'Storage behind the view transactions';
 
 -- createStaging
-CREATE TABLE IF NOT EXISTS transactions_staging
+CREATE TABLE IF NOT EXISTS transactions_2_staging
 (
     run_id UUID,
     id UUID,
@@ -102,7 +105,7 @@ WHERE _deleted = 0
 COMMENT 'Affiliate transactions of the organization, one row each, as they stand now';
 
 -- rehash
-ALTER TABLE transactions_staging MODIFY COLUMN _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id);
+ALTER TABLE transactions_2_staging MODIFY COLUMN _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id);
 
 -- createVersions
 CREATE TABLE IF NOT EXISTS transactions_versions
@@ -131,11 +134,14 @@ CREATE TABLE IF NOT EXISTS transactions_versions
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
     _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
-    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
-    _run_id UUID COMMENT 'Run that loaded this version'
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address; 2 where a row was that has another sold_at now',
+    _run_id UUID COMMENT 'Run that loaded this version',
+    INDEX by_key id TYPE bloom_filter(0.001) GRANULARITY 1,
+    INDEX by_passback_uid passback_uid TYPE bloom_filter(0.01) GRANULARITY 1
 )
 ENGINE = MergeTree
-ORDER BY (account, id)
+ORDER BY (account, sold_at, id)
+SETTINGS allow_nullable_key = 1
 COMMENT 'Storage behind the view transactions_history';
 
 -- createHistory
@@ -182,132 +188,255 @@ FROM
 WHERE _deleted = 0
 COMMENT 'Every version of transactions that was ever loaded';
 
+-- countCopied
+SELECT (SELECT count() FROM transactions_versions), (SELECT count() FROM transactions_versions_ordered);
+
+-- orderStatements 1
+RENAME TABLE IF EXISTS transactions_staging TO transactions_2_staging;
+
+-- orderStatements 2
+DROP TABLE IF EXISTS transactions_staging SYNC;
+
+-- orderStatements 3
+DROP TABLE IF EXISTS transactions_versions_ordered SYNC;
+
+-- orderStatements 4
+CREATE TABLE IF NOT EXISTS transactions_versions_ordered
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Transaction identifier (API: id)',
+    country LowCardinality(String) COMMENT 'Country code; empty when absent (API: country)',
+    activated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Activation time [UTC] (API: activatedAt)',
+    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time [UTC] (API: clickedAt)',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC] (API: soldAt)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    currency_code LowCardinality(String) COMMENT 'Currency of order_value and cashback; empty when absent (API: currencyCode)',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Value of the order [currency_code] (API: orderValue)',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback amount [currency_code] (API: cashback)',
+    status LowCardinality(String) COMMENT 'PENDING, CONFIRMED or DECLINED; the service may add values; empty when absent (API: status)',
+    passback_uid String COMMENT 'Caller\'s own user identifier, as passed back; empty when absent (API: passbackUid)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction; NULL when the service sent none or no UUID (API: retailerId)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: retailerName)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: retailerLogo)',
+    payout_id Nullable(Int64) COMMENT 'Payout that includes the transaction; NULL while in none (API: payoutId)',
+    passback_data String COMMENT 'Caller\'s own data, as passed back; empty when absent (API: passbackData)',
+    cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
+    coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
+    promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address; 2 where a row was that has another sold_at now',
+    _run_id UUID COMMENT 'Run that loaded this version',
+    INDEX by_key id TYPE bloom_filter(0.001) GRANULARITY 1,
+    INDEX by_passback_uid passback_uid TYPE bloom_filter(0.01) GRANULARITY 1
+)
+ENGINE = MergeTree
+ORDER BY (account, sold_at, id)
+SETTINGS allow_nullable_key = 1
+COMMENT 'Storage behind the view transactions_history';
+
+-- orderStatements 5
+INSERT INTO transactions_versions_ordered (account, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, synced_at, _hash, _version, _deleted, _run_id) SELECT account, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, synced_at, _hash, _version, _deleted, _run_id FROM transactions_versions;
+
+-- orderStatements 6
+EXCHANGE TABLES transactions_versions_ordered AND transactions_versions;
+
+-- orderStatements 7
+DROP TABLE IF EXISTS transactions_versions_ordered SYNC;
+
+-- orderStatements 8
+DROP TABLE IF EXISTS transactions_latest_ordered SYNC;
+
+-- orderStatements 9
+CREATE TABLE IF NOT EXISTS transactions_latest_ordered
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Transaction identifier (API: id)',
+    country LowCardinality(String) COMMENT 'Country code; empty when absent (API: country)',
+    activated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Activation time [UTC] (API: activatedAt)',
+    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time [UTC] (API: clickedAt)',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC] (API: soldAt)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    currency_code LowCardinality(String) COMMENT 'Currency of order_value and cashback; empty when absent (API: currencyCode)',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Value of the order [currency_code] (API: orderValue)',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback amount [currency_code] (API: cashback)',
+    status LowCardinality(String) COMMENT 'PENDING, CONFIRMED or DECLINED; the service may add values; empty when absent (API: status)',
+    passback_uid String COMMENT 'Caller\'s own user identifier, as passed back; empty when absent (API: passbackUid)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction; NULL when the service sent none or no UUID (API: retailerId)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: retailerName)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: retailerLogo)',
+    payout_id Nullable(Int64) COMMENT 'Payout that includes the transaction; NULL while in none (API: payoutId)',
+    passback_data String COMMENT 'Caller\'s own data, as passed back; empty when absent (API: passbackData)',
+    cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
+    coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
+    promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address; 2 where a row was that has another sold_at now',
+    _run_id UUID COMMENT 'Run that loaded this version',
+    INDEX by_key id TYPE bloom_filter(0.001) GRANULARITY 1,
+    INDEX by_passback_uid passback_uid TYPE bloom_filter(0.01) GRANULARITY 1
+)
+ENGINE = ReplacingMergeTree(_version)
+ORDER BY (account, sold_at, id)
+SETTINGS allow_nullable_key = 1
+COMMENT 'Storage behind the view transactions';
+
+-- orderStatements 10
+INSERT INTO transactions_latest_ordered (account, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, synced_at, _hash, _version, _deleted, _run_id) SELECT account, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, synced_at, _hash, _version, _deleted, _run_id FROM transactions_latest FINAL;
+
+-- orderStatements 11
+EXCHANGE TABLES transactions_latest_ordered AND transactions_latest;
+
+-- orderStatements 12
+DROP TABLE IF EXISTS transactions_latest_ordered SYNC;
+
 -- addColumns to transactions_latest
 ALTER TABLE transactions_latest ADD COLUMN IF NOT EXISTS _run_id UUID COMMENT 'Run that loaded this version' AFTER _deleted;
 
--- addColumns to transactions_staging
-ALTER TABLE transactions_staging ADD COLUMN IF NOT EXISTS _fetched Int64 AFTER _page;
+-- addColumns to transactions_2_staging
+ALTER TABLE transactions_2_staging ADD COLUMN IF NOT EXISTS _fetched Int64 AFTER _page;
 
 -- addColumns to transactions_versions
 ALTER TABLE transactions_versions ADD COLUMN IF NOT EXISTS _run_id UUID COMMENT 'Run that loaded this version' AFTER _deleted;
 
 -- insertInto staging
-INSERT INTO transactions_staging (run_id, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _nulls, _extra, _page, _fetched);
+INSERT INTO transactions_2_staging (run_id, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _nulls, _extra, _page, _fetched);
 
 -- countStaged
-SELECT count() FROM transactions_staging WHERE run_id = {run:UUID};
+SELECT count() FROM transactions_2_staging WHERE run_id = {run:UUID};
 
 -- selectStagedKeys
-SELECT toString(id) FROM transactions_staging WHERE run_id = {run:UUID};
+SELECT toString(id) FROM transactions_2_staging WHERE run_id = {run:UUID};
 
 -- countBefore
 SELECT
-    (SELECT count() FROM transactions_staging FINAL WHERE run_id = {run:UUID}),
-    (SELECT count() FROM transactions_staging WHERE run_id = {run:UUID} AND bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
-    (SELECT count() FROM transactions_latest FINAL WHERE account = {account:String} AND _deleted = 0),
+    (SELECT count() FROM transactions_2_staging FINAL WHERE run_id = {run:UUID}),
+    (SELECT count() FROM transactions_2_staging WHERE run_id = {run:UUID} AND bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
+    (SELECT toUInt64(sum(live)) FROM transactions_live FINAL WHERE account = {account:String}),
     (SELECT count() = 0 FROM (SELECT 1 FROM transactions_latest WHERE account = {account:String} LIMIT 1));
+
+-- countBefore of the whole list
+SELECT
+    (SELECT count() FROM transactions_2_staging FINAL WHERE run_id = {run:UUID}),
+    (SELECT count() FROM transactions_2_staging WHERE run_id = {run:UUID} AND bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
+    (SELECT count() FROM transactions_keys FINAL WHERE account = {account:String} AND _deleted = 0),
+    (SELECT count() = 0 FROM (SELECT 1 FROM transactions_latest WHERE account = {account:String} LIMIT 1));
+
+-- hasNone
+SELECT count() = 0 FROM (SELECT 1 FROM transactions_latest WHERE account = {account:String} LIMIT 1);
 
 -- dropOldChanges
 DROP TABLE IF EXISTS transactions_changes_0000000000004000800000000000a11e;
 
 -- createChanges
-CREATE TABLE IF NOT EXISTS transactions_changes_0000000000004000800000000000a11e (id UUID, change UInt8, version UInt128)
+CREATE TABLE IF NOT EXISTS transactions_changes_0000000000004000800000000000a11e (id UUID, change UInt8, version UInt128, position Nullable(DateTime64(3, 'UTC')), moved UInt8)
 ENGINE = MergeTree ORDER BY id
 COMMENT 'What a run under way will change';
 
 -- insertChanges of a part
-INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version)
+INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version, position, moved)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
     least(l_capped, toUInt128(l._updated)) AS l_changed,
     if(s._undated OR l._deleted OR l._updated > l_capped + 60000, greatest(s_own, l_changed), s_own) AS s_changed,
+    s._version != 0 AND l._version != 0 AND NOT (s._position <=> l.sold_at) AS moved,
     bitAnd(s._version, toUInt128(18446744073709551615)) AS s_read,
     if(bitAnd(l._version, toUInt128(18446744073709551615)) > {latest:UInt64}, 0, bitAnd(l._version, toUInt128(18446744073709551615))) AS l_read,
     s_changed > l_changed OR s_changed = l_changed AND s_read > l_read AS newer,
     greatest(
         least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))),
         if(l._version = 0, 0, bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), s_read)),
-        if(l._version = 0, 0, l._version + 1)) AS s_version
+        if(l._version = 0, 0, l._version + if(moved, 2, 1))) AS s_version
 SELECT if(s._version = 0, l.id, s.id),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
-    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    l.sold_at, moved
 FROM
 (
-    SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated
-    FROM transactions_staging FINAL
+    SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated, if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')) AS _position
+    FROM transactions_2_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s
 LEFT JOIN
 (
-    SELECT id, _version, _hash, _deleted, ifNull(toUInt64(greatest(toUnixTimestamp64Milli(updated_at), 0)), toUInt64(bitShiftRight(_version, 64))) AS _updated
-    FROM transactions_latest FINAL
-    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_staging WHERE run_id = {run:UUID})
+    SELECT id, _version, _hash, _deleted, toUInt64(toInt64(bitShiftRight(_version, 64)) + _ahead) AS _updated, sold_at
+    FROM transactions_keys FINAL
+    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_2_staging WHERE run_id = {run:UUID})
 ) AS l ON s.id = l.id
 WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted)))
     OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash);
 
 -- insertChanges of a part, some dated ahead
-INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version)
+INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version, position, moved)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
     least(l_capped, toUInt128(l._updated)) AS l_changed,
     if(s._undated OR l._deleted OR l._updated > l_capped + 60000, greatest(s_own, l_changed), s_own) AS s_changed,
+    s._version != 0 AND l._version != 0 AND NOT (s._position <=> l.sold_at) AS moved,
     bitAnd(s._version, toUInt128(18446744073709551615)) AS s_read,
     if(bitAnd(l._version, toUInt128(18446744073709551615)) > {latest:UInt64}, 0, bitAnd(l._version, toUInt128(18446744073709551615))) AS l_read,
     s_changed > l_changed OR s_changed = l_changed AND s_read > l_read AS newer,
     greatest(
         least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))),
         if(l._version = 0, 0, bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), s_read)),
-        if(l._version = 0, 0, l._version + 1)) AS s_version
+        if(l._version = 0, 0, l._version + if(moved, 2, 1))) AS s_version
 SELECT if(s._version = 0, l.id, s.id),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
-    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    l.sold_at, moved
 FROM
 (
-    SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated
-    FROM transactions_staging
+    SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated, if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')) AS _position
+    FROM transactions_2_staging
     WHERE run_id = {run:UUID}
     ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY id
 ) AS s
 LEFT JOIN
 (
-    SELECT id, _version, _hash, _deleted, ifNull(toUInt64(greatest(toUnixTimestamp64Milli(updated_at), 0)), toUInt64(bitShiftRight(_version, 64))) AS _updated
-    FROM transactions_latest FINAL
-    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_staging WHERE run_id = {run:UUID})
+    SELECT id, _version, _hash, _deleted, toUInt64(toInt64(bitShiftRight(_version, 64)) + _ahead) AS _updated, sold_at
+    FROM transactions_keys FINAL
+    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_2_staging WHERE run_id = {run:UUID})
 ) AS l ON s.id = l.id
 WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted)))
     OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash);
 
 -- insertChanges of the whole list
-INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version)
+INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version, position, moved)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
     least(l_capped, toUInt128(l._updated)) AS l_changed,
     greatest(s_own, l_changed) AS s_changed,
+    s._version != 0 AND l._version != 0 AND NOT (s._position <=> l.sold_at) AS moved,
     bitAnd(s._version, toUInt128(18446744073709551615)) AS s_read,
     if(bitAnd(l._version, toUInt128(18446744073709551615)) > {latest:UInt64}, 0, bitAnd(l._version, toUInt128(18446744073709551615))) AS l_read,
     s_changed > l_changed OR s_changed = l_changed AND s_read > l_read AS newer,
     greatest(
         least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))),
         if(l._version = 0, 0, bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), s_read)),
-        if(l._version = 0, 0, l._version + 1)) AS s_version
+        if(l._version = 0, 0, l._version + if(moved, 2, 1))) AS s_version
 SELECT if(s._version = 0, l.id, s.id),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
-    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    l.sold_at, moved
 FROM
 (
-    SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated
-    FROM transactions_staging FINAL
+    SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated, if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')) AS _position
+    FROM transactions_2_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s
 FULL JOIN
 (
-    SELECT id, _version, _hash, _deleted, ifNull(toUInt64(greatest(toUnixTimestamp64Milli(updated_at), 0)), toUInt64(bitShiftRight(_version, 64))) AS _updated
-    FROM transactions_latest FINAL
+    SELECT id, _version, _hash, _deleted, toUInt64(toInt64(bitShiftRight(_version, 64)) + _ahead) AS _updated, sold_at
+    FROM transactions_keys FINAL
     WHERE account = {account:String}
 ) AS l ON s.id = l.id
 WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted)))
@@ -319,34 +448,36 @@ WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l
     ));
 
 -- insertChanges of the whole list, some dated ahead
-INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version)
+INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version, position, moved)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
     least(l_capped, toUInt128(l._updated)) AS l_changed,
     greatest(s_own, l_changed) AS s_changed,
+    s._version != 0 AND l._version != 0 AND NOT (s._position <=> l.sold_at) AS moved,
     bitAnd(s._version, toUInt128(18446744073709551615)) AS s_read,
     if(bitAnd(l._version, toUInt128(18446744073709551615)) > {latest:UInt64}, 0, bitAnd(l._version, toUInt128(18446744073709551615))) AS l_read,
     s_changed > l_changed OR s_changed = l_changed AND s_read > l_read AS newer,
     greatest(
         least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))),
         if(l._version = 0, 0, bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), s_read)),
-        if(l._version = 0, 0, l._version + 1)) AS s_version
+        if(l._version = 0, 0, l._version + if(moved, 2, 1))) AS s_version
 SELECT if(s._version = 0, l.id, s.id),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
-    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    l.sold_at, moved
 FROM
 (
-    SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated
-    FROM transactions_staging
+    SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated, if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')) AS _position
+    FROM transactions_2_staging
     WHERE run_id = {run:UUID}
     ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY id
 ) AS s
 FULL JOIN
 (
-    SELECT id, _version, _hash, _deleted, ifNull(toUInt64(greatest(toUnixTimestamp64Milli(updated_at), 0)), toUInt64(bitShiftRight(_version, 64))) AS _updated
-    FROM transactions_latest FINAL
+    SELECT id, _version, _hash, _deleted, toUInt64(toInt64(bitShiftRight(_version, 64)) + _ahead) AS _updated, sold_at
+    FROM transactions_keys FINAL
     WHERE account = {account:String}
 ) AS l ON s.id = l.id
 WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted)))
@@ -358,78 +489,83 @@ WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l
     ));
 
 -- insertChanges of rows that no list has
-INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version)
+INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version, position, moved)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
     least(l_capped, toUInt128(l._updated)) AS l_changed,
     if(s._undated OR l._deleted OR l._updated > l_capped + 60000, greatest(s_own, l_changed), s_own) AS s_changed,
+    s._version != 0 AND l._version != 0 AND NOT (s._position <=> l.sold_at) AS moved,
     bitAnd(s._version, toUInt128(18446744073709551615)) AS s_read,
     if(bitAnd(l._version, toUInt128(18446744073709551615)) > {latest:UInt64}, 0, bitAnd(l._version, toUInt128(18446744073709551615))) AS l_read,
     s_changed > l_changed OR s_changed = l_changed AND s_read > l_read AS newer,
     greatest(
         least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))),
         if(l._version = 0, 0, bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), s_read)),
-        if(l._version = 0, 0, l._version + 1)) AS s_version
+        if(l._version = 0, 0, l._version + if(moved, 2, 1))) AS s_version
 SELECT if(s._version = 0, l.id, s.id),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
-    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    l.sold_at, moved
 FROM
 (
-    SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated
-    FROM transactions_staging FINAL
+    SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated, if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')) AS _position
+    FROM transactions_2_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s
 LEFT JOIN
 (
-    SELECT id, _version, _hash, _deleted, ifNull(toUInt64(greatest(toUnixTimestamp64Milli(updated_at), 0)), toUInt64(bitShiftRight(_version, 64))) AS _updated
-    FROM transactions_latest FINAL
-    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_staging WHERE run_id = {run:UUID})
+    SELECT id, _version, _hash, _deleted, toUInt64(toInt64(bitShiftRight(_version, 64)) + _ahead) AS _updated, sold_at
+    FROM transactions_keys FINAL
+    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_2_staging WHERE run_id = {run:UUID})
 ) AS l ON s.id = l.id
 WHERE s._version != 0 AND l._version = 0;
 
 -- insertChanges of rows that no list has, some dated ahead
-INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version)
+INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version, position, moved)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
     least(l_capped, toUInt128(l._updated)) AS l_changed,
     if(s._undated OR l._deleted OR l._updated > l_capped + 60000, greatest(s_own, l_changed), s_own) AS s_changed,
+    s._version != 0 AND l._version != 0 AND NOT (s._position <=> l.sold_at) AS moved,
     bitAnd(s._version, toUInt128(18446744073709551615)) AS s_read,
     if(bitAnd(l._version, toUInt128(18446744073709551615)) > {latest:UInt64}, 0, bitAnd(l._version, toUInt128(18446744073709551615))) AS l_read,
     s_changed > l_changed OR s_changed = l_changed AND s_read > l_read AS newer,
     greatest(
         least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))),
         if(l._version = 0, 0, bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), s_read)),
-        if(l._version = 0, 0, l._version + 1)) AS s_version
+        if(l._version = 0, 0, l._version + if(moved, 2, 1))) AS s_version
 SELECT if(s._version = 0, l.id, s.id),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
-    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    l.sold_at, moved
 FROM
 (
-    SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated
-    FROM transactions_staging
+    SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated, if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')) AS _position
+    FROM transactions_2_staging
     WHERE run_id = {run:UUID}
     ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY id
 ) AS s
 LEFT JOIN
 (
-    SELECT id, _version, _hash, _deleted, ifNull(toUInt64(greatest(toUnixTimestamp64Milli(updated_at), 0)), toUInt64(bitShiftRight(_version, 64))) AS _updated
-    FROM transactions_latest FINAL
-    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_staging WHERE run_id = {run:UUID})
+    SELECT id, _version, _hash, _deleted, toUInt64(toInt64(bitShiftRight(_version, 64)) + _ahead) AS _updated, sold_at
+    FROM transactions_keys FINAL
+    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_2_staging WHERE run_id = {run:UUID})
 ) AS l ON s.id = l.id
 WHERE s._version != 0 AND l._version = 0;
 
 -- countChanges
-SELECT change, count() FROM transactions_changes_0000000000004000800000000000a11e GROUP BY change;
+SELECT change, count(), toUInt64(countIf(change IN (1, 2) AND moved)) FROM transactions_changes_0000000000004000800000000000a11e GROUP BY change;
 
 -- selectPlannedKeys
 SELECT toString(id) FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2);
 
 -- selectPlannedDeletes
 SELECT toString(id), ifNull(toUnixTimestamp64Milli(updated_at), 0) FROM transactions_latest FINAL
-WHERE account = {account:String} AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change = 3 ORDER BY rand() LIMIT 5);
+WHERE account = {account:String} AND ((sold_at, id) IN (SELECT position, id FROM transactions_changes_0000000000004000800000000000a11e WHERE change = 3 AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change = 3 ORDER BY cityHash64(id, '00000000-0000-4000-8000-00000000a11e') LIMIT 5) AND position IS NOT NULL)
+        OR sold_at IS NULL AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change = 3 AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change = 3 ORDER BY cityHash64(id, '00000000-0000-4000-8000-00000000a11e') LIMIT 5) AND position IS NULL));
 
 -- countAbsence
 INSERT INTO absent_rows_log (account, stream, key, lists, run_id, since, version)
@@ -484,7 +620,7 @@ SELECT {account:String}, s.id,
 FROM
 (
     SELECT *, _version, _hash
-    FROM transactions_staging
+    FROM transactions_2_staging
     WHERE run_id = {run:UUID}
 ) AS s;
 
@@ -514,7 +650,7 @@ SELECT {account:String}, s.id,
 FROM
 (
     SELECT *, _version, _hash
-    FROM transactions_staging FINAL
+    FROM transactions_2_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s;
 
@@ -544,7 +680,7 @@ SELECT {account:String}, s.id,
 FROM
 (
     SELECT *, _version, _hash
-    FROM transactions_staging
+    FROM transactions_2_staging
     WHERE run_id = {run:UUID} AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
 ) AS s
 INNER JOIN (SELECT id, version FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.id = c.id;
@@ -575,7 +711,7 @@ SELECT {account:String}, s.id,
 FROM
 (
     SELECT *, _version, _hash
-    FROM transactions_staging FINAL
+    FROM transactions_2_staging FINAL
     WHERE run_id = {run:UUID} AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
 ) AS s
 INNER JOIN (SELECT id, version FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.id = c.id;
@@ -606,7 +742,7 @@ SELECT {account:String}, s.id,
 FROM
 (
     SELECT *, _version, _hash
-    FROM transactions_staging
+    FROM transactions_2_staging
     WHERE run_id = {run:UUID} AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
     ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY id
@@ -639,7 +775,7 @@ SELECT {account:String}, s.id,
 FROM
 (
     SELECT *, _version, _hash
-    FROM transactions_staging
+    FROM transactions_2_staging
     WHERE run_id = {run:UUID}
     ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY id
@@ -671,7 +807,7 @@ SELECT {account:String}, s.id,
 FROM
 (
     SELECT *, _version, _hash
-    FROM transactions_staging
+    FROM transactions_2_staging
     WHERE run_id = {run:UUID} AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
 ) AS s
 INNER JOIN (SELECT id, version FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.id = c.id;
@@ -683,24 +819,950 @@ FROM
 (
     SELECT id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, _hash
     FROM transactions_latest FINAL
-    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change = 3)
+    WHERE account = {account:String} AND ((sold_at, id) IN (SELECT position, id FROM transactions_changes_0000000000004000800000000000a11e WHERE change = 3 AND position IS NOT NULL)
+        OR sold_at IS NULL AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change = 3 AND position IS NULL))
 ) AS l
 INNER JOIN (SELECT id, version FROM transactions_changes_0000000000004000800000000000a11e WHERE change = 3) AS c ON l.id = c.id;
 
 -- mergeParts
 OPTIMIZE TABLE transactions_delta_0000000000004000800000000000a11e FINAL;
 
--- attachDelta to transactions_latest
+-- countLive that is kept
+SELECT toUInt64(sum(live)) FROM transactions_live FINAL WHERE account = {account:String};
+
+-- createChanged
+CREATE TABLE IF NOT EXISTS transactions_changed_0000000000004000800000000000a11e (sign Int8, id UUID, country LowCardinality(String), sold_at Nullable(DateTime64(3, 'UTC')), updated_at Nullable(DateTime64(3, 'UTC')), currency_code LowCardinality(String), order_value Nullable(Decimal(18, 4)), cashback Nullable(Decimal(18, 4)), status LowCardinality(String), retailer_id Nullable(UUID), retailer_name LowCardinality(String), retailer_logo String, payout_id Nullable(Int64), synced_at DateTime64(3, 'UTC'), _version UInt128, _deleted UInt8)
+ENGINE = MergeTree ORDER BY id
+COMMENT 'What a run under way changes';
+
+-- insertChanged
+INSERT INTO transactions_changed_0000000000004000800000000000a11e (sign, id, sold_at, currency_code, retailer_id, retailer_name, retailer_logo, country, status, order_value, cashback, payout_id, updated_at, synced_at, _version, _deleted)
+SELECT -1, id, sold_at, currency_code, retailer_id, retailer_name, retailer_logo, country, status, order_value, cashback, payout_id, updated_at, synced_at, _version, _deleted
+FROM transactions_latest FINAL
+WHERE account = {account:String} AND _deleted != 2 AND ((sold_at, id) IN (SELECT position, id FROM transactions_changes_0000000000004000800000000000a11e WHERE change != 4 AND position IS NOT NULL)
+        OR sold_at IS NULL AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change != 4 AND position IS NULL))
+UNION ALL
+SELECT 1, id, sold_at, currency_code, retailer_id, retailer_name, retailer_logo, country, status, order_value, cashback, payout_id, updated_at, synced_at, _version, _deleted
+FROM transactions_delta_0000000000004000800000000000a11e;
+
+-- countPaid
+SELECT count() FROM
+(
+    SELECT 1 FROM transactions_changed_0000000000004000800000000000a11e WHERE payout_id IS NOT NULL
+    UNION ALL
+    SELECT 1 FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e)
+);
+
+-- dropOldMoves
+DROP TABLE IF EXISTS transactions_moves_0000000000004000800000000000a11e;
+
+-- createMoves
+CREATE TABLE IF NOT EXISTS transactions_moves_0000000000004000800000000000a11e AS transactions_latest COMMENT 'What a run under way is about to publish';
+
+-- copyDelta
+INSERT INTO transactions_moves_0000000000004000800000000000a11e SELECT * FROM transactions_delta_0000000000004000800000000000a11e;
+
+-- insertMarks
+INSERT INTO transactions_moves_0000000000004000800000000000a11e (account, id, sold_at, synced_at, _version, _deleted, _run_id)
+SELECT account, id, sold_at, fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _version + 1, 2, {run:UUID}
+FROM transactions_latest FINAL
+WHERE account = {account:String} AND ((sold_at, id) IN (SELECT position, id FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2) AND moved AND position IS NOT NULL)
+        OR sold_at IS NULL AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2) AND moved AND position IS NULL));
+
+-- create transactions_keys
+CREATE TABLE IF NOT EXISTS transactions_keys
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Transaction identifier (API: id)',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Where the row is in transactions_latest',
+    _hash FixedString(16) COMMENT 'As in transactions_latest',
+    _version UInt128 COMMENT 'As in transactions_latest',
+    _deleted UInt8 COMMENT 'As in transactions_latest; 0 or 1',
+    _ahead Int64 COMMENT 'updatedAt less the time in the version, in milliseconds; nearly always 0, also when there is no updatedAt'
+)
+ENGINE = ReplacingMergeTree(_version)
+PARTITION BY account
+ORDER BY (account, id)
+SETTINGS index_granularity = 512
+COMMENT 'Storage beside transactions_latest: what a run compares its rows with';
+
+-- dropDelta of transactions_keys
+DROP TABLE IF EXISTS transactions_keys_delta_0000000000004000800000000000a11e;
+
+-- createDelta transactions_keys
+CREATE TABLE IF NOT EXISTS transactions_keys_delta_0000000000004000800000000000a11e AS transactions_keys COMMENT 'What a run under way is about to publish';
+
+-- dropTable transactions_keys
+DROP TABLE IF EXISTS transactions_keys_delta_0000000000004000800000000000a11e SYNC;
+
+-- countRows transactions_keys
+SELECT count() FROM transactions_keys_delta_0000000000004000800000000000a11e;
+
+-- fill, the first load: true, transactions_keys
+INSERT INTO transactions_keys_delta_0000000000004000800000000000a11e (account, id, sold_at, _hash, _version, _deleted, _ahead)
+SELECT account, id, sold_at, _hash, _version, _deleted, ifNull(greatest(toUnixTimestamp64Milli(updated_at), 0) - toInt64(bitShiftRight(_version, 64)), 0)
+FROM transactions_delta_0000000000004000800000000000a11e;
+
+-- fill, the first load: false, transactions_keys
+INSERT INTO transactions_keys_delta_0000000000004000800000000000a11e (account, id, sold_at, _hash, _version, _deleted, _ahead)
+SELECT account, id, sold_at, _hash, _version, _deleted, ifNull(greatest(toUnixTimestamp64Milli(updated_at), 0) - toInt64(bitShiftRight(_version, 64)), 0)
+FROM transactions_delta_0000000000004000800000000000a11e;
+
+-- rebuild transactions_keys
+INSERT INTO transactions_keys_delta_0000000000004000800000000000a11e (account, id, sold_at, _hash, _version, _deleted, _ahead)
+SELECT account, id, sold_at, _hash, _version, _deleted, ifNull(greatest(toUnixTimestamp64Milli(updated_at), 0) - toInt64(bitShiftRight(_version, 64)), 0)
+FROM transactions_latest FINAL
+WHERE account = {account:String} AND _deleted != 2;
+
+-- attachDerived transactions_keys
+ALTER TABLE transactions_keys ATTACH PARTITION 'acme' FROM transactions_keys_delta_0000000000004000800000000000a11e;
+
+-- replaceDerived transactions_keys
+ALTER TABLE transactions_keys REPLACE PARTITION 'acme' FROM transactions_keys_delta_0000000000004000800000000000a11e;
+
+-- dropDerived transactions_keys
+ALTER TABLE transactions_keys DROP PARTITION 'acme';
+
+-- compareDerived transactions_keys
+SELECT
+    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_keys FINAL WHERE account = {account:String}))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_keys_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String}));
+
+-- countSame transactions_keys
+SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM transactions_keys WHERE (account, id) IN (SELECT account, id FROM transactions_keys_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM transactions_keys_delta_0000000000004000800000000000a11e);
+
+-- create transactions_live
+CREATE TABLE IF NOT EXISTS transactions_live
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    live Int64 COMMENT 'Rows that are not deleted [count]',
+    version UInt64 COMMENT 'The highest wins'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY account
+COMMENT 'Storage beside transactions_latest: how many rows readers see';
+
+-- dropDelta of transactions_live
+DROP TABLE IF EXISTS transactions_live_delta_0000000000004000800000000000a11e;
+
+-- createDelta transactions_live
+CREATE TABLE IF NOT EXISTS transactions_live_delta_0000000000004000800000000000a11e AS transactions_live COMMENT 'What a run under way is about to publish';
+
+-- dropTable transactions_live
+DROP TABLE IF EXISTS transactions_live_delta_0000000000004000800000000000a11e SYNC;
+
+-- countRows transactions_live
+SELECT count() FROM transactions_live_delta_0000000000004000800000000000a11e;
+
+-- fill, the first load: true, transactions_live
+INSERT INTO transactions_live_delta_0000000000004000800000000000a11e (account, live, version)
+SELECT {account:String}, sum(live) + (SELECT toInt64(countIf(_deleted = 0)) FROM transactions_delta_0000000000004000800000000000a11e) - (SELECT toInt64(countIf(change IN (2, 3))) FROM transactions_changes_0000000000004000800000000000a11e), max(version) + 1
+FROM transactions_live FINAL
+WHERE account = {account:String};
+
+-- fill, the first load: false, transactions_live
+INSERT INTO transactions_live_delta_0000000000004000800000000000a11e (account, live, version)
+SELECT {account:String}, sum(live) + (SELECT toInt64(countIf(_deleted = 0)) FROM transactions_delta_0000000000004000800000000000a11e) - (SELECT toInt64(countIf(change IN (2, 3))) FROM transactions_changes_0000000000004000800000000000a11e), max(version) + 1
+FROM transactions_live FINAL
+WHERE account = {account:String};
+
+-- rebuild transactions_live
+INSERT INTO transactions_live_delta_0000000000004000800000000000a11e (account, live, version)
+SELECT account, count(), 1
+FROM transactions_latest FINAL
+WHERE account = {account:String} AND _deleted = 0
+GROUP BY account;
+
+-- attachDerived transactions_live
+ALTER TABLE transactions_live ATTACH PARTITION 'acme' FROM transactions_live_delta_0000000000004000800000000000a11e;
+
+-- replaceDerived transactions_live
+ALTER TABLE transactions_live REPLACE PARTITION 'acme' FROM transactions_live_delta_0000000000004000800000000000a11e;
+
+-- dropDerived transactions_live
+ALTER TABLE transactions_live DROP PARTITION 'acme';
+
+-- compareDerived transactions_live
+SELECT
+    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_live FINAL WHERE account = {account:String} AND NOT (live = 0)))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_live_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (live = 0)));
+
+-- countSame transactions_live
+SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM transactions_live WHERE (account) IN (SELECT account FROM transactions_live_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM transactions_live_delta_0000000000004000800000000000a11e);
+
+-- create transactions_decided
+CREATE TABLE IF NOT EXISTS transactions_decided
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    id UUID COMMENT 'Transaction identifier',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction',
+    currency_code LowCardinality(String) COMMENT 'Currency of the transaction',
+    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale',
+    confirmed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was seen to become CONFIRMED',
+    declined_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was seen to become DECLINED',
+    version UInt128 COMMENT 'Newest version of the transaction that this takes into account: the highest wins',
+    _run_id UUID COMMENT 'Run that loaded the newest version of the transaction'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY (account, id)
+COMMENT 'The storage behind transaction_decisions: what would have to be computed from all versions';
+
+-- dropDelta of transactions_decided
+DROP TABLE IF EXISTS transactions_decided_delta_0000000000004000800000000000a11e;
+
+-- createDelta transactions_decided
+CREATE TABLE IF NOT EXISTS transactions_decided_delta_0000000000004000800000000000a11e AS transactions_decided COMMENT 'What a run under way is about to publish';
+
+-- dropTable transactions_decided
+DROP TABLE IF EXISTS transactions_decided_delta_0000000000004000800000000000a11e SYNC;
+
+-- countRows transactions_decided
+SELECT count() FROM transactions_decided_delta_0000000000004000800000000000a11e;
+
+-- fill, the first load: false, transactions_decided
+INSERT INTO transactions_decided_delta_0000000000004000800000000000a11e (account, id, retailer_id, currency_code, clicked_at, sold_at, confirmed_at, declined_at, version, _run_id)
+WITH
+    if(d.status = 'PENDING', d.updated_at, NULL) AS d_pending,
+    if(d.status = 'CONFIRMED', d.updated_at, NULL) AS d_confirmed,
+    if(d.status = 'DECLINED', d.updated_at, NULL) AS d_declined,
+    coalesce(least(v.pending, d_pending), v.pending, d_pending) AS first_pending,
+    coalesce(least(v.confirmed, d_confirmed), v.confirmed, d_confirmed) AS first_confirmed,
+    coalesce(least(v.declined, d_declined), v.declined, d_declined) AS first_declined
+SELECT {account:String}, d.id, d.retailer_id, d.currency_code, d.clicked_at, d.sold_at,
+    if(first_confirmed > first_pending AND d._deleted = 0, first_confirmed, NULL),
+    if(first_declined > first_pending AND d._deleted = 0, first_declined, NULL), d._version, {run:UUID}
+FROM transactions_delta_0000000000004000800000000000a11e AS d
+INNER JOIN
+(
+    SELECT id, minIf(updated_at, status = 'PENDING') AS pending, minIf(updated_at, status = 'CONFIRMED') AS confirmed, minIf(updated_at, status = 'DECLINED') AS declined
+    FROM transactions_versions
+    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e)
+    GROUP BY id
+) AS v ON d.id = v.id
+WHERE first_confirmed > first_pending OR first_declined > first_pending;
+
+-- rebuild transactions_decided
+INSERT INTO transactions_decided_delta_0000000000004000800000000000a11e (account, id, retailer_id, currency_code, clicked_at, sold_at, confirmed_at, declined_at, version, _run_id)
+SELECT account, v.id, row.1, row.2, row.3, row.4, if(confirmed > pending AND NOT gone, confirmed, NULL), if(declined > pending AND NOT gone, declined, NULL), newest, row.5
+FROM
+(
+    SELECT account, id, argMax((retailer_id, currency_code, clicked_at, sold_at, _run_id), _version) AS row,
+        max(_version) AS newest, argMax(_deleted, _version) AS gone,
+        minIf(updated_at, status = 'PENDING') AS pending, minIf(updated_at, status = 'CONFIRMED') AS confirmed, minIf(updated_at, status = 'DECLINED') AS declined
+    FROM transactions_versions
+    WHERE account = {account:String}
+    GROUP BY account, id
+) AS v
+INNER JOIN (SELECT id, _version FROM transactions_latest FINAL WHERE account = {account:String}) AS l ON v.id = l.id
+WHERE newest = l._version AND (confirmed > pending OR declined > pending);
+
+-- attachDerived transactions_decided
+ALTER TABLE transactions_decided ATTACH PARTITION 'acme' FROM transactions_decided_delta_0000000000004000800000000000a11e;
+
+-- replaceDerived transactions_decided
+ALTER TABLE transactions_decided REPLACE PARTITION 'acme' FROM transactions_decided_delta_0000000000004000800000000000a11e;
+
+-- dropDerived transactions_decided
+ALTER TABLE transactions_decided DROP PARTITION 'acme';
+
+-- compareDerived transactions_decided
+SELECT
+    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_decided FINAL WHERE account = {account:String}))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_decided_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String}));
+
+-- countSame transactions_decided
+SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM transactions_decided WHERE (account, id) IN (SELECT account, id FROM transactions_decided_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM transactions_decided_delta_0000000000004000800000000000a11e);
+
+-- create transactions_named
+CREATE TABLE IF NOT EXISTS transactions_named
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    stream LowCardinality(String) COMMENT 'Stream of the record that is named',
+    key String COMMENT 'Key of the record that is named',
+    newest SimpleAggregateFunction(max, Nullable(DateTime64(3, 'UTC'))) COMMENT 'Latest updatedAt of what names it',
+    named_at SimpleAggregateFunction(min, DateTime64(3, 'UTC')) COMMENT 'When the first that names it was loaded',
+    _run_id SimpleAggregateFunction(anyLast, UUID) COMMENT 'A run that loaded such a row'
+)
+ENGINE = AggregatingMergeTree
+PARTITION BY account
+ORDER BY (account, stream, key)
+COMMENT 'Which records of other streams are named by transactions, in any of their versions';
+
+-- dropDelta of transactions_named
+DROP TABLE IF EXISTS transactions_named_delta_0000000000004000800000000000a11e;
+
+-- createDelta transactions_named
+CREATE TABLE IF NOT EXISTS transactions_named_delta_0000000000004000800000000000a11e AS transactions_named COMMENT 'What a run under way is about to publish';
+
+-- dropTable transactions_named
+DROP TABLE IF EXISTS transactions_named_delta_0000000000004000800000000000a11e SYNC;
+
+-- countRows transactions_named
+SELECT count() FROM transactions_named_delta_0000000000004000800000000000a11e;
+
+-- fill, the first load: true, transactions_named
+INSERT INTO transactions_named_delta_0000000000004000800000000000a11e (account, stream, key, newest, named_at, _run_id)
+SELECT {account:String}, 'payouts', toString(assumeNotNull(payout_id)), max(updated_at), min(synced_at), {run:UUID}
+FROM transactions_delta_0000000000004000800000000000a11e WHERE payout_id IS NOT NULL GROUP BY payout_id
+UNION ALL
+SELECT {account:String}, 'cashback_offers', toString(assumeNotNull(cashback_offer_id)), max(updated_at), min(synced_at), {run:UUID}
+FROM transactions_delta_0000000000004000800000000000a11e WHERE cashback_offer_id IS NOT NULL GROUP BY cashback_offer_id
+UNION ALL
+SELECT {account:String}, 'coupons', toString(assumeNotNull(coupon_id)), max(updated_at), min(synced_at), {run:UUID}
+FROM transactions_delta_0000000000004000800000000000a11e WHERE coupon_id IS NOT NULL GROUP BY coupon_id
+UNION ALL
+SELECT {account:String}, 'promotions', toString(assumeNotNull(promotion_id)), max(updated_at), min(synced_at), {run:UUID}
+FROM transactions_delta_0000000000004000800000000000a11e WHERE promotion_id IS NOT NULL GROUP BY promotion_id;
+
+-- fill, the first load: false, transactions_named
+INSERT INTO transactions_named_delta_0000000000004000800000000000a11e (account, stream, key, newest, named_at, _run_id)
+SELECT {account:String}, 'payouts', toString(assumeNotNull(payout_id)), max(updated_at), min(synced_at), {run:UUID}
+FROM transactions_delta_0000000000004000800000000000a11e WHERE payout_id IS NOT NULL GROUP BY payout_id
+UNION ALL
+SELECT {account:String}, 'cashback_offers', toString(assumeNotNull(cashback_offer_id)), max(updated_at), min(synced_at), {run:UUID}
+FROM transactions_delta_0000000000004000800000000000a11e WHERE cashback_offer_id IS NOT NULL GROUP BY cashback_offer_id
+UNION ALL
+SELECT {account:String}, 'coupons', toString(assumeNotNull(coupon_id)), max(updated_at), min(synced_at), {run:UUID}
+FROM transactions_delta_0000000000004000800000000000a11e WHERE coupon_id IS NOT NULL GROUP BY coupon_id
+UNION ALL
+SELECT {account:String}, 'promotions', toString(assumeNotNull(promotion_id)), max(updated_at), min(synced_at), {run:UUID}
+FROM transactions_delta_0000000000004000800000000000a11e WHERE promotion_id IS NOT NULL GROUP BY promotion_id;
+
+-- rebuild transactions_named
+INSERT INTO transactions_named_delta_0000000000004000800000000000a11e (account, stream, key, newest, named_at, _run_id)
+SELECT {account:String}, 'payouts', toString(assumeNotNull(payout_id)), max(updated_at), min(synced_at), any(_run_id)
+FROM transactions_versions WHERE account = {account:String} AND payout_id IS NOT NULL GROUP BY payout_id
+UNION ALL
+SELECT {account:String}, 'cashback_offers', toString(assumeNotNull(cashback_offer_id)), max(updated_at), min(synced_at), any(_run_id)
+FROM transactions_versions WHERE account = {account:String} AND cashback_offer_id IS NOT NULL GROUP BY cashback_offer_id
+UNION ALL
+SELECT {account:String}, 'coupons', toString(assumeNotNull(coupon_id)), max(updated_at), min(synced_at), any(_run_id)
+FROM transactions_versions WHERE account = {account:String} AND coupon_id IS NOT NULL GROUP BY coupon_id
+UNION ALL
+SELECT {account:String}, 'promotions', toString(assumeNotNull(promotion_id)), max(updated_at), min(synced_at), any(_run_id)
+FROM transactions_versions WHERE account = {account:String} AND promotion_id IS NOT NULL GROUP BY promotion_id;
+
+-- attachDerived transactions_named
+ALTER TABLE transactions_named ATTACH PARTITION 'acme' FROM transactions_named_delta_0000000000004000800000000000a11e;
+
+-- replaceDerived transactions_named
+ALTER TABLE transactions_named REPLACE PARTITION 'acme' FROM transactions_named_delta_0000000000004000800000000000a11e;
+
+-- dropDerived transactions_named
+ALTER TABLE transactions_named DROP PARTITION 'acme';
+
+-- compareDerived transactions_named
+SELECT
+    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_named FINAL WHERE account = {account:String}))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_named_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String}));
+
+-- countSame transactions_named
+SELECT uniqExact(sipHash128(toString(tuple(account, stream, key)))) FROM transactions_named WHERE (account, stream, key) IN (SELECT account, stream, key FROM transactions_named_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(account, stream, key))) IN (SELECT sipHash128(toString(tuple(account, stream, key))) FROM transactions_named_delta_0000000000004000800000000000a11e);
+
+-- create sales_latest
+CREATE TABLE IF NOT EXISTS sales_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    dated UInt8 COMMENT '1 when the day of the sale is known',
+    day Date32 COMMENT 'Day of the sale [UTC]',
+    currency_code LowCardinality(String) COMMENT 'Currency of the amounts',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name',
+    identified UInt8 COMMENT '1 when the retailer has an identifier',
+    retailer_id UUID COMMENT 'Retailer',
+    country LowCardinality(String) COMMENT 'Country code',
+    status LowCardinality(String) COMMENT 'Status as of now',
+    transactions Int64 COMMENT 'Transactions; 0: the row stands for none',
+    order_value Decimal(38, 4) COMMENT 'Sum of the values of the orders',
+    cashback Decimal(38, 4) COMMENT 'Sum of the cashback',
+    paid_transactions Int64 COMMENT 'Those of them that a payout includes',
+    paid_cashback Decimal(38, 4) COMMENT 'Cashback of those that a payout includes',
+    version UInt64 COMMENT 'The highest wins',
+    _run_id UUID COMMENT 'Run that loaded the row'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status)
+SETTINGS index_granularity = 1024
+COMMENT 'Storage behind the views daily_sales and daily_cashback';
+
+-- dropDelta of sales_latest
+DROP TABLE IF EXISTS sales_latest_delta_0000000000004000800000000000a11e;
+
+-- createDelta sales_latest
+CREATE TABLE IF NOT EXISTS sales_latest_delta_0000000000004000800000000000a11e AS sales_latest COMMENT 'What a run under way is about to publish';
+
+-- dropTable sales_latest
+DROP TABLE IF EXISTS sales_latest_delta_0000000000004000800000000000a11e SYNC;
+
+-- countRows sales_latest
+SELECT count() FROM sales_latest_delta_0000000000004000800000000000a11e;
+
+-- fill, the first load: true, sales_latest
+INSERT INTO sales_latest_delta_0000000000004000800000000000a11e (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, transactions, order_value, cashback, paid_transactions, paid_cashback, version, _run_id)
+SELECT {account:String}, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sum(transactions), sum(order_value), sum(cashback), sum(paid_transactions), sum(paid_cashback), greatest(toUInt64({merged_at:Int64}), max(version) + 1), {run:UUID}
+FROM
+(
+    SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status, transactions, order_value, cashback, paid_transactions, paid_cashback, toUInt64(0) AS version FROM (SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
+        t.retailer_id IS NOT NULL AS identified, ifNull(t.retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) AS retailer_id, country, status,
+        toInt64(sign) AS transactions, sign * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, sign * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
+        toInt64(sign * (payout_id IS NOT NULL)) AS paid_transactions, if(payout_id IS NULL, 0, sign) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
+    FROM (SELECT 1 AS sign, * FROM transactions_delta_0000000000004000800000000000a11e) AS t
+    WHERE _deleted = 0)
+)
+GROUP BY dated, day, currency_code, retailer_name, identified, retailer_id, country, status;
+
+-- fill, the first load: false, sales_latest
+INSERT INTO sales_latest_delta_0000000000004000800000000000a11e (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, transactions, order_value, cashback, paid_transactions, paid_cashback, version, _run_id)
+SELECT {account:String}, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sum(transactions), sum(order_value), sum(cashback), sum(paid_transactions), sum(paid_cashback), greatest(toUInt64({merged_at:Int64}), max(version) + 1), {run:UUID}
+FROM
+(
+    SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status, transactions, order_value, cashback, paid_transactions, paid_cashback, toUInt64(0) AS version FROM (SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
+        t.retailer_id IS NOT NULL AS identified, ifNull(t.retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) AS retailer_id, country, status,
+        toInt64(sign) AS transactions, sign * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, sign * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
+        toInt64(sign * (payout_id IS NOT NULL)) AS paid_transactions, if(payout_id IS NULL, 0, sign) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
+    FROM transactions_changed_0000000000004000800000000000a11e AS t
+    WHERE _deleted = 0)
+    UNION ALL
+    SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status, transactions, order_value, cashback, paid_transactions, paid_cashback, version
+    FROM sales_latest FINAL
+    WHERE account = {account:String} AND (dated, day, currency_code, retailer_name, identified, retailer_id, country, status) IN (SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status FROM (SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
+        t.retailer_id IS NOT NULL AS identified, ifNull(t.retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) AS retailer_id, country, status,
+        toInt64(sign) AS transactions, sign * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, sign * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
+        toInt64(sign * (payout_id IS NOT NULL)) AS paid_transactions, if(payout_id IS NULL, 0, sign) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
+    FROM transactions_changed_0000000000004000800000000000a11e AS t
+    WHERE _deleted = 0))
+)
+GROUP BY dated, day, currency_code, retailer_name, identified, retailer_id, country, status;
+
+-- rebuild sales_latest
+INSERT INTO sales_latest_delta_0000000000004000800000000000a11e (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, transactions, order_value, cashback, paid_transactions, paid_cashback, version, _run_id)
+SELECT {account:String}, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, transactions, order_value, cashback, paid_transactions, paid_cashback, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
+FROM (SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sum(s.transactions) AS transactions, sum(s.order_value) AS order_value, sum(s.cashback) AS cashback, sum(s.paid_transactions) AS paid_transactions, sum(s.paid_cashback) AS paid_cashback
+FROM (SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
+        t.retailer_id IS NOT NULL AS identified, ifNull(t.retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) AS retailer_id, country, status,
+        toInt64(1) AS transactions, 1 * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, 1 * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
+        toInt64(1 * (payout_id IS NOT NULL)) AS paid_transactions, if(payout_id IS NULL, 0, 1) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
+    FROM transactions_latest AS t FINAL
+    WHERE _deleted = 0 AND account = {account:String}) AS s
+GROUP BY dated, day, currency_code, retailer_name, identified, retailer_id, country, status);
+
+-- attachDerived sales_latest
+ALTER TABLE sales_latest ATTACH PARTITION 'acme' FROM sales_latest_delta_0000000000004000800000000000a11e;
+
+-- replaceDerived sales_latest
+ALTER TABLE sales_latest REPLACE PARTITION 'acme' FROM sales_latest_delta_0000000000004000800000000000a11e;
+
+-- dropDerived sales_latest
+ALTER TABLE sales_latest DROP PARTITION 'acme';
+
+-- compareDerived sales_latest
+SELECT
+    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sales_latest FINAL WHERE account = {account:String} AND NOT (transactions = 0)))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sales_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (transactions = 0)));
+
+-- countSame sales_latest
+SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM sales_latest WHERE (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status) IN (SELECT account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status FROM sales_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM sales_latest_delta_0000000000004000800000000000a11e);
+
+-- create sale_retailers_latest
+CREATE TABLE IF NOT EXISTS sale_retailers_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name',
+    retailer_id Nullable(UUID) COMMENT 'Retailer',
+    transactions Int64 COMMENT 'Transactions; 0: the row stands for none',
+    last_sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the last sale [UTC]',
+    last_version UInt128 COMMENT 'The highest version of a sale',
+    logo String COMMENT 'Logo URL of the newest sale that has one',
+    logo_version UInt128 COMMENT 'Version of that sale',
+    newest DateTime64(3, 'UTC') COMMENT 'When a sale was last loaded new or changed [UTC]',
+    _lost UInt8 COMMENT 'Used within a run only: a maximum has to be read anew',
+    version UInt64 COMMENT 'The highest wins',
+    _run_id UUID COMMENT 'Run that loaded the row'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY (account, retailer_name, retailer_id)
+SETTINGS allow_nullable_key = 1
+COMMENT 'Storage behind the view retailers: what sales say of them';
+
+-- dropDelta of sale_retailers_latest
+DROP TABLE IF EXISTS sale_retailers_latest_delta_0000000000004000800000000000a11e;
+
+-- createDelta sale_retailers_latest
+CREATE TABLE IF NOT EXISTS sale_retailers_latest_delta_0000000000004000800000000000a11e AS sale_retailers_latest COMMENT 'What a run under way is about to publish';
+
+-- dropTable sale_retailers_latest
+DROP TABLE IF EXISTS sale_retailers_latest_delta_0000000000004000800000000000a11e SYNC;
+
+-- countRows sale_retailers_latest
+SELECT count() FROM sale_retailers_latest_delta_0000000000004000800000000000a11e;
+
+-- fill, the first load: true, sale_retailers_latest
+INSERT INTO sale_retailers_latest_delta_0000000000004000800000000000a11e (account, retailer_name, retailer_id, transactions, last_sold_at, last_version, logo, logo_version, newest, _lost, version, _run_id)
+SELECT {account:String}, retailer_name, retailer_id, transactions, last_sold_at, last_version, logo, logo_version, newest, _lost, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
+FROM (SELECT retailer_name, retailer_id, toInt64(count()) AS transactions, fromUnixTimestamp64Milli(max(toUnixTimestamp64Milli(sold_at)), 'UTC') AS last_sold_at, max(_version) AS last_version,
+        argMaxIf(retailer_logo, _version, retailer_logo != '') AS logo, maxIf(_version, retailer_logo != '') AS logo_version,
+        max(synced_at) AS newest, 0 AS _lost
+    FROM transactions_delta_0000000000004000800000000000a11e WHERE _deleted = 0
+    GROUP BY retailer_name, retailer_id);
+
+-- fill, the first load: false, sale_retailers_latest
+INSERT INTO sale_retailers_latest_delta_0000000000004000800000000000a11e (account, retailer_name, retailer_id, transactions, last_sold_at, last_version, logo, logo_version, newest, _lost, version, _run_id)
+SELECT {account:String}, retailer_name, retailer_id, sum(n) AS transactions,
+    if(transactions = 0, NULL, fromUnixTimestamp64Milli(maxIf(sold, side >= 0), 'UTC')) AS last_sold_at, if(transactions = 0, 0, maxIf(version, side >= 0)) AS last_version,
+    if(transactions = 0, '', argMaxIf(r.logo, r.logo_version, side >= 0)) AS logo, if(transactions = 0, 0, maxIf(r.logo_version, side >= 0)) AS logo_version,
+    if(transactions = 0, fromUnixTimestamp64Milli(0, 'UTC'), maxIf(r.newest, side >= 0)) AS newest,
+    transactions != 0 AND (ifNull(maxOrNullIf(sold, side = -1) >= maxOrNullIf(sold, side = 0), 0) AND ifNull(maxOrNullIf(sold, side = 1) < maxOrNullIf(sold, side = -1), 1) OR ifNull(maxOrNullIf(r.version, side = -1) >= maxOrNullIf(r.version, side = 0), 0) AND ifNull(maxOrNullIf(r.version, side = 1) < maxOrNullIf(r.version, side = -1), 1) OR ifNull(maxOrNullIf(r.logo_version, side = -1) >= maxOrNullIf(r.logo_version, side = 0), 0) AND ifNull(maxOrNullIf(r.logo_version, side = 1) < maxOrNullIf(r.logo_version, side = -1), 1) OR ifNull(maxOrNullIf(r.newest, side = -1) >= maxOrNullIf(r.newest, side = 0), 0) AND ifNull(maxOrNullIf(r.newest, side = 1) < maxOrNullIf(r.newest, side = -1), 1)) AS _lost,
+    greatest(toUInt64({merged_at:Int64}), max(stored) + 1), {run:UUID}
+FROM
+(
+    SELECT retailer_name, retailer_id, toInt64(sign) AS n, toUnixTimestamp64Milli(sold_at) AS sold, _version AS version, retailer_logo AS logo,
+        if(logo != '', _version, 0) AS logo_version, synced_at AS newest, sign AS side, toUInt64(0) AS stored
+    FROM transactions_changed_0000000000004000800000000000a11e WHERE _deleted = 0
+    UNION ALL
+    SELECT retailer_name, retailer_id, transactions, toUnixTimestamp64Milli(last_sold_at), last_version, logo, logo_version, newest, 0, version
+    FROM sale_retailers_latest FINAL
+    WHERE account = {account:String}
+        AND retailer_name IN (SELECT retailer_name FROM transactions_changed_0000000000004000800000000000a11e WHERE _deleted = 0)
+) AS r
+GROUP BY retailer_name, retailer_id
+HAVING countIf(side != 0) > 0;
+
+-- fill, the first load: false, sale_retailers_latest
+INSERT INTO sale_retailers_latest_delta_0000000000004000800000000000a11e (account, retailer_name, retailer_id, transactions, last_sold_at, last_version, logo, logo_version, newest, _lost, version, _run_id)
+SELECT {account:String}, retailer_name, retailer_id, transactions, last_sold_at, last_version, logo, logo_version, newest, _lost, (SELECT max(version) FROM sale_retailers_latest_delta_0000000000004000800000000000a11e) + 1, {run:UUID}
+FROM
+(
+    SELECT retailer_name, retailer_id, toInt64(count()) AS transactions, fromUnixTimestamp64Milli(max(toUnixTimestamp64Milli(sold_at)), 'UTC') AS last_sold_at, max(_version) AS last_version,
+        argMaxIf(retailer_logo, _version, retailer_logo != '') AS logo, maxIf(_version, retailer_logo != '') AS logo_version,
+        max(synced_at) AS newest, 0 AS _lost
+    FROM 
+    (
+        SELECT retailer_name, retailer_id, sold_at, retailer_logo, synced_at, _version FROM transactions_latest FINAL
+        WHERE account = {account:String} AND _deleted = 0 AND (SELECT count() FROM sale_retailers_latest_delta_0000000000004000800000000000a11e WHERE _lost) > 0 AND retailer_name IN (SELECT retailer_name FROM sale_retailers_latest_delta_0000000000004000800000000000a11e WHERE _lost) AND id NOT IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e)
+        UNION ALL
+        SELECT retailer_name, retailer_id, sold_at, retailer_logo, synced_at, _version FROM transactions_delta_0000000000004000800000000000a11e
+        WHERE _deleted = 0 AND (SELECT count() FROM sale_retailers_latest_delta_0000000000004000800000000000a11e WHERE _lost) > 0 AND retailer_name IN (SELECT retailer_name FROM sale_retailers_latest_delta_0000000000004000800000000000a11e WHERE _lost)
+    )
+    GROUP BY retailer_name, retailer_id
+)
+WHERE (retailer_name, retailer_id IS NULL, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')))
+    IN (SELECT retailer_name, retailer_id IS NULL, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) FROM sale_retailers_latest_delta_0000000000004000800000000000a11e WHERE _lost);
+
+-- rebuild sale_retailers_latest
+INSERT INTO sale_retailers_latest_delta_0000000000004000800000000000a11e (account, retailer_name, retailer_id, transactions, last_sold_at, last_version, logo, logo_version, newest, _lost, version, _run_id)
+SELECT {account:String}, retailer_name, retailer_id, transactions, last_sold_at, last_version, logo, logo_version, newest, _lost, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
+FROM (SELECT retailer_name, retailer_id, toInt64(count()) AS transactions, fromUnixTimestamp64Milli(max(toUnixTimestamp64Milli(sold_at)), 'UTC') AS last_sold_at, max(_version) AS last_version,
+        argMaxIf(retailer_logo, _version, retailer_logo != '') AS logo, maxIf(_version, retailer_logo != '') AS logo_version,
+        max(synced_at) AS newest, 0 AS _lost
+    FROM transactions_latest FINAL WHERE account = {account:String} AND _deleted = 0
+    GROUP BY retailer_name, retailer_id);
+
+-- attachDerived sale_retailers_latest
+ALTER TABLE sale_retailers_latest ATTACH PARTITION 'acme' FROM sale_retailers_latest_delta_0000000000004000800000000000a11e;
+
+-- replaceDerived sale_retailers_latest
+ALTER TABLE sale_retailers_latest REPLACE PARTITION 'acme' FROM sale_retailers_latest_delta_0000000000004000800000000000a11e;
+
+-- dropDerived sale_retailers_latest
+ALTER TABLE sale_retailers_latest DROP PARTITION 'acme';
+
+-- compareDerived sale_retailers_latest
+SELECT
+    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sale_retailers_latest FINAL WHERE account = {account:String} AND NOT (transactions = 0)))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sale_retailers_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (transactions = 0)));
+
+-- countSame sale_retailers_latest
+SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM sale_retailers_latest WHERE (account, retailer_name, retailer_id) IN (SELECT account, retailer_name, retailer_id FROM sale_retailers_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM sale_retailers_latest_delta_0000000000004000800000000000a11e);
+
+-- create payout_transactions_latest
+CREATE TABLE IF NOT EXISTS payout_transactions_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    payout_id Int64 COMMENT 'Payout that the transaction carries or carried',
+    id UUID COMMENT 'Transaction identifier',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC]',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name',
+    currency_code LowCardinality(String) COMMENT 'Currency as stamped',
+    state LowCardinality(String) COMMENT 'same, changed, moved or gone; empty: the row stands for none',
+    stamped_status LowCardinality(String) COMMENT 'Status as stamped',
+    stamped_order_value Nullable(Decimal(18, 4)) COMMENT 'Order value as stamped',
+    stamped_cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback as stamped',
+    stamped_at Nullable(DateTime64(3, 'UTC')) COMMENT 'updatedAt of the first version that carries the payoutId [UTC]',
+    stamped_seen_at DateTime64(3, 'UTC') COMMENT 'When that version was loaded [UTC]',
+    stamped_is_first_known UInt8 COMMENT '1 when no earlier version of the transaction is known',
+    status LowCardinality(String) COMMENT 'Status as of now',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Order value as of now',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback as of now',
+    payout_id_now Nullable(Int64) COMMENT 'Payout as of now',
+    currency_code_now LowCardinality(String) COMMENT 'Currency as of now',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'updatedAt as of now [UTC]',
+    turned_at Nullable(DateTime64(3, 'UTC')) COMMENT 'updatedAt of the version since which it stands as it does now [UTC]',
+    turned_seen_at DateTime64(3, 'UTC') COMMENT 'When that version was loaded [UTC]',
+    version UInt64 COMMENT 'The highest wins',
+    _run_id UUID COMMENT 'Run that loaded the row'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY (account, payout_id, id)
+SETTINGS index_granularity = 1024
+COMMENT 'Storage behind the view payout_transactions';
+
+-- dropDelta of payout_transactions_latest
+DROP TABLE IF EXISTS payout_transactions_latest_delta_0000000000004000800000000000a11e;
+
+-- createDelta payout_transactions_latest
+CREATE TABLE IF NOT EXISTS payout_transactions_latest_delta_0000000000004000800000000000a11e AS payout_transactions_latest COMMENT 'What a run under way is about to publish';
+
+-- dropTable payout_transactions_latest
+DROP TABLE IF EXISTS payout_transactions_latest_delta_0000000000004000800000000000a11e SYNC;
+
+-- countRows payout_transactions_latest
+SELECT count() FROM payout_transactions_latest_delta_0000000000004000800000000000a11e;
+
+-- fill, the first load: true, payout_transactions_latest
+INSERT INTO payout_transactions_latest_delta_0000000000004000800000000000a11e (account, payout_id, id, sold_at, retailer_name, currency_code, state, stamped_status, stamped_order_value, stamped_cashback, stamped_at, stamped_seen_at, stamped_is_first_known, status, order_value, cashback, payout_id_now, currency_code_now, updated_at, turned_at, turned_seen_at, version, _run_id)
+SELECT {account:String}, payout_id, id, sold_at, retailer_name, currency_code, state, stamped_status, stamped_order_value, stamped_cashback, stamped_at, stamped_seen_at, stamped_is_first_known, status, order_value, cashback, payout_id_now, currency_code_now, updated_at, turned_at, turned_seen_at, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
+FROM (SELECT assumeNotNull(payout_id) AS payout_id, id, sold_at, retailer_name, currency_code, 'same' AS state, status AS stamped_status,
+        order_value AS stamped_order_value, cashback AS stamped_cashback, updated_at AS stamped_at, synced_at AS stamped_seen_at,
+        1 AS stamped_is_first_known, status, order_value, cashback, transactions.payout_id AS payout_id_now,
+        currency_code AS currency_code_now, updated_at, updated_at AS turned_at, synced_at AS turned_seen_at
+    FROM transactions_delta_0000000000004000800000000000a11e AS transactions WHERE transactions.payout_id IS NOT NULL AND _deleted = 0);
+
+-- fill, the first load: false, payout_transactions_latest
+INSERT INTO payout_transactions_latest_delta_0000000000004000800000000000a11e (account, payout_id, id, sold_at, retailer_name, currency_code, state, stamped_status, stamped_order_value, stamped_cashback, stamped_at, stamped_seen_at, stamped_is_first_known, status, order_value, cashback, payout_id_now, currency_code_now, updated_at, turned_at, turned_seen_at, version, _run_id)
+WITH
+    m.known AND n._deleted = 0 AND ifNull(n.payout_id = m.payout_id, 0) AND ifNull(n.updated_at = m.stamped_at, 0)
+        AND (m.stamped_order_value IS NULL OR m.stamped_cashback IS NULL) AND n.order_value IS NOT NULL AND n.cashback IS NOT NULL AS completed,
+    if(completed, n.status, m.stamped_status) AS as_status,
+    if(completed, n.order_value, m.stamped_order_value) AS as_order_value,
+    if(completed, n.cashback, m.stamped_cashback) AS as_cashback,
+    m.known AND o.known AND o._deleted = n._deleted AND o.status = n.status AND ifNull(o.payout_id = n.payout_id, o.payout_id IS NULL AND n.payout_id IS NULL)
+        AND ifNull(o.order_value, 0) = ifNull(n.order_value, 0) AND ifNull(o.cashback, 0) = ifNull(n.cashback, 0) AS stands
+SELECT {account:String}, m.payout_id, n.id, n.sold_at, n.retailer_name, if(completed, n.currency_code, m.currency_code), multiIf(n._deleted = 1, 'gone', ifNull(n.payout_id != m.payout_id, 1), 'moved',
+        as_status != n.status OR ifNull(as_order_value, 0) != ifNull(n.order_value, 0) OR ifNull(as_cashback, 0) != ifNull(n.cashback, 0), 'changed',
+        'same'),
+    as_status, as_order_value, as_cashback, m.stamped_at, if(completed, n.synced_at, m.stamped_seen_at),
+    multiIf(completed, 0, m.known, m.stamped_is_first_known, NOT o.known),
+    n.status, n.order_value, n.cashback, n.payout_id, n.currency_code, n.updated_at,
+    if(stands, m.turned_at, n.updated_at), if(stands, m.turned_seen_at, n.synced_at), greatest(toUInt64({merged_at:Int64}), m.stored + 1), {run:UUID}
+FROM
+(
+    SELECT * FROM
+    (
+        -- An amount that was not readable at first, and was read later from the same updatedAt, was there when it was stamped.
+        SELECT payout_id, id, sold_at, retailer_name, currency_code, state, stamped_status, stamped_order_value, stamped_cashback, stamped_at, stamped_seen_at, stamped_is_first_known, status, order_value, cashback, payout_id_now, currency_code_now, updated_at, turned_at, turned_seen_at, true AS known, version AS stored
+        FROM payout_transactions_latest FINAL
+        WHERE account = {account:String} AND state != '' AND (payout_id, id) IN
+        (
+            SELECT assumeNotNull(payout_id), id FROM transactions_changed_0000000000004000800000000000a11e WHERE sign = -1 AND payout_id IS NOT NULL
+            UNION ALL
+            SELECT arrayJoin(payouts), id FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e)
+        )
+        UNION ALL
+        SELECT *, false, 0 FROM (SELECT assumeNotNull(payout_id) AS payout_id, id, sold_at, retailer_name, currency_code, 'same' AS state, status AS stamped_status,
+        order_value AS stamped_order_value, cashback AS stamped_cashback, updated_at AS stamped_at, synced_at AS stamped_seen_at,
+        1 AS stamped_is_first_known, status, order_value, cashback, transactions.payout_id AS payout_id_now,
+        currency_code AS currency_code_now, updated_at, updated_at AS turned_at, synced_at AS turned_seen_at
+    FROM transactions_changed_0000000000004000800000000000a11e AS transactions WHERE sign = 1 AND transactions.payout_id IS NOT NULL AND _deleted = 0)
+    )
+    ORDER BY known DESC
+    LIMIT 1 BY payout_id, id
+) AS m
+INNER JOIN (SELECT * FROM transactions_changed_0000000000004000800000000000a11e WHERE sign = 1) AS n ON m.id = n.id
+LEFT JOIN (SELECT *, true AS known FROM transactions_changed_0000000000004000800000000000a11e WHERE sign = -1) AS o ON m.id = o.id;
+
+-- rebuild payout_transactions_latest
+INSERT INTO payout_transactions_latest_delta_0000000000004000800000000000a11e (account, payout_id, id, sold_at, retailer_name, currency_code, state, stamped_status, stamped_order_value, stamped_cashback, stamped_at, stamped_seen_at, stamped_is_first_known, status, order_value, cashback, payout_id_now, currency_code_now, updated_at, turned_at, turned_seen_at, version, _run_id)
+SELECT {account:String}, payout_id, id, sold_at, retailer_name, currency_code, state, stamped_status, stamped_order_value, stamped_cashback, stamped_at, stamped_seen_at, stamped_is_first_known, status, order_value, cashback, payout_id_now, currency_code_now, updated_at, turned_at, turned_seen_at, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
+FROM (SELECT assumeNotNull(payout_id) AS payout_id, id, sold_at, retailer_name, currency_code, 'same' AS state, status AS stamped_status,
+        order_value AS stamped_order_value, cashback AS stamped_cashback, updated_at AS stamped_at, synced_at AS stamped_seen_at,
+        cityHash64(id) NOT IN (SELECT cityHash64(id) FROM (SELECT * FROM transactions_versions WHERE account = {account:String}) WHERE payout_id IS NULL) AS stamped_is_first_known, status, order_value, cashback, transactions.payout_id AS payout_id_now,
+        currency_code AS currency_code_now, updated_at, updated_at AS turned_at, synced_at AS turned_seen_at
+    FROM (SELECT * FROM transactions_versions WHERE account = {account:String}) AS transactions WHERE transactions.payout_id IS NOT NULL AND _deleted = 0 AND cityHash64(id) NOT IN (SELECT key FROM
+    (
+        SELECT cityHash64(id) AS key, payout_id IS NULL AS bare, toUInt64(bitShiftRight(_version, 64)) AS changed_at FROM (SELECT * FROM transactions_versions WHERE account = {account:String})
+    )
+    GROUP BY key HAVING sum(NOT bare) > 1 OR sum(NOT bare) = 1 AND max(2 * changed_at + bare) % 2 = 1)
+UNION ALL
+SELECT assumeNotNull(payout) AS payout_id, id, last.sold_at, last.retailer_name, stamped.currency_code, multiIf(last._deleted = 1, 'gone', ifNull(last.payout_id != payout, 1), 'moved',
+        stamped.status != last.status OR ifNull(stamped.order_value, 0) != ifNull(last.order_value, 0) OR ifNull(stamped.cashback, 0) != ifNull(last.cashback, 0), 'changed',
+        'same'),
+    stamped.status, stamped.order_value, stamped.cashback, stamped.updated_at, stamped.synced_at, stamped.version = versions[1].version,
+    last.status, last.order_value, last.cashback, last.payout_id, last.currency_code, last.updated_at, turn.updated_at, turn.synced_at
+FROM
+(
+    SELECT id, payout, versions, last, turn, arrayFirst(v -> v.payout_id = payout, carrying) AS first,
+        arrayFilter(v -> ifNull(v.payout_id = payout AND v.updated_at = first.updated_at, 0) AND v.order_value IS NOT NULL AND v.cashback IS NOT NULL, carrying) AS complete,
+        if(empty(complete), first, complete[1]) AS stamped
+    FROM
+    (
+        SELECT id,
+            arraySort(v -> v.version, groupArray(CAST((_version, payout_id, status, order_value, cashback, currency_code, updated_at, synced_at, _deleted, sold_at, retailer_name),
+                'Tuple(version UInt128, payout_id Nullable(Int64), status String, order_value Nullable(Decimal(18, 4)), cashback Nullable(Decimal(18, 4)),
+                currency_code String, updated_at Nullable(DateTime64(3, ''UTC'')), synced_at DateTime64(3, ''UTC''), _deleted UInt8, sold_at Nullable(DateTime64(3, ''UTC'')),
+                retailer_name String)'))) AS versions,
+            versions[-1] AS last,
+            versions[arrayLastIndex(v -> v._deleted != last._deleted OR v.status != last.status OR (v.payout_id IS DISTINCT FROM last.payout_id)
+                OR ifNull(v.order_value, 0) != ifNull(last.order_value, 0) OR ifNull(v.cashback, 0) != ifNull(last.cashback, 0), versions) + 1] AS turn,
+            arrayFilter(v -> v.payout_id IS NOT NULL AND v._deleted = 0, versions) AS carrying
+        FROM (SELECT * FROM transactions_versions WHERE account = {account:String})
+        WHERE cityHash64(id) IN (SELECT key FROM
+    (
+        SELECT cityHash64(id) AS key, payout_id IS NULL AS bare, toUInt64(bitShiftRight(_version, 64)) AS changed_at FROM (SELECT * FROM transactions_versions WHERE account = {account:String})
+    )
+    GROUP BY key HAVING sum(NOT bare) > 1 OR sum(NOT bare) = 1 AND max(2 * changed_at + bare) % 2 = 1)
+        GROUP BY id
+    )
+    ARRAY JOIN arrayDistinct(arrayMap(v -> v.payout_id, carrying)) AS payout
+));
+
+-- attachDerived payout_transactions_latest
+ALTER TABLE payout_transactions_latest ATTACH PARTITION 'acme' FROM payout_transactions_latest_delta_0000000000004000800000000000a11e;
+
+-- replaceDerived payout_transactions_latest
+ALTER TABLE payout_transactions_latest REPLACE PARTITION 'acme' FROM payout_transactions_latest_delta_0000000000004000800000000000a11e;
+
+-- dropDerived payout_transactions_latest
+ALTER TABLE payout_transactions_latest DROP PARTITION 'acme';
+
+-- compareDerived payout_transactions_latest
+SELECT
+    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_transactions_latest FINAL WHERE account = {account:String} AND NOT (state = '')))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_transactions_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (state = '')));
+
+-- countSame payout_transactions_latest
+SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM payout_transactions_latest WHERE (account, payout_id, id) IN (SELECT account, payout_id, id FROM payout_transactions_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM payout_transactions_latest_delta_0000000000004000800000000000a11e);
+
+-- create payout_moves_latest
+CREATE TABLE IF NOT EXISTS payout_moves_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Transaction identifier',
+    payouts Array(Int64) COMMENT 'All payouts that it ever carried; empty: the row stands for none',
+    version UInt64 COMMENT 'The highest wins',
+    _run_id UUID COMMENT 'Run that loaded the row'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY (account, id)
+SETTINGS index_granularity = 1024
+COMMENT 'Which payouts the transactions carried that do not carry one alone';
+
+-- dropDelta of payout_moves_latest
+DROP TABLE IF EXISTS payout_moves_latest_delta_0000000000004000800000000000a11e;
+
+-- createDelta payout_moves_latest
+CREATE TABLE IF NOT EXISTS payout_moves_latest_delta_0000000000004000800000000000a11e AS payout_moves_latest COMMENT 'What a run under way is about to publish';
+
+-- dropTable payout_moves_latest
+DROP TABLE IF EXISTS payout_moves_latest_delta_0000000000004000800000000000a11e SYNC;
+
+-- countRows payout_moves_latest
+SELECT count() FROM payout_moves_latest_delta_0000000000004000800000000000a11e;
+
+-- fill, the first load: false, payout_moves_latest
+INSERT INTO payout_moves_latest_delta_0000000000004000800000000000a11e (account, id, payouts, version, _run_id)
+SELECT {account:String}, id, if(max(astray), arraySort(groupArrayIf(payout_id, member)), []), greatest(toUInt64({merged_at:Int64}), max(stored) + 1), {run:UUID}
+FROM
+(
+    SELECT id, payout_id, payout_id_now IS DISTINCT FROM payout_id AS astray, true AS member, toUInt64(0) AS stored FROM payout_transactions_latest_delta_0000000000004000800000000000a11e
+    UNION ALL
+    SELECT id, 0, false AS astray, false AS member, version FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM payout_transactions_latest_delta_0000000000004000800000000000a11e)
+)
+GROUP BY id
+HAVING max(astray) OR max(NOT member);
+
+-- rebuild payout_moves_latest
+INSERT INTO payout_moves_latest_delta_0000000000004000800000000000a11e (account, id, payouts, version, _run_id)
+SELECT {account:String}, id, payouts, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
+FROM (SELECT id, arraySort(groupArray(payout_id)) AS payouts
+FROM payout_transactions_latest FINAL
+WHERE account = {account:String} AND state != '' AND id IN
+(
+    SELECT id FROM payout_transactions_latest FINAL WHERE account = {account:String} AND state != '' AND (payout_id_now IS DISTINCT FROM payout_id)
+)
+GROUP BY id);
+
+-- attachDerived payout_moves_latest
+ALTER TABLE payout_moves_latest ATTACH PARTITION 'acme' FROM payout_moves_latest_delta_0000000000004000800000000000a11e;
+
+-- replaceDerived payout_moves_latest
+ALTER TABLE payout_moves_latest REPLACE PARTITION 'acme' FROM payout_moves_latest_delta_0000000000004000800000000000a11e;
+
+-- dropDerived payout_moves_latest
+ALTER TABLE payout_moves_latest DROP PARTITION 'acme';
+
+-- compareDerived payout_moves_latest
+SELECT
+    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_moves_latest FINAL WHERE account = {account:String} AND NOT (empty(payouts))))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_moves_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (empty(payouts))));
+
+-- countSame payout_moves_latest
+SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM payout_moves_latest WHERE (account, id) IN (SELECT account, id FROM payout_moves_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM payout_moves_latest_delta_0000000000004000800000000000a11e);
+
+-- create payout_sums_latest
+CREATE TABLE IF NOT EXISTS payout_sums_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    payout_id Int64 COMMENT 'Payout',
+    quarters Int64 COMMENT 'Quarters of an hour from 1970 to stamped_at; the lowest number there is: it is not known',
+    currency_code LowCardinality(String) COMMENT 'Currency as stamped',
+    state LowCardinality(String) COMMENT 'As in payout_transactions',
+    stamped_status LowCardinality(String) COMMENT 'Status as stamped',
+    now_status LowCardinality(String) COMMENT 'Status as of now',
+    stamped_n Int64 COMMENT 'Number of transactions, as stamped; 0: the row stands for none',
+    stamped_gmv Decimal(38, 4) COMMENT 'Sum of their order_value as stamped',
+    stamped_cashback Decimal(38, 4) COMMENT 'Sum of their cashback as stamped',
+    now_n Int64 COMMENT 'Number of those that carry the payoutId as of now',
+    now_gmv Decimal(38, 4) COMMENT 'Sum of their order_value as of now',
+    now_cashback Decimal(38, 4) COMMENT 'Sum of their cashback as of now',
+    at_stake Decimal(38, 4) COMMENT 'Cashback as stamped less cashback as of now',
+    version UInt64 COMMENT 'The highest wins',
+    _run_id UUID COMMENT 'Run that loaded the row'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY (account, payout_id, quarters, currency_code, state, stamped_status, now_status)
+SETTINGS index_granularity = 1024
+COMMENT 'Storage behind the view payout_sums';
+
+-- dropDelta of payout_sums_latest
+DROP TABLE IF EXISTS payout_sums_latest_delta_0000000000004000800000000000a11e;
+
+-- createDelta payout_sums_latest
+CREATE TABLE IF NOT EXISTS payout_sums_latest_delta_0000000000004000800000000000a11e AS payout_sums_latest COMMENT 'What a run under way is about to publish';
+
+-- dropTable payout_sums_latest
+DROP TABLE IF EXISTS payout_sums_latest_delta_0000000000004000800000000000a11e SYNC;
+
+-- countRows payout_sums_latest
+SELECT count() FROM payout_sums_latest_delta_0000000000004000800000000000a11e;
+
+-- fill, the first load: true, payout_sums_latest
+INSERT INTO payout_sums_latest_delta_0000000000004000800000000000a11e (account, payout_id, quarters, currency_code, state, stamped_status, now_status, stamped_n, stamped_gmv, stamped_cashback, now_n, now_gmv, now_cashback, at_stake, version, _run_id)
+SELECT {account:String}, payout_id, quarters, currency_code, state, stamped_status, now_status, sum(stamped_n), sum(stamped_gmv), sum(stamped_cashback), sum(now_n), sum(now_gmv), sum(now_cashback), sum(at_stake), greatest(toUInt64({merged_at:Int64}), max(version) + 1), {run:UUID}
+FROM
+(
+    SELECT payout_id, quarters, currency_code, state, stamped_status, now_status, stamped_n, stamped_gmv, stamped_cashback, now_n, now_gmv, now_cashback, at_stake, toUInt64(0) AS version FROM (SELECT payout_id, ifNull(toInt64(floor(toUnixTimestamp64Milli(stamped_at) / 900000)), toInt64(-9223372036854775808)) AS quarters,
+        currency_code, state, stamped_status, status AS now_status, toInt64(1) AS stamped_n,
+        1 * toDecimal128(ifNull(stamped_order_value, 0), 4) AS stamped_gmv, 1 * toDecimal128(ifNull(m.stamped_cashback, 0), 4) AS stamped_cashback,
+        if(state IN ('same', 'changed'), 1, 0) AS here, toInt64(here) AS now_n,
+        here * toDecimal128(ifNull(m.order_value, 0), 4) AS now_gmv, here * toDecimal128(ifNull(m.cashback, 0), 4) AS now_cashback,
+        1 * if(stamped_status = 'DECLINED', 0, toDecimal128(ifNull(m.stamped_cashback, 0), 4))
+            - if(status = 'DECLINED', 0, here) * toDecimal128(ifNull(m.cashback, 0), 4) AS at_stake
+    FROM payout_transactions_latest_delta_0000000000004000800000000000a11e AS m)
+)
+GROUP BY payout_id, quarters, currency_code, state, stamped_status, now_status;
+
+-- fill, the first load: false, payout_sums_latest
+INSERT INTO payout_sums_latest_delta_0000000000004000800000000000a11e (account, payout_id, quarters, currency_code, state, stamped_status, now_status, stamped_n, stamped_gmv, stamped_cashback, now_n, now_gmv, now_cashback, at_stake, version, _run_id)
+SELECT {account:String}, payout_id, quarters, currency_code, state, stamped_status, now_status, sum(stamped_n), sum(stamped_gmv), sum(stamped_cashback), sum(now_n), sum(now_gmv), sum(now_cashback), sum(at_stake), greatest(toUInt64({merged_at:Int64}), max(version) + 1), {run:UUID}
+FROM
+(
+    SELECT payout_id, quarters, currency_code, state, stamped_status, now_status, stamped_n, stamped_gmv, stamped_cashback, now_n, now_gmv, now_cashback, at_stake, toUInt64(0) AS version FROM (SELECT payout_id, ifNull(toInt64(floor(toUnixTimestamp64Milli(stamped_at) / 900000)), toInt64(-9223372036854775808)) AS quarters,
+        currency_code, state, stamped_status, status AS now_status, toInt64(sign) AS stamped_n,
+        sign * toDecimal128(ifNull(stamped_order_value, 0), 4) AS stamped_gmv, sign * toDecimal128(ifNull(m.stamped_cashback, 0), 4) AS stamped_cashback,
+        if(state IN ('same', 'changed'), sign, 0) AS here, toInt64(here) AS now_n,
+        here * toDecimal128(ifNull(m.order_value, 0), 4) AS now_gmv, here * toDecimal128(ifNull(m.cashback, 0), 4) AS now_cashback,
+        sign * if(stamped_status = 'DECLINED', 0, toDecimal128(ifNull(m.stamped_cashback, 0), 4))
+            - if(status = 'DECLINED', 0, here) * toDecimal128(ifNull(m.cashback, 0), 4) AS at_stake
+    FROM 
+        (
+            SELECT 1 AS sign, * FROM payout_transactions_latest_delta_0000000000004000800000000000a11e
+            UNION ALL
+            SELECT -1, * FROM payout_transactions_latest FINAL
+            WHERE account = {account:String} AND state != '' AND (payout_id, id) IN (SELECT payout_id, id FROM payout_transactions_latest_delta_0000000000004000800000000000a11e)
+        ) AS m)
+    UNION ALL
+    SELECT payout_id, quarters, currency_code, state, stamped_status, now_status, stamped_n, stamped_gmv, stamped_cashback, now_n, now_gmv, now_cashback, at_stake, version
+    FROM payout_sums_latest FINAL
+    WHERE account = {account:String} AND (payout_id, quarters, currency_code, state, stamped_status, now_status) IN (SELECT payout_id, quarters, currency_code, state, stamped_status, now_status FROM (SELECT payout_id, ifNull(toInt64(floor(toUnixTimestamp64Milli(stamped_at) / 900000)), toInt64(-9223372036854775808)) AS quarters,
+        currency_code, state, stamped_status, status AS now_status, toInt64(sign) AS stamped_n,
+        sign * toDecimal128(ifNull(stamped_order_value, 0), 4) AS stamped_gmv, sign * toDecimal128(ifNull(m.stamped_cashback, 0), 4) AS stamped_cashback,
+        if(state IN ('same', 'changed'), sign, 0) AS here, toInt64(here) AS now_n,
+        here * toDecimal128(ifNull(m.order_value, 0), 4) AS now_gmv, here * toDecimal128(ifNull(m.cashback, 0), 4) AS now_cashback,
+        sign * if(stamped_status = 'DECLINED', 0, toDecimal128(ifNull(m.stamped_cashback, 0), 4))
+            - if(status = 'DECLINED', 0, here) * toDecimal128(ifNull(m.cashback, 0), 4) AS at_stake
+    FROM 
+        (
+            SELECT 1 AS sign, * FROM payout_transactions_latest_delta_0000000000004000800000000000a11e
+            UNION ALL
+            SELECT -1, * FROM payout_transactions_latest FINAL
+            WHERE account = {account:String} AND state != '' AND (payout_id, id) IN (SELECT payout_id, id FROM payout_transactions_latest_delta_0000000000004000800000000000a11e)
+        ) AS m))
+)
+GROUP BY payout_id, quarters, currency_code, state, stamped_status, now_status;
+
+-- rebuild payout_sums_latest
+INSERT INTO payout_sums_latest_delta_0000000000004000800000000000a11e (account, payout_id, quarters, currency_code, state, stamped_status, now_status, stamped_n, stamped_gmv, stamped_cashback, now_n, now_gmv, now_cashback, at_stake, version, _run_id)
+SELECT {account:String}, payout_id, quarters, currency_code, state, stamped_status, now_status, stamped_n, stamped_gmv, stamped_cashback, now_n, now_gmv, now_cashback, at_stake, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
+FROM (SELECT payout_id, quarters, currency_code, state, stamped_status, now_status, sum(s.stamped_n) AS stamped_n, sum(s.stamped_gmv) AS stamped_gmv, sum(s.stamped_cashback) AS stamped_cashback, sum(s.now_n) AS now_n, sum(s.now_gmv) AS now_gmv, sum(s.now_cashback) AS now_cashback, sum(s.at_stake) AS at_stake
+FROM (SELECT payout_id, ifNull(toInt64(floor(toUnixTimestamp64Milli(stamped_at) / 900000)), toInt64(-9223372036854775808)) AS quarters,
+        currency_code, state, stamped_status, status AS now_status, toInt64(1) AS stamped_n,
+        1 * toDecimal128(ifNull(stamped_order_value, 0), 4) AS stamped_gmv, 1 * toDecimal128(ifNull(m.stamped_cashback, 0), 4) AS stamped_cashback,
+        if(state IN ('same', 'changed'), 1, 0) AS here, toInt64(here) AS now_n,
+        here * toDecimal128(ifNull(m.order_value, 0), 4) AS now_gmv, here * toDecimal128(ifNull(m.cashback, 0), 4) AS now_cashback,
+        1 * if(stamped_status = 'DECLINED', 0, toDecimal128(ifNull(m.stamped_cashback, 0), 4))
+            - if(status = 'DECLINED', 0, here) * toDecimal128(ifNull(m.cashback, 0), 4) AS at_stake
+    FROM (SELECT * FROM payout_transactions_latest FINAL WHERE account = {account:String} AND state != '') AS m) AS s
+GROUP BY payout_id, quarters, currency_code, state, stamped_status, now_status);
+
+-- attachDerived payout_sums_latest
+ALTER TABLE payout_sums_latest ATTACH PARTITION 'acme' FROM payout_sums_latest_delta_0000000000004000800000000000a11e;
+
+-- replaceDerived payout_sums_latest
+ALTER TABLE payout_sums_latest REPLACE PARTITION 'acme' FROM payout_sums_latest_delta_0000000000004000800000000000a11e;
+
+-- dropDerived payout_sums_latest
+ALTER TABLE payout_sums_latest DROP PARTITION 'acme';
+
+-- compareDerived payout_sums_latest
+SELECT
+    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_sums_latest FINAL WHERE account = {account:String} AND NOT (stamped_n = 0)))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_sums_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (stamped_n = 0)));
+
+-- countSame payout_sums_latest
+SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM payout_sums_latest WHERE (account, payout_id, quarters, currency_code, state, stamped_status, now_status) IN (SELECT account, payout_id, quarters, currency_code, state, stamped_status, now_status FROM payout_sums_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM payout_sums_latest_delta_0000000000004000800000000000a11e);
+
+-- attachDelta transactions_delta_0000000000004000800000000000a11e to transactions_latest
 ALTER TABLE transactions_latest ATTACH PARTITION tuple() FROM transactions_delta_0000000000004000800000000000a11e;
 
--- countAttached to transactions_latest
-SELECT (SELECT count() FROM transactions_delta_0000000000004000800000000000a11e), (SELECT count() FROM transactions_latest WHERE account = {account:String} AND _run_id = {run:UUID});
+-- countOfRun in transactions_latest
+SELECT count() FROM transactions_latest WHERE account = {account:String} AND _run_id = {run:UUID};
 
--- attachDelta to transactions_versions
+-- attachDelta transactions_moves_0000000000004000800000000000a11e to transactions_latest
+ALTER TABLE transactions_latest ATTACH PARTITION tuple() FROM transactions_moves_0000000000004000800000000000a11e;
+
+-- countOfRun in transactions_latest
+SELECT count() FROM transactions_latest WHERE account = {account:String} AND _run_id = {run:UUID};
+
+-- attachDelta transactions_delta_0000000000004000800000000000a11e to transactions_versions
 ALTER TABLE transactions_versions ATTACH PARTITION tuple() FROM transactions_delta_0000000000004000800000000000a11e;
 
--- countAttached to transactions_versions
-SELECT (SELECT count() FROM transactions_delta_0000000000004000800000000000a11e), (SELECT count() FROM transactions_versions WHERE account = {account:String} AND _run_id = {run:UUID});
+-- countOfRun in transactions_versions
+SELECT count() FROM transactions_versions WHERE account = {account:String} AND _run_id = {run:UUID};
+
+-- selectParts
+SELECT table, hash_of_all_files, rows FROM system.parts
+WHERE active AND database IN (currentDatabase(), currentDatabase()) AND table IN ({tables:Array(String)})
+UNION ALL
+SELECT name, '', 0 FROM system.tables WHERE database = currentDatabase() AND name IN ({deltas:Array(String)});
+
+-- countKeys
+SELECT 'transactions_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM transactions_delta_0000000000004000800000000000a11e GROUP BY account, sold_at, id)
+UNION ALL SELECT 'transactions_keys' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM transactions_keys_delta_0000000000004000800000000000a11e GROUP BY account, id)
+UNION ALL SELECT 'transactions_live' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM transactions_live_delta_0000000000004000800000000000a11e GROUP BY account)
+UNION ALL SELECT 'transactions_decided' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM transactions_decided_delta_0000000000004000800000000000a11e GROUP BY account, id)
+UNION ALL SELECT 'transactions_named' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM transactions_named_delta_0000000000004000800000000000a11e GROUP BY account, stream, key)
+UNION ALL SELECT 'sales_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM sales_latest_delta_0000000000004000800000000000a11e GROUP BY account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status)
+UNION ALL SELECT 'sale_retailers_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM sale_retailers_latest_delta_0000000000004000800000000000a11e GROUP BY account, retailer_name, retailer_id)
+UNION ALL SELECT 'payout_transactions_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM payout_transactions_latest_delta_0000000000004000800000000000a11e GROUP BY account, payout_id, id)
+UNION ALL SELECT 'payout_moves_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM payout_moves_latest_delta_0000000000004000800000000000a11e GROUP BY account, id)
+UNION ALL SELECT 'payout_sums_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM payout_sums_latest_delta_0000000000004000800000000000a11e GROUP BY account, payout_id, quarters, currency_code, state, stamped_status, now_status);
 
 -- dropTable transactions_changes_0000000000004000800000000000a11e
 DROP TABLE IF EXISTS transactions_changes_0000000000004000800000000000a11e SYNC;
@@ -708,8 +1770,11 @@ DROP TABLE IF EXISTS transactions_changes_0000000000004000800000000000a11e SYNC;
 -- dropTable transactions_delta_0000000000004000800000000000a11e
 DROP TABLE IF EXISTS transactions_delta_0000000000004000800000000000a11e SYNC;
 
--- dropStaged transactions_staging
-ALTER TABLE transactions_staging DROP PARTITION '00000000-0000-4000-8000-00000000a11e';
+-- dropTable transactions_moves_0000000000004000800000000000a11e
+DROP TABLE IF EXISTS transactions_moves_0000000000004000800000000000a11e SYNC;
+
+-- dropStaged transactions_2_staging
+ALTER TABLE transactions_2_staging DROP PARTITION '00000000-0000-4000-8000-00000000a11e';
 
 -- selectCandidates, filtered: false
 SELECT r.run_id, r.page, r.key, r.field, r.reason, r.raw, r.read, r.updated, r.hash, l.record, l.read,
@@ -783,32 +1848,46 @@ ALTER TABLE sync_state_log DELETE WHERE account = 'acme' AND stream = 'transacti
 -- deleteCleared, that they were cleared
 ALTER TABLE sync_state_log DELETE WHERE account = 'acme' AND stream = 'transactions' AND name IN ('', 'a', 'b') AND value = '';
 
+-- inspectDelta, with earlier versions: false
+SELECT groupArrayIf(20)(toString(id), _deleted = 0),
+    countIf(payout_id IS NOT NULL),
+    countIf(_deleted = 0 AND ifNull(updated_at > now64(3, 'UTC') + toIntervalSecond(3600), false)),
+    anyIf(toString(id), _deleted = 0 AND ifNull(updated_at > now64(3, 'UTC') + toIntervalSecond(3600), false)),
+    countIf(_deleted = 0 AND ifNull((ifNull(order_value < 0, false) OR ifNull(cashback < 0, false)) AND status != 'DECLINED', false)),
+    anyIf(toString(id), _deleted = 0 AND ifNull((ifNull(order_value < 0, false) OR ifNull(cashback < 0, false)) AND status != 'DECLINED', false)),
+    countIf(_deleted = 0 AND ifNull(status NOT IN ('', 'PENDING', 'CONFIRMED', 'DECLINED') OR status = '', false)),
+    anyIf(toString(id), _deleted = 0 AND ifNull(status NOT IN ('', 'PENDING', 'CONFIRMED', 'DECLINED') OR status = '', false))
+FROM transactions_delta_0000000000004000800000000000a11e;
+
+-- inspectDelta, with earlier versions: true
+SELECT groupArrayIf(20)(toString(id), _deleted = 0),
+    countIf(payout_id IS NOT NULL) + (SELECT uniqExact(id) FROM transactions_versions WHERE account = {account:String} AND payout_id IS NOT NULL AND id IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e WHERE payout_id IS NULL)),
+    countIf(_deleted = 0 AND ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false)),
+    anyIf(toString(id), _deleted = 0 AND ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false)),
+    countIf(_deleted = 0 AND ifNull((ifNull(order_value < 0, false) OR ifNull(cashback < 0, false)) AND status != 'DECLINED', false)),
+    anyIf(toString(id), _deleted = 0 AND ifNull((ifNull(order_value < 0, false) OR ifNull(cashback < 0, false)) AND status != 'DECLINED', false)),
+    countIf(_deleted = 0 AND ifNull(status NOT IN ('', 'PENDING', 'CONFIRMED', 'DECLINED') OR status = '', false)),
+    anyIf(toString(id), _deleted = 0 AND ifNull(status NOT IN ('', 'PENDING', 'CONFIRMED', 'DECLINED') OR status = '', false))
+FROM transactions_delta_0000000000004000800000000000a11e;
+
 -- selectUnknownReferences
-SELECT stream, key FROM
-(
-SELECT 'cashback_offers' AS stream, assumeNotNull(cashback_offer_id) AS key, max(updated_at) AS newest
-FROM transactions_latest WHERE account = {account:String} AND cashback_offer_id IS NOT NULL
-    AND cashback_offer_id NOT IN (SELECT id FROM cashback_offers_latest WHERE account = {account:String})
-    AND cashback_offer_id NOT IN (SELECT id FROM reference_misses_log WHERE account = {account:String} AND stream = 'cashback_offers' AND asked_at > now64(3) - toIntervalMillisecond({retry:Int64})
-        AND asked_at <= now64(3) + toIntervalMillisecond(60000))
-    AND account IN (SELECT account FROM sync_runs_log WHERE account = {account:String} AND stream = 'cashback_offers' AND outcome = 'success' AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1))
-GROUP BY key
-UNION ALL
-SELECT 'coupons' AS stream, assumeNotNull(coupon_id) AS key, max(updated_at) AS newest
-FROM transactions_latest WHERE account = {account:String} AND coupon_id IS NOT NULL
-    AND coupon_id NOT IN (SELECT id FROM coupons_latest WHERE account = {account:String})
-    AND coupon_id NOT IN (SELECT id FROM reference_misses_log WHERE account = {account:String} AND stream = 'coupons' AND asked_at > now64(3) - toIntervalMillisecond({retry:Int64})
-        AND asked_at <= now64(3) + toIntervalMillisecond(60000))
-    AND account IN (SELECT account FROM sync_runs_log WHERE account = {account:String} AND stream = 'coupons' AND outcome = 'success' AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1))
-GROUP BY key
-UNION ALL
-SELECT 'promotions' AS stream, assumeNotNull(promotion_id) AS key, max(updated_at) AS newest
-FROM transactions_latest WHERE account = {account:String} AND promotion_id IS NOT NULL
-    AND promotion_id NOT IN (SELECT id FROM promotions_latest WHERE account = {account:String})
-    AND promotion_id NOT IN (SELECT id FROM reference_misses_log WHERE account = {account:String} AND stream = 'promotions' AND asked_at > now64(3) - toIntervalMillisecond({retry:Int64})
-        AND asked_at <= now64(3) + toIntervalMillisecond(60000))
-    AND account IN (SELECT account FROM sync_runs_log WHERE account = {account:String} AND stream = 'promotions' AND outcome = 'success' AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1))
-GROUP BY key
-)
-ORDER BY (stream, key) IN (SELECT stream, id FROM reference_misses_log WHERE account = {account:String}), newest DESC, key
+SELECT n.stream AS stream, toUUIDOrZero(n.key) AS id
+FROM transactions_named AS n
+WHERE account = {account:String} AND n.stream IN
+    (
+        SELECT stream FROM sync_runs_log WHERE account = {account:String} AND stream IN ('promotions', 'coupons', 'cashback_offers') AND outcome = 'success' AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)
+    )
+    AND (stream, id) NOT IN
+    (
+        SELECT 'promotions', id FROM promotions_latest WHERE account = {account:String}
+        UNION ALL SELECT 'coupons', id FROM coupons_latest WHERE account = {account:String}
+        UNION ALL SELECT 'cashback_offers', id FROM cashback_offers_latest WHERE account = {account:String}
+    )
+    AND (stream, id) NOT IN
+    (
+        SELECT stream, id FROM reference_misses_log
+        WHERE account = {account:String} AND asked_at > now64(3) - toIntervalMillisecond({retry:Int64}) AND asked_at <= now64(3) + toIntervalMillisecond(60000)
+    )
+GROUP BY stream, id
+ORDER BY (stream, id) IN (SELECT stream, id FROM reference_misses_log WHERE account = {account:String}), max(n.newest) DESC, id
 LIMIT {limit:UInt64};

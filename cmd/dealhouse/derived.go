@@ -1,0 +1,60 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
+)
+
+// lookAfterDerived compares the tables that follow from the rows of streams with these, or makes them anew.
+func lookAfterDerived(ctx context.Context, a *app, rebuild bool) (err error) {
+	cfg, err := a.loadConfig(false)
+	if err != nil {
+		return err
+	}
+	w, err := a.openExistingToLoad(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	if err := w.CheckSchema(ctx); err != nil {
+		return err
+	}
+	all, err := w.DerivedOf(ctx)
+	if err != nil {
+		return err
+	}
+	differ := 0
+	for _, id := range slices.SortedFunc(maps.Keys(all), func(a, b warehouse.StreamID) int {
+		return cmp.Or(cmp.Compare(a.Account, b.Account), cmp.Compare(a.Stream, b.Stream))
+	}) {
+		if rebuild {
+			if err := w.RebuildDerived(ctx, id); err != nil {
+				return fmt.Errorf("making anew what follows from %s of account %s: %w", id.Stream, id.Account, err)
+			}
+			fmt.Fprintf(a.stdout, "%s of %s: %s made anew.\n", id.Stream, id.Account, wording.Plural(uint64(len(all[id])), "table"))
+			continue
+		}
+		wrong, err := w.CheckDerived(ctx, id)
+		if err != nil {
+			return err
+		}
+		differ += len(wrong)
+		if len(wrong) > 0 {
+			fmt.Fprintf(a.stdout, "%s of %s: not what follows from the rows: %s.\n", id.Stream, id.Account, strings.Join(wrong, ", "))
+			continue
+		}
+		fmt.Fprintf(a.stdout, "%s of %s: %s as they should be.\n", id.Stream, id.Account, wording.Plural(uint64(len(all[id])), "table"))
+	}
+	if differ > 0 {
+		return fmt.Errorf("%s not as the rows say: run `dealhouse migrate --rebuild`", wording.Plural(uint64(differ), "table"))
+	}
+	return nil
+}

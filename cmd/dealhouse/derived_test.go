@@ -1,0 +1,22 @@
+//go:build !noengine
+
+package main
+
+import "testing"
+
+// TestRebuild finds out that sums are not what the rows say, and makes them anew.
+func TestRebuild(t *testing.T) {
+	engineHere(t)
+	b := newBench(t)
+	b.migrated(t)
+	defer hold(t, b.dir)()
+	b.call(t, "sync", "transactions", "--account", "acme").want(t, 0)
+	b.call(t, "migrate", "--check").want(t, 0)
+	b.exec(t, "INSERT INTO sales_latest SELECT * REPLACE (7000 AS transactions, version + 1 AS version) FROM sales_latest FINAL LIMIT 1")
+	wrong := b.call(t, "migrate", "--check")
+	wrong.want(t, 1, "1 table not as the rows say: run `dealhouse migrate --rebuild`")
+	wrong.shows(t, "transactions of acme: not what follows from the rows: sales_latest.")
+	b.call(t, "migrate", "--rebuild").shows(t, "transactions of acme: 9 tables made anew.")
+	b.call(t, "migrate", "--check").shows(t, "transactions of acme: 9 tables as they should be.")
+	b.call(t, "migrate", "--check", "--rebuild").want(t, 1, "none of the others can be")
+}

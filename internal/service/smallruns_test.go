@@ -1,0 +1,197 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"dealhouse/internal/apisim"
+	"dealhouse/internal/config"
+	"dealhouse/internal/enginetest"
+	"dealhouse/internal/syncer"
+	"dealhouse/internal/warehouse"
+	"dealhouse/internal/warehouse/warehousetest"
+)
+
+// meter writes down each statement to the warehouse, with the CPU time of the process until the next one.
+type meter struct {
+	mu    sync.Mutex
+	each  []sent
+	begun time.Duration
+}
+
+type sent struct {
+	text string
+	cpu  time.Duration // user and system, until the next statement
+}
+
+func (m *meter) note(text string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.end()
+	m.each = append(m.each, sent{text: strings.Join(strings.Fields(text), " ")})
+}
+
+func (m *meter) end() {
+	now := cpu()
+	if n := len(m.each); n > 0 {
+		m.each[n-1].cpu += now - m.begun
+	}
+	m.begun = now
+}
+
+// take returns what was sent since the last time.
+func (m *meter) take() []sent {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.end()
+	each := m.each
+	m.each = nil
+	return each
+}
+
+// cpu is the time that this process has computed, the engine in it included.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // it cannot fail
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func (m *meter) wrap(c driver.Conn) driver.Conn { return metered{c, m} }
+
+type metered struct {
+	driver.Conn
+	meter *meter
+}
+
+func (c metered) Exec(ctx context.Context, query string, args ...any) error {
+	c.meter.note(query)
+	return c.Conn.Exec(ctx, query, args...)
+}
+
+func (c metered) Query(ctx context.Context, query string, args ...any) (driver.Rows, error) {
+	c.meter.note(query)
+	return c.Conn.Query(ctx, query, args...)
+}
+
+func (c metered) QueryRow(ctx context.Context, query string, args ...any) driver.Row {
+	c.meter.note(query)
+	return c.Conn.QueryRow(ctx, query, args...)
+}
+
+func (c metered) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
+	c.meter.note(query)
+	return c.Conn.PrepareBatch(ctx, query, opts...)
+}
+
+// house is a warehouse with the data of a service that stands still, as the daemon works on it.
+type house struct {
+	sim     *apisim.Sim
+	cfg     *config.Config
+	w       *warehouse.Warehouse
+	service *Service
+	meter   *meter
+	unpaid  []string // ids of transactions in no payout
+}
+
+// newHouse loads a service with so many transactions.
+func newHouse(t testing.TB, transactions int) *house {
+	t.Helper()
+	o := apisim.Options{
+		Seed: 5, Retailers: 60, Promotions: 120, Coupons: 150, CashbackOffers: 130, Transactions: transactions, Products: -1,
+		Orgs: []apisim.Org{{Name: "acme", Currency: "EUR"}}, Rates: apisim.Rates{DealTurnover: -1, DealEdits: -1, NewTransactions: -1},
+	}
+	o.Settings.PageSize = 1000
+	sim, url := enginetest.Serve(t, o)
+	h := &house{sim: sim, meter: &meter{}}
+	key, _ := sim.Keys("acme")
+	text := fmt.Sprintf("[defaults]\nrequests_per_second = 10000\n[[account]]\nname = \"acme\"\nbase_url = %q\napi_key = %q\n", url, key)
+	cfg, _, err := config.Load(config.Source{Path: "dealhouse.toml", NeedAccounts: true, ReadFile: func(string) ([]byte, fs.FileMode, error) { return []byte(text), 0o600, nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.cfg = cfg
+	h.w = warehousetest.Again(t, warehousetest.Open(t), warehouse.Options{Wrap: h.meter.wrap})
+	h.service = New(Options{})
+	h.run(t)
+	rows, err := h.w.Conn().Query(t.Context(), "SELECT toString(id) FROM transactions WHERE payout_id IS NULL ORDER BY id LIMIT 10000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rows.Next() {
+		h.unpaid = append(h.unpaid, "")
+		if err := rows.Scan(&h.unpaid[len(h.unpaid)-1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// run makes a run of each stream that is named, and does what follows it, as the daemon does.
+func (h *house) run(t testing.TB, streams ...string) []syncer.Result {
+	t.Helper()
+	jobs, api, err := h.service.Jobs(h.cfg, Selection{Streams: streams}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer api.Close()
+	results, err := h.service.Sync(t.Context(), h.w, jobs, Watch{Ended: func(syncer.Result) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range results {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	h.service.AfterRuns(t.Context(), h.cfg, h.w, api, results)
+	return results
+}
+
+// change changes the first n transactions that are in no payout, a second after the last change.
+func (h *house) change(t testing.TB, n int) {
+	t.Helper()
+	h.sim.Advance(time.Second)
+	for _, id := range h.unpaid[:n] {
+		if err := h.sim.Touch(apisim.StreamTransactions, "acme", id); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A run that finds nothing new costs little: one request, and these statements. The numbers may only fall.
+func TestQuietRun(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 900)
+	for stream, most := range map[string]int{"transactions": 17, "coupons": 20, "payouts": 21} {
+		for range 3 { // the first may still have to catch up
+			h.run(t, stream)
+		}
+		h.meter.take()
+		h.sim.ResetLog()
+		r := h.run(t, stream)[0].Record
+		if r.Changes.Any() || r.Totals.Read == 0 {
+			t.Errorf("%s: the run was not quiet: %+v %+v", stream, r.Totals, r.Changes)
+		}
+		if n := h.sim.Requests(""); n != 1 {
+			t.Errorf("%s: %d requests", stream, n)
+		}
+		if each := h.meter.take(); len(each) > most {
+			t.Errorf("%s: %d statements, want at most %d", stream, len(each), most)
+			for _, s := range each {
+				t.Logf("%.150s", s.text)
+			}
+		}
+	}
+}

@@ -1,0 +1,237 @@
+package warehouse
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"dealhouse/internal/catalog"
+)
+
+// Prepared is how many rows the deltas of a run have, by the table that each is for.
+type Prepared map[string]uint64
+
+// DeltaError says that what a run is about to publish is not what it has prepared: rows of it are missing, or a key is
+// there twice. Nothing was published from it.
+type DeltaError struct {
+	Table            string // that the delta is for
+	Want, Rows, Keys uint64 // Keys is 0 where they were not counted
+}
+
+func (e *DeltaError) Error() string {
+	if e.Rows == e.Want {
+		return fmt.Sprintf("the rows prepared for %s are %d of only %d keys: nothing was published, and the next run reads everything again", e.Table, e.Rows, e.Keys)
+	}
+	return fmt.Sprintf("%d rows were prepared for %s, but the warehouse has %d: nothing was published, and the next run reads everything again. "+
+		"If the address is that of several servers, give that of one", e.Want, e.Table, e.Rows)
+}
+
+// PublishedError says that the warehouse took a delta and does not have its rows. The state has not moved: the next run
+// publishes them again.
+type PublishedError struct {
+	Table      string
+	Want, Have uint64
+}
+
+func (e *PublishedError) Error() string {
+	return fmt.Sprintf("%d rows were published to %s, but it has %d of them: the state was not moved, and the next run publishes them again. "+
+		"If the address is that of several servers, give that of one", e.Want, e.Table, e.Have)
+}
+
+// delta is a table with what a run changes of another one.
+type delta struct {
+	table string // that it is made for, or movesOf
+	name  string // in full
+	key   string // the columns of the sorting key: each of its values is there once
+}
+
+// movesOf names what is attached to _latest instead of the delta where rows have moved.
+func movesOf(s *catalog.Stream) string { return s.Name + "_moves" }
+
+// deltas are those that the run prepares.
+func (d dialect) deltas(x script, c Changes) (all []delta) {
+	if c.Any() {
+		key := sortedBy(createLatest(x.Stream))
+		all = append(all, delta{x.names["latest"], x.names["delta"], key})
+		if c.Moved > 0 {
+			all = append(all, delta{movesOf(x.Stream), x.names["moves"], key})
+		}
+		for _, t := range derivedTables(x.Stream) {
+			all = append(all, delta{t.table, d.ofRun(x.derivedDelta(t.table)), sortedBy(t.create)})
+		}
+	}
+	if x.Stream.Child != nil {
+		all = append(all, delta{x.names["child_latest"], x.names["child_delta"], sortedBy(createChildLatest(x.Stream))},
+			delta{x.names["child_hashes"], x.names["child_hashes_delta"], sortedBy(createChildHashes(x.Stream))})
+	}
+	return all
+}
+
+// rowsOf is how many rows a delta has by the plan, where that says it.
+func (x script) rowsOf(of string, c Changes) (rows uint64, known bool) {
+	switch of {
+	case x.names["latest"]:
+		return c.written(), true
+	case movesOf(x.Stream):
+		return c.written() + c.Moved, true
+	}
+	return 0, false
+}
+
+var orderBy = regexp.MustCompile(`(?m)^ORDER BY (.+)$`)
+
+// sortedBy are the columns of the sorting key of a table, by the statement that makes it.
+func sortedBy(create string) string {
+	key := orderBy.FindStringSubmatch(create)[1]
+	if strings.HasPrefix(key, "(") {
+		key = strings.TrimSuffix(key[1:], ")")
+	}
+	return key
+}
+
+// inOrder groups the rows of a sorted table as they are read, so that memory stays small.
+var inOrder = clickhouse.Settings{"optimize_aggregation_in_order": 1}
+
+// nullsEqual lets a key that is NULL be found.
+var nullsEqual = clickhouse.Settings{"transform_null_in": 1}
+
+// countPrepared counts the rows of the deltas, and holds that each has its keys once: a server takes a part that was
+// merged for one without duplicates (warehouse-1).
+func (w *Writer) countPrepared(ctx context.Context, c Changes) (Prepared, error) {
+	deltas := w.dialect.deltas(w.script, c)
+	if len(deltas) == 0 {
+		return nil, nil
+	}
+	type count struct {
+		table      string
+		rows, keys uint64
+	}
+	rows, err := w.conn.Query(clickhouse.Context(ctx, clickhouse.WithSettings(inOrder)), countKeys(deltas))
+	counts, err := scanned(rows, err, func(n *count) []any { return []any{&n.table, &n.rows, &n.keys} })
+	if err != nil {
+		return nil, fmt.Errorf("counting what is prepared: %w", err)
+	}
+	prepared := Prepared{}
+	for _, n := range counts {
+		want, known := w.script.rowsOf(n.table, c)
+		if !known {
+			want = n.rows
+		}
+		if n.rows != want || n.keys != n.rows {
+			return nil, &DeltaError{Table: n.table, Want: want, Rows: n.rows, Keys: n.keys}
+		}
+		prepared[n.table] = n.rows
+	}
+	return prepared, nil
+}
+
+// attached is how many rows a target's delta has, and how many of them the target.
+type attached struct{ delta, target uint64 }
+
+// countTargets counts what is attached, by the name of the target. The parts of a delta keep their content when they
+// are attached, and so their hash: nothing is read of the table. A part that was merged since is not found so.
+func (p publication) countTargets(ctx context.Context, targets []target) (map[string]attached, error) {
+	if p.dialect.cloud {
+		for _, t := range targets {
+			if err := p.catchUp(ctx, t.delta, t.table); err != nil {
+				return nil, goneDelta(err)
+			}
+		}
+	}
+	type part struct {
+		table, hash string
+		rows        uint64
+	}
+	tables, deltas := make([]string, len(targets)), make([]string, len(targets))
+	for i, t := range targets {
+		tables[i], deltas[i] = t.table, p.dialect.bare(t.delta)
+	}
+	rows, err := p.conn.Query(ctx, selectParts(p.dialect), named("tables", "["+words(slices.Concat(tables, deltas))+"]"), named("deltas", "["+words(deltas)+"]"))
+	parts, err := scanned(rows, err, func(x *part) []any { return []any{&x.table, &x.hash, &x.rows} })
+	if err != nil {
+		return nil, fmt.Errorf("counting what is published: %w", err)
+	}
+	known, of := map[string]bool{}, map[string]map[string]uint64{} // the rows of each part, by table and hash
+	for _, x := range parts {
+		switch {
+		case x.hash == "": // a delta that is there
+			known[x.table] = true
+		case of[x.table] == nil:
+			of[x.table] = map[string]uint64{x.hash: x.rows}
+		default:
+			of[x.table][x.hash] = x.rows
+		}
+	}
+	all := map[string]attached{}
+	for i, t := range targets {
+		if !known[deltas[i]] {
+			return nil, fmt.Errorf("%w: there is no table %s", errDeltaGone, t.delta)
+		}
+		var n attached
+		for hash, rows := range of[deltas[i]] {
+			n.delta += rows
+			n.target += of[t.table][hash]
+		}
+		all[t.table] = n
+	}
+	return all, nil
+}
+
+// look counts the rows of targets that are not there. Where the parts of one do not say so, the rows of the run are
+// counted in all of the table.
+func (p publication) look(ctx context.Context, targets []target) (counts map[string]attached, missing *PublishedError, err error) {
+	counts, err = p.countTargets(ctx, targets)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, t := range targets {
+		n := counts[t.table]
+		if n.target >= n.delta {
+			continue
+		}
+		if err := p.conn.QueryRow(clickhouse.Context(ctx, clickhouse.WithSettings(nullsEqual)), t.count(), named("account", p.Account), named("run", p.ID.String())).Scan(&n.target); err != nil {
+			return nil, nil, fmt.Errorf("counting what is published: %w", err)
+		}
+		if n.target < n.delta {
+			return counts, &PublishedError{Table: t.table, Want: n.delta, Have: n.target}, nil
+		}
+	}
+	return counts, nil, nil
+}
+
+// isMissing reports whether a target lacks rows of its delta.
+func (p publication) isMissing(ctx context.Context, t target) (bool, error) {
+	_, missing, err := p.look(ctx, []target{t})
+	return missing != nil, err
+}
+
+// checkDeltas compares the deltas with what was prepared.
+func (p publication) checkDeltas(targets []target, counts map[string]attached) error {
+	for _, t := range targets {
+		want, known := p.script.rowsOf(t.of, p.intent.Record.Changes)
+		if !known {
+			want, known = p.intent.Prepared[t.of]
+		}
+		if have := counts[t.table].delta; known && have != want {
+			return &DeltaError{Table: t.table, Want: want, Rows: have}
+		}
+	}
+	return nil
+}
+
+// checkAttached holds that each target has all rows of its delta. A delta that was emptied meanwhile has none that could
+// be missing.
+func (p publication) checkAttached(ctx context.Context, targets []target) error {
+	counts, missing, err := p.look(ctx, targets)
+	if err == nil {
+		err = p.checkDeltas(targets, counts)
+	}
+	if err == nil && missing != nil {
+		return missing
+	}
+	return err
+}

@@ -1,0 +1,41 @@
+package warehouse
+
+import "strings"
+
+// countKeys counts the rows of deltas and the values of their keys.
+func countKeys(deltas []delta) string {
+	var all []string
+	for _, d := range deltas {
+		all = append(all, sql("SELECT $table AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM $delta GROUP BY $key)",
+			parts{"table": quote(d.table), "delta": d.name, "key": d.key}))
+	}
+	return strings.Join(all, "\nUNION ALL ")
+}
+
+// selectParts lists the parts of deltas and of the tables that they are attached to, with the hash of their content,
+// and those of the deltas that are there, with none.
+func selectParts(d dialect) string {
+	return sql(`SELECT table, hash_of_all_files, rows FROM system.parts
+WHERE active AND database IN (currentDatabase(), $local) AND table IN ({tables:Array(String)})
+UNION ALL
+SELECT name, '', 0 FROM system.tables WHERE database = $local AND name IN ({deltas:Array(String)})`, parts{"local": d.runDatabase()})
+}
+
+// countOfRun counts the rows of a table that a run has loaded.
+func countOfRun(table string) string {
+	return sql("SELECT count() FROM $table WHERE account = {account:String} AND _run_id = {run:UUID}", parts{"table": table})
+}
+
+// countSame counts the rows of a delta that the derived table has. It looks at their keys, and reads nothing else.
+func countSame(t target) string {
+	return sql("SELECT uniqExact($row) FROM $table WHERE ($key) IN (SELECT $key FROM $delta) AND $row IN (SELECT $row FROM $delta)",
+		parts{"table": t.table, "delta": t.delta, "key": t.key, "row": "sipHash128(toString(tuple(" + t.row + ")))"})
+}
+
+// count counts the rows of a target that a run has published.
+func (t target) count() string {
+	if t.key != "" {
+		return countSame(t)
+	}
+	return countOfRun(t.table)
+}

@@ -1,0 +1,266 @@
+package warehouse
+
+import (
+	"strings"
+
+	"dealhouse/internal/catalog"
+)
+
+// A transaction of a payout is kept as stamped, in the first version that carries the payoutId, and as of now. A run
+// knows the transactions that it changes as they are, as they were and as they were stamped, so that no older version
+// is read.
+
+const (
+	membersTable = "payout_transactions_latest"
+	movesTable   = "payout_moves_latest"
+)
+
+// memberValues are the values of payoutTransactionsTable. As in the view, but that changed_at and at_stake follow from
+// the others; the four at the end are for that and for the views of transactions that no payout accounts for.
+var memberValues = []column{
+	{"sold_at", "Nullable(DateTime64(3, 'UTC'))", "Time of the sale [UTC]"},
+	{"retailer_name", "LowCardinality(String)", "Retailer name"},
+	{"currency_code", "LowCardinality(String)", "Currency as stamped"},
+	{"state", "LowCardinality(String)", "same, changed, moved or gone; empty: the row stands for none"},
+	{"stamped_status", "LowCardinality(String)", "Status as stamped"},
+	{"stamped_order_value", "Nullable(Decimal(18, 4))", "Order value as stamped"},
+	{"stamped_cashback", "Nullable(Decimal(18, 4))", "Cashback as stamped"},
+	{"stamped_at", "Nullable(DateTime64(3, 'UTC'))", "updatedAt of the first version that carries the payoutId [UTC]"},
+	{"stamped_seen_at", "DateTime64(3, 'UTC')", "When that version was loaded [UTC]"},
+	{"stamped_is_first_known", "UInt8", "1 when no earlier version of the transaction is known"},
+	{"status", "LowCardinality(String)", "Status as of now"},
+	{"order_value", "Nullable(Decimal(18, 4))", "Order value as of now"},
+	{"cashback", "Nullable(Decimal(18, 4))", "Cashback as of now"},
+	{"payout_id_now", "Nullable(Int64)", "Payout as of now"},
+	{"currency_code_now", "LowCardinality(String)", "Currency as of now"},
+	{"updated_at", "Nullable(DateTime64(3, 'UTC'))", "updatedAt as of now [UTC]"},
+	{"turned_at", "Nullable(DateTime64(3, 'UTC'))", "updatedAt of the version since which it stands as it does now [UTC]"},
+	{"turned_seen_at", "DateTime64(3, 'UTC')", "When that version was loaded [UTC]"},
+}
+
+// payoutTransactionsTable has every transaction of a payout, one row for each payout that it ever carried. Views:
+// payout_transactions, payout_changed_transactions. A run looks up single rows, so that granules are small.
+func payoutTransactionsTable() keyed {
+	t := newKeyed(membersTable, "Storage behind the view payout_transactions", "index_granularity = 1024", "state = ''", []column{
+		{"payout_id", "Int64", "Payout that the transaction carries or carried"},
+		{"id", "UUID", "Transaction identifier"},
+	}, memberValues)
+	t.fill = func(x script, delta string, first bool) []string {
+		if first {
+			return []string{t.insertAll(delta, stampedRows(x.names["delta"], "transactions.payout_id IS NOT NULL AND _deleted = 0", "1"))}
+		}
+		return []string{t.changedMembers(x, delta)}
+	}
+	t.touched = script.countPaid
+	t.rebuild = func(x script, into string) []string { return []string{t.insertAll(into, x.wholeMembers())} }
+	return t
+}
+
+// countPaid counts the changed rows that carry a payout, or that ever did.
+func (x script) countPaid() string {
+	return x.render(`SELECT count() FROM
+(
+    SELECT 1 FROM $changed WHERE payout_id IS NOT NULL
+    UNION ALL
+    SELECT 1 FROM $moved FINAL WHERE account = {account:String} AND id IN (SELECT id FROM $delta)
+)`, parts{"moved": movesTable})
+}
+
+// stampedRows are transactions as they are stamped by the only version of them that carries a payoutId.
+func stampedRows(from, where, firstKnown string) string {
+	return sql(`SELECT assumeNotNull(payout_id) AS payout_id, id, sold_at, retailer_name, currency_code, $same AS state, status AS stamped_status,
+        order_value AS stamped_order_value, cashback AS stamped_cashback, updated_at AS stamped_at, synced_at AS stamped_seen_at,
+        $first_known AS stamped_is_first_known, status, order_value, cashback, transactions.payout_id AS payout_id_now,
+        currency_code AS currency_code_now, updated_at, updated_at AS turned_at, synced_at AS turned_seen_at
+    FROM $from AS transactions WHERE $where`, stateWords.with(parts{"from": from, "where": where, "first_known": firstKnown}))
+}
+
+var stateWords = parts{
+	"same": quote(TransactionSame), "changed": quote(TransactionChanged), "moved": quote(TransactionMoved), "gone": quote(TransactionGone),
+	"declined": quote(catalog.StatusDeclined),
+}
+
+// memberState is how a transaction stands that was stamped with a payoutId: as of now it has the columns of now.
+func memberState(status, orderValue, cashback, now, payout string) string {
+	return sql(`multiIf($now._deleted = 1, $gone, ifNull($now.payout_id != $payout, 1), $moved,
+        $status != $now.status OR ifNull($order_value, 0) != ifNull($now.order_value, 0) OR ifNull($cashback, 0) != ifNull($now.cashback, 0), $changed,
+        $same)`, stateWords.with(parts{"now": now, "payout": payout, "status": status, "order_value": orderValue, "cashback": cashback}))
+}
+
+// changedMembers fills the delta with what becomes of the transactions that the run changes, of every payout that one
+// carried and of the one that it carries now: m is as it was stamped, n as it is now, and o as it was before.
+func (t keyed) changedMembers(x script, delta string) string {
+	var stamped []string
+	for _, c := range memberValues {
+		stamped = append(stamped, c.name)
+	}
+	return t.inserted(delta) + x.render(`WITH
+    m.known AND n._deleted = 0 AND ifNull(n.payout_id = m.payout_id, 0) AND ifNull(n.updated_at = m.stamped_at, 0)
+        AND (m.stamped_order_value IS NULL OR m.stamped_cashback IS NULL) AND n.order_value IS NOT NULL AND n.cashback IS NOT NULL AS completed,
+    if(completed, n.status, m.stamped_status) AS as_status,
+    if(completed, n.order_value, m.stamped_order_value) AS as_order_value,
+    if(completed, n.cashback, m.stamped_cashback) AS as_cashback,
+    m.known AND o.known AND o._deleted = n._deleted AND o.status = n.status AND ifNull(o.payout_id = n.payout_id, o.payout_id IS NULL AND n.payout_id IS NULL)
+        AND ifNull(o.order_value, 0) = ifNull(n.order_value, 0) AND ifNull(o.cashback, 0) = ifNull(n.cashback, 0) AS stands
+SELECT {account:String}, m.payout_id, n.id, n.sold_at, n.retailer_name, if(completed, n.currency_code, m.currency_code), $state,
+    as_status, as_order_value, as_cashback, m.stamped_at, if(completed, n.synced_at, m.stamped_seen_at),
+    multiIf(completed, 0, m.known, m.stamped_is_first_known, NOT o.known),
+    n.status, n.order_value, n.cashback, n.payout_id, n.currency_code, n.updated_at,
+    if(stands, m.turned_at, n.updated_at), if(stands, m.turned_seen_at, n.synced_at), $next, {run:UUID}
+FROM
+(
+    SELECT * FROM
+    (
+        -- An amount that was not readable at first, and was read later from the same updatedAt, was there when it was stamped.
+        SELECT payout_id, id, $stamped, true AS known, version AS stored
+        FROM $table FINAL
+        WHERE account = {account:String} AND state != '' AND (payout_id, id) IN
+        (
+            SELECT assumeNotNull(payout_id), id FROM $changed WHERE sign = -1 AND payout_id IS NOT NULL
+            UNION ALL
+            SELECT arrayJoin(payouts), id FROM $moved FINAL WHERE account = {account:String} AND id IN (SELECT id FROM $delta)
+        )
+        UNION ALL
+        SELECT *, false, 0 FROM ($new)
+    )
+    ORDER BY known DESC
+    LIMIT 1 BY payout_id, id
+) AS m
+INNER JOIN (SELECT * FROM $changed WHERE sign = 1) AS n ON m.id = n.id
+LEFT JOIN (SELECT *, true AS known FROM $changed WHERE sign = -1) AS o ON m.id = o.id`, parts{
+		"table": t.table, "moved": movesTable, "stamped": strings.Join(stamped, ", "), "next": versionAfter("m.stored"),
+		"state": memberState("as_status", "as_order_value", "as_cashback", "n", "m.payout_id"),
+		"new":   stampedRows(x.names["changed"], "sign = 1 AND transactions.payout_id IS NOT NULL AND _deleted = 0", "1"),
+	})
+}
+
+// wholeMembers reads the transactions of payouts from all their versions.
+//
+// Nearly every transaction has a single version with a payoutId, and that is its current one. Only the few others are
+// looked up among all versions; this is what keeps millions of transactions fast. They are found by a hash. Where it
+// takes two transactions for one, both are looked up without need, and the result is the same.
+func (x script) wholeMembers() string {
+	versions := x.render("SELECT * FROM $versions WHERE account = {account:String}", nil)
+	// One number says of the newest change upstream whether a version of it carries no payoutId.
+	changed := sql(`SELECT key FROM
+    (
+        SELECT cityHash64(id) AS key, payout_id IS NULL AS bare, toUInt64(bitShiftRight(_version, 64)) AS changed_at FROM ($versions)
+    )
+    GROUP BY key HAVING sum(NOT bare) > 1 OR sum(NOT bare) = 1 AND max(2 * changed_at + bare) % 2 = 1`, parts{"versions": versions})
+	once := stampedRows("("+versions+")", "transactions.payout_id IS NOT NULL AND _deleted = 0 AND cityHash64(id) NOT IN ("+changed+")",
+		"cityHash64(id) NOT IN (SELECT cityHash64(id) FROM ("+versions+") WHERE payout_id IS NULL)")
+	return once + sql(`
+UNION ALL
+SELECT assumeNotNull(payout) AS payout_id, id, last.sold_at, last.retailer_name, stamped.currency_code, $state,
+    stamped.status, stamped.order_value, stamped.cashback, stamped.updated_at, stamped.synced_at, stamped.version = versions[1].version,
+    last.status, last.order_value, last.cashback, last.payout_id, last.currency_code, last.updated_at, turn.updated_at, turn.synced_at
+FROM
+(
+    SELECT id, payout, versions, last, turn, arrayFirst(v -> v.payout_id = payout, carrying) AS first,
+        arrayFilter(v -> ifNull(v.payout_id = payout AND v.updated_at = first.updated_at, 0) AND v.order_value IS NOT NULL AND v.cashback IS NOT NULL, carrying) AS complete,
+        if(empty(complete), first, complete[1]) AS stamped
+    FROM
+    (
+        SELECT id,
+            arraySort(v -> v.version, groupArray(CAST((_version, payout_id, status, order_value, cashback, currency_code, updated_at, synced_at, _deleted, sold_at, retailer_name),
+                'Tuple(version UInt128, payout_id Nullable(Int64), status String, order_value Nullable(Decimal(18, 4)), cashback Nullable(Decimal(18, 4)),
+                currency_code String, updated_at Nullable(DateTime64(3, ''UTC'')), synced_at DateTime64(3, ''UTC''), _deleted UInt8, sold_at Nullable(DateTime64(3, ''UTC'')),
+                retailer_name String)'))) AS versions,
+            versions[-1] AS last,
+            versions[arrayLastIndex(v -> v._deleted != last._deleted OR v.status != last.status OR (v.payout_id IS DISTINCT FROM last.payout_id)
+                OR ifNull(v.order_value, 0) != ifNull(last.order_value, 0) OR ifNull(v.cashback, 0) != ifNull(last.cashback, 0), versions) + 1] AS turn,
+            arrayFilter(v -> v.payout_id IS NOT NULL AND v._deleted = 0, versions) AS carrying
+        FROM ($versions)
+        WHERE cityHash64(id) IN ($changed)
+        GROUP BY id
+    )
+    ARRAY JOIN arrayDistinct(arrayMap(v -> v.payout_id, carrying)) AS payout
+)`, parts{"versions": versions, "changed": changed, "state": memberState("stamped.status", "stamped.order_value", "stamped.cashback", "last", "payout")})
+}
+
+// payoutMovesTable has the transactions that carry, or carried, another payoutId than the current one, with all payouts
+// of each: where a run finds their rows in payoutTransactionsTable. They are few. No view reads it.
+func payoutMovesTable() keyed {
+	t := newKeyed(movesTable, "Which payouts the transactions carried that do not carry one alone", "index_granularity = 1024", "empty(payouts)", []column{
+		{"id", "UUID", "Transaction identifier"},
+	}, []column{
+		{"payouts", "Array(Int64)", "All payouts that it ever carried; empty: the row stands for none"},
+	})
+	t.fill = func(x script, delta string, first bool) []string {
+		if first {
+			return nil // each has one version
+		}
+		members := x.dialect.ofRun(x.derivedDelta(membersTable))
+		return []string{t.inserted(delta) + sql(`SELECT {account:String}, id, if(max(astray), arraySort(groupArrayIf(payout_id, member)), []), $next, {run:UUID}
+FROM
+(
+    SELECT id, payout_id, payout_id_now IS DISTINCT FROM payout_id AS astray, true AS member, toUInt64(0) AS stored FROM $members
+    UNION ALL
+    SELECT id, 0, false AS astray, false AS member, version FROM $table FINAL WHERE account = {account:String} AND id IN (SELECT id FROM $members)
+)
+GROUP BY id
+HAVING max(astray) OR max(NOT member)`, parts{"next": versionAfter("max(stored)"), "members": members, "table": t.table})}
+	}
+	t.touched = script.countPaid
+	t.rebuild = func(_ script, into string) []string {
+		return []string{t.insertAll(into, sql(`SELECT id, arraySort(groupArray(payout_id)) AS payouts
+FROM $members FINAL
+WHERE account = {account:String} AND state != '' AND id IN
+(
+    SELECT id FROM $members FINAL WHERE account = {account:String} AND state != '' AND (payout_id_now IS DISTINCT FROM payout_id)
+)
+GROUP BY id`, parts{"members": membersTable}))}
+	}
+	return t
+}
+
+// payoutSumsTable has sums over payoutTransactionsTable. Views: payout_sums, payout_reconciliation.
+func payoutSumsTable() keyed {
+	t := newKeyed("payout_sums_latest", "Storage behind the view payout_sums", "index_granularity = 1024", "stamped_n = 0", []column{
+		{"payout_id", "Int64", "Payout"},
+		{"quarters", "Int64", "Quarters of an hour from 1970 to stamped_at; the lowest number there is: it is not known"},
+		{"currency_code", "LowCardinality(String)", "Currency as stamped"},
+		{"state", "LowCardinality(String)", "As in payout_transactions"},
+		{"stamped_status", "LowCardinality(String)", "Status as stamped"},
+		{"now_status", "LowCardinality(String)", "Status as of now"},
+	}, []column{
+		{"stamped_n", "Int64", "Number of transactions, as stamped; 0: the row stands for none"},
+		{"stamped_gmv", "Decimal(38, 4)", "Sum of their order_value as stamped"},
+		{"stamped_cashback", "Decimal(38, 4)", "Sum of their cashback as stamped"},
+		{"now_n", "Int64", "Number of those that carry the payoutId as of now"},
+		{"now_gmv", "Decimal(38, 4)", "Sum of their order_value as of now"},
+		{"now_cashback", "Decimal(38, 4)", "Sum of their cashback as of now"},
+		{"at_stake", "Decimal(38, 4)", "Cashback as stamped less cashback as of now"},
+	})
+	t.fill = func(x script, delta string, first bool) []string {
+		members := x.dialect.ofRun(x.derivedDelta(membersTable))
+		if first {
+			return []string{t.changedSums(delta, memberSums(members, "1"), first)}
+		}
+		rows := sql(`
+        (
+            SELECT 1 AS sign, * FROM $members
+            UNION ALL
+            SELECT -1, * FROM $table FINAL
+            WHERE account = {account:String} AND state != '' AND (payout_id, id) IN (SELECT payout_id, id FROM $members)
+        )`, parts{"members": members, "table": membersTable})
+		return []string{t.changedSums(delta, memberSums(rows, "sign"), first)}
+	}
+	t.touched = script.countPaid
+	t.rebuild = func(_ script, into string) []string {
+		return []string{t.wholeSums(into, memberSums("(SELECT * FROM "+membersTable+" FINAL WHERE account = {account:String} AND state != '')", "1"))}
+	}
+	return t
+}
+
+// memberSums are single transactions of payouts as payoutSumsTable counts them.
+func memberSums(from, sign string) string {
+	return sql(`SELECT payout_id, ifNull(toInt64(floor(toUnixTimestamp64Milli(stamped_at) / 900000)), toInt64(-9223372036854775808)) AS quarters,
+        currency_code, state, stamped_status, status AS now_status, toInt64($sign) AS stamped_n,
+        $sign * toDecimal128(ifNull(stamped_order_value, 0), 4) AS stamped_gmv, $sign * toDecimal128(ifNull(m.stamped_cashback, 0), 4) AS stamped_cashback,
+        if(state IN ($same, $changed), $sign, 0) AS here, toInt64(here) AS now_n,
+        here * toDecimal128(ifNull(m.order_value, 0), 4) AS now_gmv, here * toDecimal128(ifNull(m.cashback, 0), 4) AS now_cashback,
+        $sign * if(stamped_status = $declined, 0, toDecimal128(ifNull(m.stamped_cashback, 0), 4))
+            - if(status = $declined, 0, here) * toDecimal128(ifNull(m.cashback, 0), 4) AS at_stake
+    FROM $from AS m`, stateWords.with(parts{"sign": sign, "from": from}))
+}

@@ -1,0 +1,175 @@
+package warehouse
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/enginetest"
+)
+
+// referenceViews are the views that read derived tables; reference_<view> reads the rows of the stream alone.
+var referenceViews = []string{"payout_transactions", "payout_sums", "daily_cashback", "daily_sales", "retailers"}
+
+func makeReferences(t *testing.T, w *Warehouse) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/reference/views.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range splitStatements(string(text)) {
+		if err := w.exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// compareReferences compares each view with its reference, column by column.
+func compareReferences(t *testing.T, w *Warehouse, when string) {
+	t.Helper()
+	for _, view := range referenceViews {
+		rows := func(from string) []string {
+			columns := text(t, w, "SELECT name FROM system.columns WHERE database = currentDatabase() AND table = {view:String} ORDER BY position", named("view", view))
+			return text(t, w, "SELECT toString(tuple("+strings.Join(columns, ", ")+")) AS r FROM "+from+" ORDER BY r")
+		}
+		if d := cmp.Diff(rows("reference_"+view), rows(view)); d != "" {
+			t.Fatalf("%s: %s is not what the rows of the stream say:\n%s", when, view, d)
+		}
+	}
+}
+
+// randomSales writes random histories of sales, of which each changes in any way that it may.
+type randomSales struct {
+	*rand.Rand
+	at   time.Time
+	last map[string]string // updatedAt of each sale
+}
+
+func (s *randomSales) pick(from ...string) string { return from[s.IntN(len(from))] }
+
+func (s *randomSales) page(some float64) string {
+	var records []string
+	for i := range 14 {
+		if s.Float64() > some {
+			continue
+		}
+		id := fmt.Sprintf("00000000-0000-4000-8000-%012d", i)
+		s.at = s.at.Add(7 * time.Minute)
+		updated := s.at.Format("2006-01-02T15:04:05.000Z")
+		if s.IntN(5) == 0 && s.last[id] != "" {
+			updated = s.last[id] // what could not be read before comes again
+		}
+		s.last[id] = updated
+		record := `{"id":"` + id + `"` +
+			s.pick("", "", "", `,"status":"PENDING"`, `,"status":"CONFIRMED"`, `,"status":"CONFIRMED"`, `,"status":"DECLINED"`, `,"status":"ODD"`) +
+			s.pick("", `,"payoutId":1`, `,"payoutId":1`, `,"payoutId":2`, `,"payoutId":-3`) +
+			s.pick("", `,"currencyCode":"EUR"`, `,"currencyCode":"EUR"`, `,"currencyCode":"USD"`) +
+			s.pick("", `,"cashback":"oops"`, `,"cashback":0`, `,"cashback":1.0001`, `,"cashback":1.0001`, `,"cashback":-2.5`) +
+			s.pick("", `,"orderValue":"oops"`, `,"orderValue":10`, `,"orderValue":10`, `,"orderValue":0.0003`, `,"orderValue":99999999999999.9999`) +
+			s.pick("", `,"soldAt":"1969-12-31T23:59:59.999Z"`, `,"soldAt":"1970-01-01T00:00:00Z"`, `,"soldAt":"2026-01-01T10:00:00Z"`, `,"soldAt":"2026-01-01T11:00:00Z"`, `,"soldAt":"2026-01-02T10:00:00Z"`, `,"soldAt":"never"`) +
+			s.pick("", `,"retailerId":"`+retailerA+`"`, `,"retailerId":"00000000-0000-0000-0000-000000000000"`, `,"retailerId":"shop-7"`) +
+			s.pick("", `,"retailerName":"Shop"`, `,"retailerName":"Shop"`, `,"retailerName":"Other"`) + s.pick("", "", `,"retailerLogo":"a"`, `,"retailerLogo":"b"`) +
+			s.pick("", `,"country":"DE"`, `,"country":"FR"`)
+		if s.IntN(12) > 0 {
+			record += `,"updatedAt":"` + updated + `"`
+		}
+		records = append(records, record+"}")
+	}
+	return "[" + strings.Join(records, ",") + "]"
+}
+
+// TestDerivedTablesFollow changes, moves, stamps, deletes and brings back sales of two accounts at random. After each
+// run the views show what the rows of the stream say, and a comparison finds nothing.
+func TestDerivedTablesFollow(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	for i := range enginetest.Sample(1, 8) {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			t.Logf("seed %d", seed+uint64(i))
+			w := open(t)
+			makeReferences(t, w)
+			accounts := map[string]*randomSales{}
+			for n, account := range []string{"acme", "globex"} {
+				accounts[account] = &randomSales{rand.New(rand.NewPCG(seed, uint64(2*i+n))), time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC), map[string]string{}}
+			}
+			for run := range enginetest.Sample(14, 60) {
+				account := []string{"acme", "acme", "globex"}[run%3]
+				s := accounts[account]
+				scope, some := Part, 0.4
+				switch s.IntN(5) {
+				case 0:
+					scope, some = Whole, 0.8
+				case 1:
+					scope, some = Unlisted, 0.8
+				}
+				r := begin(t, w, "transactions")
+				r.Account = account
+				stage(t, w, r, s.page(some))
+				c := publish(t, w, r, scope)
+				compareReferences(t, w, fmt.Sprintf("run %d of %s (%+v)", run, account, c))
+			}
+			for account := range accounts {
+				if wrong, err := w.CheckDerived(t.Context(), StreamID{account, "transactions"}); err != nil || len(wrong) > 0 {
+					t.Errorf("%s: not as if they were made anew: %v %v", account, wrong, err)
+				}
+			}
+		})
+	}
+}
+
+// TestRebuild fills empty derived tables, and repairs one in which rows are wrong, missing and too many.
+func TestRebuild(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	makeReferences(t, w)
+	s := &randomSales{rand.New(rand.NewPCG(1, 2)), time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC), map[string]string{}}
+	for range 6 {
+		load(t, w, "transactions", Part, s.page(0.5))
+	}
+	id, all := StreamID{"acme", "transactions"}, derivedNames(catalog.Transactions())
+	check := func(when string, want ...string) {
+		t.Helper()
+		if wrong, err := w.CheckDerived(t.Context(), id); err != nil || !slices.Equal(wrong, want) {
+			t.Errorf("%s: %v differ, want %v; %v", when, wrong, want, err)
+		}
+	}
+	check("as loaded")
+	for _, table := range all {
+		must(t, w.exec(t.Context(), "TRUNCATE TABLE "+table))
+	}
+	wantRows(t, w, "SELECT count() FROM daily_sales", "0")
+	must(t, w.RebuildDerived(t.Context(), id))
+	compareReferences(t, w, "filled")
+	check("filled")
+	for _, statement := range []string{
+		"INSERT INTO sales_latest SELECT * REPLACE (7 AS transactions, version + 1000000000000 AS version) FROM sales_latest FINAL LIMIT 1",
+		"INSERT INTO sales_latest SELECT * REPLACE ('XXX' AS currency_code) FROM sales_latest FINAL LIMIT 2",
+		"INSERT INTO sale_retailers_latest SELECT * REPLACE ('XXX' AS logo, version + 1 AS version) FROM sale_retailers_latest FINAL LIMIT 1",
+		"INSERT INTO payout_transactions_latest SELECT * REPLACE ('' AS state, version + 1 AS version) FROM payout_transactions_latest FINAL LIMIT 1",
+		"INSERT INTO payout_transactions_latest SELECT * REPLACE (77 AS payout_id) FROM payout_transactions_latest FINAL LIMIT 1",
+		"INSERT INTO payout_transactions_latest SELECT * REPLACE (NULL AS stamped_cashback, version + 1 AS version) FROM payout_transactions_latest FINAL WHERE stamped_cashback > 0 LIMIT 1",
+	} {
+		must(t, w.exec(t.Context(), statement))
+	}
+	wrong, err := w.CheckDerived(t.Context(), id)
+	if err != nil || !slices.Contains(wrong, "sales_latest") || !slices.Contains(wrong, "sale_retailers_latest") || !slices.Contains(wrong, "payout_transactions_latest") {
+		t.Errorf("what is wrong is not found: %v %v", wrong, err)
+	}
+	must(t, w.RebuildDerived(t.Context(), id))
+	compareReferences(t, w, "repaired")
+	check("repaired")
+	load(t, w, "transactions", Part, s.page(0.9))
+	compareReferences(t, w, "a run after the repair")
+	check("a run after the repair")
+	if left := text(t, w, "SELECT name FROM system.tables WHERE database = currentDatabase() AND match(name, '_(changed|delta)_[0-9a-f]{32}')"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}

@@ -1,0 +1,47 @@
+package warehouse
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestTablesOfRunsInTheirOwnDatabase loads streams with what is only there for a run in another database, as on
+// replicas, and the same into a warehouse that has all in one.
+func TestTablesOfRunsInTheirOwnDatabase(t *testing.T) {
+	t.Parallel()
+	var shown [2]map[string][]string
+	for i := range shown {
+		w := open(t)
+		if i == 1 {
+			w.dialect.localDatabase = "`" + w.database + "_runs`."
+			for _, create := range w.dialect.createLocal() {
+				must(t, w.exec(t.Context(), create))
+			}
+			t.Cleanup(func() { must(t, w.exec(context.Background(), "DROP DATABASE IF EXISTS `"+w.dialect.local()+"`")) })
+		}
+		const day1, day2 = "2026-01-01T10:00:00Z", "2026-01-02T10:00:00Z"
+		load(t, w, "transactions", Part, sales(saleAt(idA, day1, "PENDING", day1), saleAt(idB, day1, "CONFIRMED", day1)))
+		load(t, w, "transactions", Part, sales(saleAt(idA, day2, "CONFIRMED", day2))) // which moves
+		load(t, w, "coupons", Whole, "["+coupon(idA, "a1", day1)+","+coupon(idB, "b1", day1)+"]")
+		load(t, w, "coupons", Whole, "["+coupon(idA, "a2", day2)+"]")
+		load(t, w, "products", Whole, `[{"url":"https://a.test/p","history":[{"yearMonthDay":"2026-01-01","price":1}]}]`)
+		must(t, w.RebuildDerived(t.Context(), StreamID{"acme", "transactions"}))
+		derivedHold(t, w)
+		shown[i] = map[string][]string{}
+		for _, query := range []string{
+			"SELECT id, status, sold_at FROM transactions ORDER BY id", "SELECT id, status FROM transactions_history ORDER BY id, valid_from", "SELECT code FROM coupons",
+			"SELECT count() FROM coupons_history", "SELECT url FROM products", "SELECT day, price FROM product_prices", "SELECT count() FROM daily_cashback",
+		} {
+			shown[i][query] = text(t, w, query)
+		}
+		left := "SELECT database, name FROM system.tables WHERE database = '" + w.dialect.local() + "'"
+		if tables := text(t, w, left); len(tables) > 0 {
+			t.Errorf("left behind: %v", tables)
+		}
+	}
+	if d := cmp.Diff(shown[0], shown[1]); d != "" {
+		t.Error(d)
+	}
+}

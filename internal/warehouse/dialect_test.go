@@ -1,0 +1,97 @@
+package warehouse
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"dealhouse/internal/catalog"
+)
+
+// dialects are those of servers that are not alone.
+var dialects = map[string]dialect{"replicated": replicatedDialect("main", "dealhouse"), "cloud": cloudDialect(dialect{})}
+
+// TestDialectStatements compares what is sent to other kinds of servers with the golden files, and has the engine parse
+// it. What is the same for a single server is left out, and of views their first line has to do.
+func TestDialectStatements(t *testing.T) {
+	t.Parallel()
+	single := map[string]bool{}
+	for _, s := range allOf(t, dialect{}) {
+		single[s.text] = true
+	}
+	for name, d := range dialects {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all := allOf(t, d)
+			parse(t, all)
+			all = slices.DeleteFunc(all, func(s statement) bool { return single[s.text] })
+			for i, s := range all {
+				if strings.HasPrefix(s.text, "CREATE OR REPLACE VIEW") {
+					all[i].text = firstLine(s.text)
+				}
+			}
+			golden(t, name, "What is sent in the dialect "+name+" where a single server is sent something else, of the migrations, of products and of transactions.", all)
+		})
+	}
+}
+
+// allOf are all statements of a dialect: those of the schema and of runs.
+func allOf(t *testing.T, d dialect) (all []statement) {
+	t.Helper()
+	m := migrator{pool: &pool{database: "dealhouse", dialect: d}}
+	all = append(all, statement{"createDatabase", m.createDatabase()}, statement{"createMigrations", d.lasting(createMigrations)}, statement{"createTurns", d.lasting(createTurns)},
+		statement{"countParts", countParts(d)}, statement{"selectStagedRuns", selectStagedRuns(d)})
+	for i, s := range d.createLocal() {
+		all = append(all, statement{fmt.Sprintf("createLocal %d", i), s})
+	}
+	files, err := numberedMigrations(d)
+	must(t, err)
+	streams, err := wantedStreams(d)
+	must(t, err)
+	for _, f := range append(files, streams) {
+		for i, s := range f.statements {
+			all = append(all, statement{fmt.Sprintf("%s %d", f.name, i+1), s})
+		}
+	}
+	for _, name := range []string{"products", "transactions"} { // one has a child, one an order and what follows from it; the others are written alike
+		s, err := catalog.Find(name)
+		must(t, err)
+		all = append(all, ofStream(d, s)...)
+	}
+	return all
+}
+
+// TestEveryTableIsReplicated holds that each table which lasts has a place of its own in Keeper and keeps every insert,
+// and that no table of a run has one.
+func TestEveryTableIsReplicated(t *testing.T) {
+	t.Parallel()
+	places := map[string]string{}
+	for _, s := range allOf(t, dialects["replicated"]) {
+		made := madeOrChanged.FindStringSubmatch(s.text)
+		if made == nil && !strings.HasPrefix(s.text, "CREATE ") {
+			continue
+		}
+		passing := strings.Contains(firstLine(s.text), "_staging") || strings.Contains(firstLine(s.text), "_runs`.")
+		switch {
+		case !strings.HasPrefix(s.text, "CREATE TABLE"):
+		case passing:
+			if strings.Contains(s.text, "Replicated") || !strings.Contains(s.text, "ENGINE = ") {
+				t.Errorf("%s is not on one server alone: %s", s.name, s.text)
+			}
+		default:
+			_, place, _ := strings.Cut(s.text, "MergeTree('")
+			place, _, _ = strings.Cut(place, "'")
+			if other, taken := places[place]; taken && other != made[2] || place != "/clickhouse/tables/{shard}/dealhouse/"+made[2] {
+				t.Errorf("%s has the place %s, and so has %q", made[2], place, other)
+			}
+			places[place] = made[2]
+			if strings.Count(s.text, "replicated_deduplication_window = 0") != 1 {
+				t.Errorf("%s may drop an insert: %s", s.name, s.text)
+			}
+		}
+	}
+	if len(places) < 20 {
+		t.Errorf("%d tables: too few", len(places))
+	}
+}

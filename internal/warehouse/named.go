@@ -1,0 +1,49 @@
+package warehouse
+
+import (
+	"strings"
+
+	"dealhouse/internal/catalog"
+)
+
+// namedTable is the table of what the rows of a stream name.
+func namedTable(s *catalog.Stream) string { return s.Name + "_named" }
+
+// namedBy is which records of other streams the rows of a stream name: a few thousand, of millions of rows. That an
+// earlier version of a row named a record is enough to be in it. It is found out without a look at what is stored: of
+// two rows about one record, the earliest and the latest of their times are kept.
+func namedBy(s *catalog.Stream) derived {
+	return derived{
+		table: namedTable(s),
+		create: sql(`CREATE TABLE IF NOT EXISTS $table
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    stream LowCardinality(String) COMMENT 'Stream of the record that is named',
+    key String COMMENT 'Key of the record that is named',
+    newest SimpleAggregateFunction(max, Nullable(DateTime64(3, 'UTC'))) COMMENT 'Latest updatedAt of what names it',
+    named_at SimpleAggregateFunction(min, DateTime64(3, 'UTC')) COMMENT 'When the first that names it was loaded',
+    _run_id SimpleAggregateFunction(anyLast, UUID) COMMENT 'A run that loaded such a row'
+)
+ENGINE = AggregatingMergeTree
+ORDER BY (account, stream, key)
+COMMENT 'Which records of other streams are named by $stream, in any of their versions'`, parts{"table": namedTable(s), "stream": s.Name}),
+		fill: func(x script, delta string, _ bool) []string {
+			return []string{insertNamed(x.Stream, delta, x.names["delta"], "{run:UUID}", "")}
+		},
+		rebuild: func(x script, into string) []string {
+			return []string{insertNamed(x.Stream, into, x.names["versions"], "any(_run_id)", "account = {account:String} AND ")}
+		},
+	}
+}
+
+// insertNamed collects what the rows of a table name. Parameter: account.
+func insertNamed(s *catalog.Stream, into, from, run, condition string) string {
+	var each []string
+	for _, f := range s.References() {
+		each = append(each, sql(`SELECT {account:String}, $to, toString(assumeNotNull($named)), max($updated), min(synced_at), $run
+FROM $from WHERE $condition$named IS NOT NULL GROUP BY $named`, parts{
+			"to": quote(f.RefersTo), "named": f.Column, "updated": s.Fields[s.VersionField()].Column, "run": run, "from": from, "condition": condition,
+		}))
+	}
+	return sql("INSERT INTO $into (account, stream, key, newest, named_at, _run_id)\n$each", parts{"into": into, "each": strings.Join(each, "\nUNION ALL\n")})
+}

@@ -1,0 +1,217 @@
+package warehouse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/google/uuid"
+
+	"dealhouse/internal/catalog"
+)
+
+// A run that publishes says which derived tables have its rows, in the same block in which its intent ends. A run of an
+// older binary does not name those that came later. So a table that is not named is out of date, and the next holder of
+// the lease makes the account's rows of all of them anew, before it compares anything (warehouse-15).
+
+// derivedState is what a publication leaves of the state of the derived tables: those that it changed, of those that
+// were up to date.
+func (p publication) derivedState() []stateRow {
+	if len(derivedTables(p.Stream)) == 0 || !p.intent.Record.Changes.Any() {
+		return nil
+	}
+	kept := slices.DeleteFunc(p.lease.derived(), func(table string) bool { return !slices.Contains(p.intent.Derived, table) })
+	p.lease.setState(stateDerived, strings.Join(kept, " "))
+	return []stateRow{{stateDerived, strings.Join(kept, " "), 0}}
+}
+
+// derived are the derived tables that are up to date.
+func (l *Lease) derived() []string { return strings.Fields(l.state(stateDerived)) }
+
+// lacksAny reports that one of the names is not in the list.
+func lacksAny(list, names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(list, name) })
+}
+
+// refreshDerived makes the derived tables of the account anew where one of them is out of date.
+func (w *Writer) refreshDerived(ctx context.Context, l *Lease) error {
+	names := derivedNames(w.Stream)
+	if !lacksAny(l.derived(), names) {
+		return nil
+	}
+	var empty bool
+	if err := w.conn.QueryRow(ctx, w.script.hasNone(), named("account", w.Account)).Scan(&empty); err != nil {
+		return fmt.Errorf("looking whether account %s has rows of %s: %w", w.Account, w.Stream.Name, err)
+	}
+	value := strings.Join(names, " ")
+	if empty { // nothing is out of date; the first run that publishes says so
+		l.setState(stateDerived, value)
+		return nil
+	}
+	w.log.Info("making the tables anew that follow from a stream's rows", "account", w.Account, "stream", w.Stream.Name, "tables", names)
+	if err := w.rebuildDerived(ctx); err != nil {
+		return err
+	}
+	if err := w.save(ctx, stateRow{stateDerived, value, 0}); err != nil {
+		return err
+	}
+	l.setState(stateDerived, value)
+	return nil
+}
+
+// rebuildDerived makes the account's rows of all derived tables of the stream anew. Readers of each see the old ones or
+// the new ones. The caller holds the lease.
+func (w *Writer) rebuildDerived(ctx context.Context) error {
+	for _, t := range derivedTables(w.Stream) {
+		if err := w.rebuildTable(ctx, t); err != nil {
+			return fmt.Errorf("making the rows of %s of account %s anew: %w", t.table, w.Account, err)
+		}
+	}
+	return nil
+}
+
+func (w *Writer) rebuildTable(ctx context.Context, t derived) error {
+	into := w.dialect.ofRun(w.derivedDelta(t.table))
+	if err := w.fillAnew(ctx, t, into); err != nil {
+		return err
+	}
+	var rows uint64
+	if err := w.conn.QueryRow(ctx, countRows(into)).Scan(&rows); err != nil {
+		return err
+	}
+	statement := replaceDerived(t.table, into, w.Account)
+	if rows == 0 { // that is refused: it could be a mistake
+		statement = dropDerived(t.table, w.Account)
+	}
+	if err := w.exec(ctx, statement); err != nil {
+		return err
+	}
+	// warehouse-16
+	if err := (publication{Writer: w}).checkAttached(ctx, []target{t.target(into)}); err != nil {
+		return err
+	}
+	return w.exec(ctx, dropTable(into))
+}
+
+// rebuildSettings keep memory bounded where all rows of an account are grouped.
+var rebuildSettings = clickhouse.Settings{"join_algorithm": "full_sorting_merge", "max_bytes_before_external_group_by": 256 << 20}
+
+// fillAnew makes a table like a derived one, with the account's rows as they follow from those that are stored.
+func (w *Writer) fillAnew(ctx context.Context, t derived, into string) error {
+	now, err := w.Now(ctx)
+	if err != nil {
+		return err
+	}
+	steps := []step{{dropDelta(into), nil}, {w.dialect.createDelta(t.table, into, t.create), nil}}
+	for _, statement := range t.rebuild(w.script, into) {
+		steps = append(steps, step{statement, rebuildSettings})
+	}
+	return w.execAll(ctx, steps, append(w.args(now), named("merged_at", fmt.Sprint(now.UnixMilli())))...)
+}
+
+// DerivedOf lists the streams of accounts that have derived tables, with the names of these.
+func (w *Warehouse) DerivedOf(ctx context.Context) (map[StreamID][]string, error) {
+	all := map[StreamID][]string{}
+	for _, s := range catalog.All() {
+		tables := derivedNames(s)
+		if len(tables) == 0 {
+			continue
+		}
+		accounts, err := w.accountsOf(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		for _, account := range accounts {
+			all[StreamID{account, s.Name}] = tables
+		}
+	}
+	return all, nil
+}
+
+// RebuildDerived makes the derived tables of a stream of an account anew from its rows. It waits some minutes for a run
+// that is under way; one that goes on for longer is a *HeldError.
+func (w *Warehouse) RebuildDerived(ctx context.Context, id StreamID) error {
+	return w.holding(ctx, id, func(w *Writer) error {
+		// Where it dies in the middle, the next holder of the lease begins anew.
+		if err := w.save(ctx, stateRow{stateDerived, "", 0}); err != nil {
+			return err
+		}
+		if err := w.rebuildDerived(ctx); err != nil {
+			return err
+		}
+		return w.save(ctx, stateRow{stateDerived, strings.Join(derivedNames(w.Stream), " "), 0})
+	})
+}
+
+// CheckDerived compares the derived tables of a stream of an account with what they would be if they were made anew, and
+// names those that differ. It waits for runs as RebuildDerived does.
+func (w *Warehouse) CheckDerived(ctx context.Context, id StreamID) (wrong []string, err error) {
+	if s, err := catalog.Find(id.Stream); err != nil || len(derivedTables(s)) == 0 {
+		return nil, err
+	}
+	err = w.holding(ctx, id, func(w *Writer) error {
+		for _, t := range derivedTables(w.Stream) {
+			same, err := w.isAsRebuilt(ctx, t)
+			if err != nil {
+				return fmt.Errorf("comparing %s of account %s with what follows from the rows: %w", t.table, w.Account, err)
+			}
+			if !same {
+				wrong = append(wrong, t.table)
+			}
+		}
+		return nil
+	})
+	return wrong, err
+}
+
+func (w *Writer) isAsRebuilt(ctx context.Context, t derived) (same bool, err error) {
+	into := w.dialect.ofRun(w.derivedDelta(t.table))
+	if err := w.fillAnew(ctx, t, into); err != nil {
+		return false, err
+	}
+	if err := w.conn.QueryRow(ctx, compareDerived(t, into), named("account", w.Account)).Scan(&same); err != nil {
+		return false, err
+	}
+	return same, w.exec(ctx, dropTable(into))
+}
+
+// holding does something with the lease of a stream, once what dead runs had begun is finished.
+func (w *Warehouse) holding(ctx context.Context, id StreamID, do func(*Writer) error) error {
+	s, err := catalog.Find(id.Stream)
+	if err != nil {
+		return err
+	}
+	r := Run{ID: uuid.New(), Attempt: uuid.New(), Account: id.Account, Stream: s}
+	l, err := w.await(ctx, r)
+	if err != nil {
+		return err
+	}
+	r.StartedAt = l.Begun()
+	writer := w.Writer(r)
+	if _, err = (recovery{writer, l, r.ID}).do(ctx); err == nil {
+		err = do(writer)
+	}
+	return giveBack(ctx, l, err)
+}
+
+// giveBack gives a lease back after what was done under it. What failed is left to the next holder.
+func giveBack(ctx context.Context, l *Lease, err error) error {
+	if err != nil {
+		return errors.Join(err, l.Expire(context.WithoutCancel(ctx)))
+	}
+	return l.Release(context.WithoutCancel(ctx))
+}
+
+// setState notes what the holder of the lease has stored.
+func (l *Lease) setState(name, value string) {
+	for i := range l.states {
+		if l.states[i].name == name {
+			l.states[i].value = value
+			return
+		}
+	}
+	l.states = append(l.states, stateRow{name: name, value: value})
+}

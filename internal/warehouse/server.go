@@ -1,0 +1,203 @@
+package warehouse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// Server is what there is to know of a server before it is worked with.
+type Server struct {
+	Version  string
+	TimeZone string // of the server; no statement depends on it
+	Cloud    bool   // ClickHouse Cloud, which replicates by itself
+
+	engine string // of the database; "" when there is none yet
+	bare   uint64 // tables that last and whose engine does not replicate
+	copies uint64 // tables whose engine does
+	door   bool   // of an embedded engine in another process (serve-warehouse): it tells nothing of itself
+}
+
+// String is the version, with what of the server is not as most have it.
+func (s Server) String() string {
+	text := s.Version
+	if s.Cloud {
+		text += " (Cloud)"
+	}
+	if s.TimeZone != "UTC" && s.TimeZone != "" {
+		text += ", time zone " + s.TimeZone
+	}
+	return text
+}
+
+// Server is what Identify has found.
+func (p *pool) Server() Server { return p.server }
+
+// ServerError says that the server, or how it is set up, does not fit. To try again is of no use.
+type ServerError struct {
+	Problem string
+	Advice  string // what to do
+	Err     error  // may be nil
+}
+
+func (e *ServerError) Error() string { return e.Problem + ": " + e.Advice }
+func (e *ServerError) Unwrap() error { return e.Err }
+
+// Identify asks the server what it is, and refuses with a *ServerError what cannot work. It comes before anything that
+// writes: how tables are made follows from it. The embedded engine is asked for its version alone.
+func (w *Warehouse) Identify(ctx context.Context) (Server, error) {
+	if w.Embedded() {
+		version, err := w.Ping(ctx)
+		w.server = Server{Version: version}
+		return w.server, err
+	}
+	if err := w.choose(ctx); err != nil {
+		return Server{}, w.explain(ctx, err)
+	}
+	s, err := w.ask(ctx)
+	if err == nil {
+		err = s.fits(w.database, w.dialect, len(w.replicas.addresses))
+	}
+	if err == nil && w.dialect.cluster != "" {
+		err = w.checkCluster(ctx)
+	}
+	if err == nil && !s.Cloud {
+		s.door, err = w.checkAddress(ctx)
+	}
+	if err != nil {
+		return s, w.explain(ctx, err)
+	}
+	w.server = s
+	if s.Cloud {
+		w.dialect = cloudDialect(w.dialect)
+		return s, w.reconnect()
+	}
+	return s, nil
+}
+
+// ask reads what there is to know. A server that does not understand the question may be older than any that is of use.
+func (p *pool) ask(ctx context.Context) (s Server, err error) {
+	err = p.admin.QueryRow(ctx, selectServer, named("database", p.database)).Scan(&s.Version, &s.TimeZone, &s.Cloud, &s.engine, &s.bare, &s.copies)
+	if err == nil || isConnection(err) || IsAuth(err) {
+		return s, err
+	}
+	if version, known := p.bareVersion(ctx); known && isOlder(version, MinimumVersion) {
+		return Server{Version: version}, tooOld(version)
+	}
+	return s, err
+}
+
+// fits says what speaks against the server.
+func (s Server) fits(database string, d dialect, addresses int) error {
+	switch {
+	case isOlder(s.Version, MinimumVersion):
+		return tooOld(s.Version)
+	case s.Cloud && d.cluster != "":
+		return &ServerError{Problem: "the server is ClickHouse Cloud, which replicates by itself", Advice: "leave warehouse.cluster empty"}
+	case s.Cloud:
+		return nil
+	case s.engine == "Replicated":
+		return &ServerError{Problem: "database " + database + " has the engine Replicated, in which tables of plain engines are not replicated",
+			Advice: "give warehouse.database another name, which is made as Atomic, and set warehouse.cluster"}
+	case s.engine != "" && s.engine != "Atomic":
+		return &ServerError{Problem: "database " + database + " has the engine " + s.engine, Advice: "give warehouse.database another name, which is made as Atomic"}
+	case d.cluster == "" && addresses > 1:
+		return &ServerError{Problem: "warehouse.dsn names several servers, which do not replicate each other", Advice: "set warehouse.cluster to the name of their cluster, or name one server"}
+	case d.cluster != "" && s.bare > 0:
+		return &ServerError{Problem: fmt.Sprintf("%d tables of database %s are not replicated, and warehouse.cluster is set", s.bare, database),
+			Advice: "give warehouse.database another name and load it anew, or leave warehouse.cluster empty"}
+	case d.cluster == "" && s.copies > 0:
+		return &ServerError{Problem: fmt.Sprintf("%d tables of database %s are replicated, and warehouse.cluster is not set", s.copies, database),
+			Advice: "set warehouse.cluster to the name of the cluster"}
+	}
+	return nil
+}
+
+// cluster is what a server knows of the cluster that is configured.
+type cluster struct {
+	shards uint64
+	others []string // the names of all clusters
+	macros []string
+}
+
+// checkCluster holds that the cluster is there, has one shard, and that the server knows its place in it.
+func (p *pool) checkCluster(ctx context.Context) error {
+	name := p.dialect.cluster
+	var c cluster
+	if err := p.admin.QueryRow(ctx, selectCluster, named("cluster", name)).Scan(&c.shards, &c.others, &c.macros); err != nil {
+		return fmt.Errorf("asking for the cluster %s: %w", name, err)
+	}
+	switch {
+	case c.shards == 0:
+		return &ServerError{Problem: "the server knows no cluster " + name, Advice: "set warehouse.cluster to one of system.clusters: " + strings.Join(c.others, ", ")}
+	case c.shards > 1:
+		return &ServerError{Problem: fmt.Sprintf("the cluster %s has %d shards", name, c.shards), Advice: "name one with a single shard: this version does not spread tables over shards"}
+	}
+	for _, macro := range []string{"shard", "replica"} {
+		if !slices.Contains(c.macros, macro) {
+			return &ServerError{Problem: "the server has no macro {" + macro + "}", Advice: "replicated tables need the macros {shard} and {replica} in the server's configuration, with another {replica} on each server"}
+		}
+	}
+	return nil
+}
+
+// connections is how many new ones are asked which server they reach.
+const connections = 4
+
+// checkAddress holds that an address is that of one server: what one statement of a run writes, the next one must find.
+// The door of an embedded engine does not say who it is, and is one.
+func (p *pool) checkAddress(ctx context.Context) (door bool, err error) {
+	ids := make([]string, connections)
+	errs := make([]error, connections)
+	var group sync.WaitGroup
+	for i := range connections {
+		group.Go(func() { ids[i], errs[i] = p.askID(ctx) })
+	}
+	group.Wait()
+	if e, ok := errors.AsType[*clickhouse.Exception](errs[0]); ok && e.Code == codeAccessDenied {
+		return true, nil
+	}
+	if err := errors.Join(errs...); err != nil {
+		return false, fmt.Errorf("asking which server answers: %w", err)
+	}
+	if slices.ContainsFunc(ids, func(id string) bool { return id != ids[0] }) {
+		return false, &ServerError{Problem: "several servers answer at the address, which is that of a load balancer",
+			Advice: "name the servers themselves in warehouse.dsn, separated by commas: what a run writes to one of them, it must find there"}
+	}
+	return false, nil
+}
+
+// codeAccessDenied is for a statement that the user may not do. ClickHouse itself lets everybody ask for serverUUID().
+const codeAccessDenied = 497
+
+// askID asks over a connection of its own which server it reaches.
+func (p *pool) askID(ctx context.Context) (id string, err error) {
+	conn, err := p.dial()
+	if err != nil {
+		return "", err
+	}
+	err = patient{conn, p}.QueryRow(ctx, selectServerID).Scan(&id)
+	return id, errors.Join(err, conn.Close())
+}
+
+// dial opens a connection to the server that is worked with.
+func (p *pool) dial() (driver.Conn, error) {
+	opts, err := p.options("default", false)
+	if err != nil {
+		return nil, err
+	}
+	opts.Addr, opts.MaxOpenConns, opts.MaxIdleConns = []string{p.address()}, 1, 1
+	return clickhouse.Open(opts)
+}
+
+// IsSettingRefused reports that the user may not change a setting that the program depends on.
+func IsSettingRefused(err error) bool {
+	e, ok := errors.AsType[*clickhouse.Exception](err)
+	return ok && (e.Code == 164 || e.Code == 452 || e.Code == 115) // READONLY, SETTING_CONSTRAINT_VIOLATION, UNKNOWN_SETTING
+}

@@ -1,0 +1,112 @@
+package warehouse
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+)
+
+// TLS are the files, in PEM, of connections to a server. All may be empty.
+type TLS struct {
+	CAFile   string // authorities that are trusted beside those of the system
+	CertFile string // of this client, with its chain
+	KeyFile  string // of that certificate
+}
+
+// progressInterval is how often a server says over HTTP that a statement goes on: whatever stands between must not take
+// the connection for dead.
+const progressInterval = 10 * time.Second
+
+func serverOptions(o Options, d dialect, database string, readOnly bool) (*clickhouse.Options, error) {
+	opts, err := clickhouse.ParseDSN(o.DSN)
+	if err != nil {
+		// The parser's error may show the password.
+		return nil, errors.New("the DSN is not understood: write clickhouse://user:password@host:9000 or https://user:password@host:8443")
+	}
+	if opts.TLS, err = o.TLS.apply(opts.TLS); err != nil {
+		return nil, err
+	}
+	opts.Auth.Database = database
+	if opts.Settings == nil {
+		opts.Settings = clickhouse.Settings{}
+	}
+	opts.Settings["enable_shared_storage_snapshot_in_query"] = 1 // the default of 25.12 and later (warehouse-12)
+	if readOnly {
+		opts.Settings["readonly"] = 2
+	} else {
+		for name, value := range d.connectionSettings() {
+			opts.Settings[name] = value
+		}
+	}
+	if opts.Compression == nil && !strings.Contains(o.DSN, "compress=") {
+		opts.Compression = &clickhouse.Compression{Method: clickhouse.CompressionLZ4}
+	}
+	if opts.Protocol == clickhouse.HTTP {
+		opts.Settings["send_progress_in_http_headers"] = 1
+		opts.Settings["http_headers_progress_interval_ms"] = progressInterval.Milliseconds()
+		opts.TransportFunc = func(t *http.Transport) (http.RoundTripper, error) { return plainspoken{t}, nil }
+	}
+	opts.DialTimeout = max(opts.DialTimeout, 10*time.Second)
+	opts.ReadTimeout = max(opts.ReadTimeout, 30*time.Minute) // a merge of millions of rows answers when it is done
+	opts.MaxOpenConns = max(opts.MaxOpenConns, 16)
+	return opts, nil
+}
+
+// plainspoken makes a failure of an answer that says so only in a header: once a server has sent its progress, it can no
+// longer change the status, and the driver looks at nothing else.
+type plainspoken struct{ http.RoundTripper }
+
+// RoundTrip sends a request.
+func (t plainspoken) RoundTrip(req *http.Request) (*http.Response, error) {
+	answer, err := t.RoundTripper.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	if code := answer.Header.Get("X-ClickHouse-Exception-Code"); code != "" && code != "0" && answer.StatusCode == http.StatusOK {
+		answer.StatusCode, answer.Status = http.StatusInternalServerError, "500 Internal Server Error"
+	}
+	return answer, nil
+}
+
+// apply adds the files to what the DSN asks for; nil is no TLS.
+func (t TLS) apply(config *tls.Config) (*tls.Config, error) {
+	if t == (TLS{}) {
+		return config, nil
+	}
+	if config == nil {
+		return nil, &ServerError{Problem: "ca_file, cert_file and key_file are for TLS, and warehouse.dsn asks for none", Advice: "begin it with clickhouses:// or https://"}
+	}
+	config = config.Clone()
+	if t.CAFile != "" {
+		pem, err := os.ReadFile(t.CAFile)
+		if err != nil {
+			return nil, &ServerError{Problem: "warehouse.ca_file cannot be read", Advice: err.Error(), Err: err}
+		}
+		config.RootCAs, err = x509.SystemCertPool()
+		if err != nil {
+			config.RootCAs = x509.NewCertPool()
+		}
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, &ServerError{Problem: "warehouse.ca_file has no certificate", Advice: "it must be PEM, with -----BEGIN CERTIFICATE-----"}
+		}
+	}
+	if t.CertFile == "" {
+		return config, nil
+	}
+	// The files are read for each connection: certificates are renewed while a daemon runs.
+	load := func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		pair, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+		return &pair, err
+	}
+	if _, err := load(nil); err != nil {
+		return nil, &ServerError{Problem: "warehouse.cert_file and key_file cannot be used", Advice: err.Error(), Err: err}
+	}
+	config.GetClientCertificate = load
+	return config, nil
+}

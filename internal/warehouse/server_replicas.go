@@ -1,0 +1,128 @@
+package warehouse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"dealhouse/internal/catalog"
+)
+
+// replicas are the servers that the DSN names, of which one is worked with. It stays the same while any run is under
+// way: what a run has staged and prepared is on that one alone.
+type replicas struct {
+	addresses []string
+	open      func(address string) ([]driver.Conn, error) // the connections to one of them, in the order of pinned
+	pinned    []*pinned
+
+	mu      sync.Mutex
+	current int
+	runs    int // under way
+}
+
+// patienceForServer is how long a server may take to say that it is there.
+const patienceForServer = 10 * time.Second
+
+// address is that of the server that is worked with.
+func (r *replicas) address() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.addresses[r.current]
+}
+
+// begin counts a run, which pins the server.
+func (r *replicas) begin() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.runs++
+}
+
+// end is the end of a run.
+func (r *replicas) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.runs--
+}
+
+// choose moves on to the next server that answers, where the current one does not and no run is under way.
+func (p *pool) choose(ctx context.Context) error {
+	r := p.replicas
+	if r == nil || len(r.addresses) < 2 {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.runs > 0 {
+		return nil // an answer that does not come fails this run, and not those under way
+	}
+	var errs []error
+	for i := range r.addresses {
+		next := (r.current + i) % len(r.addresses)
+		err := r.moveTo(ctx, next)
+		if err == nil {
+			if i > 0 {
+				p.log.Warn("working with another server, since one does not answer", "server", r.addresses[next], "error", brief(errors.Join(errs...)))
+			}
+			return nil
+		}
+		if !isConnection(err) {
+			return err
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// moveTo makes a server the one that is worked with, if it answers.
+func (r *replicas) moveTo(ctx context.Context, next int) error {
+	ctx, cancel := context.WithTimeout(ctx, patienceForServer)
+	defer cancel()
+	if next == r.current {
+		return r.pinned[0].Ping(ctx)
+	}
+	conns, err := r.open(r.addresses[next])
+	if err != nil {
+		return err
+	}
+	if err := conns[0].Ping(ctx); err != nil {
+		for _, c := range conns {
+			err = errors.Join(err, c.Close())
+		}
+		return err
+	}
+	r.current = next
+	var errs []error
+	for i, c := range conns {
+		errs = append(errs, (*r.pinned[i].to.Swap(&c)).Close())
+	}
+	return errors.Join(errs...)
+}
+
+// catchUp waits until the server has what others have published to tables.
+func (p *pool) catchUp(ctx context.Context, tables ...string) error {
+	if !p.dialect.syncs() {
+		return nil
+	}
+	for _, table := range tables {
+		if err := p.exec(ctx, syncReplica(table)); err != nil {
+			return fmt.Errorf("waiting for what other servers have of %s: %w", table, err)
+		}
+	}
+	return nil
+}
+
+// published are the tables of a stream that a run is compared with.
+func published(s *catalog.Stream) []string {
+	tables := []string{s.Name + "_latest"}
+	if s.History {
+		tables = append(tables, s.Name+"_versions")
+	}
+	if s.Child != nil {
+		tables = append(tables, s.Child.Table+"_latest", childHashes(s))
+	}
+	return append(tables, derivedNames(s)...)
+}

@@ -1,0 +1,88 @@
+package warehouse
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+)
+
+// Role is who uses a warehouse, and for what.
+type Role string
+
+// The roles, each with the rights of its own work.
+const (
+	Loader   Role = "loader"   // runs streams
+	Migrator Role = "migrator" // makes the schema and brings it up to date
+	Visitor  Role = "reader"   // asks the views
+)
+
+// grants are rights on something: on tells of what, by the name of the database.
+type grants struct {
+	on     func(p *pool) string
+	rights []string
+}
+
+func onDatabase(p *pool) string { return "`" + p.database + "`.*" }
+func onServer(*pool) string     { return "*.*" }
+func onLocal(p *pool) string    { return "`" + p.dialect.local() + "`.*" }
+
+// grantsOf are the rights that a role needs.
+func (p *pool) grantsOf(role Role) []grants {
+	switch role {
+	case Visitor:
+		return []grants{{onDatabase, []string{"SELECT"}}}
+	case Migrator:
+		all := []grants{{onDatabase, []string{"SELECT", "INSERT", "CREATE", "DROP", "ALTER", "TRUNCATE", "OPTIMIZE"}}}
+		if p.dialect.cluster != "" {
+			all = append(all, grants{onLocal, []string{"CREATE"}}, grants{onServer, []string{"CLUSTER"}})
+		}
+		return all
+	}
+	// To attach a part to a table needs the right to delete from it.
+	all := []grants{{onDatabase, []string{"SELECT", "INSERT", "ALTER DELETE"}}}
+	ofRuns := grants{onDatabase, []string{"CREATE TABLE", "DROP TABLE", "OPTIMIZE"}}
+	if p.dialect.cluster != "" {
+		ofRuns = grants{onLocal, append([]string{"SELECT", "INSERT"}, ofRuns.rights...)}
+	}
+	all = append(all, ofRuns)
+	if p.dialect.syncs() {
+		all = append(all, grants{onDatabase, []string{"SYSTEM SYNC REPLICA"}})
+	}
+	return all
+}
+
+// MissingGrants tries each right that a role needs, and returns the statements that give the missing ones to the user.
+func (w *Warehouse) MissingGrants(ctx context.Context, role Role) (statements []string, err error) {
+	if w.server.door {
+		return nil, nil // it has no grants
+	}
+	for _, g := range w.grantsOf(role) {
+		var missing []string
+		for _, right := range g.rights {
+			var has uint8
+			if err := w.admin.QueryRow(ctx, checkGrant(right, g.on(w.pool))).Scan(&has); err != nil {
+				return nil, fmt.Errorf("asking for the right to %s: %w", right, err)
+			}
+			if has == 0 {
+				missing = append(missing, right)
+			}
+		}
+		if len(missing) > 0 {
+			statements = append(statements, sql("GRANT $rights ON $on TO CURRENT_USER", parts{"rights": joinedRights(missing), "on": g.on(w.pool)}))
+		}
+	}
+	return statements, nil
+}
+
+// TrySettings sends the settings of the statements that write with one that does nothing: a user who may not change one
+// of them is told so before a run depends on it. Its error fits IsSettingRefused then.
+func (w *Warehouse) TrySettings(ctx context.Context) error {
+	settings := clickhouse.Settings{"insert_deduplication_token": "", "optimize_on_insert": 0, "optimize_throw_if_noop": 1}
+	for _, more := range []clickhouse.Settings{w.dialect.insertSettings(), w.dialect.mergeSettings(), deltaSettings, joinSettings(0), inOrder, nullsEqual} {
+		maps.Copy(settings, more)
+	}
+	var one uint8
+	return w.admin.QueryRow(clickhouse.Context(ctx, clickhouse.WithSettings(settings)), trySettings).Scan(&one)
+}

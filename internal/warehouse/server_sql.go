@@ -1,0 +1,34 @@
+package warehouse
+
+import "strings"
+
+// selectServer asks a server what it is: its version, its time zone, whether it is Cloud, the engine of
+// the database, and how many of the tables that last are not replicated, and are.
+const selectServer = `SELECT version(), timezone(),
+    toBool((SELECT count() FROM system.settings WHERE name = 'cloud_mode' AND value = '1')),
+    (SELECT any(engine) FROM system.databases WHERE name = {database:String}),
+    (SELECT count() FROM system.tables WHERE database = {database:String} AND match(name, '_(latest|versions|log)$') AND NOT startsWith(engine, 'Replicated') AND match(engine, 'MergeTree')),
+    (SELECT count() FROM system.tables WHERE database = {database:String} AND match(name, '_(latest|versions|log)$') AND startsWith(engine, 'Replicated'))`
+
+// selectServerID asks which of several servers answers.
+const selectServerID = "SELECT toString(serverUUID())"
+
+// selectCluster asks how many shards a cluster has, what other clusters there are, and which macros the server has.
+const selectCluster = `SELECT (SELECT uniqExact(shard_num) FROM system.clusters WHERE cluster = {cluster:String}),
+    (SELECT arraySort(groupUniqArray(cluster)) FROM system.clusters), (SELECT groupArray(macro) FROM system.macros)`
+
+// checkGrant asks whether the user has a right.
+func checkGrant(right, on string) string {
+	return sql("CHECK GRANT $right ON $on", parts{"right": right, "on": on})
+}
+
+// trySettings is a statement that does nothing, to be sent with the settings of those that write.
+const trySettings = "SELECT 1"
+
+// syncReplica waits until a replica has what the others had when it was asked.
+func syncReplica(table string) string {
+	return sql("SYSTEM SYNC REPLICA $table LIGHTWEIGHT", parts{"table": table})
+}
+
+// joinedRights are rights as a GRANT lists them.
+func joinedRights(rights []string) string { return strings.Join(rights, ", ") }

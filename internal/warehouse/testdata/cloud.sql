@@ -1,0 +1,1482 @@
+-- What is sent in the dialect cloud where a single server is sent something else, of the migrations, of products and of transactions.
+
+-- createMigrations
+CREATE TABLE IF NOT EXISTS schema_migrations_log
+(
+    version UInt32 COMMENT 'Number of the file in schema/; 0 stands for the tables of the streams and all views',
+    name String COMMENT 'Name of the file',
+    checksum String COMMENT 'SHA-256 of what was applied',
+    generation UInt32 COMMENT 'Of the tables of the streams and all views: the higher is the newer; 0 for files',
+    tables String COMMENT 'SHA-256 of the definitions of the tables of the streams, without their comments; empty for files',
+    applied_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'By the clock of the warehouse'
+)
+ENGINE = ReplacingMergeTree(applied_at)
+ORDER BY version
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'The storage behind schema_migrations';
+
+-- createTurns
+CREATE TABLE IF NOT EXISTS schema_turns_log
+(
+    id UUID COMMENT 'Identifies the upgrade',
+    owner String COMMENT 'Process that makes it: host/process/nonce',
+    over UInt8 COMMENT '1 when it has ended, or stepped back',
+    said_at DateTime64(6, 'UTC') DEFAULT now64(6) COMMENT 'When the process last said so, by the clock of the warehouse',
+    version UInt64 COMMENT 'The highest wins'
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY id
+TTL toDateTime(said_at) + toIntervalDay(30)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Processes that upgrade the schema: one at a time';
+
+-- 0001_bookkeeping.sql 1
+CREATE TABLE IF NOT EXISTS sync_state_log
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    stream LowCardinality(String) COMMENT 'Stream',
+    name LowCardinality(String) COMMENT 'watermark, checkpoint, lease, intent:<run> or backfill:<range>',
+    value String COMMENT 'The state itself: a timestamp for a watermark, JSON for the others; empty when it is cleared',
+    version UInt64 COMMENT 'The highest wins: for a watermark the watermark itself, so that it can never move back',
+    updated_at DateTime64(6, 'UTC') DEFAULT now64(6) COMMENT 'When it was written, by the clock of the warehouse'
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY (account, stream, name)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Watermarks, checkpoints, merge intents and leases: the storage behind sync_state';
+
+-- 0001_bookkeeping.sql 3
+CREATE TABLE IF NOT EXISTS sync_runs_log
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    stream LowCardinality(String) COMMENT 'Stream',
+    run_id UUID COMMENT 'Identifies the run, also in rejected_records',
+    mode LowCardinality(String) COMMENT 'snapshot, walk, incremental, full or backfill',
+    started_at DateTime64(3, 'UTC') COMMENT 'By the clock of the warehouse',
+    finished_at Nullable(DateTime64(3, 'UTC')) COMMENT 'By the clock of the warehouse; NULL while the run is under way',
+    outcome LowCardinality(String) COMMENT 'running, success, failed, stopped (by a signal), guarded (a person must look) or killed',
+    requested_after Nullable(DateTime64(3, 'UTC')) COMMENT 'The updatedAt after which rows were asked for; NULL: all',
+    watermark Nullable(DateTime64(3, 'UTC')) COMMENT 'The watermark after the run; NULL for streams without one',
+    pages UInt64 COMMENT 'Pages read',
+    rows_read UInt64 COMMENT 'Records read, loaded or rejected',
+    inserted UInt64 COMMENT 'Rows that were not there, or were deleted, before',
+    updated UInt64 COMMENT 'Rows whose content changed',
+    deleted UInt64 COMMENT 'Rows that a complete snapshot no longer had',
+    unchanged UInt64 COMMENT 'Rows read that were already there with the same content',
+    rejected UInt64 COMMENT 'Entries made in rejected_records',
+    duplicates UInt64 COMMENT 'Records whose key came more than once in the run; the newest counted',
+    bytes UInt64 COMMENT 'JSON read, in bytes, after decompression',
+    retries UInt64 COMMENT 'Requests that had to be repeated',
+    warnings Array(String) COMMENT 'What the run noticed and carried on with',
+    error String COMMENT 'Why the run failed; empty otherwise',
+    version UInt64 COMMENT 'The highest wins'
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY (account, stream, run_id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'The storage behind sync_runs';
+
+-- 0001_bookkeeping.sql 5
+CREATE TABLE IF NOT EXISTS rejected_records_log
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    stream LowCardinality(String) COMMENT 'Stream',
+    run_id UUID COMMENT 'The run that read it',
+    page UInt32 COMMENT 'Page of the run, from 1',
+    key String COMMENT 'Key of the record; empty when it has none',
+    field String COMMENT 'JSON name of the field; empty for a whole record',
+    reason LowCardinality(String) COMMENT 'Why it could not be loaded as it was sent',
+    raw String COMMENT 'JSON of the value or the record, verbatim',
+    seen_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'When it was written, by the clock of the warehouse'
+)
+ENGINE = ReplacingMergeTree
+ORDER BY (account, stream, run_id, page, key, field, reason, sipHash64(raw))
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'The storage behind rejected_records';
+
+-- 0002_rejects.sql 2
+CREATE TABLE IF NOT EXISTS settled_rejects_log
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    stream LowCardinality(String) COMMENT 'Stream',
+    run_id UUID COMMENT 'As in rejected_records',
+    page UInt32 COMMENT 'As in rejected_records',
+    key String COMMENT 'As in rejected_records',
+    field String COMMENT 'As in rejected_records',
+    reason LowCardinality(String) COMMENT 'As in rejected_records',
+    raw_hash UInt64 COMMENT 'sipHash64 of raw',
+    state LowCardinality(String) COMMENT 'loaded or superseded',
+    settled_by UUID COMMENT 'The retry that decided it, as in sync_runs',
+    settled_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'By the clock of the warehouse'
+)
+ENGINE = ReplacingMergeTree
+ORDER BY (account, stream, run_id, page, key, field, reason, raw_hash)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Rejected records that a retry has settled: part of the storage behind rejected_records';
+
+-- 0003_reconciliation.sql 1
+CREATE TABLE IF NOT EXISTS payout_findings_log
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    kind LowCardinality(String) COMMENT 'missing, mismatched, drifted, altered, mixed_currency, orphan or overdue',
+    subject String COMMENT 'Id of the payout; of overdue ones the month of the sales, as 2026-03',
+    detail String COMMENT 'What was found, in words',
+    detail_hash UInt64 MATERIALIZED sipHash64(detail) COMMENT 'A finding with other words is another one',
+    first_seen DateTime64(3, 'UTC') COMMENT 'When it was found, by the clock of the warehouse',
+    last_seen DateTime64(3, 'UTC') COMMENT 'When it was found last',
+    resolved_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was found no more; NULL while it stands',
+    version UInt64 DEFAULT toUnixTimestamp64Micro(now64(6)) COMMENT 'The highest wins'
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY (account, kind, subject, detail_hash)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'The storage behind payout_findings';
+
+-- 0004_references.sql 1
+CREATE TABLE IF NOT EXISTS reference_misses_log
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    stream LowCardinality(String) COMMENT 'Stream of the record that was asked for',
+    id UUID COMMENT 'Key that a transaction names',
+    reason LowCardinality(String) COMMENT 'not_found: the service does not know it; refused: it refused the request; unusable: what it gave is no record with this key',
+    asked_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'When it was asked for last, by the clock of the warehouse'
+)
+ENGINE = ReplacingMergeTree(asked_at)
+ORDER BY (account, stream, id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'The storage behind reference_misses';
+
+-- 0005_quality.sql 1
+CREATE TABLE IF NOT EXISTS quality_checks_log
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    stream LowCardinality(String) COMMENT 'Stream',
+    run_id UUID COMMENT 'Run after which it was checked, as in sync_runs',
+    check LowCardinality(String) COMMENT 'What was checked',
+    ok Bool COMMENT 'Whether it holds',
+    found UInt64 COMMENT 'What was counted',
+    expected UInt64 COMMENT 'What should have been counted',
+    detail String COMMENT 'What was found and what to look at; empty when it holds',
+    checked_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'By the clock of the warehouse'
+)
+ENGINE = ReplacingMergeTree(checked_at)
+ORDER BY (account, stream, run_id, check)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'The storage behind quality_checks';
+
+-- 0005_quality.sql 2
+CREATE TABLE IF NOT EXISTS transaction_decisions_log
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    id UUID COMMENT 'Transaction identifier',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction',
+    currency_code LowCardinality(String) COMMENT 'Currency of the transaction',
+    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale',
+    confirmed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was seen to become CONFIRMED',
+    declined_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was seen to become DECLINED',
+    version UInt128 COMMENT 'Newest version of the transaction that this takes into account: the highest wins'
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY (account, id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'The storage behind transaction_decisions: what would have to be computed from all versions';
+
+-- 0009_one_reject.sql 1
+CREATE TABLE IF NOT EXISTS rejects_log
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    stream LowCardinality(String) COMMENT 'Stream',
+    key String COMMENT 'Key of the record; empty when it has none',
+    field String COMMENT 'JSON name of the field; empty for a whole record',
+    reason LowCardinality(String) COMMENT 'Why it could not be loaded as it was sent',
+    raw_hash FixedString(16) DEFAULT sipHash128(raw) COMMENT 'Tells values apart',
+    raw SimpleAggregateFunction(max, String) COMMENT 'JSON of the value or the record, verbatim; empty in a row that settles',
+    first_seen_at SimpleAggregateFunction(min, DateTime64(3, 'UTC')) COMMENT 'When it was met first, by the clock of the warehouse',
+    seen_at SimpleAggregateFunction(max, DateTime64(3, 'UTC')) COMMENT 'When it was met last, by the clock of the warehouse',
+    last SimpleAggregateFunction(max, Tuple(version UInt64, run_id UUID, page UInt32, read_at DateTime64(6, 'UTC'), updated Int64)) COMMENT 'The last reading of it; updated is the updatedAt of its record in milliseconds, 0 without one',
+    published SimpleAggregateFunction(max, Tuple(version UInt64, run_id UUID, page UInt32, read_at DateTime64(6, 'UTC'), updated Int64)) COMMENT 'The last reading before that one whose run published what it read; its version is 0 without one',
+    counted SimpleAggregateFunction(max, UInt64) COMMENT 'Version of the last reading that times and published take into account',
+    times SimpleAggregateFunction(max, UInt64) COMMENT 'How many runs met it, without those that are not counted yet',
+    settled SimpleAggregateFunction(max, Tuple(version UInt64, run_id UUID, state String, settled_by UUID, settled_at DateTime64(3, 'UTC'))) COMMENT 'What a retry has decided of the reading of the run run_id',
+    written_at SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now() COMMENT 'By the clock of the warehouse'
+)
+ENGINE = AggregatingMergeTree
+ORDER BY (account, stream, key, field, reason, raw_hash)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'The storage behind rejected_records';
+
+-- 0009_one_reject.sql 3
+CREATE TABLE IF NOT EXISTS rejected_records_log
+(
+    account LowCardinality(String), stream LowCardinality(String), run_id UUID, page UInt32, key String, field String,
+    reason LowCardinality(String), raw String, seen_at DateTime64(3, 'UTC'), read_at DateTime64(6, 'UTC')
+)
+ENGINE = ReplacingMergeTree
+ORDER BY (account, stream, run_id, page, key, field, reason, sipHash64(raw))
+SETTINGS replicated_deduplication_window = 0;
+
+-- 0009_one_reject.sql 4
+CREATE TABLE IF NOT EXISTS settled_rejects_log
+(
+    account LowCardinality(String), stream LowCardinality(String), run_id UUID, page UInt32, key String, field String,
+    reason LowCardinality(String), raw_hash UInt64, state LowCardinality(String), settled_by UUID, settled_at DateTime64(3, 'UTC')
+)
+ENGINE = ReplacingMergeTree
+ORDER BY (account, stream, run_id, page, key, field, reason, raw_hash)
+SETTINGS replicated_deduplication_window = 0;
+
+-- 0010_absent_rows.sql 1
+CREATE TABLE IF NOT EXISTS absent_rows_log
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    stream LowCardinality(String) COMMENT 'Stream',
+    key String COMMENT 'Key of the row',
+    lists UInt16 COMMENT 'Complete lists in a row that did not have it; 0: the last one had it, or it is deleted',
+    run_id UUID COMMENT 'The run that read the last of them',
+    since DateTime64(3, 'UTC') COMMENT 'When the first of them was read, by the clock of the warehouse',
+    version UInt64 COMMENT 'The highest wins'
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY (account, stream, key)
+TTL toDateTime(since) + toIntervalDay(400) DELETE WHERE lists = 0
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Rows that complete lists no longer had: deleted once enough lists in a row did not have them';
+
+-- streams 1
+CREATE TABLE IF NOT EXISTS promotions_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Promotion identifier (API: id)',
+    start_date Nullable(DateTime64(3, 'UTC')) COMMENT 'When the promotion becomes active [UTC] (API: startDate)',
+    end_date Nullable(DateTime64(3, 'UTC')) COMMENT 'When the promotion expires [UTC] (API: endDate)',
+    description String COMMENT 'Description of the promotion; empty when absent (API: description)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer the promotion belongs to; NULL when the service sent none or no UUID (API: retailerId)',
+    url String COMMENT 'URL of the retailer\'s website where the promotion can be used; empty when absent (API: url)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: name)',
+    hostname LowCardinality(String) COMMENT 'Hostname of the retailer\'s website; empty when absent (API: hostname)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: logo)',
+    deep_link String COMMENT 'Deep link for the promotion; empty when absent (API: deepLink)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
+    _run_id UUID COMMENT 'Run that loaded this version'
+)
+ENGINE = ReplacingMergeTree(_version)
+ORDER BY (account, id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Storage behind the view promotions';
+
+-- streams 2
+CREATE TABLE IF NOT EXISTS promotions_staging
+(
+    run_id UUID,
+    id UUID,
+    start_date Int64,
+    end_date Int64,
+    description String,
+    retailer_id UUID,
+    url String,
+    retailer_name String,
+    hostname String,
+    retailer_logo String,
+    deep_link String,
+    updated_at Int64,
+    _nulls UInt64,
+    _extra String,
+    _page UInt32,
+    _fetched Int64,
+    _version UInt128 MATERIALIZED bitOr(bitShiftLeft(toUInt128(if(bitTest(_nulls, 3), 0, greatest(updated_at, 0))), 64), toUInt128(_fetched)),
+    _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, start_date, end_date, description, retailer_id, url, retailer_name, hostname, retailer_logo, deep_link, updated_at)
+)
+ENGINE = ReplacingMergeTree(_version)
+PARTITION BY run_id
+ORDER BY (run_id, id)
+SETTINGS replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000
+COMMENT 'Rows of runs under way';
+
+-- streams 3
+CREATE TABLE IF NOT EXISTS promotions_versions
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Promotion identifier (API: id)',
+    start_date Nullable(DateTime64(3, 'UTC')) COMMENT 'When the promotion becomes active [UTC] (API: startDate)',
+    end_date Nullable(DateTime64(3, 'UTC')) COMMENT 'When the promotion expires [UTC] (API: endDate)',
+    description String COMMENT 'Description of the promotion; empty when absent (API: description)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer the promotion belongs to; NULL when the service sent none or no UUID (API: retailerId)',
+    url String COMMENT 'URL of the retailer\'s website where the promotion can be used; empty when absent (API: url)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: name)',
+    hostname LowCardinality(String) COMMENT 'Hostname of the retailer\'s website; empty when absent (API: hostname)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: logo)',
+    deep_link String COMMENT 'Deep link for the promotion; empty when absent (API: deepLink)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
+    _run_id UUID COMMENT 'Run that loaded this version'
+)
+ENGINE = MergeTree
+ORDER BY (account, id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Storage behind the view promotions_history';
+
+-- streams 4
+CREATE TABLE IF NOT EXISTS coupons_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Coupon identifier (API: id)',
+    code String COMMENT 'The coupon code value; empty when absent (API: code)',
+    start_date Nullable(DateTime64(3, 'UTC')) COMMENT 'When the coupon becomes active [UTC] (API: startDate)',
+    end_date Nullable(DateTime64(3, 'UTC')) COMMENT 'When the coupon expires [UTC] (API: endDate)',
+    description String COMMENT 'Description of the coupon; empty when absent (API: description)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the coupon; NULL when the service sent none or no UUID (API: retailerId)',
+    url String COMMENT 'URL of the retailer\'s website where the coupon can be used; empty when absent (API: url)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: name)',
+    hostname LowCardinality(String) COMMENT 'Hostname of the retailer\'s website; empty when absent (API: hostname)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: logo)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
+    _run_id UUID COMMENT 'Run that loaded this version'
+)
+ENGINE = ReplacingMergeTree(_version)
+ORDER BY (account, id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Storage behind the view coupons';
+
+-- streams 5
+CREATE TABLE IF NOT EXISTS coupons_staging
+(
+    run_id UUID,
+    id UUID,
+    code String,
+    start_date Int64,
+    end_date Int64,
+    description String,
+    retailer_id UUID,
+    url String,
+    retailer_name String,
+    hostname String,
+    updated_at Int64,
+    retailer_logo String,
+    _nulls UInt64,
+    _extra String,
+    _page UInt32,
+    _fetched Int64,
+    _version UInt128 MATERIALIZED bitOr(bitShiftLeft(toUInt128(if(bitTest(_nulls, 3), 0, greatest(updated_at, 0))), 64), toUInt128(_fetched)),
+    _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, code, start_date, end_date, description, retailer_id, url, retailer_name, hostname, updated_at, retailer_logo)
+)
+ENGINE = ReplacingMergeTree(_version)
+PARTITION BY run_id
+ORDER BY (run_id, id)
+SETTINGS replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000
+COMMENT 'Rows of runs under way';
+
+-- streams 6
+CREATE TABLE IF NOT EXISTS coupons_versions
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Coupon identifier (API: id)',
+    code String COMMENT 'The coupon code value; empty when absent (API: code)',
+    start_date Nullable(DateTime64(3, 'UTC')) COMMENT 'When the coupon becomes active [UTC] (API: startDate)',
+    end_date Nullable(DateTime64(3, 'UTC')) COMMENT 'When the coupon expires [UTC] (API: endDate)',
+    description String COMMENT 'Description of the coupon; empty when absent (API: description)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the coupon; NULL when the service sent none or no UUID (API: retailerId)',
+    url String COMMENT 'URL of the retailer\'s website where the coupon can be used; empty when absent (API: url)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: name)',
+    hostname LowCardinality(String) COMMENT 'Hostname of the retailer\'s website; empty when absent (API: hostname)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: logo)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
+    _run_id UUID COMMENT 'Run that loaded this version'
+)
+ENGINE = MergeTree
+ORDER BY (account, id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Storage behind the view coupons_history';
+
+-- streams 7
+CREATE TABLE IF NOT EXISTS cashback_offers_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Offer identifier (API: id)',
+    featured Nullable(Bool) COMMENT 'Whether the service features the offer as an outstanding deal (API: featured)',
+    countries Array(LowCardinality(String)) COMMENT 'Countries where the offer is available, ISO 3166-1 alpha-2; empty when absent (API: countries)',
+    maximum_fixed_commission_fee Nullable(Decimal(18, 4)) COMMENT 'Fixed cashback amount; NULL when the retailer offers a percentage instead [currency not stated] (API: maximumFixedCommissionFee)',
+    description String COMMENT 'Description of the fixed cashback offer; empty when absent (API: description)',
+    category LowCardinality(String) COMMENT 'Category of the offer; empty when absent (API: category)',
+    terms_and_exclusions String COMMENT 'Terms and exclusions; empty when absent (API: termsAndExclusions)',
+    cashback_percentage Nullable(Decimal(18, 9)) COMMENT 'Cashback in proportion to the order [fraction: 0.05 is 5 %] (API: cashbackPercentage)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the offer; NULL when the service sent none or no UUID (API: retailerId)',
+    url String COMMENT 'Retailer website URL; empty when absent (API: url)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: name)',
+    hostname LowCardinality(String) COMMENT 'Hostname of the retailer\'s website; empty when absent (API: hostname)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: logo)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
+    _run_id UUID COMMENT 'Run that loaded this version'
+)
+ENGINE = ReplacingMergeTree(_version)
+ORDER BY (account, id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Storage behind the view cashback_offers';
+
+-- streams 8
+CREATE TABLE IF NOT EXISTS cashback_offers_staging
+(
+    run_id UUID,
+    id UUID,
+    featured UInt8,
+    countries String,
+    maximum_fixed_commission_fee Int64,
+    description String,
+    category String,
+    terms_and_exclusions String,
+    cashback_percentage Int64,
+    retailer_id UUID,
+    url String,
+    retailer_name String,
+    hostname String,
+    updated_at Int64,
+    retailer_logo String,
+    _nulls UInt64,
+    _extra String,
+    _page UInt32,
+    _fetched Int64,
+    _version UInt128 MATERIALIZED bitOr(bitShiftLeft(toUInt128(if(bitTest(_nulls, 4), 0, greatest(updated_at, 0))), 64), toUInt128(_fetched)),
+    _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, featured, countries, maximum_fixed_commission_fee, description, category, terms_and_exclusions, cashback_percentage, retailer_id, url, retailer_name, hostname, updated_at, retailer_logo)
+)
+ENGINE = ReplacingMergeTree(_version)
+PARTITION BY run_id
+ORDER BY (run_id, id)
+SETTINGS replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000
+COMMENT 'Rows of runs under way';
+
+-- streams 9
+CREATE TABLE IF NOT EXISTS cashback_offers_versions
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Offer identifier (API: id)',
+    featured Nullable(Bool) COMMENT 'Whether the service features the offer as an outstanding deal (API: featured)',
+    countries Array(LowCardinality(String)) COMMENT 'Countries where the offer is available, ISO 3166-1 alpha-2; empty when absent (API: countries)',
+    maximum_fixed_commission_fee Nullable(Decimal(18, 4)) COMMENT 'Fixed cashback amount; NULL when the retailer offers a percentage instead [currency not stated] (API: maximumFixedCommissionFee)',
+    description String COMMENT 'Description of the fixed cashback offer; empty when absent (API: description)',
+    category LowCardinality(String) COMMENT 'Category of the offer; empty when absent (API: category)',
+    terms_and_exclusions String COMMENT 'Terms and exclusions; empty when absent (API: termsAndExclusions)',
+    cashback_percentage Nullable(Decimal(18, 9)) COMMENT 'Cashback in proportion to the order [fraction: 0.05 is 5 %] (API: cashbackPercentage)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the offer; NULL when the service sent none or no UUID (API: retailerId)',
+    url String COMMENT 'Retailer website URL; empty when absent (API: url)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: name)',
+    hostname LowCardinality(String) COMMENT 'Hostname of the retailer\'s website; empty when absent (API: hostname)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: logo)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
+    _run_id UUID COMMENT 'Run that loaded this version'
+)
+ENGINE = MergeTree
+ORDER BY (account, id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Storage behind the view cashback_offers_history';
+
+-- streams 10
+CREATE TABLE IF NOT EXISTS transactions_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Transaction identifier (API: id)',
+    country LowCardinality(String) COMMENT 'Country code; empty when absent (API: country)',
+    activated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Activation time [UTC] (API: activatedAt)',
+    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time [UTC] (API: clickedAt)',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC] (API: soldAt)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    currency_code LowCardinality(String) COMMENT 'Currency of order_value and cashback; empty when absent (API: currencyCode)',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Value of the order [currency_code] (API: orderValue)',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback amount [currency_code] (API: cashback)',
+    status LowCardinality(String) COMMENT 'PENDING, CONFIRMED or DECLINED; the service may add values; empty when absent (API: status)',
+    passback_uid String COMMENT 'Caller\'s own user identifier, as passed back; empty when absent (API: passbackUid)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction; NULL when the service sent none or no UUID (API: retailerId)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: retailerName)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: retailerLogo)',
+    payout_id Nullable(Int64) COMMENT 'Payout that includes the transaction; NULL while in none (API: payoutId)',
+    passback_data String COMMENT 'Caller\'s own data, as passed back; empty when absent (API: passbackData)',
+    cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
+    coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
+    promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address; 2 where a row was that has another sold_at now',
+    _run_id UUID COMMENT 'Run that loaded this version',
+    INDEX by_key id TYPE bloom_filter(0.001) GRANULARITY 1,
+    INDEX by_passback_uid passback_uid TYPE bloom_filter(0.01) GRANULARITY 1
+)
+ENGINE = ReplacingMergeTree(_version)
+ORDER BY (account, sold_at, id)
+SETTINGS replicated_deduplication_window = 0, allow_nullable_key = 1
+COMMENT 'Storage behind the view transactions';
+
+-- streams 11
+CREATE TABLE IF NOT EXISTS transactions_2_staging
+(
+    run_id UUID,
+    id UUID,
+    country String,
+    activated_at Int64,
+    clicked_at Int64,
+    sold_at Int64,
+    updated_at Int64,
+    currency_code String,
+    order_value Int64,
+    cashback Int64,
+    status String,
+    passback_uid String,
+    retailer_id UUID,
+    retailer_name String,
+    retailer_logo String,
+    payout_id Int64,
+    passback_data String,
+    cashback_offer_id UUID,
+    coupon_id UUID,
+    promotion_id UUID,
+    _nulls UInt64,
+    _extra String,
+    _page UInt32,
+    _fetched Int64,
+    _version UInt128 MATERIALIZED bitOr(bitShiftLeft(toUInt128(if(bitTest(_nulls, 3), 0, greatest(updated_at, 0))), 64), toUInt128(_fetched)),
+    _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id)
+)
+ENGINE = ReplacingMergeTree(_version)
+PARTITION BY run_id
+ORDER BY (run_id, id)
+SETTINGS replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000
+COMMENT 'Rows of runs under way';
+
+-- streams 12
+CREATE TABLE IF NOT EXISTS transactions_versions
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Transaction identifier (API: id)',
+    country LowCardinality(String) COMMENT 'Country code; empty when absent (API: country)',
+    activated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Activation time [UTC] (API: activatedAt)',
+    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time [UTC] (API: clickedAt)',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC] (API: soldAt)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    currency_code LowCardinality(String) COMMENT 'Currency of order_value and cashback; empty when absent (API: currencyCode)',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Value of the order [currency_code] (API: orderValue)',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback amount [currency_code] (API: cashback)',
+    status LowCardinality(String) COMMENT 'PENDING, CONFIRMED or DECLINED; the service may add values; empty when absent (API: status)',
+    passback_uid String COMMENT 'Caller\'s own user identifier, as passed back; empty when absent (API: passbackUid)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction; NULL when the service sent none or no UUID (API: retailerId)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: retailerName)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: retailerLogo)',
+    payout_id Nullable(Int64) COMMENT 'Payout that includes the transaction; NULL while in none (API: payoutId)',
+    passback_data String COMMENT 'Caller\'s own data, as passed back; empty when absent (API: passbackData)',
+    cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
+    coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
+    promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address; 2 where a row was that has another sold_at now',
+    _run_id UUID COMMENT 'Run that loaded this version',
+    INDEX by_key id TYPE bloom_filter(0.001) GRANULARITY 1,
+    INDEX by_passback_uid passback_uid TYPE bloom_filter(0.01) GRANULARITY 1
+)
+ENGINE = MergeTree
+ORDER BY (account, sold_at, id)
+SETTINGS replicated_deduplication_window = 0, allow_nullable_key = 1
+COMMENT 'Storage behind the view transactions_history';
+
+-- streams 13
+CREATE TABLE IF NOT EXISTS transactions_keys
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Transaction identifier (API: id)',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Where the row is in transactions_latest',
+    _hash FixedString(16) COMMENT 'As in transactions_latest',
+    _version UInt128 COMMENT 'As in transactions_latest',
+    _deleted UInt8 COMMENT 'As in transactions_latest; 0 or 1',
+    _ahead Int64 COMMENT 'updatedAt less the time in the version, in milliseconds; nearly always 0, also when there is no updatedAt'
+)
+ENGINE = ReplacingMergeTree(_version)
+PARTITION BY account
+ORDER BY (account, id)
+SETTINGS replicated_deduplication_window = 0, index_granularity = 512
+COMMENT 'Storage beside transactions_latest: what a run compares its rows with';
+
+-- streams 14
+CREATE TABLE IF NOT EXISTS transactions_live
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    live Int64 COMMENT 'Rows that are not deleted [count]',
+    version UInt64 COMMENT 'The highest wins'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY account
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Storage beside transactions_latest: how many rows readers see';
+
+-- streams 15
+CREATE TABLE IF NOT EXISTS transactions_decided
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    id UUID COMMENT 'Transaction identifier',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction',
+    currency_code LowCardinality(String) COMMENT 'Currency of the transaction',
+    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale',
+    confirmed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was seen to become CONFIRMED',
+    declined_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was seen to become DECLINED',
+    version UInt128 COMMENT 'Newest version of the transaction that this takes into account: the highest wins',
+    _run_id UUID COMMENT 'Run that loaded the newest version of the transaction'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY (account, id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'The storage behind transaction_decisions: what would have to be computed from all versions';
+
+-- streams 16
+CREATE TABLE IF NOT EXISTS transactions_named
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    stream LowCardinality(String) COMMENT 'Stream of the record that is named',
+    key String COMMENT 'Key of the record that is named',
+    newest SimpleAggregateFunction(max, Nullable(DateTime64(3, 'UTC'))) COMMENT 'Latest updatedAt of what names it',
+    named_at SimpleAggregateFunction(min, DateTime64(3, 'UTC')) COMMENT 'When the first that names it was loaded',
+    _run_id SimpleAggregateFunction(anyLast, UUID) COMMENT 'A run that loaded such a row'
+)
+ENGINE = AggregatingMergeTree
+PARTITION BY account
+ORDER BY (account, stream, key)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Which records of other streams are named by transactions, in any of their versions';
+
+-- streams 17
+CREATE TABLE IF NOT EXISTS sales_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    dated UInt8 COMMENT '1 when the day of the sale is known',
+    day Date32 COMMENT 'Day of the sale [UTC]',
+    currency_code LowCardinality(String) COMMENT 'Currency of the amounts',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name',
+    identified UInt8 COMMENT '1 when the retailer has an identifier',
+    retailer_id UUID COMMENT 'Retailer',
+    country LowCardinality(String) COMMENT 'Country code',
+    status LowCardinality(String) COMMENT 'Status as of now',
+    transactions Int64 COMMENT 'Transactions; 0: the row stands for none',
+    order_value Decimal(38, 4) COMMENT 'Sum of the values of the orders',
+    cashback Decimal(38, 4) COMMENT 'Sum of the cashback',
+    paid_transactions Int64 COMMENT 'Those of them that a payout includes',
+    paid_cashback Decimal(38, 4) COMMENT 'Cashback of those that a payout includes',
+    version UInt64 COMMENT 'The highest wins',
+    _run_id UUID COMMENT 'Run that loaded the row'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status)
+SETTINGS replicated_deduplication_window = 0, index_granularity = 1024
+COMMENT 'Storage behind the views daily_sales and daily_cashback';
+
+-- streams 18
+CREATE TABLE IF NOT EXISTS sale_retailers_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name',
+    retailer_id Nullable(UUID) COMMENT 'Retailer',
+    transactions Int64 COMMENT 'Transactions; 0: the row stands for none',
+    last_sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the last sale [UTC]',
+    last_version UInt128 COMMENT 'The highest version of a sale',
+    logo String COMMENT 'Logo URL of the newest sale that has one',
+    logo_version UInt128 COMMENT 'Version of that sale',
+    newest DateTime64(3, 'UTC') COMMENT 'When a sale was last loaded new or changed [UTC]',
+    _lost UInt8 COMMENT 'Used within a run only: a maximum has to be read anew',
+    version UInt64 COMMENT 'The highest wins',
+    _run_id UUID COMMENT 'Run that loaded the row'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY (account, retailer_name, retailer_id)
+SETTINGS replicated_deduplication_window = 0, allow_nullable_key = 1
+COMMENT 'Storage behind the view retailers: what sales say of them';
+
+-- streams 19
+CREATE TABLE IF NOT EXISTS payout_transactions_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    payout_id Int64 COMMENT 'Payout that the transaction carries or carried',
+    id UUID COMMENT 'Transaction identifier',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC]',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name',
+    currency_code LowCardinality(String) COMMENT 'Currency as stamped',
+    state LowCardinality(String) COMMENT 'same, changed, moved or gone; empty: the row stands for none',
+    stamped_status LowCardinality(String) COMMENT 'Status as stamped',
+    stamped_order_value Nullable(Decimal(18, 4)) COMMENT 'Order value as stamped',
+    stamped_cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback as stamped',
+    stamped_at Nullable(DateTime64(3, 'UTC')) COMMENT 'updatedAt of the first version that carries the payoutId [UTC]',
+    stamped_seen_at DateTime64(3, 'UTC') COMMENT 'When that version was loaded [UTC]',
+    stamped_is_first_known UInt8 COMMENT '1 when no earlier version of the transaction is known',
+    status LowCardinality(String) COMMENT 'Status as of now',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Order value as of now',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback as of now',
+    payout_id_now Nullable(Int64) COMMENT 'Payout as of now',
+    currency_code_now LowCardinality(String) COMMENT 'Currency as of now',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'updatedAt as of now [UTC]',
+    turned_at Nullable(DateTime64(3, 'UTC')) COMMENT 'updatedAt of the version since which it stands as it does now [UTC]',
+    turned_seen_at DateTime64(3, 'UTC') COMMENT 'When that version was loaded [UTC]',
+    version UInt64 COMMENT 'The highest wins',
+    _run_id UUID COMMENT 'Run that loaded the row'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY (account, payout_id, id)
+SETTINGS replicated_deduplication_window = 0, index_granularity = 1024
+COMMENT 'Storage behind the view payout_transactions';
+
+-- streams 20
+CREATE TABLE IF NOT EXISTS payout_moves_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Transaction identifier',
+    payouts Array(Int64) COMMENT 'All payouts that it ever carried; empty: the row stands for none',
+    version UInt64 COMMENT 'The highest wins',
+    _run_id UUID COMMENT 'Run that loaded the row'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY (account, id)
+SETTINGS replicated_deduplication_window = 0, index_granularity = 1024
+COMMENT 'Which payouts the transactions carried that do not carry one alone';
+
+-- streams 21
+CREATE TABLE IF NOT EXISTS payout_sums_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    payout_id Int64 COMMENT 'Payout',
+    quarters Int64 COMMENT 'Quarters of an hour from 1970 to stamped_at; the lowest number there is: it is not known',
+    currency_code LowCardinality(String) COMMENT 'Currency as stamped',
+    state LowCardinality(String) COMMENT 'As in payout_transactions',
+    stamped_status LowCardinality(String) COMMENT 'Status as stamped',
+    now_status LowCardinality(String) COMMENT 'Status as of now',
+    stamped_n Int64 COMMENT 'Number of transactions, as stamped; 0: the row stands for none',
+    stamped_gmv Decimal(38, 4) COMMENT 'Sum of their order_value as stamped',
+    stamped_cashback Decimal(38, 4) COMMENT 'Sum of their cashback as stamped',
+    now_n Int64 COMMENT 'Number of those that carry the payoutId as of now',
+    now_gmv Decimal(38, 4) COMMENT 'Sum of their order_value as of now',
+    now_cashback Decimal(38, 4) COMMENT 'Sum of their cashback as of now',
+    at_stake Decimal(38, 4) COMMENT 'Cashback as stamped less cashback as of now',
+    version UInt64 COMMENT 'The highest wins',
+    _run_id UUID COMMENT 'Run that loaded the row'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY (account, payout_id, quarters, currency_code, state, stamped_status, now_status)
+SETTINGS replicated_deduplication_window = 0, index_granularity = 1024
+COMMENT 'Storage behind the view payout_sums';
+
+-- streams 22
+CREATE TABLE IF NOT EXISTS payouts_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id Int64 COMMENT 'Payout identifier (API: id)',
+    total_transactions Nullable(Int64) COMMENT 'Number of transactions in the payout [count] (API: totalTransactions)',
+    total_gmv Nullable(Decimal(18, 4)) COMMENT 'Sum of order_value of the transactions in the payout [the currency of the payout\'s transactions] (API: totalGmv)',
+    aov Nullable(Decimal(18, 6)) COMMENT 'Average order value: total_gmv / total_transactions, as the service computed it [the currency of the payout\'s transactions] (API: aov)',
+    total_cashback Nullable(Decimal(18, 4)) COMMENT 'Sum of cashback of the transactions in the payout [the currency of the payout\'s transactions] (API: totalCashback)',
+    confirmed_transactions Nullable(Int64) COMMENT 'Count of transactions with status CONFIRMED [count] (API: confirmedTransactions)',
+    declined_transactions Nullable(Int64) COMMENT 'Count of transactions with status DECLINED [count] (API: declinedTransactions)',
+    pending_transactions Nullable(Int64) COMMENT 'Count of transactions with status PENDING [count] (API: pendingTransactions)',
+    confirmed_gmv Nullable(Decimal(18, 4)) COMMENT 'Sum of order_value of CONFIRMED transactions [the currency of the payout\'s transactions] (API: confirmedGmv)',
+    declined_gmv Nullable(Decimal(18, 4)) COMMENT 'Sum of order_value of DECLINED transactions [the currency of the payout\'s transactions] (API: declinedGmv)',
+    pending_gmv Nullable(Decimal(18, 4)) COMMENT 'Sum of order_value of PENDING transactions [the currency of the payout\'s transactions] (API: pendingGmv)',
+    confirmed_cashback Nullable(Decimal(18, 4)) COMMENT 'Sum of cashback of CONFIRMED transactions [the currency of the payout\'s transactions] (API: confirmedCashback)',
+    declined_cashback Nullable(Decimal(18, 4)) COMMENT 'Sum of cashback of DECLINED transactions [the currency of the payout\'s transactions] (API: declinedCashback)',
+    pending_cashback Nullable(Decimal(18, 4)) COMMENT 'Sum of cashback of PENDING transactions [the currency of the payout\'s transactions] (API: pendingCashback)',
+    start_date Nullable(DateTime64(3, 'UTC')) COMMENT 'Date of the first transaction included [UTC] (API: startDate)',
+    end_date Nullable(DateTime64(3, 'UTC')) COMMENT 'Date of the last transaction included [UTC] (API: endDate)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
+    _run_id UUID COMMENT 'Run that loaded this version'
+)
+ENGINE = ReplacingMergeTree(_version)
+ORDER BY (account, id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Storage behind the view payouts';
+
+-- streams 23
+CREATE TABLE IF NOT EXISTS payouts_staging
+(
+    run_id UUID,
+    id Int64,
+    total_transactions Int64,
+    total_gmv Int64,
+    aov Int64,
+    total_cashback Int64,
+    confirmed_transactions Int64,
+    declined_transactions Int64,
+    pending_transactions Int64,
+    confirmed_gmv Int64,
+    declined_gmv Int64,
+    pending_gmv Int64,
+    confirmed_cashback Int64,
+    declined_cashback Int64,
+    pending_cashback Int64,
+    start_date Int64,
+    end_date Int64,
+    _nulls UInt64,
+    _extra String,
+    _page UInt32,
+    _fetched Int64,
+    _version UInt128 MATERIALIZED toUInt128(_fetched),
+    _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, total_transactions, total_gmv, aov, total_cashback, confirmed_transactions, declined_transactions, pending_transactions, confirmed_gmv, declined_gmv, pending_gmv, confirmed_cashback, declined_cashback, pending_cashback, start_date, end_date)
+)
+ENGINE = ReplacingMergeTree(_version)
+PARTITION BY run_id
+ORDER BY (run_id, id)
+SETTINGS replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000
+COMMENT 'Rows of runs under way';
+
+-- streams 24
+CREATE TABLE IF NOT EXISTS payouts_versions
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id Int64 COMMENT 'Payout identifier (API: id)',
+    total_transactions Nullable(Int64) COMMENT 'Number of transactions in the payout [count] (API: totalTransactions)',
+    total_gmv Nullable(Decimal(18, 4)) COMMENT 'Sum of order_value of the transactions in the payout [the currency of the payout\'s transactions] (API: totalGmv)',
+    aov Nullable(Decimal(18, 6)) COMMENT 'Average order value: total_gmv / total_transactions, as the service computed it [the currency of the payout\'s transactions] (API: aov)',
+    total_cashback Nullable(Decimal(18, 4)) COMMENT 'Sum of cashback of the transactions in the payout [the currency of the payout\'s transactions] (API: totalCashback)',
+    confirmed_transactions Nullable(Int64) COMMENT 'Count of transactions with status CONFIRMED [count] (API: confirmedTransactions)',
+    declined_transactions Nullable(Int64) COMMENT 'Count of transactions with status DECLINED [count] (API: declinedTransactions)',
+    pending_transactions Nullable(Int64) COMMENT 'Count of transactions with status PENDING [count] (API: pendingTransactions)',
+    confirmed_gmv Nullable(Decimal(18, 4)) COMMENT 'Sum of order_value of CONFIRMED transactions [the currency of the payout\'s transactions] (API: confirmedGmv)',
+    declined_gmv Nullable(Decimal(18, 4)) COMMENT 'Sum of order_value of DECLINED transactions [the currency of the payout\'s transactions] (API: declinedGmv)',
+    pending_gmv Nullable(Decimal(18, 4)) COMMENT 'Sum of order_value of PENDING transactions [the currency of the payout\'s transactions] (API: pendingGmv)',
+    confirmed_cashback Nullable(Decimal(18, 4)) COMMENT 'Sum of cashback of CONFIRMED transactions [the currency of the payout\'s transactions] (API: confirmedCashback)',
+    declined_cashback Nullable(Decimal(18, 4)) COMMENT 'Sum of cashback of DECLINED transactions [the currency of the payout\'s transactions] (API: declinedCashback)',
+    pending_cashback Nullable(Decimal(18, 4)) COMMENT 'Sum of cashback of PENDING transactions [the currency of the payout\'s transactions] (API: pendingCashback)',
+    start_date Nullable(DateTime64(3, 'UTC')) COMMENT 'Date of the first transaction included [UTC] (API: startDate)',
+    end_date Nullable(DateTime64(3, 'UTC')) COMMENT 'Date of the last transaction included [UTC] (API: endDate)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
+    _run_id UUID COMMENT 'Run that loaded this version'
+)
+ENGINE = MergeTree
+ORDER BY (account, id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Storage behind the view payouts_history';
+
+-- streams 25
+CREATE TABLE IF NOT EXISTS products_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    product_key UUID COMMENT 'Key derived from the fields that product_key_rule names',
+    product_key_rule LowCardinality(String) COMMENT 'Rule that gave the key: url, asin, gtin, brand_mpn or brand_sku',
+    last_viewed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When the product was last viewed; NULL when the format is not understood [UTC] (API: lastViewedAt)',
+    url String COMMENT 'Product page; empty when absent (API: url)',
+    name String COMMENT 'Product name; empty when absent (API: name)',
+    price Nullable(Decimal(18, 4)) COMMENT 'Current price [currency_code] (API: price)',
+    currency_code LowCardinality(String) COMMENT 'Currency of price; empty when absent (API: currencyCode)',
+    brand_name String COMMENT 'Brand; empty when absent (API: brandName)',
+    description String COMMENT 'Description; empty when absent (API: description)',
+    image_urls Array(String) COMMENT 'Image URLs; empty when absent (API: imageUrls)',
+    category_id LowCardinality(String) COMMENT 'Category identifier; empty when absent (API: categoryId)',
+    category_version LowCardinality(String) COMMENT 'Version of the category tree; empty when absent (API: categoryVersion)',
+    category_breadcrumb LowCardinality(String) COMMENT 'Path of the category; empty when absent (API: categoryBreadcrumb)',
+    asin String COMMENT 'Amazon Standard Identification Number; empty when absent (API: asin)',
+    sku String COMMENT 'Stock keeping unit; empty when absent (API: sku)',
+    gtin String COMMENT 'Global Trade Item Number; empty when absent (API: gtin)',
+    mpn String COMMENT 'Manufacturer part number; empty when absent (API: mpn)',
+    rating_value Nullable(Decimal(18, 6)) COMMENT 'Average rating (API: ratingValue)',
+    rating_count Nullable(Int64) COMMENT 'Number of ratings [count] (API: ratingCount)',
+    best_rating Nullable(Decimal(18, 6)) COMMENT 'Best rating possible (API: bestRating)',
+    worst_rating Nullable(Decimal(18, 6)) COMMENT 'Worst rating possible (API: worstRating)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
+    _run_id UUID COMMENT 'Run that loaded this version'
+)
+ENGINE = ReplacingMergeTree(_version)
+ORDER BY (account, product_key)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Storage behind the view products';
+
+-- streams 26
+CREATE TABLE IF NOT EXISTS products_staging
+(
+    run_id UUID,
+    product_key UUID,
+    product_key_rule String,
+    last_viewed_at Int64,
+    url String,
+    name String,
+    price Int64,
+    currency_code String,
+    brand_name String,
+    description String,
+    image_urls String,
+    category_id String,
+    category_version String,
+    category_breadcrumb String,
+    asin String,
+    sku String,
+    gtin String,
+    mpn String,
+    rating_value Int64,
+    rating_count Int64,
+    best_rating Int64,
+    worst_rating Int64,
+    _nulls UInt64,
+    _extra String,
+    _page UInt32,
+    _fetched Int64,
+    _entries String,
+    _version UInt128 MATERIALIZED toUInt128(_fetched),
+    _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)
+)
+ENGINE = ReplacingMergeTree(_version)
+PARTITION BY run_id
+ORDER BY (run_id, product_key)
+SETTINGS replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000
+COMMENT 'Rows of runs under way';
+
+-- streams 27
+CREATE TABLE IF NOT EXISTS product_prices_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    product_key UUID COMMENT 'Key derived from the fields that product_key_rule names',
+    day Date COMMENT 'Day of the price (API: yearMonthDay)',
+    price Nullable(Decimal(18, 4)) COMMENT 'Price on that day [currency_code] (API: price)',
+    views Nullable(Int64) COMMENT 'Views on that day [count] (API: views)',
+    currency_code LowCardinality(String) COMMENT 'Currency of the product when the day was read; empty when absent (API: currencyCode)',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _version UInt64 COMMENT 'Time of reading in microseconds since 1970: the highest wins',
+    _run_id UUID COMMENT 'Run that loaded this version'
+)
+ENGINE = ReplacingMergeTree(_version)
+ORDER BY (account, product_key, day)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Storage behind the view product_prices';
+
+-- streams 28
+CREATE TABLE IF NOT EXISTS product_prices_hashes
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    product_key UUID COMMENT 'Key derived from the fields that product_key_rule names',
+    hash FixedString(16) COMMENT 'Hash of the entries that were last loaded: of a record with equal ones, none is looked at',
+    _version UInt64 COMMENT 'Time of reading in microseconds since 1970: the highest wins',
+    _run_id UUID COMMENT 'Run that loaded them'
+)
+ENGINE = ReplacingMergeTree(_version)
+ORDER BY (account, product_key)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Which entries of product_prices were last loaded';
+
+-- createLatest
+CREATE TABLE IF NOT EXISTS products_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    product_key UUID COMMENT 'Key derived from the fields that product_key_rule names',
+    product_key_rule LowCardinality(String) COMMENT 'Rule that gave the key: url, asin, gtin, brand_mpn or brand_sku',
+    last_viewed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When the product was last viewed; NULL when the format is not understood [UTC] (API: lastViewedAt)',
+    url String COMMENT 'Product page; empty when absent (API: url)',
+    name String COMMENT 'Product name; empty when absent (API: name)',
+    price Nullable(Decimal(18, 4)) COMMENT 'Current price [currency_code] (API: price)',
+    currency_code LowCardinality(String) COMMENT 'Currency of price; empty when absent (API: currencyCode)',
+    brand_name String COMMENT 'Brand; empty when absent (API: brandName)',
+    description String COMMENT 'Description; empty when absent (API: description)',
+    image_urls Array(String) COMMENT 'Image URLs; empty when absent (API: imageUrls)',
+    category_id LowCardinality(String) COMMENT 'Category identifier; empty when absent (API: categoryId)',
+    category_version LowCardinality(String) COMMENT 'Version of the category tree; empty when absent (API: categoryVersion)',
+    category_breadcrumb LowCardinality(String) COMMENT 'Path of the category; empty when absent (API: categoryBreadcrumb)',
+    asin String COMMENT 'Amazon Standard Identification Number; empty when absent (API: asin)',
+    sku String COMMENT 'Stock keeping unit; empty when absent (API: sku)',
+    gtin String COMMENT 'Global Trade Item Number; empty when absent (API: gtin)',
+    mpn String COMMENT 'Manufacturer part number; empty when absent (API: mpn)',
+    rating_value Nullable(Decimal(18, 6)) COMMENT 'Average rating (API: ratingValue)',
+    rating_count Nullable(Int64) COMMENT 'Number of ratings [count] (API: ratingCount)',
+    best_rating Nullable(Decimal(18, 6)) COMMENT 'Best rating possible (API: bestRating)',
+    worst_rating Nullable(Decimal(18, 6)) COMMENT 'Worst rating possible (API: worstRating)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
+    _run_id UUID COMMENT 'Run that loaded this version'
+)
+ENGINE = ReplacingMergeTree(_version)
+ORDER BY (account, product_key)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Storage behind the view products';
+
+-- createStaging
+CREATE TABLE IF NOT EXISTS products_staging
+(
+    run_id UUID,
+    product_key UUID,
+    product_key_rule String,
+    last_viewed_at Int64,
+    url String,
+    name String,
+    price Int64,
+    currency_code String,
+    brand_name String,
+    description String,
+    image_urls String,
+    category_id String,
+    category_version String,
+    category_breadcrumb String,
+    asin String,
+    sku String,
+    gtin String,
+    mpn String,
+    rating_value Int64,
+    rating_count Int64,
+    best_rating Int64,
+    worst_rating Int64,
+    _nulls UInt64,
+    _extra String,
+    _page UInt32,
+    _fetched Int64,
+    _entries String,
+    _version UInt128 MATERIALIZED toUInt128(_fetched),
+    _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)
+)
+ENGINE = ReplacingMergeTree(_version)
+PARTITION BY run_id
+ORDER BY (run_id, product_key)
+SETTINGS replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000
+COMMENT 'Rows of runs under way';
+
+-- createChildLatest
+CREATE TABLE IF NOT EXISTS product_prices_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    product_key UUID COMMENT 'Key derived from the fields that product_key_rule names',
+    day Date COMMENT 'Day of the price (API: yearMonthDay)',
+    price Nullable(Decimal(18, 4)) COMMENT 'Price on that day [currency_code] (API: price)',
+    views Nullable(Int64) COMMENT 'Views on that day [count] (API: views)',
+    currency_code LowCardinality(String) COMMENT 'Currency of the product when the day was read; empty when absent (API: currencyCode)',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _version UInt64 COMMENT 'Time of reading in microseconds since 1970: the highest wins',
+    _run_id UUID COMMENT 'Run that loaded this version'
+)
+ENGINE = ReplacingMergeTree(_version)
+ORDER BY (account, product_key, day)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Storage behind the view product_prices';
+
+-- createChildHashes
+CREATE TABLE IF NOT EXISTS product_prices_hashes
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    product_key UUID COMMENT 'Key derived from the fields that product_key_rule names',
+    hash FixedString(16) COMMENT 'Hash of the entries that were last loaded: of a record with equal ones, none is looked at',
+    _version UInt64 COMMENT 'Time of reading in microseconds since 1970: the highest wins',
+    _run_id UUID COMMENT 'Run that loaded them'
+)
+ENGINE = ReplacingMergeTree(_version)
+ORDER BY (account, product_key)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Which entries of product_prices were last loaded';
+
+-- createLatest
+CREATE TABLE IF NOT EXISTS transactions_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Transaction identifier (API: id)',
+    country LowCardinality(String) COMMENT 'Country code; empty when absent (API: country)',
+    activated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Activation time [UTC] (API: activatedAt)',
+    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time [UTC] (API: clickedAt)',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC] (API: soldAt)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    currency_code LowCardinality(String) COMMENT 'Currency of order_value and cashback; empty when absent (API: currencyCode)',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Value of the order [currency_code] (API: orderValue)',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback amount [currency_code] (API: cashback)',
+    status LowCardinality(String) COMMENT 'PENDING, CONFIRMED or DECLINED; the service may add values; empty when absent (API: status)',
+    passback_uid String COMMENT 'Caller\'s own user identifier, as passed back; empty when absent (API: passbackUid)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction; NULL when the service sent none or no UUID (API: retailerId)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: retailerName)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: retailerLogo)',
+    payout_id Nullable(Int64) COMMENT 'Payout that includes the transaction; NULL while in none (API: payoutId)',
+    passback_data String COMMENT 'Caller\'s own data, as passed back; empty when absent (API: passbackData)',
+    cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
+    coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
+    promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address; 2 where a row was that has another sold_at now',
+    _run_id UUID COMMENT 'Run that loaded this version',
+    INDEX by_key id TYPE bloom_filter(0.001) GRANULARITY 1,
+    INDEX by_passback_uid passback_uid TYPE bloom_filter(0.01) GRANULARITY 1
+)
+ENGINE = ReplacingMergeTree(_version)
+ORDER BY (account, sold_at, id)
+SETTINGS replicated_deduplication_window = 0, allow_nullable_key = 1
+COMMENT 'Storage behind the view transactions';
+
+-- createStaging
+CREATE TABLE IF NOT EXISTS transactions_2_staging
+(
+    run_id UUID,
+    id UUID,
+    country String,
+    activated_at Int64,
+    clicked_at Int64,
+    sold_at Int64,
+    updated_at Int64,
+    currency_code String,
+    order_value Int64,
+    cashback Int64,
+    status String,
+    passback_uid String,
+    retailer_id UUID,
+    retailer_name String,
+    retailer_logo String,
+    payout_id Int64,
+    passback_data String,
+    cashback_offer_id UUID,
+    coupon_id UUID,
+    promotion_id UUID,
+    _nulls UInt64,
+    _extra String,
+    _page UInt32,
+    _fetched Int64,
+    _version UInt128 MATERIALIZED bitOr(bitShiftLeft(toUInt128(if(bitTest(_nulls, 3), 0, greatest(updated_at, 0))), 64), toUInt128(_fetched)),
+    _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id)
+)
+ENGINE = ReplacingMergeTree(_version)
+PARTITION BY run_id
+ORDER BY (run_id, id)
+SETTINGS replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000
+COMMENT 'Rows of runs under way';
+
+-- createVersions
+CREATE TABLE IF NOT EXISTS transactions_versions
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Transaction identifier (API: id)',
+    country LowCardinality(String) COMMENT 'Country code; empty when absent (API: country)',
+    activated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Activation time [UTC] (API: activatedAt)',
+    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time [UTC] (API: clickedAt)',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC] (API: soldAt)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    currency_code LowCardinality(String) COMMENT 'Currency of order_value and cashback; empty when absent (API: currencyCode)',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Value of the order [currency_code] (API: orderValue)',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback amount [currency_code] (API: cashback)',
+    status LowCardinality(String) COMMENT 'PENDING, CONFIRMED or DECLINED; the service may add values; empty when absent (API: status)',
+    passback_uid String COMMENT 'Caller\'s own user identifier, as passed back; empty when absent (API: passbackUid)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction; NULL when the service sent none or no UUID (API: retailerId)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: retailerName)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: retailerLogo)',
+    payout_id Nullable(Int64) COMMENT 'Payout that includes the transaction; NULL while in none (API: payoutId)',
+    passback_data String COMMENT 'Caller\'s own data, as passed back; empty when absent (API: passbackData)',
+    cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
+    coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
+    promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address; 2 where a row was that has another sold_at now',
+    _run_id UUID COMMENT 'Run that loaded this version',
+    INDEX by_key id TYPE bloom_filter(0.001) GRANULARITY 1,
+    INDEX by_passback_uid passback_uid TYPE bloom_filter(0.01) GRANULARITY 1
+)
+ENGINE = MergeTree
+ORDER BY (account, sold_at, id)
+SETTINGS replicated_deduplication_window = 0, allow_nullable_key = 1
+COMMENT 'Storage behind the view transactions_history';
+
+-- orderStatements 4
+CREATE TABLE IF NOT EXISTS transactions_versions_ordered
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Transaction identifier (API: id)',
+    country LowCardinality(String) COMMENT 'Country code; empty when absent (API: country)',
+    activated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Activation time [UTC] (API: activatedAt)',
+    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time [UTC] (API: clickedAt)',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC] (API: soldAt)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    currency_code LowCardinality(String) COMMENT 'Currency of order_value and cashback; empty when absent (API: currencyCode)',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Value of the order [currency_code] (API: orderValue)',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback amount [currency_code] (API: cashback)',
+    status LowCardinality(String) COMMENT 'PENDING, CONFIRMED or DECLINED; the service may add values; empty when absent (API: status)',
+    passback_uid String COMMENT 'Caller\'s own user identifier, as passed back; empty when absent (API: passbackUid)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction; NULL when the service sent none or no UUID (API: retailerId)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: retailerName)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: retailerLogo)',
+    payout_id Nullable(Int64) COMMENT 'Payout that includes the transaction; NULL while in none (API: payoutId)',
+    passback_data String COMMENT 'Caller\'s own data, as passed back; empty when absent (API: passbackData)',
+    cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
+    coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
+    promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address; 2 where a row was that has another sold_at now',
+    _run_id UUID COMMENT 'Run that loaded this version',
+    INDEX by_key id TYPE bloom_filter(0.001) GRANULARITY 1,
+    INDEX by_passback_uid passback_uid TYPE bloom_filter(0.01) GRANULARITY 1
+)
+ENGINE = MergeTree
+ORDER BY (account, sold_at, id)
+SETTINGS replicated_deduplication_window = 0, allow_nullable_key = 1
+COMMENT 'Storage behind the view transactions_history';
+
+-- orderStatements 9
+CREATE TABLE IF NOT EXISTS transactions_latest_ordered
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Transaction identifier (API: id)',
+    country LowCardinality(String) COMMENT 'Country code; empty when absent (API: country)',
+    activated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Activation time [UTC] (API: activatedAt)',
+    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time [UTC] (API: clickedAt)',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC] (API: soldAt)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    currency_code LowCardinality(String) COMMENT 'Currency of order_value and cashback; empty when absent (API: currencyCode)',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Value of the order [currency_code] (API: orderValue)',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback amount [currency_code] (API: cashback)',
+    status LowCardinality(String) COMMENT 'PENDING, CONFIRMED or DECLINED; the service may add values; empty when absent (API: status)',
+    passback_uid String COMMENT 'Caller\'s own user identifier, as passed back; empty when absent (API: passbackUid)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction; NULL when the service sent none or no UUID (API: retailerId)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: retailerName)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: retailerLogo)',
+    payout_id Nullable(Int64) COMMENT 'Payout that includes the transaction; NULL while in none (API: payoutId)',
+    passback_data String COMMENT 'Caller\'s own data, as passed back; empty when absent (API: passbackData)',
+    cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
+    coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
+    promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
+    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address; 2 where a row was that has another sold_at now',
+    _run_id UUID COMMENT 'Run that loaded this version',
+    INDEX by_key id TYPE bloom_filter(0.001) GRANULARITY 1,
+    INDEX by_passback_uid passback_uid TYPE bloom_filter(0.01) GRANULARITY 1
+)
+ENGINE = ReplacingMergeTree(_version)
+ORDER BY (account, sold_at, id)
+SETTINGS replicated_deduplication_window = 0, allow_nullable_key = 1
+COMMENT 'Storage behind the view transactions';
+
+-- create transactions_keys
+CREATE TABLE IF NOT EXISTS transactions_keys
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Transaction identifier (API: id)',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Where the row is in transactions_latest',
+    _hash FixedString(16) COMMENT 'As in transactions_latest',
+    _version UInt128 COMMENT 'As in transactions_latest',
+    _deleted UInt8 COMMENT 'As in transactions_latest; 0 or 1',
+    _ahead Int64 COMMENT 'updatedAt less the time in the version, in milliseconds; nearly always 0, also when there is no updatedAt'
+)
+ENGINE = ReplacingMergeTree(_version)
+PARTITION BY account
+ORDER BY (account, id)
+SETTINGS replicated_deduplication_window = 0, index_granularity = 512
+COMMENT 'Storage beside transactions_latest: what a run compares its rows with';
+
+-- create transactions_live
+CREATE TABLE IF NOT EXISTS transactions_live
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    live Int64 COMMENT 'Rows that are not deleted [count]',
+    version UInt64 COMMENT 'The highest wins'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY account
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Storage beside transactions_latest: how many rows readers see';
+
+-- create transactions_decided
+CREATE TABLE IF NOT EXISTS transactions_decided
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    id UUID COMMENT 'Transaction identifier',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction',
+    currency_code LowCardinality(String) COMMENT 'Currency of the transaction',
+    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale',
+    confirmed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was seen to become CONFIRMED',
+    declined_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was seen to become DECLINED',
+    version UInt128 COMMENT 'Newest version of the transaction that this takes into account: the highest wins',
+    _run_id UUID COMMENT 'Run that loaded the newest version of the transaction'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY (account, id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'The storage behind transaction_decisions: what would have to be computed from all versions';
+
+-- create transactions_named
+CREATE TABLE IF NOT EXISTS transactions_named
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    stream LowCardinality(String) COMMENT 'Stream of the record that is named',
+    key String COMMENT 'Key of the record that is named',
+    newest SimpleAggregateFunction(max, Nullable(DateTime64(3, 'UTC'))) COMMENT 'Latest updatedAt of what names it',
+    named_at SimpleAggregateFunction(min, DateTime64(3, 'UTC')) COMMENT 'When the first that names it was loaded',
+    _run_id SimpleAggregateFunction(anyLast, UUID) COMMENT 'A run that loaded such a row'
+)
+ENGINE = AggregatingMergeTree
+PARTITION BY account
+ORDER BY (account, stream, key)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Which records of other streams are named by transactions, in any of their versions';
+
+-- create sales_latest
+CREATE TABLE IF NOT EXISTS sales_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    dated UInt8 COMMENT '1 when the day of the sale is known',
+    day Date32 COMMENT 'Day of the sale [UTC]',
+    currency_code LowCardinality(String) COMMENT 'Currency of the amounts',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name',
+    identified UInt8 COMMENT '1 when the retailer has an identifier',
+    retailer_id UUID COMMENT 'Retailer',
+    country LowCardinality(String) COMMENT 'Country code',
+    status LowCardinality(String) COMMENT 'Status as of now',
+    transactions Int64 COMMENT 'Transactions; 0: the row stands for none',
+    order_value Decimal(38, 4) COMMENT 'Sum of the values of the orders',
+    cashback Decimal(38, 4) COMMENT 'Sum of the cashback',
+    paid_transactions Int64 COMMENT 'Those of them that a payout includes',
+    paid_cashback Decimal(38, 4) COMMENT 'Cashback of those that a payout includes',
+    version UInt64 COMMENT 'The highest wins',
+    _run_id UUID COMMENT 'Run that loaded the row'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status)
+SETTINGS replicated_deduplication_window = 0, index_granularity = 1024
+COMMENT 'Storage behind the views daily_sales and daily_cashback';
+
+-- create sale_retailers_latest
+CREATE TABLE IF NOT EXISTS sale_retailers_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name',
+    retailer_id Nullable(UUID) COMMENT 'Retailer',
+    transactions Int64 COMMENT 'Transactions; 0: the row stands for none',
+    last_sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the last sale [UTC]',
+    last_version UInt128 COMMENT 'The highest version of a sale',
+    logo String COMMENT 'Logo URL of the newest sale that has one',
+    logo_version UInt128 COMMENT 'Version of that sale',
+    newest DateTime64(3, 'UTC') COMMENT 'When a sale was last loaded new or changed [UTC]',
+    _lost UInt8 COMMENT 'Used within a run only: a maximum has to be read anew',
+    version UInt64 COMMENT 'The highest wins',
+    _run_id UUID COMMENT 'Run that loaded the row'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY (account, retailer_name, retailer_id)
+SETTINGS replicated_deduplication_window = 0, allow_nullable_key = 1
+COMMENT 'Storage behind the view retailers: what sales say of them';
+
+-- create payout_transactions_latest
+CREATE TABLE IF NOT EXISTS payout_transactions_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    payout_id Int64 COMMENT 'Payout that the transaction carries or carried',
+    id UUID COMMENT 'Transaction identifier',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC]',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name',
+    currency_code LowCardinality(String) COMMENT 'Currency as stamped',
+    state LowCardinality(String) COMMENT 'same, changed, moved or gone; empty: the row stands for none',
+    stamped_status LowCardinality(String) COMMENT 'Status as stamped',
+    stamped_order_value Nullable(Decimal(18, 4)) COMMENT 'Order value as stamped',
+    stamped_cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback as stamped',
+    stamped_at Nullable(DateTime64(3, 'UTC')) COMMENT 'updatedAt of the first version that carries the payoutId [UTC]',
+    stamped_seen_at DateTime64(3, 'UTC') COMMENT 'When that version was loaded [UTC]',
+    stamped_is_first_known UInt8 COMMENT '1 when no earlier version of the transaction is known',
+    status LowCardinality(String) COMMENT 'Status as of now',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Order value as of now',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback as of now',
+    payout_id_now Nullable(Int64) COMMENT 'Payout as of now',
+    currency_code_now LowCardinality(String) COMMENT 'Currency as of now',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'updatedAt as of now [UTC]',
+    turned_at Nullable(DateTime64(3, 'UTC')) COMMENT 'updatedAt of the version since which it stands as it does now [UTC]',
+    turned_seen_at DateTime64(3, 'UTC') COMMENT 'When that version was loaded [UTC]',
+    version UInt64 COMMENT 'The highest wins',
+    _run_id UUID COMMENT 'Run that loaded the row'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY (account, payout_id, id)
+SETTINGS replicated_deduplication_window = 0, index_granularity = 1024
+COMMENT 'Storage behind the view payout_transactions';
+
+-- create payout_moves_latest
+CREATE TABLE IF NOT EXISTS payout_moves_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Transaction identifier',
+    payouts Array(Int64) COMMENT 'All payouts that it ever carried; empty: the row stands for none',
+    version UInt64 COMMENT 'The highest wins',
+    _run_id UUID COMMENT 'Run that loaded the row'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY (account, id)
+SETTINGS replicated_deduplication_window = 0, index_granularity = 1024
+COMMENT 'Which payouts the transactions carried that do not carry one alone';
+
+-- create payout_sums_latest
+CREATE TABLE IF NOT EXISTS payout_sums_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    payout_id Int64 COMMENT 'Payout',
+    quarters Int64 COMMENT 'Quarters of an hour from 1970 to stamped_at; the lowest number there is: it is not known',
+    currency_code LowCardinality(String) COMMENT 'Currency as stamped',
+    state LowCardinality(String) COMMENT 'As in payout_transactions',
+    stamped_status LowCardinality(String) COMMENT 'Status as stamped',
+    now_status LowCardinality(String) COMMENT 'Status as of now',
+    stamped_n Int64 COMMENT 'Number of transactions, as stamped; 0: the row stands for none',
+    stamped_gmv Decimal(38, 4) COMMENT 'Sum of their order_value as stamped',
+    stamped_cashback Decimal(38, 4) COMMENT 'Sum of their cashback as stamped',
+    now_n Int64 COMMENT 'Number of those that carry the payoutId as of now',
+    now_gmv Decimal(38, 4) COMMENT 'Sum of their order_value as of now',
+    now_cashback Decimal(38, 4) COMMENT 'Sum of their cashback as of now',
+    at_stake Decimal(38, 4) COMMENT 'Cashback as stamped less cashback as of now',
+    version UInt64 COMMENT 'The highest wins',
+    _run_id UUID COMMENT 'Run that loaded the row'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY (account, payout_id, quarters, currency_code, state, stamped_status, now_status)
+SETTINGS replicated_deduplication_window = 0, index_granularity = 1024
+COMMENT 'Storage behind the view payout_sums';

@@ -1,0 +1,83 @@
+package warehouse
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"dealhouse/internal/catalog"
+)
+
+// Written is what the rows say that a run publishes. It is read from the delta, before readers see them: afterwards
+// they lie among all others, and to find them there costs the more the more there are.
+type Written struct {
+	Broken  []Broken // of each rule of the stream
+	Keys    []string // of some of the rows
+	Payouts uint64   // rows that name a payout, or that did in an earlier version
+}
+
+// Broken is how many rows of a run break a rule.
+type Broken struct {
+	Rule    string
+	Rows    uint64
+	Example string // the key of one of them
+}
+
+// someKeys is of how many rows of a run it is checked that readers see them once. Each costs a search.
+const someKeys = 20
+
+// Add adds what another run has written.
+func (n *Written) Add(more Written) {
+	for _, b := range more.Broken {
+		i := slices.IndexFunc(n.Broken, func(x Broken) bool { return x.Rule == b.Rule })
+		if i < 0 {
+			n.Broken = append(n.Broken, b)
+			continue
+		}
+		n.Broken[i].Rows += b.Rows
+		if n.Broken[i].Example == "" {
+			n.Broken[i].Example = b.Example
+		}
+	}
+	n.Keys = append(n.Keys, more.Keys[:min(len(more.Keys), someKeys-min(len(n.Keys), someKeys))]...)
+	n.Payouts += more.Payouts
+}
+
+// Inspect reads what the prepared rows of the run say.
+func (w *Writer) Inspect(ctx context.Context, c Changes) (Written, error) {
+	var written Written
+	if !c.Any() {
+		return written, nil
+	}
+	rules := rulesOf(w.Stream, !w.ServerTime.IsZero())
+	written.Broken = make([]Broken, len(rules))
+	into := []any{&written.Keys, &written.Payouts}
+	for i, r := range rules {
+		written.Broken[i].Rule = r.name
+		into = append(into, &written.Broken[i].Rows, &written.Broken[i].Example)
+	}
+	args := []any{named("account", w.Account), named("server", fmt.Sprint(w.ServerTime.UnixMilli()))}
+	if err := w.conn.QueryRow(ctx, w.script.inspectDelta(rules, c.Updated+c.Deleted > 0), args...).Scan(into...); err != nil {
+		return written, fmt.Errorf("reading what run %s of %s is about to publish: %w", w.ID, w.Stream.Name, err)
+	}
+	return written, nil
+}
+
+// inspectDelta counts the rows that break each rule, with an example. known says that there are earlier versions of some
+// rows. Parameters: account and server.
+func (x script) inspectDelta(rules []rule, known bool) string {
+	payouts := "toUInt64(0)"
+	if f := x.Stream.Reference(catalog.Payouts()); f != nil {
+		payouts = "countIf(" + f.Column + " IS NOT NULL)"
+		if known {
+			payouts += x.render(" + (SELECT uniqExact($key) FROM $versions WHERE account = {account:String} AND $named IS NOT NULL AND $key IN (SELECT $key FROM $delta WHERE $named IS NULL))",
+				parts{"named": f.Column})
+		}
+	}
+	columns := []string{fmt.Sprintf("groupArrayIf(%d)(toString($key), _deleted = 0)", someKeys), payouts}
+	for _, r := range rules {
+		broken := "_deleted = 0 AND ifNull(" + r.broken + ", false)"
+		columns = append(columns, "countIf("+broken+")", "anyIf(toString($key), "+broken+")")
+	}
+	return x.render("SELECT "+joined(columns)+"\nFROM $delta", nil)
+}
