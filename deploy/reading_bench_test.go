@@ -86,7 +86,7 @@ func BenchmarkReading(b *testing.B) {
 }
 
 // largeWarehouse opens the folder that READING_DATA names, or fills one: first as the API was a month ago, and then as it
-// was two days ago, yesterday and now.
+// was yesterday and is now.
 func largeWarehouse(b *testing.B) (w *warehouse.Warehouse, rows uint64) {
 	b.Helper()
 	dir := os.Getenv("READING_DATA")
@@ -102,7 +102,7 @@ func largeWarehouse(b *testing.B) (w *warehouse.Warehouse, rows uint64) {
 		fill(b, dir, apisim.Options{
 			Now: time.Now().Add(-30 * day), Transactions: n / 2, Products: min(n/10, 200_000),
 			Promotions: min(n/10, 2000), Coupons: min(n/10, 3000), CashbackOffers: min(n/10, 2500), Retailers: min(n/10, 1500),
-		}, func(*apisim.Sim) {}, 28*day, day, day)
+		}, func(*apisim.Sim) {}, 29*day, day)
 	}
 	w = open(b, dir)
 	if err := w.Conn().QueryRow(b.Context(), "SELECT count() FROM transactions").Scan(&rows); err != nil {

@@ -29,6 +29,7 @@ func (b *bench) yearly(t *testing.T) {
 func TestCommandsBesideDaemon(t *testing.T) {
 	t.Parallel()
 	b := newBenchOf(t, apisim.Org{Name: "acme", Key: acmeKey})
+	b.only = narrow("coupons", "transactions", "payouts", "products")
 	b.migrated(t)
 	b.yearly(t)
 	d := b.daemon(t, b.config)
@@ -66,11 +67,13 @@ func TestCommandsBesideDaemon(t *testing.T) {
 	d.end(t).want(t, 143)
 
 	release := engineTurn(t)
+	closeEngine := hold(t, b.dir)
 	for _, answer := range same {
 		if got := b.call(t, answer.args...); got.out != answer.out {
 			t.Errorf("%q: without the daemon\n%s\nbeside it\n%s", answer.args, got.out, answer.out)
 		}
 	}
+	closeEngine()
 	release()
 }
 
@@ -78,6 +81,7 @@ func TestCommandsBesideDaemon(t *testing.T) {
 func TestLoadingBesideDaemon(t *testing.T) {
 	t.Parallel()
 	b := newBenchOf(t, apisim.Org{Name: "acme", Key: acmeKey})
+	b.only = narrow("coupons", "transactions", "payouts", "products")
 	b.migrated(t)
 	b.yearly(t)
 	d := b.daemon(t, b.config)

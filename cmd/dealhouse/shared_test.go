@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dealhouse/internal/apisim"
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/enginetest"
 )
 
@@ -76,6 +77,14 @@ func newSmallBench(t *testing.T) *bench {
 		return newBench(t)
 	}
 	return newBenchOf(t, apisim.Org{Name: "acme", Key: acmeKey})
+}
+
+// streams are those that its daemons run.
+func (b *bench) streams() []string {
+	if len(b.only) == 0 {
+		return catalog.Names()
+	}
+	return b.only
 }
 
 // narrow are the streams that are given, or none, which means all, where a wide sample is asked for.
