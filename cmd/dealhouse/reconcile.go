@@ -54,6 +54,8 @@ csv has one kind of rows, which --list chooses, and begins with a byte order mar
 html is one printable file, to be sent on: first what to expect in all, then what needs a look with its
 transactions, then all payouts.
 
+dealhouse reconcile ack takes note of what was found: it is quiet until its amounts move.
+
 With --fail-on-mismatch the exit code is 1 when finance has something to do: a payout that is missing
 transactions, mismatched, altered or of mixed currency, or that drifted with a difference in cashback; an orphan; or
 something overdue.`
@@ -105,6 +107,7 @@ func newReconcile(a *app) *cobra.Command {
 	flags.Int64Var(&c.payout, "payout", 0, "only the payout with this `id`, with its transactions")
 	flags.BoolVar(&c.fail, "fail-on-mismatch", false, "exit with 1 when finance has something to do")
 	completeAccounts(cmd, a)
+	cmd.AddCommand(newReconcileAck(a), newReconcileAcks(a), newReconcileClose(a))
 	c.format = outputFlag(cmd, "table", "json", "csv", "html")
 	c.list = &choice{"", report.Lists()}
 	flags.Var(c.list, "list", "rows of the CSV: "+c.list.list()+"; payouts unless --payout is given")
@@ -152,11 +155,8 @@ func (c reconcileCommand) run(ctx context.Context, a *app) (err error) {
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	r, err := report.Reconcile(ctx, w, f)
-	if warehouse.IsMissing(err) {
-		return fmt.Errorf("%w (%w)", warehouse.ErrSchemaOld, err)
-	}
 	if err != nil {
-		return err
+		return orOldSchema(err)
 	}
 	if len(r.Accounts()) == 0 {
 		if err := service.UnknownAccount(cfg, f.Account); err != nil {
@@ -173,6 +173,14 @@ func (c reconcileCommand) run(ctx context.Context, a *app) (err error) {
 		return reported{exitFault}
 	}
 	return nil
+}
+
+// orOldSchema says of an error that the schema is old where it is that something is not there.
+func orOldSchema(err error) error {
+	if warehouse.IsMissing(err) {
+		return fmt.Errorf("%w (%w)", warehouse.ErrSchemaOld, err)
+	}
+	return err
 }
 
 func printReconciliation(to io.Writer, format, list string, r report.Reconciliation) error {

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
@@ -209,6 +208,8 @@ func TestReconcile(t *testing.T) {
 	t.Run("JSON", func(t *testing.T) { checkJSON(t, b) })
 	t.Run("HTML", func(t *testing.T) { checkHTML(t, b) })
 	t.Run("findings", func(t *testing.T) { checkFindings(t, b) })
+	t.Run("acknowledgements", func(t *testing.T) { checkAcknowledgements(t, b) })
+	t.Run("statement", func(t *testing.T) { checkStatement(t, b) })
 }
 
 // golden compares an output with a file.
@@ -242,28 +243,7 @@ func wanted() map[string][3]string {
 // table reads a CSV of the reconciliation.
 func (b *books) table(t *testing.T, args ...string) []map[string]string {
 	t.Helper()
-	got := b.call(t, append([]string{"reconcile", "-o", "csv"}, args...)...)
-	got.want(t, 0)
-	text, marked := strings.CutPrefix(got.out, "\ufeff")
-	if !marked {
-		t.Error("no byte order mark: Excel will not read it as UTF-8")
-	}
-	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(rows[0]) > 15 {
-		t.Errorf("%v has %d columns", args, len(rows[0]))
-	}
-	var all []map[string]string
-	for _, row := range rows[1:] {
-		of := map[string]string{}
-		for i, name := range rows[0] {
-			of[name] = row[i]
-		}
-		all = append(all, of)
-	}
-	return all
+	return b.rowsOf(t, append([]string{"reconcile"}, args...)...)
 }
 
 func checkCSV(t *testing.T, b *books) {
@@ -409,4 +389,36 @@ func checkFindings(t *testing.T, b *books) {
 	}
 	got := b.call(t, "query", "SELECT kind, subject, resolved_at IS NULL AS standing FROM payout_findings WHERE subject = '102' ORDER BY first_seen", "-o", "csv")
 	got.shows(t, "drifted,102,0\ndrifted,102,1\n")
+}
+
+// checkAcknowledgements acknowledges what was found of two payouts: they are quiet, until an amount moves.
+func checkAcknowledgements(t *testing.T, b *books) {
+	t.Helper()
+	b.call(t, "reconcile", "ack", "--reason", "expected").want(t, 2, "--payout")
+	b.call(t, "reconcile", "ack", "--payout", "102").want(t, 2, "--reason")
+	b.call(t, "reconcile", "ack", "--payout", "102", "--reason", "other").want(t, 2, "--note")
+	b.call(t, "reconcile", "ack", "--payout", "5", "--reason", "expected").want(t, 2, "there is no payout 5")
+	b.call(t, "reconcile", "ack", "--payout", "101", "--reason", "expected").want(t, 2, "payout 101 has nothing open")
+	got := b.call(t, "reconcile", "ack", "--payout", "102", "--reason", "expected", "--by", "ann", "--note", "ticket 4711", "--tolerance", "10")
+	got.want(t, 0)
+	if want := "payout 102 of acme: ann acknowledged expected clawback of EUR 18.39 as expected\n"; got.out != want {
+		t.Errorf("%q, want %q", got.out, want)
+	}
+	b.call(t, "reconcile", "ack", "--payout", "106", "--reason", "disputed", "--by", "bob", "--kind", "altered").want(t, 0)
+	b.call(t, "reconcile", "--payout", "102", "--fail-on-mismatch").shows(t, "drifted, acknowledged", "ann acknowledged the expected clawback of EUR 18.39 as expected on ", "(ticket 4711)")
+	b.call(t, "reconcile", "--payout", "106", "--fail-on-mismatch").want(t, 1) // its error is open
+	b.call(t, "reconcile").shows(t, "Acknowledged: 1 payout.")
+	if quiet := b.sync(t, "--full"); strings.Contains(quiet.err, "finding=") {
+		t.Errorf("what was acknowledged is told:\n%s", quiet.err)
+	}
+	b.put(t, 6, sale{status: "PENDING", value: "60.10", cashback: "6.15", payout: 102})
+	b.put(t, 4, sale{status: "PENDING", value: "40.10", cashback: "4.15", payout: 102}) // 10 cents, as tolerated, and what follows
+	b.sim.Advance(time.Hour)
+	loud := b.sync(t)
+	if !strings.Contains(loud.err, "finding=drifted subject=102") {
+		t.Errorf("what moved since it was acknowledged is not told:\n%s", loud.err)
+	}
+	b.call(t, "reconcile", "--payout", "102", "--fail-on-mismatch").want(t, 1)
+	b.call(t, "reconcile", "--payout", "102").shows(t, "and it has moved by EUR -6.05 since", "claim EUR 0.20")
+	b.call(t, "reconcile", "acks", "-o", "csv").shows(t, "ann,acme,102,expected_clawback,EUR,18.39,2,0.10,expected,ticket 4711", "bob,acme,106,altered")
 }

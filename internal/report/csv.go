@@ -32,14 +32,18 @@ func Lists() []string {
 // WriteCSV writes one kind of rows, one of Lists. It begins with a byte order mark, without which Excel takes UTF-8 for
 // something else. Times are ISO 8601 in UTC, amounts plain numbers.
 func (r Reconciliation) WriteCSV(w io.Writer, list string) error {
-	if _, err := io.WriteString(w, byteOrderMark); err != nil {
-		return fmt.Errorf("writing the report as CSV: %w", err)
-	}
 	records := map[string]func() [][]string{
 		ListPayouts: r.payoutRecords, ListTotals: r.totalRecords, ListExceptions: r.exceptionRecords, ListTransactions: r.transactionRecords,
 		ListOrphans: r.orphanRecords, ListOverdue: r.overdueRecords,
 	}[list]
-	if err := csv.NewWriter(w).WriteAll(records()); err != nil {
+	return writeRecords(w, records())
+}
+
+func writeRecords(w io.Writer, records [][]string) error {
+	if _, err := io.WriteString(w, byteOrderMark); err != nil {
+		return fmt.Errorf("writing the report as CSV: %w", err)
+	}
+	if err := csv.NewWriter(w).WriteAll(records); err != nil {
 		return fmt.Errorf("writing the report as CSV: %w", err)
 	}
 	return nil

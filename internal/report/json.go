@@ -53,6 +53,18 @@ type (
 		Difference    map[string]any         `json:"difference"`
 		Lines         []lineObject           `json:"lines"`
 		Exceptions    []exceptionObject      `json:"exceptions"`
+		Matters       []matterObject         `json:"matters"`
+	}
+	matterObject struct {
+		Kind     string      `json:"kind"`
+		Currency string      `json:"currency"`
+		Amount   json.Number `json:"amount"`
+		Open     bool        `json:"open"`
+		By       string      `json:"acknowledged_by"`
+		At       *time.Time  `json:"acknowledged_at"`
+		Reason   string      `json:"reason"`
+		Note     string      `json:"note"`
+		Moved    json.Number `json:"moved_since"`
 	}
 	// lineObject is what was paid in one currency and what became of it. The five kinds add up to paid less worth_now.
 	lineObject struct {
@@ -167,6 +179,14 @@ func (p Payout) object() payoutObject {
 	for _, e := range p.Exceptions() {
 		o.Exceptions = append(o.Exceptions, exceptionObject{e.ID, string(e.Kind), string(e.Reason), e.Currency, e.WhenPaid, e.Status,
 			json.Number(MoneyIn(e.Currency, e.Paid)), json.Number(MoneyIn(e.Currency, e.Worth))})
+	}
+	o.Matters = []matterObject{}
+	for _, m := range p.Matters {
+		of := matterObject{Kind: m.Kind, Currency: m.Currency, Amount: json.Number(MoneyIn(m.Currency, m.Amount())), Open: m.Open, Moved: json.Number(MoneyIn(m.Currency, m.Moved))}
+		if a := m.Acknowledged; a != nil {
+			of.By, of.At, of.Reason, of.Note = a.By, &a.At, a.Reason, a.Note
+		}
+		o.Matters = append(o.Matters, of)
 	}
 	for i, state := range warehouse.StakeStates() {
 		o.AtStakeBy[state] = number(p.AtStakeBy[i])

@@ -58,6 +58,7 @@ type Reconciliation struct {
 type Payout struct {
 	warehouse.Payout
 	Explained finance.Explanation // what it paid, and what became of that
+	Matters   []Matter            // what there is to look at, or was
 
 	exceptions   []warehouse.PaidTransaction
 	paid         map[uuid.UUID]warehouse.PaidTransaction // the same, by their ids
@@ -85,6 +86,9 @@ func Reconcile(ctx context.Context, w *warehouse.Warehouse, f Filter) (Reconcili
 		r.Payouts = append(r.Payouts, Payout{Payout: p})
 	}
 	if err := r.explainAll(ctx, w); err != nil {
+		return r, err
+	}
+	if err := r.readAcknowledgements(ctx, w); err != nil {
 		return r, err
 	}
 	if r.Orphans, err = w.PayoutOrphans(ctx, narrow); err != nil {
@@ -117,29 +121,6 @@ func (p Payout) RecomputedCashback() *decimal.Decimal { return total(p.Stamped, 
 
 // CashbackDifference is how much the payout reports more than its transactions had.
 func (p Payout) CashbackDifference() *decimal.Decimal { return total(p.Difference, "total_cashback") }
-
-// Kinds are the findings that a payout gives rise to: what finance has to look at.
-func (p Payout) Kinds() []string {
-	var kinds []string
-	switch p.Verdict {
-	case Missing, Mismatched:
-		kinds = append(kinds, p.Verdict)
-	case Drifted:
-		if p.moneyMoved() {
-			kinds = append(kinds, Drifted)
-		}
-	}
-	if p.Altered {
-		kinds = append(kinds, Altered)
-	}
-	if p.MixedCurrency {
-		kinds = append(kinds, MixedCurrency)
-	}
-	return kinds
-}
-
-// moneyMoved reports whether anything was paid that is worth another amount now; parts that cancel each other do not hide.
-func (p Payout) moneyMoved() bool { return len(p.Explained.Items()) > 0 }
 
 // NeedsWork reports whether finance has something to do.
 func (r Reconciliation) NeedsWork() bool { return len(r.findings()) > 0 }

@@ -25,6 +25,7 @@ func (p Payout) Advice() string {
 	if p.MixedCurrency {
 		advice = append(advice, "its totals add up "+strings.Join(p.Currencies, " and ")+": ask the service what it paid in which currency")
 	}
+	advice = append(advice, p.acknowledged()...)
 	if len(advice) == 0 {
 		return "nothing to do"
 	}

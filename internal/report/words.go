@@ -87,6 +87,9 @@ func (p Payout) Word() string {
 	if p.MixedCurrency {
 		marks = append(marks, "mixed currency")
 	}
+	if p.quiet() {
+		marks = append(marks, "acknowledged")
+	}
 	return strings.Join(marks, ", ")
 }
 
@@ -179,8 +182,9 @@ func (r Reconciliation) Summary() string {
 		text = "There are no payouts."
 	}
 	text += r.kindsText()
-	altered, mixed := 0, 0
+	altered, mixed, quiet := 0, 0, 0
 	for _, p := range r.Payouts {
+		quiet += count(p.quiet())
 		altered += count(p.Altered)
 		mixed += count(p.MixedCurrency)
 	}
@@ -189,6 +193,9 @@ func (r Reconciliation) Summary() string {
 	}
 	if mixed > 0 {
 		text += fmt.Sprintf(" Adding up several currencies: %s.", wording.Plural(uint64(mixed), "payout"))
+	}
+	if quiet > 0 {
+		text += fmt.Sprintf(" Acknowledged: %s.", wording.Plural(uint64(quiet), "payout"))
 	}
 	if n, s := r.orphanSums(); n > 0 {
 		text += fmt.Sprintf(" In a payout that is not there: %s (%s).", wording.Plural(n, "transaction"), s.text())
