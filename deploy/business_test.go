@@ -150,21 +150,44 @@ func TestVariablesCannotBreakOut(t *testing.T) {
 	}
 }
 
-// filled loads a simulated API twice, a month apart, by the command that users run.
+// filled loads a simulated API twice, a month apart.
 func filled(t *testing.T) (*warehouse.Warehouse, time.Time) {
 	t.Helper()
-	sim, err := apisim.New(apisim.Options{
-		Orgs:      []apisim.Org{{Name: "acme", Key: "acme-key"}, {Name: "globex", Key: "globex-key"}},
+	dir := filepath.Join(t.TempDir(), "data")
+	now := fill(t, dir, apisim.Options{
 		Retailers: 30, Promotions: 60, Coupons: 60, CashbackOffers: 60, Transactions: 1500, Products: 60, HistoryDays: 30,
-		Settings: apisim.Settings{PageSize: 1000},
-	})
+	}, func(sim *apisim.Sim) { addHostile(t, sim) }, 30*24*time.Hour)
+	return open(t, dir), now
+}
+
+// open opens the folder of a warehouse.
+func open(t testing.TB, dir string) *warehouse.Warehouse {
+	t.Helper()
+	w, err := warehouse.Open(t.Context(), warehouse.Options{DSN: warehouse.EmbeddedScheme + dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	addHostile(t, sim)
+	t.Cleanup(func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+// fill loads a simulated API of the accounts acme and globex into a folder, by the command that users run: once, and
+// again after each of the steps. now is the API's time after the last of them.
+func fill(t testing.TB, dir string, o apisim.Options, prepare func(*apisim.Sim), steps ...time.Duration) (now time.Time) {
+	t.Helper()
+	o.Orgs = []apisim.Org{{Name: "acme", Key: "acme-key"}, {Name: "globex", Key: "globex-key"}}
+	o.Settings.PageSize = 1000
+	sim, err := apisim.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prepare(sim)
 	server := httptest.NewServer(sim)
-	t.Cleanup(server.Close)
-	dir := filepath.Join(t.TempDir(), "data")
+	defer server.Close()
 	program := filepath.Join(t.TempDir(), "dealhouse")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../cmd/dealhouse")
 	if out, err := build.CombinedOutput(); err != nil {
@@ -178,27 +201,18 @@ func filled(t *testing.T) (*warehouse.Warehouse, time.Time) {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 {
+	for _, step := range append([]time.Duration{0}, steps...) {
+		sim.Advance(step)
 		sync := exec.CommandContext(t.Context(), program, "sync", "--config", config)
 		if out, err := sync.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-		sim.Advance(30 * 24 * time.Hour)
 	}
-	w, err := warehouse.Open(t.Context(), warehouse.Options{DSN: warehouse.EmbeddedScheme + dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return w, sim.Now()
+	return sim.Now()
 }
 
 // ask runs a query over the read-only connection, as the user of Grafana has it.
-func ask(t *testing.T, w *warehouse.Warehouse, query string) (types []string, values [][]any) {
+func ask(t testing.TB, w *warehouse.Warehouse, query string) (types []string, values [][]any) {
 	t.Helper()
 	rows, err := w.ReadOnly().Query(t.Context(), query)
 	if err != nil {
@@ -251,7 +265,7 @@ type grafana struct {
 	variables map[string][]string
 }
 
-func (g grafana) expand(t *testing.T, query string) string {
+func (g grafana) expand(t testing.TB, query string) string {
 	t.Helper()
 	moment := func(at time.Time) string { return fmt.Sprintf("toDateTime(%d)", at.Unix()) }
 	day := func(at time.Time) string { return at.UTC().Format("toDate('2006-01-02')") }

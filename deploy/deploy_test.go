@@ -32,7 +32,7 @@ type panel struct {
 	Targets                  []struct{ RefID, Expr, RawSQL, QueryType string }
 }
 
-func readFile(t *testing.T, path string) string {
+func readFile(t testing.TB, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -41,7 +41,7 @@ func readFile(t *testing.T, path string) string {
 	return string(text)
 }
 
-func readDashboard(t *testing.T, name string) dashboard {
+func readDashboard(t testing.TB, name string) dashboard {
 	t.Helper()
 	var d dashboard
 	if err := json.Unmarshal([]byte(readFile(t, filepath.Join("grafana", "dashboards", name))), &d); err != nil {

@@ -26,6 +26,10 @@ if [ -z "$version" ]; then
     [ -z "$(git status --porcelain)" ] || { echo "deploy/release.sh: there are changes that are not committed" >&2; exit 2; }
     grep -qxF "## ${tag#v}" deploy/CHANGELOG.md || { echo "deploy/release.sh: deploy/CHANGELOG.md has no heading \"## ${tag#v}\"" >&2; exit 2; }
     version=${tag#v}
+    # What runs in Kubernetes is named in these files.
+    for file in deploy/helm/dealhouse/Chart.yaml deploy/kubernetes/overlays/*/kustomization.yaml; do
+        grep -qE "^ *(version|newTag): \"?${version//./\\.}\"?$" "$file" || { echo "deploy/release.sh: $file names another version than $version" >&2; exit 2; }
+    done
 fi
 [[ $version =~ ^[0-9A-Za-z.+-]+$ ]] || { echo "deploy/release.sh: $version is no version" >&2; exit 2; }
 revision=$(git rev-parse --short=12 HEAD)
@@ -55,7 +59,7 @@ archive() {
 
 # What the documents link to goes with them, but for the sources.
 mapfile -t documents < <(git ls-files LICENSE config.example.toml '*.md' deploy/status-page.png deploy/systemd/ \
-    deploy/prometheus/rules/ deploy/grafana/dashboards/ deploy/kubernetes/ deploy/compose/clickhouse-users.xml)
+    deploy/prometheus/rules/ deploy/grafana/dashboards/ deploy/kubernetes/ deploy/helm/ deploy/compose/clickhouse-users.xml)
 files=()
 archive linux_amd64 linux amd64 "" dealhouse dealsim # with the embedded engine, which needs glibc
 archive linux_amd64_static linux amd64 noengine dealhouse dealsim

@@ -6,9 +6,10 @@
 // without harm, since a process may be killed between a statement and its record.
 //
 // The files in views/ are the views that people query beside those of the streams. They are made after everything else,
-// in the order of their names, and again whenever a binary has others: to change a view is to edit its file. Each
-// statement is a CREATE OR REPLACE VIEW whose columns are listed with their comments. What several views have in common
-// is a file in views/parts/: $name stands for the text of views/parts/name.sql.
+// in the order of their names, and again whenever a binary has newer ones (Generation). To change a view is to edit its
+// file, and to raise the generation with `go test ./internal/warehouse -run Generation -update`. Each statement is a
+// CREATE OR REPLACE VIEW whose columns are listed with their comments. What several views have in common is a file in
+// views/parts/: $name stands for the text of views/parts/name.sql.
 package schema
 
 import (

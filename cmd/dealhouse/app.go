@@ -65,7 +65,6 @@ func (a *app) run(ctx context.Context, args []string) int {
 	args = args[min(1, len(args)):]
 	root.SetArgs(args)
 	root.SetIn(a.stdin)
-	root.SetOut(a.stdout)
 	root.SetErr(a.console)
 	cmd, err := root.ExecuteContextC(ctx)
 	if flushing := a.flush(); err == nil {

@@ -47,7 +47,7 @@ func TestCommandsBesideDaemon(t *testing.T) {
 		{"schema", "--output", "json"},
 		{"rejects", "--output", "json"},
 		{"reconcile", "--output", "csv"},
-		{"runs", "--output", "csv"},
+		{"runs", "--output", "csv", "--stream", "products"}, // the daemon still looks up what others name
 		{"migrate"},
 		{"migrate", "--dry-run"},
 	} {
@@ -59,6 +59,9 @@ func TestCommandsBesideDaemon(t *testing.T) {
 	b.call(t, "check").shows(t, "ClickHouse", "up to date")
 	b.call(t, "query", "SELECT * FROM file('/etc/passwd')").want(t, 2, "not allowed")
 	b.call(t, "query", "TRUNCATE TABLE transactions_latest").want(t, 2, "read-only")
+	b.call(t, "query", "SELECT number FROM numbers(1000)", "--max-result-rows", "10").want(t, 1, "396")
+	b.call(t, "query", "SELECT groupArray(number) FROM numbers(10000000)", "--max-query-memory", "20").want(t, 1, "241")
+	b.call(t, "query", "SELECT sum(sipHash64(number)) FROM numbers(1000000000000)", "--max-time", "1").want(t, 1, "159")
 	d.signal(t, syscall.SIGTERM)
 	d.end(t).want(t, 143)
 

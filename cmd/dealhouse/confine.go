@@ -92,14 +92,15 @@ func (a *app) confine(ctx context.Context, dir string) error {
 		if err != nil {
 			return err
 		}
+		defer func() { _ = file.Close() }() // it was only to be passed on
 		policy.Files = []*os.File{file}
 	}
 	if err := a.flush(); err != nil {
 		return err
 	}
 	err = a.become(policy, os.Args)
-	if len(policy.Files) > 0 || ctx.Err() != nil {
-		return fmt.Errorf("entering the sandbox: %w; --without-sandbox does without", err)
+	if ctx.Err() != nil { // it was not even tried: a signal came first
+		return context.Cause(ctx)
 	}
 	a.withoutSandbox("the sandbox of the kernel cannot be entered: "+unconfined, "error", err)
 	return nil
@@ -133,22 +134,45 @@ func (c *confinement) environment(env []string, place chdb.Place) []string {
 
 // writable are the data folder, those that links in it lead to, and the folder of the metrics.
 func writable(dir, textfile string) []string {
-	folders := []string{dir}
-	entries, _ := os.ReadDir(dir) // what cannot be read cannot be used either: the engine will tell
-	for _, e := range entries {
-		if e.Type()&fs.ModeSymlink == 0 {
-			continue
-		}
-		if target, err := filepath.EvalSymlinks(filepath.Join(dir, e.Name())); err == nil {
-			folders = append(folders, target)
-		}
-	}
+	folders := linked(dir, tableDepth, []string{dir})
 	if textfile != "" {
 		if folder := filepath.Dir(textfile); mustExist(folder) == nil {
 			folders = append(folders, folder)
 		}
 	}
 	return folders
+}
+
+// tableDepth is how deep in the data folder the folders of tables are: store/123/UUID. What is below is the engine's own,
+// and too much to look through; a link there leads out of the sandbox, and is refused.
+const tableDepth = 3
+
+// linked adds to folders where links in dir lead, and those in what they lead to.
+func linked(dir string, depth int, folders []string) []string {
+	entries, _ := os.ReadDir(dir) // what cannot be read cannot be used either: the engine will tell
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if e.Type()&fs.ModeSymlink != 0 {
+			target, err := filepath.EvalSymlinks(path)
+			if err != nil || slices.ContainsFunc(folders, func(folder string) bool { return within(target, folder) }) {
+				continue
+			}
+			folders = append(folders, target)
+			path = target
+		} else if !e.IsDir() {
+			continue
+		}
+		if depth > 1 {
+			folders = linked(path, depth-1, folders)
+		}
+	}
+	return folders
+}
+
+// within tells whether a path is a folder or below it.
+func within(path, folder string) bool {
+	rel, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // enterLoading is the beginning of a process that has become itself anew to load.

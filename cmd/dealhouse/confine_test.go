@@ -65,12 +65,16 @@ func TestSyncInSandbox(t *testing.T) {
 	sandboxtest.Need(t, sandbox.Policy{}.Missing())
 	b := newBench(t)
 	place := t.TempDir()
-	for _, folder := range []string{"disk/data", "other/store", "textfile"} {
+	for _, folder := range []string{"disk/data", "other/store", "other/deeper", "textfile"} {
 		if err := os.MkdirAll(filepath.Join(place, folder), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for link, target := range map[string]string{"data": "disk/data", "disk/data/store": "../../other/store"} {
+	links := map[string]string{"data": "disk/data", "disk/data/store": "../../other/store"}
+	for n := range 16 * 16 * 16 { // the engine keeps its tables there
+		links[fmt.Sprintf("other/store/%03x", n)] = "../deeper"
+	}
+	for link, target := range links {
 		if err := os.Symlink(target, filepath.Join(place, link)); err != nil {
 			t.Fatal(err)
 		}
@@ -148,6 +152,7 @@ func TestLoadsWithoutSandbox(t *testing.T) {
 			t.Errorf("%s: it says so %d times:\n%s", test.handicap, n, got.err)
 		}
 	}
+	b.fromPipe(t, handicapVariable+"=exec").want(t, 0, "the sandbox of the kernel cannot be entered: ")
 	b.env = append(b.env, handicapVariable+"=landlock,seccomp")
 	d := b.daemon(t, b.config)
 	d.signal(t, syscall.SIGTERM)
@@ -156,6 +161,25 @@ func TestLoadsWithoutSandbox(t *testing.T) {
 	if n := strings.Count(got.err, "cannot refuse"); n != 1 {
 		t.Errorf("it says so %d times:\n%s", n, got.err)
 	}
+}
+
+// fromPipe runs a command that loads, with a configuration that can be read once only.
+func (b *bench) fromPipe(t *testing.T, env ...string) outcome {
+	t.Helper()
+	text, err := os.ReadFile(b.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	if _, err := w.Write(text); err != nil { // which a pipe has room for
+		t.Fatal(err)
+	}
+	_ = w.Close()
+	return startWith(t, slices.Concat(b.env, env), []*os.File{r}, "rejects", "retry", "--config", "/dev/fd/3").end(t)
 }
 
 // The variable that the program sets for itself does not make it believe that it is inside.

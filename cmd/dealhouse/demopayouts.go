@@ -52,30 +52,9 @@ func (d *demo) showPayouts(ctx context.Context) error {
 	if err := output.Print("table", d.stdout, columns, rows); err != nil {
 		return err
 	}
-	fmt.Fprintf(d.stdout, "\n%s\n", wrapped(r.Summary(), demoWidth))
+	fmt.Fprintf(d.stdout, "\n%s\n", strings.Join(output.Wrap(r.Summary(), demoWidth), "\n"))
 	for _, p := range todo {
-		fmt.Fprintf(d.stdout, "\n%s\n", wrapped(fmt.Sprintf("Payout %d: %s.", p.ID, p.Advice()), demoWidth))
+		fmt.Fprintf(d.stdout, "\n%s\n", strings.Join(output.Wrap(fmt.Sprintf("Payout %d: %s.", p.ID, p.Advice()), demoWidth), "\n"))
 	}
 	return nil
-}
-
-// wrapped breaks a sentence into lines of at most so many columns.
-func wrapped(text string, width int) string {
-	var b strings.Builder
-	column := 0
-	for i, word := range strings.Fields(text) {
-		n := len([]rune(word))
-		switch {
-		case i == 0:
-		case column+1+n > width:
-			b.WriteByte('\n')
-			column = 0
-		default:
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(word)
-		column += n
-	}
-	return b.String()
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/chdb"
@@ -60,6 +61,14 @@ func (l *limits) engine() chdb.Limits {
 	return chdb.Limits{
 		QueryMemory: min(l.queryMemory, l.memory) << 20, Memory: l.memory << 20, Time: time.Duration(l.seconds) * time.Second,
 		ResultBytes: l.result << 20, ResultRows: l.rows, Threads: l.threads, Disk: l.disk << 20,
+	}
+}
+
+// settings are the limits of one query for an engine that has none of its own.
+func (l *limits) settings() clickhouse.Settings {
+	return clickhouse.Settings{
+		"max_memory_usage": min(l.queryMemory, l.memory) << 20, "max_execution_time": l.seconds,
+		"max_result_bytes": l.result << 20, "max_result_rows": l.rows, "max_threads": l.threads,
 	}
 }
 

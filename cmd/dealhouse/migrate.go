@@ -16,7 +16,8 @@ import (
 
 const migrateLong = `Creates the database with its tables and views, or brings them up to what this version of dealhouse
 needs. It only adds, it can be repeated, and dealhouse sync does it by itself: run it where the user
-of the sync may not create tables, or to look at the SQL first.`
+of the sync may not create tables, or to look at the SQL first. What --dry-run prints also records
+itself as done, so that someone else may run it.`
 
 const migrateExample = `  dealhouse migrate
   dealhouse migrate --dry-run                  print the SQL that is needed, and run nothing

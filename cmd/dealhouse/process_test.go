@@ -59,11 +59,18 @@ func startWith(t *testing.T, env []string, files []*os.File, args ...string) *pr
 	return startIn(t, "", env, files, args...)
 }
 
+// childCommand is the program as a process to be started.
+func childCommand(t *testing.T, env []string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd.Env = append(append(ambient(), childVariable+"=1"), env...)
+	return cmd
+}
+
 // startIn starts it in a folder.
 func startIn(t *testing.T, dir string, env []string, files []*os.File, args ...string) *process {
 	t.Helper()
-	p := &process{Cmd: exec.CommandContext(t.Context(), os.Args[0], args...)}
-	p.Env = append(append(ambient(), childVariable+"=1"), env...)
+	p := &process{Cmd: childCommand(t, env, args...)}
 	p.Dir, p.Stderr, p.ExtraFiles = dir, &p.stderr, files
 	out, err := p.StdoutPipe()
 	if err != nil {

@@ -105,6 +105,8 @@ func (c queryCommand) run(ctx context.Context, a *app, sql string) (err error) {
 		if err != nil {
 			return err
 		}
+		// The engine that is shared has work of its own to do, and bounds nothing itself.
+		ctx := clickhouse.Context(ctx, clickhouse.WithSettings(c.limits.settings()))
 		return errors.Join(ask.run(ctx, a, w), w.Close())
 	}
 	e, err := a.newErrand(ctx, dir, cfg.Warehouse.Database)

@@ -14,6 +14,7 @@ import (
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/config"
+	"dealhouse/internal/decode"
 	"dealhouse/internal/output"
 	"dealhouse/internal/service"
 	"dealhouse/internal/warehouse"
@@ -62,6 +63,14 @@ func (c *rejectChoice) flags(a *app, cmd *cobra.Command) {
 	flags.StringVar(&c.since, "since", "", "only what was met since this `time`: 2024-01-31, 2024-01-31T15:04:05Z, or 36h for that long ago")
 	completeAccounts(cmd, a)
 	complete(cmd, "stream", catalog.Names())
+	complete(cmd, "reason", reasons)
+}
+
+// reasons are all that --reason can name.
+var reasons = []string{
+	decode.ReasonMissingKey, decode.ReasonUnusableKey, decode.ReasonNotAnObject, decode.ReasonOtherKey, decode.ReasonRefused,
+	decode.ReasonWrongType, decode.ReasonNotText, decode.ReasonNotUUID, decode.ReasonNotTime, decode.ReasonNotDay,
+	decode.ReasonOutOfRange, decode.ReasonRounded,
 }
 
 // filter checks the flags. A --since that is a duration is left to whoever knows the clock of the warehouse.
@@ -69,6 +78,9 @@ func (c *rejectChoice) filter() (f warehouse.RejectFilter, ago time.Duration, er
 	f = warehouse.RejectFilter{Account: c.account, Stream: service.StreamName(c.stream), Reason: c.reason, Field: c.field}
 	if f.Stream != "" && !slices.Contains(catalog.Names(), f.Stream) {
 		return f, 0, usagef("--stream: there is no stream %q: the streams are %s", c.stream, wording.List(catalog.Names()))
+	}
+	if f.Reason != "" && !slices.Contains(reasons, f.Reason) {
+		return f, 0, usagef("--reason: there is no reason %q: the reasons are %s", c.reason, wording.List(reasons))
 	}
 	if c.runID != "" {
 		if f.RunID, err = uuid.Parse(c.runID); err != nil {

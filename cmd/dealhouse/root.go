@@ -51,6 +51,13 @@ func newRoot(a *app) *cobra.Command {
 		newDemo(a), a.loads(newSync(a)), a.loads(newRun(a)), a.loads(newBackfill(a)), newQuery(a), newStatus(a), newRuns(a), newRejects(a),
 		newReconcile(a), newStatement(a), newSchema(a), newCheck(a), newMigrate(a), newServeWarehouse(a), newHealthcheck(a), newVersion(a),
 	)
+	root.SetOut(a.stdout) // before the next line, which keeps it
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "completion" { // cobra's own shows its help for any word
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
 	return root
 }
 

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +22,7 @@ const runsLong = `Lists the last runs, the newest first: what each read, what it
 JSON and CSV have more columns. The view sync_runs in the warehouse has all runs.
 
 Changes are +inserted ~updated -deleted rows. Waiting rows are those that the list no longer had, and
-that are not deleted before it is certain. The table leaves out a column in which no run has anything.
+that are not deleted before it is certain. What went wrong in a run stands beneath it.
 
 The outcome is success; incomplete, when the list moved while it was read: what was read is loaded, some
 of its rows may be missing, and the next run reads them; failed; guarded, when a guard stopped the run
@@ -112,20 +114,59 @@ func printRuns(to io.Writer, format string, records []warehouse.RunRecord) error
 	return output.Print(format, to, columns, rows)
 }
 
-// printRunsTable prints runs for people, in 100 columns unless there are errors to show.
+// printRunsTable prints runs for people, in 100 columns. What went wrong in a run stands beneath it. So does what it
+// changed, where there is too much of that.
 func printRunsTable(to io.Writer, records []warehouse.RunRecord) error {
+	var table bytes.Buffer
+	if err := runsTable(&table, records, false); err != nil {
+		return err
+	}
+	for line := range bytes.Lines(table.Bytes()) {
+		if utf8.RuneCount(bytes.TrimSpace(line)) > output.WidestTable {
+			return runsTable(to, records, true)
+		}
+	}
+	_, err := table.WriteTo(to)
+	return err
+}
+
+func runsTable(to io.Writer, records []warehouse.RunRecord, narrow bool) error {
 	columns := []output.Column{
-		{Name: "started", Human: minuteCell}, {Name: "account"}, {Name: "stream"}, {Name: "mode"},
-		output.Count("read"), {Name: "changes", Right: true, Optional: true}, optional(output.Count("waiting")), optional(output.Count("rejected")),
-		output.Duration("table"), {Name: "outcome"}, {Name: "error", Optional: true},
+		{Name: "started", Human: minuteCell}, {Name: "account", Elastic: narrow}, {Name: "stream"}, {Name: "mode"},
+		output.Count("read"), {Name: "changes", Right: true, Optional: true},
+		output.Duration("table"), {Name: "outcome"}, {Name: "notes", Optional: true, Below: true},
 	}
 	var rows [][]any
+	shown := map[string]bool{}
 	for _, r := range records {
+		changes, notes := changesCell(r.Changes), runNotes(r, shown[r.Error])
+		shown[r.Error] = true
+		if narrow && changes != "" {
+			changes, notes = "", append([]string{changes}, notes...)
+		}
 		rows = append(rows, []any{
-			output.Time(r.StartedAt), r.Account, r.Stream, r.Mode, r.Totals.Read, changesCell(r.Changes), r.Changes.Kept, r.Totals.Rejected, seconds(r), r.Outcome, r.Error,
+			output.Time(r.StartedAt), r.Account, r.Stream, r.Mode, r.Totals.Read, changes, seconds(r), r.Outcome, strings.Join(notes, "; "),
 		})
 	}
 	return output.Print("table", to, columns, rows)
+}
+
+// runNotes say what a run left undone, and why it failed. An error that a run further up had too is not repeated.
+func runNotes(r warehouse.RunRecord, above bool) (notes []string) {
+	if n := r.Totals.Rejected; n > 0 {
+		notes = append(notes, wording.Count(n)+" rejected")
+	}
+	if n := r.Changes.Kept; n > 0 {
+		notes = append(notes, wording.Count(n)+" waiting")
+	}
+	switch {
+	case r.Error == "":
+	case above:
+		notes = append(notes, "the same error as above")
+	default:
+		notes = append(notes, r.Error)
+	}
+	return notes
 }
 
 // seconds is how long a run took; nil while it has not ended.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/chdb"
+	"dealhouse/internal/dealapi"
 	"dealhouse/internal/warehouse"
 )
 
@@ -97,7 +97,7 @@ func (c serveCommand) run(ctx context.Context, a *app) error {
 		return err
 	}
 	host, _, _ := net.SplitHostPort(c.listen) // validated
-	if err := a.raiseWalls(&e, c.withoutSandbox, !isLoopback(host)); err != nil {
+	if err := a.raiseWalls(&e, c.withoutSandbox, !dealapi.IsLoopback(host)); err != nil {
 		return err
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.listen)
@@ -139,15 +139,10 @@ func (c serveCommand) validate(password string) error {
 		return usagef("--listen: want host:port, such as 127.0.0.1:8123")
 	case c.user != "" && password == "":
 		return usagef("--user needs --password")
-	case password == "" && !c.insecure && !isLoopback(host):
+	case password == "" && !c.insecure && !dealapi.IsLoopback(host):
 		return usagef("--listen %s lets other machines in: add --password env:NAME, or --insecure to mean it", c.listen)
 	}
 	return nil
-}
-
-func isLoopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
 // secret resolves a secret that a flag names; variable is the environment variable behind it, if any.

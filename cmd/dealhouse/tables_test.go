@@ -7,8 +7,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
 	"dealhouse/internal/warehouse"
 )
 
@@ -45,14 +43,37 @@ func TestRunsFitTheTerminal(t *testing.T) {
 	if !strings.Contains(out.String(), "2026-03-15 09:00  globex   cashback_offers  incremental  123,456  +1,234 ~56 -7  1 min 23 s  success\n") {
 		t.Error(out.String())
 	}
-	record.Changes.Kept, record.Totals.Rejected, record.Error, record.FinishedAt = 3, 2, "broken", time.Time{}
-	out.Reset()
-	if err := printRuns(&out, "table", []warehouse.RunRecord{record, quiet}); err != nil {
+}
+
+// Runs of which there is much to say are as narrow: what went wrong stands beneath them, an error that they share once.
+func TestRunsWithErrorsFitTheTerminal(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 3, 15, 9, 0, 59, 0, time.UTC)
+	bad := warehouse.RunRecord{
+		Account: "the-account-of-a-large-retailer-in-germany", Stream: "cashback_offers", Mode: "incremental", Outcome: warehouse.OutcomeIncomplete, StartedAt: at,
+		Totals:  warehouse.Totals{Read: 123_456_789, Rejected: 12_345},
+		Changes: warehouse.Changes{Inserted: 123_456_789, Updated: 56, Deleted: 7, Kept: 3},
+		Error:   "account x: " + strings.Repeat("the service could not be reached ", 5) + "[GET https://api.example.com/v1/" + strings.Repeat("ü", 120) + "] \nsecond line",
+	}
+	again := bad
+	again.Totals.Rejected, again.Changes.Kept = 0, 0
+	other := again
+	other.Error = "another"
+	var out bytes.Buffer
+	if err := printRuns(&out, "table", []warehouse.RunRecord{bad, again, other}); err != nil {
 		t.Fatal(err)
 	}
-	header, _, _ := strings.Cut(out.String(), "\n")
-	if diff := cmp.Diff("started account stream mode read changes waiting rejected duration outcome error", strings.Join(strings.Fields(header), " ")); diff != "" {
-		t.Error(diff)
+	if got, want := fits(t, out.String()), "started account stream mode read duration outcome"; got != want {
+		t.Errorf("columns %s, want %s", got, want)
+	}
+	shown := strings.Join(strings.Fields(out.String()), " ")
+	for _, words := range []string{"the-account-of-a… cashback_offers", "12,345 rejected; 3 waiting; account x: the service", "second line", " the same error as above ", " another"} {
+		if strings.Count(shown, words) == 0 {
+			t.Errorf("%q is not said:\n%s", words, out.String())
+		}
+	}
+	if n := strings.Count(shown, "could not be reached"); n != 5 {
+		t.Errorf("the error is shown %d times", n/5)
 	}
 }
 

@@ -37,6 +37,8 @@ func TestMistakes(t *testing.T) {
 		{"runs with a bad limit", valid, []string{"runs", "--limit", "0"}, 2, []string{"--limit"}},
 		{"runs of an unknown stream", valid, []string{"runs", "--stream", "coupon"}, 2, []string{"--stream"}},
 		{"rejects of an unknown stream", valid, []string{"rejects", "--stream", "coupon"}, 2, []string{"--stream"}},
+		{"rejects for an unknown reason", valid, []string{"rejects", "--reason", "mising_key"}, 2, []string{"--reason", "missing_key, unusable_key,"}},
+		{"completion of an unknown shell", valid, []string{"completion", "foo"}, 2, []string{`"foo"`, "see `dealhouse completion --help`"}},
 		{"rejects of no run", valid, []string{"rejects", "retry", "--run", "17"}, 2, []string{"--run", "dealhouse runs"}},
 		{"rejects since nothing", valid, []string{"rejects", "--since", "-3h"}, 2, []string{"--since", "36h"}},
 		{"rejects with a bad limit", valid, []string{"rejects", "--limit", "0"}, 2, []string{"--limit"}},

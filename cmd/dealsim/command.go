@@ -78,7 +78,7 @@ the same address takes orders, from this machine only:
   GET    /sim/settings                   the behaviours in force, as JSON
   POST   /sim/settings                   change some, e.g. {"pageSize":7,"latency":"50ms"},
                                          {"movement":{"perPage":2,"aim":0.3}}, {"cursor":"keyset"}
-  PUT    /sim/records/STREAM?org=acme    add or replace the record in the body
+  PUT    /sim/records/STREAM?org=acme    add or replace the records in the body
   DELETE /sim/records/STREAM?org=acme&id=ID
   POST   /sim/fault                      e.g. {"kind":"status","status":503,"times":3}
   DELETE /sim/fault                      no more faults

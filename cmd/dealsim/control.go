@@ -182,15 +182,17 @@ func (c *control) put(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, err)
 		return
 	}
-	body, err := io.ReadAll(r.Body)
-	if err == nil {
-		err = c.sim.Put(stream, org, body)
+	records := json.NewDecoder(r.Body)
+	for n := 0; err == nil; n++ {
+		var record json.RawMessage
+		if err = records.Decode(&record); err == nil {
+			err = c.sim.Put(stream, org, record)
+		} else if errors.Is(err, io.EOF) && n > 0 {
+			reply(w, map[string]any{"count": c.sim.Count(stream, org)})
+			return
+		}
 	}
-	if err != nil {
-		refuse(w, http.StatusBadRequest, err)
-		return
-	}
-	reply(w, map[string]any{"count": c.sim.Count(stream, org)})
+	refuse(w, http.StatusBadRequest, err)
 }
 
 func (c *control) remove(w http.ResponseWriter, r *http.Request) {

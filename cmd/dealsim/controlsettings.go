@@ -118,6 +118,7 @@ func eachDuration(object []byte, name string, write func(json.RawMessage) (any, 
 type faultOrder struct {
 	Kind    string            `json:"kind"`
 	Path    string            `json:"path"`  // only requests for this path; empty for all
+	Skip    int64             `json:"skip"`  // how many requests are served before
 	Times   int64             `json:"times"` // how many requests; 0 for all
 	Delay   string            `json:"delay"`
 	Status  int               `json:"status"`
@@ -176,7 +177,8 @@ func (c *control) fault(w http.ResponseWriter, r *http.Request) {
 		if order.Path != "" && r.URL.Path != order.Path {
 			return apisim.Fault{}
 		}
-		if order.Times > 0 && seen.Add(1) > order.Times {
+		n := seen.Add(1) - order.Skip
+		if n <= 0 || order.Times > 0 && n > order.Times {
 			return apisim.Fault{}
 		}
 		return fault

@@ -250,6 +250,12 @@ func TestControl(t *testing.T) {
 	do(404, "POST", "/sim/touch/transactions?id=x", "") // of which organization?
 
 	do(200, "PUT", "/sim/records/coupons", "{\n\"id\":\"odd\",\n\"code\":\"1\"}")
+	before := sim.Count(apisim.StreamCoupons, "")
+	do(200, "PUT", "/sim/records/coupons", "{\"id\":\"one\"}\n{\"id\":\"two\"}\n")
+	if n := sim.Count(apisim.StreamCoupons, "") - before; n != 2 {
+		t.Errorf("two records in a body were %d", n)
+	}
+	do(400, "PUT", "/sim/records/coupons", "")
 	do(400, "PUT", "/sim/records/coupons", "{")
 	do(404, "PUT", "/sim/records/nonsense", "{}")
 	for _, stream := range apisim.Streams() {
@@ -326,6 +332,13 @@ func TestControlOfSettingsAndFaults(t *testing.T) {
 		}
 		if got := ask("/v1/deals/payouts"); got != want {
 			t.Errorf("request %d: %d, want %d", i, got, want)
+		}
+		post(200, "/sim/settings", `{"rateLimit":{"perSecond":0}}`)
+	}
+	post(200, "/sim/fault", `{"kind":"status","status":503,"skip":1,"times":1,"path":"/v1/deals/payouts"}`)
+	for i, want := range []int{200, 503, 200} {
+		if got := ask("/v1/deals/payouts"); got != want {
+			t.Errorf("the first is skipped, request %d: %d, want %d", i, got, want)
 		}
 		post(200, "/sim/settings", `{"rateLimit":{"perSecond":0}}`)
 	}

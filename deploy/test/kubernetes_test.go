@@ -3,9 +3,9 @@
 package test
 
 import (
-	"bytes"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -22,7 +22,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
-	"sigs.k8s.io/yaml"
 
 	"dealhouse/internal/config"
 )
@@ -44,14 +43,83 @@ func decode(t *testing.T, manifest []byte) runtime.Object {
 	return object
 }
 
-// build is what kubectl kustomize prints, decoded.
-func build(t *testing.T, overlay string) []runtime.Object {
+// secrets are the files that the user makes, with the last line break that an editor leaves.
+var secrets = map[string]string{
+	"warehouse-dsn":   "clickhouse://loader:password@clickhouse.example:9000/dealhouse\n",
+	"acme-api-key":    "key-of-acme\n",
+	"status-user":     "ops",
+	"status-password": "long-and-secret\n",
+}
+
+// copied is deploy/ as a user has it, with the files that the user makes.
+func copied(t *testing.T) string {
 	t.Helper()
-	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join("..", "kubernetes", "overlays", overlay))
+	dir := filepath.Join(t.TempDir(), "deploy")
+	for _, part := range []string{"kubernetes", "grafana/dashboards"} {
+		root := filepath.Join("..", filepath.FromSlash(part))
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && d.Name() == "secret": // that of whoever runs the test
+				return fs.SkipDir
+			case d.IsDir():
+				return nil
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			relative, err := filepath.Rel("..", path)
+			if err != nil {
+				return err
+			}
+			return write(filepath.Join(dir, relative), string(text))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, overlay := range overlays {
+		for name, value := range secrets {
+			if err := write(filepath.Join(dir, "kubernetes", "overlays", overlay, "secret", name), value); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return dir
+}
+
+func write(path, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(text), 0o600)
+}
+
+var overlays = []string{"daemon", "cronjobs", "migrate"}
+
+// build is what kubectl kustomize prints of an overlay with components, decoded.
+func build(t *testing.T, overlay string, components ...string) []runtime.Object {
+	t.Helper()
+	objects, _ := buildIn(t, copied(t), overlay, components...)
+	return objects
+}
+
+// buildIn is build in a copy. Objects whose types are not of Kubernetes come as their text.
+func buildIn(t *testing.T, dir, overlay string, components ...string) (objects []runtime.Object, others [][]byte) {
+	t.Helper()
+	folder := filepath.Join(dir, "kubernetes", "overlays", overlay)
+	if len(components) > 0 {
+		file := filepath.Join(folder, "kustomization.yaml")
+		if err := write(file, read(t, file)+"\ncomponents: ["+strings.Join(components, ", ")+"]\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var objects []runtime.Object
 	for _, r := range resources.Resources() {
 		text, err := r.AsYAML()
 		if err != nil {
@@ -60,9 +128,13 @@ func build(t *testing.T, overlay string) []runtime.Object {
 		if name := r.GetNamespace(); name != "dealhouse" && r.GetKind() != "Namespace" {
 			t.Errorf("%s: %s %s is in the namespace %q", overlay, r.GetKind(), r.GetName(), name)
 		}
-		objects = append(objects, decode(t, text))
+		if strings.Contains(r.GetApiVersion(), "monitoring.coreos.com") {
+			others = append(others, text)
+		} else {
+			objects = append(objects, decode(t, text))
+		}
 	}
-	return objects
+	return objects, others
 }
 
 // find returns the objects of a type.
@@ -115,7 +187,7 @@ func TestDaemon(t *testing.T) {
 			t.Errorf("the service selects %s=%s, which the pod has not", key, value)
 		}
 	}
-	policy := find[networkingv1.NetworkPolicy](objects)[0]
+	policy := policyNamed(t, objects, "dealhouse")
 	if got := policy.Spec.Ingress[0].Ports[0].Port.IntVal; got != port.ContainerPort {
 		t.Errorf("the network policy lets in to %d", got)
 	}
@@ -131,26 +203,7 @@ func TestCronJobs(t *testing.T) {
 			job.BackoffLimit == nil || job.ActiveDeadlineSeconds == nil || job.Template.Spec.RestartPolicy != corev1.RestartPolicyNever {
 			t.Errorf("%s leaves something open that must be said: %+v", j.Name, spec)
 		}
-		action := map[int32]batchv1.PodFailurePolicyAction{}
-		for _, rule := range job.PodFailurePolicy.Rules {
-			if rule.OnExitCodes == nil {
-				continue
-			}
-			if *rule.OnExitCodes.ContainerName != job.Template.Spec.Containers[0].Name || !slices.IsSorted(rule.OnExitCodes.Values) {
-				t.Errorf("%s: a rule of the failure policy does not apply: %+v", j.Name, rule.OnExitCodes)
-			}
-			for _, code := range rule.OnExitCodes.Values {
-				action[code] = rule.Action
-			}
-		}
-		for code, want := range map[int32]batchv1.PodFailurePolicyAction{
-			1: "", 2: batchv1.PodFailurePolicyActionFailJob, 3: batchv1.PodFailurePolicyActionFailJob, 4: batchv1.PodFailurePolicyActionFailJob,
-			130: batchv1.PodFailurePolicyActionIgnore, 143: batchv1.PodFailurePolicyActionIgnore,
-		} {
-			if action[code] != want {
-				t.Errorf("%s: exit code %d is met with %q, want %q", j.Name, code, action[code], want)
-			}
-		}
+		checkExitCodes(t, j.Name, job)
 		checkPod(t, objects, job.Template)
 		args := job.Template.Spec.Containers[0].Args
 		if len(args) < 2 || args[0] != "sync" {
@@ -166,6 +219,31 @@ func TestCronJobs(t *testing.T) {
 	}
 	if len(loaded) != len(config.StreamNames()) {
 		t.Errorf("the jobs load %v only", loaded)
+	}
+}
+
+// checkExitCodes holds a job to the exit codes of the program: what a retry may heal is repeated, and nothing else.
+func checkExitCodes(t *testing.T, name string, job batchv1.JobSpec) {
+	t.Helper()
+	action := map[int32]batchv1.PodFailurePolicyAction{}
+	for _, rule := range job.PodFailurePolicy.Rules {
+		if rule.OnExitCodes == nil {
+			continue
+		}
+		if *rule.OnExitCodes.ContainerName != job.Template.Spec.Containers[0].Name || !slices.IsSorted(rule.OnExitCodes.Values) {
+			t.Errorf("%s: a rule of the failure policy does not apply: %+v", name, rule.OnExitCodes)
+		}
+		for _, code := range rule.OnExitCodes.Values {
+			action[code] = rule.Action
+		}
+	}
+	for code, want := range map[int32]batchv1.PodFailurePolicyAction{
+		1: "", 2: batchv1.PodFailurePolicyActionFailJob, 3: batchv1.PodFailurePolicyActionFailJob, 4: batchv1.PodFailurePolicyActionFailJob,
+		130: batchv1.PodFailurePolicyActionIgnore, 143: batchv1.PodFailurePolicyActionIgnore,
+	} {
+		if action[code] != want {
+			t.Errorf("%s: exit code %d is met with %q, want %q", name, code, action[code], want)
+		}
 	}
 }
 
@@ -188,58 +266,74 @@ func checkPod(t *testing.T, objects []runtime.Object, template corev1.PodTemplat
 	if c.Resources.Requests.Memory().IsZero() || c.Resources.Limits.Memory().IsZero() {
 		t.Errorf("the resources are %+v", c.Resources)
 	}
-	policy := find[networkingv1.NetworkPolicy](objects)[0]
-	for key, value := range policy.Spec.PodSelector.MatchLabels {
-		if template.Labels[key] != value {
-			t.Errorf("the network policy selects %s=%s, which the pod has not", key, value)
-		}
-	}
-
-	// The pod's files and variables, from the manifests.
-	maps := find[corev1.ConfigMap](objects)
-	secret := decodeFile[corev1.Secret](t, "../kubernetes/secret.example.yaml")
-	files := map[string]string{}
-	for _, mount := range c.VolumeMounts {
-		for _, v := range pod.Volumes {
-			switch {
-			case v.Name != mount.Name:
-			case v.ConfigMap != nil:
-				for _, m := range maps {
-					if m.Name == v.ConfigMap.Name {
-						for name, text := range m.Data {
-							files[mount.MountPath+"/"+name] = text
-						}
-					}
-				}
-			case v.Secret != nil && v.Secret.SecretName == secret.Name:
-				if *v.Secret.DefaultMode&0o007 != 0 {
-					t.Errorf("everyone may read the keys: %o", *v.Secret.DefaultMode)
-				}
-				for name, text := range secret.StringData {
-					files[mount.MountPath+"/"+name] = text
-				}
+	for _, policy := range find[networkingv1.NetworkPolicy](objects) {
+		for key, value := range policy.Spec.PodSelector.MatchLabels {
+			if template.Labels[key] != value {
+				t.Errorf("the network policy %s selects %s=%s, which the pod has not", policy.Name, key, value)
 			}
 		}
 	}
-	var env []string
+
+	env, files := inPod(t, objects, pod)
+	return load(t, env, files)
+}
+
+// inPod are the variables and files of a pod, from the manifests.
+func inPod(t *testing.T, objects []runtime.Object, pod corev1.PodSpec) (env []string, files map[string]string) {
+	t.Helper()
+	c := pod.Containers[0]
+	data := map[string]map[string]string{}
+	for _, m := range find[corev1.ConfigMap](objects) {
+		data["config "+m.Name] = m.Data
+	}
+	for _, s := range find[corev1.Secret](objects) {
+		data["secret "+s.Name] = map[string]string{}
+		for name, value := range s.Data {
+			data["secret "+s.Name][name] = string(value)
+		}
+		maps.Copy(data["secret "+s.Name], s.StringData)
+	}
+	files = map[string]string{}
+	for _, mount := range c.VolumeMounts {
+		for _, v := range pod.Volumes {
+			var found map[string]string
+			switch {
+			case v.Name != mount.Name:
+				continue
+			case v.ConfigMap != nil:
+				found = data["config "+v.ConfigMap.Name]
+			case v.Secret != nil:
+				found = data["secret "+v.Secret.SecretName]
+				if *v.Secret.DefaultMode&0o007 != 0 {
+					t.Errorf("everyone may read the keys: %o", *v.Secret.DefaultMode)
+				}
+			}
+			if len(found) == 0 {
+				t.Errorf("nothing makes what is mounted as %s", v.Name)
+			}
+			for name, text := range found {
+				files[mount.MountPath+"/"+name] = text
+			}
+		}
+	}
 	for _, v := range c.Env {
 		value := v.Value
 		if v.ValueFrom != nil {
 			ref := v.ValueFrom.SecretKeyRef
-			if value = secret.StringData[ref.Key]; ref.Name != secret.Name || value == "" {
-				t.Errorf("%s comes from %s %s, which the example has not", v.Name, ref.Name, ref.Key)
+			if value = data["secret "+ref.Name][ref.Key]; value == "" {
+				t.Errorf("%s comes from %s %s, which nothing makes", v.Name, ref.Name, ref.Key)
 			}
 		}
 		env = append(env, v.Name+"="+value)
 	}
-	return load(t, env, files)
+	return env, files
 }
 
 // load reads the configuration as the image does: from its working directory, /etc/dealhouse.
 func load(t *testing.T, env []string, files map[string]string) *config.Config {
 	t.Helper()
 	cfg, warnings, err := config.Load(config.Source{
-		Env: env, NeedAccounts: true,
+		Env: env, NeedAccounts: true, NeedDaemon: true,
 		ReadFile: func(path string) ([]byte, fs.FileMode, error) {
 			if !filepath.IsAbs(path) {
 				path = filepath.Join("/etc/dealhouse", path)
@@ -276,98 +370,19 @@ func decodeFile[T any](t *testing.T, path string) *T {
 	return object
 }
 
-// An example must not be mistaken for a secret, and nothing may apply it.
+// An example must not be mistaken for a secret, and has every key that the pods want.
 func TestSecretIsAnExample(t *testing.T) {
-	for key, value := range decodeFile[corev1.Secret](t, "../kubernetes/secret.example.yaml").StringData {
+	example := decodeFile[corev1.Secret](t, "../kubernetes/secret.example.yaml").StringData
+	for key, value := range example {
 		if !strings.Contains(value, "REPLACE") {
 			t.Errorf("%s is not marked to be replaced", key)
 		}
 	}
 	for _, overlay := range []string{"daemon", "cronjobs"} {
-		if n := len(find[corev1.Secret](build(t, overlay))); n > 0 {
-			t.Errorf("%s applies %d secrets over those of the user", overlay, n)
+		for key := range find[corev1.Secret](build(t, overlay))[0].Data {
+			if example[key] == "" {
+				t.Errorf("%s: the example lacks %s", overlay, key)
+			}
 		}
 	}
-}
-
-// The ServiceMonitor is not of Kubernetes itself, so its fields are listed here.
-func TestServiceMonitor(t *testing.T) {
-	text, err := os.ReadFile("../kubernetes/components/servicemonitor/servicemonitor.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var monitor struct {
-		APIVersion string         `json:"apiVersion"`
-		Kind       string         `json:"kind"`
-		Metadata   map[string]any `json:"metadata"`
-		Spec       struct {
-			Selector struct {
-				MatchLabels map[string]string `json:"matchLabels"`
-			} `json:"selector"`
-			Endpoints []struct {
-				Port     string `json:"port"`
-				Path     string `json:"path"`
-				Interval string `json:"interval"`
-			} `json:"endpoints"`
-		} `json:"spec"`
-	}
-	if err := yaml.UnmarshalStrict(text, &monitor); err != nil {
-		t.Fatal(err)
-	}
-	service := find[corev1.Service](build(t, "daemon"))[0]
-	for key, value := range monitor.Spec.Selector.MatchLabels {
-		if service.Labels[key] != value {
-			t.Errorf("it selects %s=%s, which the service has not", key, value)
-		}
-	}
-	if monitor.Kind != "ServiceMonitor" || monitor.Spec.Endpoints[0].Port != service.Spec.Ports[0].Name || monitor.Spec.Endpoints[0].Path != "/metrics" {
-		t.Errorf("the monitor is %+v", monitor)
-	}
-	if built := buildWith(t, "daemon", "servicemonitor"); !bytes.Contains(built, []byte("kind: ServiceMonitor")) {
-		t.Errorf("no ServiceMonitor in %s", built)
-	}
-}
-
-// Jobs that push may reach the Pushgateway.
-func TestPushgateway(t *testing.T) {
-	built := buildWith(t, "cronjobs", "pushgateway")
-	jobs, pushing := bytes.Count(built, []byte("\nkind: CronJob\n")), bytes.Count(built, []byte("- --push-gateway=http://pushgateway.monitoring:9091\n"))
-	if jobs == 0 || pushing != jobs || !bytes.Contains(built, []byte("port: 9091\n")) {
-		t.Errorf("%d of %d jobs push, in\n%s", pushing, jobs, built)
-	}
-}
-
-// buildWith is an overlay with a component, as a user would put them together.
-func buildWith(t *testing.T, overlay, component string) []byte {
-	t.Helper()
-	dir := t.TempDir()
-	relative := func(path string) string {
-		abs, err := filepath.Abs(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rel, err := filepath.Rel(dir, abs)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return rel
-	}
-	text := fmt.Sprintf("resources: [%s]\ncomponents: [%s]\n", relative("../kubernetes/overlays/"+overlay), relative("../kubernetes/components/"+component))
-	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	built, err := resources.AsYaml()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, document := range bytes.Split(built, []byte("\n---\n")) {
-		if !bytes.Contains(document, []byte("kind: ServiceMonitor")) { // whose type is not of Kubernetes
-			decode(t, document)
-		}
-	}
-	return built
 }

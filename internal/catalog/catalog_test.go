@@ -40,6 +40,13 @@ func TestInvariantsCanFail(t *testing.T) {
 				s["coupons"].Fields = append(s["coupons"].Fields, Field{JSON: name, Column: name, Type: Int})
 			}
 		}},
+		{"catalog-11", "an entry with a text", func(s map[string]*Stream) { s["products"].Child.Fields[2].Type = Text }},
+		{"catalog-11", "an entry with 9 fields that can be absent", func(s map[string]*Stream) {
+			for i := range 7 {
+				name := fmt.Sprintf("more%d", i)
+				s["products"].Child.Fields = append(s["products"].Child.Fields, Field{JSON: name, Column: name, Type: Int})
+			}
+		}},
 		{"catalog-5", "a name twice", func(s map[string]*Stream) { s["coupons"].Name = "promotions" }},
 		{"catalog-5", "a path twice", func(s map[string]*Stream) { s["coupons"].Path = s["promotions"].Path }},
 		{"catalog-5", "a view twice", func(s map[string]*Stream) { s["coupons"].AllView = "promotions" }},
@@ -156,6 +163,16 @@ func keyProblems(s *Stream, complain func(int, string, ...any)) {
 	if s.Child != nil {
 		if n := len(slices.DeleteFunc(slices.Clone(s.Child.Fields), func(f Field) bool { return !f.Key })); n != 1 {
 			complain(1, "has entries with %d keys", n)
+		}
+		absent := 0
+		for i, f := range s.Child.Fields {
+			if wire := f.Type.Wire(); wire != "Int64" && wire != "UInt16" {
+				complain(11, "has entries whose %s is a %s", f.JSON, wire)
+			}
+			absent = max(absent, NullBits(s.Child.Fields)[i]+1)
+		}
+		if absent > 8 {
+			complain(11, "has entries with %d fields that can be absent", absent)
 		}
 	}
 }

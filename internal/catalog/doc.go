@@ -22,4 +22,7 @@
 //     stream has a Resync. A Walk has pages with a token, since it saves its place.
 //  9. What is counted by day is a Time or a Day of the stream's view or of its child's. A stream that tracks decisions
 //     keeps its history and has a status.
+//  11. The fields of an entry of a child have values of fixed width, and at most 8 of them can be absent: entries travel
+//     packed (Child.PackedSize). Whoever changes these fields empties the stream's staging table in a migration, since
+//     a walk would go on with entries that an older version has packed.
 package catalog

@@ -54,6 +54,24 @@ type Child struct {
 // AllFields are the columns of the child's table beside the parent's key: its own fields, then those of the parent.
 func (c *Child) AllFields() []Field { return slices.Concat(c.Fields, c.Inherit) }
 
+// PackedSize is the bytes of an entry as it travels with its record, packed. They are a byte with a bit for each field
+// that is absent (NullBits), and then the Fields in their order, lowest byte first: two bytes of a Day, eight of others.
+func (c *Child) PackedSize() int {
+	size := 1
+	for _, f := range c.Fields {
+		size += f.PackedSize()
+	}
+	return size
+}
+
+// PackedSize is the bytes of the field in an entry that travels packed.
+func (f Field) PackedSize() int {
+	if f.Type == Day {
+		return 2
+	}
+	return 8
+}
+
 // ByDay says how the rows of a stream are counted by day, for the chart on its page.
 type ByDay struct {
 	View   string // the stream's view, or that of its child

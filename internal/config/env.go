@@ -44,11 +44,13 @@ func singleVariable(key string) string {
 }
 
 // parseEnv makes a map of os.Environ. A variable that is set to nothing counts as not set: compose files and shells
-// leave such ones behind.
+// leave such ones behind. A line break at the end is none of the value: editors and shells leave it in the files from
+// which Kubernetes and others make variables.
 func parseEnv(environ []string) map[string]string {
 	env := map[string]string{}
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
+		value = strings.TrimRight(value, "\r\n")
 		if _, seen := env[name]; !seen && value != "" {
 			env[name] = value
 		}

@@ -145,6 +145,14 @@ account = [{name = "acme", base_url = "https://api.example.com/", api_key = "env
 			func(c *Config) { c.File = "" },
 		},
 		{
+			"variables that were made of files, which end with a line break",
+			Source{
+				Env:          []string{"DEALHOUSE_ACCOUNT=acme\n", "DEALHOUSE_BASE_URL=https://api.example.com\r\n", "DEALHOUSE_API_KEY=k-acme\n", "DEALHOUSE_WAREHOUSE_DSN=\n"},
+				NeedAccounts: true, ReadFile: files{}.read,
+			},
+			func(c *Config) { c.File = "" },
+		},
+		{
 			"a key variable of the plain name may serve an account of the file",
 			source(acme+"[account.streams.payouts]\napi_key = \"env:DEALHOUSE_API_KEY\"\n", acmeKey, "DEALHOUSE_API_KEY=k-payouts"),
 			func(c *Config) { c.Accounts[0].Streams[4].Key = NewSecret("k-payouts") },

@@ -22,7 +22,7 @@ type Options struct {
 	Metrics   *Metrics
 	// Load reads the configuration again, for Reload. Its error leaves the plan in force.
 	Load func(ctx context.Context) (*Plan, error)
-	// Reload asks for a reload; signals that come while one is under way are one.
+	// Reload asks for a reload; signals that come while one is under way, or within a second, are one.
 	Reload <-chan os.Signal
 	// Env names the supervisor (systemd), if there is one: NOTIFY_SOCKET and WATCHDOG_USEC.
 	Env    []string
@@ -165,13 +165,15 @@ func (d *Daemon) know(ctx context.Context) (k known, err error) {
 // loop is the goroutine that owns the timetable.
 type loop struct {
 	*Daemon
-	runs      context.Context //nolint:containedctx // that of all runs: it goes on while the daemon drains
-	stopRuns  context.CancelCauseFunc
-	beside    sync.WaitGroup // what goes on beside the runs
-	lastTick  time.Time
-	lastPing  time.Time
-	reloading bool
-	again     bool // a reload was asked for while one was under way
+	runs     context.Context //nolint:containedctx // that of all runs: it goes on while the daemon drains
+	stopRuns context.CancelCauseFunc
+	beside   sync.WaitGroup // what goes on beside the runs
+	lastTick time.Time
+	lastPing time.Time
+
+	lastReload time.Time // when it began
+	reloading  bool
+	again      bool // a reload was asked for that was put off
 }
 
 func (d *Daemon) newLoop(ctx context.Context) *loop {
@@ -201,6 +203,9 @@ func (l *loop) serve(ctx context.Context) {
 			stop = nil
 		case <-ticks:
 			l.tick()
+			if l.again {
+				l.reload(ctx)
+			}
 		case <-l.o.Reload:
 			l.reload(ctx)
 		case r := <-l.reloaded:

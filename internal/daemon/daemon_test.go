@@ -234,6 +234,7 @@ func TestReload(t *testing.T) {
 		<-ctx.Done()
 		closed <- "what was beside the new"
 	}
+	b.advance(reloadEvery)
 	b.reloads <- syscall.SIGHUP
 	loads <- nil
 	b.finish(b.begins("coupons")) // of the new account
@@ -274,7 +275,7 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// Reloads that are asked for while one is under way become one more.
+// Reloads that are asked for while one is under way, or has only just been, become one more.
 func TestReloadsAreOne(t *testing.T) {
 	loads := make(chan error)
 	begun := make(chan struct{}, 10)
@@ -285,8 +286,16 @@ func TestReloadsAreOne(t *testing.T) {
 		b.reloads <- syscall.SIGHUP
 	}
 	loads <- errors.New("first")
+	b.until("the first is told", func() bool { return strings.Count(b.log.String(), "REFUSED") == 1 })
+	b.reloads <- syscall.SIGHUP
+	b.advance(reloadEvery / 2)
+	if len(begun) != 1 {
+		t.Errorf("%d loads at once", len(begun))
+	}
+	b.advance(reloadEvery / 2)
 	loads <- errors.New("second")
 	b.until("both are told", func() bool { return strings.Count(b.log.String(), "REFUSED") == 2 })
+	b.advance(reloadEvery)
 	if len(begun) != 2 {
 		t.Errorf("%d loads", len(begun))
 	}

@@ -16,7 +16,7 @@
 //  5. A panic ends its run, never the daemon.
 //  6. A reload takes effect as a whole or not at all: what cannot be read leaves the old plan in force, and nothing
 //     changes before a plan is adopted. Runs under way keep the settings that they started with, and these are
-//     closed after the last of them.
+//     closed after the last of them. Reloads begin a second apart at least; those that are asked for meanwhile are one.
 //  7. Once the daemon is asked to stop, no run starts. Runs under way may go on for the grace; then they are stopped,
 //     which leaves nothing half-visible.
 //  8. Only the goroutine that starts the runs reports to the supervisor's watchdog: when it stands still, the daemon is

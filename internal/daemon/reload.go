@@ -2,22 +2,30 @@ package daemon
 
 import (
 	"context"
+	"time"
+
+	"dealhouse/internal/syncer"
 )
 
-// reload reads the configuration in a goroutine of its own: a file on a network disk may take its time.
+// reloadEvery is the least time between the beginnings of two reloads: whoever asks without end does not keep the daemon
+// from its runs.
+const reloadEvery = time.Second
+
+// reload reads the configuration in a goroutine of its own: a file on a network disk may take its time. While one is
+// under way, or has only just begun, it is put off (daemon-6).
 func (l *loop) reload(ctx context.Context) {
 	if l.o.Load == nil {
 		return
 	}
-	if l.reloading {
-		l.again = true
+	now := l.now()
+	if l.again = l.reloading || now.Sub(l.lastReload).Abs() < reloadEvery; l.again {
 		return
 	}
-	l.reloading = true
+	l.reloading, l.lastReload = true, now
 	l.supervisor.reloading()
 	go func() {
 		var r reloaded
-		r.err = l.contain(func() (err error) {
+		r.err = syncer.Contain(func() (err error) {
 			r.plan, err = l.o.Load(ctx)
 			return err
 		})
@@ -32,7 +40,6 @@ func (l *loop) reload(ctx context.Context) {
 func (l *loop) applyReload(ctx context.Context, r reloaded) {
 	l.reloading = false
 	if l.again {
-		l.again = false
 		defer l.reload(ctx)
 	}
 	l.o.Metrics.read(l.now(), r.err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -30,7 +29,7 @@ func (l *loop) start(e *entry, full bool, now time.Time) {
 // perform makes one run with all that follows it, and logs how it ended.
 func (d *Daemon) perform(ctx context.Context, job syncer.Job, set *settings) syncer.Result {
 	result := syncer.Result{Job: job}
-	err := d.contain(func() (err error) {
+	err := syncer.Contain(func() (err error) {
 		result.Record, err = d.o.run(ctx, job)
 		return err
 	})
@@ -42,7 +41,7 @@ func (d *Daemon) perform(ctx context.Context, job syncer.Job, set *settings) syn
 		d.record(ctx, &result.Record, err)
 	}
 	d.logResult(ctx, result, &set.warned)
-	err = d.contain(func() error {
+	err = syncer.Contain(func() error {
 		if set.After != nil {
 			set.After(ctx, []syncer.Result{result})
 		}
@@ -56,7 +55,7 @@ func (d *Daemon) perform(ctx context.Context, job syncer.Job, set *settings) syn
 
 // goBeside lets a plan do what goes on beside its runs.
 func (l *loop) goBeside(plan *Plan) {
-	err := l.contain(func() error {
+	err := syncer.Contain(func() error {
 		plan.Beside(l.runs)
 		return nil
 	})
@@ -87,16 +86,6 @@ func (d *Daemon) observe(ctx context.Context) error {
 	}
 	d.o.Metrics.Syncer.Observe(all)
 	return nil
-}
-
-// contain is the last line of daemon-5: the syncer keeps panics of runs to itself.
-func (d *Daemon) contain(part func() error) (err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			err = &syncer.PanicError{Value: value, Stack: debug.Stack()}
-		}
-	}()
-	return part()
 }
 
 // logResult writes how a run ended to the log: once, and here.

@@ -2,7 +2,6 @@ package dealapi
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -188,9 +187,7 @@ func (c *Client) networkFault(ctx, parent context.Context, r request, err error)
 	if ctx.Err() != nil || isTimeout(err) {
 		return c.fault(r, KindTimeout, 0, c.timedOut(), err, true)
 	}
-	// A certificate does not get better within minutes.
-	bad := (*tls.CertificateVerificationError)(nil)
-	return c.fault(r, KindNetwork, 0, oneLine(c.scrub.text(err.Error())), err, !errors.As(err, &bad))
+	return c.fault(r, KindNetwork, 0, oneLine(c.scrub.text(err.Error())), err, passes(err))
 }
 
 // bodyFault classifies the failure to read the body of a 200.

@@ -162,6 +162,9 @@ func (e *Error) explain() (what, advice string) {
 	case KindServer:
 		return "the service failed", ""
 	case KindNetwork:
+		if what, advice = unreachable(e.Err); what != "" {
+			return what, advice
+		}
 		return "the service could not be reached, or the connection broke", ""
 	case KindTimeout:
 		return "no answer in time", ""

@@ -37,8 +37,8 @@ func (c *Client) Origin() string {
 	return c.scrub.text(u.String())
 }
 
-// isLoopback reports whether a host cannot be anything but this machine.
-func isLoopback(host string) bool {
+// IsLoopback reports whether a host, a name or a number, cannot be anything but this machine.
+func IsLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true
 	}

@@ -1,6 +1,8 @@
 package decode
 
 import (
+	"slices"
+
 	"github.com/google/uuid"
 
 	"dealhouse/internal/catalog"
@@ -108,17 +110,20 @@ type Rows struct {
 	// Fetched is when the request of the row's page left, in microseconds since 1970 by the run's clock.
 	Fetched []int64
 
-	bits      []int
-	absent    uint64 // mask of all nullable fields
-	reserved  int    // length of the columns, which run ahead of the rows while a page is decoded
-	keyReason string // why the last row has no usable key; '' when it has one
+	masks     []uint64 // of each field, its bit in Nulls; none where it is not nullable
+	key       int      // which field is the key; -1 where none is
+	absent    uint64   // mask of all nullable fields
+	reserved  int      // length of the columns, which run ahead of the rows while a page is decoded
+	keyReason string   // why the last row has no usable key; '' when it has one
 }
 
 func newRows(fields []catalog.Field) Rows {
-	r := Rows{Fields: fields, Columns: make([]Column, len(fields)), bits: catalog.NullBits(fields)}
-	for _, bit := range r.bits {
+	r := Rows{Fields: fields, Columns: make([]Column, len(fields)), masks: make([]uint64, len(fields))}
+	r.key = slices.IndexFunc(fields, func(f catalog.Field) bool { return f.Key })
+	for i, bit := range catalog.NullBits(fields) {
 		if bit >= 0 {
-			r.absent |= 1 << bit
+			r.masks[i] = 1 << bit
+			r.absent |= r.masks[i]
 		}
 	}
 	return r
@@ -158,27 +163,23 @@ func (r *Rows) truncate(n int) {
 
 // Present reports whether field i of the row has a value.
 func (r *Rows) Present(i, row int) bool {
-	return r.bits[i] < 0 || r.Nulls[row]&(1<<r.bits[i]) == 0
+	return r.Nulls[row]&r.masks[i] == 0
 }
 
 // setPresent notes that field i of the last row has a value.
 func (r *Rows) setPresent(i int) {
-	if r.Fields[i].Key {
+	if i == r.key {
 		r.keyReason = ""
 	}
-	if r.bits[i] >= 0 {
-		r.Nulls[len(r.Nulls)-1] &^= 1 << r.bits[i]
-	}
+	r.Nulls[len(r.Nulls)-1] &^= r.masks[i]
 }
 
 // setAbsent makes field i of the last row absent again.
 func (r *Rows) setAbsent(i int) {
-	if r.Fields[i].Key {
+	if i == r.key {
 		r.keyReason = ReasonMissingKey
 	}
-	if r.bits[i] >= 0 {
-		r.Nulls[len(r.Nulls)-1] |= 1 << r.bits[i]
-	}
+	r.Nulls[len(r.Nulls)-1] |= r.masks[i]
 	r.Columns[i].zero(r.Fields[i].Type, len(r.Nulls)-1)
 }
 
@@ -193,9 +194,9 @@ type Batch struct {
 	// Keys and KeyRules are the derived keys, for streams that have no identifier of their own.
 	Keys     []uuid.UUID
 	KeyRules []string
-	// Children are the entries of the stream's Child, and Parents the key of the record that each belongs to.
-	Children Rows
-	Parents  []uuid.UUID
+	// Entries has the entries of the stream's Child of each row in the form of catalog.Child.Packed, '' when there are
+	// none.
+	Entries []string
 
 	Rejects []Reject
 	Records int            // records read, loaded or rejected
@@ -204,16 +205,13 @@ type Batch struct {
 	Bytes   int            // JSON that the rows refer to
 
 	sources []source // one a page
-	entries []entry  // one a row of Children
+	keyText []byte   // memory for the texts that keys are derived from
+	packed  []byte   // what the last of Entries are parts of; it is only ever appended to
 }
 
 // NewBatch makes an empty batch for the stream.
 func NewBatch(s *catalog.Stream) *Batch {
-	b := &Batch{Stream: s, Rows: newRows(s.Fields), Unknown: map[string]int{}}
-	if s.Child != nil {
-		b.Children = newRows(s.Child.AllFields())
-	}
-	return b
+	return &Batch{Stream: s, Rows: newRows(s.Fields), Unknown: map[string]int{}}
 }
 
 // Reset empties the batch and keeps its memory. Strings that were taken from it stay valid.
@@ -222,10 +220,8 @@ func (b *Batch) Reset() {
 	for i := range b.Columns {
 		clear(b.Columns[i].Strings[:cap(b.Columns[i].Strings)]) // so that they do not keep pages alive
 	}
-	for i := range b.Children.Columns {
-		clear(b.Children.Columns[i].Strings[:cap(b.Children.Columns[i].Strings)])
-	}
 	clear(b.Extra[:cap(b.Extra)])
+	clear(b.Entries[:cap(b.Entries)])
 	clear(b.Unknown)
 	clear(b.sources)
 	b.Rejects, b.sources = nil, b.sources[:0]
@@ -233,11 +229,9 @@ func (b *Batch) Reset() {
 }
 
 // mark is a place in a batch to return to.
-type mark struct{ rows, children, rejects int }
+type mark struct{ rows, rejects int }
 
-func (b *Batch) mark() mark {
-	return mark{rows: b.Len(), children: b.Children.Len(), rejects: len(b.Rejects)}
-}
+func (b *Batch) mark() mark { return mark{rows: b.Len(), rejects: len(b.Rejects)} }
 
 func (b *Batch) truncate(m mark) {
 	b.Rows.truncate(m.rows)
@@ -248,7 +242,7 @@ func (b *Batch) truncate(m mark) {
 		b.KeyRules = b.KeyRules[:m.rows]
 	}
 	if b.Stream.Child != nil {
-		b.truncateEntries(m.children)
+		b.Entries = b.Entries[:m.rows]
 	}
 	b.Rejects = b.Rejects[:min(m.rejects, len(b.Rejects))]
 }

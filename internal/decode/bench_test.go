@@ -75,10 +75,10 @@ func BenchmarkTransactionsBaseline(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1000, "ns/row")
 }
 
-// BenchmarkProducts reports the time per product with 30 days of history.
-func BenchmarkProducts(b *testing.B) {
+// productsPage is a page of n products with 30 days of history each.
+func productsPage(n int) []byte {
 	var p strings.Builder
-	for i := range 200 {
+	for i := range n {
 		if i > 0 {
 			p.WriteByte(',')
 		}
@@ -92,7 +92,12 @@ func BenchmarkProducts(b *testing.B) {
 		}
 		p.WriteString("]}")
 	}
-	page := []byte("[" + p.String() + "]")
+	return []byte("[" + p.String() + "]")
+}
+
+// BenchmarkProducts reports the time per product with 30 days of history.
+func BenchmarkProducts(b *testing.B) {
+	page := productsPage(200)
 	d, batch := New(stream(b, "products")), NewBatch(stream(b, "products"))
 	b.SetBytes(int64(len(page)))
 	b.ReportAllocs()

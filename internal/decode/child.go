@@ -1,14 +1,22 @@
 package decode
 
-import "dealhouse/internal/catalog"
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
 
-// childDecoder decodes the array inside a record that becomes rows of its own.
+	"dealhouse/internal/catalog"
+)
+
+// childDecoder decodes the array inside a record whose entries become rows of their own. They travel with the record
+// (catalog.Child.Packed): most are as they were when the record was last read, and then nobody has to look at them.
 type childDecoder struct {
 	d        *Decoder
 	def      *catalog.Child
+	key      int
 	quoted   [][]byte
-	inherit  []int // the parent's field that each inherited one repeats
-	next     int
+	rows     Rows // the entries of the record at hand
+	order    []int
 	position int   // of the entry in its array, from 0
 	unusable []int // positions of the entries that are left out
 	onEntry  func(*cursor) error
@@ -16,10 +24,8 @@ type childDecoder struct {
 }
 
 func newChildDecoder(d *Decoder) *childDecoder {
-	c := &childDecoder{d: d, def: d.stream.Child}
-	for _, f := range c.def.Inherit {
-		c.inherit = append(c.inherit, d.byName[f.JSON])
-	}
+	c := &childDecoder{d: d, def: d.stream.Child, rows: newRows(d.stream.Child.Fields)}
+	c.key = slices.IndexFunc(c.def.Fields, func(f catalog.Field) bool { return f.Key })
 	c.quoted = quotedNames(c.def.Fields)
 	c.onEntry, c.onField = c.entry, c.field
 	return c
@@ -38,32 +44,35 @@ func (c *childDecoder) array(at *cursor) error {
 		}
 		return err
 	}
-	again := *at
+	begin := at.at
 	c.position, c.unusable = 0, c.unusable[:0]
 	if err := at.array(c.onEntry); err != nil || len(c.unusable) == 0 {
 		return err
 	}
-	return c.rejectEntries(&again)
+	return c.rejectEntries(&cursor{data: at.data, at: begin})
 }
 
 // entry decodes one entry. One without a usable key costs only itself (decode-3).
 func (c *childDecoder) entry(at *cursor) error {
-	defer func() { c.position++ }()
+	err := c.decode(at)
+	c.position++
+	return err
+}
+
+func (c *childDecoder) decode(at *cursor) error {
 	if at.next() != objectKind {
 		c.unusable = append(c.unusable, c.position)
 		return at.skip()
 	}
 	b := c.d.batch
-	rows, rejects := b.Children.Len(), len(b.Rejects)
-	b.Children.grow(c.d.fetched)
-	b.addEntry(c.position)
-	c.next = 0
-	at.expected = c.quoted[0]
+	rows, rejects := c.rows.Len(), len(b.Rejects)
+	c.rows.grow(c.d.fetched)
+	at.names, at.turn = c.quoted, 0
 	if err := at.object(c.onField); err != nil {
 		return err
 	}
-	if b.Children.keyReason != "" {
-		b.truncateEntries(rows)
+	if c.rows.keyReason != "" {
+		c.rows.truncate(rows)
 		b.Rejects = b.Rejects[:rejects]
 		c.unusable = append(c.unusable, c.position)
 	}
@@ -88,35 +97,66 @@ func (c *childDecoder) rejectEntries(at *cursor) error {
 func (c *childDecoder) path() string { return entryPath(c.def, c.position) }
 
 func (c *childDecoder) field(at *cursor, name []byte) error {
-	i := c.lookup(name)
-	at.expected = c.quoted[c.next]
-	if i < 0 {
-		return c.d.unknown(at, c.path()+".", name, c.def.JSON+"[]."+string(name))
-	}
-	return c.d.value(at, &c.d.batch.Children, i)
-}
-
-func (c *childDecoder) lookup(name []byte) int {
-	if c.next < len(c.def.Fields) && string(name) == c.def.Fields[c.next].JSON {
-		c.next++
-		return c.next - 1
-	}
-	for i := range c.def.Fields {
-		if string(name) == c.def.Fields[i].JSON {
-			return i
+	i := at.turn
+	if !at.asExpected {
+		i = slices.IndexFunc(c.def.Fields, func(f catalog.Field) bool { return f.JSON == string(name) })
+		if i < 0 {
+			return c.d.unknown(at, c.path()+".", name, c.def.JSON+"[]."+string(name))
 		}
 	}
-	return -1
+	at.turn = i + 1
+	return c.d.value(at, &c.rows, i)
 }
 
-// completeEntries gives the entries from row first on their parent's key and what they repeat of it.
-func (c *childDecoder) completeEntries(first int) {
+// pack is the entries of the record at hand as they travel: each key once, the last of two that have the same, in the
+// order of the keys, so that the same content is always the same bytes.
+func (c *childDecoder) pack() string {
+	n := c.rows.Len()
+	if n == 0 {
+		return ""
+	}
 	b := c.d.batch
-	parent := b.Len() - 1
-	for row := first; row < b.Children.Len(); row++ {
-		b.Parents[row] = b.Keys[parent]
-		for k, from := range c.inherit {
-			b.Children.Columns[len(c.def.Fields)+k].Strings[row] = b.Columns[from].Strings[parent]
+	if need := n * c.def.PackedSize(); cap(b.packed)-len(b.packed) < need {
+		b.packed = make([]byte, 0, max(need, packedChunk))
+	}
+	begin := len(b.packed)
+	c.sort()
+	for i, row := range c.order {
+		if i+1 < n && c.keyOf(row) == c.keyOf(c.order[i+1]) {
+			continue
+		}
+		b.packed = append(b.packed, byte(c.rows.Nulls[row]))
+		for f := range c.def.Fields {
+			if column := &c.rows.Columns[f]; c.def.Fields[f].Type == catalog.Day {
+				b.packed = binary.LittleEndian.AppendUint16(b.packed, column.Days[row])
+			} else {
+				b.packed = binary.LittleEndian.AppendUint64(b.packed, uint64(column.Ints[row]))
+			}
 		}
 	}
+	return text(b.packed[begin:])
+}
+
+// packedChunk is how much memory is taken at a time for what is packed.
+const packedChunk = 64 << 10
+
+// sort puts the rows in the order of their keys. Mostly they are.
+func (c *childDecoder) sort() {
+	c.order = c.order[:0]
+	sorted := true
+	for row := range c.rows.Len() {
+		sorted = sorted && (row == 0 || c.keyOf(row-1) <= c.keyOf(row))
+		c.order = append(c.order, row)
+	}
+	if !sorted {
+		slices.SortStableFunc(c.order, func(a, b int) int { return cmp.Compare(c.keyOf(a), c.keyOf(b)) })
+	}
+}
+
+func (c *childDecoder) keyOf(row int) int64 {
+	column := &c.rows.Columns[c.key]
+	if c.def.Fields[c.key].Type == catalog.Day {
+		return int64(column.Days[row])
+	}
+	return column.Ints[row]
 }

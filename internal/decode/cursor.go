@@ -14,11 +14,14 @@ import (
 type cursor struct {
 	data []byte
 	at   int
-	// expected is the member that will probably come next, as `"name":`: records of one page look alike, and a name
-	// that is compared need not be searched for its end.
-	expected []byte
-	spelled  []byte // the last name that was searched for its end, as it was sent, quotes included
-	halves   bool   // half of a surrogate pair was read
+	// names are the members that will probably come, in this order, each as `"name":`: records of one page look alike,
+	// and a name that is compared need not be searched for its end.
+	names      [][]byte
+	turn       int    // which of names will probably come next
+	asExpected bool   // the last name was names[turn]
+	plain      bool   // all is UTF-8 and there is no backslash: each string is text as it stands
+	spelled    []byte // the last name that was searched for its end, as it was sent, quotes included
+	halves     bool   // half of a surrogate pair was read
 }
 
 // kind is the type of a JSON value, told by its first byte.
@@ -98,7 +101,7 @@ func (c *cursor) str() ([]byte, error) {
 	if end < 0 {
 		return nil, io.ErrUnexpectedEOF
 	}
-	if bytes.IndexByte(rest[:end], '\\') < 0 {
+	if c.plain || bytes.IndexByte(rest[:end], '\\') < 0 {
 		c.at += end + 2
 		return rest[:end], nil
 	}
@@ -234,7 +237,9 @@ func (c *cursor) object(f func(*cursor, []byte) error) error {
 // name reads the name of a member and the colon after it.
 func (c *cursor) name() ([]byte, error) {
 	c.peek()
-	if e := c.expected; len(e) > 0 && bytes.HasPrefix(c.data[c.at:], e) {
+	c.asExpected = c.turn < len(c.names) && bytes.HasPrefix(c.data[c.at:], c.names[c.turn])
+	if c.asExpected {
+		e := c.names[c.turn]
 		c.at += len(e)
 		return e[1 : len(e)-2], nil
 	}

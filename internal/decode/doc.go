@@ -1,6 +1,6 @@
 // Package decode turns the bytes of a page, which the client has checked to be JSON, into column buffers, by the
-// catalog: no map and no struct per record, and less than one allocation a row. Strings are slices of the page's bytes,
-// which the caller therefore never reuses.
+// catalog: no map, no struct and no allocation per record. Strings are slices of the page's bytes, which the caller
+// therefore never reuses.
 //
 // Invariants, cited in the code as decode-N:
 //

@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"unicode/utf8"
@@ -13,15 +14,15 @@ import (
 type Decoder struct {
 	stream *catalog.Stream
 	byName map[string]int
-	quoted [][]byte // of each field, how its name stands in a record; one more, empty, at the end
+	quoted [][]byte // of each field, how its name stands in a record
 
 	batch    *Batch
 	asked    string // key that the record at hand was asked for by; "" in a list
 	page     uint32
 	fetched  int64
-	next     int // field that is expected next: records of one page look alike
 	extra    []extraField
-	list     []byte // the list that is being read
+	list     []byte // the list that is being read, in the memory that lists has left
+	lists    []byte // what the last lists are parts of; it is only ever appended to
 	unusable []unusableRecord
 	child    *childDecoder
 	// unknownSeen counts the unknown fields of the page at hand.
@@ -61,12 +62,11 @@ func (d *Decoder) Page(b *Batch, data []byte, page uint32, fetched int64) error 
 	d.unusable = d.unusable[:0]
 	clear(d.unknownSeen)
 	before, records, noiseBefore := b.mark(), b.Records, b.Noise
-	err := (&cursor{data: data}).array(d.onRecord)
+	err := (&cursor{data: data, plain: d.utf8 && bytes.IndexByte(data, '\\') < 0}).array(d.onRecord)
 	if err == nil && len(d.unusable) > 0 {
 		err = d.rejectRecords(data, records)
 	}
 	b.settle()
-	b.Children.settle()
 	if err != nil {
 		b.truncate(before)
 		b.Records, b.Noise = records, noiseBefore
@@ -102,8 +102,11 @@ func (d *Decoder) record(c *cursor) error {
 	b := d.batch
 	before := b.mark()
 	b.grow(d.fetched)
-	d.next, d.extra = 0, d.extra[:0]
-	c.expected = d.quoted[0]
+	d.extra = d.extra[:0]
+	if d.child != nil {
+		d.child.rows.truncate(0)
+	}
+	c.names, c.turn = d.quoted, 0
 	if err := c.object(d.onField); err != nil {
 		return err
 	}
@@ -111,6 +114,9 @@ func (d *Decoder) record(c *cursor) error {
 	b.Extra = append(b.Extra, d.joinExtra())
 	if b.Stream.DerivedKey {
 		b.deriveKey()
+	}
+	if d.child != nil {
+		b.Entries = append(b.Entries, d.child.pack())
 	}
 	if d.asked != "" && b.keyReason == "" && b.Key(b.Len()-1) != d.asked {
 		b.keyReason = ReasonOtherKey
@@ -121,9 +127,6 @@ func (d *Decoder) record(c *cursor) error {
 		return nil
 	}
 	d.nameRejects(before.rejects)
-	if d.child != nil {
-		d.child.completeEntries(before.children)
-	}
 	return nil
 }
 
@@ -164,37 +167,35 @@ func (d *Decoder) nameRejects(from int) {
 
 // field decodes one member of a record.
 func (d *Decoder) field(c *cursor, name []byte) error {
-	i := d.lookup(name)
-	c.expected = d.quoted[d.next]
-	switch {
-	case i >= 0:
-		return d.value(c, &d.batch.Rows, i)
-	case d.child != nil && string(name) == d.stream.Child.JSON:
-		return d.child.array(c)
+	i := c.turn
+	if !c.asExpected {
+		var known bool
+		if i, known = d.byName[string(name)]; !known {
+			return d.otherMember(c, name)
+		}
 	}
-	return d.unknown(c, "", name, string(name))
+	c.turn = i + 1
+	return d.value(c, &d.batch.Rows, i)
 }
 
-// quotedNames are the fields' names as they stand in a record, colon included, and an empty one after the last.
+// otherMember decodes a member that is no field of the record: its entries, or one that the catalog does not know.
+func (d *Decoder) otherMember(c *cursor, name []byte) error {
+	if d.child == nil || string(name) != d.stream.Child.JSON {
+		return d.unknown(c, "", name, string(name))
+	}
+	turn := c.turn
+	err := d.child.array(c)
+	c.names, c.turn = d.quoted, turn
+	return err
+}
+
+// quotedNames are the fields' names as they stand in a record, colon included.
 func quotedNames(fields []catalog.Field) [][]byte {
-	names := make([][]byte, len(fields)+1)
+	names := make([][]byte, len(fields))
 	for i, f := range fields {
 		names[i] = []byte(`"` + f.JSON + `":`)
 	}
 	return names
-}
-
-func (d *Decoder) lookup(name []byte) int {
-	if d.next < len(d.stream.Fields) && string(name) == d.stream.Fields[d.next].JSON {
-		d.next++
-		return d.next - 1
-	}
-	i, known := d.byName[string(name)]
-	if !known {
-		return -1
-	}
-	d.next = i + 1
-	return i
 }
 
 // rejectField keeps the raw value of a field of the current record that could not be loaded as it was sent.

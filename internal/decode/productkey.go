@@ -1,6 +1,8 @@
 package decode
 
 import (
+	"crypto/sha1" //nolint:gosec // UUIDs of version 5 are made with it; it keeps no secret
+
 	"github.com/google/uuid"
 )
 
@@ -32,10 +34,9 @@ func (b *Batch) deriveKey() {
 }
 
 func (b *Batch) productKey(row int) (uuid.UUID, string) {
-	var text []byte
 next:
 	for _, rule := range keyRules {
-		text = append(text[:0], rule.name...)
+		text := append(append(b.keyText[:0], keySpace[:]...), rule.name...)
 		for _, name := range rule.fields {
 			part := b.stringOf(name, row)
 			if part == "" {
@@ -43,9 +44,19 @@ next:
 			}
 			text = append(append(text, 0), part...)
 		}
-		return uuid.NewSHA1(keySpace, text), rule.name
+		b.keyText = text
+		return version5(text), rule.name
 	}
 	return uuid.UUID{}, ""
+}
+
+// version5 is the UUID of a name in a name space, which stands before the name: uuid.NewSHA1 without its allocations.
+func version5(spaceAndName []byte) (id uuid.UUID) {
+	sum := sha1.Sum(spaceAndName) //nolint:gosec // see the import
+	copy(id[:], sum[:])
+	id[6] = id[6]&0x0f | 0x50
+	id[8] = id[8]&0x3f | 0x80
+	return id
 }
 
 func (b *Batch) stringOf(name string, row int) string {

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/google/uuid"
-
 	"dealhouse/internal/catalog"
 )
 
@@ -15,12 +13,6 @@ type source struct {
 	data    []byte
 	row     int   // of its first record that has one
 	leftOut []int // positions in the page, from 0, of the records that have none
-}
-
-// entry is where a child's row came from.
-type entry struct {
-	row      int32 // of its record
-	position int32 // in the record's array, from 0
 }
 
 // Key is the key of a row as text.
@@ -79,44 +71,7 @@ func nth(c *cursor, isIt func() bool) (found []byte, err error) {
 	return found, err
 }
 
-// Entry is the JSON of the entry that a row of Children came from, verbatim, with the row of its record and how rejects
-// name it there.
-func (b *Batch) Entry(child int) (row int, field, raw string, err error) {
-	e := b.entries[child]
-	row, field = int(e.row), entryPath(b.Stream.Child, int(e.position))
-	record, err := b.record(row)
-	if err != nil {
-		return row, field, "", err
-	}
-	var found []byte
-	err = (&cursor{data: record}).object(func(c *cursor, name []byte) error {
-		if string(name) != b.Stream.Child.JSON || c.next() != arrayKind {
-			return c.skip()
-		}
-		array, err := c.raw()
-		if err != nil {
-			return err
-		}
-		position := int32(-1)
-		found, err = nth(&cursor{data: array}, func() bool { position++; return position == e.position })
-		return err
-	})
-	return row, field, string(found), err
-}
-
 // entryPath names an entry of a record's array in rejects and in extra fields.
 func entryPath(c *catalog.Child, position int) string {
 	return c.JSON + "[" + strconv.Itoa(position) + "]"
-}
-
-// addEntry notes where the child's row that is added came from.
-func (b *Batch) addEntry(position int) {
-	b.Parents = append(b.Parents, uuid.UUID{})
-	b.entries = append(b.entries, entry{row: int32(b.Len() - 1), position: int32(position)})
-}
-
-// truncateEntries drops the children's rows from n on.
-func (b *Batch) truncateEntries(n int) {
-	b.Children.truncate(n)
-	b.Parents, b.entries = b.Parents[:n], b.entries[:n]
 }

@@ -35,19 +35,6 @@ func TestRecordOfARow(t *testing.T) {
 			t.Errorf("row %d: %s, %v", row, got, err)
 		}
 	}
-	for child, want := range []struct {
-		row        int
-		field, raw string
-	}{
-		{0, "history[1]", `{"yearMonthDay":"2026-01-01", "views":2}`},
-		{1, "history[0]", `{"yearMonthDay":"2026-01-02","views":4}`},
-		{1, "history[1]", `{"yearMonthDay":"2026-01-03","views":5}`},
-	} {
-		row, field, raw, err := b.Entry(child)
-		if err != nil || row != want.row || field != want.field || raw != want.raw {
-			t.Errorf("entry %d: row %d, %s: %s, %v", child, row, field, raw, err)
-		}
-	}
 	b.Reset()
 	if err := d.Page(b, []byte(`[{"url":"https://a.test/4"}]`), 1, 1); err != nil {
 		t.Fatal(err)

@@ -148,7 +148,10 @@ func daysIn(year, month int64) int64 {
 func daysSince1970(year, month, day int64) int64 {
 	if month <= 2 {
 		year--
-		month += 12
 	}
-	return 365*year + year/4 - year/100 + year/400 + (153*(month-3)+2)/5 + day - 719_469
+	centuries := year / 100
+	return 365*year + year>>2 - centuries + centuries>>2 + beforeMonth[month&15] + day - 719_469
 }
+
+// beforeMonth has, for each month from 1, the days since the first of March before it.
+var beforeMonth = [16]int64{1: 306, 337, 0, 31, 61, 92, 122, 153, 184, 214, 245, 275}

@@ -22,8 +22,14 @@ func (d *Decoder) value(c *cursor, rows *Rows, i int) error {
 	case f.Type == catalog.Bool:
 		return d.boolValue(c, rows, i)
 	case next == stringKind:
+		if rows.plain(c, i) {
+			return nil
+		}
 		return d.stringValue(c, rows, i)
 	case next == numberKind:
+		if rows.plainNumber(c, i) {
+			return nil
+		}
 		raw, err := c.raw()
 		if err != nil {
 			return err
@@ -146,7 +152,11 @@ func (d *Decoder) listValue(c *cursor, rows *Rows, i int) error {
 		return d.wrongType(c, rows, i)
 	}
 	again := *c
-	d.list, d.listReason = nil, ""
+	if cap(d.lists)-len(d.lists) < usualList {
+		d.lists = make([]byte, 0, listChunk)
+	}
+	room := d.lists[len(d.lists):]
+	d.list, d.listReason = room, ""
 	if err := c.array(d.onElement); err != nil {
 		return err
 	}
@@ -154,8 +164,17 @@ func (d *Decoder) listValue(c *cursor, rows *Rows, i int) error {
 		return d.wrongValue(&again, rows, i, d.listReason)
 	}
 	rows.Columns[i].Strings[rows.Len()-1] = text(d.list)
+	if cap(d.list) == cap(room) { // it did not outgrow the room
+		d.lists = d.lists[:len(d.lists)+len(d.list)]
+	}
 	return nil
 }
+
+// Memory for lists is taken a chunk at a time. What has no room left for a usual list is given up.
+const (
+	listChunk = 64 << 10
+	usualList = 1 << 10
+)
 
 func (d *Decoder) element(c *cursor) error {
 	if c.next() != stringKind {

@@ -20,6 +20,10 @@ type Column struct {
 	Human func(any) string // how a table shows a value; nil: as CSV does
 	// Optional columns are left out of a table of up to 1,000 rows when all of them have zero, NULL or no text there.
 	Optional bool
+	// Elastic is the column of a table whose texts are cut where the table has more than 100 columns otherwise.
+	Elastic bool
+	// Below is for the last column: tables show it beneath the row, wrapped to 100 columns, where there is any.
+	Below bool
 }
 
 // Printer writes a result row by row; what it keeps in memory does not grow with the rows.

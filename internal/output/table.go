@@ -10,11 +10,17 @@ import (
 	"dealhouse/internal/visible"
 )
 
+// WidestTable is how many columns a table has at most that can be fitted to a terminal (Column.Elastic, Column.Below).
+const WidestTable = 100
+
 const (
 	// sampleRows decide the widths of a table's columns; later rows are written as they come.
 	sampleRows = 1000
 	// widestCell bounds a cell of a table, but for the last column: one long text would push all the others apart.
-	widestCell = 64
+	widestCell   = 64
+	narrowest    = 8      // of a column that is cut
+	belowIndent  = "    " // of what stands beneath a row
+	betweenCells = "  "
 )
 
 // tablePrinter aligns columns for people. It keeps no more rows than it needs to choose their widths (output-2).
@@ -84,7 +90,12 @@ func (p *tablePrinter) writeSample() error {
 		for _, row := range p.sample {
 			p.widths[i] = max(p.widths[i], utf8.RuneCountInString(row[i]))
 		}
-		rules[i] = strings.Repeat("-", min(p.widths[i], widestCell))
+	}
+	p.fit()
+	for i, c := range p.columns {
+		if rules[i] = strings.Repeat("-", min(p.widths[i], widestCell)); c.Below {
+			names[i], rules[i] = "", ""
+		}
 	}
 	for _, row := range append([][]string{names, rules}, p.sample...) {
 		if err := p.write(row); err != nil {
@@ -95,9 +106,31 @@ func (p *tablePrinter) writeSample() error {
 	return nil
 }
 
+// fit narrows the elastic column as far as the table is too wide.
+func (p *tablePrinter) fit() {
+	width := -len(betweenCells)
+	for i, c := range p.columns {
+		if !c.Below {
+			width += p.widths[i] + len(betweenCells)
+		}
+	}
+	for i, c := range p.columns {
+		if c.Elastic && width > WidestTable {
+			p.widths[i] = max(min(p.widths[i], narrowest), p.widths[i]-(width-WidestTable))
+		}
+	}
+}
+
 func (p *tablePrinter) write(cells []string) error {
 	var b strings.Builder
+	below := ""
+	if last := len(cells) - 1; p.columns[last].Below {
+		cells, below = cells[:last], cells[last]
+	}
 	for i, text := range cells {
+		if p.columns[i].Elastic {
+			text = Cut(text, p.widths[i])
+		}
 		pad := strings.Repeat(" ", max(0, p.widths[i]-utf8.RuneCountInString(text)))
 		switch {
 		case p.columns[i].Right:
@@ -108,11 +141,37 @@ func (p *tablePrinter) write(cells []string) error {
 			b.WriteString(text + pad)
 		}
 		if i < len(cells)-1 {
-			b.WriteString("  ")
+			b.WriteString(betweenCells)
 		}
 	}
-	_, err := p.out.WriteString(strings.TrimRight(b.String(), " ") + "\n")
+	text := strings.TrimRight(b.String(), " ") + "\n"
+	for _, line := range Wrap(below, WidestTable-len(belowIndent)) {
+		text += belowIndent + line + "\n"
+	}
+	_, err := p.out.WriteString(text)
 	return err
+}
+
+// Wrap is a text in lines of so many characters at most. A word that is longer is broken.
+func Wrap(text string, width int) (lines []string) {
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= width {
+			line += " " + word
+			continue
+		}
+		if line != "" {
+			lines = append(lines, line)
+		}
+		for line = word; utf8.RuneCountInString(line) > width; {
+			runes := []rune(line)
+			lines, line = append(lines, string(runes[:width])), string(runes[width:])
+		}
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 // Close writes what is held back.

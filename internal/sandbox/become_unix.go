@@ -3,14 +3,14 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"syscall"
 )
 
 // Become turns this process into the program anew, under the policy, as args say; args begins with the name. It returns
-// only when that fails. If the policy has Files, the process should end then, since they may have taken the places of
-// other open files; without Files it can go on as it was, but start no program that is to inherit files.
+// only when that fails. Then the process can go on as it was, but start no program that is to inherit files.
 func (p Policy) Become(args []string) error {
 	path, err := program()
 	if err != nil {
@@ -26,37 +26,61 @@ func (p Policy) Become(args []string) error {
 					return err
 				}
 			}
-			if err := p.passFiles(); err != nil {
-				return fmt.Errorf("pass open files on: %w", err)
+			restore, err := p.passFiles()
+			if err != nil {
+				return errors.Join(fmt.Errorf("pass open files on: %w", err), restore())
 			}
-			if err := syscall.Exec(path, args, p.Env); err != nil { //nolint:gosec // G204: this program itself
-				return fmt.Errorf("execute %s: %w", path, err)
-			}
-			return nil
+			err = syscall.Exec(path, args, p.Env) //nolint:gosec // G204: this program itself
+			return errors.Join(fmt.Errorf("execute %s: %w", path, err), restore())
 		}()
 	}()
 	return <-failed
 }
 
-// passFiles moves the files to where the new program expects them and has all others closed (sandbox-3).
-func (p Policy) passFiles() error {
+// passFiles copies the files to where the new program expects them and has all others closed (sandbox-3). restore puts
+// back what was open in those places.
+func (p Policy) passFiles() (restore func() error, err error) {
 	const first = 3
+	before := map[int]int{} // a copy of what was in a place
+	taken := 0
+	restore = func() (err error) {
+		for place := first; place < first+taken; place++ {
+			if fd, ok := before[place]; ok {
+				err = errors.Join(err, putBack(fd, place))
+			} else {
+				err = errors.Join(err, syscall.Close(place))
+			}
+		}
+		return err
+	}
 	// Out of the way of each other first.
 	copies := make([]int, len(p.Files))
 	for i, f := range p.Files {
-		fd, err := above(int(f.Fd()), first+len(p.Files))
-		if err != nil {
-			return err
+		if copies[i], err = above(int(f.Fd()), first+len(p.Files)); err != nil {
+			return restore, err
 		}
-		copies[i] = fd
+		if fd, err := above(first+i, first+len(p.Files)); err == nil {
+			before[first+i] = fd
+		}
 	}
 	if err := closeOnExec(); err != nil {
-		return err
+		return restore, err
 	}
 	for i, fd := range copies {
 		if err := duplicate(fd, first+i); err != nil {
-			return err
+			return restore, err
 		}
+		taken++
 	}
-	return nil
+	return restore, nil
+}
+
+// putBack moves a file to a place where it was before.
+func putBack(fd, place int) error {
+	syscall.CloseOnExec(fd)
+	if err := duplicate(fd, place); err != nil {
+		return err
+	}
+	syscall.CloseOnExec(place)
+	return syscall.Close(fd)
 }

@@ -19,7 +19,8 @@
 //     processes, no tracing of other processes. TCP connects to nothing and binds nothing: a server listens before
 //     it enters, and takes its listener along.
 //   - sandbox-3: The new program has the standard streams, the files it is given, and no other open file; the variables
-//     it is given, and no others.
+//     it is given, and no others. Whatever else was open is closed there, what a supervisor passed on included
+//     (sockets of systemd, a file behind >&3).
 //   - sandbox-4: Rights cannot be had back: no_new_privs is set, and the rules hold for whatever the process starts.
 //   - sandbox-5: Who is inside can make sure of it: [Policy.Verify] tries what must be refused.
 //   - sandbox-6: A policy with Network is for a process that loads: it leaves all sockets, and refuses child processes
@@ -30,7 +31,7 @@
 // seccomp filter's. [Policy.Missing] tells what a kernel cannot do.
 //
 // A signal that comes in the moment between two lives of a process (10 to 20 milliseconds) finds the default action, as
-// it does at every start of a program.
+// it does at every start of a program. A daemon has SIGHUP ignored for that moment, and reads its configuration anyway.
 //
 // What is not covered: the time that the process takes and the memory that it fills, what it writes into the folders
 // that it may write to, and mistakes of the kernel itself.

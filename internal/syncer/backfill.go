@@ -177,7 +177,7 @@ func (b *backfill) readTasks(ctx context.Context, tasks []task, strict bool) err
 				if n >= len(tasks) {
 					return
 				}
-				if err := contain(func() error { return b.readWindow(lasting, ctx, tasks[n], strict, h) }); err != nil {
+				if err := Contain(func() error { return b.readWindow(lasting, ctx, tasks[n], strict, h) }); err != nil {
 					errs[i] = err
 					cancel(err)
 					return

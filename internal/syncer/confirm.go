@@ -27,7 +27,7 @@ func sideBySide(ctx context.Context, n int, f func(context.Context, int) error) 
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(askers)
 	for i := range n {
-		group.Go(func() error { return contain(func() error { return f(ctx, i) }) })
+		group.Go(func() error { return Contain(func() error { return f(ctx, i) }) })
 	}
 	return group.Wait()
 }

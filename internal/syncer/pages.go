@@ -51,13 +51,13 @@ func (r *pageReader) readPages(ctx, fetching context.Context, after time.Time, r
 	s := newSeen()
 	group.Go(func() error {
 		defer close(full)
-		return contain(func() error {
+		return Contain(func() error {
 			d := &pager{reader: r, staging: staging, fetching: fetching, seen: s, after: after, full: full, empty: empty, decoder: decode.New(r.run.Stream)}
 			return d.read(read)
 		})
 	})
 	// When the reading fails, the batch in hand is still staged: a walk goes on after it, and nothing arrives later.
-	group.Go(func() error { return contain(func() error { return r.stageBatches(ctx, full, empty) }) })
+	group.Go(func() error { return Contain(func() error { return r.stageBatches(ctx, full, empty) }) })
 	err := group.Wait()
 	r.run.countRefused()
 	return s, err

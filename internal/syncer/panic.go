@@ -16,9 +16,9 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("the program made a mistake, and this run ended for it; nothing half-loaded is visible: panic: %v", e.Value)
 }
 
-// contain runs a part of a run and makes an error of its panic (syncer-10). Every goroutine of a run needs its own: a
-// panic can be recovered only in the goroutine that it comes from, and ends the process otherwise.
-func contain(part func() error) (err error) {
+// Contain runs a part of a run and makes a [*PanicError] of its panic (syncer-10). Every goroutine of a run needs its
+// own: a panic can be recovered only in the goroutine that it comes from, and ends the process otherwise.
+func Contain(part func() error) (err error) {
 	defer func() {
 		switch value := recover().(type) {
 		case nil:

@@ -54,7 +54,7 @@ func (p *publisher) publishAll(ctx context.Context, h *handover, cancel func(err
 func (p *publisher) handle(ctx context.Context, u *bundle, do func(context.Context, *bundle) error) error {
 	err := p.failed
 	if err == nil {
-		err = contain(func() error { return do(ctx, u) }) // someone waits for u.done
+		err = Contain(func() error { return do(ctx, u) }) // someone waits for u.done
 	}
 	if err == nil {
 		return nil

@@ -116,7 +116,7 @@ func (s *session) take(ctx context.Context) error {
 
 // hold does the work under the lease, and gives the lease back.
 func (s *session) hold(ctx context.Context, do work) error {
-	err := contain(func() error {
+	err := Contain(func() error {
 		if err := s.recover(ctx); err != nil {
 			return err
 		}
@@ -165,7 +165,7 @@ func (s *session) recorded(ctx context.Context, mode string, limit time.Duration
 		defer cancel()
 		ctx = limited
 	}
-	err := overdue(ctx, contain(func() error { return do(ctx) }))
+	err := overdue(ctx, Contain(func() error { return do(ctx) }))
 	if _, published := errors.AsType[*IncompleteError](err); published || err == nil {
 		s.unclean = false
 		return err

@@ -113,9 +113,6 @@ func checkTidy(t *testing.T, w *warehouse.Warehouse, account, stream string) {
 		t.Fatal(err)
 	}
 	staged := "SELECT toString(run_id) AS id, '" + stream + "_staging' AS place FROM " + s.Name + "_staging"
-	if s.Child != nil {
-		staged += " UNION ALL SELECT toString(run_id), '" + s.Child.Table + "_staging' FROM " + s.Child.Table + "_staging"
-	}
 	left := one(t, w, "SELECT groupArray(DISTINCT (place, id)) FROM ("+staged+" UNION ALL "+
 		"SELECT replaceRegexpOne(extract(name, '_([0-9a-f]{32})$'), '^(.{8})(.{4})(.{4})(.{4})(.{12})$', '\\1-\\2-\\3-\\4-\\5'), name "+
 		"FROM system.tables WHERE database = currentDatabase() AND match(name, '_(delta|changes)_')) WHERE id IN "+

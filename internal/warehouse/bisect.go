@@ -9,7 +9,7 @@ import (
 	"dealhouse/internal/decode"
 )
 
-// piece is a range of the rows of a batch, or of its children's.
+// piece is a range of the rows of a batch.
 type piece struct {
 	batch    *decode.Batch
 	from, to int
@@ -24,21 +24,6 @@ func (p piece) of(column any) any {
 		return column
 	}
 	return v.Slice(p.from, p.to).Interface()
-}
-
-func (p piece) appendValues(columns []any, rows *decode.Rows) []any {
-	for i := range rows.Columns {
-		columns = append(columns, p.of(rows.Columns[i].Values(rows.Fields[i].Type)))
-	}
-	return columns
-}
-
-// destination is a staging table: what a piece is there, and what a row of it is as a reject.
-type destination struct {
-	table   string
-	columns []column
-	values  func(piece) []any
-	reject  func(b *decode.Batch, row int) (decode.Reject, error)
 }
 
 // maxRefused bounds how many rows of one batch are found one by one. More say that the table is wrong, not the rows.
@@ -59,7 +44,7 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 // stage writes pieces as one block. Where the server refuses it for its content, both halves are tried, and so on,
 // until the rows that it refuses stand alone: those are returned as rejects. It takes two inserts for each halving, and
 // a token of its own for each half, which is the same when the batch is staged again.
-func (w *Writer) stage(ctx context.Context, number int, pieces []piece, t destination) (rejects []decode.Reject, err error) {
+func (w *Writer) stage(ctx context.Context, number int, pieces []piece) (rejects []decode.Reject, err error) {
 	var last error
 	var halve func(pieces []piece, token string) error
 	halve = func(pieces []piece, token string) error {
@@ -67,7 +52,7 @@ func (w *Writer) stage(ctx context.Context, number int, pieces []piece, t destin
 			return nil
 		}
 		begin := time.Now()
-		err := w.sendColumns(ctx, t, token, pieces)
+		err := w.sendColumns(ctx, token, pieces)
 		if err == nil {
 			w.metrics.staged(w.Run, time.Since(begin))
 		}
@@ -82,9 +67,9 @@ func (w *Writer) stage(ctx context.Context, number int, pieces []piece, t destin
 			return halve(right, token+"r")
 		}
 		if len(rejects) == maxRefused {
-			return &RefusedError{Table: t.table, Err: err}
+			return &RefusedError{Table: w.Stream.Name, Err: err}
 		}
-		reject, failed := t.reject(pieces[0].batch, pieces[0].from)
+		reject, failed := rejectRow(pieces[0].batch, pieces[0].from)
 		if failed != nil {
 			return fmt.Errorf("keeping a row that is refused: %w: %w", err, failed)
 		}
@@ -92,10 +77,10 @@ func (w *Writer) stage(ctx context.Context, number int, pieces []piece, t destin
 		return nil
 	}
 	if err := halve(pieces, token(w.Run, number)); err != nil {
-		return nil, fmt.Errorf("staging batch %d of %s: %w", number, t.table, err)
+		return nil, fmt.Errorf("staging batch %d of %s: %w", number, w.Stream.Name, err)
 	}
 	if len(rejects) > 0 {
-		w.log.Warn("ClickHouse refuses rows for their content; they go to rejected_records", "account", w.Account, "table", t.table, "run_id", w.ID,
+		w.log.Warn("ClickHouse refuses rows for their content; they go to rejected_records", "account", w.Account, "table", w.Stream.Name, "run_id", w.ID,
 			"rows", len(rejects), "error", last)
 	}
 	return rejects, nil
@@ -117,9 +102,4 @@ func split(pieces []piece) (left, right []piece) {
 func rejectRow(b *decode.Batch, row int) (decode.Reject, error) {
 	raw, err := b.Record(row)
 	return decode.Reject{Page: b.Pages[row], Fetched: b.Fetched[row], Key: b.Key(row), Reason: decode.ReasonRefused, Raw: raw}, err
-}
-
-func rejectEntry(b *decode.Batch, child int) (decode.Reject, error) {
-	row, field, raw, err := b.Entry(child)
-	return decode.Reject{Page: b.Pages[row], Fetched: b.Fetched[row], Key: b.Key(row), Field: field, Reason: decode.ReasonRefused, Raw: raw}, err
 }

@@ -158,8 +158,12 @@ func stagingColumns(s *catalog.Stream) []column {
 	for _, f := range s.Fields {
 		cols = append(cols, column{name: f.Column, typ: f.Type.Wire()})
 	}
-	return append(cols, column{name: "_nulls", typ: "UInt64"}, column{name: "_extra", typ: "String"},
+	cols = append(cols, column{name: "_nulls", typ: "UInt64"}, column{name: "_extra", typ: "String"},
 		column{name: "_page", typ: "UInt32"}, column{name: "_fetched", typ: "Int64"})
+	if s.Child != nil {
+		cols = append(cols, column{name: "_entries", typ: "String"})
+	}
+	return cols
 }
 
 // hashedColumns are what makes two versions of a row differ.

@@ -5,7 +5,8 @@ import (
 )
 
 // A child table (a product's price history) has the parent's key and its own as its key, keeps entries after they have
-// left the feed, and compares its few columns directly instead of by a hash.
+// left the feed, and compares its few columns directly. It does so only where the hash of a record's entries differs from
+// that of those which were last loaded.
 
 func childKeyField(c *catalog.Child) int {
 	for i, f := range c.Fields {
@@ -58,14 +59,16 @@ func createChildView(s *catalog.Stream) string {
 FROM ${child}_latest FINAL`, parts{"columns": joinNames(childViewColumns(s)), "child": s.Child.Table}))
 }
 
-func createChildStaging(d dialect, s *catalog.Stream) string {
-	return createStagingTable(d, s.Child.Table+"_staging", columnDefs(childStagingColumns(s)), "_fetched", childKeyNames(s))
+// childHashes is the table that says of each record which entries were last loaded.
+func childHashes(s *catalog.Stream) string { return s.Child.Table + "_hashes" }
+
+func childHashesColumns(s *catalog.Stream) []column {
+	return append(append([]column{accountColumn}, keyColumns(s)...),
+		column{"hash", "FixedString(16)", "Hash of the entries that were last loaded: of a record with equal ones, none is looked at"},
+		column{"_version", "UInt64", "Time of reading in microseconds since 1970: the highest wins"},
+		column{"_run_id", "UUID", "Run that loaded them"})
 }
 
-func childStagingColumns(s *catalog.Stream) []column {
-	cols := []column{{name: "run_id", typ: "UUID"}, {name: keyColumns(s)[0].name, typ: "UUID"}}
-	for _, f := range s.Child.AllFields() {
-		cols = append(cols, column{name: f.Column, typ: f.Type.Wire()})
-	}
-	return append(cols, column{name: "_nulls", typ: "UInt64"}, column{name: "_fetched", typ: "UInt64"})
+func createChildHashes(s *catalog.Stream) string {
+	return createTable(childHashes(s), childHashesColumns(s), "ReplacingMergeTree(_version)", sortingKey(s), "Which entries of "+s.Child.Table+" were last loaded")
 }

@@ -76,45 +76,6 @@ INNER JOIN (SELECT $key, version FROM $changes WHERE $gone) AS c ON l.$key = c.$
 		parts{"columns": joinNames(append(keyColumns(x.Stream), dataColumns(x.Stream)...))})
 }
 
-func (x script) dropOldChildDelta() string { return dropDelta(x.names["child_delta"]) }
-
-func (x script) createChildDelta() string {
-	return createDeltaOf(x.names["child_latest"], x.names["child_delta"])
-}
-
-// insertChildDelta fills the delta of the child with the staged entries that are new or differ from the current ones. A
-// time of reading that lies ahead came from a clock that was wrong.
-func (x script) insertChildDelta() string {
-	fields := x.Stream.Child.AllFields()
-	var stored, read, staged, differ []string
-	for _, i := range childValues(x.Stream.Child) {
-		name := fields[i].Column
-		stored, read = append(stored, name), append(read, name+"_read")
-		staged = append(staged, fromWire(fields, i)+" AS "+name+"_read")
-		differ = append(differ, "NOT (s."+name+"_read <=> l."+name+")")
-	}
-	day := childKeyField(x.Stream.Child)
-	return x.render(`INSERT INTO $child_delta (account, $child_key, $stored, synced_at, _version, _run_id)
-SELECT {account:String}, s.$key, ${day}_read, $read, $merged_at, greatest(s._fetched, l._version + 1), {run:UUID}
-FROM
-(
-    SELECT $key, $staged_day AS ${day}_read, $staged, _fetched
-    FROM $child_staging FINAL
-    WHERE run_id = {run:UUID}
-) AS s
-LEFT JOIN
-(
-    SELECT $child_key, $stored, _version
-    FROM $child_latest FINAL
-    WHERE account = {account:String}
-) AS l
-ON s.$key = l.$key AND s.${day}_read = l.$day
-WHERE l._version = 0 OR (s._fetched > l._version OR l._version > {latest:UInt64}) AND ($differ)`, parts{
-		"day": fields[day].Column, "staged_day": fromWire(fields, day), "stored": strings.Join(stored, ", "), "read": strings.Join(read, ", "),
-		"staged": strings.Join(staged, ", "), "differ": strings.Join(differ, " OR "),
-	})
-}
-
 // countParts counts the parts of a table that is only there for a run.
 const countParts = "SELECT count() FROM system.parts WHERE active AND database = currentDatabase() AND table = {delta:String}"
 

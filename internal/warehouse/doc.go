@@ -53,6 +53,10 @@
 //     finished. The newest version in _versions is the current one; a view that needs both takes it from there.
 //  13. Ages are measured by one clock, the service's (service_clock); none is below 0.
 //  14. A run deletes no row that another run has loaded since it began.
+//  15. One process at a time changes the schema (turn). Tables and views that follow from the catalog have a generation,
+//     which rises with every change of them (schema.Generation). A binary replaces only those of a lower generation than
+//     its own. So two versions side by side never undo each other's views; the older one works with the views of the
+//     newer one, or is refused where their tables differ (ErrSchemaNew).
 //
 // Deleted rows stay in _latest with their last content, as versions that the views leave out: the merge must know their
 // versions, and later joins their content. A row that was read by its own address, because a transaction names it and

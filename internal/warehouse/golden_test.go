@@ -110,7 +110,7 @@ func ofSchema(d dialect, s *catalog.Stream) []statement {
 		all = append(all, statement{"createAllView", d.lasting(createAllView(s))})
 	}
 	if s.Child != nil {
-		all = append(all, statement{"createChildLatest", d.lasting(createChildLatest(s))}, statement{"createChildStaging", createChildStaging(d, s)},
+		all = append(all, statement{"createChildLatest", d.lasting(createChildLatest(s))}, statement{"createChildHashes", d.lasting(createChildHashes(s))},
 			statement{"createChildView", d.lasting(createChildView(s))})
 	}
 	for _, t := range tablesOf(s) {
@@ -129,18 +129,22 @@ func ofSchema(d dialect, s *catalog.Stream) []statement {
 func ofPublication(x script) []statement {
 	var all []statement
 	add := func(name, text string) { all = append(all, statement{name, text}) }
-	tables, staged := []string{x.names["changes"], x.names["delta"]}, []string{x.names["staging"]}
+	tables := []string{x.names["changes"], x.names["delta"]}
 	attached := []target{{x.names["latest"], x.names["delta"]}}
 	if x.Stream.History {
 		attached = append(attached, target{x.names["versions"], x.names["delta"]})
 	}
 	if x.Stream.Child != nil {
-		attached = append(attached, target{x.names["child_latest"], x.names["child_delta"]})
-		tables, staged = append(tables, x.names["child_delta"]), append(staged, x.names["child_staging"])
-		add("insertInto the child's staging", insertInto(x.names["child_staging"], childStagingColumns(x.Stream)))
+		attached = append(attached, target{x.names["child_latest"], x.names["child_delta"]}, target{x.names["child_hashes"], x.names["child_hashes_delta"]})
+		tables = append(tables, x.names["child_delta"], x.names["child_hashes_delta"])
+		add("dropOldChildHashesDelta", x.dropOldChildHashesDelta())
+		add("createChildHashesDelta", x.createChildHashesDelta())
 		add("dropOldChildDelta", x.dropOldChildDelta())
 		add("createChildDelta", x.createChildDelta())
-		add("insertChildDelta", x.insertChildDelta())
+		add("insertChildHashes", x.insertChildHashes(Changes{Staged: 2, Distinct: 2}))
+		add("insertChildHashes, keys staged twice", x.insertChildHashes(Changes{Staged: 2, Distinct: 1}))
+		add("insertChildDelta", x.insertChildDelta(Changes{Staged: 2, Distinct: 2}))
+		add("insertChildDelta, keys staged twice", x.insertChildDelta(Changes{Staged: 2, Distinct: 1}))
 	}
 	for _, t := range attached {
 		add("attachDelta to "+t.table, attachDelta(t.table, t.delta))
@@ -149,9 +153,7 @@ func ofPublication(x script) []statement {
 	for _, table := range tables {
 		add("dropTable "+table, dropTable(table))
 	}
-	for _, table := range staged {
-		add("dropStaged "+table, x.dropStaged(table))
-	}
+	add("dropStaged "+x.names["staging"], x.dropStaged(x.names["staging"]))
 	return all
 }
 
@@ -159,7 +161,10 @@ func ofPublication(x script) []statement {
 func ofAll() []statement {
 	one := int64(1)
 	all := []statement{
-		{"createMigrations", createMigrations}, {"createMigrationsView", createMigrationsView}, {"selectApplied", selectApplied}, {"selectColumns", selectColumns},
+		{"createMigrations", createMigrations}, {"createMigrationsView", createMigrationsView}, {"addGeneration", addGeneration},
+		{"selectApplied", selectApplied}, {"selectAppliedEarlier", selectAppliedEarlier}, {"selectColumns", selectColumns},
+		{"recordOf", recordOf([]migration{{version: 1, name: "0001_first.sql"}, {version: streamsVersion, name: "streams", generation: 1}})},
+		{"createTurns", createTurns}, {"selectTurns", selectTurns},
 		{"selectVersion", selectVersion}, {"selectTime", selectTime}, {"countParts", countParts},
 		{"selectState", selectState}, {"selectStates", selectStates}, {"selectInterrupted", selectInterrupted}, {"selectOutcome", selectOutcome},
 		{"selectAliveRuns by row", selectAliveRuns[0]}, {"selectAliveRuns by state", selectAliveRuns[1]}, {"selectStagedRuns", selectStagedRuns},
@@ -197,7 +202,7 @@ func ofAll() []statement {
 		table   string
 		columns []column
 	}{
-		{"schema_migrations_log", migrationColumns}, {"sync_state_log", stateColumns},
+		{"schema_migrations_log", migrationColumns}, {"schema_turns_log", turnColumns}, {"sync_state_log", stateColumns},
 		{"rejects_log", rejectColumns}, {"rejects_log", settledColumns}, {"reference_misses_log", missColumns},
 	} {
 		all = append(all, statement{"insertInto " + t.table, insertInto(t.table, t.columns)})
@@ -324,7 +329,7 @@ var statementText = regexp.MustCompile("^[\"`](SELECT|INSERT INTO|ALTER TABLE|CR
 
 // within are functions whose text is a piece of statements that are named above, or that Migrate and KeepDecisions
 // send.
-var within = []string{"createTable", "createViewAs", "createStagingTable", "currentRows", "stagedRows", "createDatabase", "insertDecisions", "dropDelta", "createDeltaOf"}
+var within = []string{"createTable", "createViewAs", "createStagingTable", "currentRows", "stagedRows", "unpacked", "createDatabase", "insertDecisions", "dropDelta", "createDeltaOf"}
 
 // everyTextIsNamed finds the functions and constants of the package that have the text of a statement. Each is rendered
 // by this file, or was caught sending.
@@ -392,7 +397,7 @@ func TestEveryDefinitionIsRendered(t *testing.T) {
 	must(t, err)
 	streams, err := wantedStreams(marked)
 	must(t, err)
-	missing, err := missingColumns(marked, map[string]map[string]string{"products_latest": {"account": "LowCardinality(String)"}, "product_prices_staging": {"run_id": "UUID"}})
+	missing, err := missingColumns(marked, map[string]map[string]string{"products_latest": {"account": "LowCardinality(String)"}, "products_staging": {"run_id": "UUID"}})
 	must(t, err)
 	statements := slices.Concat(missing, streams.statements)
 	for _, f := range files {
@@ -410,7 +415,7 @@ func TestEveryDefinitionIsRendered(t *testing.T) {
 	s, err := catalog.Find("products")
 	must(t, err)
 	for _, x := range ofStream(marked, s) {
-		for _, table := range []string{"products_changes_", "products_delta_", "product_prices_delta_"} {
+		for _, table := range []string{"products_changes_", "products_delta_", "product_prices_delta_", "product_prices_hashes_delta_"} {
 			if strings.Count(x.text, table) != strings.Count(x.text, "local."+table) {
 				t.Errorf("%s is not in the database of what is only there for a run: %s", table, x.text)
 			}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -23,6 +24,8 @@ const createMigrations = `CREATE TABLE IF NOT EXISTS schema_migrations_log
     version UInt32 COMMENT 'Number of the file in schema/; 0 stands for the tables of the streams and all views',
     name String COMMENT 'Name of the file',
     checksum String COMMENT 'SHA-256 of what was applied',
+    generation UInt32 COMMENT 'Of the tables of the streams and all views: the higher is the newer; 0 for files',
+    tables String COMMENT 'SHA-256 of the definitions of the tables of the streams, without their comments; empty for files',
     applied_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'By the clock of the warehouse'
 )
 ENGINE = ReplacingMergeTree(applied_at)
@@ -34,20 +37,24 @@ const createMigrationsView = `CREATE OR REPLACE VIEW schema_migrations
     version UInt32 COMMENT 'Number of the file in schema/; 0 stands for the tables of the streams and all views',
     name String COMMENT 'Name of the file',
     checksum String COMMENT 'SHA-256 of what was applied',
+    generation UInt32 COMMENT 'Of the tables of the streams and all views: the higher is the newer; 0 for files',
     applied_at DateTime64(3, 'UTC') COMMENT 'By the clock of the warehouse'
 )
-AS SELECT version, name, checksum, applied_at FROM schema_migrations_log FINAL
+AS SELECT version, name, checksum, generation, applied_at FROM schema_migrations_log FINAL
 COMMENT 'What has been applied to this database'`
 
-const selectApplied = "SELECT version, name, checksum FROM schema_migrations"
-
 // migrator makes the schema and brings it up to date.
-type migrator struct{ pool *pool }
+type migrator struct {
+	pool   *pool
+	told   *sync.Once                       // that the views are those of another version
+	wanted func(dialect) (migration, error) // in the place of wantedStreams, in tests of two versions
+}
 
 // migration is a set of statements that is applied together and recorded once. Each statement can be repeated.
 type migration struct {
 	version    uint32
 	name       string
+	generation uint32 // of the streams
 	statements []string
 }
 
@@ -60,16 +67,11 @@ func (m migration) checksum() string {
 // they differ.
 const streamsVersion = 0
 
-// Migrate creates or upgrades the schema. It only adds: a column of another type than this binary expects is refused.
-// It may run twice, and in two processes at once. It returns the statements that it ran.
+// Migrate runs what is pending, in the caller's turn. The database is there.
 func (m migrator) Migrate(ctx context.Context) ([]string, error) {
 	statements, records, err := m.pending(ctx)
 	if err != nil || len(statements) == 0 {
 		return nil, err
-	}
-	create := m.createDatabase()
-	if err := m.pool.retry(ctx, create, func() error { return m.pool.admin.Exec(ctx, create) }); err != nil {
-		return nil, fmt.Errorf("creating the database %s: %w", m.pool.database, err)
 	}
 	for _, statement := range statements[1:] {
 		if err := m.pool.exec(ctx, statement); err != nil {
@@ -82,7 +84,7 @@ func (m migrator) Migrate(ctx context.Context) ([]string, error) {
 	return statements, nil
 }
 
-var migrationColumns = columns("version UInt32, name String, checksum String, applied_at DateTime64(3)")
+var migrationColumns = columns("version UInt32, name String, checksum String, generation UInt32, tables String, applied_at DateTime64(3)")
 
 // record remembers what was applied.
 func (m migrator) record(ctx context.Context, applied []migration) error {
@@ -92,7 +94,7 @@ func (m migrator) record(ctx context.Context, applied []migration) error {
 	}
 	err = m.pool.insert(ctx, "schema_migrations_log", migrationColumns, func(b driver.Batch) error {
 		for _, a := range applied {
-			if err := b.Append(a.version, a.name, a.checksum(), next); err != nil {
+			if err := b.Append(a.version, a.name, a.checksum(), a.generation, a.tables(), next); err != nil {
 				return err
 			}
 		}
@@ -104,9 +106,13 @@ func (m migrator) record(ctx context.Context, applied []migration) error {
 	return nil
 }
 
-// PlanMigration returns the statements that Migrate would run now, without running any.
+// PlanMigration returns the statements that Migrate would run now, without running any. The last one records the others:
+// after somebody has run all of them, nothing is left for Migrate.
 func (m migrator) PlanMigration(ctx context.Context) ([]string, error) {
-	statements, _, err := m.pending(ctx)
+	statements, records, err := m.pending(ctx)
+	if err == nil && len(statements) > 0 {
+		statements = append(statements, recordOf(records))
+	}
 	return statements, err
 }
 
@@ -125,7 +131,11 @@ func (m migrator) createDatabase() string {
 
 // pending compares what the warehouse has with what this binary wants.
 func (m migrator) pending(ctx context.Context) ([]string, []migration, error) {
-	applied, err := m.applied(ctx)
+	stored, err := m.storedColumnsByTable(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	applied, err := m.applied(ctx, stored["schema_migrations_log"]["generation"] != "")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -134,31 +144,34 @@ func (m migrator) pending(ctx context.Context) ([]string, []migration, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	for version, name := range applied.names {
+	for version, a := range applied {
 		if version > files[len(files)-1].version {
-			return nil, nil, fmt.Errorf("%w (it has %s)", ErrSchemaNew, name)
+			return nil, nil, fmt.Errorf("%w (it has %s)", ErrSchemaNew, a.name)
 		}
 	}
-	stored, err := m.storedColumnsByTable(ctx)
+	streams, err := m.streams(d)
+	if err != nil {
+		return nil, nil, err
+	}
+	outranked, err := m.outranked(streams, applied[streamsVersion])
 	if err != nil {
 		return nil, nil, err
 	}
 	additions, err := missingColumns(d, stored)
+	if err == nil && len(additions) > 0 && applied[streamsVersion].generation > streams.generation {
+		err = fmt.Errorf("%w (it lacks columns that it should have, and the newer one adds them)", ErrSchemaNew)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
-	streams, err := wantedStreams(d)
-	if err != nil {
-		return nil, nil, err
-	}
-	statements := []string{m.createDatabase(), d.lasting(createMigrations), d.lasting(createMigrationsView)}
+	statements := []string{m.createDatabase(), d.lasting(createMigrations), d.lasting(addGeneration), d.lasting(createMigrationsView)}
 	var records []migration
 	for _, f := range files {
-		if applied.sums[f.version] == "" {
+		if applied[f.version].sum == "" {
 			statements, records = append(statements, f.statements...), append(records, f)
 		}
 	}
-	if len(additions) > 0 || applied.sums[streamsVersion] != streams.checksum() {
+	if len(additions) > 0 || !outranked {
 		statements = append(append(statements, streams.statements...), additions...)
 		records = append(records, streams)
 	}
@@ -168,29 +181,36 @@ func (m migrator) pending(ctx context.Context) ([]string, []migration, error) {
 	return statements, records, nil
 }
 
-type appliedMigrations struct {
-	names map[uint32]string
-	sums  map[uint32]string
+// appliedMigration is what is recorded of a migration.
+type appliedMigration struct {
+	name, sum  string
+	generation uint32 // 0 for files, and where an earlier version recorded it
+	tables     string
 }
 
-func (m migrator) applied(ctx context.Context) (appliedMigrations, error) {
-	a := appliedMigrations{names: map[uint32]string{}, sums: map[uint32]string{}}
+// applied is what was applied, by version.
+func (m migrator) applied(ctx context.Context, withGeneration bool) (map[uint32]appliedMigration, error) {
 	type row struct {
-		version   uint32
-		name, sum string
+		version uint32
+		appliedMigration
 	}
-	rows, err := m.pool.conn.Query(ctx, selectApplied)
+	query := selectAppliedEarlier
+	if withGeneration {
+		query = selectApplied
+	}
+	rows, err := m.pool.conn.Query(ctx, query)
 	if IsMissing(err) {
-		return a, nil
+		return nil, nil
 	}
-	all, err := scanned(rows, err, func(r *row) []any { return []any{&r.version, &r.name, &r.sum} })
+	all, err := scanned(rows, err, func(r *row) []any { return []any{&r.version, &r.name, &r.sum, &r.generation, &r.tables} })
 	if err != nil {
-		return a, fmt.Errorf("reading which migrations were applied: %w", err)
+		return nil, fmt.Errorf("reading which migrations were applied: %w", err)
 	}
+	applied := map[uint32]appliedMigration{}
 	for _, r := range all {
-		a.names[r.version], a.sums[r.version] = r.name, r.sum
+		applied[r.version] = r.appliedMigration
 	}
-	return a, nil
+	return applied, nil
 }
 
 // IsMissing reports an error because a table or database does not exist (yet).

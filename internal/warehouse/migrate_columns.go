@@ -69,7 +69,7 @@ func tablesOf(s *catalog.Stream) []wantedTable {
 	}
 	if s.Child != nil {
 		tables = append(tables, wantedTable{s.Child.Table + "_latest", childStoredColumns(s), dialect.lasting},
-			wantedTable{s.Child.Table + "_staging", childStagingColumns(s), dialect.staging})
+			wantedTable{childHashes(s), childHashesColumns(s), dialect.lasting})
 	}
 	return tables
 }

@@ -81,7 +81,7 @@ func createTables(d dialect, s *catalog.Stream) []string {
 		statements = append(statements, d.lasting(createVersions(s)))
 	}
 	if s.Child != nil {
-		statements = append(statements, d.lasting(createChildLatest(s)), createChildStaging(d, s))
+		statements = append(statements, d.lasting(createChildLatest(s)), d.lasting(createChildHashes(s)))
 	}
 	return statements
 }

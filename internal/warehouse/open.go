@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -69,7 +70,7 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 		o.Backoff = 200 * time.Millisecond
 	}
 	p := &pool{database: o.Database, log: o.Logger, metrics: o.Metrics, maxRetryElapsed: o.MaxRetryElapsed, backoff: o.Backoff}
-	w := &Warehouse{pool: p, migrator: migrator{p}, owner: newOwner(), sightings: &sightings{now: time.Now}}
+	w := &Warehouse{pool: p, migrator: migrator{pool: p, told: new(sync.Once)}, owner: newOwner(), sightings: &sightings{now: time.Now}}
 	if p.guest = o.Guest; p.guest != nil {
 		p.guest.Name = w.owner.String()
 	} else if dir, embedded := strings.CutPrefix(o.DSN, EmbeddedScheme); embedded {

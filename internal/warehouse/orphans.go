@@ -55,15 +55,14 @@ func (r recovery) aliveRuns(ctx context.Context) (map[string]bool, error) {
 // stagedRuns are the runs that have a staging partition or a table of their own.
 func (r recovery) stagedRuns(ctx context.Context) ([]uuid.UUID, error) {
 	stream := r.Stream.Name
-	child := stream
+	prefixes := []string{stream + "_changes_", stream + "_delta_"}
 	if r.Stream.Child != nil {
-		child = r.Stream.Child.Table
+		prefixes = append(prefixes, r.Stream.Child.Table+"_delta_", childHashes(r.Stream)+"_delta_")
 	}
-	prefixes := []string{stream + "_changes_", stream + "_delta_", child + "_delta_"}
 	for _, table := range derivedNames(r.Stream) {
 		prefixes = append(prefixes, table+"_delta_")
 	}
-	rows, err := r.conn.Query(ctx, selectStagedRuns, named("staging", stream+"_staging"), named("child", child+"_staging"),
+	rows, err := r.conn.Query(ctx, selectStagedRuns, named("staging", stream+"_staging"),
 		named("prefixes", "["+words(prefixes)+"]"))
 	texts, err := scanned(rows, err, only[string])
 	if err != nil {

@@ -9,14 +9,17 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// deltaSettings keep the blocks that are sorted and written small enough for the processor's caches: half the time of
-// the default of a million rows.
-var deltaSettings = clickhouse.Settings{"min_insert_block_size_rows": 250_000}
+// deltaSettings write up to a million rows of a delta as one block, in no more than 512 MiB of memory. One block is one
+// part, which need not be merged (singlePart): that would cost as much again as writing the delta.
+var deltaSettings = clickhouse.Settings{"min_insert_block_size_rows": 1 << 20, "min_insert_block_size_bytes": 512 << 20}
+
+// childDeltaSettings keep the blocks of a delta that may have several parts small enough for the processor's caches.
+var childDeltaSettings = clickhouse.Settings{"min_insert_block_size_rows": 250_000}
 
 // Prepare builds the delta of the run: complete rows, in a table that nobody reads.
 func (w *Writer) Prepare(ctx context.Context, c Changes, mergedAt time.Time) error {
 	args := append(w.args(mergedAt), named("merged_at", fmt.Sprint(mergedAt.UnixMilli())))
-	for _, steps := range [][]step{w.rowSteps(c), w.childSteps()} {
+	for _, steps := range [][]step{w.rowSteps(c), w.childSteps(c)} {
 		if err := w.execAll(ctx, steps, args...); err != nil {
 			return fmt.Errorf("preparing the merge of run %s of %s: %w", w.ID, w.Stream.Name, err)
 		}
@@ -56,15 +59,19 @@ func (w *Writer) rowSteps(c Changes) []step {
 	return steps
 }
 
-// childSteps make the delta of the child, if there is one. Its entries, of all days, are many more than the stream's
-// rows.
-func (w *Writer) childSteps() []step {
+// childSteps make the deltas of the child and of its hashes, if there is one. Its entries, of all days, are many more than
+// the stream's rows.
+func (w *Writer) childSteps(c Changes) []step {
 	if w.Stream.Child == nil {
 		return nil
 	}
 	settings := joinSettings(largeJoin)
-	maps.Copy(settings, deltaSettings)
-	return []step{{w.script.dropOldChildDelta(), nil}, {w.script.createChildDelta(), nil}, {w.script.insertChildDelta(), settings}}
+	maps.Copy(settings, childDeltaSettings)
+	x := w.script
+	return []step{
+		{x.dropOldChildHashesDelta(), nil}, {x.createChildHashesDelta(), nil}, {x.insertChildHashes(c), joinSettings(c.Distinct + c.Live)},
+		{x.dropOldChildDelta(), nil}, {x.createChildDelta(), nil}, {x.insertChildDelta(c), settings},
+	}
 }
 
 // singlePart merges a delta into one part, so that a process which is killed while it attaches leaves all of it or

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/google/uuid"
@@ -17,6 +18,9 @@ import (
 // ErrLeaseLost.
 func (w *Writer) Publish(ctx context.Context, l *Lease, in Intent) error {
 	in.Derived = derivedNames(w.Stream)
+	if w.Stream.Child != nil {
+		in.Derived = append(in.Derived, childHashes(w.Stream))
+	}
 	if err := w.saveJSON(ctx, w.Run, intentName(w.ID), in); err != nil {
 		return err
 	}
@@ -97,6 +101,9 @@ func (p publication) targets() []target {
 	}
 	if p.Stream.Child != nil {
 		targets = append(targets, target{names["child_latest"], names["child_delta"]})
+		if slices.Contains(p.intent.Derived, names["child_hashes"]) { // an intent of an older version has none
+			targets = append(targets, target{names["child_hashes"], names["child_hashes_delta"]})
+		}
 	}
 	return targets
 }
@@ -156,7 +163,7 @@ func (w *Writer) Discard(ctx context.Context) error {
 		tables = append(tables, w.dialect.ofRun(w.derivedDelta(t.table)))
 	}
 	if w.Stream.Child != nil {
-		tables = append(tables, names["child_delta"])
+		tables = append(tables, names["child_delta"], names["child_hashes_delta"])
 	}
 	for _, table := range tables {
 		if err := w.exec(ctx, dropTable(table)); err != nil {
@@ -168,14 +175,9 @@ func (w *Writer) Discard(ctx context.Context) error {
 
 // DropStaging drops the rows of a run that are staged.
 func (w *Writer) DropStaging(ctx context.Context) error {
-	tables := []string{w.script.names["staging"]}
-	if w.Stream.Child != nil {
-		tables = append(tables, w.script.names["child_staging"])
-	}
-	for _, table := range tables {
-		if err := w.exec(ctx, w.script.dropStaged(table)); err != nil {
-			return fmt.Errorf("dropping run %s from %s: %w", w.ID, table, err)
-		}
+	table := w.script.names["staging"]
+	if err := w.exec(ctx, w.script.dropStaged(table)); err != nil {
+		return fmt.Errorf("dropping run %s from %s: %w", w.ID, table, err)
 	}
 	return nil
 }

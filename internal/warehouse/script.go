@@ -24,7 +24,8 @@ func (d dialect) script(r Run) script {
 		"key": keyNames(s), "written": isWritten, "gone": isGone, "read_part": readPart, "merged_at": mergedAt,
 	}
 	if s.Child != nil {
-		names["child_latest"], names["child_staging"] = s.Child.Table+"_latest", s.Child.Table+"_staging"
+		names["child_latest"], names["child_hashes"] = s.Child.Table+"_latest", childHashes(s)
+		names["child_hashes_delta"] = d.ofRun(r.derivedDelta(childHashes(s)))
 		names["child_delta"], names["child_key"] = d.ofRun(r.childDelta()), childKeyNames(s)
 	}
 	return script{r, names}

@@ -11,27 +11,19 @@ import (
 	"dealhouse/internal/decode"
 )
 
-// Stage writes batches, as one, to the staging tables of their stream. number counts the batches of the run: the same
+// Stage writes batches, as one, to the staging table of their stream. number counts the batches of the run: the same
 // number with the same rows can be staged again without harm, since the server knows it by its deduplication token.
 // Nothing that readers see changes.
 //
 // A record that the server refuses for its content is left out and returned as a reject; all others are staged.
 func (w *Writer) Stage(ctx context.Context, number int, batches ...*decode.Batch) ([]decode.Reject, error) {
-	var rows, children []piece
+	var pieces []piece
 	for _, b := range batches {
 		if n := b.Len(); n > 0 {
-			rows = append(rows, piece{b, 0, n})
-		}
-		if n := b.Children.Len(); n > 0 {
-			children = append(children, piece{b, 0, n})
+			pieces = append(pieces, piece{b, 0, n})
 		}
 	}
-	rejects, err := w.stage(ctx, number, rows, destination{table: w.Stream.Name, columns: stagingColumns(w.Stream), values: w.rowValues, reject: rejectRow})
-	if err != nil || len(children) == 0 {
-		return rejects, err
-	}
-	more, err := w.stage(ctx, number, children, destination{table: w.Stream.Child.Table, columns: childStagingColumns(w.Stream), values: w.childValues, reject: rejectEntry})
-	return append(rejects, more...), err
+	return w.stage(ctx, number, pieces)
 }
 
 // CountStaged counts the rows that the run has staged so far.
@@ -50,17 +42,14 @@ func (r Run) rowValues(p piece) []any {
 	if b.Stream.DerivedKey {
 		columns = append(columns, p.of(b.Keys), p.of(b.KeyRules))
 	}
-	return append(p.appendValues(columns, &b.Rows), p.of(b.Nulls), p.of(b.Extra), p.of(b.Pages), p.of(b.Fetched))
-}
-
-// childValues are the columns of a piece of the children, in the order of childStagingColumns.
-func (r Run) childValues(p piece) []any {
-	b := p.batch
-	fetched := make([]uint64, p.len())
-	for i := range fetched {
-		fetched[i] = uint64(b.Children.Fetched[p.from+i])
+	for i := range b.Columns {
+		columns = append(columns, p.of(b.Columns[i].Values(b.Fields[i].Type)))
 	}
-	return append(p.appendValues([]any{r.ids(p.len()), p.of(b.Parents)}, &b.Children), p.of(b.Children.Nulls), fetched)
+	columns = append(columns, p.of(b.Nulls), p.of(b.Extra), p.of(b.Pages), p.of(b.Fetched))
+	if b.Stream.Child != nil {
+		columns = append(columns, p.of(b.Entries))
+	}
+	return columns
 }
 
 // ids is the column run_id of so many rows.
@@ -78,16 +67,17 @@ func token(r Run, number int) string { return fmt.Sprintf("%s-%s-%d", r.ID, r.At
 
 // sendColumns sends whole columns, those of several pieces as one. Their types are known, so the server is not asked
 // for them.
-func (w *Writer) sendColumns(ctx context.Context, t destination, token string, pieces []piece) error {
+func (w *Writer) sendColumns(ctx context.Context, token string, pieces []piece) error {
+	columns := stagingColumns(w.Stream)
 	settings := clickhouse.Settings{
 		"async_insert": 0, "insert_deduplicate": 1, "insert_deduplication_token": token,
 		"optimize_on_insert": 0, // every row is kept until the merge, so that rows can be counted
 	}
-	return w.send(ctx, t.table+"_staging", t.columns, settings, func(batch driver.Batch) error {
+	return w.send(ctx, w.script.names["staging"], columns, settings, func(batch driver.Batch) error {
 		for _, p := range pieces {
-			for i, v := range t.values(p) {
+			for i, v := range w.rowValues(p) {
 				if err := batch.Column(i).Append(v); err != nil {
-					return fmt.Errorf("column %s: %w", t.columns[i].name, err)
+					return fmt.Errorf("column %s: %w", columns[i].name, err)
 				}
 			}
 		}

@@ -50,7 +50,7 @@ const selectStagedRuns = `SELECT DISTINCT id FROM
 (
     SELECT toString(toUUIDOrZero(partition)) AS id
     FROM system.parts
-    WHERE active AND database = currentDatabase() AND table IN ({staging:String}, {child:String})
+    WHERE active AND database = currentDatabase() AND table = {staging:String}
     UNION ALL
     SELECT toString(toUUIDOrZero(replaceRegexpOne(extract(name, '_([0-9a-f]{32})$'), '^(.{8})(.{4})(.{4})(.{4})(.{12})$', '\\1-\\2-\\3-\\4-\\5')))
     FROM system.tables

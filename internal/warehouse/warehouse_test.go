@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/enginetest"
 )
 
 func TestMigrateTwice(t *testing.T) {
@@ -28,23 +29,10 @@ func TestMigrateTwice(t *testing.T) {
 func TestMigrateFromTwoProcesses(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	if err := w.conn.Exec(t.Context(), "DROP DATABASE "+w.database+" SYNC"); err != nil {
-		t.Fatal(err)
-	}
-	errs := make(chan error, 3)
-	for range cap(errs) {
-		go func() {
-			_, err := w.Migrate(t.Context())
-			errs <- err
-		}()
-	}
-	for range cap(errs) {
-		if err := <-errs; err != nil {
-			t.Error(err)
-		}
-	}
-	if err := w.CheckSchema(t.Context()); err != nil {
-		t.Error(err)
+	for range enginetest.Sample(1, 15) {
+		must(t, w.conn.Exec(t.Context(), "DROP DATABASE "+w.database+" SYNC"))
+		atOnce(t, w, w, w)
+		must(t, w.CheckSchema(t.Context()))
 	}
 }
 

@@ -57,6 +57,13 @@ func (c *costs) expect(s source) time.Duration {
 	return address
 }
 
+// mayBeBrief tells whether a request may be done in a moment: nothing is known of it, or it was so lately.
+func (c *costs) mayBeBrief(s source) bool {
+	_, known := c.Get(s.statement)
+	_, met := c.Get(s.connection)
+	return !known && !met || c.expect(s) < longestTrial/2
+}
+
 // record notes how long a request has held its turn. The last one counts as much as all before it.
 func (c *costs) record(s source, held time.Duration) {
 	for _, key := range []string{s.statement, s.connection, s.address} {

@@ -10,5 +10,6 @@
 //     while another waits for a turn, one that is idle loses its own. Nor by asking for
 //     much: who is expected to hold a turn for long, going by what the same statement,
 //     connection or address has cost lately, is put off behind those that ask for little,
-//     for half of the longest wait at most.
+//     for half of the longest wait at most. And where all turns are held for long, a read that may take a moment is
+//     tried in a spare one: whole or not at all, so that nobody sees it when it has to wait after all.
 package door

@@ -30,6 +30,8 @@ type handler struct {
 	// readers and writers are apart, so that neither keeps the other waiting. writers
 	// leaves half of the connections to the program itself.
 	readers, writers *turns
+	// large are the places of requests that bring much before they have a turn.
+	large *turns
 }
 
 // Handler is ClickHouse's HTTP interface to the engine, for curl, BI tools and
@@ -41,7 +43,7 @@ func Handler(e *engine.Engine, o contract.HandlerOptions) http.Handler {
 	if o.MaxQueries > 0 {
 		n = min(n, o.MaxQueries)
 	}
-	return &handler{engine: e, o: o, readers: newTurns(n), writers: newTurns(max(1, min(n, e.Writers()/2)))}
+	return &handler{engine: e, o: o, readers: newTurns(n), writers: newTurns(max(1, min(n, e.Writers()/2))), large: newTurns(n)}
 }
 
 // ServeHTTP answers one request.
@@ -94,12 +96,16 @@ func (h *handler) query(w http.ResponseWriter, req *http.Request) {
 	if req.Body != nil {
 		req.Body = pacedBody{client, req.Body}
 	}
-	r, err := h.parse(req)
+	b := &bounds{place: func() (over func(), err error) {
+		_, over, err = h.large.take(req.Context(), client, source{}, h.o.MaxWait, false)
+		return over, err
+	}}
+	defer b.end()
+	r, err := h.parse(req, b)
 	if err != nil {
 		h.fail(w, 0, err)
 		return
 	}
-	ctx := req.Context()
 	r.Interrupt = client.stopReading
 	id := cmp.Or(printable(r.id), rand.Text())
 	w.Header().Set("X-ClickHouse-Query-Id", id)
@@ -113,18 +119,13 @@ func (h *handler) query(w http.ResponseWriter, req *http.Request) {
 			return
 		}
 	}
-	over, err := turns.take(ctx, client, sourceOf(req, r), h.o.MaxWait)
+	b.free = true // what it holds from now on is bounded by its turn
+	a, over, err := h.answer(req, client, turns, r)
 	if err != nil {
 		h.fail(w, 0, err)
 		return
 	}
 	defer over()
-	defer h.o.Busy(req)()
-	a, err := serve(ctx, h.engine, r)
-	if err != nil {
-		h.fail(w, 0, err)
-		return
-	}
 	w.Header().Set("Content-Type", contentType(a.Format))
 	w.Header().Set("X-ClickHouse-Format", a.Format)
 	if a.Body == nil {
@@ -136,13 +137,42 @@ func (h *handler) query(w http.ResponseWriter, req *http.Request) {
 	h.send(w, req, client, a.Body, r.compress)
 }
 
+// answer waits for a turn and does what the request asks for, up to the point where its result can be sent; over ends
+// the turn after that.
+func (h *handler) answer(req *http.Request, client *peer, turns *turns, r *request) (a *engine.Answer, over func(), err error) {
+	ctx, begin, s := req.Context(), time.Now(), sourceOf(req, r)
+	// Who asks for memory by name gets what it asks for.
+	for brief := r.Data == nil && !strings.Contains(strings.ToLower(r.SQL), "max_memory_usage"); ; brief = false {
+		trial, end, err := turns.take(ctx, client, s, h.o.MaxWait-time.Since(begin), brief)
+		if err != nil {
+			return nil, nil, err
+		}
+		idle := h.o.Busy(req)
+		over := func() { idle(); end() }
+		if trial == nil {
+			a, err = serve(ctx, h.engine, r)
+		} else {
+			a, err = trial.try(ctx, h.engine, *r)
+			over()
+			over = func() {}
+		}
+		if err == nil {
+			return a, over, nil
+		}
+		over()
+		if !errors.Is(err, errNotBrief) && !errors.Is(err, engine.ErrNotRead) {
+			return nil, nil, err
+		}
+	}
+}
+
 // parse reads the request and decides what it may do.
-func (h *handler) parse(req *http.Request) (*request, error) {
+func (h *handler) parse(req *http.Request, b *bounds) (*request, error) {
 	values, err := url.ParseQuery(req.URL.RawQuery)
 	if err != nil {
 		return nil, exception.New(exception.BadArguments, "BAD_ARGUMENTS", "the URL's parameters cannot be read: "+err.Error())
 	}
-	r, err := parseRequest(values, req.Header, req.Body, h.o.MaxQueryBytes)
+	r, err := parseRequest(values, req.Header, req.Body, h.o.MaxQueryBytes, b)
 	if err != nil {
 		return nil, err
 	}

@@ -68,7 +68,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	}
 	defer context.AfterFunc(ctx, interrupt)()
-	r, err := parseRequest(req.URL.Query(), req.Header, req.Body, maxHead)
+	r, err := parseRequest(req.URL.Query(), req.Header, req.Body, maxHead, nil)
 	if err != nil {
 		return respond(req, err)
 	}
@@ -139,6 +139,7 @@ type request struct {
 	id        string
 	handshake uint64 // the client's protocol version, when it asks who is there
 	compress  bool   // the answer goes into frames of the native protocol
+	bounds    *bounds
 }
 
 // confine makes the request a read-only one.
@@ -164,9 +165,9 @@ const helloQuery = "SELECT displayName(), version(), revision(), timezone()"
 
 // parseRequest reads a request as ClickHouse does: the query is the URL
 // parameter followed by the body, and what follows an INSERT is its data. At most
-// maxText of the body is taken for SQL.
-func parseRequest(v url.Values, h http.Header, body io.Reader, maxText int64) (*request, error) {
-	r := &request{id: v.Get("query_id"), compress: v.Get("compress") == "1"}
+// maxText of the body is taken for SQL. b is a stranger's.
+func parseRequest(v url.Values, h http.Header, body io.Reader, maxText int64, b *bounds) (*request, error) {
+	r := &request{id: v.Get("query_id"), compress: v.Get("compress") == "1", bounds: b}
 	r.Database = v.Get("database")
 	if r.Database == "" {
 		r.Database = h.Get("X-ClickHouse-Database")
@@ -196,7 +197,7 @@ func parseRequest(v url.Values, h http.Header, body io.Reader, maxText int64) (*
 	if strings.HasPrefix(h.Get("Content-Type"), "multipart/form-data") {
 		return nil, exception.New(exception.NotImplemented, "NOT_IMPLEMENTED", "external tables are not supported by the embedded engine")
 	}
-	body, err := decodeBody(body, h.Get("Content-Encoding"), v.Get("decompress") == "1")
+	body, err := decodeBody(body, h.Get("Content-Encoding"), v.Get("decompress") == "1", b)
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +223,15 @@ func (r *request) readText(sql string, body io.Reader, maxText int64) error {
 		}
 		r.SQL += "\n"
 	}
-	head, err := io.ReadAll(io.LimitReader(body, maxText+1))
+	head, err := io.ReadAll(io.LimitReader(body, min(smallText, maxText+1)))
+	if len(head) == smallText && err == nil {
+		if err := r.bounds.large(); err != nil {
+			return err
+		}
+		var rest []byte
+		rest, err = io.ReadAll(io.LimitReader(body, maxText+1-smallText))
+		head = append(head, rest...)
+	}
 	if err != nil {
 		return fmt.Errorf("read the query: %w", err)
 	}
@@ -252,7 +261,7 @@ func (r *request) awaitData() error {
 }
 
 // decodeBody undoes what the client has compressed the body with.
-func decodeBody(body io.Reader, encoding string, framed bool) (io.Reader, error) {
+func decodeBody(body io.Reader, encoding string, framed bool, b *bounds) (io.Reader, error) {
 	if body == nil || body == http.NoBody {
 		return nil, nil
 	}
@@ -272,6 +281,9 @@ func decodeBody(body io.Reader, encoding string, framed bool) (io.Reader, error)
 		body = z
 	default:
 		return nil, exception.New(exception.NotImplemented, "NOT_IMPLEMENTED", "Content-Encoding "+encoding+" is not supported by the embedded engine; use gzip, LZ4 or none")
+	}
+	if framed && b != nil {
+		body = &frames{r: body, bounds: b}
 	}
 	if framed {
 		body = deframe(body)

@@ -10,24 +10,28 @@ import (
 	"sync/atomic"
 	"time"
 
+	"dealhouse/internal/chdb/engine"
 	"dealhouse/internal/chdb/exception"
 	"dealhouse/internal/chdb/recent"
 )
 
 // turns bounds how many requests do something at once. A client that keeps its turn without using it, because it does
 // not send or does not read, loses it when another waits; one that asks for much waits for those that ask for little,
-// but not for ever (chdb-11).
+// but not for ever. While all turns are kept for long, spare ones are given for a moment, to try what may be done in it
+// (chdb-11).
 type turns struct {
 	costs costs
 
 	mu      sync.Mutex
 	free    int
+	spare   int
 	queue   []*waiter // by due
-	holders map[*peer]bool
+	holders map[*peer]time.Time
+	trials  []*trial // the longest first
 }
 
 func newTurns(n int) *turns {
-	return &turns{free: n, holders: map[*peer]bool{}, costs: costs{recent.New[string, time.Duration](remembered)}}
+	return &turns{free: n, spare: engine.SpareFor(n), holders: map[*peer]time.Time{}, costs: costs{recent.New[string, time.Duration](remembered)}}
 }
 
 // stalled is how long a client may keep others waiting without a byte, and check how often that is looked at.
@@ -42,14 +46,20 @@ const deferral = 20
 
 // waiter is one request that waits.
 type waiter struct {
-	peer *peer
-	due  time.Time
-	turn chan struct{} // closed when it has its turn
+	peer  *peer
+	due   time.Time
+	brief bool          // a spare turn would do
+	turn  chan struct{} // closed when it has its turn
+	trial *trial        // set before that, when the turn is a spare one
 }
 
-// take waits for a turn, but not longer than wait. over gives it back.
-func (t *turns) take(ctx context.Context, p *peer, s source, wait time.Duration) (over func(), err error) {
-	w := &waiter{peer: p, due: time.Now().Add(min(deferral*t.costs.expect(s), wait/2)), turn: make(chan struct{})}
+// take waits for a turn, but not longer than wait. over gives it back. brief says that a spare turn would do: then there
+// may be a trial, whose end the caller has to obey.
+func (t *turns) take(ctx context.Context, p *peer, s source, wait time.Duration, brief bool) (tr *trial, over func(), err error) {
+	w := &waiter{
+		peer: p, due: time.Now().Add(min(deferral*t.costs.expect(s), wait/2)), turn: make(chan struct{}),
+		brief: brief && t.costs.mayBeBrief(s),
+	}
 	t.enqueue(w)
 	patience := time.NewTimer(wait)
 	defer patience.Stop()
@@ -58,9 +68,9 @@ func (t *turns) take(ctx context.Context, p *peer, s source, wait time.Duration)
 	for {
 		select {
 		case <-w.turn:
-			return t.hold(p, s), nil
+			return w.trial, t.hold(w, s), nil
 		case <-tick.C:
-			t.cutStalled()
+			t.look()
 			continue
 		case <-patience.C:
 			err = exception.New(exception.TooManyQueries, "TOO_MANY_SIMULTANEOUS_QUERIES", "too many queries at once: try again")
@@ -68,7 +78,7 @@ func (t *turns) take(ctx context.Context, p *peer, s source, wait time.Duration)
 			err = context.Cause(ctx)
 		}
 		t.leave(w)
-		return nil, err
+		return nil, nil, err
 	}
 }
 
@@ -92,8 +102,11 @@ func (t *turns) next() {
 		w := t.queue[0]
 		t.queue = slices.Delete(t.queue, 0, 1)
 		t.free--
-		t.holders[w.peer] = true
+		t.holders[w.peer] = time.Now()
 		close(w.turn)
+	}
+	if t.free == 0 && t.spare > 0 && len(t.queue) > 0 {
+		t.nextTrials()
 	}
 }
 
@@ -105,31 +118,46 @@ func (t *turns) leave(w *waiter) {
 		t.queue = slices.Delete(t.queue, at, at+1)
 		return
 	}
-	t.release(w.peer)
+	t.release(w)
 }
 
 // hold begins a turn; over ends it, and notes what it has cost.
-func (t *turns) hold(p *peer, s source) (over func()) {
+func (t *turns) hold(w *waiter, s source) (over func()) {
 	begin := time.Now()
 	return func() {
-		t.costs.record(s, time.Since(begin))
+		held := time.Since(begin)
+		if w.trial != nil && w.trial.failed {
+			held = max(held, longestTrial) // so much at least
+		}
+		t.costs.record(s, held)
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.release(p)
+		t.release(w)
 	}
 }
 
 // release gives a turn to whoever is next; t.mu is held.
-func (t *turns) release(p *peer) {
-	delete(t.holders, p)
-	t.free++
+func (t *turns) release(w *waiter) {
+	if w.trial != nil {
+		t.endTrial(w.trial)
+	} else {
+		delete(t.holders, w.peer)
+		t.free++
+	}
 	t.next()
 }
 
-// cutStalled ends what is between us and the client that has been idle for longest.
-func (t *turns) cutStalled() {
+// look is what those that wait do meanwhile: they see to it that nobody keeps them waiting without need.
+func (t *turns) look() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.cutStalled()
+	t.cutTrial()
+	t.next()
+}
+
+// cutStalled ends what is between us and the client that has been idle for longest; t.mu is held.
+func (t *turns) cutStalled() {
 	var worst *peer
 	for p := range t.holders {
 		if p.idle() > stalled && (worst == nil || p.idle() > worst.idle()) {

@@ -28,7 +28,7 @@ type crowded struct {
 func newCrowded(t *testing.T) *crowded {
 	t.Helper()
 	c := &crowded{turns: newTurns(1)}
-	over, err := c.take(context.Background(), newPeer(), source{}, time.Second)
+	_, over, err := c.take(context.Background(), newPeer(), source{}, time.Second, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func newCrowded(t *testing.T) *crowded {
 func (c *crowded) wait(t *testing.T, name string, s source) {
 	t.Helper()
 	c.group.Go(func() {
-		over, err := c.take(context.Background(), newPeer(), s, time.Hour)
+		_, over, err := c.take(context.Background(), newPeer(), s, time.Hour, false)
 		if err != nil {
 			t.Error(err)
 			return
@@ -137,13 +137,13 @@ func TestTurnsAreNotLost(t *testing.T) {
 			if n%3 == 1 {
 				wait = time.Microsecond
 			}
-			if over, err := q.take(ctx, newPeer(), source{}, wait); err == nil {
+			if _, over, err := q.take(ctx, newPeer(), source{}, wait, n%2 == 0); err == nil {
 				over()
 			}
 		})
 	}
 	group.Wait()
-	if q.free != 2 || len(q.queue) != 0 || len(q.holders) != 0 {
-		t.Errorf("%d turns are free, %d wait, %d hold one", q.free, len(q.queue), len(q.holders))
+	if q.free != 2 || q.spare != 1 || len(q.queue) != 0 || len(q.holders) != 0 || len(q.trials) != 0 {
+		t.Errorf("%d turns and %d spare ones are free, %d wait, %d and %d hold one", q.free, q.spare, len(q.queue), len(q.holders), len(q.trials))
 	}
 }

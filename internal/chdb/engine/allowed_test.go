@@ -118,6 +118,15 @@ func freshGuard(t testing.TB) *guard.Guard {
 	return g
 }
 
+// TestNoNameOfTheHost: what clients ask for when they connect is answered, and not with the name of the machine.
+func TestNoNameOfTheHost(t *testing.T) {
+	t.Parallel()
+	srv := openDoor(t, contract.HandlerOptions{})
+	if status, body, _ := ask(t, srv, http.MethodPost, "SELECT displayName(), timezone()", nil, nil); status != http.StatusOK || body != "chdb\tUTC\n" {
+		t.Errorf("%d %q", status, body)
+	}
+}
+
 // TestPersistedIsJudged: what somebody has made past the doors is not served, and can be dropped.
 func TestPersistedIsJudged(t *testing.T) {
 	t.Parallel()

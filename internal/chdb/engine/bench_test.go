@@ -2,14 +2,19 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
+
+	"dealhouse/internal/chdb/door"
 )
 
 // BenchmarkInsert puts batches of 20 columns through clickhouse-go; ns/row is
@@ -92,6 +97,44 @@ func BenchmarkSmallQuery(b *testing.B) {
 	for b.Loop() {
 		var n uint8
 		must(b, db.QueryRow(context.Background(), "SELECT 1").Scan(&n))
+	}
+}
+
+// BenchmarkGuard is the read-only door beside one that judges nothing, in turns: for a result of some size, and for a
+// small query that is the same each time, or another. It reports the one by the other, and what a query takes longer.
+func BenchmarkGuard(b *testing.B) {
+	for name, sql := range map[string]string{
+		"large": "SELECT number, toString(number) AS s FROM numbers(2000000)",
+		"same":  "SELECT number %% 7 AS k, count(), sum(number) FROM numbers(100000) GROUP BY k ORDER BY k",
+		"new":   "SELECT number %% 7 AS k, count(), sum(number) FROM numbers(100000) WHERE number != %d GROUP BY k ORDER BY k",
+	} {
+		b.Run(name, func(b *testing.B) {
+			doors := []http.RoundTripper{shared, &door.Transport{Engine: shared.Engine, ReadOnly: true}}
+			var took [2]time.Duration
+			for n := 0; b.Loop(); n++ {
+				text := strings.ReplaceAll(sql, "%%", "%")
+				if name == "new" {
+					text = fmt.Sprintf(sql, n)
+				}
+				for i := range doors {
+					i = (i + n) % len(doors) // neither is always first
+					begin := time.Now()
+					req, err := http.NewRequest(http.MethodPost, "http://embedded/?default_format=Native", strings.NewReader(text))
+					must(b, err)
+					resp, err := doors[i].RoundTrip(req)
+					must(b, err)
+					read, err := io.Copy(io.Discard, resp.Body)
+					must(b, err)
+					_ = resp.Body.Close()
+					if resp.StatusCode != http.StatusOK || read == 0 {
+						b.Fatalf("%d, %d bytes", resp.StatusCode, read)
+					}
+					took[i] += time.Since(begin)
+				}
+			}
+			b.ReportMetric(float64(took[1])/float64(took[0]), "guarded/open")
+			b.ReportMetric(float64((took[1]-took[0]).Microseconds())/1000/float64(b.N), "ms-more")
+		})
 	}
 }
 

@@ -90,10 +90,11 @@ var tableEngines = []string{
 
 // configXML has the path of the file above, which must be absolute: the engine
 // resolves a relative one against the working directory. The scripts directory
-// is one that never exists.
+// is one that never exists. The name is what displayName() says, which is the host's otherwise.
 const configXML = `<clickhouse>
   <users_config>%s</users_config>
   <user_scripts_path>%s</user_scripts_path>
+  <display_name>chdb</display_name>
   <logger><level>none</level><console>false</console></logger>
 </clickhouse>
 `

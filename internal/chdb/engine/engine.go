@@ -47,6 +47,8 @@ type instance struct {
 	refs    int // guarded by process.mu
 	writers *conn.Pool
 	readers *conn.Pool
+	conns   int // of readers and of writers, besides the spare ones
+	limits  contract.Limits
 	guard   *guard.Guard
 	control *conn.Controller
 	version string
@@ -175,7 +177,7 @@ func start(lib *library.API, dir string, o contract.Options, r rules) (*instance
 		dir:   dir,
 		log:   o.Logger,
 		args:  []string{"clickhouse", "--path=" + dir, "--config-file=" + config},
-		nonce: hex.EncodeToString(nonce[:]),
+		nonce: hex.EncodeToString(nonce[:]), conns: o.MaxConns, limits: o.Limits,
 	}
 	in.ctx, in.cancel = context.WithCancelCause(context.Background())
 	if in.lock, err = claim(dir); err != nil {
@@ -197,8 +199,9 @@ func start(lib *library.API, dir string, o contract.Options, r rules) (*instance
 		return nil, fmt.Errorf("open %s: ask the engine for its version: %w", dir, err)
 	}
 	in.control = conn.NewController(first)
-	in.writers = conn.NewPool(o.MaxConns, in.connect)
-	in.readers = conn.NewPool(o.MaxConns, in.connectReader)
+	size := o.MaxConns + SpareFor(o.MaxConns)
+	in.writers = conn.NewPool(size, in.connect)
+	in.readers = conn.NewPool(size, in.connectReader)
 	in.guard = guard.New(in.connectExaminer, in.log)
 	return in, nil
 }
@@ -359,10 +362,21 @@ func (e *Engine) Closed() bool { return e.closed.Load() }
 func (e *Engine) Logger() *slog.Logger { return e.in.log }
 
 // Readers is how many read-only queries may run at once.
-func (e *Engine) Readers() int { return e.in.readers.Size() }
+func (e *Engine) Readers() int { return e.in.conns }
 
 // Writers is how many queries that are not read-only, and inserts, may run at once.
-func (e *Engine) Writers() int { return e.in.writers.Size() }
+func (e *Engine) Writers() int { return e.in.conns }
+
+// SpareFor is how many connections there are besides n, for reads that take a moment.
+func SpareFor(n int) int { return max(1, n/2) }
+
+// SpareMemory is how many bytes of memory a read on a spare connection should have at most; 0 does not bound.
+func (e *Engine) SpareMemory() int64 {
+	if e.in.limits.Memory == 0 {
+		return 0
+	}
+	return max(e.in.limits.Memory/32, 4<<20)
+}
 
 // withDefaults fills in what has been left at zero.
 func withDefaults(o contract.Options) contract.Options {

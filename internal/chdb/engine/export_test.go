@@ -36,7 +36,7 @@ func FrozenSettings() []string { return frozenSettings() }
 func (e *Engine) Apart(conns int, name string) (apart *Engine, end func()) {
 	in := &instance{
 		lib: e.in.lib, dir: e.in.dir, log: e.in.log, args: e.in.args, version: e.in.version,
-		nonce: e.in.nonce + "-" + name, control: e.in.control,
+		nonce: e.in.nonce + "-" + name, control: e.in.control, conns: conns, limits: e.in.limits,
 	}
 	in.ctx, in.cancel = context.WithCancelCause(context.Background())
 	in.writers = conn.NewPool(conns, in.connect)

@@ -13,8 +13,14 @@ import (
 	"dealhouse/internal/chdb/library"
 )
 
-// limitsFile is merged into the users' configuration by the engine.
-const limitsFile = "users.d/limits.xml"
+// limitsFile is merged into the users' configuration by the engine, and totalFile into its main one.
+const (
+	limitsFile = "users.d/limits.xml"
+	totalFile  = "config.d/limits.xml"
+)
+
+// ownMemory is what the engine itself takes, at most: it counts as much as that of queries where the total is bounded.
+const ownMemory = 256 << 20
 
 // fixedLimits are those that nobody needs to change. What is parsed must not overflow a stack, and memory that is not
 // counted must stay little; limits that count the queries of others too are not a query's to set.
@@ -32,7 +38,7 @@ var fixedLimits = []setting{
 	{"max_temporary_columns", "10000"},
 	{"max_concurrent_queries_for_user", "0"},
 	{"max_execution_time_leaf", "0"},
-	{"max_memory_usage_for_user", ""},
+	{"max_memory_usage_for_user", "0"},
 	{"max_temporary_data_on_disk_size_for_user", ""},
 }
 
@@ -40,17 +46,32 @@ type setting struct{ name, value string }
 
 // writeLimits puts the limits beside the users' configuration, or takes away those that another start left there.
 func writeLimits(dir string, l contract.Limits) error {
-	path := filepath.Join(dir, "engine", limitsFile)
-	if l == (contract.Limits{}) {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for name, text := range map[string]string{limitsFile: limitsXML(l), totalFile: totalXML(l)} {
+		path := filepath.Join(dir, "engine", name)
+		if l == (contract.Limits{}) {
+			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return err
 		}
-		return nil
+		if err := library.ReplaceFile(path, []byte(text)); err != nil {
+			return err
+		}
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
+	return nil
+}
+
+// totalXML bounds the memory of all queries together. It is the engine's whole memory that is bounded, not what it
+// counts for its user: that grows with every result whose memory is given back after the query has ended, for as long as
+// any query runs, until there seems to be none left for the smallest.
+func totalXML(l contract.Limits) string {
+	if l.Memory == 0 {
+		return "<clickhouse/>\n"
 	}
-	return library.ReplaceFile(path, []byte(limitsXML(l)))
+	return fmt.Sprintf("<clickhouse>\n  <max_server_memory_usage>%d</max_server_memory_usage>\n  <memory_worker_use_cgroup>0</memory_worker_use_cgroup>\n</clickhouse>\n", l.Memory+ownMemory)
 }
 
 // limitsXML is the part of the configuration that has the limits.
@@ -75,10 +96,7 @@ func limitsXML(l contract.Limits) string {
 	most("max_result_rows", decimal(l.ResultRows), "1")
 	most("max_threads", decimal(int64(l.Threads)), "1")
 	for _, s := range fixedLimits {
-		switch s.name {
-		case "max_memory_usage_for_user":
-			s.value = decimal(l.Memory)
-		case "max_temporary_data_on_disk_size_for_user":
+		if s.name == "max_temporary_data_on_disk_size_for_user" {
 			s.value = decimal(l.Disk)
 		}
 		set(s.name, s.value)

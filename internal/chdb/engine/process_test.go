@@ -50,6 +50,10 @@ func runChild(role string) int {
 		err = childUnguarded()
 	case "limits":
 		err = childLimits()
+	case "memory":
+		err = childMemory()
+	case "crowd":
+		err = childCrowd()
 	case "answers":
 		err = childAnswers()
 	default:

@@ -28,6 +28,8 @@ type Query struct {
 	Settings map[string]string
 	Params   []library.Param
 	ReadOnly bool
+	// OnlyRead refuses whatever is not a read, with [ErrNotRead], before anything of it is done.
+	OnlyRead bool
 	// Guarded refuses what reaches the host; set for whoever is not this program.
 	Guarded bool
 	// Interrupt, if set, makes a Read of Data that waits return.
@@ -45,12 +47,14 @@ func (q *Query) set(name, value string) {
 	q.Settings[name] = value
 }
 
-// limitResult makes the engine itself stop a result that is too large to be
-// buffered. What the client asked for counts if it is less.
-func (q *Query) limitResult() {
-	asked, err := strconv.ParseInt(q.Settings["max_result_bytes"], 10, 64)
-	if err != nil || asked <= 0 || asked > q.MaxBuffered {
-		q.set("max_result_bytes", strconv.FormatInt(q.MaxBuffered, 10))
+// ErrNotRead is the answer to a query that is not the read that it was to be.
+var ErrNotRead = errors.New("the query is not a read")
+
+// Least bounds what a setting allows. What the client asked for counts if it is less.
+func (q *Query) Least(name string, most int64) {
+	asked, err := strconv.ParseInt(q.Settings[name], 10, 64)
+	if err != nil || asked <= 0 || asked > most {
+		q.set(name, strconv.FormatInt(most, 10))
 	}
 }
 
@@ -154,7 +158,10 @@ func (in *instance) run(ctx context.Context, q *Query) (*Answer, error) {
 	format := cmp.Or(st.format, q.Format)
 	header, streams := streamable(format)
 	if !streams && q.MaxBuffered > 0 {
-		q.limitResult()
+		q.Least("max_result_bytes", q.MaxBuffered) // so that the engine itself stops it
+	}
+	if q.OnlyRead && st.Insert {
+		return nil, ErrNotRead
 	}
 	l, err := in.lend(ctx, q)
 	if err != nil {
@@ -169,6 +176,9 @@ func (in *instance) run(ctx context.Context, q *Query) (*Answer, error) {
 	v, err := l.conn.Classify(q.SQL)
 	if err == nil {
 		err = admissible(l.conn, q, &st, v)
+	}
+	if err == nil && q.OnlyRead && v.Class != conn.ClassRead {
+		err = ErrNotRead
 	}
 	if err != nil {
 		return nil, l.giveBack(err)
@@ -222,7 +232,7 @@ func (l *lease) buffered(q *Query) ([]byte, error) {
 	}
 	out := lib.Bytes(r)
 	if q.MaxBuffered > 0 && int64(len(out)) > q.MaxBuffered {
-		return nil, exception.New(396, "TOO_MANY_ROWS_OR_BYTES", fmt.Sprintf(
+		return nil, exception.New(exception.TooManyRows, "TOO_MANY_ROWS_OR_BYTES", fmt.Sprintf(
 			"the result has %d bytes, and this format cannot be streamed: add a LIMIT, or use a format like JSONEachRow, CSV or TSV", len(out)))
 	}
 	return bytes.Clone(out), nil

@@ -19,7 +19,9 @@ const (
 	QueryTooLarge    = 55
 	TooManyQueries   = 202
 	SocketTimeout    = 209
+	MemoryLimit      = 241
 	QueryCancelled   = 394
+	TooManyRows      = 396 // or bytes
 	AccessDenied     = 497
 	AuthFailed       = 516
 	Unknown          = 1002

@@ -60,6 +60,8 @@ type token struct {
 	text  string
 	name  string // of a word or a quoted name, as it counts; in lower case
 	begin int
+	// braces is how many curly brackets it stands in.
+	braces int
 }
 
 // verdictKey is all that the guard's conn.Verdict on a statement depends on, besides definitions that can change.
@@ -81,6 +83,9 @@ type Guard struct {
 	persisted persisted
 	allowed   *recent.Map[verdictKey, struct{}] // what was let through
 }
+
+// longest is how many bytes a statement may have, without the data of an INSERT: as much as the engine's own parser takes.
+const longest = 256 << 10
 
 // looks is how many statements may be looked at, at once.
 const looks = 4
@@ -119,6 +124,9 @@ func (g *Guard) Examine(ctx context.Context, r *Request) error {
 	if r.Fed {
 		text = r.Head
 		tree = r.Head + " FORMAT Values" // or it is no statement
+	}
+	if len(text) > longest {
+		return exception.New(exception.SyntaxError, "SYNTAX_ERROR", "the statement is too long: write at most 256 KiB, and send data apart from it")
 	}
 	key := verdictKey{text: sha256.Sum256([]byte(text)), db: r.Database, readOnly: r.ReadOnly, fed: r.Fed}
 	if _, ok := g.allowed.Get(key); ok {
@@ -206,8 +214,9 @@ func (x *examination) parse(sql string) (*node, error) {
 // as tokens, and their values by checkNames.
 func (x *examination) forTree(sql string) string {
 	b := []byte(sql)
-	for i, t := range x.tokens {
-		switch {
+	closes := true
+	for i := 0; i < len(x.tokens); i++ {
+		switch t := x.tokens[i]; {
 		case t.begin+len(t.text) > len(b):
 			return string(b)
 		case t.kind == "QuotedIdentifier":
@@ -216,13 +225,15 @@ func (x *examination) forTree(sql string) string {
 					b[j] = ' '
 				}
 			}
-		case t.kind == "OpeningCurlyBrace" && x.at(i+1).name != "" && x.at(i+2).kind == "Colon":
+		case closes && t.kind == "OpeningCurlyBrace" && x.at(i+1).name != "" && x.at(i+2).kind == "Colon":
+			closes = false // unless it does: then the next is looked for behind it, so that each token is looked at once
 			for j := i + 3; j < len(x.tokens); j++ {
 				if end := x.tokens[j]; end.kind == "ClosingCurlyBrace" && end.begin < len(b) {
 					for k := t.begin; k <= end.begin; k++ {
 						b[k] = ' '
 					}
 					b[t.begin] = '0'
+					closes, i = true, j
 					break
 				}
 			}
@@ -266,15 +277,20 @@ func (x *examination) split(sql string) error {
 	if k <= 0 || uint64(len(b)-k) != n*size {
 		return bad
 	}
+	braces := 0
 	for b = b[k:]; len(b) > 0; b = b[size:] {
 		begin, end, kind := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]), int(b[16])
 		if begin > end || end > uint64(len(sql)) || kind >= len(x.kinds) {
 			return bad
 		}
-		t := token{kind: x.kinds[kind], text: sql[begin:end], begin: int(begin)}
+		t := token{kind: x.kinds[kind], text: sql[begin:end], begin: int(begin), braces: braces}
 		switch t.kind {
 		case "Whitespace", "Comment", "EndOfStream":
 			continue
+		case "OpeningCurlyBrace":
+			braces++
+		case "ClosingCurlyBrace":
+			braces--
 		case "BareWord":
 			t.name = strings.ToLower(t.text)
 		case "QuotedIdentifier":

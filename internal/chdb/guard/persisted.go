@@ -85,7 +85,12 @@ func (x *examination) avoid(names map[string]bool) error {
 
 // resolve asks the engine for names that no list has: they must be functions and views that somebody has made.
 func (x *examination) resolve() error {
+	known := map[unknownName]bool{}
 	for _, u := range x.unknown {
+		if known[u] {
+			continue
+		}
+		known[u] = true
 		sql := "SELECT count() FROM system.functions WHERE name = {n:String} AND origin = 'SQLUserDefined'"
 		if u.table {
 			sql = "SELECT count() FROM system.tables WHERE name = {n:String} AND engine = 'View'"

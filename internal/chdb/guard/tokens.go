@@ -77,7 +77,7 @@ func (x *examination) checkText(i int) error {
 	if err := literal("'" + unescaped(t.text[1:])); err != nil {
 		return err
 	}
-	if strings.Contains(t.text, `\`) && x.insideBraces(i) {
+	if t.braces > 0 && strings.Contains(t.text, `\`) {
 		return denied("an escape sequence in a parameter's type is not allowed here")
 	}
 	return nil
@@ -107,31 +107,20 @@ func unescaped(s string) string {
 	return b.String()
 }
 
-// insideBraces tells whether token i stands in {}.
-func (x *examination) insideBraces(i int) bool {
-	depth := 0
-	for _, t := range x.tokens[:i] {
-		switch t.kind {
-		case "OpeningCurlyBrace":
-			depth++
-		case "ClosingCurlyBrace":
-			depth--
-		}
-	}
-	return depth > 0
-}
-
 // checkSettings refuses settings in the text, at any level: of a list behind SETTINGS, SET or EXPLAIN, what stands
 // before =; and, wherever it stands, the name of a setting that nobody may change.
 func (x *examination) checkSettings() error {
 	l := allow.All()
+	var lists listing
 	for i, t := range x.tokens {
+		before := lists.list
+		lists.pass(t, i == 0)
 		if t.name == "" {
 			continue
 		}
 		e, ok := l.Settings[t.name]
 		table, ofTable := l.MergeTree[t.name]
-		listed := x.listsSettings(i)
+		listed := before && x.at(i+1).kind == "Equals" || x.switchedOn(i)
 		switch {
 		case listed && ofTable && table.Sign == 0:
 		case listed && !ok && !ofTable:
@@ -143,36 +132,40 @@ func (x *examination) checkSettings() error {
 	return nil
 }
 
-// listsSettings tells whether the name at i is one of a list of settings.
-func (x *examination) listsSettings(i int) bool {
-	if next := x.at(i + 1).kind; next != "Equals" {
-		// A setting without a value is switched on.
-		return x.at(i-1).name == "settings" && allow.All().Settings[x.at(i).name].Sign == '-'
-	}
-	depth := 0
-	for i--; i >= 0; i-- {
-		switch t := x.tokens[i]; t.kind {
-		case "ClosingRoundBracket", "ClosingSquareBracket", "ClosingCurlyBrace":
-			depth++
-		case "OpeningRoundBracket", "OpeningSquareBracket", "OpeningCurlyBrace":
-			if depth--; depth < 0 {
-				return false
-			}
-		case "BareWord":
-			if depth > 0 {
-				continue
-			}
-			switch t.name {
-			case "settings":
-				return true
-			case "set":
-				return i == 0
-			case "select", "where", "from", "by", "on", "having", "and", "or", "update", "then", "when", "else", "values":
-				return false
-			}
+// switchedOn tells whether the name at i is that of a setting without a value.
+func (x *examination) switchedOn(i int) bool {
+	return x.at(i+1).kind != "Equals" && x.at(i-1).name == "settings" && allow.All().Settings[x.at(i).name].Sign == '-'
+}
+
+// listing follows a statement, and knows where there is a list of settings: after SETTINGS, or after a SET that the
+// statement begins with, up to another clause, in the same brackets.
+type listing struct {
+	list  bool
+	outer []bool // of the brackets around
+}
+
+// pass goes on past a token.
+func (l *listing) pass(t token, first bool) {
+	switch t.kind {
+	case "OpeningRoundBracket", "OpeningSquareBracket", "OpeningCurlyBrace":
+		l.outer = append(l.outer, l.list)
+		l.list = false
+	case "ClosingRoundBracket", "ClosingSquareBracket", "ClosingCurlyBrace":
+		l.list = false
+		if last := len(l.outer) - 1; last >= 0 {
+			l.list = l.outer[last]
+			l.outer = l.outer[:last]
+		}
+	case "BareWord":
+		switch t.name {
+		case "settings":
+			l.list = true
+		case "set":
+			l.list = first
+		case "select", "where", "from", "by", "on", "having", "and", "or", "update", "then", "when", "else", "values":
+			l.list = false
 		}
 	}
-	return false
 }
 
 // checkHidden looks where the parser's tree has nothing: the values of an INSERT, the conditions of SHOW, and what

@@ -93,6 +93,9 @@ WHERE newest = l._version AND (confirmed > pending OR declined > pending);
 -- Warehouse.KeepDecisions
 SELECT toUnixTimestamp64Milli(maxIf(synced_at, synced_at <= now64(3) + toIntervalMillisecond(60000))) FROM transactions_latest WHERE account = {account:String};
 
+-- Warehouse.prepareTurns
+CREATE DATABASE IF NOT EXISTS `dealhouse`;
+
 -- Warehouse.recordFindings
 INSERT INTO payout_findings_log (account, kind, subject, detail, first_seen, last_seen, resolved_at, version);
 
@@ -104,9 +107,6 @@ INSERT INTO quality_checks_log (account, stream, run_id, check, ok, found, expec
 
 -- migrator.Migrate
 ALTER TABLE products_staging ADD COLUMN IF NOT EXISTS brand_name String AFTER currency_code;
-
--- migrator.Migrate
-CREATE DATABASE IF NOT EXISTS `dealhouse`;
 
 -- pool.SaveRun
 INSERT INTO sync_runs_log (account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read, inserted, updated, deleted, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error, version);

@@ -65,6 +65,7 @@ CREATE TABLE IF NOT EXISTS products_staging
     _extra String,
     _page UInt32,
     _fetched Int64,
+    _entries String,
     _version UInt128 MATERIALIZED toUInt128(_fetched),
     _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)
 )
@@ -127,23 +128,18 @@ ENGINE = ReplacingMergeTree(_version)
 ORDER BY (account, product_key, day)
 COMMENT 'Storage behind the view product_prices';
 
--- createChildStaging
-CREATE TABLE IF NOT EXISTS product_prices_staging
+-- createChildHashes
+CREATE TABLE IF NOT EXISTS product_prices_hashes
 (
-    run_id UUID,
-    product_key UUID,
-    day UInt16,
-    price Int64,
-    views Int64,
-    currency_code String,
-    _nulls UInt64,
-    _fetched UInt64
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    product_key UUID COMMENT 'Key derived from the fields that product_key_rule names',
+    hash FixedString(16) COMMENT 'Hash of the entries that were last loaded: of a record with equal ones, none is looked at',
+    _version UInt64 COMMENT 'Time of reading in microseconds since 1970: the highest wins',
+    _run_id UUID COMMENT 'Run that loaded them'
 )
-ENGINE = ReplacingMergeTree(_fetched)
-PARTITION BY run_id
-ORDER BY (run_id, product_key, day)
-SETTINGS non_replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000
-COMMENT 'Rows of runs under way';
+ENGINE = ReplacingMergeTree(_version)
+ORDER BY (account, product_key)
+COMMENT 'Which entries of product_prices were last loaded';
 
 -- createChildView
 CREATE OR REPLACE VIEW product_prices
@@ -164,16 +160,16 @@ COMMENT 'Price and views of a product by day, one row a day, kept after the day 
 ALTER TABLE products_latest ADD COLUMN IF NOT EXISTS _run_id UUID COMMENT 'Run that loaded this version' AFTER _deleted;
 
 -- addColumns to products_staging
-ALTER TABLE products_staging ADD COLUMN IF NOT EXISTS _fetched Int64 AFTER _page;
+ALTER TABLE products_staging ADD COLUMN IF NOT EXISTS _entries String AFTER _fetched;
 
 -- addColumns to product_prices_latest
 ALTER TABLE product_prices_latest ADD COLUMN IF NOT EXISTS _run_id UUID COMMENT 'Run that loaded this version' AFTER _version;
 
--- addColumns to product_prices_staging
-ALTER TABLE product_prices_staging ADD COLUMN IF NOT EXISTS _fetched UInt64 AFTER _nulls;
+-- addColumns to product_prices_hashes
+ALTER TABLE product_prices_hashes ADD COLUMN IF NOT EXISTS _run_id UUID COMMENT 'Run that loaded them' AFTER _version;
 
 -- insertInto staging
-INSERT INTO products_staging (run_id, product_key, product_key_rule, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating, _nulls, _extra, _page, _fetched);
+INSERT INTO products_staging (run_id, product_key, product_key_rule, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating, _nulls, _extra, _page, _fetched, _entries);
 
 -- countStaged
 SELECT count() FROM products_staging WHERE run_id = {run:UUID};
@@ -685,8 +681,11 @@ INNER JOIN (SELECT product_key, version FROM products_changes_000000000000400080
 -- mergeParts
 OPTIMIZE TABLE products_delta_0000000000004000800000000000a11e FINAL;
 
--- insertInto the child's staging
-INSERT INTO product_prices_staging (run_id, product_key, day, price, views, currency_code, _nulls, _fetched);
+-- dropOldChildHashesDelta
+DROP TABLE IF EXISTS product_prices_hashes_delta_0000000000004000800000000000a11e;
+
+-- createChildHashesDelta
+CREATE TABLE IF NOT EXISTS product_prices_hashes_delta_0000000000004000800000000000a11e AS product_prices_hashes COMMENT 'What a run under way is about to publish';
 
 -- dropOldChildDelta
 DROP TABLE IF EXISTS product_prices_delta_0000000000004000800000000000a11e;
@@ -694,23 +693,99 @@ DROP TABLE IF EXISTS product_prices_delta_0000000000004000800000000000a11e;
 -- createChildDelta
 CREATE TABLE IF NOT EXISTS product_prices_delta_0000000000004000800000000000a11e AS product_prices_latest COMMENT 'What a run under way is about to publish';
 
--- insertChildDelta
-INSERT INTO product_prices_delta_0000000000004000800000000000a11e (account, product_key, day, price, views, currency_code, synced_at, _version, _run_id)
-SELECT {account:String}, s.product_key, day_read, price_read, views_read, currency_code_read, fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), greatest(s._fetched, l._version + 1), {run:UUID}
+-- insertChildHashes
+INSERT INTO product_prices_hashes_delta_0000000000004000800000000000a11e (account, product_key, hash, _version, _run_id)
+SELECT {account:String}, s.product_key, s.hash,
+    if(s.read > l._version OR l._version > {latest:UInt64}, greatest(s.read, l._version + 1), s.read), {run:UUID}
 FROM
 (
-    SELECT product_key, reinterpret(day, 'Date') AS day_read, if(bitTest(_nulls, 0), NULL, reinterpret(price, 'Decimal(18, 4)')) AS price_read, if(bitTest(_nulls, 1), NULL, views) AS views_read, currency_code AS currency_code_read, _fetched
-    FROM product_prices_staging FINAL
-    WHERE run_id = {run:UUID}
+    SELECT product_key, sipHash128('day price views', _entries, currency_code) AS hash, toUInt64(_fetched) AS read
+    FROM products_staging
+    WHERE run_id = {run:UUID} AND _entries != ''
+) AS s
+LEFT JOIN
+(
+    SELECT product_key, hash, _version
+    FROM product_prices_hashes FINAL
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
+) AS l ON s.product_key = l.product_key
+WHERE l._version = 0 OR s.hash != l.hash;
+
+-- insertChildHashes, keys staged twice
+INSERT INTO product_prices_hashes_delta_0000000000004000800000000000a11e (account, product_key, hash, _version, _run_id)
+SELECT {account:String}, s.product_key, s.hash,
+    if(s.read > l._version OR l._version > {latest:UInt64}, greatest(s.read, l._version + 1), s.read), {run:UUID}
+FROM
+(
+    SELECT product_key, sipHash128('day price views', _entries, currency_code) AS hash, toUInt64(_fetched) AS read
+    FROM products_staging
+    WHERE run_id = {run:UUID} AND _entries != ''
+    ORDER BY product_key, _fetched DESC, hash
+    LIMIT 1 BY product_key
+) AS s
+LEFT JOIN
+(
+    SELECT product_key, hash, _version
+    FROM product_prices_hashes FINAL
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
+) AS l ON s.product_key = l.product_key
+WHERE l._version = 0 OR s.hash != l.hash;
+
+-- insertChildDelta
+INSERT INTO product_prices_delta_0000000000004000800000000000a11e (account, product_key, day, price, views, currency_code, synced_at, _version, _run_id)
+SELECT {account:String}, s.product_key, day_read, price_read, views_read, currency_code_read, fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), greatest(s.read, l._version + 1), {run:UUID}
+FROM
+(
+    SELECT product_key, reinterpret(day, 'Date') AS day_read, if(bitTest(_nulls, 0), NULL, reinterpret(price, 'Decimal(18, 4)')) AS price_read, if(bitTest(_nulls, 1), NULL, views) AS views_read, currency_code AS currency_code_read, read
+    FROM
+    (
+        SELECT product_key, currency_code, read, _entry, reinterpret(substring(_entry, 1, 1), 'UInt8') AS _nulls, reinterpret(substring(_entry, 2, 2), 'UInt16') AS day, reinterpret(substring(_entry, 4, 8), 'Int64') AS price, reinterpret(substring(_entry, 12, 8), 'Int64') AS views
+        FROM
+        (
+            SELECT product_key, currency_code, toUInt64(_fetched) AS read,
+                arrayJoin(arrayMap(i -> substring(_entries, i * 19 + 1, 19), range(intDiv(length(_entries), 19)))) AS _entry
+            FROM products_staging
+            WHERE run_id = {run:UUID} AND product_key IN (SELECT product_key FROM product_prices_hashes_delta_0000000000004000800000000000a11e)
+        )
+    )
 ) AS s
 LEFT JOIN
 (
     SELECT product_key, day, price, views, currency_code, _version
     FROM product_prices_latest FINAL
-    WHERE account = {account:String}
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM product_prices_hashes_delta_0000000000004000800000000000a11e)
 ) AS l
 ON s.product_key = l.product_key AND s.day_read = l.day
-WHERE l._version = 0 OR (s._fetched > l._version OR l._version > {latest:UInt64}) AND (NOT (s.price_read <=> l.price) OR NOT (s.views_read <=> l.views) OR NOT (s.currency_code_read <=> l.currency_code));
+WHERE l._version = 0 OR (s.read > l._version OR l._version > {latest:UInt64}) AND (NOT (s.price_read <=> l.price) OR NOT (s.views_read <=> l.views) OR NOT (s.currency_code_read <=> l.currency_code));
+
+-- insertChildDelta, keys staged twice
+INSERT INTO product_prices_delta_0000000000004000800000000000a11e (account, product_key, day, price, views, currency_code, synced_at, _version, _run_id)
+SELECT {account:String}, s.product_key, day_read, price_read, views_read, currency_code_read, fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), greatest(s.read, l._version + 1), {run:UUID}
+FROM
+(
+    SELECT product_key, reinterpret(day, 'Date') AS day_read, if(bitTest(_nulls, 0), NULL, reinterpret(price, 'Decimal(18, 4)')) AS price_read, if(bitTest(_nulls, 1), NULL, views) AS views_read, currency_code AS currency_code_read, read
+    FROM
+    (
+        SELECT product_key, currency_code, read, _entry, reinterpret(substring(_entry, 1, 1), 'UInt8') AS _nulls, reinterpret(substring(_entry, 2, 2), 'UInt16') AS day, reinterpret(substring(_entry, 4, 8), 'Int64') AS price, reinterpret(substring(_entry, 12, 8), 'Int64') AS views
+        FROM
+        (
+            SELECT product_key, currency_code, toUInt64(_fetched) AS read,
+                arrayJoin(arrayMap(i -> substring(_entries, i * 19 + 1, 19), range(intDiv(length(_entries), 19)))) AS _entry
+            FROM products_staging
+            WHERE run_id = {run:UUID} AND product_key IN (SELECT product_key FROM product_prices_hashes_delta_0000000000004000800000000000a11e UNION ALL SELECT product_key FROM products_staging WHERE run_id = {run:UUID} GROUP BY product_key HAVING count() > 1)
+        )
+    )
+    ORDER BY product_key, day_read, read DESC, _entry
+    LIMIT 1 BY product_key, day_read
+) AS s
+LEFT JOIN
+(
+    SELECT product_key, day, price, views, currency_code, _version
+    FROM product_prices_latest FINAL
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM product_prices_hashes_delta_0000000000004000800000000000a11e UNION ALL SELECT product_key FROM products_staging WHERE run_id = {run:UUID} GROUP BY product_key HAVING count() > 1)
+) AS l
+ON s.product_key = l.product_key AND s.day_read = l.day
+WHERE l._version = 0 OR (s.read > l._version OR l._version > {latest:UInt64}) AND (NOT (s.price_read <=> l.price) OR NOT (s.views_read <=> l.views) OR NOT (s.currency_code_read <=> l.currency_code));
 
 -- attachDelta to products_latest
 ALTER TABLE products_latest ATTACH PARTITION tuple() FROM products_delta_0000000000004000800000000000a11e;
@@ -724,6 +799,12 @@ ALTER TABLE product_prices_latest ATTACH PARTITION tuple() FROM product_prices_d
 -- countAttached to product_prices_latest
 SELECT (SELECT count() FROM product_prices_delta_0000000000004000800000000000a11e), (SELECT count() FROM product_prices_latest WHERE account = {account:String} AND _run_id = {run:UUID});
 
+-- attachDelta to product_prices_hashes
+ALTER TABLE product_prices_hashes ATTACH PARTITION tuple() FROM product_prices_hashes_delta_0000000000004000800000000000a11e;
+
+-- countAttached to product_prices_hashes
+SELECT (SELECT count() FROM product_prices_hashes_delta_0000000000004000800000000000a11e), (SELECT count() FROM product_prices_hashes WHERE account = {account:String} AND _run_id = {run:UUID});
+
 -- dropTable products_changes_0000000000004000800000000000a11e
 DROP TABLE IF EXISTS products_changes_0000000000004000800000000000a11e SYNC;
 
@@ -733,11 +814,11 @@ DROP TABLE IF EXISTS products_delta_0000000000004000800000000000a11e SYNC;
 -- dropTable product_prices_delta_0000000000004000800000000000a11e
 DROP TABLE IF EXISTS product_prices_delta_0000000000004000800000000000a11e SYNC;
 
+-- dropTable product_prices_hashes_delta_0000000000004000800000000000a11e
+DROP TABLE IF EXISTS product_prices_hashes_delta_0000000000004000800000000000a11e SYNC;
+
 -- dropStaged products_staging
 ALTER TABLE products_staging DROP PARTITION '00000000-0000-4000-8000-00000000a11e';
-
--- dropStaged product_prices_staging
-ALTER TABLE product_prices_staging DROP PARTITION '00000000-0000-4000-8000-00000000a11e';
 
 -- selectCandidates, filtered: false
 SELECT r.run_id, r.page, r.key, r.field, r.reason, r.raw, r.read, r.updated, r.hash, l.record, l.read,

@@ -6,6 +6,8 @@ CREATE TABLE IF NOT EXISTS schema_migrations_log
     version UInt32 COMMENT 'Number of the file in schema/; 0 stands for the tables of the streams and all views',
     name String COMMENT 'Name of the file',
     checksum String COMMENT 'SHA-256 of what was applied',
+    generation UInt32 COMMENT 'Of the tables of the streams and all views: the higher is the newer; 0 for files',
+    tables String COMMENT 'SHA-256 of the definitions of the tables of the streams, without their comments; empty for files',
     applied_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'By the clock of the warehouse'
 )
 ENGINE = ReplacingMergeTree(applied_at)
@@ -18,16 +20,49 @@ CREATE OR REPLACE VIEW schema_migrations
     version UInt32 COMMENT 'Number of the file in schema/; 0 stands for the tables of the streams and all views',
     name String COMMENT 'Name of the file',
     checksum String COMMENT 'SHA-256 of what was applied',
+    generation UInt32 COMMENT 'Of the tables of the streams and all views: the higher is the newer; 0 for files',
     applied_at DateTime64(3, 'UTC') COMMENT 'By the clock of the warehouse'
 )
-AS SELECT version, name, checksum, applied_at FROM schema_migrations_log FINAL
+AS SELECT version, name, checksum, generation, applied_at FROM schema_migrations_log FINAL
 COMMENT 'What has been applied to this database';
 
+-- addGeneration
+ALTER TABLE schema_migrations_log
+    ADD COLUMN IF NOT EXISTS generation UInt32 COMMENT 'Of the tables of the streams and all views: the higher is the newer; 0 for files' AFTER checksum,
+    ADD COLUMN IF NOT EXISTS tables String COMMENT 'SHA-256 of the definitions of the tables of the streams, without their comments; empty for files' AFTER generation;
+
 -- selectApplied
-SELECT version, name, checksum FROM schema_migrations;
+SELECT version, name, checksum, generation, tables FROM schema_migrations_log FINAL;
+
+-- selectAppliedEarlier
+SELECT version, name, checksum, toUInt32(0), '' FROM schema_migrations_log FINAL;
 
 -- selectColumns
 SELECT table, name, type FROM system.columns WHERE database = {database:String};
+
+-- recordOf
+INSERT INTO schema_migrations_log (version, name, checksum, generation, tables)
+SELECT * FROM VALUES('version UInt32, name String, checksum String, generation UInt32, tables String',
+    (1, '0001_first.sql', 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', 0, ''),
+    (0, 'streams', 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', 1, 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'));
+
+-- createTurns
+CREATE TABLE IF NOT EXISTS schema_turns_log
+(
+    id UUID COMMENT 'Identifies the upgrade',
+    owner String COMMENT 'Process that makes it: host/process/nonce',
+    over UInt8 COMMENT '1 when it has ended, or stepped back',
+    said_at DateTime64(6, 'UTC') DEFAULT now64(6) COMMENT 'When the process last said so, by the clock of the warehouse',
+    version UInt64 COMMENT 'The highest wins'
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY id
+TTL toDateTime(said_at) + toIntervalDay(30)
+COMMENT 'Processes that upgrade the schema: one at a time';
+
+-- selectTurns
+SELECT toString(id), owner, version, greatest(0, toUnixTimestamp64Micro(now64(6)) - toUnixTimestamp64Micro(said_at))
+FROM schema_turns_log FINAL WHERE over = 0 AND id != {id:UUID};
 
 -- selectVersion
 SELECT version();
@@ -68,7 +103,7 @@ SELECT DISTINCT id FROM
 (
     SELECT toString(toUUIDOrZero(partition)) AS id
     FROM system.parts
-    WHERE active AND database = currentDatabase() AND table IN ({staging:String}, {child:String})
+    WHERE active AND database = currentDatabase() AND table = {staging:String}
     UNION ALL
     SELECT toString(toUUIDOrZero(replaceRegexpOne(extract(name, '_([0-9a-f]{32})$'), '^(.{8})(.{4})(.{4})(.{4})(.{12})$', '\\1-\\2-\\3-\\4-\\5')))
     FROM system.tables
@@ -315,7 +350,10 @@ SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(greatest(0, toUnixTimestamp64M
 SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(greatest(0, toUnixTimestamp64Micro(toDateTime64(max(applied_at), 6, 'UTC')))) FROM schema_migrations_log;
 
 -- insertInto schema_migrations_log
-INSERT INTO schema_migrations_log (version, name, checksum, applied_at);
+INSERT INTO schema_migrations_log (version, name, checksum, generation, tables, applied_at);
+
+-- insertInto schema_turns_log
+INSERT INTO schema_turns_log (id, owner, over, version);
 
 -- insertInto sync_state_log
 INSERT INTO sync_state_log (account, stream, name, value, version);

@@ -1,0 +1,113 @@
+package door
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+
+	"dealhouse/internal/chdb/exception"
+)
+
+const (
+	// smallText is how many bytes of a request anybody may have here before its turn.
+	smallText = 64 << 10
+	// largestFrame is how many bytes a stranger's compressed frame may have, packed and unpacked. It is unpacked as a
+	// whole; ClickHouse's own programs make frames of 1 MiB, clickhouse-go of about 10.
+	largestFrame = 16 << 20
+)
+
+// bounds keeps what is held of requests that have no turn yet within bounds: only as many as have a place may hold more
+// than a little. The program's own requests have none: a nil pointer.
+type bounds struct {
+	place func() (over func(), err error) // waits for one
+	over  func()
+	free  bool // it has a place, or its turn
+}
+
+// large asks for a place, once.
+func (b *bounds) large() error {
+	if b == nil || b.free {
+		return nil
+	}
+	over, err := b.place()
+	if err != nil {
+		return err
+	}
+	b.over, b.free = over, true
+	return nil
+}
+
+// end gives the place back.
+func (b *bounds) end() {
+	if b.over != nil {
+		b.over()
+	}
+}
+
+// frames passes on the compressed frames of a stranger, each as it has come whole, if it unpacks to what it says.
+type frames struct {
+	r      io.Reader
+	bounds *bounds
+	frame  bytes.Buffer
+}
+
+// The header of a frame: a checksum, the method, and the sizes, of which the first counts itself and what follows.
+const (
+	frameMethod, framePacked, frameUnpacked, frameHeader = 16, 17, 21, 25
+	frameCounted                                         = 9
+	methodZSTD                                           = 0x90
+)
+
+func (f *frames) Read(p []byte) (int, error) {
+	if f.frame.Len() == 0 {
+		if err := f.next(); err != nil {
+			return 0, err
+		}
+	}
+	return f.frame.Read(p)
+}
+
+func (f *frames) next() error {
+	var header [frameHeader]byte
+	if _, err := io.ReadFull(f.r, header[:]); err != nil {
+		return err
+	}
+	packed := int64(binary.LittleEndian.Uint32(header[framePacked:])) - frameCounted
+	unpacked := int64(binary.LittleEndian.Uint32(header[frameUnpacked:]))
+	if packed < 0 || packed > largestFrame || unpacked > largestFrame {
+		return exception.New(exception.BadArguments, "BAD_ARGUMENTS", fmt.Sprintf("a compressed frame of the body is broken, or has more than %d MiB: send smaller ones", largestFrame>>20))
+	}
+	if packed+unpacked > smallText {
+		if err := f.bounds.large(); err != nil {
+			return err
+		}
+	}
+	f.frame.Reset()
+	f.frame.Write(header[:])
+	if _, err := io.CopyN(&f.frame, f.r, packed); errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	} else if err != nil {
+		return err
+	}
+	if header[frameMethod] != methodZSTD {
+		return nil // LZ4 is unpacked into as much as it says
+	}
+	return checkZSTD(f.frame.Bytes()[frameHeader:], unpacked)
+}
+
+// checkZSTD refuses what would unpack to another size, before anybody makes room for that.
+func checkZSTD(packed []byte, size int64) error {
+	z, err := zstd.NewReader(bytes.NewReader(packed), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(largestFrame))
+	if err != nil {
+		return fmt.Errorf("unpack a frame: %w", err)
+	}
+	defer z.Close()
+	if n, err := io.Copy(io.Discard, io.LimitReader(z, size+1)); err != nil || n != size {
+		return exception.New(exception.BadArguments, "BAD_ARGUMENTS", "a compressed frame of the body does not have the size that it says")
+	}
+	return nil
+}

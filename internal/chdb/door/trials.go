@@ -1,0 +1,119 @@
+package door
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"dealhouse/internal/chdb/engine"
+	"dealhouse/internal/chdb/exception"
+)
+
+// trial is a spare turn. A read is done in it from its beginning to its end, with little memory, before any of its
+// result is sent. What takes longer, or more, is broken off, which nobody sees: it goes on waiting for a turn.
+type trial struct {
+	begin  time.Time
+	tooBig context.CancelCauseFunc // breaks it off
+	ctx    context.Context         //nolint:containedctx // ends when the trial is broken off; not the request's
+	failed bool                    // it was broken off; of whoever holds the turn
+}
+
+const (
+	// keptLong is how long all turns have to be held before spare ones are given.
+	keptLong = 300 * time.Millisecond
+	// longestTrial is how long a trial may take, and shortestTrial how long it may when another waits for one.
+	longestTrial, shortestTrial = time.Second, 250 * time.Millisecond
+	// briefResult is how many bytes a result may have that is kept until its end. It is sent outside of any turn, so it
+	// must be little: about what the system takes for a client that does not read.
+	briefResult = 64 << 10
+)
+
+// errNotBrief is why a trial is broken off.
+var errNotBrief = errors.New("it takes longer than a moment")
+
+// nextTrials gives spare turns to those that are due first among whoever they would do for, if all others are held for
+// long; t.mu is held.
+func (t *turns) nextTrials() {
+	for _, since := range t.holders {
+		if time.Since(since) < keptLong {
+			return
+		}
+	}
+	t.queue = slices.DeleteFunc(t.queue, func(w *waiter) bool {
+		if t.spare == 0 || !w.brief {
+			return false
+		}
+		t.spare--
+		w.trial = &trial{begin: time.Now()}
+		w.trial.ctx, w.trial.tooBig = context.WithCancelCause(context.Background())
+		t.trials = append(t.trials, w.trial)
+		close(w.turn)
+		return true
+	})
+}
+
+// endTrial takes a spare turn back; t.mu is held.
+func (t *turns) endTrial(tr *trial) {
+	tr.tooBig(nil)
+	t.trials = slices.DeleteFunc(t.trials, func(other *trial) bool { return other == tr })
+	t.spare++
+}
+
+// cutTrial breaks off the trial that has gone on for longest, when another waits for one; t.mu is held.
+func (t *turns) cutTrial() {
+	if t.spare > 0 || !slices.ContainsFunc(t.queue, func(w *waiter) bool { return w.brief }) {
+		return
+	}
+	for _, tr := range t.trials {
+		if tr.ctx.Err() == nil && time.Since(tr.begin) > shortestTrial {
+			tr.tooBig(errNotBrief)
+			return
+		}
+	}
+}
+
+// try does a read in a spare turn. It fails with errNotBrief when it has to be done otherwise.
+func (t *trial) try(ctx context.Context, e *engine.Engine, r request) (*engine.Answer, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, longestTrial, errNotBrief)
+	defer cancel()
+	ctx, broken := context.WithCancelCause(ctx)
+	defer broken(nil)
+	defer context.AfterFunc(t.ctx, func() { broken(context.Cause(t.ctx)) })()
+	a, err := t.run(ctx, e, &r)
+	if ex, ok := errors.AsType[*clickhouse.Exception](err); ok && (ex.Code == exception.MemoryLimit || ex.Code == exception.TooManyRows) {
+		err = errNotBrief
+	}
+	if err != nil && errors.Is(context.Cause(ctx), errNotBrief) {
+		err = errNotBrief
+	}
+	t.failed = errors.Is(err, errNotBrief)
+	return a, err
+}
+
+// run does a read and keeps its whole result.
+func (t *trial) run(ctx context.Context, e *engine.Engine, r *request) (*engine.Answer, error) {
+	r.OnlyRead = true
+	r.Interrupt = nil // the client is still to hear from us
+	r.MaxBuffered = min(r.MaxBuffered, briefResult)
+	if most := e.SpareMemory(); most > 0 {
+		r.Least("max_memory_usage", most)
+	}
+	a, err := serve(ctx, e, r)
+	if err != nil || a.Body == nil {
+		return a, err
+	}
+	defer a.Body.Close()
+	var kept bytes.Buffer
+	if _, err := io.Copy(&kept, io.LimitReader(a.Body, briefResult+1)); err != nil {
+		return nil, err
+	}
+	if kept.Len() > briefResult {
+		return nil, errNotBrief
+	}
+	return &engine.Answer{Body: io.NopCloser(&kept), Format: a.Format}, nil
+}

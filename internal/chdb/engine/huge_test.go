@@ -1,0 +1,118 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-faster/city"
+	"github.com/klauspost/compress/zstd"
+
+	"dealhouse/internal/chdb/contract"
+)
+
+// frame is a compressed frame of the native protocol that says that it unpacks to so many bytes.
+func frame(method byte, packed []byte, unpacked uint32) []byte {
+	f := make([]byte, 25, 25+len(packed))
+	f[16] = method
+	binary.LittleEndian.PutUint32(f[17:], uint32(len(packed)+9))
+	binary.LittleEndian.PutUint32(f[21:], unpacked)
+	f = append(f, packed...)
+	sum := city.CH128(f[16:])
+	binary.LittleEndian.PutUint64(f, sum.Low)
+	binary.LittleEndian.PutUint64(f[8:], sum.High)
+	return f
+}
+
+// TestFramesThatUnpackToMuch: a few kilobytes do not take hundreds of megabytes. It is not parallel to others, since it
+// looks at what the process allocates.
+func TestFramesThatUnpackToMuch(t *testing.T) {
+	srv := openDoor(t, contract.HandlerOptions{AllowWrites: true})
+	w, err := zstd.NewWriter(nil)
+	must(t, err)
+	bomb, text := w.EncodeAll(make([]byte, 400<<20), nil), []byte("SELECT 17")
+	decompress := url.Values{"decompress": {"1"}}
+	insert := url.Values{"decompress": {"1"}, "query": {"INSERT INTO nowhere FORMAT RowBinary"}}
+	for name, c := range map[string]struct {
+		v      url.Values
+		frame  []byte
+		answer string
+	}{
+		"ZSTD that says little":       {decompress, frame(0x90, bomb, 1000), "does not have the size that it says"},
+		"ZSTD that says little, data": {insert, frame(0x90, bomb, 1000), "does not have the size that it says"},
+		"ZSTD that says much":         {decompress, frame(0x90, bomb, 120<<20), "has more than 16 MiB"},
+		"LZ4 that says much":          {insert, frame(0x82, bomb, 120<<20), "has more than 16 MiB"},
+		"a size below its header's":   {decompress, append(make([]byte, 16), 0x82, 1, 0, 0, 0, 9, 0, 0, 0), "is broken"},
+		"ZSTD":                        {decompress, frame(0x90, w.EncodeAll(text, nil), uint32(len(text))), "17\n"},
+		"nothing packed":              {decompress, frame(0x02, text, uint32(len(text))), "17\n"},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, body, _ := ask(t, srv, http.MethodPost, string(c.frame), c.v, nil)
+		runtime.ReadMemStats(&after)
+		if !strings.Contains(body, c.answer) {
+			t.Errorf("%s: %.200s", name, body)
+		}
+		if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 100 {
+			t.Errorf("%s: it took %d MiB", name, took)
+		}
+	}
+}
+
+// TestLongTextsHavePlaces: who sends much and slowly keeps a place only while nobody else waits for it, and nobody who
+// sends little needs one.
+func TestLongTextsHavePlaces(t *testing.T) {
+	t.Parallel()
+	srv := openDoor(t, contract.HandlerOptions{MaxQueries: 2, Grace: time.Hour})
+	var cut [4]chan struct{}
+	for i := range cut {
+		c, err := new(net.Dialer).DialContext(context.Background(), "tcp", strings.TrimPrefix(srv.URL, "http://"))
+		must(t, err)
+		t.Cleanup(func() { _ = c.Close() })
+		_, err = fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 200000\r\n\r\n%s", strings.Repeat(" ", 100_000))
+		must(t, err)
+		cut[i] = make(chan struct{})
+		go func() {
+			_, _ = io.Copy(io.Discard, c)
+			close(cut[i])
+		}()
+	}
+	if status, body, _ := ask(t, srv, http.MethodPost, "SELECT 1", nil, nil); status != http.StatusOK {
+		t.Errorf("a small query: %d %s", status, body)
+	}
+	begin := time.Now()
+	if status, body, _ := ask(t, srv, http.MethodPost, "SELECT 2 -- "+strings.Repeat("x", 100_000), nil, nil); status != http.StatusOK {
+		t.Errorf("a long query after %s: %d %s", time.Since(begin), status, body)
+	}
+	for i := range 2 { // of the four, two had a place, and two waited for theirs or had it after those
+		select {
+		case <-cut[i]:
+		case <-time.After(20 * time.Second):
+			t.Fatal("a slow client keeps its place")
+		}
+	}
+}
+
+// TestLongStatements: what is longer than the engine's parser takes is not even split into words, and a list that is
+// long, but not longer than that, is judged.
+func TestLongStatements(t *testing.T) {
+	t.Parallel()
+	srv := openDoor(t, contract.HandlerOptions{})
+	for _, sql := range []string{"SELECT '" + strings.Repeat("x", 300<<10) + "'", strings.Repeat("\n", 300<<10) + "SELECT 1"} {
+		if status, body, _ := ask(t, srv, http.MethodPost, sql, nil, nil); status != http.StatusBadRequest || !strings.Contains(body, "256 KiB") {
+			t.Errorf("%d %.200s", status, body)
+		}
+	}
+	list := "SELECT 1 IN (" + strings.Repeat("7, ", 80_000) + "1)"
+	if status, body, _ := ask(t, srv, http.MethodPost, list, nil, nil); status != http.StatusOK || body != "1\n" {
+		t.Errorf("%d %.200s", status, body)
+	}
+}

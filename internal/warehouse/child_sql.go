@@ -1,0 +1,127 @@
+package warehouse
+
+import (
+	"fmt"
+	"strings"
+
+	"dealhouse/internal/catalog"
+)
+
+// The entries of a child travel packed with their record, and are compared by a hash of all of them: most lists are as
+// they were when the record was last read. Only where the hash differs they are unpacked, and compared one by one.
+
+func (x script) dropOldChildHashesDelta() string { return dropDelta(x.names["child_hashes_delta"]) }
+
+func (x script) createChildHashesDelta() string {
+	return createDeltaOf(x.names["child_hashes"], x.names["child_hashes_delta"])
+}
+
+func (x script) dropOldChildDelta() string { return dropDelta(x.names["child_delta"]) }
+
+func (x script) createChildDelta() string {
+	return createDeltaOf(x.names["child_latest"], x.names["child_delta"])
+}
+
+// insertChildHashes fills the delta of the hashes with the lists that differ from those that were last loaded. One that
+// was read before what is stored keeps its time of reading, and so does not replace it. A time of reading that lies
+// ahead came from a clock that was wrong.
+func (x script) insertChildHashes(c Changes) string {
+	newest := ""
+	if c.Distinct != c.Staged {
+		newest = x.render("\n    ORDER BY $key, _fetched DESC, hash\n    LIMIT 1 BY $key", nil)
+	}
+	return x.render(`INSERT INTO $child_hashes_delta (account, $key, hash, _version, _run_id)
+SELECT {account:String}, s.$key, s.hash,
+    if(s.read > l._version OR l._version > {latest:UInt64}, greatest(s.read, l._version + 1), s.read), {run:UUID}
+FROM
+(
+    SELECT $key, $hash AS hash, toUInt64(_fetched) AS read
+    FROM $staging
+    WHERE run_id = {run:UUID} AND _entries != ''$newest
+) AS s
+LEFT JOIN
+(
+    SELECT $key, hash, _version
+    FROM $child_hashes FINAL
+    WHERE account = {account:String} AND $key IN (SELECT $key FROM $staging WHERE run_id = {run:UUID})
+) AS l ON s.$key = l.$key
+WHERE l._version = 0 OR s.hash != l.hash`, parts{"hash": hashOfEntries(x.Stream.Child), "newest": newest})
+}
+
+// hashOfEntries is the hash of the packed entries of a staged row. What the entries repeat of their record belongs to
+// them, and so do the names of their fields: where there is a new one, no hash is the stored one.
+func hashOfEntries(c *catalog.Child) string {
+	var names, inherited []string
+	for _, f := range c.Fields {
+		names = append(names, f.Column)
+	}
+	for _, f := range c.Inherit {
+		inherited = append(inherited, f.Column)
+	}
+	return "sipHash128(" + strings.Join(append([]string{quote(strings.Join(names, " ")), "_entries"}, inherited...), ", ") + ")"
+}
+
+// insertChildDelta fills the delta of the child with the staged entries that are new or differ from the current ones, of
+// the lists that differ. Where a record was staged twice, an entry may be in one of its lists alone, and of two readings
+// of an entry the later one counts. A time of reading that lies ahead came from a clock that was wrong.
+func (x script) insertChildDelta(c Changes) string {
+	fields := x.Stream.Child.AllFields()
+	var stored, read, staged, differ []string
+	for _, i := range childValues(x.Stream.Child) {
+		name := fields[i].Column
+		stored, read = append(stored, name), append(read, name+"_read")
+		staged = append(staged, fromWire(fields, i)+" AS "+name+"_read")
+		differ = append(differ, "NOT (s."+name+"_read <=> l."+name+")")
+	}
+	day := childKeyField(x.Stream.Child)
+	lists, newest := x.render("SELECT $key FROM $child_hashes_delta", nil), ""
+	if c.Distinct != c.Staged {
+		lists += x.render(" UNION ALL SELECT $key FROM $staging WHERE run_id = {run:UUID} GROUP BY $key HAVING count() > 1", nil)
+		newest = x.render("\n    ORDER BY $key, ${day}_read, read DESC, _entry\n    LIMIT 1 BY $key, ${day}_read", parts{"day": fields[day].Column})
+	}
+	return x.render(`INSERT INTO $child_delta (account, $child_key, $stored, synced_at, _version, _run_id)
+SELECT {account:String}, s.$key, ${day}_read, $read, $merged_at, greatest(s.read, l._version + 1), {run:UUID}
+FROM
+(
+    SELECT $key, $staged_day AS ${day}_read, $staged, read
+    FROM
+    (
+        $unpacked
+    )$newest
+) AS s
+LEFT JOIN
+(
+    SELECT $child_key, $stored, _version
+    FROM $child_latest FINAL
+    WHERE account = {account:String} AND $key IN ($lists)
+) AS l
+ON s.$key = l.$key AND s.${day}_read = l.$day
+WHERE l._version = 0 OR (s.read > l._version OR l._version > {latest:UInt64}) AND ($differ)`, parts{
+		"day": fields[day].Column, "staged_day": fromWire(fields, day), "stored": strings.Join(stored, ", "), "read": strings.Join(read, ", "),
+		"staged": strings.Join(staged, ", "), "differ": strings.Join(differ, " OR "), "lists": lists, "newest": newest, "unpacked": x.unpacked(lists),
+	})
+}
+
+// unpacked are the entries of staged lists, one row each, in their wire form (catalog.Child.PackedSize).
+func (x script) unpacked(lists string) string {
+	child := x.Stream.Child
+	var inherited []string
+	for _, f := range child.Inherit {
+		inherited = append(inherited, f.Column)
+	}
+	repeated := strings.Join(inherited, ", ")
+	values := []string{"reinterpret(substring(_entry, 1, 1), 'UInt8') AS _nulls"}
+	at := 2
+	for _, f := range child.Fields {
+		values = append(values, fmt.Sprintf("reinterpret(substring(_entry, %d, %d), '%s') AS %s", at, f.PackedSize(), f.Type.Wire(), f.Column))
+		at += f.PackedSize()
+	}
+	return x.render(`SELECT $key, $repeated, read, _entry, $values
+        FROM
+        (
+            SELECT $key, $repeated, toUInt64(_fetched) AS read,
+                arrayJoin(arrayMap(i -> substring(_entries, i * $size + 1, $size), range(intDiv(length(_entries), $size)))) AS _entry
+            FROM $staging
+            WHERE run_id = {run:UUID} AND $key IN ($lists)
+        )`, parts{"repeated": repeated, "values": strings.Join(values, ", "), "size": fmt.Sprint(child.PackedSize()), "lists": lists})
+}

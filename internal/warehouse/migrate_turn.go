@@ -1,0 +1,205 @@
+package warehouse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/uuid"
+)
+
+// ErrTurnLost says that the process could not tell for a while that it is alive, so that another may change the schema
+// by now. Migrating again goes on where it stopped.
+var ErrTurnLost = errors.New("the upgrade of the schema was held up for too long, and another process may have gone on with it: run it again")
+
+// createTurns makes the table in which processes say that they change the schema.
+const createTurns = `CREATE TABLE IF NOT EXISTS schema_turns_log
+(
+    id UUID COMMENT 'Identifies the upgrade',
+    owner String COMMENT 'Process that makes it: host/process/nonce',
+    over UInt8 COMMENT '1 when it has ended, or stepped back',
+    said_at DateTime64(6, 'UTC') DEFAULT now64(6) COMMENT 'When the process last said so, by the clock of the warehouse',
+    version UInt64 COMMENT 'The highest wins'
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY id
+TTL toDateTime(said_at) + toIntervalDay(30)
+COMMENT 'Processes that upgrade the schema: one at a time'`
+
+const selectTurns = `SELECT toString(id), owner, version, greatest(0, toUnixTimestamp64Micro(now64(6)) - toUnixTimestamp64Micro(said_at))
+FROM schema_turns_log FINAL WHERE over = 0 AND id != {id:UUID}`
+
+var turnColumns = columns("id UUID, owner String, over UInt8, version UInt64")
+
+// turn is the right to change the schema. Of two that ask for it at once none or one gets it: each says so first and
+// then looks for others, so that at least one of them sees the other, and whoever sees another steps back. A lease of a
+// stream, of which two may believe for a moment that they have it, would not do: DDL of two processes gets in each
+// other's way, and rows are copied twice. A dead process is known as that of a lease is (sightings, isGone).
+type turn struct {
+	w       *Warehouse
+	id      uuid.UUID
+	version uint64
+}
+
+// Migrate creates or upgrades the schema. It only adds: a column of another type than this binary expects is refused.
+// It may run twice, and in several processes at once, which take turns (warehouse-15). It returns the statements that
+// it ran.
+func (w *Warehouse) Migrate(ctx context.Context) ([]string, error) {
+	statements, _, err := w.pending(ctx)
+	if err != nil || len(statements) == 0 {
+		return nil, err
+	}
+	if err := w.prepareTurns(ctx); err != nil {
+		return nil, mayNot(err)
+	}
+	t := &turn{w: w, id: uuid.New()}
+	if err := t.wait(ctx); err != nil {
+		return nil, err
+	}
+	held, lose := context.WithCancelCause(ctx)
+	beat, stop := context.WithCancel(ctx)
+	var beating sync.WaitGroup
+	beating.Go(func() { t.keep(beat, lose) })
+	statements, err = w.migrator.Migrate(held) // another process may have done it meanwhile
+	stop()
+	beating.Wait()
+	if errors.Is(context.Cause(held), ErrTurnLost) {
+		err = errors.Join(ErrTurnLost, err)
+	}
+	lose(nil)
+	t.end(ctx)
+	return statements, mayNot(err)
+}
+
+// prepareTurns makes what taking turns needs.
+func (w *Warehouse) prepareTurns(ctx context.Context) error {
+	create := w.createDatabase()
+	if err := w.retry(ctx, create, func() error { return w.admin.Exec(ctx, create) }); err != nil {
+		return fmt.Errorf("creating the database %s: %w", w.database, err)
+	}
+	if err := w.exec(ctx, w.dialect.lasting(createTurns)); err != nil {
+		return fmt.Errorf("making the table of who upgrades the schema: %w", err)
+	}
+	return nil
+}
+
+// mayNot says what to do where the user of the warehouse may not change its schema.
+func mayNot(err error) error {
+	if e, ok := errors.AsType[*clickhouse.Exception](err); ok && e.Code == 497 { // ACCESS_DENIED
+		return fmt.Errorf("%w, as a user who may change it: %w", ErrSchemaOld, err)
+	}
+	return err
+}
+
+// wait returns when it is this process's turn.
+func (t *turn) wait(ctx context.Context) error {
+	for attempt := 0; ; attempt++ {
+		other, err := t.ask(ctx)
+		if err != nil || other == "" {
+			return err
+		}
+		if attempt == 10 {
+			t.w.log.Info("waiting for another process that upgrades the schema", "process", other)
+		}
+		// At random, so that two do not step back from each other again and again.
+		timer := time.NewTimer(time.Duration(1+rand.IntN(20)) * time.Duration(min(1+attempt, 50)) * time.Millisecond)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("%w, while %s upgrades the schema", context.Cause(ctx), other)
+		case <-timer.C:
+		}
+	}
+}
+
+// ask takes the turn, or returns which process has it or wants it.
+func (t *turn) ask(ctx context.Context) (other string, err error) {
+	if other, err = t.other(ctx); err != nil || other != "" {
+		return other, err
+	}
+	if err = t.say(ctx, false); err == nil {
+		other, err = t.other(ctx)
+	}
+	if err != nil || other != "" {
+		t.end(ctx)
+	}
+	return other, err
+}
+
+// end gives the turn back. Where the warehouse cannot be told, the others find out by the time that passes.
+func (t *turn) end(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	if err := t.say(ctx, true); err != nil {
+		t.w.log.Warn("could not say that the upgrade of the schema has ended: others wait for up to a minute", "error", err)
+	}
+}
+
+// say writes that the process changes the schema or wants to, or that it no longer does.
+func (t *turn) say(ctx context.Context, over bool) error {
+	t.version++
+	flag := uint8(0)
+	if over {
+		flag = 1
+	}
+	err := t.w.insert(ctx, "schema_turns_log", turnColumns, func(b driver.Batch) error {
+		return b.Append(t.id, t.w.owner.String(), flag, t.version)
+	})
+	if err != nil {
+		return fmt.Errorf("taking turns in upgrading the schema: %w", err)
+	}
+	return nil
+}
+
+// other names another process that changes the schema or wants to; "" when there is none.
+func (t *turn) other(ctx context.Context) (string, error) {
+	type row struct {
+		id, owner string
+		version   uint64
+		age       int64
+	}
+	rows, err := t.w.conn.Query(ctx, selectTurns, named("id", t.id.String()))
+	all, err := scanned(rows, err, func(r *row) []any { return []any{&r.id, &r.owner, &r.version, &r.age} })
+	if err != nil {
+		return "", fmt.Errorf("looking for other processes that upgrade the schema: %w", err)
+	}
+	for _, r := range all {
+		byClock := leaseTTL - time.Duration(r.age)*time.Microsecond
+		if !t.w.isGone(r.owner) && t.w.sightings.left(StreamID{Stream: "schema turn " + r.id}, r.version, byClock) > 0 {
+			return r.owner, nil
+		}
+	}
+	return "", nil
+}
+
+// keep says four times in the time after which a process counts as dead that this one is alive. Where it cannot, it
+// calls lost before that time is over.
+func (t *turn) keep(ctx context.Context, lost context.CancelCauseFunc) {
+	tick := time.NewTicker(leaseTTL / 4)
+	defer tick.Stop()
+	for said := time.Now(); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		attempt, cancel := context.WithDeadline(ctx, said.Add(leaseTTL*3/4))
+		begin := time.Now()
+		err := t.say(attempt, false)
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			said = begin
+		case time.Since(said) >= leaseTTL*3/4:
+			lost(ErrTurnLost)
+			return
+		}
+	}
+}
