@@ -57,8 +57,8 @@ transactions, then all payouts.
 dealhouse reconcile ack takes note of what was found: it is quiet until its amounts move.
 
 With --fail-on-mismatch the exit code is 1 when finance has something to do: a payout that is missing
-transactions, mismatched, altered or of mixed currency, or that drifted with a difference in cashback; an orphan; or
-something overdue.`
+transactions, mismatched, altered or of mixed currency, or that drifted with a difference in cashback,
+unless it was acknowledged; an orphan; or something overdue.`
 
 const reconcileExample = `  dealhouse reconcile
   dealhouse reconcile --payout 42                       with the transactions behind a difference

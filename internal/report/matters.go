@@ -70,6 +70,18 @@ func acknowledgedMatter(a *warehouse.Acknowledgement) finance.Matter {
 	return m
 }
 
+// matters are those of the payout. Before acknowledgements were read, all are open.
+func (p Payout) matters() []Matter {
+	if p.Matters != nil {
+		return p.Matters
+	}
+	var all []Matter
+	for _, m := range p.allMatters() {
+		all = append(all, Matter{Matter: m, Open: true})
+	}
+	return all
+}
+
 // allMatters are those with amounts, then what is to be said about the payout itself. Of a payout of which nothing is
 // loaded there is no telling.
 func (p Payout) allMatters() []finance.Matter {
@@ -93,10 +105,10 @@ func (p Payout) allMatters() []finance.Matter {
 }
 
 // Kinds are the findings that a payout gives rise to: what finance has to look at. What was acknowledged, and stands as
-// it did, is none.
+// it did, is none (report-6).
 func (p Payout) Kinds() []string {
 	var kinds []string
-	for _, m := range p.Matters {
+	for _, m := range p.matters() {
 		kind := p.Verdict
 		if m.Kind == Altered || m.Kind == MixedCurrency {
 			kind = m.Kind

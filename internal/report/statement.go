@@ -177,7 +177,7 @@ var (
 )
 
 // CloseMonth closes a month: its statement is kept as it is, and what is loaded later and belongs to it counts in the
-// month in which it is loaded.
+// month in which it is loaded (report-7).
 func CloseMonth(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time, by, note string) (Statement, error) {
 	closes, err := w.Closes(ctx, account)
 	if err != nil {
