@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"dealhouse/internal/output"
@@ -38,14 +37,14 @@ func (d *demo) showPayouts(ctx context.Context) error {
 		return err
 	}
 	fmt.Fprintf(d.stdout, "\nPayouts of %s against their transactions (dealhouse reconcile)\n\n", account)
-	columns := []output.Column{
-		{Name: "payout", Right: true}, {Name: "period"}, {Name: "currency"}, amountColumn("reported"), amountColumn("recomputed"), amountColumn("at stake"), {Name: "verdict"},
+	columns, rows := payoutTable(r)
+	last := len(columns) - 1 // the account is known, and what to do follows
+	columns = columns[1:last]
+	for i := range rows {
+		rows[i] = rows[i][1:last]
 	}
-	var rows [][]any
 	var todo []report.Payout
 	for _, p := range r.Payouts {
-		rows = append(rows, []any{strconv.FormatInt(p.ID, 10), p.Period(), p.Currency(), report.Amount("", p.ReportedCashback()),
-			report.Amount("", p.RecomputedCashback()), report.Money(p.AtStake), p.Word()})
 		if p.Verdict != report.Matched {
 			todo = append(todo, p)
 		}

@@ -26,30 +26,46 @@ recomputed twice: from its transactions as stamped (the first version that carri
 as of now.
 
   matched           its transactions add up to it, and stand as they did
-  drifted           some have changed since they were paid; also when they had changed before they were
-                    first loaded, and that can explain the difference
+  drifted           some have changed since they were paid, also those that had changed before they were
+                    first loaded, where that explains the difference
   missing           fewer transactions are loaded than it counts
   mismatched        its transactions do not add up to it; the columns are named
   no transactions   none of its transactions is loaded
   altered           also: the payout itself has changed since it was first seen
   mixed currency    also: its totals add up amounts of several currencies
 
-At stake is the cashback that was paid less what it is worth now, where declined transactions count as
-nothing. Also listed: transactions whose payout is not there (orphan), and transactions that are old
-enough to have been paid and are in no payout (overdue; [finance] overdue_after sets the age).
+Paid is the cashback of a payout without its declined transactions; worth now is the same of its
+transactions as they are. The difference is split into kinds that are never netted, by currency:
 
-The table shows total cashback; json and csv have every total. CSV begins with a byte order mark, as
-Excel wants it. html is one printable file, to be sent on.
+  expect back       declined or lowered after it was paid, or no longer in the payout
+  claim             raised, or accepted again, after it was paid
+  error in payout   the payout's own sums; below zero where it says too little
+  not loaded        in transactions that it counts and that are not loaded
+  vanished          in transactions that the service no longer lists
+
+Transactions that were loaded late may have changed before anybody saw them. What the payout counts by
+status often tells which were declined then: they are named when there is one answer. A status when paid
+that nobody saw is "not seen", or "deduced" when what the payout counts allows nothing else.
+
+Also listed: transactions whose payout is not there (orphan), and transactions that are old enough to
+have been paid and are in no payout (overdue; [finance] overdue_after sets the age).
+
+csv has one kind of rows, which --list chooses, and begins with a byte order mark, as Excel wants it.
+html is one printable file, to be sent on: first what to expect in all, then what needs a look with its
+transactions, then all payouts.
+
+dealhouse reconcile ack takes note of what was found: it is quiet until its amounts move.
 
 With --fail-on-mismatch the exit code is 1 when finance has something to do: a payout that is missing
-transactions, mismatched, altered or of mixed currency, or that drifted with cashback at stake; an
-orphan; or something overdue.`
+transactions, mismatched, altered or of mixed currency, or that drifted with a difference in cashback,
+unless it was acknowledged; an orphan; or something overdue.`
 
 const reconcileExample = `  dealhouse reconcile
   dealhouse reconcile --payout 42                       with the transactions behind a difference
   dealhouse reconcile --since 2026-01-01 --account acme
   dealhouse reconcile --output html > payouts.html
   dealhouse reconcile --output csv > payouts.csv
+  dealhouse reconcile --output csv --list exceptions > transactions.csv
   dealhouse sync && dealhouse reconcile --fail-on-mismatch`
 
 // reconcileCommand is what its flags say.
@@ -58,7 +74,18 @@ type reconcileCommand struct {
 	payout         int64
 	onePayout      bool
 	fail           bool
-	format         *choice
+	format, list   *choice
+}
+
+// rows is the kind of rows of the CSV: of one payout its transactions, unless another kind is asked for.
+func (c reconcileCommand) rows() string {
+	switch {
+	case c.list.value != "":
+		return c.list.value
+	case c.onePayout:
+		return report.ListTransactions
+	}
+	return report.ListPayouts
 }
 
 func newReconcile(a *app) *cobra.Command {
@@ -80,7 +107,11 @@ func newReconcile(a *app) *cobra.Command {
 	flags.Int64Var(&c.payout, "payout", 0, "only the payout with this `id`, with its transactions")
 	flags.BoolVar(&c.fail, "fail-on-mismatch", false, "exit with 1 when finance has something to do")
 	completeAccounts(cmd, a)
+	cmd.AddCommand(newReconcileAck(a), newReconcileAcks(a), newReconcileClose(a))
 	c.format = outputFlag(cmd, "table", "json", "csv", "html")
+	c.list = &choice{"", report.Lists()}
+	flags.Var(c.list, "list", "rows of the CSV: "+c.list.list()+"; payouts unless --payout is given")
+	complete(cmd, "list", report.Lists())
 	return cmd
 }
 
@@ -107,6 +138,12 @@ func (c reconcileCommand) run(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
+	switch {
+	case c.list.value != "" && c.format.value != "csv":
+		return usagef("--list chooses the rows of --output csv; %s has all of them", c.format.value)
+	case c.list.value == report.ListTransactions && !c.onePayout:
+		return usagef("--list transactions needs --payout ID; --list exceptions has those of all payouts that are worth something else than was paid for them")
+	}
 	cfg, err := a.loadConfig(false)
 	if err != nil {
 		return err
@@ -118,11 +155,8 @@ func (c reconcileCommand) run(ctx context.Context, a *app) (err error) {
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	r, err := report.Reconcile(ctx, w, f)
-	if warehouse.IsMissing(err) {
-		return fmt.Errorf("%w (%w)", warehouse.ErrSchemaOld, err)
-	}
 	if err != nil {
-		return err
+		return orOldSchema(err)
 	}
 	if len(r.Accounts()) == 0 {
 		if err := service.UnknownAccount(cfg, f.Account); err != nil {
@@ -132,7 +166,7 @@ func (c reconcileCommand) run(ctx context.Context, a *app) (err error) {
 	if f.Payout != nil && len(r.Payouts)+len(r.Orphans) == 0 {
 		return usagef("there is no payout %d in the warehouse: `dealhouse reconcile` lists those there are", *f.Payout)
 	}
-	if err := printReconciliation(a.stdout, c.format.value, r); err != nil {
+	if err := printReconciliation(a.stdout, c.format.value, c.rows(), r); err != nil {
 		return err
 	}
 	if c.fail && r.NeedsWork() {
@@ -141,12 +175,20 @@ func (c reconcileCommand) run(ctx context.Context, a *app) (err error) {
 	return nil
 }
 
-func printReconciliation(to io.Writer, format string, r report.Reconciliation) error {
+// orOldSchema says of an error that the schema is old where it is that something is not there.
+func orOldSchema(err error) error {
+	if warehouse.IsMissing(err) {
+		return fmt.Errorf("%w (%w)", warehouse.ErrSchemaOld, err)
+	}
+	return err
+}
+
+func printReconciliation(to io.Writer, format, list string, r report.Reconciliation) error {
 	switch format {
 	case "json":
 		return r.WriteJSON(to)
 	case "csv":
-		return r.WriteCSV(to)
+		return r.WriteCSV(to, list)
 	case "html":
 		return r.WriteHTML(to)
 	}
@@ -160,13 +202,39 @@ func amountColumn(name string) output.Column {
 	return output.Column{Name: name, Right: true, Human: amountCell}
 }
 
+// payoutTable has a row for each payout, and for each currency of one with several. A kind of which there is nothing has
+// no column.
+func payoutTable(r report.Reconciliation) (columns []output.Column, rows [][]any) {
+	var kinds []report.KindColumn
+	for _, k := range report.KindColumns() {
+		if r.Has(k) {
+			kinds = append(kinds, k)
+		}
+	}
+	columns = []output.Column{{Name: "account"}, {Name: "payout", Right: true}, {Name: "period"}, {Name: "currency"}, amountColumn("paid"), amountColumn("worth now")}
+	for _, k := range kinds {
+		columns = append(columns, amountColumn(k.Title))
+	}
+	columns = append(columns, output.Column{Name: "verdict"}, output.Column{Name: "what to do"})
+	for _, p := range r.Payouts {
+		for i, l := range p.Explained.Lines {
+			row := []any{p.Account, strconv.FormatInt(p.ID, 10), p.Period(), l.Currency, report.MoneyIn(l.Currency, l.Paid), report.MoneyIn(l.Currency, l.Worth)}
+			for _, k := range kinds {
+				row = append(row, k.Cell(l))
+			}
+			verdict, advice := "", ""
+			if i == 0 {
+				verdict, advice = p.Word(), p.Advice()
+			}
+			rows = append(rows, append(row, verdict, advice))
+		}
+	}
+	return columns, rows
+}
+
 // printReconciliationTables prints the reconciliation for people.
 func printReconciliationTables(to io.Writer, r report.Reconciliation) error {
-	var payouts, others, changed [][]any
-	for _, p := range r.Payouts {
-		payouts = append(payouts, []any{p.Account, strconv.FormatInt(p.ID, 10), p.Period(), p.Currency(), report.Amount("", p.ReportedCashback()),
-			report.Amount("", p.RecomputedCashback()), report.Amount("", p.CashbackDifference()), report.Money(p.AtStake), p.Word(), p.Advice()})
-	}
+	var others, changed [][]any
 	for _, o := range r.Orphans {
 		others = append(others, []any{o.Account, report.Orphan, strconv.FormatInt(o.Payout, 10), o.Transactions, o.Currency, report.Money(o.Cashback), report.OrphanAdvice(o)})
 	}
@@ -174,23 +242,20 @@ func printReconciliationTables(to io.Writer, r report.Reconciliation) error {
 		others = append(others, []any{o.Account, report.Overdue, o.Month, o.Transactions, o.Currency, report.Money(o.Cashback), r.OverdueAdvice(o)})
 	}
 	for _, t := range r.Transactions {
-		first := ""
-		if t.FirstKnown {
-			first = "first known"
-		}
-		changed = append(changed, []any{t.ID.String(), report.Day(t.SoldAt), t.Retailer, t.Currency, t.State, t.StampedStatus, report.Amount("", t.StampedCashback), first,
-			t.Status, report.Amount("", t.Cashback), report.Day(t.ChangedAt), report.Money(t.AtStake)})
+		p := r.Payout(t)
+		changed = append(changed, []any{t.ID.String(), report.Day(t.SoldAt), t.Retailer, t.Currency, p.WhenPaid(t), p.PaidFor(t), t.State, t.Status,
+			report.Amount("", t.Cashback), report.MoneyIn(t.Currency, p.WorthOf(t)), report.Day(t.ChangedAt)})
 	}
+	columns, payouts := payoutTable(r)
 	tables := []struct {
 		title   string
 		columns []output.Column
 		rows    [][]any
 	}{
-		{"", []output.Column{{Name: "account"}, {Name: "payout", Right: true}, {Name: "period"}, {Name: "currency"}, amountColumn("reported"), amountColumn("recomputed"),
-			amountColumn("difference"), amountColumn("at stake"), {Name: "verdict"}, {Name: "what to do"}}, payouts},
+		{"", columns, payouts},
 		{"Not in any payout that is there:", []output.Column{{Name: "account"}, {Name: "finding"}, {Name: "payout or month"}, output.Count("transactions"), {Name: "currency"}, amountColumn("cashback"), {Name: "what to do"}}, others},
-		{"Its transactions: first those that changed, then those that were stamped last", []output.Column{{Name: "transaction"}, {Name: "sold"}, {Name: "retailer"}, {Name: "currency"}, {Name: "state"}, {Name: "status when paid"},
-			amountColumn("cashback when paid"), {Name: "as stamped"}, {Name: "status now"}, amountColumn("cashback now"), {Name: "changed"}, amountColumn("at stake")}, changed},
+		{"Its transactions: first those that changed, then those that were stamped last", []output.Column{{Name: "transaction"}, {Name: "sold"}, {Name: "retailer"}, {Name: "currency"}, {Name: "status when paid"},
+			amountColumn("paid"), {Name: "state"}, {Name: "status now"}, amountColumn("cashback now"), amountColumn("worth now"), {Name: "changed"}}, changed},
 	}
 	for _, t := range tables {
 		if len(t.rows) == 0 {

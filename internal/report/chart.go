@@ -5,7 +5,6 @@ import (
 
 	"github.com/shopspring/decimal"
 
-	"dealhouse/internal/warehouse"
 	"dealhouse/internal/wording"
 )
 
@@ -93,33 +92,6 @@ func (r Reconciliation) monthlyCharts() []*chart {
 			m := byCurrency[currency][key]
 			c.add(key, wording.Grouped(Money(m.reported)), "reported", m.reported)
 			c.add("", wording.Grouped(Money(m.recomputed)), "recomputed", m.recomputed)
-		}
-		charts = append(charts, c.layOut())
-	}
-	return charts
-}
-
-// stakeCharts show what is at stake by what became of it, one chart a currency.
-func (r Reconciliation) stakeCharts() []*chart {
-	byCurrency := map[string][]decimal.Decimal{}
-	for _, p := range r.Payouts {
-		if !p.moneyMoved() {
-			continue
-		}
-		if byCurrency[p.Currency()] == nil {
-			byCurrency[p.Currency()] = make([]decimal.Decimal, len(warehouse.StakeStates()))
-		}
-		for i, amount := range p.AtStakeBy {
-			byCurrency[p.Currency()][i] = byCurrency[p.Currency()][i].Add(amount)
-		}
-	}
-	var charts []*chart
-	for _, currency := range sorted(byCurrency) {
-		c := newChart("Cashback at stake, "+orUnknown(currency), "Paid, less what it is worth now, by what the transactions are now.")
-		for i, state := range warehouse.StakeStates() {
-			if amount := byCurrency[currency][i]; !amount.IsZero() {
-				c.add(state, wording.Grouped(Money(amount)), "stake", amount)
-			}
 		}
 		charts = append(charts, c.layOut())
 	}

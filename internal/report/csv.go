@@ -5,10 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 	"time"
-
-	"github.com/shopspring/decimal"
 
 	"dealhouse/internal/visible"
 	"dealhouse/internal/warehouse"
@@ -17,19 +14,36 @@ import (
 // byteOrderMark tells Excel that a file is UTF-8.
 const byteOrderMark = "\ufeff"
 
-// WriteCSV writes a row for each payout, for each payout that is not there (verdict orphan), and for each month that
-// is overdue; for a single payout, a row for each of its transactions. It begins with a byte order mark, without which
-// Excel takes UTF-8 for something else. Times are ISO 8601 in UTC, amounts plain numbers.
-func (r Reconciliation) WriteCSV(w io.Writer) error {
+// Lists are the kinds of rows of which the CSV has one: see WriteCSV.
+const (
+	ListPayouts      = "payouts"      // one a payout and currency: what was paid, what it is worth now, and why
+	ListTotals       = "totals"       // one a total of a payout: reported, recomputed, difference, as of now
+	ListExceptions   = "exceptions"   // one a transaction that is worth something else than was paid for it
+	ListTransactions = "transactions" // one a transaction of a payout; of one payout only
+	ListOrphans      = "orphans"      // one a payout that is not there, and currency
+	ListOverdue      = "overdue"      // one a month of sales that should have been paid, and currency
+)
+
+// Lists are all of them.
+func Lists() []string {
+	return []string{ListPayouts, ListTotals, ListExceptions, ListTransactions, ListOrphans, ListOverdue}
+}
+
+// WriteCSV writes one kind of rows, one of Lists. It begins with a byte order mark, without which Excel takes UTF-8 for
+// something else. Times are ISO 8601 in UTC, amounts plain numbers.
+func (r Reconciliation) WriteCSV(w io.Writer, list string) error {
+	records := map[string]func() [][]string{
+		ListPayouts: r.payoutRecords, ListTotals: r.totalRecords, ListExceptions: r.exceptionRecords, ListTransactions: r.transactionRecords,
+		ListOrphans: r.orphanRecords, ListOverdue: r.overdueRecords,
+	}[list]
+	return writeRecords(w, records())
+}
+
+func writeRecords(w io.Writer, records [][]string) error {
 	if _, err := io.WriteString(w, byteOrderMark); err != nil {
 		return fmt.Errorf("writing the report as CSV: %w", err)
 	}
-	out := csv.NewWriter(w)
-	records := r.payoutRecords()
-	if r.Filter.Payout != nil {
-		records = r.transactionRecords()
-	}
-	if err := out.WriteAll(records); err != nil {
+	if err := csv.NewWriter(w).WriteAll(records); err != nil {
 		return fmt.Errorf("writing the report as CSV: %w", err)
 	}
 	return nil
@@ -43,56 +57,75 @@ func iso(t *time.Time) string {
 }
 
 func (r Reconciliation) payoutRecords() [][]string {
-	header := []string{"account", "payout_id", "verdict", "start_date", "end_date", "currency", "at_stake", "what_to_do", "altered", "mixed_currency", "mismatches",
-		"transactions_loaded", "transactions_changed", "transactions_moved", "transactions_gone", "transactions_late", "complete_to"}
-	for _, state := range warehouse.StakeStates() {
-		header = append(header, "at_stake_"+state)
+	header := []string{"account", "payout_id", "start_date", "end_date", "currency", "verdict", "paid", "worth_now", "difference"}
+	for _, k := range KindColumns() {
+		header = append(header, string(k.Kind))
 	}
-	for _, of := range []string{"%s", "stamped_%s", "now_%s", "%s_difference"} {
-		for _, name := range warehouse.PayoutTotals() {
-			header = append(header, fmt.Sprintf(of, name))
-		}
-	}
-	records := [][]string{header}
+	records := [][]string{append(header, "what_to_do")}
 	for _, p := range r.Payouts {
-		record := []string{visible.Cell(p.Account), strconv.FormatInt(p.ID, 10), p.Verdict, iso(p.Start), iso(p.End), visible.Cell(p.Currency()), Money(p.AtStake), visible.Cell(p.Advice()),
-			strconv.FormatBool(p.Altered), strconv.FormatBool(p.MixedCurrency), strings.Join(p.Mismatches, " "),
-			fmt.Sprint(p.Loaded), fmt.Sprint(p.Changed), fmt.Sprint(p.Moved), fmt.Sprint(p.Gone), fmt.Sprint(p.Late), iso(p.CompleteTo)}
-		for _, amount := range p.AtStakeBy {
-			record = append(record, Money(amount))
-		}
-		for _, totals := range [][]*decimal.Decimal{p.Reported, p.Stamped, p.AsOfNow, p.Difference} {
-			for i, name := range warehouse.PayoutTotals() {
-				record = append(record, Amount(name, totals[i]))
+		for _, l := range p.Explained.Lines {
+			record := []string{visible.Cell(p.Account), strconv.FormatInt(p.ID, 10), iso(p.Start), iso(p.End), visible.Cell(l.Currency), p.Word(),
+				MoneyIn(l.Currency, l.Paid), MoneyIn(l.Currency, l.Worth), MoneyIn(l.Currency, l.Difference())}
+			for _, k := range KindColumns() {
+				record = append(record, MoneyIn(l.Currency, l.Sum(k.Kind)))
 			}
+			records = append(records, append(record, visible.Cell(p.Advice())))
 		}
-		records = append(records, record)
 	}
-	other := func(account, payout, verdict, sold, currency string, amount decimal.Decimal, n uint64, advice string) {
-		record := make([]string, len(header))
-		copy(record, []string{visible.Cell(account), payout, verdict, sold, "", visible.Cell(currency), Money(amount), visible.Cell(advice), "", "", "", fmt.Sprint(n)})
-		records = append(records, record)
+	return records
+}
+
+func (r Reconciliation) totalRecords() [][]string {
+	records := [][]string{{"account", "payout_id", "currency", "total", "reported", "recomputed", "difference", "as_of_now"}}
+	for _, p := range r.Payouts {
+		for i, name := range warehouse.PayoutTotals() {
+			records = append(records, []string{visible.Cell(p.Account), strconv.FormatInt(p.ID, 10), visible.Cell(p.Currency()), name,
+				Amount(name, p.Reported[i]), Amount(name, p.Stamped[i]), Amount(name, p.Difference[i]), Amount(name, p.AsOfNow[i])})
+		}
 	}
+	return records
+}
+
+func (r Reconciliation) exceptionRecords() [][]string {
+	records := [][]string{{"account", "payout_id", "transaction_id", "sold_at", "retailer", "currency", "kind", "reason", "status_when_paid", "status_now", "paid", "worth_now", "difference", "changed_at"}}
+	for _, p := range r.Payouts {
+		for _, e := range p.Exceptions() {
+			records = append(records, []string{visible.Cell(p.Account), strconv.FormatInt(p.ID, 10), e.ID.String(), iso(e.SoldAt), visible.Cell(e.Retailer), visible.Cell(e.Currency),
+				string(e.Kind), string(e.Reason), visible.Cell(e.WhenPaid), visible.Cell(e.Status), MoneyIn(e.Currency, e.Paid), MoneyIn(e.Currency, e.Worth),
+				MoneyIn(e.Currency, e.Paid.Sub(e.Worth)), iso(e.ChangedAt)})
+		}
+	}
+	return records
+}
+
+func (r Reconciliation) orphanRecords() [][]string {
+	records := [][]string{{"account", "payout_id", "currency", "transactions", "cashback", "was_listed", "certain", "what_to_do"}}
 	for _, o := range r.Orphans {
-		other(o.Account, strconv.FormatInt(o.Payout, 10), Orphan, "", o.Currency, o.Cashback, o.Transactions, OrphanAdvice(o))
+		records = append(records, []string{visible.Cell(o.Account), strconv.FormatInt(o.Payout, 10), visible.Cell(o.Currency), fmt.Sprint(o.Transactions), MoneyIn(o.Currency, o.Cashback),
+			strconv.FormatBool(o.WasListed), strconv.FormatBool(o.Certain), visible.Cell(OrphanAdvice(o))})
 	}
+	return records
+}
+
+func (r Reconciliation) overdueRecords() [][]string {
+	records := [][]string{{"account", "month", "currency", "transactions", "cashback", "oldest_sale", "what_to_do"}}
 	for _, o := range r.Overdue {
-		other(o.Account, "", Overdue, iso(&o.OldestSale), o.Currency, o.Cashback, o.Transactions, r.OverdueAdvice(o))
+		records = append(records, []string{visible.Cell(o.Account), o.Month, visible.Cell(o.Currency), fmt.Sprint(o.Transactions), MoneyIn(o.Currency, o.Cashback), iso(&o.OldestSale), visible.Cell(r.OverdueAdvice(o))})
 	}
 	return records
 }
 
 func (r Reconciliation) transactionRecords() [][]string {
-	records := [][]string{{"account", "payout_id", "transaction_id", "sold_at", "retailer", "currency", "state", "stamped_status", "stamped_order_value", "stamped_cashback",
-		"stamped_at", "stamped_is_first_known", "status", "order_value", "cashback", "payout_id_now", "changed_at", "at_stake"}}
+	records := [][]string{{"account", "payout_id", "transaction_id", "sold_at", "retailer", "currency", "status_when_paid", "paid", "state", "status_now", "order_value", "cashback_now", "worth_now",
+		"payout_id_now", "changed_at"}}
 	for _, t := range r.Transactions {
 		now := ""
 		if t.PayoutNow != nil {
 			now = strconv.FormatInt(*t.PayoutNow, 10)
 		}
-		records = append(records, []string{visible.Cell(t.Account), strconv.FormatInt(t.Payout, 10), t.ID.String(), iso(t.SoldAt), visible.Cell(t.Retailer), visible.Cell(t.Currency), t.State,
-			visible.Cell(t.StampedStatus), Amount("", t.StampedOrderValue), Amount("", t.StampedCashback), iso(t.StampedAt), strconv.FormatBool(t.FirstKnown),
-			visible.Cell(t.Status), Amount("", t.OrderValue), Amount("", t.Cashback), now, iso(t.ChangedAt), Money(t.AtStake)})
+		p := r.Payout(t)
+		records = append(records, []string{visible.Cell(t.Account), strconv.FormatInt(t.Payout, 10), t.ID.String(), iso(t.SoldAt), visible.Cell(t.Retailer), visible.Cell(t.Currency),
+			visible.Cell(p.WhenPaid(t)), p.PaidFor(t), t.State, visible.Cell(t.Status), Amount("", t.OrderValue), Amount("", t.Cashback), MoneyIn(t.Currency, p.WorthOf(t)), now, iso(t.ChangedAt)})
 	}
 	return records
 }

@@ -1,8 +1,8 @@
 // Package report shows people what the warehouse knows about payouts: the same numbers as CSV, JSON and a printable
 // HTML page, in words what to do about them, and once each what is new.
 //
-// The arithmetic is the warehouse's, in the views payout_reconciliation and payout_transactions. This package selects,
-// words and draws.
+// The sums are the warehouse's, in the views payout_reconciliation, payout_transactions and transaction_changes. What
+// they mean is worked out by internal/finance. This package selects, words and draws.
 //
 // Invariants, cited in the code as report-N:
 //
@@ -12,4 +12,8 @@
 //  4. Text of the service is data: it is escaped in HTML, cannot become a formula in a spreadsheet, and steers no terminal.
 //  5. A finding is logged when it is new, and not again while it stands. What is new is known by its words. Those of the
 //     first reconciliation of an account are logged as one line, which names the command that lists them.
+//  6. What a person has acknowledged is no finding until its amounts move. Acknowledgements and closed months are added
+//     and never changed.
+//  7. The statement of a closed month stays as it is: what was loaded after the close counts in the month in which it was
+//     loaded.
 package report

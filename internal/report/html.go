@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -17,37 +18,65 @@ import (
 //go:embed report.html
 var pageText string
 
-// page is what the template needs beside the reconciliation.
+// page is what the template needs beside the reconciliation: first what to expect in all, then what needs a look, then
+// all payouts.
 type page struct {
 	Reconciliation
-	Title   string
-	Made    string
-	Charts  []*chart
-	Details []detail
+	Title      string
+	Made       string
+	Expected   []expectedRow
+	Verdicts   *chart
+	Exceptions []detail
+	Single     []detail // the one that was asked for
+	Charts     []*chart
 }
 
-// detail is a payout that needs more than its row.
+// expectedRow is one kind of what there is to expect, over all payouts.
+type expectedRow struct {
+	KindSum
+	Title   string
+	Payouts int
+}
+
+// detail is a payout with what explains it.
 type detail struct {
 	Payout
+	Rows   []Exception
+	More   int
 	Totals []Total
+	Listed bool // among what needs a look already
 }
+
+// shownExceptions is how many transactions of a payout the page names.
+const shownExceptions = 25
 
 // WriteHTML writes one page that needs nothing beside itself: no script, no image, no font, no request. It prints on
 // A4.
 func (r Reconciliation) WriteHTML(w io.Writer) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
-		"day": Day, "money": func(d decimal.Decimal) string { return wording.Grouped(Money(d)) },
-		"amount":  func(d *decimal.Decimal) string { return wording.Grouped(Amount("", d)) },
-		"orphan":  OrphanAdvice,
-		"overdue": r.OverdueAdvice,
-		"words":   spaced,
+		"day": Day, "grouped": wording.Grouped, "words": spaced, "kinds": KindColumns, "orphan": OrphanAdvice, "overdue": r.OverdueAdvice, "payout": r.Payout,
+		"in":     func(currency string, d decimal.Decimal) string { return wording.Grouped(MoneyIn(currency, d)) },
+		"amount": func(d *decimal.Decimal) string { return wording.Grouped(Amount("", d)) },
+		"tone":   tone,
 	}).Parse(pageText)
 	if err != nil {
 		return fmt.Errorf("reading the template of the report: %w", err)
 	}
-	p := page{Reconciliation: r, Title: r.title(), Made: r.MadeAt.UTC().Format("2006-01-02 15:04 UTC"), Details: r.details()}
+	p := page{Reconciliation: r, Title: r.title(), Made: r.MadeAt.UTC().Format("2006-01-02 15:04 UTC"), Expected: r.expected()}
+	for _, payout := range r.Payouts {
+		look := len(payout.Kinds()) > 0
+		d := newDetail(payout, r.Filter.Payout != nil)
+		if look {
+			p.Exceptions = append(p.Exceptions, d)
+		}
+		if d.Listed = look; r.Filter.Payout != nil {
+			p.Single = append(p.Single, d)
+		}
+	}
 	if r.Filter.Payout == nil {
-		p.Charts = append(append([]*chart{r.verdictChart()}, r.monthlyCharts()...), r.stakeCharts()...)
+		p.Verdicts, p.Charts = r.verdictChart(), r.monthlyCharts()
+	} else if len(p.Exceptions) > 0 {
+		p.Exceptions[0].Totals = nil // they follow
 	}
 	var b bytes.Buffer
 	if err := t.Execute(&b, p); err != nil {
@@ -73,21 +102,36 @@ func (r Reconciliation) title() string {
 	return title
 }
 
-// details are the payouts whose totals are worth a look.
-func (r Reconciliation) details() []detail {
-	var all []detail
-	for _, p := range r.Payouts {
-		if len(p.Kinds()) == 0 && r.Filter.Payout == nil {
-			continue
+// newDetail takes what is of interest of a payout: of the one that was asked for all, of others the totals that differ.
+func newDetail(p Payout, all bool) detail {
+	d := detail{Payout: p, Rows: p.Exceptions()}
+	if len(d.Rows) > shownExceptions {
+		d.Rows, d.More = d.Rows[:shownExceptions], len(d.Rows)-shownExceptions
+	}
+	for _, row := range p.Totals() {
+		if all || row.Differs {
+			d.Totals = append(d.Totals, row)
 		}
-		d := detail{Payout: p}
-		for _, row := range p.Totals() {
-			// Of one payout all totals are of interest; of many, those that moved. The average follows from others.
-			if r.Filter.Payout != nil || row.Differs || row.Name != "aov" && row.Now != row.Reported {
-				d.Totals = append(d.Totals, row)
-			}
-		}
-		all = append(all, d)
+	}
+	return d
+}
+
+// tone is the class of a verdict: what needs nothing is fine.
+func tone(p Payout) string {
+	switch {
+	case len(p.Kinds()) > 0:
+		return p.Kinds()[0]
+	case p.Verdict == NoTransactions:
+		return NoTransactions
+	}
+	return "fine"
+}
+
+// expected are the kinds of what there is to expect, and in how many payouts.
+func (r Reconciliation) expected() []expectedRow {
+	var all []expectedRow
+	for _, k := range r.Kinds() {
+		all = append(all, expectedRow{KindSum: k, Title: strings.TrimSuffix(k.Words, ":"), Payouts: k.payouts})
 	}
 	return all
 }

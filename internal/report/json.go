@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
 
+	"dealhouse/internal/finance"
 	"dealhouse/internal/visible"
 	"dealhouse/internal/warehouse"
 )
@@ -50,6 +51,41 @@ type (
 		Stamped       map[string]any         `json:"as_stamped"`
 		AsOfNow       map[string]any         `json:"as_of_now"`
 		Difference    map[string]any         `json:"difference"`
+		Lines         []lineObject           `json:"lines"`
+		Exceptions    []exceptionObject      `json:"exceptions"`
+		Matters       []matterObject         `json:"matters"`
+	}
+	matterObject struct {
+		Kind     string      `json:"kind"`
+		Currency string      `json:"currency"`
+		Amount   json.Number `json:"amount"`
+		Open     bool        `json:"open"`
+		By       string      `json:"acknowledged_by"`
+		At       *time.Time  `json:"acknowledged_at"`
+		Reason   string      `json:"reason"`
+		Note     string      `json:"note"`
+		Moved    json.Number `json:"moved_since"`
+	}
+	// lineObject is what was paid in one currency and what became of it. The five kinds add up to paid less worth_now.
+	lineObject struct {
+		Currency string      `json:"currency"`
+		Paid     json.Number `json:"paid"`
+		Worth    json.Number `json:"worth_now"`
+		Clawback json.Number `json:"expected_clawback"`
+		Claim    json.Number `json:"claimable"`
+		Error    json.Number `json:"payout_error"`
+		Lacking  json.Number `json:"not_loaded"`
+		Vanished json.Number `json:"vanished"`
+	}
+	exceptionObject struct {
+		ID       uuid.UUID   `json:"id"`
+		Kind     string      `json:"kind"`
+		Reason   string      `json:"reason"`
+		Currency string      `json:"currency"`
+		WhenPaid string      `json:"status_when_paid"`
+		Status   string      `json:"status"`
+		Paid     json.Number `json:"paid"`
+		Worth    json.Number `json:"worth_now"`
 	}
 	alteration struct {
 		Column string `json:"column"`
@@ -83,6 +119,7 @@ type (
 		Retailer          string      `json:"retailer"`
 		Currency          string      `json:"currency"`
 		State             string      `json:"state"`
+		WhenPaid          string      `json:"status_when_paid"`
 		StampedStatus     string      `json:"stamped_status"`
 		StampedOrderValue any         `json:"stamped_order_value"`
 		StampedCashback   any         `json:"stamped_cashback"`
@@ -110,7 +147,7 @@ func (r Reconciliation) WriteJSON(w io.Writer) error {
 		d.Overdue = append(d.Overdue, overdueObject{o.Account, o.Month, o.Currency, o.Transactions, number(o.Cashback), o.OldestSale.UTC(), r.OverdueAdvice(o)})
 	}
 	for _, t := range r.Transactions {
-		d.Transactions = append(d.Transactions, transactionObject{t.ID, t.Account, t.Payout, t.SoldAt, t.Retailer, t.Currency, t.State, t.StampedStatus,
+		d.Transactions = append(d.Transactions, transactionObject{t.ID, t.Account, t.Payout, t.SoldAt, t.Retailer, t.Currency, t.State, r.Payout(t).WhenPaid(t), t.StampedStatus,
 			optional("", t.StampedOrderValue), optional("", t.StampedCashback), t.StampedAt, t.FirstKnown, t.Status, optional("", t.OrderValue),
 			optional("", t.Cashback), t.PayoutNow, t.ChangedAt, number(t.AtStake)})
 	}
@@ -133,6 +170,24 @@ func (p Payout) object() payoutObject {
 		Currencies: orEmpty(p.Currencies), MixedCurrency: p.MixedCurrency, Altered: p.Altered, AlteredAt: p.AlteredAt, Alterations: []alteration{}, CompleteTo: p.CompleteTo,
 		Loaded: p.Loaded, Changed: p.Changed, Moved: p.Moved, Gone: p.Gone, Late: p.Late, AtStake: number(p.AtStake), AtStakeBy: map[string]json.Number{},
 		Reported: totalsObject(p.Reported), Stamped: totalsObject(p.Stamped), AsOfNow: totalsObject(p.AsOfNow), Difference: totalsObject(p.Difference)}
+	o.Lines, o.Exceptions = []lineObject{}, []exceptionObject{}
+	for _, l := range p.Explained.Lines {
+		n := func(d decimal.Decimal) json.Number { return json.Number(MoneyIn(l.Currency, d)) }
+		o.Lines = append(o.Lines, lineObject{l.Currency, n(l.Paid), n(l.Worth), n(l.Sum(finance.Clawback)), n(l.Sum(finance.Claimable)), n(l.Sum(finance.PayoutError)),
+			n(l.Sum(finance.NotLoaded)), n(l.Sum(finance.Vanished))})
+	}
+	for _, e := range p.Exceptions() {
+		o.Exceptions = append(o.Exceptions, exceptionObject{e.ID, string(e.Kind), string(e.Reason), e.Currency, e.WhenPaid, e.Status,
+			json.Number(MoneyIn(e.Currency, e.Paid)), json.Number(MoneyIn(e.Currency, e.Worth))})
+	}
+	o.Matters = []matterObject{}
+	for _, m := range p.Matters {
+		of := matterObject{Kind: m.Kind, Currency: m.Currency, Amount: json.Number(MoneyIn(m.Currency, m.Amount())), Open: m.Open, Moved: json.Number(MoneyIn(m.Currency, m.Moved))}
+		if a := m.Acknowledged; a != nil {
+			of.By, of.At, of.Reason, of.Note = a.By, &a.At, a.Reason, a.Note
+		}
+		o.Matters = append(o.Matters, of)
+	}
 	for i, state := range warehouse.StakeStates() {
 		o.AtStakeBy[state] = number(p.AtStakeBy[i])
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
+
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/dealapi"
@@ -89,3 +91,15 @@ func (x *world) only(t testing.TB, payout int64) warehouse.PayoutTransaction {
 	}
 	return all[0]
 }
+
+// record makes a pending transaction that was sold at a time, and changed last then.
+func (x *world) record(t testing.TB, id string, at time.Time, currency, cashback string) {
+	t.Helper()
+	record := fmt.Sprintf(`{"id":%q,"soldAt":%[2]q,"updatedAt":%[2]q,"currencyCode":%[3]q,"orderValue":100,"cashback":%[4]s,"status":"PENDING"}`, id, at.Format(time.RFC3339Nano), currency, cashback)
+	if err := x.Put(apisim.StreamTransactions, "acme", []byte(record)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// namedArg is a parameter of a query.
+func namedArg(name, value string) any { return clickhouse.Named(name, value) }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/finance"
 	"dealhouse/internal/warehouse"
 )
 
@@ -53,7 +55,17 @@ type Reconciliation struct {
 }
 
 // Payout is one payout against its transactions.
-type Payout struct{ warehouse.Payout }
+type Payout struct {
+	warehouse.Payout
+	Explained finance.Explanation // what it paid, and what became of that
+	Matters   []Matter            // what there is to look at, or was
+
+	exceptions   []warehouse.PaidTransaction
+	paid         map[uuid.UUID]warehouse.PaidTransaction // the same, by their ids
+	currencySums []finance.CurrencySums
+	found        []Exception
+	told         map[uuid.UUID]string // how transactions stood when they were paid, where it is not as they were first loaded
+}
 
 // Reconcile compares payouts with their transactions.
 func Reconcile(ctx context.Context, w *warehouse.Warehouse, f Filter) (Reconciliation, error) {
@@ -71,7 +83,13 @@ func Reconcile(ctx context.Context, w *warehouse.Warehouse, f Filter) (Reconcili
 		return r, err
 	}
 	for _, p := range payouts {
-		r.Payouts = append(r.Payouts, Payout{p})
+		r.Payouts = append(r.Payouts, Payout{Payout: p})
+	}
+	if err := r.explainAll(ctx, w); err != nil {
+		return r, err
+	}
+	if err := r.readAcknowledgements(ctx, w); err != nil {
+		return r, err
 	}
 	if r.Orphans, err = w.PayoutOrphans(ctx, narrow); err != nil {
 		return r, err
@@ -103,36 +121,6 @@ func (p Payout) RecomputedCashback() *decimal.Decimal { return total(p.Stamped, 
 
 // CashbackDifference is how much the payout reports more than its transactions had.
 func (p Payout) CashbackDifference() *decimal.Decimal { return total(p.Difference, "total_cashback") }
-
-// Kinds are the findings that a payout gives rise to: what finance has to look at.
-func (p Payout) Kinds() []string {
-	var kinds []string
-	switch p.Verdict {
-	case Missing, Mismatched:
-		kinds = append(kinds, p.Verdict)
-	case Drifted:
-		if p.moneyMoved() {
-			kinds = append(kinds, Drifted)
-		}
-	}
-	if p.Altered {
-		kinds = append(kinds, Altered)
-	}
-	if p.MixedCurrency {
-		kinds = append(kinds, MixedCurrency)
-	}
-	return kinds
-}
-
-// moneyMoved reports whether any cashback is at stake; parts that cancel each other do not hide.
-func (p Payout) moneyMoved() bool {
-	for _, part := range p.AtStakeBy {
-		if !part.IsZero() {
-			return true
-		}
-	}
-	return false
-}
 
 // NeedsWork reports whether finance has something to do.
 func (r Reconciliation) NeedsWork() bool { return len(r.findings()) > 0 }
@@ -204,15 +192,4 @@ func (s *sums) add(currency string, amount decimal.Decimal) {
 		s.order = append(s.order, currency)
 	}
 	s.by[currency] = s.by[currency].Add(amount)
-}
-
-// atStake is what is at stake in all payouts, by currency.
-func (r Reconciliation) atStake() sums {
-	var s sums
-	for _, p := range r.Payouts {
-		if !p.AtStake.IsZero() {
-			s.add(p.Currency(), p.AtStake)
-		}
-	}
-	return s
 }

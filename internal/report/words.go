@@ -9,6 +9,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/finance"
 	"dealhouse/internal/warehouse"
 	"dealhouse/internal/wording"
 )
@@ -30,15 +31,11 @@ func isCount(name string) bool {
 	return slices.ContainsFunc(catalog.Payouts().Fields, func(f catalog.Field) bool { return f.Column == name && f.Type == catalog.Int })
 }
 
-// Money writes an amount as a plain number.
-func Money(d decimal.Decimal) string {
-	text := d.String() // without trailing zeros
-	whole, fraction, _ := strings.Cut(text, ".")
-	for len(fraction) < 2 {
-		fraction += "0"
-	}
-	return whole + "." + fraction
-}
+// Money writes an amount as a plain number, with two decimals at least.
+func Money(d decimal.Decimal) string { return finance.Format(d, "") }
+
+// MoneyIn writes an amount as a plain number, with the decimals of its currency, and more only where it has more.
+func MoneyIn(currency string, d decimal.Decimal) string { return finance.Format(d, currency) }
 
 // Grouped puts commas into a number for people: 1,234.50.
 func Grouped(number string) string { return wording.Grouped(number) }
@@ -90,55 +87,14 @@ func (p Payout) Word() string {
 	if p.MixedCurrency {
 		marks = append(marks, "mixed currency")
 	}
+	if p.quiet() {
+		marks = append(marks, "acknowledged")
+	}
 	return strings.Join(marks, ", ")
 }
 
 // spaced is a word of the views as people write it.
 func spaced(word string) string { return strings.ReplaceAll(word, "_", " ") }
-
-// Advice says what to do about a payout.
-func (p Payout) Advice() string {
-	var advice []string
-	if text := p.verdictAdvice(); text != "" {
-		advice = append(advice, text)
-	}
-	if p.Altered {
-		advice = append(advice, p.alterations())
-	}
-	if p.MixedCurrency {
-		advice = append(advice, "its totals add up "+strings.Join(p.Currencies, " and ")+": ask the service what it paid in which currency")
-	}
-	if len(advice) == 0 {
-		return "nothing to do"
-	}
-	return strings.Join(advice, "; ")
-}
-
-func (p Payout) verdictAdvice() string {
-	switch p.Verdict {
-	case Matched:
-		return ""
-	case NoTransactions:
-		if p.CompleteTo == nil {
-			return "none of its transactions is loaded: run dealhouse sync transactions"
-		}
-		return "none of its transactions is loaded, and transactions are complete up to " + Day(p.CompleteTo) + ": load older ones with dealhouse backfill, or wait"
-	case Missing:
-		return p.missing()
-	case Mismatched:
-		return p.differences() + ": ask the service"
-	}
-	return p.drift()
-}
-
-func (p Payout) missing() string {
-	reported := *p.TransactionsReported // without it, nothing is missing
-	text := fmt.Sprintf("%d of %s missing", reported-int64(p.Loaded), wording.Plural(uint64(reported), "transaction"))
-	if p.Gone > 0 {
-		return text + fmt.Sprintf(": the service no longer lists %d that it paid; ask the service", p.Gone)
-	}
-	return text + ": run dealhouse sync transactions --full, and ask the service if it stays so"
-}
 
 // differences says which columns differ and by how much, as far as it fits into a sentence.
 func (p Payout) differences() string {
@@ -153,37 +109,6 @@ func (p Payout) differences() string {
 			name, Amount(name, total(p.Reported, name)), Amount(name, total(p.Stamped, name)), Amount(name, total(p.Difference, name))))
 	}
 	return wording.List(all)
-}
-
-func (p Payout) drift() string {
-	var parts []string
-	for i, state := range warehouse.StakeStates() {
-		if amount := p.AtStakeBy[i]; !amount.IsZero() {
-			parts = append(parts, fmt.Sprintf("%s %s", p.money(amount), stakeWords(state)))
-		}
-	}
-	text := wording.Plural(p.Changed+p.Moved, "transaction") + " changed after being paid"
-	if len(p.Mismatches) > 0 {
-		text = wording.Plural(p.Late, "transaction") + " changed between being paid and being loaded, which can explain the difference"
-	}
-	if len(parts) == 0 {
-		return "nothing to do: " + text + ", and no cashback with it"
-	}
-	return text + ": review " + strings.Join(parts, ", ")
-}
-
-func stakeWords(state string) string {
-	switch state {
-	case warehouse.StakeDeclined:
-		return "paid for transactions that are declined now"
-	case warehouse.StakeMoved:
-		return "in transactions that left the payout"
-	case warehouse.StakeGone:
-		return "in transactions that the service no longer lists"
-	case warehouse.StakeUnexplained:
-		return "by which its undeclined cashback exceeds that of its transactions as first loaded"
-	}
-	return "in transactions that are " + state + " now"
 }
 
 func (p Payout) alterations() string {
@@ -204,11 +129,9 @@ func orNone(text string) string {
 	return text
 }
 
-// money is an amount with the payout's currency.
-func (p Payout) money(d decimal.Decimal) string { return withCurrency(p.Currency(), d) }
-
+// withCurrency is an amount with its currency, in the decimals of that.
 func withCurrency(currency string, d decimal.Decimal) string {
-	return strings.TrimSpace(currency + " " + wording.Grouped(Money(d)))
+	return strings.TrimSpace(currency + " " + wording.Grouped(finance.Format(d, currency)))
 }
 
 // OrphanAdvice says what to do about transactions whose payout is not there.
@@ -258,11 +181,10 @@ func (r Reconciliation) Summary() string {
 	if len(r.Payouts) == 0 {
 		text = "There are no payouts."
 	}
-	if stake := r.atStake().text(); stake != "" {
-		text += " Cashback at stake: " + stake + "."
-	}
-	altered, mixed := 0, 0
+	text += r.kindsText()
+	altered, mixed, quiet := 0, 0, 0
 	for _, p := range r.Payouts {
+		quiet += count(p.quiet())
 		altered += count(p.Altered)
 		mixed += count(p.MixedCurrency)
 	}
@@ -271,6 +193,9 @@ func (r Reconciliation) Summary() string {
 	}
 	if mixed > 0 {
 		text += fmt.Sprintf(" Adding up several currencies: %s.", wording.Plural(uint64(mixed), "payout"))
+	}
+	if quiet > 0 {
+		text += fmt.Sprintf(" Acknowledged: %s.", wording.Plural(uint64(quiet), "payout"))
 	}
 	if n, s := r.orphanSums(); n > 0 {
 		text += fmt.Sprintf(" In a payout that is not there: %s (%s).", wording.Plural(n, "transaction"), s.text())
@@ -290,7 +215,7 @@ func verdictWords(n int, verdict string) string {
 	case Matched:
 		return verb(uint64(n), "match their transactions", "matches its transactions")
 	case Drifted:
-		return "drifted (changed since paid)"
+		return verb(uint64(n), "have transactions that changed after they were paid", "has transactions that changed after they were paid")
 	case NoTransactions:
 		return verb(uint64(n), "have", "has") + " no transactions loaded"
 	case Missing:

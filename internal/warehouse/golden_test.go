@@ -267,6 +267,9 @@ func ofAll() []statement {
 		all = append(all, statement{"selectPayouts" + name, selectPayouts(closed)}, statement{"selectPayoutTransactions" + name, selectPayoutTransactions(sold)},
 			statement{"selectPayoutOrphans" + name, selectPayoutOrphans(sold)}, statement{"selectPayoutOverdue" + name, selectPayoutOverdue(unpaid)})
 	}
+	all = append(all, statement{"selectPayoutExceptions", selectPayoutExceptions(PayoutsToRead{Payouts: []int64{1, 2, 3}, Unseen: []int64{2, 3}})})
+	closed := []Close{{Month: time.UnixMilli(0).UTC(), SeenTo: goldenSince}}
+	all = append(all, statement{"selectChangeSums", selectChangeSums(closed)}, statement{"selectChanges", selectChanges(nil)})
 	for _, t := range []struct{ newest, from string }{
 		{newestVersion, "sync_state_log WHERE account = {account:String} AND stream = {stream:String}"},
 		{newestTime("asked_at"), "reference_misses_log WHERE account = {account:String} AND stream = {stream:String}"},

@@ -92,14 +92,17 @@ type PayoutTransaction struct {
 	AtStake                            decimal.Decimal
 }
 
+// fields are what payoutTransactionColumns are read into.
+func (t *PayoutTransaction) fields() []any {
+	return []any{&t.Account, &t.Payout, &t.ID, &t.SoldAt, &t.Retailer, &t.Currency, &t.State, &t.StampedStatus, &t.StampedOrderValue, &t.StampedCashback,
+		&t.StampedAt, &t.FirstKnown, &t.Status, &t.OrderValue, &t.Cashback, &t.PayoutNow, &t.ChangedAt, &t.AtStake}
+}
+
 // PayoutTransactions reads the transactions of a payout, those that changed first, then those that were stamped last.
 func (r Reader) PayoutTransactions(ctx context.Context, f PayoutFilter) ([]PayoutTransaction, error) {
 	where, args := f.conditions("sold_at", "payout_id")
 	rows, err := r.conn.Query(ctx, selectPayoutTransactions(where), args...)
-	all, err := scanned(rows, err, func(t *PayoutTransaction) []any {
-		return []any{&t.Account, &t.Payout, &t.ID, &t.SoldAt, &t.Retailer, &t.Currency, &t.State, &t.StampedStatus, &t.StampedOrderValue, &t.StampedCashback,
-			&t.StampedAt, &t.FirstKnown, &t.Status, &t.OrderValue, &t.Cashback, &t.PayoutNow, &t.ChangedAt, &t.AtStake}
-	})
+	all, err := scanned(rows, err, (*PayoutTransaction).fields)
 	if err != nil {
 		return nil, fmt.Errorf("reading the transactions of the payout: %w", err)
 	}

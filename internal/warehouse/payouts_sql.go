@@ -46,12 +46,15 @@ ORDER BY account, payout_id DESC`, parts{
 	})
 }
 
+// payoutTransactionColumns are those that PayoutTransaction has.
+const payoutTransactionColumns = `account, payout_id, id, sold_at, retailer_name, currency_code, state, stamped_status, stamped_order_value, stamped_cashback, stamped_at,
+    stamped_is_first_known = 1, status, order_value, cashback, payout_id_now, changed_at, at_stake`
+
 func selectPayoutTransactions(where string) string {
-	return sql(`SELECT account, payout_id, id, sold_at, retailer_name, currency_code, state, stamped_status, stamped_order_value, stamped_cashback, stamped_at,
-    stamped_is_first_known = 1, status, order_value, cashback, payout_id_now, changed_at, at_stake
+	return sql(`SELECT $columns
 FROM payout_transactions
 WHERE $where
-ORDER BY account, payout_id, state = $same, abs(at_stake) DESC, stamped_at DESC, id`, parts{"where": where, "same": quote(TransactionSame)})
+ORDER BY account, payout_id, state = $same, abs(at_stake) DESC, stamped_at DESC, id`, parts{"columns": payoutTransactionColumns, "where": where, "same": quote(TransactionSame)})
 }
 
 func selectPayoutOrphans(where string) string {

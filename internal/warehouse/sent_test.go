@@ -14,6 +14,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
+	"github.com/shopspring/decimal"
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/decode"
@@ -279,6 +280,21 @@ func everyQuestion(t *testing.T, w *Warehouse) {
 	_, err = w.HasFindings(ctx, "acme")
 	must(t, err)
 	_, err = w.RecordFindings(ctx, "acme", []Finding{{"acme", "missing", "1", "test"}})
+	must(t, err)
+	_, err = w.PayoutExceptions(ctx, PayoutsToRead{Account: "acme", Payouts: []int64{1, 2, 3}, Unseen: []int64{2, 3}})
+	must(t, err)
+	_, err = w.PayoutCurrencies(ctx, "acme", []int64{1})
+	must(t, err, w.Acknowledge(ctx, "acme", []Acknowledgement{{Payout: 1, Kind: "altered", Entries: []string{"a"}, Amounts: make([]decimal.Decimal, 1)}}))
+	_, err = w.Acknowledgements(ctx, "acme")
+	must(t, err, w.CloseMonth(ctx, &Close{Account: "acme", Month: time.UnixMilli(0).UTC()}))
+	_, err = w.Closes(ctx, "acme")
+	must(t, err)
+	closed := []Close{{Month: time.UnixMilli(0).UTC(), SeenTo: time.UnixMilli(1)}}
+	_, err = w.ChangeSums(ctx, "acme", time.UnixMilli(0), time.UnixMilli(1), closed)
+	must(t, err)
+	_, err = w.Changes(ctx, "acme", time.UnixMilli(0), time.UnixMilli(1), nil)
+	must(t, err)
+	_, _, err = w.SeenTo(ctx, "acme")
 	must(t, err)
 	one := int64(1)
 	for _, f := range []PayoutFilter{{}, {Account: "acme", Since: time.UnixMilli(1), Payout: &one}} {

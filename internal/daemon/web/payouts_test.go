@@ -143,7 +143,7 @@ func TestPayouts(t *testing.T) {
 			}
 		}
 	}
-	wantText(t, rowOf(t, page, "acme/9001"), "EUR 1,500.00 paid for transactions that are declined now", `<td class="n">3,000.00</td><td class="n">3,000.00</td><td class="n">0.00</td>`, `data-state="late"`)
+	wantText(t, rowOf(t, page, "acme/9001"), "expect EUR 1,500.00 back: 1 transaction was declined after it was paid", `<td class="n">3,000.00</td><td class="n">3,000.00</td><td class="n">0.00</td>`, `data-state="late"`)
 	wantText(t, rowOf(t, page, "acme/9003"), `<td class="n">10.01</td><td class="n">10.00</td><td class="n bad">0.01</td>`, `data-state="failing"`)
 	wantText(t, rowOf(t, page, "acme/9006"), "total_cashback from 6.5 to 7.5")
 	if strings.Index(page, `data-live="acme/9006"`) > strings.Index(page, `data-live="acme/9005"`) {

@@ -367,6 +367,39 @@ FROM payout_unpaid
 WHERE 1 AND account = {account:String} AND ifNull(sold_at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC'), true) AND age_seconds > {after:Int64}
 GROUP BY account, month, currency_code ORDER BY account, month, currency_code;
 
+-- selectPayoutExceptions
+SELECT account, payout_id, id, sold_at, retailer_name, currency_code, state, stamped_status, stamped_order_value, stamped_cashback, stamped_at,
+    stamped_is_first_known = 1, status, order_value, cashback, payout_id_now, changed_at, at_stake, unseen = 1
+FROM
+(
+    SELECT *, ifNull(intDiv(toUnixTimestamp64Milli(stamped_at), 900000) > first_quarter + 1, 0) OR NOT made_known AND stamped_is_first_known = 1 AS unseen
+    FROM payout_transactions
+    INNER JOIN
+    (
+        SELECT payout_id, min(intDiv(toUnixTimestamp64Milli(stamped_at), 900000)) AS first_quarter, ifNull(quantileExactLow(0.5)(intDiv(toUnixTimestamp64Milli(stamped_at), 900000)) <= min(intDiv(toUnixTimestamp64Milli(stamped_at), 900000)) + 1, 0) AS made_known
+        FROM payout_transactions WHERE account = {account:String} AND payout_id IN (1, 2, 3) GROUP BY payout_id
+    ) AS q USING (payout_id)
+    WHERE account = {account:String} AND payout_id IN (1, 2, 3)
+)
+WHERE at_stake != 0 OR unseen AND payout_id IN (2, 3) OR payout_id IN (NULL) AND stamped_is_first_known = 1
+ORDER BY payout_id, abs(at_stake) DESC, id;
+
+-- selectChangeSums
+SELECT currency_code, effective < {from:Int64}, late AND effective >= {from:Int64}, multiIf(isNull(days), 5, days <= 30, 0, days <= 60, 1, days <= 90, 2, days <= 120, 3, 4) AS age, sale = 1, status_before, status,
+    payout_id_before IS NOT NULL, payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1, listed_before = 1, listed = 1,
+    toInt64(count()), sum(cashback_before), sum(cashback)
+FROM (SELECT *, toUnixTimestamp64Milli(seen_at) > arrayMin([9999999999999, if(at < fromUnixTimestamp64Milli(2678400000, 'UTC'), 1, 9999999999999)]) AS late, toUnixTimestamp64Milli(if(late, seen_at, at)) AS effective, dateDiff('day', sold_at, fromUnixTimestamp64Milli({to:Int64}, 'UTC')) AS days FROM transaction_changes WHERE account = {account:String})
+WHERE effective < {to:Int64}
+GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, sign(cashback - cashback_before)
+ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13;
+
+-- selectChanges
+SELECT currency_code, late, sale = 1, status_before, status, payout_id_before IS NOT NULL, payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1,
+    listed_before = 1, listed = 1, cashback_before, cashback, id, at, seen_at, sold_at, retailer_name, payout_id
+FROM (SELECT *, toUnixTimestamp64Milli(seen_at) > arrayMin([9999999999999]) AS late, toUnixTimestamp64Milli(if(late, seen_at, at)) AS effective FROM transaction_changes WHERE account = {account:String})
+WHERE effective >= {from:Int64} AND effective < {to:Int64}
+ORDER BY effective, id, sale DESC;
+
 -- selectTimeAfter sync_state_log
 SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(max(version)) FROM sync_state_log WHERE account = {account:String} AND stream = {stream:String};
 

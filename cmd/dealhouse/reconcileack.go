@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	osuser "os/user"
+	"slices"
+	"strings"
+
+	"github.com/shopspring/decimal"
+	"github.com/spf13/cobra"
+
+	"dealhouse/internal/finance"
+	"dealhouse/internal/output"
+	"dealhouse/internal/report"
+	"dealhouse/internal/visible"
+	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
+)
+
+const ackLong = `Takes note of what dealhouse reconcile says about a payout: who did, when, why, and of which amounts. From
+then on it is quiet: not in the summary of what needs a look, not in the exit code, not in the log. When
+the amounts move, it is open again, and says by how much. Acknowledgements are added and never changed;
+the last one counts. The view payout_acknowledgements has all of them.
+
+Amounts count one by one, so that two that move against each other do not hide. --tolerance says how far
+they may move all together before it is open again, in the smallest unit of the currency, such as cents.`
+
+const ackExample = `  dealhouse reconcile ack --payout 102 --reason expected
+  dealhouse reconcile ack --payout 104 --reason disputed --note "ticket 4711" --kind mismatched
+  dealhouse reconcile ack --payout 106 --reason written_off --tolerance 50
+  dealhouse reconcile acks`
+
+// ackCommand is what its flags say.
+type ackCommand struct {
+	account, kind, currency, note, by string
+	payout, tolerance                 int64
+	reason                            *choice
+}
+
+func newReconcileAck(a *app) *cobra.Command {
+	var c ackCommand
+	reasons := ""
+	var codes []string
+	for _, r := range report.Reasons() {
+		codes = append(codes, r[0])
+		reasons += fmt.Sprintf("\n  %-12s %s", r[0], r[1])
+	}
+	cmd := &cobra.Command{
+		Use:     "ack",
+		Short:   "Acknowledge what was found about a payout",
+		Long:    ackLong + "\n\nReasons:\n" + reasons,
+		Example: ackExample,
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context(), a) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&c.account, "account", "", "the `account`; needed when several have a payout with the id")
+	flags.Int64Var(&c.payout, "payout", 0, "the payout with this `id`")
+	flags.StringVar(&c.kind, "kind", "", "only this `kind`, such as expected_clawback, payout_error or altered; all that are open if not given")
+	flags.StringVar(&c.currency, "currency", "", "only amounts in this `currency`")
+	flags.StringVar(&c.note, "note", "", "why, in your `words`; needed with the reason other")
+	flags.StringVar(&c.by, "by", "", "the `name` of who acknowledges it; the user of this process if not given")
+	flags.Int64Var(&c.tolerance, "tolerance", 0, "by how many of the smallest `units` of the currency the amounts may move")
+	c.reason = &choice{"", codes}
+	flags.Var(c.reason, "reason", c.reason.list())
+	complete(cmd, "reason", codes)
+	completeAccounts(cmd, a)
+	return cmd
+}
+
+// check completes the flags.
+func (c *ackCommand) check() error {
+	switch {
+	case c.payout == 0:
+		return usagef("--payout says which payout is meant: `dealhouse reconcile` lists them")
+	case c.reason.value == "":
+		return usagef("--reason says why: %s", c.reason.list())
+	case c.reason.value == "other" && c.note == "":
+		return usagef("--reason other needs a --note")
+	case c.tolerance < 0:
+		return usagef("--tolerance is not below 0")
+	}
+	var err error
+	c.by, err = orUser(c.by)
+	return err
+}
+
+// orUser is a name, or else that of the user of this process.
+func orUser(name string) (string, error) {
+	if name != "" {
+		return name, nil
+	}
+	u, err := osuser.Current()
+	if err != nil || u.Username == "" {
+		return "", usagef("--by says who does it: the user of this process has no name")
+	}
+	return u.Username, nil
+}
+
+func (c *ackCommand) run(ctx context.Context, a *app) (err error) {
+	if err := c.check(); err != nil {
+		return err
+	}
+	cfg, err := a.loadConfig(false)
+	if err != nil {
+		return err
+	}
+	w, err := a.whenFree(ctx, func() (*warehouse.Warehouse, error) { return a.openExistingToLoad(ctx, cfg) })
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	r, err := report.Reconcile(ctx, w, report.Filter{Account: c.account, Payout: &c.payout, OverdueAfter: cfg.Finance.OverdueAfter})
+	if err != nil {
+		return orOldSchema(err)
+	}
+	switch len(r.Payouts) {
+	case 0:
+		return usagef("there is no payout %d in the warehouse: `dealhouse reconcile` lists those there are", c.payout)
+	case 1:
+	default:
+		return usagef("%s have a payout %d: --account says which is meant", wording.List(r.Accounts()), c.payout)
+	}
+	p := r.Payouts[0]
+	all := c.acknowledgements(p)
+	if len(all) == 0 {
+		return usagef("payout %d has nothing open of that kind: %s", p.ID, p.Advice())
+	}
+	if err := w.Acknowledge(ctx, p.Account, all); err != nil {
+		return err
+	}
+	for _, k := range all {
+		fmt.Fprintf(a.stdout, "payout %d of %s: %s acknowledged %s as %s\n", p.ID, p.Account, visible.Line(k.By), ackAmount(k), strings.ReplaceAll(k.Reason, "_", " "))
+	}
+	return nil
+}
+
+// ackAmount is what was acknowledged, in words.
+func ackAmount(k warehouse.Acknowledgement) string {
+	kind := strings.ReplaceAll(k.Kind, "_", " ")
+	if k.Amount.IsZero() && k.Currency == "" {
+		return kind
+	}
+	return fmt.Sprintf("%s of %s", kind, strings.TrimSpace(visible.Line(k.Currency)+" "+wording.Grouped(report.MoneyIn(k.Currency, k.Amount))))
+}
+
+// acknowledgements are those of all that is open of the payout and was asked for.
+func (c *ackCommand) acknowledgements(p report.Payout) []warehouse.Acknowledgement {
+	var all []warehouse.Acknowledgement
+	for _, m := range p.Matters {
+		if !m.Open || c.kind != "" && m.Kind != c.kind || c.currency != "" && m.Currency != c.currency {
+			continue
+		}
+		k := warehouse.Acknowledgement{Payout: p.ID, Kind: m.Kind, Currency: m.Currency, Amount: m.Amount(), Entries: []string{}, Amounts: []decimal.Decimal{},
+			Tolerance: finance.FromMinor(c.tolerance, m.Currency), Reason: c.reason.value, Note: c.note, By: c.by}
+		for _, name := range slices.Sorted(maps.Keys(m.Entries)) {
+			k.Entries, k.Amounts = append(k.Entries, name), append(k.Amounts, m.Entries[name])
+		}
+		all = append(all, k)
+	}
+	return all
+}
+
+func newReconcileAcks(a *app) *cobra.Command {
+	var account string
+	var format *choice
+	cmd := &cobra.Command{
+		Use:     "acks",
+		Short:   "List what was acknowledged, the newest first",
+		Long:    "Lists who acknowledged what of payouts, when, and why. Nothing is ever taken from the list.",
+		Example: "  dealhouse reconcile acks\n  dealhouse reconcile acks --account acme --output csv",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			cfg, err := a.loadConfig(false)
+			if err != nil {
+				return err
+			}
+			w, err := a.openExisting(cmd.Context(), cfg)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, w.Close()) }()
+			all, err := w.Acknowledgements(cmd.Context(), account)
+			if err != nil {
+				return orOldSchema(err)
+			}
+			return printAcknowledgements(a, format.value, all)
+		},
+	}
+	cmd.Flags().StringVar(&account, "account", "", "only this `account`")
+	completeAccounts(cmd, a)
+	format = outputFlag(cmd, "table", "json", "csv")
+	return cmd
+}
+
+func printAcknowledgements(a *app, format string, all []warehouse.Acknowledgement) error {
+	columns := []output.Column{{Name: "at"}, {Name: "by"}, {Name: "account"}, {Name: "payout", Right: true}, {Name: "kind"}, {Name: "currency"}, amountColumn("amount"),
+		output.Count("entries"), amountColumn("tolerance"), {Name: "reason"}, {Name: "note"}}
+	var rows [][]any
+	for _, k := range all {
+		rows = append(rows, []any{k.At, k.By, k.Account, fmt.Sprint(k.Payout), k.Kind, k.Currency, report.MoneyIn(k.Currency, k.Amount),
+			len(k.Entries), report.MoneyIn(k.Currency, k.Tolerance), k.Reason, k.Note})
+	}
+	return output.Print(format, a.stdout, columns, rows)
+}

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dealhouse/internal/finance"
+	"dealhouse/internal/output"
+	"dealhouse/internal/report"
+	"dealhouse/internal/service"
+	"dealhouse/internal/visible"
+	"dealhouse/internal/warehouse"
+)
+
+const statementLong = `Prints what happened to the cashback of an account in a month: the opening balance, what was sold,
+confirmed, declined and paid out, what changed after it was paid, and the closing balance, one statement a
+currency. It balances to the last decimal. Below it is what is unpaid, by the age of the sale.
+
+A month begins and ends at midnight UTC. A change counts when the service made it (updatedAt), a sale when
+it was made, and from then on as pending until its first version. After payment is what paid transactions
+are worth less what was paid for them: below zero, it is to be expected back.
+
+dealhouse reconcile close --month closes a month. What is loaded later and belongs to it is then an
+adjustment of the month in which it is loaded, and the closed statement stays as it is.
+
+csv has one kind of rows, which --list chooses: the statement itself, ages (what is unpaid) or changes (the
+changes of each transaction behind the figures). It begins with a byte order mark, as Excel wants it.`
+
+const statementExample = `  dealhouse statement --account acme --month 2026-03
+  dealhouse statement --account acme --month 2026-03 --output html > statement.html
+  dealhouse statement --account acme --month 2026-03 --output csv --list changes > changes.csv
+  dealhouse reconcile close --account acme --month 2026-03`
+
+// Rows of the CSV of a statement.
+const (
+	listStatement = "statement"
+	listAges      = "ages"
+	listChanges   = "changes"
+)
+
+// monthFlags are those of the commands about the month of an account.
+type monthFlags struct{ account, month string }
+
+func (f *monthFlags) add(cmd *cobra.Command, a *app) {
+	cmd.Flags().StringVar(&f.account, "account", "", "the `account`; needed when there are several")
+	cmd.Flags().StringVar(&f.month, "month", "", "the `month`, such as 2026-03")
+	completeAccounts(cmd, a)
+}
+
+// read is the account and the first day of the month.
+func (f *monthFlags) read(a *app) (account string, month time.Time, err error) {
+	if f.month == "" {
+		return "", month, usagef("--month says which month is meant, such as 2026-03")
+	}
+	if month, err = time.Parse("2006-01", f.month); err != nil {
+		return "", month, usagef("--month %q is no month such as 2026-03", f.month)
+	}
+	cfg, err := a.loadConfig(false)
+	if err != nil {
+		return "", month, err
+	}
+	switch {
+	case f.account != "":
+		return f.account, month, nil
+	case len(cfg.Accounts) == 1:
+		return cfg.Accounts[0].Name, month, nil
+	}
+	return "", month, usagef("--account says which account is meant: the configuration has several, or none")
+}
+
+func newStatement(a *app) *cobra.Command {
+	var f monthFlags
+	list := &choice{listStatement, []string{listStatement, listAges, listChanges}}
+	var format *choice
+	cmd := &cobra.Command{
+		Use:     "statement",
+		Short:   "Print what happened to the cashback of an account in a month",
+		Long:    statementLong,
+		Example: statementExample,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("list") && format.value != "csv" {
+				return usagef("--list chooses the rows of --output csv")
+			}
+			return printStatement(cmd.Context(), a, f, format.value, list.value)
+		},
+	}
+	f.add(cmd, a)
+	cmd.Flags().Var(list, "list", "rows of the CSV: "+list.list())
+	complete(cmd, "list", list.allowed)
+	format = outputFlag(cmd, "table", "json", "csv", "html")
+	return cmd
+}
+
+func printStatement(ctx context.Context, a *app, f monthFlags, format, list string) (err error) {
+	account, month, err := f.read(a)
+	if err != nil {
+		return err
+	}
+	cfg, err := a.loadConfig(false)
+	if err != nil {
+		return err
+	}
+	w, err := a.openExisting(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	if format == "csv" && list == listChanges {
+		return orOldSchema(report.WriteChangesCSV(ctx, w, account, month, a.stdout))
+	}
+	s, err := report.NewStatement(ctx, w, account, month)
+	if err != nil {
+		return orOldSchema(err)
+	}
+	if s.CompleteTo.IsZero() {
+		if err := service.UnknownAccount(cfg, account); err != nil {
+			return err
+		}
+	}
+	switch {
+	case format == "json":
+		return s.WriteJSON(a.stdout)
+	case format == "html":
+		return s.WriteHTML(a.stdout)
+	case format == "csv" && list == listAges:
+		return s.WriteAgesCSV(a.stdout)
+	case format == "csv":
+		return s.WriteCSV(a.stdout)
+	}
+	return printStatementTables(a.stdout, s)
+}
+
+// printStatementTables prints the statement for people: for each currency the entries, and the ages of what is unpaid.
+func printStatementTables(to io.Writer, s report.Statement) error {
+	fmt.Fprintf(to, "Statement of %s, %s\n", visible.Line(s.Account), s.Month.Format("January 2006"))
+	for _, c := range s.Currencies {
+		row := func(name string, n any, b finance.Balance) []any {
+			return []any{name, n, c.Money(b, "pending"), c.Money(b, "confirmed"), c.Money(b, "settled"), c.Money(b, "total")}
+		}
+		rows := [][]any{row("Opening balance", "", c.Opening)}
+		for _, e := range c.Entries {
+			rows = append(rows, row("  "+string(e.Event), e.Count, e.Balance))
+		}
+		rows = append(rows, row("Closing balance", "", c.Closing))
+		fmt.Fprintf(to, "\n%s\n\n", visible.Line(c.Currency))
+		amount := func(name string) output.Column { return output.Column{Name: name, Right: true} }
+		err := output.Print("table", to, []output.Column{{Name: "entry"}, output.Count("transactions"), amount("pending"), amount("confirmed"), amount("after payment"), amount("total")}, rows)
+		if err != nil {
+			return err
+		}
+		var ages [][]any
+		for i, b := range c.Ages {
+			if !b.Pending.IsZero() || !b.Confirmed.IsZero() {
+				ages = append(ages, []any{report.AgeTitles()[i], c.Money(b, "pending"), c.Money(b, "confirmed"), c.Money(b, "unpaid")})
+			}
+		}
+		if len(ages) == 0 {
+			continue
+		}
+		fmt.Fprintln(to)
+		if err := output.Print("table", to, []output.Column{{Name: "unpaid, by age of the sale"}, amount("pending"), amount("confirmed"), amount("total")}, ages); err != nil {
+			return err
+		}
+	}
+	if len(s.Currencies) == 0 {
+		fmt.Fprint(to, "\nThere are no transactions until the end of the month.\n")
+	}
+	_, err := fmt.Fprintf(to, "\n%s\n", visible.Line(s.Note()))
+	return err
+}
+
+func newReconcileClose(a *app) *cobra.Command {
+	var f monthFlags
+	var by, note string
+	cmd := &cobra.Command{
+		Use:   "close",
+		Short: "Close a month: keep its statement as it is",
+		Long: `Keeps the statement of a month as it is, with a hash over its rows. What is loaded later and belongs to
+the month, or to one before it, is an adjustment of the month in which it is loaded. A close is never
+changed and never taken back. Months are closed in their order, after all of them is loaded.`,
+		Example: "  dealhouse reconcile close --account acme --month 2026-03",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			account, month, err := f.read(a)
+			if err != nil {
+				return err
+			}
+			if by, err = orUser(by); err != nil {
+				return err
+			}
+			cfg, err := a.loadConfig(false)
+			if err != nil {
+				return err
+			}
+			w, err := a.whenFree(cmd.Context(), func() (*warehouse.Warehouse, error) { return a.openExistingToLoad(cmd.Context(), cfg) })
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, w.Close()) }()
+			s, err := report.CloseMonth(cmd.Context(), w, account, month, by, note)
+			if errors.Is(err, report.ErrMonthOpen) || errors.Is(err, report.ErrMonthClosed) {
+				return usagef("%v", err)
+			}
+			if err != nil {
+				return orOldSchema(err)
+			}
+			return printStatementTables(a.stdout, s)
+		},
+	}
+	f.add(cmd, a)
+	cmd.Flags().StringVar(&by, "by", "", "the `name` of who closes it; the user of this process if not given")
+	cmd.Flags().StringVar(&note, "note", "", "`words` to keep with it")
+	return cmd
+}

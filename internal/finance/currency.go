@@ -1,0 +1,31 @@
+package finance
+
+import "github.com/shopspring/decimal"
+
+// Digits is how many decimals the smallest unit of a currency has, as ISO 4217 lists them: 2 for most, and for what is
+// no currency of the list.
+func Digits(currency string) int32 {
+	switch currency {
+	case "BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV", "XAF", "XOF", "XPF":
+		return 0
+	case "BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND":
+		return 3
+	case "CLF", "UYW":
+		return 4
+	}
+	return 2
+}
+
+// Format writes an amount as a plain number with the decimals of its currency, and with more only where it has more.
+func Format(amount decimal.Decimal, currency string) string {
+	digits := Digits(currency)
+	if short := amount.Truncate(digits); short.Equal(amount) {
+		return amount.StringFixed(digits)
+	}
+	return amount.String() // without trailing zeros
+}
+
+// FromMinor is an amount given in the smallest unit of its currency: 150 of EUR are 1.50.
+func FromMinor(units int64, currency string) decimal.Decimal {
+	return decimal.New(units, -Digits(currency))
+}

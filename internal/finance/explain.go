@@ -1,0 +1,193 @@
+package finance
+
+import (
+	"slices"
+
+	"github.com/shopspring/decimal"
+)
+
+// Kind is what a part of the difference between what was paid and what it is worth now means for an accountant.
+type Kind string
+
+// The kinds. They are never netted (finance-4).
+const (
+	Clawback    Kind = "expected_clawback" // declined or lowered after it was paid: expect it back
+	Claimable   Kind = "claimable"         // raised, or accepted again, after it was paid: claim it; its amounts are below zero
+	PayoutError Kind = "payout_error"      // the payout's own sums are wrong; below zero where it says too little
+	NotLoaded   Kind = "not_loaded"        // in transactions that the payout counts and that are not loaded yet
+	Vanished    Kind = "vanished"          // in transactions that the service no longer lists
+)
+
+// Kinds are all of them, in the order in which people read them.
+func Kinds() []Kind { return []Kind{Clawback, Claimable, PayoutError, NotLoaded, Vanished} }
+
+// Reason is why a part of the difference is there.
+type Reason string
+
+// The reasons.
+const (
+	WasDeclined   Reason = "declined"       // after it was paid
+	WasLowered    Reason = "lowered"        // its cashback, after it was paid
+	WasRaised     Reason = "raised"         // its cashback, after it was paid
+	WasReinstated Reason = "accepted again" // it was declined when it was paid
+	LeftPayout    Reason = "left the payout"
+	LeftList      Reason = "no longer listed"
+	BeforeLoaded  Reason = "before it was loaded" // of transactions that nobody saw as they were paid; which, is not certain
+	OwnSums       Reason = "own sums"             // the payout's total is not the sum of its parts
+	OtherAmounts  Reason = "its transactions"     // the payout says something else than its transactions, as they were seen when they were paid
+	Uncounted     Reason = "not loaded"
+)
+
+// Item is one part of the difference.
+type Item struct {
+	Kind        Kind
+	Reason      Reason
+	Amount      decimal.Decimal // what was paid beyond what it is worth now; never zero
+	Transaction *Transaction    // nil where it is not one that is known
+	PaidAs      Standing        // of the transaction
+	Deduced     bool            // PaidAs was not seen, but is the only answer (finance-5)
+	Count       int64           // of the transactions that are not loaded, where that is the reason
+}
+
+// Line is what was paid in one currency, and what became of it (finance-2).
+type Line struct {
+	Currency    string
+	Paid, Worth decimal.Decimal
+	Items       []Item
+}
+
+// Difference is what was paid beyond what it is worth now: the sum of the items (finance-3).
+func (l *Line) Difference() decimal.Decimal { return l.Paid.Sub(l.Worth) }
+
+// Sum adds up the items of a kind.
+func (l *Line) Sum(kind Kind) decimal.Decimal {
+	sum := decimal.Zero
+	for _, item := range l.Items {
+		if item.Kind == kind {
+			sum = sum.Add(item.Amount)
+		}
+	}
+	return sum
+}
+
+// Explanation is what a payout comes to.
+type Explanation struct {
+	// Said is whether the payout says what it paid. Where it does not, its transactions say it.
+	Said     bool
+	Lines    []Line // at least one
+	Culprits Culprits
+}
+
+// Items are those of all lines.
+func (e *Explanation) Items() []Item {
+	var all []Item
+	for _, l := range e.Lines {
+		all = append(all, l.Items...)
+	}
+	return all
+}
+
+// Explain splits the difference between what a payout paid and what that is worth now.
+//
+// Where it takes an error in the payout to explain it, and all that is loaded adds up to the payout but for how it is
+// split by status, transactions of which no earlier version is known are taken for unseen, too: statuses change, and a
+// service that adds up wrong is rare.
+func Explain(p *Payout, budget *Budget) Explanation {
+	e := p.explain(budget)
+	wrong := slices.ContainsFunc(e.Items(), func(i Item) bool { return i.Kind == PayoutError })
+	if !wrong || !p.amountsAgree() || !p.sumsUp() {
+		return e
+	}
+	other := *p
+	other.Transactions = slices.Clone(p.Transactions)
+	for i := range other.Transactions {
+		t := &other.Transactions[i]
+		t.Unseen = t.Unseen || t.Doubtful
+	}
+	if again := other.explain(budget); len(again.Culprits.Sets) > 0 || again.Culprits.GaveUp {
+		return again
+	}
+	return e
+}
+
+func (p *Payout) explain(budget *Budget) Explanation {
+	paid, said := p.paid()
+	e := Explanation{Said: said}
+	if said {
+		e.Culprits = p.culprits(budget)
+	}
+	lines := p.lines()
+	// What the transactions were worth when they were paid: the rest of what was paid is none of theirs.
+	rest, shift := paid.Sub(p.Stamped.undeclined()), decimal.Zero
+	var shifted Sums
+	for i := range p.Transactions {
+		t := &p.Transactions[i]
+		as, deduced := e.Culprits.paidAs(t)
+		l := lineOf(lines, t.Currency)
+		if deduced {
+			by := as.Worth().Sub(t.Stamped.Worth())
+			shift, l.Paid = shift.Add(by), l.Paid.Add(by)
+			if as.Status == Declined {
+				shifted = shifted.sub(t.Stamped.sums())
+			} else {
+				shifted = shifted.add(t.Stamped.sums())
+			}
+		}
+		if amount := as.Worth().Sub(t.WorthNow()); !amount.IsZero() {
+			kind, reason := became(t, as, amount)
+			l.Items = append(l.Items, Item{Kind: kind, Reason: reason, Amount: amount, Transaction: t, PaidAs: as, Deduced: deduced})
+		}
+	}
+	if rest = rest.Sub(shift); !rest.IsZero() {
+		l := &lines[0]
+		if len(p.Lines) > 0 { // nobody knows which currency it is in (finance-2)
+			lines = append(lines, Line{})
+			l = &lines[len(lines)-1]
+		}
+		l.Paid = l.Paid.Add(rest)
+		l.Items = append(l.Items, p.residual(rest, shifted, &e.Culprits)...)
+	}
+	e.Lines = lines
+	return e
+}
+
+// lines are one for each currency, with what the transactions were worth when they were first loaded.
+func (p *Payout) lines() []Line {
+	if len(p.Lines) == 0 {
+		return []Line{{Currency: p.Currency, Paid: p.Stamped.undeclined(), Worth: p.Now.undeclined()}}
+	}
+	var lines []Line
+	for _, l := range p.Lines {
+		lines = append(lines, Line{Currency: l.Currency, Paid: l.Stamped, Worth: l.Now})
+	}
+	return lines
+}
+
+// lineOf is the line of a currency. In a payout of one currency, it is that of all its transactions.
+func lineOf(lines []Line, currency string) *Line {
+	for i := range lines {
+		if lines[i].Currency == currency {
+			return &lines[i]
+		}
+	}
+	return &lines[0]
+}
+
+// became says what it means that a transaction is worth another amount than was paid for it.
+func became(t *Transaction, paid Standing, amount decimal.Decimal) (Kind, Reason) {
+	switch {
+	case t.State == Gone:
+		return Vanished, LeftList
+	case t.State == Moved && amount.IsPositive():
+		return Clawback, LeftPayout
+	case t.State == Moved:
+		return Claimable, LeftPayout
+	case amount.IsNegative() && paid.Status == Declined:
+		return Claimable, WasReinstated
+	case amount.IsNegative():
+		return Claimable, WasRaised
+	case t.Now.Status == Declined:
+		return Clawback, WasDeclined
+	}
+	return Clawback, WasLowered
+}

@@ -1,0 +1,249 @@
+package report
+
+import (
+	"context"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/shopspring/decimal"
+
+	"dealhouse/internal/finance"
+	"dealhouse/internal/warehouse"
+)
+
+// searchBudget bounds the search for culprits in all payouts of a reconciliation together: a second or two.
+const searchBudget = 5_000_000
+
+// explainAll says of each payout what became of what it paid. It reads the transactions of those alone in which
+// something differs.
+func (r *Reconciliation) explainAll(ctx context.Context, w *warehouse.Warehouse) error {
+	budget := &finance.Budget{Left: searchBudget}
+	for _, account := range r.Accounts() {
+		var payouts []*Payout
+		for i := range r.Payouts {
+			if r.Payouts[i].Account == account {
+				payouts = append(payouts, &r.Payouts[i])
+			}
+		}
+		if err := r.readExceptions(ctx, w, account, payouts); err != nil {
+			return err
+		}
+		for _, p := range payouts {
+			p.explain(budget)
+		}
+	}
+	return nil
+}
+
+// readExceptions reads what is needed of the payouts of an account.
+func (r *Reconciliation) readExceptions(ctx context.Context, w *warehouse.Warehouse, account string, payouts []*Payout) error {
+	byID := map[int64]*Payout{}
+	read := warehouse.PayoutsToRead{Account: account}
+	var mixed []int64
+	for _, p := range payouts {
+		byID[p.ID] = p
+		p.paid = map[uuid.UUID]warehouse.PaidTransaction{}
+		late := len(p.Mismatches) > 0 && p.Loaded+p.Gone > 0
+		late = late || r.Filter.Payout != nil // of one payout all transactions are shown
+		if late || p.Changed+p.Moved+p.Gone > 0 {
+			read.Payouts = append(read.Payouts, p.ID)
+		}
+		if late {
+			read.Unseen = append(read.Unseen, p.ID)
+		}
+		if late && p.Verdict == Mismatched && p.amountsAgree() {
+			read.First = append(read.First, p.ID)
+		}
+		if p.MixedCurrency {
+			mixed = append(mixed, p.ID)
+		}
+	}
+	if len(read.Payouts) > 0 {
+		all, err := w.PayoutExceptions(ctx, read)
+		if err != nil {
+			return err
+		}
+		for _, t := range all {
+			p := byID[t.Payout]
+			p.paid[t.ID] = t
+			p.exceptions = append(p.exceptions, t)
+		}
+	}
+	if len(mixed) == 0 {
+		return nil
+	}
+	sums, err := w.PayoutCurrencies(ctx, account, mixed)
+	if err != nil {
+		return err
+	}
+	for _, s := range sums {
+		p := byID[s.Payout]
+		p.currencySums = append(p.currencySums, finance.CurrencySums{Currency: s.Currency, Stamped: s.Stamped, Now: s.Now})
+	}
+	return nil
+}
+
+// amountsAgree reports whether the payout and its transactions agree but for how they are split by status.
+func (p *Payout) amountsAgree() bool {
+	for _, name := range []string{"total_transactions", "total_gmv", "total_cashback"} {
+		if slices.Contains(p.Mismatches, name) {
+			return false
+		}
+	}
+	return true
+}
+
+// explain splits the difference between what the payout paid and what that is worth now. A payout whose transactions can
+// be shown to have changed before they were loaded has drifted; it is not wrong.
+func (p *Payout) explain(budget *finance.Budget) {
+	in := finance.Payout{Currency: p.Currency(), Reported: totalsOf(p.Reported), Stamped: totalsOf(p.Stamped), Now: totalsOf(p.AsOfNow), Lines: p.currencySums}
+	for _, t := range p.exceptions {
+		in.Transactions = append(in.Transactions, finance.Transaction{
+			ID: t.ID, Currency: t.Currency, State: t.State, Unseen: t.Unseen, Doubtful: t.FirstKnown,
+			Stamped: finance.Standing{Status: t.StampedStatus, Value: orZero(t.StampedOrderValue), Cashback: orZero(t.StampedCashback)},
+			Now:     finance.Standing{Status: t.Status, Value: orZero(t.OrderValue), Cashback: orZero(t.Cashback)},
+		})
+	}
+	p.Explained = finance.Explain(&in, budget)
+	p.find()
+	if p.Verdict == Mismatched && len(p.Explained.Culprits.Sets) > 0 && len(p.items(finance.PayoutError)) == 0 && p.amountsAgree() {
+		p.Verdict = Drifted
+	}
+}
+
+func totalsOf(totals []*decimal.Decimal) finance.Totals {
+	of := func(group string) finance.Figures {
+		return finance.Figures{Count: total(totals, group+"_transactions"), Value: total(totals, group+"_gmv"), Cashback: total(totals, group+"_cashback")}
+	}
+	return finance.Totals{Total: of("total"), Confirmed: of("confirmed"), Declined: of("declined"), Pending: of("pending")}
+}
+
+func orZero(d *decimal.Decimal) decimal.Decimal {
+	if d == nil {
+		return decimal.Zero
+	}
+	return *d
+}
+
+// items are the parts of the difference that are of a kind, in all currencies.
+func (p Payout) items(kind finance.Kind) []finance.Item {
+	return slices.DeleteFunc(p.Explained.Items(), func(i finance.Item) bool { return i.Kind != kind })
+}
+
+// Exception is a transaction that is worth something else than was paid for it.
+type Exception struct {
+	warehouse.PaidTransaction
+	Kind        finance.Kind
+	Reason      finance.Reason
+	WhenPaid    string // its status, as WhenPaid gives it
+	Paid, Worth decimal.Decimal
+}
+
+// Difference is what was paid for it beyond what it is worth now.
+func (e Exception) Difference() decimal.Decimal { return e.Paid.Sub(e.Worth) }
+
+// Exceptions are the transactions of the payout that are worth something else than was paid for them, kind by kind.
+func (p Payout) Exceptions() []Exception { return p.found }
+
+// find lists the exceptions, and says of the transactions that are known to differ how they stood when they were paid.
+func (p *Payout) find() {
+	p.told = map[uuid.UUID]string{}
+	for id, t := range p.paid {
+		if t.Unseen {
+			p.told[id] = notSeen
+		}
+	}
+	for _, kind := range finance.Kinds() {
+		for _, item := range p.items(kind) {
+			if item.Transaction == nil {
+				continue
+			}
+			e := Exception{PaidTransaction: p.paid[item.Transaction.ID], Kind: kind, Reason: item.Reason, WhenPaid: item.PaidAs.Status,
+				Paid: item.PaidAs.Worth(), Worth: item.Transaction.WorthNow()}
+			switch {
+			case item.Deduced:
+				e.WhenPaid += " (deduced)"
+			case item.Transaction.Unseen:
+				e.WhenPaid = notSeen
+			}
+			p.told[e.ID] = e.WhenPaid
+			p.found = append(p.found, e)
+		}
+	}
+}
+
+// notSeen stands for a status when paid that nobody saw, and that does not follow from what the payout counts.
+const notSeen = "not seen"
+
+// WhenPaid is the status of a transaction of the payout when it was paid, as far as anybody saw it or it follows from
+// what the payout counts (finance-5).
+func (p Payout) WhenPaid(t warehouse.PayoutTransaction) string {
+	if told, ok := p.told[t.ID]; ok {
+		return told
+	}
+	return t.StampedStatus
+}
+
+// Payout is the payout of a transaction of Transactions.
+func (r Reconciliation) Payout(t warehouse.PayoutTransaction) Payout {
+	for _, p := range r.Payouts {
+		if p.Account == t.Account && p.ID == t.Payout {
+			return p
+		}
+	}
+	return Payout{} // it is not there: its transactions are orphans
+}
+
+// PaidFor is what was paid for a transaction of the payout, as text: its cashback, or nothing when it was declined. It is
+// empty where nobody saw it and nothing tells.
+func (p Payout) PaidFor(t warehouse.PayoutTransaction) string {
+	for _, e := range p.found {
+		if e.ID == t.ID {
+			return MoneyIn(t.Currency, e.Paid)
+		}
+	}
+	if p.told[t.ID] == notSeen && slices.ContainsFunc(p.Explained.Items(), func(i finance.Item) bool { return i.Reason == finance.BeforeLoaded }) {
+		return ""
+	}
+	return MoneyIn(t.Currency, p.WorthOf(t)) // nothing came between
+}
+
+// WorthOf is what a transaction of the payout is worth in it now.
+func (p Payout) WorthOf(t warehouse.PayoutTransaction) decimal.Decimal {
+	here := finance.Transaction{State: t.State, Now: finance.Standing{Status: t.Status, Cashback: orZero(t.Cashback)}}
+	return here.WorthNow()
+}
+
+// KindColumn is a kind as tables show it: a column of its own.
+type KindColumn struct {
+	Kind  finance.Kind
+	Title string
+}
+
+// KindColumns are the kinds in the order of the tables.
+func KindColumns() []KindColumn {
+	return []KindColumn{{finance.Clawback, "expect back"}, {finance.Claimable, "claim"}, {finance.PayoutError, "error in payout"}, {finance.NotLoaded, "not loaded"}, {finance.Vanished, "vanished"}}
+}
+
+// Amount is what a line has of the kind. What can be claimed is written without a sign.
+func (k KindColumn) Amount(l finance.Line) decimal.Decimal {
+	if k.Kind == finance.Claimable {
+		return l.Sum(k.Kind).Neg()
+	}
+	return l.Sum(k.Kind)
+}
+
+// Cell is the amount as a plain number; empty when there is nothing of the kind.
+func (k KindColumn) Cell(l finance.Line) string {
+	for _, item := range l.Items {
+		if item.Kind == k.Kind {
+			return MoneyIn(l.Currency, k.Amount(l))
+		}
+	}
+	return ""
+}
+
+// Has reports whether any payout has something of a kind.
+func (r Reconciliation) Has(k KindColumn) bool {
+	return slices.ContainsFunc(r.Payouts, func(p Payout) bool { return len(p.items(k.Kind)) > 0 })
+}

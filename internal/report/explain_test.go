@@ -1,0 +1,157 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"dealhouse/internal/apisim"
+	"dealhouse/internal/finance"
+)
+
+// addsUp wants the kinds of a payout to add up to what it paid less what that is worth now, in each currency, and that to
+// be what the view has at stake.
+func addsUp(t *testing.T, p Payout) {
+	t.Helper()
+	all := decimal.Zero
+	for _, l := range p.Explained.Lines {
+		sum := decimal.Zero
+		for _, k := range finance.Kinds() {
+			sum = sum.Add(l.Sum(k))
+		}
+		if !sum.Equal(l.Difference()) {
+			t.Errorf("payout %d: the kinds add up to %s %s, paid less worth is %s", p.ID, l.Currency, sum, l.Difference())
+		}
+		all = all.Add(sum)
+	}
+	if p.Verdict != NoTransactions && !all.Equal(p.AtStake) {
+		t.Errorf("payout %d: the kinds add up to %s, the view has %s at stake", p.ID, all, p.AtStake)
+	}
+}
+
+func sale(n int) string { return strings.TrimSuffix(saleOne, "1") + fmt.Sprint(n) }
+
+// pay makes payout 7 of transactions that were all confirmed, of 100 each, when it was made.
+func (x *world) pay(t *testing.T, n int, cashback string) {
+	t.Helper()
+	record := fmt.Sprintf(`{"id":7,"totalTransactions":%d,"totalGmv":%d,"aov":100,"totalCashback":%s,"confirmedTransactions":%d,"declinedTransactions":0,"pendingTransactions":0,`+
+		`"confirmedGmv":%d,"declinedGmv":0,"pendingGmv":0,"confirmedCashback":%s,"declinedCashback":0,"pendingCashback":0,"startDate":"2025-11-20T10:00:00Z","endDate":"2025-11-20T10:00:00Z"}`,
+		n, n*100, cashback, n, n*100, cashback)
+	if err := x.Put(apisim.StreamPayouts, "acme", []byte(record)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (x *world) payout(t *testing.T) (Reconciliation, Payout) {
+	t.Helper()
+	seven := int64(7)
+	r, err := Reconcile(t.Context(), x.w, Filter{Payout: &seven})
+	if err != nil || len(r.Payouts) != 1 {
+		t.Fatalf("%+v, %v", r.Payouts, err)
+	}
+	addsUp(t, r.Payouts[0])
+	return r, r.Payouts[0]
+}
+
+// TestLateHistory loads payouts long after they were made, when a transaction of each has been declined: it is named
+// where what the payout counts allows one answer, and nobody claims to have seen how it stood when it was paid.
+func TestLateHistory(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	for _, test := range []struct {
+		name                  string
+		play                  func(t *testing.T, x *world)
+		verdict, advice, told string // told is the status when paid of the second transaction
+	}{
+		{"one of three was declined", func(t *testing.T, x *world) {
+			x.put(t, sale(1), "CONFIRMED", "1.5", 7)
+			x.put(t, sale(3), "CONFIRMED", "2", 7)
+			x.pay(t, 3, "12.5")
+			x.Advance(day)
+			x.put(t, sale(2), "DECLINED", "9", 7)
+		}, Drifted, "expect EUR 9.00 back: 1 transaction was declined after it was paid and before it was loaded (" + sale(2) + "), which follows from what the payout counts", "CONFIRMED (deduced)"},
+		{"the only one was declined", func(t *testing.T, x *world) {
+			x.pay(t, 1, "9")
+			x.put(t, sale(2), "DECLINED", "9", 7)
+		}, Drifted, "expect EUR 9.00 back: 1 transaction was declined after it was paid and before it was loaded (" + sale(2) + "), which follows from what the payout counts", "CONFIRMED (deduced)"},
+		{"one was declined and accepted again later", func(t *testing.T, x *world) {
+			x.put(t, sale(1), "CONFIRMED", "1.5", 7)
+			x.put(t, sale(3), "CONFIRMED", "2", 7)
+			x.pay(t, 3, "12.5")
+			x.Advance(day)
+			x.put(t, sale(2), "DECLINED", "9", 7)
+			x.sync(false, "transactions", "payouts")
+			x.put(t, sale(2), "CONFIRMED", "9", 7)
+		}, Drifted, "nothing to do: 1 transaction changed between being paid and being loaded, and no cashback with it", notSeen},
+		{"an amount was lowered", func(t *testing.T, x *world) {
+			x.put(t, sale(1), "CONFIRMED", "1.5", 7)
+			x.put(t, sale(3), "CONFIRMED", "2", 7)
+			x.pay(t, 3, "12.5")
+			x.Advance(day)
+			x.put(t, sale(2), "CONFIRMED", "8", 7)
+		}, Drifted, "expect EUR 1.00 back: 1 transaction changed between being paid and being loaded, and nobody saw what it was when paid", notSeen},
+		{"nothing changed", func(t *testing.T, x *world) {
+			x.put(t, sale(1), "CONFIRMED", "1.5", 7)
+			x.put(t, sale(3), "CONFIRMED", "2", 7)
+			x.pay(t, 3, "12.5")
+			x.Advance(day)
+			x.put(t, sale(2), "CONFIRMED", "9", 7)
+		}, Matched, "nothing to do", notSeen},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			x := newWorld(t, scripted())
+			test.play(t, x)
+			x.sync(false, "transactions", "payouts")
+			r, p := x.payout(t)
+			if p.Verdict != test.verdict || p.Advice() != test.advice {
+				t.Errorf("%s: %s", p.Verdict, p.Advice())
+			}
+			for _, tr := range r.Transactions {
+				if tr.ID.String() == sale(2) && p.WhenPaid(tr) != test.told {
+					t.Errorf("status when paid: %q, want %q", p.WhenPaid(tr), test.told)
+				}
+			}
+		})
+	}
+}
+
+// TestKindsAreNotNetted lets as much be claimed as is to be expected back: both are told, with their transactions.
+func TestKindsAreNotNetted(t *testing.T) {
+	t.Parallel()
+	x := newWorld(t, scripted())
+	for n, cashback := range []string{"10", "20", "30"} {
+		x.put(t, sale(n+1), "CONFIRMED", cashback, 7)
+	}
+	x.pay(t, 3, "60")
+	x.sync(false, "transactions", "payouts")
+	x.put(t, sale(1), "DECLINED", "10", 7)
+	x.put(t, sale(2), "CONFIRMED", "30", 7)
+	x.sync(false, "transactions")
+	r, p := x.payout(t)
+	want := "expect EUR 10.00 back: 1 transaction was declined after it was paid (" + sale(1) + "); claim EUR 10.00: the cashback of 1 transaction was raised after it was paid (" + sale(2) + ")"
+	if p.Advice() != want || !p.Explained.Lines[0].Difference().IsZero() {
+		t.Errorf("%s: %s", p.Explained.Lines[0].Difference(), p.Advice())
+	}
+	if s := r.Summary(); !strings.Contains(s, "Expect back: EUR 10.00. Claim: EUR 10.00.") {
+		t.Error(s)
+	}
+	for _, list := range Lists() {
+		var b bytes.Buffer
+		if err := r.WriteCSV(&b, list); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(b.String(), byteOrderMark))).ReadAll()
+		if err != nil || len(rows[0]) > 15 {
+			t.Errorf("%s has %d columns: %v", list, len(rows[0]), err)
+		}
+		if list == ListExceptions && (len(rows) != 3 || rows[1][2] != sale(1) || rows[1][6] != "expected_clawback" || rows[2][12] != "-10.00") {
+			t.Errorf("%v", rows)
+		}
+	}
+}

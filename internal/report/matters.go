@@ -1,0 +1,154 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"dealhouse/internal/finance"
+	"dealhouse/internal/warehouse"
+)
+
+// Matter is something about a payout that finance has to look at, until it is acknowledged.
+type Matter struct {
+	finance.Matter
+	Acknowledged *warehouse.Acknowledgement // the last one; nil when there is none
+	Open         bool                       // nobody acknowledged it, or it has moved since
+	Moved        decimal.Decimal            // by how much, since it was acknowledged
+}
+
+// Reasons are the codes with which a matter is acknowledged, with what they mean.
+func Reasons() [][2]string {
+	return [][2]string{
+		{"expected", "as it should be; the service will take it off, or add it, by itself"},
+		{"disputed", "the service was asked"},
+		{"claimed", "the service was asked to pay"},
+		{"settled", "the money has come, or has gone back"},
+		{"written_off", "not worth the effort"},
+		{"other", "as the note says"},
+	}
+}
+
+// readAcknowledgements gives each payout what was acknowledged of it.
+func (r *Reconciliation) readAcknowledgements(ctx context.Context, w *warehouse.Warehouse) error {
+	all, err := w.Acknowledgements(ctx, r.Filter.Account)
+	if err != nil {
+		return err
+	}
+	type subject struct {
+		account        string
+		payout         int64
+		kind, currency string
+	}
+	last := map[subject]*warehouse.Acknowledgement{}
+	for i, a := range slices.Backward(all) { // the newest comes first, and counts
+		last[subject{a.Account, a.Payout, a.Kind, a.Currency}] = &all[i]
+	}
+	for i := range r.Payouts {
+		p := &r.Payouts[i]
+		for _, m := range p.allMatters() {
+			matter := Matter{Matter: m, Open: true}
+			if a := last[subject{p.Account, p.ID, m.Kind, m.Currency}]; a != nil {
+				matter.Acknowledged = a
+				matter.Open, matter.Moved = m.Since(acknowledgedMatter(a), a.Tolerance)
+			}
+			p.Matters = append(p.Matters, matter)
+		}
+	}
+	return nil
+}
+
+func acknowledgedMatter(a *warehouse.Acknowledgement) finance.Matter {
+	m := finance.Matter{Kind: a.Kind, Currency: a.Currency, Entries: map[string]decimal.Decimal{}}
+	for i, name := range a.Entries {
+		m.Entries[name] = a.Amounts[i]
+	}
+	return m
+}
+
+// matters are those of the payout. Before acknowledgements were read, all are open.
+func (p Payout) matters() []Matter {
+	if p.Matters != nil {
+		return p.Matters
+	}
+	var all []Matter
+	for _, m := range p.allMatters() {
+		all = append(all, Matter{Matter: m, Open: true})
+	}
+	return all
+}
+
+// allMatters are those with amounts, then what is to be said about the payout itself. Of a payout of which nothing is
+// loaded there is no telling.
+func (p Payout) allMatters() []finance.Matter {
+	var all []finance.Matter
+	if p.Verdict != NoTransactions {
+		all = p.Explained.Matters()
+	}
+	remark := func(kind, words string) {
+		all = append(all, finance.Matter{Kind: kind, Entries: map[string]decimal.Decimal{words: {}}})
+	}
+	if len(all) == 0 && (p.Verdict == Missing || p.Verdict == Mismatched) {
+		remark(p.Verdict, p.verdictAdvice())
+	}
+	if p.Altered {
+		remark(Altered, p.alterations())
+	}
+	if p.MixedCurrency {
+		remark(MixedCurrency, strings.Join(p.Currencies, " and "))
+	}
+	return all
+}
+
+// Kinds are the findings that a payout gives rise to: what finance has to look at. What was acknowledged, and stands as
+// it did, is none (report-6).
+func (p Payout) Kinds() []string {
+	var kinds []string
+	for _, m := range p.matters() {
+		kind := p.Verdict
+		if m.Kind == Altered || m.Kind == MixedCurrency {
+			kind = m.Kind
+		}
+		if m.Open && !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
+}
+
+// quiet reports whether there was something to look at and all of it was acknowledged.
+func (p Payout) quiet() bool {
+	return len(p.Matters) > 0 && !slices.ContainsFunc(p.Matters, func(m Matter) bool { return m.Open })
+}
+
+// acknowledged says what a person has said about the payout already.
+func (p Payout) acknowledged() []string {
+	var all []string
+	for _, m := range p.Matters {
+		a := m.Acknowledged
+		if a == nil {
+			continue
+		}
+		what := "the " + spaced(a.Kind) + " of " + withCurrency(a.Currency, a.Amount.Abs())
+		if a.Amount.IsZero() {
+			what = "that it is " + spaced(a.Kind)
+		}
+		text := fmt.Sprintf("%s acknowledged %s as %s on %s", a.By, what, spaced(a.Reason), a.At.UTC().Format(time.DateOnly))
+		if a.Note != "" {
+			text += " (" + a.Note + ")"
+		}
+		switch {
+		case !m.Open:
+		case m.Moved.IsZero():
+			text += ", and it has changed since"
+		default:
+			text += ", and it has moved by " + withCurrency(a.Currency, m.Moved) + " since"
+		}
+		all = append(all, text)
+	}
+	return all
+}

@@ -1,0 +1,211 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/csv"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"dealhouse/internal/finance"
+	"dealhouse/internal/visible"
+	"dealhouse/internal/warehouse"
+)
+
+// Statement is what happened to the cashback of an account in a month.
+type Statement struct {
+	Account    string
+	Month      time.Time // its first day
+	MadeAt     time.Time // by the clock of the warehouse
+	CompleteTo time.Time // until when the transactions are loaded; zero: none are
+	Currencies []CurrencyStatement
+	Close      *warehouse.Close // nil while the month is open
+}
+
+// CurrencyStatement is the statement of one currency (report-2).
+type CurrencyStatement struct {
+	Currency string
+	finance.Statement
+	Ages []finance.Balance // of what is unpaid at the end of the month, by the age of the sale: see AgeTitles
+}
+
+// AgeTitles name the ages of CurrencyStatement.Ages.
+func AgeTitles() []string {
+	var titles []string
+	from := 0
+	for _, to := range warehouse.Ages() {
+		titles = append(titles, fmt.Sprintf("%d to %d days", from, to))
+		from = to + 1
+	}
+	return append(titles, fmt.Sprintf("over %d days", from-1), "no time of sale")
+}
+
+// NewStatement reads the statement of a month.
+func NewStatement(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time) (Statement, error) {
+	closes, err := w.Closes(ctx, account)
+	if err != nil {
+		return Statement{}, err
+	}
+	return newStatement(ctx, w, account, month, closes)
+}
+
+func newStatement(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time, closes []warehouse.Close) (s Statement, err error) {
+	s = Statement{Account: account, Month: month}
+	if i := slices.IndexFunc(closes, func(c warehouse.Close) bool { return c.Month.Equal(month) && !c.ClosedAt.IsZero() }); i >= 0 {
+		s.Close = &closes[i]
+	}
+	if s.MadeAt, err = w.Now(ctx); err != nil {
+		return s, err
+	}
+	if _, s.CompleteTo, err = w.SeenTo(ctx, account); err != nil {
+		return s, err
+	}
+	sums, err := w.ChangeSums(ctx, account, month, month.AddDate(0, 1, 0), closes)
+	if err != nil {
+		return s, err
+	}
+	for len(sums) > 0 {
+		n := slices.IndexFunc(sums, func(c warehouse.ChangeSum) bool { return c.Currency != sums[0].Currency })
+		if n < 0 {
+			n = len(sums)
+		}
+		s.Currencies = append(s.Currencies, newCurrencyStatement(sums[:n]))
+		sums = sums[n:]
+	}
+	return s, nil
+}
+
+func newCurrencyStatement(sums []warehouse.ChangeSum) CurrencyStatement {
+	s := CurrencyStatement{Currency: sums[0].Currency, Ages: make([]finance.Balance, len(AgeTitles()))}
+	var before, within, late []finance.Change
+	for _, c := range sums {
+		change := changeOf(c)
+		switch {
+		case c.Before:
+			before = append(before, change)
+		case c.Late:
+			late = append(late, change)
+		default:
+			within = append(within, change)
+		}
+		for _, step := range change.Steps() {
+			s.Ages[c.Age] = s.Ages[c.Age].Add(step.Balance)
+		}
+	}
+	s.Statement = finance.NewStatement(before, within, late)
+	return s
+}
+
+func changeOf(c warehouse.ChangeSum) finance.Change {
+	return finance.Change{Sale: c.Sale, Before: c.StatusBefore, After: c.Status, InPayout: c.InPayout, IntoPayout: c.IntoPayout, SamePayout: c.SamePayout, FirstPaid: c.FirstPaid,
+		ListedBefore: c.ListedBefore, ListedAfter: c.Listed, Count: c.Count, CashbackBefore: c.CashbackBefore, Cashback: c.Cashback}
+}
+
+// title of the statement.
+func (s Statement) title() string {
+	return fmt.Sprintf("Statement of %s, %s", s.Account, s.Month.Format("January 2006"))
+}
+
+// Note says what to know of the statement: whether the month is closed, or over and loaded.
+func (s Statement) Note() string {
+	end := s.Month.AddDate(0, 1, 0)
+	switch {
+	case s.Close != nil && s.Hash() != s.Close.Hash:
+		return fmt.Sprintf("Closed by %s on %s with the hash %s, and it comes to something else now (%s): the statement as it was closed is in the view statement_closes.",
+			s.Close.By, s.Close.ClosedAt.Format(time.DateOnly), s.Close.Hash, s.Hash())
+	case s.Close != nil:
+		return fmt.Sprintf("Closed by %s on %s; SHA-256 %s.", s.Close.By, s.Close.ClosedAt.Format(time.DateOnly), s.Close.Hash)
+	case s.CompleteTo.IsZero():
+		return "No transactions are loaded."
+	case s.CompleteTo.Before(end):
+		return "The month is not complete: transactions are loaded up to " + s.CompleteTo.Format("2006-01-02 15:04 UTC") + "."
+	}
+	return "The month is complete and not closed."
+}
+
+// statementColumns are those of the CSV, and of what a close keeps.
+func statementColumns() []string {
+	return []string{"account", "month", "currency", "entry", "transactions", "pending", "confirmed", "after_payment", "total", "paid"}
+}
+
+// Records are the rows of the statement: for each currency the opening balance, the entries, and the closing balance.
+func (s Statement) Records() [][]string {
+	records := [][]string{statementColumns()}
+	month := s.Month.Format("2006-01")
+	for _, c := range s.Currencies {
+		add := func(entry, count string, b finance.Balance, paid string) {
+			records = append(records, []string{visible.Cell(s.Account), month, visible.Cell(c.Currency), entry, count, MoneyIn(c.Currency, b.Pending), MoneyIn(c.Currency, b.Confirmed),
+				MoneyIn(c.Currency, b.Settled), MoneyIn(c.Currency, b.Total()), paid})
+		}
+		add("opening balance", "", c.Opening, "")
+		for _, e := range c.Entries {
+			paid := ""
+			if !e.Paid.IsZero() {
+				paid = MoneyIn(c.Currency, e.Paid)
+			}
+			add(string(e.Event), fmt.Sprint(e.Count), e.Balance, paid)
+		}
+		add("closing balance", "", c.Closing, "")
+	}
+	return records
+}
+
+// text is the rows as CSV, as a close keeps them.
+func (s Statement) text() string {
+	var b bytes.Buffer
+	out := csv.NewWriter(&b)
+	_ = out.WriteAll(s.Records()) // a buffer takes everything
+	return b.String()
+}
+
+// Hash is the SHA-256 of the rows, in hexadecimal digits.
+func (s Statement) Hash() string {
+	sum := sha256.Sum256([]byte(s.text()))
+	return hex.EncodeToString(sum[:])
+}
+
+// Errors of CloseMonth.
+var (
+	// ErrMonthOpen says that a month cannot be closed yet.
+	ErrMonthOpen = errors.New("the month cannot be closed yet")
+	// ErrMonthClosed says that it is closed already, or a later one is.
+	ErrMonthClosed = errors.New("the month is closed")
+)
+
+// CloseMonth closes a month: its statement is kept as it is, and what is loaded later and belongs to it counts in the
+// month in which it is loaded (report-7).
+func CloseMonth(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time, by, note string) (Statement, error) {
+	closes, err := w.Closes(ctx, account)
+	if err != nil {
+		return Statement{}, err
+	}
+	if n := len(closes); n > 0 && !closes[n-1].Month.Before(month) {
+		return Statement{}, fmt.Errorf("%w: %s was closed by %s on %s", ErrMonthClosed, closes[n-1].Month.Format("2006-01"), closes[n-1].By, closes[n-1].ClosedAt.Format(time.DateOnly))
+	}
+	seen, complete, err := w.SeenTo(ctx, account)
+	if err != nil {
+		return Statement{}, err
+	}
+	end := month.AddDate(0, 1, 0)
+	switch {
+	case seen.IsZero() || complete.IsZero():
+		return Statement{}, fmt.Errorf("%w: no transactions of %s are loaded", ErrMonthOpen, account)
+	case complete.Before(end):
+		return Statement{}, fmt.Errorf("%w: transactions of %s are loaded up to %s: run `dealhouse sync transactions` after its end", ErrMonthOpen, account, complete.Format("2006-01-02 15:04 UTC"))
+	}
+	c := warehouse.Close{Account: account, Month: month, SeenTo: seen, By: by, Note: note}
+	s, err := newStatement(ctx, w, account, month, append(closes, c))
+	if err != nil {
+		return s, err
+	}
+	c.Statement, c.Hash = s.text(), s.Hash()
+	if err := w.CloseMonth(ctx, &c); err != nil {
+		return s, err
+	}
+	s.Close = &c
+	return s, nil
+}

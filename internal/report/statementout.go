@@ -1,0 +1,170 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	_ "embed" // the page
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"time"
+
+	"dealhouse/internal/finance"
+	"dealhouse/internal/visible"
+	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
+)
+
+//go:embed statement.html
+var statementText string
+
+// WriteCSV writes the rows of the statement. It begins with a byte order mark, as Excel wants it.
+func (s Statement) WriteCSV(w io.Writer) error { return writeRecords(w, s.Records()) }
+
+// WriteAgesCSV writes what is unpaid at the end of the month by the age of its sale.
+func (s Statement) WriteAgesCSV(w io.Writer) error {
+	records := [][]string{{"account", "month", "currency", "age", "pending", "confirmed", "total"}}
+	for _, c := range s.Currencies {
+		for i, b := range c.Ages {
+			records = append(records, []string{visible.Cell(s.Account), s.Month.Format("2006-01"), visible.Cell(c.Currency), AgeTitles()[i],
+				MoneyIn(c.Currency, b.Pending), MoneyIn(c.Currency, b.Confirmed), MoneyIn(c.Currency, b.Pending.Add(b.Confirmed))})
+		}
+	}
+	return writeRecords(w, records)
+}
+
+// The shapes of the JSON statement. Amounts are JSON numbers with all their digits.
+type (
+	statementObject struct {
+		Account    string           `json:"account"`
+		Month      string           `json:"month"`
+		MadeAt     time.Time        `json:"made_at"`
+		CompleteTo *time.Time       `json:"complete_to"`
+		Note       string           `json:"note"`
+		Hash       string           `json:"hash"`
+		ClosedAt   *time.Time       `json:"closed_at"`
+		ClosedBy   string           `json:"closed_by"`
+		Currencies []currencyObject `json:"currencies"`
+	}
+	currencyObject struct {
+		Currency string                   `json:"currency"`
+		Opening  balanceObject            `json:"opening"`
+		Entries  []entryObject            `json:"entries"`
+		Closing  balanceObject            `json:"closing"`
+		Ages     map[string]balanceObject `json:"unpaid_by_age"`
+	}
+	balanceObject struct {
+		Pending   json.Number `json:"pending"`
+		Confirmed json.Number `json:"confirmed"`
+		Settled   json.Number `json:"after_payment"`
+		Total     json.Number `json:"total"`
+	}
+	entryObject struct {
+		Entry        string `json:"entry"`
+		Transactions int64  `json:"transactions"`
+		balanceObject
+		Paid json.Number `json:"paid"`
+	}
+)
+
+// WriteJSON writes the statement as one object.
+func (s Statement) WriteJSON(w io.Writer) error {
+	o := statementObject{Account: s.Account, Month: s.Month.Format("2006-01"), MadeAt: s.MadeAt, Note: s.Note(), Hash: s.Hash(), Currencies: []currencyObject{}}
+	if !s.CompleteTo.IsZero() {
+		o.CompleteTo = &s.CompleteTo
+	}
+	if s.Close != nil {
+		o.ClosedAt, o.ClosedBy = &s.Close.ClosedAt, s.Close.By
+	}
+	for _, c := range s.Currencies {
+		of := func(b finance.Balance) balanceObject {
+			n := func(text string) json.Number { return json.Number(text) }
+			return balanceObject{n(MoneyIn(c.Currency, b.Pending)), n(MoneyIn(c.Currency, b.Confirmed)), n(MoneyIn(c.Currency, b.Settled)), n(MoneyIn(c.Currency, b.Total()))}
+		}
+		one := currencyObject{Currency: c.Currency, Opening: of(c.Opening), Closing: of(c.Closing), Entries: []entryObject{}, Ages: map[string]balanceObject{}}
+		for _, e := range c.Entries {
+			one.Entries = append(one.Entries, entryObject{string(e.Event), e.Count, of(e.Balance), json.Number(MoneyIn(c.Currency, e.Paid))})
+		}
+		for i, b := range c.Ages {
+			one.Ages[AgeTitles()[i]] = of(finance.Balance{Pending: b.Pending, Confirmed: b.Confirmed})
+		}
+		o.Currencies = append(o.Currencies, one)
+	}
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err := enc.Encode(o)
+	if err == nil {
+		_, err = w.Write(visible.JSON(text.Bytes()))
+	}
+	if err != nil {
+		return fmt.Errorf("writing the statement as JSON: %w", err)
+	}
+	return nil
+}
+
+// WriteHTML writes one page that needs nothing beside itself, and prints on A4.
+func (s Statement) WriteHTML(w io.Writer) error {
+	t, err := template.New("statement").Funcs(template.FuncMap{"grouped": wording.Grouped, "ages": AgeTitles, "count": func(n int64) string { return wording.Count(uint64(n)) }}).Parse(statementText)
+	if err != nil {
+		return fmt.Errorf("reading the template of the statement: %w", err)
+	}
+	page := struct {
+		Statement
+		Title, Made string
+	}{s, s.title(), s.MadeAt.UTC().Format("2006-01-02 15:04 UTC")}
+	var b bytes.Buffer
+	if err := t.Execute(&b, page); err != nil {
+		return fmt.Errorf("making the statement: %w", err)
+	}
+	if _, err := b.WriteTo(w); err != nil {
+		return fmt.Errorf("writing the statement as HTML: %w", err)
+	}
+	return nil
+}
+
+// Money writes an amount of the statement for people.
+func (c CurrencyStatement) Money(b finance.Balance, part string) string {
+	d := b.Total()
+	switch part {
+	case "pending":
+		d = b.Pending
+	case "confirmed":
+		d = b.Confirmed
+	case "settled":
+		d = b.Settled
+	case "unpaid":
+		d = b.Pending.Add(b.Confirmed)
+	}
+	return wording.Grouped(MoneyIn(c.Currency, d))
+}
+
+// WriteChangesCSV writes the changes of transactions behind the statement of a month, one row a change.
+func WriteChangesCSV(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time, to io.Writer) error {
+	closes, err := w.Closes(ctx, account)
+	if err != nil {
+		return err
+	}
+	records := [][]string{{"account", "month", "currency", "entry", "transaction_id", "at", "seen_at", "sold_at", "retailer", "payout_id", "pending", "confirmed", "after_payment", "paid"}}
+	all, err := w.Changes(ctx, account, month, month.AddDate(0, 1, 0), closes)
+	if err != nil {
+		return err
+	}
+	for _, c := range all {
+		payout := ""
+		if c.Payout != nil {
+			payout = fmt.Sprint(*c.Payout)
+		}
+		for _, step := range changeOf(c.ChangeSum).Steps() {
+			event := step.Event
+			if c.Late {
+				event = finance.Adjustment
+			}
+			records = append(records, []string{visible.Cell(account), month.Format("2006-01"), visible.Cell(c.Currency), string(event), c.ID.String(), iso(&c.At), iso(&c.SeenAt), iso(c.SoldAt),
+				visible.Cell(c.Retailer), payout, MoneyIn(c.Currency, step.Pending), MoneyIn(c.Currency, step.Confirmed), MoneyIn(c.Currency, step.Settled), MoneyIn(c.Currency, step.Paid)})
+		}
+	}
+	return writeRecords(to, records)
+}

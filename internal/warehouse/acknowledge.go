@@ -1,0 +1,70 @@
+package warehouse
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/uuid"
+	"github.com/shopspring/decimal"
+)
+
+// Acknowledgement is a row of payout_acknowledgements: a person has taken note of what was found about a payout.
+type Acknowledgement struct {
+	Account        string
+	Payout         int64
+	Kind, Currency string
+	At             time.Time
+	ID             uuid.UUID
+	Amount         decimal.Decimal
+	Entries        []string          // what it is made of
+	Amounts        []decimal.Decimal // of the entries
+	Tolerance      decimal.Decimal
+	Reason, Note   string
+	By             string
+}
+
+var acknowledgementColumns = columns("account String, payout_id Int64, kind String, currency_code String, at DateTime64(3), id UUID, amount Decimal(38,4), entries Array(String), " +
+	"amounts Array(Decimal(38,4)), tolerance Decimal(38,4), reason String, note String, by String")
+
+// Acknowledge adds acknowledgements of an account, made now by the clock of the warehouse. Their time and ID are set.
+func (w *Warehouse) Acknowledge(ctx context.Context, account string, all []Acknowledgement) error {
+	_, at, err := w.timeAfter(ctx, newestTime("at"), "payout_acknowledgements_log WHERE account = {account:String}", named("account", account))
+	if err != nil {
+		return fmt.Errorf("acknowledging what was found about payouts: %w", err)
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return fmt.Errorf("making the ID of an acknowledgement: %w", err)
+	}
+	err = w.insert(ctx, "payout_acknowledgements_log", acknowledgementColumns, func(b driver.Batch) error {
+		for i := range all {
+			a := &all[i]
+			a.Account, a.At, a.ID = account, at.UTC(), id
+			if err := b.Append(a.Account, a.Payout, a.Kind, a.Currency, a.At, a.ID, a.Amount, a.Entries, a.Amounts, a.Tolerance, a.Reason, a.Note, a.By); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("acknowledging what was found about payouts: %w", err)
+	}
+	return nil
+}
+
+// Acknowledgements reads all that was acknowledged, of one account or, without a name, of all; the newest first.
+func (r Reader) Acknowledgements(ctx context.Context, account string) ([]Acknowledgement, error) {
+	rows, err := r.conn.Query(ctx, `SELECT account, payout_id, kind, currency_code, at, id, amount, entries, amounts, tolerance, reason, note, by
+FROM payout_acknowledgements
+WHERE {account:String} IN ('', account)
+ORDER BY at DESC, account, payout_id, kind, currency_code`, named("account", account))
+	all, err := scanned(rows, err, func(a *Acknowledgement) []any {
+		return []any{&a.Account, &a.Payout, &a.Kind, &a.Currency, &a.At, &a.ID, &a.Amount, &a.Entries, &a.Amounts, &a.Tolerance, &a.Reason, &a.Note, &a.By}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading what was acknowledged about payouts: %w", err)
+	}
+	return all, nil
+}

@@ -1,0 +1,165 @@
+package warehouse
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/uuid"
+	"github.com/shopspring/decimal"
+)
+
+// Close is a row of statement_closes: a month that was closed.
+type Close struct {
+	Account   string
+	Month     time.Time // its first day
+	ClosedAt  time.Time
+	ID        uuid.UUID
+	SeenTo    time.Time
+	Statement string // as CSV
+	Hash      string
+	By, Note  string
+}
+
+// ChangeSum is what is alike of changes of transactions in one currency, as the columns of transaction_changes have it.
+type ChangeSum struct {
+	Currency                 string
+	Before, Late             bool // before the month; of a closed month, and seen in this one
+	Age                      uint8
+	Sale                     bool
+	StatusBefore, Status     string
+	InPayout, IntoPayout     bool
+	SamePayout, FirstPaid    bool
+	ListedBefore, Listed     bool
+	Count                    int64
+	CashbackBefore, Cashback decimal.Decimal
+}
+
+// Ages are the bounds of ChangeSum.Age in days from the sale to the end of the month: an age of n is up to the bound n.
+// Beyond the last one comes more, and then what has no time of sale.
+func Ages() []int { return []int{30, 60, 90, 120} }
+
+// ChangeSums adds up the changes of an account's transactions until the end of a month that begins at from and ends
+// before to. What belongs to a closed month and was seen after it was closed counts when it was seen.
+func (r Reader) ChangeSums(ctx context.Context, account string, from, to time.Time, closes []Close) ([]ChangeSum, error) {
+	rows, err := r.conn.Query(ctx, selectChangeSums(closes), named("account", account), named("from", fmt.Sprint(from.UnixMilli())), named("to", fmt.Sprint(to.UnixMilli())))
+	all, err := scanned(rows, err, func(c *ChangeSum) []any {
+		return []any{&c.Currency, &c.Before, &c.Late, &c.Age, &c.Sale, &c.StatusBefore, &c.Status, &c.InPayout, &c.IntoPayout, &c.SamePayout, &c.FirstPaid, &c.ListedBefore, &c.Listed,
+			&c.Count, &c.CashbackBefore, &c.Cashback}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("adding up the transactions of account %s: %w", account, err)
+	}
+	return all, nil
+}
+
+// Change is a row of transaction_changes.
+type Change struct {
+	ChangeSum
+	ID         uuid.UUID
+	At, SeenAt time.Time
+	SoldAt     *time.Time
+	Retailer   string
+	Payout     *int64
+}
+
+// Changes reads the changes of an account's transactions that count in a month, as ChangeSums adds them up, in the order
+// in which they happened.
+func (r Reader) Changes(ctx context.Context, account string, from, to time.Time, closes []Close) ([]Change, error) {
+	rows, err := r.conn.Query(ctx, selectChanges(closes), named("account", account), named("from", fmt.Sprint(from.UnixMilli())), named("to", fmt.Sprint(to.UnixMilli())))
+	all, err := scanned(rows, err, func(c *Change) []any {
+		return []any{&c.Currency, &c.Late, &c.Sale, &c.StatusBefore, &c.Status, &c.InPayout, &c.IntoPayout, &c.SamePayout, &c.FirstPaid, &c.ListedBefore, &c.Listed,
+			&c.CashbackBefore, &c.Cashback, &c.ID, &c.At, &c.SeenAt, &c.SoldAt, &c.Retailer, &c.Payout}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the changes of the transactions of account %s: %w", account, err)
+	}
+	return all, nil
+}
+
+func selectChanges(closes []Close) string {
+	return sql(`SELECT currency_code, late, sale = 1, status_before, status, payout_id_before IS NOT NULL, payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1,
+    listed_before = 1, listed = 1, cashback_before, cashback, id, at, seen_at, sold_at, retailer_name, payout_id
+FROM (SELECT *, $effective FROM transaction_changes WHERE account = {account:String})
+WHERE effective >= {from:Int64} AND effective < {to:Int64}
+ORDER BY effective, id, sale DESC`, parts{"effective": effective(closes)})
+}
+
+// effective is when a change counts, and whether that is late: see ChangeSums.
+func effective(closes []Close) string {
+	seen := "9999999999999" // milliseconds: never
+	for _, c := range closes {
+		seen += fmt.Sprintf(", if(at < fromUnixTimestamp64Milli(%d, 'UTC'), %d, 9999999999999)", c.Month.AddDate(0, 1, 0).UnixMilli(), c.SeenTo.UnixMilli())
+	}
+	return sql("toUnixTimestamp64Milli(seen_at) > arrayMin([$seen]) AS late, toUnixTimestamp64Milli(if(late, seen_at, at)) AS effective", parts{"seen": seen})
+}
+
+func selectChangeSums(closes []Close) string {
+	var ages []string
+	for i, days := range Ages() {
+		ages = append(ages, fmt.Sprintf("days <= %d, %d", days, i))
+	}
+	return sql(`SELECT currency_code, effective < {from:Int64}, late AND effective >= {from:Int64}, multiIf(isNull(days), $unknown, $ages, $more) AS age, sale = 1, status_before, status,
+    payout_id_before IS NOT NULL, payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1, listed_before = 1, listed = 1,
+    toInt64(count()), sum(cashback_before), sum(cashback)
+FROM (SELECT *, $effective, dateDiff('day', sold_at, fromUnixTimestamp64Milli({to:Int64}, 'UTC')) AS days FROM transaction_changes WHERE account = {account:String})
+WHERE effective < {to:Int64}
+GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, sign(cashback - cashback_before)
+ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13`, parts{
+		"effective": effective(closes), "ages": strings.Join(ages, ", "), "more": fmt.Sprint(len(ages)), "unknown": fmt.Sprint(len(ages) + 1),
+	})
+}
+
+// Closes reads the months of an account that were closed, the first one first.
+func (r Reader) Closes(ctx context.Context, account string) ([]Close, error) {
+	rows, err := r.conn.Query(ctx, `SELECT account, toDateTime64(month, 3, 'UTC'), closed_at, id, seen_to, statement, hash, by, note
+FROM statement_closes WHERE account = {account:String} ORDER BY month`, named("account", account))
+	all, err := scanned(rows, err, func(c *Close) []any {
+		return []any{&c.Account, &c.Month, &c.ClosedAt, &c.ID, &c.SeenTo, &c.Statement, &c.Hash, &c.By, &c.Note}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading which months are closed: %w", err)
+	}
+	return all, nil
+}
+
+// SeenTo is until when all that was loaded of an account's transactions is published: the end of the last run that
+// succeeded. Zero: there was none. completeTo is until which updatedAt they are complete.
+func (r Reader) SeenTo(ctx context.Context, account string) (seen, completeTo time.Time, err error) {
+	var s, c *time.Time
+	err = r.conn.QueryRow(ctx, sql(`SELECT (SELECT max(finished_at) FROM sync_runs WHERE account = {account:String} AND stream = 'transactions' AND outcome = $success),
+    (SELECT max(complete_to) FROM service_clock WHERE account = {account:String})`, parts{"success": quote(OutcomeSuccess)}), named("account", account)).Scan(&s, &c)
+	if err != nil {
+		return seen, completeTo, fmt.Errorf("reading until when the transactions of account %s are loaded: %w", account, err)
+	}
+	if s != nil {
+		seen = s.UTC()
+	}
+	if c != nil {
+		completeTo = c.UTC()
+	}
+	return seen, completeTo, nil
+}
+
+var closeColumns = columns("account String, month Date, closed_at DateTime64(3), id UUID, seen_to DateTime64(3), statement String, hash String, by String, note String")
+
+// CloseMonth adds a close, made now by the clock of the warehouse. Its time and ID are set.
+func (w *Warehouse) CloseMonth(ctx context.Context, c *Close) error {
+	now, err := w.Now(ctx)
+	if err != nil {
+		return err
+	}
+	if c.ID, err = uuid.NewV7(); err != nil {
+		return fmt.Errorf("making the ID of a close: %w", err)
+	}
+	c.ClosedAt = now
+	err = w.insert(ctx, "statement_closes_log", closeColumns, func(b driver.Batch) error {
+		return b.Append(c.Account, c.Month, c.ClosedAt, c.ID, c.SeenTo, c.Statement, c.Hash, c.By, c.Note)
+	})
+	if err != nil {
+		return fmt.Errorf("closing %s of account %s: %w", c.Month.Format("2006-01"), c.Account, err)
+	}
+	return nil
+}
