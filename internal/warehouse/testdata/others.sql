@@ -1,5 +1,8 @@
 -- What is sent by functions that write it where they send it, of all streams.
 
+-- Reader.Actions
+SELECT action_id, at, actor, via, action, account, stream, run_id, deletes, reason FROM operator_actions_log FINAL ORDER BY version DESC LIMIT 5;
+
 -- Reader.ChangesByDay
 SELECT toDate32(started_at) AS day, sum(inserted), sum(updated), sum(deleted), count(),
     countIf(outcome IN ('incomplete', 'failed', 'guarded', 'killed'))
@@ -82,8 +85,14 @@ ALTER TABLE products_staging ADD COLUMN IF NOT EXISTS brand_name String AFTER cu
 -- migrator.Migrate
 CREATE DATABASE IF NOT EXISTS `dealhouse`;
 
+-- pool.RecordAction
+INSERT INTO operator_actions_log (action_id, at, actor, via, action, account, stream, run_id, deletes, reason, key, request, version);
+
 -- pool.SaveRun
-INSERT INTO sync_runs_log (account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read, inserted, updated, deleted, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error, version);
+INSERT INTO sync_runs_log (account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read, inserted, updated, deleted, would_delete, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error, version);
+
+-- pool.actionOf
+SELECT action_id, at, actor, via, action, account, stream, run_id, deletes, reason, request FROM operator_actions_log WHERE key = {key:String} ORDER BY version LIMIT 1;
 
 -- pool.markDeadRuns
 INSERT INTO sync_runs_log
@@ -97,6 +106,9 @@ FROM
 
 -- pool.timeAfter
 SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(greatest(0, toUnixTimestamp64Micro(toDateTime64(max(checked_at), 6, 'UTC')))) FROM quality_checks_log WHERE account = {account:String} AND stream = {stream:String};
+
+-- pool.timeAfter
+SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(max(version)) FROM operator_actions_log;
 
 -- pool.timeAfter
 SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(max(version)) FROM payout_findings_log WHERE account = {account:String};
