@@ -4,16 +4,19 @@ import (
 	"context"
 )
 
-// reload reads the configuration in a goroutine of its own: a file on a network disk may take its time.
-func (l *loop) reload(ctx context.Context) {
+// reload reads the configuration in a goroutine of its own: a file on a network disk may take its time. answer is told
+// what came of it, unless it is nil; it has room for that.
+func (l *loop) reload(ctx context.Context, answer chan error) {
 	if l.o.Load == nil {
 		return
 	}
 	if l.reloading {
 		l.again = true
+		l.later = append(l.later, answer)
 		return
 	}
 	l.reloading = true
+	l.waiting, l.later = append(l.later, answer), nil
 	l.supervisor.reloading()
 	go func() {
 		var r reloaded
@@ -33,8 +36,9 @@ func (l *loop) applyReload(ctx context.Context, r reloaded) {
 	l.reloading = false
 	if l.again {
 		l.again = false
-		defer l.reload(ctx)
+		defer l.reload(ctx, nil)
 	}
+	defer l.tell(r.err)
 	l.o.Metrics.read(l.now(), r.err)
 	if r.err != nil {
 		if r.plan != nil {
@@ -48,4 +52,14 @@ func (l *loop) applyReload(ctx context.Context, r reloaded) {
 	l.log.Info("the configuration was read again and is in force", "streams", len(r.plan.Streams))
 	l.supervisor.notify("READY=1", "STATUS="+l.summary())
 	l.turn()
+}
+
+// tell tells those who wait for the outcome of the reload.
+func (l *loop) tell(err error) {
+	for _, answer := range l.waiting {
+		if answer != nil {
+			answer <- err
+		}
+	}
+	l.waiting = nil
 }

@@ -82,7 +82,8 @@ func (d *deletes) guard(_ context.Context, c *warehouse.Changes) error {
 	return &GuardError{
 		Account: job.Account, Stream: job.Stream.Name, Guard: GuardDeletes, Deletes: c.Deleted,
 		Reason: fmt.Sprintf("the service no longer lists %d of %d rows, and max_delete_ratio allows %.4g %%", c.Deleted, c.Live, 100*job.MaxDeleteRatio),
-		Advice: "nothing was changed; if these rows are really gone, run `dealhouse sync " + job.Stream.Name + " --account " + job.Account + " --allow-mass-delete` once",
+		Advice: "nothing was changed; if these rows are really gone, agree to it with `dealhouse operate consent " + job.Stream.Name + " --account " + job.Account +
+			"`, or run `dealhouse sync " + job.Stream.Name + " --account " + job.Account + " --allow-mass-delete` once",
 	}
 }
 

@@ -50,6 +50,9 @@ type Stream struct {
 	Since           time.Time        // when the running one started
 	LastError       string           // of the last attempt in this process; "" when it succeeded
 	FailedAt        time.Time        // when that attempt ended, by this machine's clock
+	Stopping        bool             // an operator has cancelled the running one
+
+	Paused *warehouse.Action // by an operator, it or its account; nil when it is not
 }
 
 // Limits of one request. Nobody has a reason to send a large one or to take long over it.

@@ -85,14 +85,14 @@ ALTER TABLE products_staging ADD COLUMN IF NOT EXISTS brand_name String AFTER cu
 -- migrator.Migrate
 CREATE DATABASE IF NOT EXISTS `dealhouse`;
 
+-- pool.EarlierAction
+SELECT action_id, at, actor, via, action, account, stream, run_id, deletes, reason, request FROM operator_actions_log WHERE key = {key:String} ORDER BY version LIMIT 1;
+
 -- pool.RecordAction
 INSERT INTO operator_actions_log (action_id, at, actor, via, action, account, stream, run_id, deletes, reason, key, request, version);
 
 -- pool.SaveRun
 INSERT INTO sync_runs_log (account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read, inserted, updated, deleted, would_delete, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error, version);
-
--- pool.actionOf
-SELECT action_id, at, actor, via, action, account, stream, run_id, deletes, reason, request FROM operator_actions_log WHERE key = {key:String} ORDER BY version LIMIT 1;
 
 -- pool.markDeadRuns
 INSERT INTO sync_runs_log
