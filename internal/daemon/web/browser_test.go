@@ -254,14 +254,14 @@ func testKeyboard(t *testing.T, b *bench, x *site, v *tab) {
 	t.Helper()
 	v.open(t, x.base+"/")
 	var order []string
-	for range 5 {
+	for range 6 {
 		v.do(t, chromedp.KeyEvent(kb.Tab))
 		order = append(order, value[string](t, v, "document.activeElement.innerText.trim()"))
 		if s := value[string](t, v, "getComputedStyle(document.activeElement).outlineStyle"); s != "solid" {
 			t.Errorf("the focus on %q does not show: outline %s", order[len(order)-1], s)
 		}
 	}
-	if want := []string{"Skip to the content", "dealhouse", "Status", "Payouts", "Promotions"}; !slices.Equal(order, want) {
+	if want := []string{"Skip to the content", "dealhouse", "Status", "Payouts", "Actions", "Promotions"}; !slices.Equal(order, want) {
 		t.Errorf("the tabulator key goes to %q, not %q", order, want)
 	}
 	before := value[string](t, v, part("asof")+".innerText")

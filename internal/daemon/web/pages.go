@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"dealhouse/internal/catalog"
@@ -18,7 +19,8 @@ type page struct {
 	State   state
 	Summary string
 	AsOf    moment
-	Problem string // why the warehouse does not answer
+	Problem string  // why the warehouse does not answer
+	Said    *notice // what came of an action; nil: nothing is to be said
 	Assets  assets
 	Body    any
 }
@@ -29,7 +31,7 @@ type navItem struct {
 	Here       bool
 }
 
-var navigation = []navItem{{Path: "/", Name: "Status"}, {Path: "/payouts", Name: "Payouts"}}
+var navigation = []navItem{{Path: "/", Name: "Status"}, {Path: "/payouts", Name: "Payouts"}, {Path: actionsPage, Name: "Actions"}}
 
 // navAt is the navigation as a page shows it.
 func navAt(path string) []navItem {
@@ -83,6 +85,7 @@ func (o *overview) optionalMoment(t *time.Time) *moment {
 // accountRows are the streams of one account.
 type accountRows struct {
 	Account string
+	Forms   *forms // nil: nothing can be done
 	Streams []streamRow
 }
 
@@ -102,6 +105,8 @@ type streamRow struct {
 	NoteSince       *moment
 	Faults          string // how many runs failed, to be followed by NoteSince
 	Checks          []checkRow
+	Paused          *pausedRow
+	Forms           *forms // nil: nothing can be done
 	Chart           *runChart
 	Progress        *progress
 }
@@ -113,6 +118,13 @@ type checkRow struct {
 	Found, Expected string
 	Detail          string
 	At              moment
+}
+
+// pausedRow is who has paused a stream.
+type pausedRow struct {
+	By, Reason string
+	Since      moment
+	OfAccount  bool
 }
 
 // progress is how far a run under way is.
@@ -133,8 +145,13 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 		last := &accounts[len(accounts)-1]
 		last.Streams = append(last.Streams, o.row(st))
 	}
+	for i := range accounts {
+		accounts[i].Forms = s.formsOfAccount(accounts[i].Account, o.of(accounts[i].Account))
+	}
 	_, summary := o.verdict()
-	s.render(w, http.StatusOK, "status.html", s.newPage(&o, "/", summary, accounts))
+	p := s.newPage(&o, "/", summary, accounts)
+	p.Said = s.said.to(r)
+	s.render(w, http.StatusOK, "status.html", p)
 }
 
 func (o *overview) row(st *streamState) streamRow {
@@ -157,6 +174,9 @@ func (o *overview) row(st *streamState) streamRow {
 	for _, c := range st.checks {
 		row.Checks = append(row.Checks, checkRow{Name: c.Name, RunID: c.RunID.String(), Failed: !c.OK, Found: wording.Count(c.Found), Expected: wording.Count(c.Expected),
 			Detail: c.Detail, At: o.moment(c.CheckedAt)})
+	}
+	if p := st.Paused; p != nil {
+		row.Paused = &pausedRow{By: p.Actor, Reason: p.Reason, Since: o.moment(p.At), OfAccount: p.Stream == ""}
 	}
 	row.note(o, st)
 	return row
@@ -216,6 +236,7 @@ type streamPage struct {
 	streamRow
 	Error    string // why the details cannot be shown
 	Runs     []runRow
+	Guarded  bool // one of the runs was kept from deleting
 	Changes  *dayChart
 	ByDay    *dayChart
 	Rejects  []rejectRow
@@ -286,18 +307,22 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	body := streamPage{streamRow: o.row(st), MaxRuns: shownRuns, MaxShown: shownRejects}
+	body.Forms = s.formsOf(st, "stream")
 	d := s.details.last(id)
 	if o.problem == nil { // otherwise it would only take the time-out once more
 		d = s.details.get(r.Context(), id)
 	}
 	body.Error = explain(d.err)
 	o.fill(&body, d.value)
-	s.render(w, http.StatusOK, "stream.html", s.newPage(&o, "/streams", body.Name+" of "+id.Account, body))
+	p := s.newPage(&o, "/streams", body.Name+" of "+id.Account, body)
+	p.Said = s.said.to(r)
+	s.render(w, http.StatusOK, "stream.html", p)
 }
 
 func (o *overview) fill(body *streamPage, d details) {
+	body.Guarded = slices.ContainsFunc(d.runs, func(r warehouse.RunRecord) bool { return r.WouldDelete > 0 })
 	for _, r := range d.runs {
-		body.Runs = append(body.Runs, o.runRow(r))
+		body.Runs = append(body.Runs, o.runRow(r, body.Guarded))
 	}
 	for _, x := range d.rejects {
 		row := rejectRow{Key: x.Key, Field: x.Field, Reason: x.Reason, Raw: x.Raw, Seen: o.moment(x.SeenAt), Page: x.Page, RunID: x.RunID}
@@ -322,10 +347,14 @@ func (o *overview) fill(body *streamPage, d details) {
 	}
 }
 
-func (o *overview) runRow(r warehouse.RunRecord) runRow {
+func (o *overview) runRow(r warehouse.RunRecord, guarded bool) runRow {
 	row := runRow{Started: o.moment(r.StartedAt), Exact: r.StartedAt.UTC().Format("2006-01-02 15:04:05"), Mode: r.Mode, Outcome: r.Outcome, Kind: toneOf(r.Outcome).class,
 		Took: wording.Span(took(r, o.now)), Error: r.Error, Warnings: r.Warnings}
-	for _, n := range []uint64{r.Totals.Read, r.Changes.Inserted, r.Changes.Updated, r.Changes.Deleted, r.Changes.Kept, r.Changes.Unchanged, r.Totals.Rejected, r.Totals.Retries} {
+	counts := []uint64{r.Totals.Read, r.Changes.Inserted, r.Changes.Updated, r.Changes.Deleted}
+	if guarded {
+		counts = append(counts, r.WouldDelete)
+	}
+	for _, n := range append(counts, r.Changes.Kept, r.Changes.Unchanged, r.Totals.Rejected, r.Totals.Retries) {
 		row.Counts = append(row.Counts, wording.Count(n))
 	}
 	return row

@@ -16,6 +16,8 @@ func (o *overview) judge(st *streamState) state {
 		return stateRemoved
 	case !st.Enabled:
 		return stateDisabled
+	case st.Paused != nil:
+		return statePaused
 	case faults.Count > 0 && faults.Outcome == warehouse.OutcomeGuarded:
 		return stateGuarded
 	case faults.Count > 0 && faults.Outcome == warehouse.OutcomeIncomplete:
@@ -41,15 +43,35 @@ func (o *overview) attemptFailed(st *streamState) bool {
 	return st.LastError != "" && (age == nil || *age > o.local.Sub(st.FailedAt))
 }
 
-// verdict says how everything is: the worst state that a stream has, and the sentence about it.
+// verdict says how everything is: the worst state that a stream has, and the sentence about it. What is paused is
+// mentioned, since nothing else says that it is not loaded.
 func (o *overview) verdict() (state, string) {
+	worst, text := o.worst()
+	paused := uint64(0)
+	for i := range o.streams {
+		if o.streams[i].state == statePaused {
+			paused++
+		}
+	}
+	if paused == 0 || worst == statePaused || worst == stateCut {
+		return worst, text
+	}
+	verb := " are paused."
+	if paused == 1 {
+		verb = " is paused."
+	}
+	return worst, text + " " + wording.Plural(paused, "stream") + verb
+}
+
+// worst is the verdict on all streams that are not paused.
+func (o *overview) worst() (state, string) {
 	by := map[state][]*streamState{}
 	var doubtful []*streamState
 	enabled := 0
 	for i := range o.streams {
 		st := &o.streams[i]
 		by[st.state] = append(by[st.state], st)
-		if st.configured && st.Enabled {
+		if st.configured && st.Enabled && st.state != statePaused {
 			enabled++
 			if len(st.failedChecks()) > 0 {
 				doubtful = append(doubtful, st)
@@ -62,6 +84,8 @@ func (o *overview) verdict() (state, string) {
 		return stateCut, "The warehouse does not answer."
 	case o.problem != nil:
 		return stateCut, "The warehouse does not answer. This is what was known " + ago(o.local.Sub(o.known)) + "."
+	case enabled == 0 && len(by[statePaused]) > 0:
+		return statePaused, "Every stream is paused: nothing is loaded."
 	case enabled == 0:
 		return stateWaiting, "No stream is enabled: there is nothing to do."
 	case len(guarded) == 1:

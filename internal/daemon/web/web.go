@@ -32,6 +32,8 @@ type Options struct {
 	Ready func(ctx context.Context) error
 	// Streams are the configured streams, in the order of the configuration.
 	Streams func() []Stream
+	// Act carries out what an operator asks for. It is asked only where User is set; nil: nothing can be done.
+	Act func(context.Context, warehouse.Action) (Acted, error)
 	// OverdueAfter is how old a sale is that should be in a payout; default: catalog.DefaultOverdueAfter.
 	OverdueAfter func() time.Duration
 
@@ -80,8 +82,12 @@ type Server struct {
 	counts   *kept[struct{}, map[warehouse.StreamID]uint64]
 	checks   *kept[struct{}, map[warehouse.StreamID][]warehouse.Check]
 	payouts  *kept[struct{}, reconciliation]
+	actions  *kept[int, []warehouse.Action]
 	runs     *kept[warehouse.RunFilter, []warehouse.RunRecord]
 	details  *kept[warehouse.StreamID, details]
+	secret   []byte // of the tokens in forms
+	crossing *http.CrossOriginProtection
+	said     said
 	assets   assets
 	files    map[string][]byte // static files by their address
 	pages    map[string]*template.Template
@@ -92,7 +98,7 @@ func New(o Options) (*Server, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{o: o, log: o.Logger, clock: o.Clock}
+	s := &Server{o: o, log: o.Logger, clock: o.Clock, secret: newSecret(), crossing: http.NewCrossOriginProtection()}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -143,6 +149,7 @@ func (s *Server) prepareReads() {
 	s.checks = keep(reads, countsFor, s.readChecks)
 	s.payouts = keep(reads, payoutsFor, s.readPayouts)
 	s.payouts.timeout = payoutsTimeout
+	s.actions = keep(reads, freshFor, s.readActions)
 	s.runs = keep(reads, freshFor, s.readRuns)
 	s.details = keep(reads, freshFor, s.readDetails)
 }
