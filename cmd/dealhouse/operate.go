@@ -22,26 +22,32 @@ import (
 	"dealhouse/internal/wording"
 )
 
-const operateLong = `Acts on what is loaded: pauses and resumes streams and accounts, and agrees to deletions that a guard has
-stopped.
+const operateLong = `Acts on what is loaded: pauses and resumes streams and accounts, agrees to deletions that a guard has
+stopped, and has a daemon run, stop or reload.
 
 pause, resume, consent and log work on the warehouse, as status and query do: through the daemon that has
 an embedded one open, otherwise by themselves. So they need no daemon. One that runs notices within
 seconds, wherever it is, and a sync or a backfill when it begins; both say what they leave out.
 
-The view operator_actions has who did what, when and why; for these commands, who is the user of this
-machine. The status page of a daemon has all of this too, once daemon.user is configured.`
+run, cancel and reload ask a daemon over HTTP, at daemon.listen or at --url, as daemon.user with
+daemon.password. Without these a daemon takes no actions.
+
+The view operator_actions has who did what, when and why; of pause, resume and consent, who is the user of
+this machine; of the others daemon.user. The status page of a daemon has all of this too, once daemon.user
+is configured.`
 
 const operateExample = `  dealhouse operate pause coupons --account acme --reason "their list is half empty"
   dealhouse operate resume coupons --account acme
   dealhouse operate pause --account acme              all streams of the account
   dealhouse operate consent coupons --account acme    after the guard stopped a run that was right
+  dealhouse operate run coupons --account acme        now, by the daemon
+  dealhouse operate cancel --account acme
   dealhouse operate log`
 
 func newOperate(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "operate",
-		Short:   "Pause, resume, and agree to what a guard has stopped",
+		Short:   "Pause, resume, run now, cancel, and agree to what a guard has stopped",
 		Long:    operateLong,
 		Example: operateExample,
 		Args:    cobra.NoArgs,
@@ -49,7 +55,7 @@ func newOperate(a *app) *cobra.Command {
 			return usagef("say what to do; see `%s --help`", cmd.CommandPath())
 		},
 	}
-	cmd.AddCommand(newOperatePause(a), newOperateResume(a), newOperateConsent(a), newOperateLog(a))
+	cmd.AddCommand(newOperatePause(a), newOperateResume(a), newOperateConsent(a), newOperateRun(a), newOperateCancel(a), newOperateReload(a), newOperateLog(a))
 	return cmd
 }
 

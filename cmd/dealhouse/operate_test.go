@@ -3,10 +3,22 @@
 package main
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"dealhouse/internal/apisim"
 )
@@ -108,4 +120,107 @@ func TestOperateBesideDaemon(t *testing.T) {
 		t.Errorf("%v runs of what is paused", runs)
 	}
 	next.ends(t, syscall.SIGTERM)
+}
+
+// What only a daemon can do is asked of it over HTTP, as the user that is configured.
+func TestOperateDaemon(t *testing.T) {
+	t.Parallel()
+	b := newBenchOf(t, apisim.Org{Name: "acme", Key: acmeKey})
+	b.env = append(b.env, "OPS_PASSWORD="+globexKey)
+	b.migrated(t)
+	b.yearly(t)
+	address := freeAddress(t)
+	without := b.config
+	text, err := os.ReadFile(b.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certFile, keyFile := newCertificate(t)
+	b.config = b.write(t, strings.Replace(string(text), "[daemon]", fmt.Sprintf("[daemon]\nlisten = %q\nuser = \"ops\"\npassword = \"env:OPS_PASSWORD\"\ntls_cert = %q\ntls_key = %q", address, certFile, keyFile), 1))
+	b.call(t, "operate", "run", "coupons").want(t, 1, "no daemon answers", "`dealhouse sync`")
+	got := call(t, b.env, "operate", "run", "coupons", "--config", without)
+	got.want(t, 2, "set daemon.user and daemon.password")
+
+	held, open := make(chan struct{}, 1), make(chan struct{})
+	d := start(t, b.env, "run", "--config", b.config)
+	(&running{process: d}).until(t, "it has loaded everything", func() bool {
+		got := b.call(t, "query", "SELECT uniqExact(stream) FROM sync_runs WHERE outcome = 'success'", "--output", "csv")
+		return strings.HasSuffix(got.out, "\n6\n")
+	})
+	b.sim.SetBefore(func(r *http.Request) {
+		if strings.Contains(r.URL.Path, "coupons") {
+			select {
+			case held <- struct{}{}:
+			default:
+			}
+			select {
+			case <-open:
+			case <-r.Context().Done():
+			}
+		}
+	})
+	(&running{process: d}).until(t, "nothing runs", func() bool {
+		return strings.Contains(b.call(t, "operate", "cancel").out, "No run of account acme is under way")
+	})
+	b.call(t, "operate", "run", "coupons", "--reason", "they said it is mended").shows(t, "A run of coupons of acme starts now.")
+	<-held
+	b.call(t, "operate", "run", "coupons").shows(t, "under way already")
+	b.call(t, "operate", "cancel", "coupons").shows(t, "1 run of coupons of acme will stop")
+	(&running{process: d}).until(t, "it has stopped", func() bool {
+		return strings.Contains(b.call(t, "runs", "--stream", "coupons", "--limit", "1", "--output", "csv").out, "stopped")
+	})
+	close(open)
+	stopped := b.call(t, "runs", "--stream", "coupons", "--limit", "1", "--output", "csv")
+	stopped.shows(t, "cancelled by ops")
+	b.call(t, "operate", "run", "transactions", "--full").shows(t, "starts now")
+	b.call(t, "operate", "reload").shows(t, "read again and is in force")
+	good, err := os.ReadFile(b.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(b.config, []byte(strings.Replace(string(good), "0 0 1 1 *", "now and then", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mended := b.write(t, string(good))
+	call(t, b.env, "operate", "reload", "--config", mended).want(t, 1, "the configuration was refused", "now and then")
+	b.config = mended
+	other := append([]string{}, b.env...)
+	other[len(other)-1] = "OPS_PASSWORD=another"
+	call(t, other, "operate", "run", "--config", b.config).want(t, 3, "refuses daemon.user")
+	b.call(t, "operate", "run", "--url", "https://"+address).want(t, 1, "certificate") // a name that nobody vouches for
+	b.call(t, "operate", "run", "--url", "https://u:p@"+address).want(t, 2, "without user and password")
+	newCert, _ := newCertificate(t)
+	b.config = b.write(t, strings.Replace(string(good), certFile, newCert, 1))
+	b.call(t, "operate", "run").want(t, 1, "no daemon answers") // it is not the one: no password is sent
+	b.config = mended
+	log := b.call(t, "operate", "log", "--output", "csv")
+	log.shows(t, ",ops,api,run,acme,coupons,0,they said it is mended", ",ops,api,cancel,acme,coupons", ",ops,api,run_full,acme,transactions", ",ops,api,reload,,")
+	d.signal(t, syscall.SIGTERM)
+	d.end(t).want(t, 143)
+}
+
+// newCertificate writes a certificate of its own, and its key.
+func newCertificate(t *testing.T) (certFile, keyFile string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "dealhouse.example"}, NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	for file, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "PRIVATE KEY", Bytes: private}} {
+		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return certFile, keyFile
 }

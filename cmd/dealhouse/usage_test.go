@@ -83,7 +83,7 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	call(t, nil, "rejects", "retry", "--help").shows(t, "Usage:\n  dealhouse rejects retry", "--dry-run")
-	for _, action := range []string{"pause", "resume", "consent", "log"} {
+	for _, action := range []string{"pause", "resume", "consent", "run", "cancel", "reload", "log"} {
 		call(t, nil, "operate", action, "--help").shows(t, "Usage:\n  dealhouse operate "+action)
 	}
 	got := call(t, nil, "sync", "--help")
