@@ -19,8 +19,9 @@ import (
 const runsLong = `Lists the last runs, the newest first: what each read, what it changed, how long it took, how it ended.
 JSON and CSV have more columns. The view sync_runs in the warehouse has all runs.
 
-Changes are +inserted ~updated -deleted rows. Waiting rows are those that the list no longer had, and
-that are not deleted before it is certain. The table leaves out a column in which no run has anything.
+Changes are +inserted ~updated -deleted rows. A run that a guard stopped has none; would delete is what it
+was kept from. Waiting rows are those that the list no longer had, and that are not deleted before it is
+certain. The table leaves out a column in which no run has anything.
 
 The outcome is success; incomplete, when the list moved while it was read: what was read is loaded, some
 of its rows may be missing, and the next run reads them; failed; guarded, when a guard stopped the run
@@ -95,7 +96,7 @@ func printRuns(to io.Writer, format string, records []warehouse.RunRecord) error
 	}
 	columns := []output.Column{
 		{Name: "started_at"}, {Name: "account"}, {Name: "stream"}, {Name: "mode"},
-		{Name: "read"}, {Name: "inserted"}, {Name: "updated"}, {Name: "deleted"}, {Name: "waiting"}, {Name: "unchanged"}, {Name: "rejected"}, {Name: "pages"},
+		{Name: "read"}, {Name: "inserted"}, {Name: "updated"}, {Name: "deleted"}, {Name: "would_delete"}, {Name: "waiting"}, {Name: "unchanged"}, {Name: "rejected"}, {Name: "pages"},
 		output.Duration(format), {Name: "outcome"}, {Name: "error"},
 		{Name: "run_id"}, {Name: "finished_at"}, {Name: "requested_after"}, {Name: "watermark"}, {Name: "duplicates"}, {Name: "bytes"}, {Name: "retries"}, {Name: "warnings"},
 	}
@@ -104,7 +105,7 @@ func printRuns(to io.Writer, format string, records []warehouse.RunRecord) error
 		t, c := r.Totals, r.Changes
 		rows = append(rows, []any{
 			output.Time(r.StartedAt), r.Account, r.Stream, r.Mode,
-			t.Read, c.Inserted, c.Updated, c.Deleted, c.Kept, c.Unchanged, t.Rejected, t.Pages,
+			t.Read, c.Inserted, c.Updated, c.Deleted, r.WouldDelete, c.Kept, c.Unchanged, t.Rejected, t.Pages,
 			seconds(r), r.Outcome, r.Error,
 			r.RunID.String(), output.Time(r.FinishedAt), output.Time(r.RequestedAfter), output.Time(r.Watermark), r.Duplicates, t.Bytes, t.Retries, orEmpty(r.Warnings),
 		})
@@ -116,13 +117,13 @@ func printRuns(to io.Writer, format string, records []warehouse.RunRecord) error
 func printRunsTable(to io.Writer, records []warehouse.RunRecord) error {
 	columns := []output.Column{
 		{Name: "started", Human: minuteCell}, {Name: "account"}, {Name: "stream"}, {Name: "mode"},
-		output.Count("read"), {Name: "changes", Right: true, Optional: true}, optional(output.Count("waiting")), optional(output.Count("rejected")),
+		output.Count("read"), {Name: "changes", Right: true, Optional: true}, optional(output.Count("would delete")), optional(output.Count("waiting")), optional(output.Count("rejected")),
 		output.Duration("table"), {Name: "outcome"}, {Name: "error", Optional: true},
 	}
 	var rows [][]any
 	for _, r := range records {
 		rows = append(rows, []any{
-			output.Time(r.StartedAt), r.Account, r.Stream, r.Mode, r.Totals.Read, changesCell(r.Changes), r.Changes.Kept, r.Totals.Rejected, seconds(r), r.Outcome, r.Error,
+			output.Time(r.StartedAt), r.Account, r.Stream, r.Mode, r.Totals.Read, changesCell(r.Changes), r.WouldDelete, r.Changes.Kept, r.Totals.Rejected, seconds(r), r.Outcome, r.Error,
 		})
 	}
 	return output.Print("table", to, columns, rows)

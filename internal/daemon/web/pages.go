@@ -20,6 +20,7 @@ type page struct {
 	Summary string
 	AsOf    moment
 	Problem string  // why the warehouse does not answer
+	Target  string  // where the summary leads; "": nowhere
 	Said    *notice // what came of an action; nil: nothing is to be said
 	Assets  assets
 	Body    any
@@ -82,13 +83,6 @@ func (o *overview) optionalMoment(t *time.Time) *moment {
 	return &m
 }
 
-// accountRows are the streams of one account.
-type accountRows struct {
-	Account string
-	Forms   *forms // nil: nothing can be done
-	Streams []streamRow
-}
-
 // streamRow is a stream on the overview, and at the top of its own page.
 type streamRow struct {
 	Account, Stream string
@@ -103,8 +97,11 @@ type streamRow struct {
 	Schedule        string
 	Note            string // what is wrong
 	NoteSince       *moment
+	WouldDelete     string // rows that the guarded run would have deleted; "" when no guard has stopped it
 	Faults          string // how many runs failed, to be followed by NoteSince
 	Checks          []checkRow
+	Shared          bool       // the note is that of other streams, too, and is shown once for all
+	Rejects         *badgeLink // open ones
 	Paused          *pausedRow
 	Forms           *forms // nil: nothing can be done
 	Chart           *runChart
@@ -131,27 +128,6 @@ type pausedRow struct {
 type progress struct {
 	Words      string
 	Value, Max uint64 // Max 0: how much there is to do is not known
-}
-
-// status is the status page.
-func (s *Server) status(w http.ResponseWriter, r *http.Request) {
-	o := s.overview(r.Context())
-	var accounts []accountRows
-	for i := range o.streams {
-		st := &o.streams[i]
-		if len(accounts) == 0 || accounts[len(accounts)-1].Account != st.id.Account {
-			accounts = append(accounts, accountRows{Account: st.id.Account})
-		}
-		last := &accounts[len(accounts)-1]
-		last.Streams = append(last.Streams, o.row(st))
-	}
-	for i := range accounts {
-		accounts[i].Forms = s.formsOfAccount(accounts[i].Account, o.of(accounts[i].Account))
-	}
-	_, summary := o.verdict()
-	p := s.newPage(&o, "/", summary, accounts)
-	p.Said = s.said.to(r)
-	s.render(w, http.StatusOK, "status.html", p)
 }
 
 func (o *overview) row(st *streamState) streamRow {
@@ -186,6 +162,9 @@ func (o *overview) row(st *streamState) streamRow {
 func (row *streamRow) note(o *overview, st *streamState) {
 	if f := st.standing.Faults; f.Count > 0 && st.configured {
 		row.Note, row.NoteSince = f.Error, o.optionalMoment(f.Since)
+		if g := st.guarded; g != nil && f.Outcome == warehouse.OutcomeGuarded {
+			row.WouldDelete = wording.Count(g.Deletes)
+		}
 		how := "failed"
 		if f.Outcome == warehouse.OutcomeIncomplete {
 			how = "did not load everything"

@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"dealhouse/internal/warehouse"
@@ -91,17 +92,17 @@ func (o *overview) worst() (state, string) {
 	case len(guarded) == 1:
 		return stateGuarded, "A guard stopped " + guarded[0].name() + ": a person must look." + also(failing, partial, late)
 	case len(guarded) > 1:
-		return stateGuarded, fmt.Sprintf("Guards stopped %d streams: a person must look.", len(guarded)) + also(failing, partial, late)
+		return stateGuarded, "Guards stopped " + streamsOf(guarded) + ": a person must look." + also(failing, partial, late)
 	case len(failing) > 0:
 		return stateFailing, o.failing(failing) + also(nil, partial, late)
 	case len(partial) == 1:
 		return stateIncomplete, capitalized(partial[0].name()) + " may lack rows: their list moved while it was read." + also(nil, nil, late)
 	case len(partial) > 1:
-		return stateIncomplete, fmt.Sprintf("%d streams may lack rows: their lists moved while they were read.", len(partial)) + also(nil, nil, late)
+		return stateIncomplete, capitalized(streamsOf(partial)) + " may lack rows: their lists moved while they were read." + also(nil, nil, late)
 	case len(late) == 1:
 		return stateLate, capitalized(late[0].name()) + " are late: they were last loaded " + ago(*o.age(late[0])) + "."
 	case len(late) > 1:
-		return stateLate, fmt.Sprintf("%d of %d streams are late.", len(late), enabled)
+		return stateLate, capitalized(streamsOf(late)) + " are late."
 	case len(waiting) == enabled:
 		return stateWaiting, "Nothing has run yet."
 	case len(doubtful) > 0:
@@ -114,9 +115,27 @@ func (o *overview) worst() (state, string) {
 	return stateFine, fmt.Sprintf("All is fine: %d streams are up to date.", enabled)
 }
 
+// mostNamed is how many accounts a sentence names.
+const mostNamed = 3
+
+// streamsOf are several streams in a sentence, with their accounts.
+func streamsOf(all []*streamState) string {
+	var accounts []string
+	for _, st := range all {
+		if !slices.Contains(accounts, st.id.Account) {
+			accounts = append(accounts, st.id.Account)
+		}
+	}
+	text := wording.Plural(uint64(len(all)), "stream") + " of "
+	if len(accounts) > mostNamed {
+		return text + wording.Plural(uint64(len(accounts)), "account")
+	}
+	return text + wording.List(accounts)
+}
+
 // doubts mentions the checks that failed when there is nothing worse to mention.
 func doubts(all []*streamState, waiting int) string {
-	failed := "checks of " + wording.Plural(uint64(len(all)), "stream") + " failed"
+	failed := "checks of " + streamsOf(all) + " failed"
 	if len(all) == 1 {
 		failed = "a check of " + all[0].name() + " failed"
 		if n := len(all[0].failedChecks()); n > 1 {
@@ -136,7 +155,7 @@ func (o *overview) failing(all []*streamState) string {
 			first = t
 		}
 	}
-	who, since := fmt.Sprintf("%d streams have been failing", len(all)), ", the first since "
+	who, since := streamsOf(all)+" have been failing", ", the first since "
 	if len(all) == 1 {
 		who, since = capitalized(all[0].name())+" have been failing", " since "
 	}

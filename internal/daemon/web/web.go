@@ -37,8 +37,9 @@ type Options struct {
 	// OverdueAfter is how old a sale is that should be in a payout; default: catalog.DefaultOverdueAfter.
 	OverdueAfter func() time.Duration
 
-	Logger *slog.Logger     // default: none
-	Clock  func() time.Time // default: time.Now
+	Version string           // of the program, for people; "": not shown
+	Logger  *slog.Logger     // default: none
+	Clock   func() time.Time // default: time.Now
 }
 
 // Stream is what the daemon knows about one configured stream of one account. What the warehouse knows is read there.
@@ -80,6 +81,9 @@ type Server struct {
 	ready    *kept[struct{}, struct{}]
 	books    *kept[struct{}, bookkeeping]
 	counts   *kept[struct{}, map[warehouse.StreamID]uint64]
+	openings *kept[struct{}, warehouse.Openings]
+	storage  *kept[struct{}, warehouse.Storage]
+	began    time.Time
 	checks   *kept[struct{}, map[warehouse.StreamID][]warehouse.Check]
 	payouts  *kept[struct{}, reconciliation]
 	actions  *kept[int, []warehouse.Action]
@@ -108,6 +112,7 @@ func New(o Options) (*Server, error) {
 	if s.o.OverdueAfter == nil {
 		s.o.OverdueAfter = func() time.Duration { return catalog.DefaultOverdueAfter }
 	}
+	s.began = s.clock()
 	certificate, err := s.loadCertificate()
 	if err != nil {
 		return nil, err
@@ -146,6 +151,8 @@ func (s *Server) prepareReads() {
 	s.ready = keep(reads, readyFor, func(ctx context.Context, _ struct{}) (struct{}, error) { return struct{}{}, s.o.Ready(ctx) })
 	s.books = keep(reads, freshFor, s.readBookkeeping)
 	s.counts = keep(reads, countsFor, s.readCounts)
+	s.openings = keep(reads, countsFor, s.readOpenings)
+	s.storage = keep(reads, storageFor, s.readStorage)
 	s.checks = keep(reads, countsFor, s.readChecks)
 	s.payouts = keep(reads, payoutsFor, s.readPayouts)
 	s.payouts.timeout = payoutsTimeout

@@ -8,6 +8,9 @@
   const names = (map) => [...map.keys()].join("\n");
   let timer;
 
+  // Whoever writes, or has unfolded something to act on, is not to lose it.
+  const busy = () => document.activeElement instanceof HTMLInputElement || document.querySelector("details.act[open]") !== null;
+
   async function refresh() {
     let next;
     try {
@@ -23,7 +26,11 @@
     offline.hidden = true;
     const now = parts(document), then = parts(next);
     if (next.body.dataset.version !== document.body.dataset.version || names(now) !== names(then)) {
-      location.reload(); // another program, or other streams: the page is a different one
+      if (busy()) {
+        plan();
+        return;
+      }
+      location.reload(); // another program, other streams or another order: the page is a different one
       return;
     }
     for (const [name, part] of now) {
