@@ -12,7 +12,6 @@ import (
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/daemon/web"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 // lookEvery is how often the daemon looks for what operators have asked for through the warehouse.
@@ -26,7 +25,7 @@ func (e *CancelError) Error() string { return "cancelled by " + e.By }
 // owed is what a stream is to do as soon as it can, whatever its schedule says.
 type owed struct{ run, full bool }
 
-// Act carries out what an operator asks for, and records it before (daemon-10). Its error is a *web.Refusal, a
+// Act carries out what an operator asks for, and records it before (daemon-10). Its error is a *web.RefusalError, a
 // *warehouse.KeyReusedError, or says why the warehouse could not record it.
 func (d *Daemon) Act(ctx context.Context, a warehouse.Action) (web.Acted, error) {
 	d.acting.Lock()
@@ -46,7 +45,7 @@ func (d *Daemon) Act(ctx context.Context, a warehouse.Action) (web.Acted, error)
 		if a.Deletes, err = agreed(ctx, d.o.Warehouse, a); err != nil {
 			return web.Acted{}, err
 		}
-		acted.Text = fmt.Sprintf("One run of %s may delete up to %s. It starts now.", nameOf(a), wording.Plural(a.Deletes, "row"))
+		acted.Text = fmt.Sprintf("One run of %s may delete up to %s. It starts now.", nameOf(a), web.Count(a.Deletes, "row"))
 	}
 	if acted.Action, err = d.o.Warehouse.RecordAction(ctx, a); err != nil {
 		return web.Acted{}, err
@@ -57,7 +56,7 @@ func (d *Daemon) Act(ctx context.Context, a warehouse.Action) (web.Acted, error)
 
 // Ask records what an operator asks for through the warehouse: a pause, its end, or consent, where a zero RunID is the run
 // that a guard stopped last. A daemon notices within seconds, wherever it runs, and a sync when it begins. Its error is a
-// *web.Refusal, or says why the warehouse could not record it.
+// *web.RefusalError, or says why the warehouse could not record it.
 func Ask(ctx context.Context, w *warehouse.Warehouse, a warehouse.Action) (acted web.Acted, err error) {
 	switch a.Action {
 	case warehouse.ActionPause, warehouse.ActionResume:
@@ -75,7 +74,7 @@ func Ask(ctx context.Context, w *warehouse.Warehouse, a warehouse.Action) (acted
 		if a.Deletes, err = agreed(ctx, w, a); err != nil {
 			return acted, err
 		}
-		acted.Text = fmt.Sprintf("The next run of %s that reads everything may delete up to %s, within a day.", nameOf(a), wording.Plural(a.Deletes, "row"))
+		acted.Text = fmt.Sprintf("The next run of %s that reads everything may delete up to %s, within a day.", nameOf(a), web.Count(a.Deletes, "row"))
 		acted.Done = true
 	default:
 		return acted, refusef("%s is done by a daemon, and not through the warehouse", a.Action)
@@ -105,7 +104,7 @@ func agreed(ctx context.Context, w *warehouse.Warehouse, a warehouse.Action) (ui
 	case guarded == nil:
 		return 0, refusef("no run of %s waits for consent: the guard of deletions has not stopped the last one", nameOf(a))
 	case a.RunID != guarded.RunID:
-		return 0, refusef("another run of %s was stopped since, which would have deleted %s: look at that one, run %s", nameOf(a), wording.Plural(guarded.Deletes, "row"), guarded.RunID)
+		return 0, refusef("another run of %s was stopped since, which would have deleted %s: look at that one, run %s", nameOf(a), web.Count(guarded.Deletes, "row"), guarded.RunID)
 	}
 	return guarded.Deletes, nil
 }
@@ -187,7 +186,7 @@ func (d *Daemon) inLoop(ctx context.Context, do func(*loop)) error {
 }
 
 func refusef(format string, args ...any) error {
-	return &web.Refusal{Reason: fmt.Sprintf(format, args...)}
+	return &web.RefusalError{Reason: fmt.Sprintf(format, args...)}
 }
 
 // nameOf is what an action is about, in a sentence.
@@ -218,7 +217,7 @@ func (l *loop) foresee(a warehouse.Action) (web.Acted, error) {
 	case a.Action == warehouse.ActionReload:
 		return web.Acted{Done: true, Text: "The configuration was read again and is in force."}, nil
 	case len(targets) == 0:
-		return web.Acted{}, &web.Refusal{Unknown: true, Reason: "the configuration has no " + nameOf(a)}
+		return web.Acted{}, &web.RefusalError{Unknown: true, Reason: "the configuration has no " + nameOf(a)}
 	}
 	switch a.Action {
 	case warehouse.ActionPause, warehouse.ActionResume:
@@ -273,7 +272,7 @@ func foreseeCancel(a warehouse.Action, targets []*entry) web.Acted {
 	if n == 0 {
 		return web.Acted{Text: "No run of " + nameOf(a) + " is under way in this daemon."}
 	}
-	return web.Acted{Done: true, Text: wording.Plural(n, "run") + " of " + nameOf(a) + " will stop. What was read to its end is still loaded, and nothing else."}
+	return web.Acted{Done: true, Text: web.Count(n, "run") + " of " + nameOf(a) + " will stop. What was read to its end is still loaded, and nothing else."}
 }
 
 // foreseeRun is for all that starts a run.
@@ -295,7 +294,7 @@ func (l *loop) foreseeRun(a warehouse.Action, targets []*entry) (web.Acted, erro
 	case start > 0:
 		text := "A run of " + nameOf(a) + " starts now."
 		if a.Stream == "" {
-			text = wording.Plural(start, "run") + " of " + nameOf(a) + " will start now."
+			text = web.Count(start, "run") + " of " + nameOf(a) + " will start now."
 		}
 		for _, rest := range []struct {
 			n    uint64

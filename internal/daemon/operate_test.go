@@ -51,7 +51,7 @@ func (b *bed) does(action, stream, says string) web.Acted {
 func (b *bed) refuses(action, stream, says string) {
 	b.t.Helper()
 	acted, err := b.act(action, stream)
-	if _, is := errors.AsType[*web.Refusal](err); !is || !strings.Contains(err.Error(), says) {
+	if _, is := errors.AsType[*web.RefusalError](err); !is || !strings.Contains(err.Error(), says) {
 		b.t.Errorf("%s of %s: %+v, %v", action, stream, acted, err)
 	}
 }

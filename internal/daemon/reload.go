@@ -16,7 +16,8 @@ func (l *loop) reload(ctx context.Context, answer chan error) {
 		return
 	}
 	l.reloading = true
-	l.waiting, l.later = append(l.later, answer), nil
+	l.waiting = append(append(l.waiting, l.later...), answer)
+	l.later = nil
 	l.supervisor.reloading()
 	go func() {
 		var r reloaded

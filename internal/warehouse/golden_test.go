@@ -166,7 +166,8 @@ func ofAll() []statement {
 		{"selectRejectVersion", selectRejectVersion}, {"insertCounted", insertCounted}, {"countOpenRejects", countOpenRejects},
 		{"selectRejected", selectRejected(false, "50")}, {"selectRejected, unsettled", selectRejected(true, "50")},
 		{"deleteLaterMisses", deleteLaterMisses(1767225600000)},
-		{"selectStandings", selectStandings()}, {"selectDirectives", selectDirectives()}, {"selectGuardedRuns", selectGuardedRuns()}, {"selectLiveRows", selectLiveRows()}, {"selectViews", selectViews},
+		{"selectStandings", selectStandings()}, {"selectDirectives", selectDirectives()}, {"selectGuardedRuns", selectGuardedRuns()},
+		{"countOpenFindings", countOpenFindings}, {"selectStorage", selectStorage}, {"selectLiveRows", selectLiveRows()}, {"selectViews", selectViews},
 	}
 	for _, f := range []RunFilter{{Limit: 20}, {Limit: 20, PerStream: 1}, {Limit: 20, WholeLooks: true}, {Limit: 20, PerStream: 1, WholeLooks: true}} {
 		all = append(all, statement{fmt.Sprintf("selectRuns, by stream: %t, whole looks: %t", f.PerStream > 0, f.WholeLooks), selectRuns(f)})

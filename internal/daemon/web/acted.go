@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
 )
 
 // Acted is what came of an action of an operator.
@@ -17,6 +18,9 @@ type Acted struct {
 	Text   string           // what came of it, in a sentence or two
 }
 
+// Count is a number of things, as pages write it.
+func Count(n uint64, of string) string { return wording.Plural(n, of) }
+
 // Again is what came of an action that was asked for before, under the same key. Nothing is done a second time.
 func Again(earlier *warehouse.Action) Acted {
 	if earlier == nil {
@@ -25,13 +29,13 @@ func Again(earlier *warehouse.Action) Acted {
 	return Acted{Action: *earlier, Done: true, Text: "This request came before, and was carried out then."}
 }
 
-// Refusal says why an action is not carried out. Nothing was changed.
-type Refusal struct {
+// RefusalError says why an action is not carried out. Nothing was changed.
+type RefusalError struct {
 	Unknown bool // what it is about is not there
 	Reason  string
 }
 
-func (r *Refusal) Error() string { return r.Reason }
+func (r *RefusalError) Error() string { return r.Reason }
 
 // maxReason bounds what an operator may write, in characters.
 const maxReason = 500

@@ -212,7 +212,7 @@ func (s *Server) act(ctx context.Context, a warehouse.Action) (Acted, error) {
 // whyNot is how an action that was not carried out is answered.
 func (s *Server) whyNot(err error) (status int, text string) {
 	request, misunderstood := errors.AsType[*requestError](err)
-	refusal, refused := errors.AsType[*Refusal](err)
+	refusal, refused := errors.AsType[*RefusalError](err)
 	reused, again := errors.AsType[*warehouse.KeyReusedError](err)
 	switch {
 	case misunderstood:

@@ -127,7 +127,7 @@ func TestActionsAPI(t *testing.T) {
 		}
 	}
 	for want, err := range map[int]error{
-		http.StatusConflict: &Refusal{Reason: "it is paused"}, http.StatusNotFound: &Refusal{Unknown: true, Reason: "no such stream"},
+		http.StatusConflict: &RefusalError{Reason: "it is paused"}, http.StatusNotFound: &RefusalError{Unknown: true, Reason: "no such stream"},
 		http.StatusUnprocessableEntity: &warehouse.KeyReusedError{Action: "run"}, http.StatusServiceUnavailable: errors.New("the disk is full"),
 	} {
 		d.err = err
@@ -223,7 +223,7 @@ func TestActionsPage(t *testing.T) {
 			t.Errorf("the page after %s does not say what came of it", c.action)
 		}
 	}
-	d.err = &Refusal{Reason: "it is paused"}
+	d.err = &RefusalError{Reason: "it is paused"}
 	answer, _ := x.post(t, actionsPage, formOf(t, page("/streams/acme/coupons"), "run").Encode(), header("Content-Type", formType))
 	if next := page(answer.Header.Get("Location")); !strings.Contains(next, "Not done: it is paused.") {
 		t.Error("a refusal is not shown")

@@ -189,5 +189,5 @@ func (s *Server) actionsPage(w http.ResponseWriter, r *http.Request) {
 	}
 	p := s.newPage(&o, actionsPage, "Actions", body)
 	p.Said = s.said.to(r)
-	s.render(w, http.StatusOK, "actions.html", p)
+	s.render(w, "actions.html", p)
 }

@@ -81,13 +81,12 @@ func parsePages() (map[string]*template.Template, error) {
 }
 
 // render answers with a page, whole or not at all.
-func (s *Server) render(w http.ResponseWriter, status int, name string, p page) {
+func (s *Server) render(w http.ResponseWriter, name string, p page) {
 	var b bytes.Buffer
 	if err := s.pages[name].ExecuteTemplate(&b, "layout", p); err != nil {
 		s.fail(w, err)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
 	_, _ = w.Write(b.Bytes()) // a viewer who has left is no error
 }

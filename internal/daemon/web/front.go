@@ -136,7 +136,7 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 	p := s.newPage(&o, "/", summary, body)
 	p.Said = s.said.to(r)
 	p.Target = o.target(names, of)
-	s.render(w, http.StatusOK, "status.html", p)
+	s.render(w, "status.html", p)
 }
 
 func accountPath(account string) string { return "/?account=" + url.QueryEscape(account) }

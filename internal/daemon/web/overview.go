@@ -136,16 +136,6 @@ func (o *overview) find(id warehouse.StreamID) *streamState {
 	return nil
 }
 
-// of are the streams of an account.
-func (o *overview) of(account string) (all []*streamState) {
-	for i := range o.streams {
-		if o.streams[i].id.Account == account {
-			all = append(all, &o.streams[i])
-		}
-	}
-	return all
-}
-
 // age is how long ago the stream last succeeded, nil when it never did.
 func (o *overview) age(st *streamState) *time.Duration { return o.since(st.standing.LastSuccess) }
 

@@ -295,7 +295,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	o.fill(&body, d.value)
 	p := s.newPage(&o, "/streams", body.Name+" of "+id.Account, body)
 	p.Said = s.said.to(r)
-	s.render(w, http.StatusOK, "stream.html", p)
+	s.render(w, "stream.html", p)
 }
 
 func (o *overview) fill(body *streamPage, d details) {

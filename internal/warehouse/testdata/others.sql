@@ -17,6 +17,9 @@ SELECT account, stream, check, max(checked_at), argMax(run_id, checked_at), argM
     argMax(found, checked_at), argMax(expected, checked_at), argMax(detail, checked_at)
 FROM quality_checks_log GROUP BY account, stream, check ORDER BY account, stream, holds, check;
 
+-- Reader.Openings
+SELECT account, count() FROM payout_findings WHERE resolved_at IS NULL GROUP BY account;
+
 -- Reader.RejectGroups
 SELECT key, field, reason, substringUTF8(raw, 1, 4000), toUInt64(length(raw)), page, toString(run_id), first_seen_at, seen_at, times
 FROM rejected_records WHERE account = {account:String} AND stream = {stream:String} AND state IN ('open', 'unpublished')
@@ -31,6 +34,9 @@ GROUP BY on_day ORDER BY on_day DESC LIMIT {days:UInt32};
 SELECT assumeNotNull(toDate32(sold_at)) AS on_day, count() AS live
 FROM transactions WHERE account = {account:String} AND isNotNull(toDate32(sold_at)) AND toDate32(sold_at) <= toDate32(now64(3, 'UTC'))
 GROUP BY on_day ORDER BY on_day DESC LIMIT {days:UInt32};
+
+-- Reader.Storage
+SELECT (SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = currentDatabase()), (SELECT min(free_space) FROM system.disks);
 
 -- Warehouse.HasFindings
 SELECT count() FROM (SELECT 1 FROM payout_findings_log WHERE account = {account:String} LIMIT 1);

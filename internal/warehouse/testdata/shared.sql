@@ -175,6 +175,12 @@ SELECT account, stream, run_id, started_at, mode, would_delete FROM
 WHERE outcome = 'guarded'
 ORDER BY account, stream;
 
+-- countOpenFindings
+SELECT account, count() FROM payout_findings WHERE resolved_at IS NULL GROUP BY account;
+
+-- selectStorage
+SELECT (SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = currentDatabase()), (SELECT min(free_space) FROM system.disks);
+
 -- selectLiveRows
 SELECT account, 'promotions' AS stream, count() AS live FROM promotions GROUP BY account
 UNION ALL
