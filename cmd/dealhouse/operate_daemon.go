@@ -112,7 +112,7 @@ func (r *remote) ask(ctx context.Context, cfg *config.Config, request map[string
 	if err != nil {
 		return "", fmt.Errorf("writing the request: %w", err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address.JoinPath("/api/v1/actions").String(), bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address.JoinPath("/api/v1/actions").String(), bytes.NewReader(body)) //nolint:gosec // G704: the operator names the daemon
 	if err != nil {
 		return "", usagef("--url: %w", err)
 	}
@@ -120,7 +120,7 @@ func (r *remote) ask(ctx context.Context, cfg *config.Config, request map[string
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Idempotency-Key", uuid.NewString()) // the transport may send it twice
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	resp, err := client.Do(req)
+	resp, err := client.Do(req) //nolint:gosec // G704: see above
 	if err != nil {
 		return "", fmt.Errorf("no daemon answers; without one, use `dealhouse sync`: %w", err)
 	}
@@ -133,9 +133,9 @@ func (r *remote) ask(ctx context.Context, cfg *config.Config, request map[string
 	case resp.StatusCode == http.StatusOK && answer.Message != "":
 		return answer.Message, nil
 	case resp.StatusCode == http.StatusUnauthorized:
-		return "", refusedUser{"the daemon refuses daemon.user and daemon.password: it has others"}
+		return "", refusedUserError{"the daemon refuses daemon.user and daemon.password: it has others"}
 	case resp.StatusCode == http.StatusForbidden, resp.StatusCode == http.StatusMethodNotAllowed:
-		return "", refusedUser{"the daemon takes no actions: it is an older one, or was started without daemon.user"}
+		return "", refusedUserError{"the daemon takes no actions: it is an older one, or was started without daemon.user"}
 	case resp.StatusCode == http.StatusNotFound && answer.Error != "":
 		return "", usageError{errors.New(answer.Error)}
 	case answer.Error != "":
@@ -144,10 +144,10 @@ func (r *remote) ask(ctx context.Context, cfg *config.Config, request map[string
 	return "", fmt.Errorf("%s answers %s, as no dealhouse does", address, resp.Status)
 }
 
-// refusedUser says that the daemon does not accept who asks.
-type refusedUser struct{ text string }
+// refusedUserError says that the daemon does not accept who asks.
+type refusedUserError struct{ text string }
 
-func (e refusedUser) Error() string { return e.text }
+func (e refusedUserError) Error() string { return e.text }
 
 // reach finds the address of the daemon, and how to make sure that it is the one.
 func (r *remote) reach(cfg *config.Config) (*url.URL, *http.Transport, error) {
