@@ -131,6 +131,9 @@ func (c backfillCommand) run(ctx context.Context, a *app) (err error) {
 	if err := svc.Prepare(ctx, w, false); err != nil {
 		return err
 	}
+	if jobs, err = svc.Unpaused(ctx, w, jobs); err != nil {
+		return err
+	}
 	watch, stop := a.showRuns(jobs, api)
 	results, err := svc.Backfill(ctx, w, jobs, asked, watch)
 	stop()

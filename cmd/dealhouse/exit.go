@@ -82,6 +82,9 @@ func faultCode(err error) int {
 
 func isAuth(err error) bool {
 	var api *dealapi.Error
+	if _, refused := errors.AsType[refusedUserError](err); refused {
+		return true
+	}
 	return warehouse.IsAuth(err) || errors.As(err, &api) && api.Kind == dealapi.KindAuth
 }
 

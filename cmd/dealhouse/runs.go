@@ -21,8 +21,9 @@ import (
 const runsLong = `Lists the last runs, the newest first: what each read, what it changed, how long it took, how it ended.
 JSON and CSV have more columns. The view sync_runs in the warehouse has all runs.
 
-Changes are +inserted ~updated -deleted rows. Waiting rows are those that the list no longer had, and
-that are not deleted before it is certain. What went wrong in a run stands beneath it.
+Changes are +inserted ~updated -deleted rows. A run that a guard stopped has none; what it would have
+deleted stands beneath it. Waiting rows are those that the list no longer had, and that are not deleted
+before it is certain. What went wrong in a run stands beneath it.
 
 The outcome is success; incomplete, when the list moved while it was read: what was read is loaded, some
 of its rows may be missing, and the next run reads them; failed; guarded, when a guard stopped the run
@@ -97,7 +98,7 @@ func printRuns(to io.Writer, format string, records []warehouse.RunRecord) error
 	}
 	columns := []output.Column{
 		{Name: "started_at"}, {Name: "account"}, {Name: "stream"}, {Name: "mode"},
-		{Name: "read"}, {Name: "inserted"}, {Name: "updated"}, {Name: "deleted"}, {Name: "waiting"}, {Name: "unchanged"}, {Name: "rejected"}, {Name: "pages"},
+		{Name: "read"}, {Name: "inserted"}, {Name: "updated"}, {Name: "deleted"}, {Name: "would_delete"}, {Name: "waiting"}, {Name: "unchanged"}, {Name: "rejected"}, {Name: "pages"},
 		output.Duration(format), {Name: "outcome"}, {Name: "error"},
 		{Name: "run_id"}, {Name: "finished_at"}, {Name: "requested_after"}, {Name: "watermark"}, {Name: "duplicates"}, {Name: "bytes"}, {Name: "retries"}, {Name: "warnings"},
 	}
@@ -106,7 +107,7 @@ func printRuns(to io.Writer, format string, records []warehouse.RunRecord) error
 		t, c := r.Totals, r.Changes
 		rows = append(rows, []any{
 			output.Time(r.StartedAt), r.Account, r.Stream, r.Mode,
-			t.Read, c.Inserted, c.Updated, c.Deleted, c.Kept, c.Unchanged, t.Rejected, t.Pages,
+			t.Read, c.Inserted, c.Updated, c.Deleted, r.WouldDelete, c.Kept, c.Unchanged, t.Rejected, t.Pages,
 			seconds(r), r.Outcome, r.Error,
 			r.RunID.String(), output.Time(r.FinishedAt), output.Time(r.RequestedAfter), output.Time(r.Watermark), r.Duplicates, t.Bytes, t.Retries, orEmpty(r.Warnings),
 		})
@@ -155,6 +156,9 @@ func runsTable(to io.Writer, records []warehouse.RunRecord, narrow bool) error {
 func runNotes(r warehouse.RunRecord, above bool) (notes []string) {
 	if n := r.Totals.Rejected; n > 0 {
 		notes = append(notes, wording.Count(n)+" rejected")
+	}
+	if n := r.WouldDelete; n > 0 {
+		notes = append(notes, "would delete "+wording.Count(n))
 	}
 	if n := r.Changes.Kept; n > 0 {
 		notes = append(notes, wording.Count(n)+" waiting")

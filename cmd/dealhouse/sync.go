@@ -27,6 +27,8 @@ list contained are requested one by one, at most reference_limit of them.
 Ctrl-C or SIGTERM stops the reading. Streams that were read to the end are still published, and products
 go on from the same page next time. A second signal ends the program at once, which loses nothing either.
 
+What an operator has paused is left out, and said; see dealhouse operate.
+
 Name streams to load only those: ` + "%s" + `.
 
 For pipelines, --json prints one JSON document, an array with an object for each stream; it is short for
@@ -124,6 +126,9 @@ func (c syncCommand) run(ctx context.Context, a *app) (err error) {
 	defer func() { err = errors.Join(err, w.Close()) }()
 	a.share(w, false)
 	if err := svc.Prepare(ctx, w, c.dryRun); err != nil {
+		return err
+	}
+	if jobs, err = svc.Unpaused(ctx, w, jobs); err != nil {
 		return err
 	}
 	results, err := a.sync(ctx, svc, w, jobs, api)

@@ -73,7 +73,7 @@ func TestMistakes(t *testing.T) {
 
 // Every command explains itself.
 func TestHelp(t *testing.T) {
-	for _, name := range []string{"demo", "sync", "run", "backfill", "query", "migrate", "status", "runs", "rejects", "reconcile", "statement", "check", "serve-warehouse", "healthcheck", "version", "completion"} {
+	for _, name := range []string{"demo", "sync", "run", "backfill", "query", "migrate", "status", "runs", "rejects", "reconcile", "statement", "operate", "check", "serve-warehouse", "healthcheck", "version", "completion"} {
 		got := call(t, nil, name, "--help")
 		got.want(t, 0)
 		got.shows(t, "Usage:\n  dealhouse "+name)
@@ -85,6 +85,9 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	call(t, nil, "rejects", "retry", "--help").shows(t, "Usage:\n  dealhouse rejects retry", "--dry-run")
+	for _, action := range []string{"pause", "resume", "consent", "run", "cancel", "reload", "log"} {
+		call(t, nil, "operate", action, "--help").shows(t, "Usage:\n  dealhouse operate "+action)
+	}
 	got := call(t, nil, "sync", "--help")
 	got.shows(t, "Exit codes:", "4 stopped by a guard", "Examples:")
 }

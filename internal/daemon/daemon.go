@@ -31,6 +31,7 @@ type Options struct {
 
 	ticks <-chan time.Time                                                            // seam: default: four a second
 	run   func(ctx context.Context, job syncer.Job) (warehouse.RunRecord, error)      // seam: default: the syncer's
+	looks <-chan time.Time                                                            // seam: default: one every five seconds
 	after func(d time.Duration) (expired <-chan time.Time, stop func() (active bool)) // seam: default: a timer
 }
 
@@ -42,6 +43,8 @@ type Daemon struct {
 	progress *progress
 
 	requests chan chan []web.Stream
+	asks     chan func(*loop)
+	acting   sync.Mutex // one operator at a time
 	ended    chan ended
 	reloaded chan reloaded
 	stopped  chan struct{} // closed when the loop has ended
@@ -68,8 +71,9 @@ type reloaded struct {
 
 // known is what the warehouse knows of the streams when a plan takes effect.
 type known struct {
-	standings []warehouse.StreamStatus
-	checks    map[warehouse.StreamID][]warehouse.Check
+	standings  []warehouse.StreamStatus
+	directives warehouse.Directives
+	checks     map[warehouse.StreamID][]warehouse.Check
 }
 
 // tick is how often the loop compares the clock with the timetable.
@@ -82,7 +86,7 @@ func New(o Options) (*Daemon, error) {
 	}
 	d := &Daemon{
 		o: o, log: o.Logger, now: o.Clock, progress: newProgress(),
-		requests: make(chan chan []web.Stream), ended: make(chan ended), reloaded: make(chan reloaded, 1), stopped: make(chan struct{}),
+		requests: make(chan chan []web.Stream), asks: make(chan func(*loop)), ended: make(chan ended), reloaded: make(chan reloaded, 1), stopped: make(chan struct{}),
 	}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
@@ -148,6 +152,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 	l := d.newLoop(ctx)
 	defer l.close()
+	l.beside.Go(func() { d.lookAgain(l.runs) })
 	l.adopt(d.o.Plan, known)
 	d.o.Metrics.read(d.now(), nil)
 	d.started.Store(true)
@@ -160,6 +165,9 @@ func (d *Daemon) know(ctx context.Context) (k known, err error) {
 	if k.standings, err = d.o.Warehouse.Status(ctx); err == nil {
 		k.checks, err = d.o.Warehouse.LatestChecks(ctx)
 	}
+	if err == nil {
+		k.directives, err = d.o.Warehouse.Directives(ctx)
+	}
 	return k, err
 }
 
@@ -168,17 +176,22 @@ type loop struct {
 	*Daemon
 	runs     context.Context //nolint:containedctx // that of all runs: it goes on while the daemon drains
 	stopRuns context.CancelCauseFunc
-	beside   sync.WaitGroup // what goes on beside the runs
+	beside   sync.WaitGroup  // what goes on beside the runs
+	serving  context.Context //nolint:containedctx // that of the program: reloads end with it
 	lastTick time.Time
 	lastPing time.Time
 
 	lastReload time.Time // when it began
 	reloading  bool
-	again      bool // a reload was asked for that was put off
+	again      bool         // a reload was asked for that was put off
+	waiting    []chan error // for the outcome of the reload under way
+	later      []chan error // for that of the one after it
+
+	directives warehouse.Directives // of operators, as they were last read
 }
 
 func (d *Daemon) newLoop(ctx context.Context) *loop {
-	l := &loop{Daemon: d, lastTick: d.now()}
+	l := &loop{Daemon: d, serving: ctx, lastTick: d.now()}
 	l.runs, l.stopRuns = context.WithCancelCause(context.WithoutCancel(ctx))
 	return l
 }
@@ -205,10 +218,10 @@ func (l *loop) serve(ctx context.Context) {
 		case <-ticks:
 			l.tick()
 			if l.again {
-				l.reload(ctx)
+				l.reload(ctx, nil)
 			}
 		case <-l.o.Reload:
-			l.reload(ctx)
+			l.reload(ctx, nil)
 		case r := <-l.reloaded:
 			l.applyReload(ctx, r)
 		case e := <-l.ended:
@@ -216,6 +229,8 @@ func (l *loop) serve(ctx context.Context) {
 			l.turn()
 		case answer := <-l.requests:
 			answer <- l.timetable.streams(l.now())
+		case ask := <-l.asks:
+			ask(l)
 		}
 	}
 	l.drain(ctx, ticks)
@@ -244,12 +259,15 @@ func (l *loop) drain(ctx context.Context, ticks <-chan time.Time) {
 			l.finish(e)
 		case answer := <-l.requests:
 			answer <- l.timetable.streams(l.now())
+		case ask := <-l.asks:
+			ask(l)
 		}
 	}
 	if l.reloading { // its plan would be nobody's
 		if r := <-l.reloaded; r.plan != nil {
 			r.plan.free()
 		}
+		l.tell(errors.New("the daemon is shutting down"))
 	}
 }
 

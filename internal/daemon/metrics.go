@@ -24,6 +24,7 @@ type Metrics struct {
 	next       *prometheus.GaugeVec
 	missed     *prometheus.CounterVec
 	failures   *prometheus.GaugeVec
+	paused     *prometheus.GaugeVec
 	reloaded   prometheus.Gauge
 	lastReload prometheus.Gauge
 	payouts    *payoutMetrics
@@ -59,6 +60,7 @@ func NewMetrics(reg prometheus.Registerer, build Build, clock func() time.Time) 
 		next:       gauge("dealhouse_next_run_timestamp_seconds", "When the stream runs next; 0: not by itself.", "account", "stream"),
 		missed:     counter("dealhouse_missed_runs_total", "Scheduled times without a run of their own: the one before still ran, or the machine slept.", "account", "stream"),
 		failures:   gauge("dealhouse_failed_runs_in_a_row", "Runs that failed since the last one that did not, of this process; 0 when the last one succeeded.", "account", "stream"),
+		paused:     gauge("dealhouse_paused", "1 while an operator has paused the stream, or its account: no run of it starts.", "account", "stream"),
 		reloaded:   single("dealhouse_config_reload_success", "1 when the configuration was good when it was last read, 0 when it was refused and the one before is in force."),
 		lastReload: single("dealhouse_config_last_reload_timestamp_seconds", "When the configuration in force was read."),
 		payouts:    newPayoutMetrics(gauge),
@@ -79,6 +81,7 @@ func (m *Metrics) Expect(account, stream string) {
 	m.next.WithLabelValues(account, stream)
 	m.missed.WithLabelValues(account, stream)
 	m.failures.WithLabelValues(account, stream)
+	m.paused.WithLabelValues(account, stream)
 	m.payouts.expect(account)
 	if s, err := catalog.Find(stream); err == nil && s.ByID {
 		for _, outcome := range []string{referenceStored, referenceNotFound} {
@@ -95,6 +98,7 @@ func (m *Metrics) Forget(account, stream string) {
 	m.next.DeletePartialMatch(of)
 	m.missed.DeletePartialMatch(of)
 	m.failures.DeletePartialMatch(of)
+	m.paused.DeletePartialMatch(of)
 	m.quality.DeletePartialMatch(of)
 	m.references.DeletePartialMatch(of)
 }
@@ -117,6 +121,18 @@ func (m *Metrics) SetChecks(checks []warehouse.Check) {
 		}
 		m.quality.WithLabelValues(c.Account, c.Stream, c.Name).Set(value)
 	}
+}
+
+// SetPaused says whether an operator has paused a stream.
+func (m *Metrics) SetPaused(id warehouse.StreamID, paused bool) {
+	if m.paused == nil {
+		return
+	}
+	value := 0.0
+	if paused {
+		value = 1
+	}
+	m.paused.WithLabelValues(id.Account, id.Stream).Set(value)
 }
 
 // AddReferences counts deals that were asked for by their own address.

@@ -157,7 +157,7 @@ func TestMetricsContract(t *testing.T) {
 		"http_requests_total": "account,status", "payouts": "account,verdict",
 	}
 	for _, name := range strings.Fields(`last_success_timestamp_seconds last_attempt_timestamp_seconds last_failure_timestamp_seconds run_duration_seconds runs_in_progress
-		next_run_timestamp_seconds missed_runs_total failed_runs_in_a_row run_panics_total pages_reread_total records_read_total records_inserted_total records_updated_total records_deleted_total
+		next_run_timestamp_seconds missed_runs_total failed_runs_in_a_row paused run_panics_total pages_reread_total records_read_total records_inserted_total records_updated_total records_deleted_total
 		records_unchanged_total records_rejected_total watermark_timestamp_seconds watermark_lag_seconds look_age_seconds live_rows waiting_deletes pages_total staged_batches_total
 		stage_duration_seconds merge_duration_seconds backfill_completed_ratio unknown_fields_total filter_ignored_total lease_held`) {
 		want[name] = as

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/google/uuid"
+
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 )
@@ -45,13 +47,16 @@ func (s *Stream) id() warehouse.StreamID {
 type entry struct {
 	Stream
 	runs, resyncs slot
-	settings      *settings // of the next run
-	looked        time.Time // when the last run that succeeded started
-	running       *attempt  // nil when idle
-	exported      bool      // it has series among the metrics
-	lastError     string    // of the last run of this process; empty when it succeeded
-	failedAt      time.Time // when that run ended
-	failures      failures  // in a row
+	settings      *settings         // of the next run
+	looked        time.Time         // when the last run that succeeded started
+	running       *attempt          // nil when idle
+	exported      bool              // it has series among the metrics
+	lastError     string            // of the last run of this process; empty when it succeeded
+	failedAt      time.Time         // when that run ended
+	failures      failures          // in a row
+	paused        *warehouse.Action // by an operator; nil when it is not
+	consent       uuid.UUID         // of an operator, that a run was last started for
+	owed          owed              // to operators, and after a pause to the schedule
 }
 
 // attempt is a run under way.
@@ -59,6 +64,9 @@ type attempt struct {
 	since    time.Time
 	full     bool
 	settings *settings
+
+	cancel    context.CancelCauseFunc
+	cancelled bool // by an operator
 }
 
 // settings are a plan in use.
@@ -105,6 +113,7 @@ func newEntry(s Stream, set *settings, old *entry, standing warehouse.StreamStat
 	}
 	if old != nil {
 		e.running, e.exported, e.lastError, e.failedAt, e.failures.count = old.running, old.exported, old.lastError, old.failedAt, old.failures.count
+		e.consent, e.owed = old.consent, old.owed
 	}
 	if !s.Enabled {
 		return e
@@ -132,6 +141,9 @@ func newEntry(s Stream, set *settings, old *entry, standing warehouse.StreamStat
 
 // next is when the stream runs next; zero: never by itself.
 func (e *entry) next() (next time.Time) {
+	if e.paused != nil {
+		return next
+	}
 	for _, at := range []time.Time{e.runs.planned(), e.resyncs.planned(), e.failures.again} {
 		if next.IsZero() || !at.IsZero() && at.Before(next) {
 			next = at
@@ -160,6 +172,11 @@ func (e *entry) staleAfter(now time.Time) time.Duration {
 
 // turn decides what the stream does now, and how many of its times are missed for good.
 func (e *entry) turn(now time.Time) (start, full bool, missed int) {
+	if e.paused != nil { // daemon-10
+		e.owed.run = e.runs.pass(now) > 0 || e.owed.run
+		e.owed.full = e.resyncs.pass(now) > 0 || e.owed.full
+		return false, false, 0
+	}
 	if e.running != nil {
 		return false, false, e.runs.pass(now) // daemon-1
 	}
@@ -167,9 +184,10 @@ func (e *entry) turn(now time.Time) (start, full bool, missed int) {
 	again := !e.failures.again.IsZero() && !now.Before(e.failures.again)
 	// A full read is also what the run would have been.
 	missed = max(runs-1, 0) + max(resyncs-1, 0) // daemon-2
-	start, full = runs+resyncs > 0 || again, resyncs > 0 || e.failures.full
+	start = runs+resyncs > 0 || again || e.owed.run || e.owed.full
+	full = resyncs > 0 || e.failures.full || e.owed.full
 	if start {
-		e.failures.again = time.Time{} // daemon-9
+		e.failures.again, e.owed = time.Time{}, owed{} // daemon-9
 	}
 	return start, start && full, missed
 }

@@ -12,16 +12,21 @@ import (
 const reloadEvery = time.Second
 
 // reload reads the configuration in a goroutine of its own: a file on a network disk may take its time. While one is
-// under way, or has only just begun, it is put off (daemon-6).
-func (l *loop) reload(ctx context.Context) {
+// under way, or has only just begun, it is put off (daemon-6). answer is told what came of it, unless it is nil; it has
+// room for that.
+func (l *loop) reload(ctx context.Context, answer chan error) {
 	if l.o.Load == nil {
 		return
+	}
+	if answer != nil {
+		l.later = append(l.later, answer)
 	}
 	now := l.now()
 	if l.again = l.reloading || now.Sub(l.lastReload).Abs() < reloadEvery; l.again {
 		return
 	}
 	l.reloading, l.lastReload = true, now
+	l.waiting, l.later = l.later, nil
 	l.supervisor.reloading()
 	go func() {
 		var r reloaded
@@ -40,8 +45,9 @@ func (l *loop) reload(ctx context.Context) {
 func (l *loop) applyReload(ctx context.Context, r reloaded) {
 	l.reloading = false
 	if l.again {
-		defer l.reload(ctx)
+		defer l.reload(ctx, nil)
 	}
+	defer l.tell(r.err)
 	l.o.Metrics.read(l.now(), r.err)
 	if r.err != nil {
 		if r.plan != nil {
@@ -55,4 +61,12 @@ func (l *loop) applyReload(ctx context.Context, r reloaded) {
 	l.log.Info("the configuration was read again and is in force", "streams", len(r.plan.Streams))
 	l.supervisor.notify("READY=1", "STATUS="+l.summary())
 	l.turn()
+}
+
+// tell tells those who wait for the outcome of the reload.
+func (l *loop) tell(err error) {
+	for _, answer := range l.waiting {
+		answer <- err
+	}
+	l.waiting = nil
 }

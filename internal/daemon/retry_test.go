@@ -156,6 +156,7 @@ func TestReloadTriesWhatFailed(t *testing.T) {
 		}
 		b.finishAs(a, failing(&dealapi.Error{Kind: dealapi.KindAuth}))
 	}
+	b.until("both have ended", b.allIdle)
 	b.reloads <- syscall.SIGHUP
 	b.finish(b.begins("coupons"))
 	b.idle()

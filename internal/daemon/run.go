@@ -17,12 +17,14 @@ import (
 
 // start starts a run in a goroutine of its own.
 func (l *loop) start(e *entry, full bool, now time.Time) {
-	e.running = &attempt{since: now, full: full, settings: e.settings}
+	ctx, cancel := context.WithCancelCause(l.runs)
+	e.running = &attempt{since: now, full: full, settings: e.settings, cancel: cancel}
 	e.settings.users++
 	job, set := e.Job, e.settings
 	job.Full = full
 	go func() {
-		l.ended <- ended{e.id(), l.perform(l.runs, job, set)}
+		defer cancel(nil)
+		l.ended <- ended{e.id(), l.perform(ctx, job, set)}
 	}()
 }
 
@@ -159,6 +161,8 @@ func (l *loop) finish(e ended) {
 	was := t.running
 	t.running, t.lastError = nil, ""
 	switch {
+	case e.result.Err != nil && was.cancelled:
+		t.failures = failures{}
 	case e.result.Err != nil && l.runs.Err() == nil:
 		t.lastError, t.failedAt = e.result.Err.Error(), l.now()
 		t.failed(was, e.result.Err, t.failedAt)

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -173,6 +174,10 @@ func (b *bed) idle() {
 			b.t.Fatalf("%s of %s runs", s.Stream, s.Account)
 		}
 	}
+}
+
+func (b *bed) allIdle() bool {
+	return !slices.ContainsFunc(b.Streams(), func(s web.Stream) bool { return s.Running != nil })
 }
 
 // finish ends a run well, and returns when the daemon knows.

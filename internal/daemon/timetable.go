@@ -38,6 +38,7 @@ func (l *loop) adopt(plan *Plan, known known) {
 			e.exported = true
 		}
 	}
+	l.direct(known.directives)
 	l.o.Metrics.Syncer.Observe(known.standings)
 	t.left = append(t.left, old...)
 	t.dropLeft(l.o.Metrics)
@@ -111,10 +112,10 @@ func (t *timetable) streams(now time.Time) []web.Stream {
 	for i, e := range t.entries {
 		s := web.Stream{
 			Account: e.Job.Account, Stream: e.Job.Stream.Name, Enabled: e.Enabled, Schedule: e.Schedule.Text,
-			Next: e.next(), StaleAfter: e.staleAfter(now), LastError: e.lastError, FailedAt: e.failedAt,
+			Next: e.next(), StaleAfter: e.staleAfter(now), LastError: e.lastError, FailedAt: e.failedAt, Paused: e.paused,
 		}
 		if e.running != nil {
-			s.Running, s.Since = &syncer.Progress{}, e.running.since
+			s.Running, s.Since, s.Stopping = &syncer.Progress{}, e.running.since, e.running.cancelled
 		}
 		all[i] = s
 	}

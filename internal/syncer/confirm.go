@@ -58,14 +58,16 @@ type deletes struct {
 	run      *run
 	fetching context.Context //nolint:containedctx // it lives for one publication; ends when no more is to be asked for
 	seen     *seen
+
+	consented bool // an operator has agreed to what the guard counted
 }
 
 // checks are made in this order, since of a walk only what is confirmed counts: what waits is not deleted by this run.
 func (d *deletes) checks() []check {
 	if d.run.Stream.Kind == catalog.Walk {
-		return []check{d.confirm, d.guard}
+		return []check{d.confirm, d.guardUnlessConsented}
 	}
-	return []check{d.guard, d.confirm}
+	return []check{d.guardUnlessConsented, d.confirm}
 }
 
 // guard stops a run that would delete too much (syncer-2).
@@ -78,10 +80,34 @@ func (d *deletes) guard(_ context.Context, c *warehouse.Changes) error {
 		return nil
 	}
 	return &GuardError{
-		Account: job.Account, Stream: job.Stream.Name, Guard: GuardDeletes,
+		Account: job.Account, Stream: job.Stream.Name, Guard: GuardDeletes, Deletes: c.Deleted,
 		Reason: fmt.Sprintf("the service no longer lists %d of %d rows, and max_delete_ratio allows %.4g %%", c.Deleted, c.Live, 100*job.MaxDeleteRatio),
-		Advice: "nothing was changed; if these rows are really gone, run `dealhouse sync " + job.Stream.Name + " --account " + job.Account + " --allow-mass-delete` once",
+		Advice: "nothing was changed; if these rows are really gone, agree to it with `dealhouse operate consent " + job.Stream.Name + " --account " + job.Account +
+			"`, or run `dealhouse sync " + job.Stream.Name + " --account " + job.Account + " --allow-mass-delete` once",
 	}
+}
+
+// guardUnlessConsented is guard, unless an operator has agreed to as many deletions since a run was stopped.
+func (d *deletes) guardUnlessConsented(ctx context.Context, c *warehouse.Changes) error {
+	stopped := d.guard(ctx, c)
+	guard, ok := errors.AsType[*GuardError](stopped)
+	if !ok {
+		return stopped
+	}
+	s := d.session
+	consent, err := s.warehouse.Consent(ctx, warehouse.StreamID{Account: guard.Account, Stream: guard.Stream}, d.run.ID, c.Deleted, s.job.DryRun)
+	switch {
+	case err != nil:
+		return fmt.Errorf("looking for the consent of an operator: %w", err)
+	case consent == nil:
+		return stopped
+	case c.Deleted > consent.Deletes:
+		guard.Reason += fmt.Sprintf("; %s has agreed to %d", consent.Actor, consent.Deletes)
+		return stopped
+	}
+	d.consented = true
+	d.run.warn(fmt.Sprintf("%s has agreed to the deletion of up to %d rows", consent.Actor, consent.Deletes))
+	return nil
 }
 
 // confirm makes sure that what a complete list does not have is gone, where the list may have moved while it was read:
@@ -96,7 +122,7 @@ func (d *deletes) confirm(ctx context.Context, c *warehouse.Changes) error {
 		return nil
 	}
 	limit := MaxConfirmations
-	if job.AllowMassDelete { // consent is for this run
+	if job.AllowMassDelete || d.consented { // consent is for this run
 		limit = int(c.Deleted)
 	}
 	planned, err := d.run.writer().PlannedDeletes(ctx, limit)

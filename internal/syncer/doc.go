@@ -22,7 +22,7 @@
 //
 //  1. Nothing that readers see changes before the run's last page is staged and its guards have passed.
 //  2. Rows are deleted only by a run that read the whole stream. Without Job.AllowMassDelete it never deletes more than
-//     Job.MaxDeleteRatio of them, or all of them.
+//     Job.MaxDeleteRatio of them, or all of them, unless an operator has agreed to as many deletions (warehouse.Consent).
 //  3. The watermark becomes max(old, min(newest updatedAt seen, the service's time when the run began)): it never moves
 //     back, and never past the start of the run that read it.
 //  4. A run that has lost its lease publishes nothing.

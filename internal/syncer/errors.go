@@ -21,6 +21,7 @@ type GuardError struct {
 	Account, Stream string
 	Guard           string // GuardDeletes or GuardRejects
 	Reason          string // what was found, with the counts
+	Deletes         uint64 // of GuardDeletes: rows that the run would have deleted
 	Advice          string // what to do
 }
 

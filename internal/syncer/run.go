@@ -96,6 +96,9 @@ func (r *run) abandon(ctx context.Context, cause error) error {
 	if !r.publishing {
 		r.recordUnchanged()
 	}
+	if guard, ok := errors.AsType[*GuardError](cause); ok {
+		r.record.WouldDelete = guard.Deletes
+	}
 	ctx, cancel := s.cleanup(ctx)
 	defer cancel()
 	r.record.Error, r.record.FinishedAt = cause.Error(), s.now(s.local())

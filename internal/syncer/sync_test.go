@@ -224,6 +224,79 @@ func TestMassDeleteIsStopped(t *testing.T) {
 	}
 }
 
+// An operator's consent lets one run delete what the guard counted, and no more than that.
+func TestConsentIsForOneRun(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	list := func(n int) string {
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprintf(`{"id":%d,"totalGmv":1}`, i+1))
+		}
+		return "[" + strings.Join(all, ",") + "]"
+	}
+	bodies := map[string]string{"/v1/deals/payouts": list(20)}
+	s, err := catalog.Find("payouts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := NewJob("acme", s, newClient(t, "acme", respond(t, bodies), "key"))
+	syncAll(t, w, []Job{job})
+	syncer, err := New(Options{Warehouse: w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// run reads a list of so many, and says how many rows were deleted, or would have been.
+	run := func(n int, dry bool) (deleted, would uint64, said string) {
+		t.Helper()
+		bodies["/v1/deals/payouts"] = list(n)
+		job.DryRun = dry
+		record, err := syncer.Run(t.Context(), job)
+		if guard, ok := errors.AsType[*GuardError](err); (err != nil) != ok || ok && guard.Deletes != record.WouldDelete {
+			t.Fatalf("%v: %+v", err, record)
+		}
+		return record.Changes.Deleted, record.WouldDelete, fmt.Sprint(err, record.Warnings)
+	}
+	consent := func() {
+		t.Helper()
+		g, err := w.GuardedRun(t.Context(), warehouse.StreamID{Account: "acme", Stream: "payouts"})
+		if err != nil || g == nil {
+			t.Fatal(g, err)
+		}
+		a := warehouse.Action{Actor: "ops", Via: warehouse.ViaPage, Action: warehouse.ActionConsent, Account: "acme", Stream: "payouts", RunID: g.RunID, Deletes: g.Deletes}
+		if _, err := w.RecordAction(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		name           string
+		listed         int
+		dry, consented bool
+		deleted, would uint64
+		says           string
+	}{
+		{"without consent", 10, false, false, 0, 10, "max_delete_ratio"},
+		{"a dry run", 10, true, true, 10, 0, "ops has agreed to the deletion of up to 10 rows"},
+		{"more than was agreed to", 9, false, false, 0, 11, "ops has agreed to 10"},
+		{"after that, even what was agreed to", 10, false, false, 0, 10, "max_delete_ratio"},
+		{"what was agreed to", 10, false, true, 10, 0, "ops has agreed to the deletion of up to 10 rows"},
+		{"once more", 3, false, false, 0, 7, "max_delete_ratio"},
+		{"all of them, with consent to fewer", 0, false, true, 0, 10, "ops has agreed to 7"},
+		{"all of them, with consent", 0, false, true, 10, 0, "ops has agreed to the deletion"},
+	} {
+		if step.consented {
+			consent()
+		}
+		deleted, would, said := run(step.listed, step.dry)
+		if deleted != step.deleted || would != step.would || !strings.Contains(said, step.says) {
+			t.Fatalf("%s: %d rows deleted, %d would have been: %s", step.name, deleted, would, said)
+		}
+	}
+	if got := one(t, w, "SELECT groupArray((outcome, deleted, would_delete)) FROM (SELECT * FROM sync_runs ORDER BY started_at)"); got != "[('success',0,0),('guarded',0,10),('guarded',0,11),('guarded',0,10),('success',10,0),('guarded',0,7),('guarded',0,10),('success',10,0)]" {
+		t.Error(got)
+	}
+}
+
 func TestDryRunLeavesNothing(t *testing.T) {
 	t.Parallel()
 	x, w := serve(t, smallWorld()), open(t)

@@ -39,7 +39,7 @@ var memberValues = []column{
 }
 
 // payoutTransactionsTable has every transaction of a payout, one row for each payout that it ever carried. Views:
-// payout_transactions, payout_changed_transactions. A run looks up single rows, so that granules are small.
+// payout_transactions. A run looks up single rows, so that granules are small.
 func payoutTransactionsTable() keyed {
 	t := newKeyed(membersTable, "Storage behind the view payout_transactions", "index_granularity = 1024", "state = ''", []column{
 		{"payout_id", "Int64", "Payout that the transaction carries or carried"},

@@ -247,7 +247,8 @@ func ofAll() []statement {
 		{"selectServer", selectServer}, {"selectServerID", selectServerID}, {"selectCluster", selectCluster}, {"checkGrant", checkGrant("ALTER DELETE", "`dealhouse`.*")},
 		{"syncReplica", syncReplica("coupons_latest")}, {"trySettings", trySettings},
 		{"deleteLaterMisses", deleteLaterMisses(1767225600000)},
-		{"selectStandings", selectStandings()}, {"selectLiveRows", selectLiveRows()}, {"selectViews", selectViews},
+		{"selectStandings", selectStandings()}, {"selectDirectives", selectDirectives()}, {"selectGuardedRuns", selectGuardedRuns()},
+		{"countOpenFindings", countOpenFindings}, {"selectStorage", selectStorage}, {"selectLiveRows", selectLiveRows()}, {"selectViews", selectViews},
 		{"selectChecksBefore", selectChecksBefore}, {"selectUnknownPayouts", selectUnknownPayouts},
 	}
 	for i, text := range retired {

@@ -82,7 +82,7 @@ func selectRuns(f RunFilter) string {
 		each = fmt.Sprintf("LIMIT %d BY account, stream ", f.PerStream)
 	}
 	return sql(`SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
-    inserted, updated, deleted, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
+    inserted, updated, deleted, would_delete, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
 FROM sync_runs
 WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})$modes
 ORDER BY started_at DESC, account, stream ${each}LIMIT $limit`, parts{"modes": modes, "each": each, "limit": fmt.Sprint(f.Limit)})

@@ -53,6 +53,20 @@ type streamJSON struct {
 	Running          *runningJSON `json:"running"`
 	LastAttemptError string       `json:"last_attempt_error"`
 	FailedChecks     []checkJSON  `json:"failed_checks"`
+	Paused           *pausedJSON  `json:"paused"`
+	Guarded          *guardedJSON `json:"guarded"`
+}
+
+type pausedJSON struct {
+	By      string `json:"by"`
+	At      string `json:"at"`
+	Reason  string `json:"reason"`
+	Account bool   `json:"with_account"`
+}
+
+type guardedJSON struct {
+	RunID       string `json:"run_id"`
+	WouldDelete uint64 `json:"would_delete"`
 }
 
 // checkJSON has the names of the view quality_checks.
@@ -100,6 +114,12 @@ func (o *overview) streamJSON(st *streamState) streamJSON {
 	for _, c := range st.failedChecks() {
 		out.FailedChecks = append(out.FailedChecks, checkJSON{c.Name, c.Detail, rfc3339(c.CheckedAt)})
 	}
+	if p := st.Paused; p != nil {
+		out.Paused = &pausedJSON{By: p.Actor, At: rfc3339(p.At), Reason: p.Reason, Account: p.Stream == ""}
+	}
+	if g := st.guarded; g != nil {
+		out.Guarded = &guardedJSON{RunID: g.RunID.String(), WouldDelete: g.Deletes}
+	}
 	if st.StaleAfter > 0 {
 		out.StaleAfter = seconds(&st.StaleAfter)
 	}
@@ -133,6 +153,7 @@ type runJSON struct {
 	Inserted       uint64   `json:"inserted"`
 	Updated        uint64   `json:"updated"`
 	Deleted        uint64   `json:"deleted"`
+	WouldDelete    uint64   `json:"would_delete"`
 	Unchanged      uint64   `json:"unchanged"`
 	Older          uint64   `json:"older"`
 	Waiting        uint64   `json:"waiting"`
@@ -223,7 +244,7 @@ func newRunJSON(r warehouse.RunRecord) runJSON {
 	out := runJSON{
 		Account: r.Account, Stream: r.Stream, RunID: r.RunID.String(), Mode: r.Mode, StartedAt: rfc3339(r.StartedAt), FinishedAt: timeJSON(r.FinishedAt),
 		Outcome: r.Outcome, RequestedAfter: timeJSON(r.RequestedAfter), Watermark: timeJSON(r.Watermark), ServerTime: timeJSON(r.ServerTime), Pages: r.Totals.Pages, RowsRead: r.Totals.Read,
-		Inserted: r.Changes.Inserted, Updated: r.Changes.Updated, Deleted: r.Changes.Deleted, Unchanged: r.Changes.Unchanged, Older: r.Changes.Older, Waiting: r.Changes.Kept,
+		Inserted: r.Changes.Inserted, Updated: r.Changes.Updated, Deleted: r.Changes.Deleted, WouldDelete: r.WouldDelete, Unchanged: r.Changes.Unchanged, Older: r.Changes.Older, Waiting: r.Changes.Kept,
 		Rejected: r.Totals.Rejected, Duplicates: r.Duplicates, Bytes: r.Totals.Bytes, Retries: r.Totals.Retries, Warnings: r.Warnings, Error: r.Error,
 	}
 	if out.Warnings == nil {

@@ -70,7 +70,7 @@ func (s *Server) static(w http.ResponseWriter, r *http.Request) {
 // parsePages parses the template of each page together with what all have.
 func parsePages() (map[string]*template.Template, error) {
 	pages := map[string]*template.Template{}
-	for _, name := range []string{"status.html", "stream.html", "payouts.html"} {
+	for _, name := range []string{"status.html", "stream.html", "payouts.html", "actions.html"} {
 		t, err := template.ParseFS(templateFiles, "templates/layout.html", "templates/parts.html", "templates/"+name)
 		if err != nil {
 			return nil, fmt.Errorf("parsing the page %s: %w", name, err)
@@ -81,13 +81,12 @@ func parsePages() (map[string]*template.Template, error) {
 }
 
 // render answers with a page, whole or not at all.
-func (s *Server) render(w http.ResponseWriter, status int, name string, p page) {
+func (s *Server) render(w http.ResponseWriter, name string, p page) {
 	var b bytes.Buffer
 	if err := s.pages[name].ExecuteTemplate(&b, "layout", p); err != nil {
 		s.fail(w, err)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
 	_, _ = w.Write(b.Bytes()) // a viewer who has left is no error
 }

@@ -4,6 +4,7 @@ package web
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -184,7 +185,7 @@ func TestBrowser(t *testing.T) {
 		v.check(t, x.base)
 	})
 	t.Run("keyboard", func(t *testing.T) { testKeyboard(t, b, x, v) })
-	for name, path := range map[string]string{"status": "/", "stream": "/streams/acme/coupons", "days": "/streams/acme/transactions", "empty": "/streams/globex/products", "payouts": "/payouts", "checks": "/streams/acme/promotions"} {
+	for name, path := range map[string]string{"status": "/", "stream": "/streams/acme/coupons", "days": "/streams/acme/transactions", "empty": "/streams/globex/products", "payouts": "/payouts", "checks": "/streams/acme/promotions", "actions": "/actions", "account": "/?account=acme"} {
 		t.Run("accessible and shown: "+name, func(t *testing.T) { testLooks(t, x, v, name, path) })
 	}
 	t.Run("payouts stay as they were opened", func(t *testing.T) { testPayouts(t, b, x, v) })
@@ -253,32 +254,37 @@ func testPayouts(t *testing.T, b *bench, x *site, v *tab) {
 func testKeyboard(t *testing.T, b *bench, x *site, v *tab) {
 	t.Helper()
 	v.open(t, x.base+"/")
+	const focused = "document.activeElement.innerText.trim()"
 	var order []string
-	for range 5 {
+	for range 20 {
 		v.do(t, chromedp.KeyEvent(kb.Tab))
-		order = append(order, value[string](t, v, "document.activeElement.innerText.trim()"))
+		order = append(order, value[string](t, v, focused))
 		if s := value[string](t, v, "getComputedStyle(document.activeElement).outlineStyle"); s != "solid" {
 			t.Errorf("the focus on %q does not show: outline %s", order[len(order)-1], s)
 		}
+		if order[len(order)-1] == "Coupons" { // the stream that fails comes first
+			break
+		}
 	}
-	if want := []string{"Skip to the content", "dealhouse", "Status", "Payouts", "Promotions"}; !slices.Equal(order, want) {
-		t.Errorf("the tabulator key goes to %q, not %q", order, want)
+	headline := value[string](t, v, "document.querySelector('h1').innerText.trim()")
+	if want := []string{"Skip to the content", "dealhouse", "Status", "Payouts", "Actions", headline, "All accounts"}; !slices.Equal(order[:min(len(order), len(want))], want) || order[len(order)-1] != "Coupons" {
+		t.Errorf("the tabulator key goes to %q, not %q and on to the coupons", order, want)
 	}
 	before := value[string](t, v, part("asof")+".innerText")
 	b.pass(2 * time.Second)
 	wait[bool](t, v, fmt.Sprintf("%s.innerText !== %q", part("asof"), before))
-	if at := value[string](t, v, "document.activeElement.innerText"); at != "Promotions" {
+	if at := value[string](t, v, "document.activeElement.innerText"); at != "Coupons" {
 		t.Errorf("after a refresh the focus is on %q", at)
 	}
 	v.do(t, chromedp.KeyEvent(kb.Enter))
 	v.do(t, chromedp.WaitReady(chromedp.CSS(".crumbs")))
-	if at := value[string](t, v, "location.pathname"); at != "/streams/acme/promotions" {
-		t.Errorf("the enter key on promotions leads to %s", at)
+	if at := value[string](t, v, "location.pathname"); at != "/streams/acme/coupons" {
+		t.Errorf("the enter key on coupons leads to %s", at)
 	}
 
 	v.open(t, x.base+"/")
 	v.do(t, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent(kb.Tab))
-	if at := value[string](t, v, "document.activeElement.innerText"); at != "Promotions" {
+	if at := value[string](t, v, "document.activeElement.innerText"); at != headline {
 		t.Errorf("after the link to the content the focus goes to %q", at)
 	}
 }
@@ -350,4 +356,37 @@ func shoot(t *testing.T, v *tab, name string) {
 	if err := os.WriteFile(filepath.Join(dir, url.PathEscape(name)+".png"), png, 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestBrowserActs lets a person with the keyboard alone agree to a deletion, and pause a stream, in a real browser.
+func TestBrowserActs(t *testing.T) {
+	b := crowd(t, 50)
+	x, d := b.serveDesk(t, nil)
+	v := newTab(t)
+	credentials := "Basic " + base64.StdEncoding.EncodeToString([]byte("ops:"+opsPassword))
+	v.mustCall(t, func() error {
+		_, err := chromedp.Call(v.ctx, network.SetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{Headers: network.Headers{"Authorization": credentials}})
+		return err
+	})
+	for name, path := range map[string]string{"many": "/", "many-one": "/?account=account-07", "guarded": "/streams/account-31/coupons", "acted": "/actions"} {
+		t.Run("accessible and shown: "+name, func(t *testing.T) { testLooks(t, x, v, name, path) })
+	}
+	v.open(t, x.base+"/")
+	v.do(t, chromedp.Click(chromedp.CSS("h1 a")))
+	v.do(t, chromedp.WaitReady(chromedp.CSS(".consent")))
+	v.do(t, chromedp.Evaluate[chromedp.Void]("document.querySelector('.consent button').focus()"), chromedp.KeyEvent(kb.Enter))
+	v.do(t, chromedp.WaitReady(chromedp.CSS(".said")))
+	if said := value[string](t, v, "document.querySelector('.said').innerText"); said != "Done as <b>asked</b>." {
+		t.Errorf("the page says %q", said)
+	}
+	v.do(t, chromedp.Evaluate[chromedp.Void]("document.querySelector('input[name=reason]').focus()"), chromedp.KeyEvent("half empty"), chromedp.KeyEvent(kb.Enter))
+	got := d.take()
+	for deadline := time.Now().Add(time.Minute); len(got) < 2 && time.Now().Before(deadline); {
+		v.do(t, chromedp.WaitReady(chromedp.CSS("footer")))
+		got = append(got, d.take()...)
+	}
+	if len(got) != 2 || got[0].Action != "consent" || got[1].Action != "pause" || got[1].Reason != "half empty" || got[1].Stream != "coupons" {
+		t.Errorf("%+v", got)
+	}
+	v.check(t, x.base)
 }

@@ -16,7 +16,7 @@ func TestIncompleteRuns(t *testing.T) {
 	if b.Kind != "late" || !b.Marked || !strings.Contains(b.Text, "incomplete, 7 rows") {
 		t.Errorf("%+v", b)
 	}
-	if row := (&overview{now: noon}).runRow(run); row.Kind != "late" || row.Counts[4] != "1,234" {
+	if row := (&overview{now: noon}).runRow(run, false); row.Kind != "late" || row.Counts[4] != "1,234" {
 		t.Errorf("%+v", row)
 	}
 	if j := newRunJSON(run); j.Waiting != 1234 || j.Outcome != "incomplete" {

@@ -13,11 +13,17 @@ import (
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
+// policyOfForms is that of pages with forms, which send to where they come from.
+var policyOfForms = strings.Replace(policy, "form-action 'none'", "form-action 'self'", 1)
+
 // guard stands before every handler.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", policy)
+		if s.acts() {
+			h.Set("Content-Security-Policy", policyOfForms)
+		}
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("X-Frame-Options", "DENY")
@@ -25,7 +31,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
 		switch {
-		case r.Method != http.MethodGet && r.Method != http.MethodHead: // web-1
+		case r.Method != http.MethodGet && r.Method != http.MethodHead && (r.Method != http.MethodPost || !takesActions(r.URL.Path)): // web-1
 			h.Set("Allow", "GET, HEAD")
 			http.Error(w, "only GET and HEAD", http.StatusMethodNotAllowed)
 		case !s.hostAllowed(r.Host):
@@ -33,6 +39,10 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		case !s.authorized(r) && !isProbe(r.URL.Path): // web-5
 			h.Set("WWW-Authenticate", `Basic realm="dealhouse", charset="UTF-8"`)
 			http.Error(w, "user and password, please", http.StatusUnauthorized)
+		case r.Method == http.MethodPost && !s.acts(): // web-1
+			http.Error(w, "actions are taken only where a user and a password are configured: set daemon.user and daemon.password", http.StatusForbidden)
+		case r.Method == http.MethodPost && s.crossing.Check(r) != nil: // web-6
+			http.Error(w, "this request comes from a page of another origin", http.StatusForbidden)
 		default:
 			next.ServeHTTP(w, r)
 		}

@@ -18,6 +18,7 @@ const chartRuns = 30
 type bookkeeping struct {
 	now       time.Time // by the clock of the warehouse; zero when nothing ever ran
 	standings []warehouse.StreamStatus
+	guarded   []warehouse.GuardedRun
 	runs      map[warehouse.StreamID][]warehouse.RunRecord // the newest first
 }
 
@@ -30,6 +31,9 @@ func (s *Server) readBookkeeping(ctx context.Context, _ struct{}) (b bookkeeping
 	}
 	runs, err := s.o.Warehouse.Runs(ctx, warehouse.RunFilter{WholeLooks: true, PerStream: chartRuns, Limit: chartRuns * max(1, len(b.standings))})
 	if err != nil {
+		return b, err
+	}
+	if b.guarded, err = s.o.Warehouse.GuardedRuns(ctx); err != nil {
 		return b, err
 	}
 	b.runs = map[warehouse.StreamID][]warehouse.RunRecord{}
@@ -67,6 +71,7 @@ type streamState struct {
 	rows       *uint64                // nil: not known
 	runs       []warehouse.RunRecord  // the newest first
 	checks     []warehouse.Check      // the newest of each kind, those that failed first
+	guarded    *warehouse.GuardedRun  // waits for consent; nil: none does
 }
 
 // failedChecks are the checks of what is loaded that do not hold. They change nothing of the state (quality_checks).
@@ -109,6 +114,11 @@ func (s *Server) overview(ctx context.Context) overview {
 			add(Stream{Account: id.Account, Stream: id.Stream}, false)
 		}
 		o.streams[place[id]].standing = standing
+	}
+	for i, g := range books.value.guarded {
+		if at, ok := place[g.StreamID]; ok {
+			o.streams[at].guarded = &books.value.guarded[i]
+		}
 	}
 	for i := range o.streams {
 		o.streams[i].state = o.judge(&o.streams[i])

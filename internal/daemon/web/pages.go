@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"dealhouse/internal/catalog"
@@ -18,7 +19,9 @@ type page struct {
 	State   state
 	Summary string
 	AsOf    moment
-	Problem string // why the warehouse does not answer
+	Problem string  // why the warehouse does not answer
+	Target  string  // where the summary leads; "": nowhere
+	Said    *notice // what came of an action; nil: nothing is to be said
 	Assets  assets
 	Body    any
 }
@@ -29,7 +32,7 @@ type navItem struct {
 	Here       bool
 }
 
-var navigation = []navItem{{Path: "/", Name: "Status"}, {Path: "/payouts", Name: "Payouts"}}
+var navigation = []navItem{{Path: "/", Name: "Status"}, {Path: "/payouts", Name: "Payouts"}, {Path: actionsPage, Name: "Actions"}}
 
 // navAt is the navigation as a page shows it.
 func navAt(path string) []navItem {
@@ -80,12 +83,6 @@ func (o *overview) optionalMoment(t *time.Time) *moment {
 	return &m
 }
 
-// accountRows are the streams of one account.
-type accountRows struct {
-	Account string
-	Streams []streamRow
-}
-
 // streamRow is a stream on the overview, and at the top of its own page.
 type streamRow struct {
 	Account, Stream string
@@ -100,8 +97,13 @@ type streamRow struct {
 	Schedule        string
 	Note            string // what is wrong
 	NoteSince       *moment
+	WouldDelete     string // rows that the guarded run would have deleted; "" when no guard has stopped it
 	Faults          string // how many runs failed, to be followed by NoteSince
 	Checks          []checkRow
+	Shared          bool       // the note is that of other streams, too, and is shown once for all
+	Rejects         *badgeLink // open ones
+	Paused          *pausedRow
+	Forms           *forms // nil: nothing can be done
 	Chart           *runChart
 	Progress        *progress
 }
@@ -115,26 +117,17 @@ type checkRow struct {
 	At              moment
 }
 
+// pausedRow is who has paused a stream.
+type pausedRow struct {
+	By, Reason string
+	Since      moment
+	OfAccount  bool
+}
+
 // progress is how far a run under way is.
 type progress struct {
 	Words      string
 	Value, Max uint64 // Max 0: how much there is to do is not known
-}
-
-// status is the status page.
-func (s *Server) status(w http.ResponseWriter, r *http.Request) {
-	o := s.overview(r.Context())
-	var accounts []accountRows
-	for i := range o.streams {
-		st := &o.streams[i]
-		if len(accounts) == 0 || accounts[len(accounts)-1].Account != st.id.Account {
-			accounts = append(accounts, accountRows{Account: st.id.Account})
-		}
-		last := &accounts[len(accounts)-1]
-		last.Streams = append(last.Streams, o.row(st))
-	}
-	_, summary := o.verdict()
-	s.render(w, http.StatusOK, "status.html", s.newPage(&o, "/", summary, accounts))
 }
 
 func (o *overview) row(st *streamState) streamRow {
@@ -158,6 +151,9 @@ func (o *overview) row(st *streamState) streamRow {
 		row.Checks = append(row.Checks, checkRow{Name: c.Name, RunID: c.RunID.String(), Failed: !c.OK, Found: wording.Count(c.Found), Expected: wording.Count(c.Expected),
 			Detail: c.Detail, At: o.moment(c.CheckedAt)})
 	}
+	if p := st.Paused; p != nil {
+		row.Paused = &pausedRow{By: p.Actor, Reason: p.Reason, Since: o.moment(p.At), OfAccount: p.Stream == ""}
+	}
 	row.note(o, st)
 	return row
 }
@@ -166,6 +162,9 @@ func (o *overview) row(st *streamState) streamRow {
 func (row *streamRow) note(o *overview, st *streamState) {
 	if f := st.standing.Faults; f.Count > 0 && st.configured {
 		row.Note, row.NoteSince = f.Error, o.optionalMoment(f.Since)
+		if g := st.guarded; g != nil && f.Outcome == warehouse.OutcomeGuarded {
+			row.WouldDelete = wording.Count(g.Deletes)
+		}
 		how := "failed"
 		if f.Outcome == warehouse.OutcomeIncomplete {
 			how = "did not load everything"
@@ -216,6 +215,7 @@ type streamPage struct {
 	streamRow
 	Error    string // why the details cannot be shown
 	Runs     []runRow
+	Guarded  bool // one of the runs was kept from deleting
 	Changes  *dayChart
 	ByDay    *dayChart
 	Rejects  []rejectRow
@@ -286,18 +286,22 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	body := streamPage{streamRow: o.row(st), MaxRuns: shownRuns, MaxShown: shownRejects}
+	body.Forms = s.formsOf(st, "stream")
 	d := s.details.last(id)
 	if o.problem == nil { // otherwise it would only take the time-out once more
 		d = s.details.get(r.Context(), id)
 	}
 	body.Error = explain(d.err)
 	o.fill(&body, d.value)
-	s.render(w, http.StatusOK, "stream.html", s.newPage(&o, "/streams", body.Name+" of "+id.Account, body))
+	p := s.newPage(&o, "/streams", body.Name+" of "+id.Account, body)
+	p.Said = s.said.to(r)
+	s.render(w, "stream.html", p)
 }
 
 func (o *overview) fill(body *streamPage, d details) {
+	body.Guarded = slices.ContainsFunc(d.runs, func(r warehouse.RunRecord) bool { return r.WouldDelete > 0 })
 	for _, r := range d.runs {
-		body.Runs = append(body.Runs, o.runRow(r))
+		body.Runs = append(body.Runs, o.runRow(r, body.Guarded))
 	}
 	for _, x := range d.rejects {
 		row := rejectRow{Key: x.Key, Field: x.Field, Reason: x.Reason, Raw: x.Raw, Seen: o.moment(x.SeenAt), Page: x.Page, RunID: x.RunID}
@@ -322,10 +326,14 @@ func (o *overview) fill(body *streamPage, d details) {
 	}
 }
 
-func (o *overview) runRow(r warehouse.RunRecord) runRow {
+func (o *overview) runRow(r warehouse.RunRecord, guarded bool) runRow {
 	row := runRow{Started: o.moment(r.StartedAt), Exact: r.StartedAt.UTC().Format("2006-01-02 15:04:05"), Mode: r.Mode, Outcome: r.Outcome, Kind: toneOf(r.Outcome).class,
 		Took: wording.Span(took(r, o.now)), Error: r.Error, Warnings: r.Warnings}
-	for _, n := range []uint64{r.Totals.Read, r.Changes.Inserted, r.Changes.Updated, r.Changes.Deleted, r.Changes.Kept, r.Changes.Unchanged, r.Totals.Rejected, r.Totals.Retries} {
+	counts := []uint64{r.Totals.Read, r.Changes.Inserted, r.Changes.Updated, r.Changes.Deleted}
+	if guarded {
+		counts = append(counts, r.WouldDelete)
+	}
+	for _, n := range append(counts, r.Changes.Kept, r.Changes.Unchanged, r.Totals.Rejected, r.Totals.Retries) {
 		row.Counts = append(row.Counts, wording.Count(n))
 	}
 	return row

@@ -159,7 +159,7 @@ func (s *Server) payoutsPage(w http.ResponseWriter, r *http.Request) {
 	if body.Compared == nil && body.Error == "" && o.problem == nil {
 		p.Refresh = refreshRunning // what is being compared shows as soon as it is there
 	}
-	s.render(w, http.StatusOK, "payouts.html", p)
+	s.render(w, "payouts.html", p)
 }
 
 // withPayouts puts the configured accounts first, also those that have no payouts.

@@ -307,7 +307,7 @@ func TestFailedChecks(t *testing.T) {
 	b.doubt(t, "acme", "coupons")
 	b.fresh()
 	page := x.page(t, "/")
-	wantText(t, page, `<h1 data-state="doubtful">Everything is loaded, but a check of the coupons of acme failed.`, "The check <code>amounts_not_negative</code> failed", ">5 minutes ago</time>", "look at "+escaped)
+	wantText(t, page, `<h1 data-state="doubtful"><a href="/streams/acme/coupons">Everything is loaded, but a check of the coupons of acme failed.</a>`, "The check <code>amounts_not_negative</code> failed", ">5 minutes ago</time>", "look at "+escaped)
 	if n := strings.Count(page, ">Up to date</span>"); n != 2*len(catalog.All()) {
 		t.Errorf("%d streams are up to date, want all", n)
 	}

@@ -14,6 +14,7 @@ const (
 	stateIncomplete state = "incomplete"
 	stateGuarded    state = "guarded" // a guard stopped the last run: a person must look
 	stateDisabled   state = "disabled"
+	statePaused     state = "paused"  // by an operator: no run starts
 	stateRemoved    state = "removed" // it ran once and is no longer configured
 	stateUnknown    state = "unknown" // the warehouse has never answered
 	// Two states are of all streams together.
@@ -24,7 +25,7 @@ const (
 // labels are the states as people read them on a stream.
 var labels = map[state]string{
 	stateFine: "Up to date", stateWaiting: "Not run yet", stateLate: "Late", stateFailing: "Failing", stateIncomplete: "Incomplete",
-	stateGuarded: "Needs a person", stateDisabled: "Disabled", stateRemoved: "Not configured", stateUnknown: "Unknown",
+	stateGuarded: "Needs a person", stateDisabled: "Disabled", statePaused: "Paused", stateRemoved: "Not configured", stateUnknown: "Unknown",
 	stateCut: "Unknown", stateDoubtful: "Unknown",
 }
 
@@ -32,6 +33,9 @@ func (s state) label() string { return labels[s] }
 
 // Known reports whether the warehouse has ever said how the stream is.
 func (s state) Known() bool { return s != stateUnknown }
+
+// State is that of a stream that is paused.
+func (pausedRow) State() state { return statePaused }
 
 // State is that of a check that failed.
 func (checkRow) State() state { return stateDoubtful }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"dealhouse/internal/warehouse"
@@ -16,6 +17,8 @@ func (o *overview) judge(st *streamState) state {
 		return stateRemoved
 	case !st.Enabled:
 		return stateDisabled
+	case st.Paused != nil:
+		return statePaused
 	case faults.Count > 0 && faults.Outcome == warehouse.OutcomeGuarded:
 		return stateGuarded
 	case faults.Count > 0 && faults.Outcome == warehouse.OutcomeIncomplete:
@@ -41,15 +44,35 @@ func (o *overview) attemptFailed(st *streamState) bool {
 	return st.LastError != "" && (age == nil || *age > o.local.Sub(st.FailedAt))
 }
 
-// verdict says how everything is: the worst state that a stream has, and the sentence about it.
+// verdict says how everything is: the worst state that a stream has, and the sentence about it. What is paused is
+// mentioned, since nothing else says that it is not loaded.
 func (o *overview) verdict() (state, string) {
+	worst, text := o.worst()
+	paused := uint64(0)
+	for i := range o.streams {
+		if o.streams[i].state == statePaused {
+			paused++
+		}
+	}
+	if paused == 0 || worst == statePaused || worst == stateCut {
+		return worst, text
+	}
+	verb := " are paused."
+	if paused == 1 {
+		verb = " is paused."
+	}
+	return worst, text + " " + wording.Plural(paused, "stream") + verb
+}
+
+// worst is the verdict on all streams that are not paused.
+func (o *overview) worst() (state, string) {
 	by := map[state][]*streamState{}
 	var doubtful []*streamState
 	enabled := 0
 	for i := range o.streams {
 		st := &o.streams[i]
 		by[st.state] = append(by[st.state], st)
-		if st.configured && st.Enabled {
+		if st.configured && st.Enabled && st.state != statePaused {
 			enabled++
 			if len(st.failedChecks()) > 0 {
 				doubtful = append(doubtful, st)
@@ -62,22 +85,24 @@ func (o *overview) verdict() (state, string) {
 		return stateCut, "The warehouse does not answer."
 	case o.problem != nil:
 		return stateCut, "The warehouse does not answer. This is what was known " + ago(o.local.Sub(o.known)) + "."
+	case enabled == 0 && len(by[statePaused]) > 0:
+		return statePaused, "Every stream is paused: nothing is loaded."
 	case enabled == 0:
 		return stateWaiting, "No stream is enabled: there is nothing to do."
 	case len(guarded) == 1:
 		return stateGuarded, "A guard stopped " + guarded[0].name() + ": a person must look." + also(failing, partial, late)
 	case len(guarded) > 1:
-		return stateGuarded, fmt.Sprintf("Guards stopped %d streams: a person must look.", len(guarded)) + also(failing, partial, late)
+		return stateGuarded, "Guards stopped " + streamsOf(guarded) + ": a person must look." + also(failing, partial, late)
 	case len(failing) > 0:
 		return stateFailing, o.failing(failing) + also(nil, partial, late)
 	case len(partial) == 1:
 		return stateIncomplete, capitalized(partial[0].name()) + " may lack rows: their list moved while it was read." + also(nil, nil, late)
 	case len(partial) > 1:
-		return stateIncomplete, fmt.Sprintf("%d streams may lack rows: their lists moved while they were read.", len(partial)) + also(nil, nil, late)
+		return stateIncomplete, capitalized(streamsOf(partial)) + " may lack rows: their lists moved while they were read." + also(nil, nil, late)
 	case len(late) == 1:
 		return stateLate, capitalized(late[0].name()) + " are late: they were last loaded " + ago(*o.age(late[0])) + "."
 	case len(late) > 1:
-		return stateLate, fmt.Sprintf("%d of %d streams are late.", len(late), enabled)
+		return stateLate, capitalized(streamsOf(late)) + " are late."
 	case len(waiting) == enabled:
 		return stateWaiting, "Nothing has run yet."
 	case len(doubtful) > 0:
@@ -90,9 +115,27 @@ func (o *overview) verdict() (state, string) {
 	return stateFine, fmt.Sprintf("All is fine: %d streams are up to date.", enabled)
 }
 
+// mostNamed is how many accounts a sentence names.
+const mostNamed = 3
+
+// streamsOf are several streams in a sentence, with their accounts.
+func streamsOf(all []*streamState) string {
+	var accounts []string
+	for _, st := range all {
+		if !slices.Contains(accounts, st.id.Account) {
+			accounts = append(accounts, st.id.Account)
+		}
+	}
+	text := wording.Plural(uint64(len(all)), "stream") + " of "
+	if len(accounts) > mostNamed {
+		return text + wording.Plural(uint64(len(accounts)), "account")
+	}
+	return text + wording.List(accounts)
+}
+
 // doubts mentions the checks that failed when there is nothing worse to mention.
 func doubts(all []*streamState, waiting int) string {
-	failed := "checks of " + wording.Plural(uint64(len(all)), "stream") + " failed"
+	failed := "checks of " + streamsOf(all) + " failed"
 	if len(all) == 1 {
 		failed = "a check of " + all[0].name() + " failed"
 		if n := len(all[0].failedChecks()); n > 1 {
@@ -112,7 +155,7 @@ func (o *overview) failing(all []*streamState) string {
 			first = t
 		}
 	}
-	who, since := fmt.Sprintf("%d streams have been failing", len(all)), ", the first since "
+	who, since := streamsOf(all)+" have been failing", ", the first since "
 	if len(all) == 1 {
 		who, since = capitalized(all[0].name())+" have been failing", " since "
 	}

@@ -32,11 +32,14 @@ type Options struct {
 	Ready func(ctx context.Context) error
 	// Streams are the configured streams, in the order of the configuration.
 	Streams func() []Stream
+	// Act carries out what an operator asks for. It is asked only where User is set; nil: nothing can be done.
+	Act func(context.Context, warehouse.Action) (Acted, error)
 	// OverdueAfter is how old a sale is that should be in a payout; default: catalog.DefaultOverdueAfter.
 	OverdueAfter func() time.Duration
 
-	Logger *slog.Logger     // default: none
-	Clock  func() time.Time // default: time.Now
+	Version string           // of the program, for people; "": not shown
+	Logger  *slog.Logger     // default: none
+	Clock   func() time.Time // default: time.Now
 }
 
 // Stream is what the daemon knows about one configured stream of one account. What the warehouse knows is read there.
@@ -50,6 +53,9 @@ type Stream struct {
 	Since           time.Time        // when the running one started
 	LastError       string           // of the last attempt in this process; "" when it succeeded
 	FailedAt        time.Time        // when that attempt ended, by this machine's clock
+	Stopping        bool             // an operator has cancelled the running one
+
+	Paused *warehouse.Action // by an operator, it or its account; nil when it is not
 }
 
 // Limits of one request. Nobody has a reason to send a large one or to take long over it.
@@ -75,10 +81,17 @@ type Server struct {
 	ready    *kept[struct{}, struct{}]
 	books    *kept[struct{}, bookkeeping]
 	counts   *kept[struct{}, map[warehouse.StreamID]uint64]
+	openings *kept[struct{}, warehouse.Openings]
+	storage  *kept[struct{}, warehouse.Storage]
+	began    time.Time
 	checks   *kept[struct{}, map[warehouse.StreamID][]warehouse.Check]
 	payouts  *kept[struct{}, reconciliation]
+	actions  *kept[int, []warehouse.Action]
 	runs     *kept[warehouse.RunFilter, []warehouse.RunRecord]
 	details  *kept[warehouse.StreamID, details]
+	secret   []byte // of the tokens in forms
+	crossing *http.CrossOriginProtection
+	said     said
 	assets   assets
 	files    map[string][]byte // static files by their address
 	pages    map[string]*template.Template
@@ -89,7 +102,7 @@ func New(o Options) (*Server, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{o: o, log: o.Logger, clock: o.Clock}
+	s := &Server{o: o, log: o.Logger, clock: o.Clock, secret: newSecret(), crossing: http.NewCrossOriginProtection()}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -99,6 +112,7 @@ func New(o Options) (*Server, error) {
 	if s.o.OverdueAfter == nil {
 		s.o.OverdueAfter = func() time.Duration { return catalog.DefaultOverdueAfter }
 	}
+	s.began = s.clock()
 	certificate, err := s.loadCertificate()
 	if err != nil {
 		return nil, err
@@ -137,9 +151,12 @@ func (s *Server) prepareReads() {
 	s.ready = keep(reads, readyFor, func(ctx context.Context, _ struct{}) (struct{}, error) { return struct{}{}, s.o.Ready(ctx) })
 	s.books = keep(reads, freshFor, s.readBookkeeping)
 	s.counts = keep(reads, countsFor, s.readCounts)
+	s.openings = keep(reads, countsFor, s.readOpenings)
+	s.storage = keep(reads, storageFor, s.readStorage)
 	s.checks = keep(reads, countsFor, s.readChecks)
 	s.payouts = keep(reads, payoutsFor, s.readPayouts)
 	s.payouts.timeout = payoutsTimeout
+	s.actions = keep(reads, freshFor, s.readActions)
 	s.runs = keep(reads, freshFor, s.readRuns)
 	s.details = keep(reads, freshFor, s.readDetails)
 }

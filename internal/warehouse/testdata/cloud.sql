@@ -243,6 +243,68 @@ TTL toDateTime(since) + toIntervalDay(400) DELETE WHERE lists = 0
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'Rows that complete lists no longer had: deleted once enough lists in a row did not have them';
 
+-- 0017_operator.sql 1
+CREATE TABLE IF NOT EXISTS operator_actions_log
+(
+    action_id UUID COMMENT 'Identifies the action',
+    at DateTime64(3, 'UTC') COMMENT 'By the clock of the warehouse',
+    actor String COMMENT 'Who: the user of the page and the API, or of the machine; empty for a run',
+    via LowCardinality(String) COMMENT 'page, api or command; run for a run that used a consent',
+    action LowCardinality(String) COMMENT 'run, run_full, pause, resume, consent, consent_used, cancel or reload',
+    account LowCardinality(String) COMMENT 'Account of the configuration; empty: none',
+    stream LowCardinality(String) COMMENT 'Stream; empty: all of the account',
+    run_id UUID COMMENT 'Of consent the run that the guard stopped, of consent_used the run that used it; zeros: none',
+    deletes UInt64 COMMENT 'Of consent how many rows may be deleted, of consent_used how many the run wanted to delete',
+    reason String COMMENT 'What the operator wrote',
+    key String COMMENT 'Hash of the key by which the same request is known when it comes again; empty: none',
+    request String COMMENT 'Hash of the request, so that its key cannot stand for another one',
+    version UInt64 COMMENT 'Microseconds since 1970 by the clock of the warehouse; above those of all earlier actions'
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY (account, stream, action_id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'The storage behind operator_actions';
+
+-- 0018_acknowledgements.sql 1
+CREATE TABLE IF NOT EXISTS payout_acknowledgements_log
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    payout_id Int64 COMMENT 'Payout',
+    kind LowCardinality(String) COMMENT 'expected_clawback, claimable, payout_error, not_loaded, vanished, missing, mismatched, altered or mixed_currency',
+    currency_code LowCardinality(String) COMMENT 'Currency of the amounts; empty where there are none',
+    at DateTime64(3, 'UTC') COMMENT 'When it was acknowledged, by the clock of the warehouse [UTC]',
+    id UUID COMMENT 'Identifies the acknowledgement; those that were made at once share it',
+    amount Decimal(38, 4) COMMENT 'Paid less worth, as it was acknowledged [currency_code]',
+    entries Array(String) COMMENT 'What it is made of: ids of transactions, or a reason in words',
+    amounts Array(Decimal(38, 4)) COMMENT 'The amount of each entry [currency_code]',
+    tolerance Decimal(38, 4) COMMENT 'By how much the amounts may move before it is open again [currency_code]',
+    reason LowCardinality(String) COMMENT 'expected, disputed, claimed, settled, written_off or other',
+    note String COMMENT 'In the words of who acknowledged it',
+    by String COMMENT 'Who acknowledged it'
+)
+ENGINE = ReplacingMergeTree
+ORDER BY (account, payout_id, kind, currency_code, at, id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'The storage behind payout_acknowledgements';
+
+-- 0019_closes.sql 1
+CREATE TABLE IF NOT EXISTS statement_closes_log
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    month Date COMMENT 'First day of the month',
+    closed_at DateTime64(3, 'UTC') COMMENT 'When it was closed, by the clock of the warehouse [UTC]',
+    id UUID COMMENT 'Identifies the close',
+    seen_to DateTime64(3, 'UTC') COMMENT 'What was loaded until then is in the statement; what was loaded later is an adjustment of the month in which it was loaded [UTC]',
+    statement String COMMENT 'The rows of the statement, as CSV',
+    hash String COMMENT 'SHA-256 of statement, in hexadecimal digits',
+    by String COMMENT 'Who closed it',
+    note String COMMENT 'In the words of who closed it'
+)
+ENGINE = ReplacingMergeTree
+ORDER BY (account, month, closed_at, id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'The storage behind statement_closes';
+
 -- streams 1
 CREATE TABLE IF NOT EXISTS promotions_latest
 (
@@ -686,7 +748,7 @@ CREATE TABLE IF NOT EXISTS sales_latest
     retailer_id UUID COMMENT 'Retailer',
     country LowCardinality(String) COMMENT 'Country code',
     status LowCardinality(String) COMMENT 'Status as of now',
-    transactions Int64 COMMENT 'Transactions; 0: the row stands for none',
+    sales Int64 COMMENT 'Transactions; 0: the row stands for none',
     order_value Decimal(38, 4) COMMENT 'Sum of the values of the orders',
     cashback Decimal(38, 4) COMMENT 'Sum of the cashback',
     paid_transactions Int64 COMMENT 'Those of them that a payout includes',
@@ -706,7 +768,7 @@ CREATE TABLE IF NOT EXISTS sale_retailers_latest
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
     retailer_name LowCardinality(String) COMMENT 'Retailer name',
     retailer_id Nullable(UUID) COMMENT 'Retailer',
-    transactions Int64 COMMENT 'Transactions; 0: the row stands for none',
+    sales Int64 COMMENT 'Transactions; 0: the row stands for none',
     last_sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the last sale [UTC]',
     last_version UInt128 COMMENT 'The highest version of a sale',
     logo String COMMENT 'Logo URL of the newest sale that has one',
@@ -760,7 +822,7 @@ CREATE TABLE IF NOT EXISTS payout_moves_latest
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
     id UUID COMMENT 'Transaction identifier',
-    payouts Array(Int64) COMMENT 'All payouts that it ever carried; empty: the row stands for none',
+    payout_ids Array(Int64) COMMENT 'All payouts that it ever carried; empty: the row stands for none',
     version UInt64 COMMENT 'The highest wins',
     _run_id UUID COMMENT 'Run that loaded the row'
 )
@@ -1371,7 +1433,7 @@ CREATE TABLE IF NOT EXISTS sales_latest
     retailer_id UUID COMMENT 'Retailer',
     country LowCardinality(String) COMMENT 'Country code',
     status LowCardinality(String) COMMENT 'Status as of now',
-    transactions Int64 COMMENT 'Transactions; 0: the row stands for none',
+    sales Int64 COMMENT 'Transactions; 0: the row stands for none',
     order_value Decimal(38, 4) COMMENT 'Sum of the values of the orders',
     cashback Decimal(38, 4) COMMENT 'Sum of the cashback',
     paid_transactions Int64 COMMENT 'Those of them that a payout includes',
@@ -1391,7 +1453,7 @@ CREATE TABLE IF NOT EXISTS sale_retailers_latest
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
     retailer_name LowCardinality(String) COMMENT 'Retailer name',
     retailer_id Nullable(UUID) COMMENT 'Retailer',
-    transactions Int64 COMMENT 'Transactions; 0: the row stands for none',
+    sales Int64 COMMENT 'Transactions; 0: the row stands for none',
     last_sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the last sale [UTC]',
     last_version UInt128 COMMENT 'The highest version of a sale',
     logo String COMMENT 'Logo URL of the newest sale that has one',
@@ -1445,7 +1507,7 @@ CREATE TABLE IF NOT EXISTS payout_moves_latest
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
     id UUID COMMENT 'Transaction identifier',
-    payouts Array(Int64) COMMENT 'All payouts that it ever carried; empty: the row stands for none',
+    payout_ids Array(Int64) COMMENT 'All payouts that it ever carried; empty: the row stands for none',
     version UInt64 COMMENT 'The highest wins',
     _run_id UUID COMMENT 'Run that loaded the row'
 )

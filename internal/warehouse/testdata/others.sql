@@ -1,5 +1,14 @@
 -- What is sent by functions that write it where they send it, of all streams.
 
+-- Reader.Acknowledgements
+SELECT account, payout_id, kind, currency_code, at, id, amount, entries, amounts, tolerance, reason, note, by
+FROM payout_acknowledgements
+WHERE {account:String} IN ('', account)
+ORDER BY at DESC, account, payout_id, kind, currency_code;
+
+-- Reader.Actions
+SELECT action_id, at, actor, via, action, account, stream, run_id, deletes, reason FROM operator_actions_log FINAL ORDER BY version DESC LIMIT 5;
+
 -- Reader.ChangesByDay
 SELECT toDate32(started_at) AS day, sum(inserted), sum(updated), sum(deleted), count(),
     countIf(outcome IN ('incomplete', 'failed', 'guarded', 'killed'))
@@ -9,10 +18,20 @@ FROM (SELECT started_at, outcome, if(outcome IN ('success', 'incomplete'), inser
 WHERE started_at > now64(3, 'UTC') - toIntervalDay({days:UInt32})
 GROUP BY day ORDER BY day;
 
+-- Reader.Closes
+SELECT account, toDateTime64(month, 3, 'UTC'), closed_at, id, seen_to, statement, hash, by, note
+FROM statement_closes WHERE account = {account:String} ORDER BY month;
+
 -- Reader.LatestChecks
 SELECT account, stream, check, max(checked_at), argMax(run_id, checked_at), argMax(ok, checked_at) AS holds,
     argMax(found, checked_at), argMax(expected, checked_at), argMax(detail, checked_at)
 FROM quality_checks_log GROUP BY account, stream, check ORDER BY account, stream, holds, check;
+
+-- Reader.PayoutCurrencies
+SELECT payout_id, currency_code, sumIf(stamped_cashback, stamped_status != 'DECLINED'), sumIf(now_cashback, now_status != 'DECLINED')
+FROM payout_sums
+WHERE account = {account:String} AND payout_id IN (1)
+GROUP BY payout_id, currency_code ORDER BY payout_id, currency_code;
 
 -- Reader.RejectGroups
 SELECT key, field, reason, substringUTF8(raw, 1, 4000), toUInt64(length(raw)), page, toString(run_id), first_seen_at, seen_at, times
@@ -28,6 +47,16 @@ GROUP BY on_day ORDER BY on_day DESC LIMIT {days:UInt32};
 SELECT assumeNotNull(toDate32(sold_at)) AS on_day, count() AS live
 FROM transactions WHERE account = {account:String} AND isNotNull(toDate32(sold_at)) AND toDate32(sold_at) <= toDate32(now64(3, 'UTC'))
 GROUP BY on_day ORDER BY on_day DESC LIMIT {days:UInt32};
+
+-- Reader.SeenTo
+SELECT (SELECT max(finished_at) FROM sync_runs WHERE account = {account:String} AND stream = 'transactions' AND outcome = 'success'),
+    (SELECT max(complete_to) FROM service_clock WHERE account = {account:String});
+
+-- Warehouse.Acknowledge
+INSERT INTO payout_acknowledgements_log (account, payout_id, kind, currency_code, at, id, amount, entries, amounts, tolerance, reason, note, by);
+
+-- Warehouse.CloseMonth
+INSERT INTO statement_closes_log (account, month, closed_at, id, seen_to, statement, hash, by, note);
 
 -- Warehouse.HasFindings
 SELECT count() FROM (SELECT 1 FROM payout_findings_log WHERE account = {account:String} LIMIT 1);
@@ -66,8 +95,14 @@ OPTIMIZE TABLE sale_retailers_latest_delta_0000000000004000800000000000a11e FINA
 -- migrator.apply
 ALTER TABLE products_staging ADD COLUMN IF NOT EXISTS brand_name String AFTER currency_code;
 
+-- pool.EarlierAction
+SELECT action_id, at, actor, via, action, account, stream, run_id, deletes, reason, request FROM operator_actions_log WHERE key = {key:String} ORDER BY version LIMIT 1;
+
+-- pool.RecordAction
+INSERT INTO operator_actions_log (action_id, at, actor, via, action, account, stream, run_id, deletes, reason, key, request, version);
+
 -- pool.insertRun
-INSERT INTO sync_runs_log (account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read, inserted, updated, deleted, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error, version);
+INSERT INTO sync_runs_log (account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read, inserted, updated, deleted, would_delete, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error, version);
 
 -- pool.markDeadRuns
 INSERT INTO sync_runs_log
@@ -78,6 +113,12 @@ FROM
     SELECT * FROM sync_runs_log FINAL
     WHERE account = {account:String} AND stream = {stream:String} AND outcome = 'running' AND run_id != {alive:UUID}
 );
+
+-- pool.timeAfter
+SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(greatest(0, toUnixTimestamp64Micro(toDateTime64(max(at), 6, 'UTC')))) FROM payout_acknowledgements_log WHERE account = {account:String};
+
+-- pool.timeAfter
+SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(max(version)) FROM operator_actions_log;
 
 -- pool.timeAfter
 SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(max(version)) FROM payout_findings_log WHERE account = {account:String};

@@ -339,6 +339,80 @@ TRUNCATE TABLE IF EXISTS products_staging ON CLUSTER `main`;
 -- 0015_packed_prices.sql 2
 TRUNCATE TABLE IF EXISTS product_prices_staging ON CLUSTER `main`;
 
+-- 0017_operator.sql 1
+CREATE TABLE IF NOT EXISTS operator_actions_log ON CLUSTER `main`
+(
+    action_id UUID COMMENT 'Identifies the action',
+    at DateTime64(3, 'UTC') COMMENT 'By the clock of the warehouse',
+    actor String COMMENT 'Who: the user of the page and the API, or of the machine; empty for a run',
+    via LowCardinality(String) COMMENT 'page, api or command; run for a run that used a consent',
+    action LowCardinality(String) COMMENT 'run, run_full, pause, resume, consent, consent_used, cancel or reload',
+    account LowCardinality(String) COMMENT 'Account of the configuration; empty: none',
+    stream LowCardinality(String) COMMENT 'Stream; empty: all of the account',
+    run_id UUID COMMENT 'Of consent the run that the guard stopped, of consent_used the run that used it; zeros: none',
+    deletes UInt64 COMMENT 'Of consent how many rows may be deleted, of consent_used how many the run wanted to delete',
+    reason String COMMENT 'What the operator wrote',
+    key String COMMENT 'Hash of the key by which the same request is known when it comes again; empty: none',
+    request String COMMENT 'Hash of the request, so that its key cannot stand for another one',
+    version UInt64 COMMENT 'Microseconds since 1970 by the clock of the warehouse; above those of all earlier actions'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/operator_actions_log', '{replica}', version)
+ORDER BY (account, stream, action_id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'The storage behind operator_actions';
+
+-- 0017_operator.sql 2
+ALTER TABLE sync_runs_log ON CLUSTER `main` ADD COLUMN IF NOT EXISTS would_delete UInt64 DEFAULT 0 COMMENT 'Rows that a run which a guard stopped would have deleted' AFTER deleted;
+
+-- 0017_operator.sql 3
+CREATE OR REPLACE VIEW sync_runs ON CLUSTER `main`;
+
+-- 0018_acknowledgements.sql 1
+CREATE TABLE IF NOT EXISTS payout_acknowledgements_log ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    payout_id Int64 COMMENT 'Payout',
+    kind LowCardinality(String) COMMENT 'expected_clawback, claimable, payout_error, not_loaded, vanished, missing, mismatched, altered or mixed_currency',
+    currency_code LowCardinality(String) COMMENT 'Currency of the amounts; empty where there are none',
+    at DateTime64(3, 'UTC') COMMENT 'When it was acknowledged, by the clock of the warehouse [UTC]',
+    id UUID COMMENT 'Identifies the acknowledgement; those that were made at once share it',
+    amount Decimal(38, 4) COMMENT 'Paid less worth, as it was acknowledged [currency_code]',
+    entries Array(String) COMMENT 'What it is made of: ids of transactions, or a reason in words',
+    amounts Array(Decimal(38, 4)) COMMENT 'The amount of each entry [currency_code]',
+    tolerance Decimal(38, 4) COMMENT 'By how much the amounts may move before it is open again [currency_code]',
+    reason LowCardinality(String) COMMENT 'expected, disputed, claimed, settled, written_off or other',
+    note String COMMENT 'In the words of who acknowledged it',
+    by String COMMENT 'Who acknowledged it'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/payout_acknowledgements_log', '{replica}')
+ORDER BY (account, payout_id, kind, currency_code, at, id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'The storage behind payout_acknowledgements';
+
+-- 0018_acknowledgements.sql 2
+CREATE OR REPLACE VIEW payout_acknowledgements ON CLUSTER `main`;
+
+-- 0019_closes.sql 1
+CREATE TABLE IF NOT EXISTS statement_closes_log ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    month Date COMMENT 'First day of the month',
+    closed_at DateTime64(3, 'UTC') COMMENT 'When it was closed, by the clock of the warehouse [UTC]',
+    id UUID COMMENT 'Identifies the close',
+    seen_to DateTime64(3, 'UTC') COMMENT 'What was loaded until then is in the statement; what was loaded later is an adjustment of the month in which it was loaded [UTC]',
+    statement String COMMENT 'The rows of the statement, as CSV',
+    hash String COMMENT 'SHA-256 of statement, in hexadecimal digits',
+    by String COMMENT 'Who closed it',
+    note String COMMENT 'In the words of who closed it'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/statement_closes_log', '{replica}')
+ORDER BY (account, month, closed_at, id)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'The storage behind statement_closes';
+
+-- 0019_closes.sql 2
+CREATE OR REPLACE VIEW statement_closes ON CLUSTER `main`;
+
 -- streams 1
 CREATE TABLE IF NOT EXISTS promotions_latest ON CLUSTER `main`
 (
@@ -782,7 +856,7 @@ CREATE TABLE IF NOT EXISTS sales_latest ON CLUSTER `main`
     retailer_id UUID COMMENT 'Retailer',
     country LowCardinality(String) COMMENT 'Country code',
     status LowCardinality(String) COMMENT 'Status as of now',
-    transactions Int64 COMMENT 'Transactions; 0: the row stands for none',
+    sales Int64 COMMENT 'Transactions; 0: the row stands for none',
     order_value Decimal(38, 4) COMMENT 'Sum of the values of the orders',
     cashback Decimal(38, 4) COMMENT 'Sum of the cashback',
     paid_transactions Int64 COMMENT 'Those of them that a payout includes',
@@ -802,7 +876,7 @@ CREATE TABLE IF NOT EXISTS sale_retailers_latest ON CLUSTER `main`
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
     retailer_name LowCardinality(String) COMMENT 'Retailer name',
     retailer_id Nullable(UUID) COMMENT 'Retailer',
-    transactions Int64 COMMENT 'Transactions; 0: the row stands for none',
+    sales Int64 COMMENT 'Transactions; 0: the row stands for none',
     last_sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the last sale [UTC]',
     last_version UInt128 COMMENT 'The highest version of a sale',
     logo String COMMENT 'Logo URL of the newest sale that has one',
@@ -856,7 +930,7 @@ CREATE TABLE IF NOT EXISTS payout_moves_latest ON CLUSTER `main`
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
     id UUID COMMENT 'Transaction identifier',
-    payouts Array(Int64) COMMENT 'All payouts that it ever carried; empty: the row stands for none',
+    payout_ids Array(Int64) COMMENT 'All payouts that it ever carried; empty: the row stands for none',
     version UInt64 COMMENT 'The highest wins',
     _run_id UUID COMMENT 'Run that loaded the row'
 )
@@ -1200,18 +1274,24 @@ CREATE OR REPLACE VIEW product_price_changes ON CLUSTER `main`;
 CREATE OR REPLACE VIEW reference_misses ON CLUSTER `main`;
 
 -- streams 63
-CREATE OR REPLACE VIEW stream_freshness ON CLUSTER `main`;
+CREATE OR REPLACE VIEW transaction_changes ON CLUSTER `main`;
 
 -- streams 64
-CREATE OR REPLACE VIEW quality_checks ON CLUSTER `main`;
+CREATE OR REPLACE VIEW stream_freshness ON CLUSTER `main`;
 
 -- streams 65
-DROP VIEW IF EXISTS payout_changed_transactions ON CLUSTER `main`;
+CREATE OR REPLACE VIEW quality_checks ON CLUSTER `main`;
 
 -- streams 66
-DROP VIEW IF EXISTS payout_changed_keys ON CLUSTER `main`;
+CREATE OR REPLACE VIEW operator_actions ON CLUSTER `main`;
 
 -- streams 67
+DROP VIEW IF EXISTS payout_changed_transactions ON CLUSTER `main`;
+
+-- streams 68
+DROP VIEW IF EXISTS payout_changed_keys ON CLUSTER `main`;
+
+-- streams 69
 DROP TABLE IF EXISTS transaction_decisions_log ON CLUSTER `main` SYNC;
 
 -- createLatest
@@ -3075,7 +3155,7 @@ CREATE TABLE IF NOT EXISTS sales_latest ON CLUSTER `main`
     retailer_id UUID COMMENT 'Retailer',
     country LowCardinality(String) COMMENT 'Country code',
     status LowCardinality(String) COMMENT 'Status as of now',
-    transactions Int64 COMMENT 'Transactions; 0: the row stands for none',
+    sales Int64 COMMENT 'Transactions; 0: the row stands for none',
     order_value Decimal(38, 4) COMMENT 'Sum of the values of the orders',
     cashback Decimal(38, 4) COMMENT 'Sum of the cashback',
     paid_transactions Int64 COMMENT 'Those of them that a payout includes',
@@ -3106,13 +3186,13 @@ DROP TABLE IF EXISTS `dealhouse_runs`.sales_latest_delta_00000000000040008000000
 SELECT count() FROM `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e;
 
 -- fill, the first load: true, sales_latest
-INSERT INTO `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, transactions, order_value, cashback, paid_transactions, paid_cashback, version, _run_id)
-SELECT {account:String}, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sum(transactions), sum(order_value), sum(cashback), sum(paid_transactions), sum(paid_cashback), greatest(toUInt64({merged_at:Int64}), max(version) + 1), {run:UUID}
+INSERT INTO `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sales, order_value, cashback, paid_transactions, paid_cashback, version, _run_id)
+SELECT {account:String}, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sum(sales), sum(order_value), sum(cashback), sum(paid_transactions), sum(paid_cashback), greatest(toUInt64({merged_at:Int64}), max(version) + 1), {run:UUID}
 FROM
 (
-    SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status, transactions, order_value, cashback, paid_transactions, paid_cashback, toUInt64(0) AS version FROM (SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
+    SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sales, order_value, cashback, paid_transactions, paid_cashback, toUInt64(0) AS version FROM (SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
         t.retailer_id IS NOT NULL AS identified, ifNull(t.retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) AS retailer_id, country, status,
-        toInt64(sign) AS transactions, sign * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, sign * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
+        toInt64(sign) AS sales, sign * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, sign * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
         toInt64(sign * (payout_id IS NOT NULL)) AS paid_transactions, if(payout_id IS NULL, 0, sign) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
     FROM (SELECT 1 AS sign, * FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e) AS t
     WHERE _deleted = 0)
@@ -3120,22 +3200,22 @@ FROM
 GROUP BY dated, day, currency_code, retailer_name, identified, retailer_id, country, status;
 
 -- fill, the first load: false, sales_latest
-INSERT INTO `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, transactions, order_value, cashback, paid_transactions, paid_cashback, version, _run_id)
-SELECT {account:String}, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sum(transactions), sum(order_value), sum(cashback), sum(paid_transactions), sum(paid_cashback), greatest(toUInt64({merged_at:Int64}), max(version) + 1), {run:UUID}
+INSERT INTO `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sales, order_value, cashback, paid_transactions, paid_cashback, version, _run_id)
+SELECT {account:String}, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sum(sales), sum(order_value), sum(cashback), sum(paid_transactions), sum(paid_cashback), greatest(toUInt64({merged_at:Int64}), max(version) + 1), {run:UUID}
 FROM
 (
-    SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status, transactions, order_value, cashback, paid_transactions, paid_cashback, toUInt64(0) AS version FROM (SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
+    SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sales, order_value, cashback, paid_transactions, paid_cashback, toUInt64(0) AS version FROM (SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
         t.retailer_id IS NOT NULL AS identified, ifNull(t.retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) AS retailer_id, country, status,
-        toInt64(sign) AS transactions, sign * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, sign * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
+        toInt64(sign) AS sales, sign * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, sign * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
         toInt64(sign * (payout_id IS NOT NULL)) AS paid_transactions, if(payout_id IS NULL, 0, sign) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
     FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e AS t
     WHERE _deleted = 0)
     UNION ALL
-    SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status, transactions, order_value, cashback, paid_transactions, paid_cashback, version
+    SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sales, order_value, cashback, paid_transactions, paid_cashback, version
     FROM sales_latest FINAL
     WHERE account = {account:String} AND (dated, day, currency_code, retailer_name, identified, retailer_id, country, status) IN (SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status FROM (SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
         t.retailer_id IS NOT NULL AS identified, ifNull(t.retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) AS retailer_id, country, status,
-        toInt64(sign) AS transactions, sign * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, sign * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
+        toInt64(sign) AS sales, sign * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, sign * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
         toInt64(sign * (payout_id IS NOT NULL)) AS paid_transactions, if(payout_id IS NULL, 0, sign) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
     FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e AS t
     WHERE _deleted = 0))
@@ -3143,12 +3223,12 @@ FROM
 GROUP BY dated, day, currency_code, retailer_name, identified, retailer_id, country, status;
 
 -- rebuild sales_latest
-INSERT INTO `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, transactions, order_value, cashback, paid_transactions, paid_cashback, version, _run_id)
-SELECT {account:String}, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, transactions, order_value, cashback, paid_transactions, paid_cashback, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
-FROM (SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sum(s.transactions) AS transactions, sum(s.order_value) AS order_value, sum(s.cashback) AS cashback, sum(s.paid_transactions) AS paid_transactions, sum(s.paid_cashback) AS paid_cashback
+INSERT INTO `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sales, order_value, cashback, paid_transactions, paid_cashback, version, _run_id)
+SELECT {account:String}, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sales, order_value, cashback, paid_transactions, paid_cashback, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
+FROM (SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sum(s.sales) AS sales, sum(s.order_value) AS order_value, sum(s.cashback) AS cashback, sum(s.paid_transactions) AS paid_transactions, sum(s.paid_cashback) AS paid_cashback
 FROM (SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
         t.retailer_id IS NOT NULL AS identified, ifNull(t.retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) AS retailer_id, country, status,
-        toInt64(1) AS transactions, 1 * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, 1 * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
+        toInt64(1) AS sales, 1 * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, 1 * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
         toInt64(1 * (payout_id IS NOT NULL)) AS paid_transactions, if(payout_id IS NULL, 0, 1) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
     FROM transactions_latest AS t FINAL
     WHERE _deleted = 0 AND account = {account:String}) AS s
@@ -3162,8 +3242,8 @@ ALTER TABLE sales_latest REPLACE PARTITION 'acme' FROM `dealhouse_runs`.sales_la
 
 -- compareDerived sales_latest
 SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sales_latest FINAL WHERE account = {account:String} AND NOT (transactions = 0)))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (transactions = 0)));
+    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sales_latest FINAL WHERE account = {account:String} AND NOT (sales = 0)))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (sales = 0)));
 
 -- countSame sales_latest
 SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM sales_latest WHERE (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status) IN (SELECT account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status FROM `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e);
@@ -3174,7 +3254,7 @@ CREATE TABLE IF NOT EXISTS sale_retailers_latest ON CLUSTER `main`
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
     retailer_name LowCardinality(String) COMMENT 'Retailer name',
     retailer_id Nullable(UUID) COMMENT 'Retailer',
-    transactions Int64 COMMENT 'Transactions; 0: the row stands for none',
+    sales Int64 COMMENT 'Transactions; 0: the row stands for none',
     last_sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the last sale [UTC]',
     last_version UInt128 COMMENT 'The highest version of a sale',
     logo String COMMENT 'Logo URL of the newest sale that has one',
@@ -3207,21 +3287,21 @@ DROP TABLE IF EXISTS `dealhouse_runs`.sale_retailers_latest_delta_00000000000040
 SELECT count() FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e;
 
 -- fill, the first load: true, sale_retailers_latest
-INSERT INTO `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e (account, retailer_name, retailer_id, transactions, last_sold_at, last_version, logo, logo_version, newest, _lost, version, _run_id)
-SELECT {account:String}, retailer_name, retailer_id, transactions, last_sold_at, last_version, logo, logo_version, newest, _lost, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
-FROM (SELECT retailer_name, retailer_id, toInt64(count()) AS transactions, fromUnixTimestamp64Milli(max(toUnixTimestamp64Milli(sold_at)), 'UTC') AS last_sold_at, max(_version) AS last_version,
+INSERT INTO `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e (account, retailer_name, retailer_id, sales, last_sold_at, last_version, logo, logo_version, newest, _lost, version, _run_id)
+SELECT {account:String}, retailer_name, retailer_id, sales, last_sold_at, last_version, logo, logo_version, newest, _lost, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
+FROM (SELECT retailer_name, retailer_id, toInt64(count()) AS sales, fromUnixTimestamp64Milli(max(toUnixTimestamp64Milli(sold_at)), 'UTC') AS last_sold_at, max(_version) AS last_version,
         argMaxIf(retailer_logo, _version, retailer_logo != '') AS logo, maxIf(_version, retailer_logo != '') AS logo_version,
         max(synced_at) AS newest, 0 AS _lost
     FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e WHERE _deleted = 0
     GROUP BY retailer_name, retailer_id);
 
 -- fill, the first load: false, sale_retailers_latest
-INSERT INTO `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e (account, retailer_name, retailer_id, transactions, last_sold_at, last_version, logo, logo_version, newest, _lost, version, _run_id)
-SELECT {account:String}, retailer_name, retailer_id, sum(n) AS transactions,
-    if(transactions = 0, NULL, fromUnixTimestamp64Milli(maxIf(sold, side >= 0), 'UTC')) AS last_sold_at, if(transactions = 0, 0, maxIf(version, side >= 0)) AS last_version,
-    if(transactions = 0, '', argMaxIf(r.logo, r.logo_version, side >= 0)) AS logo, if(transactions = 0, 0, maxIf(r.logo_version, side >= 0)) AS logo_version,
-    if(transactions = 0, fromUnixTimestamp64Milli(0, 'UTC'), maxIf(r.newest, side >= 0)) AS newest,
-    transactions != 0 AND (ifNull(maxOrNullIf(sold, side = -1) >= maxOrNullIf(sold, side = 0), 0) AND ifNull(maxOrNullIf(sold, side = 1) < maxOrNullIf(sold, side = -1), 1) OR ifNull(maxOrNullIf(r.version, side = -1) >= maxOrNullIf(r.version, side = 0), 0) AND ifNull(maxOrNullIf(r.version, side = 1) < maxOrNullIf(r.version, side = -1), 1) OR ifNull(maxOrNullIf(r.logo_version, side = -1) >= maxOrNullIf(r.logo_version, side = 0), 0) AND ifNull(maxOrNullIf(r.logo_version, side = 1) < maxOrNullIf(r.logo_version, side = -1), 1) OR ifNull(maxOrNullIf(r.newest, side = -1) >= maxOrNullIf(r.newest, side = 0), 0) AND ifNull(maxOrNullIf(r.newest, side = 1) < maxOrNullIf(r.newest, side = -1), 1)) AS _lost,
+INSERT INTO `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e (account, retailer_name, retailer_id, sales, last_sold_at, last_version, logo, logo_version, newest, _lost, version, _run_id)
+SELECT {account:String}, retailer_name, retailer_id, sum(n) AS sales,
+    if(sales = 0, NULL, fromUnixTimestamp64Milli(maxIf(sold, side >= 0), 'UTC')) AS last_sold_at, if(sales = 0, 0, maxIf(version, side >= 0)) AS last_version,
+    if(sales = 0, '', argMaxIf(r.logo, r.logo_version, side >= 0)) AS logo, if(sales = 0, 0, maxIf(r.logo_version, side >= 0)) AS logo_version,
+    if(sales = 0, fromUnixTimestamp64Milli(0, 'UTC'), maxIf(r.newest, side >= 0)) AS newest,
+    sales != 0 AND (ifNull(maxOrNullIf(sold, side = -1) >= maxOrNullIf(sold, side = 0), 0) AND ifNull(maxOrNullIf(sold, side = 1) < maxOrNullIf(sold, side = -1), 1) OR ifNull(maxOrNullIf(r.version, side = -1) >= maxOrNullIf(r.version, side = 0), 0) AND ifNull(maxOrNullIf(r.version, side = 1) < maxOrNullIf(r.version, side = -1), 1) OR ifNull(maxOrNullIf(r.logo_version, side = -1) >= maxOrNullIf(r.logo_version, side = 0), 0) AND ifNull(maxOrNullIf(r.logo_version, side = 1) < maxOrNullIf(r.logo_version, side = -1), 1) OR ifNull(maxOrNullIf(r.newest, side = -1) >= maxOrNullIf(r.newest, side = 0), 0) AND ifNull(maxOrNullIf(r.newest, side = 1) < maxOrNullIf(r.newest, side = -1), 1)) AS _lost,
     greatest(toUInt64({merged_at:Int64}), max(stored) + 1), {run:UUID}
 FROM
 (
@@ -3229,7 +3309,7 @@ FROM
         if(logo != '', _version, 0) AS logo_version, synced_at AS newest, sign AS side, toUInt64(0) AS stored
     FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e WHERE _deleted = 0
     UNION ALL
-    SELECT retailer_name, retailer_id, transactions, toUnixTimestamp64Milli(last_sold_at), last_version, logo, logo_version, newest, 0, version
+    SELECT retailer_name, retailer_id, sales, toUnixTimestamp64Milli(last_sold_at), last_version, logo, logo_version, newest, 0, version
     FROM sale_retailers_latest FINAL
     WHERE account = {account:String}
         AND retailer_name IN (SELECT retailer_name FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e WHERE _deleted = 0)
@@ -3238,11 +3318,11 @@ GROUP BY retailer_name, retailer_id
 HAVING countIf(side != 0) > 0;
 
 -- fill, the first load: false, sale_retailers_latest
-INSERT INTO `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e (account, retailer_name, retailer_id, transactions, last_sold_at, last_version, logo, logo_version, newest, _lost, version, _run_id)
-SELECT {account:String}, retailer_name, retailer_id, transactions, last_sold_at, last_version, logo, logo_version, newest, _lost, (SELECT max(version) FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e) + 1, {run:UUID}
+INSERT INTO `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e (account, retailer_name, retailer_id, sales, last_sold_at, last_version, logo, logo_version, newest, _lost, version, _run_id)
+SELECT {account:String}, retailer_name, retailer_id, sales, last_sold_at, last_version, logo, logo_version, newest, _lost, (SELECT max(version) FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e) + 1, {run:UUID}
 FROM
 (
-    SELECT retailer_name, retailer_id, toInt64(count()) AS transactions, fromUnixTimestamp64Milli(max(toUnixTimestamp64Milli(sold_at)), 'UTC') AS last_sold_at, max(_version) AS last_version,
+    SELECT retailer_name, retailer_id, toInt64(count()) AS sales, fromUnixTimestamp64Milli(max(toUnixTimestamp64Milli(sold_at)), 'UTC') AS last_sold_at, max(_version) AS last_version,
         argMaxIf(retailer_logo, _version, retailer_logo != '') AS logo, maxIf(_version, retailer_logo != '') AS logo_version,
         max(synced_at) AS newest, 0 AS _lost
     FROM 
@@ -3259,9 +3339,9 @@ WHERE (retailer_name, retailer_id IS NULL, ifNull(retailer_id, toUUID('00000000-
     IN (SELECT retailer_name, retailer_id IS NULL, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e WHERE _lost);
 
 -- rebuild sale_retailers_latest
-INSERT INTO `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e (account, retailer_name, retailer_id, transactions, last_sold_at, last_version, logo, logo_version, newest, _lost, version, _run_id)
-SELECT {account:String}, retailer_name, retailer_id, transactions, last_sold_at, last_version, logo, logo_version, newest, _lost, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
-FROM (SELECT retailer_name, retailer_id, toInt64(count()) AS transactions, fromUnixTimestamp64Milli(max(toUnixTimestamp64Milli(sold_at)), 'UTC') AS last_sold_at, max(_version) AS last_version,
+INSERT INTO `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e (account, retailer_name, retailer_id, sales, last_sold_at, last_version, logo, logo_version, newest, _lost, version, _run_id)
+SELECT {account:String}, retailer_name, retailer_id, sales, last_sold_at, last_version, logo, logo_version, newest, _lost, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
+FROM (SELECT retailer_name, retailer_id, toInt64(count()) AS sales, fromUnixTimestamp64Milli(max(toUnixTimestamp64Milli(sold_at)), 'UTC') AS last_sold_at, max(_version) AS last_version,
         argMaxIf(retailer_logo, _version, retailer_logo != '') AS logo, maxIf(_version, retailer_logo != '') AS logo_version,
         max(synced_at) AS newest, 0 AS _lost
     FROM transactions_latest FINAL WHERE account = {account:String} AND _deleted = 0
@@ -3275,8 +3355,8 @@ ALTER TABLE sale_retailers_latest REPLACE PARTITION 'acme' FROM `dealhouse_runs`
 
 -- compareDerived sale_retailers_latest
 SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sale_retailers_latest FINAL WHERE account = {account:String} AND NOT (transactions = 0)))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (transactions = 0)));
+    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sale_retailers_latest FINAL WHERE account = {account:String} AND NOT (sales = 0)))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (sales = 0)));
 
 -- countSame sale_retailers_latest
 SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM sale_retailers_latest WHERE (account, retailer_name, retailer_id) IN (SELECT account, retailer_name, retailer_id FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e);
@@ -3367,7 +3447,7 @@ FROM
         (
             SELECT assumeNotNull(payout_id), id FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e WHERE sign = -1 AND payout_id IS NOT NULL
             UNION ALL
-            SELECT arrayJoin(payouts), id FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e)
+            SELECT arrayJoin(payout_ids), id FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e)
         )
         UNION ALL
         SELECT *, false, 0 FROM (SELECT assumeNotNull(payout_id) AS payout_id, id, sold_at, retailer_name, currency_code, 'same' AS state, status AS stamped_status,
@@ -3446,7 +3526,7 @@ CREATE TABLE IF NOT EXISTS payout_moves_latest ON CLUSTER `main`
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
     id UUID COMMENT 'Transaction identifier',
-    payouts Array(Int64) COMMENT 'All payouts that it ever carried; empty: the row stands for none',
+    payout_ids Array(Int64) COMMENT 'All payouts that it ever carried; empty: the row stands for none',
     version UInt64 COMMENT 'The highest wins',
     _run_id UUID COMMENT 'Run that loaded the row'
 )
@@ -3473,7 +3553,7 @@ DROP TABLE IF EXISTS `dealhouse_runs`.payout_moves_latest_delta_0000000000004000
 SELECT count() FROM `dealhouse_runs`.payout_moves_latest_delta_0000000000004000800000000000a11e;
 
 -- fill, the first load: false, payout_moves_latest
-INSERT INTO `dealhouse_runs`.payout_moves_latest_delta_0000000000004000800000000000a11e (account, id, payouts, version, _run_id)
+INSERT INTO `dealhouse_runs`.payout_moves_latest_delta_0000000000004000800000000000a11e (account, id, payout_ids, version, _run_id)
 SELECT {account:String}, id, if(max(astray), arraySort(groupArrayIf(payout_id, member)), []), greatest(toUInt64({merged_at:Int64}), max(stored) + 1), {run:UUID}
 FROM
 (
@@ -3485,9 +3565,9 @@ GROUP BY id
 HAVING max(astray) OR max(NOT member);
 
 -- rebuild payout_moves_latest
-INSERT INTO `dealhouse_runs`.payout_moves_latest_delta_0000000000004000800000000000a11e (account, id, payouts, version, _run_id)
-SELECT {account:String}, id, payouts, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
-FROM (SELECT id, arraySort(groupArray(payout_id)) AS payouts
+INSERT INTO `dealhouse_runs`.payout_moves_latest_delta_0000000000004000800000000000a11e (account, id, payout_ids, version, _run_id)
+SELECT {account:String}, id, payout_ids, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
+FROM (SELECT id, arraySort(groupArray(payout_id)) AS payout_ids
 FROM payout_transactions_latest FINAL
 WHERE account = {account:String} AND state != '' AND id IN
 (
@@ -3503,8 +3583,8 @@ ALTER TABLE payout_moves_latest REPLACE PARTITION 'acme' FROM `dealhouse_runs`.p
 
 -- compareDerived payout_moves_latest
 SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_moves_latest FINAL WHERE account = {account:String} AND NOT (empty(payouts))))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM `dealhouse_runs`.payout_moves_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (empty(payouts))));
+    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_moves_latest FINAL WHERE account = {account:String} AND NOT (empty(payout_ids))))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM `dealhouse_runs`.payout_moves_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (empty(payout_ids))));
 
 -- countSame payout_moves_latest
 SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM payout_moves_latest WHERE (account, id) IN (SELECT account, id FROM `dealhouse_runs`.payout_moves_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM `dealhouse_runs`.payout_moves_latest_delta_0000000000004000800000000000a11e);

@@ -230,6 +230,30 @@ LEFT JOIN
 LEFT JOIN (SELECT account, stream, value FROM sync_state WHERE name = 'watermark') AS w ON r.account = w.account AND r.stream = w.stream
 ORDER BY r.account, indexOf(['promotions', 'coupons', 'cashback_offers', 'transactions', 'payouts', 'products'], r.stream);
 
+-- selectDirectives
+SELECT action_id, at, actor, via, action, account, stream, run_id, deletes, reason, at > now64(3, 'UTC') - toIntervalSecond(86400) AND at < now64(3, 'UTC') + toIntervalMinute(1) AS fresh
+FROM operator_actions_log
+WHERE action IN ('pause', 'resume', 'consent', 'consent_used')
+ORDER BY version DESC
+LIMIT 1 BY account, stream, action IN ('pause', 'resume');
+
+-- selectGuardedRuns
+SELECT account, stream, run_id, started_at, mode, would_delete FROM
+(
+    SELECT account, stream, run_id, started_at, mode, outcome, would_delete FROM sync_runs
+    WHERE ({account:String} = '' OR account = {account:String} AND stream = {stream:String})
+        AND (outcome = 'success' OR outcome = 'guarded' AND would_delete > 0) AND mode IN ('snapshot', 'walk', 'full') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)
+    ORDER BY started_at DESC, run_id DESC LIMIT 1 BY account, stream
+)
+WHERE outcome = 'guarded'
+ORDER BY account, stream;
+
+-- countOpenFindings
+SELECT account, count() FROM payout_findings WHERE resolved_at IS NULL GROUP BY account;
+
+-- selectStorage
+SELECT (SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = currentDatabase()), (SELECT min(free_space) FROM system.disks);
+
 -- selectLiveRows
 SELECT account, 'promotions' AS stream, count() AS live FROM promotions GROUP BY account
 UNION ALL
@@ -279,28 +303,28 @@ DROP TABLE IF EXISTS transaction_decisions_log SYNC;
 
 -- selectRuns, by stream: false, whole looks: false
 SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
-    inserted, updated, deleted, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
+    inserted, updated, deleted, would_delete, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
 FROM sync_runs
 WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})
 ORDER BY started_at DESC, account, stream LIMIT 20;
 
 -- selectRuns, by stream: true, whole looks: false
 SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
-    inserted, updated, deleted, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
+    inserted, updated, deleted, would_delete, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
 FROM sync_runs
 WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})
 ORDER BY started_at DESC, account, stream LIMIT 1 BY account, stream LIMIT 20;
 
 -- selectRuns, by stream: false, whole looks: true
 SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
-    inserted, updated, deleted, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
+    inserted, updated, deleted, would_delete, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
 FROM sync_runs
 WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String}) AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)
 ORDER BY started_at DESC, account, stream LIMIT 20;
 
 -- selectRuns, by stream: true, whole looks: true
 SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
-    inserted, updated, deleted, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
+    inserted, updated, deleted, would_delete, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
 FROM sync_runs
 WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String}) AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)
 ORDER BY started_at DESC, account, stream LIMIT 1 BY account, stream LIMIT 20;

@@ -8,6 +8,9 @@
   const names = (map) => [...map.keys()].join("\n");
   let timer;
 
+  // Whoever writes, or has unfolded something to act on, is not to lose it.
+  const busy = () => document.activeElement instanceof HTMLInputElement || document.querySelector("details.act[open]") !== null;
+
   async function refresh() {
     let next;
     try {
@@ -22,8 +25,13 @@
     }
     offline.hidden = true;
     const now = parts(document), then = parts(next);
-    if (next.body.dataset.version !== document.body.dataset.version || names(now) !== names(then)) {
-      location.reload(); // another program, or other streams: the page is a different one
+    if (next.body.dataset.version !== document.body.dataset.version) {
+      location.reload(); // another program: the page needs other files
+      return;
+    }
+    if (names(now) !== names(then)) {
+      if (!busy()) replaceAll(next);
+      done(next);
       return;
     }
     for (const [name, part] of now) {
@@ -31,9 +39,22 @@
       if (part.className !== fresh.className) part.className = fresh.className;
       if (part.innerHTML !== fresh.innerHTML) part.replaceChildren(...fresh.childNodes);
     }
+    done(next);
+  }
+
+  function done(next) {
     if (document.title !== next.title) document.title = next.title;
     document.body.dataset.refresh = next.body.dataset.refresh;
     plan();
+  }
+
+  // Other streams, or the same ones in another order: all of the content is taken over. A link that had the focus keeps it.
+  function replaceAll(next) {
+    const href = document.activeElement?.getAttribute("href");
+    const main = document.querySelector("main"), fresh = next.querySelector("main");
+    fresh.querySelector("#offline").replaceWith(offline);
+    main.replaceChildren(...fresh.childNodes);
+    if (href) [...main.querySelectorAll("a")].find((a) => a.getAttribute("href") === href)?.focus();
   }
 
   function plan() {

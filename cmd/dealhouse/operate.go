@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/config"
+	"dealhouse/internal/daemon"
+	"dealhouse/internal/daemon/web"
+	"dealhouse/internal/output"
+	"dealhouse/internal/service"
+	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
+)
+
+const operateLong = `Acts on what is loaded: pauses and resumes streams and accounts, agrees to deletions that a guard has
+stopped, and has a daemon run, stop or reload.
+
+pause, resume, consent and log work on the warehouse, as status and query do: through the daemon that has
+an embedded one open, otherwise by themselves. So they need no daemon. One that runs notices within
+seconds, wherever it is, and a sync or a backfill when it begins; both say what they leave out.
+
+run, cancel and reload ask a daemon over HTTP, at daemon.listen or at --url, as daemon.user with
+daemon.password. Without these a daemon takes no actions.
+
+The view operator_actions has who did what, when and why; of pause, resume and consent, who is the user of
+this machine; of the others daemon.user. The status page of a daemon has all of this too, once daemon.user
+is configured.`
+
+const operateExample = `  dealhouse operate pause coupons --account acme --reason "their list is half empty"
+  dealhouse operate resume coupons --account acme
+  dealhouse operate pause --account acme              all streams of the account
+  dealhouse operate consent coupons --account acme    after the guard stopped a run that was right
+  dealhouse operate run coupons --account acme        now, by the daemon
+  dealhouse operate cancel --account acme
+  dealhouse operate log`
+
+func newOperate(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "operate",
+		Short:   "Pause, resume, run now, cancel, and agree to what a guard has stopped",
+		Long:    operateLong,
+		Example: operateExample,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return usagef("say what to do; see `%s --help`", cmd.CommandPath())
+		},
+	}
+	cmd.AddCommand(newOperatePause(a), newOperateResume(a), newOperateConsent(a), newOperateRun(a), newOperateCancel(a), newOperateReload(a), newOperateLog(a))
+	return cmd
+}
+
+// operateCommand is what the flags and the arguments of an action say.
+type operateCommand struct {
+	warehouse.Action
+	run string
+}
+
+// newAction makes a command that acts on a stream or an account.
+func newAction(a *app, c *operateCommand, use, short, long string, act func(context.Context) error) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:       use,
+		Short:     short,
+		Long:      long,
+		ValidArgs: catalog.Names(),
+		Args:      cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				c.Stream = service.StreamName(args[0])
+			}
+			return act(cmd.Context())
+		},
+	}
+	cmd.Flags().StringVar(&c.Account, "account", "", "the `account`; may be left out where only one is configured")
+	cmd.Flags().StringVar(&c.Reason, "reason", "", "`why`, for operator_actions")
+	completeAccounts(cmd, a)
+	return cmd
+}
+
+func newOperatePause(a *app) *cobra.Command {
+	c := &operateCommand{Action: warehouse.Action{Action: warehouse.ActionPause}}
+	return newAction(a, c, "pause [STREAM]", "Start no runs of a stream or an account",
+		`Keeps a stream, or without one the whole account, from being loaded by daemons, syncs and backfills until
+it is resumed. It survives restarts. A run that is under way goes on.`, func(ctx context.Context) error { return c.ask(ctx, a) })
+}
+
+func newOperateResume(a *app) *cobra.Command {
+	c := &operateCommand{Action: warehouse.Action{Action: warehouse.ActionResume}}
+	return newAction(a, c, "resume [STREAM]", "End a pause",
+		`Ends the pause of a stream, or without one that of an account. Streams that were paused by themselves stay
+so when their account is resumed. A daemon makes up for what came due meanwhile by one run.`, func(ctx context.Context) error { return c.ask(ctx, a) })
+}
+
+func newOperateConsent(a *app) *cobra.Command {
+	c := &operateCommand{Action: warehouse.Action{Action: warehouse.ActionConsent}}
+	cmd := newAction(a, c, "consent STREAM", "Let one run delete what a guard has stopped",
+		`Lets the next run of a stream that reads everything delete as many rows as the guard counted in the run
+that it stopped. More than that stops it again. The consent is for one run, ends after a day, and is void
+once another run was stopped or has succeeded. A daemon makes the run at once; without one, run sync (for
+transactions sync --full).`, func(ctx context.Context) error {
+			if c.Stream == "" {
+				return usagef("name the stream that the guard stopped")
+			}
+			return c.ask(ctx, a)
+		})
+	cmd.Flags().StringVar(&c.run, "run", "", "only to this stopped run, by its `id` (default the last one)")
+	return cmd
+}
+
+// ask has the action recorded in the warehouse.
+func (c *operateCommand) ask(ctx context.Context, a *app) (err error) {
+	if c.run != "" {
+		if c.RunID, err = uuid.Parse(c.run); err != nil {
+			return usagef("--run: %q is no id of a run: `dealhouse runs --output json` has them", c.run)
+		}
+	}
+	cfg, err := a.loadConfig(false)
+	if err != nil {
+		return err
+	}
+	if err := c.complete(a, cfg); err != nil {
+		return err
+	}
+	w, err := a.openExisting(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	if err := w.CheckSchema(ctx); err != nil {
+		return err
+	}
+	acted, err := daemon.Ask(ctx, w, c.Action)
+	if err != nil {
+		return err
+	}
+	return printActed(a.stdout, acted)
+}
+
+// complete fills in who asks, and the account where there is only one. What the configuration does not have is a mistake,
+// but for an end of a pause: it may be of an account that was there before.
+func (c *operateCommand) complete(a *app, cfg *config.Config) error {
+	if err := web.CheckReason(c.Reason); err != nil {
+		return usagef("--reason: %w", err)
+	}
+	c.Actor, c.Via = a.user(), warehouse.ViaCommand
+	names := service.AccountNames(cfg)
+	switch {
+	case c.Stream != "" && !slices.Contains(catalog.Names(), c.Stream):
+		return usagef("there is no stream %q: the streams are %s", c.Stream, wording.List(catalog.Names()))
+	case c.Account == "" && len(names) == 1:
+		c.Account = names[0]
+	case c.Account == "":
+		return usagef("say which account: --account")
+	case c.Action.Action != warehouse.ActionResume && !slices.Contains(names, c.Account):
+		return service.UnknownAccount(cfg, c.Account)
+	}
+	return nil
+}
+
+// user is who calls the program, as far as the environment says.
+func (a *app) user() string {
+	for _, name := range []string{"USER", "LOGNAME", "USERNAME"} {
+		for _, entry := range a.env {
+			if value, is := strings.CutPrefix(entry, name+"="); is && value != "" && web.CheckReason(value) == nil {
+				return value
+			}
+		}
+	}
+	return fmt.Sprintf("uid %d", os.Getuid())
+}
+
+func printActed(to io.Writer, acted web.Acted) error {
+	_, err := fmt.Fprintln(to, acted.Text)
+	return err
+}
+
+func newOperateLog(a *app) *cobra.Command {
+	var limit int
+	var format *choice
+	cmd := &cobra.Command{
+		Use:   "log",
+		Short: "List what operators did",
+		Long:  "Lists what operators did, the newest first. Times are UTC. The view operator_actions has all of it.",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 1 {
+				return usagef("--limit: want 1 or more")
+			}
+			return listActions(cmd.Context(), a, limit, format.value)
+		},
+	}
+	cmd.Flags().IntVar(&limit, "limit", 20, "how many actions")
+	format = outputFlag(cmd, "table", "json", "csv")
+	return cmd
+}
+
+func listActions(ctx context.Context, a *app, limit int, format string) (err error) {
+	cfg, err := a.loadConfig(false)
+	if err != nil {
+		return err
+	}
+	w, err := a.openExisting(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	all, err := w.Actions(ctx, limit)
+	if warehouse.IsMissing(err) {
+		return warehouse.ErrSchemaOld
+	}
+	if err != nil {
+		return err
+	}
+	columns := []output.Column{
+		{Name: "at"}, {Name: "actor"}, {Name: "via"}, {Name: "action"}, {Name: "account"}, {Name: "stream"}, optional(output.Count("deletes")), {Name: "reason", Optional: true},
+	}
+	if format == "table" {
+		columns[0].Human = output.TimeCell
+	} else {
+		columns = append(columns, output.Column{Name: "run_id"}, output.Column{Name: "action_id"})
+	}
+	var rows [][]any
+	for _, x := range all {
+		row := []any{output.Time(x.At), x.Actor, x.Via, x.Action, x.Account, x.Stream, x.Deletes, x.Reason}
+		if format != "table" {
+			var run any
+			if x.RunID != uuid.Nil {
+				run = x.RunID.String()
+			}
+			row = append(row, run, x.ID.String())
+		}
+		rows = append(rows, row)
+	}
+	return output.Print(format, a.stdout, columns, rows)
+}

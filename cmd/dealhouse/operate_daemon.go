@@ -1,0 +1,195 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"dealhouse/internal/config"
+	"dealhouse/internal/warehouse"
+)
+
+const askDaemonLong = `
+
+This asks the daemon over HTTP at daemon.listen, or at --url, as daemon.user with daemon.password; without
+them a daemon takes no actions. What it does is recorded in operator_actions under that user.`
+
+// remote is how a command reaches a daemon.
+type remote struct {
+	url     string
+	timeout time.Duration
+}
+
+func (r *remote) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&r.url, "url", "", "`URL` of the daemon, such as https://dealhouse:9464 (default that of daemon.listen)")
+	cmd.Flags().DurationVar(&r.timeout, "timeout", time.Minute, "how long to wait for the answer")
+}
+
+func newOperateRun(a *app) *cobra.Command {
+	c, r := &operateCommand{Action: warehouse.Action{Action: warehouse.ActionRun}}, &remote{}
+	full := false
+	cmd := newAction(a, c, "run [STREAM]", "Have the daemon run a stream or an account now",
+		`Has the daemon run a stream now, or without one all streams of the account, whatever their schedule says.
+What runs already does not run twice. To load without a daemon, use sync.`+askDaemonLong, func(ctx context.Context) error {
+			if full {
+				c.Action.Action = warehouse.ActionRunFull
+			}
+			return c.askDaemon(ctx, a, r)
+		})
+	cmd.Flags().BoolVar(&full, "full", false, "read everything, whatever was read before; after the run under way, if there is one")
+	r.flags(cmd)
+	return cmd
+}
+
+func newOperateCancel(a *app) *cobra.Command {
+	c, r := &operateCommand{Action: warehouse.Action{Action: warehouse.ActionCancel}}, &remote{}
+	cmd := newAction(a, c, "cancel [STREAM]", "Have the daemon stop what runs",
+		`Has the daemon stop the run of a stream, or without one all runs of the account. They end as stopped: what
+was read to its end is still published, and otherwise nothing. The next run comes by schedule.`+askDaemonLong, func(ctx context.Context) error {
+			return c.askDaemon(ctx, a, r)
+		})
+	r.flags(cmd)
+	return cmd
+}
+
+func newOperateReload(a *app) *cobra.Command {
+	c, r := &operateCommand{Action: warehouse.Action{Action: warehouse.ActionReload}}, &remote{}
+	cmd := &cobra.Command{
+		Use:   "reload",
+		Short: "Have the daemon read its configuration again",
+		Long: `Has the daemon read its configuration again, as the signal HUP does, and says what came of it. What it
+refuses leaves the configuration before in force.` + askDaemonLong,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.askDaemon(cmd.Context(), a, r) },
+	}
+	cmd.Flags().StringVar(&c.Reason, "reason", "", "`why`, for operator_actions")
+	r.flags(cmd)
+	return cmd
+}
+
+// askDaemon has a daemon carry the action out.
+func (c *operateCommand) askDaemon(ctx context.Context, a *app, r *remote) error {
+	cfg, err := a.loadConfigAs(config.Source{NeedDaemon: true})
+	if err != nil {
+		return err
+	}
+	if c.Action.Action != warehouse.ActionReload {
+		if err := c.complete(a, cfg); err != nil {
+			return err
+		}
+	}
+	if cfg.Daemon.User == "" {
+		return usagef("a daemon takes actions of a configured user only: set daemon.user and daemon.password, for it and for this command")
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	text, err := r.ask(ctx, cfg, map[string]string{"action": c.Action.Action, "account": c.Account, "stream": c.Stream, "reason": c.Reason})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(a.stdout, text)
+	return err
+}
+
+// ask sends a request, and returns what the daemon says came of it.
+func (r *remote) ask(ctx context.Context, cfg *config.Config, request map[string]string) (text string, err error) {
+	address, transport, err := r.reach(cfg)
+	if err != nil {
+		return "", err
+	}
+	body, err := json.Marshal(request)
+	if err != nil {
+		return "", fmt.Errorf("writing the request: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address.JoinPath("/api/v1/actions").String(), bytes.NewReader(body)) //nolint:gosec // G704: the operator names the daemon
+	if err != nil {
+		return "", usagef("--url: %w", err)
+	}
+	req.SetBasicAuth(cfg.Daemon.User, cfg.Daemon.Password.Reveal())
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Idempotency-Key", uuid.NewString()) // the transport may send it twice
+	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := client.Do(req) //nolint:gosec // G704: see above
+	if err != nil {
+		return "", fmt.Errorf("no daemon answers; without one, use `dealhouse sync`: %w", err)
+	}
+	defer resp.Body.Close()
+	var answer struct{ Message, Error string }
+	if err := json.NewDecoder(http.MaxBytesReader(nil, resp.Body, 1<<20)).Decode(&answer); err != nil {
+		answer.Error = "" // it is not our daemon's, or one that takes no actions
+	}
+	switch {
+	case resp.StatusCode == http.StatusOK && answer.Message != "":
+		return answer.Message, nil
+	case resp.StatusCode == http.StatusUnauthorized:
+		return "", refusedUserError{"the daemon refuses daemon.user and daemon.password: it has others"}
+	case resp.StatusCode == http.StatusForbidden, resp.StatusCode == http.StatusMethodNotAllowed:
+		return "", refusedUserError{"the daemon takes no actions: it is an older one, or was started without daemon.user"}
+	case resp.StatusCode == http.StatusNotFound && answer.Error != "":
+		return "", usageError{errors.New(answer.Error)}
+	case answer.Error != "":
+		return "", errors.New(answer.Error)
+	}
+	return "", fmt.Errorf("%s answers %s, as no dealhouse does", address, resp.Status)
+}
+
+// refusedUserError says that the daemon does not accept who asks.
+type refusedUserError struct{ text string }
+
+func (e refusedUserError) Error() string { return e.text }
+
+// reach finds the address of the daemon, and how to make sure that it is the one.
+func (r *remote) reach(cfg *config.Config) (*url.URL, *http.Transport, error) {
+	transport := &http.Transport{DisableKeepAlives: true}
+	if r.url != "" {
+		transport.Proxy = http.ProxyFromEnvironment
+		target, err := url.Parse(r.url)
+		if err != nil || target.Host == "" || target.User != nil || target.Scheme != "http" && target.Scheme != "https" || target.RawQuery != "" {
+			return nil, nil, usagef("--url: want a URL such as https://dealhouse:9464, without user and password")
+		}
+		return target, transport, nil
+	}
+	target := &url.URL{Scheme: "http", Host: reachable(cfg.Daemon.Listen)}
+	if cfg.Daemon.TLSCert != "" {
+		target.Scheme = "https"
+		same, err := sameCertificate(cfg.Daemon.TLSCert)
+		if err != nil {
+			return nil, nil, err
+		}
+		transport.TLSClientConfig = same
+	}
+	return target, transport, nil
+}
+
+// sameCertificate accepts a server that has the certificate of a file. It is for the name that others use, so its name
+// is not compared, but a password is sent to nobody else.
+func sameCertificate(file string) (*tls.Config, error) {
+	text, _, err := config.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificate of the daemon: %w", err)
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, fmt.Errorf("%s has no certificate", file)
+	}
+	return &tls.Config{
+		InsecureSkipVerify: true, //nolint:gosec // G402: it is compared with the file
+		VerifyConnection: func(s tls.ConnectionState) error {
+			if len(s.PeerCertificates) == 0 || !bytes.Equal(s.PeerCertificates[0].Raw, block.Bytes) {
+				return x509.UnknownAuthorityError{}
+			}
+			return nil
+		},
+	}, nil
+}

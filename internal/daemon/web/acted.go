@@ -1,0 +1,52 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
+)
+
+// Acted is what came of an action of an operator.
+type Acted struct {
+	Action warehouse.Action // as it was recorded; when nothing was done, as it was asked for
+	Done   bool             // there was something to do
+	Text   string           // what came of it, in a sentence or two
+}
+
+// Count is a number of things, as pages write it.
+func Count(n uint64, of string) string { return wording.Plural(n, of) }
+
+// Again is what came of an action that was asked for before, under the same key. Nothing is done a second time.
+func Again(earlier *warehouse.Action) Acted {
+	if earlier == nil {
+		return Acted{}
+	}
+	return Acted{Action: *earlier, Done: true, Text: "This request came before, and was carried out then."}
+}
+
+// RefusalError says why an action is not carried out. Nothing was changed.
+type RefusalError struct {
+	Unknown bool // what it is about is not there
+	Reason  string
+}
+
+func (r *RefusalError) Error() string { return r.Reason }
+
+// maxReason bounds what an operator may write, in characters.
+const maxReason = 500
+
+// CheckReason says why a text cannot be the reason of an action; nil when it can. It is one line for people.
+func CheckReason(text string) error {
+	switch {
+	case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
+		return errors.New("want one line of text")
+	case utf8.RuneCountInString(text) > maxReason:
+		return fmt.Errorf("want at most %d characters", maxReason)
+	}
+	return nil
+}

@@ -1,0 +1,258 @@
+package web
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"dealhouse/internal/warehouse"
+)
+
+// Where actions are sent to: by programs, and by the forms of the pages.
+const (
+	actionsAPI  = "/api/v1/actions"
+	actionsPage = "/actions"
+)
+
+const (
+	// maxRequest bounds what is read of an action, in bytes.
+	maxRequest = 16 << 10
+	// actTimeout is how long an action may take, the record of it included.
+	actTimeout = 30 * time.Second
+	// maxKey bounds an idempotency key, in bytes.
+	maxKey = 200
+)
+
+// actionWords are the actions that may be asked for.
+var actionWords = []string{
+	warehouse.ActionRun, warehouse.ActionRunFull, warehouse.ActionPause, warehouse.ActionResume, warehouse.ActionConsent, warehouse.ActionCancel, warehouse.ActionReload,
+}
+
+// takesActions names what is answered to POST.
+func takesActions(path string) bool { return path == actionsAPI || path == actionsPage }
+
+// acts reports whether there is anything to act with: never without a user (web-1).
+func (s *Server) acts() bool { return s.o.secured() && s.o.Act != nil }
+
+// newSecret is what the tokens of this process are made with.
+func newSecret() []byte {
+	secret := make([]byte, sha256.Size)
+	_, _ = rand.Read(secret) // it never fails
+	return secret
+}
+
+// token is what a form of a page has, and what a page of somebody else cannot know (web-6). It is the same for as long as
+// the process lives, so that a page which was opened this morning still works.
+func (s *Server) token() string {
+	if !s.acts() {
+		return ""
+	}
+	mac := hmac.New(sha256.New, s.secret)
+	_, _ = mac.Write([]byte(s.o.User)) // a hash takes everything
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// requestError is a request that cannot be understood, with the status to answer.
+type requestError struct {
+	status int
+	text   string
+}
+
+func (e *requestError) Error() string { return e.text }
+
+func badRequest(format string, args ...any) error {
+	return &requestError{http.StatusBadRequest, fmt.Sprintf(format, args...)}
+}
+
+// actionRequest is what a program sends.
+type actionRequest struct {
+	Action  string `json:"action"`
+	Account string `json:"account"`
+	Stream  string `json:"stream"`
+	RunID   string `json:"run_id"`
+	Reason  string `json:"reason"`
+}
+
+// read makes an action of a request, as far as that can be told without knowing what is configured.
+func (q actionRequest) read() (a warehouse.Action, err error) {
+	a = warehouse.Action{Action: q.Action, Account: q.Account, Stream: q.Stream, Reason: q.Reason}
+	reload, consent := q.Action == warehouse.ActionReload, q.Action == warehouse.ActionConsent
+	switch {
+	case !slices.Contains(actionWords, q.Action):
+		return a, badRequest("action: want %s", strings.Join(actionWords, ", "))
+	case reload && q.Account+q.Stream != "":
+		return a, badRequest("reload is about the whole configuration: leave account and stream out")
+	case !reload && q.Account == "":
+		return a, badRequest("account: say which")
+	case consent && q.Stream == "":
+		return a, badRequest("stream: consent is for one stream")
+	case consent != (q.RunID != ""):
+		return a, badRequest("run_id: consent, and nothing else, names the run that the guard stopped")
+	}
+	if consent {
+		if a.RunID, err = uuid.Parse(q.RunID); err != nil {
+			return a, badRequest("run_id: want the id of a run")
+		}
+	}
+	if err := CheckReason(q.Reason); err != nil {
+		return a, badRequest("reason: %s", err)
+	}
+	return a, nil
+}
+
+// actionJSON has the names of the view operator_actions, with what came of the action.
+type actionJSON struct {
+	ID      *string `json:"action_id"`
+	At      *string `json:"at"`
+	Actor   string  `json:"actor"`
+	Via     string  `json:"via"`
+	Action  string  `json:"action"`
+	Account string  `json:"account"`
+	Stream  string  `json:"stream"`
+	RunID   *string `json:"run_id"`
+	Deletes uint64  `json:"deletes"`
+	Reason  string  `json:"reason"`
+}
+
+// actedJSON is the answer to an action.
+type actedJSON struct {
+	Done    bool       `json:"done"`
+	Message string     `json:"message"`
+	Action  actionJSON `json:"action"`
+}
+
+func newActionJSON(a warehouse.Action) actionJSON {
+	return actionJSON{
+		ID: uuidJSON(a.ID), At: timeJSON(a.At), Actor: a.Actor, Via: a.Via, Action: a.Action, Account: a.Account, Stream: a.Stream,
+		RunID: uuidJSON(a.RunID), Deletes: a.Deletes, Reason: a.Reason,
+	}
+}
+
+func uuidJSON(id uuid.UUID) *string {
+	if id == uuid.Nil {
+		return nil
+	}
+	text := id.String()
+	return &text
+}
+
+// apiAct takes an action from a program.
+func (s *Server) apiAct(w http.ResponseWriter, r *http.Request) {
+	acted, err := s.actOf(w, r)
+	if err != nil {
+		status, text := s.whyNot(err)
+		s.refuse(w, status, errors.New(text))
+		return
+	}
+	s.writeJSON(w, http.StatusOK, actedJSON{Done: acted.Done, Message: acted.Text, Action: newActionJSON(acted.Action)})
+}
+
+func (s *Server) actOf(w http.ResponseWriter, r *http.Request) (acted Acted, err error) {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" { // web-6
+		return acted, &requestError{http.StatusUnsupportedMediaType, "want Content-Type: application/json"}
+	}
+	if _, err := parameters(r); err != nil {
+		return acted, badRequest("%s", err)
+	}
+	var q actionRequest
+	body := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
+	body.DisallowUnknownFields()
+	if err := body.Decode(&q); err != nil {
+		return acted, badRequest("the request cannot be read: %s", err)
+	}
+	if _, err := body.Token(); !errors.Is(err, io.EOF) {
+		return acted, badRequest("the request goes on after its end")
+	}
+	a, err := q.read()
+	if err != nil {
+		return acted, err
+	}
+	if a.Key, err = idempotencyKey(r); err != nil {
+		return acted, err
+	}
+	a.Via = warehouse.ViaAPI
+	return s.act(r.Context(), a)
+}
+
+// idempotencyKey is the key by which a request is known when it comes again; "" when none is given.
+func idempotencyKey(r *http.Request) (string, error) {
+	keys := r.Header.Values("Idempotency-Key")
+	if len(keys) == 0 {
+		return "", nil
+	}
+	key := keys[0]
+	if len(keys) > 1 || key == "" || len(key) > maxKey || strings.ContainsFunc(key, func(c rune) bool { return c < '!' || c > '~' }) {
+		return "", badRequest("Idempotency-Key: want one, of 1 to %d visible ASCII characters", maxKey)
+	}
+	return key, nil
+}
+
+// act has an action carried out, whether or not who asked for it stays to hear of it.
+func (s *Server) act(ctx context.Context, a warehouse.Action) (Acted, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), actTimeout)
+	defer cancel()
+	a.Actor = s.o.User
+	return s.o.Act(ctx, a)
+}
+
+// whyNot is how an action that was not carried out is answered.
+func (s *Server) whyNot(err error) (status int, text string) {
+	request, misunderstood := errors.AsType[*requestError](err)
+	refusal, refused := errors.AsType[*RefusalError](err)
+	reused, again := errors.AsType[*warehouse.KeyReusedError](err)
+	switch {
+	case misunderstood:
+		return request.status, request.text
+	case refused && refusal.Unknown:
+		return http.StatusNotFound, refusal.Reason
+	case refused:
+		return http.StatusConflict, refusal.Reason
+	case again:
+		return http.StatusUnprocessableEntity, reused.Error()
+	}
+	s.log.Error("an action could not be carried out", "error", err)
+	return http.StatusServiceUnavailable, "it could not be recorded in the warehouse, and so was not done: " + explain(err)
+}
+
+// apiActions lists what operators did.
+func (s *Server) apiActions(w http.ResponseWriter, r *http.Request) {
+	limit := defaultRuns
+	query, err := parameters(r, "limit")
+	if err == nil && query.Has("limit") {
+		if limit, err = strconv.Atoi(query.Get("limit")); err != nil || limit < 1 || limit > maxRuns {
+			err = fmt.Errorf("limit: want a number from 1 to %d", maxRuns)
+		}
+	}
+	if err != nil {
+		s.refuse(w, http.StatusBadRequest, err)
+		return
+	}
+	all := s.actions.get(r.Context(), limit)
+	if all.err != nil {
+		s.refuse(w, http.StatusServiceUnavailable, fmt.Errorf("the warehouse does not answer: %s", explain(all.err)))
+		return
+	}
+	out := []actionJSON{}
+	for _, a := range all.value {
+		out = append(out, newActionJSON(a))
+	}
+	s.writeJSON(w, http.StatusOK, map[string][]actionJSON{"actions": out})
+}
+
+func (s *Server) readActions(ctx context.Context, limit int) ([]warehouse.Action, error) {
+	return s.o.Warehouse.Actions(ctx, limit)
+}

@@ -1,0 +1,193 @@
+package web
+
+import (
+	"crypto/subtle"
+	"mime"
+	"net/http"
+	"net/url"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
+)
+
+// forms are what an operator can do with a stream, or an account, from a page.
+type forms struct {
+	Token, Account, Stream string
+	Back                   string // the page to return to, as backTo knows it
+	Name                   string // for people
+	Running, Stopping      bool
+	Paused                 bool // it is, by itself
+	OfAccount              bool // its account is paused
+	Full                   bool // it can be told to read everything
+	RunID, Deletes         string
+}
+
+// formsOf are those of a stream; nil where there is no user, or nothing that could be done.
+func (s *Server) formsOf(st *streamState, back string) *forms {
+	if !s.acts() || !st.configured || !st.Enabled {
+		return nil
+	}
+	f := &forms{
+		Token: s.token(), Account: st.id.Account, Stream: st.id.Stream, Back: back, Name: st.name(), Running: st.Running != nil, Stopping: st.Stopping,
+		Paused: st.Paused != nil && st.Paused.Stream != "", OfAccount: st.Paused != nil && st.Paused.Stream == "",
+	}
+	if stream, err := catalog.Find(st.id.Stream); err == nil {
+		f.Full = stream.Kind != catalog.Snapshot // which reads everything in any case
+	}
+	if g := st.guarded; g != nil {
+		f.RunID, f.Deletes = g.RunID.String(), wording.Count(g.Deletes)
+	}
+	return f
+}
+
+// formsOfAccount are those of an account.
+func (s *Server) formsOfAccount(account string, streams []*streamState) *forms {
+	if !s.acts() {
+		return nil
+	}
+	f := &forms{Token: s.token(), Account: account, Back: "account", Name: "account " + account}
+	able := false
+	for _, st := range streams {
+		able = able || st.configured && st.Enabled
+		f.Running = f.Running || st.Running != nil
+		f.Paused = f.Paused || st.Paused != nil && st.Paused.Stream == ""
+	}
+	if !able {
+		return nil
+	}
+	return f
+}
+
+// said is what came of actions that were taken from pages, for the pages that are shown next.
+type said struct {
+	mu    sync.Mutex
+	texts map[string]notice
+	order []string
+}
+
+// notice is what a page says of an action.
+type notice struct {
+	Text string
+	Bad  bool
+}
+
+// mostSaid is how many are remembered.
+const mostSaid = 64
+
+func (s *said) add(n notice) (id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.texts == nil {
+		s.texts = map[string]notice{}
+	}
+	if len(s.order) == mostSaid {
+		delete(s.texts, s.order[0])
+		s.order = s.order[1:]
+	}
+	id = uuid.NewString()
+	s.texts[id], s.order = n, append(s.order, id)
+	return id
+}
+
+// to is what is to be said on a page; nil when nothing is.
+func (s *said) to(r *http.Request) *notice {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n, ok := s.texts[r.URL.Query().Get("said")]; ok {
+		return &n
+	}
+	return nil
+}
+
+// pageAct takes an action from a form of a page, and returns to that page.
+func (s *Server) pageAct(w http.ResponseWriter, r *http.Request) {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "application/x-www-form-urlencoded" {
+		http.Error(w, "this takes what the forms of the pages send; programs use "+actionsAPI, http.StatusUnsupportedMediaType)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
+	if err := r.ParseForm(); err != nil {
+		http.Error(w, "the form cannot be read", http.StatusBadRequest)
+		return
+	}
+	form := r.PostForm                                                                 // what stands in the address does not count
+	if subtle.ConstantTimeCompare([]byte(form.Get("token")), []byte(s.token())) != 1 { // web-6
+		http.Error(w, "this form is not of a page of this daemon, which may have been restarted: go back, load the page again and repeat it", http.StatusForbidden)
+		return
+	}
+	q := actionRequest{Action: form.Get("action"), Account: form.Get("account"), Stream: form.Get("stream"), RunID: form.Get("run_id"), Reason: form.Get("reason")}
+	a, err := q.read()
+	var acted Acted
+	if err == nil {
+		a.Via = warehouse.ViaPage
+		acted, err = s.act(r.Context(), a)
+	}
+	n := notice{Text: acted.Text}
+	if err != nil {
+		_, text := s.whyNot(err)
+		n = notice{Text: "Not done: " + text + ".", Bad: true}
+	}
+	http.Redirect(w, r, backTo(form.Get("back"), q)+"said="+s.said.add(n), http.StatusSeeOther)
+}
+
+// backTo is the page that a form was on. It is one of ours, whatever the form says.
+func backTo(page string, q actionRequest) string {
+	switch page {
+	case "stream":
+		return "/streams/" + url.PathEscape(q.Account) + "/" + url.PathEscape(q.Stream) + "?"
+	case "account":
+		return "/?account=" + url.QueryEscape(q.Account) + "&"
+	case "actions":
+		return actionsPage + "?"
+	}
+	return "/?"
+}
+
+// actionsBody is the page of what operators did.
+type actionsBody struct {
+	Acts    bool // there is a user
+	Token   string
+	Error   string
+	Actions []actionRow
+	Shown   int
+}
+
+type actionRow struct {
+	At                 moment
+	Exact              string
+	Who, Via, What     string
+	Account, Stream    string
+	About, Reason, Run string
+}
+
+// whats are the actions as people read them.
+var whats = map[string]string{
+	warehouse.ActionRun: "run now", warehouse.ActionRunFull: "read everything", warehouse.ActionPause: "pause", warehouse.ActionResume: "resume",
+	warehouse.ActionConsent: "consent", warehouse.ActionCancel: "cancel", warehouse.ActionReload: "reload", "consent_used": "consent used",
+}
+
+// actionsPage shows what operators did.
+func (s *Server) actionsPage(w http.ResponseWriter, r *http.Request) {
+	o := s.overview(r.Context())
+	body := actionsBody{Acts: s.acts(), Token: s.token(), Shown: defaultRuns}
+	all := s.actions.last(defaultRuns)
+	if o.problem == nil {
+		all = s.actions.get(r.Context(), defaultRuns)
+	}
+	body.Error = explain(all.err)
+	for _, a := range all.value {
+		row := actionRow{At: o.moment(a.At), Exact: a.At.UTC().Format("2006-01-02 15:04:05"), Who: a.Actor, Via: a.Via, What: whats[a.Action], Account: a.Account, Stream: a.Stream, Reason: a.Reason}
+		if a.RunID != uuid.Nil {
+			row.Run, row.About = a.RunID.String(), wording.Plural(a.Deletes, "row")
+		}
+		body.Actions = append(body.Actions, row)
+	}
+	p := s.newPage(&o, actionsPage, "Actions", body)
+	p.Said = s.said.to(r)
+	s.render(w, "actions.html", p)
+}

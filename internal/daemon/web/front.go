@@ -1,0 +1,315 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
+)
+
+// manyStreams is from how many streams on the status page shows those that are well as a line for each account, unless
+// an account is chosen.
+const manyStreams = 48
+
+// front is the status page: what needs a person comes first.
+type front struct {
+	Chosen   string // the account; "": all
+	Filter   []filterLink
+	Accounts []accountRows
+	Calm     []calmRow // accounts that are well, where there are many
+	About    about
+}
+
+// filterLink leads to one account.
+type filterLink struct {
+	Account string // "": all
+	Path    string
+	Here    bool
+	Trouble int // streams that need a person
+	State   state
+}
+
+// accountRows are the streams of one account.
+type accountRows struct {
+	Account  string
+	Path     string // of its own page; "" on that
+	Forms    *forms // nil: nothing can be done
+	Findings string // about payouts that stand; "" when none do
+	Errors   []sharedError
+	Streams  []streamRow
+	Rest     string // the streams that are not shown
+}
+
+// sharedError is an error that several streams of an account have.
+type sharedError struct {
+	Streams string
+	State   state
+	Text    string
+}
+
+// calmRow is an account of which nothing is wrong.
+type calmRow struct {
+	Account, Path, Text, Findings string
+}
+
+// about is the daemon itself. What is not known is "".
+type about struct{ Version, Up, Memory, Disk string }
+
+// trouble orders states: what needs a person most comes first.
+var trouble = []state{stateGuarded, stateFailing, stateIncomplete, stateLate, stateDoubtful, stateUnknown, stateWaiting, stateFine, statePaused, stateDisabled, stateRemoved}
+
+// need is what a person has to know of a stream first.
+func (st *streamState) need() state {
+	if st.state == stateFine && len(st.failedChecks()) > 0 {
+		return stateDoubtful
+	}
+	return st.state
+}
+
+// rank is the place of a stream among the others.
+func (st *streamState) rank() int { return slices.Index(trouble, st.need()) }
+
+// troubled reports whether a stream needs a person.
+func (st *streamState) troubled() bool { return st.rank() <= slices.Index(trouble, stateDoubtful) }
+
+// byAccount are the streams of each account, those that need a person first. So are the accounts.
+func (o *overview) byAccount() (names []string, of map[string][]*streamState) {
+	of = map[string][]*streamState{}
+	for i := range o.streams {
+		st := &o.streams[i]
+		if of[st.id.Account] == nil {
+			names = append(names, st.id.Account)
+		}
+		of[st.id.Account] = append(of[st.id.Account], st)
+	}
+	rank := func(a, b *streamState) int { return a.rank() - b.rank() }
+	for _, streams := range of {
+		slices.SortStableFunc(streams, rank)
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return rank(of[a][0], of[b][0]) })
+	return names, of
+}
+
+// status is the status page.
+func (s *Server) status(w http.ResponseWriter, r *http.Request) {
+	o := s.overview(r.Context())
+	names, of := o.byAccount()
+	body := front{Chosen: r.URL.Query().Get("account"), About: s.about(r.Context(), &o)}
+	if body.Chosen != "" && of[body.Chosen] == nil {
+		http.NotFound(w, r)
+		return
+	}
+	openings := s.openings.last(struct{}{})
+	if o.problem == nil {
+		openings = s.openings.get(r.Context(), struct{}{})
+	}
+	if len(names) > 1 {
+		body.Filter = filterLinks(names, of, body.Chosen)
+	}
+	fold := body.Chosen == "" && len(o.streams) >= manyStreams
+	for _, account := range names {
+		if body.Chosen != "" && account != body.Chosen {
+			continue
+		}
+		findings := badge(openings.value.Findings[account], "payout finding")
+		if fold && !of[account][0].troubled() {
+			body.Calm = append(body.Calm, calmRow{Account: account, Path: accountPath(account), Text: o.calm(of[account]), Findings: findings})
+			continue
+		}
+		rows := o.accountRows(account, of[account], openings.value, fold)
+		rows.Findings, rows.Forms = findings, s.formsOfAccount(account, of[account])
+		if body.Chosen == "" && len(names) > 1 {
+			rows.Path = accountPath(account)
+		}
+		body.Accounts = append(body.Accounts, rows)
+	}
+	_, summary := o.verdict()
+	p := s.newPage(&o, "/", summary, body)
+	p.Said = s.said.to(r)
+	p.Target = o.target(names, of)
+	s.render(w, "status.html", p)
+}
+
+func accountPath(account string) string { return "/?account=" + url.QueryEscape(account) }
+
+func streamPath(id warehouse.StreamID) string {
+	return "/streams/" + url.PathEscape(id.Account) + "/" + url.PathEscape(id.Stream)
+}
+
+// target is where the headline leads: to the stream, or to the account, that it is about. "" is nowhere.
+func (o *overview) target(names []string, of map[string][]*streamState) string {
+	if len(names) == 0 || !of[names[0]][0].troubled() {
+		return ""
+	}
+	first := of[names[0]]
+	switch {
+	case len(first) == 1 || first[1].rank() != first[0].rank():
+		return streamPath(first[0].id)
+	case len(names) > 1:
+		return accountPath(names[0])
+	}
+	return ""
+}
+
+func filterLinks(names []string, of map[string][]*streamState, chosen string) []filterLink {
+	links := []filterLink{{Path: "/", Here: chosen == ""}}
+	for _, account := range names {
+		l := filterLink{Account: account, Path: accountPath(account), Here: account == chosen, State: of[account][0].need()}
+		for _, st := range of[account] {
+			if st.troubled() {
+				l.Trouble++
+			}
+		}
+		links = append(links, l)
+	}
+	return links
+}
+
+// accountRows shows the streams of an account; fold leaves out those that are well.
+func (o *overview) accountRows(account string, streams []*streamState, openings warehouse.Openings, fold bool) accountRows {
+	rows := accountRows{Account: account}
+	var rest []*streamState
+	for _, st := range streams {
+		if fold && !st.troubled() {
+			rest = append(rest, st)
+			continue
+		}
+		row := o.row(st)
+		if text := badge(openings.Rejects[st.id], "rejected record"); text != "" {
+			row.Rejects = &badgeLink{Text: text, Path: streamPath(st.id)}
+		}
+		rows.Streams = append(rows.Streams, row)
+	}
+	if len(rest) > 0 {
+		rows.Rest = "Not shown: " + o.calm(rest)
+	}
+	rows.shareErrors()
+	return rows
+}
+
+// shareErrors takes errors that are one out of the rows of the streams, to be shown once.
+func (rows *accountRows) shareErrors() {
+	same := map[string][]int{}
+	var order []string
+	for i, row := range rows.Streams {
+		if row.Note == "" {
+			continue
+		}
+		key := string(row.State) + essence(row.Note, row.Account, row.Stream)
+		if same[key] == nil {
+			order = append(order, key)
+		}
+		same[key] = append(same[key], i)
+	}
+	for _, key := range order {
+		if len(same[key]) < 2 {
+			continue
+		}
+		var names []string
+		for _, i := range same[key] {
+			names = append(names, rows.Streams[i].Name)
+			rows.Streams[i].Shared = true
+		}
+		first := rows.Streams[same[key][0]]
+		rows.Errors = append(rows.Errors, sharedError{Streams: wording.List(names), State: first.State, Text: plain(first.Note, first.Account)})
+	}
+}
+
+var (
+	operation = regexp.MustCompile(`\b(list|get) /\S*: `)
+	requested = regexp.MustCompile(` \[GET [^\]]*\]`)
+	count     = regexp.MustCompile(`\d+`)
+)
+
+// plain is an error without what differs between the streams of an account.
+func plain(text, account string) string {
+	text = strings.TrimPrefix(text, "account "+account+": ")
+	return requested.ReplaceAllString(operation.ReplaceAllString(text, ""), "")
+}
+
+// essence is what two errors have in common that are one.
+func essence(text, account, stream string) string {
+	text = plain(text, account)
+	for _, name := range []string{stream, spaced(stream), strings.ReplaceAll(stream, "_", "-")} {
+		text = strings.ReplaceAll(text, name, "")
+	}
+	return count.ReplaceAllString(text, "0")
+}
+
+// badgeLink leads to what waits for a person.
+type badgeLink struct{ Text, Path string }
+
+// badge is a number of things that wait for a person; "" when none do.
+func badge(n uint64, of string) string {
+	if n == 0 {
+		return ""
+	}
+	return wording.Plural(n, of)
+}
+
+// calm says of streams that are well how they are.
+func (o *overview) calm(streams []*streamState) string {
+	counts := map[state]uint64{}
+	for _, st := range streams {
+		counts[st.state]++
+	}
+	var parts []string
+	for _, s := range trouble {
+		if n := counts[s]; n > 0 {
+			parts = append(parts, wording.Count(n)+" "+strings.ToLower(s.label()))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// about says how the daemon is.
+func (s *Server) about(ctx context.Context, o *overview) about {
+	a := about{Version: s.o.Version, Up: wording.Long(max(0, o.local.Sub(s.began)))}
+	if n := residentMemory(); n > 0 {
+		a.Memory = volume(n)
+	}
+	if !s.o.Warehouse.Embedded() || o.problem != nil {
+		return a
+	}
+	if room := s.storage.get(ctx, struct{}{}); room.err == nil {
+		a.Disk = fmt.Sprintf("%s, %s free", volume(room.value.Used), volume(room.value.Free))
+	}
+	return a
+}
+
+// residentMemory is what this process has of the machine's memory, in bytes, the embedded engine included; 0: not known.
+func residentMemory() uint64 {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(text))
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, err := strconv.ParseUint(fields[1], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return pages * uint64(os.Getpagesize())
+}
+
+func (s *Server) readOpenings(ctx context.Context, _ struct{}) (warehouse.Openings, error) {
+	return s.o.Warehouse.Openings(ctx)
+}
+
+func (s *Server) readStorage(ctx context.Context, _ struct{}) (warehouse.Storage, error) {
+	return s.o.Warehouse.Storage(ctx)
+}
+
+// storageFor is how long the room that the warehouse takes is shown again.
+const storageFor = time.Minute

@@ -1,0 +1,52 @@
+package warehouse
+
+import (
+	"context"
+	"fmt"
+)
+
+// Openings are what waits for a person beside runs that failed.
+type Openings struct {
+	Rejects  map[StreamID]uint64 // rejected records that nothing has replaced since
+	Findings map[string]uint64   // about payouts that still stand, by account
+}
+
+const countOpenFindings = "SELECT account, count() FROM payout_findings WHERE resolved_at IS NULL GROUP BY account"
+
+// Openings counts what waits for a person, of all accounts.
+func (r Reader) Openings(ctx context.Context) (o Openings, err error) {
+	o = Openings{Rejects: map[StreamID]uint64{}, Findings: map[string]uint64{}}
+	rejects, err := r.CountOpenRejects(ctx, RejectFilter{})
+	if err != nil {
+		return o, err
+	}
+	for _, x := range rejects {
+		o.Rejects[StreamID{x.Account, x.Stream}] = x.Rejects
+	}
+	type count struct {
+		account string
+		n       uint64
+	}
+	rows, err := r.readOnly.Query(ctx, countOpenFindings)
+	all, err := scanned(rows, err, func(c *count) []any { return []any{&c.account, &c.n} })
+	if err != nil {
+		return o, fmt.Errorf("counting what was found about payouts: %w", err)
+	}
+	for _, c := range all {
+		o.Findings[c.account] = c.n
+	}
+	return o, nil
+}
+
+// Storage is what the database takes of its disk, in bytes.
+type Storage struct{ Used, Free uint64 }
+
+const selectStorage = `SELECT (SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = currentDatabase()), (SELECT min(free_space) FROM system.disks)`
+
+// Storage asks how much room the database takes, and how much is left.
+func (r Reader) Storage(ctx context.Context) (s Storage, err error) {
+	if err := r.conn.QueryRow(ctx, selectStorage).Scan(&s.Used, &s.Free); err != nil {
+		return s, fmt.Errorf("asking the warehouse how much room it takes: %w", err)
+	}
+	return s, nil
+}
