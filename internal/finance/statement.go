@@ -160,7 +160,7 @@ func (c Change) pay(now *at) []Step {
 		s.Settled = s.Settled.Sub(s.Paid)
 	}
 	*now = next
-	if s.Balance.Equal(Balance{}) && s.Paid.IsZero() {
+	if s.Equal(Balance{}) && s.Paid.IsZero() {
 		return nil
 	}
 	return []Step{s}
@@ -193,7 +193,7 @@ func NewStatement(before, within, late []Change) Statement {
 	entries := map[Event]Entry{}
 	add := func(event Event, c Change, step Step) {
 		e := entries[event]
-		e.Event, e.Count, e.Balance, e.Paid = event, e.Count+c.Count, e.Balance.Add(step.Balance), e.Paid.Add(step.Paid)
+		e.Event, e.Count, e.Balance, e.Paid = event, e.Count+c.Count, e.Add(step.Balance), e.Paid.Add(step.Paid)
 		entries[event] = e
 		s.Closing = s.Closing.Add(step.Balance)
 	}

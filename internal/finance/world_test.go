@@ -104,10 +104,8 @@ func newPlay(seed uint64, most int) *play {
 		switch {
 		case trouble && d.chance(4):
 			l.loaded = false
-		case d.chance(3):
-			l.state = Gone
-		case d.chance(3):
-			l.state = Moved
+		case d.chance(2):
+			l.state = pick(d.chance(2), Gone, Moved)
 		case l.now != l.first:
 			l.state = Changed
 		}

@@ -69,6 +69,7 @@ func TestLateHistory(t *testing.T) {
 		verdict, advice, told string // told is the status when paid of the second transaction
 	}{
 		{"one of three was declined", func(t *testing.T, x *world) {
+			t.Helper()
 			x.put(t, sale(1), "CONFIRMED", "1.5", 7)
 			x.put(t, sale(3), "CONFIRMED", "2", 7)
 			x.pay(t, 3, "12.5")
@@ -76,10 +77,12 @@ func TestLateHistory(t *testing.T) {
 			x.put(t, sale(2), "DECLINED", "9", 7)
 		}, Drifted, "expect EUR 9.00 back: 1 transaction was declined after it was paid and before it was loaded (" + sale(2) + "), which follows from what the payout counts", "CONFIRMED (deduced)"},
 		{"the only one was declined", func(t *testing.T, x *world) {
+			t.Helper()
 			x.pay(t, 1, "9")
 			x.put(t, sale(2), "DECLINED", "9", 7)
 		}, Drifted, "expect EUR 9.00 back: 1 transaction was declined after it was paid and before it was loaded (" + sale(2) + "), which follows from what the payout counts", "CONFIRMED (deduced)"},
 		{"one was declined and accepted again later", func(t *testing.T, x *world) {
+			t.Helper()
 			x.put(t, sale(1), "CONFIRMED", "1.5", 7)
 			x.put(t, sale(3), "CONFIRMED", "2", 7)
 			x.pay(t, 3, "12.5")
@@ -89,6 +92,7 @@ func TestLateHistory(t *testing.T) {
 			x.put(t, sale(2), "CONFIRMED", "9", 7)
 		}, Drifted, "nothing to do: 1 transaction changed between being paid and being loaded, and no cashback with it", notSeen},
 		{"an amount was lowered", func(t *testing.T, x *world) {
+			t.Helper()
 			x.put(t, sale(1), "CONFIRMED", "1.5", 7)
 			x.put(t, sale(3), "CONFIRMED", "2", 7)
 			x.pay(t, 3, "12.5")
@@ -96,6 +100,7 @@ func TestLateHistory(t *testing.T) {
 			x.put(t, sale(2), "CONFIRMED", "8", 7)
 		}, Drifted, "expect EUR 1.00 back: 1 transaction changed between being paid and being loaded, and nobody saw what it was when paid", notSeen},
 		{"nothing changed", func(t *testing.T, x *world) {
+			t.Helper()
 			x.put(t, sale(1), "CONFIRMED", "1.5", 7)
 			x.put(t, sale(3), "CONFIRMED", "2", 7)
 			x.pay(t, 3, "12.5")
