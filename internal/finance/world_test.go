@@ -105,7 +105,9 @@ func newPlay(seed uint64, most int) *play {
 		case trouble && d.chance(4):
 			l.loaded = false
 		case d.chance(2):
-			l.state = pick(d.chance(2), Gone, Moved)
+			if l.state = Gone; d.chance(2) {
+				l.state = Moved
+			}
 		case l.now != l.first:
 			l.state = Changed
 		}
