@@ -83,9 +83,9 @@ func (c reconcileCommand) rows() string {
 	case c.list.value != "":
 		return c.list.value
 	case c.onePayout:
-		return report.ListTransactions
+		return report.ListTransactions()
 	}
-	return report.ListPayouts
+	return report.ListPayouts()
 }
 
 func newReconcile(a *app) *cobra.Command {
@@ -141,7 +141,7 @@ func (c reconcileCommand) run(ctx context.Context, a *app) (err error) {
 	switch {
 	case c.list.value != "" && c.format.value != "csv":
 		return usagef("--list chooses the rows of --output csv; %s has all of them", c.format.value)
-	case c.list.value == report.ListTransactions && !c.onePayout:
+	case c.list.value == report.ListTransactions() && !c.onePayout:
 		return usagef("--list transactions needs --payout ID; --list exceptions has those of all payouts that are worth something else than was paid for them")
 	}
 	cfg, err := a.loadConfig(false)

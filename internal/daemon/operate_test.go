@@ -298,6 +298,7 @@ func TestReloadByOperator(t *testing.T) {
 		o.Load = func(context.Context) (*Plan, error) { return hourly(t, "coupons"), err }
 	})
 	b.does(warehouse.ActionReload, "", "in force")
+	b.advance(reloadEvery)
 	err = bad
 	b.refuses(warehouse.ActionReload, "", "line 3: nobody understands this")
 	if n := b.recorded(warehouse.ActionReload); n != 2 {

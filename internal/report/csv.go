@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/visible"
 	"dealhouse/internal/warehouse"
 )
@@ -16,24 +18,28 @@ const byteOrderMark = "\ufeff"
 
 // Lists are the kinds of rows of which the CSV has one: see WriteCSV.
 const (
-	ListPayouts      = "payouts"      // one a payout and currency: what was paid, what it is worth now, and why
-	ListTotals       = "totals"       // one a total of a payout: reported, recomputed, difference, as of now
-	ListExceptions   = "exceptions"   // one a transaction that is worth something else than was paid for it
-	ListTransactions = "transactions" // one a transaction of a payout; of one payout only
-	ListOrphans      = "orphans"      // one a payout that is not there, and currency
-	ListOverdue      = "overdue"      // one a month of sales that should have been paid, and currency
+	ListTotals     = "totals"     // one a total of a payout: reported, recomputed, difference, as of now
+	ListExceptions = "exceptions" // one a transaction that is worth something else than was paid for it
+	ListOrphans    = "orphans"    // one a payout that is not there, and currency
+	ListOverdue    = "overdue"    // one a month of sales that should have been paid, and currency
 )
+
+// ListPayouts is the list with a row for each payout and currency: what was paid, what it is worth now, and why.
+func ListPayouts() string { return catalog.Payouts().Name }
+
+// ListTransactions is the list with a row for each transaction of one payout.
+func ListTransactions() string { return catalog.Transactions().Name }
 
 // Lists are all of them.
 func Lists() []string {
-	return []string{ListPayouts, ListTotals, ListExceptions, ListTransactions, ListOrphans, ListOverdue}
+	return []string{ListPayouts(), ListTotals, ListExceptions, ListTransactions(), ListOrphans, ListOverdue}
 }
 
 // WriteCSV writes one kind of rows, one of Lists. It begins with a byte order mark, without which Excel takes UTF-8 for
 // something else. Times are ISO 8601 in UTC, amounts plain numbers.
 func (r Reconciliation) WriteCSV(w io.Writer, list string) error {
 	records := map[string]func() [][]string{
-		ListPayouts: r.payoutRecords, ListTotals: r.totalRecords, ListExceptions: r.exceptionRecords, ListTransactions: r.transactionRecords,
+		ListPayouts(): r.payoutRecords, ListTotals: r.totalRecords, ListExceptions: r.exceptionRecords, ListTransactions(): r.transactionRecords,
 		ListOrphans: r.orphanRecords, ListOverdue: r.overdueRecords,
 	}[list]
 	return writeRecords(w, records())
@@ -99,7 +105,7 @@ func (r Reconciliation) exceptionRecords() [][]string {
 }
 
 func (r Reconciliation) orphanRecords() [][]string {
-	records := [][]string{{"account", "payout_id", "currency", "transactions", "cashback", "was_listed", "certain", "what_to_do"}}
+	records := [][]string{strings.Fields("account payout_id currency transactions cashback was_listed certain what_to_do")}
 	for _, o := range r.Orphans {
 		records = append(records, []string{visible.Cell(o.Account), strconv.FormatInt(o.Payout, 10), visible.Cell(o.Currency), fmt.Sprint(o.Transactions), MoneyIn(o.Currency, o.Cashback),
 			strconv.FormatBool(o.WasListed), strconv.FormatBool(o.Certain), visible.Cell(OrphanAdvice(o))})
@@ -108,7 +114,7 @@ func (r Reconciliation) orphanRecords() [][]string {
 }
 
 func (r Reconciliation) overdueRecords() [][]string {
-	records := [][]string{{"account", "month", "currency", "transactions", "cashback", "oldest_sale", "what_to_do"}}
+	records := [][]string{strings.Fields("account month currency transactions cashback oldest_sale what_to_do")}
 	for _, o := range r.Overdue {
 		records = append(records, []string{visible.Cell(o.Account), o.Month, visible.Cell(o.Currency), fmt.Sprint(o.Transactions), MoneyIn(o.Currency, o.Cashback), iso(&o.OldestSale), visible.Cell(r.OverdueAdvice(o))})
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"dealhouse/internal/finance"
@@ -129,7 +130,7 @@ func (s Statement) Note() string {
 
 // statementColumns are those of the CSV, and of what a close keeps.
 func statementColumns() []string {
-	return []string{"account", "month", "currency", "entry", "transactions", "pending", "confirmed", "after_payment", "total", "paid"}
+	return strings.Fields("account month currency entry transactions pending confirmed after_payment total paid")
 }
 
 // Records are the rows of the statement: for each currency the opening balance, the entries, and the closing balance.

@@ -49,8 +49,8 @@ type CurrencySums struct {
 func (r Reader) PayoutCurrencies(ctx context.Context, account string, payouts []int64) ([]CurrencySums, error) {
 	rows, err := r.conn.Query(ctx, sql(`SELECT payout_id, currency_code, sumIf(stamped_cashback, stamped_status != $declined), sumIf(now_cashback, now_status != $declined)
 FROM payout_sums
-WHERE account = {account:String} AND payout_id IN ($payouts)
-GROUP BY payout_id, currency_code ORDER BY payout_id, currency_code`, parts{"payouts": numbers(payouts), "declined": quote(catalog.StatusDeclined)}), named("account", account))
+WHERE account = {account:String} AND payout_id IN ($ids)
+GROUP BY payout_id, currency_code ORDER BY payout_id, currency_code`, parts{"ids": numbers(payouts), "declined": quote(catalog.StatusDeclined)}), named("account", account))
 	all, err := scanned(rows, err, func(s *CurrencySums) []any { return []any{&s.Payout, &s.Currency, &s.Stamped, &s.Now} })
 	if err != nil {
 		return nil, fmt.Errorf("adding up the payouts of account %s by currency: %w", account, err)
@@ -70,14 +70,14 @@ FROM
     INNER JOIN
     (
         SELECT payout_id, min($quarter) AS first_quarter, ifNull(quantileExactLow(0.5)($quarter) <= min($quarter) + 1, 0) AS made_known
-        FROM payout_transactions WHERE account = {account:String} AND payout_id IN ($payouts) GROUP BY payout_id
+        FROM payout_transactions WHERE account = {account:String} AND payout_id IN ($ids) GROUP BY payout_id
     ) AS q USING (payout_id)
-    WHERE account = {account:String} AND payout_id IN ($payouts)
+    WHERE account = {account:String} AND payout_id IN ($ids)
 )
 WHERE at_stake != 0 OR unseen AND payout_id IN ($unseen) OR payout_id IN ($first) AND stamped_is_first_known = 1
 ORDER BY payout_id, abs(at_stake) DESC, id`, parts{
 		"columns": payoutTransactionColumns, "quarter": "intDiv(toUnixTimestamp64Milli(stamped_at), 900000)",
-		"payouts": numbers(of.Payouts), "unseen": numbers(of.Unseen), "first": numbers(of.First),
+		"ids": numbers(of.Payouts), "unseen": numbers(of.Unseen), "first": numbers(of.First),
 	})
 }
 

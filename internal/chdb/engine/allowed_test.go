@@ -93,8 +93,8 @@ func TestOwnQueriesAreAllowed(t *testing.T) {
 	}
 	for _, sql := range queries {
 		sql = strings.TrimSpace(sql)
-		if sql == "" || sql == "SQL" || strings.Contains(sql, "ON CLUSTER") {
-			continue
+		if sql == "" || sql == "SQL" || strings.Contains(sql, "ON CLUSTER") || strings.Contains(sql, "\nGRANT ") || strings.HasPrefix(sql, "GRANT ") {
+			continue // for who administers a server
 		}
 		if err := examine(g, guard.Request{SQL: sql, ReadOnly: true}); err != nil && !hasCode(err, exception.UnknownFunction) { // a view with parameters that is not here
 			t.Errorf("%s: %v", sql, err)
