@@ -83,10 +83,14 @@ func startIn(t *testing.T, dir string, env []string, files []*os.File, args ...s
 	return p
 }
 
+// printsWithin is how long a line may take to be printed.
+const printsWithin = 3 * time.Minute
+
 // find reads stdout until a line matches, and returns the match.
 func (p *process) find(t *testing.T, pattern string) []string {
 	t.Helper()
 	re := regexp.MustCompile(pattern)
+	defer time.AfterFunc(printsWithin, func() { _ = p.Process.Kill() }).Stop() // one that serves would never end
 	for {
 		line, err := p.stdout.ReadString('\n')
 		p.seen.WriteString(line)
