@@ -38,10 +38,10 @@ func (d *demo) showPayouts(ctx context.Context) error {
 	}
 	fmt.Fprintf(d.stdout, "\nPayouts of %s against their transactions (dealhouse reconcile)\n\n", account)
 	columns, rows := payoutTable(r)
-	last := len(columns) - 1 // the account is known, and what to do follows
-	columns = columns[1:last]
+	// The account is known, the periods are in the report before, and what to do follows.
+	columns = append([]output.Column{columns[1]}, columns[3:len(columns)-1]...)
 	for i := range rows {
-		rows[i] = rows[i][1:last]
+		rows[i] = append([]any{rows[i][1]}, rows[i][3:len(rows[i])-1]...)
 	}
 	var todo []report.Payout
 	for _, p := range r.Payouts {
