@@ -98,8 +98,8 @@ func TestUnfitServers(t *testing.T) {
 		change func(string) string
 		want   []string // of the error
 	}{
-		{"too old", Options{}, is("version()", "'24.8.14.39'"), []string{"24.8.14.39", "25.11 or later"}},
-		{"too old to understand the question", Options{}, is("timezone()", "timezoneOfThisServer()", "version()", "'22.3.1.1'"), []string{"22.3.1.1", "25.11 or later"}},
+		{"too old", Options{}, is("version()", "'24.8.14.39'"), []string{"24.8.14.39", "25.12 or later"}},
+		{"too old to understand the question", Options{}, is("timezone()", "timezoneOfThisServer()", "version()", "'22.3.1.1'"), []string{"22.3.1.1", "25.12 or later"}},
 		{"a load balancer over two", Options{}, func(s string) string {
 			if s == selectServerID {
 				return fmt.Sprintf("SELECT '%d'", turn.Add(1)%2)

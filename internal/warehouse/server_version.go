@@ -12,8 +12,9 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// MinimumVersion is the oldest ClickHouse that understands every statement.
-const MinimumVersion = "25.11"
+// MinimumVersion is the oldest ClickHouse that understands every statement, and whose readers see one state of a table by
+// default (warehouse-12).
+const MinimumVersion = "25.12"
 
 // isOlder compares the first two numbers of versions.
 func isOlder(version, minimum string) bool {
