@@ -193,6 +193,7 @@ func TestUpgradeKilled(t *testing.T) {
 			must(t, victim.Close())
 			must(t, w.exec(t.Context(), `INSERT INTO sync_state_log (account, stream, name, value, version)
 SELECT account, stream, name, replaceRegexpOne(value, '"expires":[0-9]+', '"expires":1'), version + 1 FROM sync_state_log FINAL WHERE name = 'lease' AND value != ''`))
+			must(t, w.exec(t.Context(), "INSERT INTO schema_turns_log (id, owner, over, version) SELECT id, owner, 1, version + 1 FROM schema_turns_log FINAL WHERE over = 0"))
 			if d := cmp.Diff(before, viewHashes(t, w, views)); d != "" {
 				t.Fatalf("dead at %s (after: %t), what the views show differs: %s", at, after, d)
 			}
