@@ -3,7 +3,6 @@ package warehouse
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -16,14 +15,7 @@ import (
 func openFirst(t *testing.T) *Warehouse {
 	t.Helper()
 	w := open(t)
-	must(t, w.admin.Exec(t.Context(), "DROP DATABASE "+w.database+" SYNC"), w.admin.Exec(t.Context(), w.createDatabase()))
-	for _, file := range []string{"testdata/first/schema.sql", "testdata/first/rows.sql"} {
-		all, err := os.ReadFile(file)
-		must(t, err)
-		for _, statement := range splitStatements(string(all)) {
-			must(t, w.conn.Exec(t.Context(), statement))
-		}
-	}
+	restore(t, w, "first")
 	return w
 }
 

@@ -20,10 +20,15 @@ import (
 // in it.
 func old(t *testing.T, w *Warehouse) {
 	t.Helper()
-	must(t, w.admin.Exec(t.Context(), "DROP DATABASE "+w.database+" SYNC"))
-	must(t, w.admin.Exec(t.Context(), "CREATE DATABASE "+w.database))
+	restore(t, w, "upgrade")
+}
+
+// restore makes the database of a warehouse anew, from a folder of testdata.
+func restore(t *testing.T, w *Warehouse, folder string) {
+	t.Helper()
+	must(t, w.admin.Exec(t.Context(), "DROP DATABASE "+w.database+" SYNC"), w.admin.Exec(t.Context(), w.createDatabase()))
 	for _, name := range []string{"schema", "rows"} {
-		script, err := os.ReadFile("testdata/upgrade/" + name + ".sql")
+		script, err := os.ReadFile("testdata/" + folder + "/" + name + ".sql")
 		must(t, err)
 		for _, statement := range splitStatements(string(script)) {
 			if err := w.conn.Exec(t.Context(), statement); err != nil {
