@@ -123,7 +123,6 @@ type bench struct {
 	dir    string // of the embedded warehouse
 	config string // file
 	env    []string
-	only   []string // the streams that its daemons run; none: all
 }
 
 func newBench(t *testing.T) *bench {

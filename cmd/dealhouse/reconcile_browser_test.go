@@ -110,7 +110,7 @@ func openInBrowser(t *testing.T, path, shot string) {
 	if len(requests) == 0 {
 		t.Error("no request was seen, not even that for the page: nothing was watched")
 	}
-	if !strings.HasPrefix(heading, "Payout reconciliation") || !strings.Contains(summary, "drifted") {
+	if !strings.HasPrefix(heading, "Payout reconciliation") || !strings.Contains(summary, "changed after they were paid") {
 		t.Errorf("%s: heading %q, summary %q", path, heading, summary)
 	}
 	if strings.HasSuffix(shot, "reconcile") && bars < 8 {

@@ -27,8 +27,9 @@ type running struct {
 	url string
 }
 
-// hurried makes a configuration in which every stream of the bench runs every few seconds. more is put under [daemon].
-func (b *bench) hurried(t *testing.T, more string) string {
+// hurried makes a configuration in which the streams, all where none is given, run every few seconds. more is put under
+// [daemon].
+func (b *bench) hurried(t *testing.T, more string, only ...string) string {
 	t.Helper()
 	text, err := os.ReadFile(b.config)
 	if err != nil {
@@ -36,7 +37,7 @@ func (b *bench) hurried(t *testing.T, more string) string {
 	}
 	streams := ""
 	for i, stream := range catalog.Names() {
-		streams += fmt.Sprintf("\n[account.streams.%s]\nschedule = \"@every %ds\"\nenabled = %t", stream, 2+i%2, slices.Contains(b.streams(), stream))
+		streams += fmt.Sprintf("\n[account.streams.%s]\nschedule = \"@every %ds\"\nenabled = %t", stream, 2+i%2, slices.Contains(orAll(only), stream))
 	}
 	accounts := regexp.MustCompile(`(?m)^api_key = .*$`).ReplaceAllString(string(text), "$0"+streams)
 	return b.write(t, "[daemon]\njitter = \"0s\"\n"+more+"\n"+accounts)
@@ -119,11 +120,11 @@ func (d *running) sum(t *testing.T, name string, labels ...string) (total float6
 	return total
 }
 
-// succeeds waits until each stream of each account has succeeded so often in this process.
-func (d *running) succeeds(t *testing.T, b *bench, times int) {
+// succeeds waits until the streams, all where none is given, of each account have succeeded so often in this process.
+func (d *running) succeeds(t *testing.T, b *bench, times int, only ...string) {
 	t.Helper()
 	for _, account := range b.sim.Orgs() {
-		for _, stream := range b.streams() {
+		for _, stream := range orAll(only) {
 			d.until(t, stream+" of "+account+" succeeded", func() bool {
 				return d.sum(t, "dealhouse_runs_total", "account="+account, "stream="+stream, "outcome=success") >= float64(times)
 			})

@@ -79,12 +79,12 @@ func newSmallBench(t *testing.T) *bench {
 	return newBenchOf(t, apisim.Org{Name: "acme", Key: acmeKey})
 }
 
-// streams are those that its daemons run.
-func (b *bench) streams() []string {
-	if len(b.only) == 0 {
+// orAll are the streams that are given, or all.
+func orAll(streams []string) []string {
+	if len(streams) == 0 {
 		return catalog.Names()
 	}
-	return b.only
+	return streams
 }
 
 // narrow are the streams that are given, or none, which means all, where a wide sample is asked for.

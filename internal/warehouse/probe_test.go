@@ -39,6 +39,8 @@ func probesOf(c ViewColumn) []string {
 		return append([]string{name + " = " + value, name + " != " + value}, append(null, name+" IN ("+value+", "+value+")", "toString("+name+") LIKE '%x%'")...)
 	}
 	switch {
+	case strings.HasPrefix(c.Type, "Array(Decimal"):
+		return append([]string{"empty(" + name + ")", "notEmpty(" + name + ")"}, append(null, "length("+name+") > 1", "has("+name+", toDecimal64(1, 4))")...)
 	case strings.HasPrefix(c.Type, "Array("):
 		return append([]string{"empty(" + name + ")", "notEmpty(" + name + ")"}, append(null, "length("+name+") > 1", "has("+name+", 'x')")...)
 	case bare == "String":
