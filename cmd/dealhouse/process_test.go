@@ -43,7 +43,7 @@ type process struct {
 	*exec.Cmd
 	stdout *bufio.Reader
 	seen   strings.Builder // of stdout
-	stderr bytes.Buffer
+	stderr written
 
 	peeking sync.WaitGroup
 }

@@ -244,7 +244,11 @@ func TestSlowPayouts(t *testing.T) {
 		wantText(t, x.page(t, "/payouts"), "The payouts are being compared with their transactions.", `data-refresh="1500"`)
 	}
 	wantText(t, x.page(t, "/"), "All is fine")
-	c.free <- struct{}{}
+	select {
+	case c.free <- struct{}{}:
+	case <-time.After(payoutsTimeout):
+		t.Fatal("no comparison is under way any more")
+	}
 	x.soon(t, "Compared ")
 	if n := len(c.began); n != 1 {
 		t.Errorf("%d comparisons", n)
