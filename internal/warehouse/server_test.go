@@ -279,10 +279,9 @@ func TestFailureInAHeader(t *testing.T) {
 func TestFailover(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	first, second := newLine(t, ""), newLine(t, "")
 	server := httptest.NewServer(&fake{Handler: w.Engine().Handler(chdb.HandlerOptions{AllowWrites: true}), change: inCloud})
 	t.Cleanup(server.Close)
-	first.target, second.target = server.Listener.Addr().String(), server.Listener.Addr().String()
+	first, second := newLine(t, server.Listener.Addr().String()), newLine(t, server.Listener.Addr().String())
 	one, two := first.listener.Addr().String(), second.listener.Addr().String()
 	far, err := Open(t.Context(), Options{DSN: "http://" + one + "," + two, Database: w.database, MaxRetryElapsed: -1})
 	must(t, err)

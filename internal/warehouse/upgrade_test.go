@@ -182,7 +182,7 @@ func TestUpgradeKilled(t *testing.T) {
 	points := []string{"RENAME TABLE", "DROP TABLE IF EXISTS transactions_staging", "ALTER TABLE transactions_latest ATTACH",
 		"INSERT INTO transactions_versions_ordered", "EXCHANGE TABLES transactions_versions", "DROP TABLE IF EXISTS transactions_versions_ordered",
 		"CREATE TABLE IF NOT EXISTS transactions_latest_ordered", "INSERT INTO transactions_latest_ordered", "EXCHANGE TABLES transactions_latest",
-		"CREATE TABLE IF NOT EXISTS transactions_keys ", "INSERT INTO transactions_keys_delta", "ALTER TABLE transactions_keys REPLACE",
+		"CREATE TABLE IF NOT EXISTS transactions_keys\n", "INSERT INTO transactions_keys_delta", "ALTER TABLE transactions_keys REPLACE",
 		"ALTER TABLE transactions_live REPLACE", "CREATE OR REPLACE VIEW transactions\n"}
 	if !enginetest.Wide() {
 		points = []string{"ALTER TABLE transactions_latest ATTACH", "EXCHANGE TABLES transactions_versions", "INSERT INTO transactions_latest_ordered", "ALTER TABLE transactions_keys REPLACE"}
