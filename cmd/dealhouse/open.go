@@ -38,12 +38,17 @@ func mustExist(dir string) error {
 // openExisting opens the warehouse for a command that only looks at it, which must not leave an empty one behind. A
 // person waits for the answer, so what fails is not tried again.
 func (a *app) openExisting(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
+	return a.openMade(ctx, cfg, throughAnybody)
+}
+
+// openMade opens a warehouse that is there already, and tries nothing again.
+func (a *app) openMade(ctx context.Context, cfg *config.Config, lasting bool) (*warehouse.Warehouse, error) {
 	if dir, embedded := cfg.Warehouse.EmbeddedDir(); embedded {
 		if err := mustExist(dir); err != nil {
 			return nil, err
 		}
 	}
-	if w, err := a.join(ctx, cfg, throughAnybody, -1); w != nil || err != nil {
+	if w, err := a.join(ctx, cfg, lasting, -1); w != nil || err != nil {
 		return w, err
 	}
 	return a.open(ctx, cfg, -1)
@@ -59,15 +64,7 @@ func (a *app) openWarehouse(ctx context.Context, cfg *config.Config) (*warehouse
 
 // openExistingToLoad opens the warehouse for a command that loads, and so takes its time, but not into a new one.
 func (a *app) openExistingToLoad(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
-	if dir, embedded := cfg.Warehouse.EmbeddedDir(); embedded {
-		if err := mustExist(dir); err != nil {
-			return nil, err
-		}
-	}
-	if w, err := a.join(ctx, cfg, throughDaemon, -1); w != nil || err != nil {
-		return w, err
-	}
-	return a.open(ctx, cfg, -1)
+	return a.openMade(ctx, cfg, throughDaemon)
 }
 
 // openAlone opens the warehouse for a command that has to have an embedded one itself.
