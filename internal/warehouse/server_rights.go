@@ -25,22 +25,33 @@ type grants struct {
 }
 
 func onDatabase(p *pool) string { return "`" + p.database + "`.*" }
+func onShard(p *pool) string    { return "`" + shardDatabase(p.database) + "`.*" }
 func onServer(*pool) string     { return "*.*" }
 func onLocal(p *pool) string    { return "`" + p.dialect.local() + "`.*" }
 
 // grantsOf are the rights that a role needs.
 func (p *pool) grantsOf(role Role) []grants {
+	visits := []grants{{onDatabase, []string{"SELECT"}}}
+	if p.dialect.divided { // the tables over all shards ask those of each
+		visits = append(visits, grants{onShard, []string{"SELECT"}})
+	}
 	switch role {
 	case Visitor:
-		return []grants{{onDatabase, []string{"SELECT"}}}
+		return visits
 	case Migrator:
 		all := []grants{{onDatabase, []string{"SELECT", "INSERT", "CREATE", "DROP", "ALTER", "TRUNCATE", "OPTIMIZE"}}}
 		if p.dialect.cluster != "" {
 			all = append(all, grants{onLocal, []string{"CREATE"}}, grants{onServer, []string{"CLUSTER"}})
 		}
+		if p.dialect.divided {
+			all = append(all, grants{onServer, []string{"REMOTE"}})
+		}
 		return all
 	}
 	// To attach a part to a table needs the right to delete from it.
+	if p.dialect.divided {
+		return visits
+	}
 	all := []grants{{onDatabase, []string{"SELECT", "INSERT", "ALTER DELETE"}}}
 	ofRuns := grants{onDatabase, []string{"CREATE TABLE", "DROP TABLE", "OPTIMIZE"}}
 	if p.dialect.cluster != "" {
@@ -57,6 +68,15 @@ func (p *pool) grantsOf(role Role) []grants {
 func (w *Warehouse) MissingGrants(ctx context.Context, role Role) (statements []string, err error) {
 	if w.server.door {
 		return nil, nil // it has no grants
+	}
+	if w.shards != nil && role != Visitor {
+		for _, s := range w.shards.all {
+			more, err := s.MissingGrants(ctx, role)
+			if err != nil {
+				return nil, err
+			}
+			statements = append(statements, more...)
+		}
 	}
 	for _, g := range w.grantsOf(role) {
 		var missing []string
