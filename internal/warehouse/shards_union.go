@@ -161,5 +161,5 @@ func createMark(files, generation uint32) string {
 const selectMark = "SELECT (files, generation) >= ({files:UInt32}, {generation:UInt32}) FROM " + unionMark
 
 // selectNames leaves out what only runs and migrations use.
-const selectNames = `SELECT name FROM system.tables WHERE database = {database:String} AND NOT match(name, '_staging$|_ordered$|^schema_turns_log$')
+const selectNames = `SELECT name FROM system.tables WHERE database = {database:String} AND NOT match(name, '_staging$|_ordered$|_[0-9a-f]{32}$|^schema_turns_log$')
 ORDER BY name`
