@@ -236,7 +236,7 @@ func (m migrator) pending(ctx context.Context) (p plannedMigration, err error) {
 			return p, err
 		}
 		var there plannedMigration
-		if there, err = o.migrator.pendingHere(ctx); len(there.statements) > len(p.statements) {
+		if there, err = o.pendingHere(ctx); len(there.statements) > len(p.statements) {
 			p = there
 		}
 	}

@@ -18,6 +18,7 @@ type Server struct {
 	TimeZone string // of the server; no statement depends on it
 	Cloud    bool   // ClickHouse Cloud, which replicates by itself
 
+	shards uint64 // of the cluster; 1 or 0: it is not divided
 	engine string // of the database; "" when there is none yet
 	bare   uint64 // tables that last and whose engine does not replicate
 	copies uint64 // tables whose engine does
@@ -29,6 +30,9 @@ func (s Server) String() string {
 	text := s.Version
 	if s.Cloud {
 		text += " (Cloud)"
+	}
+	if s.shards > 1 {
+		text += fmt.Sprintf(", %d shards", s.shards)
 	}
 	if s.TimeZone != "UTC" && s.TimeZone != "" {
 		text += ", time zone " + s.TimeZone
@@ -67,6 +71,7 @@ func (w *Warehouse) identify(ctx context.Context) (Server, error) {
 		number, err = w.checkCluster(ctx)
 	}
 	if err == nil && number > 1 {
+		s.shards = number
 		err = w.divide(ctx, number, s)
 	}
 	if err == nil && !s.Cloud {

@@ -31,27 +31,20 @@ func onLocal(p *pool) string    { return "`" + p.dialect.local() + "`.*" }
 
 // grantsOf are the rights that a role needs.
 func (p *pool) grantsOf(role Role) []grants {
-	visits := []grants{{onDatabase, []string{"SELECT"}}}
-	if p.dialect.divided { // the tables over all shards ask those of each
-		visits = append(visits, grants{onShard, []string{"SELECT"}})
+	if p.dialect.divided {
+		return overShards(role)
 	}
 	switch role {
 	case Visitor:
-		return visits
+		return []grants{{onDatabase, []string{"SELECT"}}}
 	case Migrator:
 		all := []grants{{onDatabase, []string{"SELECT", "INSERT", "CREATE", "DROP", "ALTER", "TRUNCATE", "OPTIMIZE"}}}
 		if p.dialect.cluster != "" {
 			all = append(all, grants{onLocal, []string{"CREATE"}}, grants{onServer, []string{"CLUSTER"}})
 		}
-		if p.dialect.divided {
-			all = append(all, grants{onServer, []string{"REMOTE"}})
-		}
 		return all
 	}
 	// To attach a part to a table needs the right to delete from it.
-	if p.dialect.divided {
-		return visits
-	}
 	all := []grants{{onDatabase, []string{"SELECT", "INSERT", "ALTER DELETE"}}}
 	ofRuns := grants{onDatabase, []string{"CREATE TABLE", "DROP TABLE", "OPTIMIZE"}}
 	if p.dialect.cluster != "" {
@@ -62,6 +55,17 @@ func (p *pool) grantsOf(role Role) []grants {
 		all = append(all, grants{onDatabase, []string{"SYSTEM SYNC REPLICA"}})
 	}
 	return all
+}
+
+// overShards are the rights on the tables over all shards, which ask those of each shard as the same user.
+func overShards(role Role) []grants {
+	switch role {
+	case Visitor:
+		return []grants{{onDatabase, []string{"SELECT"}}, {onShard, []string{"SELECT"}}}
+	case Migrator:
+		return []grants{{onDatabase, []string{"SELECT", "CREATE", "DROP"}}, {onServer, []string{"CLUSTER"}}, {onServer, []string{"REMOTE"}}}
+	}
+	return []grants{{onDatabase, []string{"SELECT"}}}
 }
 
 // MissingGrants tries each right that a role needs, and returns the statements that give the missing ones to the user.

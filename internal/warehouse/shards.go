@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -90,10 +91,8 @@ func (w *Warehouse) divide(ctx context.Context, number uint64, found Server) err
 		if err != nil {
 			return errors.Join(err, closeAll(all))
 		}
-		if all = append(all, s); err == nil {
-			err = s.checkShard(ctx)
-		}
-		if err != nil {
+		all = append(all, s)
+		if err := s.checkShard(ctx); err != nil {
 			return errors.Join(err, closeAll(all))
 		}
 	}
@@ -134,11 +133,18 @@ func (w *Warehouse) checkShard(ctx context.Context) error {
 	return nil
 }
 
-// serversOf asks each server in which shard it is, and returns the addresses by shard.
+// serversOf asks each server in which shard it is, and returns the addresses by shard. One that does not answer is left
+// out, for as long as the program runs, where another one of its shard does.
 func (w *Warehouse) serversOf(ctx context.Context, number uint64) ([][]string, error) {
 	servers := make([][]string, number)
+	var silent []string
 	for _, address := range w.replicas.addresses {
 		shard, err := w.shardOf(ctx, address)
+		if isConnection(err) {
+			silent = append(silent, address)
+			w.log.Warn("working without a server, since it does not answer", "server", address, "error", brief(err))
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("asking %s in which shard it is: %w", address, err)
 		}
@@ -150,12 +156,18 @@ func (w *Warehouse) serversOf(ctx context.Context, number uint64) ([][]string, e
 	}
 	for i, addresses := range servers {
 		if len(addresses) == 0 {
+			if len(silent) > 0 {
+				return nil, fmt.Errorf("no server of shard %d of the cluster %s answers: %s: %w", i+1, w.dialect.cluster, strings.Join(silent, ", "), errSilent)
+			}
 			return nil, &ServerError{Problem: fmt.Sprintf("warehouse.dsn names no server of shard %d of the cluster %s", i+1, w.dialect.cluster),
 				Advice: "name at least one server of each shard, separated by commas"}
 		}
 	}
 	return servers, nil
 }
+
+// errSilent says that a shard cannot be reached for the moment: to try again may help.
+var errSilent = errors.New("start the server, or try again")
 
 // shardOf asks a server for the number of its shard; 0: it is in none.
 func (w *Warehouse) shardOf(ctx context.Context, address string) (shard uint64, err error) {
@@ -182,7 +194,7 @@ func (w *Warehouse) learn(ctx context.Context) error {
 		for _, account := range accounts {
 			if other, twice := home[account]; twice {
 				return &ServerError{Problem: fmt.Sprintf("account %s is on shard %d and on shard %d", account, other+1, i+1),
-					Advice: "two workers did not agree on the shards: stop them, decide which of the two is right, and delete the account's rows from the other one (deploy/SERVERS.md)"}
+					Advice: "two workers did not agree on the shards: stop them, and drop its rows on one of them (deploy/SERVERS.md)"}
 			}
 			home[account] = i
 		}
