@@ -21,14 +21,22 @@ import (
 var shardAccounts = []string{"acme", "globex"}
 
 // TestShards loads two accounts that live on different shards, and compares what is over all shards with the truth, and
-// every view with that of a warehouse that is not divided.
+// every view with that of a warehouse that is not divided. Without a wide sample, payouts and transactions of a tiny world
+// are compared with the truth.
 func TestShards(t *testing.T) {
 	t.Parallel()
-	x, w := serve(t, smallWorld()), warehousetest.OpenShards(t)
+	size, streams := tinyWorld(17, shardAccounts...), []string{catalog.Payouts().Name, catalog.Transactions().Name}
+	if enginetest.Wide() {
+		size, streams = smallWorld(), catalog.Names()
+	}
+	x, w := serve(t, size), warehousetest.OpenShards(t)
 	if w.At("acme").Database() == w.At("globex").Database() {
 		t.Fatal("both accounts live on one shard: this shows nothing")
 	}
-	loadShards(t, x, w)
+	loadShards(t, x, w, streams...)
+	if !enginetest.Wide() {
+		return
+	}
 
 	// What goes away, goes away on one shard, and a guard looks at that account alone.
 	x.Advance(3 * 24 * time.Hour)
@@ -38,7 +46,7 @@ func TestShards(t *testing.T) {
 	full := x.jobs(t, "globex", apisim.StreamTransactions)
 	full[0].Full = true
 	syncAll(t, w, full)
-	loadShards(t, x, w)
+	loadShards(t, x, w, streams...)
 
 	for _, account := range shardAccounts {
 		if got := one(t, w.At(account), "SELECT groupUniqArray(account) FROM transactions_latest"); got != "['"+account+"']" {
@@ -48,16 +56,16 @@ func TestShards(t *testing.T) {
 	sameViews(t, w)
 }
 
-// loadShards syncs all streams of both accounts, and holds them against the truth.
-func loadShards(t *testing.T, x *world, w *warehouse.Warehouse) {
+// loadShards syncs streams of both accounts, and holds them against the truth.
+func loadShards(t *testing.T, x *world, w *warehouse.Warehouse, streams ...string) {
 	t.Helper()
 	var jobs []Job
 	for _, account := range shardAccounts {
-		jobs = append(jobs, x.jobs(t, account)...)
+		jobs = append(jobs, x.jobs(t, account, streams...)...)
 	}
 	syncAll(t, w, jobs)
 	for _, account := range shardAccounts {
-		checkTruth(t, w, x, account)
+		checkTruth(t, w, x, account, streams...)
 	}
 }
 
@@ -117,26 +125,18 @@ var shardPoints = []string{"INSERT sync_state_log intent", "ALTER TABLE transact
 // TestShardsKilled kills a process that publishes on two shards, when the second of them is at a step of the publication.
 // The next process finishes both.
 func TestShardsKilled(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	folder := t.TempDir()
-	points := shardPointsTried()
-	for i := range len(points) + 1 {
+	for i := range len(shardPoints) + 1 {
 		out, err := enginetest.Life(t.Context(), folder, "TestShardsKilledChild", shardCell+"="+strconv.Itoa(i)).CombinedOutput()
-		if i < len(points) && enginetest.Killed(err) {
+		if i < len(shardPoints) && enginetest.Killed(err) {
 			continue
 		}
-		if i < len(points) || err != nil {
+		if i < len(shardPoints) || err != nil {
 			t.Fatalf("child %d ended with %v:\n%s", i, err, out)
 		}
 	}
-}
-
-// shardPointsTried are all of them where a wide sample is asked for, else the one in the middle of the attachments.
-func shardPointsTried() []string {
-	if enginetest.Wide() {
-		return shardPoints
-	}
-	return shardPoints[2:3]
 }
 
 // TestShardsKilledChild is a life of TestShardsKilled; by itself it does nothing.
@@ -161,7 +161,7 @@ func TestShardsKilledChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	if life > 0 {
-		if point := shardPointsTried()[life-1]; len(recovered) == 0 && strings.Contains(point, "ATTACH") {
+		if point := shardPoints[life-1]; len(recovered) == 0 && strings.Contains(point, "ATTACH") {
 			t.Errorf("killed at %s, and there was nothing to finish", point)
 		}
 	}
@@ -178,15 +178,14 @@ func TestShardsKilledChild(t *testing.T) {
 		checkTidy(t, w.At(account), account, catalog.Transactions().Name)
 		checkHistory(t, w, account, catalog.Transactions().Name)
 	}
-	points := shardPointsTried()
-	if t.Failed() || life == len(points) {
+	if t.Failed() || life == len(shardPoints) {
 		return
 	}
 	turnShards(t, x, life)
 	var came atomic.Int64
 	waiting := make(chan struct{})
 	seam.set(func(_ context.Context, step string, after bool) error {
-		if after || step != points[life] {
+		if after || step != shardPoints[life] {
 			return nil
 		}
 		if came.Add(1) == int64(len(shardAccounts)) { // both have come to it
