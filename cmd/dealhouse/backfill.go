@@ -134,6 +134,12 @@ func (c backfillCommand) run(ctx context.Context, a *app) (err error) {
 	if jobs, err = svc.Unpaused(ctx, w, jobs); err != nil {
 		return err
 	}
+	told, err := a.tell(ctx, cfg, w)
+	if err != nil {
+		return err
+	}
+	defer told.close(ctx)
+	svc.Observe(told.Observer())
 	watch, stop := a.showRuns(jobs, api)
 	results, err := svc.Backfill(ctx, w, jobs, asked, watch)
 	stop()

@@ -131,6 +131,12 @@ func (c syncCommand) run(ctx context.Context, a *app) (err error) {
 	if jobs, err = svc.Unpaused(ctx, w, jobs); err != nil {
 		return err
 	}
+	told, err := a.tell(ctx, cfg, w)
+	if err != nil {
+		return err
+	}
+	defer told.close(ctx)
+	svc.Observe(told.Observer())
 	results, err := a.sync(ctx, svc, w, jobs, api)
 	if err != nil {
 		return err

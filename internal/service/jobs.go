@@ -65,7 +65,7 @@ type Watch struct {
 
 // Sync makes all runs side by side. One that fails does not stop the others. Its error says that none was made.
 func (s *Service) Sync(ctx context.Context, w *warehouse.Warehouse, jobs []syncer.Job, watch Watch) ([]syncer.Result, error) {
-	runner, err := syncer.New(syncer.Options{Warehouse: w, Logger: s.log, Metrics: s.metrics.Syncer, Progress: watch.Progress})
+	runner, err := syncer.New(syncer.Options{Warehouse: w, Logger: s.log, Metrics: s.metrics.Syncer, Progress: watch.Progress, Observer: s.observer})
 	if err != nil {
 		return nil, fmt.Errorf("preparing the sync: %w", err)
 	}
@@ -78,7 +78,7 @@ func (s *Service) Sync(ctx context.Context, w *warehouse.Warehouse, jobs []synce
 // Backfill reads a range of time for all jobs side by side. One that fails does not stop the others. Its error says
 // that nothing was read.
 func (s *Service) Backfill(ctx context.Context, w *warehouse.Warehouse, jobs []syncer.Job, asked syncer.Range, watch Watch) ([]syncer.Result, error) {
-	runner, err := syncer.New(syncer.Options{Warehouse: w, Logger: s.log, Progress: watch.Progress})
+	runner, err := syncer.New(syncer.Options{Warehouse: w, Logger: s.log, Progress: watch.Progress, Observer: s.observer})
 	if err != nil {
 		return nil, fmt.Errorf("preparing the backfill: %w", err)
 	}

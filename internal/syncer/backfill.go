@@ -83,12 +83,14 @@ func (b *backfill) load(ctx context.Context) error {
 	s := b.session
 	record := &s.run.record
 	record.StartedAt, record.Mode, record.RequestedAfter, record.Watermark = s.run.StartedAt, b.mode(), b.windows[0].after(), b.watermark
-	b.show()
-	if err := b.readWindows(ctx); err != nil {
-		return errors.Join(err, b.fail(ctx, err))
-	}
-	record.Outcome, s.unclean = warehouse.OutcomeSuccess, false
-	return nil
+	return s.observed(ctx, func() error {
+		b.show()
+		if err := b.readWindows(ctx); err != nil {
+			return errors.Join(err, b.fail(ctx, err))
+		}
+		record.Outcome, s.unclean = warehouse.OutcomeSuccess, false
+		return nil
+	})
 }
 
 // errUnfiltered says that a window brought more rows from outside of it than from inside.

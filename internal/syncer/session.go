@@ -153,6 +153,12 @@ func (s *session) giveBack(ctx context.Context) error {
 func (s *session) recorded(ctx context.Context, mode string, limit time.Duration, do work) error {
 	r := s.run
 	r.record.RunID, r.record.StartedAt, r.record.Mode = r.ID, r.StartedAt, mode
+	return s.observed(ctx, func() error { return s.recording(ctx, limit, do) })
+}
+
+// recording is recorded, once the record says what is done.
+func (s *session) recording(ctx context.Context, limit time.Duration, do work) error {
+	r := s.run
 	if err := r.begin(ctx); err != nil {
 		if ctx.Err() != nil { // a signal; the row may be there all the same, and must not stay one of a run under way
 			err = errors.Join(err, r.abandon(ctx, err))
