@@ -85,7 +85,8 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 	if err := svc.Prepare(ctx, w, false); err != nil {
 		return err
 	}
-	told, err := a.tell(ctx, cfg, w)
+	exported, _ := a.exported(ctx, registry)
+	ctx, told, err := a.tell(ctx, cfg, w, exported, registry, "")
 	if err != nil {
 		return err
 	}

@@ -34,6 +34,8 @@ func (l *loop) start(e *entry, full bool, now, due time.Time) {
 // perform makes one run with all that follows it, and logs how it ended.
 func (d *Daemon) perform(ctx context.Context, job syncer.Job, set *settings) syncer.Result {
 	result := syncer.Result{Job: job}
+	ctx, ended := syncer.StartSpan(ctx, job)
+	defer func() { ended(result.Record, result.Err) }()
 	err := syncer.Contain(func() (err error) {
 		result.Record, err = d.o.run(ctx, job)
 		return err

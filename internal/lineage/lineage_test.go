@@ -248,8 +248,12 @@ func TestAttempts(t *testing.T) {
 		arrived int
 		lost    int64
 	}{
-		"busy for a moment":  {func(n int) int { return map[bool]int{true: http.StatusServiceUnavailable, false: http.StatusCreated}[n == 1] }, 2, 0},
-		"busy for too long":  {func(n int) int { return map[bool]int{true: http.StatusTooManyRequests, false: http.StatusCreated}[n <= 2] }, 1, 1},
+		"busy for a moment": {func(n int) int {
+			return map[bool]int{true: http.StatusServiceUnavailable, false: http.StatusCreated}[n == 1]
+		}, 2, 0},
+		"busy for too long": {func(n int) int {
+			return map[bool]int{true: http.StatusTooManyRequests, false: http.StatusCreated}[n <= 2]
+		}, 1, 1},
 		"refuses the key":    {func(n int) int { return map[bool]int{true: http.StatusUnauthorized, false: http.StatusCreated}[n == 1] }, 1, 1},
 		"sends it elsewhere": {always(http.StatusTemporaryRedirect), 0, 2},
 	} {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"dealhouse/internal/tracing"
 	"dealhouse/internal/warehouse"
 )
 
@@ -66,7 +67,9 @@ func (s *session) waitAndHold(ctx context.Context, do work) error {
 }
 
 // wait takes the stream, as soon as a run that is under way has ended.
-func (s *session) wait(ctx context.Context) error {
+func (s *session) wait(ctx context.Context) (err error) {
+	ctx, span := tracing.Start(ctx, "wait")
+	defer func() { span.End(err) }()
 	deadline := time.Now().Add(s.leaseWait)
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
 		err := s.take(ctx)
