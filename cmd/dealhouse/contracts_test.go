@@ -34,7 +34,11 @@ func TestSchemaContracts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Close()
+	defer func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	views, err := w.Dictionary(t.Context())
 	if err != nil {
 		t.Fatal(err)

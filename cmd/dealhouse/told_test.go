@@ -47,6 +47,7 @@ type lineageEvent struct {
 }
 
 func listen(t *testing.T) *listener {
+	t.Helper()
 	l := &listener{parents: map[string][]string{}}
 	l.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, err := io.ReadAll(r.Body)

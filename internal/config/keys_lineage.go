@@ -33,7 +33,7 @@ func (l Lineage) On() bool { return l.URL != "" || l.File != "" }
 const (
 	envLineageURL       = "OPENLINEAGE_URL"
 	envLineagePath      = "OPENLINEAGE_ENDPOINT"
-	envLineageKey       = "OPENLINEAGE_API_KEY" //nolint:gosec // G101: the name of the variable, not its value
+	envLineageKey       = "OPENLINEAGE_API_KEY"
 	envLineageNamespace = "OPENLINEAGE_NAMESPACE"
 	envLineageParent    = "OPENLINEAGE_PARENT_ID"
 	envLineageOff       = "OPENLINEAGE_DISABLED"

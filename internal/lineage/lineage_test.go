@@ -62,6 +62,7 @@ type inbox struct {
 }
 
 func newInbox(t *testing.T, status func(attempt int) int) *inbox {
+	t.Helper()
 	b, attempts := &inbox{}, 0
 	b.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, err := io.ReadAll(r.Body)

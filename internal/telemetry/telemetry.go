@@ -70,14 +70,14 @@ func Start(ctx context.Context, o Options) (*Sender, error) {
 		return nil, err
 	}
 	s := &Sender{parent: o.Parent, log: o.Logger}
-	if e := o.Settings.Traces; e != nil {
+	if e := o.Traces; e != nil {
 		exporter, err := otlptracehttp.New(ctx, traceOptions(e, o.Retry)...)
 		if err != nil {
 			return nil, err
 		}
 		s.traces = trace.NewTracerProvider(trace.WithResource(about), trace.WithBatcher(&spanExporter{exporter, loss{o: &o, signal: Traces, to: e.URL}}, o.Batch...))
 	}
-	if e := o.Settings.Metrics; e != nil && o.Gatherer != nil {
+	if e := o.Metrics; e != nil && o.Gatherer != nil {
 		exporter, err := otlpmetrichttp.New(ctx, metricOptions(e, o.Retry)...)
 		if err != nil {
 			return nil, errors.Join(err, s.shutdown(ctx))

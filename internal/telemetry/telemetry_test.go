@@ -39,6 +39,7 @@ type collector struct {
 }
 
 func newCollector(t *testing.T) *collector {
+	t.Helper()
 	c := &collector{about: map[string]string{}, metrics: map[string]float64{}}
 	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body := r.Body
