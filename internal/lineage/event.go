@@ -100,7 +100,7 @@ func (e *Emitter) of(j syncer.Job, r warehouse.RunRecord, began bool) event {
 		}
 		out.Inputs = append(out.Inputs, *input)
 	}
-	out.Outputs = e.outputs(j.Stream, input)
+	out.Outputs = e.outputs(j.Stream, r.Mode, input)
 	if !began {
 		e.add(out.Outputs[0].OutputFacets, "outputStatistics", "OutputStatisticsOutputDatasetFacet/1-0-2", map[string]any{"rowCount": r.Changes.Inserted + r.Changes.Updated})
 	}
@@ -129,8 +129,11 @@ func (e *Emitter) input(j syncer.Job) *dataset {
 	return d
 }
 
-// outputs are the views that show what a stream has loaded: its own first.
-func (e *Emitter) outputs(s *catalog.Stream, from *dataset) []dataset {
+// outputs are the views that show what a run has loaded: that of the stream first.
+func (e *Emitter) outputs(s *catalog.Stream, mode string, from *dataset) []dataset {
+	if mode == warehouse.ModeReferences { // what no list has, the stream's own view does not show
+		return []dataset{e.output(s.AllView, "Every record of "+s.Name+" that is known, listed or not", s.Fields, from)}
+	}
 	all := []dataset{e.output(s.Name, s.Comment, s.Fields, from)}
 	if s.History {
 		all = append(all, e.output(s.Name+"_history", "Every version of "+s.Name+" that was ever loaded", s.Fields, from))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -120,7 +121,9 @@ func (s *Settings) endpoint(env variables, signal string) *Endpoint {
 
 // refuse notes that a variable cannot be followed, without its value (telemetry-2).
 func (s *Settings) refuse(name, why string) *Endpoint {
-	s.Problems = append(s.Problems, name+": "+why)
+	if text := name + ": " + why; !slices.Contains(s.Problems, text) { // both signals may be about the same variable
+		s.Problems = append(s.Problems, text)
+	}
 	return nil
 }
 

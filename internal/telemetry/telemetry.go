@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -75,7 +76,7 @@ func Start(ctx context.Context, o Options) (*Sender, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.traces = trace.NewTracerProvider(trace.WithResource(about), trace.WithBatcher(&spanExporter{exporter, loss{o: &o, signal: Traces, to: e.URL}}, o.Batch...))
+		s.traces = trace.NewTracerProvider(trace.WithResource(about), trace.WithBatcher(&spanExporter{exporter, loss{o: &o, signal: Traces, to: e}}, o.Batch...))
 	}
 	if e := o.Metrics; e != nil && o.Gatherer != nil {
 		exporter, err := otlpmetrichttp.New(ctx, metricOptions(e, o.Retry)...)
@@ -86,7 +87,7 @@ func Start(ctx context.Context, o Options) (*Sender, error) {
 		if o.Interval > 0 {
 			reading = append(reading, metric.WithInterval(o.Interval))
 		}
-		reader := metric.NewPeriodicReader(&metricExporter{exporter, loss{o: &o, signal: Metrics, to: e.URL}}, reading...)
+		reader := metric.NewPeriodicReader(&metricExporter{exporter, loss{o: &o, signal: Metrics, to: e}}, reading...)
 		s.metrics = metric.NewMeterProvider(metric.WithResource(about), metric.WithReader(reader))
 	}
 	return s, nil
@@ -170,9 +171,10 @@ func metricOptions(e *Endpoint, retry otlptracehttp.RetryConfig) []otlpmetrichtt
 
 // loss counts what did not arrive, and logs the first of it.
 type loss struct {
-	o          *Options
-	signal, to string
-	silent     atomic.Bool
+	o      *Options
+	signal string
+	to     *Endpoint
+	silent atomic.Bool
 }
 
 func (l *loss) note(n int, err error) {
@@ -185,7 +187,11 @@ func (l *loss) note(n int, err error) {
 		err = cause.Err
 	}
 	if !l.silent.Swap(true) {
-		l.o.Logger.Warn("what is sent over OTLP does not arrive: runs go on, and it is said once until something arrives", "signal", l.signal, "receiver", l.to, "error", err)
+		text := err.Error() // with what the receiver answered
+		for _, value := range l.to.Headers {
+			text = strings.ReplaceAll(text, value, "***")
+		}
+		l.o.Logger.Warn("what is sent over OTLP does not arrive: runs go on, and it is said once until something arrives", "signal", l.signal, "receiver", l.to.URL, "error", text)
 	}
 }
 
