@@ -21,6 +21,7 @@ import (
 
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/enginetest"
 )
 
 // listener is what others have in place to be told of runs: a collector of OTLP and a receiver of OpenLineage.
@@ -160,6 +161,7 @@ func TestOthersAreTold(t *testing.T) {
 
 // TestOthersAreToldByTheDaemon is the same of the daemon, which writes the events to a file from within its sandbox.
 func TestOthersAreToldByTheDaemon(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	b := newBenchOf(t, apisim.Org{Name: "acme", Key: acmeKey})
 	b.migrated(t)
