@@ -132,6 +132,8 @@ CREATE OR REPLACE VIEW payout_reconciliation
     aov_difference Nullable(Decimal(38, 6)) COMMENT 'aov less stamped_aov; 0 when they agree in the decimals that the service gives [currencies] (from aov, stamped_aov)'
 )
 AS WITH ['total_transactions', 'total_gmv', 'total_cashback', 'confirmed_transactions', 'declined_transactions', 'pending_transactions', 'confirmed_gmv', 'declined_gmv', 'pending_gmv', 'confirmed_cashback', 'declined_cashback', 'pending_cashback', 'aov', 'start_date', 'end_date'] AS names,
+    toInt64(arraySum(stamped.2)) AS loaded, indexOf(stamped.1, 'CONFIRMED') AS confirmed, indexOf(stamped.1, 'DECLINED') AS declined, indexOf(stamped.1, 'PENDING') AS pending,
+    indexOf(now.1, 'CONFIRMED') AS now_confirmed, indexOf(now.1, 'DECLINED') AS now_declined, indexOf(now.1, 'PENDING') AS now_pending,
     -- An average is rounded, so that it agrees when it is less than one unit of its last decimal away.
     arrayElement([toDecimal64('1', 6), toDecimal64('0.1', 6), toDecimal64('0.01', 6), toDecimal64('0.001', 6), toDecimal64('0.0001', 6), toDecimal64('0.00001', 6), toDecimal64('0.000001', 6)],
         1 + aov_decimals) AS aov_unit,
@@ -143,7 +145,7 @@ AS WITH ['total_transactions', 'total_gmv', 'total_cashback', 'confirmed_transac
         AND arrayAll((i, n, gmv, cashback) -> ifNull(n > early.2[i], 0) OR ifNull(n = early.2[i], 0) AND ifNull(gmv = early.3[i], 1) AND ifNull(cashback = early.4[i], 1),
             [indexOf(early.1, 'CONFIRMED'), indexOf(early.1, 'DECLINED'), indexOf(early.1, 'PENDING')], [confirmed_transactions, declined_transactions, pending_transactions],
             [confirmed_gmv, declined_gmv, pending_gmv], [confirmed_cashback, declined_cashback, pending_cashback]) AS possible
-SELECT account, payout_id, start_date, end_date,
+SELECT account, payout_id, reported.1 AS start_date, reported.2 AS end_date,
     multiIf(
         loaded = 0 AND ifNull(total_transactions != 0, 1), 'no_transactions',
         ifNull(transactions_loaded < total_transactions, 0), 'missing',
@@ -166,8 +168,9 @@ SELECT account, payout_id, start_date, end_date,
     stake.2[indexOf(stake.1, 'CONFIRMED')] AS at_stake_confirmed, stake.2[indexOf(stake.1, 'DECLINED')] AS at_stake_declined, stake.2[indexOf(stake.1, 'PENDING')] AS at_stake_pending,
     stake.2[indexOf(stake.1, 'other')] AS at_stake_other, stake.2[indexOf(stake.1, 'moved')] AS at_stake_moved, stake.2[indexOf(stake.1, 'gone')] AS at_stake_gone,
     if(loaded = 0, 0, ifNull((total_cashback - declined_cashback) - (stamped_total_cashback - stamped_declined_cashback), 0)) AS at_stake_unexplained,
-    total_transactions, total_gmv, total_cashback, confirmed_transactions, declined_transactions, pending_transactions, confirmed_gmv, declined_gmv, pending_gmv,
-    confirmed_cashback, declined_cashback, pending_cashback, aov,
+    reported.3 AS total_transactions, reported.4 AS total_gmv, reported.5 AS total_cashback, reported.6 AS confirmed_transactions, reported.7 AS declined_transactions,
+    reported.8 AS pending_transactions, reported.9 AS confirmed_gmv, reported.10 AS declined_gmv, reported.11 AS pending_gmv, reported.12 AS confirmed_cashback,
+    reported.13 AS declined_cashback, reported.14 AS pending_cashback, reported.15 AS aov,
     loaded AS stamped_total_transactions, arraySum(stamped.3) AS stamped_total_gmv, arraySum(stamped.4) AS stamped_total_cashback,
     stamped.2[confirmed] AS stamped_confirmed_transactions, stamped.2[declined] AS stamped_declined_transactions, stamped.2[pending] AS stamped_pending_transactions,
     stamped.3[confirmed] AS stamped_confirmed_gmv, stamped.3[declined] AS stamped_declined_gmv, stamped.3[pending] AS stamped_pending_gmv,
@@ -187,41 +190,32 @@ SELECT account, payout_id, start_date, end_date,
     if(abs(toDecimal128(aov, 6) * loaded - stamped_total_gmv) < aov_unit * loaded, 0, aov - stamped_aov) AS aov_difference
 FROM
 (
-    -- A level of its own: the old analyzer takes nothing of a join for names.
-    SELECT *, reported.1 AS start_date, reported.2 AS end_date, reported.3 AS total_transactions, reported.4 AS total_gmv, reported.5 AS total_cashback, reported.6 AS confirmed_transactions,
-        reported.7 AS declined_transactions, reported.8 AS pending_transactions, reported.9 AS confirmed_gmv, reported.10 AS declined_gmv, reported.11 AS pending_gmv,
-        reported.12 AS confirmed_cashback, reported.13 AS declined_cashback, reported.14 AS pending_cashback, reported.15 AS aov,
-        toInt64(arraySum(stamped.2)) AS loaded, indexOf(stamped.1, 'CONFIRMED') AS confirmed, indexOf(stamped.1, 'DECLINED') AS declined, indexOf(stamped.1, 'PENDING') AS pending,
-        indexOf(now.1, 'CONFIRMED') AS now_confirmed, indexOf(now.1, 'DECLINED') AS now_declined, indexOf(now.1, 'PENDING') AS now_pending
+    SELECT account, payout_id, reported, first_seen_at, before, after, altered, altered_at, arrayFilter(i -> before[i] != after[i], arrayEnumerate(before)) AS differ,
+        max(length(splitByChar('.', ifNull(toString(reported.15), '0'))[2])) OVER (PARTITION BY account) AS aov_decimals
     FROM
     (
-        SELECT account, payout_id, reported, first_seen_at, before, after, altered, altered_at, arrayFilter(i -> before[i] != after[i], arrayEnumerate(before)) AS differ,
-            max(length(splitByChar('.', ifNull(toString(reported.15), '0'))[2])) OVER (PARTITION BY account) AS aov_decimals
-        FROM
-        (
-                    $payout_versions
-        )
-        WHERE deleted = 0
-    ) AS p
-    LEFT JOIN
+                $payout_versions
+    )
+    WHERE deleted = 0
+) AS p
+LEFT JOIN
+(
+    -- Planning costs more than running here, and the more the more columns each level has. So sums are kept by status in
+    -- arrays; what is not among them is at position 0, and counts as nothing.
+    SELECT account, payout_id,
+        sumMap([toString(stamped_status)], [stamped_n], [stamped_gmv], [stamped_cashback]) AS stamped,
+        sumMap([toString(now_status)], [now_n], [now_gmv], [now_cashback]) AS now,
+        sumMapIf([toString(stamped_status)], [stamped_n], [stamped_gmv], [stamped_cashback], NOT late) AS early,
+        sumMap([toString(state)], [stamped_n]) AS states,
+        sumMap([multiIf(state IN ('moved', 'gone'), toString(state), now_status IN ('CONFIRMED', 'DECLINED', 'PENDING'), toString(now_status), 'other')], [at_stake]) AS stake,
+        arraySort(groupUniqArrayIf(toString(currency_code), currency_code != '')) AS currencies
+    FROM
     (
-        -- Planning costs more than running here, and the more the more columns each level has. So sums are kept by status in
-        -- arrays; what is not among them is at position 0, and counts as nothing.
-        SELECT account, payout_id,
-            sumMap([toString(stamped_status)], [stamped_n], [stamped_gmv], [stamped_cashback]) AS stamped,
-            sumMap([toString(now_status)], [now_n], [now_gmv], [now_cashback]) AS now,
-            sumMapIf([toString(stamped_status)], [stamped_n], [stamped_gmv], [stamped_cashback], NOT late) AS early,
-            sumMap([toString(state)], [stamped_n]) AS states,
-            sumMap([multiIf(state IN ('moved', 'gone'), toString(state), now_status IN ('CONFIRMED', 'DECLINED', 'PENDING'), toString(now_status), 'other')], [at_stake]) AS stake,
-            arraySort(groupUniqArrayIf(toString(currency_code), currency_code != '')) AS currencies
-        FROM
-        (
-            -- Behind payout_sums: a quarter of an hour that is not known is the lowest number there is.
-            SELECT *, nullIf(quarters, toInt64(-9223372036854775808)) AS quarter, ifNull(quarter > min(quarter) OVER (PARTITION BY account, payout_id) + 1, 0) AS late
-            FROM payout_sums_latest FINAL
-            WHERE stamped_n != 0
-        )
-        GROUP BY account, payout_id
-    ) AS s USING (account, payout_id)
-)
+        -- Behind payout_sums: a quarter of an hour that is not known is the lowest number there is.
+        SELECT *, nullIf(quarters, toInt64(-9223372036854775808)) AS quarter, ifNull(quarter > min(quarter) OVER (PARTITION BY account, payout_id) + 1, 0) AS late
+        FROM payout_sums_latest FINAL
+        WHERE stamped_n != 0
+    )
+    GROUP BY account, payout_id
+) AS s USING (account, payout_id)
 COMMENT 'Every payout against its transactions: reported, as stamped, as of now, the differences, and a verdict';
