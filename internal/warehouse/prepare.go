@@ -31,6 +31,9 @@ func (w *Writer) Prepare(ctx context.Context, c Changes, mergedAt time.Time) (Pr
 }
 
 func (w *Writer) prepare(ctx context.Context, c Changes, mergedAt time.Time) error {
+	if !c.Any() && w.Stream.Child == nil {
+		return nil
+	}
 	args := append(w.args(mergedAt), named("merged_at", fmt.Sprint(mergedAt.UnixMilli())))
 	names := w.script.names
 	err := w.exec(ctx, dropDelta(w.prepared()...)) // of an attempt of another process
