@@ -73,9 +73,6 @@ SELECT version();
 -- selectTime
 SELECT toUnixTimestamp64Micro(now64(6));
 
--- countParts
-SELECT count() FROM system.parts WHERE active AND database = currentDatabase() AND table = {delta:String};
-
 -- selectInParts
 SELECT table FROM system.parts
 WHERE active AND database = currentDatabase() AND table IN ({deltas:Array(String)}) GROUP BY table HAVING count() > 1 ORDER BY table;
