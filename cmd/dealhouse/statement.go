@@ -149,7 +149,7 @@ func printStatementTables(to io.Writer, s report.Statement) error {
 		}
 		rows = append(rows, row("Closing balance", "", c.Closing))
 		fmt.Fprintf(to, "\n%s\n\n", visible.Line(c.Currency))
-		amount := func(name string) output.Column { return output.Column{Name: name, Right: true} }
+		amount := alignedColumn
 		err := output.Print("table", to, []output.Column{{Name: "entry"}, output.Count("transactions"), amount("pending"), amount("confirmed"), amount("after payment"), amount("total")}, rows)
 		if err != nil {
 			return err

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"dealhouse/internal/finance"
 )
 
 // codec is the type of a key: which nodes it takes, and how their text becomes a value in its place.
@@ -105,6 +107,26 @@ func durations(field func(*values) *[]time.Duration, least, most time.Duration) 
 			if err := one.set(nil, word); err != nil {
 				return nil, err
 			}
+		}
+		return all, nil
+	})
+}
+
+// amounts are one in each currency, in its smallest unit, with spaces between; an empty string has none.
+func amounts(field func(*values) *finance.Tolerances) codec {
+	want := `amounts in the smallest units of their currencies in one string, such as "EUR=5 JPY=1"`
+	return of(want, []nodeKind{aString}, field, func(s string) (all finance.Tolerances, err error) {
+		for _, word := range strings.Fields(s) {
+			currency, text, _ := strings.Cut(word, "=")
+			n, err := strconv.ParseInt(text, 10, 64)
+			code := len(currency) == 3 && strings.Trim(currency, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+			if _, twice := all[currency]; err != nil || n < 0 || n > 1_000_000 || !code || twice {
+				return nil, fmt.Errorf("must be %s, each currency once and with 0 to 1000000 units; %s is not", want, quote(word))
+			}
+			if all == nil {
+				all = finance.Tolerances{}
+			}
+			all[currency] = n
 		}
 		return all, nil
 	})

@@ -1,6 +1,10 @@
 package config
 
-import "time"
+import (
+	"time"
+
+	"dealhouse/internal/finance"
+)
 
 // Config is a validated configuration. It is made by Load only, shares nothing with another Config, and is read-only
 // from then on (config-1).
@@ -68,6 +72,8 @@ type Daemon struct {
 type Finance struct {
 	// OverdueAfter is how long after its sale a transaction should be in a payout.
 	OverdueAfter time.Duration
+	// Tolerances are by how much a payout and its transactions may differ without anybody having to look.
+	Tolerances finance.Tolerances
 }
 
 // Account is one API key and so one organization of the upstream service, with every setting filled in from [[account]],

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/finance"
 )
 
 // where is a set of tables that a key may stand in.
@@ -146,6 +147,7 @@ type values struct {
 	retry           []time.Duration
 
 	overdueAfter time.Duration
+	tolerances   finance.Tolerances
 
 	maxWarehouseRetry time.Duration
 

@@ -47,14 +47,30 @@ type Total struct {
 	Differs                                  bool
 }
 
-// Totals are the totals of a payout, in the order of warehouse.PayoutTotals.
+// Totals are the totals of a payout, in the order of warehouse.PayoutTotals. Their columns are aligned.
 func (p Payout) Totals() []Total {
-	var all []Total
+	d := NewAlignment(Page)
+	each := func(do func(i int, column, unit string, amount *decimal.Decimal)) {
+		for i, name := range warehouse.PayoutTotals() {
+			unit := p.Currency()
+			if isCount(name) {
+				unit = countUnit
+			}
+			do(i, "reported", unit, p.Reported[i])
+			do(i, "stamped", unit, p.Stamped[i])
+			do(i, "difference", unit, p.Difference[i])
+			do(i, "now", unit, p.AsOfNow[i])
+		}
+	}
+	each(func(_ int, column, unit string, amount *decimal.Decimal) { d.NoteKnown(column, unit, amount) })
+	all := make([]Total, len(warehouse.PayoutTotals()))
+	each(func(i int, column, unit string, amount *decimal.Decimal) {
+		t := &all[i]
+		into := map[string]*string{"reported": &t.Reported, "stamped": &t.Stamped, "difference": &t.Difference, "now": &t.Now}[column]
+		*into = d.TextKnown(column, unit, amount)
+	})
 	for i, name := range warehouse.PayoutTotals() {
-		all = append(all, Total{
-			Name: name, Reported: wording.Grouped(Amount(name, p.Reported[i])), Stamped: wording.Grouped(Amount(name, p.Stamped[i])), Now: wording.Grouped(Amount(name, p.AsOfNow[i])),
-			Difference: wording.Grouped(Amount(name, p.Difference[i])), Differs: p.Difference[i] != nil && !p.Difference[i].IsZero(),
-		})
+		all[i].Name, all[i].Differs = name, p.Difference[i] != nil && !p.Difference[i].IsZero()
 	}
 	return all
 }
@@ -89,6 +105,9 @@ func (p Payout) Word() string {
 	}
 	if p.quiet() {
 		marks = append(marks, "acknowledged")
+	}
+	if p.within() {
+		marks = append(marks, "within tolerance")
 	}
 	return strings.Join(marks, ", ")
 }
@@ -197,6 +216,7 @@ func (r Reconciliation) Summary() string {
 	if quiet > 0 {
 		text += fmt.Sprintf(" Acknowledged: %s.", wording.Plural(uint64(quiet), "payout"))
 	}
+	text += r.withinText()
 	if n, s := r.orphanSums(); n > 0 {
 		text += fmt.Sprintf(" In a payout that is not there: %s (%s).", wording.Plural(n, "transaction"), s.text())
 	}

@@ -62,7 +62,7 @@ type payoutsPage struct {
 }
 
 func (s *Server) readPayouts(ctx context.Context, _ struct{}) (out reconciliation, err error) {
-	r, err := report.Reconcile(ctx, s.o.Warehouse, report.Filter{OverdueAfter: s.o.OverdueAfter()})
+	r, err := report.Reconcile(ctx, s.o.Warehouse, s.rules())
 	if err != nil {
 		return out, err
 	}

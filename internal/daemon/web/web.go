@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/finance"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 )
@@ -36,6 +37,8 @@ type Options struct {
 	Act func(context.Context, warehouse.Action) (Acted, error)
 	// OverdueAfter is how old a sale is that should be in a payout; default: catalog.DefaultOverdueAfter.
 	OverdueAfter func() time.Duration
+	// Tolerances are by how much payouts may differ without anybody having to look; default: none.
+	Tolerances func() finance.Tolerances
 
 	Version string           // of the program, for people; "": not shown
 	Logger  *slog.Logger     // default: none
@@ -111,6 +114,9 @@ func New(o Options) (*Server, error) {
 	}
 	if s.o.OverdueAfter == nil {
 		s.o.OverdueAfter = func() time.Duration { return catalog.DefaultOverdueAfter }
+	}
+	if s.o.Tolerances == nil {
+		s.o.Tolerances = func() finance.Tolerances { return nil }
 	}
 	s.began = s.clock()
 	certificate, err := s.loadCertificate()
