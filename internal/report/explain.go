@@ -226,6 +226,16 @@ func KindColumns() []KindColumn {
 	return []KindColumn{{finance.Clawback, "expect back"}, {finance.Claimable, "claim"}, {finance.PayoutError, "error in payout"}, {finance.NotLoaded, "not loaded"}, {finance.Vanished, "vanished"}}
 }
 
+// KindTitle is a kind as tables name it.
+func KindTitle(kind finance.Kind) string {
+	for _, k := range KindColumns() {
+		if k.Kind == kind {
+			return k.Title
+		}
+	}
+	return spaced(string(kind))
+}
+
 // Amount is what a line has of the kind. What can be claimed is written without a sign.
 func (k KindColumn) Amount(l finance.Line) decimal.Decimal {
 	if k.Kind == finance.Claimable {

@@ -91,6 +91,14 @@ func (p Payout) Period() string {
 	return Day(p.Start) + " to " + Day(p.End)
 }
 
+// Month is the month in which the period of a payout ended, as 2026-03; "" when that is not known.
+func (p Payout) Month() string {
+	if p.End == nil {
+		return ""
+	}
+	return p.End.UTC().Format("2006-01")
+}
+
 // Currency is the currency of a payout's amounts; of several, all of them.
 func (p Payout) Currency() string { return strings.Join(p.Currencies, "+") }
 

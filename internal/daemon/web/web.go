@@ -8,10 +8,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/finance"
+	"dealhouse/internal/report"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 )
@@ -89,15 +91,20 @@ type Server struct {
 	began    time.Time
 	checks   *kept[struct{}, map[warehouse.StreamID][]warehouse.Check]
 	payouts  *kept[struct{}, reconciliation]
-	actions  *kept[int, []warehouse.Action]
-	runs     *kept[warehouse.RunFilter, []warehouse.RunRecord]
-	details  *kept[warehouse.StreamID, details]
-	secret   []byte // of the tokens in forms
-	crossing *http.CrossOriginProtection
-	said     said
-	assets   assets
-	files    map[string][]byte // static files by their address
-	pages    map[string]*template.Template
+	// onePayout, statements, figures are what the pages of a payout and of a month show.
+	onePayout  *kept[payoutKey, payoutDetails]
+	statements *kept[statementKey, report.Statement]
+	figures    *kept[figureKey, figureRows]
+	accounting sync.Mutex // held while a payout is acknowledged or a month is closed
+	actions    *kept[int, []warehouse.Action]
+	runs       *kept[warehouse.RunFilter, []warehouse.RunRecord]
+	details    *kept[warehouse.StreamID, details]
+	secret     []byte // of the tokens in forms
+	crossing   *http.CrossOriginProtection
+	said       said
+	assets     assets
+	files      map[string][]byte // static files by their address
+	pages      map[string]*template.Template
 }
 
 // New listens, so that Addr is known and a port in use is an error at once; Serve answers.
@@ -162,6 +169,8 @@ func (s *Server) prepareReads() {
 	s.checks = keep(reads, countsFor, s.readChecks)
 	s.payouts = keep(reads, payoutsFor, s.readPayouts)
 	s.payouts.timeout = payoutsTimeout
+	s.onePayout, s.statements, s.figures = keep(reads, countsFor, s.readPayout), keep(reads, countsFor, s.readStatement), keep(reads, countsFor, s.readFigure)
+	s.onePayout.timeout, s.statements.timeout, s.figures.timeout = detailTimeout, detailTimeout, detailTimeout
 	s.actions = keep(reads, freshFor, s.readActions)
 	s.runs = keep(reads, freshFor, s.readRuns)
 	s.details = keep(reads, freshFor, s.readDetails)
