@@ -97,7 +97,7 @@ func (s *Server) readPayout(ctx context.Context, k payoutKey) (d payoutDetails, 
 func newPayoutBody(r report.Reconciliation, p report.Payout) payoutBody {
 	row := newPayoutRow(p, report.AlignLines(report.Page, p.Explained.Lines...))
 	b := payoutBody{Account: p.Account, ID: row.ID, Path: row.Path, Period: row.Period, Month: p.Month(), MonthTitle: monthTitle(p.Month()), State: verdictTone(p), Pills: row.Pills,
-		Advice: wording.Sentence(row.Advice), Lines: row.Lines, Totals: p.Totals()}
+		Advice: row.Advice, Lines: row.Lines, Totals: p.Totals()}
 	ack := ackForm{Seen: p.Seen(), Account: p.Account, ID: row.ID, Reasons: report.Reasons()}
 	for _, m := range p.Matters {
 		row := newMatterRow(m)

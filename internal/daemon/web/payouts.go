@@ -145,7 +145,7 @@ func monthTitle(month string) string {
 
 func newPayoutRow(p report.Payout, d *report.Alignment) payoutRow {
 	id := strconv.FormatInt(p.ID, 10)
-	row := payoutRow{ID: id, Path: payoutPath(p.Account, p.ID), Key: p.Account + "/" + id, Period: p.Period(), Pills: pillsOf(p), Advice: p.Advice()}
+	row := payoutRow{ID: id, Path: payoutPath(p.Account, p.ID), Key: p.Account + "/" + id, Period: p.Period(), Pills: pillsOf(p), Advice: wording.Sentence(p.Advice())}
 	for _, l := range p.Explained.Lines {
 		line := payoutLine{Currency: l.Currency, Paid: d.Text("paid", l.Currency, l.Paid), Worth: d.Text("worth", l.Currency, l.Worth)}
 		for _, k := range report.KindColumns() {

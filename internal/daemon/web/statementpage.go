@@ -130,6 +130,9 @@ func (b *statementBody) fill(k statementKey, statement report.Statement) {
 		t.Entries = append(t.Entries, row("Closing balance", report.Figure{Of: report.Closing}, c.Closing))
 		t.Entries[0].Bold, t.Entries[len(t.Entries)-1].Bold = true, true
 		for i, of := range c.Ages {
+			if of.Pending.IsZero() && of.Confirmed.IsZero() {
+				continue
+			}
 			t.Ages = append(t.Ages, row(report.AgeTitles()[i], report.Figure{Of: report.Closing, OneAge: true, Age: i}, of))
 		}
 		b.Currencies = append(b.Currencies, t)
