@@ -67,7 +67,7 @@ func (r Reconciliation) monthlyCharts() []*chart {
 	type month struct{ reported, recomputed decimal.Decimal }
 	byCurrency := map[string]map[string]month{}
 	for _, p := range r.Payouts {
-		if p.End == nil || p.ReportedCashback() == nil || p.Verdict == NoTransactions {
+		if p.End == nil || p.ReportedCashback() == nil || p.Verdict == NoTransactions || p.MixedCurrency {
 			continue
 		}
 		if byCurrency[p.Currency()] == nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -50,7 +51,7 @@ const shownExceptions = 25
 func (r Reconciliation) WriteHTML(w io.Writer) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
 		"day": Day, "words": spaced, "kinds": KindColumns, "orphan": OrphanAdvice, "overdue": r.OverdueAdvice, "payout": r.Payout,
-		"tone": tone, "lines": func(l []finance.Line) *Alignment { return AlignLines(Page, l...) }, "exceptions": func(all []Exception) *Alignment { return AlignExceptions(Page, all) },
+		"tone": tone, "sentence": wording.Sentence, "lines": func(l []finance.Line) *Alignment { return AlignLines(Page, l...) }, "exceptions": func(all []Exception) *Alignment { return AlignExceptions(Page, all) },
 		"all": func() *Alignment { return r.AlignPayouts(Page) }, "others": func() *Alignment { return r.AlignOthers(Page) },
 		"transactions": func() *Alignment { return r.AlignTransactions(Page) },
 	}).Parse(pageText)
@@ -104,7 +105,7 @@ func newDetail(p Payout, all bool) detail {
 		d.Rows, d.More = d.Rows[:shownExceptions], len(d.Rows)-shownExceptions
 	}
 	for _, row := range p.Totals() {
-		if all || row.Differs {
+		if all || row.Differs && p.Verdict != Drifted { // what drifted is explained by its transactions
 			d.Totals = append(d.Totals, row)
 		}
 	}
@@ -139,7 +140,7 @@ func (r Reconciliation) expected() []expectedRow {
 	var all []expectedRow
 	for _, k := range kinds {
 		title, payouts := strings.TrimSuffix(k.Words, ":"), wording.Count(uint64(k.payouts))
-		for _, currency := range k.sums.order {
+		for _, currency := range slices.Sorted(slices.Values(k.sums.order)) {
 			all = append(all, expectedRow{title, orUnknown(currency), d.Text("amount", currency, k.sums.by[currency]), payouts})
 			title, payouts = "", ""
 		}

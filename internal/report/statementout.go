@@ -139,6 +139,14 @@ func (c CurrencyStatement) Money(b finance.Balance, part string) string {
 	return d.Text(part, c.Currency, partOf(b, part))
 }
 
+// Unpaid is what is unpaid of an age: one balance, or none where nothing is.
+func (c CurrencyStatement) Unpaid(age int) []finance.Balance {
+	if b := c.Ages[age]; !b.Pending.IsZero() || !b.Confirmed.IsZero() {
+		return []finance.Balance{b}
+	}
+	return nil
+}
+
 // partOf is a part of a balance: pending, confirmed, settled, unpaid or total.
 func partOf(b finance.Balance, part string) decimal.Decimal {
 	switch part {

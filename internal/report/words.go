@@ -57,9 +57,9 @@ func (p Payout) Totals() []Total {
 				unit = countUnit
 			}
 			do(i, "reported", unit, p.Reported[i])
-			do(i, "stamped", unit, p.Stamped[i])
-			do(i, "difference", unit, p.Difference[i])
-			do(i, "now", unit, p.AsOfNow[i])
+			do(i, "stamped", unit, p.likeReported(i, p.Stamped[i]))
+			do(i, "difference", unit, p.likeReported(i, p.Difference[i]))
+			do(i, "now", unit, p.likeReported(i, p.AsOfNow[i]))
 		}
 	}
 	each(func(_ int, column, unit string, amount *decimal.Decimal) { d.NoteKnown(column, unit, amount) })
@@ -73,6 +73,16 @@ func (p Payout) Totals() []Total {
 		all[i].Name, all[i].Differs = name, p.Difference[i] != nil && !p.Difference[i].IsZero()
 	}
 	return all
+}
+
+// likeReported rounds an average for people, which has no end of decimals, to as many as the payout reports. Sums stay as
+// they are.
+func (p Payout) likeReported(i int, amount *decimal.Decimal) *decimal.Decimal {
+	if warehouse.PayoutTotals()[i] != "aov" || amount == nil {
+		return amount
+	}
+	rounded := amount.Round(finance.Decimals(orZero(p.Reported[i]), p.Currency()))
+	return &rounded
 }
 
 // Day writes the day of a time; nil is empty.
@@ -194,7 +204,12 @@ func transactionsIn(currency string) string {
 }
 
 // Summary is the reconciliation in a few sentences, to be passed on.
-func (r Reconciliation) Summary() string {
+func (r Reconciliation) Summary() string { return r.summary(r.kindsText()) }
+
+// Headline is the summary without the amounts of the kinds, for where these stand beside it.
+func (r Reconciliation) Headline() string { return r.summary("") }
+
+func (r Reconciliation) summary(kinds string) string {
 	if len(r.Payouts)+len(r.Orphans)+len(r.Overdue) == 0 {
 		return "There are no payouts."
 	}
@@ -208,7 +223,7 @@ func (r Reconciliation) Summary() string {
 	if len(r.Payouts) == 0 {
 		text = "There are no payouts."
 	}
-	text += r.kindsText()
+	text += kinds
 	altered, mixed, quiet := 0, 0, 0
 	for _, p := range r.Payouts {
 		quiet += count(p.quiet())
