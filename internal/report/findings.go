@@ -25,8 +25,9 @@ type Counts struct {
 // (report-5), which it returns. The findings of the first time are one line: they are what has come together over years.
 // of says which account, and by which rules.
 func AfterSync(ctx context.Context, w *warehouse.Warehouse, log *slog.Logger, of Filter) (Reconciliation, []warehouse.Finding, error) {
-	r, err := Reconcile(ctx, w, of)
 	account := of.Account
+	w = w.At(account)
+	r, err := Reconcile(ctx, w, of)
 	if err != nil {
 		return r, nil, err
 	}
