@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"dealhouse/internal/finance"
 )
 
 // codec is the type of a key: which nodes it takes, and how their text becomes a value in its place.
@@ -113,9 +111,9 @@ func durations(field func(*values) *[]time.Duration, least, most time.Duration) 
 }
 
 // amounts are one in each currency, in its smallest unit, with spaces between; an empty string has none.
-func amounts(field func(*values) *finance.Tolerances) codec {
+func amounts(field func(*values) *map[string]int64) codec {
 	want := `amounts in the smallest units of their currencies in one string, such as "EUR=5 JPY=1"`
-	return of(want, []nodeKind{aString}, field, func(s string) (all finance.Tolerances, err error) {
+	return of(want, []nodeKind{aString}, field, func(s string) (all map[string]int64, err error) {
 		for _, word := range strings.Fields(s) {
 			currency, text, _ := strings.Cut(word, "=")
 			n, err := strconv.ParseInt(text, 10, 64)
@@ -124,7 +122,7 @@ func amounts(field func(*values) *finance.Tolerances) codec {
 				return nil, fmt.Errorf("must be %s, each currency once and with 0 to 1000000 units; %s is not", want, quote(word))
 			}
 			if all == nil {
-				all = finance.Tolerances{}
+				all = map[string]int64{}
 			}
 			all[currency] = n
 		}

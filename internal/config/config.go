@@ -1,10 +1,6 @@
 package config
 
-import (
-	"time"
-
-	"dealhouse/internal/finance"
-)
+import "time"
 
 // Config is a validated configuration. It is made by Load only, shares nothing with another Config, and is read-only
 // from then on (config-1).
@@ -72,8 +68,9 @@ type Daemon struct {
 type Finance struct {
 	// OverdueAfter is how long after its sale a transaction should be in a payout.
 	OverdueAfter time.Duration
-	// Tolerances are by how much a payout and its transactions may differ without anybody having to look.
-	Tolerances finance.Tolerances
+	// Tolerances are by how much a payout and its transactions may differ without anybody having to look: by currency, in
+	// its smallest unit.
+	Tolerances map[string]int64
 }
 
 // Account is one API key and so one organization of the upstream service, with every setting filled in from [[account]],

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"dealhouse/internal/catalog"
-	"dealhouse/internal/finance"
 )
 
 // where is a set of tables that a key may stand in.
@@ -147,7 +146,7 @@ type values struct {
 	retry           []time.Duration
 
 	overdueAfter time.Duration
-	tolerances   finance.Tolerances
+	tolerances   map[string]int64
 
 	maxWarehouseRetry time.Duration
 

@@ -26,7 +26,7 @@ type Acknowledging struct {
 	Reason, Note   string // Reason is one of Reasons
 	By             string
 	Tolerance      int64  // by how much it may move, in the smallest unit of the currency
-	Seen           string // Payout.Seen of what the person has looked at; "" takes what stands now
+	Seen           string // Payout.Seen of what the person has looked at (report-9); "" takes what stands now
 	// Rules say what is within the tolerance, and so not open.
 	Rules Filter
 }

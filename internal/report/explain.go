@@ -226,14 +226,14 @@ func KindColumns() []KindColumn {
 	return []KindColumn{{finance.Clawback, "expect back"}, {finance.Claimable, "claim"}, {finance.PayoutError, "error in payout"}, {finance.NotLoaded, "not loaded"}, {finance.Vanished, "vanished"}}
 }
 
-// KindTitle is a kind as tables name it.
-func KindTitle(kind finance.Kind) string {
+// MatterTitle is the kind of a matter as pages name it.
+func MatterTitle(kind string) string {
 	for _, k := range KindColumns() {
-		if k.Kind == kind {
+		if string(k.Kind) == kind {
 			return k.Title
 		}
 	}
-	return spaced(string(kind))
+	return spaced(kind)
 }
 
 // Amount is what a line has of the kind. What can be claimed is written without a sign.

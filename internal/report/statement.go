@@ -34,6 +34,9 @@ type CurrencyStatement struct {
 	Ages []finance.Balance // of what is unpaid at the end of the month, by the age of the sale: see AgeTitles
 }
 
+// Balance is what is owed to an account in one currency.
+type Balance = finance.Balance
+
 // AgeTitles name the ages of CurrencyStatement.Ages.
 func AgeTitles() []string {
 	var titles []string

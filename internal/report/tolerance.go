@@ -8,7 +8,7 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// tolerates reports whether a matter of the payout is within the tolerance. What nobody has seen never is, and neither is
+// tolerates reports whether a matter of the payout is within the tolerance (report-8). What nobody has seen never is, and neither is
 // a count that differs, or a payout that was altered.
 func (p Payout) tolerates(m finance.Matter, t finance.Tolerances) bool {
 	switch {

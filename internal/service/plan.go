@@ -11,7 +11,6 @@ import (
 	"dealhouse/internal/config"
 	"dealhouse/internal/daemon"
 	"dealhouse/internal/dealapi"
-	"dealhouse/internal/finance"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 )
@@ -40,7 +39,7 @@ func (s *Service) Planner(first *config.Config, read func() (*config.Config, err
 func (p *Planner) OverdueAfter() time.Duration { return p.inForce.Load().Finance.OverdueAfter }
 
 // Tolerances are by how much payouts may differ without anybody having to look, by the plan in force.
-func (p *Planner) Tolerances() finance.Tolerances { return p.inForce.Load().Finance.Tolerances }
+func (p *Planner) Tolerances() map[string]int64 { return p.inForce.Load().Finance.Tolerances }
 
 // pace is an account's rate limit. It outlives a reload (service-1): runs under way and those of the new plan share it,
 // and what it has learnt about the API stays known.

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"dealhouse/internal/finance"
 	"dealhouse/internal/report"
 	"dealhouse/internal/warehouse"
 	"dealhouse/internal/wording"
@@ -110,7 +109,7 @@ func newPayoutBody(r report.Reconciliation, p report.Payout) payoutBody {
 	}
 	d := report.AlignExceptions(report.Page, p.Exceptions())
 	for _, e := range firstOf(p.Exceptions()) {
-		b.Exceptions = append(b.Exceptions, paidRow{ID: e.ID.String(), Sold: report.Day(e.SoldAt), Retailer: e.Retailer, Kind: report.KindTitle(e.Kind), Reason: string(e.Reason), WhenPaid: e.WhenPaid, Now: e.Status,
+		b.Exceptions = append(b.Exceptions, paidRow{ID: e.ID.String(), Sold: report.Day(e.SoldAt), Retailer: e.Retailer, Kind: report.MatterTitle(string(e.Kind)), Reason: string(e.Reason), WhenPaid: e.WhenPaid, Now: e.Status,
 			Currency: e.Currency, Paid: d.Text("paid", e.Currency, e.Paid), Worth: d.Text("worth", e.Currency, e.Worth), Differs: d.Text("difference", e.Currency, e.Difference())})
 	}
 	d = r.AlignTransactions(report.Page)
@@ -128,7 +127,7 @@ func newPayoutBody(r report.Reconciliation, p report.Payout) payoutBody {
 func firstOf[T any](all []T) []T { return all[:min(len(all), shownTransactions)] }
 
 func newMatterRow(m report.Matter) matterRow {
-	row := matterRow{Value: strings.TrimSpace(m.Kind + " " + m.Currency), Kind: report.KindTitle(finance.Kind(m.Kind)), State: stateLate, Standing: "open", Transactions: wording.Count(uint64(len(m.Entries)))}
+	row := matterRow{Value: strings.TrimSpace(m.Kind + " " + m.Currency), Kind: report.MatterTitle(m.Kind), State: stateLate, Standing: "open", Transactions: wording.Count(uint64(len(m.Entries)))}
 	if a := m.Amount(); !a.IsZero() || m.Currency != "" {
 		row.Amount = strings.TrimSpace(m.Currency + " " + wording.Grouped(report.MoneyIn(m.Currency, a.Abs())))
 	}

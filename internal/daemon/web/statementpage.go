@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"dealhouse/internal/finance"
 	"dealhouse/internal/report"
 	"dealhouse/internal/wording"
 )
@@ -116,7 +115,7 @@ func (b *statementBody) fill(k statementKey, statement report.Statement) {
 		b.State = stateFine
 	}
 	for _, c := range statement.Currencies {
-		row := func(name string, f report.Figure, of finance.Balance) balanceRow {
+		row := func(name string, f report.Figure, of report.Balance) balanceRow {
 			f.Currency = c.Currency
 			return balanceRow{Name: name, Path: figureKey{k, f}.path("figure"), Pending: c.Money(of, "pending"), Confirmed: c.Money(of, "confirmed"), Settled: c.Money(of, "settled"),
 				Total: c.Money(of, "total"), Unpaid: c.Money(of, "unpaid")}
@@ -167,7 +166,7 @@ func figureOf(q url.Values) (f report.Figure, err error) {
 type figureRows struct {
 	rows []report.Behind
 	n    uint64
-	sum  finance.Balance
+	sum  report.Balance
 }
 
 func (s *Server) readFigure(ctx context.Context, k figureKey) (all figureRows, err error) {
@@ -221,13 +220,13 @@ func (s *Server) figurePage(w http.ResponseWriter, r *http.Request) {
 
 func (b *figureBody) fill(all figureRows) {
 	d := report.NewAlignment(report.Page)
-	note := func(currency string, of finance.Balance) {
+	note := func(currency string, of report.Balance) {
 		d.Note("pending", currency, of.Pending)
 		d.Note("confirmed", currency, of.Confirmed)
 		d.Note("settled", currency, of.Settled)
 		d.Note("total", currency, of.Total())
 	}
-	text := func(currency string, of finance.Balance) figureRow {
+	text := func(currency string, of report.Balance) figureRow {
 		return figureRow{Pending: d.Text("pending", currency, of.Pending), Confirmed: d.Text("confirmed", currency, of.Confirmed), Settled: d.Text("settled", currency, of.Settled), Total: d.Text("total", currency, of.Total())}
 	}
 	for _, x := range all.rows {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"dealhouse/internal/catalog"
-	"dealhouse/internal/finance"
 	"dealhouse/internal/report"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
@@ -39,8 +38,9 @@ type Options struct {
 	Act func(context.Context, warehouse.Action) (Acted, error)
 	// OverdueAfter is how old a sale is that should be in a payout; default: catalog.DefaultOverdueAfter.
 	OverdueAfter func() time.Duration
-	// Tolerances are by how much payouts may differ without anybody having to look; default: none.
-	Tolerances func() finance.Tolerances
+	// Tolerances are by how much payouts may differ without anybody having to look, by currency, in its smallest unit;
+	// default: none.
+	Tolerances func() map[string]int64
 
 	Version string           // of the program, for people; "": not shown
 	Logger  *slog.Logger     // default: none
@@ -123,7 +123,7 @@ func New(o Options) (*Server, error) {
 		s.o.OverdueAfter = func() time.Duration { return catalog.DefaultOverdueAfter }
 	}
 	if s.o.Tolerances == nil {
-		s.o.Tolerances = func() finance.Tolerances { return nil }
+		s.o.Tolerances = func() map[string]int64 { return nil }
 	}
 	s.began = s.clock()
 	certificate, err := s.loadCertificate()
