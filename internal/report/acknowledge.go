@@ -111,7 +111,11 @@ func Acknowledge(ctx context.Context, w *warehouse.Warehouse, a Acknowledging) (
 	all := a.of(p)
 	switch {
 	case len(all) == 0:
-		return nil, refused(NothingOpen, "payout %d has nothing open of that kind: %s", p.ID, p.Advice())
+		of := ""
+		if a.Kind+a.Currency != "" {
+			of = " of that kind"
+		}
+		return nil, refused(NothingOpen, "payout %d has nothing open%s: %s", p.ID, of, p.Advice())
 	case a.Seen != "" && a.Seen != p.Seen():
 		return nil, refused(HasMoved, "what is open of payout %d is not what was looked at any more: %s", p.ID, p.Advice())
 	}

@@ -39,7 +39,7 @@ func testPayoutPages(t *testing.T, b *bench, x *site, r report.Reconciliation) {
 		"/statements/acme/2026-03/figure?currency=EUR&of=paid+out":      {"Paid out", "9000"},
 		"/statements/acme/2026-03/figure?age=0&currency=EUR&of=closing": {"unpaid, 0 to 30 days"},
 	} {
-		if !enginetest.Wide() && !slices.Contains([]string{"/payouts/acme/9001", "/payouts/acme/9004", "/payouts/acme/9006", "/statements/acme/2026-02", "/statements/acme/2026-03", "/statements/acme/2026-03/figure?currency=EUR&of=closing"}, path) {
+		if !enginetest.Wide() && !slices.Contains([]string{"/payouts/acme/9001", "/payouts/acme/9004", "/statements/acme/2026-03", "/statements/acme/2026-03/figure?currency=EUR&of=closing"}, path) {
 			continue // they take the warehouse half a second together
 		}
 		status, page := x.asOps(t, path)
@@ -85,7 +85,7 @@ func testPayoutPages(t *testing.T, b *bench, x *site, r report.Reconciliation) {
 func testDownloads(t *testing.T, b *bench, x *site, r report.Reconciliation) {
 	t.Helper()
 	r = r.Of("acme")
-	for _, list := range []string{report.ListPayouts(), report.ListExceptions, report.ListTotals, report.ListOrphans, report.ListOverdue}[:enginetest.Sample(2, 5)] {
+	for _, list := range []string{report.ListPayouts(), report.ListExceptions, report.ListTotals, report.ListOrphans, report.ListOverdue}[:enginetest.Sample(1, 5)] {
 		var want bytes.Buffer
 		if err := r.WriteCSV(&want, list); err != nil {
 			t.Fatal(err)
@@ -114,7 +114,7 @@ func testDownloads(t *testing.T, b *bench, x *site, r report.Reconciliation) {
 		"/statements/acme/2026-03/download?format=csv&list=changes": "\ufeffaccount,month,currency,entry", "/statements/acme/2026-03/download?format=csv&list=closing": "\ufeffaccount,month,figure",
 		"/statements/acme/2026-03/download?format=csv&of=sold&currency=EUR": "\ufeffaccount,month,figure",
 	} {
-		if !enginetest.Wide() && !strings.Contains(path, "html") && !strings.Contains(path, "of=sold") {
+		if !enginetest.Wide() && !strings.HasPrefix(path, "/payouts/acme/9001/download?format=html") && !strings.Contains(path, "of=sold") {
 			continue
 		}
 		if status, body := x.asOps(t, path); status != http.StatusOK || !strings.HasPrefix(body, begins) {
