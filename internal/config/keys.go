@@ -70,6 +70,13 @@ func financeKeys() []key {
 			doc: `How long after its sale a transaction should be in a payout; older ones are reported as overdue. The
 default is 121 days: services pay after 90 days, and the next payout may be a month away.`,
 		},
+		{
+			name: "tolerances", in: inFinance, standard: `""`,
+			value: amounts(func(v *values) *map[string]int64 { return &v.tolerances }),
+			doc: `By how much a payout and its transactions may differ without anybody having to look, by currency, in its
+smallest unit: "EUR=5 USD=5 JPY=1" is 0.05 euros, 0.05 dollars and 1 yen. All differences of a payout in a currency count
+together, without their signs. What is within the tolerance is still shown, and said to be.`,
+		},
 	}
 }
 

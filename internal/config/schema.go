@@ -152,6 +152,7 @@ type values struct {
 	lineageNamespace string
 
 	overdueAfter time.Duration
+	tolerances   map[string]int64
 
 	maxWarehouseRetry time.Duration
 

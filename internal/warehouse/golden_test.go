@@ -278,7 +278,7 @@ func ofAll() []statement {
 	}
 	all = append(all, statement{"selectPayoutExceptions", selectPayoutExceptions(PayoutsToRead{Payouts: []int64{1, 2, 3}, Unseen: []int64{2, 3}})})
 	closed := []Close{{Month: time.UnixMilli(0).UTC(), SeenTo: goldenSince}}
-	all = append(all, statement{"selectChangeSums", selectChangeSums(closed)}, statement{"selectChanges", selectChanges(nil)})
+	all = append(all, statement{"selectChangeSums", selectChangeSums(closed)}, statement{"selectChanges", selectChanges(nil)}, statement{"selectEachChange", selectEachChange(nil)})
 	for _, t := range []struct{ newest, from string }{
 		{newestVersion, "sync_state_log WHERE account = {account:String} AND stream = {stream:String}"},
 		{newestTime("asked_at"), "reference_misses_log WHERE account = {account:String} AND stream = {stream:String}"},

@@ -70,7 +70,7 @@ SELECT DISTINCT account FROM
 )
 ORDER BY account;
 
--- Warehouse.prepareTurns
+-- Warehouse.makeDatabase
 CREATE DATABASE IF NOT EXISTS `dealhouse`;
 
 -- Warehouse.recordFindings
