@@ -19,7 +19,13 @@ import (
 
 const statementLong = `Prints what happened to the cashback of an account in a month: the opening balance, what was sold,
 confirmed, declined and paid out, what changed after it was paid, and the closing balance, one statement a
-currency. It balances to the last decimal. Below it is what is unpaid, by the age of the sale.
+currency. It balances to the last decimal. Below it is what is unpaid, by the age of the sale, and what
+the next payouts are expected to come to.
+
+The forecast takes what is unpaid at the end of the month and due in a payout (services pay on the 1st of a
+month what was sold over 90 days before), at the rate at which such cashback was paid in up to 12 payouts
+before: of the same status, as many months before its payout. Beside it stands by how much the same method
+would have been off in earlier payouts. Where there is too little history there is no number.
 
 A month begins and ends at midnight UTC. A change counts when the service made it (updatedAt), a sale when
 it was made, and from then on as pending until its first version. After payment is what paid transactions
@@ -28,12 +34,15 @@ are worth less what was paid for them: below zero, it is to be expected back.
 dealhouse reconcile close --month closes a month. What is loaded later and belongs to it is then an
 adjustment of the month in which it is loaded, and the closed statement stays as it is.
 
-csv has one kind of rows, which --list chooses: the statement itself, ages (what is unpaid) or changes (the
-changes of each transaction behind the figures). It begins with a byte order mark, as Excel wants it.`
+csv has one kind of rows, which --list chooses: the statement itself, ages (what is unpaid), changes (the
+changes of each transaction behind the figures), forecast, due (the unpaid transactions behind the
+forecast) or backtest (earlier payouts, what would have been forecast and what was paid). It begins with a
+byte order mark, as Excel wants it.`
 
 const statementExample = `  dealhouse statement --account acme --month 2026-03
   dealhouse statement --account acme --month 2026-03 --output html > statement.html
   dealhouse statement --account acme --month 2026-03 --output csv --list changes > changes.csv
+  dealhouse statement --account acme --month 2026-03 --output csv --list due > due.csv
   dealhouse reconcile close --account acme --month 2026-03`
 
 // Rows of the CSV of a statement.
@@ -41,6 +50,9 @@ const (
 	listStatement = "statement"
 	listAges      = "ages"
 	listChanges   = "changes"
+	listForecast  = "forecast"
+	listDue       = "due"
+	listBacktest  = "backtest"
 )
 
 // monthFlags are those of the commands about the month of an account.
@@ -75,7 +87,7 @@ func (f *monthFlags) read(a *app) (account string, month time.Time, err error) {
 
 func newStatement(a *app) *cobra.Command {
 	var f monthFlags
-	list := &choice{listStatement, []string{listStatement, listAges, listChanges}}
+	list := &choice{listStatement, []string{listStatement, listAges, listChanges, listForecast, listDue, listBacktest}}
 	var format *choice
 	cmd := &cobra.Command{
 		Use:     "statement",
@@ -114,6 +126,9 @@ func printStatement(ctx context.Context, a *app, f monthFlags, format, list stri
 	if format == "csv" && list == listChanges {
 		return orOldSchema(report.WriteChangesCSV(ctx, w, account, month, a.stdout))
 	}
+	if format == "csv" && list == listDue {
+		return orOldSchema(report.WriteDueCSV(ctx, w, account, month, a.stdout))
+	}
 	s, err := report.NewStatement(ctx, w, account, month)
 	if err != nil {
 		return orOldSchema(err)
@@ -130,6 +145,10 @@ func printStatement(ctx context.Context, a *app, f monthFlags, format, list stri
 		return s.WriteHTML(a.stdout)
 	case format == "csv" && list == listAges:
 		return s.WriteAgesCSV(a.stdout)
+	case format == "csv" && list == listForecast:
+		return s.WriteForecastCSV(a.stdout)
+	case format == "csv" && list == listBacktest:
+		return s.WriteBacktestCSV(a.stdout)
 	case format == "csv":
 		return s.WriteCSV(a.stdout)
 	}
@@ -160,11 +179,13 @@ func printStatementTables(to io.Writer, s report.Statement) error {
 				ages = append(ages, []any{report.AgeTitles()[i], c.Money(b, "pending"), c.Money(b, "confirmed"), c.Money(b, "unpaid")})
 			}
 		}
-		if len(ages) == 0 {
-			continue
+		if len(ages) > 0 {
+			fmt.Fprintln(to)
+			if err := output.Print("table", to, []output.Column{{Name: "unpaid, by age of the sale"}, amount("pending"), amount("confirmed"), amount("total")}, ages); err != nil {
+				return err
+			}
 		}
-		fmt.Fprintln(to)
-		if err := output.Print("table", to, []output.Column{{Name: "unpaid, by age of the sale"}, amount("pending"), amount("confirmed"), amount("total")}, ages); err != nil {
+		if err := printForecast(to, c); err != nil {
 			return err
 		}
 	}
@@ -173,6 +194,23 @@ func printStatementTables(to io.Writer, s report.Statement) error {
 	}
 	_, err := fmt.Fprintf(to, "\n%s\n", visible.Line(s.Note()))
 	return err
+}
+
+// printForecast prints what the next payouts are expected to come to.
+func printForecast(to io.Writer, c report.CurrencyStatement) error {
+	var rows [][]any
+	for _, r := range c.ForecastRows() {
+		if r.Count != 0 {
+			rows = append(rows, []any{r.Payout, r.Count, r.Pending, r.PendingRate, r.Confirmed, r.ConfirmedRate, r.Forecast, r.PastOff})
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	right := func(name string) output.Column { return output.Column{Name: name, Right: true} }
+	fmt.Fprintln(to)
+	return output.Print("table", to, []output.Column{{Name: "next payouts"}, output.Count("transactions"), right("pending"), right("rate"), right("confirmed"), right("rate"),
+		right("forecast"), {Name: "off in the past"}}, rows)
 }
 
 func newReconcileClose(a *app) *cobra.Command {
