@@ -11,7 +11,8 @@ import (
 // The forecast of a payout takes what is unpaid at the end of a month and due in it, and multiplies the part of each
 // status by the rate at which such cashback was paid in the past: of all that had the same status as many months before
 // it was due, the share that was paid. Rates are fractions of amounts that were counted. The amounts of both statuses are
-// added up exactly and rounded once, half away from zero, to the smallest unit of the currency.
+// added up exactly and rounded once, half away from zero, to the smallest unit of the currency. Where one status has too
+// little history of its own, such as the few that are confirmed soon after the sale, the rate is that of both together.
 
 // Bounds of the forecast, in months.
 const (
@@ -51,7 +52,8 @@ type PayoutHistory struct {
 // Rate is the share of what was unpaid that was paid.
 type Rate struct {
 	Paid, Unpaid decimal.Decimal
-	Months       int // payouts that it is taken from
+	Months       int  // payouts that it is taken from
+	Both         bool // it is that of both statuses together
 }
 
 // Enough reports whether there is enough history for the rate to be used.
@@ -73,10 +75,23 @@ func percent(part, whole *big.Rat) string {
 // Rate is that of what is confirmed, or pending, so many months before its payout, as it was known at the beginning of a
 // month: of payouts that were a month old then.
 func (h *PayoutHistory) Rate(at, toGo int, confirmed bool) Rate {
+	own := h.rate(at, toGo, func(c Cohort) bool { return c.Confirmed == confirmed })
+	if own.Enough() {
+		return own
+	}
+	both := h.rate(at, toGo, func(Cohort) bool { return true })
+	if !both.Enough() {
+		return own
+	}
+	both.Both = true
+	return both
+}
+
+func (h *PayoutHistory) rate(at, toGo int, of func(Cohort) bool) Rate {
 	var r Rate
 	months := map[int]bool{}
 	for _, c := range h.Cohorts {
-		if c.ToGo == toGo && c.Confirmed == confirmed && c.Due < at && c.Due >= at-RateMonths && h.seen(c) {
+		if c.ToGo == toGo && of(c) && c.Due < at && c.Due >= at-RateMonths && h.seen(c) {
 			r.Paid, r.Unpaid = r.Paid.Add(c.Paid), r.Unpaid.Add(c.Unpaid)
 			if c.Unpaid.IsPositive() {
 				months[c.Due] = true

@@ -40,7 +40,6 @@ func TestForecastByHand(t *testing.T) {
 		"two months":          func(h *PayoutHistory, _ *int) { h.Cohorts = h.Cohorts[2:] },
 		"not seen before":     func(h *PayoutHistory, at *int) { h.SeenBefore = seenAll(*at-2, *at) },
 		"not seen after":      func(h *PayoutHistory, at *int) { h.SeenAfter = seenAll(*at-2, *at) },
-		"none was confirmed":  func(h *PayoutHistory, _ *int) { h.Cohorts = []Cohort{h.Cohorts[0], h.Cohorts[2], h.Cohorts[4]} },
 		"nothing at all":      func(h *PayoutHistory, _ *int) { *h = PayoutHistory{} },
 		"too long ago":        func(_ *PayoutHistory, at *int) { *at += RateMonths - 2 },
 		"payout not yet over": func(_ *PayoutHistory, at *int) { *at-- },
@@ -53,6 +52,20 @@ func TestForecastByHand(t *testing.T) {
 		if f := changed.Forecasts("EUR", at, [Horizon]Stock{})[0]; !f.Known || !f.Amount.IsZero() {
 			t.Errorf("%s: of nothing comes %+v", name, f)
 		}
+	}
+}
+
+// TestForecastOfFew takes the rate of both statuses for one that was hardly ever there.
+func TestForecastOfFew(t *testing.T) {
+	t.Parallel()
+	h := PayoutHistory{SeenBefore: seenAll(0, 9), SeenAfter: seenAll(0, 9)}
+	for due := range 3 {
+		h.Cohorts = append(h.Cohorts, Cohort{Due: due + 2, Unpaid: eur("9"), Paid: eur("6")})
+	}
+	h.Cohorts = append(h.Cohorts, Cohort{Due: 4, Confirmed: true, Unpaid: eur("3"), Paid: eur("3")})
+	f := h.Forecasts("EUR", 5, [Horizon]Stock{{Pending: eur("3"), Confirmed: eur("30")}})[0]
+	if !f.Known || f.PendingRate.Both || !f.ConfirmedRate.Both || f.Amount.String() != "23" { // 3 x 18/27 + 30 x 21/30
+		t.Errorf("%+v", f)
 	}
 }
 

@@ -145,13 +145,17 @@ func rateWords(r finance.Rate) string {
 	if r.Months == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s %% of %d", r.Percent(), r.Months)
+	text := fmt.Sprintf("%s %% of %d", r.Percent(), r.Months)
+	if r.Both {
+		text += "*"
+	}
+	return text
 }
 
 // ForecastNote says how the forecasts are made.
 func ForecastNote() string {
 	return fmt.Sprintf("Forecast: what is unpaid at the end of the month and over 90 days old when a payout is made, on the 1st of a month, at the rate at which such cashback was paid: "+
-		"of the same status as many months before its payout, in up to %d payouts before (\"98.1 %% of 7\": in 7 of them). It takes %d. Of the last payout the sales of a day or two are missing. "+
+		"of the same status as many months before its payout, in up to %d payouts before (\"98.1 %% of 7\": in 7 of them; \"*\": of both statuses together, where there is too little of one). It takes %d. Of the last payout the sales of a day or two are missing. "+
 		"Off in the past: what the same method would have said of earlier payouts against what was paid, either way, in percent of that; a month counts when transactions were loaded in the week before it and the week after it began.",
 		finance.RateMonths, finance.RateNeeds)
 }

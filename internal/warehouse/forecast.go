@@ -102,16 +102,17 @@ func (r Reader) DueTransactions(ctx context.Context, account string, to time.Tim
 }
 
 func selectDueTransactions(closes []Close) string {
-	worth := func(suffix string) string {
-		return sql("if(listed$s AND payout_id$s IS NULL AND status$s != $declined, cashback$s, toDecimal64(0, 4))", parts{"s": suffix, "declined": quote("DECLINED")})
+	unpaid := func(suffix string) string {
+		return sql("listed$s AND payout_id$s IS NULL AND status$s != $declined", parts{"s": suffix, "declined": quote("DECLINED")})
 	}
 	return sql(`SELECT id, any(currency_code) AS currency, any(retailer_name), any(sold_at) AS sold, toDateTime64($due, 3, 'UTC') AS due,
-    sumIf($after, status != $confirmed) - sumIf($before, status_before != $confirmed) AS pending, sumIf($after, status = $confirmed) - sumIf($before, status_before = $confirmed) AS confirmed
+    sumIf(cashback, $after AND status != $confirmed) - sumIf(cashback_before, $before AND status_before != $confirmed) AS pending,
+    sumIf(cashback, $after AND status = $confirmed) - sumIf(cashback_before, $before AND status_before = $confirmed) AS confirmed
 FROM (SELECT *, $effective FROM transaction_changes WHERE account = {account:String})
 WHERE effective < {to:Int64}
 GROUP BY id
-HAVING pending != 0 OR confirmed != 0
+HAVING countIf($after) != countIf($before)
 ORDER BY currency, due, sold, id`, parts{
-		"due": dueOf("sold"), "after": worth(""), "before": worth("_before"), "confirmed": quote("CONFIRMED"), "effective": effective(closes),
+		"due": dueOf("sold"), "after": unpaid(""), "before": unpaid("_before"), "confirmed": quote("CONFIRMED"), "effective": effective(closes),
 	})
 }
