@@ -11,7 +11,7 @@ func (l *loader) build(top *scope) *Config {
 		File:      l.file,
 		Warehouse: l.warehouse(top.values),
 		Daemon:    l.daemon(top.values),
-		Finance:   Finance{OverdueAfter: top.values.overdueAfter},
+		Finance:   Finance{OverdueAfter: top.values.overdueAfter, Settlements: top.values.settlements, Journal: top.values.journal},
 	}
 	seen := map[string]position{}
 	for _, account := range top.find("account") {

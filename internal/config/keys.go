@@ -70,6 +70,29 @@ func financeKeys() []key {
 			doc: `How long after its sale a transaction should be in a payout; older ones are reported as overdue. The
 default is 121 days: services pay after 90 days, and the next payout may be a month away.`,
 		},
+		{
+			name: "settlements", in: inFinance, standard: `""`, example: `"bank.receipts"`,
+			value: checked("the name of a table or a view", func(v *values) *string { return &v.settlements }, checkTable),
+			doc: `A table or view of your own, in the warehouse, of what reached the bank: ` + "`dealhouse settlements import`" + ` without
+a file takes it in. Its columns are those of the file: see ` + "`dealhouse settlements import --help`" + `. "": none.`,
+		},
+		journalKey("journal_pending", "cashback-pending", "cashback that is pending", func(j *Journal) *string { return &j.Pending }),
+		journalKey("journal_confirmed", "cashback-confirmed", "cashback that is confirmed and not paid out", func(j *Journal) *string { return &j.Confirmed }),
+		journalKey("journal_after_payment", "after-payment", "what paid transactions are worth less what was paid for them", func(j *Journal) *string { return &j.AfterPayment }),
+		journalKey("journal_payouts", "payouts", "what was paid out and has not reached the bank", func(j *Journal) *string { return &j.Payouts }),
+		journalKey("journal_revenue", "cashback-revenue", "what was earned", func(j *Journal) *string { return &j.Revenue }),
+		journalKey("journal_bank", "bank", "what reached the bank", func(j *Journal) *string { return &j.Bank }),
+		journalKey("journal_fees", "bank-fees", "what was kept of it on the way", func(j *Journal) *string { return &j.Fees }),
+		journalKey("journal_conversion", "currency-conversion", "what was converted from one currency to another", func(j *Journal) *string { return &j.Conversion }),
+	}
+}
+
+// journalKey is the code of an account of journal lines.
+func journalKey(name, standard, about string, field func(*Journal) *string) key {
+	return key{
+		name: name, in: inFinance, standard: `"` + standard + `"`, example: "",
+		value: checked("the code of an account", func(v *values) *string { return field(&v.journal) }, checkCode),
+		doc:   "The account code of journal lines (`dealhouse journal`) for " + about + ".",
 	}
 }
 

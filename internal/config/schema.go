@@ -146,6 +146,8 @@ type values struct {
 	retry           []time.Duration
 
 	overdueAfter time.Duration
+	settlements  string
+	journal      Journal
 
 	maxWarehouseRetry time.Duration
 

@@ -52,7 +52,7 @@ func TestForecastOverMonths(t *testing.T) {
 	o.Transactions, o.Seed, o.MixedCurrencies = 12000, 24, 0.2
 	x := newWorld(t, o)
 	x.sync(false, "transactions")
-	var j journey
+	j := journey{live: true}
 	for n := range months {
 		border := finance.MonthOf(2026*12 + 3 + n) // from April on
 		x.to(border.Add(-time.Hour))
@@ -70,6 +70,7 @@ type journey struct {
 	said map[string]decimal.Decimal // by currency, payout and months to go
 	paid map[string]decimal.Decimal // by currency and month
 	last Statement
+	live bool // statements are made when a month is just over
 }
 
 func (j *journey) see(t *testing.T, x *world, month time.Time) Statement {
@@ -107,7 +108,8 @@ func (j *journey) check(t *testing.T, tests int, most map[string]string) {
 		for _, f := range c.Forecast {
 			for _, test := range f.Tests {
 				due := finance.MonthOf(test.Due).Format("2006-01")
-				if was, ok := j.said[fmt.Sprint(c.Currency, test.Due, f.ToGo)]; ok {
+				// Sales of the last day are loaded after the month is over, and then count in it. They are due in the last payout.
+				if was, ok := j.said[fmt.Sprint(c.Currency, test.Due, f.ToGo)]; ok && (f.ToGo < finance.Horizon-1 || !j.live) {
 					compared++
 					if !was.Equal(test.Forecast) {
 						t.Errorf("%s of %s, %d months before: the test says %s, the statement said %s", c.Currency, due, f.ToGo, test.Forecast, was)
