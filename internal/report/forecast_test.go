@@ -23,13 +23,13 @@ func TestForecastOfHistory(t *testing.T) {
 	x := lived(t, 3, 36, 4000, end)
 	var j journey
 	for _, back := range []int{14, 13, 9, 1} {
-		j.see(t, x, end.AddDate(0, -back, 0))
+		j.see(t, x.world, end.AddDate(0, -back, 0))
 	}
 	j.check(t, 20, map[string]string{"EUR": "6", "USD": "25"})
 	x.dueIsUnpaid(t, j.last)
-	early := j.see(t, x, time.Date(2024, 4, 1, 0, 0, 0, 0, time.UTC))
+	early := j.see(t, x.world, time.Date(2024, 4, 1, 0, 0, 0, 0, time.UTC))
 	x.exec(t, "ALTER TABLE sync_runs_log DELETE WHERE 1 SETTINGS mutations_sync = 2")
-	unseen := j.see(t, x, end.AddDate(0, -1, 0))
+	unseen := j.see(t, x.world, end.AddDate(0, -1, 0))
 	for _, s := range []Statement{early, unseen} {
 		for _, c := range s.Currencies {
 			for i, r := range c.ForecastRows() {

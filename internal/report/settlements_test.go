@@ -185,7 +185,7 @@ func TestThreeWayInRandomWorlds(t *testing.T) {
 	x := newWorld(t, scripted())
 	r := rand.New(rand.NewPCG(17, 4))
 	paid := map[string]map[int64]decimal.Decimal{"EUR": {}, "USD": {}, "JPY": {}}
-	for id := int64(1); id <= int64(enginetest.Sample(60, 600)); id++ {
+	for id := int64(1); id <= int64(enginetest.Sample(40, 600)); id++ {
 		worth := map[string]string{}
 		for range 1 + r.IntN(8)/7 {
 			currency := []string{"EUR", "EUR", "USD", "JPY"}[r.IntN(4)]
@@ -199,7 +199,7 @@ func TestThreeWayInRandomWorlds(t *testing.T) {
 	}
 	x.sync(false, "transactions", "payouts")
 	last := map[string]settlement.Row{}
-	for round := range enginetest.Sample(3, 20) {
+	for round := range enginetest.Sample(2, 20) {
 		text := bankHeader
 		for n := range 25 {
 			text += randomSettlement(r, paid, fmt.Sprintf("R%d-%d", round, n))

@@ -48,7 +48,7 @@ func TestReadFileRefuses(t *testing.T) {
 		"reference,received_on,currency\n":                                      "line 1: lacks the column amount",
 		"reference,received_on,currency,amount,amount\n":                        `line 1: has the column "amount" twice`,
 		"reference,received_on,currency,amount,iban\n":                          `line 1: has the column "iban", which is not known: the columns are reference`,
-		"Reference,received_on,currency,amount\n":                               `"Reference", which is not known`,
+		"reference,Reference,received_on,currency,amount\n":                     `"Reference", which is not known`,
 		row("A-1,2026-03-31,EUR,1,,,,"):                                         "line 3: has 8 fields, and the header 9",
 		row("A-1,2026-03-31,EUR,1,,,,,,"):                                       "line 3: has 10 fields",
 		row("A-1,2026-03-31,EUR,1,,,,,a \"b\" c"):                               "line 3: is no CSV",
