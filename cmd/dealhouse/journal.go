@@ -81,7 +81,10 @@ func printJournal(ctx context.Context, a *app, f monthFlags, draft bool, format 
 	j, err := report.NewJournal(ctx, w, account, month, journalCodes(cfg.Finance.Journal), draft)
 	switch {
 	case errors.Is(err, report.ErrMonthDraft):
-		return errors.Join(service.UnknownAccount(cfg, account), usageError{err})
+		if unknown := service.UnknownAccount(cfg, account); unknown != nil {
+			return unknown
+		}
+		return usageError{err}
 	case err != nil:
 		return orOldSchema(err)
 	}

@@ -117,12 +117,8 @@ func (c *ackCommand) run(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return orOldSchema(err)
 	}
-	switch len(r.Payouts) {
-	case 0:
-		return usagef("there is no payout %d in the warehouse: `dealhouse reconcile` lists those there are", c.payout)
-	case 1:
-	default:
-		return usagef("%s have a payout %d: --account says which is meant", wording.List(r.Accounts()), c.payout)
+	if err := onePayout(r, c.payout); err != nil {
+		return err
 	}
 	p := r.Payouts[0]
 	all := c.acknowledgements(p)
