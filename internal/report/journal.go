@@ -17,7 +17,6 @@ import (
 	"dealhouse/internal/finance"
 	"dealhouse/internal/visible"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 // Codes are the account codes of the user's chart of accounts.
@@ -97,7 +96,6 @@ func (j Journal) id(parts ...string) string {
 // ofChanges are the entries of what happened to transactions: one for each event, currency and, of what was paid, payout.
 func (j Journal) ofChanges(changes []warehouse.Change) []Entry {
 	all := map[string]*Entry{}
-	counts := map[string]map[string]bool{}
 	month, last := j.Month.Format("2006-01"), j.Month.AddDate(0, 1, -1)
 	for _, c := range changes {
 		for _, step := range changeOf(c.ChangeSum).Steps() {
@@ -116,19 +114,17 @@ func (j Journal) ofChanges(changes []warehouse.Change) []Entry {
 			e.ID = j.id(month, cmp.Or(c.Currency, "-"), event.Slug(), strings.ReplaceAll(e.Reference, " ", "-"))
 			if all[e.ID] == nil {
 				e.Booking = finance.Booking{}
-				all[e.ID], counts[e.ID] = &e, map[string]bool{}
+				all[e.ID] = &e
 			}
 			kept := all[e.ID]
 			kept.Booking.Add(step)
-			counts[e.ID][c.ID.String()] = true
 			if e.Date.Before(kept.Date) {
 				kept.Date = e.Date
 			}
 		}
 	}
 	var entries []Entry
-	for id, e := range all {
-		e.Text += ": " + wording.Plural(uint64(len(counts[id])), "transaction")
+	for _, e := range all {
 		if len(e.Booking.Lines()) > 0 {
 			entries = append(entries, *e)
 		}

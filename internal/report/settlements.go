@@ -59,7 +59,7 @@ func ThreeWayLists() []string { return []string{ListThreeWay, ListSettlements, L
 func ThreeWayAdvice(p warehouse.ThreeWay) string {
 	switch p.State {
 	case "outstanding":
-		return "nothing has arrived: look for it at the bank, or wait"
+		return "nothing has arrived: look at the bank, or wait"
 	case "short":
 		return withCurrency(p.Currency, p.Outstanding) + " has not arrived: ask the service, or import the fee that was kept"
 	case "over":
@@ -105,7 +105,7 @@ func Sent(s warehouse.Settlement) string {
 	return withCurrency(s.PayoutCurrency, s.PayoutAmount)
 }
 
-// Total is the sum of all payouts in one currency (report-2).
+// Totals are the sums of all payouts in one currency (report-2).
 func (t ThreeWay) Totals() []warehouse.ThreeWay {
 	var all []warehouse.ThreeWay
 	for _, p := range t.Payouts {
@@ -146,6 +146,23 @@ func (t ThreeWay) Summary() string {
 		text += fmt.Sprintf(" Of %s, %d without a payout that is known.", wording.Plural(uint64(len(t.Settlements)), "settlement"), open)
 	}
 	return text
+}
+
+// ToDo says what to do about payouts of which something is wrong, and settlements that are open. What has not arrived yet
+// is in the list of payouts.
+func (t ThreeWay) ToDo() []string {
+	var all []string
+	for _, p := range t.Payouts {
+		if advice := ThreeWayAdvice(p); advice != "" && p.State != "outstanding" {
+			all = append(all, fmt.Sprintf("Payout %d: %s", p.Payout, advice))
+		}
+	}
+	for _, s := range t.Settlements {
+		if advice := SettlementAdvice(s); advice != "" {
+			all = append(all, fmt.Sprintf("Settlement %s: %s", s.Reference, advice))
+		}
+	}
+	return all
 }
 
 // WriteCSV writes one kind of rows, one of ThreeWayLists.
@@ -239,8 +256,8 @@ var threeWayText string
 // WriteHTML writes one page that needs nothing beside itself, and prints on A4.
 func (t ThreeWay) WriteHTML(w io.Writer) error {
 	return writePage(w, "threeway", threeWayText, template.FuncMap{
-		"money": func(currency string, d decimal.Decimal) string { return wording.Grouped(MoneyIn(currency, d)) },
-		"day":   Day, "advice": ThreeWayAdvice, "todo": SettlementAdvice, "payouts": SettlementPayouts, "sent": Sent, "list": func(all []string) string { return strings.Join(all, ", ") },
+		"money":   func(currency string, d decimal.Decimal) string { return wording.Grouped(MoneyIn(currency, d)) },
+		"payouts": SettlementPayouts, "sent": Sent, "list": func(all []string) string { return strings.Join(all, ", ") },
 	}, struct {
 		ThreeWay
 		Title, Made string

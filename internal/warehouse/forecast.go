@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
+
+	"dealhouse/internal/catalog"
 )
 
 // UnpaidCohort is what of one currency was unpaid at the beginning of a month, had one status, and was due in the same
@@ -58,7 +60,7 @@ FROM
 )
 GROUP BY currency, month, togo, confirmed
 ORDER BY currency, month, togo, confirmed`, parts{
-		"confirmed": quote("CONFIRMED"), "declined": quote("DECLINED"), "horizon": fmt.Sprint(horizon),
+		"confirmed": quote(catalog.StatusConfirmed), "declined": quote(catalog.StatusDeclined), "horizon": fmt.Sprint(horizon),
 		"due": dueOf("assumeNotNull(argMax(sold_at, _version))"), "until": "toUnixTimestamp(toDateTime(addMonths(due, 1), 'UTC')) * 1000",
 	})
 }
@@ -75,8 +77,8 @@ func (r Reader) LoadedDays(ctx context.Context, account string) ([]time.Time, er
 
 func selectLoadedDays() string {
 	return sql(`SELECT DISTINCT toStartOfDay(ifNull(server_time, started_at)) AS day
-FROM sync_runs WHERE account = {account:String} AND stream = 'transactions' AND outcome = $success AND mode NOT IN ('backfill', 'retry', 'references')
-ORDER BY day`, parts{"success": quote(OutcomeSuccess)})
+FROM sync_runs WHERE account = {account:String} AND stream = 'transactions' AND outcome = $success AND $fresh
+ORDER BY day`, parts{"success": quote(OutcomeSuccess), "fresh": freshModes})
 }
 
 // DueTransaction is one that was unpaid at the end of a month, with the payout in which it is due.
@@ -103,7 +105,7 @@ func (r Reader) DueTransactions(ctx context.Context, account string, to time.Tim
 
 func selectDueTransactions(closes []Close) string {
 	unpaid := func(suffix string) string {
-		return sql("listed$s AND payout_id$s IS NULL AND status$s != $declined", parts{"s": suffix, "declined": quote("DECLINED")})
+		return sql("listed$s AND payout_id$s IS NULL AND status$s != $declined", parts{"s": suffix, "declined": quote(catalog.StatusDeclined)})
 	}
 	return sql(`SELECT id, any(currency_code) AS currency, any(retailer_name), any(sold_at) AS sold, toDateTime64($due, 3, 'UTC') AS due,
     sumIf(cashback, $after AND status != $confirmed) - sumIf(cashback_before, $before AND status_before != $confirmed) AS pending,
@@ -113,6 +115,6 @@ WHERE effective < {to:Int64}
 GROUP BY id
 HAVING countIf($after) != countIf($before)
 ORDER BY currency, due, sold, id`, parts{
-		"due": dueOf("sold"), "after": unpaid(""), "before": unpaid("_before"), "confirmed": quote("CONFIRMED"), "effective": effective(closes),
+		"due": dueOf("sold"), "after": unpaid(""), "before": unpaid("_before"), "confirmed": quote(catalog.StatusConfirmed), "effective": effective(closes),
 	})
 }
