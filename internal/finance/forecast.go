@@ -171,9 +171,9 @@ func (f *Forecast) sums() (off, paid decimal.Decimal) {
 	return off, paid
 }
 
-// Error is by how much the method was off in all tests together, either way, in percent of what was paid; empty where it
+// OffPercent is by how much the method was off in all tests together, either way, in percent of what was paid; empty where it
 // is not tested.
-func (f *Forecast) Error() string {
+func (f *Forecast) OffPercent() string {
 	off, paid := f.sums()
 	if !f.Tested() {
 		return ""

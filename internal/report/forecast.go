@@ -118,14 +118,14 @@ func (c CurrencyStatement) ForecastRows() []ForecastRow {
 	var rows []ForecastRow
 	money := func(d decimal.Decimal) string { return wording.Grouped(MoneyIn(c.Currency, d)) }
 	for _, f := range c.Forecast {
-		row := ForecastRow{Payout: finance.MonthOf(f.Due).Format("2006-01"), Count: f.Stock.Count(), Pending: money(f.Pending), Confirmed: money(f.Confirmed),
+		row := ForecastRow{Payout: finance.MonthOf(f.Due).Format("2006-01"), Count: f.Count(), Pending: money(f.Pending), Confirmed: money(f.Confirmed),
 			PendingRate: rateWords(f.PendingRate), ConfirmedRate: rateWords(f.ConfirmedRate), Forecast: "too little history", PastOff: "not tested"}
 		if f.Known {
 			row.Forecast = money(f.Amount)
 		}
 		if f.Tested() {
 			worst := f.Worst()
-			row.PastOff = fmt.Sprintf("%s %% in %s, at most %s (%s)", f.Error(), wording.Plural(uint64(len(f.Tests)), "payout"), money(worst.Off().Abs()), finance.MonthOf(worst.Due).Format("2006-01"))
+			row.PastOff = fmt.Sprintf("%s %% in %s, at most %s (%s)", f.OffPercent(), wording.Plural(uint64(len(f.Tests)), "payout"), money(worst.Off().Abs()), finance.MonthOf(worst.Due).Format("2006-01"))
 		}
 		rows = append(rows, row)
 	}
@@ -171,9 +171,9 @@ func (s Statement) WriteForecastCSV(w io.Writer) error {
 			if f.Known {
 				amount, state = money(f.Amount), "forecast"
 			}
-			records = append(records, []string{visible.Cell(s.Account), s.Month.Format("2006-01"), visible.Cell(c.Currency), finance.MonthOf(f.Due).Format("2006-01"), fmt.Sprint(f.Stock.Count()),
+			records = append(records, []string{visible.Cell(s.Account), s.Month.Format("2006-01"), visible.Cell(c.Currency), finance.MonthOf(f.Due).Format("2006-01"), fmt.Sprint(f.Count()),
 				money(f.Pending), money(f.PendingRate.Paid), money(f.PendingRate.Unpaid), money(f.Confirmed), money(f.ConfirmedRate.Paid), money(f.ConfirmedRate.Unpaid), amount,
-				fmt.Sprint(len(f.Tests)), f.Error(), state})
+				fmt.Sprint(len(f.Tests)), f.OffPercent(), state})
 		}
 		for _, rest := range []struct {
 			state string
@@ -258,13 +258,13 @@ func (c CurrencyStatement) forecastObjects() []forecastObject {
 	n := func(d decimal.Decimal) any { return json.Number(MoneyIn(c.Currency, d)) }
 	rate := func(r finance.Rate) rateObject { return rateObject{n(r.Paid), n(r.Unpaid), r.Months} }
 	for _, f := range c.Forecast {
-		o := forecastObject{Payout: finance.MonthOf(f.Due).Format("2006-01"), Transactions: f.Stock.Count(), Pending: n(f.Pending), PendingRate: rate(f.PendingRate),
+		o := forecastObject{Payout: finance.MonthOf(f.Due).Format("2006-01"), Transactions: f.Count(), Pending: n(f.Pending), PendingRate: rate(f.PendingRate),
 			Confirmed: n(f.Confirmed), ConfirmedRate: rate(f.ConfirmedRate), PayoutsTested: len(f.Tests), Tests: []testObject{}, SalesAreToCome: f.ToGo == finance.Horizon-1}
 		if f.Known {
 			o.Forecast = n(f.Amount)
 		}
 		if f.Tested() {
-			o.OffPercent = json.Number(f.Error())
+			o.OffPercent = json.Number(f.OffPercent())
 		}
 		for _, t := range f.Tests {
 			o.Tests = append(o.Tests, testObject{finance.MonthOf(t.Due).Format("2006-01"), n(t.Forecast), n(t.Paid)})

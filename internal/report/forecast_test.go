@@ -33,7 +33,7 @@ func TestForecastOfHistory(t *testing.T) {
 	for _, s := range []Statement{early, unseen} {
 		for _, c := range s.Currencies {
 			for i, r := range c.ForecastRows() {
-				if i < finance.Horizon && c.Forecast[i].Stock.Count() > 0 && (r.Forecast != "too little history" || r.PastOff != "not tested") {
+				if i < finance.Horizon && c.Forecast[i].Count() > 0 && (r.Forecast != "too little history" || r.PastOff != "not tested") {
 					t.Errorf("%s of %s: %+v", c.Currency, s.Month, r)
 				}
 			}
@@ -123,8 +123,8 @@ func (j *journey) check(t *testing.T, tests int, most map[string]string) {
 				continue
 			}
 			t.Logf("%s, %d months before the payout: off by %s", c.Currency, f.ToGo, c.ForecastRows()[f.ToGo].PastOff)
-			if len(f.Tests) < tests-f.ToGo || !f.Tested() || decimal.RequireFromString(f.Error()).GreaterThan(decimal.RequireFromString(most[c.Currency])) {
-				t.Errorf("%s, %d months before the payout: %d tests, off by %s %%", c.Currency, f.ToGo, len(f.Tests), f.Error())
+			if len(f.Tests) < tests-f.ToGo || !f.Tested() || decimal.RequireFromString(f.OffPercent()).GreaterThan(decimal.RequireFromString(most[c.Currency])) {
+				t.Errorf("%s, %d months before the payout: %d tests, off by %s %%", c.Currency, f.ToGo, len(f.Tests), f.OffPercent())
 			}
 		}
 	}
@@ -166,8 +166,8 @@ func (x *world) dueIsUnpaid(t *testing.T, s Statement) {
 	}
 	for _, c := range s.Currencies {
 		for _, f := range c.Forecast {
-			if key := c.Currency + finance.MonthOf(f.Due).Format("2006-01"); !got[key].Equal(f.Unpaid()) || count[key] != f.Stock.Count() {
-				t.Errorf("%s: the forecast is of %s in %d, its transactions are %s in %d", key, f.Unpaid(), f.Stock.Count(), got[key], count[key])
+			if key := c.Currency + finance.MonthOf(f.Due).Format("2006-01"); !got[key].Equal(f.Unpaid()) || count[key] != f.Count() {
+				t.Errorf("%s: the forecast is of %s in %d, its transactions are %s in %d", key, f.Unpaid(), f.Count(), got[key], count[key])
 			}
 		}
 	}

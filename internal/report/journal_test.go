@@ -70,6 +70,7 @@ func TestBooksOfRandomWorlds(t *testing.T) {
 }
 
 func booksOfAWorld(t *testing.T, seed uint64) {
+	t.Helper()
 	start := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 	month := func(n int) time.Time { return start.AddDate(0, n, 0) }
 	p := lived(t, seed, 9, 400, month(5).Add(12*time.Hour))
