@@ -79,7 +79,7 @@ a file takes it in. Its columns are those of the file: see ` + "`dealhouse settl
 		journalKey("journal_pending", "cashback-pending", "cashback that is pending", func(j *Journal) *string { return &j.Pending }),
 		journalKey("journal_confirmed", "cashback-confirmed", "cashback that is confirmed and not paid out", func(j *Journal) *string { return &j.Confirmed }),
 		journalKey("journal_after_payment", "after-payment", "what paid transactions are worth less what was paid for them", func(j *Journal) *string { return &j.AfterPayment }),
-		journalKey("journal_payouts", "payouts", "what was paid out and has not reached the bank", func(j *Journal) *string { return &j.Payouts }),
+		journalKey("journal_payouts", "payouts-in-transit", "what was paid out and has not reached the bank", func(j *Journal) *string { return &j.Payouts }),
 		journalKey("journal_revenue", "cashback-revenue", "what was earned", func(j *Journal) *string { return &j.Revenue }),
 		journalKey("journal_bank", "bank", "what reached the bank", func(j *Journal) *string { return &j.Bank }),
 		journalKey("journal_fees", "bank-fees", "what was kept of it on the way", func(j *Journal) *string { return &j.Fees }),

@@ -15,7 +15,7 @@ const (
 	LedgerPending      Ledger = "pending"       // an asset: cashback that is pending
 	LedgerConfirmed    Ledger = "confirmed"     // an asset: cashback that is confirmed and not paid out
 	LedgerAfterPayment Ledger = "after_payment" // what paid transactions are worth less what was paid for them
-	LedgerPayouts      Ledger = "payouts"       // an asset: paid out, and not at the bank yet
+	LedgerPayouts      Ledger = "in_transit"    // an asset: paid out, and not at the bank yet
 	LedgerBank         Ledger = "bank"          // an asset
 	LedgerFees         Ledger = "fees"          // an expense
 	LedgerConversion   Ledger = "conversion"    // what went from one currency to another: it balances in none of them

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -162,8 +163,8 @@ func ForecastNote() string {
 
 // WriteForecastCSV writes the forecasts with the amounts that the rates are fractions of.
 func (s Statement) WriteForecastCSV(w io.Writer) error {
-	records := [][]string{{"account", "month", "currency", "payout_month", "transactions", "pending", "pending_paid_before", "pending_unpaid_before", "confirmed", "confirmed_paid_before",
-		"confirmed_unpaid_before", "forecast", "payouts_tested", "off_percent", "state"}}
+	records := [][]string{strings.Fields("account month currency payout_month transactions pending pending_paid_before pending_unpaid_before confirmed confirmed_paid_before " +
+		"confirmed_unpaid_before forecast payouts_tested off_percent state")}
 	for _, c := range s.Currencies {
 		money := func(d decimal.Decimal) string { return MoneyIn(c.Currency, d) }
 		for _, f := range c.Forecast {

@@ -228,10 +228,10 @@ func (t ThreeWay) WriteJSON(w io.Writer) error {
 		}
 		settlements = append(settlements, object{"account": s.Account, "reference": s.Reference, "revision": s.Revision, "received_on": Day(&s.ReceivedOn), "currency": s.Currency,
 			"amount": json.Number(MoneyIn(s.Currency, s.Amount)), "fee": json.Number(MoneyIn(s.Currency, s.Fee)), "payout_currency": s.PayoutCurrency,
-			"payout_amount": json.Number(MoneyIn(s.PayoutCurrency, s.PayoutAmount)), "matched_by": s.MatchedBy, "payouts": append([]int64{}, s.Payouts...), "shares": shares, "text": s.Text,
+			"payout_amount": json.Number(MoneyIn(s.PayoutCurrency, s.PayoutAmount)), "matched_by": s.MatchedBy, ListPayouts(): append([]int64{}, s.Payouts...), "shares": shares, "text": s.Text,
 			"imported_at": s.At.UTC(), "imported_by": s.By, "what_to_do": SettlementAdvice(s)})
 	}
-	return writeObject(w, object{"made_at": t.MadeAt, "summary": t.Summary(), "payouts": payouts, "settlements": settlements})
+	return writeObject(w, object{"made_at": t.MadeAt, "summary": t.Summary(), ListPayouts(): payouts, "settlements": settlements})
 }
 
 // writeObject writes a document that is safe to look at in a terminal.
@@ -257,7 +257,7 @@ var threeWayText string
 func (t ThreeWay) WriteHTML(w io.Writer) error {
 	return writePage(w, "threeway", threeWayText, template.FuncMap{
 		"money":   func(currency string, d decimal.Decimal) string { return wording.Grouped(MoneyIn(currency, d)) },
-		"payouts": SettlementPayouts, "sent": Sent, "list": func(all []string) string { return strings.Join(all, ", ") },
+		"settles": SettlementPayouts, "sent": Sent, "list": func(all []string) string { return strings.Join(all, ", ") },
 	}, struct {
 		ThreeWay
 		Title, Made string

@@ -114,7 +114,7 @@ func checkPayouts(ctx context.Context, w *warehouse.Warehouse, rows []Row) (prob
 		for _, id := range r.Payouts {
 			in := currencies[r.Account][id]
 			if len(in) > 0 && !slices.Contains(in, r.PayoutCurrency) && !slices.Contains(in, "") {
-				problems = append(problems, Problem{r.Line, "payouts", fmt.Sprintf("has payout %d, which is in %s, and this was sent in %s: where it was converted, write payout_currency and payout_amount",
+				problems = append(problems, Problem{r.Line, columnPayouts(), fmt.Sprintf("has payout %d, which is in %s, and this was sent in %s: where it was converted, write payout_currency and payout_amount",
 					id, strings.Join(in, " and "), r.PayoutCurrency)})
 			}
 		}
@@ -136,7 +136,7 @@ func differences(before, now warehouse.SettlementRevision) string {
 	add("fee", before.Fee, now.Fee)
 	add("payout_currency", before.PayoutCurrency, now.PayoutCurrency)
 	add("payout_amount", before.PayoutAmount, now.PayoutAmount)
-	add("payouts", before.Payouts, now.Payouts)
+	add(columnPayouts(), before.Payouts, now.Payouts)
 	add("text", before.Text, now.Text)
 	return strings.Join(all, "; ")
 }

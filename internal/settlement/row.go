@@ -14,6 +14,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/finance"
 	"dealhouse/internal/visible"
 )
@@ -35,11 +36,14 @@ func Columns() []Column {
 		{"fee", false, "what the bank kept, in the same currency; empty: nothing"},
 		{"payout_currency", false, "the currency in which it was sent, where it was converted"},
 		{"payout_amount", false, "what was sent, in that currency"},
-		{"payouts", false, "the ids of the payouts that it settles, with spaces between; empty: found by reference or amount"},
+		{columnPayouts(), false, "the ids of the payouts that it settles, with spaces between; empty: found by reference or amount"},
 		{"text", false, "in the words of the bank"},
 		{"account", false, "the account of the configuration; needed when there are several and --account is not given"},
 	}
 }
+
+// columnPayouts is the column of the payouts that a row settles.
+func columnPayouts() string { return catalog.Payouts().Name }
 
 // Row is a settlement as it was read.
 type Row struct {
@@ -219,14 +223,14 @@ func amountHint(s string) string {
 
 func (p *parser) payouts() []int64 {
 	ids := []int64{}
-	for _, word := range strings.Fields(p.fields["payouts"]) {
+	for _, word := range strings.Fields(p.fields[columnPayouts()]) {
 		if !idPattern.MatchString(word) {
-			p.wrong("payouts", "has %s, which is no id of a payout: write whole numbers with spaces between", quoted(word))
+			p.wrong(columnPayouts(), "has %s, which is no id of a payout: write whole numbers with spaces between", quoted(word))
 			continue
 		}
 		id, err := strconv.ParseInt(word, 10, 64)
 		if err != nil || slices.Contains(ids, id) {
-			p.wrong("payouts", "names payout %s twice", word)
+			p.wrong(columnPayouts(), "names payout %s twice", word)
 			continue
 		}
 		ids = append(ids, id)
