@@ -107,7 +107,7 @@ func newReconcile(a *app) *cobra.Command {
 	flags.Int64Var(&c.payout, "payout", 0, "only the payout with this `id`, with its transactions")
 	flags.BoolVar(&c.fail, "fail-on-mismatch", false, "exit with 1 when finance has something to do")
 	completeAccounts(cmd, a)
-	cmd.AddCommand(newReconcileAck(a), newReconcileAcks(a), newReconcileClose(a))
+	cmd.AddCommand(newReconcileAck(a), newReconcileAcks(a), newReconcileClose(a), newReconcilePacket(a))
 	c.format = outputFlag(cmd, "table", "json", "csv", "html")
 	c.list = &choice{"", report.Lists()}
 	flags.Var(c.list, "list", "rows of the CSV: "+c.list.list()+"; payouts unless --payout is given")

@@ -19,7 +19,13 @@ import (
 
 const statementLong = `Prints what happened to the cashback of an account in a month: the opening balance, what was sold,
 confirmed, declined and paid out, what changed after it was paid, and the closing balance, one statement a
-currency. It balances to the last decimal. Below it is what is unpaid, by the age of the sale.
+currency. It balances to the last decimal. Below it is what is unpaid, by the age of the sale, and what
+the next payouts are expected to come to.
+
+The forecast takes what is unpaid at the end of the month and due in a payout (services pay on the 1st of a
+month what was sold over 90 days before), at the rate at which such cashback was paid in up to 12 payouts
+before: of the same status, as many months before its payout. Beside it stands by how much the same method
+would have been off in earlier payouts. Where there is too little history there is no number.
 
 A month begins and ends at midnight UTC. A change counts when the service made it (updatedAt), a sale when
 it was made, and from then on as pending until its first version. After payment is what paid transactions
@@ -30,12 +36,14 @@ adjustment of the month in which it is loaded, and the closed statement stays as
 
 csv has one kind of rows, which --list chooses: the statement itself, ages (what is unpaid), changes (the
 changes of each transaction behind the entries), opening or closing (the transactions behind that balance,
-with their ages). It begins with a byte order mark, as Excel wants it.`
+with their ages), forecast, due (the unpaid transactions behind the forecast) or backtest (earlier payouts,
+what would have been forecast and what was paid). It begins with a byte order mark, as Excel wants it.`
 
 const statementExample = `  dealhouse statement --account acme --month 2026-03
   dealhouse statement --account acme --month 2026-03 --output html > statement.html
   dealhouse statement --account acme --month 2026-03 --output csv --list changes > changes.csv
   dealhouse statement --account acme --month 2026-03 --output csv --list closing > unpaid.csv
+  dealhouse statement --account acme --month 2026-03 --output csv --list due > due.csv
   dealhouse reconcile close --account acme --month 2026-03`
 
 // Rows of the CSV of a statement.
@@ -45,6 +53,9 @@ const (
 	listChanges   = "changes"
 	listOpening   = report.Opening
 	listClosing   = report.Closing
+	listForecast  = "forecast"
+	listDue       = "due"
+	listBacktest  = "backtest"
 )
 
 // monthFlags are those of the commands about the month of an account.
@@ -79,7 +90,7 @@ func (f *monthFlags) read(a *app) (account string, month time.Time, err error) {
 
 func newStatement(a *app) *cobra.Command {
 	var f monthFlags
-	list := &choice{listStatement, []string{listStatement, listAges, listChanges, listOpening, listClosing}}
+	list := &choice{listStatement, []string{listStatement, listAges, listChanges, listOpening, listClosing, listForecast, listDue, listBacktest}}
 	var format *choice
 	cmd := &cobra.Command{
 		Use:     "statement",
@@ -121,6 +132,9 @@ func printStatement(ctx context.Context, a *app, f monthFlags, format, list stri
 	if format == "csv" && (list == listOpening || list == listClosing) {
 		return orOldSchema(report.WriteBehindCSV(ctx, w, account, month, report.Figure{Of: list}, a.stdout))
 	}
+	if format == "csv" && list == listDue {
+		return orOldSchema(report.WriteDueCSV(ctx, w, account, month, a.stdout))
+	}
 	s, err := report.NewStatement(ctx, w, account, month)
 	if err != nil {
 		return orOldSchema(err)
@@ -137,6 +151,10 @@ func printStatement(ctx context.Context, a *app, f monthFlags, format, list stri
 		return s.WriteHTML(a.stdout)
 	case format == "csv" && list == listAges:
 		return s.WriteAgesCSV(a.stdout)
+	case format == "csv" && list == listForecast:
+		return s.WriteForecastCSV(a.stdout)
+	case format == "csv" && list == listBacktest:
+		return s.WriteBacktestCSV(a.stdout)
 	case format == "csv":
 		return s.WriteCSV(a.stdout)
 	}
@@ -167,11 +185,13 @@ func printStatementTables(to io.Writer, s report.Statement) error {
 				ages = append(ages, []any{report.AgeTitles()[i], c.Money(b, "pending"), c.Money(b, "confirmed"), c.Money(b, "unpaid")})
 			}
 		}
-		if len(ages) == 0 {
-			continue
+		if len(ages) > 0 {
+			fmt.Fprintln(to)
+			if err := output.Print("table", to, []output.Column{{Name: "unpaid, by age of the sale"}, amount("pending"), amount("confirmed"), amount("total")}, ages); err != nil {
+				return err
+			}
 		}
-		fmt.Fprintln(to)
-		if err := output.Print("table", to, []output.Column{{Name: "unpaid, by age of the sale"}, amount("pending"), amount("confirmed"), amount("total")}, ages); err != nil {
+		if err := printForecast(to, c); err != nil {
 			return err
 		}
 	}
@@ -180,6 +200,23 @@ func printStatementTables(to io.Writer, s report.Statement) error {
 	}
 	_, err := fmt.Fprintf(to, "\n%s\n", visible.Line(s.Note()))
 	return err
+}
+
+// printForecast prints what the next payouts are expected to come to.
+func printForecast(to io.Writer, c report.CurrencyStatement) error {
+	var rows [][]any
+	for _, r := range c.ForecastRows() {
+		if r.Count != 0 {
+			rows = append(rows, []any{r.Payout, r.Count, r.Pending, r.PendingRate, r.Confirmed, r.ConfirmedRate, r.Forecast, r.PastOff})
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	right := func(name string) output.Column { return output.Column{Name: name, Right: true} }
+	fmt.Fprintln(to)
+	return output.Print("table", to, []output.Column{{Name: "next payouts"}, output.Count("transactions"), right("pending"), right("rate"), right("confirmed"), right("rate"),
+		right("forecast"), {Name: "off in the past"}}, rows)
 }
 
 func newReconcileClose(a *app) *cobra.Command {

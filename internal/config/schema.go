@@ -153,6 +153,8 @@ type values struct {
 
 	overdueAfter time.Duration
 	tolerances   map[string]int64
+	settlements  string
+	journal      Journal
 
 	maxWarehouseRetry time.Duration
 

@@ -32,6 +32,9 @@ type CurrencyStatement struct {
 	Currency string
 	finance.Statement
 	Ages []finance.Balance // of what is unpaid at the end of the month, by the age of the sale: see AgeTitles
+	// Unpaid is the same by the payout in which it is due.
+	Unpaid   Unpaid
+	Forecast []finance.Forecast // of the next payouts
 }
 
 // Balance is what is owed to an account in one currency.
@@ -54,7 +57,11 @@ func NewStatement(ctx context.Context, w *warehouse.Warehouse, account string, m
 	if err != nil {
 		return Statement{}, err
 	}
-	return newStatement(ctx, w, account, month, closes)
+	s, err := newStatement(ctx, w, account, month, closes)
+	if err != nil {
+		return s, err
+	}
+	return s, s.forecast(ctx, w)
 }
 
 func newStatement(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time, closes []warehouse.Close) (s Statement, err error) {
@@ -99,6 +106,7 @@ func newCurrencyStatement(sums []warehouse.ChangeSum) CurrencyStatement {
 		for _, step := range change.Steps() {
 			s.Ages[c.Age] = s.Ages[c.Age].Add(step.Balance)
 		}
+		s.Unpaid.of(c.Due).Add(change)
 	}
 	s.Statement = finance.NewStatement(before, within, late)
 	return s

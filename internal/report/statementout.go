@@ -55,6 +55,7 @@ type (
 		Entries  []entryObject            `json:"entries"`
 		Closing  balanceObject            `json:"closing"`
 		Ages     map[string]balanceObject `json:"unpaid_by_age"`
+		Forecast []forecastObject         `json:"forecast"`
 	}
 	balanceObject struct {
 		Pending   json.Number `json:"pending"`
@@ -84,7 +85,8 @@ func (s Statement) WriteJSON(w io.Writer) error {
 			n := func(text string) json.Number { return json.Number(text) }
 			return balanceObject{n(MoneyIn(c.Currency, b.Pending)), n(MoneyIn(c.Currency, b.Confirmed)), n(MoneyIn(c.Currency, b.Settled)), n(MoneyIn(c.Currency, b.Total()))}
 		}
-		one := currencyObject{Currency: c.Currency, Opening: of(c.Opening), Closing: of(c.Closing), Entries: []entryObject{}, Ages: map[string]balanceObject{}}
+		one := currencyObject{Currency: c.Currency, Opening: of(c.Opening), Closing: of(c.Closing), Entries: []entryObject{}, Ages: map[string]balanceObject{},
+			Forecast: c.forecastObjects()}
 		for _, e := range c.Entries {
 			one.Entries = append(one.Entries, entryObject{string(e.Event), e.Count, of(e.Balance), json.Number(MoneyIn(c.Currency, e.Paid))})
 		}
@@ -109,7 +111,7 @@ func (s Statement) WriteJSON(w io.Writer) error {
 
 // WriteHTML writes one page that needs nothing beside itself, and prints on A4.
 func (s Statement) WriteHTML(w io.Writer) error {
-	t, err := template.New("statement").Funcs(template.FuncMap{"grouped": wording.Grouped, "ages": AgeTitles, "count": func(n int64) string { return wording.Count(uint64(n)) }}).Parse(statementText)
+	t, err := template.New("statement").Funcs(template.FuncMap{"grouped": wording.Grouped, "ages": AgeTitles, "forecastNote": ForecastNote, "count": func(n int64) string { return wording.Count(uint64(n)) }}).Parse(statementText)
 	if err != nil {
 		return fmt.Errorf("reading the template of the statement: %w", err)
 	}
@@ -139,8 +141,8 @@ func (c CurrencyStatement) Money(b finance.Balance, part string) string {
 	return d.Text(part, c.Currency, partOf(b, part))
 }
 
-// Unpaid is what is unpaid of an age: one balance, or none where nothing is.
-func (c CurrencyStatement) Unpaid(age int) []finance.Balance {
+// UnpaidOf is what is unpaid of an age: one balance, or none where nothing is.
+func (c CurrencyStatement) UnpaidOf(age int) []finance.Balance {
 	if b := c.Ages[age]; !b.Pending.IsZero() || !b.Confirmed.IsZero() {
 		return []finance.Balance{b}
 	}

@@ -406,13 +406,14 @@ WHERE at_stake != 0 OR unseen AND payout_id IN (2, 3) OR payout_id IN (NULL) AND
 ORDER BY payout_id, abs(at_stake) DESC, id;
 
 -- selectChangeSums
-SELECT currency_code, effective < {from:Int64}, late AND effective >= {from:Int64}, multiIf(isNull(days), 5, days <= 30, 0, days <= 60, 1, days <= 90, 2, days <= 120, 3, 4) AS age, sale = 1, status_before, status,
+SELECT currency_code, effective < {from:Int64}, late AND effective >= {from:Int64}, multiIf(isNull(days), 5, days <= 30, 0, days <= 60, 1, days <= 90, 2, days <= 120, 3, 4) AS age,
+    toInt8(ifNull(greatest(-1, least(dateDiff('month', fromUnixTimestamp64Milli({to:Int64}, 'UTC'), addMonths(toStartOfMonth(sold_at + toIntervalDay(90)), 1)), 99)), 100)) AS due, sale = 1, status_before, status,
     payout_id_before IS NOT NULL, payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1, listed_before = 1, listed = 1,
     toInt64(count()), sum(cashback_before), sum(cashback)
 FROM (SELECT *, toUnixTimestamp64Milli(seen_at) > arrayMin([9999999999999, if(at < fromUnixTimestamp64Milli(2678400000, 'UTC'), 1, 9999999999999)]) AS late, toUnixTimestamp64Milli(if(late, seen_at, at)) AS effective, dateDiff('day', sold_at, fromUnixTimestamp64Milli({to:Int64}, 'UTC')) AS days FROM transaction_changes WHERE account = {account:String})
 WHERE effective < {to:Int64}
-GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, sign(cashback - cashback_before)
-ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13;
+GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, sign(cashback - cashback_before)
+ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14;
 
 -- selectChanges
 SELECT currency_code, late, sale = 1, status_before, status, payout_id_before IS NOT NULL, payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1,
