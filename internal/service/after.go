@@ -21,6 +21,7 @@ func (s *Service) AfterRuns(ctx context.Context, cfg *config.Config, w *warehous
 	if err := s.askForReferences(ctx, cfg, w, api, results); err != nil {
 		s.warn(Warning{Err: err})
 	}
+	s.noteFields(ctx, w, results)
 	s.checkQuality(ctx, w, results)
 	s.reconcile(ctx, cfg, w, results)
 }

@@ -37,6 +37,9 @@ type Options struct {
 	// OverdueAfter is how old a sale is that should be in a payout; default: catalog.DefaultOverdueAfter.
 	OverdueAfter func() time.Duration
 
+	// Receivers are the names and the forms of the receivers of notifications; nil: there are none.
+	Receivers func() (names, forms []string)
+
 	Version string           // of the program, for people; "": not shown
 	Logger  *slog.Logger     // default: none
 	Clock   func() time.Time // default: time.Now
@@ -71,30 +74,31 @@ const (
 
 // Server serves the daemon's HTTP side.
 type Server struct {
-	o        Options
-	log      *slog.Logger
-	clock    func() time.Time
-	listener net.Listener
-	loopback bool // only this machine reaches it
-	server   *http.Server
-	reads    *reads
-	ready    *kept[struct{}, struct{}]
-	books    *kept[struct{}, bookkeeping]
-	counts   *kept[struct{}, map[warehouse.StreamID]uint64]
-	openings *kept[struct{}, warehouse.Openings]
-	storage  *kept[struct{}, warehouse.Storage]
-	began    time.Time
-	checks   *kept[struct{}, map[warehouse.StreamID][]warehouse.Check]
-	payouts  *kept[struct{}, reconciliation]
-	actions  *kept[int, []warehouse.Action]
-	runs     *kept[warehouse.RunFilter, []warehouse.RunRecord]
-	details  *kept[warehouse.StreamID, details]
-	secret   []byte // of the tokens in forms
-	crossing *http.CrossOriginProtection
-	said     said
-	assets   assets
-	files    map[string][]byte // static files by their address
-	pages    map[string]*template.Template
+	o         Options
+	log       *slog.Logger
+	clock     func() time.Time
+	listener  net.Listener
+	loopback  bool // only this machine reaches it
+	server    *http.Server
+	reads     *reads
+	ready     *kept[struct{}, struct{}]
+	books     *kept[struct{}, bookkeeping]
+	counts    *kept[struct{}, map[warehouse.StreamID]uint64]
+	openings  *kept[struct{}, warehouse.Openings]
+	storage   *kept[struct{}, warehouse.Storage]
+	receivers *kept[struct{}, map[string]warehouse.ReceiverState]
+	began     time.Time
+	checks    *kept[struct{}, map[warehouse.StreamID][]warehouse.Check]
+	payouts   *kept[struct{}, reconciliation]
+	actions   *kept[int, []warehouse.Action]
+	runs      *kept[warehouse.RunFilter, []warehouse.RunRecord]
+	details   *kept[warehouse.StreamID, details]
+	secret    []byte // of the tokens in forms
+	crossing  *http.CrossOriginProtection
+	said      said
+	assets    assets
+	files     map[string][]byte // static files by their address
+	pages     map[string]*template.Template
 }
 
 // New listens, so that Addr is known and a port in use is an error at once; Serve answers.
@@ -152,6 +156,7 @@ func (s *Server) prepareReads() {
 	s.books = keep(reads, freshFor, s.readBookkeeping)
 	s.counts = keep(reads, countsFor, s.readCounts)
 	s.openings = keep(reads, countsFor, s.readOpenings)
+	s.receivers = keep(reads, freshFor, s.readReceivers)
 	s.storage = keep(reads, storageFor, s.readStorage)
 	s.checks = keep(reads, countsFor, s.readChecks)
 	s.payouts = keep(reads, payoutsFor, s.readPayouts)
