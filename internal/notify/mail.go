@@ -175,7 +175,7 @@ func (t *target) mailFault(ctx context.Context, err error) *Fault {
 		return &Fault{What: "the mail server did not take it within " + (mailTakes * t.patience).String()}
 	}
 	if said, ok := errors.AsType[*textproto.Error](err); ok {
-		f := &Fault{What: "the mail server answers " + line(t.unsecret.Replace(said.Error()))}
+		f := &Fault{What: fmt.Sprintf("the mail server answers %d %s", said.Code, line(t.unsecret.Replace(said.Msg)))}
 		switch said.Code {
 		case 552, 554: // too large, or refused as it is
 			f.Refused = true

@@ -17,6 +17,11 @@ const (
 	NotificationNoted   = "noted"   // there was nothing to send
 )
 
+// NotificationStates are all of them.
+func NotificationStates() []string {
+	return []string{NotificationWaiting, NotificationSent, NotificationDropped, NotificationNoted}
+}
+
 // Notification is a message for a receiver of the configuration, and the record of what it tells.
 type Notification struct {
 	Receiver string
@@ -127,9 +132,9 @@ func (n *Notification) fields() []any {
 }
 
 // selectWaiting is the first messages of each receiver that wait.
-const selectWaiting = "SELECT " + notificationFields + ` FROM notifications_log FINAL
-WHERE state = 'waiting' AND {receiver:String} IN ('', receiver)
-ORDER BY receiver, queued, id LIMIT {limit:UInt64} BY receiver`
+var selectWaiting = sql(`SELECT $fields FROM notifications_log FINAL
+WHERE state = $waiting AND {receiver:String} IN ('', receiver)
+ORDER BY receiver, queued, id LIMIT {limit:UInt64} BY receiver`, parts{"fields": notificationFields, "waiting": quote(NotificationWaiting)})
 
 // WaitingNotifications are the first messages of a receiver that wait, or without a name of each, in their order.
 func (r Reader) WaitingNotifications(ctx context.Context, receiver string, limit int) ([]Notification, error) {
@@ -155,9 +160,9 @@ func (r Reader) Notifications(ctx context.Context, receiver string, limit int) (
 	return all, nil
 }
 
-const selectReceivers = `SELECT receiver, countIf(state = 'waiting'), minOrNullIf(at, state = 'waiting'), maxIf(ended_at, state = 'sent'), countIf(state = 'sent'), countIf(state = 'dropped'),
-    argMinIf(attempts, (queued, id), state = 'waiting'), argMinIf(error, (queued, id), state = 'waiting')
-FROM notifications_log FINAL WHERE event != '' GROUP BY receiver`
+var selectReceivers = sql(`SELECT receiver, countIf(state = $waiting), minOrNullIf(at, state = $waiting), maxIf(ended_at, state = $sent), countIf(state = $sent), countIf(state = $dropped),
+    argMinIf(attempts, (queued, id), state = $waiting), argMinIf(error, (queued, id), state = $waiting)
+FROM notifications_log FINAL WHERE event != '' GROUP BY receiver`, parts{"waiting": quote(NotificationWaiting), "sent": quote(NotificationSent), "dropped": quote(NotificationDropped)})
 
 // Receivers is how the messages of each receiver stand that ever had one.
 func (r Reader) Receivers(ctx context.Context) (map[string]ReceiverState, error) {
