@@ -87,12 +87,18 @@ func TestEdges(t *testing.T) {
 	note("colour", "weight")
 	expect("one more field", []string{"The API sends what its interface does not name: 1 new field of globex"}, nil, nil)
 
-	h.pass(3 * time.Hour)
+	allow := func(age time.Duration) {
+		for i := range h.streams {
+			h.streams[i].StaleAfter = age
+		}
+	}
+	allow(time.Hour)
 	h.streams[0].Paused = true // by an operator: acme coupons
 	expect("nothing runs for hours", []string{"Late: 3 streams of 2 accounts"}, []string{"Late: transactions of acme"}, nil)
 	for _, s := range h.streams {
 		good(s.Account, s.Stream)
 	}
+	allow(longAgo)
 	expect("it runs again", []string{"Recovered: 3 streams of 2 accounts"}, []string{"Recovered: transactions of acme"}, nil)
 	failed("globex", "coupons")
 	expect("one fails", []string{"Failing: coupons of globex"}, nil, nil)

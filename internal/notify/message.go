@@ -27,7 +27,7 @@ type Message struct {
 
 // sample is for the check of a template, and for a test.
 var sample = Message{
-	ID: "00000000-0000-0000-0000-000000000000", Receiver: "sample", Event: EventTest, Account: "acme", Streams: []string{"coupons"},
+	ID: "00000000-0000-0000-0000-000000000000", Receiver: "sample", Event: EventTest, Account: "acme", Streams: []string{"a stream"},
 	Title: "A test", Text: "A test", At: time.Unix(0, 0).UTC(), Attempt: 1,
 }
 

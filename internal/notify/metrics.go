@@ -34,12 +34,11 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	return m
 }
 
-// expect makes the series of the receivers, and drops those of receivers that are gone.
-func (m *Metrics) expect(r *Receivers) {
+// Expect makes the series of receivers before anything has happened, and drops those of receivers that are gone.
+func (m *Metrics) Expect(names []string) {
 	if m == nil {
 		return
 	}
-	names, _ := r.Names()
 	for _, gone := range m.expected {
 		if !slices.Contains(names, gone) {
 			m.attempts.DeletePartialMatch(prometheus.Labels{"receiver": gone})

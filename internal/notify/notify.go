@@ -69,7 +69,8 @@ func (n *Notifier) Adopt(r *Receivers) {
 		r = &Receivers{}
 	}
 	n.receivers.Store(r)
-	n.o.Metrics.expect(r)
+	names, _ := r.Names()
+	n.o.Metrics.Expect(names)
 	n.Wake()
 }
 

@@ -92,7 +92,7 @@ func (o *observation) holds(event string, s Stream, after int) (holds, ended boo
 	if st.LookedAt == nil { // the first run is awaited, and its failures are told as such
 		return false, true, since
 	}
-	late := s.StaleAfter > 0 && !s.Paused && o.now.Sub(*st.LookedAt) > s.StaleAfter
+	late := s.StaleAfter > 0 && !s.Paused && st.Now.Sub(*st.LookedAt) > s.StaleAfter // both by the clock of the warehouse
 	return late, !late && s.StaleAfter > 0, *st.LookedAt
 }
 

@@ -87,6 +87,9 @@ func (h *hook) titles(t *testing.T) (titles []string) {
 	return titles
 }
 
+// longAgo is before anything that these tests do.
+const longAgo = 60 * 24 * time.Hour
+
 // house is a warehouse, a clock, and what became of runs. It begins a month ago: what is dated in the future counts for
 // nothing.
 type house struct {
@@ -117,10 +120,10 @@ func (l *lockedText) String() string {
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	h := &house{T: t, w: warehousetest.Open(t), now: time.Now().UTC().Truncate(time.Millisecond).Add(-30 * 24 * time.Hour), log: &lockedText{}}
+	h := &house{T: t, w: warehousetest.Open(t), now: time.Now().UTC().Truncate(time.Millisecond).Add(-longAgo / 2), log: &lockedText{}}
 	for _, account := range []string{"acme", "globex"} {
 		for _, stream := range []string{"coupons", "transactions"} {
-			h.streams = append(h.streams, Stream{Account: account, Stream: stream, Enabled: true, StaleAfter: 2 * time.Hour})
+			h.streams = append(h.streams, Stream{Account: account, Stream: stream, Enabled: true, StaleAfter: longAgo})
 		}
 	}
 	return h
