@@ -106,7 +106,9 @@ accounts = "acme"
 	if got := hook.take(); got != "/switch/start \n/switch " {
 		t.Errorf("a sync that went well told %q", got)
 	}
-	b.sim.SetFault(func(*http.Request) apisim.Fault { return apisim.Fault{Kind: apisim.FaultStatus, Status: http.StatusForbidden} })
+	b.sim.SetFault(func(*http.Request) apisim.Fault {
+		return apisim.Fault{Kind: apisim.FaultStatus, Status: http.StatusForbidden}
+	})
 	hook.fail(true)
 	sync(3)
 	b.printed(t, 0, []string{"Failing: coupons of acme", "waiting", "it answers 500"}, "notify", "list")

@@ -120,7 +120,7 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 func toldOf(all []web.Stream) []notify.Stream {
 	streams := make([]notify.Stream, len(all))
 	for i, s := range all {
-		streams[i] = notify.Stream{Account: s.Account, Stream: s.Stream, Enabled: s.Enabled, Paused: s.Paused != nil, StaleAfter: s.StaleAfter}
+		streams[i] = notify.Stream{Account: s.Account, Stream: s.Stream, Enabled: s.Enabled, Paused: s.Paused != nil, StaleAfter: s.StaleAfter, Failed: s.LastError != ""}
 	}
 	return streams
 }

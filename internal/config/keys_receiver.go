@@ -182,7 +182,7 @@ func checkTemplate(s string) error {
 	p := parse.New("template")
 	p.Mode = parse.SkipFuncCheck
 	if _, err := p.Parse(s, "", "", map[string]*parse.Tree{}); err != nil {
-		return fmt.Errorf("is no template: %s", strings.TrimPrefix(err.Error(), "template: template:"))
+		return fmt.Errorf("is no template: %s", strings.TrimPrefix(strings.ReplaceAll(err.Error(), "template:", ""), " "))
 	}
 	return nil
 }
@@ -233,7 +233,7 @@ func checkReceiverURL(text string, insecure bool) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil, u.Host == "", u.Hostname() == "", u.Scheme != "https" && u.Scheme != "http":
-		return errors.New("must be a URL such as https://hooks.example.com/...")
+		return errors.New("must be a URL such as https://hooks.example.com/services/T0")
 	case plaintext(text) && !insecure:
 		return errors.New("must be https:// unless the receiver is on this machine; allow_insecure = true permits it")
 	}

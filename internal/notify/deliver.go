@@ -56,7 +56,7 @@ func (n *Notifier) deliver(ctx context.Context, r *Receivers) error {
 	}
 	group.Wait()
 	giveBack(ctx)
-	return errors.Join(append(errs, n.countWaiting(ctx, r))...)
+	return errors.Join(errors.Join(errs...), n.countWaiting(ctx, r))
 }
 
 // countWaiting brings the metric up to date, and drops what is too much.
@@ -117,7 +117,7 @@ func (n *Notifier) sendOne(ctx context.Context, t *target, m warehouse.Notificat
 	m.Attempts++
 	err = n.send(ctx, t, message(m), now)
 	if ctx.Err() != nil && err != nil {
-		return false, nil // it was not the receiver's fault
+		return false, nil //nolint:nilerr // it was not the receiver's fault
 	}
 	n.note(t, err)
 	if err == nil {
@@ -131,7 +131,7 @@ func (n *Notifier) sendOne(ctx context.Context, t *target, m warehouse.Notificat
 		return true, err
 	}
 	m.Error = err.Error()
-	fault, _ := errors.AsType[*Fault](err)
+	fault, _ := errors.AsType[*AttemptError](err)
 	if fault != nil && fault.Refused && m.Attempts >= maxRefusals {
 		return true, n.drop(ctx, []warehouse.Notification{m}, m.Error)
 	}

@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -8,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 
 	"dealhouse/internal/warehouse"
@@ -142,6 +145,35 @@ func TestRetryAfter(t *testing.T) {
 		if got := retryAfter(text, now); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
+	}
+}
+
+// noRoom is a warehouse that can be read, and takes no rows.
+type noRoom struct{ driver.Conn }
+
+func (noRoom) PrepareBatch(context.Context, string, ...driver.PrepareBatchOption) (driver.Batch, error) {
+	return nil, &clickhouse.Exception{Code: 243, Name: "NOT_ENOUGH_SPACE", Message: "not enough space"}
+}
+
+// A warehouse that takes no rows has no record of runs that fail. It is told all the same.
+func TestWarehouseWithoutRoom(t *testing.T) {
+	t.Parallel()
+	h, ops := newHouse(t), newHook(t)
+	h.run("acme", "coupons", warehouse.OutcomeSuccess, "")
+	n := h.notifier(ops.webhook("ops"))
+	n.o.Warehouse = warehousetest.Again(t, h.w, warehouse.Options{MaxRetryElapsed: -1, Wrap: func(c driver.Conn) driver.Conn { return noRoom{c} }})
+	h.turn(n)
+	h.streams[0].Failed = true
+	for range 4 {
+		if err := n.Turn(t.Context()); err == nil {
+			t.Fatal("nobody noticed that nothing can be stored")
+		}
+		h.pass(30 * time.Second)
+	}
+	h.streams[0].Failed = false
+	h.turn(n)
+	if got := ops.titles(t); !slices.Equal(got, []string{"The warehouse does not work", "Recovered: the warehouse"}) {
+		t.Errorf("told %q", got)
 	}
 }
 

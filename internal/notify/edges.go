@@ -119,7 +119,7 @@ func (d *draft) of(account string) {
 // findings tells those about payouts that are new.
 func (e *edging) findings() {
 	for _, f := range e.observation.findings {
-		if !e.wants(EventFindings) || !e.accounts[f.Account] || !e.target.concerns(f.Account, "") {
+		if !e.wants(EventFindings) || !e.accounts[f.Account] || !e.concerns(f.Account, "") {
 			continue
 		}
 		s := subjectOfFinding(f).String()
@@ -138,7 +138,7 @@ func (e *edging) findings() {
 // fields tells those that the interface does not name.
 func (e *edging) fields() {
 	for _, f := range e.observation.fields {
-		if !e.wants(EventDrift) || !e.accounts[f.Account] || !e.target.concerns(f.Account, f.Stream) {
+		if !e.wants(EventDrift) || !e.accounts[f.Account] || !e.concerns(f.Account, f.Stream) {
 			continue
 		}
 		s := subjectOfField(f).String()

@@ -25,16 +25,16 @@ const (
 	mailTakes    = 2         // times as long as a webhook may: it is asked several things
 )
 
-// splitServer is host and port.
-func splitServer(server string) (host, port string, err error) {
-	host, port, err = net.SplitHostPort(server)
+// splitServer is the host of host:port.
+func splitServer(server string) (string, error) {
+	host, port, err := net.SplitHostPort(server)
 	if err == nil {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err == nil && (host == "" || strings.ContainsAny(host, " /@")) {
 		err = errors.New("no host")
 	}
-	return host, port, err
+	return host, err
 }
 
 // mail sends a message by mail. roots are the authorities that are trusted; nil: those of the system.
@@ -50,7 +50,7 @@ func (t *target) mail(ctx context.Context, m Message, roots *x509.CertPool) (pro
 
 // converse gives a mail to the server.
 func (t *target) converse(ctx context.Context, letter []byte, roots *x509.CertPool) error {
-	host, _, err := splitServer(t.Server)
+	host, err := splitServer(t.Server)
 	if err != nil {
 		return err
 	}
@@ -170,12 +170,12 @@ func (t *target) letter(m Message, text string) []byte {
 }
 
 // mailFault says what went wrong, without what was sent (notify-6).
-func (t *target) mailFault(ctx context.Context, err error) *Fault {
+func (t *target) mailFault(ctx context.Context, err error) *AttemptError {
 	if late, ok := errors.AsType[net.Error](err); ctx.Err() != nil || ok && late.Timeout() {
-		return &Fault{What: "the mail server did not take it within " + (mailTakes * t.patience).String()}
+		return &AttemptError{What: "the mail server did not take it within " + (mailTakes * t.patience).String()}
 	}
 	if said, ok := errors.AsType[*textproto.Error](err); ok {
-		f := &Fault{What: fmt.Sprintf("the mail server answers %d %s", said.Code, line(t.unsecret.Replace(said.Msg)))}
+		f := &AttemptError{What: fmt.Sprintf("the mail server answers %d %s", said.Code, line(t.unsecret.Replace(said.Msg)))}
 		switch said.Code {
 		case 552, 554: // too large, or refused as it is
 			f.Refused = true

@@ -224,7 +224,7 @@ func TestMailServersThatFail(t *testing.T) {
 				roots = x509.NewCertPool()
 			}
 			_, err = compiled.all[0].mail(t.Context(), m, roots)
-			fault, ok := err.(*Fault) //nolint:errorlint // it is never wrapped
+			fault, ok := err.(*AttemptError) //nolint:errorlint // it is never wrapped
 			if !ok || !strings.Contains(fault.What, c.want) || fault.Refused != c.refused || strings.Contains(fault.What, secret) || strings.ContainsRune(fault.What, 0x1b) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}

@@ -145,14 +145,15 @@ func (n *Notifier) Turn(ctx context.Context) error {
 func (n *Notifier) store(ctx context.Context, r *Receivers) error {
 	ctx, cancel := context.WithTimeout(ctx, storing)
 	defer cancel()
-	if all, err := n.news(ctx, r); err != nil || len(all) == 0 {
+	all, unrecorded, err := n.news(ctx, r)
+	if err != nil || len(all) == 0 && !unrecorded { // what could not be recorded is found out by taking the turn
 		return err
 	}
 	giveBack, err := n.turn(ctx, warehouse.TurnOfEdges)
 	if err != nil || giveBack == nil {
 		return err // without an error another process tells what holds, or the next turn does
 	}
-	all, err := n.news(ctx, r) // another process may have told it
+	all, _, err = n.news(ctx, r) // another process may have told it
 	if err == nil && len(all) > 0 {
 		n.o.point("storing")
 		err = n.o.Warehouse.QueueNotifications(ctx, all)
@@ -162,22 +163,22 @@ func (n *Notifier) store(ctx context.Context, r *Receivers) error {
 	return err
 }
 
-// news are the edges of all receivers of messages.
-func (n *Notifier) news(ctx context.Context, r *Receivers) (all []warehouse.Notification, err error) {
+// news are the edges of all receivers of messages. unrecorded is as in observation.
+func (n *Notifier) news(ctx context.Context, r *Receivers) (all []warehouse.Notification, unrecorded bool, err error) {
 	o, err := n.observe(ctx)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	told, err := n.o.Warehouse.Told(ctx)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	for _, t := range r.all {
 		if t.Form != FormPing {
 			all = append(all, o.edges(t, told[t.Name])...)
 		}
 	}
-	return all, nil
+	return all, o.unrecorded(), nil
 }
 
 // turn takes a turn (notify-2), and waits for it a while. The function is nil where another process keeps it.

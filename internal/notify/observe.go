@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -18,6 +19,7 @@ type Stream struct {
 	Enabled         bool
 	Paused          bool          // by an operator: it is not late
 	StaleAfter      time.Duration // age of the last success from which on it is late; 0: not known
+	Failed          bool          // the last attempt of this process
 }
 
 // errEnded says that nobody knows the streams any more: the process is ending.
@@ -94,6 +96,13 @@ func (o *observation) holds(event string, s Stream, after int) (holds, ended boo
 	}
 	late := s.StaleAfter > 0 && !s.Paused && st.Now.Sub(*st.LookedAt) > s.StaleAfter // both by the clock of the warehouse
 	return late, !late && s.StaleAfter > 0, *st.LookedAt
+}
+
+// unrecorded reports that a run failed and that the warehouse knows nothing of it: it may take no rows any more.
+func (o *observation) unrecorded() bool {
+	return slices.ContainsFunc(o.streams, func(s Stream) bool {
+		return s.Failed && o.standings[warehouse.StreamID{Account: s.Account, Stream: s.Stream}].Faults.Count == 0
+	})
 }
 
 // describe is a line about what holds of a stream.

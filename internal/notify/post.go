@@ -34,20 +34,20 @@ func newClient(transport http.RoundTripper) *http.Client {
 	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// Fault is why a receiver did not take a message. It shows no secret (notify-6).
-type Fault struct {
+// AttemptError says why a receiver did not take a message. It shows no secret (notify-6).
+type AttemptError struct {
 	What       string
 	Refused    bool          // the receiver refuses this message, and would again
 	RetryAfter time.Duration // as the receiver asks; 0: it does not
 }
 
-func (f *Fault) Error() string { return f.What }
+func (f *AttemptError) Error() string { return f.What }
 
 // post sends a message to a webhook.
 func (t *target) post(ctx context.Context, m Message, now time.Time) (problem, err error) {
 	body, problem := t.payload(m)
 	if body == nil {
-		return nil, &Fault{What: problem.Error(), Refused: true}
+		return nil, &AttemptError{What: problem.Error(), Refused: true}
 	}
 	header := http.Header{"Content-Type": {"application/json; charset=utf-8"}, "Idempotency-Key": {m.ID}}
 	return problem, t.request(ctx, t.url, header, body, now)
@@ -59,7 +59,7 @@ func (t *target) request(ctx context.Context, to *url.URL, header http.Header, b
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to.String(), bytes.NewReader(body))
 	if err != nil {
-		return &Fault{What: "its URL cannot be used"}
+		return &AttemptError{What: "its URL cannot be used"}
 	}
 	req.Header = header
 	req.Header.Set("User-Agent", "dealhouse")
@@ -82,9 +82,9 @@ func refusal(answer *http.Response, now time.Time) error {
 	case code >= 200 && code < 300:
 		return nil
 	case code >= 300 && code < 400:
-		return &Fault{What: fmt.Sprintf("it answers %d, and redirects are not followed: configure the address that it redirects to", code)}
+		return &AttemptError{What: fmt.Sprintf("it answers %d, and redirects are not followed: configure the address that it redirects to", code)}
 	}
-	f := &Fault{What: strings.TrimSpace(fmt.Sprintf("it answers %d %s", code, http.StatusText(code)))}
+	f := &AttemptError{What: strings.TrimSpace(fmt.Sprintf("it answers %d %s", code, http.StatusText(code)))}
 	switch code {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
 		f.Refused = true
@@ -106,14 +106,14 @@ func retryAfter(text string, now time.Time) time.Duration {
 }
 
 // fault is an attempt that got no answer, without what must not be shown.
-func (t *target) fault(err error) *Fault {
+func (t *target) fault(err error) *AttemptError {
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
-		return &Fault{What: "it did not answer within " + t.patience.String()}
+		return &AttemptError{What: "it did not answer within " + t.patience.String()}
 	}
 	if cause, ok := errors.AsType[*url.Error](err); ok {
 		err = cause.Err
 	}
-	return &Fault{What: line(t.unsecret.Replace(err.Error()))}
+	return &AttemptError{What: line(t.unsecret.Replace(err.Error()))}
 }
 
 // unsecret takes what is secret about a receiver out of a text (notify-6). Paths and parameters of a webhook are its

@@ -128,7 +128,7 @@ func (t *target) locate() error {
 	u, err := url.Parse(t.URL)
 	switch {
 	case err != nil, u.Host == "", u.Hostname() == "", u.Scheme != "https" && u.Scheme != "http":
-		return errors.New("url: must be a URL such as https://hooks.example.com/...")
+		return errors.New("url: must be a URL such as https://hooks.example.com/services/T0")
 	case u.Scheme == "http" && !t.AllowInsecure && !isLocal(u.Hostname()):
 		return errors.New("url: must be https:// unless the receiver is on this machine; allow_insecure = true permits it")
 	}
@@ -139,7 +139,7 @@ func (t *target) locate() error {
 
 // address checks what is needed to send mail.
 func (t *target) address() (err error) {
-	host, _, splitErr := splitServer(t.Server)
+	host, splitErr := splitServer(t.Server)
 	if t.from, err = mail.ParseAddress(t.From); err != nil {
 		return errors.New("from: must be a mail address, such as dealhouse@example.com")
 	}
