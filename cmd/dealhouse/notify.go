@@ -141,7 +141,7 @@ func listNotifications(ctx context.Context, a *app, receiver string, limit int, 
 	if err := w.CheckSchema(ctx); err != nil {
 		return err
 	}
-	all, err := w.Notifications(ctx, receiver, limit)
+	all, err := w.At("").Notifications(ctx, receiver, limit)
 	if err != nil {
 		return err
 	}

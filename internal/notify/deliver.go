@@ -27,7 +27,7 @@ var backoff = []time.Duration{10 * time.Second, 30 * time.Second, time.Minute, 2
 
 // deliver sends what waits and is due, to all receivers side by side (notify-5).
 func (n *Notifier) deliver(ctx context.Context, r *Receivers) error {
-	w := n.o.Warehouse
+	w := n.outbox()
 	if err := n.settle(ctx); err != nil {
 		return err
 	}
@@ -61,14 +61,14 @@ func (n *Notifier) deliver(ctx context.Context, r *Receivers) error {
 
 // countWaiting brings the metric up to date, and drops what is too much.
 func (n *Notifier) countWaiting(ctx context.Context, r *Receivers) error {
-	states, err := n.o.Warehouse.Receivers(ctx)
+	states, err := n.outbox().Receivers(ctx)
 	if err != nil {
 		return err
 	}
 	for _, t := range r.all {
 		n.o.Metrics.wait(t.Name, states[t.Name].Waiting)
 		if more := int(states[t.Name].Waiting) - maxWaiting; more > 0 {
-			oldest, err := n.o.Warehouse.WaitingNotifications(ctx, t.Name, more)
+			oldest, err := n.outbox().WaitingNotifications(ctx, t.Name, more)
 			if err == nil {
 				err = n.drop(ctx, oldest, fmt.Sprintf("more than %d messages waited", maxWaiting))
 			}
@@ -85,7 +85,7 @@ func (n *Notifier) serve(ctx context.Context, t *target) error {
 	ctx, cancel := context.WithTimeout(ctx, serving)
 	defer cancel()
 	for {
-		waiting, err := n.o.Warehouse.WaitingNotifications(ctx, t.Name, atOnce)
+		waiting, err := n.outbox().WaitingNotifications(ctx, t.Name, atOnce)
 		if err != nil || len(waiting) == 0 {
 			return ended(ctx, err)
 		}
@@ -139,7 +139,7 @@ func (n *Notifier) sendOne(ctx context.Context, t *target, m warehouse.Notificat
 	if fault != nil && fault.RetryAfter > 0 {
 		m.NextAt = now.Add(max(m.NextAt.Sub(now), fault.RetryAfter))
 	}
-	return false, n.o.Warehouse.SettleNotifications(context.WithoutCancel(ctx), m)
+	return false, n.outbox().SettleNotifications(context.WithoutCancel(ctx), m)
 }
 
 // settle stores that messages were sent. What cannot be stored is kept, and not sent again by this process.
@@ -152,7 +152,7 @@ func (n *Notifier) settle(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, storing)
 	defer cancel()
-	if err := n.o.Warehouse.SettleNotifications(ctx, all...); err != nil {
+	if err := n.outbox().SettleNotifications(ctx, all...); err != nil {
 		return err
 	}
 	n.mu.Lock()
@@ -169,7 +169,7 @@ func (n *Notifier) drop(ctx context.Context, all []warehouse.Notification, why s
 	for i := range all {
 		all[i].State, all[i].Error, all[i].EndedAt = warehouse.NotificationDropped, why, &now
 	}
-	if err := n.o.Warehouse.SettleNotifications(ctx, all...); err != nil {
+	if err := n.outbox().SettleNotifications(ctx, all...); err != nil {
 		return err
 	}
 	n.o.Metrics.count(all[0].Receiver, outcomeDropped, len(all))

@@ -141,6 +141,9 @@ func (n *Notifier) Turn(ctx context.Context) error {
 	return err
 }
 
+// outbox is where the messages are: where there are several shards, all of them are on one.
+func (n *Notifier) outbox() *warehouse.Warehouse { return n.o.Warehouse.At("") }
+
 // store stores a message for each edge (notify-1).
 func (n *Notifier) store(ctx context.Context, r *Receivers) error {
 	ctx, cancel := context.WithTimeout(ctx, storing)
@@ -156,7 +159,7 @@ func (n *Notifier) store(ctx context.Context, r *Receivers) error {
 	all, _, err = n.news(ctx, r) // another process may have told it
 	if err == nil && len(all) > 0 {
 		n.o.point("storing")
-		err = n.o.Warehouse.QueueNotifications(ctx, all)
+		err = n.outbox().QueueNotifications(ctx, all)
 		n.o.point("stored")
 	}
 	giveBack(ctx)
@@ -169,7 +172,7 @@ func (n *Notifier) news(ctx context.Context, r *Receivers) (all []warehouse.Noti
 	if err != nil {
 		return nil, false, err
 	}
-	told, err := n.o.Warehouse.Told(ctx)
+	told, err := n.outbox().Told(ctx)
 	if err != nil {
 		return nil, false, err
 	}
@@ -186,7 +189,7 @@ func (n *Notifier) turn(ctx context.Context, table string) (giveBack func(contex
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
-		giveBack, other, err := n.o.Warehouse.TakeTurn(ctx, table)
+		giveBack, other, err := n.outbox().TakeTurn(ctx, table)
 		if err != nil || other == "" {
 			return giveBack, err
 		}

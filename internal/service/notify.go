@@ -95,7 +95,7 @@ func (s *Service) noteFields(ctx context.Context, w *warehouse.Warehouse, result
 		if last, known := s.fields.Load(id); len(names) == 0 || r.Record.Outcome == warehouse.OutcomeDryRun || known && last == strings.Join(names, "\x00") {
 			continue
 		}
-		if err := w.NoteUnknownFields(ctx, id, names); err != nil {
+		if err := w.At(id.Account).NoteUnknownFields(ctx, id, names); err != nil {
 			s.warnOf(id.Account, id.Stream, fmt.Errorf("after the run, which stands: %w", err))
 			continue
 		}

@@ -72,7 +72,7 @@ func (s *Server) receiverRows(ctx context.Context) (rows []receiverRow) {
 }
 
 func (s *Server) readReceivers(ctx context.Context, _ struct{}) (map[string]warehouse.ReceiverState, error) {
-	return s.o.Warehouse.Receivers(ctx)
+	return s.o.Warehouse.At("").Receivers(ctx)
 }
 
 func (s *Server) apiReceivers(w http.ResponseWriter, r *http.Request) {
