@@ -57,7 +57,7 @@ func (s *Server) receiverRows(ctx context.Context) (rows []receiverRow) {
 			row.Text += ", how it stands is not known"
 		case r.Waiting > 0:
 			row.Bad = r.Error != ""
-			row.Text += ", " + wording.Plural(r.Waiting, "message") + " waiting since " + wording.Ago(s.clock().Sub(*r.Oldest), wording.Long)
+			row.Text += ", " + wording.Plural(r.Waiting, "message") + " waiting for " + wording.Long(s.clock().Sub(*r.Oldest))
 			if row.Bad {
 				row.Text += ": " + r.Error
 			}
