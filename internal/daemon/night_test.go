@@ -55,8 +55,8 @@ type night struct {
 }
 
 // TestNightInBrowser is a night in which much goes wrong: the key breaks, the API is down for an hour, a guard trips, a
-// receiver of notifications is down, the disk fills. What page, API, notifications and metrics said at each moment is in
-// testdata/night.txt. All of it heals without a restart; the only thing that an operator does, in a real browser, is to
+// receiver of notifications is down, the disk fills. What page, API, notifications and metrics said at each moment is a
+// golden file. All of it heals without a restart; the only thing that an operator does, in a real browser, is to
 // agree to a deletion.
 func TestNightInBrowser(t *testing.T) {
 	n := newNight(t)
