@@ -25,10 +25,9 @@ func TestEdges(t *testing.T) {
 	good := func(account, stream string) { h.run(account, stream, warehouse.OutcomeSuccess, "") }
 	expect := func(when string, opsWant, thirdWant, financeWant []string) {
 		t.Helper()
-		h.turn(n)
 		h.pass(time.Second)
-		n = h.notifier(receivers...) // a restart repeats and forgets nothing
 		h.turn(n)
+		n = h.notifier(receivers...) // a restart repeats and forgets nothing
 		for name, c := range map[string]struct {
 			*hook
 			want []string

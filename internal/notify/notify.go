@@ -115,7 +115,7 @@ func (n *Notifier) Run(ctx context.Context) {
 
 // Limits of a turn.
 const (
-	storing  = 20 * time.Second // deciding and storing
+	storing  = 40 * time.Second // deciding and storing
 	patience = 5 * time.Second  // waiting for another process to have done it
 )
 
