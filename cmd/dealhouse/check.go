@@ -44,6 +44,7 @@ type finding struct {
 
 func newCheck(a *app) *cobra.Command {
 	var format *choice
+	var receivers bool
 	cmd := &cobra.Command{
 		Use:     "check",
 		Short:   "Check configuration, warehouse and API, each with a verdict",
@@ -51,15 +52,16 @@ func newCheck(a *app) *cobra.Command {
 		Example: checkExample,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return check(cmd.Context(), a, format.value)
+			return check(cmd.Context(), a, receivers, format.value)
 		},
 	}
 	format = outputFlag(cmd, "table", "json", "csv")
+	cmd.Flags().BoolVar(&receivers, "receivers", false, "also send each receiver of notifications a message that says it is a test")
 	return cmd
 }
 
-func check(ctx context.Context, a *app, format string) error {
-	findings := checkAll(ctx, a)
+func check(ctx context.Context, a *app, receivers bool, format string) error {
+	findings := append(checkAll(ctx, a), checkReceivers(ctx, a, receivers)...)
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}

@@ -23,6 +23,7 @@ func (l *loader) build(top *scope) *Config {
 		seen[name] = account.values.at["name"]
 		c.Accounts = append(c.Accounts, l.account(account))
 	}
+	c.Receivers = l.receivers(top, c.Accounts)
 	if l.src.NeedAccounts && len(c.Accounts) == 0 && len(l.problems) == 0 {
 		l.noAccounts()
 	}

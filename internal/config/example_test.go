@@ -69,7 +69,7 @@ func TestExampleUncommented(t *testing.T) {
 func TestExampleShowsEveryKey(t *testing.T) {
 	example := Example()
 	for _, k := range vocabulary {
-		line := regexp.MustCompile(`(?m)^(# )?` + k.name + ` = `)
+		line := regexp.MustCompile(`(?m)^(# ( {2})?)?` + k.name + ` = `)
 		if !line.MatchString(example) {
 			t.Errorf("%s is not in the example", k.name)
 		}

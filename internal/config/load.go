@@ -33,6 +33,9 @@ type Source struct {
 	// NeedDaemon says that the command serves the daemon's port: its password is resolved.
 	NeedDaemon bool
 
+	// NeedReceivers says that the command tells receivers something: their secrets are resolved. NeedAccounts does that too.
+	NeedReceivers bool
+
 	// ReadFile reads a file and returns its permissions. Default: the file system.
 	ReadFile func(path string) ([]byte, fs.FileMode, error)
 }

@@ -21,6 +21,7 @@ const (
 	inAccount
 	inParams
 	inStream // the table of each stream, but see key.of
+	inReceiver
 )
 
 // section describes one table of the file.
@@ -29,6 +30,7 @@ type section struct {
 	in       where           // the bit of this table; 0 for a table that holds tables only
 	repeated bool            // [[name]]
 	own      bool            // its values are a copy of what is inherited: they stay inside
+	fresh    bool            // it inherits nothing, and config.example.toml shows it in a comment
 	stream   *catalog.Stream // that the table is about; nil for the others
 	doc      string
 	children []section
@@ -47,6 +49,7 @@ func schema() section {
 			{name: "params", in: inParams, doc: docParams},
 			{name: "streams", doc: docStreams, children: streamSections()},
 		}},
+		{name: "receiver", in: inReceiver, repeated: true, own: true, fresh: true, doc: docReceiver},
 	}}
 }
 
@@ -87,7 +90,9 @@ func titles(name string) []string {
 			return
 		}
 		for _, child := range s.children {
-			visit(path, child)
+			if !child.fresh { // its keys are its own, and mostly something else elsewhere
+				visit(path, child)
+			}
 		}
 	}
 	visit(nil, schema())
@@ -173,6 +178,8 @@ type values struct {
 	referenceLimit    int64
 	referenceRetry    time.Duration
 	runTimeout        time.Duration
+
+	receiver receiverValues
 
 	name    string
 	baseURL string

@@ -30,6 +30,7 @@ func (s *Service) AfterRuns(ctx context.Context, cfg *config.Config, w *warehous
 		}
 		return err
 	})
+	s.noteFields(ctx, w, results)
 	part("check quality", func(ctx context.Context) error { s.checkQuality(ctx, w, results); return nil })
 	part("reconcile payouts", func(ctx context.Context) error { s.reconcile(ctx, cfg, w, results); return nil })
 }

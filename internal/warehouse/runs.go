@@ -39,6 +39,7 @@ type RunRecord struct {
 	WouldDelete    uint64    `json:"would_delete"` // rows, had a guard not stopped the run
 	Warnings       []string  `json:"warnings"`
 	Error          string    `json:"error"`
+	Unknown        []string  `json:"-"` // fields that the interface does not name, of a run of this process; unknown_fields has them
 	Written        Written   `json:"-"` // of a run of this process, for CheckQuality; sync_runs does not have it
 }
 

@@ -64,6 +64,27 @@ COMMENT 'Processes that upgrade the schema: one at a time';
 SELECT toString(id), owner, version, greatest(0, toUnixTimestamp64Micro(now64(6)) - toUnixTimestamp64Micro(said_at))
 FROM schema_turns_log FINAL WHERE over = 0 AND id != {id:UUID};
 
+-- selectTold
+SELECT receiver, substring(said, 2) AS subject
+FROM notifications_log ARRAY JOIN subjects AS said
+GROUP BY receiver, subject
+HAVING NOT max(startsWith(said, '-'));
+
+-- selectWaiting
+SELECT receiver, id, queued, at, event, account, streams, subjects, title, text, state, attempts, next_at, error, ended_at FROM notifications_log FINAL
+WHERE state = 'waiting' AND {receiver:String} IN ('', receiver)
+ORDER BY receiver, queued, id LIMIT {limit:UInt64} BY receiver;
+
+-- selectNotifications
+SELECT receiver, id, queued, at, event, account, streams, subjects, title, text, state, attempts, next_at, error, ended_at FROM notifications_log FINAL
+WHERE event != '' AND {receiver:String} IN ('', receiver)
+ORDER BY queued DESC, receiver LIMIT {limit:UInt64};
+
+-- selectReceivers
+SELECT receiver, countIf(state = 'waiting'), minOrNullIf(at, state = 'waiting'), maxIf(ended_at, state = 'sent'), countIf(state = 'sent'), countIf(state = 'dropped'),
+    argMinIf(attempts, (queued, id), state = 'waiting'), argMinIf(error, (queued, id), state = 'waiting')
+FROM notifications_log FINAL WHERE event != '' GROUP BY receiver;
+
 -- selectOrders
 SELECT name, sorting_key, '' FROM system.tables WHERE database = {database:String};
 
@@ -446,6 +467,12 @@ INSERT INTO schema_turns_log (id, owner, over, version);
 
 -- insertInto sync_state_log
 INSERT INTO sync_state_log (account, stream, name, value, version);
+
+-- insertInto notifications_log
+INSERT INTO notifications_log (receiver, id, queued, at, event, account, streams, subjects, title, text, state, attempts, next_at, error, ended_at, version);
+
+-- insertInto unknown_fields_log
+INSERT INTO unknown_fields_log (account, stream, field, first_seen);
 
 -- insertInto rejects_log
 INSERT INTO rejects_log (account, stream, key, field, reason, raw, first_seen_at, seen_at, last);
