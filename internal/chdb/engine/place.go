@@ -20,7 +20,7 @@ func Find(ctx context.Context, o contract.Options) (contract.Place, error) {
 	if err != nil {
 		return contract.Place{}, fmt.Errorf("find the embedded engine: %w", err)
 	}
-	if err := probeLock(dir); err != nil {
+	if err := errors.Join(whole(dir, o), probeLock(dir)); err != nil {
 		return contract.Place{}, err
 	}
 	path, err := library.Find(ctx, o)
