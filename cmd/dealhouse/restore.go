@@ -57,7 +57,7 @@ func checkBackup(ctx context.Context, a *app, path string) error {
 	done := a.showWaiting("reading the backup")
 	defer done()
 	if err := backup.Verify(ctx, path, m); err != nil {
-		return err
+		return unusable(err)
 	}
 	_, err = fmt.Fprintf(a.stdout, "%s is whole: %s.\n", path, described(m))
 	return err
@@ -72,10 +72,7 @@ func described(m backup.Manifest) string {
 func fitting(path string) (backup.Manifest, error) {
 	m, err := backup.ReadManifest(path)
 	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, backup.ErrIncomplete) || errors.Is(err, backup.ErrDamaged) {
-			err = usageError{err}
-		}
-		return m, err
+		return m, unusable(err)
 	}
 	known, err := warehouse.KnownState()
 	if err == nil && (m.Schema > known.Schema || m.Generation > known.Generation) {
@@ -83,6 +80,14 @@ func fitting(path string) (backup.Manifest, error) {
 			m.Program, m.Schema, m.Generation, known.Schema, known.Generation)
 	}
 	return m, err
+}
+
+// unusable makes the error of a backup that cannot be used one that another attempt does not heal.
+func unusable(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, backup.ErrIncomplete) || errors.Is(err, backup.ErrDamaged) || errors.Is(err, backup.ErrNewer) {
+		return usageError{err}
+	}
+	return err
 }
 
 func restore(ctx context.Context, a *app, path string) (err error) {
@@ -104,18 +109,18 @@ func restore(ctx context.Context, a *app, path string) (err error) {
 	if err := notWithin(path, dir); err != nil {
 		return err
 	}
-	finish, unlock, err := beginRestore(dir)
+	r, err := beginRestore(dir)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, unlock()) }()
+	defer func() { err = errors.Join(err, r.end()) }()
 	if err := enoughRoom(dir, 2*uint64(m.Bytes)); err != nil { //nolint:gosec // G115: not below 0
 		return err
 	}
 	if err := a.fill(ctx, cfg, dir, path, m); err != nil {
-		return err
+		return unusable(err)
 	}
-	if err := finish(); err != nil {
+	if err := r.commit(); err != nil {
 		return fmt.Errorf("finishing the restore: %w", err)
 	}
 	_, err = fmt.Fprintf(a.stdout, "Restored %s from %s: %s.\n", place(cfg), path, described(m))
@@ -139,35 +144,66 @@ func (a *app) fill(ctx context.Context, cfg *config.Config, dir, path string, m 
 	return errors.Join(err, os.RemoveAll(taken))
 }
 
-// beginRestore takes a folder to restore into, which has to be empty, or what a restore that broke off has left. From
-// then on nobody opens it, until finish says that it is whole.
-func beginRestore(dir string) (finish, unlock func() error, err error) {
-	mark := filepath.Join(dir, chdb.RestoringFile)
+// restoring is a folder that is restored into. Nobody opens it until commit says that it is whole.
+type restoring struct {
+	dir, mark string
+	unlock    func() error
+}
+
+// beginRestore takes a folder to restore into, which has to be empty, or what a restore that broke off has left.
+func beginRestore(dir string) (*restoring, error) {
+	r := &restoring{dir: dir, mark: filepath.Join(dir, chdb.RestoringFile)}
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("looking at the folder to restore into: %w", err)
+		return nil, fmt.Errorf("looking at the folder to restore into: %w", err)
 	}
-	if _, err := os.Lstat(mark); len(entries) > 0 && err != nil {
-		return nil, nil, usagef("%s is not empty: restore into a new folder, by another warehouse.dsn, or move this one away", dir)
+	if _, err := os.Lstat(r.mark); len(entries) > 0 && err != nil {
+		return nil, usagef("%s is not empty: restore into a new folder, by another warehouse.dsn, or move this one away", dir)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, nil, fmt.Errorf("making the folder to restore into: %w", err)
+		return nil, fmt.Errorf("making the folder to restore into: %w", err)
 	}
-	unlock, err = lockFile(mark)
-	if err != nil {
-		return nil, nil, fmt.Errorf("another restore into %s is under way: %w", dir, err)
+	if r.unlock, err = lockFile(r.mark); err != nil {
+		return nil, fmt.Errorf("another restore into %s is under way: %w", dir, err)
 	}
+	if err := r.empty(); err != nil {
+		return nil, errors.Join(err, r.unlock())
+	}
+	return r, nil
+}
+
+// empty removes what is there but for the mark.
+func (r *restoring) empty() error {
+	entries, err := os.ReadDir(r.dir)
 	for _, e := range entries {
 		if e.Name() != chdb.RestoringFile {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+			err = errors.Join(err, os.RemoveAll(filepath.Join(r.dir, e.Name())))
 		}
 	}
 	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("removing what a restore left that broke off: %w", err), unlock())
+		return fmt.Errorf("removing what a restore left that broke off: %w", err)
 	}
-	finish = func() error {
-		unix.Sync() // the engine leaves it to the system when its files reach the disk
-		return os.Remove(mark)
+	return nil
+}
+
+// commit makes the folder one that is opened.
+func (r *restoring) commit() error {
+	unix.Sync() // the engine leaves it to the system when its files reach the disk
+	if err := os.Remove(r.mark); err != nil {
+		return err
 	}
-	return finish, unlock, nil
+	r.mark = ""
+	return nil
+}
+
+// end leaves an empty folder behind, unless the restore was committed.
+func (r *restoring) end() error {
+	if r.mark == "" {
+		return r.unlock()
+	}
+	err := r.empty()
+	if err == nil {
+		err = os.Remove(r.mark)
+	}
+	return errors.Join(err, r.unlock())
 }

@@ -25,6 +25,9 @@ var ErrIncomplete = errors.New("not a whole backup")
 // ErrDamaged means that a backup is not as it was written.
 var ErrDamaged = errors.New("the backup is damaged: take another one")
 
+// ErrNewer means that a backup has a form that this version does not know.
+var ErrNewer = errors.New("it was made by a newer version in a form that this one does not know: use that version")
+
 // Manifest says what is in a backup.
 type Manifest struct {
 	Format     int       `json:"format"`
@@ -73,7 +76,7 @@ func parse(text []byte) (m Manifest, err error) {
 		return m, fmt.Errorf("%w (its manifest cannot be read: %w)", ErrDamaged, err)
 	}
 	if m.Format > format {
-		return m, fmt.Errorf("the backup was made by dealhouse %s in a newer form: use that version", m.Program)
+		return m, fmt.Errorf("the backup is of dealhouse %s: %w", m.Program, ErrNewer)
 	}
 	sum, err := m.sum()
 	if err != nil {
