@@ -72,7 +72,7 @@ func (l *loader) dataSource(v *values) dataSource {
 	}
 	data, mode, err := l.read(v.dsn.file)
 	if err != nil {
-		l.problem(at, "dsn: cannot read the file %s: %s", quote(v.dsn.file), reason(err))
+		l.problem(at, "dsn: %s", unread("cannot read the file "+quote(v.dsn.file), err))
 		return dataSource{}
 	}
 	source, err := parseDSN(strings.TrimSpace(string(data)))

@@ -339,10 +339,13 @@ func (in *instance) stop() {
 	_ = in.lock.Close() // nothing was written
 }
 
+// lockName is the file in a data directory that its process has locked.
+const lockName = "dealhouse.lock"
+
 // claim locks the directory against other processes that use this package, before the engine does: the engine would
 // tell of a conflict on stderr, in its own words. The lock ends with the file, and so with the process.
 func claim(dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, "dealhouse.lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", dir, err)
 	}

@@ -91,19 +91,11 @@ func (a acquirer) path(ctx context.Context) (string, error) {
 	if a.library != "" {
 		return a.named()
 	}
-	rel, ok := a.releases[a.platform]
-	if !ok {
-		return "", &contract.LibraryError{Op: "find a library for " + a.platform, Hint: hintInstall, Err: contract.ErrNoVerifiedLibrary}
+	rel, target, err := a.cached()
+	if err != nil {
+		return "", err
 	}
-	if a.cacheDir == "" {
-		base, err := os.UserCacheDir()
-		if err != nil {
-			return "", &contract.LibraryError{Op: "find the cache directory", Hint: "set HOME or XDG_CACHE_HOME, or " + hintInstall, Err: err}
-		}
-		a.cacheDir = filepath.Join(base, "dealhouse", "chdb")
-	}
-	dir := filepath.Join(a.cacheDir, contract.Version)
-	target := filepath.Join(dir, libraryFile)
+	dir := filepath.Dir(target)
 	if regularFile(target) == nil {
 		return target, a.verifyCached(ctx, rel, target)
 	}
@@ -126,6 +118,37 @@ func (a acquirer) path(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return target, a.verifyCached(ctx, rel, target)
+}
+
+// cached is the build for this platform, and where its library is kept.
+func (a *acquirer) cached() (rel release, target string, err error) {
+	rel, ok := a.releases[a.platform]
+	if !ok {
+		return rel, "", &contract.LibraryError{Op: "find a library for " + a.platform, Hint: hintInstall, Err: contract.ErrNoVerifiedLibrary}
+	}
+	if a.cacheDir == "" {
+		base, err := os.UserCacheDir()
+		if err != nil {
+			return rel, "", &contract.LibraryError{Op: "find the cache directory", Hint: "set HOME or XDG_CACHE_HOME, or " + hintInstall, Err: err}
+		}
+		a.cacheDir = filepath.Join(base, "dealhouse", "chdb")
+	}
+	return rel, filepath.Join(a.cacheDir, contract.Version, libraryFile), nil
+}
+
+// Present reports whether the library that o asks for is on this machine, and downloads nothing. One that is there and
+// cannot be used, since it is not whole for example, is an error.
+func Present(ctx context.Context, o contract.Options) (bool, error) {
+	a := newAcquirer(o)
+	if a.library != "" {
+		_, err := a.named()
+		return err == nil, err
+	}
+	rel, target, err := a.cached()
+	if err != nil || regularFile(target) != nil {
+		return false, err
+	}
+	return true, a.verifyCached(ctx, rel, target)
 }
 
 // named is the file that the operator named. Nobody knows its hash; that nobody else can have changed it is all that
