@@ -12,6 +12,7 @@ func (l *loader) build(top *scope) *Config {
 		Warehouse: l.warehouse(top.values),
 		Daemon:    l.daemon(top.values),
 		Finance:   Finance{OverdueAfter: top.values.overdueAfter},
+		Retention: top.values.retention,
 	}
 	seen := map[string]position{}
 	for _, account := range top.find("account") {

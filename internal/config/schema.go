@@ -16,6 +16,7 @@ const (
 	inWarehouse where = 1 << iota
 	inDaemon
 	inFinance
+	inRetention
 	inDefaults
 	inAccount
 	inParams
@@ -40,6 +41,7 @@ func schema() section {
 		{name: "warehouse", in: inWarehouse, doc: docWarehouse},
 		{name: "daemon", in: inDaemon, doc: docDaemon},
 		{name: "finance", in: inFinance, doc: docFinance},
+		{name: "retention", in: inRetention, doc: docRetention},
 		{name: "defaults", in: inDefaults, doc: docDefaults},
 		{name: "account", in: inAccount, repeated: true, own: true, doc: docAccount, children: []section{
 			{name: "params", in: inParams, doc: docParams},
@@ -146,6 +148,8 @@ type values struct {
 	retry           []time.Duration
 
 	overdueAfter time.Duration
+
+	retention Retention
 
 	maxWarehouseRetry time.Duration
 

@@ -23,6 +23,7 @@ func (s *Service) AfterRuns(ctx context.Context, cfg *config.Config, w *warehous
 	}
 	s.checkQuality(ctx, w, results)
 	s.reconcile(ctx, cfg, w, results)
+	s.retire(ctx, cfg, w)
 }
 
 // reconcileAgain is after which time payouts are reconciled anew though nothing about them has changed: sales become

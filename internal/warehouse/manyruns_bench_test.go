@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 )
 
 // insertRuns writes runs of ten accounts, equally spread over three years until now: of a hundred one fails, and one is of
@@ -59,5 +60,20 @@ func BenchmarkMillionRuns(b *testing.B) {
 			b.ReportMetric(float64((cpu(b)-before).Milliseconds())/float64(b.N), "cpu-ms")
 			b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N), "ms")
 		})
+	}
+}
+
+// BenchmarkRetire measures what it takes to remove what is older than 400 days of a million runs.
+func BenchmarkRetire(b *testing.B) {
+	for b.Loop() {
+		b.StopTimer()
+		w := open(b)
+		fillRuns(b, w, 1_000_000)
+		before := cpu(b)
+		b.StartTimer()
+		removed, err := w.Retire(b.Context(), Retention{Runs: 400 * 24 * time.Hour})
+		must(b, err)
+		b.ReportMetric(float64((cpu(b) - before).Milliseconds()), "cpu-ms")
+		b.ReportMetric(float64(removed[0].Rows), "removed")
 	}
 }
