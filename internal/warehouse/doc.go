@@ -65,6 +65,8 @@
 //     which rises with every change of them (schema.Generation). A binary replaces only those of a lower generation than
 //     its own. So two versions side by side never undo each other's views; the older one works with the views of the
 //     newer one, or is refused where their tables differ (ErrSchemaNew).
+//  18. What is copied for a backup is of one moment: it is copied while the leases of all streams and the turn are held
+//     (Hold). What is removed because of its age is removed in an order in which no older row comes back (Retire).
 //
 // Deleted rows stay in _latest with their last content, as versions that the views leave out: the merge must know their
 // versions, and later joins their content. A row that was read by its own address, because a transaction names it and

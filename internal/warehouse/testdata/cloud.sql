@@ -305,6 +305,20 @@ ORDER BY (account, month, closed_at, id)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'The storage behind statement_closes';
 
+-- 0021_retention.sql 1
+CREATE TABLE IF NOT EXISTS retention_log
+(
+    at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'When it was removed, by the clock of the warehouse [UTC]',
+    what LowCardinality(String) COMMENT 'runs, rejects (of transactions, settled) or findings (resolved)',
+    older_than DateTime64(3, 'UTC') COMMENT 'What was older than that was removed, but for what is still needed [UTC]',
+    removed UInt64 COMMENT 'How many'
+)
+ENGINE = ReplacingMergeTree
+ORDER BY (at, what)
+TTL toDateTime(at) + toIntervalDay(400)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'What was removed because of its age';
+
 -- streams 1
 CREATE TABLE IF NOT EXISTS promotions_latest
 (
