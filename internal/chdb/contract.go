@@ -49,6 +49,8 @@ func BackupFolder(dir string) string { return contract.BackupFolder(dir) }
 const (
 	// EnvLibrary is the environment variable that names a libchdb to use instead of the pinned one.
 	EnvLibrary = contract.EnvLibrary
+	// OwnCluster is the name of the cluster whose shards are all the engine itself (Options.Shards).
+	OwnCluster = contract.OwnCluster
 	// Version is the release of the engine that Open downloads when it has none.
 	Version = contract.Version
 	// BackupDisk is the name by which statements know BackupFolder.

@@ -14,7 +14,7 @@ import (
 )
 
 // Hold is the right to run each stream of each account, so that nobody else runs one. What is copied meanwhile is all of
-// one moment: the state of a stream says no more than its tables have (warehouse-18).
+// one moment: the state of a stream says no more than its tables have (warehouse-19).
 type Hold struct {
 	w      *Warehouse
 	leases map[StreamID]*Lease

@@ -65,7 +65,11 @@
 //     which rises with every change of them (schema.Generation). A binary replaces only those of a lower generation than
 //     its own. So two versions side by side never undo each other's views; the older one works with the views of the
 //     newer one, or is refused where their tables differ (ErrSchemaNew).
-//  18. What is copied for a backup is of one moment: it is copied while the leases of all streams and the turn are held
+//  18. In a cluster of several shards, each shard is a whole warehouse, in a database of its own, and an account lives on
+//     one of them: where it has anything, or where its name leads (At). So all of the above holds on each shard, and no
+//     run touches two. The database that is configured has a table over all shards for each view, which can only be read.
+//     A view of one account is a view of one shard; one of several accounts may show each of them at another moment.
+//  19. What is copied for a backup is of one moment: it is copied while the leases of all streams and the turn are held
 //     (Hold). What is removed because of its age is removed in an order in which no older row comes back (Retire).
 //
 // Deleted rows stay in _latest with their last content, as versions that the views leave out: the merge must know their

@@ -29,7 +29,7 @@ const retentionPause = 20 * time.Hour
 
 // Retire removes what is older than it is to be kept, but for what something rests on, if nobody has looked for it for
 // retentionPause. It removes in steps after each of which the tables are whole: what replaces an older row goes last, so
-// that no older row comes back (warehouse-18). Killed in between, the next one goes on. What is loaded, its history,
+// that no older row comes back (warehouse-19). Killed in between, the next one goes on. What is loaded, its history,
 // acknowledgements, closed months and what operators did is never removed.
 func (w *Warehouse) Retire(ctx context.Context, r Retention) (removed []Removed, err error) {
 	if r == (Retention{}) {
