@@ -42,8 +42,9 @@ func standardConfig() *Config {
 		Warehouse: Warehouse{DSN: NewSecret("embedded:./dealhouse-data"), Database: "dealhouse", MaxRetryElapsed: 2 * time.Minute},
 		Daemon: Daemon{Listen: "127.0.0.1:9464", TimeZone: "UTC", Jitter: 10 * time.Second, Grace: 10 * time.Second,
 			Retry: []time.Duration{time.Minute, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute}},
-		Finance:  Finance{OverdueAfter: 121 * 24 * time.Hour},
-		Accounts: []Account{standardAccount()},
+		Finance:   Finance{OverdueAfter: 121 * 24 * time.Hour},
+		Retention: Retention{Runs: 400 * 24 * time.Hour, Rejects: 400 * 24 * time.Hour, Findings: 3 * 366 * 24 * time.Hour},
+		Accounts:  []Account{standardAccount()},
 	}
 }
 

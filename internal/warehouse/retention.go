@@ -35,6 +35,16 @@ func (w *Warehouse) Retire(ctx context.Context, r Retention) (removed []Removed,
 	if r == (Retention{}) {
 		return nil, nil
 	}
+	for _, shard := range w.each() {
+		here, err := shard.retire(ctx, r)
+		if removed = append(removed, here...); err != nil {
+			return removed, err
+		}
+	}
+	return removed, nil
+}
+
+func (w *Warehouse) retire(ctx context.Context, r Retention) (removed []Removed, err error) {
 	var last, now time.Time
 	if err := w.conn.QueryRow(ctx, selectRetired).Scan(&last, &now); err != nil {
 		return nil, fmt.Errorf("asking when old rows were removed last: %w", err)
