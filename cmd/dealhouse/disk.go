@@ -16,7 +16,7 @@ func freeOn(path string) (uint64, error) {
 	if err := unix.Statfs(path, &s); err != nil {
 		return 0, fmt.Errorf("asking how much room is on the disk of %s: %w", path, err)
 	}
-	return s.Bavail * uint64(s.Bsize), nil //nolint:gosec // G115: the size of a block is above 0
+	return s.Bavail * uint64(s.Bsize), nil
 }
 
 // enoughRoom reports an error when the disk of a folder has no room for so many bytes.

@@ -65,7 +65,7 @@ func checkBackup(ctx context.Context, a *app, path string) error {
 
 // described says what is in a backup.
 func described(m backup.Manifest) string {
-	return fmt.Sprintf("database %s of %s, %s, made by dealhouse %s", m.Database, m.MadeAt.UTC().Format("2006-01-02 15:04:05 UTC"), size(uint64(m.Bytes)), m.Program) //nolint:gosec // G115: not below 0
+	return fmt.Sprintf("database %s of %s, %s, made by dealhouse %s", m.Database, m.MadeAt.UTC().Format("2006-01-02 15:04:05 UTC"), size(uint64(m.Bytes)), m.Program)
 }
 
 // fitting reads the manifest of a backup that this version can restore.
@@ -114,7 +114,7 @@ func restore(ctx context.Context, a *app, path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.end()) }()
-	if err := enoughRoom(dir, 2*uint64(m.Bytes)); err != nil { //nolint:gosec // G115: not below 0
+	if err := enoughRoom(dir, 2*uint64(m.Bytes)); err != nil {
 		return err
 	}
 	if err := a.fill(ctx, cfg, dir, path, m); err != nil {

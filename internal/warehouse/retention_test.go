@@ -138,7 +138,7 @@ func (c exhausted) Exec(ctx context.Context, query string, args ...any) error {
 func TestRetireKilled(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
-	for dies := 0; dies < 5; dies++ {
+	for dies := range 5 {
 		w := open(t)
 		fillRuns(t, w, 2000)
 		fillOdd(t, w)

@@ -64,7 +64,11 @@ type acquirer struct {
 	pack     packFunc // npmPack, but for tests
 	log      *slog.Logger
 	progress func(percent int)
+	looks    bool // and gets nothing: errAbsent
 }
+
+// errAbsent says that the library is not on this machine.
+var errAbsent = errors.New("the library is not on this machine")
 
 func newAcquirer(o contract.Options) acquirer {
 	a := acquirer{
@@ -86,18 +90,41 @@ func newAcquirer(o contract.Options) acquirer {
 // [*contract.LibraryError].
 func Find(ctx context.Context, o contract.Options) (string, error) { return newAcquirer(o).path(ctx) }
 
+// Present reports whether the library that o asks for is on this machine, and downloads nothing. One that is there and
+// cannot be used, since it is not whole for example, is an error.
+func Present(ctx context.Context, o contract.Options) (bool, error) {
+	a := newAcquirer(o)
+	a.looks = true
+	_, err := a.path(ctx)
+	if errors.Is(err, errAbsent) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // path returns the library's path, downloading it first if need be.
 func (a acquirer) path(ctx context.Context) (string, error) {
 	if a.library != "" {
 		return a.named()
 	}
-	rel, target, err := a.cached()
-	if err != nil {
-		return "", err
+	rel, ok := a.releases[a.platform]
+	if !ok {
+		return "", &contract.LibraryError{Op: "find a library for " + a.platform, Hint: hintInstall, Err: contract.ErrNoVerifiedLibrary}
 	}
-	dir := filepath.Dir(target)
+	if a.cacheDir == "" {
+		base, err := os.UserCacheDir()
+		if err != nil {
+			return "", &contract.LibraryError{Op: "find the cache directory", Hint: "set HOME or XDG_CACHE_HOME, or " + hintInstall, Err: err}
+		}
+		a.cacheDir = filepath.Join(base, "dealhouse", "chdb")
+	}
+	dir := filepath.Join(a.cacheDir, contract.Version)
+	target := filepath.Join(dir, libraryFile)
 	if regularFile(target) == nil {
 		return target, a.verifyCached(ctx, rel, target)
+	}
+	if a.looks {
+		return "", errAbsent
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", &contract.LibraryError{Op: "make the cache directory", Hint: hintInstall, Err: err}
@@ -118,37 +145,6 @@ func (a acquirer) path(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return target, a.verifyCached(ctx, rel, target)
-}
-
-// cached is the build for this platform, and where its library is kept.
-func (a *acquirer) cached() (rel release, target string, err error) {
-	rel, ok := a.releases[a.platform]
-	if !ok {
-		return rel, "", &contract.LibraryError{Op: "find a library for " + a.platform, Hint: hintInstall, Err: contract.ErrNoVerifiedLibrary}
-	}
-	if a.cacheDir == "" {
-		base, err := os.UserCacheDir()
-		if err != nil {
-			return rel, "", &contract.LibraryError{Op: "find the cache directory", Hint: "set HOME or XDG_CACHE_HOME, or " + hintInstall, Err: err}
-		}
-		a.cacheDir = filepath.Join(base, "dealhouse", "chdb")
-	}
-	return rel, filepath.Join(a.cacheDir, contract.Version, libraryFile), nil
-}
-
-// Present reports whether the library that o asks for is on this machine, and downloads nothing. One that is there and
-// cannot be used, since it is not whole for example, is an error.
-func Present(ctx context.Context, o contract.Options) (bool, error) {
-	a := newAcquirer(o)
-	if a.library != "" {
-		_, err := a.named()
-		return err == nil, err
-	}
-	rel, target, err := a.cached()
-	if err != nil || regularFile(target) != nil {
-		return false, err
-	}
-	return true, a.verifyCached(ctx, rel, target)
 }
 
 // named is the file that the operator named. Nobody knows its hash; that nobody else can have changed it is all that
