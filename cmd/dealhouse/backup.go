@@ -49,10 +49,10 @@ func newBackup(a *app) *cobra.Command {
 	return cmd
 }
 
-// stillRunning says that a run did not end in time for a backup.
-type stillRunning struct{ wait time.Duration }
+// stillRunningError says that a run did not end in time for a backup.
+type stillRunningError struct{ wait time.Duration }
 
-func (e stillRunning) Error() string {
+func (e stillRunningError) Error() string {
 	return fmt.Sprintf("a run under way has not ended within %s, and nothing was backed up: run it again later, or with a longer --wait; `dealhouse operate cancel` stops a run of the daemon", e.wait)
 }
 
@@ -112,7 +112,7 @@ func (a *app) letWrite(ctx context.Context, w *warehouse.Warehouse, cfg *config.
 			named = append(named, warehouse.StreamID{Account: account.Name, Stream: s.Name})
 		}
 	}
-	patient, cancel := context.WithTimeoutCause(ctx, wait, stillRunning{wait})
+	patient, cancel := context.WithTimeoutCause(ctx, wait, stillRunningError{wait})
 	defer cancel()
 	var waiting atomic.Pointer[string]
 	what := "writing the backup"
@@ -171,7 +171,7 @@ func notWithin(path, dir string) error {
 // claimBackups is where the engine puts backups, for this process alone until release. What others left there is gone.
 func claimBackups(dir string) (folder string, release func() error, err error) {
 	folder = chdb.BackupFolder(dir)
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	if err := os.MkdirAll(folder, 0o700); err != nil { //nolint:gosec // G703: the folder is the one that the operator configured
 		return "", nil, fmt.Errorf("making a place for the backup: %w", err)
 	}
 	unlock, err := lockFile(folder + ".lock")
@@ -182,7 +182,7 @@ func claimBackups(dir string) (folder string, release func() error, err error) {
 		entries, err := os.ReadDir(folder)
 		for _, e := range entries {
 			if e.IsDir() { // the engine has files of its own beside them
-				err = errors.Join(err, os.RemoveAll(filepath.Join(folder, e.Name())))
+				err = errors.Join(err, os.RemoveAll(filepath.Join(folder, e.Name()))) //nolint:gosec // G703: the folder is the one that the operator configured
 			}
 		}
 		return err
@@ -196,7 +196,7 @@ func claimBackups(dir string) (folder string, release func() error, err error) {
 // existing is the nearest folder above a path that is there.
 func existing(path string) string {
 	for {
-		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) || path == filepath.Dir(path) {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) || path == filepath.Dir(path) { //nolint:gosec // G703: the folder is the one that the operator configured
 			return path
 		}
 		path = filepath.Dir(path)

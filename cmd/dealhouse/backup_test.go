@@ -172,10 +172,10 @@ func TestBackupKilled(t *testing.T) {
 	b.migrated(t)
 	start(t, b.env, "sync", "--config", b.config).end(t).want(t, 0)
 	out := t.TempDir()
-	for i, after := range []time.Duration{50, 200, 300, 400, 500, 600, 700, 800} {
+	for i, after := range []int{50, 200, 300, 400, 500, 600, 700, 800} {
 		path := filepath.Join(out, fmt.Sprint(i, ".tar"))
 		dying := start(t, b.env, "backup", path, "--config", b.config)
-		timer := time.AfterFunc(after*time.Millisecond, func() { _ = dying.Process.Kill() })
+		timer := time.AfterFunc(time.Duration(after)*time.Millisecond, func() { _ = dying.Process.Kill() })
 		err := dying.Wait()
 		timer.Stop()
 		if _, statErr := os.Stat(path); (statErr == nil) && err != nil {

@@ -141,7 +141,7 @@ func (a *app) fill(ctx context.Context, cfg *config.Config, dir, path string, m 
 		return err
 	}
 	err = errors.Join(w.Restore(ctx, name), w.Close())
-	return errors.Join(err, os.RemoveAll(taken))
+	return errors.Join(err, os.RemoveAll(taken)) //nolint:gosec // G703: the folder is the one that the operator configured
 }
 
 // restoring is a folder that is restored into. Nobody opens it until commit says that it is whole.
@@ -157,10 +157,10 @@ func beginRestore(dir string) (*restoring, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("looking at the folder to restore into: %w", err)
 	}
-	if _, err := os.Lstat(r.mark); len(entries) > 0 && err != nil {
+	if _, err := os.Lstat(r.mark); len(entries) > 0 && err != nil { //nolint:gosec // G703: the folder is the one that the operator configured
 		return nil, usagef("%s is not empty: restore into a new folder, by another warehouse.dsn, or move this one away", dir)
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil { //nolint:gosec // G703: the folder is the one that the operator configured
 		return nil, fmt.Errorf("making the folder to restore into: %w", err)
 	}
 	if r.unlock, err = lockFile(r.mark); err != nil {
@@ -177,7 +177,7 @@ func (r *restoring) empty() error {
 	entries, err := os.ReadDir(r.dir)
 	for _, e := range entries {
 		if e.Name() != chdb.RestoringFile {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(r.dir, e.Name())))
+			err = errors.Join(err, os.RemoveAll(filepath.Join(r.dir, e.Name()))) //nolint:gosec // G703: the folder is the one that the operator configured
 		}
 	}
 	if err != nil {
@@ -189,7 +189,7 @@ func (r *restoring) empty() error {
 // commit makes the folder one that is opened.
 func (r *restoring) commit() error {
 	unix.Sync() // the engine leaves it to the system when its files reach the disk
-	if err := os.Remove(r.mark); err != nil {
+	if err := os.Remove(r.mark); err != nil { //nolint:gosec // G703: the folder is the one that the operator configured
 		return err
 	}
 	r.mark = ""
@@ -203,7 +203,7 @@ func (r *restoring) end() error {
 	}
 	err := r.empty()
 	if err == nil {
-		err = os.Remove(r.mark)
+		err = os.Remove(r.mark) //nolint:gosec // G703: the folder is the one that the operator configured
 	}
 	return errors.Join(err, r.unlock())
 }
