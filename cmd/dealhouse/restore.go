@@ -188,7 +188,7 @@ func (r *restoring) empty() error {
 
 // commit makes the folder one that is opened.
 func (r *restoring) commit() error {
-	unix.Sync() // the engine leaves it to the system when its files reach the disk
+	unix.Sync()                               // the engine leaves it to the system when its files reach the disk
 	if err := os.Remove(r.mark); err != nil { //nolint:gosec // G703: the folder is the one that the operator configured
 		return err
 	}
