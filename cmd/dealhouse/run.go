@@ -85,8 +85,15 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 	if err := svc.Prepare(ctx, w, false); err != nil {
 		return err
 	}
+	exported, _ := a.exported(ctx, registry)
+	ctx, told, err := a.tell(ctx, cfg, w, exported, registry, "")
+	if err != nil {
+		return err
+	}
+	defer told.close(ctx)
+	svc.Observe(told.Observer())
 	d, err := daemon.New(daemon.Options{
-		Warehouse: w, Plan: plan, Metrics: &a.metrics, Load: planner.Reread, Reload: hangups, Env: a.env, Logger: a.log,
+		Warehouse: w, Plan: plan, Metrics: &a.metrics, Load: planner.Reread, Reload: hangups, Env: a.env, Logger: a.log, Observer: told.Observer(),
 	})
 	if err != nil {
 		return err
@@ -94,7 +101,7 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 	server, err := web.New(web.Options{
 		Listen: cfg.Daemon.Listen, User: cfg.Daemon.User, Password: cfg.Daemon.Password.Reveal(),
 		TLSCert: cfg.Daemon.TLSCert, TLSKey: cfg.Daemon.TLSKey, Pprof: cfg.Daemon.Pprof,
-		Warehouse: w, Ready: d.Ready, Streams: d.Streams, Act: d.Act, Version: readBuild().version, OverdueAfter: planner.OverdueAfter, Logger: a.log,
+		Warehouse: w, Ready: d.Ready, Streams: d.Streams, Act: d.Act, Version: readBuild().version, OverdueAfter: planner.OverdueAfter, Tolerances: planner.Tolerances, Logger: a.log,
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 	})
 	if err != nil {

@@ -28,12 +28,14 @@ are worth less what was paid for them: below zero, it is to be expected back.
 dealhouse reconcile close --month closes a month. What is loaded later and belongs to it is then an
 adjustment of the month in which it is loaded, and the closed statement stays as it is.
 
-csv has one kind of rows, which --list chooses: the statement itself, ages (what is unpaid) or changes (the
-changes of each transaction behind the figures). It begins with a byte order mark, as Excel wants it.`
+csv has one kind of rows, which --list chooses: the statement itself, ages (what is unpaid), changes (the
+changes of each transaction behind the entries), opening or closing (the transactions behind that balance,
+with their ages). It begins with a byte order mark, as Excel wants it.`
 
 const statementExample = `  dealhouse statement --account acme --month 2026-03
   dealhouse statement --account acme --month 2026-03 --output html > statement.html
   dealhouse statement --account acme --month 2026-03 --output csv --list changes > changes.csv
+  dealhouse statement --account acme --month 2026-03 --output csv --list closing > unpaid.csv
   dealhouse reconcile close --account acme --month 2026-03`
 
 // Rows of the CSV of a statement.
@@ -41,6 +43,8 @@ const (
 	listStatement = "statement"
 	listAges      = "ages"
 	listChanges   = "changes"
+	listOpening   = report.Opening
+	listClosing   = report.Closing
 )
 
 // monthFlags are those of the commands about the month of an account.
@@ -57,8 +61,8 @@ func (f *monthFlags) read(a *app) (account string, month time.Time, err error) {
 	if f.month == "" {
 		return "", month, usagef("--month says which month is meant, such as 2026-03")
 	}
-	if month, err = time.Parse("2006-01", f.month); err != nil {
-		return "", month, usagef("--month %q is no month such as 2026-03", f.month)
+	if month, err = report.ParseMonth(f.month); err != nil {
+		return "", month, usagef("--month %v", err)
 	}
 	cfg, err := a.loadConfig(false)
 	if err != nil {
@@ -75,7 +79,7 @@ func (f *monthFlags) read(a *app) (account string, month time.Time, err error) {
 
 func newStatement(a *app) *cobra.Command {
 	var f monthFlags
-	list := &choice{listStatement, []string{listStatement, listAges, listChanges}}
+	list := &choice{listStatement, []string{listStatement, listAges, listChanges, listOpening, listClosing}}
 	var format *choice
 	cmd := &cobra.Command{
 		Use:     "statement",
@@ -114,6 +118,9 @@ func printStatement(ctx context.Context, a *app, f monthFlags, format, list stri
 	if format == "csv" && list == listChanges {
 		return orOldSchema(report.WriteChangesCSV(ctx, w, account, month, a.stdout))
 	}
+	if format == "csv" && (list == listOpening || list == listClosing) {
+		return orOldSchema(report.WriteBehindCSV(ctx, w, account, month, report.Figure{Of: list}, a.stdout))
+	}
 	s, err := report.NewStatement(ctx, w, account, month)
 	if err != nil {
 		return orOldSchema(err)
@@ -149,7 +156,7 @@ func printStatementTables(to io.Writer, s report.Statement) error {
 		}
 		rows = append(rows, row("Closing balance", "", c.Closing))
 		fmt.Fprintf(to, "\n%s\n\n", visible.Line(c.Currency))
-		amount := func(name string) output.Column { return output.Column{Name: name, Right: true} }
+		amount := alignedColumn
 		err := output.Print("table", to, []output.Column{{Name: "entry"}, output.Count("transactions"), amount("pending"), amount("confirmed"), amount("after payment"), amount("total")}, rows)
 		if err != nil {
 			return err
@@ -204,7 +211,8 @@ changed and never taken back. Months are closed in their order, after all of the
 			}
 			defer func() { err = errors.Join(err, w.Close()) }()
 			s, err := report.CloseMonth(cmd.Context(), w, account, month, by, note)
-			if errors.Is(err, report.ErrMonthOpen) || errors.Is(err, report.ErrMonthClosed) {
+			_, refused := errors.AsType[*report.RefusedError](err)
+			if refused || errors.Is(err, report.ErrMonthOpen) || errors.Is(err, report.ErrMonthClosed) {
 				return usagef("%v", err)
 			}
 			if err != nil {

@@ -11,7 +11,8 @@ func (l *loader) build(top *scope) *Config {
 		File:      l.file,
 		Warehouse: l.warehouse(top.values),
 		Daemon:    l.daemon(top.values),
-		Finance:   Finance{OverdueAfter: top.values.overdueAfter},
+		Lineage:   l.lineage(top.find("lineage")[0].values),
+		Finance:   Finance{OverdueAfter: top.values.overdueAfter, Tolerances: top.values.tolerances},
 		Retention: top.values.retention,
 	}
 	seen := map[string]position{}

@@ -15,6 +15,9 @@ type Config struct {
 	// Daemon holds the settings of `dealhouse run`.
 	Daemon Daemon
 
+	// Lineage says who is told of runs.
+	Lineage Lineage
+
 	// Finance holds the settings of the reconciliation of payouts.
 	Finance Finance
 
@@ -71,6 +74,9 @@ type Daemon struct {
 type Finance struct {
 	// OverdueAfter is how long after its sale a transaction should be in a payout.
 	OverdueAfter time.Duration
+	// Tolerances are by how much a payout and its transactions may differ without anybody having to look: by currency, in
+	// its smallest unit.
+	Tolerances map[string]int64
 }
 
 // Account is one API key and so one organization of the upstream service, with every setting filled in from [[account]],

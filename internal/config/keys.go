@@ -12,7 +12,7 @@ import (
 
 // vocabulary is every key there is, in the order of config.example.toml. A key that differs from table to table has
 // several rows. Nothing changes it.
-var vocabulary = slices.Concat(warehouseKeys(), daemonKeys(), financeKeys(), retentionKeys(), accountKeys(), streamKeys())
+var vocabulary = slices.Concat(warehouseKeys(), daemonKeys(), lineageKeys(), financeKeys(), retentionKeys(), accountKeys(), streamKeys())
 
 func warehouseKeys() []key {
 	return []key{
@@ -69,6 +69,13 @@ func financeKeys() []key {
 			value: duration(func(v *values) *time.Duration { return &v.overdueAfter }, 24*time.Hour, 10*366*24*time.Hour),
 			doc: `How long after its sale a transaction should be in a payout; older ones are reported as overdue. The
 default is 121 days: services pay after 90 days, and the next payout may be a month away.`,
+		},
+		{
+			name: "tolerances", in: inFinance, standard: `""`,
+			value: amounts(func(v *values) *map[string]int64 { return &v.tolerances }),
+			doc: `By how much a payout and its transactions may differ without anybody having to look, by currency, in its
+smallest unit: "EUR=5 USD=5 JPY=1" is 0.05 euros, 0.05 dollars and 1 yen. All differences of a payout in a currency count
+together, without their signs. What is within the tolerance is still shown, and said to be.`,
 		},
 	}
 }

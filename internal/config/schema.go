@@ -10,12 +10,13 @@ import (
 )
 
 // where is a set of tables that a key may stand in.
-type where uint8
+type where uint16
 
 const (
 	inWarehouse where = 1 << iota
 	inDaemon
 	inFinance
+	inLineage
 	inRetention
 	inDefaults
 	inAccount
@@ -40,6 +41,7 @@ func schema() section {
 	return section{children: []section{
 		{name: "warehouse", in: inWarehouse, doc: docWarehouse},
 		{name: "daemon", in: inDaemon, doc: docDaemon},
+		{name: "lineage", in: inLineage, own: true, doc: docLineage},
 		{name: "finance", in: inFinance, doc: docFinance},
 		{name: "retention", in: inRetention, doc: docRetention},
 		{name: "defaults", in: inDefaults, doc: docDefaults},
@@ -147,7 +149,12 @@ type values struct {
 	grace           time.Duration
 	retry           []time.Duration
 
+	lineageTo        lineageTarget
+	lineageKey       reference
+	lineageNamespace string
+
 	overdueAfter time.Duration
+	tolerances   map[string]int64
 
 	retention Retention
 

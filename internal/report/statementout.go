@@ -10,6 +10,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"dealhouse/internal/finance"
 	"dealhouse/internal/visible"
 	"dealhouse/internal/warehouse"
@@ -125,20 +127,39 @@ func (s Statement) WriteHTML(w io.Writer) error {
 	return nil
 }
 
-// Money writes an amount of the statement for people.
+// Money writes an amount of the statement for people: a part of all that is written of it with the same decimals.
 func (c CurrencyStatement) Money(b finance.Balance, part string) string {
-	d := b.Total()
+	d := NewAlignment(Page)
+	for _, other := range append([]finance.Balance{c.Opening, c.Closing}, c.Ages...) {
+		d.Note(part, c.Currency, partOf(other, part))
+	}
+	for _, e := range c.Entries {
+		d.Note(part, c.Currency, partOf(e.Balance, part))
+	}
+	return d.Text(part, c.Currency, partOf(b, part))
+}
+
+// Unpaid is what is unpaid of an age: one balance, or none where nothing is.
+func (c CurrencyStatement) Unpaid(age int) []finance.Balance {
+	if b := c.Ages[age]; !b.Pending.IsZero() || !b.Confirmed.IsZero() {
+		return []finance.Balance{b}
+	}
+	return nil
+}
+
+// partOf is a part of a balance: pending, confirmed, settled, unpaid or total.
+func partOf(b finance.Balance, part string) decimal.Decimal {
 	switch part {
 	case "pending":
-		d = b.Pending
+		return b.Pending
 	case "confirmed":
-		d = b.Confirmed
+		return b.Confirmed
 	case "settled":
-		d = b.Settled
+		return b.Settled
 	case "unpaid":
-		d = b.Pending.Add(b.Confirmed)
+		return b.Pending.Add(b.Confirmed)
 	}
-	return wording.Grouped(MoneyIn(c.Currency, d))
+	return b.Total()
 }
 
 // WriteChangesCSV writes the changes of transactions behind the statement of a month, one row a change.

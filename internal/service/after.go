@@ -8,6 +8,7 @@ import (
 	"dealhouse/internal/config"
 	"dealhouse/internal/report"
 	"dealhouse/internal/syncer"
+	"dealhouse/internal/tracing"
 	"dealhouse/internal/warehouse"
 )
 
@@ -18,12 +19,20 @@ func (s *Service) AfterRuns(ctx context.Context, cfg *config.Config, w *warehous
 	if ctx.Err() != nil {
 		return
 	}
-	if err := s.askForReferences(ctx, cfg, w, api, results); err != nil {
-		s.warn(Warning{Err: err})
+	part := func(name string, do func(context.Context) error) {
+		ctx, span := tracing.Start(ctx, name)
+		span.End(do(ctx))
 	}
-	s.checkQuality(ctx, w, results)
-	s.reconcile(ctx, cfg, w, results)
-	s.retire(ctx, cfg, w)
+	part("ask for deals", func(ctx context.Context) error {
+		err := s.askForReferences(ctx, cfg, w, api, results)
+		if err != nil {
+			s.warn(Warning{Err: err})
+		}
+		return err
+	})
+	part("check quality", func(ctx context.Context) error { s.checkQuality(ctx, w, results); return nil })
+	part("reconcile payouts", func(ctx context.Context) error { s.reconcile(ctx, cfg, w, results); return nil })
+	part("remove old rows", func(ctx context.Context) error { s.retire(ctx, cfg, w); return nil })
 }
 
 // reconcileAgain is after which time payouts are reconciled anew though nothing about them has changed: sales become
@@ -47,7 +56,7 @@ func (s *Service) reconcile(ctx context.Context, cfg *config.Config, w *warehous
 			continue
 		}
 		done[account] = true
-		if err := s.reconcileAccount(ctx, w, account, cfg.Finance.OverdueAfter); err != nil && !Canceled(err) {
+		if err := s.reconcileAccount(ctx, w, account, cfg.Finance); err != nil && !Canceled(err) {
 			s.warn(Warning{Err: fmt.Errorf("the payouts of account %s could not be reconciled; what was loaded is not affected: %w", account, err)})
 		}
 	}
@@ -70,11 +79,11 @@ func (s *Service) concernsPayouts(r syncer.Result) bool {
 	return r.Record.Changes.Any() && (stream.Payouts || r.Record.Written.Payouts > 0)
 }
 
-func (s *Service) reconcileAccount(ctx context.Context, w *warehouse.Warehouse, account string, overdueAfter time.Duration) error {
+func (s *Service) reconcileAccount(ctx context.Context, w *warehouse.Warehouse, account string, rules config.Finance) error {
 	s.reconciling.Lock() // service-4: of two at once, both would find the same to be new
 	defer s.reconciling.Unlock()
 	s.reconciled.Store(account, reconciled{})
-	found, _, err := report.AfterSync(ctx, w, s.log, account, overdueAfter)
+	found, _, err := report.AfterSync(ctx, w, s.log, report.Filter{Account: account, OverdueAfter: rules.OverdueAfter, Tolerances: rules.Tolerances})
 	if err == nil {
 		s.metrics.SetPayouts(account, found.Counts())
 		s.reconciled.Store(account, reconciled{at: s.now(), ended: true, unsettled: found.Unsettled()})

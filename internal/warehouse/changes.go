@@ -96,20 +96,23 @@ func effective(closes []Close) string {
 	return sql("toUnixTimestamp64Milli(seen_at) > arrayMin([$seen]) AS late, toUnixTimestamp64Milli(if(late, seen_at, at)) AS effective", parts{"seen": seen})
 }
 
-func selectChangeSums(closes []Close) string {
+// ageOfDays is ChangeSum.Age of a column days.
+func ageOfDays() string {
 	var ages []string
 	for i, days := range Ages() {
 		ages = append(ages, fmt.Sprintf("days <= %d, %d", days, i))
 	}
-	return sql(`SELECT currency_code, effective < {from:Int64}, late AND effective >= {from:Int64}, multiIf(isNull(days), $unknown, $ages, $more) AS age, sale = 1, status_before, status,
+	return sql("multiIf(isNull(days), $unknown, $ages, $more)", parts{"ages": strings.Join(ages, ", "), "more": fmt.Sprint(len(ages)), "unknown": fmt.Sprint(len(ages) + 1)})
+}
+
+func selectChangeSums(closes []Close) string {
+	return sql(`SELECT currency_code, effective < {from:Int64}, late AND effective >= {from:Int64}, $age AS age, sale = 1, status_before, status,
     payout_id_before IS NOT NULL, payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1, listed_before = 1, listed = 1,
     toInt64(count()), sum(cashback_before), sum(cashback)
 FROM (SELECT *, $effective, dateDiff('day', sold_at, fromUnixTimestamp64Milli({to:Int64}, 'UTC')) AS days FROM transaction_changes WHERE account = {account:String})
 WHERE effective < {to:Int64}
 GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, sign(cashback - cashback_before)
-ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13`, parts{
-		"effective": effective(closes), "ages": strings.Join(ages, ", "), "more": fmt.Sprint(len(ages)), "unknown": fmt.Sprint(len(ages) + 1),
-	})
+ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13`, parts{"effective": effective(closes), "age": ageOfDays()})
 }
 
 // Closes reads the months of an account that were closed, the first one first.

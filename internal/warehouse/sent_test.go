@@ -294,6 +294,7 @@ func everyQuestion(t *testing.T, w *Warehouse) {
 	must(t, err)
 	_, err = w.Changes(ctx, "acme", time.UnixMilli(0), time.UnixMilli(1), nil)
 	must(t, err)
+	must(t, w.EachChange(ctx, "acme", time.UnixMilli(0), time.UnixMilli(1), nil, func(Change) error { return nil }))
 	_, _, err = w.SeenTo(ctx, "acme")
 	must(t, err)
 	one := int64(1)

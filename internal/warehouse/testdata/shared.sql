@@ -73,9 +73,6 @@ SELECT version();
 -- selectTime
 SELECT toUnixTimestamp64Micro(now64(6));
 
--- countParts
-SELECT count() FROM system.parts WHERE active AND database = currentDatabase() AND table = {delta:String};
-
 -- selectInParts
 SELECT table FROM system.parts
 WHERE active AND database = currentDatabase() AND table IN ({deltas:Array(String)}) GROUP BY table HAVING count() > 1 ORDER BY table;
@@ -432,6 +429,13 @@ SELECT currency_code, late, sale = 1, status_before, status, payout_id_before IS
 FROM (SELECT *, toUnixTimestamp64Milli(seen_at) > arrayMin([9999999999999]) AS late, toUnixTimestamp64Milli(if(late, seen_at, at)) AS effective FROM transaction_changes WHERE account = {account:String})
 WHERE effective >= {from:Int64} AND effective < {to:Int64}
 ORDER BY effective, id, sale DESC;
+
+-- selectEachChange
+SELECT currency_code, late, multiIf(isNull(days), 5, days <= 30, 0, days <= 60, 1, days <= 90, 2, days <= 120, 3, 4) AS age, sale = 1, status_before, status, payout_id_before IS NOT NULL, payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1,
+    listed_before = 1, listed = 1, cashback_before, cashback, id, at, seen_at, sold_at, retailer_name, payout_id
+FROM (SELECT *, toUnixTimestamp64Milli(seen_at) > arrayMin([9999999999999]) AS late, toUnixTimestamp64Milli(if(late, seen_at, at)) AS effective, dateDiff('day', sold_at, fromUnixTimestamp64Milli({to:Int64}, 'UTC')) AS days FROM transaction_changes WHERE account = {account:String})
+WHERE effective >= {from:Int64} AND effective < {to:Int64}
+ORDER BY id, effective, sale DESC;
 
 -- selectTimeAfter sync_state_log
 SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(max(version)) FROM sync_state_log WHERE account = {account:String} AND stream = {stream:String};
