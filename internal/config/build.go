@@ -13,6 +13,7 @@ func (l *loader) build(top *scope) *Config {
 		Daemon:    l.daemon(top.values),
 		Lineage:   l.lineage(top.find("lineage")[0].values),
 		Finance:   Finance{OverdueAfter: top.values.overdueAfter, Tolerances: top.values.tolerances, Settlements: top.values.settlements, Journal: top.values.journal},
+		Retention: top.values.retention,
 	}
 	seen := map[string]position{}
 	for _, account := range top.find("account") {
@@ -74,7 +75,7 @@ func (l *loader) dataSource(v *values) dataSource {
 	}
 	data, mode, err := l.read(v.dsn.file)
 	if err != nil {
-		l.problem(at, "dsn: cannot read the file %s: %s", quote(v.dsn.file), reason(err))
+		l.problem(at, "dsn: %s", unread("cannot read the file "+quote(v.dsn.file), err))
 		return dataSource{}
 	}
 	source, err := parseDSN(strings.TrimSpace(string(data)))

@@ -21,6 +21,9 @@ type Config struct {
 	// Finance holds the settings of the reconciliation of payouts.
 	Finance Finance
 
+	// Retention says how long what the program notes for itself is kept.
+	Retention Retention
+
 	// Accounts are in the order of the file. It holds at least one account when Source.NeedAccounts was set; otherwise
 	// it may be empty.
 	Accounts []Account

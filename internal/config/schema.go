@@ -17,6 +17,7 @@ const (
 	inDaemon
 	inFinance
 	inLineage
+	inRetention
 	inDefaults
 	inAccount
 	inParams
@@ -44,6 +45,7 @@ func schema() section {
 		{name: "daemon", in: inDaemon, doc: docDaemon},
 		{name: "lineage", in: inLineage, own: true, doc: docLineage},
 		{name: "finance", in: inFinance, doc: docFinance},
+		{name: "retention", in: inRetention, doc: docRetention},
 		{name: "defaults", in: inDefaults, doc: docDefaults},
 		{name: "account", in: inAccount, repeated: true, own: true, doc: docAccount, children: []section{
 			{name: "params", in: inParams, doc: docParams},
@@ -160,6 +162,8 @@ type values struct {
 	tolerances   map[string]int64
 	settlements  string
 	journal      Journal
+
+	retention Retention
 
 	maxWarehouseRetry time.Duration
 

@@ -64,18 +64,28 @@ func (w *Warehouse) Migrate(ctx context.Context) ([]string, error) {
 	if err != nil || plan.empty() {
 		return nil, err
 	}
+	var statements []string
+	err = w.inTurn(ctx, func(ctx context.Context) (err error) {
+		statements, err = w.migrate(ctx) // another process may have done it meanwhile
+		return err
+	})
+	return statements, mayNot(err)
+}
+
+// inTurn does something while no other process changes the schema. ctx is cancelled where another may do so after all.
+func (w *Warehouse) inTurn(ctx context.Context, do func(context.Context) error) error {
 	if err := w.prepareTurns(ctx); err != nil {
-		return nil, mayNot(err)
+		return err
 	}
 	t := &turn{w: w, table: schemaTurns, id: uuid.New()}
 	if err := t.wait(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	held, lose := context.WithCancelCause(ctx)
 	beat, stop := context.WithCancel(ctx)
 	var beating sync.WaitGroup
 	beating.Go(func() { t.keep(beat, lose) })
-	statements, err := w.migrate(held) // another process may have done it meanwhile
+	err := do(held)
 	stop()
 	beating.Wait()
 	if errors.Is(context.Cause(held), ErrTurnLost) {
@@ -83,7 +93,7 @@ func (w *Warehouse) Migrate(ctx context.Context) ([]string, error) {
 	}
 	lose(nil)
 	t.end(ctx)
-	return statements, mayNot(err)
+	return err
 }
 
 // prepareTurns makes what taking turns needs.
