@@ -72,7 +72,7 @@ func payout(id, transactions, cashback int) string {
 
 // TestHalfPublishedByHand attaches the deltas of a run to one table after the other, in both orders of the first two. Every view has to show
 // what it showed before the run or what it shows after it, and nothing else. Runs attach to the versions first; the other
-// order is for wide samples.
+// order is for wide samples, and so is looking after each of the derived tables and not after every third.
 func TestHalfPublishedByHand(t *testing.T) {
 	t.Parallel()
 	orders := [][2]string{{"_versions", "_latest"}, {"_latest", "_versions"}}
@@ -92,7 +92,7 @@ func TestHalfPublishedByHand(t *testing.T) {
 				if _, err := w.Writer(r).Prepare(t.Context(), c, r.StartedAt); err != nil {
 					t.Fatal(err)
 				}
-				attach := func(table string) map[string]string {
+				attach := func(table string) {
 					statement := attachDelta(table, r.delta())
 					if slices.Contains(derivedNames(r.Stream), table) {
 						statement = attachDerived(table, r.derivedDelta(table), r.Account)
@@ -100,11 +100,14 @@ func TestHalfPublishedByHand(t *testing.T) {
 					if err := w.exec(t.Context(), statement); err != nil {
 						t.Fatal(err)
 					}
-					return fingerprints(t, w)
 				}
-				halves := []map[string]string{attach(r.Stream.Name + order[0]), attach(r.Stream.Name + order[1])}
-				for _, table := range derivedNames(r.Stream) {
-					halves = append(halves, attach(table))
+				tables := append([]string{r.Stream.Name + order[0], r.Stream.Name + order[1]}, derivedNames(r.Stream)...)
+				var halves []map[string]string
+				for i, table := range tables {
+					attach(table)
+					if i < 2 || i%3 == 0 || i == len(tables)-1 || enginetest.Wide() {
+						halves = append(halves, fingerprints(t, w))
+					}
 				}
 				after := halves[len(halves)-1]
 				for _, half := range halves {
