@@ -17,8 +17,10 @@ import (
 )
 
 // The demo shows what it should in time, leaves behind what it says, can be looked into while it serves, and can be
-// repeated on the same folder. Its time is measured, so it has the machine to itself.
+// repeated on the same folder. Its time is measured, so it has the machine to itself. It loads 80,000 transactions, so it
+// is for wide samples.
 func TestDemo(t *testing.T) {
+	enginetest.OnlyWide(t)
 	dir := filepath.Join(t.TempDir(), "demo-data")
 	begin := time.Now()
 	p := start(t, nil, "demo", "--data", dir, "--serve")
@@ -70,9 +72,6 @@ func TestDemo(t *testing.T) {
 	release()
 	turn()
 
-	if !enginetest.Wide() {
-		return // a demo takes long, and this one shows only that it begins anew
-	}
 	p = start(t, nil, "demo", "--data", dir)
 	p.find(t, "^acme +transactions +full +39,999 +39,999 ") // from the beginning again
 	p.signal(t, syscall.SIGINT)

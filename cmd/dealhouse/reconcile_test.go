@@ -196,9 +196,10 @@ func TestReconcile(t *testing.T) {
 		call(t, b.env, command, "--account", "acme", "--config", renamed).want(t, code)
 	}
 	b.call(t, "reconcile", "--since", "soon").want(t, 2, "--since")
-	b.call(t, "reconcile", "--since", "2025-11-26").shows(t, "106", "107")
-	if out := b.call(t, "reconcile", "--since", "2025-11-26").out; strings.Contains(out, "104") {
-		t.Errorf("--since shows older payouts:\n%s", out)
+	since := b.call(t, "reconcile", "--since", "2025-11-26")
+	since.shows(t, "106", "107")
+	if strings.Contains(since.out, "104") {
+		t.Errorf("--since shows older payouts:\n%s", since.out)
 	}
 	b.call(t, "reconcile", "--payout", "102").shows(t, saleID(5), "PENDING", "DECLINED", "changed", "2026-03-15", "12.34")
 	b.call(t, "reconcile", "--list", "orphans").want(t, 2, "--output csv")
