@@ -198,9 +198,11 @@ func sample[T any](all []T, nth, first int) []T {
 	return some
 }
 
-// TestNoUpstreamSpeaksToTheTerminal loads what a hostile upstream has to offer, and runs every command that shows any of
-// it: in CI in every form and in the log of the daemon, else each command and each form once.
+// TestNoUpstreamSpeaksToTheTerminal loads what a hostile upstream has to offer, and runs every command that shows any
+// of it: in CI in every form and in the log of the daemon, else each command and each form once. For wide samples: a
+// step of .ci/run has it; TestEscaping of the pages and the tests of package output escape the same.
 func TestNoUpstreamSpeaksToTheTerminal(t *testing.T) {
+	enginetest.OnlyWide(t)
 	engineHere(t)
 	b := newBench(t)
 	upstream := &rude{sim: b.sim}

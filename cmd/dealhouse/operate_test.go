@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"dealhouse/internal/apisim"
+	"dealhouse/internal/enginetest"
 )
 
 // shrink lets the API list half of the coupons of acme, which the guard of deletions stops.
@@ -90,8 +91,10 @@ func TestOperateWithoutDaemon(t *testing.T) {
 	b.call(t, "operate", "log", "--limit", "2").shows(t, "consent_used", "robin")
 }
 
-// Beside a daemon, the same commands work through it, and it obeys.
+// Beside a daemon, the same commands work through it, and it obeys. For wide samples: TestOperateDaemon has a daemon
+// that obeys, TestCommandsBesideDaemon commands that work through it.
 func TestOperateBesideDaemon(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	b := newBenchOf(t, apisim.Org{Name: "acme", Key: acmeKey})
 	b.migrated(t)

@@ -16,6 +16,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"dealhouse/internal/apisim"
+	"dealhouse/internal/enginetest"
 )
 
 // books is a simulated account whose transactions and payouts are all scripted.
@@ -207,7 +208,9 @@ func TestReconcile(t *testing.T) {
 
 	t.Run("CSV", func(t *testing.T) { checkCSV(t, b) })
 	t.Run("JSON", func(t *testing.T) { checkJSON(t, b) })
-	t.Run("HTML", func(t *testing.T) { checkHTML(t, b) })
+	if enginetest.Wide() {
+		t.Run("HTML", func(t *testing.T) { checkHTML(t, b) })
+	}
 	t.Run("findings", func(t *testing.T) { checkFindings(t, b) })
 	t.Run("acknowledgements", func(t *testing.T) { checkAcknowledgements(t, b) })
 	t.Run("statement", func(t *testing.T) { checkStatement(t, b) })

@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/enginetest"
 )
 
 // running is a daemon in a process of its own.
@@ -142,8 +143,10 @@ func (d *running) ends(t *testing.T, s syscall.Signal) outcome {
 }
 
 // A daemon that is killed in the middle of its runs goes on after the next start as if nothing had been, and what its
-// metrics say of where streams stand survives.
+// metrics say of where streams stand survives. For wide samples: TestKillMatrix of the syncer kills processes,
+// TestDaemonReload has a daemon that goes on.
 func TestDaemonKilled(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	b := newSmallBench(t)
 	b.migrated(t)

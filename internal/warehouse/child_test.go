@@ -73,8 +73,10 @@ const selectPrices = `SELECT url, day, views, currency_code FROM
 ORDER BY url, day`
 
 // TestPricesModel loads lists as they come: unchanged, with days that come and go, changed and changed back, empty, in
-// another currency, twice in one run, and read earlier than what is stored. Without a wide sample, the history is short.
+// another currency, twice in one run, and read earlier than what is stored. Without a wide sample, the history is
+// short. For wide samples: TestProductPrices and its kind have lists that are written out.
 func TestPricesModel(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	if err := w.exec(t.Context(), "CREATE VIEW products_all_rows AS SELECT DISTINCT product_key, url FROM products_latest"); err != nil {
