@@ -44,11 +44,7 @@ func newSchema(a *app) *cobra.Command {
 }
 
 func explainSchema(ctx context.Context, a *app, names []string, format string) (err error) {
-	cfg, err := a.loadConfig(false)
-	if err != nil {
-		return err
-	}
-	w, err := a.openExisting(ctx, cfg)
+	_, w, err := a.openToLook(ctx)
 	if err != nil {
 		return err
 	}
