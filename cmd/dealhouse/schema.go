@@ -52,7 +52,7 @@ func newSchema(a *app) *cobra.Command {
 }
 
 func explainSchema(ctx context.Context, a *app, names []string, format string) (err error) {
-	_, w, err := a.openToLook(ctx)
+	cfg, w, err := a.openToLook(ctx)
 	if err != nil {
 		return err
 	}
