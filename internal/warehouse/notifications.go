@@ -62,6 +62,7 @@ const newestQueued = "max(greatest(queued, version))"
 
 // QueueNotifications adds messages in their order, all of them or none. One that is there already stays as it is.
 func (w *Warehouse) QueueNotifications(ctx context.Context, all []Notification) error {
+	w = w.common()
 	_, next, err := w.timeAfter(ctx, newestQueued, "notifications_log")
 	if err != nil {
 		return err
@@ -74,6 +75,7 @@ func (w *Warehouse) QueueNotifications(ctx context.Context, all []Notification) 
 
 // SettleNotifications writes what became of messages.
 func (w *Warehouse) SettleNotifications(ctx context.Context, all ...Notification) error {
+	w = w.common()
 	_, next, err := w.timeAfter(ctx, newestQueued, "notifications_log")
 	if err != nil {
 		return err
@@ -189,7 +191,7 @@ const (
 // TakeTurn makes this process the only one that does something, by one of those tables, for less than a minute, until it
 // gives the turn back. Where another process has the turn, or wants it, other says which, and it is to be tried again.
 func (w *Warehouse) TakeTurn(ctx context.Context, table string) (giveBack func(context.Context), other string, err error) {
-	t := &turn{w: w, table: table, id: uuid.New()}
+	t := &turn{w: w.common(), table: table, id: uuid.New()}
 	if other, err = t.ask(ctx); err != nil || other != "" {
 		return nil, other, err
 	}
@@ -219,6 +221,7 @@ const mostUnknownFields = 1000
 
 // NoteUnknownFields keeps fields of a stream that are not known yet.
 func (w *Warehouse) NoteUnknownFields(ctx context.Context, id StreamID, names []string) error {
+	w = w.At(id.Account)
 	rows, err := w.conn.Query(ctx, "SELECT field FROM unknown_fields WHERE account = {account:String} AND stream = {stream:String}", named("account", id.Account), named("stream", id.Stream))
 	known, err := scanned(rows, err, only[string])
 	if err != nil {

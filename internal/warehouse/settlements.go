@@ -32,9 +32,27 @@ type SettlementRevision struct {
 var settlementColumns = columns("account String, reference String, revision UInt32, hash String, received_on Date, currency_code String, amount Decimal(38,4), fee Decimal(38,4), payout_currency String, " +
 	"payout_amount Decimal(38,4), unit Decimal(38,4), payouts Array(Int64), text String, at DateTime64(3), id UUID, source String, line UInt32, by String, note String")
 
-// AddSettlements adds revisions of settlements, all or none, made now by the clock of the warehouse. Their time and ID
-// are set.
+// AddSettlements adds revisions of settlements, made now by the clock of the warehouse: all or none of the accounts of a
+// shard. Their time and ID are set.
 func (w *Warehouse) AddSettlements(ctx context.Context, all []SettlementRevision) error {
+	for _, shard := range w.each() {
+		var here []*SettlementRevision
+		for i := range all {
+			if w.At(all[i].Account) == shard {
+				here = append(here, &all[i])
+			}
+		}
+		if len(here) == 0 {
+			continue
+		}
+		if err := shard.addSettlements(ctx, here); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *Warehouse) addSettlements(ctx context.Context, all []*SettlementRevision) error {
 	_, at, err := w.timeAfter(ctx, newestTime("at"), "settlements_log")
 	if err != nil {
 		return fmt.Errorf("importing settlements: %w", err)
@@ -44,8 +62,7 @@ func (w *Warehouse) AddSettlements(ctx context.Context, all []SettlementRevision
 		return fmt.Errorf("making the ID of an import: %w", err)
 	}
 	err = w.insert(ctx, "settlements_log", settlementColumns, func(b driver.Batch) error {
-		for i := range all {
-			s := &all[i]
+		for _, s := range all {
 			s.At, s.ID = at.UTC(), id
 			if err := b.Append(s.Account, s.Reference, s.Revision, s.Hash, s.ReceivedOn, s.Currency, s.Amount, s.Fee, s.PayoutCurrency, s.PayoutAmount, s.Unit, s.Payouts, s.Text, s.At, s.ID,
 				s.Source, s.Line, s.By, s.Note); err != nil {

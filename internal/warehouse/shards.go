@@ -48,6 +48,9 @@ func (w *Warehouse) each() []*Warehouse {
 	return w.shards.all
 }
 
+// common is the warehouse of what is about no single account: the first of several shards.
+func (w *Warehouse) common() *Warehouse { return w.each()[0] }
+
 // homeOf is the index of the shard that a name leads to. With one shard more, most names lead where they led before.
 func homeOf(account string, shards int) (home int) {
 	highest := ""
@@ -244,5 +247,5 @@ func (w *Warehouse) UnknownReferences(ctx context.Context, account string, from 
 
 // Dictionary describes every view and its columns.
 func (w *Warehouse) Dictionary(ctx context.Context) ([]View, error) {
-	return w.each()[0].pool.Dictionary(ctx)
+	return w.common().pool.Dictionary(ctx)
 }
