@@ -15,17 +15,17 @@ import (
 	"dealhouse/internal/apisim"
 )
 
-// told is a receiver that remembers what it took, by path.
-type told struct {
+// notified is a receiver that remembers what it took, by path.
+type notified struct {
 	*httptest.Server
 	mu   sync.Mutex
 	down bool
 	got  []string
 }
 
-func newTold(t *testing.T) *told {
+func newNotified(t *testing.T) *notified {
 	t.Helper()
-	r := &told{}
+	r := &notified{}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, _ := io.ReadAll(req.Body)
 		r.mu.Lock()
@@ -41,7 +41,7 @@ func newTold(t *testing.T) *told {
 }
 
 // take is what it took since the last call, in lines.
-func (r *told) take() string {
+func (r *notified) take() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	got := strings.Join(r.got, "\n")
@@ -49,7 +49,7 @@ func (r *told) take() string {
 	return got
 }
 
-func (r *told) fail(down bool) {
+func (r *notified) fail(down bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.down = down
@@ -71,7 +71,7 @@ func (b *bench) printed(t *testing.T, code int, words []string, args ...string) 
 // neither its output nor its exit code, and is told by the next sync.
 func TestSyncTells(t *testing.T) {
 	t.Parallel()
-	b, hook := newBench(t), newTold(t)
+	b, hook := newBench(t), newNotified(t)
 	text, err := os.ReadFile(b.config)
 	if err != nil {
 		t.Fatal(err)

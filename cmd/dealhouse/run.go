@@ -93,8 +93,15 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 	if err := svc.Prepare(ctx, w, false); err != nil {
 		return err
 	}
+	exported, _ := a.exported(ctx, registry)
+	ctx, told, err := a.tell(ctx, cfg, w, exported, registry, "")
+	if err != nil {
+		return err
+	}
+	defer told.close(ctx)
+	svc.Observe(told.Observer())
 	d, err = daemon.New(daemon.Options{
-		Warehouse: w, Plan: plan, Metrics: &a.metrics, Load: planner.Reread, Reload: hangups, Env: a.env, Logger: a.log,
+		Warehouse: w, Plan: plan, Metrics: &a.metrics, Load: planner.Reread, Reload: hangups, Env: a.env, Logger: a.log, Observer: told.Observer(),
 	})
 	if err != nil {
 		return err
@@ -110,9 +117,9 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 	}
 	a.log.Info("the daemon has begun", "listen", server.Addr(), "version", readBuild().version, "warehouse", place(cfg))
 	telling, stopTelling := context.WithCancel(context.WithoutCancel(ctx))
-	var told sync.WaitGroup
-	told.Go(func() { planner.Notifier.Run(telling) })
-	defer func() { stopTelling(); told.Wait() }()
+	var notifying sync.WaitGroup
+	notifying.Go(func() { planner.Notifier.Run(telling) })
+	defer func() { stopTelling(); notifying.Wait() }()
 	return runBoth(ctx, a, d, server)
 }
 

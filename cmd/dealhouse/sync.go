@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/catalog"
@@ -105,6 +106,11 @@ func (c syncCommand) run(ctx context.Context, a *app) (err error) {
 	if metrics != nil && c.dryRun {
 		return usagef("a dry run has no metrics: leave --push-gateway and --metrics-textfile out")
 	}
+	var registry *prometheus.Registry
+	if metrics != nil {
+		registry = metrics.Registry
+	}
+	exported, registry := a.exported(ctx, registry)
 	svc := a.newService()
 	if metrics != nil {
 		svc.ExpectStreams(metrics, cfg)
@@ -125,7 +131,8 @@ func (c syncCommand) run(ctx context.Context, a *app) (err error) {
 	}
 	var results []syncer.Result
 	switches := svc.Switches(receivers, jobs)
-	defer func() { svc.EndSwitches(ctx, switches, results, err) }()
+	asked := ctx // the one below ends sooner
+	defer func() { svc.EndSwitches(asked, switches, results, err) }()
 	open := a.openWarehouse
 	if c.dryRun {
 		open = a.openExistingToLoad
@@ -143,6 +150,12 @@ func (c syncCommand) run(ctx context.Context, a *app) (err error) {
 	if jobs, err = svc.Unpaused(ctx, w, jobs); err != nil {
 		return err
 	}
+	ctx, told, err := a.tell(ctx, cfg, w, exported, registry, "sync")
+	if err != nil {
+		return err
+	}
+	defer told.close(ctx)
+	svc.Observe(told.Observer())
 	results, err = a.sync(ctx, svc, w, jobs, api)
 	if err != nil {
 		return err

@@ -445,9 +445,6 @@ ALTER TABLE promotions_changes_0000000000004000800000000000a11e DELETE WHERE cha
 -- deletePlanned by key
 ALTER TABLE promotions_changes_0000000000004000800000000000a11e DELETE WHERE change = 3 AND toString(id) NOT IN ('', 'a', 'b');
 
--- dropOldDelta
-DROP TABLE IF EXISTS promotions_delta_0000000000004000800000000000a11e;
-
 -- createDelta
 CREATE TABLE IF NOT EXISTS promotions_delta_0000000000004000800000000000a11e AS promotions_latest COMMENT 'What a run under way is about to publish';
 
@@ -647,6 +644,12 @@ SELECT name, '', 0 FROM system.tables WHERE database = currentDatabase() AND nam
 
 -- countKeys
 SELECT 'promotions_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM promotions_delta_0000000000004000800000000000a11e GROUP BY account, id);
+
+-- dropDelta of what is prepared
+DROP TABLE IF EXISTS promotions_delta_0000000000004000800000000000a11e;
+
+-- dropTable of what is prepared
+DROP TABLE IF EXISTS promotions_delta_0000000000004000800000000000a11e SYNC;
 
 -- dropTable promotions_changes_0000000000004000800000000000a11e
 DROP TABLE IF EXISTS promotions_changes_0000000000004000800000000000a11e SYNC;
