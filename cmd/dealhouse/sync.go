@@ -131,7 +131,8 @@ func (c syncCommand) run(ctx context.Context, a *app) (err error) {
 	}
 	var results []syncer.Result
 	switches := svc.Switches(receivers, jobs)
-	defer func() { svc.EndSwitches(ctx, switches, results, err) }()
+	asked := ctx // the one below ends sooner
+	defer func() { svc.EndSwitches(asked, switches, results, err) }()
 	open := a.openWarehouse
 	if c.dryRun {
 		open = a.openExistingToLoad

@@ -48,8 +48,8 @@ func (w *Warehouse) each() []*Warehouse {
 	return w.shards.all
 }
 
-// common is the warehouse of what is about no single account: the first of several shards.
-func (w *Warehouse) common() *Warehouse { return w.each()[0] }
+// common is the warehouse of what is about no single account: one of several shards, always the same.
+func (w *Warehouse) common() *Warehouse { return w.At("") }
 
 // homeOf is the index of the shard that a name leads to. With one shard more, most names lead where they led before.
 func homeOf(account string, shards int) (home int) {

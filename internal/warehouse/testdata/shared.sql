@@ -202,7 +202,8 @@ SELECT toString(serverUUID());
 
 -- selectCluster
 SELECT (SELECT uniqExact(shard_num) FROM system.clusters WHERE cluster = {cluster:String}),
-    (SELECT arraySort(groupUniqArray(cluster)) FROM system.clusters), (SELECT groupArray(macro) FROM system.macros);
+    (SELECT arraySort(groupUniqArray(cluster)) FROM system.clusters), (SELECT groupArray(macro) FROM system.macros),
+    (SELECT count() FROM system.clusters WHERE cluster = {cluster:String} AND shard_num IN (SELECT shard_num FROM system.clusters WHERE cluster = {cluster:String} AND is_local));
 
 -- checkGrant
 CHECK GRANT ALTER DELETE ON `dealhouse`.*;
