@@ -93,11 +93,11 @@ FROM payout_three_way
 WHERE {account:String} IN ('', account)
 ORDER BY account, payout_id DESC, currency_code;
 
+-- Reader.UnknownFields
+SELECT account, stream, field, first_seen FROM unknown_fields ORDER BY account, stream, field;
+
 -- Warehouse.Acknowledge
 INSERT INTO payout_acknowledgements_log (account, payout_id, kind, currency_code, at, id, amount, entries, amounts, tolerance, reason, note, by);
-
--- Warehouse.AddSettlements
-INSERT INTO settlements_log (account, reference, revision, hash, received_on, currency_code, amount, fee, payout_currency, payout_amount, unit, payouts, text, at, id, source, line, by, note);
 
 -- Warehouse.CloseMonth
 INSERT INTO statement_closes_log (account, month, closed_at, id, seen_to, statement, hash, by, note);
@@ -116,6 +116,9 @@ SELECT DISTINCT account FROM
     SELECT DISTINCT toString(account) FROM transactions_latest
 )
 ORDER BY account;
+
+-- Warehouse.addSettlements
+INSERT INTO settlements_log (account, reference, revision, hash, received_on, currency_code, amount, fee, payout_currency, payout_amount, unit, payouts, text, at, id, source, line, by, note);
 
 -- Warehouse.makeDatabase
 CREATE DATABASE IF NOT EXISTS `dealhouse`;
