@@ -12,7 +12,7 @@ import (
 
 // vocabulary is every key there is, in the order of config.example.toml. A key that differs from table to table has
 // several rows. Nothing changes it.
-var vocabulary = slices.Concat(warehouseKeys(), daemonKeys(), financeKeys(), accountKeys(), streamKeys())
+var vocabulary = slices.Concat(warehouseKeys(), daemonKeys(), financeKeys(), accountKeys(), filterParamKeys(), streamKeys())
 
 func warehouseKeys() []key {
 	return []key{
@@ -219,6 +219,7 @@ none is continued.`,
 	for _, described := range catalog.All() {
 		list = append(list, schedules(described)...)
 	}
+	list = append(list, filterKeys()...)
 	return append(list,
 		key{
 			name: "initial_from", in: inStream, of: incremental, example: `"2024-01-01T00:00:00Z"`,
