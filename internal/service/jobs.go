@@ -41,8 +41,9 @@ func (t Target) job(client *dealapi.Client) syncer.Job {
 		Account: t.Account.Name, Stream: t.Stream, Client: client,
 		Params: syncer.Params{
 			UpdatedAfter: t.Account.Params.UpdatedAfter, UpdatedBefore: t.Account.Params.UpdatedBefore,
-			Page: t.Account.Params.Page, Cursor: t.Account.Params.Cursor,
+			Page: t.Account.Params.Page, Cursor: t.Account.Params.Cursor, Filters: t.Account.Params.Filters,
 		},
+		Scope:            t.Setting.Scope,
 		BatchRows:        t.Account.BatchRows,
 		Overlap:          t.Setting.Overlap,
 		InitialFrom:      t.Setting.InitialFrom,

@@ -6,8 +6,8 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// within is the condition on stored rows that they are in a scope. A row without a value of a filter is not.
-func within(s *catalog.Stream, scope catalog.Scope) string {
+// scopeCondition is the condition on stored rows that they are in a scope. A row without a value of a filter is not.
+func scopeCondition(s *catalog.Stream, scope catalog.Scope) string {
 	var conditions []string
 	for _, c := range scope {
 		f := s.Filter(c.Filter)
@@ -50,7 +50,7 @@ func filtered(s *catalog.Stream, scope catalog.Scope) string {
 // it is also part of a mutation.
 func (x script) selectOutside() string {
 	return x.render("SELECT $key FROM $latest FINAL WHERE account = $account AND NOT ($within)",
-		parts{"account": quote(x.Account), "within": within(x.Stream, x.Within)})
+		parts{"account": quote(x.Account), "within": scopeCondition(x.Stream, x.Within)})
 }
 
 // countOutside counts the planned deletes that are outside of the scope of the run.
