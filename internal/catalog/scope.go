@@ -119,6 +119,18 @@ func (s Scope) String() string {
 	return strings.Join(parts, ", ")
 }
 
+// Brief is String with no more than three values of a filter.
+func (s Scope) Brief() string {
+	const most = 3
+	short := slices.Clone(s)
+	for i, c := range short {
+		if n := len(c.Values) - most; n > 0 {
+			short[i].Values = append(slices.Clone(c.Values[:most]), fmt.Sprintf("%d more", n))
+		}
+	}
+	return short.String()
+}
+
 // Or is the scope for people, or other words where it is all of the stream.
 func (s Scope) Or(everything string) string {
 	if len(s) == 0 {

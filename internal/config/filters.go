@@ -47,8 +47,8 @@ var filterExamples = map[string]string{
 
 var filterDocs = map[string]string{
 	"hostname": `Load only what is needed: the rows of these retailers, as the service writes their hostnames. Each value is a list
-that is asked for by itself; together they are all of the stream, and what is outside leaves its view. Of several
-filters a row must match each. Whoever narrows a stream agrees to the rows that leave it, as after a mass delete.`,
+that is asked for by itself; together they are all of the stream. Of several filters a row must match each. Rows that
+were loaded and are outside leave the view with the next complete list; many at once need consent, as a mass delete.`,
 	"name":     `Only offers of retailers with these names, to the letter.`,
 	"category": `Only offers of these categories, to the letter.`,
 	"country":  `Only offers that are available in one of these countries, by their ISO 3166-1 alpha-2 codes.`,

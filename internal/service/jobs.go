@@ -58,6 +58,12 @@ func (t Target) job(client *dealapi.Client) syncer.Job {
 	}
 }
 
+// FirstPages asks for the first page of each list of a target's scope, with what each is of; "" is all of the stream.
+func (t Target) FirstPages() (names []string, queries []dealapi.Query) {
+	job := t.job(nil)
+	return job.FirstPages()
+}
+
 // Watch is who looks on while runs are made; both are called from several goroutines at once.
 type Watch struct {
 	Progress func(syncer.Progress) // called often

@@ -210,13 +210,14 @@ func (d *deletes) lookByAddress(ctx context.Context, planned []warehouse.Planned
 }
 
 // keptItsPlace reports whether a row, as its own address has it, has not changed since it was loaded; in a scope, whose
-// lists are of different moments, whether it has not while they were read, and has been in the same ones.
+// lists are never of one moment, whether it has not while they were read. It must have been in the same lists.
 func (d *deletes) keptItsPlace(b *decode.Batch, filters []scopeFilter, stored warehouse.PlannedDelete) bool {
-	now := (span{batch: b, to: 1}).updates()[0]
-	if len(filters) > 0 && now != 0 && now < d.seen.start().Add(-catalog.MinOverlap).UnixMilli() {
-		return filtered(filters, b, 0) == stored.Filtered
+	if filtered(filters, b, 0) != stored.Filtered {
+		return false
 	}
-	return stored.Updated != 0 && now == stored.Updated && filtered(filters, b, 0) == stored.Filtered
+	now := (span{batch: b, to: 1}).updates()[0]
+	before := max(d.seen.start().Add(-catalog.MinOverlap).UnixMilli(), d.seen.serverStart.Add(-maxClockError).UnixMilli())
+	return now != 0 && (now == stored.Updated || len(filters) > 0 && now < before)
 }
 
 // lookByTime asks for rows by their updatedAt: for all that changed in the same millisecond. A row that is not there is

@@ -1,6 +1,7 @@
 package syncer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/catalog"
@@ -35,7 +36,7 @@ func newScoped(t *testing.T, account, stream string, change func(*apisim.Options
 	o := apisim.Options{Seed: 7, Retailers: 6, Promotions: 20, Coupons: 40, CashbackOffers: 40, Transactions: 20, Products: -1, HistoryDays: 3,
 		Orgs:     []apisim.Org{{Name: account, Currency: "EUR"}},
 		Rates:    apisim.Rates{DealTurnover: 0.15, DealEdits: 0.2},
-		Settings: apisim.Settings{PageSize: 4, KeepExpired: true}}
+		Settings: apisim.Settings{PageSize: 4}}
 	if change != nil {
 		change(&o)
 	}
@@ -96,7 +97,7 @@ func (s *scoped) check(t *testing.T, least int) {
 	if len(want) < least {
 		t.Fatalf("the scope %s has %d rows, which says nothing", s.job.Scope, len(want))
 	}
-	if d := cmp.Diff(want, shownRows(t, s.store, s.job.Stream.Name, s.job.Account)); d != "" {
+	if d := gocmp.Diff(want, shownRows(t, s.store, s.job.Stream.Name, s.job.Account)); d != "" {
 		t.Errorf("the scope %s differs from the truth (-truth +view):\n%.2000s", s.job.Scope, d)
 	}
 	status, err := s.store.Status(t.Context())
@@ -120,7 +121,7 @@ func (s *scoped) hosts(t *testing.T) []string {
 	for h := range counts {
 		hosts = append(hosts, h)
 	}
-	slices.SortFunc(hosts, func(a, b string) int { return counts[b] - counts[a] })
+	slices.SortFunc(hosts, func(a, b string) int { return cmp.Or(counts[b]-counts[a], strings.Compare(a, b)) })
 	return hosts
 }
 
@@ -166,7 +167,7 @@ func TestScope(t *testing.T) {
 	if !stopped || !strings.Contains(err.Error(), "the scope of the stream, hostname "+hosts[2]+", leaves ") {
 		t.Fatalf("narrowed without consent: %v", err)
 	}
-	if !cmp.Equal(before, shownRows(t, s.store, "coupons", "acme")) {
+	if !gocmp.Equal(before, shownRows(t, s.store, "coupons", "acme")) {
 		t.Error("a run that was stopped has changed what readers see")
 	}
 	g, err := s.store.GuardedRun(t.Context(), warehouse.StreamID{Account: "acme", Stream: "coupons"})
@@ -307,7 +308,7 @@ func TestRowsThatMoveBetweenLists(t *testing.T) {
 // service refuses: the other lists are loaded, and nothing is deleted.
 func TestScopeOfOffers(t *testing.T) {
 	t.Parallel()
-	s := newScoped(t, "acme", "cashback_offers", nil)
+	s := newScoped(t, "acme", "cashback_offers", func(o *apisim.Options) { o.Rates.DealEdits, o.Settings.KeepExpired = 0, true })
 	s.job.AllowMassDelete = true
 	var countries []string
 	var pair map[string][]string // of one offer
@@ -330,6 +331,11 @@ func TestScopeOfOffers(t *testing.T) {
 		t.Errorf("no offer is available in two of %q", countries)
 	}
 	s.check(t, 20)
+	s.Advance(3 * 24 * time.Hour)
+	if r := s.run(t); r.Changes.Deleted == 0 {
+		t.Errorf("no offer ended in three days: %+v", r.Changes)
+	}
+	s.check(t, 20) // those that ended still have an address
 	s.to(pair)
 	s.run(t)
 	s.check(t, 1)

@@ -46,6 +46,7 @@ type Options struct {
 type Stream struct {
 	Account, Stream string
 	Enabled         bool
+	Scope           catalog.Scope    // the part of the stream that is loaded; nil: all of it
 	Schedule        string           // as configured, for people; "" when it never runs by itself
 	Next            time.Time        // zero: none planned
 	StaleAfter      time.Duration    // age of the last success beyond which the stream is late by its own schedule; 0: never
