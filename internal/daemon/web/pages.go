@@ -32,7 +32,7 @@ type navItem struct {
 	Here       bool
 }
 
-var navigation = []navItem{{Path: "/", Name: "Status"}, {Path: "/payouts", Name: "Payouts"}, {Path: actionsPage, Name: "Actions"}}
+var navigation = []navItem{{Path: "/", Name: "Status"}, {Path: timelinePage, Name: "Timeline"}, {Path: "/payouts", Name: "Payouts"}, {Path: actionsPage, Name: "Actions"}}
 
 // navAt is the navigation as a page shows it.
 func navAt(path string) []navItem {

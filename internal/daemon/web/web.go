@@ -90,6 +90,7 @@ type Server struct {
 	actions  *kept[int, []warehouse.Action]
 	runs     *kept[warehouse.RunFilter, []warehouse.RunRecord]
 	details  *kept[warehouse.StreamID, details]
+	spans    *kept[daySpan, spans]
 	secret   []byte // of the tokens in forms
 	crossing *http.CrossOriginProtection
 	said     said
@@ -160,6 +161,7 @@ func (s *Server) prepareReads() {
 	s.actions = keep(reads, freshFor, s.readActions)
 	s.runs = keep(reads, freshFor, s.readRuns)
 	s.details = keep(reads, freshFor, s.readDetails)
+	s.spans = keep(reads, timelineFor, s.readSpans)
 }
 
 func (o Options) validate() error {
