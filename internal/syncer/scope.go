@@ -22,7 +22,7 @@ import (
 // there, has left the scope, or has changed in nothing that the lists are selected by (syncer-12). A row that is in several
 // lists is loaded once, as it was read last.
 //
-// The scope is what the rows say, not what the service gives: rows that are outside of it are left out, so that a service
+// The scope (syncer-13) is what the rows say, not what the service gives: rows that are outside of it are left out, so that a service
 // which does not know a filter, or knows it by another name, costs time and not correctness. A row that says nothing, since
 // the service left its value out, is where its list is.
 //
