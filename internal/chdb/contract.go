@@ -45,6 +45,8 @@ var (
 const (
 	// EnvLibrary is the environment variable that names a libchdb to use instead of the pinned one.
 	EnvLibrary = contract.EnvLibrary
+	// OwnCluster is the name of the cluster whose shards are all the engine itself (Options.Shards).
+	OwnCluster = contract.OwnCluster
 	// Version is the release of the engine that Open downloads when it has none.
 	Version = contract.Version
 )

@@ -35,7 +35,7 @@ answer. Rather than write a password here, set DEALHOUSE_WAREHOUSE_DSN, or "file
 		{
 			name: "cluster", in: inWarehouse, standard: `""`,
 			value: checked("the name of a cluster", func(v *values) *string { return &v.cluster }, checkCluster),
-			doc: `The cluster on whose servers the tables are replicated, one of system.clusters with a single shard. Empty:
+			doc: `The cluster on whose servers the tables are replicated, one of system.clusters. Empty:
 one server, or ClickHouse Cloud, which replicates by itself.`,
 		},
 		{

@@ -19,6 +19,8 @@ type Options struct {
 	Roles map[string]func(context.Context) error
 	// Setup is called when the engine runs, before the first test; what it returns, after the last one. It may be nil.
 	Setup func(context.Context) (teardown func() error, err error)
+	// Shards is the number of shards of the cluster that the engine is by itself; 0: none.
+	Shards int
 	// Leaks are goroutines that may be left in the end, beside those that goleak knows.
 	Leaks []goleak.Option
 }
@@ -42,7 +44,7 @@ func runMain(m *testing.M, o Options) int {
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // the system clears its temporary folder
 	dataSource = embeddedScheme + dir
-	engine, err := chdb.Open(ctx, chdb.Options{Dir: dir})
+	engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Shards: o.Shards})
 	if err != nil {
 		return codeOf(0, fmt.Errorf("opening the engine of the tests: %w", err))
 	}

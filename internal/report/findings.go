@@ -26,6 +26,7 @@ type Counts struct {
 // (report-5), which it returns. The findings of the first time are one line: they are what has come together over years.
 // overdueAfter is as in Filter.
 func AfterSync(ctx context.Context, w *warehouse.Warehouse, log *slog.Logger, account string, overdueAfter time.Duration) (Reconciliation, []warehouse.Finding, error) {
+	w = w.At(account)
 	r, err := Reconcile(ctx, w, Filter{Account: account, OverdueAfter: overdueAfter})
 	if err != nil {
 		return r, nil, err

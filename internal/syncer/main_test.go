@@ -16,7 +16,10 @@ import (
 
 // TestMain lets the binary be a worker that is killed, too.
 func TestMain(m *testing.M) {
-	enginetest.Main(m, enginetest.Options{Roles: map[string]func(context.Context) error{workerRole: child}})
+	enginetest.Main(m, enginetest.Options{
+		Roles:  map[string]func(context.Context) error{workerRole: child},
+		Shards: warehousetest.Shards, // only TestShards uses them
+	})
 }
 
 // open gives the test a migrated database of its own.

@@ -30,6 +30,7 @@ var acknowledgementColumns = columns("account String, payout_id Int64, kind Stri
 
 // Acknowledge adds acknowledgements of an account, made now by the clock of the warehouse. Their time and ID are set.
 func (w *Warehouse) Acknowledge(ctx context.Context, account string, all []Acknowledgement) error {
+	w = w.At(account)
 	_, at, err := w.timeAfter(ctx, newestTime("at"), "payout_acknowledgements_log WHERE account = {account:String}", named("account", account))
 	if err != nil {
 		return fmt.Errorf("acknowledging what was found about payouts: %w", err)

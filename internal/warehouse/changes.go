@@ -147,6 +147,7 @@ var closeColumns = columns("account String, month Date, closed_at DateTime64(3),
 
 // CloseMonth adds a close, made now by the clock of the warehouse. Its time and ID are set.
 func (w *Warehouse) CloseMonth(ctx context.Context, c *Close) error {
+	w = w.At(c.Account)
 	now, err := w.Now(ctx)
 	if err != nil {
 		return err

@@ -9,20 +9,19 @@ import (
 
 // dialect is how a warehouse's servers want to be told to make and change tables. Every statement that does so is
 // rendered by the one value that Open puts into the pool, or Identify where the server is Cloud. The zero value is for a
-// single server, with plain engines and all tables in one database; it leaves statements as they are written.
-//
-// A cluster of several shards would be another one: here the tables of its shards and those over them would get their
-// names.
+// single server, with plain engines and all tables in one database; it leaves statements as they are written. That of a
+// cluster makes the same on all its shards.
 type dialect struct {
-	cluster       string // whose servers replicate the tables; one shard
+	cluster       string // whose servers replicate the tables of their shard
 	onCluster     string // comes after the name of what is made or changed; begins with a space
 	replicated    string // comes before the engine of a table that lasts
 	database      string // in the path of such a table in Keeper
 	localDatabase string // comes before the name of a table that is only there for a run; ends with a dot
 	cloud         bool   // the servers replicate by themselves, and each statement may meet another one
+	divided       bool   // the tables are those over several shards
 }
 
-// replicatedDialect is for open-source servers that replicate each other: a cluster of one shard.
+// replicatedDialect is for open-source servers that replicate each other within a shard.
 //
 // What is only there for a run is in a database of its own on each server, so that a run needs no statement that all
 // servers must do. A run works with one server (replicas).
@@ -40,7 +39,7 @@ func cloudDialect(d dialect) dialect {
 }
 
 var (
-	madeOrChanged = regexp.MustCompile(`^(CREATE DATABASE IF NOT EXISTS|CREATE TABLE IF NOT EXISTS|CREATE OR REPLACE VIEW|ALTER TABLE|DROP TABLE IF EXISTS|DROP VIEW IF EXISTS|TRUNCATE TABLE IF EXISTS) (\S+)`)
+	madeOrChanged = regexp.MustCompile(`^(CREATE DATABASE IF NOT EXISTS|CREATE TABLE IF NOT EXISTS|CREATE OR REPLACE TABLE|CREATE OR REPLACE VIEW|ALTER TABLE|DROP TABLE IF EXISTS|DROP VIEW IF EXISTS|TRUNCATE TABLE IF EXISTS) (\S+)`)
 	tableEngine   = regexp.MustCompile(`(?m)^ENGINE = (\w*MergeTree)(?:\(([^)]*)\))?$`)
 )
 
@@ -93,6 +92,11 @@ func (d dialect) createDelta(table, delta, create string) string {
 		parts{"table": table, "delta": delta, "engine": engine})
 }
 
+// reachesAll reports that a statement is done by all servers of the cluster, whichever of them is told.
+func (d dialect) reachesAll(statement string) bool {
+	return d.onCluster != "" && strings.Contains(statement, d.onCluster)
+}
+
 // staging renders a statement about a staging table: it is there on every server, and each has rows of its own.
 func (d dialect) staging(statement string) string { return d.everywhere(statement) }
 
@@ -141,12 +145,23 @@ func (d dialect) attempts() int {
 // find.
 func (d dialect) connectionSettings() clickhouse.Settings {
 	switch {
+	case d.divided:
+		return nil // nothing is written there
 	case d.cloud:
 		return clickhouse.Settings{"select_sequential_consistency": 1}
 	case d.replicated != "":
 		return clickhouse.Settings{"select_sequential_consistency": 1, "insert_quorum": "auto", "insert_quorum_parallel": 0}
 	}
 	return nil
+}
+
+// dividedSettings go with what is asked of the tables over all shards: joins of them are answered as if they were one
+// table each, and where a shard does not answer, nobody does.
+func (d dialect) dividedSettings() clickhouse.Settings {
+	if !d.divided {
+		return nil
+	}
+	return clickhouse.Settings{"distributed_product_mode": "global", "skip_unavailable_shards": 0}
 }
 
 // stagingSettings keep the rows of a run as they were inserted. A batch that is sent again is known by its token and

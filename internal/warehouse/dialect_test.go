@@ -45,6 +45,9 @@ func allOf(t *testing.T, d dialect) (all []statement) {
 	for i, s := range d.createLocal() {
 		all = append(all, statement{fmt.Sprintf("createLocal %d", i), s})
 	}
+	if d.cluster != "" {
+		all = append(all, unionStatements(t, d)...)
+	}
 	files, err := numberedMigrations(d)
 	must(t, err)
 	streams, err := wantedStreams(d)
@@ -60,6 +63,17 @@ func allOf(t *testing.T, d dialect) (all []statement) {
 		all = append(all, ofStream(d, s)...)
 	}
 	return all
+}
+
+// unionStatements are those that make what is over several shards: a table, a view with a parameter, and the mark.
+func unionStatements(t *testing.T, d dialect) (all []statement) {
+	t.Helper()
+	statements, err := d.union(shardDatabase("dealhouse"), []string{"deals_active", "transactions", "sync_runs_log"}, []string{"gone", unionMark}, createMark(19, 12))
+	must(t, err)
+	for i, s := range statements {
+		all = append(all, statement{fmt.Sprintf("over several shards %d", i+1), s})
+	}
+	return append(all, statement{"selectMark", selectMark}, statement{"selectShard", selectShard}, statement{"selectAccounts", selectAccounts}, statement{"selectNames", selectNames})
 }
 
 // TestEveryTableIsReplicated holds that each table which lasts has a place of its own in Keeper and keeps every insert,

@@ -65,6 +65,10 @@
 //     which rises with every change of them (schema.Generation). A binary replaces only those of a lower generation than
 //     its own. So two versions side by side never undo each other's views; the older one works with the views of the
 //     newer one, or is refused where their tables differ (ErrSchemaNew).
+//  18. In a cluster of several shards, each shard is a whole warehouse, in a database of its own, and an account lives on
+//     one of them: where it has anything, or where its name leads (At). So all of the above holds on each shard, and no
+//     run touches two. The database that is configured has a table over all shards for each view, which can only be read.
+//     A view of one account is a view of one shard; one of several accounts may show each of them at another moment.
 //
 // Deleted rows stay in _latest with their last content, as versions that the views leave out: the merge must know their
 // versions, and later joins their content. A row that was read by its own address, because a transaction names it and

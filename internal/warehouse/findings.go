@@ -19,7 +19,7 @@ var findingColumns = columns("account String, kind String, subject String, detai
 // more is marked as resolved. Two workers that do this at once may both take a finding for new; nothing else can go
 // wrong.
 func (w *Warehouse) RecordFindings(ctx context.Context, account string, current []Finding) ([]Finding, error) {
-	fresh, err := w.recordFindings(ctx, account, current)
+	fresh, err := w.At(account).recordFindings(ctx, account, current)
 	if err != nil {
 		return nil, fmt.Errorf("recording what was found about payouts: %w", err)
 	}
@@ -29,7 +29,7 @@ func (w *Warehouse) RecordFindings(ctx context.Context, account string, current 
 // HasFindings reports whether anything was ever recorded of an account, whatever has become of it.
 func (w *Warehouse) HasFindings(ctx context.Context, account string) (bool, error) {
 	var n uint64
-	err := w.conn.QueryRow(ctx, "SELECT count() FROM (SELECT 1 FROM payout_findings_log WHERE account = {account:String} LIMIT 1)", named("account", account)).Scan(&n)
+	err := w.At(account).conn.QueryRow(ctx, "SELECT count() FROM (SELECT 1 FROM payout_findings_log WHERE account = {account:String} LIMIT 1)", named("account", account)).Scan(&n)
 	if err != nil {
 		return false, fmt.Errorf("reading whether anything was found about the payouts of account %s before: %w", account, err)
 	}

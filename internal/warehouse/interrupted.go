@@ -15,6 +15,16 @@ import (
 // that worker, and so is one that is not in the catalog. One stream that cannot be finished does not keep the others
 // waiting; the error is that of all of them.
 func (w *Warehouse) RecoverAll(ctx context.Context) (recovered []Intent, err error) {
+	var errs []error
+	for _, shard := range w.each() {
+		finished, err := shard.recoverAll(ctx)
+		recovered = append(recovered, finished...)
+		errs = append(errs, err)
+	}
+	return recovered, errors.Join(errs...)
+}
+
+func (w *Warehouse) recoverAll(ctx context.Context) (recovered []Intent, err error) {
 	rows, err := w.conn.Query(ctx, selectInterrupted)
 	open, err := scanned(rows, err, func(id *StreamID) []any { return []any{&id.Account, &id.Stream} })
 	if err != nil {

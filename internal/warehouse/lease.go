@@ -75,6 +75,9 @@ func (w *Warehouse) Acquire(ctx context.Context, r Run) (*Lease, error) {
 	if err := w.choose(ctx); err != nil {
 		return nil, err
 	}
+	if w.shards != nil {
+		return w.At(r.Account).Acquire(ctx, r)
+	}
 	l := &Lease{pool: w.pool, account: r.Account, stream: r.Stream.Name, value: leaseValue{Owner: w.owner.String(), RunID: r.ID, Attempt: r.Attempt}, ttl: leaseTTL}
 	seen, err := l.look(ctx, uuid.Nil)
 	if err != nil {

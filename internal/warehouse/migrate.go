@@ -50,6 +50,7 @@ COMMENT 'What has been applied to this database'`
 type migrator struct {
 	pool   *pool
 	told   *sync.Once                       // that the views are those of another version
+	others []*Warehouse                     // the other shards of a cluster, which get what the first one gets
 	wanted func(dialect) (migration, error) // in the place of wantedStreams, in tests of two versions
 }
 
@@ -82,6 +83,9 @@ func (w *Warehouse) migrate(ctx context.Context) ([]string, error) {
 	if err := m.run(ctx, plan.files...); err != nil {
 		return nil, err
 	}
+	if len(plan.misordered) > 0 && len(w.others) > 0 {
+		return nil, errors.New("a cluster of several shards cannot be brought into another order: give warehouse.database another name, and load it anew")
+	}
 	for _, s := range plan.misordered {
 		if err := w.order(ctx, s); err != nil {
 			return nil, err
@@ -91,8 +95,10 @@ func (w *Warehouse) migrate(ctx context.Context) ([]string, error) {
 		if err := m.apply(ctx, plan.tables); err != nil {
 			return nil, err
 		}
-		if err := w.refresh(ctx); err != nil {
-			return nil, err
+		for _, shard := range append([]*Warehouse{w}, w.others...) {
+			if err := shard.refresh(ctx); err != nil {
+				return nil, err
+			}
 		}
 		if err := m.run(ctx, *plan.streams); err != nil {
 			return nil, err
@@ -117,24 +123,49 @@ func (m migrator) run(ctx context.Context, migrations ...migration) error {
 	return m.record(ctx, migrations)
 }
 
+// apply runs statements. What is not for all servers of the cluster is run on a server of each shard, one statement after
+// the other: so no shard is ahead of another by more than one.
 func (m migrator) apply(ctx context.Context, statements []string) error {
 	for _, statement := range statements {
-		if err := m.pool.exec(ctx, statement); err != nil {
-			return fmt.Errorf("migrating: %s...: %w", firstLine(statement), err)
+		for _, p := range m.pools(statement) {
+			if err := p.exec(ctx, statement); err != nil {
+				return fmt.Errorf("migrating: %s...: %w", firstLine(statement), err)
+			}
 		}
 	}
 	return nil
+}
+
+// pools are those that a statement is sent to.
+func (m migrator) pools(statement string) []*pool {
+	all := []*pool{m.pool}
+	if m.pool.dialect.reachesAll(statement) {
+		return all
+	}
+	for _, o := range m.others {
+		all = append(all, o.pool)
+	}
+	return all
 }
 
 var migrationColumns = columns("version UInt32, name String, checksum String, generation UInt32, tables String, applied_at DateTime64(3)")
 
 // record remembers what was applied.
 func (m migrator) record(ctx context.Context, applied []migration) error {
-	_, next, err := m.pool.timeAfter(ctx, newestTime("applied_at"), "schema_migrations_log")
+	for _, p := range m.pools("") {
+		if err := p.record(ctx, applied); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *pool) record(ctx context.Context, applied []migration) error {
+	_, next, err := p.timeAfter(ctx, newestTime("applied_at"), "schema_migrations_log")
 	if err != nil {
 		return err
 	}
-	err = m.pool.insert(ctx, "schema_migrations_log", migrationColumns, func(b driver.Batch) error {
+	err = p.insert(ctx, "schema_migrations_log", migrationColumns, func(b driver.Batch) error {
 		for _, a := range applied {
 			if err := b.Append(a.version, a.name, a.checksum(), a.generation, a.tables(), next); err != nil {
 				return err
@@ -196,8 +227,23 @@ func (p plannedMigration) records() []migration {
 	return append(slices.Clip(p.files), *p.streams)
 }
 
-// pending compares what the warehouse has with what this binary wants.
+// pending compares what the warehouse has with what this binary wants. Of several shards it is what the one needs that
+// needs most: all that is done can be done again.
 func (m migrator) pending(ctx context.Context) (p plannedMigration, err error) {
+	p, err = m.pendingHere(ctx)
+	for _, o := range m.others {
+		if err != nil {
+			return p, err
+		}
+		var there plannedMigration
+		if there, err = o.pendingHere(ctx); len(there.statements) > len(p.statements) {
+			p = there
+		}
+	}
+	return p, err
+}
+
+func (m migrator) pendingHere(ctx context.Context) (p plannedMigration, err error) {
 	have, err := m.stored(ctx)
 	if err != nil {
 		return p, err

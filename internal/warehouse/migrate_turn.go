@@ -50,6 +50,9 @@ type turn struct {
 // It may run twice, and in several processes at once, which take turns (warehouse-17). It returns the statements that
 // it ran.
 func (w *Warehouse) Migrate(ctx context.Context) ([]string, error) {
+	if w.shards != nil {
+		return w.migrateShards(ctx)
+	}
 	plan, err := w.pending(ctx)
 	if err != nil || plan.empty() {
 		return nil, err
@@ -78,12 +81,22 @@ func (w *Warehouse) Migrate(ctx context.Context) ([]string, error) {
 
 // prepareTurns makes what taking turns needs.
 func (w *Warehouse) prepareTurns(ctx context.Context) error {
-	create := w.createDatabase()
-	if err := w.retry(ctx, create, func() error { return w.admin.Exec(ctx, create) }); err != nil {
-		return fmt.Errorf("creating the database %s: %w", w.database, err)
+	for _, shard := range append([]*Warehouse{w}, w.others...) {
+		if err := shard.makeDatabase(ctx); err != nil {
+			return err
+		}
 	}
 	if err := w.exec(ctx, w.dialect.lasting(createTurns)); err != nil {
 		return fmt.Errorf("making the table of who upgrades the schema: %w", err)
+	}
+	return nil
+}
+
+// makeDatabase makes the database, where it is not there.
+func (w *Warehouse) makeDatabase(ctx context.Context) error {
+	create := w.createDatabase()
+	if err := w.retry(ctx, create, func() error { return w.admin.Exec(ctx, create) }); err != nil {
+		return fmt.Errorf("creating the database %s: %w", w.database, err)
 	}
 	return nil
 }

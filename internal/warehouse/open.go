@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,8 +26,12 @@ type Options struct {
 	DSN string
 	// TLS are the certificates of connections to a server.
 	TLS TLS
-	// Cluster is the cluster of one shard on whose servers the tables are replicated; "": one server, or Cloud.
+	// Cluster is the cluster on whose servers the tables are replicated; "": one server, or Cloud. Of a cluster with
+	// several shards, DSN names at least one server each.
 	Cluster string
+	// Shards are databases of the one server at DSN, each of which is taken for a shard: for tests of what several shards
+	// do. A cluster has its shards by itself.
+	Shards []string
 	// Database is made by Migrate when it does not exist; default "dealhouse".
 	Database string
 	Logger   *slog.Logger // default: none
@@ -47,6 +52,8 @@ type Options struct {
 	Guest *chdb.Guest
 	// Downloading, if set, is told how much of the embedded engine has been downloaded, in percent, if it has to be.
 	Downloading func(percent int)
+
+	addresses []string // those of DSN that are to be used; none: all
 }
 
 // Warehouse is one database of one ClickHouse. It is safe for concurrent use.
@@ -58,6 +65,7 @@ type Warehouse struct {
 	migrator
 	owner     owner
 	sightings *sightings
+	shards    *shards // nil where it is not divided
 }
 
 // Open prepares the connections. Nothing is sent to a server before Identify or the first statement; the embedded
@@ -83,7 +91,7 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 	if p.guest = o.Guest; p.guest != nil {
 		p.guest.Name = w.owner.String()
 	} else if dir, embedded := strings.CutPrefix(o.DSN, EmbeddedScheme); embedded {
-		engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Logger: o.Logger, Limits: o.Limits, Downloading: o.Downloading})
+		engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Logger: o.Logger, Limits: o.Limits, Downloading: o.Downloading, Shards: len(o.Shards)})
 		if err != nil {
 			return nil, fmt.Errorf("opening the embedded warehouse: %w", err)
 		}
@@ -92,7 +100,28 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 	if err := p.connect(o); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the warehouse: %w", err), p.Close())
 	}
+	if len(o.Shards) > 0 {
+		if err := w.openParts(ctx, o); err != nil {
+			return nil, errors.Join(err, w.Close())
+		}
+	}
 	return w, nil
+}
+
+// openParts opens the databases that are taken for shards.
+func (w *Warehouse) openParts(ctx context.Context, o Options) error {
+	var all []*Warehouse
+	for _, o.Database = range slices.Clone(o.Shards) {
+		o.Shards = nil
+		s, err := Open(ctx, o)
+		if err != nil {
+			return errors.Join(err, closeAll(all))
+		}
+		all = append(all, s)
+	}
+	w.join(all)
+	w.dialect.cluster = chdb.OwnCluster
+	return nil
 }
 
 // IsAuth reports whether the warehouse refused the credentials.

@@ -56,7 +56,9 @@ func (p *pool) connect(o Options) error {
 		if err != nil {
 			return err
 		}
-		addresses = opts.Addr
+		if addresses = opts.Addr; len(o.addresses) > 0 {
+			addresses = o.addresses
+		}
 	}
 	open := func(address string) ([]driver.Conn, error) { return p.open(o, address) }
 	conns, err := open(addresses[0])

@@ -184,6 +184,7 @@ func (w *Warehouse) holding(ctx context.Context, id StreamID, do func(*Writer) e
 	if err != nil {
 		return err
 	}
+	w = w.At(id.Account)
 	r := Run{ID: uuid.New(), Attempt: uuid.New(), Account: id.Account, Stream: s}
 	l, err := w.await(ctx, r)
 	if err != nil {

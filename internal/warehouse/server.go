@@ -18,6 +18,7 @@ type Server struct {
 	TimeZone string // of the server; no statement depends on it
 	Cloud    bool   // ClickHouse Cloud, which replicates by itself
 
+	shards uint64 // of the cluster; 1 or 0: it is not divided
 	engine string // of the database; "" when there is none yet
 	bare   uint64 // tables that last and whose engine does not replicate
 	copies uint64 // tables whose engine does
@@ -29,6 +30,9 @@ func (s Server) String() string {
 	text := s.Version
 	if s.Cloud {
 		text += " (Cloud)"
+	}
+	if s.shards > 1 {
+		text += fmt.Sprintf(", %d shards", s.shards)
 	}
 	if s.TimeZone != "UTC" && s.TimeZone != "" {
 		text += ", time zone " + s.TimeZone
@@ -49,9 +53,7 @@ type ServerError struct {
 func (e *ServerError) Error() string { return e.Problem + ": " + e.Advice }
 func (e *ServerError) Unwrap() error { return e.Err }
 
-// Identify asks the server what it is, and refuses with a *ServerError what cannot work. It comes before anything that
-// writes: how tables are made follows from it. The embedded engine is asked for its version alone.
-func (w *Warehouse) Identify(ctx context.Context) (Server, error) {
+func (w *Warehouse) identify(ctx context.Context) (Server, error) {
 	if w.Embedded() {
 		version, err := w.Ping(ctx)
 		w.server = Server{Version: version}
@@ -64,8 +66,13 @@ func (w *Warehouse) Identify(ctx context.Context) (Server, error) {
 	if err == nil {
 		err = s.fits(w.database, w.dialect, len(w.replicas.addresses))
 	}
+	number := uint64(1)
 	if err == nil && w.dialect.cluster != "" {
-		err = w.checkCluster(ctx)
+		number, err = w.checkCluster(ctx)
+	}
+	if err == nil && number > 1 {
+		s.shards = number
+		err = w.divide(ctx, number, s)
 	}
 	if err == nil && !s.Cloud {
 		s.door, err = w.checkAddress(ctx)
@@ -126,25 +133,22 @@ type cluster struct {
 	macros []string
 }
 
-// checkCluster holds that the cluster is there, has one shard, and that the server knows its place in it.
-func (p *pool) checkCluster(ctx context.Context) error {
+// checkCluster holds that the cluster is there, and that the server knows its place in it. It returns the number of shards.
+func (p *pool) checkCluster(ctx context.Context) (shards uint64, err error) {
 	name := p.dialect.cluster
 	var c cluster
 	if err := p.admin.QueryRow(ctx, selectCluster, named("cluster", name)).Scan(&c.shards, &c.others, &c.macros); err != nil {
-		return fmt.Errorf("asking for the cluster %s: %w", name, err)
+		return 0, fmt.Errorf("asking for the cluster %s: %w", name, err)
 	}
-	switch {
-	case c.shards == 0:
-		return &ServerError{Problem: "the server knows no cluster " + name, Advice: "set warehouse.cluster to one of system.clusters: " + strings.Join(c.others, ", ")}
-	case c.shards > 1:
-		return &ServerError{Problem: fmt.Sprintf("the cluster %s has %d shards", name, c.shards), Advice: "name one with a single shard: this version does not spread tables over shards"}
+	if c.shards == 0 {
+		return 0, &ServerError{Problem: "the server knows no cluster " + name, Advice: "set warehouse.cluster to one of system.clusters: " + strings.Join(c.others, ", ")}
 	}
 	for _, macro := range []string{"shard", "replica"} {
 		if !slices.Contains(c.macros, macro) {
-			return &ServerError{Problem: "the server has no macro {" + macro + "}", Advice: "replicated tables need the macros {shard} and {replica} in the server's configuration, with another {replica} on each server"}
+			return 0, &ServerError{Problem: "the server has no macro {" + macro + "}", Advice: "replicated tables need the macros {shard} and {replica} in the server's configuration, with another {replica} on each server"}
 		}
 	}
-	return nil
+	return c.shards, nil
 }
 
 // connections is how many new ones are asked which server they reach.
@@ -187,12 +191,15 @@ func (p *pool) askID(ctx context.Context) (id string, err error) {
 }
 
 // dial opens a connection to the server that is worked with.
-func (p *pool) dial() (driver.Conn, error) {
+func (p *pool) dial() (driver.Conn, error) { return p.dialTo(p.address()) }
+
+// dialTo opens a connection to one of the servers.
+func (p *pool) dialTo(address string) (driver.Conn, error) {
 	opts, err := p.options("default", false)
 	if err != nil {
 		return nil, err
 	}
-	opts.Addr, opts.MaxOpenConns, opts.MaxIdleConns = []string{p.address()}, 1, 1
+	opts.Addr, opts.MaxOpenConns, opts.MaxIdleConns = []string{address}, 1, 1
 	return clickhouse.Open(opts)
 }
 

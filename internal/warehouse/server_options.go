@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"maps"
 	"net/http"
 	"os"
 	"strings"
@@ -37,12 +38,11 @@ func serverOptions(o Options, d dialect, database string, readOnly bool) (*click
 		opts.Settings = clickhouse.Settings{}
 	}
 	opts.Settings["enable_shared_storage_snapshot_in_query"] = 1 // the default of 25.12 and later (warehouse-12)
+	maps.Copy(opts.Settings, d.dividedSettings())
 	if readOnly {
 		opts.Settings["readonly"] = 2
 	} else {
-		for name, value := range d.connectionSettings() {
-			opts.Settings[name] = value
-		}
+		maps.Copy(opts.Settings, d.connectionSettings())
 	}
 	if opts.Compression == nil && !strings.Contains(o.DSN, "compress=") {
 		opts.Compression = &clickhouse.Compression{Method: clickhouse.CompressionLZ4}

@@ -24,6 +24,9 @@ type replicas struct {
 	runs    int // under way
 }
 
+// toAdmin is the index of the connection that needs no database: before the first migration there is none.
+const toAdmin = 1
+
 // patienceForServer is how long a server may take to say that it is there.
 const patienceForServer = 10 * time.Second
 
@@ -82,13 +85,13 @@ func (r *replicas) moveTo(ctx context.Context, next int) error {
 	ctx, cancel := context.WithTimeout(ctx, patienceForServer)
 	defer cancel()
 	if next == r.current {
-		return r.pinned[0].Ping(ctx)
+		return r.pinned[toAdmin].Ping(ctx)
 	}
 	conns, err := r.open(r.addresses[next])
 	if err != nil {
 		return err
 	}
-	if err := conns[0].Ping(ctx); err != nil {
+	if err := conns[toAdmin].Ping(ctx); err != nil {
 		for _, c := range conns {
 			err = errors.Join(err, c.Close())
 		}

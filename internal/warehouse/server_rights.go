@@ -25,11 +25,15 @@ type grants struct {
 }
 
 func onDatabase(p *pool) string { return "`" + p.database + "`.*" }
+func onShard(p *pool) string    { return "`" + shardDatabase(p.database) + "`.*" }
 func onServer(*pool) string     { return "*.*" }
 func onLocal(p *pool) string    { return "`" + p.dialect.local() + "`.*" }
 
 // grantsOf are the rights that a role needs.
 func (p *pool) grantsOf(role Role) []grants {
+	if p.dialect.divided {
+		return overShards(role)
+	}
 	switch role {
 	case Visitor:
 		return []grants{{onDatabase, []string{"SELECT"}}}
@@ -53,10 +57,30 @@ func (p *pool) grantsOf(role Role) []grants {
 	return all
 }
 
+// overShards are the rights on the tables over all shards, which ask those of each shard as the same user.
+func overShards(role Role) []grants {
+	switch role {
+	case Visitor:
+		return []grants{{onDatabase, []string{"SELECT"}}, {onShard, []string{"SELECT"}}}
+	case Migrator:
+		return []grants{{onDatabase, []string{"SELECT", "CREATE", "DROP"}}, {onServer, []string{"CLUSTER"}}, {onServer, []string{"REMOTE"}}}
+	}
+	return []grants{{onDatabase, []string{"SELECT"}}}
+}
+
 // MissingGrants tries each right that a role needs, and returns the statements that give the missing ones to the user.
 func (w *Warehouse) MissingGrants(ctx context.Context, role Role) (statements []string, err error) {
 	if w.server.door {
 		return nil, nil // it has no grants
+	}
+	if w.shards != nil && role != Visitor {
+		for _, s := range w.shards.all {
+			more, err := s.MissingGrants(ctx, role)
+			if err != nil {
+				return nil, err
+			}
+			statements = append(statements, more...)
+		}
 	}
 	for _, g := range w.grantsOf(role) {
 		var missing []string

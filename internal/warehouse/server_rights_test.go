@@ -12,7 +12,7 @@ func TestGrantsAreDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../deploy/SERVERS.md")
 	must(t, err)
 	users := map[Role]string{Loader: "loader", Migrator: "migrator", Visitor: "reader"}
-	for _, d := range []dialect{{}, replicatedDialect("main", "dealhouse"), cloudDialect(dialect{})} {
+	for _, d := range []dialect{{}, replicatedDialect("main", "dealhouse"), cloudDialect(dialect{}), {cluster: "main", divided: true}} {
 		p := &pool{database: "dealhouse", dialect: d}
 		for role, user := range users {
 			for _, g := range p.grantsOf(role) {

@@ -17,6 +17,12 @@ const selectServerID = "SELECT toString(serverUUID())"
 const selectCluster = `SELECT (SELECT uniqExact(shard_num) FROM system.clusters WHERE cluster = {cluster:String}),
     (SELECT arraySort(groupUniqArray(cluster)) FROM system.clusters), (SELECT groupArray(macro) FROM system.macros)`
 
+// selectShard asks a server for the number of its shard; 0: it does not find itself in the cluster, or in several shards.
+const selectShard = `SELECT if(uniqExact(shard_num) = 1, toUInt64(any(shard_num)), 0) FROM system.clusters WHERE cluster = {cluster:String} AND is_local`
+
+// selectAccounts lists the accounts of which there is anything.
+const selectAccounts = "SELECT DISTINCT toString(account) FROM sync_state_log"
+
 // checkGrant asks whether the user has a right.
 func checkGrant(right, on string) string {
 	return sql("CHECK GRANT $right ON $on", parts{"right": right, "on": on})

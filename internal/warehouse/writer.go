@@ -9,6 +9,6 @@ type Writer struct {
 }
 
 // Writer writes for a run of a stream whose lease the caller holds.
-func (w *Warehouse) Writer(r Run) *Writer { return w.writer(r) }
+func (w *Warehouse) Writer(r Run) *Writer { return w.At(r.Account).writer(r) }
 
 func (p *pool) writer(r Run) *Writer { return &Writer{pool: p, Run: r, script: p.dialect.script(r)} }

@@ -13,6 +13,9 @@ const EnvLibrary = "DEALHOUSE_CHDB_LIBRARY"
 // Version is the release of the engine that Open downloads when it has none.
 const Version = "26.7.3-stable.1"
 
+// OwnCluster is the name of the cluster whose shards are all the engine itself (Options.Shards).
+const OwnCluster = "itself"
+
 // Options says how to open the engine. Only Dir has to be set.
 type Options struct {
 	// Dir holds the data. It is made absolute and created (mode 0700) if absent.
@@ -35,6 +38,10 @@ type Options struct {
 	// Open of a directory; later ones share that engine. Read-only requests
 	// through Handler or ReadOnlyOptions have as many connections of their own.
 	MaxConns int
+
+	// Shards is the number of shards of the cluster OwnCluster, all of which are this engine: for tests of tables over
+	// several shards. None: there is no cluster.
+	Shards int
 
 	// Logger gets a line when the library is downloaded and when cleaning up
 	// fails. Nil means no log.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"dealhouse/internal/chdb/allow"
+	"dealhouse/internal/chdb/contract"
 	"dealhouse/internal/chdb/guard"
 	"dealhouse/internal/chdb/library"
 )
@@ -27,7 +28,7 @@ import (
 const usersXML = `<clickhouse>
   <profiles>
     <default>
-      <constraints>
+%s      <constraints>
 %s      </constraints>
     </default>
   </profiles>
@@ -95,19 +96,31 @@ const configXML = `<clickhouse>
   <users_config>%s</users_config>
   <user_scripts_path>%s</user_scripts_path>
   <display_name>chdb</display_name>
-  <logger><level>none</level><console>false</console></logger>
+%s  <logger><level>none</level><console>false</console></logger>
 </clickhouse>
 `
 
+// ownCluster is a cluster all of whose shards are the engine itself. The port is only a name here: nobody listens, and
+// the engine sees that it would speak to itself.
+func ownCluster(shards int) (cluster, profile string) {
+	if shards == 0 {
+		return "", ""
+	}
+	shard := "      <shard><replica><host>localhost</host><port>9000</port></replica></shard>\n"
+	return "  <tcp_port>9000</tcp_port>\n  <remote_servers><" + contract.OwnCluster + ">\n" + strings.Repeat(shard, shards) + "  </" + contract.OwnCluster + "></remote_servers>\n",
+		"      <distributed_product_mode>global</distributed_product_mode>\n"
+}
+
 // writeConfig puts the engine's configuration below dir and returns the path of
 // its main file.
-func writeConfig(dir string) (string, error) {
+func writeConfig(dir string, shards int) (string, error) {
 	conf := filepath.Join(dir, "engine")
 	if err := os.MkdirAll(conf, 0o700); err != nil {
 		return "", err
 	}
 	users := filepath.Join(conf, "users.xml")
 	mainFile := filepath.Join(conf, "config.xml")
+	cluster, profile := ownCluster(shards)
 	var frozen strings.Builder
 	for _, name := range frozenSettings() {
 		fmt.Fprintf(&frozen, "        <%[1]s><const/></%[1]s>\n", name)
@@ -116,10 +129,10 @@ func writeConfig(dir string) (string, error) {
 	for _, name := range tableEngines {
 		fmt.Fprintf(&engines, "        <query>GRANT TABLE ENGINE ON %s</query>\n", name)
 	}
-	if err := library.ReplaceFile(users, fmt.Appendf(nil, usersXML, frozen.String(), engines.String())); err != nil {
+	if err := library.ReplaceFile(users, fmt.Appendf(nil, usersXML, profile, frozen.String(), engines.String())); err != nil {
 		return "", err
 	}
-	text := fmt.Sprintf(configXML, escapeXML(users), escapeXML(filepath.Join(conf, "no-scripts")))
+	text := fmt.Sprintf(configXML, escapeXML(users), escapeXML(filepath.Join(conf, "no-scripts")), cluster)
 	return mainFile, library.ReplaceFile(mainFile, []byte(text))
 }
 

@@ -38,7 +38,7 @@ const openConfigXML = `<clickhouse>
 `
 
 // writeOpenConfig is writeConfig for OpenUnguarded.
-func writeOpenConfig(dir string) (string, error) {
+func writeOpenConfig(dir string, _ int) (string, error) {
 	conf := filepath.Join(dir, "engine")
 	if err := os.MkdirAll(conf, 0o700); err != nil {
 		return "", err

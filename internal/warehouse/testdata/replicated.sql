@@ -51,6 +51,36 @@ SELECT DISTINCT id FROM
 -- createLocal 0
 CREATE DATABASE IF NOT EXISTS `dealhouse_runs` ON CLUSTER `main`;
 
+-- over several shards 1
+DROP TABLE IF EXISTS gone ON CLUSTER `main`;
+
+-- over several shards 2
+CREATE OR REPLACE TABLE transactions ON CLUSTER `main` AS `dealhouse_shard`.transactions
+ENGINE = Distributed('main', 'dealhouse_shard', 'transactions');
+
+-- over several shards 3
+CREATE OR REPLACE TABLE sync_runs_log ON CLUSTER `main` AS `dealhouse_shard`.sync_runs_log
+ENGINE = Distributed('main', 'dealhouse_shard', 'sync_runs_log');
+
+-- over several shards 4
+CREATE OR REPLACE VIEW deals_active ON CLUSTER `main`;
+
+-- over several shards 5
+CREATE OR REPLACE VIEW over_shards ON CLUSTER `main` (files UInt32, generation UInt32);
+
+-- selectMark
+SELECT (files, generation) >= ({files:UInt32}, {generation:UInt32}) FROM over_shards;
+
+-- selectShard
+SELECT if(uniqExact(shard_num) = 1, toUInt64(any(shard_num)), 0) FROM system.clusters WHERE cluster = {cluster:String} AND is_local;
+
+-- selectAccounts
+SELECT DISTINCT toString(account) FROM sync_state_log;
+
+-- selectNames
+SELECT name FROM system.tables WHERE database = {database:String} AND NOT match(name, '_staging$|_ordered$|_[0-9a-f]{32}$|^schema_turns_log$')
+ORDER BY name;
+
 -- 0001_bookkeeping.sql 1
 CREATE TABLE IF NOT EXISTS sync_state_log ON CLUSTER `main`
 (

@@ -1,0 +1,206 @@
+package syncer
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"dealhouse/internal/apisim"
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/enginetest"
+	"dealhouse/internal/warehouse"
+	"dealhouse/internal/warehouse/warehousetest"
+)
+
+// shardAccounts live on different shards.
+var shardAccounts = []string{"acme", "globex"}
+
+// TestShards loads two accounts that live on different shards, and compares what is over all shards with the truth, and
+// every view with that of a warehouse that is not divided. Without a wide sample, payouts and transactions of a tiny world
+// are compared with the truth.
+func TestShards(t *testing.T) {
+	t.Parallel()
+	size, streams := tinyWorld(17, shardAccounts...), []string{catalog.Payouts().Name, catalog.Transactions().Name}
+	if enginetest.Wide() {
+		size, streams = smallWorld(), catalog.Names()
+	}
+	x, w := serve(t, size), warehousetest.OpenShards(t)
+	if w.At("acme").Database() == w.At("globex").Database() {
+		t.Fatal("both accounts live on one shard: this shows nothing")
+	}
+	loadShards(t, x, w, streams...)
+	if !enginetest.Wide() {
+		return
+	}
+
+	// What goes away, goes away on one shard, and a guard looks at that account alone.
+	x.Advance(3 * 24 * time.Hour)
+	if err := x.Delete(apisim.StreamTransactions, "globex", oneID(t, w, "globex")); err != nil {
+		t.Fatal(err)
+	}
+	full := x.jobs(t, "globex", apisim.StreamTransactions)
+	full[0].Full = true
+	syncAll(t, w, full)
+	loadShards(t, x, w, streams...)
+
+	for _, account := range shardAccounts {
+		if got := one(t, w.At(account), "SELECT groupUniqArray(account) FROM transactions_latest"); got != "['"+account+"']" {
+			t.Errorf("the shard of %s has rows of %s", account, got)
+		}
+	}
+	sameViews(t, w)
+}
+
+// loadShards syncs streams of both accounts, and holds them against the truth.
+func loadShards(t *testing.T, x *world, w *warehouse.Warehouse, streams ...string) {
+	t.Helper()
+	var jobs []Job
+	for _, account := range shardAccounts {
+		jobs = append(jobs, x.jobs(t, account, streams...)...)
+	}
+	syncAll(t, w, jobs)
+	for _, account := range shardAccounts {
+		checkTruth(t, w, x, account, streams...)
+	}
+}
+
+func oneID(t *testing.T, w *warehouse.Warehouse, account string) string {
+	t.Helper()
+	return one(t, w, "SELECT min(id) FROM transactions WHERE account = '"+account+"'")
+}
+
+// sameViews copies the rows of all shards into one database, and holds that each view has the same rows there.
+func sameViews(t *testing.T, w *warehouse.Warehouse) {
+	t.Helper()
+	whole := open(t)
+	for _, account := range shardAccounts {
+		from := w.At(account).Database()
+		var tables []string
+		if err := whole.Conn().QueryRow(t.Context(), "SELECT groupArray(name) FROM system.tables WHERE database = '"+from+
+			"' AND match(name, '_(latest|versions|log|keys|live|decided|named|hashes|rows)$|^(retailers|payout|sales)') AND engine LIKE '%MergeTree' AND NOT match(name, '_staging|schema_')").Scan(&tables); err != nil {
+			t.Fatal(err)
+		}
+		for _, table := range tables {
+			if err := whole.Conn().Exec(t.Context(), "INSERT INTO "+table+" SELECT * FROM "+from+"."+table); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	views, err := w.Dictionary(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for _, v := range views {
+		from := v.Name
+		switch {
+		case strings.HasPrefix(from, "schema_"):
+			continue
+		case from == "deals_active":
+			from += "(at = toDateTime64('2026-03-01 00:00:00', 3, 'UTC'))"
+		}
+		query := "SELECT (count(), sum(cityHash64(toString(tuple(* EXCEPT '^age_seconds$'))))) FROM " + from // an age grows meanwhile
+		if want, got := one(t, whole, query), one(t, w, query); want != got {
+			t.Errorf("%s: %s over all shards, %s in one warehouse", v.Name, got, want)
+		} else if !strings.HasPrefix(got, "(0,") {
+			compared++
+		}
+	}
+	if compared < 20 {
+		t.Errorf("only %d views had any rows to compare", compared)
+	}
+}
+
+const shardCell = "DEALHOUSE_TEST_SHARD_CELL" // number of the point at which the life ends
+
+// shardPoints are the steps of a publication at which a process is killed that publishes on both shards.
+var shardPoints = []string{"INSERT sync_state_log intent", "ALTER TABLE transactions_versions ATTACH", "ALTER TABLE transactions_latest ATTACH",
+	"ALTER TABLE transactions_keys ATTACH", "INSERT sync_runs_log", "INSERT sync_state_log intent cleared"}
+
+// TestShardsKilled kills a process that publishes on two shards, when the second of them is at a step of the publication.
+// The next process finishes both.
+func TestShardsKilled(t *testing.T) {
+	enginetest.OnlyWide(t)
+	t.Parallel()
+	folder := t.TempDir()
+	for i := range len(shardPoints) + 1 {
+		out, err := enginetest.Life(t.Context(), folder, "TestShardsKilledChild", shardCell+"="+strconv.Itoa(i)).CombinedOutput()
+		if i < len(shardPoints) && enginetest.Killed(err) {
+			continue
+		}
+		if i < len(shardPoints) || err != nil {
+			t.Fatalf("child %d ended with %v:\n%s", i, err, out)
+		}
+	}
+}
+
+// TestShardsKilledChild is a life of TestShardsKilled; by itself it does nothing.
+func TestShardsKilledChild(t *testing.T) {
+	cell := os.Getenv(shardCell)
+	if cell == "" {
+		return
+	}
+	life, err := strconv.Atoi(cell)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := serve(t, tinyWorld(13, shardAccounts...))
+	for i := range life {
+		turnShards(t, x, i)
+	}
+	seam := &seam{}
+	w := warehousetest.ShardsIn(t, "divided", warehouse.Options{Wrap: seam.wrap})
+	defer w.Close() //nolint:errcheck // the process ends
+	recovered, err := w.RecoverAll(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if life > 0 {
+		if point := shardPoints[life-1]; len(recovered) == 0 && strings.Contains(point, "ATTACH") {
+			t.Errorf("killed at %s, and there was nothing to finish", point)
+		}
+	}
+	run := func() {
+		var jobs []Job
+		for _, account := range shardAccounts {
+			jobs = append(jobs, x.jobs(t, account, catalog.Transactions().Name)...)
+		}
+		syncAll(t, w, jobs)
+	}
+	run()
+	for _, account := range shardAccounts {
+		checkTruth(t, w, x, account, catalog.Transactions().Name)
+		checkTidy(t, w.At(account), account, catalog.Transactions().Name)
+		checkHistory(t, w, account, catalog.Transactions().Name)
+	}
+	if t.Failed() || life == len(shardPoints) {
+		return
+	}
+	turnShards(t, x, life)
+	var came atomic.Int64
+	waiting := make(chan struct{})
+	seam.set(func(_ context.Context, step string, after bool) error {
+		if after || step != shardPoints[life] {
+			return nil
+		}
+		if came.Add(1) == int64(len(shardAccounts)) { // both have come to it
+			return enginetest.Die()
+		}
+		<-waiting
+		return nil
+	})
+	run()
+	t.Error("the process lives")
+}
+
+func turnShards(t *testing.T, x *world, n int) {
+	t.Helper()
+	for _, account := range slices.Sorted(slices.Values(shardAccounts)) {
+		x.turn(t, account, n)
+	}
+}

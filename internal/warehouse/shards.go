@@ -1,0 +1,247 @@
+package warehouse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"dealhouse/internal/catalog"
+)
+
+// shards are the warehouses of a cluster of several shards, in the order of the cluster: each has whole accounts
+// (warehouse-18).
+type shards struct {
+	all  []*Warehouse
+	home map[string]int // of the accounts that have anything, the index of their shard
+}
+
+// shardDatabase is the name of the database of each shard. The one that is configured has the tables over all of them.
+func shardDatabase(database string) string { return database + "_shard" }
+
+// At is the warehouse in which an account lives: one of several shards, or w itself where there is only one. Everything
+// about a single account is done there. An account that has nothing yet lives where its name leads, which is the same
+// for all processes.
+func (w *Warehouse) At(account string) *Warehouse {
+	if w.shards == nil {
+		return w
+	}
+	home, known := w.shards.home[account]
+	if !known {
+		home = homeOf(account, len(w.shards.all))
+	}
+	return w.shards.all[home]
+}
+
+// Shards is the number of shards; 1 where the warehouse is not divided.
+func (w *Warehouse) Shards() int { return len(w.each()) }
+
+// each is the warehouses that have rows: those of the shards, or w itself.
+func (w *Warehouse) each() []*Warehouse {
+	if w.shards == nil {
+		return []*Warehouse{w}
+	}
+	return w.shards.all
+}
+
+// homeOf is the index of the shard that a name leads to. With one shard more, most names lead where they led before.
+func homeOf(account string, shards int) (home int) {
+	highest := ""
+	for i := range shards {
+		if rank := hash(account, strconv.Itoa(i)); rank > highest {
+			highest, home = rank, i
+		}
+	}
+	return home
+}
+
+// Close closes the connections and, when no one else uses it, the embedded engine. It may be called twice.
+func (w *Warehouse) Close() error {
+	err := w.pool.Close()
+	if w.shards != nil {
+		for _, s := range w.shards.all {
+			err = errors.Join(err, s.Close())
+		}
+	}
+	return err
+}
+
+// divide opens the shards, each by those of the servers that are in it.
+func (w *Warehouse) divide(ctx context.Context, number uint64, found Server) error {
+	if found.copies > 0 {
+		return &ServerError{Problem: fmt.Sprintf("database %s has the tables of a single shard, and the cluster %s has %d", w.database, w.dialect.cluster, number),
+			Advice: "give warehouse.database another name and load it anew, or name a cluster of one shard"}
+	}
+	servers, err := w.serversOf(ctx, number)
+	if err != nil {
+		return err
+	}
+	if w.shards != nil {
+		return nil
+	}
+	var all []*Warehouse
+	for _, addresses := range servers {
+		o := w.given
+		o.Database, o.addresses = shardDatabase(w.database), addresses
+		s, err := Open(ctx, o)
+		if err != nil {
+			return errors.Join(err, closeAll(all))
+		}
+		all = append(all, s)
+		if err := s.checkShard(ctx); err != nil {
+			return errors.Join(err, closeAll(all))
+		}
+	}
+	w.join(all)
+	w.dialect.divided = true
+	return w.reconnect()
+}
+
+// join makes one warehouse of several. The first one of them leads when their schema is changed.
+func (w *Warehouse) join(all []*Warehouse) {
+	w.shards = &shards{all: all}
+	all[0].others = all[1:]
+}
+
+func closeAll(all []*Warehouse) (err error) {
+	for _, w := range all {
+		err = errors.Join(err, w.Close())
+	}
+	return err
+}
+
+// checkShard holds that a server of a shard can be worked with.
+func (w *Warehouse) checkShard(ctx context.Context) error {
+	if err := w.choose(ctx); err != nil {
+		return w.explain(ctx, err)
+	}
+	s, err := w.ask(ctx)
+	if err == nil {
+		err = s.fits(w.database, w.dialect, len(w.replicas.addresses))
+	}
+	if err == nil {
+		_, err = w.checkCluster(ctx)
+	}
+	if err != nil {
+		return w.explain(ctx, err)
+	}
+	w.server = s
+	return nil
+}
+
+// serversOf asks each server in which shard it is, and returns the addresses by shard. One that does not answer is left
+// out, for as long as the program runs, where another one of its shard does.
+func (w *Warehouse) serversOf(ctx context.Context, number uint64) ([][]string, error) {
+	servers := make([][]string, number)
+	var silent []string
+	for _, address := range w.replicas.addresses {
+		shard, err := w.shardOf(ctx, address)
+		if isConnection(err) {
+			silent = append(silent, address)
+			w.log.Warn("working without a server, since it does not answer", "server", address, "error", brief(err))
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("asking %s in which shard it is: %w", address, err)
+		}
+		if shard == 0 || shard > number {
+			return nil, &ServerError{Problem: fmt.Sprintf("the server %s does not find itself in the cluster %s", address, w.dialect.cluster),
+				Advice: "name it in remote_servers of its own configuration as it names itself, with its own port"}
+		}
+		servers[shard-1] = append(servers[shard-1], address)
+	}
+	for i, addresses := range servers {
+		if len(addresses) == 0 {
+			if len(silent) > 0 {
+				return nil, fmt.Errorf("no server of shard %d of the cluster %s answers: %s: %w", i+1, w.dialect.cluster, strings.Join(silent, ", "), errSilent)
+			}
+			return nil, &ServerError{Problem: fmt.Sprintf("warehouse.dsn names no server of shard %d of the cluster %s", i+1, w.dialect.cluster),
+				Advice: "name at least one server of each shard, separated by commas"}
+		}
+	}
+	return servers, nil
+}
+
+// errSilent says that a shard cannot be reached for the moment: to try again may help.
+var errSilent = errors.New("start the server, or try again")
+
+// shardOf asks a server for the number of its shard; 0: it is in none.
+func (w *Warehouse) shardOf(ctx context.Context, address string) (shard uint64, err error) {
+	conn, err := w.dialTo(address)
+	if err != nil {
+		return 0, err
+	}
+	err = patient{conn, w.pool}.QueryRow(ctx, selectShard, named("cluster", w.dialect.cluster)).Scan(&shard)
+	return shard, errors.Join(err, conn.Close())
+}
+
+// learn finds out which accounts live where.
+func (w *Warehouse) learn(ctx context.Context) error {
+	home := map[string]int{}
+	for i, s := range w.shards.all {
+		rows, err := s.conn.Query(ctx, selectAccounts)
+		if IsMissing(err) {
+			continue // it is to be made
+		}
+		accounts, err := scanned(rows, err, only[string])
+		if err != nil {
+			return fmt.Errorf("asking shard %d which accounts it has: %w", i+1, err)
+		}
+		for _, account := range accounts {
+			if other, twice := home[account]; twice {
+				return &ServerError{Problem: fmt.Sprintf("account %s is on shard %d and on shard %d", account, other+1, i+1),
+					Advice: "two workers did not agree on the shards: stop them, and drop its rows on one of them (deploy/SERVERS.md)"}
+			}
+			home[account] = i
+		}
+	}
+	w.shards.home = home
+	return nil
+}
+
+// Identify asks the server what it is, and refuses with a *ServerError what cannot work. It comes before anything that
+// writes: how tables are made follows from it. The embedded engine is asked for its version alone.
+func (w *Warehouse) Identify(ctx context.Context) (Server, error) {
+	s, err := w.identify(ctx)
+	if err == nil && w.shards != nil {
+		err = w.learn(ctx)
+	}
+	return s, err
+}
+
+// What is written about an account is written where it lives.
+
+// SaveRun writes the run's row; a later write replaces an earlier one.
+func (w *Warehouse) SaveRun(ctx context.Context, r RunRecord) error {
+	return w.At(r.Account).pool.SaveRun(ctx, r)
+}
+
+// BeginRun writes the row of a run that has none yet.
+func (w *Warehouse) BeginRun(ctx context.Context, r RunRecord) error {
+	return w.At(r.Account).pool.BeginRun(ctx, r)
+}
+
+// RecordAction adds an action, with the time of the warehouse, and returns it as it is stored.
+func (w *Warehouse) RecordAction(ctx context.Context, a Action) (Action, error) {
+	return w.At(a.Account).pool.RecordAction(ctx, a)
+}
+
+// Consent is the consent of an operator to what a run of a stream is about to delete; nil when there is none. See that
+// of a shard.
+func (w *Warehouse) Consent(ctx context.Context, id StreamID, run uuid.UUID, deletes uint64, only bool) (*Action, error) {
+	return w.At(id.Account).pool.Consent(ctx, id, run, deletes, only)
+}
+
+// UnknownReferences are keys that the transactions of an account name, and that nothing is known of.
+func (w *Warehouse) UnknownReferences(ctx context.Context, account string, from *catalog.Stream, to []*catalog.Stream, retry time.Duration, limit int) ([]Reference, error) {
+	return w.At(account).pool.UnknownReferences(ctx, account, from, to, retry, limit)
+}
+
+// Dictionary describes every view and its columns.
+func (w *Warehouse) Dictionary(ctx context.Context) ([]View, error) {
+	return w.each()[0].pool.Dictionary(ctx)
+}

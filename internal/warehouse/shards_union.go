@@ -1,0 +1,165 @@
+package warehouse
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"dealhouse/schema"
+)
+
+// The database that is configured has a table over all shards for each view and each table of theirs, under the same
+// name, and views with parameters as they are. A last view, markUnion, says what they were made for: a binary replaces
+// only what an older one has made, as warehouse-17 has it for the views of a shard.
+
+// unionMark is the name of that view.
+const unionMark = "over_shards"
+
+// migrateShards changes the schema of the shards, and then what is over them.
+func (w *Warehouse) migrateShards(ctx context.Context) ([]string, error) {
+	statements, err := w.shards.all[0].Migrate(ctx)
+	if err != nil {
+		return statements, err
+	}
+	if err := w.makeDatabase(ctx); err != nil {
+		return statements, mayNot(err)
+	}
+	union, err := w.pendingUnion(ctx)
+	if err != nil {
+		return statements, err
+	}
+	for _, statement := range union {
+		if err := w.exec(ctx, statement); err != nil {
+			return statements, mayNot(fmt.Errorf("making the tables over all shards: %s...: %w", firstLine(statement), err))
+		}
+	}
+	return append(statements, union...), nil
+}
+
+// CheckSchema returns ErrSchemaOld or ErrSchemaNew when the warehouse does not fit this binary.
+func (w *Warehouse) CheckSchema(ctx context.Context) error {
+	if w.shards == nil {
+		return w.migrator.CheckSchema(ctx)
+	}
+	if err := w.shards.all[0].CheckSchema(ctx); err != nil {
+		return err
+	}
+	union, err := w.pendingUnion(ctx)
+	if err == nil && len(union) > 0 {
+		return ErrSchemaOld
+	}
+	return err
+}
+
+// PlanMigration returns the statements that Migrate would run now, without running any. Of several shards, those that do
+// not name the cluster are for a server of each. What is over a shard follows from its tables, so it is planned when
+// these are there.
+func (w *Warehouse) PlanMigration(ctx context.Context) ([]string, error) {
+	if w.shards == nil {
+		return w.migrator.PlanMigration(ctx)
+	}
+	statements, err := w.shards.all[0].PlanMigration(ctx)
+	if err != nil || len(statements) > 0 {
+		return statements, err
+	}
+	return w.pendingUnion(ctx)
+}
+
+// pendingUnion are the statements that make what is over the shards; none where it is there.
+func (w *Warehouse) pendingUnion(ctx context.Context) ([]string, error) {
+	files, err := numberedMigrations(w.dialect)
+	if err != nil {
+		return nil, err
+	}
+	generation, _, err := schema.Generation()
+	if err != nil {
+		return nil, err
+	}
+	mark := createMark(files[len(files)-1].version, generation)
+	var fits bool
+	err = w.conn.QueryRow(ctx, selectMark, named("files", fmt.Sprint(files[len(files)-1].version)), named("generation", fmt.Sprint(generation))).Scan(&fits)
+	if fits || err != nil && !IsMissing(err) {
+		return nil, err
+	}
+	names, err := w.names(ctx, shardDatabase(w.database))
+	if err != nil {
+		return nil, err
+	}
+	old, err := w.names(ctx, w.database)
+	if err != nil {
+		return nil, err
+	}
+	return w.dialect.union(shardDatabase(w.database), names, old, mark)
+}
+
+// names lists the tables and views of a database that are there to be read.
+func (w *Warehouse) names(ctx context.Context, database string) ([]string, error) {
+	rows, err := w.admin.Query(ctx, selectNames, named("database", database))
+	names, err := scanned(rows, err, only[string])
+	if err != nil {
+		return nil, fmt.Errorf("listing the tables of %s: %w", database, err)
+	}
+	return names, nil
+}
+
+// union are the statements that make what is over the shards, the mark last.
+func (d dialect) union(shard string, names, old []string, mark string) (statements []string, err error) {
+	for _, name := range old {
+		if !slices.Contains(names, name) && name != unionMark {
+			statements = append(statements, d.everywhere("DROP TABLE IF EXISTS "+name))
+		}
+	}
+	parameterised, err := parameterisedViews()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if parameterised[name] == "" {
+			statements = append(statements, d.everywhere(createUnion(d.cluster, shard, name)))
+		}
+	}
+	for _, name := range names { // they read what is made above
+		if text := parameterised[name]; text != "" {
+			statements = append(statements, d.everywhere(text))
+		}
+	}
+	return append(statements, d.everywhere(mark)), nil
+}
+
+// parameterisedViews are the statements of the views that take parameters, by name: there can be no table over them.
+func parameterisedViews() (map[string]string, error) {
+	texts, err := schema.Views()
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]string{}
+	for _, text := range texts {
+		for _, statement := range splitStatements(text) {
+			if made := madeOrChanged.FindStringSubmatch(statement); made != nil && strings.Contains(statement, "{at:") {
+				found[made[2]] = statement
+			}
+		}
+	}
+	return found, nil
+}
+
+// createUnion makes the table over a table or view of all shards, with the same columns.
+func createUnion(cluster, shard, name string) string {
+	return sql("CREATE OR REPLACE TABLE $name AS `$shard`.$name\nENGINE = Distributed($cluster, $database, $table)",
+		parts{"name": name, "shard": shard, "cluster": quote(cluster), "database": quote(shard), "table": quote(name)})
+}
+
+// createMark makes the view that says what the tables over all shards were made for.
+func createMark(files, generation uint32) string {
+	return sql("CREATE OR REPLACE VIEW $mark (files UInt32, generation UInt32)\nAS SELECT toUInt32($files) AS files, toUInt32($generation) AS generation\n"+
+		"COMMENT 'What the tables over all shards were made for: the last file in schema/, and the generation of the views'",
+		parts{"mark": unionMark, "files": fmt.Sprint(files), "generation": fmt.Sprint(generation)})
+}
+
+// selectMark asks whether what is there was made for these, or for newer ones.
+const selectMark = "SELECT (files, generation) >= ({files:UInt32}, {generation:UInt32}) FROM " + unionMark
+
+// selectNames leaves out what only runs and migrations use.
+const selectNames = `SELECT name FROM system.tables WHERE database = {database:String} AND NOT match(name, '_staging$|_ordered$|_[0-9a-f]{32}$|^schema_turns_log$')
+ORDER BY name`
