@@ -30,7 +30,8 @@ func everything(t *testing.T) []*dto.MetricFamily {
 	for _, name := range catalog.Names() {
 		m.Expect("acme", name)
 	}
-	m.Syncer.Observe([]warehouse.StreamStatus{{Account: "acme", Stream: "transactions", LookedAt: &now, Watermark: &now, Now: now}})
+	m.Syncer.Observe([]warehouse.StreamStatus{{Account: "acme", Stream: "transactions", LookedAt: &now, Watermark: &now, Now: now},
+		{Account: "acme", Stream: "coupons", Scope: catalog.Scope{{Filter: "hostname", Values: []string{"shop.example"}}}.Encode(), Now: now}})
 	m.SetChecks([]warehouse.Check{{Account: "acme", Stream: "coupons", Name: warehouse.CheckKeysUnique, OK: true}})
 	m.SetPayouts("acme", report.Reconciliation{}.Counts())
 	m.AddReferences("acme", "coupons", 2, 1)
