@@ -52,16 +52,16 @@ func (k *keyring) authorize(h http.Header) { k.use.Load().authorize(h) }
 
 func (k *keyring) number() int { return k.use.Load().number }
 
-// renew reads the key anew, unless the one with the number is no longer in use. It reports whether another one is in use
-// now; the error says why none could be read, and is free of keys as long as that of again is.
-func (k *keyring) renew(number int) (bool, error) {
+// renew reads the key anew, unless the one with the number is no longer in use. It reports whether it has found another
+// one; the error says why none could be read, and is free of keys as long as that of again is.
+func (k *keyring) renew(number int) (found bool, err error) {
 	if k.again == nil {
 		return false, nil
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.number() != number {
-		return true, nil
+		return false, nil
 	}
 	key, err := k.again()
 	if err == nil {
@@ -81,14 +81,14 @@ func (c *Client) KeyNumber() int { return c.keys.number() }
 // another one is in use now. A key that comes from no file stays. It is safe for concurrent use, and may take as long as
 // the file takes to be read.
 func (c *Client) RenewKey(number int) bool {
-	renewed, err := c.keys.renew(number)
+	found, err := c.keys.renew(number)
 	switch {
 	case err != nil:
 		c.log.Warn("the key could not be read anew: the one before is used", "error", c.scrub().text(err.Error()))
-	case renewed:
+	case found:
 		c.log.Info("the service refused the key, and it has changed since: the new one is used")
 	}
-	return renewed
+	return c.keys.number() != number
 }
 
 // scrub is what keeps the client's keys out of what it says.

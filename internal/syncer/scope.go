@@ -126,22 +126,27 @@ func (d *pager) readLists(read func(*chain) error) error {
 	var refused []string
 	for _, d.filter = range lists {
 		err := d.readList(read)
-		var api *dealapi.Error
 		switch {
 		case err == nil:
-		case d.filter == nil:
+		case d.filter == nil || !listRefused(err):
 			return err
-		case errors.As(err, &api) && (api.Kind == dealapi.KindBadRequest || api.Kind == dealapi.KindNotFound) && !api.Cursor && len(refused)+1 < len(lists):
+		case len(refused)+1 == len(lists):
+			return fmt.Errorf("reading the part of the scope with %s: %w", nameList(d.filter), err)
+		default:
 			refused = append(refused, nameList(d.filter))
 			d.reader.session.log.Error("the service refused a part of the scope", "list", nameList(d.filter), "error", err)
-		default:
-			return fmt.Errorf("reading the part of the scope with %s: %w", nameList(d.filter), err)
 		}
 	}
 	if len(refused) > 0 {
 		d.seen.gap = fmt.Sprintf("the service refused %d of the %d lists of its scope: %s", len(refused), len(lists), joinSome(refused))
 	}
 	return nil
+}
+
+// listRefused reports that the service has no list for a filter.
+func listRefused(err error) bool {
+	api, is := errors.AsType[*dealapi.Error](err)
+	return is && !api.Cursor && (api.Kind == dealapi.KindBadRequest || api.Kind == dealapi.KindNotFound)
 }
 
 // readList reads the list of d.filter.
