@@ -79,10 +79,14 @@ func (d *deletes) guard(_ context.Context, c *warehouse.Changes) error {
 	if c.Deleted < c.Live && float64(c.Deleted) <= job.MaxDeleteRatio*float64(c.Live) {
 		return nil
 	}
+	really := "if these rows are really gone"
+	if c.Outside > 0 {
+		really = "if the scope is as you want it"
+	}
 	return &GuardError{
 		Account: job.Account, Stream: job.Stream.Name, Guard: GuardDeletes, Deletes: c.Deleted,
 		Reason: fmt.Sprintf("%s of %d rows, and max_delete_ratio allows %.4g %%", whatLeaves(c, job.Scope), c.Live, 100*job.MaxDeleteRatio),
-		Advice: "nothing was changed; if these rows are really gone, agree to it with `dealhouse operate consent " + job.Stream.Name + " --account " + job.Account +
+		Advice: "nothing was changed; " + really + ", agree to it with `dealhouse operate consent " + job.Stream.Name + " --account " + job.Account +
 			"`, or run `dealhouse sync " + job.Stream.Name + " --account " + job.Account + " --allow-mass-delete` once",
 	}
 }
@@ -92,7 +96,10 @@ func whatLeaves(c *warehouse.Changes, scope catalog.Scope) string {
 	if c.Outside == 0 {
 		return fmt.Sprintf("the service no longer lists %d", c.Deleted)
 	}
-	return fmt.Sprintf("the scope of the stream, %s, leaves %d out and the service no longer lists %d others", scope, c.Outside, c.Deleted-c.Outside)
+	if c.Outside == c.Deleted {
+		return fmt.Sprintf("the scope of the stream, %s, leaves out %d", scope.Brief(), c.Outside)
+	}
+	return fmt.Sprintf("the scope of the stream, %s, leaves out %d and the service no longer lists %d others", scope.Brief(), c.Outside, c.Deleted-c.Outside)
 }
 
 // guardUnlessConsented is guard, unless an operator has agreed to as many deletions since a run was stopped.

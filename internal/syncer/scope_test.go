@@ -164,7 +164,7 @@ func TestScope(t *testing.T) {
 	s.to(map[string][]string{"hostname": {hosts[2]}})
 	_, err := s.worker.Run(t.Context(), s.job)
 	guard, stopped := errors.AsType[*GuardError](err)
-	if !stopped || !strings.Contains(err.Error(), "the scope of the stream, hostname "+hosts[2]+", leaves ") {
+	if !stopped || !strings.Contains(err.Error(), "the scope of the stream, hostname "+hosts[2]+", leaves out ") {
 		t.Fatalf("narrowed without consent: %v", err)
 	}
 	if !gocmp.Equal(before, shownRows(t, s.store, "coupons", "acme")) {

@@ -244,6 +244,9 @@ func (d daySpan) bounds(r warehouse.RunSpan, now time.Time) (from, to float64) {
 	return d.minute(r.From), d.minute(end)
 }
 
+// laneOrder is the order in which the kinds of runs are drawn: what is bad lies above the rest.
+var laneOrder = []string{"good", "other", "running", "late", "guard", "bad"}
+
 func newLane(d daySpan, now time.Time, st *streamState, runs []warehouse.RunSpan, slots []int) lane {
 	l := lane{Account: st.id.Account, Stream: st.id.Stream, Name: capitalized(spaced(st.id.Stream)), Key: st.id.Account + "/" + st.id.Stream,
 		Path: streamPath(st.id), Width: laneWidth, Height: laneHeight, Runs: len(runs)}
@@ -277,8 +280,10 @@ func newLane(d daySpan, now time.Time, st *streamState, runs []warehouse.RunSpan
 			beside = max(beside, slots[i]-1)
 		}
 	}
-	for _, class := range sortedKeys(paths) {
-		l.Marks = append(l.Marks, mark{class, paths[class].String()})
+	for _, class := range laneOrder {
+		if path := paths[class]; path != nil {
+			l.Marks = append(l.Marks, mark{class, path.String()})
+		}
 	}
 	l.Busy, l.Longest, l.Beside = wording.Span(l.busy), wording.Span(longest), wording.Count(uint64(beside))
 	l.Text = fmt.Sprintf("%s of %s: %s", l.Name, l.Account, wording.Plural(uint64(l.Runs), "run"))
