@@ -3,6 +3,7 @@ package daemon
 import (
 	"fmt"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"runtime"
 	"testing"
@@ -42,7 +43,7 @@ func BenchmarkMetricsOfMany(b *testing.B) {
 	size := int64(0)
 	for b.Loop() {
 		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 		n, err := io.Copy(io.Discard, w.Result().Body)
 		if size = n; err != nil || w.Code != 200 {
 			b.Fatal(w.Code, err)

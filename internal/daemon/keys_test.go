@@ -27,7 +27,7 @@ func TestChangedKeyIsTried(t *testing.T) {
 		plan.Streams[i].Job.Client = client
 	}
 	looks := make(chan time.Time)
-	b := start(t, plan, func(b *bed, o *Options) { o.Warehouse, o.looks = open(t), looks })
+	b := start(t, plan, func(_ *bed, o *Options) { o.Warehouse, o.looks = open(t), looks })
 	refused := &dealapi.Error{Kind: dealapi.KindAuth, Account: "acme", Status: 401}
 	for range plan.Streams {
 		a := <-b.begun
