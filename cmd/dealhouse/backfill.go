@@ -116,6 +116,7 @@ func (c backfillCommand) run(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
+	exported, registry := a.exported(ctx, nil)
 	svc := a.newService()
 	jobs, api, err := svc.Jobs(cfg, service.Selection{Accounts: c.accounts, Streams: []string{backfillStream}}, nil)
 	if err != nil {
@@ -134,6 +135,12 @@ func (c backfillCommand) run(ctx context.Context, a *app) (err error) {
 	if jobs, err = svc.Unpaused(ctx, w, jobs); err != nil {
 		return err
 	}
+	ctx, told, err := a.tell(ctx, cfg, w, exported, registry, "backfill")
+	if err != nil {
+		return err
+	}
+	defer told.close(ctx)
+	svc.Observe(told.Observer())
 	watch, stop := a.showRuns(jobs, api)
 	results, err := svc.Backfill(ctx, w, jobs, asked, watch)
 	stop()

@@ -52,8 +52,8 @@ func (a *app) loads(cmd *cobra.Command) *cobra.Command {
 }
 
 // confine enters the sandbox for the embedded warehouse in dir: then it does not return. Where there is no sandbox it says
-// so and goes on.
-func (a *app) confine(ctx context.Context, dir string) error {
+// so and goes on. The files are written besides; empty names are none.
+func (a *app) confine(ctx context.Context, dir string, files ...string) error {
 	c := &a.confinement
 	if !c.loads || c.without || c.settled || a.become == nil {
 		return nil
@@ -81,7 +81,7 @@ func (a *app) confine(ctx context.Context, dir string) error {
 	if len(missing) > 0 {
 		a.withoutSandbox(lacking)
 	}
-	policy.Write = writable(place.Dir, c.textfile)
+	policy.Write = writable(place.Dir, append(files, c.textfile)...)
 	policy.Env = c.environment(a.env, place)
 	if len(c.once) > 0 {
 		text, err := json.Marshal(c.once)
@@ -132,11 +132,14 @@ func (c *confinement) environment(env []string, place chdb.Place) []string {
 	}), set...)
 }
 
-// writable are the data folder, those that links in it lead to, and the folder of the metrics.
-func writable(dir, textfile string) []string {
+// writable are the data folder, those that links in it lead to, and the folders of files that are written besides.
+func writable(dir string, files ...string) []string {
 	folders := linked(dir, tableDepth, []string{dir})
-	if textfile != "" {
-		if folder := filepath.Dir(textfile); mustExist(folder) == nil {
+	for _, file := range files {
+		if file == "" {
+			continue
+		}
+		if folder := filepath.Dir(file); mustExist(folder) == nil {
 			folders = append(folders, folder)
 		}
 	}

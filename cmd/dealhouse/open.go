@@ -119,7 +119,7 @@ func sharing(g *chdb.Guest) slog.Level {
 // open opens the warehouse, makes sure that it answers, and that it is one that can be worked with.
 func (a *app) open(ctx context.Context, cfg *config.Config, maxRetryElapsed time.Duration) (*warehouse.Warehouse, error) {
 	if dir, embedded := cfg.Warehouse.EmbeddedDir(); embedded {
-		if err := a.confine(ctx, dir); err != nil {
+		if err := a.confine(ctx, dir, cfg.Lineage.File); err != nil {
 			return nil, err
 		}
 	}

@@ -85,8 +85,15 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 	if err := svc.Prepare(ctx, w, false); err != nil {
 		return err
 	}
+	exported, _ := a.exported(ctx, registry)
+	ctx, told, err := a.tell(ctx, cfg, w, exported, registry, "")
+	if err != nil {
+		return err
+	}
+	defer told.close(ctx)
+	svc.Observe(told.Observer())
 	d, err := daemon.New(daemon.Options{
-		Warehouse: w, Plan: plan, Metrics: &a.metrics, Load: planner.Reread, Reload: hangups, Env: a.env, Logger: a.log,
+		Warehouse: w, Plan: plan, Metrics: &a.metrics, Load: planner.Reread, Reload: hangups, Env: a.env, Logger: a.log, Observer: told.Observer(),
 	})
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,11 +21,18 @@ const schemaLong = `Explains every view and column of the warehouse: type, meani
 field of the API, or the columns that it is made from), and how a missing value shows: NULL, empty, or
 never. It is read from the comments in ClickHouse itself, where BI tools find them too.
 
-Name views to see only those.`
+Name views to see only those.
+
+With --output dbt it writes the sources.yml of a dbt project (dbt 1.10 or later), and with --output odcs a
+data contract of the Open Data Contract Standard (v3.1.0). How fresh each stream has to be follows from the
+schedules of the configuration, and so do the accounts that count; without any account in it, the promise
+is that of the default schedules, for all accounts of the warehouse.`
 
 const schemaExample = `  dealhouse schema transactions
   dealhouse schema --output markdown > dictionary.md
-  dealhouse schema --output json deals_active product_price_changes`
+  dealhouse schema --output json deals_active product_price_changes
+  dealhouse schema --output dbt > models/staging/dealhouse/sources.yml
+  dealhouse schema --output odcs > dealhouse.odcs.yaml`
 
 func newSchema(a *app) *cobra.Command {
 	var format *choice
@@ -39,7 +47,7 @@ func newSchema(a *app) *cobra.Command {
 			return explainSchema(cmd.Context(), a, args, format.value)
 		},
 	}
-	format = outputFlag(cmd, "table", "markdown", "json")
+	format = outputFlag(cmd, "table", "markdown", "json", "dbt", "odcs")
 	return cmd
 }
 
@@ -64,6 +72,15 @@ func explainSchema(ctx context.Context, a *app, names []string, format string) (
 		return err
 	}
 	switch format {
+	case "dbt", "odcs":
+		promised, err := newContract(cfg, views, time.Now())
+		if err != nil {
+			return err
+		}
+		if format == "dbt" {
+			return promised.WriteDBT(a.stdout)
+		}
+		return promised.WriteODCS(a.stdout)
 	case "json":
 		enc := json.NewEncoder(a.stdout)
 		enc.SetEscapeHTML(false)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/catalog"
@@ -104,6 +105,11 @@ func (c syncCommand) run(ctx context.Context, a *app) (err error) {
 	if metrics != nil && c.dryRun {
 		return usagef("a dry run has no metrics: leave --push-gateway and --metrics-textfile out")
 	}
+	var registry *prometheus.Registry
+	if metrics != nil {
+		registry = metrics.Registry
+	}
+	exported, registry := a.exported(ctx, registry)
 	svc := a.newService()
 	if metrics != nil {
 		svc.ExpectStreams(metrics, cfg)
@@ -131,6 +137,12 @@ func (c syncCommand) run(ctx context.Context, a *app) (err error) {
 	if jobs, err = svc.Unpaused(ctx, w, jobs); err != nil {
 		return err
 	}
+	ctx, told, err := a.tell(ctx, cfg, w, exported, registry, "sync")
+	if err != nil {
+		return err
+	}
+	defer told.close(ctx)
+	svc.Observe(told.Observer())
 	results, err := a.sync(ctx, svc, w, jobs, api)
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ func (l *loader) build(top *scope) *Config {
 		File:      l.file,
 		Warehouse: l.warehouse(top.values),
 		Daemon:    l.daemon(top.values),
+		Lineage:   l.lineage(top.find("lineage")[0].values),
 		Finance:   Finance{OverdueAfter: top.values.overdueAfter},
 	}
 	seen := map[string]position{}

@@ -19,6 +19,9 @@ type Config struct {
 	// Daemon holds the settings of `dealhouse run`.
 	Daemon Daemon
 
+	// Lineage says who is told of runs.
+	Lineage Lineage
+
 	// Finance holds the settings of the reconciliation of payouts.
 	Finance Finance
 

@@ -22,6 +22,8 @@ Durations are a number with its unit, in quotes: "500ms", "30s", "10m", "24h".`
 
 	docDaemon = "The long-running worker, `dealhouse run`."
 
+	docLineage = "OpenLineage events of runs, for catalogs of data such as Marquez or DataHub. Off unless someone is named."
+
 	docFinance = "The reconciliation of payouts with their transactions, `dealhouse reconcile`."
 
 	docDefaults = `Settings for every account. Each may be set again for one account, under [[account]]; those about streams also for one stream, under [account.streams.<stream>].`

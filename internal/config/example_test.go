@@ -37,7 +37,7 @@ func TestExampleFileIsCurrent(t *testing.T) {
 var commentedKey = regexp.MustCompile(`(?m)^# ([a-z_]+ = .*)$`)
 
 func exampleSource(text string) Source {
-	return source(text, "DEALS_API_KEY=k-acme", "DEALS_PAYOUTS_KEY=k-payouts")
+	return source(text, "DEALS_API_KEY=k-acme", "DEALS_PAYOUTS_KEY=k-payouts", "LINEAGE_KEY=k-lineage")
 }
 
 func TestExampleLoads(t *testing.T) {
@@ -53,6 +53,7 @@ func TestExampleUncommented(t *testing.T) {
 	want := standardConfig()
 	// These are samples and not defaults: the example says so.
 	want.Daemon.User, want.Daemon.TLSCert, want.Daemon.TLSKey = "ops", "/etc/dealhouse/tls.crt", "/etc/dealhouse/tls.key"
+	want.Lineage = Lineage{URL: "https://marquez:5000/api/v1/lineage", Key: NewSecret("k-lineage"), Namespace: "shop-warehouse"}
 	dir := "/etc/dealhouse/warehouse"
 	want.Warehouse.CAFile, want.Warehouse.CertFile, want.Warehouse.KeyFile = dir+"-ca.crt", dir+".crt", dir+".key"
 	a := &want.Accounts[0]
@@ -106,7 +107,7 @@ func TestEveryKeyHasAVariable(t *testing.T) {
 			t.Errorf("%s=\\x01 gives %q", name, got)
 		}
 	}
-	want := 7 + 10 + 1 + 2*15 + 2 + 8 // of the tables above the streams, in the order of the schema
+	want := 7 + 10 + 3 + 1 + 2*15 + 2 + 8 // of the tables above the streams, in the order of the schema
 	for _, s := range catalog.All() {
 		want += 6 + len(s.Filters) // every stream has six
 		if s.ByID {

@@ -12,7 +12,7 @@ import (
 
 // vocabulary is every key there is, in the order of config.example.toml. A key that differs from table to table has
 // several rows. Nothing changes it.
-var vocabulary = slices.Concat(warehouseKeys(), daemonKeys(), financeKeys(), accountKeys(), filterParamKeys(), streamKeys())
+var vocabulary = slices.Concat(warehouseKeys(), daemonKeys(), lineageKeys(), financeKeys(), accountKeys(), filterParamKeys(), streamKeys())
 
 func warehouseKeys() []key {
 	return []key{

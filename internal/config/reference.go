@@ -122,10 +122,10 @@ func (r reference) resolve(env map[string]string, read fileReader) (key Secret, 
 		if r.name != "" {
 			key.from += "#" + r.name
 		}
-		key.again = func() (Secret, error) {
+		key.again = &origin{func() (Secret, error) {
 			again, _, err := r.resolve(nil, read)
 			return again, err
-		}
+		}}
 	}
 	return key, loose, nil
 }

@@ -10,12 +10,13 @@ import (
 )
 
 // where is a set of tables that a key may stand in.
-type where uint8
+type where uint16
 
 const (
 	inWarehouse where = 1 << iota
 	inDaemon
 	inFinance
+	inLineage
 	inDefaults
 	inAccount
 	inParams
@@ -39,6 +40,7 @@ func schema() section {
 	return section{children: []section{
 		{name: "warehouse", in: inWarehouse, doc: docWarehouse},
 		{name: "daemon", in: inDaemon, doc: docDaemon},
+		{name: "lineage", in: inLineage, own: true, doc: docLineage},
 		{name: "finance", in: inFinance, doc: docFinance},
 		{name: "defaults", in: inDefaults, doc: docDefaults},
 		{name: "account", in: inAccount, repeated: true, own: true, doc: docAccount, children: []section{
@@ -144,6 +146,10 @@ type values struct {
 	jitter          time.Duration
 	grace           time.Duration
 	retry           []time.Duration
+
+	lineageTo        lineageTarget
+	lineageKey       reference
+	lineageNamespace string
 
 	overdueAfter time.Duration
 

@@ -13,8 +13,11 @@ const redacted = "***"
 type Secret struct {
 	value string
 	from  string // the reference to a file that it was read from; "" when it cannot change
-	again func() (Secret, error)
+	again *origin // nil when it cannot change
 }
+
+// origin is where a secret can be read anew. Secrets have it by its address, so that they can be compared.
+type origin struct{ read func() (Secret, error) }
 
 // NewSecret wraps a value; for tests and for programs that configure themselves.
 func NewSecret(value string) Secret { return Secret{value: value} }
@@ -28,7 +31,7 @@ func (s Secret) Again() (Secret, error) {
 	if s.again == nil {
 		return s, nil
 	}
-	return s.again()
+	return s.again.read()
 }
 
 // Reveal returns the value. It is the only way to it, so that a search for Reveal finds every place that can leak. An

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"net"
 	"net/url"
 	"strings"
 	"time"
@@ -62,6 +63,23 @@ func (w Warehouse) RedactedDSN() string {
 		b.WriteString("?...")
 	}
 	return b.String()
+}
+
+// Address is the host and the port of the first server that the DSN names; "" for an embedded warehouse.
+func (w Warehouse) Address() (host, port string) {
+	u, err := churl.Parse(w.DSN.Reveal())
+	if _, embedded := w.EmbeddedDir(); embedded || err != nil {
+		return "", ""
+	}
+	first, _, _ := strings.Cut(u.Host, ",")
+	if host, port, err = net.SplitHostPort(first); err == nil {
+		return host, port
+	}
+	port = map[string]string{"clickhouse": "9000", "clickhouses": "9440", "http": "8123", "https": "8443"}[u.Scheme]
+	if u.Scheme == "clickhouse" && u.Query().Get("secure") == "true" {
+		port = "9440"
+	}
+	return strings.Trim(first, "[]"), port
 }
 
 // dataSource is a DSN taken apart.

@@ -26,8 +26,10 @@ type Options struct {
 	Reload <-chan os.Signal
 	// Env names the supervisor (systemd), if there is one: NOTIFY_SOCKET and WATCHDOG_USEC.
 	Env    []string
-	Logger *slog.Logger     // default: none
-	Clock  func() time.Time // default: time.Now
+	Logger *slog.Logger // default: none
+	// Observer is told of all runs by schedule. Default: none.
+	Observer *syncer.Observer
+	Clock    func() time.Time // default: time.Now
 
 	ticks <-chan time.Time                                                            // seam: default: four a second
 	run   func(ctx context.Context, job syncer.Job) (warehouse.RunRecord, error)      // seam: default: the syncer's
@@ -96,7 +98,7 @@ func New(o Options) (*Daemon, error) {
 	}
 	d.supervisor = newSupervisor(o.Env, d.log)
 	if d.o.run == nil {
-		s, err := syncer.New(syncer.Options{Warehouse: o.Warehouse, Logger: d.log, Metrics: o.Metrics.Syncer, Progress: d.progress.update})
+		s, err := syncer.New(syncer.Options{Warehouse: o.Warehouse, Logger: d.log, Metrics: o.Metrics.Syncer, Progress: d.progress.update, Observer: o.Observer})
 		if err != nil {
 			return nil, fmt.Errorf("preparing the runs: %w", err)
 		}
@@ -300,13 +302,14 @@ func (l *loop) ping() {
 func (l *loop) turn() {
 	now := l.now()
 	for _, e := range l.timetable.entries {
+		due := e.next()
 		start, full, missed := e.turn(now)
 		if missed > 0 {
 			l.log.Info("scheduled times were missed", "account", e.Job.Account, "stream", e.Job.Stream.Name, "missed", missed, "running", e.running != nil)
 			l.o.Metrics.missed.WithLabelValues(e.Job.Account, e.Job.Stream.Name).Add(float64(missed))
 		}
 		if start {
-			l.start(e, full, now)
+			l.start(e, full, now, due)
 		}
 		if start || missed > 0 {
 			l.o.Metrics.planned(e.id(), e.next())

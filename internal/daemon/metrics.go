@@ -30,6 +30,7 @@ type Metrics struct {
 	payouts    *payoutMetrics
 	quality    *prometheus.GaugeVec
 	references *prometheus.CounterVec
+	lost       *prometheus.CounterVec
 }
 
 // How asking for a reference can end, as the label outcome has it.
@@ -65,7 +66,11 @@ func NewMetrics(reg prometheus.Registerer, build Build, clock func() time.Time) 
 		lastReload: single("dealhouse_config_last_reload_timestamp_seconds", "When the configuration in force was read."),
 		payouts:    newPayoutMetrics(gauge),
 		quality:    gauge("dealhouse_quality_check_ok", "1 when what is loaded passed the check, 0 when it did not.", "account", "stream", "check"),
+		lost:       counter("dealhouse_telemetry_lost_total", "What was to be sent and did not arrive: OpenLineage events, and exports of traces and metrics over OTLP.", "signal"),
 		references: counter("dealhouse_references_total", "Deals that others refer to and the lists do not have, asked for by their own address.", "account", "stream", "outcome"),
+	}
+	for _, signal := range []string{SignalLineage, SignalTraces, SignalMetrics} {
+		m.lost.WithLabelValues(signal)
 	}
 	gauge("dealhouse_build_info", "Always 1; the labels say which build this is.", "version", "revision", "goversion", "engine").
 		WithLabelValues(build.Version, build.Revision, build.GoVersion, build.Engine).Set(1)
@@ -142,6 +147,20 @@ func (m *Metrics) AddReferences(account, stream string, stored, notFound uint64)
 	}
 	m.references.WithLabelValues(account, stream, referenceStored).Add(float64(stored))
 	m.references.WithLabelValues(account, stream, referenceNotFound).Add(float64(notFound))
+}
+
+// What is sent to others, as the label signal has it.
+const (
+	SignalLineage = "lineage"
+	SignalTraces  = "traces"
+	SignalMetrics = "metrics"
+)
+
+// Lost counts what did not arrive of a signal.
+func (m *Metrics) Lost(signal string, n int) {
+	if m.lost != nil {
+		m.lost.WithLabelValues(signal).Add(float64(n))
+	}
 }
 
 // read notes that the configuration was read at a time, or, with an error, refused.

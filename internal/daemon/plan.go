@@ -158,12 +158,8 @@ func (e *entry) next() (next time.Time) {
 // or failed. It is never less than the time from the last run to the second one after it: in the middle of a pause, such
 // as the night of "*/5 8-18 * * *", the times ahead say nothing of the pause.
 func (e *entry) staleAfter(now time.Time) time.Duration {
-	gap := e.runs.longestGap(now)
-	if gap == 0 {
-		return 0
-	}
-	limit := max(2*gap+e.runs.delay, time.Minute)
-	if e.looked.IsZero() {
+	limit := e.runs.LateAfter(now, e.runs.delay)
+	if limit == 0 || e.looked.IsZero() {
 		return limit
 	}
 	if second := e.runs.Next(e.runs.Next(e.looked)); !second.IsZero() {

@@ -15,13 +15,16 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// start starts a run in a goroutine of its own.
-func (l *loop) start(e *entry, full bool, now time.Time) {
+// start starts a run in a goroutine of its own, which was due at a time.
+func (l *loop) start(e *entry, full bool, now, due time.Time) {
 	ctx, cancel := context.WithCancelCause(l.runs)
 	e.running = &attempt{since: now, full: full, settings: e.settings, key: keyOf(e.Job.Client), cancel: cancel}
 	e.settings.users++
 	job, set := e.Job, e.settings
 	job.Full = full
+	if !due.After(now) { // otherwise someone has asked for it
+		job.Due = due
+	}
 	go func() {
 		defer cancel(nil)
 		l.ended <- ended{e.id(), l.perform(ctx, job, set)}
@@ -31,6 +34,8 @@ func (l *loop) start(e *entry, full bool, now time.Time) {
 // perform makes one run with all that follows it, and logs how it ended.
 func (d *Daemon) perform(ctx context.Context, job syncer.Job, set *settings) syncer.Result {
 	result := syncer.Result{Job: job}
+	ctx, ended := syncer.StartSpan(ctx, job)
+	defer func() { ended(result.Record, result.Err) }()
 	err := syncer.Contain(func() (err error) {
 		result.Record, err = d.o.run(ctx, job)
 		return err

@@ -56,6 +56,16 @@ func (s Schedule) longestGap(now time.Time) time.Duration {
 	return longest
 }
 
+// LateAfter is the age of the last success from which on a stream with this schedule is late: one run was left out, or
+// failed. Each run starts after its time by the delay. 0: it is never late.
+func (s Schedule) LateAfter(now time.Time, delay time.Duration) time.Duration {
+	gap := s.longestGap(now)
+	if gap == 0 {
+		return 0
+	}
+	return max(2*gap+delay, time.Minute)
+}
+
 // slot is a schedule with the time that comes next.
 type slot struct {
 	Schedule

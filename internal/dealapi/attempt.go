@@ -38,6 +38,9 @@ func (c *Client) attempt(ctx context.Context, r request, parse func([]byte) erro
 	if c.onRequest != nil {
 		c.onRequest(info)
 	}
+	if c.trace != nil {
+		c.trace(ctx, info)
+	}
 	return answer, fault
 }
 

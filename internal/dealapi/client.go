@@ -22,6 +22,7 @@ type Client struct {
 	limiter   *Limiter
 	log       *slog.Logger
 	onRequest func(RequestInfo)
+	trace     func(context.Context, RequestInfo)
 	metrics   *Metrics
 	counters  counters
 
@@ -48,6 +49,7 @@ func New(o Options) (*Client, error) {
 		limiter:   o.Limiter,
 		log:       o.Logger.With("account", o.Account),
 		onRequest: o.OnRequest,
+		trace:     o.Trace,
 		metrics:   o.Metrics,
 		timeout:   o.Timeout,
 		maxBody:   o.MaxBodyBytes,

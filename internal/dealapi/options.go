@@ -1,6 +1,7 @@
 package dealapi
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -85,6 +86,9 @@ type Options struct {
 
 	// Metrics count what the client does. nil means nothing is counted.
 	Metrics *Metrics
+
+	// Trace is called like OnRequest, with the context that the request was made in. May be nil.
+	Trace func(context.Context, RequestInfo)
 
 	// Clock is the local clock. nil means time.Now.
 	Clock func() time.Time

@@ -80,7 +80,7 @@ func (p *pool) take() *database {
 		return d
 	}
 	p.made++
-	return &database{name: fmt.Sprintf("test_%d", p.made)}
+	return &database{name: fmt.Sprintf("test_%s%d", ofThisProcess(), p.made)}
 }
 
 // giveBack empties a database for the next test, or drops it (enginetest-2).

@@ -44,7 +44,7 @@ func runMain(m *testing.M, o Options) int {
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // the system clears its temporary folder
 	dataSource = embeddedScheme + dir
-	engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Shards: o.Shards})
+	engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Shards: o.Shards, Keeper: keeper()})
 	if err != nil {
 		return codeOf(0, fmt.Errorf("opening the engine of the tests: %w", err))
 	}
@@ -53,7 +53,13 @@ func runMain(m *testing.M, o Options) int {
 		return codeOf(0, errors.Join(fmt.Errorf("connecting to the engine of the tests: %w", err), engine.Close()))
 	}
 	shared.admin = admin
+	if err := beReplica(); err != nil {
+		return codeOf(0, errors.Join(err, admin.Close(), engine.Close()))
+	}
 	code := runTests(ctx, m, o)
+	if keeper() != "" {
+		return code // an engine with replicated tables may crash when it is closed
+	}
 	code = codeOf(code, errors.Join(admin.Close(), engine.Close()))
 	if code == 0 {
 		code = codeOf(code, goleak.Find(o.Leaks...))

@@ -8,6 +8,7 @@ import (
 	"dealhouse/internal/config"
 	"dealhouse/internal/report"
 	"dealhouse/internal/syncer"
+	"dealhouse/internal/tracing"
 	"dealhouse/internal/warehouse"
 )
 
@@ -18,11 +19,19 @@ func (s *Service) AfterRuns(ctx context.Context, cfg *config.Config, w *warehous
 	if ctx.Err() != nil {
 		return
 	}
-	if err := s.askForReferences(ctx, cfg, w, api, results); err != nil {
-		s.warn(Warning{Err: err})
+	part := func(name string, do func(context.Context) error) {
+		ctx, span := tracing.Start(ctx, name)
+		span.End(do(ctx))
 	}
-	s.checkQuality(ctx, w, results)
-	s.reconcile(ctx, cfg, w, results)
+	part("ask for deals", func(ctx context.Context) error {
+		err := s.askForReferences(ctx, cfg, w, api, results)
+		if err != nil {
+			s.warn(Warning{Err: err})
+		}
+		return err
+	})
+	part("check quality", func(ctx context.Context) error { s.checkQuality(ctx, w, results); return nil })
+	part("reconcile payouts", func(ctx context.Context) error { s.reconcile(ctx, cfg, w, results); return nil })
 }
 
 // reconcileAgain is after which time payouts are reconciled anew though nothing about them has changed: sales become

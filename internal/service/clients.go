@@ -1,10 +1,14 @@
 package service
 
 import (
+	"context"
+	"path"
+	"strings"
 	"sync"
 	"time"
 
 	"dealhouse/internal/dealapi"
+	"dealhouse/internal/tracing"
 )
 
 // Clients are API clients: one for each account and key, all those of an account under one limiter (service-1). They
@@ -45,7 +49,7 @@ func (c *Clients) Get(t Target) (*dealapi.Client, error) {
 	o := dealapi.Options{
 		Account: id.account, BaseURL: t.Account.BaseURL, Key: id.key, UserAgent: c.service.userAgent,
 		Timeout: t.Account.Timeout, MaxBodyBytes: t.Account.MaxBodyBytes, Bodies: c.service.bodies, MaxElapsed: t.Account.MaxRetryElapsed,
-		Limiter: c.limiters[id.account], AllowInsecure: t.Account.AllowInsecure, Logger: c.service.log,
+		Limiter: c.limiters[id.account], AllowInsecure: t.Account.AllowInsecure, Logger: c.service.log, Trace: traceRequest,
 	}
 	if id.from != "" {
 		o.KeyAgain = func() (string, error) {
@@ -65,6 +69,20 @@ func (c *Clients) Get(t Target) (*dealapi.Client, error) {
 	}
 	c.clients[id] = client
 	return client, nil
+}
+
+// traceRequest records a request as a part of what it was made for.
+func traceRequest(ctx context.Context, r dealapi.RequestInfo) {
+	verb, address, _ := strings.Cut(r.Op, " ")
+	name := r.Op
+	if verb == "get" { // of a single record, whose key makes each address another
+		name = verb + " " + path.Dir(address) + "/{id}"
+	}
+	made := tracing.Request{Name: name, Path: address, SentAt: r.SentAt, Duration: r.Duration, Attempt: r.Attempt, Status: r.Status, Bytes: r.Bytes}
+	if r.Kind != 0 {
+		made.Failed = r.Kind.String()
+	}
+	tracing.AddRequest(ctx, made)
 }
 
 // Close closes all clients.

@@ -72,11 +72,11 @@ type Watch struct {
 
 // Sync makes all runs side by side. One that fails does not stop the others. Its error says that none was made.
 func (s *Service) Sync(ctx context.Context, w *warehouse.Warehouse, jobs []syncer.Job, watch Watch) ([]syncer.Result, error) {
-	runner, err := syncer.New(syncer.Options{Warehouse: w, Logger: s.log, Metrics: s.metrics.Syncer, Progress: watch.Progress})
+	runner, err := syncer.New(syncer.Options{Warehouse: w, Logger: s.log, Metrics: s.metrics.Syncer, Progress: watch.Progress, Observer: s.observer})
 	if err != nil {
 		return nil, fmt.Errorf("preparing the sync: %w", err)
 	}
-	return s.sideBySide(ctx, jobs, watch, func(job syncer.Job) syncer.Result {
+	return s.sideBySide(ctx, jobs, watch, func(ctx context.Context, job syncer.Job) syncer.Result {
 		record, err := runner.Run(ctx, job)
 		return syncer.Result{Job: job, Record: record, Err: err}
 	}), nil
@@ -85,11 +85,11 @@ func (s *Service) Sync(ctx context.Context, w *warehouse.Warehouse, jobs []synce
 // Backfill reads a range of time for all jobs side by side. One that fails does not stop the others. Its error says
 // that nothing was read.
 func (s *Service) Backfill(ctx context.Context, w *warehouse.Warehouse, jobs []syncer.Job, asked syncer.Range, watch Watch) ([]syncer.Result, error) {
-	runner, err := syncer.New(syncer.Options{Warehouse: w, Logger: s.log, Progress: watch.Progress})
+	runner, err := syncer.New(syncer.Options{Warehouse: w, Logger: s.log, Progress: watch.Progress, Observer: s.observer})
 	if err != nil {
 		return nil, fmt.Errorf("preparing the backfill: %w", err)
 	}
-	return s.sideBySide(ctx, jobs, watch, func(job syncer.Job) syncer.Result {
+	return s.sideBySide(ctx, jobs, watch, func(ctx context.Context, job syncer.Job) syncer.Result {
 		record, err := runner.Backfill(ctx, job, asked)
 		if err != nil && record.Windows > 0 {
 			s.log.Warn("the backfill is not complete: the same command goes on with what is left", "account", job.Account,
@@ -100,13 +100,15 @@ func (s *Service) Backfill(ctx context.Context, w *warehouse.Warehouse, jobs []s
 }
 
 // sideBySide makes a run of each job at the same time, and returns what came of them in the order of the jobs.
-func (s *Service) sideBySide(ctx context.Context, jobs []syncer.Job, watch Watch, run func(syncer.Job) syncer.Result) []syncer.Result {
+func (s *Service) sideBySide(ctx context.Context, jobs []syncer.Job, watch Watch, run func(context.Context, syncer.Job) syncer.Result) []syncer.Result {
 	defer s.announceDrain(ctx)()
 	results := make([]syncer.Result, len(jobs))
 	var group sync.WaitGroup
 	for i, job := range jobs {
 		group.Go(func() {
-			results[i] = run(job)
+			ctx, ended := syncer.StartSpan(ctx, job)
+			results[i] = run(ctx, job)
+			ended(results[i].Record, results[i].Err)
 			watch.Ended(results[i])
 		})
 	}

@@ -68,6 +68,7 @@ func (p *Planner) warnOfFixed(cfg *config.Config) {
 		{"warehouse.key_file", p.first.Warehouse.KeyFile != cfg.Warehouse.KeyFile},
 		{"warehouse.database", p.first.Warehouse.Database != cfg.Warehouse.Database},
 		{"warehouse.max_retry_elapsed", p.first.Warehouse.MaxRetryElapsed != cfg.Warehouse.MaxRetryElapsed},
+		{"[lineage]", !sameLineage(p.first.Lineage, cfg.Lineage)},
 		{"daemon.listen", was.Listen != is.Listen},
 		{"daemon.user", was.User != is.User},
 		{"daemon.password", !was.Password.Equal(is.Password)},
@@ -79,6 +80,13 @@ func (p *Planner) warnOfFixed(cfg *config.Config) {
 			p.service.log.Warn("a setting was changed that takes effect at the next start only: restart the daemon", "setting", setting.name)
 		}
 	}
+}
+
+// sameLineage reports whether the same receiver is told of runs.
+func sameLineage(a, b config.Lineage) bool {
+	same := a.Key.Equal(b.Key)
+	a.Key, b.Key = config.Secret{}, config.Secret{}
+	return same && a == b
 }
 
 // Plan makes a plan. Its error is a SettingError, for what config.Load cannot know to be wrong or for a plan that does

@@ -16,7 +16,7 @@ import (
 // askForReferences asks for the deals that transactions name and no list had, for each account whose transactions were
 // loaded.
 func (s *Service) askForReferences(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, api *Clients, results []syncer.Result) error {
-	runner, err := syncer.New(syncer.Options{Warehouse: w, Logger: s.log})
+	runner, err := syncer.New(syncer.Options{Warehouse: w, Logger: s.log, Observer: s.observer})
 	if err != nil {
 		return err
 	}

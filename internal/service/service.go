@@ -10,6 +10,7 @@ import (
 
 	"dealhouse/internal/daemon"
 	"dealhouse/internal/dealapi"
+	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 )
 
@@ -42,6 +43,7 @@ type Service struct {
 	warn        func(Warning)
 	showWaiting func(what string) (done func())
 	bodies      *dealapi.Bodies // of all API clients together
+	observer    *syncer.Observer
 
 	reconciling sync.Mutex // service-4
 	reconciled  sync.Map   // by account, a reconciled
@@ -71,6 +73,9 @@ func New(o Options) *Service {
 	}
 	return s
 }
+
+// Observe has the observer told of all runs; nil: nobody. It is to be called before the first of them.
+func (s *Service) Observe(o *syncer.Observer) { s.observer = o }
 
 // warnOf warns of a stream.
 func (s *Service) warnOf(account, stream string, err error) {

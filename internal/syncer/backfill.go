@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"dealhouse/internal/tracing"
 	"dealhouse/internal/warehouse"
 )
 
@@ -83,12 +84,14 @@ func (b *backfill) load(ctx context.Context) error {
 	s := b.session
 	record := &s.run.record
 	record.StartedAt, record.Mode, record.RequestedAfter, record.Watermark = s.run.StartedAt, b.mode(), b.windows[0].after(), b.watermark
-	b.show()
-	if err := b.readWindows(ctx); err != nil {
-		return errors.Join(err, b.fail(ctx, err))
-	}
-	record.Outcome, s.unclean = warehouse.OutcomeSuccess, false
-	return nil
+	return s.observed(ctx, func() error {
+		b.show()
+		if err := b.readWindows(ctx); err != nil {
+			return errors.Join(err, b.fail(ctx, err))
+		}
+		record.Outcome, s.unclean = warehouse.OutcomeSuccess, false
+		return nil
+	})
 }
 
 // errUnfiltered says that a window brought more rows from outside of it than from inside.
@@ -96,9 +99,11 @@ var errUnfiltered = errors.New("the service does not keep to the range that it i
 
 // readWindows reads all windows that are left. Where the service turns out not to honour the filters, windows are of no
 // use: what is left is then read as one window, in one chain, so that everything is read, and once.
-func (b *backfill) readWindows(ctx context.Context) error {
+func (b *backfill) readWindows(ctx context.Context) (err error) {
+	ctx, span := tracing.Start(ctx, "read windows")
+	defer func() { span.End(err) }()
 	tasks := b.left()
-	err := b.readTasks(ctx, tasks, len(tasks) > 1)
+	err = b.readTasks(ctx, tasks, len(tasks) > 1)
 	unfiltered := errors.Is(err, errUnfiltered)
 	if unfiltered {
 		b.session.log.Warn("the service does not keep to the range that it is asked for: what is left is read in one chain", "windows", len(b.windows)-b.state.Done.count())

@@ -43,9 +43,10 @@ type Job struct {
 	ReferenceRetry   time.Duration // transactions: how long until a deal that was not there is asked for again; 0: none
 	Timeout          time.Duration // how long the run may take once the stream is its own, but for a backfill; 0: no end
 
-	Full            bool // read the whole stream, whatever its watermark or checkpoint says
-	DryRun          bool // stop before publishing, and leave nothing behind
-	AllowMassDelete bool // let this run delete more than MaxDeleteRatio
+	Due             time.Time // when the run was to begin, by its schedule; zero: it has none
+	Full            bool      // read the whole stream, whatever its watermark or checkpoint says
+	DryRun          bool      // stop before publishing, and leave nothing behind
+	AllowMassDelete bool      // let this run delete more than MaxDeleteRatio
 }
 
 // NewJob makes a job with the settings that a configuration has where it says nothing. A retry needs no client.

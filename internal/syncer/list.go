@@ -7,6 +7,7 @@ import (
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/dealapi"
+	"dealhouse/internal/tracing"
 	"dealhouse/internal/warehouse"
 )
 
@@ -89,10 +90,7 @@ func (l *list) load(ctx context.Context) error {
 	fetching := ctx // syncer-7
 	ctx, cancel := l.session.outlive(fetching)
 	defer cancel()
-	seen, err := l.read(ctx, fetching)
-	if err == nil {
-		err = l.catchUp(ctx, fetching, seen)
-	}
+	seen, err := l.readAll(ctx, fetching)
 	if err != nil {
 		return err
 	}
@@ -138,6 +136,19 @@ func (l *list) read(ctx, fetching context.Context) (*seen, error) {
 		return nil, err
 	}
 	return l.reader.readChain(ctx, fetching, l.after, "")
+}
+
+// readAll reads the list, and what has changed meanwhile.
+func (l *list) readAll(ctx, fetching context.Context) (seen *seen, err error) {
+	ctx, span := tracing.Start(ctx, "read")
+	defer func() { span.End(err) }()
+	fetching = tracing.Below(fetching, span)
+	if seen, err = l.read(ctx, fetching); err == nil {
+		err = l.catchUp(ctx, fetching, seen)
+	}
+	span.Count("dealhouse.pages", l.run.record.Totals.Pages)
+	span.Count("dealhouse.read", l.run.record.Totals.Read)
+	return seen, err
 }
 
 // catchUp reads what has changed since a full read of the stream began: an item that changes may move to a page that

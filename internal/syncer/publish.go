@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/tracing"
 	"dealhouse/internal/warehouse"
 )
 
@@ -34,6 +35,19 @@ func (p publication) publish(ctx context.Context) error {
 	if s.job.DryRun {
 		return r.writer().Discard(ctx)
 	}
+	if err := p.makeVisible(ctx, changes); err != nil {
+		return err
+	}
+	s.metrics.merged(r, s.local().Sub(staged))
+	s.metrics.published(r.record)
+	return nil
+}
+
+// makeVisible publishes what was compared.
+func (p publication) makeVisible(ctx context.Context, changes warehouse.Changes) (err error) {
+	r, s := p.run, p.run.session
+	ctx, span := tracing.Start(ctx, "publish")
+	defer func() { span.End(err) }()
 	r.report(PhaseMerging)
 	mergedAt := s.now(s.local())
 	prepared, err := r.writer().Prepare(ctx, changes, mergedAt)
@@ -46,19 +60,16 @@ func (p publication) publish(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := r.writer().Publish(ctx, s.lease, p.intent(mergedAt, prepared)); err != nil { // syncer-4
-		return err
-	}
-	s.metrics.merged(r, s.local().Sub(staged))
-	s.metrics.published(r.record)
-	return nil
+	return r.writer().Publish(ctx, s.lease, p.intent(mergedAt, prepared)) // syncer-4
 }
 
 // compare counts what the publication would change, and has it checked.
-func (p publication) compare(ctx context.Context) (warehouse.Changes, error) {
+func (p publication) compare(ctx context.Context) (changes warehouse.Changes, err error) {
 	r := p.run
+	ctx, span := tracing.Start(ctx, "compare")
+	defer func() { span.End(err) }()
 	r.report(PhaseComparing)
-	changes, err := r.writer().Plan(ctx, p.scope, r.record.Totals.Staged+r.surplus)
+	changes, err = r.writer().Plan(ctx, p.scope, r.record.Totals.Staged+r.surplus)
 	if err != nil {
 		return changes, err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -146,9 +147,12 @@ func (b *seamBatch) Append(v ...any) error {
 
 func (b *seamBatch) Send() error { return b.seam.around(b.ctx, b.step, b.Batch.Send) }
 
+// ofRuns is the database of the tables of runs, where they have one.
+var ofRuns = regexp.MustCompile("`[^`]*_runs`\\.")
+
 // stepOf is the head of a statement, without the identifiers of runs.
 func stepOf(query string) string {
-	words := strings.Fields(query)
+	words := strings.Fields(ofRuns.ReplaceAllString(query, ""))
 	if words[0] == "INSERT" {
 		words = append(words[:1], words[2:]...) // INTO
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"dealhouse/internal/tracing"
 	"dealhouse/internal/warehouse"
 )
 
@@ -66,7 +67,9 @@ func (s *session) waitAndHold(ctx context.Context, do work) error {
 }
 
 // wait takes the stream, as soon as a run that is under way has ended.
-func (s *session) wait(ctx context.Context) error {
+func (s *session) wait(ctx context.Context) (err error) {
+	ctx, span := tracing.Start(ctx, "wait")
+	defer func() { span.End(err) }()
 	deadline := time.Now().Add(s.leaseWait)
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
 		err := s.take(ctx)
@@ -153,6 +156,12 @@ func (s *session) giveBack(ctx context.Context) error {
 func (s *session) recorded(ctx context.Context, mode string, limit time.Duration, do work) error {
 	r := s.run
 	r.record.RunID, r.record.StartedAt, r.record.Mode = r.ID, r.StartedAt, mode
+	return s.observed(ctx, func() error { return s.recording(ctx, limit, do) })
+}
+
+// recording is recorded, once the record says what is done.
+func (s *session) recording(ctx context.Context, limit time.Duration, do work) error {
+	r := s.run
 	if err := r.begin(ctx); err != nil {
 		if ctx.Err() != nil { // a signal; the row may be there all the same, and must not stay one of a run under way
 			err = errors.Join(err, r.abandon(ctx, err))

@@ -37,6 +37,7 @@ type Options struct {
 	Logger    *slog.Logger   // default: none
 	Metrics   *Metrics       // default: none
 	Progress  func(Progress) // called often, from many goroutines; default: none
+	Observer  *Observer      // default: none
 	// Grace is how long a run that is told to stop may still take for what is in hand: to stage what was read, and to
 	// publish what was read to its end. Default DefaultGrace.
 	Grace time.Duration
@@ -54,6 +55,7 @@ type tools struct {
 	log            *slog.Logger
 	metrics        *Metrics
 	progress       func(Progress)
+	observer       *Observer
 	local          func() time.Time
 	grace          time.Duration
 	cleanupTimeout time.Duration // how long cleaning up may take after the grace: twice, for the run and for its lease
@@ -82,7 +84,7 @@ func New(o Options) (*Syncer, error) {
 	}
 	set(&o.Grace, DefaultGrace)
 	return &Syncer{tools{
-		warehouse: o.Warehouse, log: o.Logger, metrics: o.Metrics, progress: o.Progress,
+		warehouse: o.Warehouse, log: o.Logger, metrics: o.Metrics, progress: o.Progress, observer: o.Observer,
 		local: o.Clock, grace: o.Grace, cleanupTimeout: o.Grace / 5, leaseWait: defaultLeaseWait, said: &sync.Map{},
 	}}, nil
 }

@@ -56,7 +56,7 @@ func newWorker(t *testing.T, x *world, database, account string, skew clocks) *w
 	v := &worker{seam: &seam{skew: skew.warehouse}}
 	local := func() time.Time { return time.Now().Add(skew.local) }
 	var err error
-	if v.store, err = warehouse.Open(t.Context(), warehouse.Options{DSN: enginetest.DSN(), Database: database, Wrap: v.seam.wrap, Backoff: time.Millisecond}); err != nil {
+	if v.store, err = warehouse.Open(t.Context(), warehouse.Options{DSN: enginetest.DSN(), Database: database, Cluster: enginetest.Cluster(), Wrap: v.seam.wrap, Backoff: time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -10,13 +10,9 @@ import (
 // The entries of a child travel packed with their record, and are compared by a hash of all of them: most lists are as
 // they were when the record was last read. Only where the hash differs they are unpacked, and compared one by one.
 
-func (x script) dropOldChildHashesDelta() string { return dropDelta(x.names["child_hashes_delta"]) }
-
 func (x script) createChildHashesDelta() string {
 	return x.dialect.createDelta(x.names["child_hashes"], x.names["child_hashes_delta"], createChildHashes(x.Stream))
 }
-
-func (x script) dropOldChildDelta() string { return dropDelta(x.names["child_delta"]) }
 
 func (x script) createChildDelta() string {
 	return x.dialect.createDelta(x.names["child_latest"], x.names["child_delta"], createChildLatest(x.Stream))

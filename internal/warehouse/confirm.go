@@ -34,7 +34,7 @@ func (w *Writer) KeepUnconfirmed(ctx context.Context, confirmed []string) error 
 
 // keepBut takes the planned deletes back whose key, as text, is not in the list or query.
 func (w *Writer) keepBut(ctx context.Context, confirmed string) error {
-	err := w.execAll(ctx, []step{{w.script.deletePlanned(confirmed), clickhouse.Settings{"mutations_sync": 2}}})
+	err := w.execAll(ctx, []step{{statement: w.script.deletePlanned(confirmed), settings: clickhouse.Settings{"mutations_sync": 2}}})
 	if err != nil {
 		return fmt.Errorf("keeping the rows of %s that are not confirmed to be gone: %w", w.Stream.Name, err)
 	}

@@ -52,15 +52,16 @@ type delta struct {
 // movesOf names what is attached to _latest instead of the delta where rows have moved.
 func movesOf(s *catalog.Stream) string { return s.Name + "_moves" }
 
-// deltas are those that the run prepares.
-func (d dialect) deltas(x script, c Changes) (all []delta) {
+// deltas are those that the run has prepared.
+func (w *Writer) deltas(c Changes) (all []delta) {
+	x, d := w.script, w.dialect
 	if c.Any() {
 		key := sortedBy(createLatest(x.Stream))
 		all = append(all, delta{x.names["latest"], x.names["delta"], key})
 		if c.Moved > 0 {
 			all = append(all, delta{movesOf(x.Stream), x.names["moves"], key})
 		}
-		for _, t := range derivedTables(x.Stream) {
+		for _, t := range w.filled {
 			all = append(all, delta{t.table, d.ofRun(x.derivedDelta(t.table)), sortedBy(t.create)})
 		}
 	}
@@ -102,7 +103,7 @@ var nullsEqual = clickhouse.Settings{"transform_null_in": 1}
 // countPrepared counts the rows of the deltas, and holds that each has its keys once: a server takes a part that was
 // merged for one without duplicates (warehouse-1).
 func (w *Writer) countPrepared(ctx context.Context, c Changes) (Prepared, error) {
-	deltas := w.dialect.deltas(w.script, c)
+	deltas := w.deltas(c)
 	if len(deltas) == 0 {
 		return nil, nil
 	}

@@ -33,10 +33,16 @@ func decisions() derived {
 			}
 			return []string{x.insertDecisions(delta)}
 		},
+		touched: script.countStored,
 		rebuild: func(x script, into string) []string {
 			return []string{x.render(insertAllDecisions, decisionParts(parts{"into": into}))}
 		},
 	}
+}
+
+// countStored counts the changed rows of which there are versions: a transaction that is new has no time of a decision.
+func (x script) countStored(Changes) string {
+	return x.render("SELECT count() FROM $changed WHERE sign = -1", nil)
 }
 
 // decisionParts adds how the times of decisions are found among the versions of a transaction. What vanished upstream

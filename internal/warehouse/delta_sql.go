@@ -6,13 +6,14 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-func (x script) dropOldDelta() string { return dropDelta(x.names["delta"]) }
-
 func (x script) createDelta() string {
 	return x.dialect.createDelta(x.names["latest"], x.names["delta"], createLatest(x.Stream))
 }
 
-func dropDelta(delta string) string { return sql("DROP TABLE IF EXISTS $delta", parts{"delta": delta}) }
+// dropDelta drops tables that are only there for a run, before they are made.
+func dropDelta(deltas ...string) string {
+	return sql("DROP TABLE IF EXISTS $deltas", parts{"deltas": strings.Join(deltas, ", ")})
+}
 
 // insertDelta copies what is new or changed from the staging table, in the types that people query. What no list has is
 // kept as a deleted row is.
@@ -74,12 +75,7 @@ INNER JOIN (SELECT $key, version FROM $changes WHERE $gone) AS c ON l.$key = c.$
 		parts{"columns": joinNames(append(keyColumns(x.Stream), dataColumns(x.Stream)...)), "stored": x.stored(isGone)})
 }
 
-// countParts counts the parts of a table that is only there for a run.
-func countParts(d dialect) string {
-	return sql("SELECT count() FROM system.parts WHERE active AND database = $database AND table = {delta:String}", parts{"database": d.runDatabase()})
-}
-
-// selectInParts lists those of such tables that have more than one.
+// selectInParts lists those of some tables that are only there for a run which have more than one part.
 func selectInParts(d dialect) string {
 	return sql(`SELECT table FROM system.parts
 WHERE active AND database = $database AND table IN ({deltas:Array(String)}) GROUP BY table HAVING count() > 1 ORDER BY table`, parts{"database": d.runDatabase()})
@@ -99,8 +95,8 @@ func attachDerived(table, delta, account string) string {
 	return sql("ALTER TABLE $table ATTACH PARTITION $account FROM $delta", parts{"table": table, "delta": delta, "account": quote(account)})
 }
 
-func dropTable(table string) string {
-	return sql("DROP TABLE IF EXISTS $table SYNC", parts{"table": table})
+func dropTable(tables ...string) string {
+	return sql("DROP TABLE IF EXISTS $tables SYNC", parts{"tables": strings.Join(tables, ", ")})
 }
 
 func (x script) dropStaged(table string) string {

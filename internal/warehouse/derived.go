@@ -31,8 +31,11 @@ type derived struct {
 	// fill are the statements that fill its delta from that of the stream. They come in the order of derivedTables, so
 	// that one may read the delta of a table before it. first says that the account had no row at all.
 	fill func(x script, delta string, first bool) []string
-	// touched is a query that counts what of a run concerns the table; nil: any run may. Where it is 0 nothing is filled.
-	touched func(x script) string
+	// touched is a query that counts what of a run concerns the table; "": nothing does. Where nothing does, it gets no
+	// delta. nil: any run may change it.
+	touched func(x script, c Changes) string
+	// lacking is a statement for what fill cannot tell, and a query that counts it. nil: fill tells all.
+	lacking func(x script, delta string) (when, statement string)
 	// rebuild are those that fill an empty one from all rows of the account that are stored, or from what was rebuilt of
 	// the tables before it.
 	rebuild func(x script, into string) []string
@@ -62,69 +65,70 @@ func derivedTables(s *catalog.Stream) (tables []derived) {
 // derivedDelta is the name of the delta of a derived table.
 func (r Run) derivedDelta(table string) string { return table + "_delta_" + r.suffix() }
 
-// prepareDerived makes the deltas of the derived tables and fills them.
+// prepareDerived makes the deltas of the derived tables that the run changes, and fills them.
 func (w *Writer) prepareDerived(ctx context.Context, c Changes, args []any) error {
 	settings := joinSettings(c.Inserted + c.Updated + c.Deleted)
 	maps.Copy(settings, deltaSettings)
-	if w.Stream.Sales && !c.First {
-		steps := []step{{dropDelta(w.script.names["changed"]), nil}, {w.script.createChanged(), nil}, {w.script.insertChanged(), settings}}
-		if err := w.execAll(ctx, steps, args...); err != nil {
+	if changed := w.script.names["changed"]; w.Stream.Sales && !c.First {
+		steps := []step{{statement: w.script.createChanged()}, {statement: w.script.insertChanged(), settings: settings}}
+		if err := w.fillNew(ctx, []string{changed}, steps, args...); err != nil {
 			return err
 		}
 	}
-	touched := map[string]uint64{} // by query: several tables may ask the same
-	for _, t := range derivedTables(w.Stream) {
-		if t.touched != nil && !c.First {
-			query := t.touched(w.script)
-			n, known := touched[query]
-			if !known {
-				if err := w.conn.QueryRow(ctx, query, args...).Scan(&n); err != nil {
-					return fmt.Errorf("looking whether the run concerns %s: %w", t.table, err)
-				}
-				touched[query] = n
-			}
-			if n == 0 {
-				t.fill = func(script, string, bool) []string { return nil }
-			}
-		}
-		if err := w.execAll(ctx, w.derivedSteps(t, c.First, settings), args...); err != nil {
-			return err
-		}
+	var err error
+	if w.filled, err = w.touched(ctx, c, args); err != nil {
+		return err
 	}
-	return w.singleParts(ctx)
-}
-
-// derivedSteps make the delta of a derived table and fill it.
-func (w *Writer) derivedSteps(t derived, first bool, settings clickhouse.Settings) []step {
-	delta := w.dialect.ofRun(w.derivedDelta(t.table))
-	steps := []step{{dropDelta(delta), nil}, {w.dialect.createDelta(t.table, delta, t.create), nil}}
-	for _, statement := range t.fill(w.script, delta, first) {
-		steps = append(steps, step{statement, settings})
-	}
-	return steps
-}
-
-// singleParts is singlePart for the deltas of all derived tables. Of a small run each has one part already.
-func (w *Writer) singleParts(ctx context.Context) error {
-	rows, err := w.conn.Query(ctx, selectInParts(w.dialect), named("deltas", "["+words(w.derivedDeltas())+"]"))
-	several, err := scanned(rows, err, only[string])
-	if err != nil {
-		return fmt.Errorf("counting the parts of what was prepared: %w", err)
-	}
-	for _, delta := range several {
-		if err := w.singlePart(ctx, delta); err != nil {
+	for _, t := range w.filled {
+		delta := w.dialect.ofRun(w.derivedDelta(t.table))
+		if err := w.fillNew(ctx, []string{delta}, w.derivedSteps(t, delta, c.First, settings), args...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// derivedDeltas are the names of the deltas of the derived tables.
-func (r Run) derivedDeltas() (deltas []string) {
-	for _, t := range derivedNames(r.Stream) {
-		deltas = append(deltas, r.derivedDelta(t))
+// touched are the derived tables that the run changes.
+func (w *Writer) touched(ctx context.Context, c Changes, args []any) (tables []derived, err error) {
+	var queries []string // several tables may ask the same
+	for _, t := range derivedTables(w.Stream) {
+		if c.First || t.touched == nil {
+			continue
+		}
+		if query := t.touched(w.script, c); query != "" && !slices.Contains(queries, query) {
+			queries = append(queries, query)
+		}
 	}
-	return deltas
+	counts := make([]uint64, len(queries))
+	if len(queries) > 0 {
+		into := make([]any, len(queries))
+		for i := range counts {
+			into[i] = &counts[i]
+		}
+		if err := w.conn.QueryRow(ctx, "SELECT ("+strings.Join(queries, "),\n    (")+")", args...).Scan(into...); err != nil {
+			return nil, fmt.Errorf("looking what the run concerns: %w", err)
+		}
+	}
+	return slices.DeleteFunc(derivedTables(w.Stream), func(t derived) bool {
+		if c.First || t.touched == nil {
+			return false
+		}
+		query := t.touched(w.script, c)
+		return query == "" || counts[slices.Index(queries, query)] == 0
+	}), nil
+}
+
+// derivedSteps make the delta of a derived table and fill it.
+func (w *Writer) derivedSteps(t derived, delta string, first bool, settings clickhouse.Settings) []step {
+	steps := []step{{statement: w.dialect.createDelta(t.table, delta, t.create)}}
+	for _, statement := range t.fill(w.script, delta, first) {
+		steps = append(steps, step{statement: statement, settings: settings})
+	}
+	if t.lacking != nil && !first {
+		when, statement := t.lacking(w.script, delta)
+		steps = append(steps, step{statement: statement, settings: settings, when: when})
+	}
+	return steps
 }
 
 // target attaches a delta to the table. The rows of a table that adds up are not found again as they were.

@@ -57,7 +57,7 @@ func payoutTransactionsTable() keyed {
 }
 
 // countPaid counts the changed rows that carry a payout, or that ever did.
-func (x script) countPaid() string {
+func (x script) countPaid(Changes) string {
 	return x.render(`SELECT count() FROM
 (
     SELECT 1 FROM $changed WHERE payout_id IS NOT NULL

@@ -62,8 +62,9 @@ func saleRetailersTable() keyed {
 		if first {
 			return []string{t.insertAll(delta, retailerSums(x.names["delta"]+" WHERE _deleted = 0"))}
 		}
-		return []string{t.changedRetailers(x, delta), t.lostRetailers(x, delta)}
+		return []string{t.changedRetailers(x, delta)}
 	}
+	t.lacking = t.lostRetailers
 	t.rebuild = func(x script, into string) []string {
 		return []string{t.insertAll(into, retailerSums(x.render("$latest FINAL WHERE account = {account:String} AND _deleted = 0", nil)))}
 	}
@@ -115,9 +116,10 @@ HAVING countIf(side != 0) > 0`, parts{
 }
 
 // lostRetailers reads the sales of the retailers of which a maximum is lost.
-func (t keyed) lostRetailers(x script, delta string) string {
-	lost := sql(`(SELECT count() FROM $delta WHERE _lost) > 0 AND retailer_name IN (SELECT retailer_name FROM $delta WHERE _lost)`, parts{"delta": delta})
-	return t.inserted(delta) + x.render(`SELECT {account:String}, $columns, (SELECT max(version) FROM $retailers) + 1, {run:UUID}
+func (t keyed) lostRetailers(x script, delta string) (when, statement string) {
+	when = sql("SELECT count() FROM $delta WHERE _lost", parts{"delta": delta})
+	lost := sql(`retailer_name IN (SELECT retailer_name FROM $delta WHERE _lost)`, parts{"delta": delta})
+	return when, t.inserted(delta) + x.render(`SELECT {account:String}, $columns, (SELECT max(version) FROM $retailers) + 1, {run:UUID}
 FROM
 (
     $rows

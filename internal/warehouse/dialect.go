@@ -18,6 +18,7 @@ type dialect struct {
 	database      string // in the path of such a table in Keeper
 	localDatabase string // comes before the name of a table that is only there for a run; ends with a dot
 	cloud         bool   // the servers replicate by themselves, and each statement may meet another one
+	alone         bool   // the server is the only replica of its shard
 	divided       bool   // the tables are those over several shards
 }
 
@@ -149,6 +150,8 @@ func (d dialect) connectionSettings() clickhouse.Settings {
 		return nil // nothing is written there
 	case d.cloud:
 		return clickhouse.Settings{"select_sequential_consistency": 1}
+	case d.alone:
+		return nil // an insert with a quorum waits for ever for a second replica, though one is the majority
 	case d.replicated != "":
 		return clickhouse.Settings{"select_sequential_consistency": 1, "insert_quorum": "auto", "insert_quorum_parallel": 0}
 	}

@@ -41,7 +41,7 @@ func allOf(t *testing.T, d dialect) (all []statement) {
 	t.Helper()
 	m := migrator{pool: &pool{database: "dealhouse", dialect: d}}
 	all = append(all, statement{"createDatabase", m.createDatabase()}, statement{"createMigrations", d.lasting(createMigrations)}, statement{"createTurns", d.lasting(createTurns)},
-		statement{"countParts", countParts(d)}, statement{"selectStagedRuns", selectStagedRuns(d)})
+		statement{"selectStagedRuns", selectStagedRuns(d)})
 	for i, s := range d.createLocal() {
 		all = append(all, statement{fmt.Sprintf("createLocal %d", i), s})
 	}

@@ -10,9 +10,10 @@ import (
 
 // View is a view that people query, as its comments describe it.
 type View struct {
-	Name    string       `json:"name"`
-	Meaning string       `json:"meaning"`
-	Columns []ViewColumn `json:"columns"`
+	Name       string       `json:"name"`
+	Meaning    string       `json:"meaning"`
+	Parameters []string     `json:"parameters,omitempty"` // each with its type, of a view that is called with some
+	Columns    []ViewColumn `json:"columns"`
 }
 
 // ViewColumn is a column of a view.
@@ -75,14 +76,13 @@ func (v *View) describeParameterized(definition string) {
 		comment := strings.NewReplacer(`\\`, `\`, `\'`, `'`, `''`, `'`).Replace(m[3])
 		v.Columns = append(v.Columns, describeColumn(m[1], m[2], comment))
 	}
-	var parameters []string
 	for _, m := range definedParameter.FindAllStringSubmatch(definition, -1) {
-		if p := m[1] + " " + m[2]; !slices.Contains(parameters, p) {
-			parameters = append(parameters, p)
+		if p := m[1] + " " + m[2]; !slices.Contains(v.Parameters, p) {
+			v.Parameters = append(v.Parameters, p)
 		}
 	}
-	if len(parameters) > 0 {
-		v.Meaning += "; parameters: " + strings.Join(parameters, ", ")
+	if len(v.Parameters) > 0 {
+		v.Meaning += "; parameters: " + strings.Join(v.Parameters, ", ")
 	}
 }
 

@@ -56,8 +56,9 @@
 //  14. A run deletes no row that another run has loaded since it began.
 //  15. Tables that follow from the rows of a stream (derivedTables: keys, counts, sums, decisions) are changed by the run
 //     that changes the rows, under its intent, by rows that replace those of the same key; so attaching them again changes
-//     nothing. Their rows are what would come of making them anew (rebuild). A run of a binary that does not know one of
-//     them leaves it out of the state "derived", and the next holder of the lease makes it anew before anything else.
+//     nothing. Their rows are what would come of making them anew (rebuild). A run leaves those alone that it does not
+//     concern, and its intent says which these are. A run of a binary that does not know one of them leaves it out of the
+//     state "derived", and the next holder of the lease makes it anew before anything else.
 //  16. What is published is counted: the rows of each delta before it is attached, and those of the table after. The
 //     state moves only when both are what was prepared. Else the intent stays, and whoever finds it publishes again;
 //     where what was prepared is not there any more, everything is read again.

@@ -84,7 +84,6 @@ func ofStream(d dialect, s *catalog.Stream) []statement {
 		add("selectPlannedDeletes in a scope", scoped.selectPlannedDeletes(goldenLimit))
 		add("deletePlanned in a scope", scoped.deletePlanned(literals([]string{"a"})))
 	}
-	add("dropOldDelta", x.dropOldDelta())
 	add("createDelta", x.createDelta())
 	for _, c := range []struct {
 		name string
@@ -106,8 +105,8 @@ func ofStream(d dialect, s *catalog.Stream) []statement {
 		add("countLive that is kept", x.countLive(false))
 		add("createChanged", x.createChanged())
 		add("insertChanged", x.insertChanged())
-		add("countPaid", x.countPaid())
-		add("dropOldMoves", x.dropOldMoves())
+		add("countPaid", x.countPaid(Changes{}))
+		add("countStored", x.countStored(Changes{}))
 		add("createMoves", x.createMoves())
 		add("copyDelta", x.copyDelta())
 		add("insertMarks", x.insertMarks())
@@ -178,6 +177,14 @@ func ofDerived(d dialect, x script) []statement {
 				add(fmt.Sprintf("fill, the first load: %t,", first), text)
 			}
 		}
+		if t.touched != nil {
+			add("touched", t.touched(x, Changes{Inserted: 1}))
+		}
+		if t.lacking != nil {
+			when, text := t.lacking(x, delta)
+			add("lacking, when", when)
+			add("lacking", text)
+		}
 		for _, text := range t.rebuild(x, delta) {
 			add("rebuild", text)
 		}
@@ -223,9 +230,7 @@ func ofPublication(d dialect, x script) []statement {
 		attached = append(attached, target{x.names["child_latest"], x.names["child_delta"], x.names["child_latest"], "", ""},
 			target{x.names["child_hashes"], x.names["child_hashes_delta"], x.names["child_hashes"], "", ""})
 		tables = append(tables, x.names["child_delta"], x.names["child_hashes_delta"])
-		add("dropOldChildHashesDelta", x.dropOldChildHashesDelta())
 		add("createChildHashesDelta", x.createChildHashesDelta())
-		add("dropOldChildDelta", x.dropOldChildDelta())
 		add("createChildDelta", x.createChildDelta())
 		add("insertChildHashes", x.insertChildHashes(Changes{Staged: 2, Distinct: 2}))
 		add("insertChildHashes, keys staged twice", x.insertChildHashes(Changes{Staged: 2, Distinct: 1}))
@@ -237,7 +242,10 @@ func ofPublication(d dialect, x script) []statement {
 		add("countOfRun in "+t.table, countOfRun(t.table))
 	}
 	add("selectParts", selectParts(d))
-	add("countKeys", countKeys(d.deltas(x, Changes{Inserted: 1})))
+	w := &Writer{pool: &pool{dialect: d}, Run: x.Run, script: x, filled: derivedTables(x.Stream)}
+	add("countKeys", countKeys(w.deltas(Changes{Inserted: 1})))
+	add("dropDelta of what is prepared", dropDelta(w.prepared()...))
+	add("dropTable of what is prepared", dropTable(w.prepared()...))
 	for _, table := range tables {
 		add("dropTable "+table, dropTable(table))
 	}
@@ -254,7 +262,7 @@ func ofAll() []statement {
 		{"recordOf", recordOf([]migration{{version: 1, name: "0001_first.sql"}, {version: streamsVersion, name: "streams", generation: 1}})},
 		{"createTurns", createTurns}, {"selectTurns", selectTurns},
 		{"selectOrders", selectOrders},
-		{"selectVersion", selectVersion}, {"selectTime", selectTime}, {"countParts", countParts(dialect{})}, {"selectInParts", selectInParts(dialect{})},
+		{"selectVersion", selectVersion}, {"selectTime", selectTime}, {"selectInParts", selectInParts(dialect{})},
 		{"selectState", selectState}, {"selectStates", selectStates}, {"selectLease", selectLease(false)}, {"selectLease with the row of a run", selectLease(true)}, {"selectInterrupted", selectInterrupted}, {"selectOutcome", selectOutcome},
 		{"selectAliveRuns by row", selectAliveRuns[0]}, {"selectAliveRuns by state", selectAliveRuns[1]}, {"selectStagedRuns", selectStagedRuns(dialect{})},
 		{"selectRejectVersion", selectRejectVersion}, {"insertCounted", insertCounted}, {"countOpenRejects", countOpenRejects},

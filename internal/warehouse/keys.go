@@ -77,6 +77,12 @@ FROM $latest FINAL
 WHERE account = {account:String} AND _deleted = 0
 GROUP BY account`, parts{"into": into})}
 		},
+		touched: func(x script, c Changes) string {
+			if c.Inserted+c.Deleted == 0 {
+				return ""
+			}
+			return x.render("SELECT count() FROM $changes", nil)
+		},
 		nothing: "live = 0",
 	}
 }

@@ -13,7 +13,7 @@ func TestMain(m *testing.M) { enginetest.Main(m, enginetest.Options{}) }
 func open(t testing.TB) *Warehouse {
 	t.Helper()
 	return enginetest.Open(t, func(ctx context.Context, dsn, database string) (*Warehouse, error) {
-		return Open(ctx, Options{DSN: dsn, Database: database})
+		return Open(ctx, Options{DSN: dsn, Database: database, Cluster: enginetest.Cluster()})
 	})
 }
 

@@ -76,7 +76,8 @@ func publishInspected(t *testing.T, w *Warehouse, r Run, scope Scope) (Changes, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Writer(r).Prepare(t.Context(), c, now); err != nil {
+	prepared, err := w.Writer(r).Prepare(t.Context(), c, now)
+	if err != nil {
 		t.Fatal(err)
 	}
 	written, err := w.Writer(r).Inspect(t.Context(), c)
@@ -96,7 +97,7 @@ func publishInspected(t *testing.T, w *Warehouse, r Run, scope Scope) (Changes, 
 	if err := w.Writer(r).refreshDerived(t.Context(), lease); err != nil { // as Recover does
 		t.Fatal(err)
 	}
-	if err := w.Writer(r).Publish(t.Context(), lease, Intent{RunID: r.ID, MergedAt: now, Record: record}); err != nil {
+	if err := w.Writer(r).Publish(t.Context(), lease, Intent{RunID: r.ID, MergedAt: now, Record: record, Prepared: prepared}); err != nil {
 		t.Fatal(err)
 	}
 	return c, written

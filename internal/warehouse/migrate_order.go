@@ -164,7 +164,7 @@ func (h holder) store(ctx context.Context, tables stored, t orderedTable) error 
 	statements := tables.copyTable(h.w.dialect, t, h.stream)
 	steps := make([]step, len(statements))
 	for i, statement := range statements {
-		steps[i] = step{statement, nil}
+		steps[i] = step{statement: statement}
 	}
 	if err := h.w.execAll(ctx, steps); err != nil {
 		return err

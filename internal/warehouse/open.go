@@ -87,6 +87,9 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 	if o.Cluster != "" {
 		p.dialect = replicatedDialect(o.Cluster, o.Database)
 	}
+	if strings.HasPrefix(o.DSN, EmbeddedScheme) {
+		p.dialect.onCluster, p.dialect.alone = "", o.Cluster != "" // of tests with a Keeper: there is no other server
+	}
 	w := &Warehouse{pool: p, migrator: migrator{pool: p, told: new(sync.Once)}, owner: newOwner(), sightings: &sightings{now: time.Now}}
 	if p.guest = o.Guest; p.guest != nil {
 		p.guest.Name = w.owner.String()

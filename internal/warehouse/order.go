@@ -70,8 +70,6 @@ func (x script) stored(condition string) string {
 		parts{"ordered_by": x.Stream.OrderedBy, "condition": condition})
 }
 
-func (x script) dropOldMoves() string { return dropDelta(x.names["moves"]) }
-
 // createMoves makes the table that is attached to _latest instead of the delta where rows have moved.
 func (x script) createMoves() string {
 	return x.dialect.createDelta(x.names["latest"], x.names["moves"], createLatest(x.Stream))

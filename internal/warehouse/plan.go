@@ -65,7 +65,8 @@ func (w *Writer) plan(ctx context.Context, scope Scope, c *Changes) error {
 		compared = c.Distinct + c.Live
 	}
 	if err := w.execAll(ctx, []step{
-		{w.script.dropOldChanges(), nil}, {w.script.createChanges(), nil}, {w.script.insertChanges(scope, c.Ahead > 0), joinSettings(compared)},
+		{statement: w.script.dropOldChanges()}, {statement: w.script.createChanges()},
+		{statement: w.script.insertChanges(scope, c.Ahead > 0), settings: joinSettings(compared)},
 	}, args...); err != nil {
 		return err
 	}

@@ -31,25 +31,54 @@ func (w *Writer) Prepare(ctx context.Context, c Changes, mergedAt time.Time) (Pr
 }
 
 func (w *Writer) prepare(ctx context.Context, c Changes, mergedAt time.Time) error {
-	args := append(w.args(mergedAt), named("merged_at", fmt.Sprint(mergedAt.UnixMilli())))
-	for _, steps := range [][]step{w.rowSteps(c), w.childSteps(c)} {
-		if err := w.execAll(ctx, steps, args...); err != nil {
-			return err
-		}
-	}
-	if !c.Any() {
+	if !c.Any() && w.Stream.Child == nil {
 		return nil
 	}
-	err := w.singlePart(ctx, w.delta())
-	if err == nil && c.Moved > 0 {
-		if err = w.execAll(ctx, w.moveSteps(), args...); err == nil {
-			err = w.singlePart(ctx, w.moves())
-		}
-	}
+	args := append(w.args(mergedAt), named("merged_at", fmt.Sprint(mergedAt.UnixMilli())))
+	names := w.script.names
+	err := w.exec(ctx, dropDelta(w.prepared()...)) // of an attempt of another process
 	if err == nil {
-		err = w.prepareDerived(ctx, c, args)
+		err = w.fillNew(ctx, []string{names["delta"]}, w.rowSteps(c), args...)
 	}
-	return err
+	if err == nil && w.Stream.Child != nil {
+		err = w.fillNew(ctx, []string{names["child_hashes_delta"], names["child_delta"]}, w.childSteps(c), args...)
+	}
+	if err != nil || !c.Any() {
+		return err
+	}
+	deltas := []string{w.delta()}
+	if c.Moved > 0 {
+		if err := w.fillNew(ctx, []string{names["moves"]}, w.moveSteps(), args...); err != nil {
+			return err
+		}
+		deltas = append(deltas, w.moves())
+	}
+	if err := w.prepareDerived(ctx, c, args); err != nil {
+		return err
+	}
+	for _, t := range w.filled {
+		deltas = append(deltas, w.derivedDelta(t.table))
+	}
+	return w.singleParts(ctx, deltas)
+}
+
+// prepared are the tables that Prepare may make.
+func (w *Writer) prepared() []string {
+	names := w.script.names
+	tables := []string{names["delta"]}
+	if w.Stream.OrderedBy != "" {
+		tables = append(tables, names["moves"])
+	}
+	if w.Stream.Sales {
+		tables = append(tables, names["changed"])
+	}
+	for _, t := range derivedTables(w.Stream) {
+		tables = append(tables, w.dialect.ofRun(w.derivedDelta(t.table)))
+	}
+	if w.Stream.Child != nil {
+		tables = append(tables, names["child_delta"], names["child_hashes_delta"])
+	}
+	return tables
 }
 
 // rowSteps make the delta of the stream and fill it with what changes.
@@ -59,12 +88,12 @@ func (w *Writer) rowSteps(c Changes) []step {
 	}
 	settings := joinSettings(c.Distinct + c.Deleted)
 	maps.Copy(settings, deltaSettings)
-	steps := []step{{w.script.dropOldDelta(), nil}, {w.script.createDelta(), nil}}
+	steps := []step{{statement: w.script.createDelta()}}
 	if c.Inserted+c.Updated > 0 {
-		steps = append(steps, step{w.script.insertDelta(c), settings})
+		steps = append(steps, step{statement: w.script.insertDelta(c), settings: settings})
 	}
 	if c.Deleted > 0 {
-		steps = append(steps, step{w.script.insertTombstones(), settings})
+		steps = append(steps, step{statement: w.script.insertTombstones(), settings: settings})
 	}
 	return steps
 }
@@ -73,35 +102,51 @@ func (w *Writer) rowSteps(c Changes) []step {
 // has left.
 func (w *Writer) moveSteps() []step {
 	return []step{
-		{w.script.dropOldMoves(), nil}, {w.script.createMoves(), nil}, {w.script.copyDelta(), deltaSettings}, {w.script.insertMarks(), deltaSettings},
+		{statement: w.script.createMoves()}, {statement: w.script.copyDelta(), settings: deltaSettings}, {statement: w.script.insertMarks(), settings: deltaSettings},
 	}
 }
 
-// childSteps make the deltas of the child and of its hashes, if there is one. Its entries, of all days, are many more than
+// childSteps make the deltas of the child and of its hashes. Its entries, of all days, are many more than
 // the stream's rows.
 func (w *Writer) childSteps(c Changes) []step {
-	if w.Stream.Child == nil {
-		return nil
-	}
 	settings := joinSettings(largeJoin)
 	maps.Copy(settings, childDeltaSettings)
 	x := w.script
 	return []step{
-		{x.dropOldChildHashesDelta(), nil}, {x.createChildHashesDelta(), nil}, {x.insertChildHashes(c), joinSettings(c.Distinct + c.Live)},
-		{x.dropOldChildDelta(), nil}, {x.createChildDelta(), nil}, {x.insertChildDelta(c), settings},
+		{statement: x.createChildHashesDelta()}, {statement: x.insertChildHashes(c), settings: joinSettings(c.Distinct + c.Live)},
+		{statement: x.createChildDelta()}, {statement: x.insertChildDelta(c), settings: settings},
 	}
 }
 
-// singlePart merges a delta into one part, so that a process which is killed while it attaches leaves all of it or
-// nothing (warehouse-1).
+// singleParts merges each delta into one part, so that a process which is killed while it attaches leaves all of it or
+// nothing (warehouse-1). Of a small run each has one part already.
+func (w *Writer) singleParts(ctx context.Context, deltas []string) error {
+	several, err := w.inParts(ctx, deltas)
+	for _, delta := range several {
+		if err == nil {
+			err = w.singlePart(ctx, delta)
+		}
+	}
+	return err
+}
+
+// inParts are those of some deltas that have several parts.
+func (w *Writer) inParts(ctx context.Context, deltas []string) ([]string, error) {
+	rows, err := w.conn.Query(ctx, selectInParts(w.dialect), named("deltas", "["+words(deltas)+"]"))
+	several, err := scanned(rows, err, only[string])
+	if err != nil {
+		return nil, fmt.Errorf("counting the parts of what was prepared: %w", err)
+	}
+	return several, nil
+}
+
+// singlePart merges a delta that has several parts.
 func (w *Writer) singlePart(ctx context.Context, delta string) error {
 	merge := mergeParts(w.dialect.ofRun(delta))
 	// A merge that is under way already, that of an attempt whose connection was lost, makes OPTIMIZE do nothing at
 	// all.
 	return w.retry(ctx, merge, func() error {
-		var parts uint64
-		err := w.conn.QueryRow(ctx, countParts(w.dialect), named("delta", delta)).Scan(&parts)
-		if err != nil || parts < 2 {
+		if several, err := w.inParts(ctx, []string{delta}); err != nil || len(several) == 0 {
 			return err
 		}
 		return w.conn.Exec(w.write(ctx, clickhouse.Settings{"optimize_throw_if_noop": 1}), merge)

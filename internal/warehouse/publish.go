@@ -20,7 +20,7 @@ import (
 // The lease is checked before, and once more when the intent is durable: a worker that lost it in between withdraws, and
 // returns ErrLeaseLost.
 func (w *Writer) Publish(ctx context.Context, l *Lease, in Intent) error {
-	in.Derived = derivedNames(w.Stream)
+	in.divide(derivedNames(w.Stream))
 	if w.Stream.Child != nil {
 		in.Derived = append(in.Derived, childHashes(w.Stream))
 	}
@@ -242,29 +242,13 @@ func goneDelta(err error) error {
 
 // Discard drops what a run has staged and prepared.
 func (w *Writer) Discard(ctx context.Context) error {
-	names := w.script.names
-	tables := []string{names["changes"], names["delta"]}
-	if w.Stream.OrderedBy != "" {
-		tables = append(tables, names["moves"])
-	}
-	if w.Stream.Sales {
-		tables = append(tables, names["changed"])
-	}
-	for _, t := range derivedTables(w.Stream) {
-		tables = append(tables, w.dialect.ofRun(w.derivedDelta(t.table)))
-	}
-	if w.Stream.Child != nil {
-		tables = append(tables, names["child_delta"], names["child_hashes_delta"])
-	}
-	return w.drop(ctx, tables)
+	return w.drop(ctx, append(w.prepared(), w.script.names["changes"]))
 }
 
 // drop drops tables of the run, and what it has staged.
 func (w *Writer) drop(ctx context.Context, tables []string) error {
-	for _, table := range tables {
-		if err := w.exec(ctx, dropTable(table)); err != nil {
-			return fmt.Errorf("dropping %s: %w", table, err)
-		}
+	if err := w.exec(ctx, dropTable(tables...)); err != nil {
+		return fmt.Errorf("dropping what run %s has prepared: %w", w.ID, err)
 	}
 	return w.DropStaging(ctx)
 }

@@ -23,7 +23,8 @@ func (p publication) derivedState() []stateRow {
 	if len(derivedTables(p.Stream)) == 0 || !p.intent.Record.Changes.Any() {
 		return nil
 	}
-	kept := slices.DeleteFunc(p.lease.derived(), func(table string) bool { return !slices.Contains(p.intent.Derived, table) })
+	right := slices.Concat(p.intent.Derived, p.intent.Untouched)
+	kept := slices.DeleteFunc(p.lease.derived(), func(table string) bool { return !slices.Contains(right, table) })
 	p.lease.setState(stateDerived, strings.Join(kept, " "))
 	return []stateRow{{stateDerived, strings.Join(kept, " "), 0}}
 }
@@ -105,9 +106,9 @@ func (w *Writer) fillAnew(ctx context.Context, t derived, into string) error {
 	if err != nil {
 		return err
 	}
-	steps := []step{{dropDelta(into), nil}, {w.dialect.createDelta(t.table, into, t.create), nil}}
+	steps := []step{{statement: dropDelta(into)}, {statement: w.dialect.createDelta(t.table, into, t.create)}}
 	for _, statement := range t.rebuild(w.script, into) {
-		steps = append(steps, step{statement, rebuildSettings})
+		steps = append(steps, step{statement: statement, settings: rebuildSettings})
 	}
 	return w.execAll(ctx, steps, append(w.args(now), named("merged_at", fmt.Sprint(now.UnixMilli())))...)
 }

@@ -70,7 +70,7 @@ func (w *Writer) saveMisses(ctx context.Context, misses []Miss) error {
 	// The next question waits for this time, so a wrong one is dropped here instead of outdone.
 	if latest := now.Add(clockTolerance); next.After(latest) {
 		next = now
-		if err := w.execAll(ctx, []step{{deleteLaterMisses(latest.UnixMilli()), clickhouse.Settings{"mutations_sync": 2}}}, args...); err != nil {
+		if err := w.execAll(ctx, []step{{statement: deleteLaterMisses(latest.UnixMilli()), settings: clickhouse.Settings{"mutations_sync": 2}}}, args...); err != nil {
 			return err
 		}
 	}

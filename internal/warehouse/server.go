@@ -66,13 +66,13 @@ func (w *Warehouse) identify(ctx context.Context) (Server, error) {
 	if err == nil {
 		err = s.fits(w.database, w.dialect, len(w.replicas.addresses))
 	}
-	number := uint64(1)
+	var c cluster
 	if err == nil && w.dialect.cluster != "" {
-		number, err = w.checkCluster(ctx)
+		c, err = w.checkCluster(ctx)
 	}
-	if err == nil && number > 1 {
-		s.shards = number
-		err = w.divide(ctx, number, s)
+	if err == nil && c.shards > 1 {
+		s.shards = c.shards
+		err = w.divide(ctx, c.shards, s)
 	}
 	if err == nil && !s.Cloud {
 		s.door, err = w.checkAddress(ctx)
@@ -85,7 +85,16 @@ func (w *Warehouse) identify(ctx context.Context) (Server, error) {
 		w.dialect = cloudDialect(w.dialect)
 		return s, w.reconnect()
 	}
-	return s, nil
+	return s, w.countReplicas(c)
+}
+
+// countReplicas connects anew where the number of replicas is another one than the settings of connections are for.
+func (p *pool) countReplicas(c cluster) error {
+	if alone := c.replicas == 1; p.dialect.cluster != "" && !p.dialect.divided && alone != p.dialect.alone {
+		p.dialect.alone = alone
+		return p.reconnect()
+	}
+	return nil
 }
 
 // ask reads what there is to know. A server that does not understand the question may be older than any that is of use.
@@ -128,27 +137,27 @@ func (s Server) fits(database string, d dialect, addresses int) error {
 
 // cluster is what a server knows of the cluster that is configured.
 type cluster struct {
-	shards uint64
-	others []string // the names of all clusters
-	macros []string
+	shards   uint64
+	others   []string // the names of all clusters
+	macros   []string
+	replicas uint64 // of the server's own shard; 0: it does not find itself
 }
 
-// checkCluster holds that the cluster is there, and that the server knows its place in it. It returns the number of shards.
-func (p *pool) checkCluster(ctx context.Context) (shards uint64, err error) {
+// checkCluster holds that the cluster is there, and that the server knows its place in it.
+func (p *pool) checkCluster(ctx context.Context) (c cluster, err error) {
 	name := p.dialect.cluster
-	var c cluster
-	if err := p.admin.QueryRow(ctx, selectCluster, named("cluster", name)).Scan(&c.shards, &c.others, &c.macros); err != nil {
-		return 0, fmt.Errorf("asking for the cluster %s: %w", name, err)
+	if err := p.admin.QueryRow(ctx, selectCluster, named("cluster", name)).Scan(&c.shards, &c.others, &c.macros, &c.replicas); err != nil {
+		return c, fmt.Errorf("asking for the cluster %s: %w", name, err)
 	}
 	if c.shards == 0 {
-		return 0, &ServerError{Problem: "the server knows no cluster " + name, Advice: "set warehouse.cluster to one of system.clusters: " + strings.Join(c.others, ", ")}
+		return c, &ServerError{Problem: "the server knows no cluster " + name, Advice: "set warehouse.cluster to one of system.clusters: " + strings.Join(c.others, ", ")}
 	}
 	for _, macro := range []string{"shard", "replica"} {
 		if !slices.Contains(c.macros, macro) {
-			return 0, &ServerError{Problem: "the server has no macro {" + macro + "}", Advice: "replicated tables need the macros {shard} and {replica} in the server's configuration, with another {replica} on each server"}
+			return c, &ServerError{Problem: "the server has no macro {" + macro + "}", Advice: "replicated tables need the macros {shard} and {replica} in the server's configuration, with another {replica} on each server"}
 		}
 	}
-	return c.shards, nil
+	return c, nil
 }
 
 // connections is how many new ones are asked which server they reach.

@@ -13,9 +13,11 @@ const selectServer = `SELECT version(), timezone(),
 // selectServerID asks which of several servers answers.
 const selectServerID = "SELECT toString(serverUUID())"
 
-// selectCluster asks how many shards a cluster has, what other clusters there are, and which macros the server has.
+// selectCluster asks how many shards a cluster has, what other clusters there are, which macros the server has, and how
+// many replicas its shard has; 0 where it does not find itself.
 const selectCluster = `SELECT (SELECT uniqExact(shard_num) FROM system.clusters WHERE cluster = {cluster:String}),
-    (SELECT arraySort(groupUniqArray(cluster)) FROM system.clusters), (SELECT groupArray(macro) FROM system.macros)`
+    (SELECT arraySort(groupUniqArray(cluster)) FROM system.clusters), (SELECT groupArray(macro) FROM system.macros),
+    (SELECT count() FROM system.clusters WHERE cluster = {cluster:String} AND shard_num IN (SELECT shard_num FROM system.clusters WHERE cluster = {cluster:String} AND is_local))`
 
 // selectShard asks a server for the number of its shard; 0: it does not find itself in the cluster, or in several shards.
 const selectShard = `SELECT if(uniqExact(shard_num) = 1, toUInt64(any(shard_num)), 0) FROM system.clusters WHERE cluster = {cluster:String} AND is_local`

@@ -86,6 +86,9 @@ func serve(t *testing.T, w *Warehouse, o Options, change func(string) string) (*
 	return far, f
 }
 
+// replicasOfShard is the part of selectCluster about the server's own shard.
+const replicasOfShard = "(SELECT count() FROM system.clusters WHERE cluster = {cluster:String} AND shard_num IN (SELECT shard_num FROM system.clusters WHERE cluster = {cluster:String} AND is_local))"
+
 // TestUnfitServers are refused, each with what to do.
 func TestUnfitServers(t *testing.T) {
 	t.Parallel()
@@ -109,10 +112,10 @@ func TestUnfitServers(t *testing.T) {
 		{"a replicated database", Options{}, is(engine, "'Replicated'"), []string{"engine Replicated", "warehouse.cluster"}},
 		{"a database of another server", Options{}, is(engine, "'PostgreSQL'"), []string{"engine PostgreSQL", "another name"}},
 		{"a cluster that is not there", Options{Cluster: "gone"}, is("(SELECT uniqExact(shard_num) FROM system.clusters WHERE cluster = {cluster:String})", "toUInt64(0)",
-			"(SELECT arraySort(groupUniqArray(cluster)) FROM system.clusters)", "['default', 'main']", "(SELECT groupArray(macro) FROM system.macros)", "['shard']",
+			"(SELECT arraySort(groupUniqArray(cluster)) FROM system.clusters)", "['default', 'main']", "(SELECT groupArray(macro) FROM system.macros)", "['shard']", replicasOfShard, "toUInt64(2)",
 			"AND NOT startsWith(engine, 'Replicated')", "AND 0"), []string{"no cluster gone", "default, main"}},
 		{"a server without macros", Options{Cluster: "main"}, is("(SELECT uniqExact(shard_num) FROM system.clusters WHERE cluster = {cluster:String})", "toUInt64(1)",
-			"(SELECT arraySort(groupUniqArray(cluster)) FROM system.clusters)", "['main']", "(SELECT groupArray(macro) FROM system.macros)", "['shard']",
+			"(SELECT arraySort(groupUniqArray(cluster)) FROM system.clusters)", "['main']", "(SELECT groupArray(macro) FROM system.macros)", "['shard']", replicasOfShard, "toUInt64(2)",
 			"AND NOT startsWith(engine, 'Replicated')", "AND 0"), []string{"macro {replica}", "another {replica} on each server"}},
 		{"tables that were made without the cluster", Options{Cluster: "main"}, is(), []string{"are not replicated", "load it anew"}},
 		{"tables that were made with a cluster", Options{}, is("AND startsWith(engine, 'Replicated')", "AND 1"), []string{"are replicated", "set warehouse.cluster"}},

@@ -123,14 +123,15 @@ func (w *Warehouse) checkShard(ctx context.Context) error {
 	if err == nil {
 		err = s.fits(w.database, w.dialect, len(w.replicas.addresses))
 	}
+	var c cluster
 	if err == nil {
-		_, err = w.checkCluster(ctx)
+		c, err = w.checkCluster(ctx)
 	}
 	if err != nil {
 		return w.explain(ctx, err)
 	}
 	w.server = s
-	return nil
+	return w.countReplicas(c)
 }
 
 // serversOf asks each server in which shard it is, and returns the addresses by shard. One that does not answer is left

@@ -40,7 +40,7 @@ func TestHomes(t *testing.T) {
 // ofCluster is what statements find on a server of a cluster of two shards, in one of them.
 func ofCluster(shard int) func(string) string {
 	return is("(SELECT uniqExact(shard_num) FROM system.clusters WHERE cluster = {cluster:String})", "toUInt64(2)",
-		"(SELECT arraySort(groupUniqArray(cluster)) FROM system.clusters)", "['wide']", "(SELECT groupArray(macro) FROM system.macros)", "['shard', 'replica']",
+		"(SELECT arraySort(groupUniqArray(cluster)) FROM system.clusters)", "['wide']", "(SELECT groupArray(macro) FROM system.macros)", "['shard', 'replica']", replicasOfShard, "toUInt64(2)",
 		"AND NOT startsWith(engine, 'Replicated')", "AND 0", selectShard, fmt.Sprintf("SELECT toUInt64(%d)", shard), "CHECK GRANT ", "SELECT toUInt8(0) -- ")
 }
 

@@ -54,6 +54,8 @@ type Intent struct {
 	State map[string]string `json:"state,omitempty"`
 	// Derived are the derived tables of which the run has a delta. Publish fills it in.
 	Derived []string `json:"derived,omitempty"`
+	// Untouched are those that the run leaves as they are, which is right. Publish fills it in.
+	Untouched []string `json:"untouched,omitempty"`
 	// Prepared is what Prepare returned. An intent of an older version has none.
 	Prepared Prepared `json:"prepared,omitempty"`
 	// Last says that nothing more is published under the lease. Where the run changed nothing, State and Watermark are
@@ -61,6 +63,18 @@ type Intent struct {
 	Last bool `json:"-"`
 	// Beside says that the run did not read the stream: a walk that is to go on keeps its checkpoint.
 	Beside bool `json:"beside,omitempty"`
+}
+
+// divide splits the derived tables into those of which the run has a delta, by what it has prepared, and the others.
+func (in *Intent) divide(tables []string) {
+	in.Derived, in.Untouched = nil, nil
+	for _, table := range tables {
+		if _, filled := in.Prepared[table]; filled {
+			in.Derived = append(in.Derived, table)
+		} else {
+			in.Untouched = append(in.Untouched, table)
+		}
+	}
 }
 
 // Watermark is the watermark of the stream when the lease was taken and what dead runs had begun was finished, or the

@@ -73,20 +73,44 @@ func (p *pool) exec(ctx context.Context, statement string, args ...any) error {
 type step struct {
 	statement string
 	settings  clickhouse.Settings
+	when      string // a query: where it counts nothing, the statement is left out
 }
 
 // execAll runs statements that can only be repeated together (warehouse-7): those that make a table anew and fill it
 // with INSERT ... SELECT. What an attempt whose connection was lost still writes goes to the table that was dropped.
 func (p *pool) execAll(ctx context.Context, steps []step, args ...any) error {
+	return p.fillNew(ctx, nil, steps, args...)
+}
+
+// fillNew is execAll for statements that make tables which are not there. Before they are tried again, the tables are
+// dropped.
+func (p *pool) fillNew(ctx context.Context, tables []string, steps []step, args ...any) error {
 	if len(steps) == 0 {
 		return nil
 	}
+	tried := false
 	return p.retry(ctx, steps[len(steps)-1].statement, func() error {
+		if tried && len(tables) > 0 {
+			if err := p.conn.Exec(p.write(ctx), dropDelta(tables...)); err != nil {
+				return err
+			}
+		}
+		tried = true
 		for _, s := range steps {
-			if err := p.conn.Exec(p.write(ctx, s.settings), s.statement, args...); err != nil {
+			if err := p.do(ctx, s, args); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+func (p *pool) do(ctx context.Context, s step, args []any) error {
+	if s.when != "" {
+		var n uint64
+		if err := p.conn.QueryRow(ctx, s.when, args...).Scan(&n); err != nil || n == 0 {
+			return err
+		}
+	}
+	return p.conn.Exec(p.write(ctx, s.settings), s.statement, args...)
 }

@@ -67,7 +67,7 @@ func (r recovery) dropCleared(ctx context.Context) {
 	names := cleared[:len(cleared)-keptCleared]
 	for _, last := range []bool{false, true} {
 		statement := deleteCleared(r.Account, r.Stream.Name, names, last)
-		if err := r.execAll(ctx, []step{{statement, clickhouse.Settings{"mutations_sync": 1}}}); err != nil {
+		if err := r.execAll(ctx, []step{{statement: statement, settings: clickhouse.Settings{"mutations_sync": 1}}}); err != nil {
 			r.log.Warn("could not drop the cleared states of runs that ended long ago", "account", r.Account, "stream", r.Stream.Name, "error", err)
 			return
 		}

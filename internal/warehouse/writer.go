@@ -6,6 +6,7 @@ type Writer struct {
 	*pool
 	Run
 	script script
+	filled []derived // the derived tables of which Prepare has made a delta
 }
 
 // Writer writes for a run of a stream whose lease the caller holds.

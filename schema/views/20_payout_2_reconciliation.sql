@@ -38,34 +38,13 @@ CREATE OR REPLACE VIEW payout_alterations
 )
 AS WITH ['total_transactions', 'total_gmv', 'total_cashback', 'confirmed_transactions', 'declined_transactions', 'pending_transactions', 'confirmed_gmv', 'declined_gmv', 'pending_gmv', 'confirmed_cashback', 'declined_cashback', 'pending_cashback', 'aov', 'start_date', 'end_date'] AS names,
     arrayFilter(i -> before[i] != after[i], arrayEnumerate(names)) AS differ
-SELECT account, payout_id, first_seen_at, length(contents) > 1 AS altered,
-    arrayMap(i -> names[i], differ) AS altered_columns, arrayMap(i -> before[i], differ) AS altered_before, arrayMap(i -> after[i], differ) AS altered_after,
-    if(altered, toNullable(arrayMin(v -> if(v.1 = before, toDateTime64('2299-01-01 00:00:00', 3, 'UTC'), v.2), versions)), NULL) AS altered_at
+SELECT account, payout_id, first_seen_at, altered, arrayMap(i -> names[i], differ) AS altered_columns, arrayMap(i -> before[i], differ) AS altered_before,
+    arrayMap(i -> after[i], differ) AS altered_after, altered_at
 FROM
 (
-    SELECT account, id AS payout_id, min(synced_at) AS first_seen_at, argMin(content, _version) AS before, argMax(content, _version) AS after,
-        groupArray((content, synced_at)) AS versions, arrayDistinct(arrayMap(v -> v.1, versions)) AS contents
-    FROM
-    (
-        SELECT account, id, synced_at, _version, [ifNull(toString(total_transactions), ''),
-            ifNull(toString(total_gmv), ''),
-            ifNull(toString(total_cashback), ''),
-            ifNull(toString(confirmed_transactions), ''),
-            ifNull(toString(declined_transactions), ''),
-            ifNull(toString(pending_transactions), ''),
-            ifNull(toString(confirmed_gmv), ''),
-            ifNull(toString(declined_gmv), ''),
-            ifNull(toString(pending_gmv), ''),
-            ifNull(toString(confirmed_cashback), ''),
-            ifNull(toString(declined_cashback), ''),
-            ifNull(toString(pending_cashback), ''),
-            ifNull(toString(aov), ''),
-            ifNull(toString(start_date), ''),
-            ifNull(toString(end_date), '')] AS content
-        FROM payouts_versions WHERE _deleted = 0
-    )
-    GROUP BY account, id
+                $payout_versions
 )
+WHERE notEmpty(seen)
 COMMENT 'Whether a payout changed after it was first seen: payouts are immutable, so that each change is worth a question';
 
 CREATE OR REPLACE VIEW payout_reconciliation
@@ -152,130 +131,91 @@ CREATE OR REPLACE VIEW payout_reconciliation
     pending_cashback_difference Nullable(Decimal(38, 4)) COMMENT 'pending_cashback less stamped_pending_cashback: what the payout has more than its transactions [currencies] (from pending_cashback, stamped_pending_cashback)',
     aov_difference Nullable(Decimal(38, 6)) COMMENT 'aov less stamped_aov; 0 when they agree in the decimals that the service gives [currencies] (from aov, stamped_aov)'
 )
-AS SELECT
-    account, payout_id, start_date, end_date, verdict, mismatches,
-    currencies, mixed_currency, altered, altered_columns, altered_before, altered_after,
-    altered_at, first_seen_at, complete_to, transactions_reported, transactions_loaded, transactions_changed,
-    transactions_moved, transactions_gone, transactions_late, at_stake, at_stake_confirmed, at_stake_declined,
-    at_stake_pending, at_stake_other, at_stake_moved, at_stake_gone, at_stake_unexplained, total_transactions,
-    total_gmv, total_cashback, confirmed_transactions, declined_transactions, pending_transactions, confirmed_gmv,
-    declined_gmv, pending_gmv, confirmed_cashback, declined_cashback, pending_cashback, aov,
-    stamped_total_transactions, stamped_total_gmv, stamped_total_cashback, stamped_confirmed_transactions, stamped_declined_transactions, stamped_pending_transactions,
-    stamped_confirmed_gmv, stamped_declined_gmv, stamped_pending_gmv, stamped_confirmed_cashback, stamped_declined_cashback, stamped_pending_cashback,
-    stamped_aov, now_total_transactions, now_total_gmv, now_total_cashback, now_confirmed_transactions, now_declined_transactions,
-    now_pending_transactions, now_confirmed_gmv, now_declined_gmv, now_pending_gmv, now_confirmed_cashback, now_declined_cashback,
-    now_pending_cashback, now_aov, total_transactions_difference, total_gmv_difference, total_cashback_difference, confirmed_transactions_difference,
-    declined_transactions_difference, pending_transactions_difference, confirmed_gmv_difference, declined_gmv_difference, pending_gmv_difference, confirmed_cashback_difference,
-    declined_cashback_difference, pending_cashback_difference, aov_difference
+AS WITH ['total_transactions', 'total_gmv', 'total_cashback', 'confirmed_transactions', 'declined_transactions', 'pending_transactions', 'confirmed_gmv', 'declined_gmv', 'pending_gmv', 'confirmed_cashback', 'declined_cashback', 'pending_cashback', 'aov', 'start_date', 'end_date'] AS names,
+    toInt64(arraySum(stamped.2)) AS loaded, indexOf(stamped.1, 'CONFIRMED') AS confirmed, indexOf(stamped.1, 'DECLINED') AS declined, indexOf(stamped.1, 'PENDING') AS pending,
+    indexOf(now.1, 'CONFIRMED') AS now_confirmed, indexOf(now.1, 'DECLINED') AS now_declined, indexOf(now.1, 'PENDING') AS now_pending,
+    -- An average is rounded, so that it agrees when it is less than one unit of its last decimal away.
+    arrayElement([toDecimal64('1', 6), toDecimal64('0.1', 6), toDecimal64('0.01', 6), toDecimal64('0.001', 6), toDecimal64('0.0001', 6), toDecimal64('0.00001', 6), toDecimal64('0.000001', 6)],
+        1 + aov_decimals) AS aov_unit,
+    -- What the late ones were when they were paid is not known, but it must have been possible.
+    transactions_late > 0 AND ifNull(total_transactions_difference = 0, 0)
+        AND ifNull(total_transactions = confirmed_transactions + declined_transactions + pending_transactions, 0)
+        AND ifNull(total_gmv = confirmed_gmv + declined_gmv + pending_gmv, 0)
+        AND ifNull(total_cashback = confirmed_cashback + declined_cashback + pending_cashback, 0)
+        AND arrayAll((i, n, gmv, cashback) -> ifNull(n > early.2[i], 0) OR ifNull(n = early.2[i], 0) AND ifNull(gmv = early.3[i], 1) AND ifNull(cashback = early.4[i], 1),
+            [indexOf(early.1, 'CONFIRMED'), indexOf(early.1, 'DECLINED'), indexOf(early.1, 'PENDING')], [confirmed_transactions, declined_transactions, pending_transactions],
+            [confirmed_gmv, declined_gmv, pending_gmv], [confirmed_cashback, declined_cashback, pending_cashback]) AS possible
+SELECT account, payout_id, reported.1 AS start_date, reported.2 AS end_date,
+    multiIf(
+        loaded = 0 AND ifNull(total_transactions != 0, 1), 'no_transactions',
+        ifNull(transactions_loaded < total_transactions, 0), 'missing',
+        empty(mismatches) AND transactions_changed + transactions_moved + transactions_gone = 0, 'matched',
+        empty(mismatches) OR possible, 'drifted',
+        'mismatched') AS verdict,
+    arrayFilter((name, differs) -> ifNull(differs, 0), arraySlice(names, 1, 13),
+        [total_transactions_difference != 0, total_gmv_difference != 0, total_cashback_difference != 0, confirmed_transactions_difference != 0, declined_transactions_difference != 0,
+        pending_transactions_difference != 0, confirmed_gmv_difference != 0, declined_gmv_difference != 0, pending_gmv_difference != 0, confirmed_cashback_difference != 0,
+        declined_cashback_difference != 0, pending_cashback_difference != 0, aov_difference != 0]) AS mismatches,
+    currencies, length(currencies) > 1 AS mixed_currency, altered, arrayMap(i -> names[i], differ) AS altered_columns, arrayMap(i -> before[i], differ) AS altered_before,
+    arrayMap(i -> after[i], differ) AS altered_after, altered_at, first_seen_at,
+    (
+        SELECT CAST(groupArray((toString(account), parseDateTime64BestEffortOrNull(value, 3, 'UTC'))), 'Map(String, Nullable(DateTime64(3, \'UTC\')))')
+        FROM sync_state_log FINAL WHERE stream = 'transactions' AND name = 'watermark' AND value != ''
+    )[toString(account)] AS complete_to,
+    total_transactions AS transactions_reported, loaded - transactions_gone AS transactions_loaded, states.2[indexOf(states.1, 'changed')] AS transactions_changed,
+    states.2[indexOf(states.1, 'moved')] AS transactions_moved, states.2[indexOf(states.1, 'gone')] AS transactions_gone, loaded - arraySum(early.2) AS transactions_late,
+    at_stake_confirmed + at_stake_declined + at_stake_pending + at_stake_other + at_stake_moved + at_stake_gone + at_stake_unexplained AS at_stake,
+    stake.2[indexOf(stake.1, 'CONFIRMED')] AS at_stake_confirmed, stake.2[indexOf(stake.1, 'DECLINED')] AS at_stake_declined, stake.2[indexOf(stake.1, 'PENDING')] AS at_stake_pending,
+    stake.2[indexOf(stake.1, 'other')] AS at_stake_other, stake.2[indexOf(stake.1, 'moved')] AS at_stake_moved, stake.2[indexOf(stake.1, 'gone')] AS at_stake_gone,
+    if(loaded = 0, 0, ifNull((total_cashback - declined_cashback) - (stamped_total_cashback - stamped_declined_cashback), 0)) AS at_stake_unexplained,
+    reported.3 AS total_transactions, reported.4 AS total_gmv, reported.5 AS total_cashback, reported.6 AS confirmed_transactions, reported.7 AS declined_transactions,
+    reported.8 AS pending_transactions, reported.9 AS confirmed_gmv, reported.10 AS declined_gmv, reported.11 AS pending_gmv, reported.12 AS confirmed_cashback,
+    reported.13 AS declined_cashback, reported.14 AS pending_cashback, reported.15 AS aov,
+    loaded AS stamped_total_transactions, arraySum(stamped.3) AS stamped_total_gmv, arraySum(stamped.4) AS stamped_total_cashback,
+    stamped.2[confirmed] AS stamped_confirmed_transactions, stamped.2[declined] AS stamped_declined_transactions, stamped.2[pending] AS stamped_pending_transactions,
+    stamped.3[confirmed] AS stamped_confirmed_gmv, stamped.3[declined] AS stamped_declined_gmv, stamped.3[pending] AS stamped_pending_gmv,
+    stamped.4[confirmed] AS stamped_confirmed_cashback, stamped.4[declined] AS stamped_declined_cashback, stamped.4[pending] AS stamped_pending_cashback,
+    if(loaded = 0, NULL, round(toDecimal128(stamped_total_gmv, 10) / loaded, 6)) AS stamped_aov,
+    arraySum(now.2) AS now_total_transactions, arraySum(now.3) AS now_total_gmv, arraySum(now.4) AS now_total_cashback,
+    now.2[now_confirmed] AS now_confirmed_transactions, now.2[now_declined] AS now_declined_transactions, now.2[now_pending] AS now_pending_transactions,
+    now.3[now_confirmed] AS now_confirmed_gmv, now.3[now_declined] AS now_declined_gmv, now.3[now_pending] AS now_pending_gmv,
+    now.4[now_confirmed] AS now_confirmed_cashback, now.4[now_declined] AS now_declined_cashback, now.4[now_pending] AS now_pending_cashback,
+    if(now_total_transactions = 0, NULL, round(toDecimal128(now_total_gmv, 10) / now_total_transactions, 6)) AS now_aov,
+    total_transactions - loaded AS total_transactions_difference, total_gmv - stamped_total_gmv AS total_gmv_difference, total_cashback - stamped_total_cashback AS total_cashback_difference,
+    confirmed_transactions - stamped_confirmed_transactions AS confirmed_transactions_difference, declined_transactions - stamped_declined_transactions AS declined_transactions_difference,
+    pending_transactions - stamped_pending_transactions AS pending_transactions_difference, confirmed_gmv - stamped_confirmed_gmv AS confirmed_gmv_difference,
+    declined_gmv - stamped_declined_gmv AS declined_gmv_difference, pending_gmv - stamped_pending_gmv AS pending_gmv_difference,
+    confirmed_cashback - stamped_confirmed_cashback AS confirmed_cashback_difference, declined_cashback - stamped_declined_cashback AS declined_cashback_difference,
+    pending_cashback - stamped_pending_cashback AS pending_cashback_difference,
+    if(abs(toDecimal128(aov, 6) * loaded - stamped_total_gmv) < aov_unit * loaded, 0, aov - stamped_aov) AS aov_difference
 FROM
 (
-    SELECT *,
-        if(loaded = 0, 0, unexplained) AS at_stake_unexplained,
-        at_stake_confirmed + at_stake_declined + at_stake_pending + at_stake_other + at_stake_moved + at_stake_gone + at_stake_unexplained AS at_stake,
-        arrayFilter((name, differs) -> differs, ['total_transactions', 'total_gmv', 'total_cashback', 'confirmed_transactions', 'declined_transactions', 'pending_transactions', 'confirmed_gmv', 'declined_gmv', 'pending_gmv', 'confirmed_cashback', 'declined_cashback', 'pending_cashback', 'aov'],
-        [ifNull(total_transactions_difference != 0, 0), ifNull(total_gmv_difference != 0, 0), ifNull(total_cashback_difference != 0, 0), ifNull(confirmed_transactions_difference != 0, 0), ifNull(declined_transactions_difference != 0, 0), ifNull(pending_transactions_difference != 0, 0), ifNull(confirmed_gmv_difference != 0, 0), ifNull(declined_gmv_difference != 0, 0), ifNull(pending_gmv_difference != 0, 0), ifNull(confirmed_cashback_difference != 0, 0), ifNull(declined_cashback_difference != 0, 0), ifNull(pending_cashback_difference != 0, 0), ifNull(aov_difference != 0, 0)]) AS mismatches,
-        -- What the late ones were when they were paid is not known, but it must have been possible.
-        transactions_late > 0 AND total_transactions_difference = 0 AND ifNull(total_transactions = confirmed_transactions + declined_transactions + pending_transactions, 0)
-            AND ifNull(total_gmv = confirmed_gmv + declined_gmv + pending_gmv, 0)
-            AND ifNull(total_cashback = confirmed_cashback + declined_cashback + pending_cashback, 0)
-            AND ifNull(confirmed_transactions >= early_confirmed_transactions, 0)
-            AND ifNull(declined_transactions >= early_declined_transactions, 0)
-            AND ifNull(pending_transactions >= early_pending_transactions, 0)
-            AND ifNull(confirmed_transactions > early_confirmed_transactions OR confirmed_gmv = early_confirmed_gmv, 1)
-            AND ifNull(confirmed_transactions > early_confirmed_transactions OR confirmed_cashback = early_confirmed_cashback, 1)
-            AND ifNull(declined_transactions > early_declined_transactions OR declined_gmv = early_declined_gmv, 1)
-            AND ifNull(declined_transactions > early_declined_transactions OR declined_cashback = early_declined_cashback, 1)
-            AND ifNull(pending_transactions > early_pending_transactions OR pending_gmv = early_pending_gmv, 1)
-            AND ifNull(pending_transactions > early_pending_transactions OR pending_cashback = early_pending_cashback, 1) AS possible,
-        multiIf(
-            loaded = 0 AND ifNull(total_transactions != 0, 1), 'no_transactions',
-            ifNull(transactions_loaded < total_transactions, 0), 'missing',
-            empty(mismatches) AND transactions_changed + transactions_moved + transactions_gone = 0, 'matched',
-            empty(mismatches) OR ifNull(possible, 0), 'drifted',
-            'mismatched') AS verdict
+    SELECT account, payout_id, reported, first_seen_at, before, after, altered, altered_at, arrayFilter(i -> before[i] != after[i], arrayEnumerate(before)) AS differ,
+        max(length(splitByChar('.', ifNull(toString(reported.15), '0'))[2])) OVER (PARTITION BY account) AS aov_decimals
     FROM
     (
-        SELECT *,
-            total_transactions AS transactions_reported,
-            total_transactions - toInt64(stamped_total_transactions) AS total_transactions_difference, total_gmv - stamped_total_gmv AS total_gmv_difference,
-            total_cashback - stamped_total_cashback AS total_cashback_difference, confirmed_transactions - toInt64(stamped_confirmed_transactions) AS confirmed_transactions_difference,
-            declined_transactions - toInt64(stamped_declined_transactions) AS declined_transactions_difference, pending_transactions - toInt64(stamped_pending_transactions) AS pending_transactions_difference,
-            confirmed_gmv - stamped_confirmed_gmv AS confirmed_gmv_difference, declined_gmv - stamped_declined_gmv AS declined_gmv_difference,
-            pending_gmv - stamped_pending_gmv AS pending_gmv_difference, confirmed_cashback - stamped_confirmed_cashback AS confirmed_cashback_difference,
-            declined_cashback - stamped_declined_cashback AS declined_cashback_difference, pending_cashback - stamped_pending_cashback AS pending_cashback_difference,
-            if(stamped_total_transactions = 0, NULL, round(toDecimal128(stamped_total_gmv, 10) / stamped_total_transactions, 6)) AS stamped_aov,
-            if(now_total_transactions = 0, NULL, round(toDecimal128(now_total_gmv, 10) / now_total_transactions, 6)) AS now_aov,
-            -- An average is rounded, so that it agrees when it is less than one unit of its last decimal away.
-            if(abs(toDecimal128(aov, 6) * stamped_total_transactions - stamped_total_gmv) < aov_unit * stamped_total_transactions, 0, aov - stamped_aov) AS aov_difference,
-            ifNull((total_cashback - declined_cashback) - (stamped_total_cashback - stamped_declined_cashback), 0) AS unexplained,
-            length(currencies) > 1 AS mixed_currency
-        FROM
-        (
-            -- Joins one within the other: the old analyzer knows USING only once in a FROM.
-            SELECT * FROM
-            (
-                SELECT * FROM
-                (
-                    SELECT account, id AS payout_id, * EXCEPT (account, id, _extra, synced_at, _hash, _version, _deleted, _run_id),
-                        arrayElement([toDecimal64('1', 6), toDecimal64('0.1', 6), toDecimal64('0.01', 6), toDecimal64('0.001', 6), toDecimal64('0.0001', 6), toDecimal64('0.00001', 6), toDecimal64('0.000001', 6)],
-                            1 + max(length(splitByChar('.', ifNull(toString(aov), '0'))[2])) OVER (PARTITION BY account)) AS aov_unit
-                    FROM (SELECT * FROM payouts_versions ORDER BY _version DESC LIMIT 1 BY account, id)
-                    WHERE _deleted = 0
-                ) AS p
-                INNER JOIN
-                (
-                    SELECT account, payout_id,
-                        toUInt64(sum(stamped_n)) AS loaded,
-                        toUInt64(sumIf(stamped_n, state != 'gone')) AS transactions_loaded,
-                        toUInt64(sumIf(stamped_n, state = 'changed')) AS transactions_changed,
-                        toUInt64(sumIf(stamped_n, state = 'moved')) AS transactions_moved,
-                        toUInt64(sumIf(stamped_n, state = 'gone')) AS transactions_gone,
-                        toUInt64(sumIf(stamped_n, late)) AS transactions_late,
-                        arraySort(groupUniqArrayIf(toString(currency_code), n_of_currency > 0 AND currency_code != '')) AS currencies,
-                        sumIf(at_stake, here AND now_status = 'CONFIRMED') AS at_stake_confirmed,
-                        sumIf(at_stake, here AND now_status = 'DECLINED') AS at_stake_declined,
-                        sumIf(at_stake, here AND now_status = 'PENDING') AS at_stake_pending,
-                        sumIf(at_stake, here AND now_status NOT IN ('CONFIRMED', 'DECLINED', 'PENDING')) AS at_stake_other,
-                        sumIf(at_stake, state = 'moved') AS at_stake_moved,
-                        sumIf(at_stake, state = 'gone') AS at_stake_gone,
-                        sumIf(stamped_n, NOT late AND stamped_status = 'CONFIRMED') AS early_confirmed_transactions, sumIf(stamped_n, NOT late AND stamped_status = 'DECLINED') AS early_declined_transactions,
-                        sumIf(stamped_n, NOT late AND stamped_status = 'PENDING') AS early_pending_transactions, sumIf(stamped_gmv, NOT late AND stamped_status = 'CONFIRMED') AS early_confirmed_gmv,
-                        sumIf(stamped_gmv, NOT late AND stamped_status = 'DECLINED') AS early_declined_gmv, sumIf(stamped_gmv, NOT late AND stamped_status = 'PENDING') AS early_pending_gmv,
-                        sumIf(stamped_cashback, NOT late AND stamped_status = 'CONFIRMED') AS early_confirmed_cashback, sumIf(stamped_cashback, NOT late AND stamped_status = 'DECLINED') AS early_declined_cashback,
-                        sumIf(stamped_cashback, NOT late AND stamped_status = 'PENDING') AS early_pending_cashback,
-                        sum(stamped_n) AS stamped_total_transactions, sum(stamped_gmv) AS stamped_total_gmv,
-                        sum(stamped_cashback) AS stamped_total_cashback, sumIf(stamped_n, stamped_status = 'CONFIRMED') AS stamped_confirmed_transactions,
-                        sumIf(stamped_n, stamped_status = 'DECLINED') AS stamped_declined_transactions, sumIf(stamped_n, stamped_status = 'PENDING') AS stamped_pending_transactions,
-                        sumIf(stamped_gmv, stamped_status = 'CONFIRMED') AS stamped_confirmed_gmv, sumIf(stamped_gmv, stamped_status = 'DECLINED') AS stamped_declined_gmv,
-                        sumIf(stamped_gmv, stamped_status = 'PENDING') AS stamped_pending_gmv, sumIf(stamped_cashback, stamped_status = 'CONFIRMED') AS stamped_confirmed_cashback,
-                        sumIf(stamped_cashback, stamped_status = 'DECLINED') AS stamped_declined_cashback, sumIf(stamped_cashback, stamped_status = 'PENDING') AS stamped_pending_cashback,
-                        sum(now_n) AS now_total_transactions, sum(now_gmv) AS now_total_gmv,
-                        sum(now_cashback) AS now_total_cashback, sumIf(now_n, now_status = 'CONFIRMED') AS now_confirmed_transactions,
-                        sumIf(now_n, now_status = 'DECLINED') AS now_declined_transactions, sumIf(now_n, now_status = 'PENDING') AS now_pending_transactions,
-                        sumIf(now_gmv, now_status = 'CONFIRMED') AS now_confirmed_gmv, sumIf(now_gmv, now_status = 'DECLINED') AS now_declined_gmv,
-                        sumIf(now_gmv, now_status = 'PENDING') AS now_pending_gmv, sumIf(now_cashback, now_status = 'CONFIRMED') AS now_confirmed_cashback,
-                        sumIf(now_cashback, now_status = 'DECLINED') AS now_declined_cashback, sumIf(now_cashback, now_status = 'PENDING') AS now_pending_cashback
-                    FROM
-                    (
-                        SELECT *, state IN ('same', 'changed') AS here, sum(stamped_n) OVER (PARTITION BY account, payout_id, currency_code) AS n_of_currency,
-                            ifNull(quarter > minIf(quarter, n_of_quarter > 0) OVER (PARTITION BY account, payout_id) + toIntervalMinute(15), 0) AS late
-                        FROM
-                        (
-                            SELECT *, sum(stamped_n) OVER (PARTITION BY account, payout_id, quarter) AS n_of_quarter
-                            FROM
-                            (
-                                SELECT * FROM payout_sums
-                                UNION ALL
-                                SELECT account, id, NULL, '', 'same', '', '', 0, 0, 0, 0, 0, 0, 0 FROM payouts_versions
-                            )
-                        )
-                    )
-                    GROUP BY account, payout_id
-                ) AS s USING (account, payout_id)
-            ) AS ps
-            INNER JOIN payout_alterations AS a USING (account, payout_id)
-        ) AS psa
-        LEFT JOIN (SELECT account, complete_to FROM service_clock) AS w USING (account)
+                $payout_versions
     )
-)
-COMMENT 'Every payout against its transactions: reported, as stamped, as of now, the differences, and a verdict'
+    WHERE deleted = 0
+) AS p
+LEFT JOIN
+(
+    -- Planning costs more than running here, and the more the more columns each level has. So sums are kept by status in
+    -- arrays; what is not among them is at position 0, and counts as nothing.
+    SELECT account, payout_id,
+        sumMap([toString(stamped_status)], [stamped_n], [stamped_gmv], [stamped_cashback]) AS stamped,
+        sumMap([toString(now_status)], [now_n], [now_gmv], [now_cashback]) AS now,
+        sumMapIf([toString(stamped_status)], [stamped_n], [stamped_gmv], [stamped_cashback], NOT late) AS early,
+        sumMap([toString(state)], [stamped_n]) AS states,
+        sumMap([multiIf(state IN ('moved', 'gone'), toString(state), now_status IN ('CONFIRMED', 'DECLINED', 'PENDING'), toString(now_status), 'other')], [at_stake]) AS stake,
+        arraySort(groupUniqArrayIf(toString(currency_code), currency_code != '')) AS currencies
+    FROM
+    (
+        -- Behind payout_sums: a quarter of an hour that is not known is the lowest number there is.
+        SELECT *, nullIf(quarters, toInt64(-9223372036854775808)) AS quarter, ifNull(quarter > min(quarter) OVER (PARTITION BY account, payout_id) + 1, 0) AS late
+        FROM payout_sums_latest FINAL
+        WHERE stamped_n != 0
+    )
+    GROUP BY account, payout_id
+) AS s USING (account, payout_id)
+COMMENT 'Every payout against its transactions: reported, as stamped, as of now, the differences, and a verdict';

@@ -43,6 +43,9 @@ type Options struct {
 	// several shards. None: there is no cluster.
 	Shards int
 
+	// Keeper is host:port of a ZooKeeper, for tests of replicated tables. Empty: there is none.
+	Keeper string
+
 	// Logger gets a line when the library is downloaded and when cleaning up
 	// fails. Nil means no log.
 	Logger *slog.Logger

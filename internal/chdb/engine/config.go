@@ -111,16 +111,26 @@ func ownCluster(shards int) (cluster, profile string) {
 		"      <distributed_product_mode>global</distributed_product_mode>\n"
 }
 
+// keeper is what replicated tables need.
+func keeper(address string) string {
+	host, port, found := strings.Cut(address, ":")
+	if !found {
+		return ""
+	}
+	return "  <zookeeper><node><host>" + escapeXML(host) + "</host><port>" + escapeXML(port) + "</port></node></zookeeper>\n" +
+		"  <macros><shard>1</shard><replica>one</replica></macros>\n"
+}
+
 // writeConfig puts the engine's configuration below dir and returns the path of
 // its main file.
-func writeConfig(dir string, shards int) (string, error) {
+func writeConfig(dir string, o contract.Options) (string, error) {
 	conf := filepath.Join(dir, "engine")
 	if err := os.MkdirAll(conf, 0o700); err != nil {
 		return "", err
 	}
 	users := filepath.Join(conf, "users.xml")
 	mainFile := filepath.Join(conf, "config.xml")
-	cluster, profile := ownCluster(shards)
+	cluster, profile := ownCluster(o.Shards)
 	var frozen strings.Builder
 	for _, name := range frozenSettings() {
 		fmt.Fprintf(&frozen, "        <%[1]s><const/></%[1]s>\n", name)
@@ -132,7 +142,7 @@ func writeConfig(dir string, shards int) (string, error) {
 	if err := library.ReplaceFile(users, fmt.Appendf(nil, usersXML, profile, frozen.String(), engines.String())); err != nil {
 		return "", err
 	}
-	text := fmt.Sprintf(configXML, escapeXML(users), escapeXML(filepath.Join(conf, "no-scripts")), cluster)
+	text := fmt.Sprintf(configXML, escapeXML(users), escapeXML(filepath.Join(conf, "no-scripts")), cluster+keeper(o.Keeper))
 	return mainFile, library.ReplaceFile(mainFile, []byte(text))
 }
 

@@ -67,8 +67,8 @@ func Open(ctx context.Context, o contract.Options) (*Engine, error) { return ope
 
 // rules are what the engine itself has to keep, whoever asks it.
 type rules struct {
-	config func(dir string, shards int) (path string, err error) // writes the configuration with the rights of roles
-	tables func(*conn.Conn) error                                // takes system tables away
+	config func(dir string, o contract.Options) (path string, err error) // writes the configuration with the rights of roles
+	tables func(*conn.Conn) error                                        // takes system tables away
 }
 
 // confining are those of every engine but the ones in tests of what stands outside of it.
@@ -154,7 +154,7 @@ func obtainLibrary(ctx context.Context, o contract.Options) (*library.API, error
 
 // start connects for the first time, which is what opens the directory.
 func start(lib *library.API, dir string, o contract.Options, r rules) (*instance, error) {
-	config, err := r.config(dir, o.Shards)
+	config, err := r.config(dir, o)
 	if err == nil {
 		err = writeLimits(dir, o.Limits)
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"dealhouse/internal/chdb/contract"
 	"dealhouse/internal/chdb/library"
 )
 
@@ -38,7 +39,7 @@ const openConfigXML = `<clickhouse>
 `
 
 // writeOpenConfig is writeConfig for OpenUnguarded.
-func writeOpenConfig(dir string, _ int) (string, error) {
+func writeOpenConfig(dir string, _ contract.Options) (string, error) {
 	conf := filepath.Join(dir, "engine")
 	if err := os.MkdirAll(conf, 0o700); err != nil {
 		return "", err

@@ -83,14 +83,45 @@ SELECT account, kind, subject, detail, first_seen FROM payout_findings WHERE acc
 SELECT 'product_prices_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM product_prices_delta_0000000000004000800000000000a11e GROUP BY account, product_key, day)
 UNION ALL SELECT 'product_prices_hashes' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM product_prices_hashes_delta_0000000000004000800000000000a11e GROUP BY account, product_key);
 
--- Writer.drop
-DROP TABLE IF EXISTS transactions_changed_0000000000004000800000000000a11e SYNC;
+-- Writer.countPrepared
+SELECT 'transactions_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM transactions_delta_0000000000004000800000000000a11e GROUP BY account, sold_at, id)
+UNION ALL SELECT 'transactions_keys' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM transactions_keys_delta_0000000000004000800000000000a11e GROUP BY account, id)
+UNION ALL SELECT 'transactions_live' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM transactions_live_delta_0000000000004000800000000000a11e GROUP BY account)
+UNION ALL SELECT 'transactions_decided' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM transactions_decided_delta_0000000000004000800000000000a11e GROUP BY account, id)
+UNION ALL SELECT 'transactions_named' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM transactions_named_delta_0000000000004000800000000000a11e GROUP BY account, stream, key)
+UNION ALL SELECT 'sales_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM sales_latest_delta_0000000000004000800000000000a11e GROUP BY account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status)
+UNION ALL SELECT 'sale_retailers_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM sale_retailers_latest_delta_0000000000004000800000000000a11e GROUP BY account, retailer_name, retailer_id);
 
--- Writer.prepareDerived
-DROP TABLE IF EXISTS transactions_changed_0000000000004000800000000000a11e;
+-- Writer.drop
+DROP TABLE IF EXISTS cashback_offers_delta_0000000000004000800000000000a11e, cashback_offers_changes_0000000000004000800000000000a11e SYNC;
+
+-- Writer.drop
+DROP TABLE IF EXISTS coupons_delta_0000000000004000800000000000a11e, coupons_changes_0000000000004000800000000000a11e SYNC;
+
+-- Writer.drop
+DROP TABLE IF EXISTS payouts_delta_0000000000004000800000000000a11e, payouts_changes_0000000000004000800000000000a11e SYNC;
+
+-- Writer.drop
+DROP TABLE IF EXISTS products_delta_0000000000004000800000000000a11e, product_prices_delta_0000000000004000800000000000a11e, product_prices_hashes_delta_0000000000004000800000000000a11e, products_changes_0000000000004000800000000000a11e SYNC;
+
+-- Writer.drop
+DROP TABLE IF EXISTS promotions_delta_0000000000004000800000000000a11e, promotions_changes_0000000000004000800000000000a11e SYNC;
+
+-- Writer.drop
+DROP TABLE IF EXISTS transactions_delta_0000000000004000800000000000a11e, transactions_moves_0000000000004000800000000000a11e, transactions_changed_0000000000004000800000000000a11e, transactions_keys_delta_0000000000004000800000000000a11e, transactions_live_delta_0000000000004000800000000000a11e, transactions_decided_delta_0000000000004000800000000000a11e, transactions_named_delta_0000000000004000800000000000a11e, sales_latest_delta_0000000000004000800000000000a11e, sale_retailers_latest_delta_0000000000004000800000000000a11e, payout_transactions_latest_delta_0000000000004000800000000000a11e, payout_moves_latest_delta_0000000000004000800000000000a11e, payout_sums_latest_delta_0000000000004000800000000000a11e, transactions_changes_0000000000004000800000000000a11e SYNC;
 
 -- Writer.singlePart
 OPTIMIZE TABLE sale_retailers_latest_delta_0000000000004000800000000000a11e FINAL;
+
+-- Writer.touched
+SELECT (SELECT count() FROM transactions_changes_0000000000004000800000000000a11e),
+    (SELECT count() FROM transactions_changed_0000000000004000800000000000a11e WHERE sign = -1),
+    (SELECT count() FROM
+(
+    SELECT 1 FROM transactions_changed_0000000000004000800000000000a11e WHERE payout_id IS NOT NULL
+    UNION ALL
+    SELECT 1 FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e)
+));
 
 -- migrator.apply
 ALTER TABLE products_staging ADD COLUMN IF NOT EXISTS brand_name String AFTER currency_code;

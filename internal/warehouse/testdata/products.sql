@@ -439,9 +439,6 @@ ALTER TABLE products_changes_0000000000004000800000000000a11e DELETE WHERE chang
 -- deletePlanned by key
 ALTER TABLE products_changes_0000000000004000800000000000a11e DELETE WHERE change = 3 AND toString(product_key) NOT IN ('', 'a', 'b');
 
--- dropOldDelta
-DROP TABLE IF EXISTS products_delta_0000000000004000800000000000a11e;
-
 -- createDelta
 CREATE TABLE IF NOT EXISTS products_delta_0000000000004000800000000000a11e AS products_latest COMMENT 'What a run under way is about to publish';
 
@@ -691,14 +688,8 @@ INNER JOIN (SELECT product_key, version FROM products_changes_000000000000400080
 -- mergeParts
 OPTIMIZE TABLE products_delta_0000000000004000800000000000a11e FINAL;
 
--- dropOldChildHashesDelta
-DROP TABLE IF EXISTS product_prices_hashes_delta_0000000000004000800000000000a11e;
-
 -- createChildHashesDelta
 CREATE TABLE IF NOT EXISTS product_prices_hashes_delta_0000000000004000800000000000a11e AS product_prices_hashes COMMENT 'What a run under way is about to publish';
-
--- dropOldChildDelta
-DROP TABLE IF EXISTS product_prices_delta_0000000000004000800000000000a11e;
 
 -- createChildDelta
 CREATE TABLE IF NOT EXISTS product_prices_delta_0000000000004000800000000000a11e AS product_prices_latest COMMENT 'What a run under way is about to publish';
@@ -825,6 +816,12 @@ SELECT name, '', 0 FROM system.tables WHERE database = currentDatabase() AND nam
 SELECT 'products_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM products_delta_0000000000004000800000000000a11e GROUP BY account, product_key)
 UNION ALL SELECT 'product_prices_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM product_prices_delta_0000000000004000800000000000a11e GROUP BY account, product_key, day)
 UNION ALL SELECT 'product_prices_hashes' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM product_prices_hashes_delta_0000000000004000800000000000a11e GROUP BY account, product_key);
+
+-- dropDelta of what is prepared
+DROP TABLE IF EXISTS products_delta_0000000000004000800000000000a11e, product_prices_delta_0000000000004000800000000000a11e, product_prices_hashes_delta_0000000000004000800000000000a11e;
+
+-- dropTable of what is prepared
+DROP TABLE IF EXISTS products_delta_0000000000004000800000000000a11e, product_prices_delta_0000000000004000800000000000a11e, product_prices_hashes_delta_0000000000004000800000000000a11e SYNC;
 
 -- dropTable products_changes_0000000000004000800000000000a11e
 DROP TABLE IF EXISTS products_changes_0000000000004000800000000000a11e SYNC;

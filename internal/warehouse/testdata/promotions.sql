@@ -455,9 +455,6 @@ WHERE account = {account:String} AND id IN (SELECT id FROM promotions_changes_00
 -- deletePlanned in a scope
 ALTER TABLE promotions_changes_0000000000004000800000000000a11e DELETE WHERE change = 3 AND toString(id) NOT IN ('', 'a') AND id NOT IN (SELECT id FROM promotions_latest FINAL WHERE account = 'acme' AND NOT (has(['it\'s', 'other'], lower(hostname))));
 
--- dropOldDelta
-DROP TABLE IF EXISTS promotions_delta_0000000000004000800000000000a11e;
-
 -- createDelta
 CREATE TABLE IF NOT EXISTS promotions_delta_0000000000004000800000000000a11e AS promotions_latest COMMENT 'What a run under way is about to publish';
 
@@ -657,6 +654,12 @@ SELECT name, '', 0 FROM system.tables WHERE database = currentDatabase() AND nam
 
 -- countKeys
 SELECT 'promotions_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM promotions_delta_0000000000004000800000000000a11e GROUP BY account, id);
+
+-- dropDelta of what is prepared
+DROP TABLE IF EXISTS promotions_delta_0000000000004000800000000000a11e;
+
+-- dropTable of what is prepared
+DROP TABLE IF EXISTS promotions_delta_0000000000004000800000000000a11e SYNC;
 
 -- dropTable promotions_changes_0000000000004000800000000000a11e
 DROP TABLE IF EXISTS promotions_changes_0000000000004000800000000000a11e SYNC;

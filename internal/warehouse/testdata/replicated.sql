@@ -33,9 +33,6 @@ TTL toDateTime(said_at) + toIntervalDay(30)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'Processes that upgrade the schema: one at a time';
 
--- countParts
-SELECT count() FROM system.parts WHERE active AND database = 'dealhouse_runs' AND table = {delta:String};
-
 -- selectStagedRuns
 SELECT DISTINCT id FROM
 (
@@ -1707,9 +1704,6 @@ ALTER TABLE `dealhouse_runs`.products_changes_0000000000004000800000000000a11e D
 -- deletePlanned by key
 ALTER TABLE `dealhouse_runs`.products_changes_0000000000004000800000000000a11e DELETE WHERE change = 3 AND toString(product_key) NOT IN ('', 'a', 'b');
 
--- dropOldDelta
-DROP TABLE IF EXISTS `dealhouse_runs`.products_delta_0000000000004000800000000000a11e;
-
 -- createDelta
 CREATE TABLE IF NOT EXISTS `dealhouse_runs`.products_delta_0000000000004000800000000000a11e AS products_latest
 ENGINE = ReplacingMergeTree(_version)
@@ -1961,16 +1955,10 @@ INNER JOIN (SELECT product_key, version FROM `dealhouse_runs`.products_changes_0
 -- mergeParts
 OPTIMIZE TABLE `dealhouse_runs`.products_delta_0000000000004000800000000000a11e FINAL;
 
--- dropOldChildHashesDelta
-DROP TABLE IF EXISTS `dealhouse_runs`.product_prices_hashes_delta_0000000000004000800000000000a11e;
-
 -- createChildHashesDelta
 CREATE TABLE IF NOT EXISTS `dealhouse_runs`.product_prices_hashes_delta_0000000000004000800000000000a11e AS product_prices_hashes
 ENGINE = ReplacingMergeTree(_version)
 ORDER BY (account, product_key) COMMENT 'What a run under way is about to publish';
-
--- dropOldChildDelta
-DROP TABLE IF EXISTS `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e;
 
 -- createChildDelta
 CREATE TABLE IF NOT EXISTS `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e AS product_prices_latest
@@ -2090,6 +2078,12 @@ SELECT name, '', 0 FROM system.tables WHERE database = 'dealhouse_runs' AND name
 SELECT 'products_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM `dealhouse_runs`.products_delta_0000000000004000800000000000a11e GROUP BY account, product_key)
 UNION ALL SELECT 'product_prices_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e GROUP BY account, product_key, day)
 UNION ALL SELECT 'product_prices_hashes' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM `dealhouse_runs`.product_prices_hashes_delta_0000000000004000800000000000a11e GROUP BY account, product_key);
+
+-- dropDelta of what is prepared
+DROP TABLE IF EXISTS `dealhouse_runs`.products_delta_0000000000004000800000000000a11e, `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e, `dealhouse_runs`.product_prices_hashes_delta_0000000000004000800000000000a11e;
+
+-- dropTable of what is prepared
+DROP TABLE IF EXISTS `dealhouse_runs`.products_delta_0000000000004000800000000000a11e, `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e, `dealhouse_runs`.product_prices_hashes_delta_0000000000004000800000000000a11e SYNC;
 
 -- dropTable `dealhouse_runs`.products_changes_0000000000004000800000000000a11e
 DROP TABLE IF EXISTS `dealhouse_runs`.products_changes_0000000000004000800000000000a11e SYNC;
@@ -2601,9 +2595,6 @@ ALTER TABLE `dealhouse_runs`.transactions_changes_0000000000004000800000000000a1
 -- deletePlanned by key
 ALTER TABLE `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e DELETE WHERE change = 3 AND toString(id) NOT IN ('', 'a', 'b');
 
--- dropOldDelta
-DROP TABLE IF EXISTS `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e;
-
 -- createDelta
 CREATE TABLE IF NOT EXISTS `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e AS transactions_latest
 ENGINE = ReplacingMergeTree(_version)
@@ -2866,8 +2857,8 @@ SELECT count() FROM
     SELECT 1 FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e)
 );
 
--- dropOldMoves
-DROP TABLE IF EXISTS `dealhouse_runs`.transactions_moves_0000000000004000800000000000a11e;
+-- countStored
+SELECT count() FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e WHERE sign = -1;
 
 -- createMoves
 CREATE TABLE IF NOT EXISTS `dealhouse_runs`.transactions_moves_0000000000004000800000000000a11e AS transactions_latest
@@ -2988,6 +2979,9 @@ SELECT {account:String}, sum(live) + (SELECT toInt64(countIf(_deleted = 0)) FROM
 FROM transactions_live FINAL
 WHERE account = {account:String};
 
+-- touched transactions_live
+SELECT count() FROM `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e;
+
 -- rebuild transactions_live
 INSERT INTO `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e (account, live, version)
 SELECT account, count(), 1
@@ -3065,6 +3059,9 @@ INNER JOIN
     GROUP BY id
 ) AS v ON d.id = v.id
 WHERE first_confirmed > first_pending OR first_declined > first_pending;
+
+-- touched transactions_decided
+SELECT count() FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e WHERE sign = -1;
 
 -- rebuild transactions_decided
 INSERT INTO `dealhouse_runs`.transactions_decided_delta_0000000000004000800000000000a11e (account, id, retailer_id, currency_code, clicked_at, sold_at, confirmed_at, declined_at, version, _run_id)
@@ -3356,7 +3353,10 @@ FROM
 GROUP BY retailer_name, retailer_id
 HAVING countIf(side != 0) > 0;
 
--- fill, the first load: false, sale_retailers_latest
+-- lacking, when sale_retailers_latest
+SELECT count() FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e WHERE _lost;
+
+-- lacking sale_retailers_latest
 INSERT INTO `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e (account, retailer_name, retailer_id, sales, last_sold_at, last_version, logo, logo_version, newest, _lost, version, _run_id)
 SELECT {account:String}, retailer_name, retailer_id, sales, last_sold_at, last_version, logo, logo_version, newest, _lost, (SELECT max(version) FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e) + 1, {run:UUID}
 FROM
@@ -3367,10 +3367,10 @@ FROM
     FROM 
     (
         SELECT retailer_name, retailer_id, sold_at, retailer_logo, synced_at, _version FROM transactions_latest FINAL
-        WHERE account = {account:String} AND _deleted = 0 AND (SELECT count() FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e WHERE _lost) > 0 AND retailer_name IN (SELECT retailer_name FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e WHERE _lost) AND id NOT IN (SELECT id FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e)
+        WHERE account = {account:String} AND _deleted = 0 AND retailer_name IN (SELECT retailer_name FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e WHERE _lost) AND id NOT IN (SELECT id FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e)
         UNION ALL
         SELECT retailer_name, retailer_id, sold_at, retailer_logo, synced_at, _version FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e
-        WHERE _deleted = 0 AND (SELECT count() FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e WHERE _lost) > 0 AND retailer_name IN (SELECT retailer_name FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e WHERE _lost)
+        WHERE _deleted = 0 AND retailer_name IN (SELECT retailer_name FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e WHERE _lost)
     )
     GROUP BY retailer_name, retailer_id
 )
@@ -3501,6 +3501,14 @@ FROM
 INNER JOIN (SELECT * FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e WHERE sign = 1) AS n ON m.id = n.id
 LEFT JOIN (SELECT *, true AS known FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e WHERE sign = -1) AS o ON m.id = o.id;
 
+-- touched payout_transactions_latest
+SELECT count() FROM
+(
+    SELECT 1 FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e WHERE payout_id IS NOT NULL
+    UNION ALL
+    SELECT 1 FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e)
+);
+
 -- rebuild payout_transactions_latest
 INSERT INTO `dealhouse_runs`.payout_transactions_latest_delta_0000000000004000800000000000a11e (account, payout_id, id, sold_at, retailer_name, currency_code, state, stamped_status, stamped_order_value, stamped_cashback, stamped_at, stamped_seen_at, stamped_is_first_known, status, order_value, cashback, payout_id_now, currency_code_now, updated_at, turned_at, turned_seen_at, version, _run_id)
 SELECT {account:String}, payout_id, id, sold_at, retailer_name, currency_code, state, stamped_status, stamped_order_value, stamped_cashback, stamped_at, stamped_seen_at, stamped_is_first_known, status, order_value, cashback, payout_id_now, currency_code_now, updated_at, turned_at, turned_seen_at, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
@@ -3602,6 +3610,14 @@ FROM
 )
 GROUP BY id
 HAVING max(astray) OR max(NOT member);
+
+-- touched payout_moves_latest
+SELECT count() FROM
+(
+    SELECT 1 FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e WHERE payout_id IS NOT NULL
+    UNION ALL
+    SELECT 1 FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e)
+);
 
 -- rebuild payout_moves_latest
 INSERT INTO `dealhouse_runs`.payout_moves_latest_delta_0000000000004000800000000000a11e (account, id, payout_ids, version, _run_id)
@@ -3725,6 +3741,14 @@ FROM
 )
 GROUP BY payout_id, quarters, currency_code, state, stamped_status, now_status;
 
+-- touched payout_sums_latest
+SELECT count() FROM
+(
+    SELECT 1 FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e WHERE payout_id IS NOT NULL
+    UNION ALL
+    SELECT 1 FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e)
+);
+
 -- rebuild payout_sums_latest
 INSERT INTO `dealhouse_runs`.payout_sums_latest_delta_0000000000004000800000000000a11e (account, payout_id, quarters, currency_code, state, stamped_status, now_status, stamped_n, stamped_gmv, stamped_cashback, now_n, now_gmv, now_cashback, at_stake, version, _run_id)
 SELECT {account:String}, payout_id, quarters, currency_code, state, stamped_status, now_status, stamped_n, stamped_gmv, stamped_cashback, now_n, now_gmv, now_cashback, at_stake, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
@@ -3779,6 +3803,12 @@ UNION ALL SELECT 'sale_retailers_latest' AS table, toUInt64(sum(n)) AS rows, cou
 UNION ALL SELECT 'payout_transactions_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM `dealhouse_runs`.payout_transactions_latest_delta_0000000000004000800000000000a11e GROUP BY account, payout_id, id)
 UNION ALL SELECT 'payout_moves_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM `dealhouse_runs`.payout_moves_latest_delta_0000000000004000800000000000a11e GROUP BY account, id)
 UNION ALL SELECT 'payout_sums_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM `dealhouse_runs`.payout_sums_latest_delta_0000000000004000800000000000a11e GROUP BY account, payout_id, quarters, currency_code, state, stamped_status, now_status);
+
+-- dropDelta of what is prepared
+DROP TABLE IF EXISTS `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_moves_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_keys_delta_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_decided_delta_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_named_delta_0000000000004000800000000000a11e, `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e, `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e, `dealhouse_runs`.payout_transactions_latest_delta_0000000000004000800000000000a11e, `dealhouse_runs`.payout_moves_latest_delta_0000000000004000800000000000a11e, `dealhouse_runs`.payout_sums_latest_delta_0000000000004000800000000000a11e;
+
+-- dropTable of what is prepared
+DROP TABLE IF EXISTS `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_moves_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_keys_delta_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_decided_delta_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_named_delta_0000000000004000800000000000a11e, `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e, `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e, `dealhouse_runs`.payout_transactions_latest_delta_0000000000004000800000000000a11e, `dealhouse_runs`.payout_moves_latest_delta_0000000000004000800000000000a11e, `dealhouse_runs`.payout_sums_latest_delta_0000000000004000800000000000a11e SYNC;
 
 -- dropTable `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e
 DROP TABLE IF EXISTS `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e SYNC;

@@ -73,9 +73,6 @@ SELECT version();
 -- selectTime
 SELECT toUnixTimestamp64Micro(now64(6));
 
--- countParts
-SELECT count() FROM system.parts WHERE active AND database = currentDatabase() AND table = {delta:String};
-
 -- selectInParts
 SELECT table FROM system.parts
 WHERE active AND database = currentDatabase() AND table IN ({deltas:Array(String)}) GROUP BY table HAVING count() > 1 ORDER BY table;
@@ -184,7 +181,8 @@ SELECT toString(serverUUID());
 
 -- selectCluster
 SELECT (SELECT uniqExact(shard_num) FROM system.clusters WHERE cluster = {cluster:String}),
-    (SELECT arraySort(groupUniqArray(cluster)) FROM system.clusters), (SELECT groupArray(macro) FROM system.macros);
+    (SELECT arraySort(groupUniqArray(cluster)) FROM system.clusters), (SELECT groupArray(macro) FROM system.macros),
+    (SELECT count() FROM system.clusters WHERE cluster = {cluster:String} AND shard_num IN (SELECT shard_num FROM system.clusters WHERE cluster = {cluster:String} AND is_local));
 
 -- checkGrant
 CHECK GRANT ALTER DELETE ON `dealhouse`.*;

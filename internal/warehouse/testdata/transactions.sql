@@ -588,9 +588,6 @@ ALTER TABLE transactions_changes_0000000000004000800000000000a11e DELETE WHERE c
 -- deletePlanned by key
 ALTER TABLE transactions_changes_0000000000004000800000000000a11e DELETE WHERE change = 3 AND toString(id) NOT IN ('', 'a', 'b');
 
--- dropOldDelta
-DROP TABLE IF EXISTS transactions_delta_0000000000004000800000000000a11e;
-
 -- createDelta
 CREATE TABLE IF NOT EXISTS transactions_delta_0000000000004000800000000000a11e AS transactions_latest COMMENT 'What a run under way is about to publish';
 
@@ -853,8 +850,8 @@ SELECT count() FROM
     SELECT 1 FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e)
 );
 
--- dropOldMoves
-DROP TABLE IF EXISTS transactions_moves_0000000000004000800000000000a11e;
+-- countStored
+SELECT count() FROM transactions_changed_0000000000004000800000000000a11e WHERE sign = -1;
 
 -- createMoves
 CREATE TABLE IF NOT EXISTS transactions_moves_0000000000004000800000000000a11e AS transactions_latest COMMENT 'What a run under way is about to publish';
@@ -967,6 +964,9 @@ SELECT {account:String}, sum(live) + (SELECT toInt64(countIf(_deleted = 0)) FROM
 FROM transactions_live FINAL
 WHERE account = {account:String};
 
+-- touched transactions_live
+SELECT count() FROM transactions_changes_0000000000004000800000000000a11e;
+
 -- rebuild transactions_live
 INSERT INTO transactions_live_delta_0000000000004000800000000000a11e (account, live, version)
 SELECT account, count(), 1
@@ -1043,6 +1043,9 @@ INNER JOIN
     GROUP BY id
 ) AS v ON d.id = v.id
 WHERE first_confirmed > first_pending OR first_declined > first_pending;
+
+-- touched transactions_decided
+SELECT count() FROM transactions_changed_0000000000004000800000000000a11e WHERE sign = -1;
 
 -- rebuild transactions_decided
 INSERT INTO transactions_decided_delta_0000000000004000800000000000a11e (account, id, retailer_id, currency_code, clicked_at, sold_at, confirmed_at, declined_at, version, _run_id)
@@ -1331,7 +1334,10 @@ FROM
 GROUP BY retailer_name, retailer_id
 HAVING countIf(side != 0) > 0;
 
--- fill, the first load: false, sale_retailers_latest
+-- lacking, when sale_retailers_latest
+SELECT count() FROM sale_retailers_latest_delta_0000000000004000800000000000a11e WHERE _lost;
+
+-- lacking sale_retailers_latest
 INSERT INTO sale_retailers_latest_delta_0000000000004000800000000000a11e (account, retailer_name, retailer_id, sales, last_sold_at, last_version, logo, logo_version, newest, _lost, version, _run_id)
 SELECT {account:String}, retailer_name, retailer_id, sales, last_sold_at, last_version, logo, logo_version, newest, _lost, (SELECT max(version) FROM sale_retailers_latest_delta_0000000000004000800000000000a11e) + 1, {run:UUID}
 FROM
@@ -1342,10 +1348,10 @@ FROM
     FROM 
     (
         SELECT retailer_name, retailer_id, sold_at, retailer_logo, synced_at, _version FROM transactions_latest FINAL
-        WHERE account = {account:String} AND _deleted = 0 AND (SELECT count() FROM sale_retailers_latest_delta_0000000000004000800000000000a11e WHERE _lost) > 0 AND retailer_name IN (SELECT retailer_name FROM sale_retailers_latest_delta_0000000000004000800000000000a11e WHERE _lost) AND id NOT IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e)
+        WHERE account = {account:String} AND _deleted = 0 AND retailer_name IN (SELECT retailer_name FROM sale_retailers_latest_delta_0000000000004000800000000000a11e WHERE _lost) AND id NOT IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e)
         UNION ALL
         SELECT retailer_name, retailer_id, sold_at, retailer_logo, synced_at, _version FROM transactions_delta_0000000000004000800000000000a11e
-        WHERE _deleted = 0 AND (SELECT count() FROM sale_retailers_latest_delta_0000000000004000800000000000a11e WHERE _lost) > 0 AND retailer_name IN (SELECT retailer_name FROM sale_retailers_latest_delta_0000000000004000800000000000a11e WHERE _lost)
+        WHERE _deleted = 0 AND retailer_name IN (SELECT retailer_name FROM sale_retailers_latest_delta_0000000000004000800000000000a11e WHERE _lost)
     )
     GROUP BY retailer_name, retailer_id
 )
@@ -1475,6 +1481,14 @@ FROM
 INNER JOIN (SELECT * FROM transactions_changed_0000000000004000800000000000a11e WHERE sign = 1) AS n ON m.id = n.id
 LEFT JOIN (SELECT *, true AS known FROM transactions_changed_0000000000004000800000000000a11e WHERE sign = -1) AS o ON m.id = o.id;
 
+-- touched payout_transactions_latest
+SELECT count() FROM
+(
+    SELECT 1 FROM transactions_changed_0000000000004000800000000000a11e WHERE payout_id IS NOT NULL
+    UNION ALL
+    SELECT 1 FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e)
+);
+
 -- rebuild payout_transactions_latest
 INSERT INTO payout_transactions_latest_delta_0000000000004000800000000000a11e (account, payout_id, id, sold_at, retailer_name, currency_code, state, stamped_status, stamped_order_value, stamped_cashback, stamped_at, stamped_seen_at, stamped_is_first_known, status, order_value, cashback, payout_id_now, currency_code_now, updated_at, turned_at, turned_seen_at, version, _run_id)
 SELECT {account:String}, payout_id, id, sold_at, retailer_name, currency_code, state, stamped_status, stamped_order_value, stamped_cashback, stamped_at, stamped_seen_at, stamped_is_first_known, status, order_value, cashback, payout_id_now, currency_code_now, updated_at, turned_at, turned_seen_at, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
@@ -1575,6 +1589,14 @@ FROM
 )
 GROUP BY id
 HAVING max(astray) OR max(NOT member);
+
+-- touched payout_moves_latest
+SELECT count() FROM
+(
+    SELECT 1 FROM transactions_changed_0000000000004000800000000000a11e WHERE payout_id IS NOT NULL
+    UNION ALL
+    SELECT 1 FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e)
+);
 
 -- rebuild payout_moves_latest
 INSERT INTO payout_moves_latest_delta_0000000000004000800000000000a11e (account, id, payout_ids, version, _run_id)
@@ -1697,6 +1719,14 @@ FROM
 )
 GROUP BY payout_id, quarters, currency_code, state, stamped_status, now_status;
 
+-- touched payout_sums_latest
+SELECT count() FROM
+(
+    SELECT 1 FROM transactions_changed_0000000000004000800000000000a11e WHERE payout_id IS NOT NULL
+    UNION ALL
+    SELECT 1 FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e)
+);
+
 -- rebuild payout_sums_latest
 INSERT INTO payout_sums_latest_delta_0000000000004000800000000000a11e (account, payout_id, quarters, currency_code, state, stamped_status, now_status, stamped_n, stamped_gmv, stamped_cashback, now_n, now_gmv, now_cashback, at_stake, version, _run_id)
 SELECT {account:String}, payout_id, quarters, currency_code, state, stamped_status, now_status, stamped_n, stamped_gmv, stamped_cashback, now_n, now_gmv, now_cashback, at_stake, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
@@ -1763,6 +1793,12 @@ UNION ALL SELECT 'sale_retailers_latest' AS table, toUInt64(sum(n)) AS rows, cou
 UNION ALL SELECT 'payout_transactions_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM payout_transactions_latest_delta_0000000000004000800000000000a11e GROUP BY account, payout_id, id)
 UNION ALL SELECT 'payout_moves_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM payout_moves_latest_delta_0000000000004000800000000000a11e GROUP BY account, id)
 UNION ALL SELECT 'payout_sums_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM payout_sums_latest_delta_0000000000004000800000000000a11e GROUP BY account, payout_id, quarters, currency_code, state, stamped_status, now_status);
+
+-- dropDelta of what is prepared
+DROP TABLE IF EXISTS transactions_delta_0000000000004000800000000000a11e, transactions_moves_0000000000004000800000000000a11e, transactions_changed_0000000000004000800000000000a11e, transactions_keys_delta_0000000000004000800000000000a11e, transactions_live_delta_0000000000004000800000000000a11e, transactions_decided_delta_0000000000004000800000000000a11e, transactions_named_delta_0000000000004000800000000000a11e, sales_latest_delta_0000000000004000800000000000a11e, sale_retailers_latest_delta_0000000000004000800000000000a11e, payout_transactions_latest_delta_0000000000004000800000000000a11e, payout_moves_latest_delta_0000000000004000800000000000a11e, payout_sums_latest_delta_0000000000004000800000000000a11e;
+
+-- dropTable of what is prepared
+DROP TABLE IF EXISTS transactions_delta_0000000000004000800000000000a11e, transactions_moves_0000000000004000800000000000a11e, transactions_changed_0000000000004000800000000000a11e, transactions_keys_delta_0000000000004000800000000000a11e, transactions_live_delta_0000000000004000800000000000a11e, transactions_decided_delta_0000000000004000800000000000a11e, transactions_named_delta_0000000000004000800000000000a11e, sales_latest_delta_0000000000004000800000000000a11e, sale_retailers_latest_delta_0000000000004000800000000000a11e, payout_transactions_latest_delta_0000000000004000800000000000a11e, payout_moves_latest_delta_0000000000004000800000000000a11e, payout_sums_latest_delta_0000000000004000800000000000a11e SYNC;
 
 -- dropTable transactions_changes_0000000000004000800000000000a11e
 DROP TABLE IF EXISTS transactions_changes_0000000000004000800000000000a11e SYNC;

@@ -13,7 +13,7 @@ import (
 func Open(t testing.TB) *warehouse.Warehouse {
 	t.Helper()
 	return enginetest.Open(t, func(ctx context.Context, dsn, database string) (*warehouse.Warehouse, error) {
-		return warehouse.Open(ctx, warehouse.Options{DSN: dsn, Database: database})
+		return warehouse.Open(ctx, warehouse.Options{DSN: dsn, Database: database, Cluster: enginetest.Cluster()})
 	})
 }
 
@@ -21,7 +21,7 @@ func Open(t testing.TB) *warehouse.Warehouse {
 // and Database are set here.
 func Again(t testing.TB, w *warehouse.Warehouse, o warehouse.Options) *warehouse.Warehouse {
 	t.Helper()
-	o.DSN, o.Database = enginetest.DSN(), w.Database()
+	o.DSN, o.Database, o.Cluster = enginetest.DSN(), w.Database(), enginetest.Cluster()
 	again, err := warehouse.Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"dealhouse/internal/config"
+	"dealhouse/internal/daemon"
+	"dealhouse/internal/lineage"
+	"dealhouse/internal/telemetry"
+	"dealhouse/internal/tracing"
+	"dealhouse/internal/warehouse"
+)
+
+// lastWords is how long the end of a command may take for what others are still to be told.
+const lastWords = 2 * time.Second
+
+// told is who is told of what a command does: receivers of OpenLineage events, and of traces and metrics. Nobody may be.
+type told struct {
+	*lineage.Emitter
+	sender *telemetry.Sender
+	span   *tracing.Span
+}
+
+// exported is what the variables of OpenTelemetry ask for. Where that is metrics, all that is made from here on is
+// counted by them; registry is the one that there is already.
+func (a *app) exported(ctx context.Context, registry *prometheus.Registry) (telemetry.Settings, *prometheus.Registry) {
+	settings := telemetry.Read(a.env)
+	if !a.confinement.inside { // or it has been said before
+		for _, problem := range settings.Problems {
+			a.log.Warn("a variable of OpenTelemetry cannot be followed, and nothing is sent for it", "problem", problem)
+		}
+	}
+	if settings.Metrics != nil && registry == nil {
+		registry = a.measure(ctx)
+	}
+	return settings, registry
+}
+
+// tell begins to tell others of what a command does, in the context that it returns. span names the command where it is a
+// part of what is told.
+func (a *app) tell(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, settings telemetry.Settings, registry *prometheus.Registry, span string) (context.Context, told, error) {
+	var t told
+	if l := cfg.Lineage; l.On() {
+		server, err := w.Identify(ctx)
+		if err != nil {
+			return ctx, t, fmt.Errorf("asking the warehouse for its version: %w", err)
+		}
+		t.Emitter = lineage.New(lineage.Options{
+			URL: l.URL, Key: l.Key.Reveal(), File: l.File, Namespace: l.Namespace,
+			Parent:    lineage.Parent{Namespace: l.ParentNamespace, Job: l.ParentJob, Run: l.ParentRun},
+			Warehouse: addressOf(cfg.Warehouse), Database: cfg.Warehouse.Database, Engine: server.Version, Version: readBuild().version,
+			Lost: func(events int) { a.metrics.Lost(daemon.SignalLineage, events) }, Logger: a.log,
+		})
+	}
+	if settings.On() {
+		o := telemetry.Options{Settings: settings, Version: readBuild().version, Lost: a.metrics.Lost, Logger: a.log}
+		if registry != nil {
+			o.Gatherer = registry
+		}
+		var err error
+		if t.sender, err = telemetry.Start(ctx, o); err != nil { // the variables are not ours: no reason not to work
+			a.log.Warn("traces and metrics cannot be sent", "error", err)
+		}
+		ctx = t.sender.Context(ctx)
+		if span != "" {
+			ctx, t.span = tracing.Start(ctx, span)
+		}
+	}
+	return ctx, t, nil
+}
+
+// close tells what is left to be told, for a bounded time, even after a signal.
+func (t told) close(ctx context.Context) {
+	t.span.End(nil)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+	defer cancel()
+	var group sync.WaitGroup
+	group.Go(func() { t.Close(ctx) })
+	group.Go(func() { t.sender.Close(ctx) })
+	group.Wait()
+}
+
+// addressOf names a warehouse for catalogs of data: clickhouse://host:port, or the folder of an embedded one.
+func addressOf(w config.Warehouse) string {
+	if dir, embedded := w.EmbeddedDir(); embedded {
+		if whole, err := filepath.Abs(dir); err == nil {
+			dir = whole
+		}
+		return "embedded:" + dir
+	}
+	host, port := w.Address()
+	return "clickhouse://" + host + ":" + port
+}

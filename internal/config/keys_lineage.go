@@ -1,0 +1,145 @@
+package config
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// Lineage says who is told of runs, as OpenLineage events.
+type Lineage struct {
+	// URL is the address that events are posted to, with its path. It has no user, password or query. Empty: none.
+	URL string
+
+	// Key is sent as a bearer credential. It is resolved when Source.NeedAccounts was set; unresolved: none is sent.
+	Key Secret
+
+	// File is the file that events are appended to. Empty: none. It is never set together with URL.
+	File string
+
+	// Namespace is that of the jobs. Default dealhouse.
+	Namespace string
+
+	// Parent is the run of another program that has started this one: namespace, job and the id of the run. Empty: none.
+	ParentNamespace, ParentJob, ParentRun string
+}
+
+// On says whether anybody is told.
+func (l Lineage) On() bool { return l.URL != "" || l.File != "" }
+
+// Variables that all programs have which send OpenLineage events. They count where the configuration is silent.
+const (
+	envLineageURL       = "OPENLINEAGE_URL"
+	envLineagePath      = "OPENLINEAGE_ENDPOINT"
+	envLineageKey       = "OPENLINEAGE_API_KEY"
+	envLineageNamespace = "OPENLINEAGE_NAMESPACE"
+	envLineageParent    = "OPENLINEAGE_PARENT_ID"
+	envLineageOff       = "OPENLINEAGE_DISABLED"
+
+	lineagePath      = "api/v1/lineage"
+	lineageNamespace = "dealhouse"
+)
+
+func lineageKeys() []key {
+	return []key{
+		{
+			name: "to", in: inLineage, standard: `""`, example: `"https://marquez:5000"`,
+			value: of("a string: a URL, or file:<path>", []nodeKind{aString}, func(v *values) *lineageTarget { return &v.lineageTo }, parseLineageTarget),
+			doc: `Who is told when a run begins and ends: a receiver by its URL, to which /api/v1/lineage is added
+unless it has a path, or "file:<path>" of a file that gets a line of JSON for each event. "": what the variables
+OPENLINEAGE_URL and OPENLINEAGE_ENDPOINT say; without them, nobody.`,
+		},
+		{
+			name: "api_key", in: inLineage, example: `"env:LINEAGE_KEY"`,
+			value: secret(func(v *values) *reference { return &v.lineageKey }),
+			doc:   `The key of the receiver, in the form of an account's api_key. Without it, what OPENLINEAGE_API_KEY says.`,
+		},
+		{
+			name: "namespace", in: inLineage, standard: `""`, example: `"shop-warehouse"`,
+			value: checked("a name", func(v *values) *string { return &v.lineageNamespace }, checkPath),
+			doc:   `The namespace of the jobs. "": what OPENLINEAGE_NAMESPACE says; without it, dealhouse.`,
+		},
+	}
+}
+
+// lineageTarget is who is told: one of both, or nobody.
+type lineageTarget struct{ url, file string }
+
+// errLineageTarget does not show what was given: it may hold a password (config-3).
+var errLineageTarget = errors.New(`must be a URL such as "https://marquez:5000", without user, password and query (the key belongs into api_key), or "file:<path>"`)
+
+func parseLineageTarget(text string) (lineageTarget, error) {
+	if text == "" {
+		return lineageTarget{}, nil
+	}
+	if path, is := strings.CutPrefix(text, fromFile+":"); is && !strings.HasPrefix(path, "//") {
+		if path == "" || checkPath(path) != nil {
+			return lineageTarget{}, errors.New("file: needs the path of a file, such as file:/var/lib/dealhouse/lineage.jsonl")
+		}
+		return lineageTarget{file: path}, nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return lineageTarget{}, errLineageTarget
+	}
+	return lineageTarget{url: strings.TrimRight(text, "/")}, nil
+}
+
+// lineage is what the table says, and where it is silent the variables that all such programs have.
+func (l *loader) lineage(v *values) Lineage {
+	out := Lineage{Namespace: v.lineageNamespace}
+	target, at := v.lineageTo, v.at["to"]
+	if text := l.env[envLineageURL]; target == (lineageTarget{}) && text != "" {
+		var err error
+		at = position{env: envLineageURL}
+		if target, err = parseLineageTarget(text); err != nil {
+			l.problem(at, "%s", err)
+		}
+	}
+	if target == (lineageTarget{}) || strings.EqualFold(l.env[envLineageOff], "true") {
+		return out
+	}
+	out.File, out.URL = target.file, target.url
+	if u, err := url.Parse(out.URL); err == nil && out.URL != "" && u.Path == "" {
+		path := l.env[envLineagePath]
+		if path == "" || at.env == "" {
+			path = lineagePath
+		}
+		out.URL += "/" + strings.Trim(path, "/")
+	}
+	if out.Namespace == "" {
+		out.Namespace = l.env[envLineageNamespace]
+	}
+	if out.Namespace == "" {
+		out.Namespace = lineageNamespace
+	}
+	// Who starts this program names itself as namespace/job/run. What is not of that form is nobody's.
+	parts := strings.Split(l.env[envLineageParent], "/")
+	if n := len(parts); n >= 3 && uuid.Validate(parts[n-1]) == nil {
+		out.ParentNamespace, out.ParentJob, out.ParentRun = strings.Join(parts[:n-2], "/"), parts[n-2], parts[n-1]
+	}
+	if l.src.NeedAccounts && out.URL != "" {
+		out.Key = l.lineageKey(v)
+	}
+	return out
+}
+
+func (l *loader) lineageKey(v *values) Secret {
+	if v.lineageKey == (reference{}) {
+		return NewSecret(l.env[envLineageKey])
+	}
+	at := v.at["api_key"]
+	if v.lineageKey.scheme == "" && at.env == "" {
+		l.warn(at, "the key of [lineage] is written in the file: use env:NAME or file:PATH instead")
+	}
+	key, loose, err := v.lineageKey.resolve(l.env, l.read)
+	if err != nil {
+		l.problem(at, "api_key: %s", err)
+	}
+	if loose {
+		l.warn(at, "api_key: every user of this machine can read %s (chmod 600)", v.lineageKey.place())
+	}
+	return key
+}

@@ -1,0 +1,13 @@
+//go:build !linux
+
+package enginetest
+
+import "errors"
+
+// beReplica refuses: the engine is for Linux.
+func beReplica() error {
+	if keeper() == "" {
+		return nil
+	}
+	return errors.New(keeperVariable + ": the engine is for Linux")
+}

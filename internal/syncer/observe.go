@@ -1,0 +1,45 @@
+package syncer
+
+import (
+	"context"
+
+	"dealhouse/internal/warehouse"
+)
+
+// Observer is told of each run when it begins to read and when it has ended. It is called from many goroutines, and must
+// not hold them up. The record of a backfill sums up its runs, under an id of its own. Dry runs, and runs that got their
+// stream from nobody, are not told of.
+type Observer struct {
+	Began func(Job, warehouse.RunRecord)
+	Ended func(Job, warehouse.RunRecord)
+}
+
+// observed tells the observer of what is done as a run of the session.
+func (s *session) observed(ctx context.Context, do func() error) error {
+	if s.observer == nil || s.job.DryRun {
+		return do()
+	}
+	id := s.run.ID
+	record := func() warehouse.RunRecord {
+		r := s.run.record
+		r.RunID = id // not that of the last of several
+		return r
+	}
+	s.observer.Began(s.job, record())
+	err := do()
+	ended := record()
+	if ended.Outcome == warehouse.OutcomeRunning {
+		ended.Outcome = warehouse.OutcomeSuccess
+		if err != nil {
+			ended.Outcome = outcome(ctx, err)
+		}
+	}
+	if err != nil && ended.Error == "" {
+		ended.Error = err.Error()
+	}
+	if ended.FinishedAt.IsZero() {
+		ended.FinishedAt = s.now(s.local())
+	}
+	s.observer.Ended(s.job, ended)
+	return err
+}

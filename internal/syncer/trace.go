@@ -1,0 +1,31 @@
+package syncer
+
+import (
+	"context"
+
+	"dealhouse/internal/tracing"
+	"dealhouse/internal/warehouse"
+)
+
+// StartSpan begins the span of a run, for whoever makes the run and does what follows from it. The returned function ends
+// it, with what came of the run.
+func StartSpan(ctx context.Context, job Job) (context.Context, func(warehouse.RunRecord, error)) {
+	ctx, span := tracing.StartRun(ctx, "run", job.Stream.Name)
+	return ctx, func(r warehouse.RunRecord, err error) {
+		if span == nil { // tracing-1
+			return
+		}
+		span.Text("dealhouse.account", job.Account)
+		span.Text("dealhouse.stream", job.Stream.Name)
+		span.Text("dealhouse.run_id", r.RunID.String())
+		span.Text("dealhouse.mode", r.Mode)
+		span.Text("dealhouse.outcome", r.Outcome)
+		for name, n := range map[string]uint64{
+			"pages": r.Totals.Pages, "read": r.Totals.Read, "rejected": r.Totals.Rejected, "bytes": r.Totals.Bytes, "retries": r.Totals.Retries,
+			"inserted": r.Changes.Inserted, "updated": r.Changes.Updated, "deleted": r.Changes.Deleted, "unchanged": r.Changes.Unchanged,
+		} {
+			span.Count("dealhouse."+name, n)
+		}
+		span.End(err)
+	}
+}
