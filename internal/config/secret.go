@@ -12,7 +12,7 @@ const redacted = "***"
 // Secret is a value that no log line, error or dump may show (config-3). The zero Secret is unresolved.
 type Secret struct {
 	value string
-	from  string // the reference to a file that it was read from; "" when it cannot change
+	from  string  // the reference to a file that it was read from; "" when it cannot change
 	again *origin // nil when it cannot change
 }
 
