@@ -32,7 +32,7 @@ func printDemoResults(to io.Writer, results []syncer.Result) error {
 // done about the others.
 func (d *demo) showPayouts(ctx context.Context) error {
 	account := d.financeAccount()
-	r, err := report.Reconcile(ctx, d.w, report.Filter{Account: account, OverdueAfter: d.cfg.Finance.OverdueAfter})
+	r, err := report.Reconcile(ctx, d.w, report.Filter{Account: account, OverdueAfter: d.cfg.Finance.OverdueAfter, Tolerances: d.cfg.Finance.Tolerances})
 	if err != nil {
 		return err
 	}

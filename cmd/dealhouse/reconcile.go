@@ -107,7 +107,7 @@ func newReconcile(a *app) *cobra.Command {
 	flags.Int64Var(&c.payout, "payout", 0, "only the payout with this `id`, with its transactions")
 	flags.BoolVar(&c.fail, "fail-on-mismatch", false, "exit with 1 when finance has something to do")
 	completeAccounts(cmd, a)
-	cmd.AddCommand(newReconcileAck(a), newReconcileAcks(a), newReconcileClose(a))
+	cmd.AddCommand(newReconcileAck(a), newReconcileAcks(a), newReconcileClose(a), newReconcilePacket(a))
 	c.format = outputFlag(cmd, "table", "json", "csv", "html")
 	c.list = &choice{"", report.Lists()}
 	flags.Var(c.list, "list", "rows of the CSV: "+c.list.list()+"; payouts unless --payout is given")
@@ -148,7 +148,7 @@ func (c reconcileCommand) run(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	f.OverdueAfter = cfg.Finance.OverdueAfter
+	f.OverdueAfter, f.Tolerances = cfg.Finance.OverdueAfter, cfg.Finance.Tolerances
 	w, err := a.openExisting(ctx, cfg)
 	if err != nil {
 		return err
@@ -202,6 +202,9 @@ func amountColumn(name string) output.Column {
 	return output.Column{Name: name, Right: true, Human: amountCell}
 }
 
+// alignedColumn is of amounts that a report.Alignment has written.
+func alignedColumn(name string) output.Column { return output.Column{Name: name, Right: true} }
+
 // payoutTable has a row for each payout, and for each currency of one with several. A kind of which there is nothing has
 // no column.
 func payoutTable(r report.Reconciliation) (columns []output.Column, rows [][]any) {
@@ -211,16 +214,17 @@ func payoutTable(r report.Reconciliation) (columns []output.Column, rows [][]any
 			kinds = append(kinds, k)
 		}
 	}
-	columns = []output.Column{{Name: "account"}, {Name: "payout", Right: true}, {Name: "period"}, {Name: "currency"}, amountColumn("paid"), amountColumn("worth now")}
+	columns = []output.Column{{Name: "account"}, {Name: "payout", Right: true}, {Name: "period"}, {Name: "currency"}, alignedColumn("paid"), alignedColumn("worth now")}
 	for _, k := range kinds {
-		columns = append(columns, amountColumn(k.Title))
+		columns = append(columns, alignedColumn(k.Title))
 	}
 	columns = append(columns, output.Column{Name: "verdict"}, output.Column{Name: "what to do"})
+	d := r.AlignPayouts(report.Terminal)
 	for _, p := range r.Payouts {
 		for i, l := range p.Explained.Lines {
-			row := []any{p.Account, strconv.FormatInt(p.ID, 10), p.Period(), l.Currency, report.MoneyIn(l.Currency, l.Paid), report.MoneyIn(l.Currency, l.Worth)}
+			row := []any{p.Account, strconv.FormatInt(p.ID, 10), p.Period(), l.Currency, d.Text("paid", l.Currency, l.Paid), d.Text("worth", l.Currency, l.Worth)}
 			for _, k := range kinds {
-				row = append(row, k.Cell(l))
+				row = append(row, d.TextKnown(k.Title, l.Currency, k.Cell(l)))
 			}
 			verdict, advice := "", ""
 			if i == 0 {
@@ -235,16 +239,18 @@ func payoutTable(r report.Reconciliation) (columns []output.Column, rows [][]any
 // printReconciliationTables prints the reconciliation for people.
 func printReconciliationTables(to io.Writer, r report.Reconciliation) error {
 	var others, changed [][]any
+	d := r.AlignOthers(report.Terminal)
 	for _, o := range r.Orphans {
-		others = append(others, []any{o.Account, report.Orphan, strconv.FormatInt(o.Payout, 10), o.Transactions, o.Currency, report.Money(o.Cashback), report.OrphanAdvice(o)})
+		others = append(others, []any{o.Account, report.Orphan, strconv.FormatInt(o.Payout, 10), o.Transactions, o.Currency, d.Text("cashback", o.Currency, o.Cashback), report.OrphanAdvice(o)})
 	}
 	for _, o := range r.Overdue {
-		others = append(others, []any{o.Account, report.Overdue, o.Month, o.Transactions, o.Currency, report.Money(o.Cashback), r.OverdueAdvice(o)})
+		others = append(others, []any{o.Account, report.Overdue, o.Month, o.Transactions, o.Currency, d.Text("cashback", o.Currency, o.Cashback), r.OverdueAdvice(o)})
 	}
+	d = r.AlignTransactions(report.Terminal)
 	for _, t := range r.Transactions {
 		p := r.Payout(t)
-		changed = append(changed, []any{t.ID.String(), report.Day(t.SoldAt), t.Retailer, t.Currency, p.WhenPaid(t), p.PaidFor(t), t.State, t.Status,
-			report.Amount("", t.Cashback), report.MoneyIn(t.Currency, p.WorthOf(t)), report.Day(t.ChangedAt)})
+		changed = append(changed, []any{t.ID.String(), report.Day(t.SoldAt), t.Retailer, t.Currency, p.WhenPaid(t), d.TextKnown("paid", t.Currency, p.PaidFor(t)), t.State, t.Status,
+			d.TextKnown("cashback", t.Currency, t.Cashback), d.Text("worth", t.Currency, p.WorthOf(t)), report.Day(t.ChangedAt)})
 	}
 	columns, payouts := payoutTable(r)
 	tables := []struct {
@@ -253,9 +259,9 @@ func printReconciliationTables(to io.Writer, r report.Reconciliation) error {
 		rows    [][]any
 	}{
 		{"", columns, payouts},
-		{"Not in any payout that is there:", []output.Column{{Name: "account"}, {Name: "finding"}, {Name: "payout or month"}, output.Count("transactions"), {Name: "currency"}, amountColumn("cashback"), {Name: "what to do"}}, others},
+		{"Not in any payout that is there:", []output.Column{{Name: "account"}, {Name: "finding"}, {Name: "payout or month"}, output.Count("transactions"), {Name: "currency"}, alignedColumn("cashback"), {Name: "what to do"}}, others},
 		{"Its transactions: first those that changed, then those that were stamped last", []output.Column{{Name: "transaction"}, {Name: "sold"}, {Name: "retailer"}, {Name: "currency"}, {Name: "status when paid"},
-			amountColumn("paid"), {Name: "state"}, {Name: "status now"}, amountColumn("cashback now"), amountColumn("worth now"), {Name: "changed"}}, changed},
+			alignedColumn("paid"), {Name: "state"}, {Name: "status now"}, alignedColumn("cashback now"), alignedColumn("worth now"), {Name: "changed"}}, changed},
 	}
 	for _, t := range tables {
 		if len(t.rows) == 0 {

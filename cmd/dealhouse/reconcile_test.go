@@ -210,6 +210,8 @@ func TestReconcile(t *testing.T) {
 	t.Run("findings", func(t *testing.T) { checkFindings(t, b) })
 	t.Run("acknowledgements", func(t *testing.T) { checkAcknowledgements(t, b) })
 	t.Run("statement", func(t *testing.T) { checkStatement(t, b) })
+	t.Run("packet", func(t *testing.T) { checkPacket(t, b) })
+	t.Run("settlements", func(t *testing.T) { checkSettlements(t, b) })
 }
 
 // golden compares an output with a file.

@@ -4,20 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	osuser "os/user"
-	"slices"
 	"strings"
 
-	"github.com/shopspring/decimal"
 	"github.com/spf13/cobra"
 
-	"dealhouse/internal/finance"
 	"dealhouse/internal/output"
 	"dealhouse/internal/report"
 	"dealhouse/internal/visible"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 const ackLong = `Takes note of what dealhouse reconcile says about a payout: who did, when, why, and of which amounts. From
@@ -113,55 +108,18 @@ func (c *ackCommand) run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	r, err := report.Reconcile(ctx, w, report.Filter{Account: c.account, Payout: &c.payout, OverdueAfter: cfg.Finance.OverdueAfter})
+	all, err := report.Acknowledge(ctx, w, report.Acknowledging{Account: c.account, Payout: c.payout, Kind: c.kind, Currency: c.currency, Reason: c.reason.value, Note: c.note, By: c.by,
+		Tolerance: c.tolerance, Rules: report.Filter{OverdueAfter: cfg.Finance.OverdueAfter, Tolerances: cfg.Finance.Tolerances}})
+	if refused, ok := errors.AsType[*report.RefusedError](err); ok {
+		return usagef("%s", refused.Reason)
+	}
 	if err != nil {
 		return orOldSchema(err)
 	}
-	switch len(r.Payouts) {
-	case 0:
-		return usagef("there is no payout %d in the warehouse: `dealhouse reconcile` lists those there are", c.payout)
-	case 1:
-	default:
-		return usagef("%s have a payout %d: --account says which is meant", wording.List(r.Accounts()), c.payout)
-	}
-	p := r.Payouts[0]
-	all := c.acknowledgements(p)
-	if len(all) == 0 {
-		return usagef("payout %d has nothing open of that kind: %s", p.ID, p.Advice())
-	}
-	if err := w.Acknowledge(ctx, p.Account, all); err != nil {
-		return err
-	}
 	for _, k := range all {
-		fmt.Fprintf(a.stdout, "payout %d of %s: %s acknowledged %s as %s\n", p.ID, p.Account, visible.Line(k.By), ackAmount(k), strings.ReplaceAll(k.Reason, "_", " "))
+		fmt.Fprintf(a.stdout, "payout %d of %s: %s acknowledged %s as %s\n", k.Payout, k.Account, visible.Line(k.By), visible.Line(report.Acknowledged(k)), strings.ReplaceAll(k.Reason, "_", " "))
 	}
 	return nil
-}
-
-// ackAmount is what was acknowledged, in words.
-func ackAmount(k warehouse.Acknowledgement) string {
-	kind := strings.ReplaceAll(k.Kind, "_", " ")
-	if k.Amount.IsZero() && k.Currency == "" {
-		return kind
-	}
-	return fmt.Sprintf("%s of %s", kind, strings.TrimSpace(visible.Line(k.Currency)+" "+wording.Grouped(report.MoneyIn(k.Currency, k.Amount))))
-}
-
-// acknowledgements are those of all that is open of the payout and was asked for.
-func (c *ackCommand) acknowledgements(p report.Payout) []warehouse.Acknowledgement {
-	var all []warehouse.Acknowledgement
-	for _, m := range p.Matters {
-		if !m.Open || c.kind != "" && m.Kind != c.kind || c.currency != "" && m.Currency != c.currency {
-			continue
-		}
-		k := warehouse.Acknowledgement{Payout: p.ID, Kind: m.Kind, Currency: m.Currency, Amount: m.Amount(), Entries: []string{}, Amounts: []decimal.Decimal{},
-			Tolerance: finance.FromMinor(c.tolerance, m.Currency), Reason: c.reason.value, Note: c.note, By: c.by}
-		for _, name := range slices.Sorted(maps.Keys(m.Entries)) {
-			k.Entries, k.Amounts = append(k.Entries, name), append(k.Amounts, m.Entries[name])
-		}
-		all = append(all, k)
-	}
-	return all
 }
 
 func newReconcileAcks(a *app) *cobra.Command {

@@ -101,7 +101,7 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 	server, err := web.New(web.Options{
 		Listen: cfg.Daemon.Listen, User: cfg.Daemon.User, Password: cfg.Daemon.Password.Reveal(),
 		TLSCert: cfg.Daemon.TLSCert, TLSKey: cfg.Daemon.TLSKey, Pprof: cfg.Daemon.Pprof,
-		Warehouse: w, Ready: d.Ready, Streams: d.Streams, Act: d.Act, Version: readBuild().version, OverdueAfter: planner.OverdueAfter, Logger: a.log,
+		Warehouse: w, Ready: d.Ready, Streams: d.Streams, Act: d.Act, Version: readBuild().version, OverdueAfter: planner.OverdueAfter, Tolerances: planner.Tolerances, Logger: a.log,
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 	})
 	if err != nil {

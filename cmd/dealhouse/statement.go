@@ -19,7 +19,13 @@ import (
 
 const statementLong = `Prints what happened to the cashback of an account in a month: the opening balance, what was sold,
 confirmed, declined and paid out, what changed after it was paid, and the closing balance, one statement a
-currency. It balances to the last decimal. Below it is what is unpaid, by the age of the sale.
+currency. It balances to the last decimal. Below it is what is unpaid, by the age of the sale, and what
+the next payouts are expected to come to.
+
+The forecast takes what is unpaid at the end of the month and due in a payout (services pay on the 1st of a
+month what was sold over 90 days before), at the rate at which such cashback was paid in up to 12 payouts
+before: of the same status, as many months before its payout. Beside it stands by how much the same method
+would have been off in earlier payouts. Where there is too little history there is no number.
 
 A month begins and ends at midnight UTC. A change counts when the service made it (updatedAt), a sale when
 it was made, and from then on as pending until its first version. After payment is what paid transactions
@@ -28,12 +34,16 @@ are worth less what was paid for them: below zero, it is to be expected back.
 dealhouse reconcile close --month closes a month. What is loaded later and belongs to it is then an
 adjustment of the month in which it is loaded, and the closed statement stays as it is.
 
-csv has one kind of rows, which --list chooses: the statement itself, ages (what is unpaid) or changes (the
-changes of each transaction behind the figures). It begins with a byte order mark, as Excel wants it.`
+csv has one kind of rows, which --list chooses: the statement itself, ages (what is unpaid), changes (the
+changes of each transaction behind the entries), opening or closing (the transactions behind that balance,
+with their ages), forecast, due (the unpaid transactions behind the forecast) or backtest (earlier payouts,
+what would have been forecast and what was paid). It begins with a byte order mark, as Excel wants it.`
 
 const statementExample = `  dealhouse statement --account acme --month 2026-03
   dealhouse statement --account acme --month 2026-03 --output html > statement.html
   dealhouse statement --account acme --month 2026-03 --output csv --list changes > changes.csv
+  dealhouse statement --account acme --month 2026-03 --output csv --list closing > unpaid.csv
+  dealhouse statement --account acme --month 2026-03 --output csv --list due > due.csv
   dealhouse reconcile close --account acme --month 2026-03`
 
 // Rows of the CSV of a statement.
@@ -41,6 +51,11 @@ const (
 	listStatement = "statement"
 	listAges      = "ages"
 	listChanges   = "changes"
+	listOpening   = report.Opening
+	listClosing   = report.Closing
+	listForecast  = "forecast"
+	listDue       = "due"
+	listBacktest  = "backtest"
 )
 
 // monthFlags are those of the commands about the month of an account.
@@ -57,8 +72,8 @@ func (f *monthFlags) read(a *app) (account string, month time.Time, err error) {
 	if f.month == "" {
 		return "", month, usagef("--month says which month is meant, such as 2026-03")
 	}
-	if month, err = time.Parse("2006-01", f.month); err != nil {
-		return "", month, usagef("--month %q is no month such as 2026-03", f.month)
+	if month, err = report.ParseMonth(f.month); err != nil {
+		return "", month, usagef("--month %v", err)
 	}
 	cfg, err := a.loadConfig(false)
 	if err != nil {
@@ -75,7 +90,7 @@ func (f *monthFlags) read(a *app) (account string, month time.Time, err error) {
 
 func newStatement(a *app) *cobra.Command {
 	var f monthFlags
-	list := &choice{listStatement, []string{listStatement, listAges, listChanges}}
+	list := &choice{listStatement, []string{listStatement, listAges, listChanges, listOpening, listClosing, listForecast, listDue, listBacktest}}
 	var format *choice
 	cmd := &cobra.Command{
 		Use:     "statement",
@@ -114,6 +129,12 @@ func printStatement(ctx context.Context, a *app, f monthFlags, format, list stri
 	if format == "csv" && list == listChanges {
 		return orOldSchema(report.WriteChangesCSV(ctx, w, account, month, a.stdout))
 	}
+	if format == "csv" && (list == listOpening || list == listClosing) {
+		return orOldSchema(report.WriteBehindCSV(ctx, w, account, month, report.Figure{Of: list}, a.stdout))
+	}
+	if format == "csv" && list == listDue {
+		return orOldSchema(report.WriteDueCSV(ctx, w, account, month, a.stdout))
+	}
 	s, err := report.NewStatement(ctx, w, account, month)
 	if err != nil {
 		return orOldSchema(err)
@@ -130,6 +151,10 @@ func printStatement(ctx context.Context, a *app, f monthFlags, format, list stri
 		return s.WriteHTML(a.stdout)
 	case format == "csv" && list == listAges:
 		return s.WriteAgesCSV(a.stdout)
+	case format == "csv" && list == listForecast:
+		return s.WriteForecastCSV(a.stdout)
+	case format == "csv" && list == listBacktest:
+		return s.WriteBacktestCSV(a.stdout)
 	case format == "csv":
 		return s.WriteCSV(a.stdout)
 	}
@@ -149,7 +174,7 @@ func printStatementTables(to io.Writer, s report.Statement) error {
 		}
 		rows = append(rows, row("Closing balance", "", c.Closing))
 		fmt.Fprintf(to, "\n%s\n\n", visible.Line(c.Currency))
-		amount := func(name string) output.Column { return output.Column{Name: name, Right: true} }
+		amount := alignedColumn
 		err := output.Print("table", to, []output.Column{{Name: "entry"}, output.Count("transactions"), amount("pending"), amount("confirmed"), amount("after payment"), amount("total")}, rows)
 		if err != nil {
 			return err
@@ -160,11 +185,13 @@ func printStatementTables(to io.Writer, s report.Statement) error {
 				ages = append(ages, []any{report.AgeTitles()[i], c.Money(b, "pending"), c.Money(b, "confirmed"), c.Money(b, "unpaid")})
 			}
 		}
-		if len(ages) == 0 {
-			continue
+		if len(ages) > 0 {
+			fmt.Fprintln(to)
+			if err := output.Print("table", to, []output.Column{{Name: "unpaid, by age of the sale"}, amount("pending"), amount("confirmed"), amount("total")}, ages); err != nil {
+				return err
+			}
 		}
-		fmt.Fprintln(to)
-		if err := output.Print("table", to, []output.Column{{Name: "unpaid, by age of the sale"}, amount("pending"), amount("confirmed"), amount("total")}, ages); err != nil {
+		if err := printForecast(to, c); err != nil {
 			return err
 		}
 	}
@@ -173,6 +200,23 @@ func printStatementTables(to io.Writer, s report.Statement) error {
 	}
 	_, err := fmt.Fprintf(to, "\n%s\n", visible.Line(s.Note()))
 	return err
+}
+
+// printForecast prints what the next payouts are expected to come to.
+func printForecast(to io.Writer, c report.CurrencyStatement) error {
+	var rows [][]any
+	for _, r := range c.ForecastRows() {
+		if r.Count != 0 {
+			rows = append(rows, []any{r.Payout, r.Count, r.Pending, r.PendingRate, r.Confirmed, r.ConfirmedRate, r.Forecast, r.PastOff})
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	right := func(name string) output.Column { return output.Column{Name: name, Right: true} }
+	fmt.Fprintln(to)
+	return output.Print("table", to, []output.Column{{Name: "next payouts"}, output.Count("transactions"), right("pending"), right("rate"), right("confirmed"), right("rate"),
+		right("forecast"), {Name: "off in the past"}}, rows)
 }
 
 func newReconcileClose(a *app) *cobra.Command {
@@ -204,7 +248,8 @@ changed and never taken back. Months are closed in their order, after all of the
 			}
 			defer func() { err = errors.Join(err, w.Close()) }()
 			s, err := report.CloseMonth(cmd.Context(), w, account, month, by, note)
-			if errors.Is(err, report.ErrMonthOpen) || errors.Is(err, report.ErrMonthClosed) {
+			_, refused := errors.AsType[*report.RefusedError](err)
+			if refused || errors.Is(err, report.ErrMonthOpen) || errors.Is(err, report.ErrMonthClosed) {
 				return usagef("%v", err)
 			}
 			if err != nil {

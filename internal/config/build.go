@@ -14,7 +14,7 @@ func (l *loader) build(top *scope) *Config {
 		Warehouse: l.warehouse(top.values),
 		Daemon:    l.daemon(top.values),
 		Lineage:   l.lineage(top.find("lineage")[0].values),
-		Finance:   Finance{OverdueAfter: top.values.overdueAfter},
+		Finance:   Finance{OverdueAfter: top.values.overdueAfter, Tolerances: top.values.tolerances, Settlements: top.values.settlements, Journal: top.values.journal},
 	}
 	seen := map[string]position{}
 	for _, account := range top.find("account") {

@@ -19,6 +19,7 @@ var (
 	identifierPattern  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 	clusterPattern     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,62}$`)
 	accountNamePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
+	codePattern        = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,39}$`)
 	paramPattern       = regexp.MustCompile(`^[A-Za-z0-9_.\[\]-]{1,64}$`)
 )
 
@@ -46,6 +47,24 @@ func checkAccountName(s string) error {
 func checkParam(s string) error {
 	if !paramPattern.MatchString(s) {
 		return fmt.Errorf("must be the name of a query parameter; %s is not", quote(s))
+	}
+	return nil
+}
+
+// checkTable accepts a table, with its database or without, and none.
+func checkTable(s string) error {
+	names := strings.Split(s, ".")
+	for _, name := range names {
+		if s != "" && (len(names) > 2 || !identifierPattern.MatchString(name)) {
+			return fmt.Errorf("must be the name of a table or view, such as receipts or bank.receipts; %s is not", quote(s))
+		}
+	}
+	return nil
+}
+
+func checkCode(s string) error {
+	if !codePattern.MatchString(s) {
+		return fmt.Errorf("must be 1 to 40 of A-Z, a-z, 0-9 and . _ : / -, beginning with a letter or digit; %s is not", quote(s))
 	}
 	return nil
 }

@@ -110,6 +110,26 @@ func durations(field func(*values) *[]time.Duration, least, most time.Duration) 
 	})
 }
 
+// amounts are one in each currency, in its smallest unit, with spaces between; an empty string has none.
+func amounts(field func(*values) *map[string]int64) codec {
+	want := `amounts in the smallest units of their currencies in one string, such as "EUR=5 JPY=1"`
+	return of(want, []nodeKind{aString}, field, func(s string) (all map[string]int64, err error) {
+		for _, word := range strings.Fields(s) {
+			currency, text, _ := strings.Cut(word, "=")
+			n, err := strconv.ParseInt(text, 10, 64)
+			code := len(currency) == 3 && strings.Trim(currency, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+			if _, twice := all[currency]; err != nil || n < 0 || n > 1_000_000 || !code || twice {
+				return nil, fmt.Errorf("must be %s, each currency once and with 0 to 1000000 units; %s is not", want, quote(word))
+			}
+			if all == nil {
+				all = map[string]int64{}
+			}
+			all[currency] = n
+		}
+		return all, nil
+	})
+}
+
 func durationHint(s string) string {
 	if days, err := strconv.ParseUint(strings.TrimSuffix(s, "d"), 10, 16); err == nil {
 		if strings.HasSuffix(s, "d") {

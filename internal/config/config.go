@@ -75,7 +75,19 @@ type Daemon struct {
 type Finance struct {
 	// OverdueAfter is how long after its sale a transaction should be in a payout.
 	OverdueAfter time.Duration
+	// Tolerances are by how much a payout and its transactions may differ without anybody having to look: by currency, in
+	// its smallest unit.
+	Tolerances map[string]int64
+
+	// Settlements is the table or view of what reached the bank, "table" or "database.table"; empty: there is none.
+	Settlements string
+
+	// Journal are the codes of the accounts of journal lines.
+	Journal Journal
 }
+
+// Journal are the codes of the accounts of journal lines, in the user's chart of accounts.
+type Journal struct{ Pending, Confirmed, AfterPayment, Payouts, Revenue, Bank, Fees, Conversion string }
 
 // Account is one API key and so one organization of the upstream service, with every setting filled in from [[account]],
 // [defaults] or the built-in default.

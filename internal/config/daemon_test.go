@@ -16,6 +16,10 @@ func TestDaemonProblems(t *testing.T) {
 		"[daemon]\njitter = \"2h\"\n":                                  `dealhouse.toml:2:10: jitter: must be from 0s to 1h; "2h" is not`,
 		"[daemon]\nretry = \"1m, 5m\"\n":                               `dealhouse.toml:2:9: retry: "1m," is no duration: write a number with its unit, such as "30s", "10m" or "24h"`,
 		"[daemon]\nretry = \"1m 5\"\n":                                 `dealhouse.toml:2:9: retry: "5" is no duration: it lacks a unit, write "5s" for seconds`,
+		"[finance]\ntolerances = \"EUR=5 EUR=6\"\n":                    `dealhouse.toml:2:14: tolerances: must be amounts in the smallest units of their currencies in one string, such as "EUR=5 JPY=1", each currency once and with 0 to 1000000 units; "EUR=6" is not`,
+		"[finance]\ntolerances = \"eur=5\"\n":                          `dealhouse.toml:2:14: tolerances: must be amounts in the smallest units of their currencies in one string, such as "EUR=5 JPY=1", each currency once and with 0 to 1000000 units; "eur=5" is not`,
+		"[finance]\ntolerances = \"EUR=0.05\"\n":                       `dealhouse.toml:2:14: tolerances: must be amounts in the smallest units of their currencies in one string, such as "EUR=5 JPY=1", each currency once and with 0 to 1000000 units; "EUR=0.05" is not`,
+		"[finance]\ntolerances = \"EUR=-1\"\n":                         `dealhouse.toml:2:14: tolerances: must be amounts in the smallest units of their currencies in one string, such as "EUR=5 JPY=1", each currency once and with 0 to 1000000 units; "EUR=-1" is not`,
 		"[daemon]\nretry = \"0s\"\n":                                   `dealhouse.toml:2:9: retry: must be from 1s to 24h; "0s" is not`,
 		"[daemon]\nuser = \"ops\"\npassword = \"hunter2 hunter2\"\n":   "dealhouse.toml:3:12: password: holds a space, a line break or a character that no HTTP header may hold",
 		"[daemon]\nuser = \"ops\"\npassword = \"env:NOT_THERE\"\n":     "dealhouse.toml:3:12: password: environment variable NOT_THERE is not set",
@@ -29,6 +33,13 @@ func TestDaemonProblems(t *testing.T) {
 		if strings.Contains(strings.Join(problems(t, src), " "), "hunter2") {
 			t.Error("a secret is shown")
 		}
+	}
+}
+
+func TestTolerances(t *testing.T) {
+	c := mustLoad(t, source("[finance]\ntolerances = \"EUR=5 JPY=1\"\n"+acme, acmeKey))
+	if got := c.Finance.Tolerances; len(got) != 2 || got["EUR"] != 5 || got["JPY"] != 1 {
+		t.Errorf("%v", got)
 	}
 }
 

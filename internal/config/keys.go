@@ -70,6 +70,36 @@ func financeKeys() []key {
 			doc: `How long after its sale a transaction should be in a payout; older ones are reported as overdue. The
 default is 121 days: services pay after 90 days, and the next payout may be a month away.`,
 		},
+		{
+			name: "tolerances", in: inFinance, standard: `""`,
+			value: amounts(func(v *values) *map[string]int64 { return &v.tolerances }),
+			doc: `By how much a payout and its transactions may differ without anybody having to look, by currency, in its
+smallest unit: "EUR=5 USD=5 JPY=1" is 0.05 euros, 0.05 dollars and 1 yen. All differences of a payout in a currency count
+together, without their signs. What is within the tolerance is still shown, and said to be.`,
+		},
+		{
+			name: "settlements", in: inFinance, standard: `""`, example: `"bank.receipts"`,
+			value: checked("the name of a table or a view", func(v *values) *string { return &v.settlements }, checkTable),
+			doc: `A table or view of your own, in the warehouse, of what reached the bank: ` + "`dealhouse settlements import`" + ` without
+a file takes it in. Its columns are those of the file: see ` + "`dealhouse settlements import --help`" + `. "": none.`,
+		},
+		journalKey("journal_pending", "cashback-pending", "cashback that is pending", func(j *Journal) *string { return &j.Pending }),
+		journalKey("journal_confirmed", "cashback-confirmed", "cashback that is confirmed and not paid out", func(j *Journal) *string { return &j.Confirmed }),
+		journalKey("journal_after_payment", "after-payment", "what paid transactions are worth less what was paid for them", func(j *Journal) *string { return &j.AfterPayment }),
+		journalKey("journal_payouts", "payouts-in-transit", "what was paid out and has not reached the bank", func(j *Journal) *string { return &j.Payouts }),
+		journalKey("journal_revenue", "cashback-revenue", "what was earned", func(j *Journal) *string { return &j.Revenue }),
+		journalKey("journal_bank", "bank", "what reached the bank", func(j *Journal) *string { return &j.Bank }),
+		journalKey("journal_fees", "bank-fees", "what was kept of it on the way", func(j *Journal) *string { return &j.Fees }),
+		journalKey("journal_conversion", "currency-conversion", "what was converted from one currency to another", func(j *Journal) *string { return &j.Conversion }),
+	}
+}
+
+// journalKey is the code of an account of journal lines.
+func journalKey(name, standard, about string, field func(*Journal) *string) key {
+	return key{
+		name: name, in: inFinance, standard: `"` + standard + `"`, example: "",
+		value: checked("the code of an account", func(v *values) *string { return field(&v.journal) }, checkCode),
+		doc:   "The account code of journal lines (`dealhouse journal`) for " + about + ".",
 	}
 }
 

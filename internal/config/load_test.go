@@ -42,7 +42,8 @@ func standardConfig() *Config {
 		Warehouse: Warehouse{DSN: NewSecret("embedded:./dealhouse-data"), Database: "dealhouse", MaxRetryElapsed: 2 * time.Minute},
 		Daemon: Daemon{Listen: "127.0.0.1:9464", TimeZone: "UTC", Jitter: 10 * time.Second, Grace: 10 * time.Second,
 			Retry: []time.Duration{time.Minute, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute}},
-		Finance:  Finance{OverdueAfter: 121 * 24 * time.Hour},
+		Finance: Finance{OverdueAfter: 121 * 24 * time.Hour, Journal: Journal{Pending: "cashback-pending", Confirmed: "cashback-confirmed", AfterPayment: "after-payment", Payouts: "payouts-in-transit",
+			Revenue: "cashback-revenue", Bank: "bank", Fees: "bank-fees", Conversion: "currency-conversion"}},
 		Accounts: []Account{standardAccount()},
 	}
 }

@@ -152,6 +152,9 @@ type values struct {
 	lineageNamespace string
 
 	overdueAfter time.Duration
+	tolerances   map[string]int64
+	settlements  string
+	journal      Journal
 
 	maxWarehouseRetry time.Duration
 

@@ -1,6 +1,10 @@
 package finance
 
-import "github.com/shopspring/decimal"
+import (
+	"strings"
+
+	"github.com/shopspring/decimal"
+)
 
 // Digits is how many decimals the smallest unit of a currency has, as ISO 4217 lists them: 2 for most, and for what is
 // no currency of the list.
@@ -16,13 +20,19 @@ func Digits(currency string) int32 {
 	return 2
 }
 
-// Format writes an amount as a plain number with the decimals of its currency, and with more only where it has more.
-func Format(amount decimal.Decimal, currency string) string {
+// Decimals is how many decimals an amount is written with: those of its currency, and more only where it has more.
+func Decimals(amount decimal.Decimal, currency string) int32 {
 	digits := Digits(currency)
-	if short := amount.Truncate(digits); short.Equal(amount) {
-		return amount.StringFixed(digits)
+	if amount.Truncate(digits).Equal(amount) {
+		return digits
 	}
-	return amount.String() // without trailing zeros
+	_, fraction, _ := strings.Cut(amount.String(), ".") // without trailing zeros
+	return int32(len(fraction))
+}
+
+// Format writes an amount as a plain number, with Decimals.
+func Format(amount decimal.Decimal, currency string) string {
+	return amount.StringFixed(Decimals(amount, currency))
 }
 
 // FromMinor is an amount given in the smallest unit of its currency: 150 of EUR are 1.50.

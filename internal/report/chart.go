@@ -67,7 +67,7 @@ func (r Reconciliation) monthlyCharts() []*chart {
 	type month struct{ reported, recomputed decimal.Decimal }
 	byCurrency := map[string]map[string]month{}
 	for _, p := range r.Payouts {
-		if p.End == nil || p.ReportedCashback() == nil || p.Verdict == NoTransactions {
+		if p.End == nil || p.ReportedCashback() == nil || p.Verdict == NoTransactions || p.MixedCurrency {
 			continue
 		}
 		if byCurrency[p.Currency()] == nil {
@@ -90,8 +90,8 @@ func (r Reconciliation) monthlyCharts() []*chart {
 		}
 		for _, key := range months {
 			m := byCurrency[currency][key]
-			c.add(key, wording.Grouped(Money(m.reported)), "reported", m.reported)
-			c.add("", wording.Grouped(Money(m.recomputed)), "recomputed", m.recomputed)
+			c.add(key, wording.Grouped(MoneyIn(currency, m.reported)), "reported", m.reported)
+			c.add("", wording.Grouped(MoneyIn(currency, m.recomputed)), "recomputed", m.recomputed)
 		}
 		charts = append(charts, c.layOut())
 	}

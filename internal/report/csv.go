@@ -131,7 +131,7 @@ func (r Reconciliation) transactionRecords() [][]string {
 		}
 		p := r.Payout(t)
 		records = append(records, []string{visible.Cell(t.Account), strconv.FormatInt(t.Payout, 10), t.ID.String(), iso(t.SoldAt), visible.Cell(t.Retailer), visible.Cell(t.Currency),
-			visible.Cell(p.WhenPaid(t)), p.PaidFor(t), t.State, visible.Cell(t.Status), Amount("", t.OrderValue), Amount("", t.Cashback), MoneyIn(t.Currency, p.WorthOf(t)), now, iso(t.ChangedAt)})
+			visible.Cell(p.WhenPaid(t)), moneyOrNone(t.Currency, p.PaidFor(t)), t.State, visible.Cell(t.Status), Amount("", t.OrderValue), Amount("", t.Cashback), MoneyIn(t.Currency, p.WorthOf(t)), now, iso(t.ChangedAt)})
 	}
 	return records
 }

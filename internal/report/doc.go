@@ -16,4 +16,6 @@
 //     and never changed.
 //  7. The statement of a closed month stays as it is: what was loaded after the close counts in the month in which it was
 //     loaded.
+//  8. What is within a tolerance is shown like all else, and said to be: it only asks nobody to look.
+//  9. What is acknowledged or closed is what was looked at, where the one who asks says what that was.
 package report

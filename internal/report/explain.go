@@ -194,18 +194,19 @@ func (r Reconciliation) Payout(t warehouse.PayoutTransaction) Payout {
 	return Payout{} // it is not there: its transactions are orphans
 }
 
-// PaidFor is what was paid for a transaction of the payout, as text: its cashback, or nothing when it was declined. It is
-// empty where nobody saw it and nothing tells.
-func (p Payout) PaidFor(t warehouse.PayoutTransaction) string {
+// PaidFor is what was paid for a transaction of the payout: its cashback, or nothing when it was declined. It is nil where
+// nobody saw it and nothing tells.
+func (p Payout) PaidFor(t warehouse.PayoutTransaction) *decimal.Decimal {
 	for _, e := range p.found {
 		if e.ID == t.ID {
-			return MoneyIn(t.Currency, e.Paid)
+			return &e.Paid
 		}
 	}
 	if p.told[t.ID] == notSeen && slices.ContainsFunc(p.Explained.Items(), func(i finance.Item) bool { return i.Reason == finance.BeforeLoaded }) {
-		return ""
+		return nil
 	}
-	return MoneyIn(t.Currency, p.WorthOf(t)) // nothing came between
+	worth := p.WorthOf(t) // nothing came between
+	return &worth
 }
 
 // WorthOf is what a transaction of the payout is worth in it now.
@@ -225,6 +226,16 @@ func KindColumns() []KindColumn {
 	return []KindColumn{{finance.Clawback, "expect back"}, {finance.Claimable, "claim"}, {finance.PayoutError, "error in payout"}, {finance.NotLoaded, "not loaded"}, {finance.Vanished, "vanished"}}
 }
 
+// MatterTitle is the kind of a matter as pages name it.
+func MatterTitle(kind string) string {
+	for _, k := range KindColumns() {
+		if string(k.Kind) == kind {
+			return k.Title
+		}
+	}
+	return spaced(kind)
+}
+
 // Amount is what a line has of the kind. What can be claimed is written without a sign.
 func (k KindColumn) Amount(l finance.Line) decimal.Decimal {
 	if k.Kind == finance.Claimable {
@@ -233,14 +244,15 @@ func (k KindColumn) Amount(l finance.Line) decimal.Decimal {
 	return l.Sum(k.Kind)
 }
 
-// Cell is the amount as a plain number; empty when there is nothing of the kind.
-func (k KindColumn) Cell(l finance.Line) string {
+// Cell is the amount, and nil when there is nothing of the kind.
+func (k KindColumn) Cell(l finance.Line) *decimal.Decimal {
 	for _, item := range l.Items {
 		if item.Kind == k.Kind {
-			return MoneyIn(l.Currency, k.Amount(l))
+			amount := k.Amount(l)
+			return &amount
 		}
 	}
-	return ""
+	return nil
 }
 
 // Has reports whether any payout has something of a kind.

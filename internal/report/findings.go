@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"dealhouse/internal/warehouse"
 	"dealhouse/internal/wording"
@@ -24,10 +23,11 @@ type Counts struct {
 
 // AfterSync reconciles an account, remembers what it found, and writes a log line for each finding that is new
 // (report-5), which it returns. The findings of the first time are one line: they are what has come together over years.
-// overdueAfter is as in Filter.
-func AfterSync(ctx context.Context, w *warehouse.Warehouse, log *slog.Logger, account string, overdueAfter time.Duration) (Reconciliation, []warehouse.Finding, error) {
+// of says which account, and by which rules.
+func AfterSync(ctx context.Context, w *warehouse.Warehouse, log *slog.Logger, of Filter) (Reconciliation, []warehouse.Finding, error) {
+	account := of.Account
 	w = w.At(account)
-	r, err := Reconcile(ctx, w, Filter{Account: account, OverdueAfter: overdueAfter})
+	r, err := Reconcile(ctx, w, of)
 	if err != nil {
 		return r, nil, err
 	}

@@ -20,7 +20,7 @@ func TestFirstFindingsAreOneLine(t *testing.T) {
 	after := func() (int, string) {
 		t.Helper()
 		var out bytes.Buffer
-		_, fresh, err := AfterSync(t.Context(), x.w, slog.New(slog.NewTextHandler(&out, nil)), "acme", 0)
+		_, fresh, err := AfterSync(t.Context(), x.w, slog.New(slog.NewTextHandler(&out, nil)), Filter{Account: "acme"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/shopspring/decimal"
-
+	"dealhouse/internal/finance"
 	"dealhouse/internal/wording"
 )
 
@@ -31,12 +31,8 @@ type page struct {
 	Charts     []*chart
 }
 
-// expectedRow is one kind of what there is to expect, over all payouts.
-type expectedRow struct {
-	KindSum
-	Title   string
-	Payouts int
-}
+// expectedRow is one kind of what there is to expect in one currency, over all payouts.
+type expectedRow struct{ Title, Currency, Amount, Payouts string }
 
 // detail is a payout with what explains it.
 type detail struct {
@@ -54,10 +50,10 @@ const shownExceptions = 25
 // A4.
 func (r Reconciliation) WriteHTML(w io.Writer) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
-		"day": Day, "grouped": wording.Grouped, "words": spaced, "kinds": KindColumns, "orphan": OrphanAdvice, "overdue": r.OverdueAdvice, "payout": r.Payout,
-		"in":     func(currency string, d decimal.Decimal) string { return wording.Grouped(MoneyIn(currency, d)) },
-		"amount": func(d *decimal.Decimal) string { return wording.Grouped(Amount("", d)) },
-		"tone":   tone,
+		"day": Day, "words": spaced, "kinds": KindColumns, "orphan": OrphanAdvice, "overdue": r.OverdueAdvice, "payout": r.Payout,
+		"tone": tone, "sentence": wording.Sentence, "lines": func(l []finance.Line) *Alignment { return AlignLines(Page, l...) }, "exceptions": func(all []Exception) *Alignment { return AlignExceptions(Page, all) },
+		"all": func() *Alignment { return r.AlignPayouts(Page) }, "others": func() *Alignment { return r.AlignOthers(Page) },
+		"transactions": func() *Alignment { return r.AlignTransactions(Page) },
 	}).Parse(pageText)
 	if err != nil {
 		return fmt.Errorf("reading the template of the report: %w", err)
@@ -109,7 +105,7 @@ func newDetail(p Payout, all bool) detail {
 		d.Rows, d.More = d.Rows[:shownExceptions], len(d.Rows)-shownExceptions
 	}
 	for _, row := range p.Totals() {
-		if all || row.Differs {
+		if all || row.Differs && p.Verdict != Drifted { // what drifted is explained by its transactions
 			d.Totals = append(d.Totals, row)
 		}
 	}
@@ -127,11 +123,27 @@ func tone(p Payout) string {
 	return "fine"
 }
 
-// expected are the kinds of what there is to expect, and in how many payouts.
+// expected are the kinds of what there is to expect, by currency, and in how many payouts. What is within the tolerance is
+// part of them, and comes again at the end.
 func (r Reconciliation) expected() []expectedRow {
+	kinds := r.Kinds()
+	n, together := r.withinSums()
+	if len(together.order) > 0 {
+		kinds = append(kinds, KindSum{Words: "Of this within the tolerance, each payout by itself:", sums: together, payouts: int(n)})
+	}
+	d := NewAlignment(Page)
+	for _, k := range kinds {
+		for currency, sum := range k.sums.by {
+			d.Note("amount", currency, sum)
+		}
+	}
 	var all []expectedRow
-	for _, k := range r.Kinds() {
-		all = append(all, expectedRow{KindSum: k, Title: strings.TrimSuffix(k.Words, ":"), Payouts: k.payouts})
+	for _, k := range kinds {
+		title, payouts := strings.TrimSuffix(k.Words, ":"), wording.Count(uint64(k.payouts))
+		for _, currency := range slices.Sorted(slices.Values(k.sums.order)) {
+			all = append(all, expectedRow{title, orUnknown(currency), d.Text("amount", currency, k.sums.by[currency]), payouts})
+			title, payouts = "", ""
+		}
 	}
 	return all
 }

@@ -60,6 +60,7 @@ type (
 		Currency string      `json:"currency"`
 		Amount   json.Number `json:"amount"`
 		Open     bool        `json:"open"`
+		Within   bool        `json:"within_tolerance"`
 		By       string      `json:"acknowledged_by"`
 		At       *time.Time  `json:"acknowledged_at"`
 		Reason   string      `json:"reason"`
@@ -182,7 +183,7 @@ func (p Payout) object() payoutObject {
 	}
 	o.Matters = []matterObject{}
 	for _, m := range p.Matters {
-		of := matterObject{Kind: m.Kind, Currency: m.Currency, Amount: json.Number(MoneyIn(m.Currency, m.Amount())), Open: m.Open, Moved: json.Number(MoneyIn(m.Currency, m.Moved))}
+		of := matterObject{Kind: m.Kind, Currency: m.Currency, Amount: json.Number(MoneyIn(m.Currency, m.Amount())), Open: m.Open, Within: m.Within, Moved: json.Number(MoneyIn(m.Currency, m.Moved))}
 		if a := m.Acknowledged; a != nil {
 			of.By, of.At, of.Reason, of.Note = a.By, &a.At, a.Reason, a.Note
 		}

@@ -17,7 +17,8 @@ import (
 type Matter struct {
 	finance.Matter
 	Acknowledged *warehouse.Acknowledgement // the last one; nil when there is none
-	Open         bool                       // nobody acknowledged it, or it has moved since
+	Open         bool                       // it is not within the tolerance, and nobody acknowledged it or it has moved since
+	Within       bool                       // the tolerance, by itself: see finance.Tolerances
 	Moved        decimal.Decimal            // by how much, since it was acknowledged
 }
 
@@ -56,6 +57,8 @@ func (r *Reconciliation) readAcknowledgements(ctx context.Context, w *warehouse.
 				matter.Acknowledged = a
 				matter.Open, matter.Moved = m.Since(acknowledgedMatter(a), a.Tolerance)
 			}
+			matter.Within = p.tolerates(m, r.Filter.Tolerances)
+			matter.Open = matter.Open && !matter.Within
 			p.Matters = append(p.Matters, matter)
 		}
 	}
@@ -120,9 +123,10 @@ func (p Payout) Kinds() []string {
 	return kinds
 }
 
-// quiet reports whether there was something to look at and all of it was acknowledged.
+// quiet reports whether there was something to look at, and all of it was acknowledged or is within the tolerance.
 func (p Payout) quiet() bool {
-	return len(p.Matters) > 0 && !slices.ContainsFunc(p.Matters, func(m Matter) bool { return m.Open })
+	none := !slices.ContainsFunc(p.Matters, func(m Matter) bool { return m.Open })
+	return none && slices.ContainsFunc(p.Matters, func(m Matter) bool { return m.Acknowledged != nil && !m.Within })
 }
 
 // acknowledged says what a person has said about the payout already.

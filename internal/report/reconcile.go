@@ -42,6 +42,8 @@ type Filter struct {
 	Payout *int64
 	// OverdueAfter is how old a sale is that should have been paid; default catalog.DefaultOverdueAfter.
 	OverdueAfter time.Duration
+	// Tolerances are by how much a payout and its transactions may differ without anybody having to look; default none.
+	Tolerances finance.Tolerances
 }
 
 // Reconciliation is what there is to know about payouts at a time.

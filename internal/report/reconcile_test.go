@@ -212,7 +212,7 @@ func TestFindingsAreToldOnce(t *testing.T) {
 	after := func() (Counts, []warehouse.Finding, string) {
 		t.Helper()
 		var out bytes.Buffer
-		r, fresh, err := AfterSync(t.Context(), x.w, slog.New(slog.NewTextHandler(&out, nil)), "acme", 0)
+		r, fresh, err := AfterSync(t.Context(), x.w, slog.New(slog.NewTextHandler(&out, nil)), Filter{Account: "acme"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,6 +25,9 @@ func (p Payout) Advice() string {
 	if p.MixedCurrency {
 		advice = append(advice, "its totals add up "+strings.Join(p.Currencies, " and ")+": ask the service what it paid in which currency")
 	}
+	if text := p.withinAdvice(); text != "" {
+		advice = append(advice, text)
+	}
 	advice = append(advice, p.acknowledged()...)
 	if len(advice) == 0 {
 		return "nothing to do"

@@ -32,7 +32,13 @@ type CurrencyStatement struct {
 	Currency string
 	finance.Statement
 	Ages []finance.Balance // of what is unpaid at the end of the month, by the age of the sale: see AgeTitles
+	// Unpaid is the same by the payout in which it is due.
+	Unpaid   Unpaid
+	Forecast []finance.Forecast // of the next payouts
 }
+
+// Balance is what is owed to an account in one currency.
+type Balance = finance.Balance
 
 // AgeTitles name the ages of CurrencyStatement.Ages.
 func AgeTitles() []string {
@@ -51,7 +57,11 @@ func NewStatement(ctx context.Context, w *warehouse.Warehouse, account string, m
 	if err != nil {
 		return Statement{}, err
 	}
-	return newStatement(ctx, w, account, month, closes)
+	s, err := newStatement(ctx, w, account, month, closes)
+	if err != nil {
+		return s, err
+	}
+	return s, s.forecast(ctx, w)
 }
 
 func newStatement(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time, closes []warehouse.Close) (s Statement, err error) {
@@ -96,6 +106,7 @@ func newCurrencyStatement(sums []warehouse.ChangeSum) CurrencyStatement {
 		for _, step := range change.Steps() {
 			s.Ages[c.Age] = s.Ages[c.Age].Add(step.Balance)
 		}
+		s.Unpaid.of(c.Due).Add(change)
 	}
 	s.Statement = finance.NewStatement(before, within, late)
 	return s
@@ -104,6 +115,20 @@ func newCurrencyStatement(sums []warehouse.ChangeSum) CurrencyStatement {
 func changeOf(c warehouse.ChangeSum) finance.Change {
 	return finance.Change{Sale: c.Sale, Before: c.StatusBefore, After: c.Status, InPayout: c.InPayout, IntoPayout: c.IntoPayout, SamePayout: c.SamePayout, FirstPaid: c.FirstPaid,
 		ListedBefore: c.ListedBefore, ListedAfter: c.Listed, Count: c.Count, CashbackBefore: c.CashbackBefore, Cashback: c.Cashback}
+}
+
+// ParseMonth is the first day of a month such as 2026-03. Its error is a *RefusedError.
+func ParseMonth(text string) (time.Time, error) {
+	month, err := time.Parse("2006-01", text)
+	if err != nil || month.Year() < 1970 || month.Year() > 2200 {
+		return month, refused(Unreadable, "%q is no month such as 2026-03", text)
+	}
+	return month, nil
+}
+
+// Complete reports whether the month is over and all of it is loaded, so that it can be closed.
+func (s Statement) Complete() bool {
+	return !s.CompleteTo.IsZero() && !s.CompleteTo.Before(s.Month.AddDate(0, 1, 0))
 }
 
 // title of the statement.
@@ -180,6 +205,15 @@ var (
 // CloseMonth closes a month: its statement is kept as it is, and what is loaded later and belongs to it counts in the
 // month in which it is loaded (report-7).
 func CloseMonth(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time, by, note string) (Statement, error) {
+	return CloseAsSeen(ctx, w, account, month, by, note, "")
+}
+
+// CloseAsSeen is CloseMonth for who has looked at the statement: seen is its Hash then, and what has another one now is not
+// closed. "" closes it as it stands.
+func CloseAsSeen(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time, by, note, seen string) (Statement, error) {
+	if err := errors.Join(CheckNote("the note", note), CheckNote("the name", by)); err != nil {
+		return Statement{}, err
+	}
 	closes, err := w.Closes(ctx, account)
 	if err != nil {
 		return Statement{}, err
@@ -187,23 +221,25 @@ func CloseMonth(ctx context.Context, w *warehouse.Warehouse, account string, mon
 	if n := len(closes); n > 0 && !closes[n-1].Month.Before(month) {
 		return Statement{}, fmt.Errorf("%w: %s was closed by %s on %s", ErrMonthClosed, closes[n-1].Month.Format("2006-01"), closes[n-1].By, closes[n-1].ClosedAt.Format(time.DateOnly))
 	}
-	seen, complete, err := w.SeenTo(ctx, account)
+	seenTo, complete, err := w.SeenTo(ctx, account)
 	if err != nil {
 		return Statement{}, err
 	}
 	end := month.AddDate(0, 1, 0)
 	switch {
-	case seen.IsZero() || complete.IsZero():
+	case seenTo.IsZero() || complete.IsZero():
 		return Statement{}, fmt.Errorf("%w: no transactions of %s are loaded", ErrMonthOpen, account)
 	case complete.Before(end):
 		return Statement{}, fmt.Errorf("%w: transactions of %s are loaded up to %s: run `dealhouse sync transactions` after its end", ErrMonthOpen, account, complete.Format("2006-01-02 15:04 UTC"))
 	}
-	c := warehouse.Close{Account: account, Month: month, SeenTo: seen, By: by, Note: note}
+	c := warehouse.Close{Account: account, Month: month, SeenTo: seenTo, By: by, Note: note}
 	s, err := newStatement(ctx, w, account, month, append(closes, c))
 	if err != nil {
 		return s, err
 	}
-	c.Statement, c.Hash = s.text(), s.Hash()
+	if c.Statement, c.Hash = s.text(), s.Hash(); seen != "" && seen != c.Hash {
+		return s, refused(HasMoved, "the statement of %s is not what was looked at any more: look at it again", month.Format("2006-01"))
+	}
 	if err := w.CloseMonth(ctx, &c); err != nil {
 		return s, err
 	}

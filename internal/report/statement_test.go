@@ -41,6 +41,7 @@ func TestStatementsOfAWorld(t *testing.T) {
 		last = s
 	}
 	x.closesWithTheViews(t, last)
+	x.opensToTransactions(t, last)
 	before := month.AddDate(0, -1, 0)
 	if _, err := CloseMonth(t.Context(), x.w, "acme", month, "ann", ""); !errors.Is(err, ErrMonthOpen) {
 		t.Errorf("a month that is not over was closed: %v", err)

@@ -10,6 +10,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"dealhouse/internal/finance"
 	"dealhouse/internal/visible"
 	"dealhouse/internal/warehouse"
@@ -53,6 +55,7 @@ type (
 		Entries  []entryObject            `json:"entries"`
 		Closing  balanceObject            `json:"closing"`
 		Ages     map[string]balanceObject `json:"unpaid_by_age"`
+		Forecast []forecastObject         `json:"forecast"`
 	}
 	balanceObject struct {
 		Pending   json.Number `json:"pending"`
@@ -82,7 +85,8 @@ func (s Statement) WriteJSON(w io.Writer) error {
 			n := func(text string) json.Number { return json.Number(text) }
 			return balanceObject{n(MoneyIn(c.Currency, b.Pending)), n(MoneyIn(c.Currency, b.Confirmed)), n(MoneyIn(c.Currency, b.Settled)), n(MoneyIn(c.Currency, b.Total()))}
 		}
-		one := currencyObject{Currency: c.Currency, Opening: of(c.Opening), Closing: of(c.Closing), Entries: []entryObject{}, Ages: map[string]balanceObject{}}
+		one := currencyObject{Currency: c.Currency, Opening: of(c.Opening), Closing: of(c.Closing), Entries: []entryObject{}, Ages: map[string]balanceObject{},
+			Forecast: c.forecastObjects()}
 		for _, e := range c.Entries {
 			one.Entries = append(one.Entries, entryObject{string(e.Event), e.Count, of(e.Balance), json.Number(MoneyIn(c.Currency, e.Paid))})
 		}
@@ -107,7 +111,7 @@ func (s Statement) WriteJSON(w io.Writer) error {
 
 // WriteHTML writes one page that needs nothing beside itself, and prints on A4.
 func (s Statement) WriteHTML(w io.Writer) error {
-	t, err := template.New("statement").Funcs(template.FuncMap{"grouped": wording.Grouped, "ages": AgeTitles, "count": func(n int64) string { return wording.Count(uint64(n)) }}).Parse(statementText)
+	t, err := template.New("statement").Funcs(template.FuncMap{"grouped": wording.Grouped, "ages": AgeTitles, "forecastNote": ForecastNote, "count": func(n int64) string { return wording.Count(uint64(n)) }}).Parse(statementText)
 	if err != nil {
 		return fmt.Errorf("reading the template of the statement: %w", err)
 	}
@@ -125,20 +129,39 @@ func (s Statement) WriteHTML(w io.Writer) error {
 	return nil
 }
 
-// Money writes an amount of the statement for people.
+// Money writes an amount of the statement for people: a part of all that is written of it with the same decimals.
 func (c CurrencyStatement) Money(b finance.Balance, part string) string {
-	d := b.Total()
+	d := NewAlignment(Page)
+	for _, other := range append([]finance.Balance{c.Opening, c.Closing}, c.Ages...) {
+		d.Note(part, c.Currency, partOf(other, part))
+	}
+	for _, e := range c.Entries {
+		d.Note(part, c.Currency, partOf(e.Balance, part))
+	}
+	return d.Text(part, c.Currency, partOf(b, part))
+}
+
+// UnpaidOf is what is unpaid of an age: one balance, or none where nothing is.
+func (c CurrencyStatement) UnpaidOf(age int) []finance.Balance {
+	if b := c.Ages[age]; !b.Pending.IsZero() || !b.Confirmed.IsZero() {
+		return []finance.Balance{b}
+	}
+	return nil
+}
+
+// partOf is a part of a balance: pending, confirmed, settled, unpaid or total.
+func partOf(b finance.Balance, part string) decimal.Decimal {
 	switch part {
 	case "pending":
-		d = b.Pending
+		return b.Pending
 	case "confirmed":
-		d = b.Confirmed
+		return b.Confirmed
 	case "settled":
-		d = b.Settled
+		return b.Settled
 	case "unpaid":
-		d = b.Pending.Add(b.Confirmed)
+		return b.Pending.Add(b.Confirmed)
 	}
-	return wording.Grouped(MoneyIn(c.Currency, d))
+	return b.Total()
 }
 
 // WriteChangesCSV writes the changes of transactions behind the statement of a month, one row a change.

@@ -47,16 +47,42 @@ type Total struct {
 	Differs                                  bool
 }
 
-// Totals are the totals of a payout, in the order of warehouse.PayoutTotals.
+// Totals are the totals of a payout, in the order of warehouse.PayoutTotals. Their columns are aligned.
 func (p Payout) Totals() []Total {
-	var all []Total
+	d := NewAlignment(Page)
+	each := func(do func(i int, column, unit string, amount *decimal.Decimal)) {
+		for i, name := range warehouse.PayoutTotals() {
+			unit := p.Currency()
+			if isCount(name) {
+				unit = countUnit
+			}
+			do(i, "reported", unit, p.Reported[i])
+			do(i, "stamped", unit, p.likeReported(i, p.Stamped[i]))
+			do(i, "difference", unit, p.likeReported(i, p.Difference[i]))
+			do(i, "now", unit, p.likeReported(i, p.AsOfNow[i]))
+		}
+	}
+	each(func(_ int, column, unit string, amount *decimal.Decimal) { d.NoteKnown(column, unit, amount) })
+	all := make([]Total, len(warehouse.PayoutTotals()))
+	each(func(i int, column, unit string, amount *decimal.Decimal) {
+		t := &all[i]
+		into := map[string]*string{"reported": &t.Reported, "stamped": &t.Stamped, "difference": &t.Difference, "now": &t.Now}[column]
+		*into = d.TextKnown(column, unit, amount)
+	})
 	for i, name := range warehouse.PayoutTotals() {
-		all = append(all, Total{
-			Name: name, Reported: wording.Grouped(Amount(name, p.Reported[i])), Stamped: wording.Grouped(Amount(name, p.Stamped[i])), Now: wording.Grouped(Amount(name, p.AsOfNow[i])),
-			Difference: wording.Grouped(Amount(name, p.Difference[i])), Differs: p.Difference[i] != nil && !p.Difference[i].IsZero(),
-		})
+		all[i].Name, all[i].Differs = name, p.Difference[i] != nil && !p.Difference[i].IsZero()
 	}
 	return all
+}
+
+// likeReported rounds an average for people, which has no end of decimals, to as many as the payout reports. Sums stay as
+// they are.
+func (p Payout) likeReported(i int, amount *decimal.Decimal) *decimal.Decimal {
+	if warehouse.PayoutTotals()[i] != "aov" || amount == nil {
+		return amount
+	}
+	rounded := amount.Round(finance.Decimals(orZero(p.Reported[i]), p.Currency()))
+	return &rounded
 }
 
 // Day writes the day of a time; nil is empty.
@@ -75,6 +101,14 @@ func (p Payout) Period() string {
 	return Day(p.Start) + " to " + Day(p.End)
 }
 
+// Month is the month in which the period of a payout ended, as 2026-03; "" when that is not known.
+func (p Payout) Month() string {
+	if p.End == nil {
+		return ""
+	}
+	return p.End.UTC().Format("2006-01")
+}
+
 // Currency is the currency of a payout's amounts; of several, all of them.
 func (p Payout) Currency() string { return strings.Join(p.Currencies, "+") }
 
@@ -89,6 +123,9 @@ func (p Payout) Word() string {
 	}
 	if p.quiet() {
 		marks = append(marks, "acknowledged")
+	}
+	if p.within() {
+		marks = append(marks, "within tolerance")
 	}
 	return strings.Join(marks, ", ")
 }
@@ -167,7 +204,12 @@ func transactionsIn(currency string) string {
 }
 
 // Summary is the reconciliation in a few sentences, to be passed on.
-func (r Reconciliation) Summary() string {
+func (r Reconciliation) Summary() string { return r.summary(r.kindsText()) }
+
+// Headline is the summary without the amounts of the kinds, for where these stand beside it.
+func (r Reconciliation) Headline() string { return r.summary("") }
+
+func (r Reconciliation) summary(kinds string) string {
 	if len(r.Payouts)+len(r.Orphans)+len(r.Overdue) == 0 {
 		return "There are no payouts."
 	}
@@ -181,7 +223,7 @@ func (r Reconciliation) Summary() string {
 	if len(r.Payouts) == 0 {
 		text = "There are no payouts."
 	}
-	text += r.kindsText()
+	text += kinds
 	altered, mixed, quiet := 0, 0, 0
 	for _, p := range r.Payouts {
 		quiet += count(p.quiet())
@@ -197,6 +239,7 @@ func (r Reconciliation) Summary() string {
 	if quiet > 0 {
 		text += fmt.Sprintf(" Acknowledged: %s.", wording.Plural(uint64(quiet), "payout"))
 	}
+	text += r.withinText()
 	if n, s := r.orphanSums(); n > 0 {
 		text += fmt.Sprintf(" In a payout that is not there: %s (%s).", wording.Plural(n, "transaction"), s.text())
 	}

@@ -55,7 +55,7 @@ func (s *Service) reconcile(ctx context.Context, cfg *config.Config, w *warehous
 			continue
 		}
 		done[account] = true
-		if err := s.reconcileAccount(ctx, w, account, cfg.Finance.OverdueAfter); err != nil && !Canceled(err) {
+		if err := s.reconcileAccount(ctx, w, account, cfg.Finance); err != nil && !Canceled(err) {
 			s.warn(Warning{Err: fmt.Errorf("the payouts of account %s could not be reconciled; what was loaded is not affected: %w", account, err)})
 		}
 	}
@@ -78,11 +78,11 @@ func (s *Service) concernsPayouts(r syncer.Result) bool {
 	return r.Record.Changes.Any() && (stream.Payouts || r.Record.Written.Payouts > 0)
 }
 
-func (s *Service) reconcileAccount(ctx context.Context, w *warehouse.Warehouse, account string, overdueAfter time.Duration) error {
+func (s *Service) reconcileAccount(ctx context.Context, w *warehouse.Warehouse, account string, rules config.Finance) error {
 	s.reconciling.Lock() // service-4: of two at once, both would find the same to be new
 	defer s.reconciling.Unlock()
 	s.reconciled.Store(account, reconciled{})
-	found, _, err := report.AfterSync(ctx, w, s.log, account, overdueAfter)
+	found, _, err := report.AfterSync(ctx, w, s.log, report.Filter{Account: account, OverdueAfter: rules.OverdueAfter, Tolerances: rules.Tolerances})
 	if err == nil {
 		s.metrics.SetPayouts(account, found.Counts())
 		s.reconciled.Store(account, reconciled{at: s.now(), ended: true, unsettled: found.Unsettled()})

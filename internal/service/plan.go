@@ -38,6 +38,9 @@ func (s *Service) Planner(first *config.Config, read func() (*config.Config, err
 // OverdueAfter is the age from which transactions that are in no payout are overdue, by the plan in force.
 func (p *Planner) OverdueAfter() time.Duration { return p.inForce.Load().Finance.OverdueAfter }
 
+// Tolerances are by how much payouts may differ without anybody having to look, by the plan in force.
+func (p *Planner) Tolerances() map[string]int64 { return p.inForce.Load().Finance.Tolerances }
+
 // pace is an account's rate limit. It outlives a reload (service-1): runs under way and those of the new plan share it,
 // and what it has learnt about the API stays known.
 type pace struct {

@@ -28,6 +28,7 @@ type ChangeSum struct {
 	Currency                 string
 	Before, Late             bool // before the month; of a closed month, and seen in this one
 	Age                      uint8
+	Due                      int8 // months from the end of the month to the payout in which it is due; below zero: in one before it; NotDue: no time of sale
 	Sale                     bool
 	StatusBefore, Status     string
 	InPayout, IntoPayout     bool
@@ -41,12 +42,21 @@ type ChangeSum struct {
 // Beyond the last one comes more, and then what has no time of sale.
 func Ages() []int { return []int{30, 60, 90, 120} }
 
+// NotDue is ChangeSum.Due of what has no time of sale, and later than all others.
+const NotDue = 100
+
+// dueOf is the first day of the month at whose beginning a sale is paid: services pay then what was sold over 90 days
+// before.
+func dueOf(soldAt string) string {
+	return "addMonths(toStartOfMonth(" + soldAt + " + toIntervalDay(90)), 1)"
+}
+
 // ChangeSums adds up the changes of an account's transactions until the end of a month that begins at from and ends
 // before to. What belongs to a closed month and was seen after it was closed counts when it was seen.
 func (r Reader) ChangeSums(ctx context.Context, account string, from, to time.Time, closes []Close) ([]ChangeSum, error) {
 	rows, err := r.conn.Query(ctx, selectChangeSums(closes), named("account", account), named("from", fmt.Sprint(from.UnixMilli())), named("to", fmt.Sprint(to.UnixMilli())))
 	all, err := scanned(rows, err, func(c *ChangeSum) []any {
-		return []any{&c.Currency, &c.Before, &c.Late, &c.Age, &c.Sale, &c.StatusBefore, &c.Status, &c.InPayout, &c.IntoPayout, &c.SamePayout, &c.FirstPaid, &c.ListedBefore, &c.Listed,
+		return []any{&c.Currency, &c.Before, &c.Late, &c.Age, &c.Due, &c.Sale, &c.StatusBefore, &c.Status, &c.InPayout, &c.IntoPayout, &c.SamePayout, &c.FirstPaid, &c.ListedBefore, &c.Listed,
 			&c.Count, &c.CashbackBefore, &c.Cashback}
 	})
 	if err != nil {
@@ -96,20 +106,24 @@ func effective(closes []Close) string {
 	return sql("toUnixTimestamp64Milli(seen_at) > arrayMin([$seen]) AS late, toUnixTimestamp64Milli(if(late, seen_at, at)) AS effective", parts{"seen": seen})
 }
 
-func selectChangeSums(closes []Close) string {
+// ageOfDays is ChangeSum.Age of a column days.
+func ageOfDays() string {
 	var ages []string
 	for i, days := range Ages() {
 		ages = append(ages, fmt.Sprintf("days <= %d, %d", days, i))
 	}
-	return sql(`SELECT currency_code, effective < {from:Int64}, late AND effective >= {from:Int64}, multiIf(isNull(days), $unknown, $ages, $more) AS age, sale = 1, status_before, status,
+	return sql("multiIf(isNull(days), $unknown, $ages, $more)", parts{"ages": strings.Join(ages, ", "), "more": fmt.Sprint(len(ages)), "unknown": fmt.Sprint(len(ages) + 1)})
+}
+
+func selectChangeSums(closes []Close) string {
+	return sql(`SELECT currency_code, effective < {from:Int64}, late AND effective >= {from:Int64}, $age AS age,
+    toInt8(ifNull(greatest(-1, least(dateDiff('month', fromUnixTimestamp64Milli({to:Int64}, 'UTC'), $due), 99)), $never)) AS due, sale = 1, status_before, status,
     payout_id_before IS NOT NULL, payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1, listed_before = 1, listed = 1,
     toInt64(count()), sum(cashback_before), sum(cashback)
 FROM (SELECT *, $effective, dateDiff('day', sold_at, fromUnixTimestamp64Milli({to:Int64}, 'UTC')) AS days FROM transaction_changes WHERE account = {account:String})
 WHERE effective < {to:Int64}
-GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, sign(cashback - cashback_before)
-ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13`, parts{
-		"effective": effective(closes), "ages": strings.Join(ages, ", "), "more": fmt.Sprint(len(ages)), "unknown": fmt.Sprint(len(ages) + 1),
-	})
+GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, sign(cashback - cashback_before)
+ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14`, parts{"effective": effective(closes), "age": ageOfDays(), "due": dueOf("sold_at"), "never": fmt.Sprint(NotDue)})
 }
 
 // Closes reads the months of an account that were closed, the first one first.

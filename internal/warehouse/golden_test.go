@@ -31,9 +31,10 @@ type statement struct{ name, text string }
 
 // What stands in the golden files for a run, a time and a limit.
 const (
-	goldenRun   = "00000000-0000-4000-8000-00000000a11e"
-	goldenTime  = "1767225600000"
-	goldenLimit = 5
+	goldenRun     = "00000000-0000-4000-8000-00000000a11e"
+	goldenTime    = "1767225600000"
+	goldenLimit   = 5
+	goldenHorizon = 4
 )
 
 var goldenSince = time.UnixMilli(1)
@@ -293,7 +294,9 @@ func ofAll() []statement {
 	}
 	all = append(all, statement{"selectPayoutExceptions", selectPayoutExceptions(PayoutsToRead{Payouts: []int64{1, 2, 3}, Unseen: []int64{2, 3}})})
 	closed := []Close{{Month: time.UnixMilli(0).UTC(), SeenTo: goldenSince}}
-	all = append(all, statement{"selectChangeSums", selectChangeSums(closed)}, statement{"selectChanges", selectChanges(nil)})
+	all = append(all, statement{"selectChangeSums", selectChangeSums(closed)}, statement{"selectChanges", selectChanges(nil)}, statement{"selectEachChange", selectEachChange(nil)},
+		statement{"selectUnpaidCohorts", selectUnpaidCohorts(goldenHorizon)}, statement{"selectLoadedDays", selectLoadedDays()}, statement{"selectDueTransactions", selectDueTransactions(closed)},
+		statement{"selectRecordVersions", selectRecordVersions(catalog.Payouts())})
 	for _, t := range []struct{ newest, from string }{
 		{newestVersion, "sync_state_log WHERE account = {account:String} AND stream = {stream:String}"},
 		{newestTime("asked_at"), "reference_misses_log WHERE account = {account:String} AND stream = {stream:String}"},

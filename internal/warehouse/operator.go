@@ -22,6 +22,9 @@ const (
 	ActionCancel  = "cancel"  // stop what runs
 	ActionReload  = "reload"  // read the configuration again
 
+	ActionAcknowledge = "acknowledge" // take note of what was found about a payout
+	ActionCloseMonth  = "close_month" // keep the statement of a month as it is
+
 	actionConsentUsed = "consent_used" // by a run: a consent is for one
 )
 

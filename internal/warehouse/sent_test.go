@@ -270,6 +270,29 @@ func everyRecovery(t *testing.T, w *Warehouse, s *catalog.Stream, page string) {
 }
 
 // everyQuestion asks all that does not belong to a run.
+func everyLedgerQuestion(t *testing.T, w *Warehouse) {
+	t.Helper()
+	ctx := t.Context()
+	_, err := w.UnpaidCohorts(ctx, "acme", time.UnixMilli(0), time.UnixMilli(1), goldenHorizon)
+	must(t, err)
+	_, err = w.LoadedDays(ctx, "acme")
+	must(t, err)
+	_, err = w.DueTransactions(ctx, "acme", time.UnixMilli(1), nil)
+	must(t, err, w.AddSettlements(ctx, []SettlementRevision{{Account: "acme", Reference: "a", Revision: 1, ReceivedOn: time.UnixMilli(0).UTC(), Payouts: []int64{1}}}))
+	_, err = w.SettlementRevisions(ctx, "acme")
+	must(t, err)
+	_, err = w.Settlements(ctx, "acme")
+	must(t, err)
+	_, err = w.ThreeWays(ctx, "acme")
+	must(t, err)
+	_, err = w.PayoutsPaid(ctx, "acme")
+	must(t, err)
+	_, err = w.ReadTextTable(ctx, "settlement_revisions")
+	must(t, err)
+	_, err = w.RecordVersions(ctx, catalog.Payouts(), "acme", []string{"1"})
+	must(t, err)
+}
+
 func everyQuestion(t *testing.T, w *Warehouse) {
 	t.Helper()
 	ctx := t.Context()
@@ -294,8 +317,10 @@ func everyQuestion(t *testing.T, w *Warehouse) {
 	must(t, err)
 	_, err = w.Changes(ctx, "acme", time.UnixMilli(0), time.UnixMilli(1), nil)
 	must(t, err)
+	must(t, w.EachChange(ctx, "acme", time.UnixMilli(0), time.UnixMilli(1), nil, func(Change) error { return nil }))
 	_, _, err = w.SeenTo(ctx, "acme")
 	must(t, err)
+	everyLedgerQuestion(t, w)
 	one := int64(1)
 	for _, f := range []PayoutFilter{{}, {Account: "acme", Since: time.UnixMilli(1), Payout: &one}} {
 		_, err = w.Payouts(ctx, f)

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Grouped puts commas into a plain number, which may have a sign and decimals: 1,234.50.
@@ -95,4 +97,13 @@ func Ago(d time.Duration, in func(time.Duration) string) string {
 		return "just now"
 	}
 	return in(d) + " ago"
+}
+
+// Sentence begins with a capital letter and ends with a full stop.
+func Sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + strings.TrimSuffix(text[size:], ".") + "."
 }

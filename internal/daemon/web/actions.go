@@ -40,6 +40,7 @@ const (
 // actionWords are the actions that may be asked for.
 var actionWords = []string{
 	warehouse.ActionRun, warehouse.ActionRunFull, warehouse.ActionPause, warehouse.ActionResume, warehouse.ActionConsent, warehouse.ActionCancel, warehouse.ActionReload,
+	warehouse.ActionAcknowledge, warehouse.ActionCloseMonth,
 }
 
 // takesActions names what is answered to POST.
@@ -85,6 +86,7 @@ type actionRequest struct {
 	Stream  string `json:"stream"`
 	RunID   string `json:"run_id"`
 	Reason  string `json:"reason"`
+	payoutRequest
 }
 
 // read makes an action of a request, as far as that can be told without knowing what is configured.
@@ -98,6 +100,10 @@ func (q actionRequest) read() (a warehouse.Action, err error) {
 		return a, badRequest("reload is about the whole configuration: leave account and stream out")
 	case !reload && q.Account == "":
 		return a, badRequest("account: say which")
+	case aboutPayouts(q.Action) && q.Stream != "":
+		return a, badRequest("stream: %s is about payouts: leave it out", q.Action)
+	case !aboutPayouts(q.Action) && q.payoutRequest != payoutRequest{}:
+		return a, badRequest("%s takes nothing but account, stream, run_id and reason", q.Action)
 	case consent && q.Stream == "":
 		return a, badRequest("stream: consent is for one stream")
 	case consent != (q.RunID != ""):
@@ -185,7 +191,7 @@ func (s *Server) actOf(w http.ResponseWriter, r *http.Request) (acted Acted, err
 		return acted, err
 	}
 	a.Via = warehouse.ViaAPI
-	return s.act(r.Context(), a)
+	return s.act(r.Context(), q, a)
 }
 
 // idempotencyKey is the key by which a request is known when it comes again; "" when none is given.
@@ -202,10 +208,13 @@ func idempotencyKey(r *http.Request) (string, error) {
 }
 
 // act has an action carried out, whether or not who asked for it stays to hear of it.
-func (s *Server) act(ctx context.Context, a warehouse.Action) (Acted, error) {
+func (s *Server) act(ctx context.Context, q actionRequest, a warehouse.Action) (Acted, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), actTimeout)
 	defer cancel()
 	a.Actor = s.o.User
+	if aboutPayouts(a.Action) {
+		return s.actOnPayouts(ctx, q, a)
+	}
 	return s.o.Act(ctx, a)
 }
 

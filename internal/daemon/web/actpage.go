@@ -120,12 +120,12 @@ func (s *Server) pageAct(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this form is not of a page of this daemon, which may have been restarted: go back, load the page again and repeat it", http.StatusForbidden)
 		return
 	}
-	q := actionRequest{Action: form.Get("action"), Account: form.Get("account"), Stream: form.Get("stream"), RunID: form.Get("run_id"), Reason: form.Get("reason")}
+	q := actionRequest{Action: form.Get("action"), Account: form.Get("account"), Stream: form.Get("stream"), RunID: form.Get("run_id"), Reason: form.Get("reason"), payoutRequest: payoutRequestOf(form)}
 	a, err := q.read()
 	var acted Acted
 	if err == nil {
 		a.Via = warehouse.ViaPage
-		acted, err = s.act(r.Context(), a)
+		acted, err = s.act(r.Context(), q, a)
 	}
 	n := notice{Text: acted.Text}
 	if err != nil {
@@ -144,6 +144,10 @@ func backTo(page string, q actionRequest) string {
 		return "/?account=" + url.QueryEscape(q.Account) + "&"
 	case "actions":
 		return actionsPage + "?"
+	case "payout":
+		return "/payouts/" + url.PathEscape(q.Account) + "/" + url.PathEscape(string(q.PayoutID)) + "?"
+	case "statement":
+		return "/statements/" + url.PathEscape(q.Account) + "/" + url.PathEscape(q.Month) + "?"
 	}
 	return "/?"
 }
@@ -169,6 +173,7 @@ type actionRow struct {
 var whats = map[string]string{
 	warehouse.ActionRun: "run now", warehouse.ActionRunFull: "read everything", warehouse.ActionPause: "pause", warehouse.ActionResume: "resume",
 	warehouse.ActionConsent: "consent", warehouse.ActionCancel: "cancel", warehouse.ActionReload: "reload", "consent_used": "consent used",
+	warehouse.ActionAcknowledge: "acknowledge", warehouse.ActionCloseMonth: "close month",
 }
 
 // actionsPage shows what operators did.

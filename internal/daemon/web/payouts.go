@@ -2,9 +2,10 @@ package web
 
 import (
 	"context"
-	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"dealhouse/internal/catalog"
@@ -29,22 +30,36 @@ type accountPayouts struct {
 	Summary   string
 	NeedsWork bool
 	Loaded    bool // the payouts were loaded at least once
-	Payouts   []payoutRow
+	Months    []payoutMonth
 	Total     int
 	Unshown   int // payouts that are not shown and need work
 	Others    []string
 	MoreOther int
 }
 
-type payoutRow struct {
-	ID, Key          string // Key names the live parts of the row
-	Period, Currency string
-	Cashback         report.Total
-	AtStake          string
-	Pills            []pill
-	Advice           string
-	Totals           []report.Total
+// payoutMonth are the payouts whose period ended in a month.
+type payoutMonth struct {
+	Month, Title string // Month as 2026-03; "": not known
+	Payouts      []payoutRow
 }
+
+// payoutRow is a payout in a list.
+type payoutRow struct {
+	ID, Path, Key string // Key names the live parts of the row
+	Period        string
+	Lines         []payoutLine
+	Pills         []pill
+	Advice        string
+}
+
+// payoutLine is what was paid in one currency and what became of it.
+type payoutLine struct {
+	Currency, Paid, Worth string
+	Kinds                 []kindAmount
+}
+
+// kindAmount is one kind of what became of a payout, with its amount.
+type kindAmount struct{ Title, Amount string }
 
 type pill struct {
 	State state
@@ -62,7 +77,7 @@ type payoutsPage struct {
 }
 
 func (s *Server) readPayouts(ctx context.Context, _ struct{}) (out reconciliation, err error) {
-	r, err := report.Reconcile(ctx, s.o.Warehouse, report.Filter{OverdueAfter: s.o.OverdueAfter()})
+	r, err := report.Reconcile(ctx, s.o.Warehouse, s.rules())
 	if err != nil {
 		return out, err
 	}
@@ -75,14 +90,13 @@ func (s *Server) readPayouts(ctx context.Context, _ struct{}) (out reconciliatio
 // newAccountPayouts takes a reconciliation of one account.
 func newAccountPayouts(r report.Reconciliation) accountPayouts {
 	a := accountPayouts{Account: r.Filter.Account, Summary: r.Summary(), NeedsWork: r.NeedsWork(), Total: len(r.Payouts), State: accountTone(r)}
-	for i, p := range r.Payouts {
-		switch {
-		case i < shownPayouts:
-			a.Payouts = append(a.Payouts, newPayoutRow(p))
-		case len(p.Kinds()) > 0:
+	shown := r.Payouts[:min(len(r.Payouts), shownPayouts)]
+	for _, p := range r.Payouts[len(shown):] {
+		if len(p.Kinds()) > 0 {
 			a.Unshown++
 		}
 	}
+	a.Months = byMonth(shown)
 	for _, o := range r.Orphans {
 		a.Others = append(a.Others, report.OrphanAdvice(o))
 	}
@@ -95,33 +109,86 @@ func newAccountPayouts(r report.Reconciliation) accountPayouts {
 	return a
 }
 
-func newPayoutRow(p report.Payout) payoutRow {
-	id := fmt.Sprint(p.ID)
-	row := payoutRow{ID: id, Key: p.Account + "/" + id, Period: p.Period(), Currency: p.Currency(), AtStake: wording.Grouped(report.Money(p.AtStake)),
-		Pills: []pill{{verdictTone(p.Verdict), spaced(p.Verdict)}}, Advice: p.Advice(), Totals: p.Totals()}
-	for _, t := range row.Totals {
-		if t.Name == "total_cashback" {
-			row.Cashback = t
+// byMonth are payouts by the month in which their periods ended, the last one first. Those of an unknown one come last.
+func byMonth(payouts []report.Payout) []payoutMonth {
+	of := map[string][]report.Payout{}
+	var months []string
+	for _, p := range payouts {
+		month := p.Month()
+		if of[month] == nil {
+			months = append(months, month)
 		}
+		of[month] = append(of[month], p)
 	}
-	if p.Altered {
-		row.Pills = append(row.Pills, pill{stateFailing, "altered"})
+	slices.Sort(months)
+	slices.Reverse(months)
+	var all []payoutMonth
+	for _, month := range months {
+		m := payoutMonth{Month: month, Title: monthTitle(month)}
+		r := report.Reconciliation{Payouts: of[month]}
+		d := r.AlignPayouts(report.Page)
+		for _, p := range of[month] {
+			m.Payouts = append(m.Payouts, newPayoutRow(p, d))
+		}
+		all = append(all, m)
 	}
-	if p.MixedCurrency {
-		row.Pills = append(row.Pills, pill{stateFailing, spaced(report.MixedCurrency)})
+	return all
+}
+
+// monthTitle is a month as people read it: March 2026.
+func monthTitle(month string) string {
+	if t, err := report.ParseMonth(month); err == nil {
+		return t.Format("January 2006")
+	}
+	return "No end of the period"
+}
+
+func newPayoutRow(p report.Payout, d *report.Alignment) payoutRow {
+	id := strconv.FormatInt(p.ID, 10)
+	row := payoutRow{ID: id, Path: payoutPath(p.Account, p.ID), Key: p.Account + "/" + id, Period: p.Period(), Pills: pillsOf(p), Advice: wording.Sentence(p.Advice())}
+	for _, l := range p.Explained.Lines {
+		line := payoutLine{Currency: l.Currency, Paid: d.Text("paid", l.Currency, l.Paid), Worth: d.Text("worth", l.Currency, l.Worth)}
+		for _, k := range report.KindColumns() {
+			if amount := k.Cell(l); amount != nil {
+				line.Kinds = append(line.Kinds, kindAmount{k.Title, d.Text(k.Title, l.Currency, *amount)})
+			}
+		}
+		row.Lines = append(row.Lines, line)
 	}
 	return row
 }
 
-// verdictTone is the state whose colour a verdict has.
-func verdictTone(verdict string) state {
-	switch verdict {
-	case report.Matched:
-		return stateFine
-	case report.Drifted:
-		return stateLate
-	case report.NoTransactions:
+func payoutPath(account string, id int64) string {
+	return "/payouts/" + url.PathEscape(account) + "/" + strconv.FormatInt(id, 10)
+}
+
+// pillsOf are the verdict and the remarks of a payout.
+func pillsOf(p report.Payout) []pill {
+	tone := verdictTone(p)
+	all := []pill{{tone, spaced(p.Verdict)}}
+	for i, mark := range strings.Split(p.Word(), ", ") {
+		if i == 0 {
+			continue
+		}
+		of := stateFine // acknowledged, or within the tolerance
+		if slices.Contains(p.Kinds(), strings.ReplaceAll(mark, " ", "_")) {
+			of = stateFailing
+		}
+		all = append(all, pill{of, mark})
+	}
+	return all
+}
+
+// verdictTone is the state whose colour a verdict has: what needs nothing is fine, whatever its name. What only waits for
+// money is milder than what does not add up.
+func verdictTone(p report.Payout) state {
+	switch {
+	case p.Verdict == report.NoTransactions:
 		return stateWaiting
+	case !slices.Contains(p.Kinds(), p.Verdict):
+		return stateFine
+	case p.Verdict == report.Drifted:
+		return stateLate
 	}
 	return stateFailing
 }
@@ -156,6 +223,7 @@ func (s *Server) payoutsPage(w http.ResponseWriter, r *http.Request) {
 	}
 	body.State, body.Summary = o.payoutVerdict(&body)
 	p := s.newPage(&o, "/payouts", "Payouts", body)
+	p.Said = s.said.to(r)
 	if body.Compared == nil && body.Error == "" && o.problem == nil {
 		p.Refresh = refreshRunning // what is being compared shows as soon as it is there
 	}

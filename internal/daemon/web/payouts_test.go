@@ -105,8 +105,8 @@ func TestPayouts(t *testing.T) {
 	x := b.serve(t, func(o *Options) { o.OverdueAfter = func() time.Duration { return 60 * 24 * time.Hour } })
 	empty := x.soon(t, "There are no payouts.")
 	wantText(t, empty, "They have not been loaded yet.", `aria-current="page"`, `href="/payouts"`)
-	if strings.Contains(empty, "<table") {
-		t.Error("without payouts there is a table")
+	if strings.Contains(empty, `class="ledger"`) {
+		t.Error("without payouts there is a list")
 	}
 
 	b.books(t)
@@ -133,34 +133,40 @@ func TestPayouts(t *testing.T) {
 			t.Errorf("payout %d is %s, want %s: %s", p.ID, p.Word(), verdict, p.Advice())
 		}
 		row := rowOf(t, page, fmt.Sprintf("acme/%d", p.ID))
-		wantText(t, row, p.Period(), p.Currency(), p.Advice(), ">"+report.Grouped(report.Money(p.AtStake))+"</td>", ">confirmed_gmv<")
+		wantText(t, row, p.Period(), p.Advice()[1:], `href="/payouts/acme/`+fmt.Sprint(p.ID)+`"`)
 		for _, label := range strings.Split(verdict, ", ") {
 			wantText(t, row, ">"+label+"</span>")
 		}
-		for _, total := range p.Totals() {
-			if n := strings.Count(row, ">"+total.Reported+"</td>"); n == 0 {
-				t.Errorf("payout %d: %s %s is not shown", p.ID, total.Name, total.Reported)
-			}
+		for _, l := range p.Explained.Lines {
+			wantText(t, row, report.Grouped(report.MoneyIn(l.Currency, l.Paid)), ">"+l.Currency+"</span>")
 		}
 	}
-	wantText(t, rowOf(t, page, "acme/9001"), "expect EUR 1,500.00 back: 1 transaction was declined after it was paid", `<td class="n">3,000.00</td><td class="n">3,000.00</td><td class="n">0.00</td>`, `data-state="late"`)
-	wantText(t, rowOf(t, page, "acme/9003"), `<td class="n">10.01</td><td class="n">10.00</td><td class="n bad">0.01</td>`, `data-state="failing"`)
+	wantText(t, rowOf(t, page, "acme/9001"), "Expect EUR 1,500.00 back: 1 transaction was declined after it was paid", `<dt>expect back</dt><dd><span class="unit">EUR</span> 1,500.00`, `data-state="late"`)
+	wantText(t, rowOf(t, page, "acme/9003"), `<dt>error in payout</dt><dd><span class="unit">EUR</span> `, "0.01</dd>", `data-state="failing"`)
+	if row := rowOf(t, page, "acme/9000"); strings.Contains(row, `data-state="late"`) || !strings.Contains(row, `data-state="fine"`) {
+		t.Errorf("what needs nothing is not fine: %s", row)
+	}
 	wantText(t, rowOf(t, page, "acme/9006"), "total_cashback from 6.5 to 7.5")
 	if strings.Index(page, `data-live="acme/9006"`) > strings.Index(page, `data-live="acme/9005"`) {
 		t.Error("the newest payout is not the first")
 	}
-	wantText(t, page, "1 transaction (EUR 17.05) carries payout 9999", "dealhouse reconcile --account acme", "over 60 days old")
+	wantText(t, page, "1 transaction (EUR 17.05) carries payout 9999", "dealhouse reconcile --account acme", "over 60 days old", "<h3>March 2026</h3>", `href="/statements/acme/2026-03"`)
 	wantText(t, x.page(t, "/"), ">Payouts</a>")
+	y, _ := b.serveDesk(t, func(o *Options) { o.OverdueAfter = func() time.Duration { return 60 * 24 * time.Hour } })
+	t.Run("pages", func(t *testing.T) { testPayoutPages(t, b, y, r) })
+	t.Run("downloads", func(t *testing.T) { testDownloads(t, b, y, r) })
+	t.Run("acknowledge", func(t *testing.T) { testAcknowledge(t, b, y) })
+	t.Run("close", func(t *testing.T) { testClose(t, b, y) })
 }
 
 // rowOf is what the page has about one payout.
 func rowOf(t *testing.T, page, key string) string {
 	t.Helper()
-	_, row, found := strings.Cut(page, `<tr data-live="`+key+`">`)
+	_, row, found := strings.Cut(page, `<li data-live="`+key+`">`)
 	if !found {
 		t.Fatalf("there is no payout %s", key)
 	}
-	row, _, _ = strings.Cut(row, `<tr data-live=`)
+	row, _, _ = strings.Cut(row, `<li data-live=`)
 	return row
 }
 
@@ -192,8 +198,8 @@ func TestManyPayouts(t *testing.T) {
 		r.Orphans = append(r.Orphans, warehouse.OrphanGroup{Account: "acme", Payout: int64(i), Transactions: 1})
 	}
 	a := newAccountPayouts(r.Of("acme"))
-	if len(a.Payouts) != shownPayouts || a.Payouts[0].ID != "1000" || a.Total != shownPayouts+10 || a.Unshown != 3 || len(a.Others) != shownOthers || a.MoreOther != 5 || a.State != stateFailing {
-		t.Errorf("%d payouts of %d, %d others and %d more, %d unshown, %s", len(a.Payouts), a.Total, len(a.Others), a.MoreOther, a.Unshown, a.State)
+	if len(a.Months) != 1 || len(a.Months[0].Payouts) != shownPayouts || a.Months[0].Payouts[0].ID != "1000" || a.Total != shownPayouts+10 || a.Unshown != 3 || len(a.Others) != shownOthers || a.MoreOther != 5 || a.State != stateFailing {
+		t.Errorf("%d months, %d payouts, %d others and %d more, %d unshown, %s", len(a.Months), a.Total, len(a.Others), a.MoreOther, a.Unshown, a.State)
 	}
 	pages, err := parsePages()
 	if err != nil {

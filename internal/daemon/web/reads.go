@@ -21,6 +21,8 @@ const (
 	// payoutsFor, payoutsTimeout: payouts are compared with all transactions, which takes seconds when there are millions.
 	payoutsFor     = time.Minute
 	payoutsTimeout = time.Minute
+	// detailTimeout is how long a page of a payout or of a month waits for its figures.
+	detailTimeout = 30 * time.Second
 	// patience is how long a viewer waits for what is read in the background, when nothing is known yet.
 	patience = 3 * time.Second
 	// maxReads is how many questions are asked side by side: the embedded engine needs its connections for runs.
@@ -188,21 +190,36 @@ func (k *kept[K, V]) refresh(ctx context.Context, e *entry[V], question K) <-cha
 	return coming
 }
 
+// outdate makes the answer to a question one that is to be asked for again. It is still shown meanwhile.
+func (k *kept[K, V]) outdate(question K) {
+	e := k.entry(question)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.asked = time.Time{}
+}
+
 // last is the last answer to a question, however old; nothing is asked.
 func (k *kept[K, V]) last(question K) answer[V] {
 	last, _ := k.entry(question).read(k.clock(), k.fresh)
 	return last
 }
 
-func (k *kept[K, V]) ask(ctx context.Context, question K) (V, error) {
+func (k *kept[K, V]) ask(ctx context.Context, question K) (value V, err error) {
+	err = k.inTurn(ctx, func() (err error) {
+		value, err = k.read(ctx, question)
+		return err
+	})
+	return value, k.explain(err)
+}
+
+// inTurn does something as soon as fewer than maxReads do (web-3).
+func (r *reads) inTurn(ctx context.Context, do func() error) error {
 	select {
-	case k.tokens <- struct{}{}:
-		defer func() { <-k.tokens }()
-		value, err := k.read(ctx, question)
-		return value, k.explain(err)
+	case r.tokens <- struct{}{}:
+		defer func() { <-r.tokens }()
+		return do()
 	case <-ctx.Done():
-		var none V
-		return none, k.explain(ctx.Err())
+		return ctx.Err()
 	}
 }
 

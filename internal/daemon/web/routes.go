@@ -20,6 +20,12 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /streams/{account}/{stream}", s.stream)
 	mux.HandleFunc("GET "+timelinePage, s.timeline)
 	mux.HandleFunc("GET /payouts", s.payoutsPage)
+	mux.HandleFunc("GET /payouts/download", s.downloadPayouts)
+	mux.HandleFunc("GET /payouts/{account}/{payout}", s.payoutPage)
+	mux.HandleFunc("GET /payouts/{account}/{payout}/download", s.downloadPayout)
+	mux.HandleFunc("GET /statements/{account}/{month}", s.statementPage)
+	mux.HandleFunc("GET /statements/{account}/{month}/figure", s.figurePage)
+	mux.HandleFunc("GET /statements/{account}/{month}/download", s.downloadStatement)
 	mux.HandleFunc("GET /static/", s.static)
 	if s.o.Pprof {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)

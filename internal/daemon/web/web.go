@@ -8,9 +8,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/report"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 )
@@ -36,6 +38,9 @@ type Options struct {
 	Act func(context.Context, warehouse.Action) (Acted, error)
 	// OverdueAfter is how old a sale is that should be in a payout; default: catalog.DefaultOverdueAfter.
 	OverdueAfter func() time.Duration
+	// Tolerances are by how much payouts may differ without anybody having to look, by currency, in its smallest unit;
+	// default: none.
+	Tolerances func() map[string]int64
 
 	Version string           // of the program, for people; "": not shown
 	Logger  *slog.Logger     // default: none
@@ -87,16 +92,21 @@ type Server struct {
 	began    time.Time
 	checks   *kept[struct{}, map[warehouse.StreamID][]warehouse.Check]
 	payouts  *kept[struct{}, reconciliation]
-	actions  *kept[int, []warehouse.Action]
-	runs     *kept[warehouse.RunFilter, []warehouse.RunRecord]
-	details  *kept[warehouse.StreamID, details]
-	spans    *kept[daySpan, spans]
-	secret   []byte // of the tokens in forms
-	crossing *http.CrossOriginProtection
-	said     said
-	assets   assets
-	files    map[string][]byte // static files by their address
-	pages    map[string]*template.Template
+	// onePayout, statements, figures are what the pages of a payout and of a month show.
+	onePayout  *kept[payoutKey, payoutDetails]
+	statements *kept[statementKey, report.Statement]
+	figures    *kept[figureKey, figureRows]
+	accounting sync.Mutex // held while a payout is acknowledged or a month is closed
+	actions    *kept[int, []warehouse.Action]
+	runs       *kept[warehouse.RunFilter, []warehouse.RunRecord]
+	details    *kept[warehouse.StreamID, details]
+	spans      *kept[daySpan, spans]
+	secret     []byte // of the tokens in forms
+	crossing   *http.CrossOriginProtection
+	said       said
+	assets     assets
+	files      map[string][]byte // static files by their address
+	pages      map[string]*template.Template
 }
 
 // New listens, so that Addr is known and a port in use is an error at once; Serve answers.
@@ -113,6 +123,9 @@ func New(o Options) (*Server, error) {
 	}
 	if s.o.OverdueAfter == nil {
 		s.o.OverdueAfter = func() time.Duration { return catalog.DefaultOverdueAfter }
+	}
+	if s.o.Tolerances == nil {
+		s.o.Tolerances = func() map[string]int64 { return nil }
 	}
 	s.began = s.clock()
 	certificate, err := s.loadCertificate()
@@ -158,6 +171,8 @@ func (s *Server) prepareReads() {
 	s.checks = keep(reads, countsFor, s.readChecks)
 	s.payouts = keep(reads, payoutsFor, s.readPayouts)
 	s.payouts.timeout = payoutsTimeout
+	s.onePayout, s.statements, s.figures = keep(reads, countsFor, s.readPayout), keep(reads, countsFor, s.readStatement), keep(reads, countsFor, s.readFigure)
+	s.onePayout.timeout, s.statements.timeout, s.figures.timeout = detailTimeout, detailTimeout, detailTimeout
 	s.actions = keep(reads, freshFor, s.readActions)
 	s.runs = keep(reads, freshFor, s.readRuns)
 	s.details = keep(reads, freshFor, s.readDetails)

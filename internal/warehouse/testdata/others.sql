@@ -22,6 +22,16 @@ GROUP BY day ORDER BY day;
 SELECT account, toDateTime64(month, 3, 'UTC'), closed_at, id, seen_to, statement, hash, by, note
 FROM statement_closes WHERE account = {account:String} ORDER BY month;
 
+-- Reader.DueTransactions
+SELECT id, any(currency_code) AS currency, any(retailer_name), any(sold_at) AS sold, toDateTime64(addMonths(toStartOfMonth(sold + toIntervalDay(90)), 1), 3, 'UTC') AS due,
+    sumIf(cashback, listed AND payout_id IS NULL AND status != 'DECLINED' AND status != 'CONFIRMED') - sumIf(cashback_before, listed_before AND payout_id_before IS NULL AND status_before != 'DECLINED' AND status_before != 'CONFIRMED') AS pending,
+    sumIf(cashback, listed AND payout_id IS NULL AND status != 'DECLINED' AND status = 'CONFIRMED') - sumIf(cashback_before, listed_before AND payout_id_before IS NULL AND status_before != 'DECLINED' AND status_before = 'CONFIRMED') AS confirmed
+FROM (SELECT *, toUnixTimestamp64Milli(seen_at) > arrayMin([1767225600000]) AS late, toUnixTimestamp64Milli(if(late, seen_at, at)) AS effective FROM transaction_changes WHERE account = {account:String})
+WHERE effective < {to:Int64}
+GROUP BY id
+HAVING countIf(listed AND payout_id IS NULL AND status != 'DECLINED') != countIf(listed_before AND payout_id_before IS NULL AND status_before != 'DECLINED')
+ORDER BY currency, due, sold, id;
+
 -- Reader.LatestChecks
 SELECT account, stream, check, max(checked_at), argMax(run_id, checked_at), argMax(ok, checked_at) AS holds,
     argMax(found, checked_at), argMax(expected, checked_at), argMax(detail, checked_at)
@@ -32,6 +42,16 @@ SELECT payout_id, currency_code, sumIf(stamped_cashback, stamped_status != 'DECL
 FROM payout_sums
 WHERE account = {account:String} AND payout_id IN (1)
 GROUP BY payout_id, currency_code ORDER BY payout_id, currency_code;
+
+-- Reader.PayoutsPaid
+SELECT payout_id, currency_code, paid FROM payout_paid WHERE account = {account:String} ORDER BY payout_id, currency_code;
+
+-- Reader.ReadTextTable
+SELECT [ifNull(toString(`account`), ''), ifNull(toString(`reference`), ''), ifNull(toString(`revision`), ''), ifNull(toString(`hash`), ''), ifNull(toString(`received_on`), ''), ifNull(toString(`currency_code`), ''), ifNull(toString(`amount`), ''), ifNull(toString(`fee`), ''), ifNull(toString(`payout_currency`), ''), ifNull(toString(`payout_amount`), ''), ifNull(toString(`unit`), ''), ifNull(toString(arrayStringConcat(arrayMap(x -> toString(x), `payouts`), ' ')), ''), ifNull(toString(`text`), ''), ifNull(toString(`at`), ''), ifNull(toString(`id`), ''), ifNull(toString(`source`), ''), ifNull(toString(`line`), ''), ifNull(toString(`by`), ''), ifNull(toString(`note`), '')] FROM `settlement_revisions` LIMIT 1000001;
+
+-- Reader.ReadTextTable
+SELECT name, type FROM system.columns
+WHERE database = if({database:String} = '', currentDatabase(), {database:String}) AND table = {table:String} ORDER BY position;
 
 -- Reader.RejectGroups
 SELECT key, field, reason, substringUTF8(raw, 1, 4000), toUInt64(length(raw)), page, toString(run_id), first_seen_at, seen_at, times
@@ -52,8 +72,29 @@ GROUP BY on_day ORDER BY on_day DESC LIMIT {days:UInt32};
 SELECT (SELECT max(finished_at) FROM sync_runs WHERE account = {account:String} AND stream = 'transactions' AND outcome = 'success'),
     (SELECT max(complete_to) FROM service_clock WHERE account = {account:String});
 
+-- Reader.SettlementRevisions
+SELECT account, reference, revision, hash, received_on, currency_code, amount, fee, payout_currency, payout_amount, unit, payouts, text, at, id, source, line, by, note
+FROM settlement_revisions
+WHERE {account:String} IN ('', account)
+ORDER BY at, account, reference, revision, hash;
+
+-- Reader.Settlements
+SELECT account, reference, revision, received_on, currency_code, amount, fee, payout_currency, payout_amount, text, matched_by, payouts, shares, not_loaded, at, by
+FROM settlements
+WHERE {account:String} IN ('', account)
+ORDER BY account, received_on DESC, reference;
+
+-- Reader.ThreeWays
+SELECT account, payout_id, currency_code, earned, paid_out, received, fees, converted, rounding, outstanding, state, settlements, last_received_on
+FROM payout_three_way
+WHERE {account:String} IN ('', account)
+ORDER BY account, payout_id DESC, currency_code;
+
 -- Warehouse.Acknowledge
 INSERT INTO payout_acknowledgements_log (account, payout_id, kind, currency_code, at, id, amount, entries, amounts, tolerance, reason, note, by);
+
+-- Warehouse.AddSettlements
+INSERT INTO settlements_log (account, reference, revision, hash, received_on, currency_code, amount, fee, payout_currency, payout_amount, unit, payouts, text, at, id, source, line, by, note);
 
 -- Warehouse.CloseMonth
 INSERT INTO statement_closes_log (account, month, closed_at, id, seen_to, statement, hash, by, note);
@@ -147,6 +188,9 @@ FROM
 
 -- pool.timeAfter
 SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(greatest(0, toUnixTimestamp64Micro(toDateTime64(max(at), 6, 'UTC')))) FROM payout_acknowledgements_log WHERE account = {account:String};
+
+-- pool.timeAfter
+SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(greatest(0, toUnixTimestamp64Micro(toDateTime64(max(at), 6, 'UTC')))) FROM settlements_log;
 
 -- pool.timeAfter
 SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(max(version)) FROM operator_actions_log;

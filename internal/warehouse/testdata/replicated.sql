@@ -449,6 +449,37 @@ ALTER TABLE sync_runs_log ON CLUSTER `main` ADD COLUMN IF NOT EXISTS scope Strin
 -- 0022_scope.sql 3
 CREATE OR REPLACE VIEW sync_runs ON CLUSTER `main`;
 
+-- 0023_settlements.sql 1
+CREATE TABLE IF NOT EXISTS settlements_log ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    reference String COMMENT 'By which the bank knows it; one of an account is one settlement',
+    revision UInt32 COMMENT '1 as it was first imported, and one more for each correction',
+    hash String COMMENT 'SHA-256 of what was imported, in hexadecimal digits: equal hashes are the same settlement',
+    received_on Date COMMENT 'Day on which it reached the bank',
+    currency_code LowCardinality(String) COMMENT 'Currency that reached the bank',
+    amount Decimal(38, 4) COMMENT 'What reached the bank, after fees; below zero: it was taken back [currency_code]',
+    fee Decimal(38, 4) COMMENT 'What the bank, or one before it, kept [currency_code]',
+    payout_currency LowCardinality(String) COMMENT 'Currency in which it was sent',
+    payout_amount Decimal(38, 4) COMMENT 'What was sent: amount and fee, or before it was converted [payout_currency]',
+    unit Decimal(38, 4) COMMENT 'Smallest unit of payout_currency: payouts are rounded to it when they are sent [payout_currency]',
+    payouts Array(Int64) COMMENT 'Payouts that it settles, as whoever imported it says; empty: not said',
+    text String COMMENT 'In the words of the bank',
+    at DateTime64(3, 'UTC') COMMENT 'When it was imported, by the clock of the warehouse [UTC]',
+    id UUID COMMENT 'Identifies the import',
+    source String COMMENT 'File or table that it was imported from',
+    line UInt32 COMMENT 'Line of the file, or row of the table',
+    by String COMMENT 'Who imported it',
+    note String COMMENT 'Of a correction: why, in the words of who made it'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/settlements_log', '{replica}')
+ORDER BY (account, reference, revision, hash)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'The storage behind settlements';
+
+-- 0023_settlements.sql 2
+CREATE OR REPLACE VIEW settlement_revisions ON CLUSTER `main`;
+
 -- streams 1
 CREATE TABLE IF NOT EXISTS promotions_latest ON CLUSTER `main`
 (
@@ -1313,21 +1344,30 @@ CREATE OR REPLACE VIEW reference_misses ON CLUSTER `main`;
 CREATE OR REPLACE VIEW transaction_changes ON CLUSTER `main`;
 
 -- streams 64
-CREATE OR REPLACE VIEW stream_freshness ON CLUSTER `main`;
+CREATE OR REPLACE VIEW payout_paid ON CLUSTER `main`;
 
 -- streams 65
-CREATE OR REPLACE VIEW quality_checks ON CLUSTER `main`;
+CREATE OR REPLACE VIEW settlements ON CLUSTER `main`;
 
 -- streams 66
-CREATE OR REPLACE VIEW operator_actions ON CLUSTER `main`;
+CREATE OR REPLACE VIEW payout_three_way ON CLUSTER `main`;
 
 -- streams 67
-DROP VIEW IF EXISTS payout_changed_transactions ON CLUSTER `main`;
+CREATE OR REPLACE VIEW stream_freshness ON CLUSTER `main`;
 
 -- streams 68
-DROP VIEW IF EXISTS payout_changed_keys ON CLUSTER `main`;
+CREATE OR REPLACE VIEW quality_checks ON CLUSTER `main`;
 
 -- streams 69
+CREATE OR REPLACE VIEW operator_actions ON CLUSTER `main`;
+
+-- streams 70
+DROP VIEW IF EXISTS payout_changed_transactions ON CLUSTER `main`;
+
+-- streams 71
+DROP VIEW IF EXISTS payout_changed_keys ON CLUSTER `main`;
+
+-- streams 72
 DROP TABLE IF EXISTS transaction_decisions_log ON CLUSTER `main` SYNC;
 
 -- createLatest

@@ -414,13 +414,14 @@ WHERE at_stake != 0 OR unseen AND payout_id IN (2, 3) OR payout_id IN (NULL) AND
 ORDER BY payout_id, abs(at_stake) DESC, id;
 
 -- selectChangeSums
-SELECT currency_code, effective < {from:Int64}, late AND effective >= {from:Int64}, multiIf(isNull(days), 5, days <= 30, 0, days <= 60, 1, days <= 90, 2, days <= 120, 3, 4) AS age, sale = 1, status_before, status,
+SELECT currency_code, effective < {from:Int64}, late AND effective >= {from:Int64}, multiIf(isNull(days), 5, days <= 30, 0, days <= 60, 1, days <= 90, 2, days <= 120, 3, 4) AS age,
+    toInt8(ifNull(greatest(-1, least(dateDiff('month', fromUnixTimestamp64Milli({to:Int64}, 'UTC'), addMonths(toStartOfMonth(sold_at + toIntervalDay(90)), 1)), 99)), 100)) AS due, sale = 1, status_before, status,
     payout_id_before IS NOT NULL, payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1, listed_before = 1, listed = 1,
     toInt64(count()), sum(cashback_before), sum(cashback)
 FROM (SELECT *, toUnixTimestamp64Milli(seen_at) > arrayMin([9999999999999, if(at < fromUnixTimestamp64Milli(2678400000, 'UTC'), 1, 9999999999999)]) AS late, toUnixTimestamp64Milli(if(late, seen_at, at)) AS effective, dateDiff('day', sold_at, fromUnixTimestamp64Milli({to:Int64}, 'UTC')) AS days FROM transaction_changes WHERE account = {account:String})
 WHERE effective < {to:Int64}
-GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, sign(cashback - cashback_before)
-ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13;
+GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, sign(cashback - cashback_before)
+ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14;
 
 -- selectChanges
 SELECT currency_code, late, sale = 1, status_before, status, payout_id_before IS NOT NULL, payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1,
@@ -428,6 +429,58 @@ SELECT currency_code, late, sale = 1, status_before, status, payout_id_before IS
 FROM (SELECT *, toUnixTimestamp64Milli(seen_at) > arrayMin([9999999999999]) AS late, toUnixTimestamp64Milli(if(late, seen_at, at)) AS effective FROM transaction_changes WHERE account = {account:String})
 WHERE effective >= {from:Int64} AND effective < {to:Int64}
 ORDER BY effective, id, sale DESC;
+
+-- selectEachChange
+SELECT currency_code, late, multiIf(isNull(days), 5, days <= 30, 0, days <= 60, 1, days <= 90, 2, days <= 120, 3, 4) AS age, sale = 1, status_before, status, payout_id_before IS NOT NULL, payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1,
+    listed_before = 1, listed = 1, cashback_before, cashback, id, at, seen_at, sold_at, retailer_name, payout_id
+FROM (SELECT *, toUnixTimestamp64Milli(seen_at) > arrayMin([9999999999999]) AS late, toUnixTimestamp64Milli(if(late, seen_at, at)) AS effective, dateDiff('day', sold_at, fromUnixTimestamp64Milli({to:Int64}, 'UTC')) AS days FROM transaction_changes WHERE account = {account:String})
+WHERE effective >= {from:Int64} AND effective < {to:Int64}
+ORDER BY id, effective, sale DESC;
+
+-- selectUnpaidCohorts
+SELECT currency, toDateTime64(cell.1, 3, 'UTC') AS month, cell.2 AS togo, cell.3 = 1 AS confirmed, toInt64(count()), sum(cell.4), sum(cell.5)
+FROM
+(
+    SELECT currency, arrayJoin(arrayConcat(
+        arrayMap(c -> (due, toInt8(c.1), toUInt8(c.2.3 = 'CONFIRMED'), c.2.4, if(stamp.1 > 0 AND stamp.2 < toUnixTimestamp(toDateTime(addMonths(due, 1), 'UTC')) * 1000, paid, 0)),
+            arrayFilter(c -> c.2.1 > 0 AND c.2.3 != 'DECLINED' AND NOT c.2.5 AND NOT c.2.6,
+                arrayMap(k -> (k, arrayLast(v -> v.2 < toUnixTimestamp(toDateTime(addMonths(due, -k), 'UTC')) * 1000, versions)), range(4)))),
+        if(stamp.1 > 0, [(toDate(toStartOfMonth(fromUnixTimestamp64Milli(stamp.2, 'UTC'))), toInt8(-1), toUInt8(0), toDecimal64(0, 4), paid)], []))) AS cell
+    FROM
+    (
+        SELECT argMax(currency_code, _version) AS currency, addMonths(toStartOfMonth(assumeNotNull(argMax(sold_at, _version)) + toIntervalDay(90)), 1) AS due,
+            arraySort(v -> v.1, groupArray((_version, toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))), toString(status), ifNull(cashback, 0),
+                payout_id IS NOT NULL, _deleted = 1))) AS versions,
+            arrayFirst(v -> v.5, versions) AS stamp, if(stamp.3 = 'DECLINED' OR stamp.6, toDecimal64(0, 4), stamp.4) AS paid
+        FROM transactions_versions
+        WHERE account = {account:String} AND sold_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND sold_at < fromUnixTimestamp64Milli({to:Int64}, 'UTC')
+        GROUP BY id
+    )
+)
+GROUP BY currency, month, togo, confirmed
+ORDER BY currency, month, togo, confirmed;
+
+-- selectLoadedDays
+SELECT DISTINCT toStartOfDay(ifNull(server_time, started_at)) AS day
+FROM sync_runs WHERE account = {account:String} AND stream = 'transactions' AND outcome = 'success' AND mode NOT IN ('backfill', 'retry', 'references')
+ORDER BY day;
+
+-- selectDueTransactions
+SELECT id, any(currency_code) AS currency, any(retailer_name), any(sold_at) AS sold, toDateTime64(addMonths(toStartOfMonth(sold + toIntervalDay(90)), 1), 3, 'UTC') AS due,
+    sumIf(cashback, listed AND payout_id IS NULL AND status != 'DECLINED' AND status != 'CONFIRMED') - sumIf(cashback_before, listed_before AND payout_id_before IS NULL AND status_before != 'DECLINED' AND status_before != 'CONFIRMED') AS pending,
+    sumIf(cashback, listed AND payout_id IS NULL AND status != 'DECLINED' AND status = 'CONFIRMED') - sumIf(cashback_before, listed_before AND payout_id_before IS NULL AND status_before != 'DECLINED' AND status_before = 'CONFIRMED') AS confirmed
+FROM (SELECT *, toUnixTimestamp64Milli(seen_at) > arrayMin([9999999999999, if(at < fromUnixTimestamp64Milli(2678400000, 'UTC'), 1, 9999999999999)]) AS late, toUnixTimestamp64Milli(if(late, seen_at, at)) AS effective FROM transaction_changes WHERE account = {account:String})
+WHERE effective < {to:Int64}
+GROUP BY id
+HAVING countIf(listed AND payout_id IS NULL AND status != 'DECLINED') != countIf(listed_before AND payout_id_before IS NULL AND status_before != 'DECLINED')
+ORDER BY currency, due, sold, id;
+
+-- selectRecordVersions
+SELECT toString(id), synced_at, CAST(NULL AS Nullable(DateTime64(3, 'UTC'))), _deleted = 1, lower(hex(_hash)), toString(_run_id), toJSONString(CAST(tuple(id, total_transactions, total_gmv, aov, total_cashback, confirmed_transactions, declined_transactions, pending_transactions, confirmed_gmv, declined_gmv, pending_gmv, confirmed_cashback, declined_cashback, pending_cashback, start_date, end_date, _extra) AS Tuple(id Int64, total_transactions Nullable(Int64), total_gmv Nullable(Decimal(18, 4)), aov Nullable(Decimal(18, 6)), total_cashback Nullable(Decimal(18, 4)), confirmed_transactions Nullable(Int64), declined_transactions Nullable(Int64), pending_transactions Nullable(Int64), confirmed_gmv Nullable(Decimal(18, 4)), declined_gmv Nullable(Decimal(18, 4)), pending_gmv Nullable(Decimal(18, 4)), confirmed_cashback Nullable(Decimal(18, 4)), declined_cashback Nullable(Decimal(18, 4)), pending_cashback Nullable(Decimal(18, 4)), start_date Nullable(DateTime64(3, 'UTC')), end_date Nullable(DateTime64(3, 'UTC')), _extra String)))
+FROM payouts_versions
+WHERE account = {account:String} AND id IN (SELECT CAST(arrayJoin({keys:Array(String)}) AS Int64))
+ORDER BY indexOf({keys:Array(String)}, toString(id)), _version, synced_at
+SETTINGS output_format_json_named_tuples_as_objects = 1, output_format_json_quote_64bit_integers = 0, output_format_json_quote_decimals = 0, output_format_json_escape_forward_slashes = 0;
 
 -- selectTimeAfter sync_state_log
 SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(max(version)) FROM sync_state_log WHERE account = {account:String} AND stream = {stream:String};

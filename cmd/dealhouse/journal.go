@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dealhouse/internal/config"
+	"dealhouse/internal/finance"
+	"dealhouse/internal/output"
+	"dealhouse/internal/report"
+	"dealhouse/internal/service"
+	"dealhouse/internal/visible"
+)
+
+const journalLong = `Prints the journal lines of a month, for your books: date, account code, debit, credit, currency and
+reference. The debits of each entry are its credits, to the last decimal, in one currency.
+
+  sold, confirmed, declined ...   from the statement of the month, one entry for each; what was paid out, and
+                                  what changed after it was paid, one for each payout
+  adjusted                        what belongs to a month that was closed before it was seen
+  received                        what reached the bank, see dealhouse settlements; a correction takes back what
+                                  was booked and books it anew
+
+Only the journal of a closed month is final: dealhouse reconcile close closes one. Its entries keep their
+identifiers, so that those which were imported before can be told. --draft prints the journal of an open month,
+whose identifiers begin with draft/. Account codes are set in the configuration: [finance] journal_pending,
+journal_confirmed, journal_after_payment, journal_payouts, journal_revenue, journal_bank, journal_fees and
+journal_conversion.
+
+dealhouse statement --output csv --list changes names the transactions of the entries.`
+
+const journalExample = `  dealhouse journal --month 2026-03 --output csv > journal.csv
+  dealhouse journal --account acme --month 2026-04 --draft`
+
+func newJournal(a *app) *cobra.Command {
+	var f monthFlags
+	var draft bool
+	var format *choice
+	cmd := &cobra.Command{
+		Use:     "journal",
+		Short:   "Print the journal lines of a month",
+		Long:    journalLong,
+		Example: journalExample,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return printJournal(cmd.Context(), a, f, draft, format.value)
+		},
+	}
+	f.add(cmd, a)
+	cmd.Flags().BoolVar(&draft, "draft", false, "also of a month that is not closed")
+	format = outputFlag(cmd, "table", "json", "csv")
+	return cmd
+}
+
+// journalCodes are the account codes of the configuration.
+func journalCodes(c config.Journal) report.Codes {
+	return report.Codes{
+		finance.LedgerPending: c.Pending, finance.LedgerConfirmed: c.Confirmed, finance.LedgerAfterPayment: c.AfterPayment, finance.LedgerPayouts: c.Payouts,
+		finance.LedgerRevenue: c.Revenue, finance.LedgerBank: c.Bank, finance.LedgerFees: c.Fees, finance.LedgerConversion: c.Conversion,
+	}
+}
+
+func printJournal(ctx context.Context, a *app, f monthFlags, draft bool, format string) (err error) {
+	account, month, err := f.read(a)
+	if err != nil {
+		return err
+	}
+	cfg, err := a.loadConfig(false)
+	if err != nil {
+		return err
+	}
+	w, err := a.openExisting(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	j, err := report.NewJournal(ctx, w, account, month, journalCodes(cfg.Finance.Journal), draft)
+	switch {
+	case errors.Is(err, report.ErrMonthDraft):
+		if unknown := service.UnknownAccount(cfg, account); unknown != nil {
+			return unknown
+		}
+		return usageError{err}
+	case err != nil:
+		return orOldSchema(err)
+	}
+	switch format {
+	case "json":
+		return j.WriteJSON(a.stdout)
+	case "csv":
+		return j.WriteCSV(a.stdout)
+	}
+	var rows [][]any
+	for _, l := range j.Lines() {
+		rows = append(rows, []any{l.Date.Format(time.DateOnly), l.Code, l.DebitCell(), l.CreditCell(), l.Currency, l.Reference, l.Text, l.ID})
+	}
+	if len(rows) > 0 {
+		if err := output.Print("table", a.stdout, []output.Column{{Name: "date"}, {Name: "account"}, amountColumn("debit"), amountColumn("credit"), {Name: "currency"}, {Name: "reference"}, {Name: "text"},
+			{Name: "entry"}}, rows); err != nil {
+			return err
+		}
+		fmt.Fprintln(a.stdout)
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s\n", visible.Line(j.Note()))
+	return err
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"dealhouse/internal/report"
+	"dealhouse/internal/wording"
+)
+
+const packetLong = `Prints what to send to the service when you dispute a payout: what it paid, what that is worth now, the
+transactions that differ, and every version of these records as it was loaded: when, with which updatedAt,
+with all its fields, and with a hash. --all adds the transactions that stand as they were paid.
+
+html is one file that can be printed and sent on. csv has one row a version, and begins with a byte order
+mark, as Excel wants it.`
+
+const packetExample = `  dealhouse reconcile packet --payout 102 > payout-102.html
+  dealhouse reconcile packet --payout 102 --all --output csv > payout-102.csv`
+
+func newReconcilePacket(a *app) *cobra.Command {
+	var account string
+	var payout int64
+	var all bool
+	var format *choice
+	cmd := &cobra.Command{
+		Use:     "packet",
+		Short:   "Print what to send when you dispute a payout",
+		Long:    packetLong,
+		Example: packetExample,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !cmd.Flags().Changed("payout") {
+				return usagef("--payout says which payout is meant: `dealhouse reconcile` lists them")
+			}
+			return printPacket(cmd.Context(), a, account, payout, all, format.value)
+		},
+	}
+	cmd.Flags().StringVar(&account, "account", "", "the `account`; needed when several have a payout with the id")
+	cmd.Flags().Int64Var(&payout, "payout", 0, "the payout with this `id`")
+	cmd.Flags().BoolVar(&all, "all", false, "with all transactions of the payout")
+	completeAccounts(cmd, a)
+	format = outputFlag(cmd, "html", "csv")
+	return cmd
+}
+
+func printPacket(ctx context.Context, a *app, account string, payout int64, all bool, format string) (err error) {
+	cfg, err := a.loadConfig(false)
+	if err != nil {
+		return err
+	}
+	w, err := a.openExisting(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	r, err := report.Reconcile(ctx, w, report.Filter{Account: account, Payout: &payout, OverdueAfter: cfg.Finance.OverdueAfter})
+	if err != nil {
+		return orOldSchema(err)
+	}
+	if err := onePayout(r, payout); err != nil {
+		return err
+	}
+	p, err := report.NewPacket(ctx, w, r, all)
+	switch {
+	case err != nil:
+		return err
+	case format == "csv":
+		return p.WriteCSV(a.stdout)
+	}
+	return p.WriteHTML(a.stdout)
+}
+
+// onePayout says that there is no payout, or more than one.
+func onePayout(r report.Reconciliation, id int64) error {
+	switch len(r.Payouts) {
+	case 0:
+		return usagef("there is no payout %d in the warehouse: `dealhouse reconcile` lists those there are", id)
+	case 1:
+		return nil
+	}
+	return usagef("%s have a payout %d: --account says which is meant", wording.List(r.Accounts()), id)
+}

@@ -1,0 +1,272 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"dealhouse/internal/config"
+	"dealhouse/internal/output"
+	"dealhouse/internal/report"
+	"dealhouse/internal/service"
+	"dealhouse/internal/settlement"
+	"dealhouse/internal/visible"
+	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
+)
+
+const settlementsLong = `Compares what payouts earned (what their transactions are worth now), what they paid out, and what reached
+the bank. Paid out is the sum of what was received, of fees, of what was converted to another currency, of
+parts of a cent that cannot be sent, and of what is outstanding, for each payout and currency.
+
+dealhouse settlements import takes in what reached the bank. A settlement names its payouts, or they are
+found: by their number in its reference or text, where the amount agrees; or by the amount, where one payout
+is of it and no other settlement could be meant. A settlement of several payouts is shared out in the order
+of their ids, and the rest is for the last. A payout may have several settlements.
+
+csv has one kind of rows, which --list chooses: three-way (the payouts), settlements, or revisions (all that
+was ever imported). It begins with a byte order mark, as Excel wants it.`
+
+const settlementsExample = `  dealhouse settlements
+  dealhouse settlements import bank-2026-03.csv
+  dealhouse settlements --output html > settlements.html
+  dealhouse settlements --output csv --list settlements > settlements.csv
+  dealhouse reconcile --payout 102                      the transactions of a payout`
+
+func newSettlements(a *app) *cobra.Command {
+	var account string
+	list := &choice{report.ListThreeWay, report.ThreeWayLists()}
+	var format *choice
+	cmd := &cobra.Command{
+		Use:     "settlements",
+		Short:   "Compare payouts with what reached the bank",
+		Long:    settlementsLong,
+		Example: settlementsExample,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("list") && format.value != "csv" {
+				return usagef("--list chooses the rows of --output csv")
+			}
+			return printSettlements(cmd.Context(), a, account, format.value, list.value)
+		},
+	}
+	cmd.Flags().StringVar(&account, "account", "", "only this `account`")
+	cmd.Flags().Var(list, "list", "rows of the CSV: "+list.list())
+	complete(cmd, "list", list.allowed)
+	completeAccounts(cmd, a)
+	format = outputFlag(cmd, "table", "json", "csv", "html")
+	cmd.AddCommand(newSettlementsImport(a))
+	return cmd
+}
+
+func printSettlements(ctx context.Context, a *app, account, format, list string) (err error) {
+	cfg, err := a.loadConfig(false)
+	if err != nil {
+		return err
+	}
+	w, err := a.openExisting(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	t, err := report.NewThreeWay(ctx, w, account)
+	if err != nil {
+		return orOldSchema(err)
+	}
+	if len(t.Payouts)+len(t.Settlements) == 0 {
+		if err := service.UnknownAccount(cfg, account); err != nil {
+			return err
+		}
+	}
+	switch format {
+	case "json":
+		return t.WriteJSON(a.stdout)
+	case "html":
+		return t.WriteHTML(a.stdout)
+	case "csv":
+		return t.WriteCSV(a.stdout, list)
+	}
+	return printThreeWay(a.stdout, t)
+}
+
+// printThreeWay prints payouts and settlements for people.
+func printThreeWay(to io.Writer, t report.ThreeWay) error {
+	var payouts, settlements [][]any
+	for _, p := range t.Payouts {
+		row := []any{p.Account, strconv.FormatInt(p.Payout, 10), p.Currency}
+		for _, d := range []string{report.MoneyIn(p.Currency, p.Earned), report.MoneyIn(p.Currency, p.PaidOut), report.MoneyIn(p.Currency, p.Received), report.MoneyIn(p.Currency, p.Fees),
+			report.MoneyIn(p.Currency, p.Converted), report.MoneyIn(p.Currency, p.Outstanding)} {
+			row = append(row, d)
+		}
+		payouts = append(payouts, append(row, p.State, strings.Join(p.Settlements, " "), report.ThreeWayAdvice(p)))
+	}
+	for _, s := range t.Settlements {
+		settlements = append(settlements, []any{s.Account, s.Reference, report.Day(&s.ReceivedOn), s.Currency, report.MoneyIn(s.Currency, s.Amount), report.MoneyIn(s.Currency, s.Fee), report.Sent(s),
+			report.SettlementPayouts(s), s.Text, report.SettlementAdvice(s)})
+	}
+	if len(payouts) > 0 {
+		err := output.Print("table", to, []output.Column{{Name: "account"}, {Name: "payout", Right: true}, {Name: "currency"}, amountColumn("earned"), amountColumn("paid out"), amountColumn("received"),
+			amountColumn("fees"), amountColumn("converted"), amountColumn("outstanding"), {Name: "state"}, {Name: "settlements"}, {Name: "what to do"}}, payouts)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(to)
+	}
+	if len(settlements) > 0 {
+		err := output.Print("table", to, []output.Column{{Name: "account"}, {Name: "reference"}, {Name: "received on"}, {Name: "currency"}, amountColumn("amount"), amountColumn("fee"),
+			{Name: "converted from", Right: true}, {Name: "payouts"}, {Name: "text"}, {Name: "what to do"}}, settlements)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(to)
+	}
+	_, err := fmt.Fprintln(to, visible.Line(t.Summary()))
+	return err
+}
+
+// importLong is the help of the import, with the columns of the file.
+func importLong() string {
+	text := `Takes in what reached the bank: from a file of CSV ("-" is standard input), or without one from the table or
+view that [finance] settlements names, which has the same columns. All of it is taken in, or nothing: each
+line that is not understood is named. The same settlements again change nothing. One that is another than
+was imported under its reference is refused; with --correct it is recorded as a correction, and how it was
+stays in the view settlement_revisions.
+
+The file is UTF-8 without a byte order mark, with commas between the columns and a decimal point. Columns, in
+any order, * needed:
+`
+	for _, c := range settlement.Columns() {
+		mark := " "
+		if c.Required {
+			mark = "*"
+		}
+		text += fmt.Sprintf("\n %s %-16s %s", mark, c.Name, c.About)
+	}
+	return text
+}
+
+const importExample = `  dealhouse settlements import bank-2026-03.csv
+  dealhouse settlements import --account acme - < bank.csv
+  dealhouse settlements import --correct --note "the bank corrected its fee" bank-2026-03.csv
+  dealhouse settlements import                          from the table that [finance] settlements names`
+
+// importCommand is what its flags say.
+type importCommand struct {
+	account, by, note string
+	correct           bool
+}
+
+func newSettlementsImport(a *app) *cobra.Command {
+	var c importCommand
+	cmd := &cobra.Command{
+		Use:     "import [FILE]",
+		Short:   "Take in what reached the bank",
+		Long:    importLong(),
+		Example: importExample,
+		Args:    cobra.MaximumNArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), a, args) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&c.account, "account", "", "the `account` of rows that name none; needed when there are several")
+	flags.StringVar(&c.by, "by", "", "the `name` of who imports it; the user of this process if not given")
+	flags.BoolVar(&c.correct, "correct", false, "record rows that differ from what was imported as corrections")
+	flags.StringVar(&c.note, "note", "", "why, in your `words`; needed with --correct")
+	completeAccounts(cmd, a)
+	return cmd
+}
+
+func (c *importCommand) run(ctx context.Context, a *app, args []string) (err error) {
+	if c.correct != (c.note != "") {
+		return usagef("--correct and --note go together: a correction says why")
+	}
+	if c.by, err = orUser(c.by); err != nil {
+		return err
+	}
+	cfg, err := a.loadConfig(false)
+	if err != nil {
+		return err
+	}
+	if c.account == "" && len(cfg.Accounts) == 1 {
+		c.account = cfg.Accounts[0].Name
+	}
+	if c.account != "" {
+		if err := service.UnknownAccount(cfg, c.account); err != nil {
+			return err
+		}
+	}
+	var file io.Reader
+	source := cfg.Finance.Settlements
+	switch {
+	case len(args) == 0 && source == "":
+		return usagef("give the FILE to import, or name a table as [finance] settlements in the configuration")
+	case len(args) == 1 && args[0] == "-":
+		file, source = a.stdin, "standard input"
+	case len(args) == 1:
+		f, err := os.Open(args[0])
+		if err != nil {
+			return usagef("%v", err)
+		}
+		defer f.Close() //nolint:errcheck // it was only read
+		file, source = f, filepath.Base(args[0])
+	}
+	w, err := a.whenFree(ctx, func() (*warehouse.Warehouse, error) { return a.openExistingToLoad(ctx, cfg) })
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	rows, err := c.read(ctx, w, cfg, file, source)
+	if err != nil {
+		return orRefused(err)
+	}
+	res, err := settlement.Import(ctx, w, rows, settlement.Options{Source: source, By: c.by, Correct: c.correct, Note: c.note})
+	if err != nil {
+		return orRefused(orOldSchema(err))
+	}
+	fmt.Fprintf(a.stdout, "%s: %s imported, %d corrected, %d known already\n", visible.Line(source), wording.Plural(uint64(len(res.New)), "settlement"), len(res.Corrected), res.Known)
+	return nil
+}
+
+// read reads the rows. What is not understood is a *settlement.ProblemsError.
+func (c *importCommand) read(ctx context.Context, w *warehouse.Warehouse, cfg *config.Config, file io.Reader, source string) (rows []settlement.Row, err error) {
+	now, err := w.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	until := now.AddDate(0, 0, 1) // it may be tomorrow where the bank is
+	var problems []settlement.Problem
+	if file != nil {
+		rows, problems, err = settlement.ReadFile(file, c.account, until)
+	} else {
+		var table warehouse.TextTable
+		if table, err = w.ReadTextTable(ctx, cfg.Finance.Settlements); err == nil {
+			rows, problems = settlement.ReadTable(table.Columns, table.Rows, c.account, until)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rows {
+		if r.Account != "" && service.UnknownAccount(cfg, r.Account) != nil {
+			problems = append(problems, settlement.Problem{Line: r.Line, Column: "account", Text: fmt.Sprintf("is %q, which is not in the configuration", visible.Line(r.Account))})
+		}
+	}
+	if len(problems) > 0 {
+		return nil, &settlement.ProblemsError{Source: source, Problems: problems}
+	}
+	return rows, nil
+}
+
+// orRefused makes an error of the command line of what was given and cannot be taken in.
+func orRefused(err error) error {
+	if _, is := errors.AsType[*settlement.ProblemsError](err); is || errors.Is(err, warehouse.ErrTextTable) {
+		return usageError{err}
+	}
+	return err
+}

@@ -1,0 +1,185 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"dealhouse/internal/report"
+)
+
+// download is a file that `dealhouse` writes as well: what it is called, and how it is made.
+type download struct {
+	name, format string
+	write        func(context.Context, io.Writer) error
+}
+
+// formats are the formats of downloads, with their types.
+var formats = map[string]string{"csv": "text/csv; charset=utf-8", "json": "application/json", "html": "text/html; charset=utf-8"}
+
+// formatOf reads the format of a download and, of CSV, its kind of rows.
+func formatOf(q url.Values, lists []string) (format, list string, err error) {
+	format, list = q.Get("format"), q.Get("list")
+	switch {
+	case formats[format] == "":
+		return "", "", errors.New("format: want csv, json or html")
+	case list != "" && (format != "csv" || !slices.Contains(lists, list)):
+		return "", "", fmt.Errorf("list: with format=csv, want %s", strings.Join(lists, ", "))
+	case list == "":
+		list = lists[0]
+	}
+	return format, list, nil
+}
+
+// give answers with a file, whole or not at all.
+func (s *Server) give(w http.ResponseWriter, r *http.Request, d download) {
+	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
+	defer cancel()
+	var file bytes.Buffer
+	if err := s.reads.inTurn(ctx, func() error { return d.write(ctx, &file) }); err != nil {
+		missing, gone := errors.AsType[*RefusalError](err)
+		if gone {
+			s.refuse(w, http.StatusNotFound, missing)
+			return
+		}
+		s.refuse(w, http.StatusServiceUnavailable, fmt.Errorf("the warehouse does not answer: %s", explain(err)))
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", formats[d.format])
+	h.Set("Content-Disposition", `attachment; filename="`+fileName(d.name)+"."+d.format+`"`)
+	_, _ = w.Write(file.Bytes()) // a viewer who has left is no error
+}
+
+// fileName keeps of a name what every file system takes.
+func fileName(name string) string {
+	return strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' {
+			return c
+		}
+		return '_'
+	}, name)
+}
+
+// writeReconciliation writes one as a file.
+func writeReconciliation(r report.Reconciliation, format, list string, to io.Writer) error {
+	switch format {
+	case "json":
+		return r.WriteJSON(to)
+	case "html":
+		return r.WriteHTML(to)
+	}
+	return r.WriteCSV(to, list)
+}
+
+// downloadPayouts gives the reconciliation of an account, or of all.
+func (s *Server) downloadPayouts(w http.ResponseWriter, r *http.Request) {
+	q, err := parameters(r, "account", "format", "list")
+	var format, list string
+	if err == nil {
+		lists := slices.DeleteFunc(report.Lists(), func(list string) bool { return list == report.ListTransactions() })
+		format, list, err = formatOf(q, lists)
+	}
+	if err != nil {
+		s.refuse(w, http.StatusBadRequest, err)
+		return
+	}
+	account := q.Get("account")
+	if account != "" && !s.knowsAccount(r.Context(), account) {
+		s.refuse(w, http.StatusNotFound, errors.New("there is no such account"))
+		return
+	}
+	f := s.rules()
+	f.Account = account
+	s.give(w, r, download{strings.Trim("payouts-"+account, "-"), format, func(ctx context.Context, to io.Writer) error {
+		all, err := report.Reconcile(ctx, s.o.Warehouse, f)
+		if err != nil {
+			return err
+		}
+		return writeReconciliation(all, format, list, to)
+	}})
+}
+
+// downloadPayout gives the reconciliation of one payout.
+func (s *Server) downloadPayout(w http.ResponseWriter, r *http.Request) {
+	k, ok := payoutOf(r)
+	if !ok {
+		s.refuse(w, http.StatusNotFound, errors.New("there is no such payout"))
+		return
+	}
+	q, err := parameters(r, "format", "list")
+	var format, list string
+	if err == nil {
+		format, list, err = formatOf(q, []string{report.ListTransactions(), report.ListExceptions, report.ListTotals, report.ListPayouts()})
+	}
+	if err != nil {
+		s.refuse(w, http.StatusBadRequest, err)
+		return
+	}
+	f := s.rules()
+	f.Account, f.Payout = k.account, &k.id
+	s.give(w, r, download{fmt.Sprintf("payout-%s-%d", k.account, k.id), format, func(ctx context.Context, to io.Writer) error {
+		one, err := report.Reconcile(ctx, s.o.Warehouse, f)
+		if err != nil {
+			return err
+		}
+		if len(one.Payouts) == 0 {
+			return &RefusalError{Unknown: true, Reason: "there is no such payout"}
+		}
+		return writeReconciliation(one, format, list, to)
+	}})
+}
+
+// listChanges is the kind of rows with the changes of transactions behind the entries of a statement.
+const listChanges = "changes"
+
+// downloadStatement gives the statement of a month, or what is behind a figure of it.
+func (s *Server) downloadStatement(w http.ResponseWriter, r *http.Request) {
+	k, ok := s.statementOf(r)
+	if !ok {
+		s.refuse(w, http.StatusNotFound, errors.New("there is no such statement"))
+		return
+	}
+	q, err := parameters(r, "format", "list", "of", "currency", "age")
+	var format, list string
+	if err == nil {
+		format, list, err = formatOf(q, []string{"statement", "ages", listChanges, report.Opening, report.Closing})
+	}
+	f := report.Figure{Of: list}
+	if err == nil && (q.Has("of") || q.Has("age") || q.Has("currency")) {
+		if f, err = figureOf(q); err == nil && (format != "csv" || q.Has("list")) {
+			err = errors.New("of: what is behind a figure is there with format=csv, without list")
+		}
+	}
+	if err != nil {
+		s.refuse(w, http.StatusBadRequest, err)
+		return
+	}
+	s.give(w, r, download{"statement-" + k.account + "-" + k.month.Format("2006-01"), format, func(ctx context.Context, to io.Writer) error {
+		switch {
+		case f.Known():
+			return report.WriteBehindCSV(ctx, s.o.Warehouse, k.account, k.month, f, to)
+		case list == listChanges:
+			return report.WriteChangesCSV(ctx, s.o.Warehouse, k.account, k.month, to)
+		}
+		statement, err := s.readStatement(ctx, k)
+		if err != nil {
+			return err
+		}
+		switch {
+		case format == "json":
+			return statement.WriteJSON(to)
+		case format == "html":
+			return statement.WriteHTML(to)
+		case list == "ages":
+			return statement.WriteAgesCSV(to)
+		}
+		return statement.WriteCSV(to)
+	}})
+}

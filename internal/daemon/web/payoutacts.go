@@ -1,0 +1,162 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/report"
+	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
+)
+
+// rules are by what payouts are compared, by the configuration in force.
+func (s *Server) rules() report.Filter {
+	return report.Filter{OverdueAfter: s.o.OverdueAfter(), Tolerances: s.o.Tolerances()}
+}
+
+// payoutRequest is what a request about payouts has beside others.
+type payoutRequest struct {
+	PayoutID  json.Number `json:"payout_id"`
+	Kind      string      `json:"kind"`
+	Currency  string      `json:"currency"`
+	Code      string      `json:"code"`
+	Tolerance json.Number `json:"tolerance"`
+	Month     string      `json:"month"`
+	Seen      string      `json:"seen"`
+}
+
+// payoutRequestOf reads one from a form. A matter is its kind, and its currency where it has one.
+func payoutRequestOf(form url.Values) payoutRequest {
+	q := payoutRequest{PayoutID: json.Number(form.Get("payout_id")), Code: form.Get("code"), Tolerance: json.Number(form.Get("tolerance")), Month: form.Get("month"), Seen: form.Get("seen")}
+	q.Kind, q.Currency, _ = strings.Cut(form.Get("matter"), " ")
+	return q
+}
+
+// aboutPayouts reports whether an action is one of accounting. The warehouse has all that it needs.
+func aboutPayouts(action string) bool {
+	return action == warehouse.ActionAcknowledge || action == warehouse.ActionCloseMonth
+}
+
+// actOnPayouts writes what an operator asks for as `dealhouse reconcile` does, and then the record of it. Without the
+// record the same request does no harm when it comes again: there is nothing left to do, or what the operator has looked
+// at is not what stands.
+func (s *Server) actOnPayouts(ctx context.Context, q actionRequest, a warehouse.Action) (Acted, error) {
+	s.accounting.Lock()
+	defer s.accounting.Unlock()
+	do, about := s.closeMonth, "month "+q.Month
+	if a.Action == warehouse.ActionAcknowledge {
+		do, about = s.acknowledge, q.about()
+	}
+	a.Stream = catalog.Payouts().Name
+	a.Reason = strings.TrimSuffix(about+": "+q.Reason, ": ")
+	if a.Key != "" {
+		earlier, err := s.o.Warehouse.EarlierAction(ctx, a)
+		if err != nil || earlier != nil {
+			return Again(earlier), err
+		}
+	}
+	acted, err := do(ctx, q)
+	acted.Action = a
+	if err != nil || !acted.Done {
+		return acted, err
+	}
+	s.payouts.outdate(struct{}{})
+	if acted.Action, err = s.o.Warehouse.RecordAction(ctx, a); err != nil {
+		return acted, err
+	}
+	s.log.Info("an operator has acted", "action", a.Action, "actor", a.Actor, "via", a.Via, "account", a.Account, "reason", a.Reason)
+	return acted, nil
+}
+
+// about is all that an acknowledgement says, in one line.
+func (q payoutRequest) about() string {
+	text := fmt.Sprintf("payout %s as %s", q.PayoutID, spaced(q.Code))
+	if q.Kind != "" {
+		text += ", " + strings.TrimSpace(spaced(q.Kind)+" "+q.Currency)
+	}
+	if q.Tolerance != "" && q.Tolerance != "0" {
+		text += ", tolerance " + string(q.Tolerance)
+	}
+	return text
+}
+
+func (s *Server) acknowledge(ctx context.Context, q actionRequest) (acted Acted, err error) {
+	ask := report.Acknowledging{Account: q.Account, Kind: q.Kind, Currency: q.Currency, Reason: q.Code, Note: q.Reason, By: s.o.User, Seen: q.Seen, Rules: s.rules()}
+	switch {
+	case q.RunID != "" || q.Month != "":
+		return acted, badRequest("run_id, month: an acknowledgement is about a payout")
+	case q.Tolerance == "":
+		q.Tolerance = "0"
+	}
+	if ask.Payout, err = strconv.ParseInt(string(q.PayoutID), 10, 64); err != nil {
+		return acted, badRequest("payout_id: want the number of a payout")
+	}
+	if ask.Tolerance, err = strconv.ParseInt(string(q.Tolerance), 10, 64); err != nil {
+		return acted, badRequest("tolerance: want a number of the smallest units of the currency")
+	}
+	all, err := report.Acknowledge(ctx, s.o.Warehouse, ask)
+	s.onePayout.outdate(payoutKey{q.Account, ask.Payout})
+	if refused, ok := errors.AsType[*report.RefusedError](err); ok {
+		if refused.Why == report.NothingOpen {
+			return Acted{Text: wording.Sentence(refused.Reason)}, nil
+		}
+		return acted, whyRefused(refused)
+	}
+	if err != nil {
+		return acted, err
+	}
+	var what []string
+	for _, k := range all {
+		what = append(what, report.Acknowledged(k))
+	}
+	return Acted{Done: true, Text: fmt.Sprintf("Acknowledged of payout %d as %s: %s. It is quiet until its amounts move.", ask.Payout, spaced(q.Code), wording.List(what))}, nil
+}
+
+func (s *Server) closeMonth(ctx context.Context, q actionRequest) (acted Acted, err error) {
+	only := payoutRequest{Month: q.Month, Seen: q.Seen}
+	if q.payoutRequest != only || q.RunID != "" {
+		return acted, badRequest("close_month takes account, month, seen and reason")
+	}
+	month, err := report.ParseMonth(q.Month)
+	if err == nil && !s.knowsAccount(ctx, q.Account) {
+		return acted, &RefusalError{Unknown: true, Reason: "there is no account " + q.Account}
+	}
+	var statement report.Statement
+	if err == nil {
+		statement, err = report.CloseAsSeen(ctx, s.o.Warehouse, q.Account, month, s.o.User, q.Reason, q.Seen)
+		s.statements.outdate(statementKey{q.Account, month})
+	}
+	if refused, ok := errors.AsType[*report.RefusedError](err); ok {
+		return acted, whyRefused(refused)
+	}
+	switch {
+	case errors.Is(err, report.ErrMonthClosed):
+		if now, err := report.NewStatement(ctx, s.o.Warehouse, q.Account, month); err == nil && now.Close != nil {
+			return Acted{Text: fmt.Sprintf("%s of %s is closed already, by %s.", q.Month, q.Account, now.Close.By)}, nil
+		}
+		return acted, &RefusalError{Reason: err.Error()}
+	case errors.Is(err, report.ErrMonthOpen):
+		return acted, &RefusalError{Reason: err.Error()}
+	case err != nil:
+		return acted, err
+	}
+	return Acted{Done: true, Text: fmt.Sprintf("%s of %s is closed, with the hash %s.", q.Month, q.Account, statement.Hash())}, nil
+}
+
+// whyRefused is a refusal as requests are answered.
+func whyRefused(r *report.RefusedError) error {
+	switch r.Why {
+	case report.NotThere:
+		return &RefusalError{Unknown: true, Reason: r.Reason}
+	case report.HasMoved, report.NothingOpen:
+		return &RefusalError{Reason: r.Reason}
+	case report.Unreadable:
+	}
+	return badRequest("%s", r.Reason)
+}

@@ -1,0 +1,213 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"dealhouse/internal/report"
+	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
+)
+
+// shownTransactions is how many transactions a page of a payout or of a figure shows; the CSV has all.
+const shownTransactions = 200
+
+// payoutKey names a payout.
+type payoutKey struct {
+	account string
+	id      int64
+}
+
+// payoutDetails are what the page of a payout shows: as much of it as fits on the page.
+type payoutDetails struct {
+	there bool
+	body  payoutBody
+}
+
+// payoutBody is the page of a payout.
+type payoutBody struct {
+	Account, ID, Path string
+	Period            string
+	Month, MonthTitle string
+	State             state
+	Pills             []pill
+	Advice            string
+	Lines             []payoutLine
+	Matters           []matterRow
+	Exceptions        []paidRow
+	Transactions      []paidRow
+	More              string // transactions that are not shown; "" when all are
+	Totals            []report.Total
+	History           []event
+	Ack               *ackForm
+	Error             string
+}
+
+// matterRow is something to look at about a payout.
+type matterRow struct {
+	Value        string // as the form sends it
+	Kind         string
+	Amount       string
+	Transactions string
+	State        state
+	Standing     string
+}
+
+// paidRow is a transaction of a payout.
+type paidRow struct {
+	ID, Sold, Retailer, Kind, Reason string
+	WhenPaid, Now                    string
+	Currency, Paid, Worth, Differs   string
+}
+
+// event is something that happened to a payout.
+type event struct{ At, What, Who string }
+
+// ackForm is what an operator can do with a payout.
+type ackForm struct {
+	Token, Seen, Account, ID string
+	Open                     []matterRow
+	Reasons                  [][2]string
+}
+
+func (s *Server) readPayout(ctx context.Context, k payoutKey) (d payoutDetails, err error) {
+	f := s.rules()
+	f.Account, f.Payout = k.account, &k.id
+	r, err := report.Reconcile(ctx, s.o.Warehouse, f)
+	if err != nil || len(r.Payouts) != 1 {
+		return d, err
+	}
+	p := r.Payouts[0]
+	acknowledged, err := s.o.Warehouse.Acknowledgements(ctx, k.account)
+	if err != nil {
+		return d, err
+	}
+	acknowledged = slices.DeleteFunc(acknowledged, func(a warehouse.Acknowledgement) bool { return a.Payout != k.id })
+	d.there, d.body = true, newPayoutBody(r, p)
+	d.body.History = historyOf(r, p, acknowledged)
+	return d, nil
+}
+
+func newPayoutBody(r report.Reconciliation, p report.Payout) payoutBody {
+	row := newPayoutRow(p, report.AlignLines(report.Page, p.Explained.Lines...))
+	b := payoutBody{Account: p.Account, ID: row.ID, Path: row.Path, Period: row.Period, Month: p.Month(), MonthTitle: monthTitle(p.Month()), State: verdictTone(p), Pills: row.Pills,
+		Advice: row.Advice, Lines: row.Lines, Totals: p.Totals()}
+	ack := ackForm{Seen: p.Seen(), Account: p.Account, ID: row.ID, Reasons: report.Reasons()}
+	for _, m := range p.Matters {
+		row := newMatterRow(m)
+		if b.Matters = append(b.Matters, row); m.Open {
+			ack.Open = append(ack.Open, row)
+		}
+	}
+	if len(ack.Open) > 0 {
+		b.Ack = &ack
+	}
+	d := report.AlignExceptions(report.Page, p.Exceptions())
+	for _, e := range firstOf(p.Exceptions()) {
+		b.Exceptions = append(b.Exceptions, paidRow{ID: e.ID.String(), Sold: report.Day(e.SoldAt), Retailer: e.Retailer, Kind: report.MatterTitle(string(e.Kind)), Reason: string(e.Reason), WhenPaid: e.WhenPaid, Now: e.Status,
+			Currency: e.Currency, Paid: d.Text("paid", e.Currency, e.Paid), Worth: d.Text("worth", e.Currency, e.Worth), Differs: d.Text("difference", e.Currency, e.Difference())})
+	}
+	d = r.AlignTransactions(report.Page)
+	for _, t := range firstOf(r.Transactions) {
+		b.Transactions = append(b.Transactions, paidRow{ID: t.ID.String(), Sold: report.Day(t.SoldAt), Retailer: t.Retailer, Reason: t.State, WhenPaid: p.WhenPaid(t), Now: t.Status,
+			Currency: t.Currency, Paid: d.TextKnown("paid", t.Currency, p.PaidFor(t)), Worth: d.Text("worth", t.Currency, p.WorthOf(t))})
+	}
+	if n := len(r.Transactions) - len(b.Transactions); n > 0 {
+		b.More = wording.Plural(uint64(n), "more transaction")
+	}
+	return b
+}
+
+// firstOf is as much of a list as a page shows.
+func firstOf[T any](all []T) []T { return all[:min(len(all), shownTransactions)] }
+
+func newMatterRow(m report.Matter) matterRow {
+	row := matterRow{Value: strings.TrimSpace(m.Kind + " " + m.Currency), Kind: report.MatterTitle(m.Kind), State: stateLate, Standing: "open", Transactions: wording.Count(uint64(len(m.Entries)))}
+	if a := m.Amount(); !a.IsZero() || m.Currency != "" {
+		row.Amount = strings.TrimSpace(m.Currency + " " + wording.Grouped(report.MoneyIn(m.Currency, a.Abs())))
+	}
+	a := m.Acknowledged
+	switch {
+	case m.Within:
+		row.State, row.Standing = stateFine, "within the tolerance"
+	case m.Open && a != nil && m.Moved.IsZero():
+		row.Standing = "open again: it has changed since " + a.By + " acknowledged it"
+	case m.Open && a != nil:
+		row.Standing = "open again: it has moved by " + strings.TrimSpace(m.Currency+" "+wording.Grouped(report.MoneyIn(m.Currency, m.Moved))) + " since " + a.By + " acknowledged it"
+	case !m.Open:
+		row.State, row.Standing = stateFine, "acknowledged by "+a.By+" on "+a.At.UTC().Format(time.DateOnly)+" as "+spaced(a.Reason)
+	}
+	return row
+}
+
+// historyOf is what happened to a payout, the last first.
+func historyOf(r report.Reconciliation, p report.Payout, acknowledged []warehouse.Acknowledgement) []event {
+	all := []event{{At: exact(p.FirstSeenAt), What: "first loaded"}}
+	if p.AlteredAt != nil {
+		var changes []string
+		for i, name := range p.AlteredColumns {
+			changes = append(changes, name+" from "+p.AlteredBefore[i]+" to "+p.AlteredAfter[i])
+		}
+		all = append(all, event{At: exact(*p.AlteredAt), What: strings.TrimSuffix("the payout was altered: "+strings.Join(changes, ", "), ": ")})
+	}
+	for _, t := range firstOf(r.Transactions) {
+		if t.Differs() && t.ChangedAt != nil {
+			all = append(all, event{At: exact(*t.ChangedAt), What: "transaction " + t.ID.String() + " " + t.State + ": " + p.WhenPaid(t) + " when paid, " + t.Status + " now"})
+		}
+	}
+	for _, a := range acknowledged {
+		what := "acknowledged " + report.Acknowledged(a) + " as " + spaced(a.Reason)
+		if a.Note != "" {
+			what += ": " + a.Note
+		}
+		all = append(all, event{At: exact(a.At), What: what, Who: a.By})
+	}
+	slices.SortStableFunc(all, func(a, b event) int { return cmp.Compare(b.At, a.At) })
+	return all
+}
+
+// payoutOf reads which payout an address is of.
+func payoutOf(r *http.Request) (payoutKey, bool) {
+	id, err := strconv.ParseInt(r.PathValue("payout"), 10, 64)
+	k := payoutKey{r.PathValue("account"), id}
+	return k, err == nil && r.PathValue("payout") == strconv.FormatInt(id, 10) && k.account != "" // one address for each
+}
+
+// payoutPage is the page of one payout.
+func (s *Server) payoutPage(w http.ResponseWriter, r *http.Request) {
+	k, ok := payoutOf(r)
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	o := s.overview(r.Context())
+	known := s.onePayout.last(k)
+	if o.problem == nil { // otherwise it would only take the time-out once more
+		known = s.onePayout.get(r.Context(), k)
+	}
+	body := known.value.body
+	switch {
+	case !known.value.there && !known.at.IsZero():
+		http.NotFound(w, r)
+		return
+	case !known.value.there:
+		body = payoutBody{Account: k.account, ID: r.PathValue("payout"), State: stateCut, Path: payoutPath(k.account, k.id)}
+	}
+	body.Error = explain(known.err)
+	if body.Ack != nil {
+		form := *body.Ack
+		if form.Token = s.token(); form.Token == "" {
+			body.Ack = nil
+		} else {
+			body.Ack = &form
+		}
+	}
+	p := s.newPage(&o, "/payouts/", "Payout "+body.ID+" of "+k.account, body)
+	p.Refresh, p.Said = refreshStill, s.said.to(r)
+	s.render(w, "payout.html", p)
+}

@@ -1,0 +1,245 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"dealhouse/internal/report"
+	"dealhouse/internal/wording"
+)
+
+// refreshStill is for pages that stay as they are until somebody loads them again, in milliseconds.
+const refreshStill = 60_000
+
+// statementKey names a month of an account.
+type statementKey struct {
+	account string
+	month   time.Time
+}
+
+// figureKey names a figure of a month.
+type figureKey struct {
+	statementKey
+	figure report.Figure
+}
+
+// statementBody is the page of a month.
+type statementBody struct {
+	Account, Month, Title string
+	Path, Before, After   string // Before and After lead to the months beside
+	Note, Hash            string
+	State                 state
+	Currencies            []currencyTable
+	Close                 *closeForm
+	Error                 string
+}
+
+// currencyTable is the statement of one currency.
+type currencyTable struct {
+	Currency string
+	Entries  []balanceRow // with the opening and the closing balance
+	Ages     []balanceRow
+}
+
+// balanceRow is a row of figures, and where it opens to its transactions.
+type balanceRow struct {
+	Name, Path, Count                          string
+	Bold                                       bool
+	Pending, Confirmed, Settled, Total, Unpaid string
+}
+
+// closeForm closes a month.
+type closeForm struct{ Token, Account, Month, Seen string }
+
+func (s *Server) readStatement(ctx context.Context, k statementKey) (report.Statement, error) {
+	return report.NewStatement(ctx, s.o.Warehouse, k.account, k.month)
+}
+
+// statementOf reads which month an address is of.
+func (s *Server) statementOf(r *http.Request) (statementKey, bool) {
+	month, err := report.ParseMonth(r.PathValue("month"))
+	k := statementKey{r.PathValue("account"), month}
+	return k, err == nil && s.knowsAccount(r.Context(), k.account)
+}
+
+// knowsAccount reports whether an account is configured, or was.
+func (s *Server) knowsAccount(ctx context.Context, account string) bool {
+	o := s.overview(ctx)
+	for i := range o.streams {
+		if o.streams[i].id.Account == account {
+			return true
+		}
+	}
+	return false
+}
+
+func (k statementKey) path() string {
+	return "/statements/" + url.PathEscape(k.account) + "/" + k.month.Format("2006-01")
+}
+
+// statementPage is the statement of a month.
+func (s *Server) statementPage(w http.ResponseWriter, r *http.Request) {
+	k, ok := s.statementOf(r)
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	o := s.overview(r.Context())
+	known := s.statements.last(k)
+	if o.problem == nil { // otherwise it would only take the time-out once more
+		known = s.statements.get(r.Context(), k)
+	}
+	body := statementBody{Account: k.account, Month: k.month.Format("2006-01"), Title: k.month.Format("January 2006"), Path: k.path(), State: stateCut, Error: explain(known.err),
+		Before: statementKey{k.account, k.month.AddDate(0, -1, 0)}.path(), After: statementKey{k.account, k.month.AddDate(0, 1, 0)}.path()}
+	if !known.at.IsZero() {
+		body.fill(k, known.value)
+		if token := s.token(); token != "" && known.value.Close == nil && known.value.Complete() {
+			body.Close = &closeForm{token, k.account, body.Month, body.Hash}
+		}
+	}
+	p := s.newPage(&o, "/statements", "Statement of "+k.account+", "+body.Title, body)
+	p.Refresh, p.Said = refreshStill, s.said.to(r)
+	s.render(w, "statement.html", p)
+}
+
+func (b *statementBody) fill(k statementKey, statement report.Statement) {
+	b.Note, b.Hash, b.State = statement.Note(), statement.Hash(), stateWaiting
+	switch {
+	case statement.Close != nil && statement.Close.Hash != b.Hash:
+		b.State = stateFailing
+	case statement.Close != nil:
+		b.State = stateFine
+	}
+	for _, c := range statement.Currencies {
+		row := func(name string, f report.Figure, of report.Balance) balanceRow {
+			f.Currency = c.Currency
+			return balanceRow{Name: name, Path: figureKey{k, f}.path("figure"), Pending: c.Money(of, "pending"), Confirmed: c.Money(of, "confirmed"), Settled: c.Money(of, "settled"),
+				Total: c.Money(of, "total"), Unpaid: c.Money(of, "unpaid")}
+		}
+		t := currencyTable{Currency: c.Currency, Entries: []balanceRow{row("Opening balance", report.Figure{Of: report.Opening}, c.Opening)}}
+		for _, e := range c.Entries {
+			entry := row(string(e.Event), report.Figure{Of: string(e.Event)}, e.Balance)
+			entry.Count = wording.Count(uint64(e.Count))
+			t.Entries = append(t.Entries, entry)
+		}
+		t.Entries = append(t.Entries, row("Closing balance", report.Figure{Of: report.Closing}, c.Closing))
+		t.Entries[0].Bold, t.Entries[len(t.Entries)-1].Bold = true, true
+		for i, of := range c.Ages {
+			if of.Pending.IsZero() && of.Confirmed.IsZero() {
+				continue
+			}
+			t.Ages = append(t.Ages, row(report.AgeTitles()[i], report.Figure{Of: report.Closing, OneAge: true, Age: i}, of))
+		}
+		b.Currencies = append(b.Currencies, t)
+	}
+}
+
+// path is the address of a figure: its page, or the download of all that is behind it.
+func (k figureKey) path(of string) string {
+	q := url.Values{"of": {k.figure.Of}, "currency": {k.figure.Currency}}
+	if k.figure.OneAge {
+		q.Set("age", strconv.Itoa(k.figure.Age))
+	}
+	if of == "download" {
+		q.Set("format", "csv")
+	}
+	return k.statementKey.path() + "/" + of + "?" + q.Encode()
+}
+
+// figureOf reads which figure an address is of.
+func figureOf(q url.Values) (f report.Figure, err error) {
+	f = report.Figure{Of: q.Get("of"), Currency: q.Get("currency"), OneAge: q.Has("age")}
+	if f.OneAge {
+		f.Age, err = strconv.Atoi(q.Get("age"))
+	}
+	if err != nil || !f.Known() {
+		return f, fmt.Errorf("of, age: a statement has no such figure")
+	}
+	return f, nil
+}
+
+// figureRows are the first transactions behind a figure, and what all of them come to.
+type figureRows struct {
+	rows []report.Behind
+	n    uint64
+	sum  report.Balance
+}
+
+func (s *Server) readFigure(ctx context.Context, k figureKey) (all figureRows, err error) {
+	err = report.EachBehind(ctx, s.o.Warehouse, k.account, k.month, k.figure, func(b report.Behind) error {
+		if all.n < shownTransactions {
+			all.rows = append(all.rows, b)
+		}
+		all.n, all.sum = all.n+1, all.sum.Add(b.Balance)
+		return nil
+	})
+	return all, err
+}
+
+// figureBody is the page of what is behind a figure.
+type figureBody struct {
+	Account, Title, Statement, Month string
+	Currency, Download               string
+	Rows                             []figureRow
+	Sum                              figureRow
+	Count                            string
+	Shown                            int
+	Cut                              bool
+	Error                            string
+}
+
+type figureRow struct {
+	ID, At, Sold, Age, Retailer, Status, Payout string
+	Pending, Confirmed, Settled, Total          string
+}
+
+// figurePage is the page of what is behind a figure of a statement.
+func (s *Server) figurePage(w http.ResponseWriter, r *http.Request) {
+	k, ok := s.statementOf(r)
+	f, err := figureOf(r.URL.Query())
+	if !ok || err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	o := s.overview(r.Context())
+	of := figureKey{k, f}
+	known := s.figures.last(of)
+	if o.problem == nil {
+		known = s.figures.get(r.Context(), of)
+	}
+	body := figureBody{Account: k.account, Title: f.Title(), Statement: k.path(), Month: k.month.Format("January 2006"), Currency: f.Currency, Download: of.path("download"), Error: explain(known.err), Shown: shownTransactions}
+	body.fill(known.value)
+	p := s.newPage(&o, "/statements/figure", capitalized(body.Title)+" of "+k.account+", "+body.Month, body)
+	p.Refresh = refreshStill
+	s.render(w, "figure.html", p)
+}
+
+func (b *figureBody) fill(all figureRows) {
+	d := report.NewAlignment(report.Page)
+	note := func(currency string, of report.Balance) {
+		d.Note("pending", currency, of.Pending)
+		d.Note("confirmed", currency, of.Confirmed)
+		d.Note("settled", currency, of.Settled)
+		d.Note("total", currency, of.Total())
+	}
+	text := func(currency string, of report.Balance) figureRow {
+		return figureRow{Pending: d.Text("pending", currency, of.Pending), Confirmed: d.Text("confirmed", currency, of.Confirmed), Settled: d.Text("settled", currency, of.Settled), Total: d.Text("total", currency, of.Total())}
+	}
+	for _, x := range all.rows {
+		note(x.Currency, x.Balance)
+	}
+	note(b.Currency, all.sum)
+	for _, x := range all.rows {
+		row := text(x.Currency, x.Balance)
+		row.ID, row.At, row.Sold, row.Age, row.Retailer, row.Status = x.ID.String(), report.Day(&x.At), report.Day(x.SoldAt), report.AgeTitles()[x.Age], x.Retailer, x.Status
+		if x.Payout != nil {
+			row.Payout = strconv.FormatInt(*x.Payout, 10)
+		}
+		b.Rows = append(b.Rows, row)
+	}
+	b.Sum, b.Count, b.Cut = text(b.Currency, all.sum), wording.Plural(all.n, "row"), all.n > uint64(len(all.rows))
+}

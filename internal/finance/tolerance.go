@@ -1,0 +1,20 @@
+package finance
+
+import "github.com/shopspring/decimal"
+
+// Tolerances are by how much a payout and its transactions may differ without anybody having to look: by currency, in its
+// smallest unit. A currency that is not there has none.
+type Tolerances map[string]int64
+
+// Of is the tolerance of a currency as an amount.
+func (t Tolerances) Of(currency string) decimal.Decimal { return FromMinor(t[currency], currency) }
+
+// Covers reports whether all items of a line together are within the tolerance of its currency. Each counts without its
+// sign: what is to be expected back does not make room for what can be claimed (finance-4).
+func (t Tolerances) Covers(l *Line) bool {
+	all := decimal.Zero
+	for _, item := range l.Items {
+		all = all.Add(item.Amount.Abs())
+	}
+	return all.LessThanOrEqual(t.Of(l.Currency))
+}

@@ -1,0 +1,162 @@
+package report
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/shopspring/decimal"
+
+	"dealhouse/internal/finance"
+	"dealhouse/internal/visible"
+	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
+)
+
+// Acknowledging is what a person says to what was found about a payout.
+type Acknowledging struct {
+	Account        string // "" where one account alone has a payout with the id
+	Payout         int64
+	Kind, Currency string // "" is all that is open
+	Reason, Note   string // Reason is one of Reasons
+	By             string
+	Tolerance      int64  // by how much it may move, in the smallest unit of the currency
+	Seen           string // Payout.Seen of what the person has looked at (report-9); "" takes what stands now
+	// Rules say what is within the tolerance, and so not open.
+	Rules Filter
+}
+
+// Refusal is why nothing was written.
+type Refusal int
+
+// The refusals.
+const (
+	Unreadable  Refusal = iota // what was asked for makes no sense
+	NotThere                   // there is no such payout
+	NothingOpen                // there is nothing to acknowledge
+	HasMoved                   // what stands now is not what was looked at
+)
+
+// RefusedError says why nothing was written, for people.
+type RefusedError struct {
+	Why    Refusal
+	Reason string
+}
+
+func (e *RefusedError) Error() string { return e.Reason }
+
+func refused(why Refusal, format string, args ...any) error {
+	return &RefusedError{why, fmt.Sprintf(format, args...)}
+}
+
+// maxNote bounds what a person may write, in characters.
+const maxNote = 500
+
+// CheckNote says why a text cannot be a note, or a name; nil when it can. Both are one line for people. It is a
+// *RefusedError.
+func CheckNote(what, text string) error {
+	if utf8.RuneCountInString(text) > maxNote || visible.Line(text) != text {
+		return refused(Unreadable, "%s: want one line of at most %d characters", what, maxNote)
+	}
+	return nil
+}
+
+func (a *Acknowledging) check() error {
+	codes := make([]string, 0, len(Reasons()))
+	for _, r := range Reasons() {
+		codes = append(codes, r[0])
+	}
+	switch {
+	case !slices.Contains(codes, a.Reason):
+		return refused(Unreadable, "the reason is one of %s", wording.List(codes))
+	case a.Reason == "other" && strings.TrimSpace(a.Note) == "":
+		return refused(Unreadable, "the reason other needs a note")
+	case a.Tolerance < 0:
+		return refused(Unreadable, "the tolerance is not below 0")
+	case a.By == "":
+		return refused(Unreadable, "somebody has to acknowledge it")
+	}
+	if err := CheckNote("the note", a.Note); err != nil {
+		return err
+	}
+	return CheckNote("the name", a.By)
+}
+
+// Acknowledge writes down what a person has taken note of (report-6): all that is open of a payout, or what was asked
+// for of it. It returns what was written. Where nothing was, its error is a *RefusedError, or says why the warehouse could
+// not.
+func Acknowledge(ctx context.Context, w *warehouse.Warehouse, a Acknowledging) ([]warehouse.Acknowledgement, error) {
+	if err := a.check(); err != nil {
+		return nil, err
+	}
+	f := a.Rules
+	f.Account, f.Payout = a.Account, &a.Payout
+	r, err := Reconcile(ctx, w, f)
+	if err != nil {
+		return nil, err
+	}
+	switch len(r.Payouts) {
+	case 0:
+		return nil, refused(NotThere, "there is no payout %d in the warehouse: `dealhouse reconcile` lists those there are", a.Payout)
+	case 1:
+	default:
+		return nil, refused(Unreadable, "%s have a payout %d: say which account is meant", wording.List(r.Accounts()), a.Payout)
+	}
+	p := r.Payouts[0]
+	all := a.of(p)
+	switch {
+	case len(all) == 0:
+		of := ""
+		if a.Kind+a.Currency != "" {
+			of = " of that kind"
+		}
+		return nil, refused(NothingOpen, "payout %d has nothing open%s: %s", p.ID, of, p.Advice())
+	case a.Seen != "" && a.Seen != p.Seen():
+		return nil, refused(HasMoved, "what is open of payout %d is not what was looked at any more: %s", p.ID, p.Advice())
+	}
+	return all, w.Acknowledge(ctx, p.Account, all)
+}
+
+// of are the acknowledgements of all that is open of the payout and was asked for.
+func (a *Acknowledging) of(p Payout) []warehouse.Acknowledgement {
+	var all []warehouse.Acknowledgement
+	for _, m := range p.Matters {
+		if !m.Open || a.Kind != "" && m.Kind != a.Kind || a.Currency != "" && m.Currency != a.Currency {
+			continue
+		}
+		k := warehouse.Acknowledgement{Payout: p.ID, Kind: m.Kind, Currency: m.Currency, Amount: m.Amount(), Entries: []string{}, Amounts: []decimal.Decimal{},
+			Tolerance: finance.FromMinor(a.Tolerance, m.Currency), Reason: a.Reason, Note: a.Note, By: a.By}
+		for _, name := range slices.Sorted(maps.Keys(m.Entries)) {
+			k.Entries, k.Amounts = append(k.Entries, name), append(k.Amounts, m.Entries[name])
+		}
+		all = append(all, k)
+	}
+	return all
+}
+
+// Seen stands for all that is open of the payout, with its amounts: another text is another state.
+func (p Payout) Seen() string {
+	sum := sha256.New()
+	for _, m := range p.Matters {
+		if !m.Open {
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(m.Entries)) {
+			fmt.Fprintf(sum, "%q %q %q %s\n", m.Kind, m.Currency, name, m.Entries[name])
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16])
+}
+
+// Acknowledged is what was acknowledged, in words: "expected clawback of EUR 12.34".
+func Acknowledged(k warehouse.Acknowledgement) string {
+	if k.Amount.IsZero() && k.Currency == "" {
+		return spaced(k.Kind)
+	}
+	return spaced(k.Kind) + " of " + withCurrency(k.Currency, k.Amount.Abs())
+}

@@ -1,0 +1,143 @@
+package report
+
+import (
+	"strings"
+
+	"github.com/shopspring/decimal"
+
+	"dealhouse/internal/finance"
+	"dealhouse/internal/wording"
+)
+
+// Medium is where a table is shown: it says which spaces stand for a digit and for a point.
+type Medium struct{ digit, point string }
+
+// The media. On a page, spaces are not all as wide as a digit.
+var (
+	Terminal = Medium{" ", " "}
+	Page     = Medium{"\u2007", "\u2008"}
+)
+
+// countUnit stands for a currency where something is counted.
+const countUnit = "#"
+
+// Alignment writes the amounts of a table so that none of its columns is ragged: all of a currency have as many decimals
+// in a column, those of the currency or, where one has more, as many as that. Amounts of currencies with other decimals
+// are filled up with spaces, so that point stands below point.
+type Alignment struct {
+	in     Medium
+	digits map[[2]string]int32 // by column and currency
+	most   map[string]int32    // by column
+}
+
+// NewAlignment is that of a table. All that is in it has to be noted before something is written.
+func NewAlignment(in Medium) *Alignment {
+	return &Alignment{in: in, digits: map[[2]string]int32{}, most: map[string]int32{}}
+}
+
+// Note says that a column has an amount.
+func (a *Alignment) Note(column, currency string, amount decimal.Decimal) {
+	n := int32(0)
+	if currency != countUnit {
+		n = finance.Decimals(amount, currency)
+	}
+	key := [2]string{column, currency}
+	a.digits[key] = max(a.digits[key], n)
+	a.most[column] = max(a.most[column], n)
+}
+
+// NoteKnown is Note; nil, which is not known, is nothing.
+func (a *Alignment) NoteKnown(column, currency string, amount *decimal.Decimal) {
+	if amount != nil {
+		a.Note(column, currency, *amount)
+	}
+}
+
+// Text is an amount as its column writes it.
+func (a *Alignment) Text(column, currency string, amount decimal.Decimal) string {
+	n := a.digits[[2]string{column, currency}]
+	text := wording.Grouped(amount.StringFixed(n))
+	if lacking := a.most[column] - n; lacking > 0 {
+		if n == 0 {
+			text += a.in.point
+		}
+		text += strings.Repeat(a.in.digit, int(lacking))
+	}
+	return text
+}
+
+// TextKnown is Text; nil, which is not known, is empty.
+func (a *Alignment) TextKnown(column, currency string, amount *decimal.Decimal) string {
+	if amount == nil {
+		return ""
+	}
+	return a.Text(column, currency, *amount)
+}
+
+// moneyOrNone is an amount as a plain number; nil, which is not known, is empty.
+func moneyOrNone(currency string, amount *decimal.Decimal) string {
+	if amount == nil {
+		return ""
+	}
+	return MoneyIn(currency, *amount)
+}
+
+// AlignLines is the alignment of a table with what was paid in payouts, and what became of it.
+func AlignLines(in Medium, all ...finance.Line) *Alignment {
+	a := NewAlignment(in)
+	for _, l := range all {
+		a.Note("paid", l.Currency, l.Paid)
+		a.Note("worth", l.Currency, l.Worth)
+		a.Note("difference", l.Currency, l.Difference())
+		for _, k := range KindColumns() {
+			a.NoteKnown(k.Title, l.Currency, k.Cell(l))
+		}
+	}
+	return a
+}
+
+// AlignPayouts is AlignLines of all payouts.
+func (r Reconciliation) AlignPayouts(in Medium) *Alignment {
+	var all []finance.Line
+	for _, p := range r.Payouts {
+		all = append(all, p.Explained.Lines...)
+	}
+	return AlignLines(in, all...)
+}
+
+// AlignExceptions is the alignment of a table of exceptions.
+func AlignExceptions(in Medium, all []Exception) *Alignment {
+	a := NewAlignment(in)
+	for _, e := range all {
+		a.Note("paid", e.Currency, e.Paid)
+		a.Note("worth", e.Currency, e.Worth)
+		a.Note("difference", e.Currency, e.Difference())
+	}
+	return a
+}
+
+// AlignTransactions is the alignment of the transactions of a payout.
+func (r Reconciliation) AlignTransactions(in Medium) *Alignment {
+	a := NewAlignment(in)
+	for _, t := range r.Transactions {
+		p := r.Payout(t)
+		a.NoteKnown("paid", t.Currency, p.PaidFor(t))
+		a.NoteKnown("cashback", t.Currency, t.Cashback)
+		a.Note("worth", t.Currency, p.WorthOf(t))
+	}
+	return a
+}
+
+// AlignOthers is the alignment of what is in no payout that is there.
+func (r Reconciliation) AlignOthers(in Medium) *Alignment {
+	a := NewAlignment(in)
+	for _, o := range r.Orphans {
+		a.Note("orphans", o.Currency, o.Cashback)
+		a.Note("cashback", o.Currency, o.Cashback)
+	}
+	for _, o := range r.Overdue {
+		a.Note("overdue", o.Currency, o.Cashback)
+		a.Note("cashback", o.Currency, o.Cashback)
+	}
+	return a
+}

@@ -1,0 +1,258 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"dealhouse/internal/finance"
+	"dealhouse/internal/visible"
+	"dealhouse/internal/warehouse"
+)
+
+// Codes are the account codes of the user's chart of accounts.
+type Codes map[finance.Ledger]string
+
+// Journal is what a month is in the books.
+type Journal struct {
+	Account string
+	Month   time.Time
+	Draft   bool // the month is open: another journal of it may say something else
+	Entries []Entry
+	codes   Codes
+}
+
+// Entry is a journal entry, in one currency. Its debits are its credits, exactly.
+type Entry struct {
+	ID        string // the same whenever the journal is made
+	Date      time.Time
+	Currency  string
+	Reference string // a payout, a month that was closed, or the reference of a settlement
+	Text      string
+	Booking   finance.Booking
+}
+
+// Errors of NewJournal.
+var (
+	// ErrMonthDraft says that a month is open, so that its journal is a draft.
+	ErrMonthDraft = errors.New("the month is not closed, so that its journal may change")
+	// ErrMonthDiffers says that a closed month comes to something else than it was closed with.
+	ErrMonthDiffers = errors.New("the month comes to something else than it was closed with")
+)
+
+// NewJournal makes the journal of a month: what happened to transactions, as its statement has it, and what reached the
+// bank. What belongs to a month that was closed before, and was seen in this one, is an adjustment of this one (report-7).
+// Only the journal of a closed month is final: draft allows one of an open month, whose entries have other identifiers.
+func NewJournal(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time, codes Codes, draft bool) (Journal, error) {
+	j := Journal{Account: account, Month: month, codes: codes}
+	closes, err := w.Closes(ctx, account)
+	if err != nil {
+		return j, err
+	}
+	s, err := newStatement(ctx, w, account, month, closes)
+	switch {
+	case err != nil:
+		return j, err
+	case s.Close == nil && !draft:
+		return j, fmt.Errorf("%w: close it with `dealhouse reconcile close --month %s`, or print a draft with --draft", ErrMonthDraft, month.Format("2006-01"))
+	case s.Close != nil && s.Hash() != s.Close.Hash:
+		return j, fmt.Errorf("%w: %s", ErrMonthDiffers, s.Note())
+	}
+	j.Draft = s.Close == nil
+	changes, err := w.Changes(ctx, account, month, month.AddDate(0, 1, 0), closes)
+	if err != nil {
+		return j, err
+	}
+	revisions, err := w.SettlementRevisions(ctx, account)
+	if err != nil {
+		return j, err
+	}
+	j.Entries = slices.Concat(j.ofChanges(changes), j.ofSettlements(revisions, closes))
+	slices.SortFunc(j.Entries, func(a, b Entry) int { return cmp.Or(a.Date.Compare(b.Date), cmp.Compare(a.ID, b.ID)) })
+	return j, nil
+}
+
+// id is the identifier of an entry.
+func (j Journal) id(parts ...string) string {
+	for i, p := range parts {
+		parts[i] = url.PathEscape(p)
+	}
+	all := append([]string{j.Account}, parts...)
+	if j.Draft {
+		all = append([]string{"draft"}, all...)
+	}
+	return strings.Join(all, "/")
+}
+
+// ofChanges are the entries of what happened to transactions: one for each event, currency and, of what was paid, payout.
+func (j Journal) ofChanges(changes []warehouse.Change) []Entry {
+	all := map[string]*Entry{}
+	month, last := j.Month.Format("2006-01"), j.Month.AddDate(0, 1, -1)
+	for _, c := range changes {
+		for _, step := range changeOf(c.ChangeSum).Steps() {
+			e := Entry{Date: last, Currency: c.Currency, Reference: month, Text: string(step.Event)}
+			event := step.Event
+			switch {
+			case c.Late:
+				event, e.Reference = finance.Adjustment, c.At.UTC().Format("2006-01")
+				e.Text = "adjustment of " + e.Reference
+			case event.OfPayout() && c.Payout != nil:
+				e.Reference = fmt.Sprintf("payout %d", *c.Payout)
+			}
+			if event == finance.PaidOut {
+				e.Date = day(c.At)
+			}
+			e.ID = j.id(month, cmp.Or(c.Currency, "-"), event.Slug(), strings.ReplaceAll(e.Reference, " ", "-"))
+			if all[e.ID] == nil {
+				e.Booking = finance.Booking{}
+				all[e.ID] = &e
+			}
+			kept := all[e.ID]
+			kept.Booking.Add(step)
+			if e.Date.Before(kept.Date) {
+				kept.Date = e.Date
+			}
+		}
+	}
+	var entries []Entry
+	for _, e := range all {
+		if len(e.Booking.Lines()) > 0 {
+			entries = append(entries, *e)
+		}
+	}
+	return entries
+}
+
+func day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
+
+// booked is the day on which a settlement of a day is booked that was imported at a time: that day, unless its month was
+// closed by then.
+func booked(on, imported time.Time, closes []warehouse.Close) time.Time {
+	for _, c := range closes {
+		if !on.Before(c.Month) && on.Before(c.Month.AddDate(0, 1, 0)) && !imported.Before(c.ClosedAt) {
+			return day(imported)
+		}
+	}
+	return day(on)
+}
+
+// ofSettlements are the entries of what reached the bank. A correction takes back what was booked, and books it anew.
+func (j Journal) ofSettlements(revisions []warehouse.SettlementRevision, closes []warehouse.Close) []Entry {
+	// The last one is that which the view settlements has.
+	slices.SortStableFunc(revisions, func(a, b warehouse.SettlementRevision) int {
+		return cmp.Or(cmp.Compare(a.Reference, b.Reference), cmp.Compare(a.Revision, b.Revision), a.At.Compare(b.At), cmp.Compare(b.Hash, a.Hash))
+	})
+	var entries []Entry
+	var on time.Time // when the revision before was booked
+	for i, r := range revisions {
+		if i > 0 && revisions[i-1].Reference == r.Reference {
+			before := revisions[i-1]
+			back := booked(on, r.At, closes)
+			entries = append(entries, j.ofRevision(before, back, true)...)
+		}
+		on = booked(r.ReceivedOn, r.At, closes)
+		entries = append(entries, j.ofRevision(r, on, false)...)
+	}
+	return slices.DeleteFunc(entries, func(e Entry) bool { return e.Date.Before(j.Month) || !e.Date.Before(j.Month.AddDate(0, 1, 0)) })
+}
+
+func (j Journal) ofRevision(r warehouse.SettlementRevision, on time.Time, reversed bool) []Entry {
+	var entries []Entry
+	receipt := finance.Receipt{Currency: r.Currency, Amount: r.Amount, Fee: r.Fee, SentCurrency: r.PayoutCurrency, Sent: r.PayoutAmount}
+	for currency, booking := range receipt.Bookings() {
+		e := Entry{Date: on, Currency: currency, Reference: r.Reference, Text: "received", Booking: booking}
+		kind := "settlement"
+		if reversed {
+			kind, e.Text, e.Booking = "settlement-reversed", "correction: taken back", booking.Reversed()
+		} else if r.Revision > 1 {
+			e.Text = "correction"
+		}
+		if len(r.Payouts) > 0 {
+			e.Text += ", payout " + strings.Join(ids(r.Payouts), " ")
+		}
+		e.ID = j.id(kind, r.Reference, fmt.Sprint(r.Revision), r.Hash[:8], currency)
+		if len(e.Booking.Lines()) > 0 {
+			entries = append(entries, e)
+		}
+	}
+	return entries
+}
+
+// Line is a line of the journal.
+type Line struct {
+	Entry
+	Number int // in its entry, from 1
+	Code   string
+	finance.BookingLine
+}
+
+// Lines are the lines of all entries.
+func (j Journal) Lines() []Line {
+	var lines []Line
+	for _, e := range j.Entries {
+		for i, l := range e.Booking.Lines() {
+			lines = append(lines, Line{e, i + 1, j.codes[l.Ledger], l})
+		}
+	}
+	return lines
+}
+
+// cell is an amount of a line; empty when there is none.
+func (l Line) cell(amount decimal.Decimal) string {
+	if amount.IsZero() {
+		return ""
+	}
+	return MoneyIn(l.Currency, amount)
+}
+
+// DebitCell is the debit as a plain number; empty of a credit.
+func (l Line) DebitCell() string { return l.cell(l.Debit()) }
+
+// CreditCell is the credit as a plain number; empty of a debit.
+func (l Line) CreditCell() string { return l.cell(l.Credit()) }
+
+// Note says what to know of the journal.
+func (j Journal) Note() string {
+	if j.Draft {
+		return "This is a draft: the month is not closed. Its entries have other identifiers than those of the closed month."
+	}
+	return "The month is closed: this journal is the same whenever it is made. An entry that was imported before has the same identifier."
+}
+
+// WriteCSV writes the lines, one row a line.
+func (j Journal) WriteCSV(w io.Writer) error {
+	records := [][]string{strings.Fields("entry_id line date account_code debit credit currency reference text account month state")}
+	for _, l := range j.Lines() {
+		records = append(records, []string{visible.Cell(l.ID), fmt.Sprint(l.Number), l.Date.Format(time.DateOnly), visible.Cell(l.Code), l.DebitCell(), l.CreditCell(), visible.Cell(l.Currency),
+			visible.Cell(l.Reference), visible.Cell(l.Text), visible.Cell(j.Account), j.Month.Format("2006-01"), j.state()})
+	}
+	return writeRecords(w, records)
+}
+
+func (j Journal) state() string {
+	if j.Draft {
+		return "draft"
+	}
+	return "closed"
+}
+
+// WriteJSON writes the journal as one object. Amounts are JSON numbers with all their digits.
+func (j Journal) WriteJSON(w io.Writer) error {
+	type object map[string]any
+	lines := []object{}
+	for _, l := range j.Lines() {
+		n := func(d decimal.Decimal) json.Number { return json.Number(MoneyIn(l.Currency, d)) }
+		lines = append(lines, object{"entry_id": l.ID, "line": l.Number, "date": l.Date.Format(time.DateOnly), "account_code": l.Code, "debit": n(l.Debit()), "credit": n(l.Credit()),
+			"currency": l.Currency, "reference": l.Reference, "text": l.Text})
+	}
+	return writeObject(w, object{"account": j.Account, "month": j.Month.Format("2006-01"), "state": j.state(), "note": j.Note(), "lines": lines})
+}

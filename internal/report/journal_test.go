@@ -1,0 +1,192 @@
+package report
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"dealhouse/internal/enginetest"
+	"dealhouse/internal/finance"
+	"dealhouse/internal/settlement"
+)
+
+// testCodes are those of the ledgers themselves.
+func testCodes() Codes {
+	codes := Codes{}
+	for _, l := range finance.Ledgers() {
+		codes[l] = string(l)
+	}
+	return codes
+}
+
+func (p *past) journal(t *testing.T, month time.Time, draft bool) Journal {
+	t.Helper()
+	j, err := NewJournal(t.Context(), p.w, "acme", month, testCodes(), draft)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range j.Entries {
+		sum := decimal.Zero
+		for _, l := range e.Booking.Lines() {
+			sum = sum.Add(l.Debit()).Sub(l.Credit())
+			if !l.Debit().IsZero() && !l.Credit().IsZero() || l.Debit().IsNegative() || l.Credit().IsNegative() {
+				t.Errorf("%s: %+v", e.ID, l)
+			}
+		}
+		if !sum.IsZero() || e.Date.Before(month) || !e.Date.Before(month.AddDate(0, 1, 0)) {
+			t.Errorf("%s of %s does not balance: %s", e.ID, e.Date, sum)
+		}
+	}
+	return j
+}
+
+// books are balances by currency and ledger.
+type books map[string]decimal.Decimal
+
+func (b books) add(j Journal) {
+	for _, l := range j.Lines() {
+		key := l.Currency + " " + l.Code
+		b[key] = b[key].Add(l.Amount)
+	}
+}
+
+// TestBooksOfRandomWorlds closes months while transactions change at random, sales are found late, and settlements come
+// in and are corrected, also for months that are closed. Whatever comes, the statement of a closed month has its hash and
+// its journal its bytes, each entry balances, and all journals together come to the balances of the last statement, to
+// what it says was paid out, and to what reached the bank.
+func TestBooksOfRandomWorlds(t *testing.T) {
+	t.Parallel()
+	for seed := range enginetest.Sample(1, 25) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			booksOfAWorld(t, uint64(seed))
+		})
+	}
+}
+
+func booksOfAWorld(t *testing.T, seed uint64) {
+	t.Helper()
+	start := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+	month := func(n int) time.Time { return start.AddDate(0, n, 0) }
+	p := lived(t, seed, 9, 400, month(5).Add(12*time.Hour))
+	closed, hashes := map[int]string{}, map[int]string{}
+	if _, err := NewJournal(t.Context(), p.w, "acme", month(2), testCodes(), false); !errors.Is(err, ErrMonthDraft) {
+		t.Errorf("an open month has a journal: %v", err)
+	}
+	p.settle(t, false, "S-1,2024-05-03,EUR,12.50,0.50,,,,", "S-2,2024-05-04,CHF,9.10,0.40,USD,10.05,7,", "S-3,2024-06-02,EUR,3,,,,,")
+	for n := range enginetest.Sample(2, 4) {
+		last := 4 + n // May, and all before it, and then month by month
+		s, err := CloseMonth(t.Context(), p.w, "acme", month(last), "ann", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		closed[last], hashes[last] = p.csv(t, p.journal(t, month(last), false)), s.Hash()
+		p.live(t, month(last+2).Add(12*time.Hour), change, late)
+		p.settle(t, true, fmt.Sprintf("S-1,2024-05-03,EUR,%d.50,0.50,,,,", 13+n), fmt.Sprintf("T-%d,2024-05-20,EUR,7.77,,,,,found late", n))
+		for m, text := range closed {
+			if now := p.csv(t, p.journal(t, month(m), false)); now != text {
+				t.Errorf("the journal of %s changed from\n%s\nto\n%s", month(m), text, now)
+			}
+			s, err := NewStatement(t.Context(), p.w, "acme", month(m))
+			if err != nil || s.Hash() != hashes[m] {
+				t.Errorf("the statement of %s has another hash: %v", month(m), err)
+			}
+		}
+		adjusted := 0
+		for _, e := range p.journal(t, month(last+2), true).Entries {
+			if strings.HasPrefix(e.Text, "adjustment of 2024-") {
+				adjusted++
+			}
+		}
+		if adjusted == 0 {
+			t.Errorf("nothing that was found late is an adjustment of %s", month(last+2))
+		}
+	}
+	p.booksBalance(t, start)
+}
+
+// settle imports settlements, or corrects them.
+func (p *past) settle(t *testing.T, correct bool, rows ...string) {
+	t.Helper()
+	o := settlement.Options{Source: "bank.csv", By: "ann", Correct: correct}
+	if correct {
+		o.Note = "as the bank says"
+	}
+	if _, err := p.take(t, o, bankHeader+strings.Join(rows, "\n")+"\n"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p *past) csv(t *testing.T, j Journal) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := j.WriteCSV(&b); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, row := range csvRows(t, b.String())[1:] {
+		if key := row[0] + "#" + row[1]; seen[key] {
+			t.Errorf("the line %s is there twice", key)
+		} else {
+			seen[key] = true
+		}
+	}
+	return b.String()
+}
+
+// booksBalance adds up the journals of all months.
+func (p *past) booksBalance(t *testing.T, start time.Time) {
+	t.Helper()
+	all, paid := books{}, map[string]decimal.Decimal{}
+	var last Statement
+	closes, err := p.w.Closes(t.Context(), "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for m := start; m.Before(p.now.AddDate(0, 1, 0)); m = m.AddDate(0, 1, 0) {
+		all.add(p.journal(t, m, true))
+		s, err := newStatement(t.Context(), p.w, "acme", m, closes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range s.Currencies {
+			for _, e := range c.Entries {
+				paid[c.Currency] = paid[c.Currency].Add(e.Paid)
+			}
+		}
+		last = s
+	}
+	// What was imported for a month that was closed is booked on the day of the import, which is today.
+	now, err := p.w.Now(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all.add(p.journal(t, time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC), true))
+	settlements, err := p.w.Settlements(t.Context(), "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bank, fees, sent := map[string]decimal.Decimal{}, map[string]decimal.Decimal{}, map[string]decimal.Decimal{}
+	for _, s := range settlements {
+		bank[s.Currency], fees[s.Currency] = bank[s.Currency].Add(s.Amount), fees[s.Currency].Add(s.Fee)
+		sent[s.PayoutCurrency] = sent[s.PayoutCurrency].Add(s.PayoutAmount)
+	}
+	if len(last.Currencies) < 2 || len(bank) < 2 {
+		t.Fatal("the world is too tame")
+	}
+	for _, c := range last.Currencies {
+		for ledger, want := range map[finance.Ledger]decimal.Decimal{
+			finance.LedgerPending: c.Closing.Pending, finance.LedgerConfirmed: c.Closing.Confirmed, finance.LedgerAfterPayment: c.Closing.Settled,
+			finance.LedgerPayouts: paid[c.Currency].Sub(sent[c.Currency]), finance.LedgerBank: bank[c.Currency], finance.LedgerFees: fees[c.Currency],
+		} {
+			if got := all[c.Currency+" "+string(ledger)]; !got.Equal(want) {
+				t.Errorf("%s %s: the books have %s, want %s", c.Currency, ledger, got, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,377 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/shopspring/decimal"
+
+	"dealhouse/internal/apisim"
+	"dealhouse/internal/enginetest"
+	"dealhouse/internal/finance"
+	"dealhouse/internal/settlement"
+)
+
+func d(text string) decimal.Decimal { return decimal.RequireFromString(text) }
+
+// bookPayout makes a payout of transactions that are worth something in currencies, and stamps them. What is declined
+// after is worth nothing now.
+func (x *world) bookPayout(t *testing.T, id int64, worth map[string]string) {
+	t.Helper()
+	total := decimal.Zero
+	for currency, amount := range worth {
+		total = total.Add(d(amount))
+		record := fmt.Sprintf(`{"id":%q,"soldAt":"2025-11-20T10:00:00Z","updatedAt":%q,"currencyCode":%q,"orderValue":100,"cashback":%s,"status":"CONFIRMED","payoutId":%d}`,
+			uuid.NewSHA1(uuid.Nil, []byte(fmt.Sprint(id, currency))), x.Now().Format(time.RFC3339Nano), currency, amount, id)
+		if err := x.Put(apisim.StreamTransactions, "acme", []byte(record)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := len(worth)
+	record := fmt.Sprintf(`{"id":%d,"totalTransactions":%d,"totalGmv":%d,"aov":100,"totalCashback":%s,"confirmedTransactions":%d,"declinedTransactions":0,"pendingTransactions":0,
+"confirmedGmv":%d,"declinedGmv":0,"pendingGmv":0,"confirmedCashback":%s,"declinedCashback":0,"pendingCashback":0,"startDate":"2025-11-20T10:00:00Z","endDate":"2025-11-20T10:00:00Z"}`,
+		id, n, 100*n, total, n, 100*n, total)
+	if err := x.Put(apisim.StreamPayouts, "acme", []byte(record)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// take imports a file of settlements.
+func (x *world) take(t *testing.T, o settlement.Options, text string) (settlement.Result, error) {
+	t.Helper()
+	rows, problems, err := settlement.ReadFile(strings.NewReader(text), "acme", time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(problems) > 0 {
+		return settlement.Result{}, &settlement.ProblemsError{Source: o.Source, Problems: problems}
+	}
+	return settlement.Import(t.Context(), x.w, rows, o)
+}
+
+const bankHeader = "reference,received_on,currency,amount,fee,payout_currency,payout_amount,payouts,text\n"
+
+// TestThreeWay settles payouts in every way, by hand, and corrects one.
+func TestThreeWay(t *testing.T) {
+	t.Parallel()
+	x := newWorld(t, scripted())
+	for id, worth := range map[int64]map[string]string{
+		101: {"EUR": "10.05"}, 102: {"EUR": "20"}, 103: {"EUR": "30"}, 104: {"EUR": "40.0033"}, 105: {"EUR": "50"}, 106: {"EUR": "60"}, 107: {"USD": "70"}, 108: {"EUR": "80", "USD": "8"},
+		109: {"EUR": "90"}, 110: {"EUR": "90"}, 111: {"JPY": "1200"}, 112: {"EUR": "33"}, 113: {"EUR": "33"},
+	} {
+		x.bookPayout(t, id, worth)
+	}
+	x.sync(false, "transactions", "payouts")
+	o := settlement.Options{Source: "bank.csv", By: "ann"}
+	file := bankHeader +
+		"A-1,2026-01-05,EUR,8.55,1.50,,,101,\n" + // with a fee
+		"A-2,2026-01-05,EUR,50,,,,102 103,two at once\n" +
+		"A-3,2026-01-06,EUR,40.00,,,,,\n" + // by its amount, but for a part of a cent
+		"A-4,2026-01-07,EUR,20,,,,105,a part\n" +
+		"A-5,2026-01-08,EUR,30,,,,105,the rest\n" +
+		"A-6,2026-01-08,EUR,59,,,,106,one is missing\n" +
+		"A-7,2026-01-09,EUR,63.50,0.50,USD,70,107,\n" + // converted
+		"A-8,2026-01-09,EUR,90,,,,,payout 110 of January\n" + // two are of this amount, and it names one
+		"A-9,2026-01-10,JPY,1200,,,,,\n" +
+		"B-1,2026-01-10,EUR,33,,,,,\n" + // two are of this amount, and it names none
+		"B-2,2026-01-11,EUR,5,,,,999,of a payout that is not loaded\n" +
+		"B-3,2026-01-12,USD,8,,,,108,\n"
+	res, err := x.take(t, o, file)
+	if err != nil || len(res.New) != 12 || res.Known != 0 {
+		t.Fatalf("%+v %v", res, err)
+	}
+	x.states(t, map[string]string{
+		"101 EUR": "received: 10.05 = 8.55 + 1.50 fees", "102 EUR": "received: 20.00 = 20.00", "103 EUR": "received: 30.00 = 30.00", "104 EUR": "received: 40.0033 = 40.00 + 0.0033 rounding",
+		"105 EUR": "received: 50.00 = 50.00", "106 EUR": "short: 60.00 = 59.00 + 1.00 outstanding", "107 USD": "received: 70.00 = 0.00 + 70.00 converted",
+		"108 EUR": "outstanding: 80.00 = 0.00 + 80.00 outstanding", "108 USD": "received: 8.00 = 8.00", "109 EUR": "outstanding: 90.00 = 0.00 + 90.00 outstanding", "110 EUR": "received: 90.00 = 90.00",
+		"111 JPY": "received: 1200 = 1200", "112 EUR": "outstanding: 33.00 = 0.00 + 33.00 outstanding", "113 EUR": "outstanding: 33.00 = 0.00 + 33.00 outstanding",
+		"999 EUR": "not paid out: 0.00 = 5.00 + -5.00 outstanding",
+	})
+	// The same again changes nothing. One that differs is refused with its line, and nothing of the file is taken in.
+	if res, err := x.take(t, o, file); err != nil || len(res.New)+len(res.Corrected) != 0 || res.Known != 12 {
+		t.Errorf("the same file again: %+v %v", res, err)
+	}
+	changed := strings.Replace(file, "EUR,59,,", "EUR,59,1,", 1) + "B-4,2026-01-12,EUR,1,,,,,\n"
+	refused := &settlement.ProblemsError{}
+	if _, err := x.take(t, o, changed); !errors.As(err, &refused) || len(refused.Problems) != 1 || refused.Problems[0].Line != 7 || !strings.Contains(err.Error(), `fee "0", now "1"`) {
+		t.Errorf("a changed settlement: %v", err)
+	}
+	o.Correct, o.Note = true, "the bank forgot its fee"
+	if res, err := x.take(t, o, changed); err != nil || len(res.New) != 1 || len(res.Corrected) != 1 || res.Corrected[0].Revision != 2 {
+		t.Errorf("a correction: %+v %v", res, err)
+	}
+	all, err := NewThreeWay(t.Context(), x.w, "acme")
+	if err != nil || len(all.Settlements) != 13 || len(all.Revisions) != 14 {
+		t.Fatalf("%d settlements, %d revisions, %v", len(all.Settlements), len(all.Revisions), err)
+	}
+	x.states(t, map[string]string{"106 EUR": "received: 60.00 = 59.00 + 1.00 fees"})
+	// A payout that is not in the currency in which it was sent.
+	if _, err := x.take(t, o, bankHeader+"C-1,2026-01-05,EUR,70,,,,107,\n"); err == nil || !strings.Contains(err.Error(), "payout 107, which is in USD, and this was sent in EUR") {
+		t.Errorf("a wrong currency: %v", err)
+	}
+	checkThreeWayOutputs(t, all)
+}
+
+// states compares payouts in words: state: paid out = received + what else it is made of.
+func (x *world) states(t *testing.T, want map[string]string) {
+	t.Helper()
+	all, err := x.w.ThreeWays(t.Context(), "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, p := range all {
+		text := p.State + ": " + MoneyIn(p.Currency, p.PaidOut) + " = " + MoneyIn(p.Currency, p.Received)
+		for _, part := range []struct {
+			name string
+			decimal.Decimal
+		}{{"fees", p.Fees}, {"converted", p.Converted}, {"rounding", p.Rounding}, {"outstanding", p.Outstanding}} {
+			if !part.IsZero() {
+				text += " + " + MoneyIn(p.Currency, part.Decimal) + " " + part.name
+			}
+		}
+		got[fmt.Sprint(p.Payout, " ", p.Currency)] = text
+	}
+	for key, words := range want {
+		if got[key] != words {
+			t.Errorf("payout %s is %q, want %q", key, got[key], words)
+		}
+	}
+}
+
+func checkThreeWayOutputs(t *testing.T, all ThreeWay) {
+	t.Helper()
+	var page, doc bytes.Buffer
+	if err := errors.Join(all.WriteHTML(&page), all.WriteJSON(&doc)); err != nil {
+		t.Fatal(err)
+	}
+	for _, words := range []string{"payout 110 of January", "USD 70.00", "revision 2"} {
+		if !strings.Contains(page.String(), words) {
+			t.Errorf("the page has no %q", words)
+		}
+	}
+	if strings.Contains(page.String(), "<script") || !strings.Contains(doc.String(), `"outstanding": 80.00`) {
+		t.Errorf("%s", doc.String())
+	}
+	for _, list := range ThreeWayLists() {
+		var b bytes.Buffer
+		if err := all.WriteCSV(&b, list); err != nil {
+			t.Fatal(err)
+		}
+		if rows := csvRows(t, b.String()); len(rows[0]) > 15 || len(rows) < 10 {
+			t.Errorf("%s has %d rows of %d columns", list, len(rows), len(rows[0]))
+		}
+	}
+}
+
+// settled is a settlement of a random world, with the payouts that it names.
+type settled struct {
+	settlement.Row
+	named bool
+}
+
+// TestThreeWayInRandomWorlds settles random payouts at random, and compares what the views say with a plain account of
+// it: each payout's parts are what was paid out, and what was sent is shared out to the last decimal.
+func TestThreeWayInRandomWorlds(t *testing.T) {
+	t.Parallel()
+	x := newWorld(t, scripted())
+	r := rand.New(rand.NewPCG(17, 4))
+	paid := map[string]map[int64]decimal.Decimal{"EUR": {}, "USD": {}, "JPY": {}}
+	for id := int64(1); id <= int64(enginetest.Sample(40, 600)); id++ {
+		worth := map[string]string{}
+		for range 1 + r.IntN(8)/7 {
+			currency := []string{"EUR", "EUR", "USD", "JPY"}[r.IntN(4)]
+			amount := finance.FromMinor(int64(100*(1+r.IntN(12))), currency)
+			if r.IntN(4) == 0 {
+				amount = amount.Add(decimal.New(int64(r.IntN(100)), -4))
+			}
+			worth[currency], paid[currency][id] = amount.String(), amount
+		}
+		x.bookPayout(t, id, worth)
+	}
+	x.sync(false, "transactions", "payouts")
+	last := map[string]settlement.Row{}
+	for round := range enginetest.Sample(2, 20) {
+		text := bankHeader
+		for n := range 25 {
+			text += randomSettlement(r, paid, fmt.Sprintf("R%d-%d", round, n))
+		}
+		for reference := range last { // some are corrected
+			if r.IntN(10) == 0 {
+				text += randomSettlement(r, paid, reference)
+			}
+		}
+		rows, problems, err := settlement.ReadFile(strings.NewReader(text), "acme", time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC))
+		if err != nil || len(problems) > 0 {
+			t.Fatalf("%v %v\n%s", err, problems, text)
+		}
+		for _, again := range []bool{false, true} {
+			res, err := settlement.Import(t.Context(), x.w, rows, settlement.Options{Source: "x", By: "ann", Correct: true, Note: "n"})
+			if err != nil || again && res.Known != len(rows) {
+				t.Fatalf("%+v %v", res, err)
+			}
+		}
+		for _, row := range rows {
+			last[row.Reference] = row
+		}
+		x.threeWayIs(t, paid, last)
+	}
+}
+
+func randomSettlement(r *rand.Rand, paid map[string]map[int64]decimal.Decimal, reference string) string {
+	currency := []string{"EUR", "EUR", "USD", "JPY"}[r.IntN(4)]
+	var all []int64
+	for id := range paid[currency] {
+		all = append(all, id)
+	}
+	slices.Sort(all)
+	var ids []int64
+	sum := decimal.Zero
+	for range 1 + r.IntN(10)/8 {
+		if id := all[r.IntN(len(all))]; !slices.Contains(ids, id) {
+			ids, sum = append(ids, id), sum.Add(paid[currency][id])
+		}
+	}
+	amount, fee := sum.Truncate(finance.Digits(currency)), decimal.Zero
+	switch r.IntN(6) {
+	case 0:
+		amount = amount.Sub(finance.FromMinor(int64(r.IntN(300)), currency))
+	case 1:
+		fee = finance.FromMinor(int64(r.IntN(90)), currency)
+		amount = amount.Sub(fee)
+	case 2:
+		amount = amount.Neg()
+	}
+	text, words := "", strings.Trim(fmt.Sprint(ids), "[]")
+	switch r.IntN(4) {
+	case 0:
+		words = ""
+	case 1:
+		text, words = "payout "+words+" of 2026", ""
+	}
+	converted := ","
+	if r.IntN(8) == 0 {
+		return fmt.Sprintf("%s,2026-01-05,CHF,%s,%s,%s,%s,%s,%s\n", reference, amount.Truncate(2), "0", currency, amount, words, text)
+	}
+	return fmt.Sprintf("%s,2026-01-05,%s,%s,%s,%s,%s,%s\n", reference, currency, amount, fee, converted, words, text)
+}
+
+// resolve finds the payouts of settlements as the documents say it.
+func resolve(paid map[string]map[int64]decimal.Decimal, last map[string]settlement.Row) map[string]settled {
+	all := map[string]settled{}
+	named := map[int64]bool{}
+	for _, row := range last {
+		for _, id := range row.Payouts {
+			named[id] = true
+		}
+	}
+	candidates, rivals := map[string][]int64{}, map[int64]int{}
+	for reference, row := range last {
+		all[reference] = settled{row, len(row.Payouts) > 0}
+		if len(row.Payouts) > 0 || !row.PayoutAmount.IsPositive() {
+			continue
+		}
+		for id, amount := range paid[row.PayoutCurrency] {
+			if !named[id] && amount.Sub(row.PayoutAmount).Abs().LessThan(finance.FromMinor(1, row.PayoutCurrency)) {
+				candidates[reference] = append(candidates[reference], id)
+				rivals[id]++
+			}
+		}
+	}
+	for reference, of := range candidates {
+		row := all[reference]
+		words := strings.FieldsFunc(reference+" "+row.Text, func(r rune) bool { return r < '0' || r > '9' })
+		inWords := slices.DeleteFunc(slices.Clone(of), func(id int64) bool { return !slices.Contains(words, fmt.Sprint(id)) })
+		switch {
+		case len(inWords) == 1:
+			row.Payouts = inWords
+		case len(inWords) == 0 && len(of) == 1 && rivals[of[0]] == 1:
+			row.Payouts = of
+		}
+		all[reference] = row
+	}
+	return all
+}
+
+func (x *world) threeWayIs(t *testing.T, paid map[string]map[int64]decimal.Decimal, last map[string]settlement.Row) {
+	t.Helper()
+	type leg struct{ received, fees, converted decimal.Decimal }
+	type key struct {
+		id       int64
+		currency string
+	}
+	want := map[key]*leg{}
+	of := func(id int64, currency string) *leg {
+		k := key{id, currency}
+		if want[k] == nil {
+			want[k] = &leg{}
+		}
+		return want[k]
+	}
+	resolved := resolve(paid, last)
+	for _, s := range resolved {
+		left := s.PayoutAmount
+		for i, id := range s.Payouts {
+			share, fee := decimal.Max(decimal.Zero, decimal.Min(left, paid[s.PayoutCurrency][id])), decimal.Zero
+			if i == len(s.Payouts)-1 {
+				share, fee = left, s.Fee
+			}
+			left = left.Sub(share)
+			l := of(id, s.PayoutCurrency)
+			if s.Currency != s.PayoutCurrency {
+				l.converted = l.converted.Add(share)
+				continue
+			}
+			l.received, l.fees = l.received.Add(share.Sub(fee)), l.fees.Add(fee)
+		}
+	}
+	settlements, err := x.w.Settlements(t.Context(), "acme")
+	if err != nil || len(settlements) != len(last) {
+		t.Fatalf("%d settlements, want %d: %v", len(settlements), len(last), err)
+	}
+	for _, s := range settlements {
+		sum := decimal.Zero
+		for _, share := range s.Shares {
+			sum = sum.Add(share)
+		}
+		if r := resolved[s.Reference]; !slices.Equal(s.Payouts, r.Payouts) && len(s.Payouts)+len(r.Payouts) > 0 || (s.MatchedBy == "named") != r.named || len(s.Payouts) > 0 && !sum.Equal(s.PayoutAmount) {
+			t.Errorf("%s settles %v by %s, shares %v of %s; want %v", s.Reference, s.Payouts, s.MatchedBy, s.Shares, s.PayoutAmount, r.Payouts)
+		}
+	}
+	all, err := x.w.ThreeWays(t.Context(), "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
+		l := of(p.Payout, p.Currency)
+		if !p.Received.Equal(l.received) || !p.Fees.Equal(l.fees) || !p.Converted.Equal(l.converted) || !p.PaidOut.Equal(paid[p.Currency][p.Payout]) || !p.Earned.Equal(p.PaidOut) {
+			t.Errorf("payout %d in %s: %+v, want %+v of %s", p.Payout, p.Currency, p, l, paid[p.Currency][p.Payout])
+		}
+		if sum := decimal.Sum(p.Received, p.Fees, p.Converted, p.Rounding, p.Outstanding); !sum.Equal(p.PaidOut) {
+			t.Errorf("payout %d in %s: its parts are %s, and %s was paid out", p.Payout, p.Currency, sum, p.PaidOut)
+		}
+		delete(want, key{p.Payout, p.Currency})
+	}
+	if len(want) > 0 {
+		t.Errorf("%d payouts with settlements are not there", len(want))
+	}
+}
+
+// csvRows reads a CSV as it is written.
+func csvRows(t *testing.T, text string) [][]string {
+	t.Helper()
+	text, marked := strings.CutPrefix(text, byteOrderMark)
+	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil || !marked {
+		t.Fatalf("no CSV with a byte order mark: %v", err)
+	}
+	return rows
+}

@@ -1,0 +1,142 @@
+package settlement
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"dealhouse/internal/warehouse"
+)
+
+// Options say how rows are taken in.
+type Options struct {
+	Source string // the file or the table, to be kept with each row
+	By     string // who imports them
+	// Correct records a row that differs from what was imported under its reference as a correction, with Note as the
+	// reason. Without it, such a row is refused.
+	Correct bool
+	Note    string
+}
+
+// Result is what an import came to.
+type Result struct {
+	New, Corrected []warehouse.SettlementRevision
+	Known          int // were there already, the same
+}
+
+// Import takes in rows: all, or none with a *ProblemsError (settlement-1, settlement-4).
+func Import(ctx context.Context, w *warehouse.Warehouse, rows []Row, o Options) (Result, error) {
+	var res Result
+	last, err := lastRevisions(ctx, w, rows)
+	if err != nil {
+		return res, err
+	}
+	problems, err := checkPayouts(ctx, w, rows)
+	if err != nil {
+		return res, err
+	}
+	for _, r := range rows {
+		now := warehouse.SettlementRevision{Account: r.Account, Reference: r.Reference, Revision: 1, Hash: r.Hash(), ReceivedOn: r.ReceivedOn, Currency: r.Currency, Amount: r.Amount, Fee: r.Fee,
+			PayoutCurrency: r.PayoutCurrency, PayoutAmount: r.PayoutAmount, Unit: r.unit(), Payouts: r.Payouts, Text: r.Text, Source: o.Source, Line: uint32(r.Line), By: o.By}
+		before, known := last[[2]string{r.Account, r.Reference}]
+		switch {
+		case !known:
+			res.New = append(res.New, now)
+		case before.Hash == now.Hash:
+			res.Known++
+		case !o.Correct:
+			problems = append(problems, Problem{r.Line, "", fmt.Sprintf("%s was imported on %s with %s: correct the file, or record it as a correction with --correct and --note",
+				quoted(r.Reference), before.At.Format("2006-01-02"), differences(before, now))})
+		default:
+			now.Revision, now.Note = before.Revision+1, o.Note
+			res.Corrected = append(res.Corrected, now)
+		}
+	}
+	if len(problems) > 0 {
+		slices.SortStableFunc(problems, func(a, b Problem) int { return a.Line - b.Line })
+		return Result{}, &ProblemsError{o.Source, problems}
+	}
+	all := slices.Concat(res.New, res.Corrected)
+	if len(all) == 0 {
+		return res, nil
+	}
+	if err := w.AddSettlements(ctx, all); err != nil {
+		return Result{}, err
+	}
+	copy(res.New, all)
+	copy(res.Corrected, all[len(res.New):])
+	return res, nil
+}
+
+// lastRevisions are the last revisions of the settlements of all accounts that the rows name.
+func lastRevisions(ctx context.Context, w *warehouse.Warehouse, rows []Row) (map[[2]string]warehouse.SettlementRevision, error) {
+	last := map[[2]string]warehouse.SettlementRevision{}
+	for _, account := range accounts(rows) {
+		all, err := w.SettlementRevisions(ctx, account)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range all {
+			key := [2]string{s.Account, s.Reference}
+			if before, is := last[key]; !is || s.Revision >= before.Revision {
+				last[key] = s
+			}
+		}
+	}
+	return last, nil
+}
+
+func accounts(rows []Row) []string {
+	var names []string
+	for _, r := range rows {
+		names = append(names, r.Account)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// checkPayouts says which rows name payouts that are in another currency than they were sent in. A payout that is not
+// loaded, or whose currency is not known, can be in any.
+func checkPayouts(ctx context.Context, w *warehouse.Warehouse, rows []Row) (problems []Problem, err error) {
+	currencies := map[string]map[int64][]string{}
+	for _, account := range accounts(rows) {
+		paid, err := w.PayoutsPaid(ctx, account)
+		if err != nil {
+			return nil, err
+		}
+		currencies[account] = map[int64][]string{}
+		for _, p := range paid {
+			currencies[account][p.Payout] = append(currencies[account][p.Payout], p.Currency)
+		}
+	}
+	for _, r := range rows {
+		for _, id := range r.Payouts {
+			in := currencies[r.Account][id]
+			if len(in) > 0 && !slices.Contains(in, r.PayoutCurrency) && !slices.Contains(in, "") {
+				problems = append(problems, Problem{r.Line, columnPayouts(), fmt.Sprintf("has payout %d, which is in %s, and this was sent in %s: where it was converted, write payout_currency and payout_amount",
+					id, strings.Join(in, " and "), r.PayoutCurrency)})
+			}
+		}
+	}
+	return problems, nil
+}
+
+// differences says how a settlement was, in the fields in which it differs.
+func differences(before, now warehouse.SettlementRevision) string {
+	var all []string
+	add := func(name string, was, is any) {
+		if w, i := fmt.Sprint(was), fmt.Sprint(is); w != i {
+			all = append(all, fmt.Sprintf("%s %s, now %s", name, quoted(w), quoted(i)))
+		}
+	}
+	add("received_on", before.ReceivedOn.Format("2006-01-02"), now.ReceivedOn.Format("2006-01-02"))
+	add("currency", before.Currency, now.Currency)
+	add("amount", before.Amount, now.Amount)
+	add("fee", before.Fee, now.Fee)
+	add("payout_currency", before.PayoutCurrency, now.PayoutCurrency)
+	add("payout_amount", before.PayoutAmount, now.PayoutAmount)
+	add(columnPayouts(), before.Payouts, now.Payouts)
+	add("text", before.Text, now.Text)
+	return strings.Join(all, "; ")
+}

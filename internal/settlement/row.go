@@ -1,0 +1,249 @@
+package settlement
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/shopspring/decimal"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/finance"
+	"dealhouse/internal/visible"
+)
+
+// Column is one of a file or a table of settlements.
+type Column struct {
+	Name     string
+	Required bool
+	About    string
+}
+
+// Columns are all that a file or a table may have, in any order.
+func Columns() []Column {
+	return []Column{
+		{"reference", true, "by which the bank knows it; of an account, each has one of its own"},
+		{"received_on", true, "the day on which it reached the bank, as 2026-03-31"},
+		{"currency", true, "the currency that reached the bank, as ISO 4217 has it: EUR"},
+		{"amount", true, "what reached the bank, after fees, as 1234.50; below zero: it was taken back"},
+		{"fee", false, "what the bank kept, in the same currency; empty: nothing"},
+		{"payout_currency", false, "the currency in which it was sent, where it was converted"},
+		{"payout_amount", false, "what was sent, in that currency"},
+		{columnPayouts(), false, "the ids of the payouts that it settles, with spaces between; empty: found by reference or amount"},
+		{"text", false, "in the words of the bank"},
+		{"account", false, "the account of the configuration; needed when there are several and --account is not given"},
+	}
+}
+
+// columnPayouts is the column of the payouts that a row settles.
+func columnPayouts() string { return catalog.Payouts().Name }
+
+// Row is a settlement as it was read.
+type Row struct {
+	Line               int // of the file, or number of the row of a table
+	Account, Reference string
+	ReceivedOn         time.Time
+	Currency           string
+	Amount, Fee        decimal.Decimal
+	PayoutCurrency     string
+	PayoutAmount       decimal.Decimal // what was sent
+	Payouts            []int64         // sorted
+	Text               string
+}
+
+// Hash is the SHA-256 of what the row says, in hexadecimal digits: equal hashes are the same settlement.
+func (r Row) Hash() string {
+	parts := []string{r.Account, r.Reference, r.ReceivedOn.Format(time.DateOnly), r.Currency, r.Amount.String(), r.Fee.String(), r.PayoutCurrency, r.PayoutAmount.String(), fmt.Sprint(r.Payouts), r.Text}
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return hex.EncodeToString(sum[:])
+}
+
+// unit is the smallest unit of the currency in which it was sent.
+func (r Row) unit() decimal.Decimal { return finance.FromMinor(1, r.PayoutCurrency) }
+
+const (
+	maxReference = 200
+	maxText      = 2000
+	maxDigits    = 18 // before the point
+)
+
+var (
+	currencyPattern = regexp.MustCompile(`^[A-Z]{3}$`)
+	amountPattern   = regexp.MustCompile(`^-?[0-9]{1,18}(\.[0-9]{1,4})?$`)
+	idPattern       = regexp.MustCompile(`^[0-9]{1,18}$`)
+)
+
+// parser reads the fields of a row, and keeps what is wrong with them.
+type parser struct {
+	fields   map[string]string
+	line     int
+	problems []Problem
+}
+
+func (p *parser) wrong(column, format string, args ...any) {
+	p.problems = append(p.problems, Problem{p.line, column, fmt.Sprintf(format, args...)})
+}
+
+// parse makes a row of its fields. until is the last day on which it can have been received.
+func parse(line int, fields map[string]string, account string, until time.Time) (Row, []Problem) {
+	p := &parser{fields: fields, line: line}
+	r := Row{Line: line, Account: account, Reference: p.text("reference", maxReference), Text: p.text("text", maxText)}
+	if r.Reference == "" {
+		p.wrong("reference", "is empty: write what the bank knows it by")
+	}
+	if own := fields["account"]; own != "" {
+		if account != "" && account != own {
+			p.wrong("account", "is %s, and --account says %s", quoted(own), quoted(account))
+		}
+		r.Account = own
+	}
+	if r.Account == "" {
+		p.wrong("account", "is not given: add the column account, or --account")
+	}
+	r.ReceivedOn = p.day("received_on", until)
+	r.Currency = p.currency("currency")
+	r.Amount = p.amount("amount", finance.Digits(r.Currency))
+	if fields["amount"] == "" {
+		p.wrong("amount", "is empty: write what reached the bank, such as 1234.50")
+	}
+	r.Fee = p.amount("fee", finance.Digits(r.Currency))
+	if r.Fee.IsNegative() {
+		p.wrong("fee", "is below zero: write what was kept as 1.50")
+	}
+	r.Payouts = p.payouts()
+	p.sent(&r)
+	return r, p.problems
+}
+
+// sent is what was sent: what arrived and the fee, where it was not converted (settlement-3).
+func (p *parser) sent(r *Row) {
+	currency, amount := p.fields["payout_currency"], p.fields["payout_amount"]
+	r.PayoutCurrency, r.PayoutAmount = r.Currency, r.Amount.Add(r.Fee)
+	switch {
+	case currency == "" && amount == "":
+		return
+	case currency == "":
+		p.wrong("payout_currency", "is empty, and payout_amount is not: write both, or neither where nothing was converted")
+		return
+	case amount == "":
+		p.wrong("payout_amount", "is empty, and payout_currency is not: write both, or neither where nothing was converted")
+		return
+	}
+	r.PayoutCurrency = p.currency("payout_currency")
+	sent := p.amount("payout_amount", 4)
+	switch {
+	case r.PayoutCurrency == r.Currency && !sent.Equal(r.PayoutAmount):
+		p.wrong("payout_amount", "is %s, and amount and fee make %s in the same currency: correct the fee", sent, r.PayoutAmount)
+	case sent.Sign()*r.Amount.Sign() < 0:
+		p.wrong("payout_amount", "is %s, and amount is %s: both are above zero, or both below", sent, r.Amount)
+	}
+	r.PayoutAmount = sent
+}
+
+// text is a field that is one line of text.
+func (p *parser) text(column string, most int) string {
+	s := p.fields[column]
+	switch {
+	case !utf8.ValidString(s):
+		p.wrong(column, "is not UTF-8: save the file as UTF-8")
+	case len(s) > most:
+		p.wrong(column, "is longer than %d bytes", most)
+	case strings.ContainsFunc(s, unicode.IsControl):
+		p.wrong(column, "has a line break or another control character: %s", quoted(s))
+	case strings.TrimSpace(s) != s:
+		p.wrong(column, "begins or ends with a space: %s", quoted(s))
+	}
+	return s
+}
+
+func (p *parser) day(column string, until time.Time) time.Time {
+	s := p.fields[column]
+	day, err := time.Parse(time.DateOnly, s)
+	switch {
+	case err != nil:
+		p.wrong(column, "is %s, which is no day: write it as 2026-03-31", quoted(s))
+	case day.Year() < 2000:
+		p.wrong(column, "is %s, which is too long ago", quoted(s))
+	case day.After(until):
+		p.wrong(column, "is %s, which is yet to come", quoted(s))
+	}
+	return day
+}
+
+func (p *parser) currency(column string) string {
+	s := p.fields[column]
+	if !currencyPattern.MatchString(s) {
+		p.wrong(column, "is %s, which is no currency: write three capital letters, such as EUR", quoted(s))
+	}
+	return s
+}
+
+// amount reads a decimal with at most so many decimals (settlement-2); an empty one is nothing.
+func (p *parser) amount(column string, decimals int32) decimal.Decimal {
+	s := p.fields[column]
+	if s == "" {
+		return decimal.Zero
+	}
+	if !amountPattern.MatchString(s) {
+		p.wrong(column, "is %s, which is no amount: %s", quoted(s), amountHint(s))
+		return decimal.Zero
+	}
+	d := decimal.RequireFromString(s)
+	if !d.Equal(d.Truncate(decimals)) {
+		p.wrong(column, "is %s, and its currency has %d decimals", quoted(s), decimals)
+	}
+	return d
+}
+
+// amountHint says how an amount is to be written that is not.
+func amountHint(s string) string {
+	switch {
+	case strings.Contains(s, ",") && strings.Contains(s, "."):
+		return "it has both a comma and a point; write 1234.50, without a separator of thousands"
+	case strings.Contains(s, ","):
+		return "write a decimal point, and no separator of thousands: 1234.50"
+	case strings.HasPrefix(s, "("):
+		return "write an amount below zero as -1234.50"
+	case strings.ContainsFunc(s, unicode.IsSpace):
+		return "write it without spaces: 1234.50"
+	case strings.ContainsAny(s, "eE"):
+		return "write all its digits: 1234.50"
+	case strings.ContainsFunc(s, unicode.IsLetter), strings.ContainsFunc(s, func(r rune) bool { return unicode.Is(unicode.Sc, r) }):
+		return "write the number alone, and its currency in the column currency: 1234.50"
+	}
+	return fmt.Sprintf("write 1234.50, with at most %d digits before the point and 4 after it", maxDigits)
+}
+
+func (p *parser) payouts() []int64 {
+	ids := []int64{}
+	for _, word := range strings.Fields(p.fields[columnPayouts()]) {
+		if !idPattern.MatchString(word) {
+			p.wrong(columnPayouts(), "has %s, which is no id of a payout: write whole numbers with spaces between", quoted(word))
+			continue
+		}
+		id, err := strconv.ParseInt(word, 10, 64)
+		if err != nil || slices.Contains(ids, id) {
+			p.wrong(columnPayouts(), "names payout %s twice", word)
+			continue
+		}
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// quoted shows a field that is not understood.
+func quoted(s string) string {
+	const most = 60
+	if r := []rune(s); len(r) > most {
+		s = string(r[:most]) + "…"
+	}
+	return strconv.Quote(visible.Line(s))
+}

@@ -1,0 +1,38 @@
+package warehouse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// EachChange hands on the changes of an account's transactions that count from a time on and before another, transaction by
+// transaction, and of each in the order in which they count. Age is that of the sale at the end. Nothing of them is kept,
+// however many they are.
+func (r Reader) EachChange(ctx context.Context, account string, from, before time.Time, closes []Close, do func(Change) error) error {
+	rows, err := r.conn.Query(ctx, selectEachChange(closes), named("account", account), named("from", fmt.Sprint(from.UnixMilli())), named("to", fmt.Sprint(before.UnixMilli())))
+	if err != nil {
+		return fmt.Errorf("reading the changes of the transactions of account %s: %w", account, err)
+	}
+	for err == nil && rows.Next() {
+		var c Change
+		err = rows.Scan(&c.Currency, &c.Late, &c.Age, &c.Sale, &c.StatusBefore, &c.Status, &c.InPayout, &c.IntoPayout, &c.SamePayout, &c.FirstPaid, &c.ListedBefore, &c.Listed,
+			&c.CashbackBefore, &c.Cashback, &c.ID, &c.At, &c.SeenAt, &c.SoldAt, &c.Retailer, &c.Payout)
+		if err == nil {
+			err = do(c)
+		}
+	}
+	if err := errors.Join(err, rows.Err(), rows.Close()); err != nil {
+		return fmt.Errorf("reading the changes of the transactions of account %s: %w", account, err)
+	}
+	return nil
+}
+
+func selectEachChange(closes []Close) string {
+	return sql(`SELECT currency_code, late, $age AS age, sale = 1, status_before, status, payout_id_before IS NOT NULL, payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1,
+    listed_before = 1, listed = 1, cashback_before, cashback, id, at, seen_at, sold_at, retailer_name, payout_id
+FROM (SELECT *, $effective, dateDiff('day', sold_at, fromUnixTimestamp64Milli({to:Int64}, 'UTC')) AS days FROM transaction_changes WHERE account = {account:String})
+WHERE effective >= {from:Int64} AND effective < {to:Int64}
+ORDER BY id, effective, sale DESC`, parts{"effective": effective(closes), "age": ageOfDays()})
+}

@@ -1,0 +1,120 @@
+package warehouse
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/shopspring/decimal"
+
+	"dealhouse/internal/catalog"
+)
+
+// UnpaidCohort is what of one currency was unpaid at the beginning of a month, had one status, and was due in the same
+// payout. Of what was paid in a month, whatever it was, there is one with ToGo -1, whose Due is the month.
+type UnpaidCohort struct {
+	Currency     string
+	Due          time.Time // first day of the month in which the payout is made
+	ToGo         int8      // months from then to Due
+	Confirmed    bool
+	Count        int64
+	Unpaid, Paid decimal.Decimal // cashback; how much of it was paid until a month after Due
+}
+
+// UnpaidCohorts reads what was unpaid at the beginnings of months, as it was loaded, and what was paid of it: of sales
+// from a time on and before another one. Transactions that were not loaded yet are not in it. horizon is how many months
+// before a payout it begins.
+func (r Reader) UnpaidCohorts(ctx context.Context, account string, from, to time.Time, horizon int) ([]UnpaidCohort, error) {
+	rows, err := r.conn.Query(ctx, selectUnpaidCohorts(horizon), named("account", account), named("from", fmt.Sprint(from.UnixMilli())), named("to", fmt.Sprint(to.UnixMilli())))
+	all, err := scanned(rows, err, func(c *UnpaidCohort) []any {
+		return []any{&c.Currency, &c.Due, &c.ToGo, &c.Confirmed, &c.Count, &c.Unpaid, &c.Paid}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading how the transactions of account %s were paid in the past: %w", account, err)
+	}
+	return all, nil
+}
+
+// selectUnpaidCohorts looks at each transaction at the beginning of each month before its payout: what counts is the last
+// version with an earlier updatedAt. What was paid for it is its cashback in the first version with a payout.
+func selectUnpaidCohorts(horizon int) string {
+	return sql(`SELECT currency, toDateTime64(cell.1, 3, 'UTC') AS month, cell.2 AS togo, cell.3 = 1 AS confirmed, toInt64(count()), sum(cell.4), sum(cell.5)
+FROM
+(
+    SELECT currency, arrayJoin(arrayConcat(
+        arrayMap(c -> (due, toInt8(c.1), toUInt8(c.2.3 = $confirmed), c.2.4, if(stamp.1 > 0 AND stamp.2 < $until, paid, 0)),
+            arrayFilter(c -> c.2.1 > 0 AND c.2.3 != $declined AND NOT c.2.5 AND NOT c.2.6,
+                arrayMap(k -> (k, arrayLast(v -> v.2 < toUnixTimestamp(toDateTime(addMonths(due, -k), 'UTC')) * 1000, versions)), range($horizon)))),
+        if(stamp.1 > 0, [(toDate(toStartOfMonth(fromUnixTimestamp64Milli(stamp.2, 'UTC'))), toInt8(-1), toUInt8(0), toDecimal64(0, 4), paid)], []))) AS cell
+    FROM
+    (
+        SELECT argMax(currency_code, _version) AS currency, $due AS due,
+            arraySort(v -> v.1, groupArray((_version, toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))), toString(status), ifNull(cashback, 0),
+                payout_id IS NOT NULL, _deleted = 1))) AS versions,
+            arrayFirst(v -> v.5, versions) AS stamp, if(stamp.3 = $declined OR stamp.6, toDecimal64(0, 4), stamp.4) AS paid
+        FROM transactions_versions
+        WHERE account = {account:String} AND sold_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND sold_at < fromUnixTimestamp64Milli({to:Int64}, 'UTC')
+        GROUP BY id
+    )
+)
+GROUP BY currency, month, togo, confirmed
+ORDER BY currency, month, togo, confirmed`, parts{
+		"confirmed": quote(catalog.StatusConfirmed), "declined": quote(catalog.StatusDeclined), "horizon": fmt.Sprint(horizon),
+		"due": dueOf("assumeNotNull(argMax(sold_at, _version))"), "until": "toUnixTimestamp(toDateTime(addMonths(due, 1), 'UTC')) * 1000",
+	})
+}
+
+// LoadedDays are the days, by the clock of the service, on which an account's transactions were read up to then.
+func (r Reader) LoadedDays(ctx context.Context, account string) ([]time.Time, error) {
+	rows, err := r.conn.Query(ctx, selectLoadedDays(), named("account", account))
+	all, err := scanned(rows, err, only[time.Time])
+	if err != nil {
+		return nil, fmt.Errorf("reading when the transactions of account %s were loaded: %w", account, err)
+	}
+	return all, nil
+}
+
+func selectLoadedDays() string {
+	return sql(`SELECT DISTINCT toStartOfDay(ifNull(server_time, started_at)) AS day
+FROM sync_runs WHERE account = {account:String} AND stream = 'transactions' AND outcome = $success AND $fresh
+ORDER BY day`, parts{"success": quote(OutcomeSuccess), "fresh": freshModes})
+}
+
+// DueTransaction is one that was unpaid at the end of a month, with the payout in which it is due.
+type DueTransaction struct {
+	ID                 uuid.UUID
+	Currency, Retailer string
+	SoldAt             *time.Time
+	Due                *time.Time // first day of the month in which the payout is made; nil: no time of sale
+	Pending, Confirmed decimal.Decimal
+}
+
+// DueTransactions reads the transactions behind what is unpaid at the end of a month that ends before to, as ChangeSums
+// adds it up, those that are due first in front.
+func (r Reader) DueTransactions(ctx context.Context, account string, to time.Time, closes []Close) ([]DueTransaction, error) {
+	rows, err := r.conn.Query(ctx, selectDueTransactions(closes), named("account", account), named("to", fmt.Sprint(to.UnixMilli())))
+	all, err := scanned(rows, err, func(d *DueTransaction) []any {
+		return []any{&d.ID, &d.Currency, &d.Retailer, &d.SoldAt, &d.Due, &d.Pending, &d.Confirmed}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading what is unpaid of account %s: %w", account, err)
+	}
+	return all, nil
+}
+
+func selectDueTransactions(closes []Close) string {
+	unpaid := func(suffix string) string {
+		return sql("listed$s AND payout_id$s IS NULL AND status$s != $declined", parts{"s": suffix, "declined": quote(catalog.StatusDeclined)})
+	}
+	return sql(`SELECT id, any(currency_code) AS currency, any(retailer_name), any(sold_at) AS sold, toDateTime64($due, 3, 'UTC') AS due,
+    sumIf(cashback, $after AND status != $confirmed) - sumIf(cashback_before, $before AND status_before != $confirmed) AS pending,
+    sumIf(cashback, $after AND status = $confirmed) - sumIf(cashback_before, $before AND status_before = $confirmed) AS confirmed
+FROM (SELECT *, $effective FROM transaction_changes WHERE account = {account:String})
+WHERE effective < {to:Int64}
+GROUP BY id
+HAVING countIf($after) != countIf($before)
+ORDER BY currency, due, sold, id`, parts{
+		"due": dueOf("sold"), "after": unpaid(""), "before": unpaid("_before"), "confirmed": quote(catalog.StatusConfirmed), "effective": effective(closes),
+	})
+}

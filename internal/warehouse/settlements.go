@@ -1,0 +1,154 @@
+package warehouse
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/uuid"
+	"github.com/shopspring/decimal"
+)
+
+// SettlementRevision is a row of settlement_revisions: what reached the bank, as it was imported.
+type SettlementRevision struct {
+	Account, Reference string
+	Revision           uint32
+	Hash               string
+	ReceivedOn         time.Time // a day
+	Currency           string
+	Amount, Fee        decimal.Decimal
+	PayoutCurrency     string
+	PayoutAmount, Unit decimal.Decimal
+	Payouts            []int64
+	Text               string
+	At                 time.Time
+	ID                 uuid.UUID
+	Source             string
+	Line               uint32
+	By, Note           string
+}
+
+var settlementColumns = columns("account String, reference String, revision UInt32, hash String, received_on Date, currency_code String, amount Decimal(38,4), fee Decimal(38,4), payout_currency String, " +
+	"payout_amount Decimal(38,4), unit Decimal(38,4), payouts Array(Int64), text String, at DateTime64(3), id UUID, source String, line UInt32, by String, note String")
+
+// AddSettlements adds revisions of settlements, all or none, made now by the clock of the warehouse. Their time and ID
+// are set.
+func (w *Warehouse) AddSettlements(ctx context.Context, all []SettlementRevision) error {
+	_, at, err := w.timeAfter(ctx, newestTime("at"), "settlements_log")
+	if err != nil {
+		return fmt.Errorf("importing settlements: %w", err)
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return fmt.Errorf("making the ID of an import: %w", err)
+	}
+	err = w.insert(ctx, "settlements_log", settlementColumns, func(b driver.Batch) error {
+		for i := range all {
+			s := &all[i]
+			s.At, s.ID = at.UTC(), id
+			if err := b.Append(s.Account, s.Reference, s.Revision, s.Hash, s.ReceivedOn, s.Currency, s.Amount, s.Fee, s.PayoutCurrency, s.PayoutAmount, s.Unit, s.Payouts, s.Text, s.At, s.ID,
+				s.Source, s.Line, s.By, s.Note); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("importing settlements: %w", err)
+	}
+	return nil
+}
+
+// SettlementRevisions reads every revision of settlements, of one account or, without a name, of all, in the order in
+// which they were imported.
+func (r Reader) SettlementRevisions(ctx context.Context, account string) ([]SettlementRevision, error) {
+	rows, err := r.conn.Query(ctx, `SELECT account, reference, revision, hash, received_on, currency_code, amount, fee, payout_currency, payout_amount, unit, payouts, text, at, id, source, line, by, note
+FROM settlement_revisions
+WHERE {account:String} IN ('', account)
+ORDER BY at, account, reference, revision, hash`, named("account", account))
+	all, err := scanned(rows, err, func(s *SettlementRevision) []any {
+		return []any{&s.Account, &s.Reference, &s.Revision, &s.Hash, &s.ReceivedOn, &s.Currency, &s.Amount, &s.Fee, &s.PayoutCurrency, &s.PayoutAmount, &s.Unit, &s.Payouts, &s.Text, &s.At, &s.ID,
+			&s.Source, &s.Line, &s.By, &s.Note}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the settlements: %w", err)
+	}
+	return all, nil
+}
+
+// Settlement is a row of the view settlements, whose columns say what each field means.
+type Settlement struct {
+	Account, Reference string
+	Revision           uint32
+	ReceivedOn         time.Time
+	Currency           string
+	Amount, Fee        decimal.Decimal
+	PayoutCurrency     string
+	PayoutAmount       decimal.Decimal
+	Text, MatchedBy    string
+	Payouts            []int64
+	Shares             []decimal.Decimal // of Payouts
+	NotLoaded          []int64
+	At                 time.Time
+	By                 string
+}
+
+// Settlements reads what reached the bank, of one account or, without a name, of all; the newest first.
+func (r Reader) Settlements(ctx context.Context, account string) ([]Settlement, error) {
+	rows, err := r.conn.Query(ctx, `SELECT account, reference, revision, received_on, currency_code, amount, fee, payout_currency, payout_amount, text, matched_by, payouts, shares, not_loaded, at, by
+FROM settlements
+WHERE {account:String} IN ('', account)
+ORDER BY account, received_on DESC, reference`, named("account", account))
+	all, err := scanned(rows, err, func(s *Settlement) []any {
+		return []any{&s.Account, &s.Reference, &s.Revision, &s.ReceivedOn, &s.Currency, &s.Amount, &s.Fee, &s.PayoutCurrency, &s.PayoutAmount, &s.Text, &s.MatchedBy, &s.Payouts, &s.Shares, &s.NotLoaded, &s.At, &s.By}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("matching the settlements with payouts: %w", err)
+	}
+	return all, nil
+}
+
+// ThreeWay is a row of payout_three_way: what a payout earned, paid out and brought, in one currency.
+type ThreeWay struct {
+	Account                                                           string
+	Payout                                                            int64
+	Currency                                                          string
+	Earned, PaidOut, Received, Fees, Converted, Rounding, Outstanding decimal.Decimal
+	State                                                             string
+	Settlements                                                       []string
+	LastReceivedOn                                                    *time.Time
+}
+
+// ThreeWays reads what payouts earned, paid out and brought, of one account or, without a name, of all; the newest payout
+// first.
+func (r Reader) ThreeWays(ctx context.Context, account string) ([]ThreeWay, error) {
+	rows, err := r.conn.Query(ctx, `SELECT account, payout_id, currency_code, earned, paid_out, received, fees, converted, rounding, outstanding, state, settlements, last_received_on
+FROM payout_three_way
+WHERE {account:String} IN ('', account)
+ORDER BY account, payout_id DESC, currency_code`, named("account", account))
+	all, err := scanned(rows, err, func(t *ThreeWay) []any {
+		return []any{&t.Account, &t.Payout, &t.Currency, &t.Earned, &t.PaidOut, &t.Received, &t.Fees, &t.Converted, &t.Rounding, &t.Outstanding, &t.State, &t.Settlements, &t.LastReceivedOn}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("comparing payouts with settlements: %w", err)
+	}
+	return all, nil
+}
+
+// PayoutPaid is what a payout paid in one currency.
+type PayoutPaid struct {
+	Payout   int64
+	Currency string // empty: not known
+	Paid     decimal.Decimal
+}
+
+// PayoutsPaid reads what the payouts of an account paid.
+func (r Reader) PayoutsPaid(ctx context.Context, account string) ([]PayoutPaid, error) {
+	rows, err := r.conn.Query(ctx, `SELECT payout_id, currency_code, paid FROM payout_paid WHERE account = {account:String} ORDER BY payout_id, currency_code`, named("account", account))
+	all, err := scanned(rows, err, func(p *PayoutPaid) []any { return []any{&p.Payout, &p.Currency, &p.Paid} })
+	if err != nil {
+		return nil, fmt.Errorf("reading what the payouts of account %s paid: %w", account, err)
+	}
+	return all, nil
+}

@@ -1,0 +1,68 @@
+package warehouse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// TextTable is a table or a view of the user's own, with its values as text.
+type TextTable struct {
+	Columns []string
+	Rows    [][]string // NULL is empty
+}
+
+// ErrTextTable says that a table of the user's own cannot be read as it is.
+var ErrTextTable = errors.New("the table cannot be read")
+
+// maxTextRows bounds how many rows of a table of the user's own are read at once.
+const maxTextRows = 1_000_000
+
+// ReadTextTable reads a table or a view of the user's own, "table" or "database.table". Amounts have to be decimals,
+// integers or text there: a float is refused with ErrTextTable, since it is not what it looks like.
+func (r Reader) ReadTextTable(ctx context.Context, name string) (TextTable, error) {
+	var t TextTable
+	database, table, has := strings.Cut(name, ".")
+	if !has {
+		database, table = "", name
+	}
+	type described struct{ name, typ string }
+	rows, err := r.conn.Query(ctx, `SELECT name, type FROM system.columns
+WHERE database = if({database:String} = '', currentDatabase(), {database:String}) AND table = {table:String} ORDER BY position`, named("database", database), named("table", table))
+	cols, err := scanned(rows, err, func(d *described) []any { return []any{&d.name, &d.typ} })
+	switch {
+	case err != nil:
+		return t, fmt.Errorf("reading which columns %s has: %w", name, err)
+	case len(cols) == 0:
+		return t, fmt.Errorf("%w: there is no table or view %s, or the user of the warehouse may not read it", ErrTextTable, name)
+	}
+	var fields []string
+	for _, c := range cols {
+		if strings.Contains(c.typ, "Float") {
+			return t, fmt.Errorf("%w: column %s of %s is a %s, which is not exact: make it a Decimal or text", ErrTextTable, c.name, name, c.typ)
+		}
+		field := identifier(c.name)
+		if strings.HasPrefix(c.typ, "Array") {
+			field = "arrayStringConcat(arrayMap(x -> toString(x), " + field + "), ' ')"
+		}
+		t.Columns, fields = append(t.Columns, c.name), append(fields, "ifNull(toString("+field+"), '')")
+	}
+	from := identifier(table)
+	if has {
+		from = identifier(database) + "." + from
+	}
+	rows, err = r.conn.Query(ctx, fmt.Sprintf("SELECT [%s] FROM %s LIMIT %d", strings.Join(fields, ", "), from, maxTextRows+1))
+	if t.Rows, err = scanned(rows, err, only[[]string]); err != nil {
+		return t, fmt.Errorf("reading %s: %w", name, err)
+	}
+	if len(t.Rows) > maxTextRows {
+		return t, fmt.Errorf("%w: %s has more than %d rows: make a view of those that are new", ErrTextTable, name, maxTextRows)
+	}
+	return t, nil
+}
+
+// identifier quotes a name.
+func identifier(name string) string {
+	return "`" + strings.NewReplacer("\\", "\\\\", "`", "\\`").Replace(name) + "`"
+}

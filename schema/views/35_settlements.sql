@@ -1,0 +1,152 @@
+-- The third leg: what was earned, what was paid out, and what reached the bank.
+
+CREATE OR REPLACE VIEW payout_paid
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration (from payouts.account)',
+    payout_id Int64 COMMENT 'Payout (from payouts.id)',
+    currency_code LowCardinality(String) COMMENT 'Currency of its transactions; empty when it is not known, or for what a payout of several currencies says beyond its transactions (from payout_transactions.currency_code)',
+    paid Decimal(38, 4) COMMENT 'Cashback that the payout reports without that of declined transactions; where it has several currencies, or reports none, that of its transactions as stamped [currency_code] (from payouts.total_cashback, declined_cashback, payout_transactions.stamped_cashback)',
+    earned Decimal(38, 4) COMMENT 'What its transactions are worth as of now [currency_code] (from payout_transactions.cashback)'
+)
+AS SELECT account, payout_id, (arrayJoin(multiIf(empty(lines), [(CAST('', 'LowCardinality(String)'), ifNull(reported, nothing), nothing)],
+        length(lines) = 1, [(lines[1].1, ifNull(reported, lines[1].2), lines[1].3)],
+        rest = 0, lines, arrayPushBack(lines, (CAST('', 'LowCardinality(String)'), rest, nothing)))) AS part).1 AS currency_code, part.2 AS paid, part.3 AS earned
+FROM
+(
+    SELECT account, payout_id, lines, reported, toDecimal128(0, 4) AS nothing,
+        toDecimal128(ifNull(reported, stamped) - stamped, 4) AS rest
+    FROM
+    (
+        SELECT account, id AS payout_id, toNullable(toDecimal128(total_cashback - declined_cashback, 4)) AS reported FROM payouts
+    ) AS p
+    LEFT JOIN
+    (
+        SELECT account, payout_id, groupArray((currency_code, stamped_worth, now_worth)) AS lines, sum(stamped_worth) AS stamped
+        FROM
+        (
+            SELECT account, payout_id, currency_code, sumIf(stamped_cashback, stamped_status != 'DECLINED') AS stamped_worth, sumIf(now_cashback, now_status != 'DECLINED') AS now_worth
+            FROM payout_sums
+            GROUP BY account, payout_id, currency_code
+            ORDER BY account, payout_id, currency_code
+        )
+        GROUP BY account, payout_id
+    ) AS s USING (account, payout_id)
+)
+COMMENT 'What each payout paid in each currency, and what that is worth now';
+
+CREATE OR REPLACE VIEW settlements
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration (from settlement_revisions.account)',
+    reference String COMMENT 'By which the bank knows it (from settlement_revisions.reference)',
+    revision UInt32 COMMENT '1, and one more for each correction (from settlement_revisions.revision)',
+    received_on Date COMMENT 'Day on which it reached the bank (from settlement_revisions.received_on)',
+    currency_code LowCardinality(String) COMMENT 'Currency that reached the bank (from settlement_revisions.currency_code)',
+    amount Decimal(38, 4) COMMENT 'What reached the bank, after fees; below zero: it was taken back [currency_code] (from settlement_revisions.amount)',
+    fee Decimal(38, 4) COMMENT 'What the bank, or one before it, kept [currency_code] (from settlement_revisions.fee)',
+    payout_currency LowCardinality(String) COMMENT 'Currency in which it was sent; another one than currency_code: it was converted (from settlement_revisions.payout_currency)',
+    payout_amount Decimal(38, 4) COMMENT 'What was sent: amount and fee, or before it was converted [payout_currency] (from settlement_revisions.payout_amount)',
+    unit Decimal(38, 4) COMMENT 'Smallest unit of payout_currency [payout_currency] (from settlement_revisions.unit)',
+    text String COMMENT 'In the words of the bank (from settlement_revisions.text)',
+    matched_by LowCardinality(String) COMMENT 'How its payouts are known: named: whoever imported it says so; reference: its reference or text has the number of a payout of this amount; amount: one payout is of this amount, and no other settlement could be meant; empty: they are not known (from settlement_revisions.payouts, reference, text, payout_amount, payout_paid.paid)',
+    payouts Array(Int64) COMMENT 'Payouts that it settles (from settlement_revisions.payouts, payout_paid.payout_id)',
+    shares Array(Decimal(38, 4)) COMMENT 'What of payout_amount is for each of them: what it paid, in their order, and the rest for the last [payout_currency] (from settlement_revisions.payout_amount, payout_paid.paid)',
+    not_loaded Array(Int64) COMMENT 'Those of payouts that are not loaded (from settlement_revisions.payouts, payouts.id)',
+    at DateTime64(3, 'UTC') COMMENT 'When this revision was imported [UTC] (from settlement_revisions.at)',
+    by String COMMENT 'Who imported it (from settlement_revisions.by)'
+)
+AS WITH
+    last AS
+    (
+        SELECT * FROM settlement_revisions ORDER BY revision DESC, at DESC, hash LIMIT 1 BY account, reference
+    ),
+    -- Payouts of the same amount, for those that do not say which they settle.
+    candidates AS
+    (
+        SELECT account, reference, groupArray(payout_id) AS of_amount, arrayFilter(p -> has(extractAll(concat(any(reference), ' ', any(text)), '[0-9]+'), toString(p)), of_amount) AS in_words
+        FROM (SELECT account, reference, text, payout_currency AS currency_code, payout_amount, unit FROM last WHERE empty(payouts) AND payout_amount > 0) AS s
+        INNER JOIN (SELECT account, payout_id, currency_code, paid FROM payout_paid WHERE (account, payout_id) NOT IN (SELECT account, arrayJoin(payouts) FROM last)) AS p USING (account, currency_code)
+        WHERE abs(paid - payout_amount) < unit
+        GROUP BY account, reference
+    ),
+    rivals AS
+    (
+        SELECT account, arrayJoin(of_amount) AS payout_id, count() AS n FROM candidates GROUP BY account, payout_id
+    ),
+    found AS
+    (
+        SELECT account, reference, if(length(in_words) = 1, in_words[1], of_amount[1]) AS payout_id, if(length(in_words) = 1, 'reference', 'amount') AS how
+        FROM candidates
+        WHERE length(in_words) = 1 OR empty(in_words) AND length(of_amount) = 1 AND (account, of_amount[1]) NOT IN (SELECT account, payout_id FROM rivals WHERE n > 1)
+    ),
+    paid_by AS
+    (
+        SELECT account, currency_code, groupArray(payout_id) AS ids, groupArray(paid) AS amounts FROM payout_paid GROUP BY account, currency_code
+    ),
+    listed AS
+    (
+        SELECT account, groupArray(id) AS all_ids FROM payouts GROUP BY account
+    )
+SELECT account, reference, revision, received_on, currency AS currency_code, amount, fee, sent_in AS payout_currency, payout_amount, unit, text, matched_by, settles AS payouts,
+    if(empty(settles), CAST([], 'Array(Decimal(38, 4))'), arrayPushBack(firsts, payout_amount - arraySum(firsts))) AS shares,
+    arrayFilter(p -> NOT has(all_ids, p), settles) AS not_loaded, at, by
+FROM
+(
+    SELECT m.account AS account, m.reference AS reference, m.revision AS revision, m.received_on AS received_on, m.currency AS currency, m.amount AS amount, m.fee AS fee, m.sent_in AS sent_in,
+        m.payout_amount AS payout_amount, m.unit AS unit, m.text AS text, m.matched_by AS matched_by, m.settles AS settles, m.at AS at, m.by AS by, b.ids AS ids, b.amounts AS amounts,
+        arrayMap(p -> if(has(ids, p), amounts[indexOf(ids, p)], toDecimal128(0, 4)), arrayPopBack(settles)) AS paid,
+        arrayMap((p, before) -> greatest(toDecimal128(0, 4), least(payout_amount - (before - p), p)), paid, arrayCumSum(paid)) AS firsts
+    FROM
+    (
+        SELECT l.account AS account, l.reference AS reference, l.revision AS revision, l.received_on AS received_on, l.currency_code AS currency, l.amount AS amount, l.fee AS fee,
+            l.payout_currency AS sent_in, l.payout_amount AS payout_amount, l.unit AS unit, l.text AS text, l.at AS at, l.by AS by,
+            multiIf(notEmpty(l.payouts), 'named', f.how) AS matched_by, multiIf(notEmpty(l.payouts), l.payouts, f.how != '', [f.payout_id], CAST([], 'Array(Int64)')) AS settles
+        FROM last AS l
+        LEFT JOIN found AS f ON f.account = l.account AND f.reference = l.reference
+    ) AS m
+    LEFT JOIN paid_by AS b ON b.account = m.account AND b.currency_code = m.sent_in
+) AS n
+LEFT JOIN listed USING (account)
+COMMENT 'What reached the bank, with the payouts that it settles: the last revision of each settlement';
+
+CREATE OR REPLACE VIEW payout_three_way
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration (from payout_paid.account, settlements.account)',
+    payout_id Int64 COMMENT 'Payout (from payout_paid.payout_id, settlements.payouts)',
+    currency_code LowCardinality(String) COMMENT 'Currency; empty when it is not known (from payout_paid.currency_code, settlements.payout_currency)',
+    earned Decimal(38, 4) COMMENT 'What its transactions are worth as of now [currency_code] (from payout_paid.earned)',
+    paid_out Decimal(38, 4) COMMENT 'What it paid: the sum of the five columns that follow [currency_code] (from payout_paid.paid)',
+    received Decimal(38, 4) COMMENT 'What reached the bank in this currency [currency_code] (from settlements.shares, fee)',
+    fees Decimal(38, 4) COMMENT 'What was kept of it on the way; of a settlement of several payouts with the last [currency_code] (from settlements.fee)',
+    converted Decimal(38, 4) COMMENT 'What was sent and reached the bank in another currency [currency_code] (from settlements.shares)',
+    rounding Decimal(38, 4) COMMENT 'Parts of the smallest unit that cannot be sent [currency_code] (from settlements.unit)',
+    outstanding Decimal(38, 4) COMMENT 'What was paid out and has not arrived; below zero, more has arrived [currency_code] (from paid_out, settlements.shares)',
+    state LowCardinality(String) COMMENT 'received: all of it; short: less has arrived; over: more has arrived; outstanding: nothing has; nothing due: it paid nothing; not paid out: something has arrived for a payout that is not loaded, or paid nothing in this currency (from paid_out, settlements.shares)',
+    settlements Array(String) COMMENT 'References of its settlements (from settlements.reference)',
+    last_received_on Nullable(Date) COMMENT 'Day of the last of them; NULL: there is none (from settlements.received_on)'
+)
+AS SELECT account, payout_id, currency_code, earned, paid_out, received, fees, converted,
+    if(notEmpty(settlements) AND abs(missing) < most_unit, missing, toDecimal128(0, 4)) AS rounding, missing - rounding AS outstanding,
+    multiIf(empty(settlements) AND paid_out = 0, 'nothing due', empty(settlements), 'outstanding', outstanding = 0, 'received', paid_out = 0, 'not paid out', outstanding > 0, 'short', 'over') AS state,
+    settlements, last_received_on
+FROM
+(
+    SELECT account, payout_id, currency_code, sum(of_earned) AS earned, sum(of_paid) AS paid_out, sum(of_received) AS received, sum(of_fee) AS fees, sum(of_converted) AS converted,
+        paid_out - received - fees - converted AS missing, max(of_unit) AS most_unit, arraySort(groupArrayIf(of_reference, settles)) AS settlements, maxIf(toNullable(of_day), settles) AS last_received_on
+    FROM
+    (
+        SELECT account, payout_id, currency_code, earned AS of_earned, paid AS of_paid, toDecimal128(0, 4) AS of_received, toDecimal128(0, 4) AS of_fee, toDecimal128(0, 4) AS of_converted,
+            toDecimal128(0, 4) AS of_unit, '' AS of_reference, toDate('1970-01-01') AS of_day, false AS settles
+        FROM payout_paid
+        UNION ALL
+        SELECT account, part.1, payout_currency, toDecimal128(0, 4), toDecimal128(0, 4), if(same, part.2 - part.3, toDecimal128(0, 4)), if(same, part.3, toDecimal128(0, 4)), if(same, toDecimal128(0, 4), part.2),
+            unit, reference, received_on, true
+        FROM
+        (
+            SELECT account, payout_currency, currency_code = payout_currency AS same, unit, reference, received_on,
+                arrayJoin(arrayZip(payouts, shares, arrayMap(i -> if(i = length(payouts), fee, toDecimal128(0, 4)), arrayEnumerate(payouts)))) AS part
+            FROM settlements
+        )
+    )
+    GROUP BY account, payout_id, currency_code
+)
+COMMENT 'What was earned, what was paid out and what was received, one row a payout and currency';
