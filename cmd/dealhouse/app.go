@@ -127,7 +127,12 @@ func (a *app) newService() *service.Service {
 
 // showWaiting tells a user who waits for longer than some seconds what for. The returned function ends it.
 func (a *app) showWaiting(what string) (done func()) {
-	return output.ShowWaiting(a.console, a.log, func() string { return what + a.download.text() })
+	return a.showWaitingFor(func() string { return what })
+}
+
+// showWaitingFor is showWaiting for what changes meanwhile.
+func (a *app) showWaitingFor(what func() string) (done func()) {
+	return output.ShowWaiting(a.console, a.log, func() string { return what() + a.download.text() })
 }
 
 // hasEngine reports whether this binary can run the embedded engine. Nothing is opened: Open refuses an empty folder,

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dealhouse/internal/apisim"
+	"dealhouse/internal/enginetest"
 )
 
 func TestBackfill(t *testing.T) {
@@ -18,7 +19,7 @@ func TestBackfill(t *testing.T) {
 	b.migrated(t)
 	defer hold(t, b.dir)()
 	day := func(days int) string { return b.sim.Now().AddDate(0, 0, days).Format(time.DateOnly) }
-	command := []string{"backfill", "transactions", "--from", day(-430), "--to", day(1), "--window", "240h", "--output", "json"}
+	command := []string{"backfill", "transactions", "--from", day(-430), "--to", day(1), "--window", fmt.Sprintf("%dh", enginetest.Sample(480, 240)), "--output", "json"}
 
 	b.sim.SetFault(func(*http.Request) apisim.Fault {
 		if b.sim.Requests("/v1/deals/transactions") > 20 {

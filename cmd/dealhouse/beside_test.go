@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"dealhouse/internal/apisim"
+	"dealhouse/internal/enginetest"
 )
 
 // yearly makes a configuration with schedules that do not come: the daemon runs each stream once, at its start.
@@ -77,11 +78,13 @@ func TestCommandsBesideDaemon(t *testing.T) {
 	release()
 }
 
-// What loads works through the daemon too, and takes turns with its runs by the leases.
+// What loads works through the daemon too, and takes turns with its runs by the leases. For wide samples:
+// TestOperateBesideDaemon loads through a daemon, and the others here ask through it.
 func TestLoadingBesideDaemon(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	b := newBenchOf(t, apisim.Org{Name: "acme", Key: acmeKey})
-	streams := narrow("coupons", "transactions", "payouts", "products")
+	streams := narrow("coupons", "transactions", "payouts")
 	b.migrated(t)
 	b.yearly(t, streams...)
 	d := b.daemon(t, b.config)

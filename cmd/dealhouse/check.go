@@ -20,13 +20,20 @@ import (
 
 const checkLong = `Checks the configuration, the warehouse, and that each enabled stream of each account can be read
 with its key (one page each). Every check ends in a verdict: ok; warn, which works but should be looked
-at; or FAILED, with what to do. Nothing is changed.
+at; or FAILED, with what to do. Nothing is changed, and no folder is made.
+
+Of an embedded warehouse it also tries the folder, its disk and the engine, and says which process has it
+open; of a server the rights of the user.
+
+--offline checks the configuration alone, for CI: it needs no secrets and no network. Secrets that are not
+there are listed as not looked at. All mistakes are told at once, with exit code 2.
 
 The exit code is that of the worst: 0 ok or warn; 1 a fault worth retrying; 2 configuration;
 3 refused credentials.`
 
 const checkExample = `  dealhouse check
-  dealhouse check --config staging.toml --output json`
+  dealhouse check --config staging.toml --output json
+  dealhouse check --offline --config staging.toml      in CI`
 
 // Verdicts of a check.
 const (
@@ -44,6 +51,7 @@ type finding struct {
 
 func newCheck(a *app) *cobra.Command {
 	var format *choice
+	receivers, offline := false, false
 	cmd := &cobra.Command{
 		Use:     "check",
 		Short:   "Check configuration, warehouse and API, each with a verdict",
@@ -51,15 +59,20 @@ func newCheck(a *app) *cobra.Command {
 		Example: checkExample,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return check(cmd.Context(), a, format.value)
+			if offline {
+				return printFindings(cmd.Context(), a, checkOffline(cmd.Context(), a), format.value)
+			}
+			return printFindings(cmd.Context(), a, append(checkAll(cmd.Context(), a), checkReceivers(cmd.Context(), a, receivers)...), format.value)
 		},
 	}
+	cmd.Flags().BoolVar(&offline, "offline", false, "check the configuration alone, without secrets, warehouse and network")
 	format = outputFlag(cmd, "table", "json", "csv")
+	cmd.Flags().BoolVar(&receivers, "receivers", false, "also send each receiver of notifications a message that says it is a test")
 	return cmd
 }
 
-func check(ctx context.Context, a *app, format string) error {
-	findings := checkAll(ctx, a)
+// printFindings prints them, and ends with the code of the worst.
+func printFindings(ctx context.Context, a *app, findings []finding, format string) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
@@ -122,12 +135,18 @@ func describe(cfg *config.Config) string {
 func checkWarehouse(ctx context.Context, a *app, cfg *config.Config) (all []finding) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
+	if dir, embedded := cfg.Warehouse.EmbeddedDir(); embedded && hasEngine(ctx) {
+		all = checkFolder(ctx, a, dir)
+		if all[0].verdict == verdictFailed {
+			return append(all, finding{"warehouse", verdictSkipped, "put the folder right first", exitOK})
+		}
+	}
 	w, err := a.openExisting(ctx, cfg)
 	if none, ok := errors.AsType[absent](err); ok {
-		return []finding{{"warehouse", verdictWarn, fmt.Sprintf("embedded: the folder %s does not exist yet; dealhouse sync makes it", none.dir), exitOK}}
+		return append(all, finding{"warehouse", verdictWarn, fmt.Sprintf("embedded: the folder %s does not exist yet; dealhouse sync makes it", none.dir), exitOK})
 	}
 	if err != nil {
-		return []finding{{"warehouse", verdictFailed, output.Message(err), faultCode(err)}}
+		return append(all, finding{"warehouse", verdictFailed, output.Message(err), faultCode(err)})
 	}
 	defer func() {
 		if err := w.Close(); err != nil {

@@ -126,8 +126,10 @@ func cacheHome(t *testing.T) string {
 }
 
 // Where the kernel has no sandbox, or none that can be entered, the daemon says so once, and works all the same; so
-// does what ends by itself, and whoever wants none hears nothing.
+// does what ends by itself, and whoever wants none hears nothing. For wide samples: TestSyncInSandbox and its kind have
+// the sandbox.
 func TestLoadsWithoutSandbox(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	b := newSmallBench(t)
 	b.migrated(t)

@@ -17,8 +17,10 @@ import (
 )
 
 // The demo shows what it should in time, leaves behind what it says, can be looked into while it serves, and can be
-// repeated on the same folder. Its time is measured, so it has the machine to itself.
+// repeated on the same folder. Its time is measured, so it has the machine to itself. It loads 80,000 transactions, so it
+// is for wide samples.
 func TestDemo(t *testing.T) {
+	enginetest.OnlyWide(t)
 	dir := filepath.Join(t.TempDir(), "demo-data")
 	begin := time.Now()
 	p := start(t, nil, "demo", "--data", dir, "--serve")
@@ -51,6 +53,7 @@ func TestDemo(t *testing.T) {
 	ended := p.end(t)
 	ended.want(t, 130)
 	fitsATerminal(t, ended)
+	asTheReadmeShows(t, ended.out)
 
 	release := hold(t, dir)
 	env := []string{"DEALHOUSE_WAREHOUSE_DSN=embedded:" + dir}
@@ -70,13 +73,33 @@ func TestDemo(t *testing.T) {
 	release()
 	turn()
 
-	if !enginetest.Wide() {
-		return // a demo takes long, and this one shows only that it begins anew
-	}
 	p = start(t, nil, "demo", "--data", dir)
 	p.find(t, "^acme +transactions +full +39,999 +39,999 ") // from the beginning again
 	p.signal(t, syscall.SIGINT)
 	p.end(t).want(t, 130)
+}
+
+// asTheReadmeShows: each line of the README's excerpt of a demo is one that the demo prints.
+func asTheReadmeShows(t *testing.T, out string) {
+	t.Helper()
+	shown := 0
+	for _, b := range readDocument(t, "README.md").blocks {
+		if b.language != "text" {
+			continue
+		}
+		for line := range strings.Lines(b.text) {
+			line = strings.TrimSpace(line)
+			if line == "" || line == "..." {
+				continue
+			}
+			if shown++; !strings.Contains(out, line) {
+				t.Errorf("the README shows a line that the demo does not print: %s", line)
+			}
+		}
+	}
+	if shown < 6 {
+		t.Errorf("%d lines of the README are of a demo: it has another form than this test reads", shown)
+	}
 }
 
 // fitsATerminal: no line that the demo shows is too wide, but for the addresses and commands that --serve adds, and no

@@ -2,10 +2,16 @@
 
 package main
 
-import "testing"
+import (
+	"testing"
 
-// TestRebuild finds out that sums are not what the rows say, and makes them anew.
+	"dealhouse/internal/enginetest"
+)
+
+// TestRebuild finds out that sums are not what the rows say, and makes them anew. For wide samples: TestRebuild of the
+// warehouse repairs the tables.
 func TestRebuild(t *testing.T) {
+	enginetest.OnlyWide(t)
 	engineHere(t)
 	b := newBench(t)
 	b.migrated(t)

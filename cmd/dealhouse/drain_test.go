@@ -13,11 +13,14 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"dealhouse/internal/enginetest"
 )
 
 // A walk that is told to stop stages what it has read and saves its place: the next sync reads the rest. One that takes
-// too long fails.
+// too long fails. For wide samples: TestDaemonDrain ends a daemon in the middle of a run.
 func TestDrainedWalk(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	b := newBench(t)
 	b.migrated(t)

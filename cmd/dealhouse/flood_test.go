@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"dealhouse/internal/enginetest"
 )
 
 // floodRequests is how many requests the flood has; CLI_TEST_FLOOD asks for another number.
@@ -94,8 +96,10 @@ func say(ctx context.Context, c net.Conn, text string) {
 // post sends a whole query and does not read the answer.
 func post(ctx context.Context, c net.Conn, sql string) { say(ctx, c, head("", len(sql))+sql) }
 
-// Slow, broken and huge requests by the thousand neither take the memory of the machine nor keep a normal query waiting.
+// Slow, broken and huge requests by the thousand neither take the memory of the machine nor keep a normal query
+// waiting. For wide samples: a step of .ci/run has it.
 func TestFlood(t *testing.T) {
+	enginetest.OnlyWide(t)
 	total := floodRequests(t)
 	b := newBench(t)
 	b.migrated(t)

@@ -14,14 +14,16 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/sandbox"
 	"dealhouse/internal/sandbox/sandboxtest"
 )
 
 // Whoever asks a daemon without end to read its configuration again does not end it while it enters the sandbox and
 // becomes itself anew, does not keep it from starting, has it read again no more often than once a second, and does not
-// keep it from ending.
+// keep it from ending. For wide samples: TestFlood has the requests.
 func TestFloodOfHangups(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	sandboxtest.Need(t, sandbox.Policy{}.Missing())
 	b := newBench(t)

@@ -41,6 +41,16 @@ func (a *app) openExisting(ctx context.Context, cfg *config.Config) (*warehouse.
 	return a.openMade(ctx, cfg, throughAnybody)
 }
 
+// openToLook reads the configuration and opens its warehouse as openExisting does.
+func (a *app) openToLook(ctx context.Context) (*config.Config, *warehouse.Warehouse, error) {
+	cfg, err := a.loadConfig(false)
+	if err != nil {
+		return nil, nil, err
+	}
+	w, err := a.openExisting(ctx, cfg)
+	return cfg, w, err
+}
+
 // openMade opens a warehouse that is there already, and tries nothing again.
 func (a *app) openMade(ctx context.Context, cfg *config.Config, lasting bool) (*warehouse.Warehouse, error) {
 	if dir, embedded := cfg.Warehouse.EmbeddedDir(); embedded {

@@ -204,21 +204,14 @@ func newOperateLog(a *app) *cobra.Command {
 }
 
 func listActions(ctx context.Context, a *app, limit int, format string) (err error) {
-	cfg, err := a.loadConfig(false)
-	if err != nil {
-		return err
-	}
-	w, err := a.openExisting(ctx, cfg)
+	_, w, err := a.openToLook(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	all, err := w.Actions(ctx, limit)
-	if warehouse.IsMissing(err) {
-		return warehouse.ErrSchemaOld
-	}
 	if err != nil {
-		return err
+		return orOldSchema(err)
 	}
 	columns := []output.Column{
 		{Name: "at"}, {Name: "actor"}, {Name: "via"}, {Name: "action"}, {Name: "account"}, {Name: "stream"}, optional(output.Count("deletes")), {Name: "reason", Optional: true},

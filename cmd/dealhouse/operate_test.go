@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"dealhouse/internal/apisim"
+	"dealhouse/internal/enginetest"
 )
 
 // shrink lets the API list half of the coupons of acme, which the guard of deletions stops.
@@ -48,7 +49,7 @@ func TestOperateWithoutDaemon(t *testing.T) {
 	b.env = append(b.env, "USER=robin")
 	b.call(t, "operate", "pause", "coupons", "--account", "acme").want(t, 2, "there is no warehouse")
 	defer engineTurn(t)()
-	b.call(t, "sync", "coupons", "payouts").want(t, 0)
+	b.call(t, "sync", "coupons", "promotions").want(t, 0)
 	for args, says := range map[string]string{
 		"pause coupons":                               "say which account",
 		"pause vouchers --account acme":               `there is no stream "vouchers"`,
@@ -66,9 +67,9 @@ func TestOperateWithoutDaemon(t *testing.T) {
 	b.call(t, "operate", "pause", "coupons", "--account", "acme", "--reason", "half empty").shows(t, "Coupons of acme is paused")
 	b.call(t, "operate", "pause", "coupons", "--account", "acme").shows(t, "paused already, by robin")
 	b.call(t, "operate", "pause", "--account", "globex").want(t, 0)
-	got := b.call(t, "sync", "coupons", "payouts")
+	got := b.call(t, "sync", "coupons", "promotions")
 	got.want(t, 0, "robin has paused this stream", "(half empty)", "`dealhouse operate resume coupons --account acme`", "robin has paused account globex", "`dealhouse operate resume --account globex`")
-	if strings.Contains(got.out, "coupons") || strings.Contains(got.out, "globex") || !strings.Contains(got.out, "payouts") {
+	if strings.Contains(got.out, "coupons") || strings.Contains(got.out, "globex") || !strings.Contains(got.out, "promotions") {
 		t.Errorf("what is paused was loaded:\n%s", got.out)
 	}
 	b.call(t, "backfill", "transactions", "--account", "globex", "--from", "2025-11-01", "--to", "2025-11-02").want(t, 0, "robin has paused account globex")
@@ -90,14 +91,17 @@ func TestOperateWithoutDaemon(t *testing.T) {
 	b.call(t, "operate", "log", "--limit", "2").shows(t, "consent_used", "robin")
 }
 
-// Beside a daemon, the same commands work through it, and it obeys.
+// Beside a daemon, the same commands work through it, and it obeys. For wide samples: TestOperateDaemon has a daemon
+// that obeys, TestCommandsBesideDaemon commands that work through it.
 func TestOperateBesideDaemon(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	b := newBenchOf(t, apisim.Org{Name: "acme", Key: acmeKey})
 	b.migrated(t)
-	b.yearly(t)
+	streams := narrow("coupons", "payouts")
+	b.yearly(t, streams...)
 	d := b.daemon(t, b.config)
-	d.succeeds(t, b, 1)
+	d.succeeds(t, b, 1, streams...)
 	b.call(t, "operate", "pause", "coupons").want(t, 0)
 	d.until(t, "it is paused", func() bool { return d.sum(t, "dealhouse_paused", "stream=coupons") == 1 })
 	b.call(t, "operate", "resume", "coupons").want(t, 0)
@@ -113,7 +117,7 @@ func TestOperateBesideDaemon(t *testing.T) {
 	b.call(t, "operate", "pause").want(t, 0)
 	d.ends(t, syscall.SIGTERM)
 	next := b.daemon(t, b.config)
-	if n := next.sum(t, "dealhouse_paused"); n < 6 {
+	if n := next.sum(t, "dealhouse_paused"); n < float64(len(orAll(streams))) {
 		t.Errorf("after a restart %v streams are paused", n)
 	}
 	if runs := next.sum(t, "dealhouse_runs_total"); runs > 0 {
@@ -128,7 +132,8 @@ func TestOperateDaemon(t *testing.T) {
 	b := newBenchOf(t, apisim.Org{Name: "acme", Key: acmeKey})
 	b.env = append(b.env, "OPS_PASSWORD="+globexKey)
 	b.migrated(t)
-	b.yearly(t)
+	streams := narrow("coupons", "transactions")
+	b.yearly(t, streams...)
 	address := freeAddress(t)
 	without := b.config
 	text, err := os.ReadFile(b.config)
@@ -145,7 +150,7 @@ func TestOperateDaemon(t *testing.T) {
 	d := start(t, b.env, "run", "--config", b.config)
 	(&running{process: d}).until(t, "it has loaded everything", func() bool {
 		got := b.call(t, "query", "SELECT uniqExact(stream) FROM sync_runs WHERE outcome = 'success'", "--output", "csv")
-		return strings.HasSuffix(got.out, "\n6\n")
+		return strings.HasSuffix(got.out, fmt.Sprintf("\n%d\n", len(orAll(streams))))
 	})
 	b.sim.SetBefore(func(r *http.Request) {
 		if strings.Contains(r.URL.Path, "coupons") {

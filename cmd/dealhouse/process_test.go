@@ -25,6 +25,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/enginetest"
 )
 
 // update writes what tests compare with.
@@ -166,15 +167,17 @@ func ask(t *testing.T, url, password, sql string) (status int, body string) {
 	return resp.StatusCode, strings.TrimSpace(string(text))
 }
 
-// Two syncs in two processes, into one warehouse that a third one serves, end with the right data, each row once.
+// Two syncs in two processes, into one warehouse that a third one serves, end with the right data, each row once. For
+// wide samples: TestTwoSyncsOfOneFolder has two syncs in two processes.
 func TestTwoSyncsAtOnce(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	b := newSmallBench(t)
 	b.migrated(t)
 	warehouse := start(t, b.env, "serve-warehouse", "--allow-writes", "--listen", "127.0.0.1:0", "--config", b.config)
 	url := warehouse.find(t, `on (http://\S+) \(reads and writes\)`)[1]
 	env := slices.Concat(b.env, []string{"DEALHOUSE_WAREHOUSE_DSN=" + url + "/dealhouse"})
-	streams := narrow("coupons", "transactions", "products")
+	streams := narrow("coupons", "transactions")
 	args := append([]string{"sync", "--config", b.config}, streams...)
 	first := start(t, env, args...)
 	second := start(t, env, args...)

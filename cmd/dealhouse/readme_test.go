@@ -16,8 +16,10 @@ import (
 
 // TestDocuments runs every command and every query of the documents as their readers would. The reader of the README
 // begins in an empty folder and loads a warehouse; each of the other documents is read by someone who has done that, in
-// a copy of that folder. Of those, only the one with most queries is read where no wide sample is asked for.
+// a copy of that folder. It compiles the simulator and loads its world, so it is for wide samples; without one, other
+// tests here hold the commands, flags, names and links of the documents against the program.
 func TestDocuments(t *testing.T) {
+	enginetest.OnlyWide(t)
 	u := newUser(t)
 	done := map[string]int{} // blocks by what became of them
 	u.read(t, readDocument(t, "README.md"), done)
@@ -29,9 +31,6 @@ func TestDocuments(t *testing.T) {
 			continue
 		}
 		t.Run(d.path, func(t *testing.T) {
-			if d.path != "schema/README.md" { // which has the queries
-				enginetest.OnlyWide(t)
-			}
 			t.Parallel()
 			done := map[string]int{}
 			v := u.another(t)

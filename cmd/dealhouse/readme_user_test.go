@@ -17,8 +17,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"dealhouse/internal/enginetest"
 )
 
 // user is someone with a shell, a folder, an API at hand, and a document.
@@ -110,9 +108,6 @@ func (u *user) line(t *testing.T, text string) {
 			t.Errorf("the simulator does not say %q:\n%s", text, u.said.String())
 		}
 	case command == "dealsim":
-		if !enginetest.Wide() { // the size of its world is not what the documents are about
-			text += " --retailers 300 --promotions 400 --coupons 600 --cashback-offers 500 --transactions 10000 --products 1000"
-		}
 		address := regexp.MustCompile(`--listen (\S+)`).FindStringSubmatch(text)
 		u.said = &written{}
 		t.Cleanup(u.upTelling(t, text, "http://"+address[1]+"/sim/status", u.said)) // other readers need it too

@@ -132,11 +132,7 @@ func newReconcileAcks(a *app) *cobra.Command {
 		Example: "  dealhouse reconcile acks\n  dealhouse reconcile acks --account acme --output csv",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			cfg, err := a.loadConfig(false)
-			if err != nil {
-				return err
-			}
-			w, err := a.openExisting(cmd.Context(), cfg)
+			_, w, err := a.openToLook(cmd.Context())
 			if err != nil {
 				return err
 			}

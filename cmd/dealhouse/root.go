@@ -49,7 +49,7 @@ func newRoot(a *app) *cobra.Command {
 	complete(root, "log-level", a.logLevel.allowed)
 	root.AddCommand(
 		newDemo(a), a.loads(newSync(a)), a.loads(newRun(a)), a.loads(newBackfill(a)), newQuery(a), newStatus(a), newRuns(a), newRejects(a),
-		newReconcile(a), newStatement(a), newSettlements(a), newJournal(a), newSchema(a), newOperate(a), newCheck(a), newMigrate(a), newServeWarehouse(a), newHealthcheck(a), newVersion(a),
+		newReconcile(a), newStatement(a), newSettlements(a), newJournal(a), newSchema(a), newOperate(a), newNotify(a), newCheck(a), newMigrate(a), newBackup(a), newRestore(a), newServeWarehouse(a), newHealthcheck(a), newVersion(a),
 	)
 	root.SetOut(a.stdout) // before the next line, which keeps it
 	root.InitDefaultCompletionCmd()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -14,6 +15,7 @@ import (
 	"dealhouse/internal/config"
 	"dealhouse/internal/daemon"
 	"dealhouse/internal/daemon/web"
+	"dealhouse/internal/notify"
 	"dealhouse/internal/warehouse"
 )
 
@@ -82,6 +84,12 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 	a.share(w, true)
 	signal.Notify(hangups, syscall.SIGHUP) // once more: an attempt to enter the sandbox has them ignored
 	planner.Warehouse = w
+	var d *daemon.Daemon
+	if planner.Notifier, err = notify.New(notify.Options{
+		Warehouse: w, Metrics: a.metrics.Notify, Logger: a.log, Streams: func() []notify.Stream { return toldOf(d.Streams()) },
+	}); err != nil {
+		return err
+	}
 	if err := svc.Prepare(ctx, w, false); err != nil {
 		return err
 	}
@@ -92,7 +100,7 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 	}
 	defer told.close(ctx)
 	svc.Observe(told.Observer())
-	d, err := daemon.New(daemon.Options{
+	d, err = daemon.New(daemon.Options{
 		Warehouse: w, Plan: plan, Metrics: &a.metrics, Load: planner.Reread, Reload: hangups, Env: a.env, Logger: a.log, Observer: told.Observer(),
 	})
 	if err != nil {
@@ -101,14 +109,27 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 	server, err := web.New(web.Options{
 		Listen: cfg.Daemon.Listen, User: cfg.Daemon.User, Password: cfg.Daemon.Password.Reveal(),
 		TLSCert: cfg.Daemon.TLSCert, TLSKey: cfg.Daemon.TLSKey, Pprof: cfg.Daemon.Pprof,
-		Warehouse: w, Ready: d.Ready, Streams: d.Streams, Act: d.Act, Version: readBuild().version, OverdueAfter: planner.OverdueAfter, Tolerances: planner.Tolerances, Logger: a.log,
+		Warehouse: w, Ready: d.Ready, Streams: d.Streams, Act: d.Act, Version: readBuild().version, OverdueAfter: planner.OverdueAfter, Tolerances: planner.Tolerances, Receivers: planner.Notifier.Receivers, Logger: a.log,
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 	})
 	if err != nil {
 		return err
 	}
 	a.log.Info("the daemon has begun", "listen", server.Addr(), "version", readBuild().version, "warehouse", place(cfg))
+	notifying, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var sending sync.WaitGroup
+	sending.Go(func() { planner.Notifier.Run(notifying) })
+	defer func() { stop(); sending.Wait() }()
 	return runBoth(ctx, a, d, server)
+}
+
+// toldOf is what those who are notified need to know of the streams.
+func toldOf(all []web.Stream) []notify.Stream {
+	streams := make([]notify.Stream, len(all))
+	for i, s := range all {
+		streams[i] = notify.Stream{Account: s.Account, Stream: s.Stream, Enabled: s.Enabled, Paused: s.Paused != nil, StaleAfter: s.StaleAfter, Failed: s.LastError != ""}
+	}
+	return streams
 }
 
 // runBoth runs the daemon and its port. The port is there until the last run has ended, and either ends the other.

@@ -68,21 +68,14 @@ func (c runsCommand) run(ctx context.Context, a *app) (err error) {
 	case filter.Limit < 1:
 		return usagef("--limit: want 1 or more")
 	}
-	cfg, err := a.loadConfig(false)
-	if err != nil {
-		return err
-	}
-	w, err := a.openExisting(ctx, cfg)
+	cfg, w, err := a.openToLook(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	records, err := w.Runs(ctx, filter)
-	if warehouse.IsMissing(err) {
-		return warehouse.ErrSchemaOld
-	}
 	if err != nil {
-		return err
+		return orOldSchema(err)
 	}
 	if len(records) == 0 {
 		if err := service.UnknownAccount(cfg, filter.Account); err != nil {

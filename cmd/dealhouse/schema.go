@@ -52,11 +52,7 @@ func newSchema(a *app) *cobra.Command {
 }
 
 func explainSchema(ctx context.Context, a *app, names []string, format string) (err error) {
-	cfg, err := a.loadConfig(false)
-	if err != nil {
-		return err
-	}
-	w, err := a.openExisting(ctx, cfg)
+	cfg, w, err := a.openToLook(ctx)
 	if err != nil {
 		return err
 	}

@@ -117,11 +117,7 @@ func printStatement(ctx context.Context, a *app, f monthFlags, format, list stri
 	if err != nil {
 		return err
 	}
-	cfg, err := a.loadConfig(false)
-	if err != nil {
-		return err
-	}
-	w, err := a.openExisting(ctx, cfg)
+	cfg, w, err := a.openToLook(ctx)
 	if err != nil {
 		return err
 	}

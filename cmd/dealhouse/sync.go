@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/notify"
 	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
@@ -121,6 +122,16 @@ func (c syncCommand) run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	defer api.Close()
+	receivers, err := svc.Receivers(cfg)
+	if err != nil {
+		return err
+	}
+	if c.dryRun { // nobody is told of it
+		receivers = &notify.Receivers{}
+	}
+	var results []syncer.Result
+	switches := svc.Switches(receivers, jobs)
+	defer func() { svc.EndSwitches(ctx, switches, results, err) }()
 	open := a.openWarehouse
 	if c.dryRun {
 		open = a.openExistingToLoad
@@ -131,6 +142,7 @@ func (c syncCommand) run(ctx context.Context, a *app) (err error) {
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	a.share(w, false)
+	switches.Begin(ctx) // not before: opening an embedded warehouse may begin the process anew
 	if err := svc.Prepare(ctx, w, c.dryRun); err != nil {
 		return err
 	}
@@ -143,7 +155,7 @@ func (c syncCommand) run(ctx context.Context, a *app) (err error) {
 	}
 	defer told.close(ctx)
 	svc.Observe(told.Observer())
-	results, err := a.sync(ctx, svc, w, jobs, api)
+	results, err = a.sync(ctx, svc, w, jobs, api)
 	if err != nil {
 		return err
 	}
@@ -151,6 +163,7 @@ func (c syncCommand) run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	svc.AfterRuns(ctx, cfg, w, api, results)
+	svc.Tell(ctx, cfg, w, receivers)
 	svc.Publish(ctx, metrics, cfg, w)
 	return a.printFailures(ctx, svc, results)
 }

@@ -73,7 +73,7 @@ func TestMistakes(t *testing.T) {
 
 // Every command explains itself.
 func TestHelp(t *testing.T) {
-	for _, name := range []string{"demo", "sync", "run", "backfill", "query", "migrate", "status", "runs", "rejects", "reconcile", "statement", "operate", "check", "serve-warehouse", "healthcheck", "version", "completion"} {
+	for _, name := range []string{"demo", "sync", "run", "backfill", "query", "migrate", "status", "runs", "rejects", "reconcile", "statement", "operate", "check", "backup", "restore", "serve-warehouse", "healthcheck", "version", "completion"} {
 		got := call(t, nil, name, "--help")
 		got.want(t, 0)
 		got.shows(t, "Usage:\n  dealhouse "+name)

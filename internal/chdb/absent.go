@@ -21,6 +21,12 @@ func Open(context.Context, Options) (*Engine, error) {
 // Find returns ErrNotBuilt.
 func Find(context.Context, Options) (Place, error) { return Place{}, ErrNotBuilt }
 
+// Present returns ErrNotBuilt.
+func Present(context.Context, Options) (bool, error) { return false, ErrNotBuilt }
+
+// Holder knows of none.
+func Holder(string) (pid int, held bool) { return 0, false }
+
 // Close does nothing.
 func (e *Engine) Close() error { return nil }
 

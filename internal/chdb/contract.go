@@ -40,7 +40,11 @@ var (
 	ErrCorrupt           = contract.ErrCorrupt
 	ErrNobody            = share.ErrNobody
 	ErrHostEnded         = share.ErrHostEnded
+	ErrRestoring         = contract.ErrRestoring
 )
+
+// BackupFolder is where the engine of a data directory puts backups, and finds those to restore.
+func BackupFolder(dir string) string { return contract.BackupFolder(dir) }
 
 const (
 	// EnvLibrary is the environment variable that names a libchdb to use instead of the pinned one.
@@ -49,4 +53,8 @@ const (
 	OwnCluster = contract.OwnCluster
 	// Version is the release of the engine that Open downloads when it has none.
 	Version = contract.Version
+	// BackupDisk is the name by which statements know BackupFolder.
+	BackupDisk = contract.BackupDisk
+	// RestoringFile is in a data directory for as long as what is restored is not all there.
+	RestoringFile = contract.RestoringFile
 )

@@ -34,6 +34,13 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 // a process that enters a sandbox before it opens them, where it could no longer download anything.
 func Find(ctx context.Context, o Options) (Place, error) { return engine.Find(ctx, o) }
 
+// Present reports whether there is a library on this machine that can be used, and downloads nothing. One that is there and
+// is not whole is an error.
+func Present(ctx context.Context, o Options) (bool, error) { return engine.Present(ctx, o) }
+
+// Holder is the process that has a data directory open, 0 when it cannot be told which; held is false when none has.
+func Holder(dir string) (pid int, held bool) { return engine.Holder(dir) }
+
 // Close gives the handle back. The last handle's Close ends every request that
 // is under way and closes the directory. It may be called more than once.
 func (e *Engine) Close() error { return e.engine.Close() }

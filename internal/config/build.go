@@ -15,6 +15,7 @@ func (l *loader) build(top *scope) *Config {
 		Daemon:    l.daemon(top.values),
 		Lineage:   l.lineage(top.find("lineage")[0].values),
 		Finance:   Finance{OverdueAfter: top.values.overdueAfter, Tolerances: top.values.tolerances, Settlements: top.values.settlements, Journal: top.values.journal},
+		Retention: top.values.retention,
 	}
 	seen := map[string]position{}
 	for _, account := range top.find("account") {
@@ -25,6 +26,7 @@ func (l *loader) build(top *scope) *Config {
 		seen[name] = account.values.at["name"]
 		c.Accounts = append(c.Accounts, l.account(account))
 	}
+	c.Receivers = l.receivers(top, c.Accounts)
 	if l.src.NeedAccounts && len(c.Accounts) == 0 && len(l.problems) == 0 {
 		l.noAccounts()
 	}
@@ -75,7 +77,7 @@ func (l *loader) dataSource(v *values) dataSource {
 	}
 	data, mode, err := l.read(v.dsn.file)
 	if err != nil {
-		l.problem(at, "dsn: cannot read the file %s: %s", quote(v.dsn.file), reason(err))
+		l.problem(at, "dsn: %s", unread("cannot read the file "+quote(v.dsn.file), err))
 		return dataSource{}
 	}
 	source, err := parseDSN(strings.TrimSpace(string(data)))

@@ -25,9 +25,49 @@ type Config struct {
 	// Finance holds the settings of the reconciliation of payouts.
 	Finance Finance
 
+	// Retention says how long what the program notes for itself is kept.
+	Retention Retention
+
 	// Accounts are in the order of the file. It holds at least one account when Source.NeedAccounts was set; otherwise
 	// it may be empty.
 	Accounts []Account
+
+	// Receivers are who is told what happens, in the order of the file.
+	Receivers []Receiver
+}
+
+// Receiver is who is told what happens. Empty lists are all.
+type Receiver struct {
+	// Name is 1 to 63 of a-z, 0-9, _ and -.
+	Name string
+
+	// Form is json, slack, teams, mail or ping.
+	Form string
+
+	// URL is that of all forms but mail, and Token goes with it. They and Password are resolved when Source.NeedAccounts
+	// or Source.NeedReceivers was set.
+	URL, Token, Password Secret
+
+	// Server is the host:port of a mail server, and TLS starttls, tls or none.
+	Server, TLS string
+
+	// User is that of the mail server; empty: it asks for none.
+	User string
+
+	// From and To are mail addresses; To has several with commas.
+	From, To string
+
+	// Events, Accounts and Streams are what it wants to know.
+	Events, Accounts, Streams []string
+
+	// After is how many runs of a stream must fail in a row.
+	After int
+
+	// Template is a text/template; empty: what is built in.
+	Template string
+
+	// AllowInsecure permits what is not encrypted to other machines.
+	AllowInsecure bool
 }
 
 // Account finds an account by its name.

@@ -32,5 +32,7 @@ Durations are a number with its unit, in quotes: "500ms", "30s", "10m", "24h".`
 
 	docParams = `Names of query parameters that the interface of the service leaves open. The two that are filled in below are what a known live service of this kind uses. Remove the # if yours does too, or write what its documentation says; a wrong name for a date costs speed, not correctness.`
 
+	docReceiver = "Who is told what happens: one message for each thing that begins or ends. Repeat this table for each further receiver. Messages wait in the warehouse until they are taken. `dealhouse notify test` tries receivers; deploy/README.md has examples. A variable such as DEALHOUSE_RECEIVER_OPS_URL sets a key of the receiver \"ops\"."
+
 	docStreams = `The streams. Leave a table out to load its stream with the defaults.`
 )

@@ -15,9 +15,10 @@ const (
 	envFile = "DEALHOUSE_CONFIG"
 
 	// envAccount, envBaseURL and envAPIKey configure one account when no file has any.
-	envAccount = "DEALHOUSE_ACCOUNT"
-	envBaseURL = "DEALHOUSE_BASE_URL"
-	envAPIKey  = "DEALHOUSE_API_KEY" //nolint:gosec // G101: the name of the variable, not its value
+	envAccount  = "DEALHOUSE_ACCOUNT"
+	envBaseURL  = "DEALHOUSE_BASE_URL"
+	envReceiver = "DEALHOUSE_RECEIVER_" // how the variables of receivers begin
+	envAPIKey   = "DEALHOUSE_API_KEY"   //nolint:gosec // G101: the name of the variable, not its value
 
 	// onlyAccount is the name of that account unless envAccount says another.
 	onlyAccount = "default"
@@ -113,6 +114,11 @@ func (o *overrides) references(root *node) []string {
 			list = append(list, r.target)
 		}
 	}
+	for _, receiver := range itemNodes(root, "receiver") {
+		for _, name := range receiverSecrets {
+			add(receiver.keys[name])
+		}
+	}
 	for _, account := range accountNodes(root) {
 		add(account.keys["api_key"])
 		streams, ok := account.keys["streams"]
@@ -126,16 +132,22 @@ func (o *overrides) references(root *node) []string {
 	// A variable may name another variable.
 	for name, value := range o.env {
 		if r, err := parseReference(value); err == nil && strings.HasPrefix(name, envPrefix) &&
-			strings.HasSuffix(name, "_API_KEY") && r.scheme == fromEnvironment {
+			(strings.HasSuffix(name, "_API_KEY") || strings.HasPrefix(name, envReceiver)) && r.scheme == fromEnvironment {
 			list = append(list, r.target)
 		}
 	}
 	return list
 }
 
+// receiverSecrets are the keys of a receiver that may name a variable.
+var receiverSecrets = []string{"url", "token", "password"}
+
 // accountNodes lists the tables of accounts.
-func accountNodes(root *node) []*node {
-	list, ok := root.keys["account"]
+func accountNodes(root *node) []*node { return itemNodes(root, "account") }
+
+// itemNodes lists the tables of a repeated one.
+func itemNodes(root *node, name string) []*node {
+	list, ok := root.keys[name]
 	if !ok {
 		return nil
 	}
@@ -223,7 +235,7 @@ func (o *overrides) collect(s section, path, env []string, open func() *node) {
 			})
 			continue
 		}
-		for _, item := range accountNodes(open()) {
+		for _, item := range itemNodes(open(), child.name) {
 			if name := accountName(item); name != "" {
 				o.collect(child, append(slices.Clone(childPath), name), append(slices.Clone(childEnv), name),
 					func() *node { return item })

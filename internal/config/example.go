@@ -28,14 +28,14 @@ func (e *exampleWriter) section(path []string, s section, above where) {
 			e.comment(s.doc)
 		}
 		if s.in != 0 {
-			e.b.WriteString(title(path, s) + "\n")
+			e.b.WriteString(commented(s) + title(path, s) + "\n")
 		}
 		path = append(slices.Clone(path), s.name)
 	}
 	for _, k := range keysIn(s) {
 		// A key is shown in the outermost table that has it.
 		if k.in&above == 0 && k.doc != "" {
-			e.key(k)
+			e.key(s, k)
 		}
 	}
 	for _, child := range s.children {
@@ -47,13 +47,17 @@ func (e *exampleWriter) section(path []string, s section, above where) {
 }
 
 // key explains a key once, and shows it each time.
-func (e *exampleWriter) key(k key) {
+func (e *exampleWriter) key(s section, k key) {
 	if !slices.Contains(e.done, k.doc) {
 		e.done = append(e.done, k.doc)
 		e.b.WriteString("\n")
 		e.comment(k.doc + exampleDefault(k))
 	}
 	switch {
+	case s.fresh && k.example != "":
+		e.b.WriteString(commented(s) + k.name + " = " + k.example + "\n")
+	case s.fresh:
+		e.b.WriteString(commented(s) + k.name + " = " + k.standard + "\n")
 	case k.required:
 		e.b.WriteString(k.name + " = " + k.example + "\n")
 	case k.example != "":
@@ -61,6 +65,14 @@ func (e *exampleWriter) key(k key) {
 	default:
 		e.b.WriteString("# " + k.name + " = " + k.standard + "\n")
 	}
+}
+
+// commented is how the lines of a table begin that is not there by default.
+func commented(s section) string {
+	if s.fresh {
+		return "#   "
+	}
+	return ""
 }
 
 // exampleDefault says what the default is where the line of the key does not.

@@ -12,7 +12,7 @@ import (
 
 // vocabulary is every key there is, in the order of config.example.toml. A key that differs from table to table has
 // several rows. Nothing changes it.
-var vocabulary = slices.Concat(warehouseKeys(), daemonKeys(), lineageKeys(), financeKeys(), accountKeys(), filterParamKeys(), streamKeys())
+var vocabulary = slices.Concat(warehouseKeys(), daemonKeys(), lineageKeys(), financeKeys(), retentionKeys(), accountKeys(), filterParamKeys(), streamKeys(), receiverKeys())
 
 func warehouseKeys() []key {
 	return []key{

@@ -33,6 +33,12 @@ type Source struct {
 	// NeedDaemon says that the command serves the daemon's port: its password is resolved.
 	NeedDaemon bool
 
+	// NeedReceivers says that the command tells receivers something: their secrets are resolved. NeedAccounts does that too.
+	NeedReceivers bool
+	// Missing, if set, is told of each secret that is not on this machine: a variable that is not set, a file that cannot
+	// be read. Then that is no problem, and the secret stays unresolved.
+	Missing func(Problem)
+
 	// ReadFile reads a file and returns its permissions. Default: the file system.
 	ReadFile func(path string) ([]byte, fs.FileMode, error)
 }
@@ -42,7 +48,7 @@ type fileReader func(path string) ([]byte, fs.FileMode, error)
 // Load reads, merges and validates a configuration. Its error is always a *Problems; warnings are to be shown in both
 // cases.
 func Load(src Source) (*Config, []Warning, error) {
-	found := &findings{}
+	found := &findings{missing: src.Missing}
 	l := loader{findings: found, src: src, env: parseEnv(src.Env), read: src.ReadFile}
 	if l.read == nil {
 		l.read = ReadFile

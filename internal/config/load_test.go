@@ -44,7 +44,8 @@ func standardConfig() *Config {
 			Retry: []time.Duration{time.Minute, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute}},
 		Finance: Finance{OverdueAfter: 121 * 24 * time.Hour, Journal: Journal{Pending: "cashback-pending", Confirmed: "cashback-confirmed", AfterPayment: "after-payment", Payouts: "payouts-in-transit",
 			Revenue: "cashback-revenue", Bank: "bank", Fees: "bank-fees", Conversion: "currency-conversion"}},
-		Accounts: []Account{standardAccount()},
+		Retention: Retention{Runs: 400 * 24 * time.Hour, Rejects: 400 * 24 * time.Hour, Findings: 3 * 366 * 24 * time.Hour},
+		Accounts:  []Account{standardAccount()},
 	}
 }
 

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -71,10 +72,25 @@ func (p *Problems) All() []Problem { return slices.Clone(p.list) }
 type findings struct {
 	problems []Problem
 	warnings []Warning
+	missing  func(Problem) // of Source
 }
 
 func (f *findings) problem(at position, format string, args ...any) {
-	f.problems = append(f.problems, at.problem(fmt.Sprintf(format, args...)))
+	found := at.problem(fmt.Sprintf(format, args...))
+	if f.missing != nil && slices.ContainsFunc(args, isElsewhere) {
+		f.missing(found)
+		return
+	}
+	f.problems = append(f.problems, found)
+}
+
+// isElsewhere reports that what is put into the text of a problem is the error of a secret that is not on this machine.
+func isElsewhere(arg any) bool {
+	err, is := arg.(error)
+	if is {
+		_, is = errors.AsType[*elsewhereError](err)
+	}
+	return is
 }
 
 func (f *findings) warn(at position, format string, args ...any) {

@@ -93,13 +93,13 @@ func (r reference) resolve(env map[string]string, read fileReader) (key Secret, 
 	case fromEnvironment:
 		value, set := env[r.target]
 		if !set {
-			return Secret{}, false, fmt.Errorf("%s is not set", r.variable())
+			return Secret{}, false, &elsewhereError{r.variable() + " is not set"}
 		}
 		text = value
 	case fromFile:
 		data, mode, err := read(r.target)
 		if err != nil {
-			return Secret{}, false, fmt.Errorf("cannot read the key file %s: %s", quote(r.target), reason(err))
+			return Secret{}, false, unread("cannot read the key file "+quote(r.target), err)
 		}
 		text, loose = strings.TrimRight(string(data), "\r\n"), mode&othersRead != 0
 	case fromEnvFile:
@@ -146,6 +146,21 @@ func variableIn(text, name string) (value string, set bool) {
 		value, set = rest, true
 	}
 	return value, set
+}
+
+// elsewhereError says that a secret is not on this machine, or not for this user: it may be where the configuration is
+// used.
+type elsewhereError struct{ text string }
+
+func (e *elsewhereError) Error() string { return e.text }
+
+// unread is the error of a file that could not be read.
+func unread(what string, err error) error {
+	text := what + ": " + reason(err)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return &elsewhereError{text}
+	}
+	return errors.New(text)
 }
 
 // othersRead is the permission bit that makes a key file everybody's.

@@ -17,10 +17,12 @@ const (
 	inDaemon
 	inFinance
 	inLineage
+	inRetention
 	inDefaults
 	inAccount
 	inParams
 	inStream // the table of each stream, but see key.of
+	inReceiver
 )
 
 // section describes one table of the file.
@@ -29,6 +31,7 @@ type section struct {
 	in       where           // the bit of this table; 0 for a table that holds tables only
 	repeated bool            // [[name]]
 	own      bool            // its values are a copy of what is inherited: they stay inside
+	fresh    bool            // it inherits nothing, and config.example.toml shows it in a comment
 	stream   *catalog.Stream // that the table is about; nil for the others
 	doc      string
 	children []section
@@ -42,11 +45,13 @@ func schema() section {
 		{name: "daemon", in: inDaemon, doc: docDaemon},
 		{name: "lineage", in: inLineage, own: true, doc: docLineage},
 		{name: "finance", in: inFinance, doc: docFinance},
+		{name: "retention", in: inRetention, doc: docRetention},
 		{name: "defaults", in: inDefaults, doc: docDefaults},
 		{name: "account", in: inAccount, repeated: true, own: true, doc: docAccount, children: []section{
 			{name: "params", in: inParams, doc: docParams},
 			{name: "streams", doc: docStreams, children: streamSections()},
 		}},
+		{name: "receiver", in: inReceiver, repeated: true, own: true, fresh: true, doc: docReceiver},
 	}}
 }
 
@@ -87,7 +92,9 @@ func titles(name string) []string {
 			return
 		}
 		for _, child := range s.children {
-			visit(path, child)
+			if !child.fresh { // its keys are its own, and mostly something else elsewhere
+				visit(path, child)
+			}
 		}
 	}
 	visit(nil, schema())
@@ -156,6 +163,8 @@ type values struct {
 	settlements  string
 	journal      Journal
 
+	retention Retention
+
 	maxWarehouseRetry time.Duration
 
 	requestsPerSecond float64
@@ -173,6 +182,8 @@ type values struct {
 	referenceLimit    int64
 	referenceRetry    time.Duration
 	runTimeout        time.Duration
+
+	receiver receiverValues
 
 	name    string
 	baseURL string

@@ -33,6 +33,9 @@ func (w walker) walk(path []string, n *node, s section, above where, v *values) 
 	if s.own {
 		v = v.inherit()
 	}
+	if s.fresh {
+		v = &values{at: map[string]position{}}
+	}
 	for _, k := range keysIn(s) {
 		// What a table above has is inherited.
 		if k.in&above == 0 && k.standard != "" {

@@ -7,6 +7,7 @@ import (
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/dealapi"
+	"dealhouse/internal/notify"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 )
@@ -20,6 +21,7 @@ type Metrics struct {
 	API       *dealapi.Metrics
 	Warehouse *warehouse.Metrics
 	Syncer    *syncer.Metrics
+	Notify    *notify.Metrics
 
 	next       *prometheus.GaugeVec
 	missed     *prometheus.CounterVec
@@ -57,7 +59,7 @@ func NewMetrics(reg prometheus.Registerer, build Build, clock func() time.Time) 
 		return g
 	}
 	m := &Metrics{
-		API: dealapi.NewMetrics(reg), Warehouse: warehouse.NewMetrics(reg), Syncer: syncer.NewMetrics(reg, clock),
+		API: dealapi.NewMetrics(reg), Warehouse: warehouse.NewMetrics(reg), Syncer: syncer.NewMetrics(reg, clock), Notify: notify.NewMetrics(reg),
 		next:       gauge("dealhouse_next_run_timestamp_seconds", "When the stream runs next; 0: not by itself.", "account", "stream"),
 		missed:     counter("dealhouse_missed_runs_total", "Scheduled times without a run of their own: the one before still ran, or the machine slept.", "account", "stream"),
 		failures:   gauge("dealhouse_failed_runs_in_a_row", "Runs that failed since the last one that did not, of this process; 0 when the last one succeeded.", "account", "stream"),

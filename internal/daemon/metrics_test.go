@@ -35,6 +35,7 @@ func everything(t *testing.T) []*dto.MetricFamily {
 	m.SetChecks([]warehouse.Check{{Account: "acme", Stream: "coupons", Name: warehouse.CheckKeysUnique, OK: true}})
 	m.SetPayouts("acme", report.Reconciliation{}.Counts())
 	m.AddReferences("acme", "coupons", 2, 1)
+	m.Notify.Expect([]string{"ops"})
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -20,6 +20,18 @@ func Sample(few, wide int) int {
 	return few
 }
 
+// Spread are all of them where a wide sample is asked for, else a few, from the first on at equal distances.
+func Spread[T any](all []T, few int) []T {
+	if Wide() || few >= len(all) {
+		return all
+	}
+	chosen := make([]T, 0, few)
+	for i := range few {
+		chosen = append(chosen, all[i*len(all)/few])
+	}
+	return chosen
+}
+
 // OnlyWide skips what takes long and shows nothing that other tests do not show as well, unless TEST_SAMPLE=wide asks
 // for it.
 func OnlyWide(t testing.TB) {

@@ -11,6 +11,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"dealhouse/internal/apisim"
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/finance"
 )
 
@@ -63,7 +64,7 @@ func (x *world) payout(t *testing.T) (Reconciliation, Payout) {
 func TestLateHistory(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
-	for _, test := range []struct {
+	cases := []struct {
 		name                  string
 		play                  func(t *testing.T, x *world)
 		verdict, advice, told string // told is the status when paid of the second transaction
@@ -107,7 +108,8 @@ func TestLateHistory(t *testing.T) {
 			x.Advance(day)
 			x.put(t, sale(2), "CONFIRMED", "9", 7)
 		}, Matched, "nothing to do", notSeen},
-	} {
+	}
+	for _, test := range enginetest.Spread(cases, 2) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			x := newWorld(t, scripted())

@@ -13,6 +13,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"dealhouse/internal/apisim"
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/warehouse"
 )
 
@@ -23,7 +24,7 @@ func scripted() apisim.Options {
 // As stamped is the first version that is known to carry the payoutId, whatever happened before and after.
 func TestAsStamped(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
+	cases := []struct {
 		name  string
 		play  func(x *world)
 		stamp string // status, cashback and whether it is the first version known
@@ -105,7 +106,8 @@ func TestAsStamped(t *testing.T) {
 			}
 			x.sync(true, "transactions")
 		}, "CONFIRMED 1.5 true", "CONFIRMED 1.5", "gone"},
-	} {
+	}
+	for _, test := range enginetest.Spread(cases, 3) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			x := newWorld(t, scripted())
@@ -145,7 +147,7 @@ func TestReconciliationEqualsItsTransactions(t *testing.T) {
 	o.Transactions, o.Seed, o.MixedCurrencies = 1500, 11, 0.02
 	x := newWorld(t, o)
 	x.sync(false, "transactions", "payouts")
-	for month := range 6 {
+	for month := range enginetest.Sample(2, 6) {
 		x.Advance(29 * 24 * time.Hour)
 		x.TouchTransactions("acme", 0.05)
 		var stamped []string

@@ -30,8 +30,10 @@ func (s *Service) AfterRuns(ctx context.Context, cfg *config.Config, w *warehous
 		}
 		return err
 	})
+	s.noteFields(ctx, w, results)
 	part("check quality", func(ctx context.Context) error { s.checkQuality(ctx, w, results); return nil })
 	part("reconcile payouts", func(ctx context.Context) error { s.reconcile(ctx, cfg, w, results); return nil })
+	part("remove old rows", func(ctx context.Context) error { s.retire(ctx, cfg, w); return nil })
 }
 
 // reconcileAgain is after which time payouts are reconciled anew though nothing about them has changed: sales become

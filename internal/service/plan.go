@@ -11,6 +11,7 @@ import (
 	"dealhouse/internal/config"
 	"dealhouse/internal/daemon"
 	"dealhouse/internal/dealapi"
+	"dealhouse/internal/notify"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 )
@@ -20,6 +21,8 @@ type Planner struct {
 	// Warehouse is to be set before the first plan takes effect: a configuration that makes no plan is refused before
 	// anything is opened.
 	Warehouse *warehouse.Warehouse
+	// Notifier is told of the receivers of each plan that takes effect, and after each run. It is to be set as Warehouse is.
+	Notifier *notify.Notifier
 
 	service *Service
 	read    func() (*config.Config, error)
@@ -102,10 +105,17 @@ func (p *Planner) Plan(cfg *config.Config) (*daemon.Plan, error) {
 	if _, err := (Selection{}).Targets(cfg); err != nil {
 		return nil, err
 	}
+	receivers, err := p.service.Receivers(cfg)
+	if err != nil {
+		return nil, err
+	}
 	api := p.service.measured()
 	plan := &daemon.Plan{Jitter: cfg.Daemon.Jitter, Grace: cfg.Daemon.Grace, Retry: cfg.Daemon.Retry, Close: api.Close}
 	plan.After = func(ctx context.Context, results []syncer.Result) {
 		p.service.AfterRuns(ctx, cfg, p.Warehouse, api, results)
+		if p.Notifier != nil {
+			p.Notifier.Wake()
+		}
 	}
 	plan.Beside = func(ctx context.Context) {
 		if err := p.service.fillPayoutMetrics(ctx, p.Warehouse, cfg.Finance.OverdueAfter); err != nil && !Canceled(err) {
@@ -120,6 +130,9 @@ func (p *Planner) Plan(cfg *config.Config) (*daemon.Plan, error) {
 		p.paces = paces
 		p.inForce.Store(cfg)
 		p.warnOfFixed(cfg)
+		if p.Notifier != nil {
+			p.Notifier.Adopt(receivers)
+		}
 	}
 	for _, account := range cfg.Accounts {
 		if paces[account.Name].requestsPerSecond != account.RequestsPerSecond {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"dealhouse/internal/daemon"
@@ -45,10 +46,12 @@ type Service struct {
 	bodies      *dealapi.Bodies // of all API clients together
 	observer    *syncer.Observer
 
-	reconciling sync.Mutex // service-4
-	reconciled  sync.Map   // by account, a reconciled
-	held        sync.Map   // by warehouse.StreamID: when all checks of a stream were last seen to hold
-	nothingLeft sync.Map   // by account: when its transactions were last found to name no deal that is to be asked for
+	reconciling sync.Mutex   // service-4
+	reconciled  sync.Map     // by account, a reconciled
+	fields      sync.Map     // by warehouse.StreamID: which fields that the interface does not name were last kept
+	retired     atomic.Int64 // when old rows were last looked for, in seconds
+	held        sync.Map     // by warehouse.StreamID: when all checks of a stream were last seen to hold
+	nothingLeft sync.Map     // by account: when its transactions were last found to name no deal that is to be asked for
 }
 
 // New makes a Service.

@@ -4,10 +4,14 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"dealhouse/internal/enginetest"
 )
 
-// TestBackfillProgress shows no more rows than are read: windows that are published together count once.
+// TestBackfillProgress shows no more rows than are read: windows that are published together count once. For wide
+// samples: it is about what is shown, not about what is loaded.
 func TestBackfillProgress(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	x, w := serve(t, pastWorld(300, 10)), open(t)
 	var mu sync.Mutex

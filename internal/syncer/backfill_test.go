@@ -150,8 +150,10 @@ func TestBackfillGoesOn(t *testing.T) {
 	checkTruth(t, w, x, "acme", "transactions")
 }
 
-// TestBackfillStops lets a signal end a backfill: what is complete is published before it returns.
+// TestBackfillStops lets a signal end a backfill: what is complete is published before it returns. For wide samples:
+// TestBackfillGoesOn interrupts one too.
 func TestBackfillStops(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	x, w := serve(t, pastWorld(4_000, 50)), open(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -185,8 +187,10 @@ func TestBackfillStops(t *testing.T) {
 	checkTruth(t, w, x, "acme", "transactions")
 }
 
-// TestBackfillWithoutFilter reads from a service that does not honour the filters: everything is read about once.
+// TestBackfillWithoutFilter reads from a service that does not honour the filters: everything is read about once. For
+// wide samples: TestFilterThatIsNotHonoured has such a service.
 func TestBackfillWithoutFilter(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	o := pastWorld(1_500, 50)
 	o.Settings.IgnoreDateFilters = true
@@ -202,8 +206,10 @@ func TestBackfillWithoutFilter(t *testing.T) {
 	checkTruth(t, w, x, "acme", "transactions")
 }
 
-// TestBackfillStagedIsGone goes on with a backfill whose staged rows are no longer there: they are read again.
+// TestBackfillStagedIsGone goes on with a backfill whose staged rows are no longer there: they are read again. For wide
+// samples: TestBackfillGoesOn goes on too.
 func TestBackfillStagedIsGone(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	x, w := serve(t, pastWorld(500, 50)), open(t)
 	job, asked := x.jobs(t, "acme", "transactions")[0], everything(x, 30*24*time.Hour, 2)

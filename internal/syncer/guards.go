@@ -52,6 +52,7 @@ func (r *run) notice(seen *seen, after time.Time) {
 			names = append(names, name)
 		}
 		slices.Sort(names)
+		r.record.Unknown = names
 		r.warn(fmt.Sprintf("the service sends fields that the interface does not name; they are kept in _extra: %s", joinSome(names)))
 	}
 	if n := r.record.Totals.Rejected; n > 0 {

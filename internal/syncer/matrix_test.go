@@ -70,14 +70,14 @@ func inShortForm(kind, step, fault int) bool {
 	return os.Getenv(wholeMatrix) != "" || (kind+step+fault)%4 == 0 && (step+2*kind)%3 == 2
 }
 
-// inFewest picks, of those in short form, the ones that are tried when no wide sample is asked for: every other step for
-// one kind, and the steps that only a walk has.
+// inFewest picks, of those in short form, the ones that are tried when no wide sample is asked for: every fourth step for
+// one kind, and every other of those that a walk has.
 func inFewest(kind, step int) bool {
 	walk := kinds[kind] == "products"
-	if enginetest.Wide() || os.Getenv(wholeMatrix) != "" || walk && step%2 != 0 {
+	if enginetest.Wide() || os.Getenv(wholeMatrix) != "" || walk && step%4 == 1 {
 		return true
 	}
-	return step%2 == 0 && (step%3 != 2 || walk == (step%4 == 0))
+	return step%4 == 0 && (step%3 != 2 || walk == (step%4 == 0))
 }
 
 // chosenKinds are all kinds of stream where a wide sample is asked for, else one that keeps state: an incremental one for

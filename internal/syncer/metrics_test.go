@@ -39,8 +39,10 @@ func gathered(t *testing.T, registry *prometheus.Registry, name string) (float64
 	return 0, false
 }
 
-// Records count when readers see them and the state has moved, and once, whichever run finishes the publication.
+// Records count when readers see them and the state has moved, and once, whichever run finishes the publication. For
+// wide samples: TestFinishedAtOpening finishes the publications of others.
 func TestRecordsCountWhenTheyAreVisible(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	steps := []struct {
 		point     string
@@ -152,8 +154,10 @@ func TestLagAndAge(t *testing.T) {
 	}
 }
 
-// A guard that stops a run is counted by its name, and what the service sent beside the interface as well.
+// A guard that stops a run is counted by its name, and what the service sent beside the interface as well. For wide
+// samples: it is about counting alone.
 func TestTripsAndNoise(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	o := tinyWorld(15, "acme")

@@ -6,11 +6,14 @@ import (
 	"time"
 
 	"dealhouse/internal/apisim"
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/warehouse"
 )
 
 // TestDatedAheadIsCorrected loads a transaction that is dated 30 days ahead, and then as the service has corrected it.
+// For wide samples: TestUpstreamTimes of the warehouse has the same times.
 func TestDatedAheadIsCorrected(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	x, w := serve(t, smallWorld()), open(t)
 	job := x.jobs(t, "acme", "transactions")[0]

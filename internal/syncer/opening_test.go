@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
+
+	"dealhouse/internal/enginetest"
 )
 
 // TestFinishedAtOpening kills a worker at each step of its publication. Readers see all of the run as soon as the
@@ -17,6 +19,9 @@ func TestFinishedAtOpening(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, point := range []string{"INSERT sync_state_log intent", "ALTER TABLE transactions_versions ATTACH", "ALTER TABLE transactions_latest ATTACH"} {
+		if i != 1 && !enginetest.Wide() {
+			continue // between the tables of a stream
+		}
 		x.turn(t, stream, i)
 		dieAfter(v.seam, point)
 		if _, err := v.Run(t.Context(), v.job(t, stream, stream)); err == nil {

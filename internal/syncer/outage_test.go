@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/warehouse"
 )
 
@@ -148,7 +149,7 @@ func TestBusyStream(t *testing.T) {
 // and the rest is loaded. When it refuses them no more, the next run loads them.
 func TestPoisonIsQuarantined(t *testing.T) {
 	t.Parallel()
-	for _, stream := range []string{"coupons", "transactions"} {
+	for _, stream := range []string{"transactions", "coupons"}[:enginetest.Sample(1, 2)] {
 		t.Run(stream, func(t *testing.T) {
 			t.Parallel()
 			x, w := serve(t, tinyWorld(19, "acme")), open(t)
@@ -195,8 +196,10 @@ func TestPoisonIsQuarantined(t *testing.T) {
 }
 
 // TestPoisonAndCheckpoint stops a walk behind batches with refused records: the counts of the walk are right when
-// another run ends it.
+// another run ends it. For wide samples: TestPoisonIsQuarantined has refused records, TestStoppedWalk a walk that goes
+// on.
 func TestPoisonAndCheckpoint(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	options := smallWorld()
 	options.Settings.PageSize = 10

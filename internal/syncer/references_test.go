@@ -144,8 +144,9 @@ WHERE id IS NOT NULL AND id NOT IN (SELECT id FROM offers_all) GROUP BY id ORDER
 }
 
 // TestReferenceIsListedLater reads offers by their addresses that are too new for the list that was loaded: the next
-// list makes them live, and a later one drops them.
+// list makes them live, and a later one drops them. For wide samples: TestReferences asks by address.
 func TestReferenceIsListedLater(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	o := expiredWorld(400, 40)
 	o.Rates.NewTransactions = 0.3
@@ -182,8 +183,9 @@ func TestReferenceIsListedLater(t *testing.T) {
 }
 
 // TestReferencesNotFound lets the service know nothing of what has expired. It is asked once, and again when
-// ReferenceRetry has passed.
+// ReferenceRetry has passed. For wide samples: TestReferenceFaults has addresses that are not found.
 func TestReferencesNotFound(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	o := expiredWorld(1000, 130)
 	o.Settings.KeepExpired = false
@@ -267,7 +269,7 @@ func TestReferenceFaults(t *testing.T) {
 		"one is gone":           {answer: only(http.StatusGone, ""), stored: rows - 1, requests: rows, misses: "[(1,'not_found')]"},
 		"one is no record":      {answer: only(http.StatusOK, `[1]`), stored: rows - 1, requests: rows + 3, misses: "[]"},
 	} {
-		if slices.Contains([]string{"all is well", "one is refused", "one has no key", "one is no record"}, name) && !enginetest.Wide() {
+		if slices.Contains([]string{"all is well", "one is refused", "one has no key", "one is no record", "one always fails", "one is gone"}, name) && !enginetest.Wide() {
 			continue // much like another one of these
 		}
 		t.Run(name, func(t *testing.T) {
@@ -330,8 +332,10 @@ func TestReferenceFaults(t *testing.T) {
 	}
 }
 
-// TestReferencesStopped interrupts the asking: what was read until then is kept, and the next time goes on.
+// TestReferencesStopped interrupts the asking: what was read until then is kept, and the next time goes on. For wide
+// samples: TestReferencesKilled ends the asking too.
 func TestReferencesStopped(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	x, w := serve(t, expiredWorld(1000, 130)), open(t)
 	x.Advance(14 * 24 * time.Hour)
@@ -368,8 +372,10 @@ func TestReferencesStopped(t *testing.T) {
 	}
 }
 
-// TestReferencesTwice lets several workers ask at once: a stream that one has, the others leave to it.
+// TestReferencesTwice lets several workers ask at once: a stream that one has, the others leave to it. For wide
+// samples: TestReferences asks by address.
 func TestReferencesTwice(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	x, w := serve(t, expiredWorld(1000, 130)), open(t)
 	x.Advance(14 * 24 * time.Hour)

@@ -59,9 +59,11 @@ func TestOverlapRejectsOnce(t *testing.T) {
 	}
 }
 
-// TestRetryOfWhatWasReadAgain: where the overlap has read the same record again, its row is still what a retry completes.
-// Where a stale copy of the record was read, it is not: the row is newer.
+// TestRetryOfWhatWasReadAgain: where the overlap has read the same record again, its row is still what a retry
+// completes. Where a stale copy of the record was read, it is not: the row is newer. For wide samples:
+// TestRetryTransactions completes a row.
 func TestRetryOfWhatWasReadAgain(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	k := keep(t, "transactions")
 	at := func(day string) int64 {
@@ -92,9 +94,10 @@ func TestRetryOfWhatWasReadAgain(t *testing.T) {
 	}
 }
 
-// TestFreshnessOfBackfills: a backfill of old data that was asked for says nothing of the stream, whether it succeeds or
-// not; one that is the first sync does.
+// TestFreshnessOfBackfills: a backfill of old data that was asked for says nothing of the stream, whether it succeeds
+// or not; one that is the first sync does. For wide samples: TestBackfillGoesOn runs the same backfills.
 func TestFreshnessOfBackfills(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	x, w := serve(t, pastWorld(600, 20)), open(t)
 	registry := prometheus.NewRegistry()

@@ -179,8 +179,10 @@ func TestRetryTransactions(t *testing.T) {
 	}
 }
 
-// What came after a reject counts, whether it changed the record, or no longer has it.
+// What came after a reject counts, whether it changed the record, or no longer has it. For wide samples:
+// TestUpstreamTimes of the warehouse has older answers.
 func TestRetryNeverBringsBackTheOld(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	k := keep(t, "transactions")
 	r := k.load(t, sale(1, "NEW", day1, ""), sale(2, "NEW", day1, ""))
@@ -204,7 +206,9 @@ func TestRetryNeverBringsBackTheOld(t *testing.T) {
 
 const couponOf = "substring(toString(id), -1), ' ', code"
 
+// For wide samples: TestRetryTransactions is the same for the stream that keeps state.
 func TestRetrySnapshot(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	k := keep(t, "coupons")
 	coupon := func(n int, code string) string {
@@ -306,8 +310,9 @@ func TestRetryAfterFaults(t *testing.T) {
 	}
 }
 
-// A walk that is to go on keeps its place beside a retry.
+// A walk that is to go on keeps its place beside a retry. For wide samples: it is about products alone.
 func TestRetryBesideWalk(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	options := smallWorld()
 	options.Settings.PageSize = 10
@@ -342,8 +347,10 @@ func TestRetryBesideWalk(t *testing.T) {
 	}
 }
 
-// A field that is part of a product's key would make another product of it: that is left to the next walk.
+// A field that is part of a product's key would make another product of it: that is left to the next walk. For wide
+// samples: it is about products alone.
 func TestRetryKeepsTheKey(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	k := keep(t, "products")
 	r := k.load(t, `{"asin":"A","url":"https://x/1","price":1}`, `{"asin":"B"}`)
@@ -355,8 +362,9 @@ func TestRetryKeepsTheKey(t *testing.T) {
 	k.wantRows(t, "asin, ' ', url, ' ', ifNull(toString(price), '-')", "A https://x/1 1", "B  -")
 }
 
-// The filter chooses records, not fields of them.
+// The filter chooses records, not fields of them. For wide samples: TestRetryTransactions loads what was kept.
 func TestRetryFilter(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	k := keep(t, "transactions")
 	r := k.load(t, sale(1, "NEW", day1, ""), sale(2, "NEW", day1, ""))

@@ -17,6 +17,7 @@ import (
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/dealapi"
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/warehouse"
 )
 
@@ -149,7 +150,7 @@ func TestFilterThatIsNotHonoured(t *testing.T) {
 			options := smallWorld()
 			options.Settings = settings
 			x, w := serve(t, options), open(t)
-			streams := some("coupons", "transactions")
+			streams := some("transactions")
 			syncAll(t, w, x.jobs(t, "acme", streams...))
 			x.Advance(24 * time.Hour)
 			r := syncAll(t, w, x.jobs(t, "acme", streams...))["acme/transactions"]
@@ -164,7 +165,9 @@ func TestFilterThatIsNotHonoured(t *testing.T) {
 	}
 }
 
+// For wide samples: TestTakenOver has two workers on one stream.
 func TestTwoSyncsAtOnce(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	x, w := serve(t, smallWorld()), open(t)
 	var group sync.WaitGroup
@@ -406,8 +409,9 @@ func TestUnknownNamesAreBounded(t *testing.T) {
 }
 
 // TestFullReadWhileRowsMove reads all transactions, newest first, while some of them change and so move to a page that
-// was read already: none of them is taken for gone.
+// was read already: none of them is taken for gone. For wide samples: TestMovingLists moves rows while they are read.
 func TestFullReadWhileRowsMove(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	options := tinyWorld(23, "acme")
 	options.Settings.Order = apisim.ByUpdatedDesc

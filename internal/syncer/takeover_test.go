@@ -80,8 +80,10 @@ func TestTakenOver(t *testing.T) {
 }
 
 // TestTakenInTheSameMoment lets two workers find the stream free. The later one has it; the other finds out before it
-// publishes, begins again, and leaves nothing of its first attempt, which the later one knew nothing of.
+// publishes, begins again, and leaves nothing of its first attempt, which the later one knew nothing of. For wide
+// samples: TestTakenOver has two workers on one stream.
 func TestTakenInTheSameMoment(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	for _, stream := range []string{"coupons", "products"} {

@@ -13,6 +13,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"dealhouse/internal/decode"
+	"dealhouse/internal/enginetest"
 )
 
 // priceList is one reading of a product: views by day, and its currency.
@@ -72,8 +73,10 @@ const selectPrices = `SELECT url, day, views, currency_code FROM
 ORDER BY url, day`
 
 // TestPricesModel loads lists as they come: unchanged, with days that come and go, changed and changed back, empty, in
-// another currency, twice in one run, and read earlier than what is stored.
+// another currency, twice in one run, and read earlier than what is stored. Without a wide sample, the history is
+// short. For wide samples: TestProductPrices and its kind have lists that are written out.
 func TestPricesModel(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	if err := w.exec(t.Context(), "CREATE VIEW products_all_rows AS SELECT DISTINCT product_key, url FROM products_latest"); err != nil {
@@ -82,7 +85,7 @@ func TestPricesModel(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	model, last := pricesModel{}, map[int]priceList{}
 	var clock int64
-	for step := range 25 {
+	for step := range enginetest.Sample(8, 25) {
 		var run []priceList
 		for product := range 4 {
 			for range []int{1, 1, 1, 0, 2}[random.IntN(5)] {
@@ -179,8 +182,10 @@ func TestPricesOfAccounts(t *testing.T) {
 }
 
 // TestRecoverPrices kills a publication between the prices and their hashes, and one of an older version, which has no
-// hashes: whoever finishes it loads the prices, and the next run finds them as they are.
+// hashes: whoever finishes it loads the prices, and the next run finds them as they are. For wide samples: TestRecover
+// finishes publications.
 func TestRecoverPrices(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	const page = `[{"url":"https://a.test/1","history":[{"yearMonthDay":"2026-01-01","views":1}]}]`
 	for name, derived := range map[string][]string{"killed between": {"product_prices_hashes"}, "of an older version": nil} {

@@ -73,14 +73,14 @@ func openSkewed(t *testing.T) (w *Warehouse, clock skewed) {
 const year = 365 * 24 * time.Hour
 
 // TestClockIsSet sets the clock of the warehouse between two runs. The later run counts, in the data and in all that is
-// written down about runs.
+// written down about runs. Without a wide sample, it is set back by a year.
 func TestClockIsSet(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		name          string
 		before, after time.Duration
-	}{{"a year ahead", 0, year}, {"a year back", 0, -year}, {"a year ahead and back", year, 0}, {"two minutes back", 0, -2 * time.Minute}, {"from 1971", -54 * year, 0}}
-	for _, c := range cases[:enginetest.Sample(2, len(cases))] {
+	}{{"a year back", 0, -year}, {"a year ahead", 0, year}, {"a year ahead and back", year, 0}, {"two minutes back", 0, -2 * time.Minute}, {"from 1971", -54 * year, 0}}
+	for _, c := range cases[:enginetest.Sample(1, len(cases))] {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			w, clock := openSkewed(t)

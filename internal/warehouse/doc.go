@@ -70,6 +70,8 @@
 //     one of them: where it has anything, or where its name leads (At). So all of the above holds on each shard, and no
 //     run touches two. The database that is configured has a table over all shards for each view, which can only be read.
 //     A view of one account is a view of one shard; one of several accounts may show each of them at another moment.
+//  19. What is copied for a backup is of one moment: it is copied while the leases of all streams and the turn are held
+//     (Hold). What is removed because of its age is removed in an order in which no older row comes back (Retire).
 //
 // Deleted rows stay in _latest with their last content, as versions that the views leave out: the merge must know their
 // versions, and later joins their content. A row that was read by its own address, because a transaction names it and

@@ -261,7 +261,7 @@ func ofAll() []statement {
 		{"createMigrations", createMigrations}, {"createMigrationsView", createMigrationsView}, {"addGeneration", addGeneration},
 		{"selectApplied", selectApplied}, {"selectAppliedEarlier", selectAppliedEarlier}, {"selectColumns", selectColumns},
 		{"recordOf", recordOf([]migration{{version: 1, name: "0001_first.sql"}, {version: streamsVersion, name: "streams", generation: 1}})},
-		{"createTurns", createTurns}, {"selectTurns", selectTurns},
+		{"createTurns", createTurns}, {"selectTurns", selectTurns(schemaTurns)}, {"selectTold", selectTold}, {"selectWaiting", selectWaiting}, {"selectNotifications", selectNotifications}, {"selectReceivers", selectReceivers},
 		{"selectOrders", selectOrders},
 		{"selectVersion", selectVersion}, {"selectTime", selectTime}, {"selectInParts", selectInParts(dialect{})},
 		{"selectState", selectState}, {"selectStates", selectStates}, {"selectLease", selectLease(false)}, {"selectLease with the row of a run", selectLease(true)}, {"selectInterrupted", selectInterrupted}, {"selectOutcome", selectOutcome},
@@ -310,7 +310,7 @@ func ofAll() []statement {
 		columns []column
 	}{
 		{"schema_migrations_log", migrationColumns}, {"schema_turns_log", turnColumns}, {"sync_state_log", stateColumns},
-		{"rejects_log", rejectColumns}, {"rejects_log", settledColumns}, {"reference_misses_log", missColumns},
+		{"notifications_log", notificationColumns}, {"unknown_fields_log", unknownFieldColumns}, {"rejects_log", rejectColumns}, {"rejects_log", settledColumns}, {"reference_misses_log", missColumns},
 	} {
 		all = append(all, statement{"insertInto " + t.table, insertInto(t.table, t.columns)})
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/google/go-cmp/cmp"
+
+	"dealhouse/internal/enginetest"
 )
 
 // openFirst is a warehouse as the first version left it, with what that loaded.
@@ -21,7 +23,9 @@ func openFirst(t *testing.T) *Warehouse {
 
 // TestMigrateFromTheFirstVersion upgrades a warehouse of the first version, rows included. Every view that it had shows
 // the same in the same columns, every view that came since can be read, and runs go on where the first version stopped.
+// For wide samples: TestUpgrade migrates an older schema.
 func TestMigrateFromTheFirstVersion(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := openFirst(t)
 	views := func() []string {

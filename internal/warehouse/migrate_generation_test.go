@@ -135,8 +135,10 @@ func TestTwoBuildsOfOneGeneration(t *testing.T) {
 	}
 }
 
-// An older version that does not know the tables of the newer one would leave columns empty: it is refused.
+// An older version that does not know the tables of the newer one would leave columns empty: it is refused. For wide
+// samples: TestTwoVersionsSideBySide has two versions.
 func TestOlderVersionWithOtherTables(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	newer := openVersion(t, w, 1001, func(statements []string) []string {
@@ -167,8 +169,10 @@ func TestOlderVersionWithOtherTables(t *testing.T) {
 
 func second[A, B any](_ A, b B) B { return b }
 
-// A warehouse that was migrated before there were generations is upgraded.
+// A warehouse that was migrated before there were generations is upgraded. For wide samples: TestUpgrade migrates an
+// older schema.
 func TestMigrateFromBeforeGenerations(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	for _, statement := range []string{
@@ -189,8 +193,10 @@ func TestMigrateFromBeforeGenerations(t *testing.T) {
 }
 
 // TestVersionsMigrateAtOnce has processes of two versions migrate one empty database at the same moment, many times.
-// Whoever is last, the views are those of the newer version.
+// Whoever is last, the views are those of the newer version. For wide samples: TestMigrateFromTwoProcesses migrates at
+// once.
 func TestVersionsMigrateAtOnce(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	older, newer := openVersion(t, w, 1000, withView("older")), openVersion(t, w, 1001, withView("newer"))

@@ -31,8 +31,14 @@ ORDER BY id
 TTL toDateTime(said_at) + toIntervalDay(30)
 COMMENT 'Processes that upgrade the schema: one at a time'`
 
-const selectTurns = `SELECT toString(id), owner, version, greatest(0, toUnixTimestamp64Micro(now64(6)) - toUnixTimestamp64Micro(said_at))
-FROM schema_turns_log FINAL WHERE over = 0 AND id != {id:UUID}`
+// schemaTurns is that table.
+const schemaTurns = "schema_turns_log"
+
+// selectTurns are the other processes that have the turn, or want it, by a table of that form.
+func selectTurns(table string) string {
+	return sql(`SELECT toString(id), owner, version, greatest(0, toUnixTimestamp64Micro(now64(6)) - toUnixTimestamp64Micro(said_at))
+FROM $table FINAL WHERE over = 0 AND id != {id:UUID}`, parts{"table": table})
+}
 
 var turnColumns = columns("id UUID, owner String, over UInt8, version UInt64")
 
@@ -42,6 +48,7 @@ var turnColumns = columns("id UUID, owner String, over UInt8, version UInt64")
 // other's way, and rows are copied twice. A dead process is known as that of a lease is (sightings, isGone).
 type turn struct {
 	w       *Warehouse
+	table   string // where processes say so
 	id      uuid.UUID
 	version uint64
 }
@@ -57,18 +64,28 @@ func (w *Warehouse) Migrate(ctx context.Context) ([]string, error) {
 	if err != nil || plan.empty() {
 		return nil, err
 	}
+	var statements []string
+	err = w.inTurn(ctx, func(ctx context.Context) (err error) {
+		statements, err = w.migrate(ctx) // another process may have done it meanwhile
+		return err
+	})
+	return statements, mayNot(err)
+}
+
+// inTurn does something while no other process changes the schema. ctx is cancelled where another may do so after all.
+func (w *Warehouse) inTurn(ctx context.Context, do func(context.Context) error) error {
 	if err := w.prepareTurns(ctx); err != nil {
-		return nil, mayNot(err)
+		return err
 	}
-	t := &turn{w: w, id: uuid.New()}
+	t := &turn{w: w, table: schemaTurns, id: uuid.New()}
 	if err := t.wait(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	held, lose := context.WithCancelCause(ctx)
 	beat, stop := context.WithCancel(ctx)
 	var beating sync.WaitGroup
 	beating.Go(func() { t.keep(beat, lose) })
-	statements, err := w.migrate(held) // another process may have done it meanwhile
+	err := do(held)
 	stop()
 	beating.Wait()
 	if errors.Is(context.Cause(held), ErrTurnLost) {
@@ -76,7 +93,7 @@ func (w *Warehouse) Migrate(ctx context.Context) ([]string, error) {
 	}
 	lose(nil)
 	t.end(ctx)
-	return statements, mayNot(err)
+	return err
 }
 
 // prepareTurns makes what taking turns needs.
@@ -149,7 +166,7 @@ func (t *turn) end(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	if err := t.say(ctx, true); err != nil {
-		t.w.log.Warn("could not say that the upgrade of the schema has ended: others wait for up to a minute", "error", err)
+		t.w.log.Warn("could not say that a turn has ended: others wait for up to a minute", "table", t.table, "error", err)
 	}
 }
 
@@ -160,11 +177,11 @@ func (t *turn) say(ctx context.Context, over bool) error {
 	if over {
 		flag = 1
 	}
-	err := t.w.insert(ctx, "schema_turns_log", turnColumns, func(b driver.Batch) error {
+	err := t.w.insert(ctx, t.table, turnColumns, func(b driver.Batch) error {
 		return b.Append(t.id, t.w.owner.String(), flag, t.version)
 	})
 	if err != nil {
-		return fmt.Errorf("taking turns in upgrading the schema: %w", err)
+		return fmt.Errorf("taking turns, by %s: %w", t.table, err)
 	}
 	return nil
 }
@@ -176,14 +193,14 @@ func (t *turn) other(ctx context.Context) (string, error) {
 		version   uint64
 		age       int64
 	}
-	rows, err := t.w.conn.Query(ctx, selectTurns, named("id", t.id.String()))
+	rows, err := t.w.conn.Query(ctx, selectTurns(t.table), named("id", t.id.String()))
 	all, err := scanned(rows, err, func(r *row) []any { return []any{&r.id, &r.owner, &r.version, &r.age} })
 	if err != nil {
-		return "", fmt.Errorf("looking for other processes that upgrade the schema: %w", err)
+		return "", fmt.Errorf("looking for other processes, by %s: %w", t.table, err)
 	}
 	for _, r := range all {
 		byClock := leaseTTL - time.Duration(r.age)*time.Microsecond
-		if !t.w.isGone(r.owner) && t.w.sightings.left(StreamID{Stream: "schema turn " + r.id}, r.version, byClock) > 0 {
+		if !t.w.isGone(r.owner) && t.w.sightings.left(StreamID{Stream: t.table + " " + r.id}, r.version, byClock) > 0 {
 			return r.owner, nil
 		}
 	}

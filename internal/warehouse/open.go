@@ -50,6 +50,8 @@ type Options struct {
 	Limits chdb.Limits
 	// Guest, if set, leads to the process that has the embedded engine of DSN open, which is then not opened here.
 	Guest *chdb.Guest
+	// Restoring says that the embedded engine is opened to be filled from a backup.
+	Restoring bool
 	// Downloading, if set, is told how much of the embedded engine has been downloaded, in percent, if it has to be.
 	Downloading func(percent int)
 
@@ -94,7 +96,7 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 	if p.guest = o.Guest; p.guest != nil {
 		p.guest.Name = w.owner.String()
 	} else if dir, embedded := strings.CutPrefix(o.DSN, EmbeddedScheme); embedded {
-		engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Logger: o.Logger, Limits: o.Limits, Downloading: o.Downloading, Shards: len(o.Shards)})
+		engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Logger: o.Logger, Limits: o.Limits, Downloading: o.Downloading, Shards: len(o.Shards), Restoring: o.Restoring})
 		if err != nil {
 			return nil, fmt.Errorf("opening the embedded warehouse: %w", err)
 		}

@@ -225,14 +225,14 @@ func (r Reader) guardedRuns(ctx context.Context, id StreamID) ([]GuardedRun, err
 
 // selectGuardedRuns reads the last run of each stream that came to the guard.
 func selectGuardedRuns() string {
-	return sql(`SELECT account, stream, run_id, started_at, mode, would_delete FROM
+	return sql(`SELECT account, stream, last.1, last.2, last.3, last.5 FROM
 (
-    SELECT account, stream, run_id, started_at, mode, outcome, would_delete FROM sync_runs
+    SELECT account, stream, argMax((run_id, started_at, mode, outcome, would_delete), (started_at, run_id)) AS last FROM sync_runs
     WHERE ({account:String} = '' OR account = {account:String} AND stream = {stream:String})
         AND (outcome = $success OR outcome = $guarded AND would_delete > 0) AND $whole AND $not_ahead
-    ORDER BY started_at DESC, run_id DESC LIMIT 1 BY account, stream
+    GROUP BY account, stream
 )
-WHERE outcome = $guarded
+WHERE last.4 = $guarded
 ORDER BY account, stream`, parts{"success": quote(OutcomeSuccess), "guarded": quote(OutcomeGuarded), "whole": wholeModes, "not_ahead": notAhead})
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/enginetest"
 )
 
 // saleAt is a transaction; no time of the sale where sold is "".
@@ -30,7 +31,8 @@ func derivedHold(t *testing.T, w *Warehouse) {
 	}
 }
 
-// TestMovedSale changes the time of a sale, there and back, also to none, and lets it vanish and come back.
+// TestMovedSale changes the time of a sale, there and back, also to none, and lets it vanish and come back. Without a
+// wide sample, the derived tables are compared after every fourth run only.
 func TestMovedSale(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -70,7 +72,9 @@ func TestMovedSale(t *testing.T) {
 		if i%2 == 1 { // as merges leave it, or as they find it
 			must(t, w.exec(t.Context(), "OPTIMIZE TABLE transactions_latest FINAL"))
 		}
-		derivedHold(t, w)
+		if i%4 == 0 || enginetest.Wide() {
+			derivedHold(t, w)
+		}
 		shown := strings.Join(text(t, w, "SELECT ifNull(formatDateTime(sold_at, '%Y-%m-%dT%H:%i:%SZ'), '') FROM transactions WHERE id = '"+idA+"'"), ",")
 		if want := strings.TrimSuffix(test.want.sold, "gone"); shown != want || (test.want.sold == "gone") != (len(text(t, w, "SELECT id FROM transactions WHERE id = '"+idA+"'")) == 0) {
 			t.Errorf("%s: shown as sold at %q", test.name, shown)
@@ -91,12 +95,16 @@ func TestMovedSale(t *testing.T) {
 	}
 }
 
-// TestMovedSaleIsRecovered lets a run that moves a sale die between its attachments.
+// TestMovedSaleIsRecovered lets a run that moves a sale die between its attachments: after each in a wide sample, else
+// after that to the versions and that to the keys.
 func TestMovedSaleIsRecovered(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	const day1, day2 = "2026-01-01T10:00:00Z", "2026-01-02T10:00:00Z"
 	for stop, name := range []string{"intent", "versions", "latest", "keys", "live"} {
+		if stop%2 == 0 && !enginetest.Wide() {
+			continue
+		}
 		at, to := day1, day2
 		if stop%2 == 1 {
 			at, to = to, at

@@ -53,8 +53,10 @@ func probesOf(c ViewColumn) []string {
 	return equal("1")
 }
 
-// TestViewsUnderEverySetting asks each column of each view what tools ask, under what they set.
+// TestViewsUnderEverySetting asks each column of each view what tools ask, under what they set. For wide samples:
+// TestViewsOfRejectsUnderOtherSettings reads some views under others.
 func TestViewsUnderEverySetting(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	paid(t, w)

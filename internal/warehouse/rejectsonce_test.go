@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"dealhouse/internal/decode"
+	"dealhouse/internal/enginetest"
 )
 
 // meets is a run of the mode that keeps the rejects and ends so; read is when it asked for its page, after its begin.
@@ -147,8 +148,10 @@ func TestRejectsWithTheClockSetBack(t *testing.T) {
 	}
 }
 
-// TestRejectsAreMigrated takes a warehouse over in which each run had made rows of its own.
+// TestRejectsAreMigrated takes a warehouse over in which each run had made rows of its own. For wide samples:
+// TestUpgrade migrates an older schema.
 func TestRejectsAreMigrated(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

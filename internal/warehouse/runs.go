@@ -40,6 +40,7 @@ type RunRecord struct {
 	Scope          string    `json:"scope,omitempty"` // what was read of the list (catalog.Scope.Encode); "": all of it
 	Warnings       []string  `json:"warnings"`
 	Error          string    `json:"error"`
+	Unknown        []string  `json:"-"` // fields that the interface does not name, of a run of this process; unknown_fields has them
 	Written        Written   `json:"-"` // of a run of this process, for CheckQuality; sync_runs does not have it
 }
 

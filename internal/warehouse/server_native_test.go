@@ -15,6 +15,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
+
+	"dealhouse/internal/enginetest"
 )
 
 // installed is a ClickHouse server of this machine, which the test starts: of the native protocol the embedded engine
@@ -86,8 +88,10 @@ func (s installed) answers(ctx context.Context) bool {
 }
 
 // TestInstalledServer connects to a real server over the native protocol and over HTTP, with TLS and without, with a
-// wrong password and to the wrong port. Debian's is too old, which is said.
+// wrong password and to the wrong port. Debian's is too old, which is said. For wide samples: it starts a server in a
+// process of its own.
 func TestInstalledServer(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	a := newAuthority(t)
 	s := startInstalled(t, a)

@@ -2,10 +2,14 @@ package warehouse
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+
+	"dealhouse/internal/enginetest"
 )
 
 // lookedAt records a run of transactions that succeeded, with the service's time at its start.
@@ -56,11 +60,11 @@ func TestServiceClock(t *testing.T) {
 }
 
 // TestAgesWithASkewedClock: the clock of the warehouse is a half month before or after that of the service, which the
-// ages must not show.
+// ages must not show. Without a wide sample, it is only before it.
 func TestAgesWithASkewedClock(t *testing.T) {
 	t.Parallel()
 	var groups []string
-	for _, skew := range []int{-15, 0, 15} {
+	for _, skew := range []int{0, -15, 15}[:enginetest.Sample(2, 3)] {
 		w := open(t)
 		now, err := w.Now(t.Context())
 		if err != nil {
@@ -78,13 +82,15 @@ func TestAgesWithASkewedClock(t *testing.T) {
 			text(t, w, "SELECT max(age_seconds), min(age_seconds), avg(age_seconds), uniqExact(age_seconds) FROM payout_unpaid GROUP BY currency_code ORDER BY currency_code"),
 			text(t, w, "SELECT currency_code, max(max_days_pending), min(median_days_pending) >= 0 FROM confirmation_funnel GROUP BY currency_code ORDER BY currency_code")))
 	}
-	if groups[0] != groups[1] || groups[2] != groups[1] {
-		t.Errorf("ages by the warehouse's clock:\n%s\n%s\n%s", groups[0], groups[1], groups[2])
+	if len(slices.Compact(slices.Clone(groups))) != 1 {
+		t.Errorf("ages by the warehouse's clock:\n%s", strings.Join(groups, "\n"))
 	}
 }
 
-// TestMigrateKeepsRunsOfBefore upgrades a warehouse whose runs have no time of the service.
+// TestMigrateKeepsRunsOfBefore upgrades a warehouse whose runs have no time of the service. For wide samples:
+// TestUpgrade migrates an older schema.
 func TestMigrateKeepsRunsOfBefore(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	lookedAt(t, w, "incremental", time.Time{})

@@ -102,7 +102,8 @@ func checkUpgraded(t *testing.T, w *Warehouse, views, want map[string]string) {
 }
 
 // TestUpgrade migrates a warehouse as it was before transactions were stored by the time of their sale. A run that died
-// between its attachments is finished. Every view shows the same as before, and runs go on where they were.
+// between its attachments is finished. Every view shows the same as before, and runs go on where they were. Without a
+// wide sample, the migration dies once on its way; TestUpgradeKilled, which is for wide samples, has all the points.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -114,6 +115,9 @@ func TestUpgrade(t *testing.T) {
 	before := viewHashes(t, w, views)
 	if len(before) < 28 || before["transactions"] == "0 0" || before["payout_transactions"] == "0 0" {
 		t.Fatalf("too little to compare: %v", before)
+	}
+	if !enginetest.Wide() {
+		dieMigrating(t, w, "INSERT INTO transactions_latest_ordered", true, views, before)
 	}
 	statements, err := w.Migrate(t.Context())
 	if err != nil {
@@ -171,37 +175,41 @@ func (c mortal) PrepareBatch(ctx context.Context, query string, opts ...driver.P
 	return c.Conn.PrepareBatch(ctx, query, opts...)
 }
 
+// dieMigrating lets a migration die before or after a statement, and holds what readers see then against what they saw at
+// first. What the dead process had taken is free again.
+func dieMigrating(t *testing.T, w *Warehouse, at string, after bool, views, before map[string]string) {
+	t.Helper()
+	dead := &atomic.Bool{}
+	victim, err := Open(t.Context(), Options{DSN: enginetest.DSN(), Database: w.database, Wrap: func(c driver.Conn) driver.Conn { return mortal{c, at, after, dead} }})
+	must(t, err)
+	if _, err := victim.Migrate(t.Context()); !errors.Is(err, errKilled) {
+		t.Errorf("%s (after: %t): the migration ended with %v", at, after, err)
+	}
+	must(t, victim.Close())
+	must(t, w.exec(t.Context(), `INSERT INTO sync_state_log (account, stream, name, value, version)
+SELECT account, stream, name, replaceRegexpOne(value, '"expires":[0-9]+', '"expires":1'), version + 1 FROM sync_state_log FINAL WHERE name = 'lease' AND value != ''`))
+	must(t, w.exec(t.Context(), "INSERT INTO schema_turns_log (id, owner, over, version) SELECT id, owner, 1, version + 1 FROM schema_turns_log FINAL WHERE over = 0"))
+	if d := cmp.Diff(before, viewHashes(t, w, views)); d != "" {
+		t.Fatalf("dead at %s (after: %t), what the views show differs: %s", at, after, d)
+	}
+}
+
 // TestUpgradeKilled lets the migration die before and after each statement that matters, one death after the other on the
-// same warehouse, and holds what readers see in between against what they saw at first.
+// same warehouse, and holds what readers see in between against what they saw at first. TestUpgrade has one such death.
 func TestUpgradeKilled(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	old(t, w)
 	views := oldViews(t, w)
 	before := viewHashes(t, w, views)
-	points := []string{"RENAME TABLE", "DROP TABLE IF EXISTS transactions_staging", "ALTER TABLE transactions_latest ATTACH",
+	for _, at := range []string{"RENAME TABLE", "DROP TABLE IF EXISTS transactions_staging", "ALTER TABLE transactions_latest ATTACH",
 		"INSERT INTO transactions_versions_ordered", "EXCHANGE TABLES transactions_versions", "DROP TABLE IF EXISTS transactions_versions_ordered",
 		"CREATE TABLE IF NOT EXISTS transactions_latest_ordered", "INSERT INTO transactions_latest_ordered", "EXCHANGE TABLES transactions_latest",
 		"CREATE TABLE IF NOT EXISTS transactions_keys\n", "INSERT INTO transactions_keys_delta", "ALTER TABLE transactions_keys REPLACE",
-		"ALTER TABLE transactions_live REPLACE", "CREATE OR REPLACE VIEW transactions\n"}
-	if !enginetest.Wide() {
-		points = []string{"ALTER TABLE transactions_latest ATTACH", "EXCHANGE TABLES transactions_versions", "INSERT INTO transactions_latest_ordered", "ALTER TABLE transactions_keys REPLACE"}
-	}
-	for _, at := range points {
+		"ALTER TABLE transactions_live REPLACE", "CREATE OR REPLACE VIEW transactions\n"} {
 		for _, after := range []bool{false, true} {
-			dead := &atomic.Bool{}
-			victim, err := Open(t.Context(), Options{DSN: enginetest.DSN(), Database: w.database, Wrap: func(c driver.Conn) driver.Conn { return mortal{c, at, after, dead} }})
-			must(t, err)
-			if _, err := victim.Migrate(t.Context()); !errors.Is(err, errKilled) {
-				t.Errorf("%s (after: %t): the migration ended with %v", at, after, err)
-			}
-			must(t, victim.Close())
-			must(t, w.exec(t.Context(), `INSERT INTO sync_state_log (account, stream, name, value, version)
-SELECT account, stream, name, replaceRegexpOne(value, '"expires":[0-9]+', '"expires":1'), version + 1 FROM sync_state_log FINAL WHERE name = 'lease' AND value != ''`))
-			must(t, w.exec(t.Context(), "INSERT INTO schema_turns_log (id, owner, over, version) SELECT id, owner, 1, version + 1 FROM schema_turns_log FINAL WHERE over = 0"))
-			if d := cmp.Diff(before, viewHashes(t, w, views)); d != "" {
-				t.Fatalf("dead at %s (after: %t), what the views show differs: %s", at, after, d)
-			}
+			dieMigrating(t, w, at, after, views, before)
 		}
 	}
 	if _, err := w.Migrate(t.Context()); err != nil {
@@ -211,8 +219,9 @@ SELECT account, stream, name, replaceRegexpOne(value, '"expires":[0-9]+', '"expi
 }
 
 // TestOldBinaryPublishesNothing lets a worker that began before the migration go on after it: it can neither stage nor
-// attach what it had prepared.
+// attach what it had prepared. For wide samples: TestUpgrade migrates the same warehouse.
 func TestOldBinaryPublishesNothing(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	old(t, w)

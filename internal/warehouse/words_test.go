@@ -21,7 +21,7 @@ import (
 
 // vocabulary is what the SQL files may compare a column with.
 func vocabulary() map[string][]string {
-	states := TransactionStates()
+	states := append(TransactionStates(), NotificationStates()...)
 	for _, s := range RejectStates() {
 		states = append(states, string(s))
 	}

@@ -53,6 +53,10 @@ type Options struct {
 	// Limits bound the queries of this engine. The first Open of a directory
 	// decides; later ones share that engine.
 	Limits Limits
+
+	// Restoring says that the caller fills the directory, which nobody else may open until it is whole: see
+	// RestoringFile.
+	Restoring bool
 }
 
 // Place is where an engine works: all of the host's files that it needs besides those of the system.

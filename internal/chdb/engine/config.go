@@ -91,12 +91,15 @@ var tableEngines = []string{
 
 // configXML has the path of the file above, which must be absolute: the engine
 // resolves a relative one against the working directory. The scripts directory
-// is one that never exists. The name is what displayName() says, which is the host's otherwise.
+// is one that never exists. The name is what displayName() says, which is the host's otherwise. Backups go to one folder
+// among the data, and come from there.
 const configXML = `<clickhouse>
-  <users_config>%s</users_config>
-  <user_scripts_path>%s</user_scripts_path>
+  <users_config>%[1]s</users_config>
+  <user_scripts_path>%[2]s</user_scripts_path>
   <display_name>chdb</display_name>
-%s  <logger><level>none</level><console>false</console></logger>
+  <storage_configuration><disks><%[3]s><type>local</type><path>%[4]s/</path></%[3]s></disks></storage_configuration>
+  <backups><allowed_disk>%[3]s</allowed_disk></backups>
+%[5]s  <logger><level>none</level><console>false</console></logger>
 </clickhouse>
 `
 
@@ -142,7 +145,7 @@ func writeConfig(dir string, o contract.Options) (string, error) {
 	if err := library.ReplaceFile(users, fmt.Appendf(nil, usersXML, profile, frozen.String(), engines.String())); err != nil {
 		return "", err
 	}
-	text := fmt.Sprintf(configXML, escapeXML(users), escapeXML(filepath.Join(conf, "no-scripts")), cluster+keeper(o.Keeper))
+	text := fmt.Sprintf(configXML, escapeXML(users), escapeXML(filepath.Join(conf, "no-scripts")), contract.BackupDisk, escapeXML(contract.BackupFolder(dir)), cluster+keeper(o.Keeper))
 	return mainFile, library.ReplaceFile(mainFile, []byte(text))
 }
 

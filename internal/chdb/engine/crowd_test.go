@@ -19,11 +19,14 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 
 	"dealhouse/internal/chdb/contract"
+	"dealhouse/internal/enginetest"
 )
 
-// TestLongQueriesLeaveRoom has all places of a door, and as many more, taken by long queries, and asks for little: it is
-// answered soon, whether the long ones come from one address or from several, and whether it comes from another or not.
+// TestLongQueriesLeaveRoom has all places of a door, and as many more, taken by long queries, and asks for little: it
+// is answered soon, whether the long ones come from one address or from several, and whether it comes from another or
+// not. For wide samples: TestLimitsHold has the bounds.
 func TestLongQueriesLeaveRoom(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	out, err := child(t, "crowd", childDir+"="+t.TempDir()).CombinedOutput()
 	if err != nil {

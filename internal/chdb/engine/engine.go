@@ -83,6 +83,9 @@ func open(ctx context.Context, o contract.Options, r rules) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the embedded engine: %w", err)
 	}
+	if err := whole(dir, o); err != nil {
+		return nil, err
+	}
 
 	process.mu.Lock()
 	defer process.mu.Unlock()
@@ -124,6 +127,14 @@ func makeDir(dir string) (string, error) {
 		return "", err
 	}
 	return filepath.EvalSymlinks(dir)
+}
+
+// whole refuses a directory that is still being restored, but for whoever restores it.
+func whole(dir string, o contract.Options) error {
+	if _, err := os.Lstat(filepath.Join(dir, contract.RestoringFile)); err == nil && !o.Restoring {
+		return fmt.Errorf("open %s: %w", dir, contract.ErrRestoring)
+	}
+	return nil
 }
 
 // obtainLibrary returns the process's library; process.mu is held.
@@ -328,10 +339,13 @@ func (in *instance) stop() {
 	_ = in.lock.Close() // nothing was written
 }
 
+// lockName is the file in a data directory that its process has locked.
+const lockName = "dealhouse.lock"
+
 // claim locks the directory against other processes that use this package, before the engine does: the engine would
 // tell of a conflict on stderr, in its own words. The lock ends with the file, and so with the process.
 func claim(dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, "dealhouse.lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", dir, err)
 	}

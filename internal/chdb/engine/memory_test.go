@@ -16,11 +16,13 @@ import (
 	"time"
 
 	"dealhouse/internal/chdb/contract"
+	"dealhouse/internal/enginetest"
 )
 
 // TestMemoryOfAllQueries: many results beside a long query use nothing up, and many large queries at once get no more
-// than what there is for all of them.
+// than what there is for all of them. For wide samples: TestLimitsHold bounds one query.
 func TestMemoryOfAllQueries(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	out, err := child(t, "memory", childDir+"="+t.TempDir()).CombinedOutput()
 	if err != nil {

@@ -4,6 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"dealhouse/internal/chdb/contract"
 	"dealhouse/internal/chdb/library"
@@ -20,7 +26,7 @@ func Find(ctx context.Context, o contract.Options) (contract.Place, error) {
 	if err != nil {
 		return contract.Place{}, fmt.Errorf("find the embedded engine: %w", err)
 	}
-	if err := probeLock(dir); err != nil {
+	if err := errors.Join(whole(dir, o), probeLock(dir)); err != nil {
 		return contract.Place{}, err
 	}
 	path, err := library.Find(ctx, o)
@@ -28,4 +34,32 @@ func Find(ctx context.Context, o contract.Options) (contract.Place, error) {
 		return contract.Place{}, err
 	}
 	return contract.Place{Dir: dir, Library: path}, nil
+}
+
+// Present reports whether the library that o asks for is on this machine, and downloads nothing.
+func Present(ctx context.Context, o contract.Options) (bool, error) {
+	return library.Present(ctx, withDefaults(o))
+}
+
+// Holder is the process that has a data directory open, 0 when it cannot be told which; held is false when none has.
+func Holder(dir string) (pid int, held bool) {
+	f, err := os.Open(filepath.Join(dir, lockName))
+	if err != nil {
+		return 0, false
+	}
+	defer func() { _ = f.Close() }() // it was only looked at
+	if !errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK) {
+		return 0, false
+	}
+	var st unix.Stat_t
+	locks, err := os.ReadFile("/proc/locks")
+	if err = errors.Join(err, unix.Fstat(int(f.Fd()), &st)); err != nil {
+		return 0, true
+	}
+	for line := range strings.Lines(string(locks)) {
+		if words := strings.Fields(line); len(words) > 5 && words[1] == "FLOCK" && strings.HasSuffix(words[5], fmt.Sprintf(":%d", st.Ino)) {
+			pid, _ = strconv.Atoi(words[4]) // 0 when it is in another container
+		}
+	}
+	return pid, true
 }

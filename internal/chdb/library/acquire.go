@@ -64,7 +64,11 @@ type acquirer struct {
 	pack     packFunc // npmPack, but for tests
 	log      *slog.Logger
 	progress func(percent int)
+	looks    bool // and gets nothing: errAbsent
 }
+
+// errAbsent says that the library is not on this machine.
+var errAbsent = errors.New("the library is not on this machine")
 
 func newAcquirer(o contract.Options) acquirer {
 	a := acquirer{
@@ -86,6 +90,18 @@ func newAcquirer(o contract.Options) acquirer {
 // [*contract.LibraryError].
 func Find(ctx context.Context, o contract.Options) (string, error) { return newAcquirer(o).path(ctx) }
 
+// Present reports whether the library that o asks for is on this machine, and downloads nothing. One that is there and
+// cannot be used, since it is not whole for example, is an error.
+func Present(ctx context.Context, o contract.Options) (bool, error) {
+	a := newAcquirer(o)
+	a.looks = true
+	_, err := a.path(ctx)
+	if errors.Is(err, errAbsent) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // path returns the library's path, downloading it first if need be.
 func (a acquirer) path(ctx context.Context) (string, error) {
 	if a.library != "" {
@@ -106,6 +122,9 @@ func (a acquirer) path(ctx context.Context) (string, error) {
 	target := filepath.Join(dir, libraryFile)
 	if regularFile(target) == nil {
 		return target, a.verifyCached(ctx, rel, target)
+	}
+	if a.looks {
+		return "", errAbsent
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", &contract.LibraryError{Op: "make the cache directory", Hint: hintInstall, Err: err}

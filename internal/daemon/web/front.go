@@ -22,11 +22,12 @@ const manyStreams = 48
 
 // front is the status page: what needs a person comes first.
 type front struct {
-	Chosen   string // the account; "": all
-	Filter   []filterLink
-	Accounts []accountRows
-	Calm     []calmRow // accounts that are well, where there are many
-	About    about
+	Chosen    string // the account; "": all
+	Filter    []filterLink
+	Accounts  []accountRows
+	Calm      []calmRow     // accounts that are well, where there are many
+	Receivers []receiverRow // of notifications
+	About     about
 }
 
 // filterLink leads to one account.
@@ -112,6 +113,7 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 	if o.problem == nil {
 		openings = s.openings.get(r.Context(), struct{}{})
 	}
+	body.Receivers = s.receiverRows(r.Context())
 	if len(names) > 1 {
 		body.Filter = filterLinks(names, of, body.Chosen)
 	}

@@ -12,6 +12,7 @@ func (s *Server) routes() http.Handler {
 	mux.Handle("GET /metrics", s.o.Metrics)
 	mux.HandleFunc("GET /api/v1/status", s.apiStatus)
 	mux.HandleFunc("GET /api/v1/runs", s.apiRuns)
+	mux.HandleFunc("GET /api/v1/receivers", s.apiReceivers)
 	mux.HandleFunc("GET "+actionsAPI, s.apiActions)
 	mux.HandleFunc("POST "+actionsAPI, s.apiAct)
 	mux.HandleFunc("GET "+actionsPage, s.actionsPage)

@@ -42,6 +42,9 @@ type Options struct {
 	// default: none.
 	Tolerances func() map[string]int64
 
+	// Receivers are the names and the forms of the receivers of notifications; nil: there are none.
+	Receivers func() (names, forms []string)
+
 	Version string           // of the program, for people; "": not shown
 	Logger  *slog.Logger     // default: none
 	Clock   func() time.Time // default: time.Now
@@ -77,21 +80,22 @@ const (
 
 // Server serves the daemon's HTTP side.
 type Server struct {
-	o        Options
-	log      *slog.Logger
-	clock    func() time.Time
-	listener net.Listener
-	loopback bool // only this machine reaches it
-	server   *http.Server
-	reads    *reads
-	ready    *kept[struct{}, struct{}]
-	books    *kept[struct{}, bookkeeping]
-	counts   *kept[struct{}, map[warehouse.StreamID]uint64]
-	openings *kept[struct{}, warehouse.Openings]
-	storage  *kept[struct{}, warehouse.Storage]
-	began    time.Time
-	checks   *kept[struct{}, map[warehouse.StreamID][]warehouse.Check]
-	payouts  *kept[struct{}, reconciliation]
+	o         Options
+	log       *slog.Logger
+	clock     func() time.Time
+	listener  net.Listener
+	loopback  bool // only this machine reaches it
+	server    *http.Server
+	reads     *reads
+	ready     *kept[struct{}, struct{}]
+	books     *kept[struct{}, bookkeeping]
+	counts    *kept[struct{}, map[warehouse.StreamID]uint64]
+	openings  *kept[struct{}, warehouse.Openings]
+	storage   *kept[struct{}, warehouse.Storage]
+	receivers *kept[struct{}, map[string]warehouse.ReceiverState]
+	began     time.Time
+	checks    *kept[struct{}, map[warehouse.StreamID][]warehouse.Check]
+	payouts   *kept[struct{}, reconciliation]
 	// onePayout, statements, figures are what the pages of a payout and of a month show.
 	onePayout  *kept[payoutKey, payoutDetails]
 	statements *kept[statementKey, report.Statement]
@@ -167,6 +171,7 @@ func (s *Server) prepareReads() {
 	s.books = keep(reads, freshFor, s.readBookkeeping)
 	s.counts = keep(reads, countsFor, s.readCounts)
 	s.openings = keep(reads, countsFor, s.readOpenings)
+	s.receivers = keep(reads, freshFor, s.readReceivers)
 	s.storage = keep(reads, storageFor, s.readStorage)
 	s.checks = keep(reads, countsFor, s.readChecks)
 	s.payouts = keep(reads, payoutsFor, s.readPayouts)

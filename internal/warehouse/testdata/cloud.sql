@@ -305,6 +305,89 @@ ORDER BY (account, month, closed_at, id)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'The storage behind statement_closes';
 
+-- 0020_notifications.sql 1
+CREATE TABLE IF NOT EXISTS notifications_log
+(
+    receiver LowCardinality(String) COMMENT 'Receiver of the configuration',
+    id UUID COMMENT 'Identifies the message; what is sent again has the same',
+    queued UInt64 COMMENT 'Order in which messages are sent: microseconds since 1970 by the clock of the warehouse, above those before',
+    at DateTime64(3, 'UTC') COMMENT 'When the process noticed it [UTC]',
+    event LowCardinality(String) COMMENT 'failing, guarded, stale, recovered, findings, drift or test; empty: nothing was to be sent',
+    account LowCardinality(String) COMMENT 'Account of the configuration; empty: several, or none',
+    streams Array(String) COMMENT 'Streams that it is about; where it is about several accounts, each with its account',
+    subjects Array(String) COMMENT 'What it tells: + that something holds, - that it holds no more',
+    title String COMMENT 'The message in a line',
+    text String COMMENT 'The message in full',
+    state LowCardinality(String) COMMENT 'waiting, sent, dropped (too old, or too many waited), or noted (nothing was to be sent)',
+    attempts UInt32 COMMENT 'How often it was tried to send it',
+    next_at DateTime64(3, 'UTC') COMMENT 'When it is tried again, if it waits',
+    error String COMMENT 'Why the last attempt failed; empty: it did not',
+    ended_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was sent or dropped; NULL while it waits',
+    version UInt64 COMMENT 'The highest wins; 0 as long as nothing was tried'
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY (receiver, id)
+TTL toDateTime(at) + toIntervalDay(400)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'The storage behind notifications';
+
+-- 0020_notifications.sql 3
+CREATE TABLE IF NOT EXISTS notification_edges_log
+(
+    id UUID COMMENT 'Identifies the turn',
+    owner String COMMENT 'Process that has it, or wants it: host/process/nonce',
+    over UInt8 COMMENT '1 when it has ended, or stepped back',
+    said_at DateTime64(6, 'UTC') DEFAULT now64(6) COMMENT 'When the process said so, by the clock of the warehouse',
+    version UInt64 COMMENT 'The highest wins'
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY id
+TTL toDateTime(said_at) + toIntervalDay(2)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Processes that decide what is told: one at a time';
+
+-- 0020_notifications.sql 4
+CREATE TABLE IF NOT EXISTS notification_sending_log
+(
+    id UUID COMMENT 'Identifies the turn',
+    owner String COMMENT 'Process that has it, or wants it: host/process/nonce',
+    over UInt8 COMMENT '1 when it has ended, or stepped back',
+    said_at DateTime64(6, 'UTC') DEFAULT now64(6) COMMENT 'When the process said so, by the clock of the warehouse',
+    version UInt64 COMMENT 'The highest wins'
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY id
+TTL toDateTime(said_at) + toIntervalDay(2)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Processes that send what waits: one at a time';
+
+-- 0020_notifications.sql 5
+CREATE TABLE IF NOT EXISTS unknown_fields_log
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    stream LowCardinality(String) COMMENT 'Stream',
+    field String COMMENT 'Name of the field',
+    first_seen DateTime64(3, 'UTC') COMMENT 'When a run first met it, by the clock of the warehouse'
+)
+ENGINE = ReplacingMergeTree
+ORDER BY (account, stream, field)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'The storage behind unknown_fields';
+
+-- 0021_retention.sql 1
+CREATE TABLE IF NOT EXISTS retention_log
+(
+    at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'When it was removed, by the clock of the warehouse [UTC]',
+    what LowCardinality(String) COMMENT 'runs, rejects (of transactions, settled) or findings (resolved)',
+    older_than DateTime64(3, 'UTC') COMMENT 'What was older than that was removed, but for what is still needed [UTC]',
+    removed UInt64 COMMENT 'How many'
+)
+ENGINE = ReplacingMergeTree
+ORDER BY (at, what)
+TTL toDateTime(at) + toIntervalDay(400)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'What was removed because of its age';
+
 -- 0023_settlements.sql 1
 CREATE TABLE IF NOT EXISTS settlements_log
 (

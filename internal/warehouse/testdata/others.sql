@@ -37,6 +37,9 @@ SELECT account, stream, check, max(checked_at), argMax(run_id, checked_at), argM
     argMax(found, checked_at), argMax(expected, checked_at), argMax(detail, checked_at)
 FROM quality_checks_log GROUP BY account, stream, check ORDER BY account, stream, holds, check;
 
+-- Reader.OpenFindings
+SELECT account, kind, subject, detail, first_seen FROM payout_findings WHERE resolved_at IS NULL ORDER BY first_seen, account, kind, subject, detail;
+
 -- Reader.PayoutCurrencies
 SELECT payout_id, currency_code, sumIf(stamped_cashback, stamped_status != 'DECLINED'), sumIf(now_cashback, now_status != 'DECLINED')
 FROM payout_sums
@@ -101,6 +104,9 @@ INSERT INTO statement_closes_log (account, month, closed_at, id, seen_to, statem
 
 -- Warehouse.HasFindings
 SELECT count() FROM (SELECT 1 FROM payout_findings_log WHERE account = {account:String} LIMIT 1);
+
+-- Warehouse.NoteUnknownFields
+SELECT field FROM unknown_fields WHERE account = {account:String} AND stream = {stream:String};
 
 -- Warehouse.accountsOf
 SELECT DISTINCT account FROM

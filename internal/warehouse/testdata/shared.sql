@@ -64,6 +64,27 @@ COMMENT 'Processes that upgrade the schema: one at a time';
 SELECT toString(id), owner, version, greatest(0, toUnixTimestamp64Micro(now64(6)) - toUnixTimestamp64Micro(said_at))
 FROM schema_turns_log FINAL WHERE over = 0 AND id != {id:UUID};
 
+-- selectTold
+SELECT receiver, substring(said, 2) AS subject
+FROM notifications_log ARRAY JOIN subjects AS said
+GROUP BY receiver, subject
+HAVING NOT max(startsWith(said, '-'));
+
+-- selectWaiting
+SELECT receiver, id, queued, at, event, account, streams, subjects, title, text, state, attempts, next_at, error, ended_at FROM notifications_log FINAL
+WHERE state = 'waiting' AND {receiver:String} IN ('', receiver)
+ORDER BY receiver, queued, id LIMIT {limit:UInt64} BY receiver;
+
+-- selectNotifications
+SELECT receiver, id, queued, at, event, account, streams, subjects, title, text, state, attempts, next_at, error, ended_at FROM notifications_log FINAL
+WHERE event != '' AND {receiver:String} IN ('', receiver)
+ORDER BY queued DESC, receiver LIMIT {limit:UInt64};
+
+-- selectReceivers
+SELECT receiver, countIf(state = 'waiting'), minOrNullIf(at, state = 'waiting'), maxIf(ended_at, state = 'sent'), countIf(state = 'sent'), countIf(state = 'dropped'),
+    argMinIf(attempts, (queued, id), state = 'waiting'), argMinIf(error, (queued, id), state = 'waiting')
+FROM notifications_log FINAL WHERE event != '' GROUP BY receiver;
+
 -- selectOrders
 SELECT name, sorting_key, '' FROM system.tables WHERE database = {database:String};
 
@@ -197,30 +218,29 @@ SELECT 1;
 ALTER TABLE reference_misses_log DELETE WHERE account = {account:String} AND stream = {stream:String} AND asked_at > fromUnixTimestamp64Milli(1767225600000);
 
 -- selectStandings
-WITH looks AS
-(
-    SELECT account, stream, started_at, finished_at, outcome, mode, error, waiting, (outcome = 'success' AND (mode != 'initial' OR isNotNull(watermark))) AS good,
-        minIf(started_at, mode = 'initial') OVER (PARTITION BY account, stream) AS first_load, if(mode = 'initial', first_load, started_at) AS looked_from
-    FROM sync_runs WHERE mode NOT IN ('backfill', 'retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)
-)
 SELECT r.account, r.stream, r.last_success, r.looked_at, r.last_full, r.last_failure, r.last_run, r.last_outcome, r.last_error, r.last_waiting,
     ifNull(f.faults, 0), if(ifNull(f.faults, 0) = 0, NULL, f.since), ifNull(f.fault, ''), ifNull(f.fault_error, ''),
     parseDateTime64BestEffortOrNull(nullIf(w.value, ''), 3, 'UTC'), ifNull(c.value, ''), now64(3, 'UTC')
 FROM
 (
-    SELECT account, stream, maxIf(finished_at, good) AS last_success, maxIf(toNullable(looked_from), good) AS looked_at,
-        ifNull(maxIf(toNullable(started_at), good AND mode IN ('snapshot', 'walk', 'full')), minIf(toNullable(looked_from), good)) AS last_full,
+    SELECT account, stream, maxIf(finished_at, good) AS last_success,
+        minIf(started_at, mode = 'initial') AS first_load, countIf(good AND mode = 'initial') > 0 AS loaded_first,
+        maxIf(started_at, good AND mode != 'initial') AS last_look, minIf(toNullable(started_at), good AND mode != 'initial') AS first_look,
+        nullIf(if(loaded_first, greatest(last_look, first_load), last_look), toDateTime64(0, 3, 'UTC')) AS looked_at,
+        if(loaded_first, least(first_load, ifNull(first_look, first_load)), first_look) AS looked_first,
+        ifNull(maxIf(toNullable(started_at), good AND mode IN ('snapshot', 'walk', 'full')), looked_first) AS last_full,
         maxIf(finished_at, outcome IN ('incomplete', 'failed', 'guarded', 'killed')) AS last_failure, toNullable(max(started_at)) AS last_run,
         argMax(outcome, started_at) AS last_outcome, argMax(error, started_at) AS last_error,
         argMaxIf(waiting, started_at, outcome IN ('success', 'incomplete') AND mode IN ('snapshot', 'walk', 'full')) AS last_waiting
-    FROM looks GROUP BY account, stream
+    FROM (SELECT account, stream, started_at, finished_at, outcome, mode, error, waiting, (outcome = 'success' AND (mode != 'initial' OR isNotNull(watermark))) AS good FROM sync_runs WHERE mode NOT IN ('backfill', 'retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1))
+    GROUP BY account, stream
 ) AS r
 LEFT JOIN
 (
-    SELECT b.account AS account, b.stream AS stream, count() AS faults, min(b.started_at) AS since,
-        argMax(b.outcome, b.started_at) AS fault, argMax(b.error, b.started_at) AS fault_error
-    FROM (SELECT account, stream, started_at, outcome, error FROM looks WHERE outcome IN ('incomplete', 'failed', 'guarded', 'killed')) AS b
-    LEFT JOIN (SELECT account, stream, max(started_at) AS began FROM looks WHERE good GROUP BY account, stream) AS good
+    SELECT b.account AS account, b.stream AS stream, uniqExact(b.run_id) AS faults, min(b.started_at) AS since,
+        argMax(b.outcome, (b.started_at, b.version)) AS fault, argMax(b.error, (b.started_at, b.version)) AS fault_error
+    FROM (SELECT account, stream, run_id, started_at, outcome, error, version FROM sync_runs_log WHERE mode NOT IN ('backfill', 'retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1) AND outcome IN ('incomplete', 'failed', 'guarded', 'killed')) AS b
+    LEFT JOIN (SELECT account, stream, max(started_at) AS began FROM sync_runs_log WHERE mode NOT IN ('backfill', 'retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1) AND (outcome = 'success' AND (mode != 'initial' OR isNotNull(watermark))) GROUP BY account, stream) AS good
         ON b.account = good.account AND b.stream = good.stream
     WHERE b.started_at > ifNull(good.began, toDateTime64(0, 3, 'UTC'))
     GROUP BY b.account, b.stream
@@ -243,14 +263,14 @@ ORDER BY version DESC
 LIMIT 1 BY account, stream, action IN ('pause', 'resume');
 
 -- selectGuardedRuns
-SELECT account, stream, run_id, started_at, mode, would_delete FROM
+SELECT account, stream, last.1, last.2, last.3, last.5 FROM
 (
-    SELECT account, stream, run_id, started_at, mode, outcome, would_delete FROM sync_runs
+    SELECT account, stream, argMax((run_id, started_at, mode, outcome, would_delete), (started_at, run_id)) AS last FROM sync_runs
     WHERE ({account:String} = '' OR account = {account:String} AND stream = {stream:String})
         AND (outcome = 'success' OR outcome = 'guarded' AND would_delete > 0) AND mode IN ('snapshot', 'walk', 'full') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)
-    ORDER BY started_at DESC, run_id DESC LIMIT 1 BY account, stream
+    GROUP BY account, stream
 )
-WHERE outcome = 'guarded'
+WHERE last.4 = 'guarded'
 ORDER BY account, stream;
 
 -- countOpenFindings
@@ -309,29 +329,39 @@ DROP TABLE IF EXISTS transaction_decisions_log SYNC;
 -- selectRuns, by stream: false, whole looks: false
 SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
     inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
-FROM sync_runs
+FROM sync_runs AS r
 WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})
 ORDER BY started_at DESC, account, stream LIMIT 20;
 
 -- selectRuns, by stream: true, whole looks: false
 SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
     inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
-FROM sync_runs
-WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})
+FROM sync_runs AS r
+INNER JOIN
+(
+    SELECT account, stream, -groupArraySorted(4)(-toUnixTimestamp64Milli(started_at))[-1] AS since FROM sync_runs_log
+    WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String}) GROUP BY account, stream
+) AS recent ON recent.account = r.account AND recent.stream = r.stream
+WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String}) AND toUnixTimestamp64Milli(started_at) >= recent.since
 ORDER BY started_at DESC, account, stream LIMIT 1 BY account, stream LIMIT 20;
 
 -- selectRuns, by stream: false, whole looks: true
 SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
     inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
-FROM sync_runs
+FROM sync_runs AS r
 WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String}) AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)
 ORDER BY started_at DESC, account, stream LIMIT 20;
 
 -- selectRuns, by stream: true, whole looks: true
 SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
     inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
-FROM sync_runs
-WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String}) AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)
+FROM sync_runs AS r
+INNER JOIN
+(
+    SELECT account, stream, -groupArraySorted(4)(-toUnixTimestamp64Milli(started_at))[-1] AS since FROM sync_runs_log
+    WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String}) AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1) GROUP BY account, stream
+) AS recent ON recent.account = r.account AND recent.stream = r.stream
+WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String}) AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1) AND toUnixTimestamp64Milli(started_at) >= recent.since
 ORDER BY started_at DESC, account, stream LIMIT 1 BY account, stream LIMIT 20;
 
 -- selectPayouts
@@ -499,6 +529,12 @@ INSERT INTO schema_turns_log (id, owner, over, version);
 
 -- insertInto sync_state_log
 INSERT INTO sync_state_log (account, stream, name, value, version);
+
+-- insertInto notifications_log
+INSERT INTO notifications_log (receiver, id, queued, at, event, account, streams, subjects, title, text, state, attempts, next_at, error, ended_at, version);
+
+-- insertInto unknown_fields_log
+INSERT INTO unknown_fields_log (account, stream, field, first_seen);
 
 -- insertInto rejects_log
 INSERT INTO rejects_log (account, stream, key, field, reason, raw, first_seen_at, seen_at, last);

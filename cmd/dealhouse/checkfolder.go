@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"dealhouse/internal/chdb"
+	"dealhouse/internal/output"
+)
+
+// Room on the disk of an embedded warehouse, in bytes. Below littleRoom it should be looked at, below noRoom the next load
+// is likely to fail.
+const (
+	littleRoom = 2 << 30
+	noRoom     = 200 << 20
+)
+
+// checkFolder looks at the folder of an embedded warehouse, its disk, who has it open, and the engine. It makes nothing.
+func checkFolder(ctx context.Context, a *app, dir string) []finding {
+	all := []finding{checkWritable(dir)}
+	if all[0].verdict == verdictFailed {
+		return all
+	}
+	all = append(all, checkRoom(dir))
+	if held, is := checkHolder(ctx, dir); is {
+		all = append(all, held)
+	}
+	return append(all, checkEngine(ctx, a, dir))
+}
+
+func checkWritable(dir string) finding {
+	const name = "data folder"
+	whole, err := filepath.Abs(dir)
+	if err != nil {
+		return finding{name, verdictFailed, err.Error(), exitUsage}
+	}
+	there := existing(whole)
+	info, err := os.Stat(there)
+	if err == nil && !info.IsDir() {
+		return finding{name, verdictFailed, there + " is no folder: set warehouse.dsn to another one", exitUsage}
+	}
+	if err == nil {
+		err = unix.Access(there, unix.W_OK|unix.X_OK)
+	}
+	switch {
+	case err != nil:
+		return finding{name, verdictFailed, fmt.Sprintf("%s cannot be written to (%v): give it to the user of this command, or set warehouse.dsn to another folder", there, err), exitUsage}
+	case there != whole:
+		return finding{name, verdictOK, fmt.Sprintf("%s is not there yet, and can be made in %s", whole, there), exitOK}
+	}
+	if _, err := os.Lstat(filepath.Join(whole, chdb.RestoringFile)); err == nil {
+		return finding{name, verdictFailed, whole + ": " + chdb.ErrRestoring.Error(), exitFault}
+	}
+	return finding{name, verdictOK, whole + " can be written to", exitOK}
+}
+
+func checkRoom(dir string) finding {
+	free, err := freeOn(dir)
+	switch {
+	case err != nil:
+		return finding{"disk", verdictFailed, err.Error(), exitFault}
+	case free < noRoom:
+		return finding{"disk", verdictFailed, size(free) + " free: make room, or move the folder to another disk; nothing can be loaded soon", exitFault}
+	case free < littleRoom:
+		return finding{"disk", verdictWarn, size(free) + " free, which is little: what is loaded is written twice for a moment", exitOK}
+	}
+	return finding{"disk", verdictOK, size(free) + " free", exitOK}
+}
+
+// checkHolder says which other process has the folder open, if one has.
+func checkHolder(ctx context.Context, dir string) (f finding, held bool) {
+	const name = "held by"
+	if guest, err := chdb.Join(ctx, dir); err == nil {
+		defer guest.Close()
+		what := "which will end by itself: commands that look work through it, those that load wait for it"
+		if guest.Lasting() {
+			what = "which goes on until it is told to end: other commands work through it"
+		}
+		return finding{name, verdictOK, fmt.Sprintf("process %d, %s", guest.PID(), what), exitOK}, true
+	}
+	pid, held := chdb.Holder(dir)
+	if !held {
+		return f, false
+	}
+	who := "another process"
+	if pid != 0 {
+		who = fmt.Sprintf("process %d", pid)
+	}
+	return finding{name, verdictWarn, who + ", which does not share it (serve-warehouse, a backup or a report perhaps): no other command can use the warehouse until it ends", exitOK}, true
+}
+
+// checkEngine tries the engine: that its library is whole, and where no warehouse is opened afterwards, that it starts.
+func checkEngine(ctx context.Context, a *app, dir string) finding {
+	const name = "engine"
+	present, err := chdb.Present(ctx, chdb.Options{Logger: a.log})
+	switch {
+	case err != nil:
+		return finding{name, verdictFailed, output.Message(err), faultCode(err)}
+	case !present:
+		if _, err := exec.LookPath("npm"); err != nil {
+			return finding{name, verdictFailed, "the ClickHouse engine is not on this machine, and npm, which downloads it, is not either: install Node.js with npm, or set " + chdb.EnvLibrary + " to a libchdb.so", exitUsage}
+		}
+		return finding{name, verdictWarn, "the ClickHouse engine is not on this machine yet: dealhouse sync downloads it, once (178 MB)", exitOK}
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return finding{name, verdictOK, "ClickHouse " + chdb.Version + ", the library is whole", exitOK}
+	}
+	if err := tryEngine(ctx, a); err != nil {
+		return finding{name, verdictFailed, output.Message(err), faultCode(err)}
+	}
+	return finding{name, verdictOK, "ClickHouse " + chdb.Version + ", the library is whole and starts", exitOK}
+}
+
+// tryEngine starts the engine on a folder of its own.
+func tryEngine(ctx context.Context, a *app) (err error) {
+	dir, err := os.MkdirTemp("", "dealhouse-check-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	e, err := chdb.Open(ctx, chdb.Options{Dir: dir, Logger: a.log})
+	if err != nil {
+		return err
+	}
+	return e.Close()
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// freeOn is how many bytes this user may still write to the disk of a folder, or of the nearest one above that is there.
+func freeOn(path string) (uint64, error) {
+	path = existing(path)
+	var s unix.Statfs_t
+	if err := unix.Statfs(path, &s); err != nil {
+		return 0, fmt.Errorf("asking how much room is on the disk of %s: %w", path, err)
+	}
+	return s.Bavail * uint64(s.Bsize), nil
+}
+
+// enoughRoom reports an error when the disk of a folder has no room for so many bytes.
+func enoughRoom(path string, bytes uint64) error {
+	free, err := freeOn(path)
+	if err == nil && free < bytes {
+		err = fmt.Errorf("the disk of %s has %s free, and %s are needed: make room, or take another disk", path, size(free), size(bytes))
+	}
+	return err
+}
+
+// size is a number of bytes for people.
+func size(bytes uint64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	value, unit := float64(bytes), 0
+	for ; value >= 1000 && unit < len(units)-1; unit++ {
+		value /= 1024
+	}
+	digits := 1
+	if unit == 0 || value >= 100 {
+		digits = 0
+	}
+	return strconv.FormatFloat(value, 'f', digits, 64) + " " + units[unit]
+}
+
+// lockFile makes a file, if it is not there, and takes it for this process until unlock, or fails at once.
+func lockFile(name string) (unlock func() error, err error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // G304: it is beside the data that the operator configured
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("locking %s: %w", name, err), f.Close())
+	}
+	return f.Close, nil
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dealhouse/internal/config"
+	"dealhouse/internal/notify"
+	"dealhouse/internal/output"
+	"dealhouse/internal/warehouse"
+)
+
+const notifyLong = `Tests the receivers that the configuration names under [[receiver]], and lists what they were told.
+
+A receiver is told by webhook, Slack, Teams or mail when something begins or ends: runs of a stream fail, a
+guard stopped one, a stream is late, all is well again, something about payouts is new, the API sends
+fields that its interface does not name, the warehouse does not work. It is told once of each, by the
+daemon or by sync, whichever notices it. What a receiver does not take waits in the warehouse.
+A dead man's switch (form "ping") is told of each sync, and by the daemon once a minute how it is.`
+
+const notifyExample = `  dealhouse notify test            send a message to each receiver
+  dealhouse notify test ops
+  dealhouse notify list --limit 50
+  dealhouse query "SELECT * FROM notifications WHERE state = 'waiting'"`
+
+func newNotify(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "notify",
+		Short:   "Test who is told what happens, and list what they were told",
+		Long:    notifyLong,
+		Example: notifyExample,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return usagef("say what to do; see `%s --help`", cmd.CommandPath())
+		},
+	}
+	cmd.AddCommand(newNotifyTest(a), newNotifyList(a))
+	return cmd
+}
+
+func newNotifyTest(a *app) *cobra.Command {
+	var format *choice
+	cmd := &cobra.Command{
+		Use:   "test [RECEIVER]",
+		Short: "Send a message to the receivers, or to one",
+		Long: `Sends a message that says it is a test to each receiver of the configuration, or to the one that is named,
+and tells which took it. A dead man's switch is told of a success. The warehouse is not needed.
+
+Exit codes: 0 all took it; 1 one did not; 2 usage or configuration.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return testReceivers(cmd.Context(), a, strings.Join(args, ""), format.value)
+		},
+	}
+	format = outputFlag(cmd, "table", "json", "csv")
+	return cmd
+}
+
+func testReceivers(ctx context.Context, a *app, name, format string) error {
+	cfg, err := a.loadConfigAs(config.Source{NeedReceivers: true})
+	if err != nil {
+		return err
+	}
+	receivers, err := a.newService().Receivers(cfg)
+	if err != nil {
+		return err
+	}
+	names, _ := receivers.Names()
+	switch only, known := receivers.Only(name); {
+	case len(names) == 0:
+		return usagef("no receiver is configured: add a [[receiver]] table; config.example.toml explains its keys")
+	case name != "" && !known:
+		return usagef("there is no receiver %q: the receivers are %s", name, strings.Join(names, ", "))
+	case name != "":
+		receivers = only
+	}
+	done := a.showWaiting("sending a message to each receiver")
+	tried := receivers.Test(ctx, time.Now())
+	done()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	columns := []output.Column{{Name: "receiver"}, {Name: "form"}, {Name: "verdict"}, {Name: "detail"}}
+	var rows [][]any
+	var codes []int
+	for _, t := range tried {
+		f := receiverFinding(t)
+		rows, codes = append(rows, []any{t.Receiver, t.Form, f.verdict, f.detail}), append(codes, f.code)
+	}
+	if err := output.Print(format, a.stdout, columns, rows); err != nil {
+		return err
+	}
+	if code := worst(codes...); code != exitOK {
+		return reported{code}
+	}
+	return nil
+}
+
+// receiverFinding is what came of a test.
+func receiverFinding(t notify.Tried) finding {
+	if t.Err != nil {
+		return finding{"receiver: " + t.Receiver, verdictFailed, output.Message(t.Err), exitFault}
+	}
+	return finding{"receiver: " + t.Receiver, verdictOK, "it took a message", exitOK}
+}
+
+func newNotifyList(a *app) *cobra.Command {
+	var limit int
+	var format *choice
+	cmd := &cobra.Command{
+		Use:   "list [RECEIVER]",
+		Short: "List what receivers were told, or are to be told",
+		Long:  "Lists the last messages, the newest first, with what became of each. Times are UTC. The view notifications has all of it.",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if limit < 1 {
+				return usagef("--limit: want 1 or more")
+			}
+			return listNotifications(cmd.Context(), a, strings.Join(args, ""), limit, format.value)
+		},
+	}
+	cmd.Flags().IntVar(&limit, "limit", 20, "how many messages")
+	format = outputFlag(cmd, "table", "json", "csv")
+	return cmd
+}
+
+func listNotifications(ctx context.Context, a *app, receiver string, limit int, format string) (err error) {
+	cfg, err := a.loadConfig(false)
+	if err != nil {
+		return err
+	}
+	w, err := a.openExisting(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	if err := w.CheckSchema(ctx); err != nil {
+		return err
+	}
+	all, err := w.At("").Notifications(ctx, receiver, limit)
+	if err != nil {
+		return err
+	}
+	return printNotifications(a, format, all)
+}
+
+func printNotifications(a *app, format string, all []warehouse.Notification) error {
+	columns := []output.Column{{Name: "at"}, {Name: "receiver"}, {Name: "title"}, {Name: "state"}, output.Count("attempts"), {Name: "error"}}
+	if format != "table" {
+		columns = append(columns, output.Column{Name: "id"}, output.Column{Name: "event"}, output.Column{Name: "account"}, output.Column{Name: "streams"}, output.Column{Name: "text"},
+			output.Column{Name: "next_at"}, output.Column{Name: "ended_at"})
+	}
+	var rows [][]any
+	for _, n := range all {
+		row := []any{output.Time(n.At), n.Receiver, n.Title, n.State, uint64(n.Attempts), n.Error}
+		if format != "table" {
+			next, ended := time.Time{}, time.Time{}
+			if n.State == warehouse.NotificationWaiting {
+				next = n.NextAt
+			}
+			if n.EndedAt != nil {
+				ended = *n.EndedAt
+			}
+			row = append(row, n.ID.String(), n.Event, n.Account, orEmpty(n.Streams), n.Text, output.Time(next), output.Time(ended))
+		}
+		rows = append(rows, row)
+	}
+	return output.Print(format, a.stdout, columns, rows)
+}
+
+// checkReceivers says which receivers can be told something, and with ask which take a message. Where nobody asks, what
+// is well is not worth a line.
+func checkReceivers(ctx context.Context, a *app, ask bool) (all []finding) {
+	cfg, _, err := config.Load(config.Source{Path: a.configPath, Env: a.env, NeedReceivers: true})
+	if err != nil {
+		return nil // it has been said
+	}
+	receivers, err := a.newService().Receivers(cfg)
+	switch {
+	case err != nil:
+		return []finding{{"receivers", verdictFailed, output.Message(err), exitUsage}}
+	case !ask:
+		return nil
+	case len(cfg.Receivers) == 0:
+		return []finding{{"receivers", verdictWarn, "no [[receiver]] is configured: nobody is told when something goes wrong", exitOK}}
+	}
+	for _, t := range receivers.Test(ctx, time.Now()) {
+		all = append(all, receiverFinding(t))
+	}
+	return all
+}

@@ -1,0 +1,302 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/mail"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"text/template/parse"
+
+	"dealhouse/internal/catalog"
+)
+
+// Forms of a receiver, and what each may want to know.
+var (
+	receiverForms  = []string{"json", "slack", "teams", "mail", "ping"}
+	receiverEvents = []string{"failing", "guarded", "stale", "recovered", "findings", "drift", "warehouse"}
+	pingSignals    = []string{"start", "success", "fail"}
+	receiverTLS    = []string{"starttls", "tls", "none"}
+)
+
+// receiverValues are the keys of a [[receiver]].
+type receiverValues struct {
+	form                      string
+	url, token, password      reference
+	server, tls, user         string
+	from, to                  string
+	events, accounts, streams []string
+	after                     int64
+	template                  string
+	allowInsecure             bool
+}
+
+func receiverKeys() []key {
+	return slices.Concat([]key{
+		{
+			name: "name", in: inReceiver, required: true, fixed: true, example: `"ops"`,
+			value: checked("the name of the receiver", func(v *values) *string { return &v.name }, checkAccountName),
+			doc: `The receiver in every table, metric and log line: 1 to 63 of a-z, 0-9, _ and -. A receiver that is renamed
+is a new one, and is told what holds at the time.`,
+		},
+		{
+			name: "form", in: inReceiver, required: true, example: `"slack"`,
+			value: checked("a form", func(v *values) *string { return &v.receiver.form }, oneOf(receiverForms)),
+			doc: `"json": a webhook that takes a JSON object; "slack" and "teams": their incoming webhooks; "mail"; "ping": a
+dead man's switch, such as healthchecks.io, which is told of each sync, and by the daemon once a minute.`,
+		},
+		{
+			name: "url", in: inReceiver, example: `"env:OPS_WEBHOOK"`,
+			value: secret(func(v *values) *reference { return &v.receiver.url }),
+			doc:   `The URL, of all but mail. It is a secret: "env:NAME" reads an environment variable, "file:PATH" a file.`,
+		},
+		{
+			name: "token", in: inReceiver, example: `"env:OPS_TOKEN"`,
+			value: secret(func(v *values) *reference { return &v.receiver.token }),
+			doc:   `Sent as "Authorization: Bearer", with json and ping. In the form of url.`,
+		},
+	}, mailKeys(), []key{
+		{
+			name: "events", in: inReceiver, standard: `""`, example: `"failing guarded recovered"`,
+			value: wordsOf("events with spaces between", func(v *values) *[]string { return &v.receiver.events }, slices.Concat(receiverEvents, pingSignals)),
+			doc: `What it is told, with spaces between. "": all. "failing": runs of a stream fail; "guarded": a guard stopped
+one, and a person must look; "stale": the last success is older than the schedule allows; "recovered": one of these is
+over; "findings": something new about payouts; "drift": the API sends fields that its interface does not name;
+"warehouse": the warehouse does not work. Each is told once, when it begins. Of a ping: "start", "success" and "fail".`,
+		},
+		{
+			name: "accounts", in: inReceiver, standard: `""`, example: `"acme globex"`,
+			value: wordsOf("accounts with spaces between", func(v *values) *[]string { return &v.receiver.accounts }, nil),
+			doc:   `The accounts that it is told of, with spaces between. "": all.`,
+		},
+		{
+			name: "streams", in: inReceiver, standard: `""`, example: strconv.Quote(strings.Join([]string{catalog.Transactions().Name, catalog.Payouts().Name}, " ")),
+			value: wordsOf("streams with spaces between", func(v *values) *[]string { return &v.receiver.streams }, catalog.Names()),
+			doc:   `The streams that it is told of, with spaces between. "": all. Findings about payouts are of no stream.`,
+		},
+		{
+			name: "after", in: inReceiver, standard: `1`,
+			value: integer(func(v *values) *int64 { return &v.receiver.after }, 1, 1000),
+			doc:   `How many runs of a stream must fail in a row before it is told of "failing".`,
+		},
+		{
+			name: "template", in: inReceiver, standard: `""`, example: `"{{.Title}}: {{.Text}}"`,
+			value: checked("a text/template", func(v *values) *string { return &v.receiver.template }, checkTemplate),
+			doc: `What it is told, as a template of Go (text/template). It is given ID, Receiver, Event, Account, Streams, Title,
+Text, At and Attempt. Of json it is the whole body: write {{json .Title}}. "": what is built in.`,
+		},
+		{
+			name: "allow_insecure", in: inReceiver, standard: `false`,
+			value: boolean(func(v *values) *bool { return &v.receiver.allowInsecure }),
+			doc:   `Whether what is not encrypted may go to another machine: a url with http://, or mail with tls = "none".`,
+		},
+	})
+}
+
+func mailKeys() []key {
+	return []key{
+		{
+			name: "server", in: inReceiver, standard: `""`, example: `"smtp.example.com:587"`,
+			value: checked("host:port", func(v *values) *string { return &v.receiver.server }, checkMailServer),
+			doc:   `The mail server and its port.`,
+		},
+		{
+			name: "tls", in: inReceiver, standard: `"starttls"`,
+			value: checked("how it is encrypted", func(v *values) *string { return &v.receiver.tls }, oneOf(receiverTLS)),
+			doc:   `"starttls", as port 587 has it; "tls": from the first byte, as port 465 has it; "none".`,
+		},
+		{
+			name: "user", in: inReceiver, standard: `""`, example: `"dealhouse@example.com"`,
+			value: checked("a user name", func(v *values) *string { return &v.receiver.user }, checkUser),
+			doc:   `The user of the mail server; "": it asks for none.`,
+		},
+		{
+			name: "password", in: inReceiver, example: `"env:MAIL_PASSWORD"`,
+			value: secret(func(v *values) *reference { return &v.receiver.password }),
+			doc:   `The password of that user, in the form of url.`,
+		},
+		{
+			name: "from", in: inReceiver, standard: `""`, example: `"dealhouse@example.com"`,
+			value: checked("a mail address", func(v *values) *string { return &v.receiver.from }, checkAddresses),
+			doc:   `Who sends the mail.`,
+		},
+		{
+			name: "to", in: inReceiver, standard: `""`, example: `"ops@example.com, finance@example.com"`,
+			value: checked("mail addresses with commas between", func(v *values) *string { return &v.receiver.to }, checkAddresses),
+			doc:   `Who gets it, with commas between.`,
+		},
+	}
+}
+
+// oneOf accepts some words.
+func oneOf(known []string) func(string) error {
+	return func(s string) error {
+		if !slices.Contains(known, s) {
+			return fmt.Errorf("must be %s; %s is not", either(known), quote(s))
+		}
+		return nil
+	}
+}
+
+// wordsOf are words in one string, with spaces between; known are those that there are, nil: names of accounts.
+func wordsOf(want string, field func(*values) *[]string, known []string) codec {
+	return of("a string: "+want, []nodeKind{aString}, field, func(s string) ([]string, error) {
+		words := strings.Fields(s)
+		for _, word := range words {
+			check := oneOf(known)
+			if known == nil {
+				check = checkAccountName
+			}
+			if err := check(word); err != nil {
+				return nil, err
+			}
+		}
+		return append([]string(nil), words...), nil
+	})
+}
+
+func checkMailServer(s string) error {
+	host, port, err := net.SplitHostPort(s)
+	_, portErr := strconv.ParseUint(port, 10, 16)
+	if s != "" && (err != nil || portErr != nil || host == "" || strings.ContainsAny(host, " /@")) {
+		return fmt.Errorf("must be host:port, such as \"smtp.example.com:587\"; %s is not", quote(s))
+	}
+	return nil
+}
+
+func checkAddresses(s string) error {
+	if s == "" {
+		return nil
+	}
+	if _, err := mail.ParseAddressList(s); err != nil {
+		return fmt.Errorf("must be a mail address, such as ops@example.com; %s is not", quote(s))
+	}
+	return nil
+}
+
+// checkTemplate checks the grammar. What it is given is checked where it is filled in.
+func checkTemplate(s string) error {
+	p := parse.New("template")
+	p.Mode = parse.SkipFuncCheck
+	if _, err := p.Parse(s, "", "", map[string]*parse.Tree{}); err != nil {
+		return fmt.Errorf("is no template: %s", strings.TrimPrefix(strings.ReplaceAll(err.Error(), "template:", ""), " "))
+	}
+	return nil
+}
+
+// receivers makes the receivers, and checks what no key can check alone.
+func (l *loader) receivers(top *scope, accounts []Account) (all []Receiver) {
+	seen := map[string]position{}
+	for _, s := range top.find("receiver") {
+		name := s.values.name
+		if first, twice := seen[name]; twice && name != "" {
+			l.problem(s.values.at["name"], "a second receiver %q; the first is at %s", name, first)
+		}
+		seen[name] = s.values.at["name"]
+		all = append(all, l.receiver(s, accounts))
+	}
+	return all
+}
+
+func (l *loader) receiver(s *scope, accounts []Account) Receiver {
+	v, r := s.values, s.values.receiver
+	out := Receiver{
+		Name: v.name, Form: r.form, Server: r.server, TLS: r.tls, User: r.user, From: r.from, To: r.to,
+		Events: r.events, Accounts: r.accounts, Streams: r.streams, After: int(r.after), Template: r.template, AllowInsecure: r.allowInsecure,
+	}
+	l.fitsForm(s)
+	for _, account := range r.accounts {
+		if !slices.ContainsFunc(accounts, func(a Account) bool { return a.Name == account }) && len(accounts) > 0 {
+			l.problem(v.at["accounts"], "receiver %q: there is no account %s", v.name, quote(account))
+		}
+	}
+	for _, secret := range []struct {
+		key  string
+		from reference
+		to   *Secret
+	}{{"url", r.url, &out.URL}, {"token", r.token, &out.Token}, {"password", r.password, &out.Password}} {
+		*secret.to = l.receiverSecret(v, secret.key, secret.from)
+	}
+	if at, ok := v.at["url"]; ok && out.URL.Resolved() {
+		if err := checkReceiverURL(out.URL.Reveal(), r.allowInsecure); err != nil {
+			l.problem(at, "receiver %q: url %s", v.name, err)
+		}
+	}
+	return out
+}
+
+// checkReceiverURL never shows its input (config-3).
+func checkReceiverURL(text string, insecure bool) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil, u.Host == "", u.Hostname() == "", u.Scheme != "https" && u.Scheme != "http":
+		return errors.New("must be a URL such as https://hooks.example.com/services/T0")
+	case plaintext(text) && !insecure:
+		return errors.New("must be https:// unless the receiver is on this machine; allow_insecure = true permits it")
+	}
+	return nil
+}
+
+// receiverSecret fetches a secret of a receiver when the command needs it.
+func (l *loader) receiverSecret(v *values, key string, from reference) Secret {
+	if from == (reference{}) {
+		return Secret{}
+	}
+	at := v.at[key]
+	if from.scheme == "" && at.env == "" {
+		l.warn(at, "receiver %q: %s is written in the file: use env:NAME or file:PATH instead", v.name, key)
+	}
+	if !l.src.NeedAccounts && !l.src.NeedReceivers {
+		return Secret{}
+	}
+	secret, loose, err := from.resolve(l.env, l.read)
+	if err != nil {
+		l.problem(at, "receiver %q: %s: %s", v.name, key, err)
+	}
+	if loose {
+		l.warn(at, "receiver %q: %s: every user of this machine can read %s (chmod 600)", v.name, key, from.place())
+	}
+	return secret
+}
+
+// fitsForm refuses keys that the form of a receiver has no use for, and asks for those that it needs.
+func (l *loader) fitsForm(s *scope) {
+	v, r := s.values, s.values.receiver
+	web, mails := []string{"url"}, []string{"server", "from", "to"}
+	needs, useless := web, slices.Concat(mails, []string{"tls", "user", "password"})
+	switch r.form {
+	case "":
+		return // reported as missing
+	case "mail":
+		needs, useless = mails, []string{"url", "token"}
+	case "slack", "teams":
+		useless = append(useless, "token")
+	case "ping":
+		useless = append(useless, "template", "after")
+	}
+	for _, name := range needs {
+		if !v.has(name) {
+			l.problem(s.at, "receiver %q lacks %s, which the form %s needs", v.name, name, r.form)
+		}
+	}
+	for _, name := range useless {
+		if at, set := v.at[name]; set {
+			l.problem(at, "receiver %q: %s has no meaning for the form %s", v.name, name, r.form)
+		}
+	}
+	if (r.user == "") != (r.password == reference{}) {
+		l.problem(s.at, "receiver %q: user and password go together: one is set and the other is not", v.name)
+	}
+	known := receiverEvents
+	if r.form == "ping" {
+		known = pingSignals
+	}
+	for _, event := range r.events {
+		if !slices.Contains(known, event) {
+			l.problem(v.at["events"], "receiver %q: the form %s knows the events %s; %s is none", v.name, r.form, joined(known, "and"), quote(event))
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package config
+
+import (
+	"fmt"
+	"time"
+)
+
+// Retention says how long what the program notes for itself is kept; zero: for ever. What is loaded is always kept.
+type Retention struct {
+	// Runs are kept for so long after they began.
+	Runs time.Duration
+
+	// Rejects of transactions that are settled are kept for so long after they were met last.
+	Rejects time.Duration
+
+	// Findings about payouts that were resolved are kept for so long after that.
+	Findings time.Duration
+}
+
+const docRetention = "How long what dealhouse notes for itself is kept. What is loaded is kept for ever, with its history, and so are acknowledgements, closed months and what operators did. See deploy/README.md."
+
+// leastRetention is the shortest time for which something may be kept: what people look for after a holiday is there.
+const leastRetention = 30 * 24 * time.Hour
+
+func retentionKeys() []key {
+	return []key{
+		{
+			name: "runs", in: inRetention, standard: written(400 * 24 * time.Hour),
+			value: kept(func(v *values) *time.Duration { return &v.retention.Runs }),
+			doc: `Runs, after they began, but for those that something rests on, such as the last success of a stream. The
+default is 400 days. "0s": they are kept for ever.`,
+		},
+		{
+			name: "rejects", in: inRetention, standard: written(400 * 24 * time.Hour),
+			value: kept(func(v *values) *time.Duration { return &v.retention.Rejects }),
+			doc: `Rejected records of transactions that were loaded or replaced later, after they were met last. Those that are
+still open are kept; those of other streams go 90 days after they were met last. "0s": they are kept for ever.`,
+		},
+		{
+			name: "findings", in: inRetention, standard: written(3 * 366 * 24 * time.Hour),
+			value: kept(func(v *values) *time.Duration { return &v.retention.Findings }),
+			doc:   `What was found about payouts and is resolved, after that. The default is three years. "0s": it is kept for ever.`,
+		},
+	}
+}
+
+// kept is a duration of retention: nothing, which is for ever, or long enough.
+func kept(field func(*values) *time.Duration) codec {
+	c := duration(field, 0, 100*366*24*time.Hour)
+	set := c.set
+	c.set = func(v *values, text string) error {
+		if err := set(v, text); err != nil {
+			return err
+		}
+		if d := *field(v); d > 0 && d < leastRetention {
+			return fmt.Errorf(`must be at least %s, or "0s" for ever; %s is not`, short(leastRetention), quote(text))
+		}
+		return nil
+	}
+	return c
+}

@@ -1,0 +1,267 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
+)
+
+// Bounds of what waits (notify-4), and of what a receiver is tried with.
+const (
+	maxWaiting  = 1000
+	maxAge      = 72 * time.Hour
+	maxRefusals = 5  // attempts with a message that a receiver refuses as such
+	atOnce      = 20 // messages that are read at a time
+	serving     = 30 * time.Second
+)
+
+// backoff are the pauses after one failed attempt, and the next; the last stands for all further ones.
+var backoff = []time.Duration{10 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute}
+
+// deliver sends what waits and is due, to all receivers side by side (notify-5).
+func (n *Notifier) deliver(ctx context.Context, r *Receivers) error {
+	w := n.outbox()
+	if err := n.settle(ctx); err != nil {
+		return err
+	}
+	waiting, err := w.WaitingNotifications(ctx, "", 1)
+	if err != nil {
+		return err
+	}
+	var due []*target
+	for _, t := range r.all {
+		i := slices.IndexFunc(waiting, func(x warehouse.Notification) bool { return x.Receiver == t.Name })
+		if i >= 0 && !n.now().Before(waiting[i].NextAt) {
+			due = append(due, t)
+		}
+	}
+	if len(due) == 0 {
+		return n.countWaiting(ctx, r)
+	}
+	giveBack, err := n.turn(ctx, warehouse.TurnOfSending)
+	if err != nil || giveBack == nil {
+		return err // whoever has the turn sends
+	}
+	errs := make([]error, len(due))
+	var group sync.WaitGroup
+	for i, t := range due {
+		group.Go(func() { errs[i] = n.serve(ctx, t) })
+	}
+	group.Wait()
+	giveBack(ctx)
+	return errors.Join(errors.Join(errs...), n.countWaiting(ctx, r))
+}
+
+// countWaiting brings the metric up to date, and drops what is too much.
+func (n *Notifier) countWaiting(ctx context.Context, r *Receivers) error {
+	states, err := n.outbox().Receivers(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range r.all {
+		n.o.Metrics.wait(t.Name, states[t.Name].Waiting)
+		if more := int(states[t.Name].Waiting) - maxWaiting; more > 0 {
+			oldest, err := n.outbox().WaitingNotifications(ctx, t.Name, more)
+			if err == nil {
+				err = n.drop(ctx, oldest, fmt.Sprintf("more than %d messages waited", maxWaiting))
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// serve sends the messages of a receiver in their order (notify-3), until one is not taken or it has had its time.
+func (n *Notifier) serve(ctx context.Context, t *target) error {
+	ctx, cancel := context.WithTimeout(ctx, serving)
+	defer cancel()
+	for {
+		waiting, err := n.outbox().WaitingNotifications(ctx, t.Name, atOnce)
+		if err != nil || len(waiting) == 0 {
+			return ended(ctx, err)
+		}
+		for _, m := range waiting {
+			if more, err := n.sendOne(ctx, t, m); err != nil || !more {
+				return ended(ctx, err)
+			}
+		}
+	}
+}
+
+// ended forgets the error of what was ended for taking too long: the next turn goes on.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // see above
+	}
+	return err
+}
+
+// sendOne sends a message that waits, and stores what came of it. more says that the next one may be sent.
+func (n *Notifier) sendOne(ctx context.Context, t *target, m warehouse.Notification) (more bool, err error) {
+	now := n.now()
+	switch {
+	case now.Sub(m.At) > maxAge:
+		return true, n.drop(ctx, []warehouse.Notification{m}, "it waited for more than "+maxAge.String())
+	case now.Before(m.NextAt):
+		return false, nil
+	}
+	m.Attempts++
+	err = n.send(ctx, t, message(m), now)
+	if ctx.Err() != nil && err != nil {
+		return false, nil //nolint:nilerr // it was not the receiver's fault
+	}
+	n.note(t, err)
+	if err == nil {
+		m.State, m.Error, m.EndedAt = warehouse.NotificationSent, "", &now
+		n.mu.Lock()
+		n.unsettled[m.ID] = m
+		n.mu.Unlock()
+		n.o.point("sent")
+		err = n.settle(context.WithoutCancel(ctx))
+		n.o.point("settled")
+		return true, err
+	}
+	m.Error = err.Error()
+	fault, _ := errors.AsType[*AttemptError](err)
+	if fault != nil && fault.Refused && m.Attempts >= maxRefusals {
+		return true, n.drop(ctx, []warehouse.Notification{m}, m.Error)
+	}
+	m.NextAt = now.Add(backoff[min(int(m.Attempts), len(backoff))-1])
+	if fault != nil && fault.RetryAfter > 0 {
+		m.NextAt = now.Add(max(m.NextAt.Sub(now), fault.RetryAfter))
+	}
+	return false, n.outbox().SettleNotifications(context.WithoutCancel(ctx), m)
+}
+
+// settle stores that messages were sent. What cannot be stored is kept, and not sent again by this process.
+func (n *Notifier) settle(ctx context.Context) error {
+	n.mu.Lock()
+	all := slices.Collect(maps.Values(n.unsettled))
+	n.mu.Unlock()
+	if len(all) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, storing)
+	defer cancel()
+	if err := n.outbox().SettleNotifications(ctx, all...); err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, m := range all {
+		delete(n.unsettled, m.ID)
+	}
+	return nil
+}
+
+// drop gives messages up (notify-4).
+func (n *Notifier) drop(ctx context.Context, all []warehouse.Notification, why string) error {
+	now := n.now()
+	for i := range all {
+		all[i].State, all[i].Error, all[i].EndedAt = warehouse.NotificationDropped, why, &now
+	}
+	if err := n.outbox().SettleNotifications(ctx, all...); err != nil {
+		return err
+	}
+	n.o.Metrics.count(all[0].Receiver, outcomeDropped, len(all))
+	n.log.Warn("gave up telling a receiver: `dealhouse notify list` shows what", "receiver", all[0].Receiver, "messages", len(all), "reason", why)
+	return nil
+}
+
+// send makes one attempt, in the form of the receiver. What is wrong with a template is logged, and the text that is built
+// in goes out instead.
+func (n *Notifier) send(ctx context.Context, t *target, m Message, now time.Time) error {
+	var problem, err error
+	if t.Form == FormMail {
+		problem, err = t.mail(ctx, m, n.o.roots)
+	} else {
+		problem, err = t.post(ctx, m, now)
+	}
+	if problem != nil {
+		n.log.Warn("a notification goes out as it is built in", "receiver", t.Name, "error", problem)
+	}
+	return err
+}
+
+// note counts an attempt, and logs when a receiver begins to fail, fails otherwise, or works again.
+func (n *Notifier) note(t *target, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	before, failing := n.failed[t.Name]
+	if err == nil {
+		n.o.Metrics.count(t.Name, outcomeSent, 1)
+		delete(n.failed, t.Name)
+		if failing {
+			n.log.Info("a receiver of notifications works again", "receiver", t.Name)
+		}
+		return
+	}
+	n.o.Metrics.count(t.Name, outcomeFailed, 1)
+	n.failed[t.Name] = err.Error()
+	if before != err.Error() {
+		n.log.Warn("a receiver of notifications did not take one; what it is to be told waits", "receiver", t.Name, "error", err)
+	}
+}
+
+// message is what is sent of what is stored.
+func message(n warehouse.Notification) Message {
+	return Message{
+		ID: n.ID.String(), Receiver: n.Receiver, Event: n.Event, Account: n.Account, Streams: n.Streams, Title: n.Title, Text: n.Text, At: n.At.UTC(), Attempt: int(n.Attempts),
+	}
+}
+
+// trouble is a warehouse that does not work (notify-8). It belongs to the turn.
+type trouble struct {
+	since time.Time       // zero: it works
+	told  map[string]bool // the receivers that know of it
+}
+
+// lasts is how long the warehouse may be in trouble before it is told: a restart of it takes less.
+const lasts = time.Minute
+
+// tellTrouble tells that the warehouse does not work, or works again.
+func (n *Notifier) tellTrouble(ctx context.Context, r *Receivers, err error) {
+	now := n.now()
+	t := &n.trouble
+	switch {
+	case err == nil && t.since.IsZero():
+		return
+	case err == nil:
+		m := Message{Event: EventRecovered, Title: "Recovered: the warehouse", Text: "The warehouse works again, after " + wording.Long(now.Sub(t.since)) + "."}
+		for _, receiver := range r.all {
+			if t.told[receiver.Name] && receiver.wants(EventRecovered) {
+				n.tellDirectly(ctx, receiver, m, now)
+			}
+		}
+		*t = trouble{}
+		return
+	case t.since.IsZero():
+		t.since, t.told = now, map[string]bool{}
+	}
+	if now.Sub(t.since) < lasts {
+		return
+	}
+	m := Message{Event: EventWarehouse, Title: "The warehouse does not work", Text: "Nothing can be loaded since " + moment(t.since) + ": " + line(err.Error())}
+	for _, receiver := range r.all {
+		if receiver.Form != FormPing && receiver.wants(EventWarehouse) && !t.told[receiver.Name] {
+			t.told[receiver.Name] = n.tellDirectly(ctx, receiver, m, now)
+		}
+	}
+}
+
+// tellDirectly sends what cannot be stored. It reports whether it was taken.
+func (n *Notifier) tellDirectly(ctx context.Context, t *target, m Message, now time.Time) bool {
+	m.ID, m.Receiver, m.At, m.Attempt = identify(t.Name, []string{m.Event, stamp(n.trouble.since)}).String(), t.Name, now.UTC(), 1
+	err := n.send(ctx, t, m, now)
+	n.note(t, err)
+	return err == nil
+}

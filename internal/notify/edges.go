@@ -1,0 +1,253 @@
+package notify
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
+)
+
+// space is that of the IDs of messages.
+var space = uuid.MustParse("5d2f6f0e-6f3b-4b9e-9a4c-5a3a1c8b7f21")
+
+// draft is a message that comes together.
+type draft struct {
+	event    string
+	streams  []warehouse.StreamID
+	accounts []string
+	things   uint64 // other than streams
+	subjects []string
+	lines    []string
+}
+
+// edges are what a receiver is to be told, given what it was told: a message for each event, and the record of what is
+// over without a message.
+func (o *observation) edges(t *target, told map[string]bool) []warehouse.Notification {
+	e := edging{observation: o, target: t, told: told, open: map[string]string{}, drafts: map[string]*draft{}, gone: map[string]bool{}}
+	for s := range told {
+		what, _, _ := strings.Cut(s, "@")
+		e.open[what] = s
+		e.gone[s] = o.accounts[strings.SplitN(what+"/", "/", 3)[1]]
+	}
+	for _, s := range o.streams {
+		if t.concerns(s.Account, s.Stream) {
+			e.stream(s)
+		}
+	}
+	e.findings()
+	e.fields()
+	return e.messages()
+}
+
+// edging compares what was told with what holds.
+type edging struct {
+	*observation
+	*target
+	told   map[string]bool
+	open   map[string]string // what was told and is not over, by what it is about
+	drafts map[string]*draft
+	gone   map[string]bool // told, and not met again; false: that is for another process to say
+	noted  []string
+}
+
+func (e *edging) draft(event string) *draft {
+	d := e.drafts[event]
+	if d == nil {
+		d = &draft{event: event}
+		e.drafts[event] = d
+	}
+	return d
+}
+
+// stream tells what begins and ends of a stream.
+func (e *edging) stream(s Stream) {
+	for _, event := range lasting {
+		if !e.wants(event) {
+			continue
+		}
+		what := subject{event: event, account: s.Account, name: s.Stream}
+		about, _, _ := strings.Cut(what.String(), "@")
+		told, open := e.open[about]
+		holds, ended, since := e.holds(event, s, e.After)
+		switch {
+		case open && event == EventStale && !holds && !strings.Contains(told, "@"+stamp(since)+"."):
+			ended = true // it was looked at since
+		case open && !ended:
+			delete(e.gone, told)
+			continue
+		}
+		switch {
+		case open && ended:
+			delete(e.gone, told)
+			e.over(s, told)
+		case holds && !open:
+			what.since = stamp(since) + "." + stamp(e.now) // what was configured no more may be again
+			e.draft(event).add(s, "+"+what.String(), e.describe(event, s))
+		}
+	}
+}
+
+// over tells that something ended.
+func (e *edging) over(s Stream, told string) {
+	if !e.wants(EventRecovered) {
+		e.noted = append(e.noted, "-"+told)
+		return
+	}
+	e.draft(EventRecovered).add(s, "-"+told, e.describe(EventRecovered, s))
+}
+
+func (d *draft) add(s Stream, subject, line string) {
+	id := warehouse.StreamID{Account: s.Account, Stream: s.Stream}
+	d.subjects = append(d.subjects, subject)
+	if !slices.Contains(d.streams, id) { // one that failed and was late recovers once
+		d.streams = append(d.streams, id)
+		d.lines = append(d.lines, line)
+	}
+	d.of(s.Account)
+}
+
+func (d *draft) of(account string) {
+	if !slices.Contains(d.accounts, account) {
+		d.accounts = append(d.accounts, account)
+	}
+}
+
+// findings tells those about payouts that are new.
+func (e *edging) findings() {
+	for _, f := range e.observation.findings {
+		if !e.wants(EventFindings) || !e.accounts[f.Account] || !e.concerns(f.Account, "") {
+			continue
+		}
+		s := subjectOfFinding(f).String()
+		delete(e.gone, s)
+		if e.told[s] {
+			continue
+		}
+		d := e.draft(EventFindings)
+		d.of(f.Account)
+		d.things++
+		d.subjects = append(d.subjects, "+"+s)
+		d.lines = append(d.lines, f.Account+": "+line(f.Detail))
+	}
+}
+
+// fields tells those that the interface does not name.
+func (e *edging) fields() {
+	for _, f := range e.observation.fields {
+		if !e.wants(EventDrift) || !e.accounts[f.Account] || !e.concerns(f.Account, f.Stream) {
+			continue
+		}
+		s := subjectOfField(f).String()
+		delete(e.gone, s)
+		if e.told[s] {
+			continue
+		}
+		d := e.draft(EventDrift)
+		d.of(f.Account)
+		d.things++
+		d.subjects = append(d.subjects, "+"+s)
+		d.lines = append(d.lines, fmt.Sprintf("%s of %s: %s", f.Stream, f.Account, clip(line(f.Field), 100)))
+		if id := (warehouse.StreamID{Account: f.Account, Stream: f.Stream}); !slices.Contains(d.streams, id) {
+			d.streams = append(d.streams, id)
+		}
+	}
+}
+
+// messages are the drafts in the order in which they are told, and a note of what is over without one.
+func (e *edging) messages() (all []warehouse.Notification) {
+	for _, event := range []string{EventGuarded, EventFailing, EventStale, EventFindings, EventDrift, EventRecovered} {
+		if d := e.drafts[event]; d != nil {
+			all = append(all, d.message(e.observation, e.target))
+		}
+	}
+	for s, mine := range e.gone { // what is no longer configured, wanted, or there
+		if mine {
+			e.noted = append(e.noted, "-"+s)
+		}
+	}
+	if len(e.noted) == 0 {
+		return all
+	}
+	slices.Sort(e.noted)
+	now := e.now
+	return append(all, warehouse.Notification{
+		Receiver: e.Name, ID: identify(e.Name, e.noted), At: now, Subjects: e.noted, State: warehouse.NotificationNoted, NextAt: now, EndedAt: &now,
+	})
+}
+
+// identify makes the ID of a message out of what it tells, so that the same one has the same.
+func identify(receiver string, subjects []string) uuid.UUID {
+	sorted := slices.Sorted(slices.Values(subjects))
+	return uuid.NewSHA1(space, []byte(receiver+"\n"+strings.Join(sorted, "\n")))
+}
+
+func (d *draft) message(o *observation, t *target) warehouse.Notification {
+	n := warehouse.Notification{
+		Receiver: t.Name, ID: identify(t.Name, d.subjects), At: o.now, Event: d.event, Subjects: d.subjects, State: warehouse.NotificationWaiting, NextAt: o.now,
+		Title: clip(d.title(), maxTitle), Text: d.text(),
+	}
+	if len(d.accounts) == 1 {
+		n.Account = d.accounts[0]
+	}
+	for _, id := range d.streams {
+		name := id.Stream
+		if len(d.accounts) > 1 {
+			name = id.Account + " " + name
+		}
+		n.Streams = append(n.Streams, name)
+	}
+	return n
+}
+
+// titles are what a message of an event begins with.
+var titles = map[string]string{
+	EventGuarded: "A guard stopped a run, and a person must look", EventFailing: "Failing", EventStale: "Late", EventRecovered: "Recovered",
+	EventFindings: "Payouts", EventDrift: "The API sends what its interface does not name",
+}
+
+func (d *draft) title() string {
+	return titles[d.event] + ": " + d.whom()
+}
+
+// whom is what the message is about.
+func (d *draft) whom() string {
+	of := " of " + strings.Join(d.accounts, "")
+	if len(d.accounts) > 1 {
+		of = " of " + wording.Plural(uint64(len(d.accounts)), "account")
+	}
+	switch {
+	case d.event == EventFindings:
+		return wording.Plural(d.things, "new finding") + of
+	case d.event == EventDrift:
+		return wording.Plural(d.things, "new field") + of
+	case len(d.streams) <= 3 && len(d.accounts) == 1:
+		var names []string
+		for _, id := range d.streams {
+			names = append(names, strings.ReplaceAll(id.Stream, "_", " "))
+		}
+		return wording.List(names) + of
+	}
+	return wording.Plural(uint64(len(d.streams)), "stream") + of
+}
+
+// advice is what a message of an event ends with.
+var advice = map[string]string{
+	EventGuarded:  "Nothing was deleted. If the API is right: `dealhouse operate consent STREAM --account ACCOUNT`, or the button on the page of the stream.",
+	EventFindings: "`dealhouse reconcile` lists what to do about each.",
+	EventDrift:    "They are kept in the column _extra. The view unknown_fields lists them.",
+}
+
+func (d *draft) text() string {
+	lines := d.lines
+	if len(lines) > maxLines {
+		lines = append(slices.Clone(lines[:maxLines]), fmt.Sprintf("and %s more", wording.Count(uint64(len(lines)-maxLines))))
+	}
+	if a := advice[d.event]; a != "" {
+		lines = append(slices.Clone(lines), a)
+	}
+	return clip(strings.Join(lines, "\n"), maxText)
+}

@@ -1,0 +1,64 @@
+package notify
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// escape is how a text that is not the author's own becomes text in the form (notify-7). Mail and Teams are given plain
+// text, and JSON is written by an encoder.
+func (t *target) escape() func(string) string {
+	if t.Form == FormSlack {
+		return escapeSlack
+	}
+	return func(text string) string { return text }
+}
+
+// slackText keeps a text from being read as markup: by Slack, and by what else takes messages of this form, where
+// @channel alone calls everybody. A word joiner shows as nothing.
+var slackText = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "@", "@\u2060")
+
+func escapeSlack(text string) string { return slackText.Replace(text) }
+
+// payload is the body of a request.
+func (t *target) payload(m Message) (body []byte, problem error) {
+	text, problem := t.render(m)
+	var value any
+	switch t.Form {
+	case FormSlack:
+		// Nothing becomes a link or a mention by itself, and only what a template writes is markup.
+		value = map[string]any{"text": text, "mrkdwn": t.text != nil, "parse": "none", "link_names": false, "unfurl_links": false, "unfurl_media": false}
+	case FormTeams:
+		value = teamsCard(text)
+	default:
+		if t.text != nil && problem == nil {
+			return []byte(text), nil
+		}
+		value = map[string]any{
+			"id": m.ID, "receiver": m.Receiver, "event": m.Event, "account": m.Account, "streams": append([]string{}, m.Streams...),
+			"title": m.Title, "text": m.Text, "at": m.At.Format("2006-01-02T15:04:05.000Z"), "attempt": m.Attempt,
+		}
+	}
+	body, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	return body, problem
+}
+
+// teamsCard is an adaptive card, as the workflows of Teams take it. Text runs, unlike text blocks, know no markdown.
+func teamsCard(text string) any {
+	var blocks []any
+	for i, l := range strings.Split(text, "\n") {
+		run := map[string]any{"type": "TextRun", "text": l}
+		if i == 0 {
+			run["weight"], run["size"] = "Bolder", "Medium"
+		}
+		blocks = append(blocks, map[string]any{"type": "RichTextBlock", "inlines": []any{run}})
+	}
+	card := map[string]any{"$schema": "http://adaptivecards.io/schemas/adaptive-card.json", "type": "AdaptiveCard", "version": "1.4", "body": blocks}
+	return map[string]any{
+		"type":        "message",
+		"attachments": []any{map[string]any{"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": nil, "content": card}},
+	}
+}

@@ -1,0 +1,202 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/quotedprintable"
+	"net"
+	"net/smtp"
+	"net/textproto"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Bounds of the conversation with a mail server (notify-5).
+const (
+	maxMailBytes = 256 << 10 // that it may say, with its certificates
+	mailTakes    = 2         // times as long as a webhook may: it is asked several things
+)
+
+// splitServer is the host of host:port.
+func splitServer(server string) (string, error) {
+	host, port, err := net.SplitHostPort(server)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err == nil && (host == "" || strings.ContainsAny(host, " /@")) {
+		err = errors.New("no host")
+	}
+	return host, err
+}
+
+// mail sends a message by mail. roots are the authorities that are trusted; nil: those of the system.
+func (t *target) mail(ctx context.Context, m Message, roots *x509.CertPool) (problem, err error) {
+	text, problem := t.render(m)
+	ctx, cancel := context.WithTimeout(ctx, mailTakes*t.patience)
+	defer cancel()
+	if err := t.converse(ctx, t.letter(m, text), roots); err != nil {
+		return problem, t.mailFault(ctx, err)
+	}
+	return problem, nil
+}
+
+// converse gives a mail to the server.
+func (t *target) converse(ctx context.Context, letter []byte, roots *x509.CertPool) error {
+	host, err := splitServer(t.Server)
+	if err != nil {
+		return err
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", t.Server)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() //nolint:errcheck // what counts has been answered
+	deadline, _ := ctx.Deadline()
+	if err := conn.SetDeadline(deadline); err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // a signal ends it, too
+	defer stop()
+	conn = &shortConn{Conn: conn, left: maxMailBytes}
+	secure := &tls.Config{ServerName: host, RootCAs: roots, MinVersion: tls.VersionTLS12}
+	if t.TLS == "tls" {
+		conn = tls.Client(conn, secure)
+	}
+	c, err := smtp.NewClient(conn, host)
+	if err != nil {
+		return err
+	}
+	if t.TLS != "tls" && t.TLS != "none" {
+		if ok, _ := c.Extension("STARTTLS"); !ok {
+			return errors.New("the mail server offers no STARTTLS: set tls to \"tls\" if it speaks TLS at once, as port 465 does")
+		}
+		if err := c.StartTLS(secure); err != nil {
+			return err
+		}
+	}
+	if t.User != "" {
+		if err := c.Auth(t.auth(c, host)); err != nil {
+			return err
+		}
+	}
+	return t.handOver(c, letter)
+}
+
+// handOver sends the mail.
+func (t *target) handOver(c *smtp.Client, letter []byte) error {
+	if err := c.Mail(t.from.Address); err != nil {
+		return err
+	}
+	for _, to := range t.to {
+		if err := c.Rcpt(to.Address); err != nil {
+			return err
+		}
+	}
+	w, err := c.Data()
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(letter); err != nil {
+		return err
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	_ = c.Quit() // the server has taken it
+	return nil
+}
+
+// auth is PLAIN, or LOGIN where the server knows only that.
+func (t *target) auth(c *smtp.Client, host string) smtp.Auth {
+	_, list := c.Extension("AUTH")
+	if mechanisms := strings.Fields(list); !slices.Contains(mechanisms, "PLAIN") && slices.Contains(mechanisms, "LOGIN") {
+		return &loginAuth{user: t.User, password: t.Password, host: host}
+	}
+	return smtp.PlainAuth("", t.User, t.Password, host)
+}
+
+// loginAuth is the mechanism LOGIN, which some servers have alone.
+type loginAuth struct{ user, password, host string }
+
+// Start is smtp.Auth's.
+func (a *loginAuth) Start(server *smtp.ServerInfo) (string, []byte, error) {
+	if !server.TLS && !isLocal(a.host) {
+		return "", nil, errors.New("the connection is not encrypted, and no password is sent over it")
+	}
+	return "LOGIN", nil, nil
+}
+
+// Next is smtp.Auth's: the server asks for the user, and then for the password.
+func (a *loginAuth) Next(fromServer []byte, more bool) ([]byte, error) {
+	switch {
+	case !more:
+		return nil, nil
+	case strings.HasPrefix(strings.ToLower(string(fromServer)), "user"):
+		return []byte(a.user), nil
+	default:
+		return []byte(a.password), nil
+	}
+}
+
+// letter is the mail itself. A title has no line break, and what a header may not hold is encoded (notify-7).
+func (t *target) letter(m Message, text string) []byte {
+	var to []string
+	for _, a := range t.to {
+		to = append(to, a.String())
+	}
+	_, domain, _ := strings.Cut(t.from.Address, "@")
+	subject := clip(line(m.Title), maxTitle)
+	var b bytes.Buffer
+	for _, h := range [][2]string{
+		{"From", t.from.String()}, {"To", strings.Join(to, ",\r\n ")}, {"Subject", mime.QEncoding.Encode("utf-8", subject)},
+		{"Date", m.At.Format(time.RFC1123Z)}, {"Message-ID", "<" + m.ID + "@" + domain + ">"}, {"Auto-Submitted", "auto-generated"},
+		{"X-Dealhouse-Event", m.Event}, {"MIME-Version", "1.0"}, {"Content-Type", "text/plain; charset=utf-8"}, {"Content-Transfer-Encoding", "quoted-printable"},
+	} {
+		fmt.Fprintf(&b, "%s: %s\r\n", h[0], h[1])
+	}
+	b.WriteString("\r\n")
+	body := quotedprintable.NewWriter(&b)
+	_, _ = io.WriteString(body, strings.NewReplacer("\r", "", "\n", "\r\n").Replace(text)+"\r\n") // into memory
+	_ = body.Close()
+	return b.Bytes()
+}
+
+// mailFault says what went wrong, without what was sent (notify-6).
+func (t *target) mailFault(ctx context.Context, err error) *AttemptError {
+	if late, ok := errors.AsType[net.Error](err); ctx.Err() != nil || ok && late.Timeout() {
+		return &AttemptError{What: "the mail server did not take it within " + (mailTakes * t.patience).String()}
+	}
+	if said, ok := errors.AsType[*textproto.Error](err); ok {
+		f := &AttemptError{What: fmt.Sprintf("the mail server answers %d %s", said.Code, line(t.unsecret.Replace(said.Msg)))}
+		switch said.Code {
+		case 552, 554: // too large, or refused as it is
+			f.Refused = true
+		}
+		return f
+	}
+	return t.fault(err)
+}
+
+// shortConn is a connection on which the other side may say only so much.
+type shortConn struct {
+	net.Conn
+	left int
+}
+
+// Read is net.Conn's.
+func (c *shortConn) Read(p []byte) (int, error) {
+	if c.left <= 0 {
+		return 0, errors.New("the mail server says more than it should")
+	}
+	n, err := c.Conn.Read(p[:min(len(p), c.left)])
+	c.left -= n
+	return n, err
+}

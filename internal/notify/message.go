@@ -1,0 +1,109 @@
+package notify
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"dealhouse/internal/visible"
+)
+
+// Message is what a receiver is told, and what its template is given. Its texts are escaped for the form of the receiver,
+// but in json, where the function json does that.
+type Message struct {
+	ID       string    // equal ones are the same message (notify-3)
+	Receiver string    // its name
+	Event    string    // failing, guarded, stale, recovered, findings, drift, warehouse or test
+	Account  string    // that it is about; empty: several, or none
+	Streams  []string  // that it is about; where it is about several accounts, each with its account
+	Title    string    // a line
+	Text     string    // all of it, in lines
+	At       time.Time // when it was noticed, in UTC
+	Attempt  int       // 1 is the first
+}
+
+// sample is for the check of a template, and for a test.
+var sample = Message{
+	ID: "00000000-0000-0000-0000-000000000000", Receiver: "sample", Event: EventTest, Account: "acme", Streams: []string{"a stream"},
+	Title: "A test", Text: "A test", At: time.Unix(0, 0).UTC(), Attempt: 1,
+}
+
+// Bounds of what is written, in bytes.
+const (
+	maxTitle = 160
+	maxText  = 4 << 10
+	maxBody  = 32 << 10
+)
+
+// Bounds of what is said of one thing, and of how many.
+const (
+	maxLine  = 500
+	maxLines = 20
+)
+
+// clip shortens a text to so many bytes of whole characters, and says so.
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most-len("...")], "") + "..."
+}
+
+// line makes a text of the API fit for a message (notify-7).
+func line(text string) string { return clip(visible.Line(text), maxLine) }
+
+// escaped has the texts of the message as a form needs them.
+func (m Message) escaped(escape func(string) string) Message {
+	m.Title, m.Text, m.Account = escape(m.Title), escape(m.Text), escape(m.Account)
+	streams := make([]string, len(m.Streams))
+	for i, s := range m.Streams {
+		streams[i] = escape(s)
+	}
+	m.Streams = streams
+	return m
+}
+
+// body is the text of a message as it is built in.
+func (m Message) body() string {
+	text := m.Title + "\n" + m.Text
+	if m.Attempt > 1 {
+		text += "\nThis was tried before, and may be a repetition: " + m.ID
+	}
+	return text
+}
+
+// render is the text of a message in the form of its receiver: the template's, or what is built in.
+func (t *target) render(m Message) (string, error) {
+	m = m.escaped(t.escape())
+	if t.text == nil {
+		return m.body(), nil
+	}
+	var b bounded
+	if err := t.text.Execute(&b, m); err != nil {
+		return m.body(), fmt.Errorf("the template cannot be filled in: %w", err)
+	}
+	if t.Form == FormJSON && !json.Valid(b.Bytes()) {
+		return m.body(), errors.New("what the template gives is no JSON: write texts as {{json .Title}}")
+	}
+	return b.String(), nil
+}
+
+// bounded is what a template writes.
+type bounded struct{ bytes.Buffer }
+
+// Write refuses more than a message may have.
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > maxBody {
+		return 0, fmt.Errorf("it gives more than %d bytes", maxBody)
+	}
+	return b.Buffer.Write(p)
+}
+
+// quoteJSON is the function json of templates.
+func quoteJSON(value any) (string, error) {
+	text, err := json.Marshal(value)
+	return string(text), err
+}

@@ -1,0 +1,166 @@
+package notify
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"dealhouse/internal/warehouse"
+)
+
+// Stream is what the process knows of a stream beside the warehouse.
+type Stream struct {
+	Account, Stream string
+	Enabled         bool
+	Paused          bool          // by an operator: it is not late
+	StaleAfter      time.Duration // age of the last success from which on it is late; 0: not known
+	Failed          bool          // the last attempt of this process
+}
+
+// errEnded says that nobody knows the streams any more: the process is ending.
+var errEnded = errors.New("the process is ending")
+
+// observation is how things stand.
+type observation struct {
+	now       time.Time
+	streams   []Stream        // configured and enabled
+	accounts  map[string]bool // that are configured: of others, other processes tell
+	standings map[warehouse.StreamID]warehouse.StreamStatus
+	guarded   map[warehouse.StreamID]warehouse.GuardedRun
+	findings  []warehouse.OpenFinding
+	fields    []warehouse.UnknownField
+}
+
+// observe reads how things stand. It reads the bookkeeping only, and so costs little.
+func (n *Notifier) observe(ctx context.Context) (o observation, err error) {
+	streams := n.o.Streams()
+	if len(streams) == 0 { // or all would look as if they were no longer configured
+		return o, errEnded
+	}
+	o = observation{now: n.now(), accounts: map[string]bool{}, standings: map[warehouse.StreamID]warehouse.StreamStatus{}, guarded: map[warehouse.StreamID]warehouse.GuardedRun{}}
+	for _, s := range streams {
+		o.accounts[s.Account] = true
+		if s.Enabled {
+			o.streams = append(o.streams, s)
+		}
+	}
+	w := n.o.Warehouse
+	standings, err := w.Standings(ctx)
+	if err != nil {
+		return o, err
+	}
+	for _, s := range standings {
+		o.standings[warehouse.StreamID{Account: s.Account, Stream: s.Stream}] = s
+	}
+	guarded, err := w.GuardedRuns(ctx)
+	if err != nil {
+		return o, err
+	}
+	for _, g := range guarded {
+		o.guarded[g.StreamID] = g
+	}
+	if o.findings, err = w.OpenFindings(ctx); err != nil {
+		return o, err
+	}
+	o.fields, err = w.UnknownFields(ctx)
+	return o, err
+}
+
+// Things that begin to hold and end. Each is told by the event of its name.
+var lasting = []string{EventGuarded, EventFailing, EventStale}
+
+// holds reports whether something holds of a stream now, since when, and whether it has ended: between the two, what was
+// told stays as it is.
+func (o *observation) holds(event string, s Stream, after int) (holds, ended bool, since time.Time) {
+	st, known := o.standings[warehouse.StreamID{Account: s.Account, Stream: s.Stream}]
+	if !known {
+		return false, true, since
+	}
+	faults := st.Faults
+	if faults.Since != nil {
+		since = *faults.Since
+	}
+	switch event {
+	case EventGuarded:
+		return faults.Outcome == warehouse.OutcomeGuarded, faults.Count == 0, since
+	case EventFailing:
+		return faults.Outcome != warehouse.OutcomeGuarded && faults.Count >= uint64(after), faults.Count == 0, since
+	}
+	if st.LookedAt == nil { // the first run is awaited, and its failures are told as such
+		return false, true, since
+	}
+	late := s.StaleAfter > 0 && !s.Paused && st.Now.Sub(*st.LookedAt) > s.StaleAfter // both by the clock of the warehouse
+	return late, !late && s.StaleAfter > 0, *st.LookedAt
+}
+
+// unrecorded reports that a run failed and that the warehouse knows nothing of it: it may take no rows any more.
+func (o *observation) unrecorded() bool {
+	return slices.ContainsFunc(o.streams, func(s Stream) bool {
+		return s.Failed && o.standings[warehouse.StreamID{Account: s.Account, Stream: s.Stream}].Faults.Count == 0
+	})
+}
+
+// describe is a line about what holds of a stream.
+func (o *observation) describe(event string, s Stream) string {
+	id := warehouse.StreamID{Account: s.Account, Stream: s.Stream}
+	st := o.standings[id]
+	switch event {
+	case EventGuarded:
+		text := fmt.Sprintf("%s of %s: %s", s.Stream, s.Account, line(st.Faults.Error))
+		if g, ok := o.guarded[id]; ok {
+			text += fmt.Sprintf(" (run %s would have deleted %d rows)", g.RunID, g.Deletes)
+		}
+		return text
+	case EventFailing:
+		times := "once"
+		if st.Faults.Count > 1 {
+			times = strconv.FormatUint(st.Faults.Count, 10) + " times in a row"
+		}
+		return fmt.Sprintf("%s of %s: failed %s, %s: %s", s.Stream, s.Account, times, sinceOf(st.Faults.Since), line(st.Faults.Error))
+	case EventStale:
+		return fmt.Sprintf("%s of %s: last in step with the API at %s, which is more than %s ago", s.Stream, s.Account, moment(*st.LookedAt), s.StaleAfter)
+	}
+	text := fmt.Sprintf("%s of %s: up to date", s.Stream, s.Account)
+	if st.LastSuccess != nil {
+		text += " since " + moment(*st.LastSuccess)
+	}
+	return text
+}
+
+func sinceOf(t *time.Time) string {
+	if t == nil {
+		return "now"
+	}
+	return "since " + moment(*t)
+}
+
+func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
+
+// subject names something that holds, so that it is told once: what, of whom, and since when.
+type subject struct{ event, account, name, since string }
+
+func (s subject) String() string { return s.event + "/" + s.account + "/" + s.name + "@" + s.since }
+
+// digest is a text of any length as a name.
+func digest(texts ...string) string {
+	h := sha256.New()
+	for _, t := range texts {
+		_, _ = fmt.Fprintf(h, "%d:%s", len(t), t) // a hash takes everything
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+func stamp(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
+
+func subjectOfFinding(f warehouse.OpenFinding) subject {
+	return subject{EventFindings, f.Account, digest(f.Kind, f.Subject, f.Detail), stamp(f.FirstSeen)}
+}
+
+func subjectOfField(f warehouse.UnknownField) subject {
+	return subject{EventDrift, f.Account, digest(f.Stream, f.Field), ""}
+}

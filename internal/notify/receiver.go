@@ -1,0 +1,175 @@
+package notify
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/mail"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"text/template"
+	"time"
+)
+
+// Events that a receiver may want.
+const (
+	EventFailing   = "failing"   // runs of a stream fail, so many in a row as the receiver wants
+	EventGuarded   = "guarded"   // a guard stopped a run, and a person must look
+	EventStale     = "stale"     // the last success is older than the schedule allows
+	EventRecovered = "recovered" // one of these is over
+	EventFindings  = "findings"  // something new about payouts
+	EventDrift     = "drift"     // the API sends fields that the interface does not name
+	EventWarehouse = "warehouse" // the warehouse does not work
+	EventTest      = "test"      // a person asked for it
+)
+
+// Forms of a receiver.
+const (
+	FormJSON  = "json"
+	FormSlack = "slack"
+	FormTeams = "teams"
+	FormMail  = "mail"
+	FormPing  = "ping"
+)
+
+// Receiver is who is told, as the configuration has it. Empty lists are all.
+type Receiver struct {
+	Name, Form string
+	URL        string // of all but mail; a secret
+	Token      string // sent as a bearer token with json and ping; a secret
+	Server     string // of mail, host:port
+	TLS        string // of mail: starttls, tls or none
+	User       string // of mail; "": no authentication
+	Password   string // a secret
+	From, To   string // of mail; To is one address or several with commas
+
+	Events, Accounts, Streams []string
+	After                     int    // failed runs in a row before the first message; at least 1
+	Template                  string // text/template of the text, of json of the body; "": what is built in
+	AllowInsecure             bool   // permits what is not encrypted to other machines
+}
+
+// target is a receiver that can be sent to.
+type target struct {
+	Receiver
+	text     *template.Template // nil: what is built in
+	url      *url.URL
+	from     *mail.Address
+	to       []*mail.Address
+	unsecret *strings.Replacer // takes secrets out of a text
+	http     *http.Client
+	patience time.Duration // of one attempt; a test has less
+}
+
+// Receivers are those of a configuration, each of which can be sent to.
+type Receivers struct{ all []*target }
+
+// Names are those of the receivers, with their forms, in the order of the configuration.
+func (r *Receivers) Names() (names, forms []string) {
+	if r == nil {
+		return nil, nil
+	}
+	for _, t := range r.all {
+		names, forms = append(names, t.Name), append(forms, t.Form)
+	}
+	return names, forms
+}
+
+// Compile makes receivers usable, or says of all that cannot be used what is wrong. Its errors show no secret. transport is
+// that of all requests; nil: one of its own, with the proxies of the environment.
+func Compile(all []Receiver, transport http.RoundTripper) (*Receivers, error) {
+	var out Receivers
+	var errs []error
+	client := newClient(transport)
+	for _, r := range all {
+		t, err := compile(r, client)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("receiver %q: %w", r.Name, err))
+			continue
+		}
+		out.all = append(out.all, t)
+	}
+	return &out, errors.Join(errs...)
+}
+
+func compile(r Receiver, client *http.Client) (*target, error) {
+	r.After = max(1, r.After)
+	t := &target{Receiver: r, http: client, patience: attemptTimeout}
+	var err error
+	if r.Form == FormMail {
+		err = t.address()
+	} else {
+		err = t.locate()
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.unsecret = unsecret(r, t.url)
+	if r.Template == "" {
+		return t, nil
+	}
+	if r.Form == FormPing {
+		return nil, errors.New("template: a ping has no text")
+	}
+	t.text, err = template.New("template").Funcs(template.FuncMap{"json": quoteJSON}).Option("missingkey=error").Parse(r.Template)
+	if err != nil {
+		return nil, fmt.Errorf("template: %w", err)
+	}
+	if _, err := t.render(sample); err != nil {
+		return nil, fmt.Errorf("template: %w", err)
+	}
+	return t, nil
+}
+
+// locate checks the URL. Its errors do not show it (notify-6).
+func (t *target) locate() error {
+	u, err := url.Parse(t.URL)
+	switch {
+	case err != nil, u.Host == "", u.Hostname() == "", u.Scheme != "https" && u.Scheme != "http":
+		return errors.New("url: must be a URL such as https://hooks.example.com/services/T0")
+	case u.Scheme == "http" && !t.AllowInsecure && !isLocal(u.Hostname()):
+		return errors.New("url: must be https:// unless the receiver is on this machine; allow_insecure = true permits it")
+	}
+	u.Fragment = ""
+	t.url = u
+	return nil
+}
+
+// address checks what is needed to send mail.
+func (t *target) address() (err error) {
+	host, splitErr := splitServer(t.Server)
+	if t.from, err = mail.ParseAddress(t.From); err != nil {
+		return errors.New("from: must be a mail address, such as dealhouse@example.com")
+	}
+	if t.to, err = mail.ParseAddressList(t.To); err != nil {
+		return errors.New("to: must be a mail address, or several with commas")
+	}
+	switch {
+	case splitErr != nil:
+		return errors.New("server: must be host:port of a mail server, such as smtp.example.com:587")
+	case (t.User == "") != (t.Password == ""):
+		return errors.New("user and password go together: one is set and the other is not")
+	case t.TLS == "none" && !t.AllowInsecure && !isLocal(host):
+		return errors.New("tls: none is for a mail server on this machine; allow_insecure = true permits it")
+	}
+	return nil
+}
+
+// isLocal reports a host that is this machine.
+func isLocal(host string) bool {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	a, err := netip.ParseAddr(host)
+	return err == nil && a.IsLoopback()
+}
+
+func (r Receiver) wants(event string) bool {
+	return event == EventTest || len(r.Events) == 0 || slices.Contains(r.Events, event)
+}
+
+func (r Receiver) concerns(account, stream string) bool {
+	return (len(r.Accounts) == 0 || slices.Contains(r.Accounts, account)) && (stream == "" || len(r.Streams) == 0 || slices.Contains(r.Streams, stream))
+}

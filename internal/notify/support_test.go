@@ -1,0 +1,193 @@
+package notify
+
+import (
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"dealhouse/internal/enginetest"
+	"dealhouse/internal/warehouse"
+	"dealhouse/internal/warehouse/warehousetest"
+)
+
+func TestMain(m *testing.M) { enginetest.Main(m, enginetest.Options{}) }
+
+// secret is part of every URL and password of these tests: nothing may show it.
+const secret = "hunter2hunter2"
+
+// hook is a receiver that remembers what it took.
+type hook struct {
+	*httptest.Server
+	mu     sync.Mutex
+	status int                                      // of its answers; 0: 200
+	answer func(http.ResponseWriter, *http.Request) // in place of a status
+	got    []request
+}
+
+type request struct {
+	path, query, key, body string
+	header                 http.Header
+}
+
+func newHook(t *testing.T) *hook {
+	t.Helper()
+	h := &hook{}
+	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		h.mu.Lock()
+		status, answer := h.status, h.answer
+		if status < 300 && answer == nil {
+			h.got = append(h.got, request{r.URL.Path, r.URL.RawQuery, r.Header.Get("Idempotency-Key"), string(body), r.Header})
+		}
+		h.mu.Unlock()
+		switch {
+		case answer != nil:
+			answer(w, r)
+		case status != 0:
+			http.Error(w, "the answer of a receiver with "+secret, status)
+		}
+	}))
+	t.Cleanup(h.Close)
+	return h
+}
+
+func (h *hook) fail(status int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.status = status
+}
+
+// take are the requests since the last call.
+func (h *hook) take() []request {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	got := h.got
+	h.got = nil
+	return got
+}
+
+// titles are those of the messages since the last call, of the form json.
+func (h *hook) titles(t *testing.T) (titles []string) {
+	t.Helper()
+	for _, r := range h.take() {
+		var m struct{ Title string }
+		if err := json.Unmarshal([]byte(r.body), &m); err != nil {
+			t.Fatalf("%s: %v", r.body, err)
+		}
+		titles = append(titles, m.Title)
+	}
+	return titles
+}
+
+// longAgo is before anything that these tests do.
+const longAgo = 60 * 24 * time.Hour
+
+// house is a warehouse, a clock, and what became of runs. It begins a month ago: what is dated in the future counts for
+// nothing.
+type house struct {
+	*testing.T
+	w       *warehouse.Warehouse
+	mu      sync.Mutex
+	now     time.Time
+	streams []Stream
+	log     *lockedText
+}
+
+type lockedText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lockedText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func newHouse(t *testing.T) *house {
+	t.Helper()
+	h := &house{T: t, w: warehousetest.Open(t), now: time.Now().UTC().Truncate(time.Millisecond).Add(-longAgo / 2), log: &lockedText{}}
+	for _, account := range []string{"acme", "globex"} {
+		for _, stream := range []string{"coupons", "transactions"} {
+			h.streams = append(h.streams, Stream{Account: account, Stream: stream, Enabled: true, StaleAfter: longAgo})
+		}
+	}
+	return h
+}
+
+func (h *house) clock() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.now
+}
+
+func (h *house) pass(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.now = h.now.Add(d)
+}
+
+// notifier is one of a process that has just begun.
+func (h *house) notifier(all ...Receiver) *Notifier {
+	h.Helper()
+	n, err := New(Options{Warehouse: h.w, Streams: func() []Stream { return h.streams }, Clock: h.clock, Logger: slog.New(slog.NewTextHandler(h.log, nil))})
+	if err != nil {
+		h.Fatal(err)
+	}
+	n.Adopt(h.compile(all...))
+	return n
+}
+
+func (h *house) compile(all ...Receiver) *Receivers {
+	h.Helper()
+	r, err := Compile(all, nil)
+	if err != nil {
+		h.Fatal(err)
+	}
+	for _, t := range r.all {
+		t.patience = 2 * time.Second
+	}
+	return r
+}
+
+func (h *house) turn(n *Notifier) {
+	h.Helper()
+	if err := n.Turn(h.Context()); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// run records how a run of a stream ended, a moment after the one before.
+func (h *house) run(account, stream, outcome, why string) {
+	h.Helper()
+	h.pass(time.Second)
+	now := h.clock()
+	r := warehouse.RunRecord{
+		Account: account, Stream: stream, RunID: uuid.New(), Mode: warehouse.ModeSnapshot, StartedAt: now, FinishedAt: now, Outcome: outcome, Error: why,
+	}
+	if outcome == warehouse.OutcomeGuarded {
+		r.WouldDelete = 300
+	}
+	if err := h.w.SaveRun(h.Context(), r); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// webhook is a receiver of the form json.
+func (h *hook) webhook(name string) Receiver {
+	return Receiver{Name: name, Form: FormJSON, URL: h.URL + "/" + secret}
+}

@@ -1,0 +1,57 @@
+package notify
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Tried is what came of a test of a receiver.
+type Tried struct {
+	Receiver, Form string
+	Err            error // nil: it took the message
+}
+
+// Test sends a message to each receiver that says it is one, and reports what came of it, in the order of the
+// configuration. A dead man's switch is told of a success. Nothing is stored.
+func (r *Receivers) Test(ctx context.Context, now time.Time) []Tried {
+	tried := make([]Tried, len(r.all))
+	var group sync.WaitGroup
+	for i, t := range r.all {
+		tried[i] = Tried{Receiver: t.Name, Form: t.Form}
+		group.Go(func() { tried[i].Err = t.try(ctx, now) })
+	}
+	group.Wait()
+	return tried
+}
+
+// Only are the receivers without all others than the one of that name; false: there is none.
+func (r *Receivers) Only(name string) (*Receivers, bool) {
+	for _, t := range r.all {
+		if t.Name == name {
+			return &Receivers{[]*target{t}}, true
+		}
+	}
+	return &Receivers{}, false
+}
+
+func (t *target) try(ctx context.Context, now time.Time) error {
+	if t.Form == FormPing {
+		return t.ping(ctx, SignalSuccess, "a test", uuid.Nil)
+	}
+	m := Message{
+		ID: uuid.NewString(), Receiver: t.Name, Event: EventTest, Title: "A test of dealhouse", Text: "This receiver is told what it wants to know.", At: now.UTC(), Attempt: 1,
+	}
+	var problem, err error
+	if t.Form == FormMail {
+		problem, err = t.mail(ctx, m, nil)
+	} else {
+		problem, err = t.post(ctx, m, now)
+	}
+	if err == nil {
+		err = problem
+	}
+	return err
+}

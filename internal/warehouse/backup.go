@@ -1,0 +1,163 @@
+package warehouse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/chdb"
+)
+
+// Hold is the right to run each stream of each account, so that nobody else runs one. What is copied meanwhile is all of
+// one moment: the state of a stream says no more than its tables have (warehouse-19).
+type Hold struct {
+	w      *Warehouse
+	leases map[StreamID]*Lease
+}
+
+// Hold takes the lease of each stream that was ever run, and of those that are named, as soon as the runs under way have
+// ended, and finishes what runs that died had begun to publish. waiting is told of each that it waits for. The end of
+// patient ends the waiting; its cause is the error.
+func (w *Warehouse) Hold(ctx, patient context.Context, named []StreamID, waiting func(StreamID)) (*Hold, error) {
+	h := &Hold{w: w, leases: map[StreamID]*Lease{}}
+	for {
+		known, err := w.knownStreams(ctx)
+		if err != nil {
+			return nil, errors.Join(err, h.Release(ctx))
+		}
+		known = slices.DeleteFunc(append(known, named...), func(id StreamID) bool {
+			_, err := catalog.Find(id.Stream) // a stream that this version does not know it cannot run either
+			return h.leases[id] != nil || err != nil
+		})
+		if len(known) == 0 {
+			return h, nil
+		}
+		for _, id := range known { // a stream may have been run for the first time meanwhile: look again
+			if err := h.take(ctx, patient, id, waiting); err != nil {
+				return nil, errors.Join(err, h.Release(ctx))
+			}
+		}
+	}
+}
+
+const selectKnownStreams = "SELECT DISTINCT account, stream FROM sync_state_log ORDER BY account, stream"
+
+func (w *Warehouse) knownStreams(ctx context.Context) ([]StreamID, error) {
+	rows, err := w.conn.Query(ctx, selectKnownStreams)
+	all, err := scanned(rows, err, func(id *StreamID) []any { return []any{&id.Account, &id.Stream} })
+	if err != nil {
+		return nil, fmt.Errorf("listing the streams that were run: %w", err)
+	}
+	return all, nil
+}
+
+// take takes the lease of a stream once nobody has it, unless it is taken already.
+func (h *Hold) take(ctx, patient context.Context, id StreamID, waiting func(StreamID)) error {
+	if h.leases[id] != nil {
+		return nil
+	}
+	s, err := catalog.Find(id.Stream)
+	if err != nil {
+		return err
+	}
+	r := Run{ID: uuid.New(), Attempt: uuid.New(), Account: id.Account, Stream: s}
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		l, err := h.w.Acquire(ctx, r)
+		if err == nil {
+			h.leases[id] = l
+			r.StartedAt = l.Begun()
+			_, err = h.w.Writer(r).Recover(ctx, l, r.ID)
+			return err
+		}
+		if _, held := errors.AsType[*HeldError](err); !held && !errors.Is(err, ErrLeaseLost) {
+			return err
+		}
+		waiting(id)
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-patient.Done():
+			return fmt.Errorf("%s of account %s: %w", id.Stream, id.Account, context.Cause(patient))
+		case <-time.After(pause):
+		}
+	}
+}
+
+// Check returns ErrLeaseLost when this process stood still for so long that another one runs a stream.
+func (h *Hold) Check(ctx context.Context) error {
+	for _, l := range h.leases {
+		if err := l.Check(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Release lets the streams be run again.
+func (h *Hold) Release(ctx context.Context) error {
+	var errs []error
+	for _, l := range h.leases {
+		errs = append(errs, l.Release(context.WithoutCancel(ctx)))
+	}
+	return errors.Join(errs...)
+}
+
+// State is what a warehouse says of its schema.
+type State struct{ Schema, Generation uint32 }
+
+const selectSchemaState = "SELECT max(version), max(generation) FROM schema_migrations"
+
+// SchemaState is the number of the newest file in schema/ that was applied, and the generation of the tables and views.
+func (w *Warehouse) SchemaState(ctx context.Context) (s State, err error) {
+	if err := w.conn.QueryRow(ctx, selectSchemaState).Scan(&s.Schema, &s.Generation); err != nil {
+		return s, fmt.Errorf("asking the warehouse for its schema: %w", err)
+	}
+	return s, nil
+}
+
+// KnownState is the newest schema that this program knows.
+func KnownState() (s State, err error) {
+	files, err := numberedMigrations(dialect{})
+	if err != nil {
+		return s, err
+	}
+	streams, err := (migrator{}).streams(dialect{})
+	return State{Schema: files[len(files)-1].version, Generation: streams.generation}, err
+}
+
+// BackUp has the embedded engine write the database into a new folder of its backups, while no stream is run and the
+// schema is not changed. See Hold for patient, named and waiting.
+func (w *Warehouse) BackUp(ctx, patient context.Context, name string, named []StreamID, waiting func(StreamID)) error {
+	return w.inTurn(ctx, func(ctx context.Context) (err error) {
+		hold, err := w.Hold(ctx, patient, named, waiting)
+		if err != nil {
+			return fmt.Errorf("waiting for runs to end: %w", err)
+		}
+		defer func() { err = errors.Join(err, hold.Release(ctx)) }()
+		if err := w.admin.Exec(ctx, backupStatement("BACKUP", "TO", w.database, name)); err != nil {
+			return fmt.Errorf("writing the backup: %w", err)
+		}
+		return hold.Check(ctx)
+	})
+}
+
+// Restore has the embedded engine make the database from a folder of its backups. There is none of that name yet.
+func (w *Warehouse) Restore(ctx context.Context, name string) error {
+	if err := w.admin.Exec(ctx, backupStatement("RESTORE", "FROM", w.database, name)); err != nil {
+		return fmt.Errorf("reading the backup: %w", err)
+	}
+	if err := w.CheckSchema(ctx); err != nil && !errors.Is(err, ErrSchemaOld) { // the next run upgrades it
+		return err
+	}
+	return nil
+}
+
+func backupStatement(verb, way, database, name string) string {
+	return sql("$verb DATABASE `$database` $way Disk($disk, $name)",
+		parts{"verb": verb, "way": way, "database": database, "disk": quote(chdb.BackupDisk), "name": quote(name)})
+}

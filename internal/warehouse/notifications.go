@@ -1,0 +1,272 @@
+package warehouse
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/uuid"
+)
+
+// States of a notification.
+const (
+	NotificationWaiting = "waiting"
+	NotificationSent    = "sent"
+	NotificationDropped = "dropped" // it became too old, or too many waited
+	NotificationNoted   = "noted"   // there was nothing to send
+)
+
+// NotificationStates are all of them.
+func NotificationStates() []string {
+	return []string{NotificationWaiting, NotificationSent, NotificationDropped, NotificationNoted}
+}
+
+// Notification is a message for a receiver of the configuration, and the record of what it tells.
+type Notification struct {
+	Receiver string
+	ID       uuid.UUID // equal ones are the same message
+	At       time.Time // when it was noticed, by the clock of the process
+	Event    string    // "" is none: there is nothing to send
+	Account  string    // "" is several, or none
+	Streams  []string
+	Subjects []string // what it tells: + and what holds, - and what holds no more
+	Title    string
+	Text     string
+	State    string
+	Attempts uint32
+	NextAt   time.Time  // of the next attempt
+	Error    string     // of the last attempt
+	EndedAt  *time.Time // nil while it waits
+
+	queued uint64
+}
+
+// ReceiverState is how the messages of a receiver stand.
+type ReceiverState struct {
+	Receiver string
+	Waiting  uint64
+	Oldest   *time.Time // when the oldest that waits was noticed
+	LastSent *time.Time
+	Sent     uint64
+	Dropped  uint64
+	Attempts uint32 // of the first that waits
+	Error    string // of the first that waits
+}
+
+var notificationColumns = columns("receiver String, id UUID, queued UInt64, at DateTime64(3), event String, account String, streams Array(String), subjects Array(String), title String, text String, " +
+	"state String, attempts UInt32, next_at DateTime64(3), error String, ended_at Nullable(DateTime64(3)), version UInt64")
+
+// newestQueued is the last place in the order of messages.
+const newestQueued = "max(greatest(queued, version))"
+
+// QueueNotifications adds messages in their order, all of them or none. One that is there already stays as it is.
+func (w *Warehouse) QueueNotifications(ctx context.Context, all []Notification) error {
+	_, next, err := w.timeAfter(ctx, newestQueued, "notifications_log")
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		all[i].queued = uint64(next.UnixMicro()) + uint64(i)
+	}
+	return w.insertNotifications(ctx, all, 0)
+}
+
+// SettleNotifications writes what became of messages.
+func (w *Warehouse) SettleNotifications(ctx context.Context, all ...Notification) error {
+	_, next, err := w.timeAfter(ctx, newestQueued, "notifications_log")
+	if err != nil {
+		return err
+	}
+	return w.insertNotifications(ctx, all, uint64(next.UnixMicro()))
+}
+
+func (w *Warehouse) insertNotifications(ctx context.Context, all []Notification, version uint64) error {
+	err := w.insert(ctx, "notifications_log", notificationColumns, func(b driver.Batch) error {
+		for _, n := range all {
+			if err := b.Append(n.Receiver, n.ID, n.queued, n.At.UTC(), n.Event, n.Account, append([]string{}, n.Streams...), append([]string{}, n.Subjects...), n.Title, n.Text,
+				n.State, n.Attempts, n.NextAt.UTC(), n.Error, n.EndedAt, version); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("writing to notifications: %w", err)
+	}
+	return nil
+}
+
+// selectTold is what each receiver was told that holds, and was not told to hold no more. Equal rows do no harm, so it
+// needs no FINAL.
+const selectTold = `SELECT receiver, substring(said, 2) AS subject
+FROM notifications_log ARRAY JOIN subjects AS said
+GROUP BY receiver, subject
+HAVING NOT max(startsWith(said, '-'))`
+
+// Told is what each receiver was told that holds, and was not told to hold no more.
+func (r Reader) Told(ctx context.Context) (map[string]map[string]bool, error) {
+	type row struct{ receiver, subject string }
+	rows, err := r.conn.Query(ctx, selectTold)
+	all, err := scanned(rows, err, func(x *row) []any { return []any{&x.receiver, &x.subject} })
+	if err != nil {
+		return nil, fmt.Errorf("reading what was told to receivers: %w", err)
+	}
+	told := map[string]map[string]bool{}
+	for _, x := range all {
+		if told[x.receiver] == nil {
+			told[x.receiver] = map[string]bool{}
+		}
+		told[x.receiver][x.subject] = true
+	}
+	return told, nil
+}
+
+const notificationFields = "receiver, id, queued, at, event, account, streams, subjects, title, text, state, attempts, next_at, error, ended_at"
+
+func (n *Notification) fields() []any {
+	return []any{
+		&n.Receiver, &n.ID, &n.queued, &n.At, &n.Event, &n.Account, &n.Streams, &n.Subjects, &n.Title, &n.Text,
+		&n.State, &n.Attempts, &n.NextAt, &n.Error, &n.EndedAt,
+	}
+}
+
+// selectWaiting is the first messages of each receiver that wait.
+var selectWaiting = sql(`SELECT $fields FROM notifications_log FINAL
+WHERE state = $waiting AND {receiver:String} IN ('', receiver)
+ORDER BY receiver, queued, id LIMIT {limit:UInt64} BY receiver`, parts{"fields": notificationFields, "waiting": quote(NotificationWaiting)})
+
+// WaitingNotifications are the first messages of a receiver that wait, or without a name of each, in their order.
+func (r Reader) WaitingNotifications(ctx context.Context, receiver string, limit int) ([]Notification, error) {
+	rows, err := r.conn.Query(ctx, selectWaiting, named("receiver", receiver), named("limit", fmt.Sprint(limit)))
+	all, err := scanned(rows, err, (*Notification).fields)
+	if err != nil {
+		return nil, fmt.Errorf("reading which notifications wait: %w", err)
+	}
+	return all, nil
+}
+
+const selectNotifications = "SELECT " + notificationFields + ` FROM notifications_log FINAL
+WHERE event != '' AND {receiver:String} IN ('', receiver)
+ORDER BY queued DESC, receiver LIMIT {limit:UInt64}`
+
+// Notifications lists the last messages of a receiver, or without a name of all, the newest first.
+func (r Reader) Notifications(ctx context.Context, receiver string, limit int) ([]Notification, error) {
+	rows, err := r.readOnly.Query(ctx, selectNotifications, named("receiver", receiver), named("limit", fmt.Sprint(limit)))
+	all, err := scanned(rows, err, (*Notification).fields)
+	if err != nil {
+		return nil, fmt.Errorf("reading the last notifications: %w", err)
+	}
+	return all, nil
+}
+
+var selectReceivers = sql(`SELECT receiver, countIf(state = $waiting), minOrNullIf(at, state = $waiting), maxIf(ended_at, state = $sent), countIf(state = $sent), countIf(state = $dropped),
+    argMinIf(attempts, (queued, id), state = $waiting), argMinIf(error, (queued, id), state = $waiting)
+FROM notifications_log FINAL WHERE event != '' GROUP BY receiver`, parts{"waiting": quote(NotificationWaiting), "sent": quote(NotificationSent), "dropped": quote(NotificationDropped)})
+
+// Receivers is how the messages of each receiver stand that ever had one.
+func (r Reader) Receivers(ctx context.Context) (map[string]ReceiverState, error) {
+	rows, err := r.readOnly.Query(ctx, selectReceivers)
+	all, err := scanned(rows, err, func(s *ReceiverState) []any {
+		return []any{&s.Receiver, &s.Waiting, &s.Oldest, &s.LastSent, &s.Sent, &s.Dropped, &s.Attempts, &s.Error}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading how the receivers of notifications stand: %w", err)
+	}
+	states := map[string]ReceiverState{}
+	for _, s := range all {
+		states[s.Receiver] = s
+	}
+	return states, nil
+}
+
+// Tables in which processes say that they have a turn, for TakeTurn.
+const (
+	TurnOfEdges   = "notification_edges_log"   // decides what is told, and stores it
+	TurnOfSending = "notification_sending_log" // sends what waits
+)
+
+// TakeTurn makes this process the only one that does something, by one of those tables, for less than a minute, until it
+// gives the turn back. Where another process has the turn, or wants it, other says which, and it is to be tried again.
+func (w *Warehouse) TakeTurn(ctx context.Context, table string) (giveBack func(context.Context), other string, err error) {
+	t := &turn{w: w, table: table, id: uuid.New()}
+	if other, err = t.ask(ctx); err != nil || other != "" {
+		return nil, other, err
+	}
+	return t.end, "", nil
+}
+
+// UnknownField is one that the service sends and the interface does not name.
+type UnknownField struct {
+	Account, Stream, Field string
+	FirstSeen              time.Time // by the clock of the warehouse
+}
+
+var unknownFieldColumns = columns("account String, stream String, field String, first_seen DateTime64(3)")
+
+// UnknownFields are all of them, by account, stream and name.
+func (r Reader) UnknownFields(ctx context.Context) ([]UnknownField, error) {
+	rows, err := r.conn.Query(ctx, "SELECT account, stream, field, first_seen FROM unknown_fields ORDER BY account, stream, field")
+	all, err := scanned(rows, err, func(f *UnknownField) []any { return []any{&f.Account, &f.Stream, &f.Field, &f.FirstSeen} })
+	if err != nil {
+		return nil, fmt.Errorf("reading which fields the interface does not name: %w", err)
+	}
+	return all, nil
+}
+
+// mostUnknownFields bounds what is kept of a stream: the names are the service's to choose.
+const mostUnknownFields = 1000
+
+// NoteUnknownFields keeps fields of a stream that are not known yet.
+func (w *Warehouse) NoteUnknownFields(ctx context.Context, id StreamID, names []string) error {
+	rows, err := w.conn.Query(ctx, "SELECT field FROM unknown_fields WHERE account = {account:String} AND stream = {stream:String}", named("account", id.Account), named("stream", id.Stream))
+	known, err := scanned(rows, err, only[string])
+	if err != nil {
+		return fmt.Errorf("reading which fields of %s are known: %w", id.Stream, err)
+	}
+	has := map[string]bool{}
+	for _, name := range known {
+		has[name] = true
+	}
+	var fresh []string
+	for _, name := range names {
+		if !has[name] && len(known)+len(fresh) < mostUnknownFields {
+			fresh = append(fresh, name)
+		}
+	}
+	if len(fresh) == 0 {
+		return nil
+	}
+	now, err := w.Now(ctx)
+	if err != nil {
+		return err
+	}
+	err = w.insert(ctx, "unknown_fields_log", unknownFieldColumns, func(b driver.Batch) error {
+		for _, name := range fresh {
+			if err := b.Append(id.Account, id.Stream, name, now.UTC()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("writing to unknown_fields: %w", err)
+	}
+	return nil
+}
+
+// OpenFinding is a finding about payouts that still stands.
+type OpenFinding struct {
+	Finding
+	FirstSeen time.Time // by the clock of the warehouse
+}
+
+// OpenFindings are those of all accounts, the oldest first.
+func (r Reader) OpenFindings(ctx context.Context) ([]OpenFinding, error) {
+	rows, err := r.conn.Query(ctx, "SELECT account, kind, subject, detail, first_seen FROM payout_findings WHERE resolved_at IS NULL ORDER BY first_seen, account, kind, subject, detail")
+	all, err := scanned(rows, err, func(f *OpenFinding) []any { return []any{&f.Account, &f.Kind, &f.Subject, &f.Detail, &f.FirstSeen} })
+	if err != nil {
+		return nil, fmt.Errorf("reading what was found about payouts: %w", err)
+	}
+	return all, nil
+}

@@ -1,0 +1,173 @@
+package warehouse
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// Retention says how long the bookkeeping is kept. Zero keeps it for ever.
+type Retention struct {
+	Runs     time.Duration // after they began
+	Rejects  time.Duration // of transactions, after they were met last: those that are settled. Others have a TTL
+	Findings time.Duration // about payouts, after they were resolved
+}
+
+// Removed is how much was removed of one thing.
+type Removed struct {
+	What      string
+	OlderThan time.Time // by the clock of the warehouse
+	Rows      uint64
+}
+
+// retentionPause is the least time between two looks at what is too old, whichever process takes them. To remove rows is
+// to write their parts anew.
+const retentionPause = 20 * time.Hour
+
+// Retire removes what is older than it is to be kept, but for what something rests on, if nobody has looked for it for
+// retentionPause. It removes in steps after each of which the tables are whole: what replaces an older row goes last, so
+// that no older row comes back (warehouse-19). Killed in between, the next one goes on. What is loaded, its history,
+// acknowledgements, closed months and what operators did is never removed.
+func (w *Warehouse) Retire(ctx context.Context, r Retention) (removed []Removed, err error) {
+	if r == (Retention{}) {
+		return nil, nil
+	}
+	for _, shard := range w.each() {
+		here, err := shard.retire(ctx, r)
+		if removed = append(removed, here...); err != nil {
+			return removed, err
+		}
+	}
+	return removed, nil
+}
+
+func (w *Warehouse) retire(ctx context.Context, r Retention) (removed []Removed, err error) {
+	var last, now time.Time
+	if err := w.conn.QueryRow(ctx, selectRetired).Scan(&last, &now); err != nil {
+		return nil, fmt.Errorf("asking when old rows were removed last: %w", err)
+	}
+	if age := now.Sub(last); age >= 0 && age < retentionPause {
+		return nil, nil
+	}
+	for _, kind := range []struct {
+		what string
+		keep time.Duration
+		do   func(ctx context.Context, before time.Time) (uint64, error)
+	}{{"runs", r.Runs, w.retireRuns}, {"rejects", r.Rejects, w.retireRejects}, {"findings", r.Findings, w.retireFindings}} {
+		if kind.keep == 0 {
+			continue
+		}
+		x := Removed{What: kind.what, OlderThan: now.Add(-kind.keep)}
+		if x.Rows, err = kind.do(ctx, x.OlderThan); err != nil {
+			return removed, fmt.Errorf("removing old %s: %w", kind.what, err)
+		}
+		removed = append(removed, x)
+	}
+	err = w.insert(ctx, "retention_log", retiredColumns, func(b driver.Batch) error {
+		for _, x := range removed {
+			if err := b.Append(now, x.What, x.OlderThan, x.Rows); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return removed, fmt.Errorf("recording what was removed: %w", err)
+	}
+	return removed, nil
+}
+
+var retiredColumns = columns("at DateTime64(3), what String, older_than DateTime64(3), removed UInt64")
+
+const selectRetired = "SELECT max(at), now64(3, 'UTC') FROM retention_log"
+
+// keptAtOnce is how many runs one statement names at most as those that stay: its text is bounded by max_query_size, of
+// which the default has room for 6000.
+const (
+	keptAtOnce    = 4000
+	streamsAtOnce = 500
+)
+
+// retireRuns removes runs that began before a time, of streams of which no run is being published.
+func (w *Warehouse) retireRuns(ctx context.Context, before time.Time) (removed uint64, err error) {
+	cut := named("before", fmt.Sprint(before.UnixMilli()))
+	rows, err := w.conn.Query(ctx, selectOldRuns, cut)
+	type old struct {
+		StreamID
+		runs uint64
+		kept []string
+	}
+	all, err := scanned(rows, err, func(o *old) []any { return []any{&o.Account, &o.Stream, &o.runs, &o.kept} })
+	if err != nil {
+		return 0, err
+	}
+	for len(all) > 0 {
+		var streams, kept []string
+		for len(all) > 0 && len(streams) < streamsAtOnce && len(kept)+len(all[0].kept) <= keptAtOnce {
+			o := all[0]
+			streams = append(streams, "("+quote(o.Account)+", "+quote(o.Stream)+")")
+			kept = append(kept, o.kept...)
+			removed += o.runs
+			all = all[1:]
+		}
+		if len(streams) == 0 { // one that fails since long: what of it is needed is more than what is not
+			all = all[1:]
+			continue
+		}
+		for _, last := range []bool{false, true} {
+			if err := w.mutate(ctx, deleteRuns(before, streams, kept, last)); err != nil {
+				return removed, err
+			}
+		}
+	}
+	return removed, nil
+}
+
+// rowsAtOnce is how many rows are removed by one statement that names each, and statementsAtMost how many such
+// statements a day: what is left then is for the next one.
+const (
+	rowsAtOnce       = 2000
+	statementsAtMost = 10
+)
+
+// retireRejects removes rejects of transactions that are settled, and were met last before a time.
+func (w *Warehouse) retireRejects(ctx context.Context, before time.Time) (uint64, error) {
+	return w.retireNamed(ctx, before, selectOldRejects, func(ids []string) []string {
+		return []string{deleteRejects(before, ids)}
+	})
+}
+
+// retireFindings removes findings that were resolved before a time: first the rows in which they still stand.
+func (w *Warehouse) retireFindings(ctx context.Context, before time.Time) (uint64, error) {
+	return w.retireNamed(ctx, before, selectOldFindings, func(ids []string) []string {
+		return []string{deleteFindings(ids, false), deleteFindings(ids, true)}
+	})
+}
+
+// retireNamed removes the rows that a query finds, some at a time.
+func (w *Warehouse) retireNamed(ctx context.Context, before time.Time, query string, statements func(ids []string) []string) (removed uint64, err error) {
+	for range statementsAtMost {
+		rows, err := w.conn.Query(ctx, query, named("before", fmt.Sprint(before.UnixMilli())), named("limit", fmt.Sprint(rowsAtOnce)))
+		ids, err := scanned(rows, err, only[string])
+		if err != nil || len(ids) == 0 {
+			return removed, err
+		}
+		for _, statement := range statements(ids) {
+			if err := w.mutate(ctx, statement); err != nil {
+				return removed, err
+			}
+		}
+		if removed += uint64(len(ids)); len(ids) < rowsAtOnce {
+			break
+		}
+	}
+	return removed, nil
+}
+
+// mutate changes rows that are stored, and returns when that is done.
+func (w *Warehouse) mutate(ctx context.Context, statement string) error {
+	return w.conn.Exec(clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"mutations_sync": 1})), statement)
+}

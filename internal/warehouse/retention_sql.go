@@ -1,0 +1,87 @@
+package warehouse
+
+import (
+	"fmt"
+	"time"
+
+	"dealhouse/internal/catalog"
+)
+
+// neededRuns are the runs that something rests on: the first and the last of each kind, by which the state of a stream is
+// told; those since the last success, which are counted; those that are under way; those that a state names; and those of
+// readings of rejects.
+var neededRuns = sql(`SELECT arrayJoin([argMin(run_id, started_at), argMax(run_id, started_at)]) AS run_id FROM sync_runs GROUP BY account, stream, mode, outcome, isNull(watermark)
+    UNION ALL
+    SELECT r.run_id FROM sync_runs AS r
+    LEFT JOIN (SELECT account, stream, max(started_at) AS began FROM sync_runs WHERE $fresh AND $succeeded GROUP BY account, stream) AS good
+        ON good.account = r.account AND good.stream = r.stream
+    WHERE r.started_at > ifNull(good.began, toDateTime64(0, 3, 'UTC')) OR r.outcome = $running
+    UNION ALL
+    SELECT toUUIDOrZero(JSONExtractString(value, 'run_id')) FROM sync_state
+    UNION ALL
+    SELECT arrayJoin([last.run_id, published.run_id]) FROM rejects_log`,
+	parts{"fresh": freshLooks, "succeeded": succeeded, "running": quote(OutcomeRunning)})
+
+// selectOldRuns are the streams with runs that began before a time and are not needed: how many those are, and which of
+// that age are. A stream of which a run is being published is left alone. Parameter: before, in milliseconds.
+var selectOldRuns = sql(`SELECT account, stream, countIf(NOT needed) AS runs, groupArrayIf(toString(run_id), needed) AS kept FROM
+(
+    SELECT account, stream, run_id, run_id IN ($needed) AS needed FROM sync_runs
+    WHERE started_at < fromUnixTimestamp64Milli({before:Int64}, 'UTC')
+        AND (account, stream) NOT IN (SELECT account, stream FROM sync_state WHERE startsWith(name, $intent))
+)
+GROUP BY account, stream
+HAVING runs > 0
+ORDER BY account, stream`, parts{"needed": neededRuns, "intent": quote(stateIntent + ":")})
+
+// deleteRuns removes the runs of some streams that began before a time, but for those that are kept: first their rows
+// with which they began, or with last the others.
+func deleteRuns(before time.Time, streams, kept []string, last bool) string {
+	rows := "outcome = "
+	if last {
+		rows = "outcome != "
+	}
+	return sql("ALTER TABLE sync_runs_log DELETE WHERE started_at < fromUnixTimestamp64Milli($before, 'UTC') AND $rows AND (account, stream) IN ($streams) AND toString(run_id) NOT IN ($kept)",
+		parts{"before": fmt.Sprint(before.UnixMilli()), "rows": rows + quote(OutcomeRunning), "streams": joinedRights(streams), "kept": literals(kept)})
+}
+
+// rejectID and findingID tell rows of one key from those of others.
+const (
+	rejectID  = "hex(sipHash128(account, stream, key, field, reason, raw_hash))"
+	findingID = "hex(sipHash128(account, kind, subject, detail_hash))"
+)
+
+// selectOldRejects are rejects of transactions that are settled and were met last before a time. Those of other streams
+// have a TTL. Parameters: before, in milliseconds, and limit.
+var selectOldRejects = sql(`SELECT $id AS id FROM
+(
+    SELECT account, stream, key, field, reason, raw_hash FROM rejects_log
+    WHERE stream = $transactions GROUP BY account, stream, key, field, reason, raw_hash
+    HAVING max(written_at) < toDateTime(intDiv({before:Int64}, 1000), 'UTC')
+)
+WHERE (account, stream, key, field, reason, raw_hash) IN
+(
+    SELECT account, stream, key, field, reason, sipHash128(raw) FROM rejected_records
+    WHERE stream = $transactions AND state != $open
+)
+ORDER BY id LIMIT {limit:UInt64}`, parts{"id": rejectID, "transactions": quote(catalog.Transactions().Name), "open": quote(string(RejectOpen))})
+
+// deleteRejects removes rejects by their ids, unless one was met again meanwhile.
+func deleteRejects(before time.Time, ids []string) string {
+	return sql("ALTER TABLE rejects_log DELETE WHERE stream = $transactions AND written_at < toDateTime($before, 'UTC') AND $id IN ($ids)",
+		parts{"transactions": quote(catalog.Transactions().Name), "before": fmt.Sprint(before.Unix()), "id": rejectID, "ids": literals(ids)})
+}
+
+// selectOldFindings are findings that were resolved before a time. Parameters: before, in milliseconds, and limit.
+var selectOldFindings = sql(`SELECT $id AS id FROM payout_findings_log FINAL
+WHERE isNotNull(resolved_at) AND resolved_at < fromUnixTimestamp64Milli({before:Int64}, 'UTC')
+ORDER BY id LIMIT {limit:UInt64}`, parts{"id": findingID})
+
+// deleteFindings removes findings by their ids: the rows in which they still stand, or those in which they are resolved.
+func deleteFindings(ids []string, resolved bool) string {
+	rows := "isNull(resolved_at)"
+	if resolved {
+		rows = "isNotNull(resolved_at)"
+	}
+	return sql("ALTER TABLE payout_findings_log DELETE WHERE $rows AND $id IN ($ids)", parts{"rows": rows, "id": findingID, "ids": literals(ids)})
+}
