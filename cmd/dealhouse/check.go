@@ -205,6 +205,9 @@ func checkAPI(ctx context.Context, a *app, cfg *config.Config) []finding {
 
 // checkStream asks for the first page of a stream.
 func checkStream(ctx context.Context, name string, client *dealapi.Client, t service.Target) finding {
+	if len(t.Setting.Scope) > 0 {
+		return checkScope(ctx, name, client, t)
+	}
 	for page, err := range client.Pages(ctx, syncer.FirstPage(t.Stream)) {
 		if err != nil {
 			return finding{name, verdictFailed, cause(err), faultCode(err)}

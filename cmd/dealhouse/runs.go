@@ -91,18 +91,18 @@ func printRuns(to io.Writer, format string, records []warehouse.RunRecord) error
 	}
 	columns := []output.Column{
 		{Name: "started_at"}, {Name: "account"}, {Name: "stream"}, {Name: "mode"},
-		{Name: "read"}, {Name: "inserted"}, {Name: "updated"}, {Name: "deleted"}, {Name: "would_delete"}, {Name: "waiting"}, {Name: "unchanged"}, {Name: "rejected"}, {Name: "pages"},
+		{Name: "read"}, {Name: "inserted"}, {Name: "updated"}, {Name: "deleted"}, {Name: "would_delete"}, {Name: "out_of_scope"}, {Name: "waiting"}, {Name: "unchanged"}, {Name: "rejected"}, {Name: "pages"},
 		output.Duration(format), {Name: "outcome"}, {Name: "error"},
-		{Name: "run_id"}, {Name: "finished_at"}, {Name: "requested_after"}, {Name: "watermark"}, {Name: "duplicates"}, {Name: "bytes"}, {Name: "retries"}, {Name: "warnings"},
+		{Name: "run_id"}, {Name: "finished_at"}, {Name: "requested_after"}, {Name: "watermark"}, {Name: "duplicates"}, {Name: "bytes"}, {Name: "retries"}, {Name: "scope"}, {Name: "warnings"},
 	}
 	var rows [][]any
 	for _, r := range records {
 		t, c := r.Totals, r.Changes
 		rows = append(rows, []any{
 			output.Time(r.StartedAt), r.Account, r.Stream, r.Mode,
-			t.Read, c.Inserted, c.Updated, c.Deleted, r.WouldDelete, c.Kept, c.Unchanged, t.Rejected, t.Pages,
+			t.Read, c.Inserted, c.Updated, c.Deleted, r.WouldDelete, c.Outside, c.Kept, c.Unchanged, t.Rejected, t.Pages,
 			seconds(r), r.Outcome, r.Error,
-			r.RunID.String(), output.Time(r.FinishedAt), output.Time(r.RequestedAfter), output.Time(r.Watermark), r.Duplicates, t.Bytes, t.Retries, orEmpty(r.Warnings),
+			r.RunID.String(), output.Time(r.FinishedAt), output.Time(r.RequestedAfter), output.Time(r.Watermark), r.Duplicates, t.Bytes, t.Retries, r.Scope, orEmpty(r.Warnings),
 		})
 	}
 	return output.Print(format, to, columns, rows)

@@ -26,6 +26,9 @@ clock of the warehouse. Deals that were requested one by one do not count, nor d
 rows are those that the last complete list no longer had, and that are not deleted before it is
 certain.
 
+Where a part of a stream is loaded, its scope is the filters of the last complete list, and those that
+are configured now where these are others.
+
 The last outcome is one of those of dealhouse runs; or never ran; or, whatever their last run did,
 disabled and not configured. The table has the beginning of an error, JSON and CSV have all of it; where
 nothing is waiting, or nothing went wrong, the table leaves that column out.
@@ -39,6 +42,9 @@ const statusExample = `  dealhouse status
 
 // widestError bounds an error in the table of the status, to a line of most terminals.
 const widestError = 100
+
+// widestScope bounds the scope of a stream there.
+const widestScope = 60
 
 // statusCommand is what its flags say.
 type statusCommand struct {
@@ -86,13 +92,30 @@ func (c statusCommand) run(ctx context.Context, a *app, to io.Writer) error {
 	if len(all) == 0 {
 		a.log.Warn("nothing was ever loaded into this warehouse, and no account is configured", "warehouse", place(cfg))
 	}
-	return printStatus(to, c.format.value, all)
+	return printStatus(to, c.format.value, all, func(s warehouse.StreamStatus) string { return scopeText(cfg, s) })
 }
 
-func printStatus(to io.Writer, format string, all []warehouse.StreamStatus) error {
+// scopeText is the part of a stream that is loaded, and the one that is configured where it is another; "" is all of it.
+func scopeText(cfg *config.Config, s warehouse.StreamStatus) string {
+	loaded, err := catalog.ParseScope(s.Scope)
+	if err != nil {
+		return err.Error()
+	}
+	account, configured := cfg.Account(s.Account)
+	setting, ok := account.Stream(s.Stream)
+	if !configured || !ok || setting.Scope.Encode() == s.Scope {
+		return loaded.String()
+	}
+	if s.LastSuccess == nil {
+		return setting.Scope.Or("all rows") + ", not loaded yet"
+	}
+	return loaded.Or("all rows") + "; from the next complete list on " + setting.Scope.Or("all rows")
+}
+
+func printStatus(to io.Writer, format string, all []warehouse.StreamStatus, scope func(warehouse.StreamStatus) string) error {
 	columns := []output.Column{
 		{Name: "account"}, {Name: "stream"}, output.Count("rows"), optional(output.Count("waiting")),
-		{Name: "last_success"}, {Name: "lag_seconds"}, {Name: "watermark"}, {Name: "last_run"}, {Name: "last_outcome"}, {Name: "last_error", Optional: true},
+		{Name: "last_success"}, {Name: "lag_seconds"}, {Name: "watermark"}, {Name: "last_run"}, {Name: "last_outcome"}, {Name: "scope", Optional: true}, {Name: "last_error", Optional: true},
 	}
 	if format == "table" {
 		now := time.Now()
@@ -110,15 +133,16 @@ func printStatus(to io.Writer, format string, all []warehouse.StreamStatus) erro
 		columns[5] = output.Column{Name: "lag", Right: true, Human: output.AgeCell}
 		columns[6].Human = output.TimeCell
 		columns = slices.Delete(columns, 7, 8)
-		columns[7].Name, columns[8].Name = "last outcome", "last error"
-		columns[8].Human = func(v any) string {
+		columns[7].Name, columns[9].Name = "last outcome", "last error"
+		columns[8].Human = func(v any) string { return output.Cut(output.Plain(v), widestScope) }
+		columns[9].Human = func(v any) string {
 			line, _, _ := strings.Cut(output.Plain(v), "\n")
 			return output.Cut(line, widestError)
 		}
 	}
 	var rows [][]any
 	for _, s := range all {
-		row := []any{s.Account, s.Stream, s.Rows, s.Waiting, output.TimeAt(s.LastSuccess), lag(s), output.TimeAt(s.Watermark), output.TimeAt(s.LastRun), s.LastOutcome, s.LastError}
+		row := []any{s.Account, s.Stream, s.Rows, s.Waiting, output.TimeAt(s.LastSuccess), lag(s), output.TimeAt(s.Watermark), output.TimeAt(s.LastRun), s.LastOutcome, scope(s), s.LastError}
 		if format == "table" {
 			row = slices.Delete(row, 7, 8)
 		}

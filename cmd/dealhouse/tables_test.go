@@ -85,7 +85,7 @@ func TestStatusFitsTheTerminal(t *testing.T) {
 		Account: "globex", Stream: "cashback_offers", Rows: 12_345_678, LastSuccess: &at, Watermark: &at, LastRun: &at, Now: at.Add(time.Hour), LastOutcome: warehouse.OutcomeIncomplete,
 	}
 	var out bytes.Buffer
-	if err := printStatus(&out, "table", []warehouse.StreamStatus{s}); err != nil {
+	if err := printStatus(&out, "table", []warehouse.StreamStatus{s}, func(warehouse.StreamStatus) string { return "" }); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := fits(t, out.String()), "account stream rows last success lag watermark last outcome"; got != want {
@@ -93,7 +93,7 @@ func TestStatusFitsTheTerminal(t *testing.T) {
 	}
 	s.Waiting, s.LastError = 1, "broken"
 	out.Reset()
-	if err := printStatus(&out, "table", []warehouse.StreamStatus{s}); err != nil || !strings.Contains(out.String(), "waiting") || !strings.Contains(out.String(), "broken") {
+	if err := printStatus(&out, "table", []warehouse.StreamStatus{s}, func(warehouse.StreamStatus) string { return "" }); err != nil || !strings.Contains(out.String(), "waiting") || !strings.Contains(out.String(), "broken") {
 		t.Errorf("%s, %v", out.String(), err)
 	}
 }

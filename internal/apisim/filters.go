@@ -26,6 +26,9 @@ func (c *call) filter(q url.Values, texts []string, dates bool) (filter, *answer
 			f.country = strings.ToUpper(v)
 		}
 	}
+	if c.set.IgnoreTextFilters {
+		f = filter{}
+	}
 	if !dates {
 		return f, nil
 	}

@@ -27,6 +27,7 @@ type Settings struct {
 
 	Params              Params `json:"params"`
 	IgnoreDateFilters   bool   `json:"ignoreDateFilters"`   // the date parameters are accepted and have no effect
+	IgnoreTextFilters   bool   `json:"ignoreTextFilters"`   // so are those of hostname, name, category and country
 	RejectUnknownParams bool   `json:"rejectUnknownParams"` // 400 instead of ignoring them
 
 	Cursor        CursorKind    `json:"cursor"`        // of the cursor lists

@@ -47,6 +47,9 @@ func TestInvariantsCanFail(t *testing.T) {
 				s["products"].Child.Fields = append(s["products"].Child.Fields, Field{JSON: name, Column: name, Type: Int})
 			}
 		}},
+		{"catalog-12", "a filter of a stream that is no snapshot", func(s map[string]*Stream) { s["transactions"].Filters = s["coupons"].Filters }},
+		{"catalog-12", "a filter of no column", func(s map[string]*Stream) { s["coupons"].Filters = []Filter{{Name: "city", Column: "city"}} }},
+		{"catalog-12", "a filter of a number", func(s map[string]*Stream) { s["coupons"].Filters = []Filter{{Name: "end", Column: "end_date"}} }},
 		{"catalog-5", "a name twice", func(s map[string]*Stream) { s["coupons"].Name = "promotions" }},
 		{"catalog-5", "a path twice", func(s map[string]*Stream) { s["coupons"].Path = s["promotions"].Path }},
 		{"catalog-5", "a view twice", func(s map[string]*Stream) { s["coupons"].AllView = "promotions" }},
@@ -259,6 +262,12 @@ func behaviourProblems(s *Stream, complain func(int, string, ...any)) {
 	for _, column := range s.LookedUpBy {
 		if i := s.index(func(f Field) bool { return f.Column == column }); i < 0 || s.Fields[i].Type != Text {
 			complain(10, "is looked up by %q", column)
+		}
+	}
+	for _, f := range s.Filters {
+		i := s.Field(f.Column)
+		if s.Kind != Snapshot || s.Paging != CursorPages || !s.ByID || i < 0 || s.Fields[i].Type != Label && s.Fields[i].Type != LabelList {
+			complain(12, "has a filter %s by %q", f.Name, f.Column)
 		}
 	}
 	if s.TracksDecisions && (!s.History || s.index(func(f Field) bool { return f.Column == "status" }) < 0) {

@@ -27,4 +27,6 @@
 //  11. The fields of an entry of a child have values of fixed width, and at most 8 of them can be absent: entries travel
 //     packed (Child.PackedSize). Whoever changes these fields empties the stream's staging table in a migration, since
 //     a walk would go on with entries that an older version has packed.
+//  12. A stream with Filters is a Snapshot that is read by cursors, and its rows can be asked for by their own address:
+//     what is outside of the lists is judged by the column of each filter, which is text or a list of it.
 package catalog

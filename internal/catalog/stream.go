@@ -98,6 +98,8 @@ type Stream struct {
 	ByID bool
 	// AllView names the view of every record that is known, with those that have left the list; set where ByID is.
 	AllView string
+	// Filters are those of the list operation, by which a part of the stream can be loaded (catalog-12).
+	Filters []Filter
 	// History keeps every version of a record in <name>_history.
 	History bool
 	Child   *Child

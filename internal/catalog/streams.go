@@ -5,6 +5,7 @@ package catalog
 var streams = []Stream{
 	{
 		Name: "promotions", Path: "/v1/deals/promotions", Kind: Snapshot, Paging: CursorPages, ByID: true, AllView: "promotions_all", History: true,
+		Filters:  []Filter{byHostname},
 		Comment:  "Promotions that the service lists now, one row each",
 		Schedule: "7 * * * *",
 		Fields: []Field{
@@ -23,6 +24,7 @@ var streams = []Stream{
 	},
 	{
 		Name: "coupons", Path: "/v1/deals/coupons", Kind: Snapshot, Paging: CursorPages, ByID: true, AllView: "coupons_all", History: true,
+		Filters:  []Filter{byHostname},
 		Comment:  "Coupons that the service lists now, one row each",
 		Schedule: "12 * * * *",
 		Fields: []Field{
@@ -41,6 +43,7 @@ var streams = []Stream{
 	},
 	{
 		Name: "cashback_offers", Path: "/v1/deals/cashback-offers", Kind: Snapshot, Paging: CursorPages, ByID: true, AllView: "offers_all", History: true,
+		Filters:  []Filter{byHostname, byRetailer, byCategory, byCountry},
 		Comment:  "Cashback offers that the service lists now, one row each",
 		Schedule: "17 * * * *",
 		Fields: []Field{

@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"strings"
+
+	"dealhouse/internal/catalog"
 )
 
 // build makes the Config of what was read, and checks what no key can check alone.
@@ -162,6 +164,7 @@ func (l *loader) account(s *scope) Account {
 		l.problem(v.at["base_url"], "base_url must be https:// unless the API is on this machine, since http:// sends the key "+
 			"unencrypted; allow_insecure = true permits it")
 	}
+	a.Params.Filters = v.filterParamNames()
 	l.distinctParams(v)
 	l.warnLiteral(a.Name, "api_key", v)
 	a.Key = l.resolve(a.Name, "api_key", v)
@@ -184,6 +187,7 @@ func (l *loader) stream(a Account, account *values, s *scope) Stream {
 		MaxRejectedRatio: v.maxRejectedRatio,
 		RunTimeout:       v.runTimeout,
 	}
+	out.Scope = l.scopeOf(described, v)
 	if described.ByID {
 		out.ConfirmDeletes = v.confirmDeletes
 	}
@@ -212,12 +216,21 @@ func (l *loader) stream(a Account, account *values, s *scope) Stream {
 
 // distinctParams refuses two names alike in one request: the service would see only one of the values.
 func (l *loader) distinctParams(v *values) {
+	cursor := param{"cursor", v.params.Cursor}
+	l.distinct(v, cursor, param{"updated_after", v.params.UpdatedAfter}, param{"updated_before", v.params.UpdatedBefore})
+	filters := []param{cursor}
+	for i, f := range catalog.Filters() {
+		filters = append(filters, param{f.Name, v.filterParams[i]})
+	}
+	l.distinct(v, filters...)
+}
+
+// param is the name of a parameter, and the key that it is from.
+type param struct{ key, name string }
+
+func (l *loader) distinct(v *values, params ...param) {
 	seen := map[string]string{}
-	for _, p := range []struct{ key, name string }{
-		{"updated_after", v.params.UpdatedAfter},
-		{"updated_before", v.params.UpdatedBefore},
-		{"cursor", v.params.Cursor},
-	} {
+	for _, p := range params {
 		if other, twice := seen[p.name]; twice {
 			at, ok := v.at[p.key]
 			if !ok {

@@ -1,6 +1,10 @@
 package config
 
-import "time"
+import (
+	"time"
+
+	"dealhouse/internal/catalog"
+)
 
 // Config is a validated configuration. It is made by Load only, shares nothing with another Config, and is read-only
 // from then on (config-1).
@@ -175,10 +179,11 @@ func (a Account) Stream(name string) (Stream, bool) {
 
 // Params are query parameter names; see config.example.toml for the names that a known live service uses.
 type Params struct {
-	UpdatedAfter  string // lower border of the filter by updatedAt
-	UpdatedBefore string // upper border of it
-	Page          string // takes nextPage
-	Cursor        string // takes the cursor
+	UpdatedAfter  string            // lower border of the filter by updatedAt
+	UpdatedBefore string            // upper border of it
+	Page          string            // takes nextPage
+	Cursor        string            // takes the cursor
+	Filters       map[string]string // take the values of a scope, by the name of the filter
 }
 
 // Stream is one stream of one account, with every setting filled in. A setting that the stream does not have holds its
@@ -197,6 +202,9 @@ type Stream struct {
 	// Key is the API key for this stream: its own, or else that of the account. It is resolved when Source.NeedAccounts
 	// was set, except that a disabled stream's own key may be unresolved.
 	Key Secret
+
+	// Scope is the part of the stream that is loaded; nil: all of it (streams with filters).
+	Scope catalog.Scope
 
 	// ConfirmDeletes asks for a record by its own address before it is deleted (streams with ByID).
 	ConfirmDeletes bool

@@ -12,7 +12,7 @@ import (
 
 // vocabulary is every key there is, in the order of config.example.toml. A key that differs from table to table has
 // several rows. Nothing changes it.
-var vocabulary = slices.Concat(warehouseKeys(), daemonKeys(), lineageKeys(), financeKeys(), retentionKeys(), accountKeys(), streamKeys(), receiverKeys())
+var vocabulary = slices.Concat(warehouseKeys(), daemonKeys(), lineageKeys(), financeKeys(), retentionKeys(), accountKeys(), filterParamKeys(), streamKeys(), receiverKeys())
 
 func warehouseKeys() []key {
 	return []key{
@@ -124,7 +124,9 @@ renamed is a new one, and is loaded from the start.`,
 			name: "api_key", in: inAccount, required: true, example: `"env:DEALS_API_KEY"`,
 			value: secret(func(v *values) *reference { return &v.apiKey }),
 			doc: `The API key: "env:NAME" reads an environment variable, "file:PATH" a file, such as
-file:/run/secrets/deals. A key written here as it is works too, with a warning.`,
+file:/run/secrets/deals, and "env-file:PATH#NAME" a variable in a file of NAME=value lines. A key in a file may be changed
+while the daemon runs: once the service refuses the one before, it is read again, without a restart. That is not so with a
+variable, which is fixed when a process starts. A key written here as it is works too, with a warning.`,
 		},
 		{
 			name: "requests_per_second", in: shared, standard: written(catalog.DefaultRequestsPerSecond),
@@ -249,6 +251,7 @@ none is continued.`,
 	for _, described := range catalog.All() {
 		list = append(list, schedules(described)...)
 	}
+	list = append(list, filterKeys()...)
 	return append(list,
 		key{
 			name: "initial_from", in: inStream, of: incremental, example: `"2024-01-01T00:00:00Z"`,

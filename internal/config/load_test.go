@@ -29,7 +29,7 @@ func standardAccount() Account {
 	}
 	return Account{
 		Name: "acme", BaseURL: "https://api.example.com", Key: key,
-		Params:            Params{UpdatedAfter: "updatedAfter", UpdatedBefore: "updatedBefore", Page: "page", Cursor: "cursor"},
+		Params:            Params{UpdatedAfter: "updatedAfter", UpdatedBefore: "updatedBefore", Page: "page", Cursor: "cursor", Filters: map[string]string{"hostname": "hostname", "name": "name", "category": "category", "country": "country"}},
 		RequestsPerSecond: 10, Timeout: 30 * time.Second, MaxBodyBytes: 64 << 20, MaxRetryElapsed: 5 * time.Minute,
 		BatchRows: 20_000,
 		Streams:   streams,

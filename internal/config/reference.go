@@ -10,13 +10,15 @@ import (
 
 // reference is what an api_key says: where the key is, or the key itself.
 type reference struct {
-	scheme string // "env", "file", or empty for a literal
+	scheme string // "env", "file", "env-file", or empty for a literal
 	target string // the variable, the path or, for a literal, the secret
+	name   string // of env-file, the variable in the file
 }
 
 const (
 	fromEnvironment = "env"
 	fromFile        = "file"
+	fromEnvFile     = "env-file"
 )
 
 var (
@@ -28,13 +30,13 @@ var (
 
 // secret is the codec of a key that may hold a secret. None of its errors shows the text (config-3).
 func secret(field func(*values) *reference) codec {
-	want := `a string: "env:NAME", "file:PATH" or the key itself`
+	want := `a string: "env:NAME", "file:PATH", "env-file:PATH#NAME" or the key itself`
 	return of(want, []nodeKind{aString}, field, parseReference)
 }
 
 func parseReference(text string) (reference, error) {
 	scheme, target, found := strings.Cut(text, ":")
-	if lower := strings.ToLower(strings.TrimSpace(scheme)); found && (lower == fromEnvironment || lower == fromFile) {
+	if lower := strings.ToLower(strings.TrimSpace(scheme)); found && (lower == fromEnvironment || lower == fromFile || lower == fromEnvFile) {
 		switch {
 		case scheme != lower:
 			return reference{}, fmt.Errorf("write %s: in lower case and without a space before it", lower)
@@ -42,6 +44,8 @@ func parseReference(text string) (reference, error) {
 			return reference{}, errors.New("file: needs the path of a file, such as file:/run/secrets/deals")
 		case lower == fromEnvironment && !variablePattern.MatchString(target):
 			return reference{}, errors.New("env: needs the name of an environment variable, such as env:DEALS_API_KEY")
+		case lower == fromEnvFile:
+			return parseEnvFile(target)
 		}
 		return reference{scheme: lower, target: target}, nil
 	}
@@ -52,6 +56,15 @@ func parseReference(text string) (reference, error) {
 		return reference{}, err
 	}
 	return reference{target: text}, nil
+}
+
+// parseEnvFile reads PATH#NAME. A path may have a # in it, a name may not.
+func parseEnvFile(target string) (reference, error) {
+	i := strings.LastIndexByte(target, '#')
+	if i < 1 || strings.ContainsRune(target, 0) || !variablePattern.MatchString(target[i+1:]) {
+		return reference{}, errors.New("env-file: needs the path of a file of variables and the name of one, such as env-file:/etc/dealhouse/env#DEALS_API_KEY")
+	}
+	return reference{scheme: fromEnvFile, target: target[:i], name: target[i+1:]}, nil
 }
 
 // checkKey says what is wrong with a key without showing it.
@@ -89,11 +102,50 @@ func (r reference) resolve(env map[string]string, read fileReader) (key Secret, 
 			return Secret{}, false, unread("cannot read the key file "+quote(r.target), err)
 		}
 		text, loose = strings.TrimRight(string(data), "\r\n"), mode&othersRead != 0
+	case fromEnvFile:
+		data, mode, err := read(r.target)
+		if err != nil {
+			return Secret{}, false, fmt.Errorf("cannot read the file of variables %s: %s", quote(r.target), reason(err))
+		}
+		value, set := variableIn(string(data), r.name)
+		if !set {
+			return Secret{}, false, fmt.Errorf("%s does not set the variable", r.place())
+		}
+		text, loose = value, mode&othersRead != 0
 	}
 	if err := checkKey(text); err != nil {
 		return Secret{}, false, fmt.Errorf("the key in %s %w", r.place(), err)
 	}
-	return NewSecret(text), loose, nil
+	key = NewSecret(text)
+	if r.scheme == fromFile || r.scheme == fromEnvFile {
+		key.from = r.scheme + ":" + r.target
+		if r.name != "" {
+			key.from += "#" + r.name
+		}
+		key.again = &origin{func() (Secret, error) {
+			again, _, err := r.resolve(nil, read)
+			return again, err
+		}}
+	}
+	return key, loose, nil
+}
+
+// variableIn finds the last line that sets a variable in a file of them, as systemd, docker and shells read it: NAME=value,
+// with export before it and quotes around the value or without. A value in quotes is taken as it is between them.
+func variableIn(text, name string) (value string, set bool) {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "export "))
+		found, rest, is := strings.Cut(line, "=")
+		if !is || strings.TrimSpace(found) != name {
+			continue
+		}
+		rest = strings.TrimSpace(rest)
+		if n := len(rest); n > 1 && (rest[0] == '"' || rest[0] == '\'') && rest[n-1] == rest[0] {
+			rest = rest[1 : n-1]
+		}
+		value, set = rest, true
+	}
+	return value, set
 }
 
 // elsewhereError says that a secret is not on this machine, or not for this user: it may be where the configuration is
@@ -116,10 +168,14 @@ const othersRead fs.FileMode = 0o004
 
 // variable names the environment variable, unless it looks rather like a key that was written after env: by mistake.
 func (r reference) variable() string {
-	if !plainVariablePattern.MatchString(r.target) {
+	name := r.target
+	if r.scheme == fromEnvFile {
+		name = r.name
+	}
+	if !plainVariablePattern.MatchString(name) {
 		return "the environment variable it names"
 	}
-	return "environment variable " + r.target
+	return "environment variable " + name
 }
 
 func (r reference) place() string {
@@ -128,6 +184,8 @@ func (r reference) place() string {
 		return r.variable()
 	case fromFile:
 		return "the file " + quote(r.target)
+	case fromEnvFile:
+		return "the file " + quote(r.target) + " (" + r.variable() + ")"
 	default:
 		return "api_key"
 	}

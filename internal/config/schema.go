@@ -190,6 +190,9 @@ type values struct {
 	apiKey  reference
 	params  Params
 
+	filterParams [4]string           // in the order of catalog.Filters
+	filters      map[string][]string // values by the name of the filter; replaced as a whole
+
 	enabled     bool
 	schedule    string
 	resync      string

@@ -35,7 +35,8 @@ func TestSecretIsNeverPrinted(t *testing.T) {
 func TestSecrets(t *testing.T) {
 	keyFiles := files{
 		"/run/key": {"k-file\r\n", 0o600}, "/run/loose": {"k-loose\n", 0o644}, "/run/empty": {"\n", 0o600},
-		"/run/two": {"hunter2\nhunter2\n", 0o600}, "/run/bearer": {"Bearer hunter2", 0o600}, "/run/locked": {"", 0},
+		"/run/two": {"hunter2\nhunter2\n", 0o600}, "/run/bearer": {"Bearer hunter2", 0o600}, "/run/locked": {"", 0}, "/run/a#b": {"K=k-hash", 0o600},
+		"/run/vars": {"# the key\nDEALS_API_KEY=k-first\n\nQUOTED = \"k-quoted\"\r\nexport SINGLE='k=single'\nEMPTY=\n#OFF=hunter2\nDEALS_API_KEY=k-second\n", 0o600},
 	}
 	const account = `account "acme": api_key: `
 	tests := []struct {
@@ -61,6 +62,17 @@ func TestSecrets(t *testing.T) {
 		{"file of two lines", "file:/run/two", nil, "", account + `the key in the file "/run/two" holds a space, a line break or a character that no HTTP header may hold`, ""},
 		{"file of a header", "file:/run/bearer", nil, "", account + `the key in the file "/run/bearer" begins with "Bearer ": give the key alone`, ""},
 		{"no file", "file:", nil, "", "api_key: file: needs the path of a file, such as file:/run/secrets/deals", ""},
+		{"variable of a file", "env-file:/run/vars#DEALS_API_KEY", nil, "k-second", "", ""},
+		{"variable of a file, in quotes", "env-file:/run/vars#QUOTED", nil, "k-quoted", "", ""},
+		{"variable of a file, in others, exported", "env-file:/run/vars#SINGLE", nil, "k=single", "", ""},
+		{"variable of a file that is not set", "env-file:/run/vars#GONE", nil, "", account + `the file "/run/vars" (environment variable GONE) does not set the variable`, ""},
+		{"variable of a file that is empty", "env-file:/run/vars#EMPTY", nil, "", account + `the key in the file "/run/vars" (environment variable EMPTY) is empty`, ""},
+		{"variable of a file that is a comment", "env-file:/run/vars#OFF", nil, "", account + `the file "/run/vars" (environment variable OFF) does not set the variable`, ""},
+		{"variable of no file", "env-file:/run/gone#K", nil, "", account + `cannot read the file of variables "/run/gone": file does not exist`, ""},
+		{"variable of a file of everybody", "env-file:/run/loose#K", nil, "", account + `the file "/run/loose" (environment variable K) does not set the variable`, ""},
+		{"variable of a file with a # in its path", "env-file:/run/a#b#K", nil, "k-hash", "", ""},
+		{"a key for the name of a variable of a file", "env-file:/run/vars#hunter2", nil, "", account + `the file "/run/vars" (the environment variable it names) does not set the variable`, ""},
+		{"no variable of a file", "env-file:/run/vars", nil, "", "api_key: env-file: needs the path of a file of variables and the name of one, such as env-file:/etc/dealhouse/env#DEALS_API_KEY", ""},
 		{"literal", "k-literal", nil, "k-literal", "", account[:len(account)-2] + " is written in the file: use env:NAME or file:PATH instead"},
 		{"literal with a colon", "k:literal", nil, "k:literal", "", account[:len(account)-2] + " is written in the file: use env:NAME or file:PATH instead"},
 		{"empty", "", nil, "", "api_key: is empty", ""},
@@ -99,6 +111,28 @@ func TestSecrets(t *testing.T) {
 				t.Errorf("key = %q, want %q", c.Accounts[0].Key.Reveal(), tt.want)
 			}
 		})
+	}
+}
+
+// TestSecretAgain: what a key is in a file is read anew, and says where it is from; others stay as they are.
+func TestSecretAgain(t *testing.T) {
+	for reference, from := range map[string]string{"file:/run/key": "file:/run/key", "env-file:/run/vars#K": "env-file:/run/vars#K", "env:K": "", "k-old": ""} {
+		all := files{FileName: {strings.Replace(acme, "env:DEALS_API_KEY", reference, 1), 0o600}, "/run/key": {"k-old\n", 0o600}, "/run/vars": {"K=k-old", 0o600}}
+		c := mustLoad(t, Source{Env: []string{"K=k-old"}, NeedAccounts: true, ReadFile: all.read})
+		key := c.Accounts[0].Key
+		all["/run/key"], all["/run/vars"] = testFile{"k-new\n", 0o600}, testFile{"K=k-new", 0o600}
+		again, err := key.Again()
+		want := "k-new"
+		if from == "" {
+			want = "k-old"
+		}
+		if err != nil || again.Reveal() != want || key.Reveal() != "k-old" || key.From() != from || again.From() != from {
+			t.Errorf("%s: read anew it is %q from %q, %v", reference, again.Reveal(), again.From(), err)
+		}
+		all["/run/key"], all["/run/vars"] = testFile{"hunter2 hunter2", 0o600}, testFile{"K=hunter2 hunter2", 0o600}
+		if again, err := key.Again(); (err != nil) != (from != "") || err != nil && strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %q, %v", reference, again.Reveal(), err)
+		}
 	}
 }
 

@@ -84,7 +84,15 @@ func (w walker) readKeys(path []string, n *node, s section, v *values) {
 			w.problem(value.at, "%s must be %s, not %s", name, known[i].value.want, value.kind)
 			continue
 		}
-		if err := known[i].value.set(v, value.text); err != nil {
+		text := value.text
+		if value.kind == anArray {
+			var plain bool
+			if text, plain = arrayText(value); !plain {
+				w.problem(value.at, "%s must be %s", name, known[i].value.want)
+				continue
+			}
+		}
+		if err := known[i].value.set(v, text); err != nil {
 			w.problem(value.at, "%s: %s", name, err)
 		}
 	}

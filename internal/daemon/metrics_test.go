@@ -30,7 +30,8 @@ func everything(t *testing.T) []*dto.MetricFamily {
 	for _, name := range catalog.Names() {
 		m.Expect("acme", name)
 	}
-	m.Syncer.Observe([]warehouse.StreamStatus{{Account: "acme", Stream: "transactions", LookedAt: &now, Watermark: &now, Now: now}})
+	m.Syncer.Observe([]warehouse.StreamStatus{{Account: "acme", Stream: "transactions", LookedAt: &now, Watermark: &now, Now: now},
+		{Account: "acme", Stream: "coupons", Scope: catalog.Scope{{Filter: "hostname", Values: []string{"shop.example"}}}.Encode(), Now: now}})
 	m.SetChecks([]warehouse.Check{{Account: "acme", Stream: "coupons", Name: warehouse.CheckKeysUnique, OK: true}})
 	m.SetPayouts("acme", report.Reconciliation{}.Counts())
 	m.AddReferences("acme", "coupons", 2, 1)
@@ -154,6 +155,7 @@ func TestMetricsContract(t *testing.T) {
 	const as, a = "account,stream", "account"
 	want := map[string]string{
 		"build_info": "engine,goversion,revision,version", "warehouse_retries_total": "", "config_reload_success": "", "config_last_reload_timestamp_seconds": "",
+		"records_out_of_scope_total": "account,stream", "scope_info": "account,scope,stream",
 		"runs_total": "account,outcome,stream", "guard_trips_total": "account,guard,stream", "quality_check_ok": "account,check,stream", "references_total": "account,outcome,stream",
 		"http_requests_total": "account,status", "payouts": "account,verdict", "telemetry_lost_total": "signal",
 	}

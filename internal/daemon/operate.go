@@ -168,6 +168,9 @@ func (d *Daemon) lookAgain(ctx context.Context) {
 		if err := d.look(ctx); err != nil && ctx.Err() == nil {
 			d.log.Debug("could not look for what operators have asked for", "error", err)
 		}
+		if err := d.renewKeys(ctx); err != nil && ctx.Err() == nil {
+			d.log.Debug("could not look for keys that have changed", "error", err)
+		}
 	}
 }
 

@@ -53,6 +53,7 @@ type entry struct {
 	exported      bool              // it has series among the metrics
 	lastError     string            // of the last run of this process; empty when it succeeded
 	failedAt      time.Time         // when that run ended
+	refused       usedKey           // the key that the service refused in that run
 	failures      failures          // in a row
 	paused        *warehouse.Action // by an operator; nil when it is not
 	consent       uuid.UUID         // of an operator, that a run was last started for
@@ -64,6 +65,7 @@ type attempt struct {
 	since    time.Time
 	full     bool
 	settings *settings
+	key      usedKey
 
 	cancel    context.CancelCauseFunc
 	cancelled bool // by an operator

@@ -18,7 +18,7 @@ import (
 // start starts a run in a goroutine of its own, which was due at a time.
 func (l *loop) start(e *entry, full bool, now, due time.Time) {
 	ctx, cancel := context.WithCancelCause(l.runs)
-	e.running = &attempt{since: now, full: full, settings: e.settings, cancel: cancel}
+	e.running = &attempt{since: now, full: full, settings: e.settings, key: keyOf(e.Job.Client), cancel: cancel}
 	e.settings.users++
 	job, set := e.Job, e.settings
 	job.Full = full
@@ -164,7 +164,7 @@ func (l *loop) finish(e ended) {
 	l.progress.forget(e.id.Account, e.id.Stream)
 	t := l.timetable.find(e.id)
 	was := t.running
-	t.running, t.lastError = nil, ""
+	t.running, t.lastError, t.refused = nil, "", was.refusedKey(e.result.Err)
 	switch {
 	case e.result.Err != nil && was.cancelled:
 		t.failures = failures{}

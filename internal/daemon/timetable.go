@@ -113,6 +113,7 @@ func (t *timetable) streams(now time.Time) []web.Stream {
 		s := web.Stream{
 			Account: e.Job.Account, Stream: e.Job.Stream.Name, Enabled: e.Enabled, Schedule: e.Schedule.Text,
 			Next: e.next(), StaleAfter: e.staleAfter(now), LastError: e.lastError, FailedAt: e.failedAt, Paused: e.paused,
+			Scope: e.Job.Scope,
 		}
 		if e.running != nil {
 			s.Running, s.Since, s.Stopping = &syncer.Progress{}, e.running.since, e.running.cancelled

@@ -70,7 +70,7 @@ func (c *Client) exchange(parent context.Context, r request, parse func([]byte) 
 	}
 	if err := parse(body); err != nil {
 		detail := err.Error()
-		if seen := c.scrub.excerpt(body, false); seen != "" {
+		if seen := c.scrub().excerpt(body, false); seen != "" {
 			detail += "; it begins: " + seen
 		}
 		return nil, c.fault(r, KindMalformed, resp.StatusCode, detail, err, true)
@@ -118,7 +118,7 @@ func (c *Client) send(ctx context.Context, target *url.URL) (*http.Response, err
 			"User-Agent":      {c.userAgent},
 		},
 	}).WithContext(ctx)
-	c.authorize(req.Header)
+	c.keys.authorize(req.Header)
 	return c.transport.RoundTrip(req)
 }
 
@@ -151,7 +151,7 @@ func (c *Client) statusFault(r request, resp *http.Response) *Error {
 	// may stand.
 	resp.ContentLength = -1
 	body, _, err := readBody(resp, errorBodyBytes, 0, &place{of: c.bodies})
-	if seen := c.scrub.excerpt(body, err != nil); seen != "" {
+	if seen := c.scrub().excerpt(body, err != nil); seen != "" {
 		detail = joinDetail(detail, "the service says: "+seen)
 	}
 	fault := c.fault(r, kind, status, detail, nil, retry)
@@ -190,7 +190,7 @@ func (c *Client) networkFault(ctx, parent context.Context, r request, err error)
 	if ctx.Err() != nil || isTimeout(err) {
 		return c.fault(r, KindTimeout, 0, c.timedOut(), err, true)
 	}
-	return c.fault(r, KindNetwork, 0, oneLine(c.scrub.text(err.Error())), err, passes(err))
+	return c.fault(r, KindNetwork, 0, oneLine(c.scrub().text(err.Error())), err, passes(err))
 }
 
 // bodyFault classifies the failure to read the body of a 200.
@@ -208,7 +208,7 @@ func (c *Client) bodyFault(ctx, parent context.Context, r request, err error) *E
 		return c.fault(r, KindMalformed, http.StatusOK, err.Error(), err, true)
 	default:
 		return c.fault(r, KindNetwork, http.StatusOK,
-			"the body broke off: "+oneLine(c.scrub.text(err.Error())), err, true)
+			"the body broke off: "+oneLine(c.scrub().text(err.Error())), err, true)
 	}
 }
 

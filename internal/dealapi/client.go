@@ -15,8 +15,7 @@ import (
 type Client struct {
 	account   string
 	base      *url.URL
-	authorize func(http.Header) // holds the key, where no %+v reaches it (dealapi-2)
-	scrub     scrubber
+	keys      *keyring
 	userAgent string
 	transport http.RoundTripper
 	owned     *http.Transport // nil when Options.Transport was given
@@ -42,12 +41,10 @@ func New(o Options) (*Client, error) {
 		return nil, &Error{Kind: KindConfig, Account: o.Account, Detail: err.Error(), Err: err}
 	}
 	o.setDefaults()
-	key := o.Key
 	c := &Client{
 		account:   o.Account,
 		base:      base,
-		authorize: func(h http.Header) { h.Set("Authorization", "Bearer "+key) },
-		scrub:     newScrubber(key),
+		keys:      newKeyring(o.Key, o.KeyAgain),
 		userAgent: o.UserAgent,
 		limiter:   o.Limiter,
 		log:       o.Logger.With("account", o.Account),
@@ -130,7 +127,7 @@ func (c *Client) url(path string, params url.Values) *url.URL {
 
 func (c *Client) configError(op string, err error) *Error {
 	return &Error{
-		Kind: KindConfig, Account: c.account, Op: c.scrub.text(op),
-		Detail: c.scrub.text(err.Error()), Err: c.scrub.err(err),
+		Kind: KindConfig, Account: c.account, Op: c.scrub().text(op),
+		Detail: c.scrub().text(err.Error()), Err: c.scrub().err(err),
 	}
 }

@@ -36,6 +36,10 @@ type Options struct {
 	// printed.
 	Key string
 
+	// KeyAgain reads the key anew from where it came. When the service refuses the key, it is called, and a key that is
+	// another one is used from then on, at once. Its error must not show a key. nil means that the key never changes.
+	KeyAgain func() (string, error)
+
 	// UserAgent is sent with every request. Default: "dealhouse".
 	UserAgent string
 

@@ -34,7 +34,7 @@ func origin(u *url.URL) string {
 // service have the same.
 func (c *Client) Origin() string {
 	u := url.URL{Scheme: strings.ToLower(c.base.Scheme), Host: net.JoinHostPort(strings.ToLower(c.base.Hostname()), port(c.base)), Path: c.base.Path}
-	return c.scrub.text(u.String())
+	return c.scrub().text(u.String())
 }
 
 // IsLoopback reports whether a host, a name or a number, cannot be anything but this machine.

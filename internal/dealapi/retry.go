@@ -89,6 +89,8 @@ func (s *schedule) NextBackOff() time.Duration {
 func (c *Client) do(ctx context.Context, r request, parse func([]byte) error) (*reply, error) {
 	s := c.newSchedule(ctx)
 	var waited time.Duration
+	renewed := false // once, so that a service which refuses every key is not asked without end
+	var again func() (*reply, error)
 	attempt := func() (*reply, error) {
 		g, err := c.limiter.wait(ctx)
 		waited += g.waited
@@ -100,9 +102,14 @@ func (c *Client) do(ctx context.Context, r request, parse func([]byte) error) (*
 		if s.made++; s.made == 1 {
 			s.started = c.now()
 		}
+		number := c.keys.number()
 		answer, fault := c.attempt(ctx, r, parse, s.made, g)
 		if fault == nil {
 			return answer, nil
+		}
+		if fault.Kind == KindAuth && !renewed && c.RenewKey(number) {
+			renewed = true
+			return again()
 		}
 		s.last = fault
 		if !fault.retry {
@@ -110,6 +117,7 @@ func (c *Client) do(ctx context.Context, r request, parse func([]byte) error) (*
 		}
 		return nil, fault
 	}
+	again = attempt
 	notify := func(_ error, wait time.Duration) {
 		c.log.Warn("request failed, will be repeated", "op", r.op, "page", r.page, "kind", s.last.Kind.String(),
 			"status", s.last.Status, "attempt", s.made, "wait", wait, "detail", s.last.Detail)
@@ -156,9 +164,9 @@ func (c *Client) ended(ctx context.Context, r request, err error) *Error {
 // fault makes an Error of which no part shows the key (dealapi-2).
 func (c *Client) fault(r request, kind Kind, status int, detail string, err error, retry bool) *Error {
 	return &Error{
-		Kind: kind, Account: c.account, Op: c.scrub.text(r.op), URL: c.scrub.url(r.url),
+		Kind: kind, Account: c.account, Op: c.scrub().text(r.op), URL: c.scrub().url(r.url),
 		Status: status, Page: r.page, Cursor: r.cursor,
-		Detail: c.scrub.text(detail), Err: c.scrub.err(err), retry: retry,
+		Detail: c.scrub().text(detail), Err: c.scrub().err(err), retry: retry,
 	}
 }
 

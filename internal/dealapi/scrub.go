@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -29,20 +30,47 @@ const redacted = "[key]"
 // escapeDepth is how deep a key is looked for: a URL in JSON in JSON.
 const escapeDepth = 3
 
-// scrubber removes one key, in every spelling it may be echoed in, from texts that the service had a hand in
-// (dealapi-2). It holds the key inside a function, where no %+v reaches it.
+// scrubber removes keys, in every spelling they may be echoed in, from texts that the service had a hand in
+// (dealapi-2). It holds them inside functions, where no %+v reaches them.
 type scrubber struct {
 	replace func(string) string
 	hidden  func(string) bool // finds the key in writings that cannot be replaced
 	longest int               // bytes of the longest spelling
 }
 
-func newScrubber(key string) scrubber {
+func newScrubber(keys ...string) scrubber {
+	var s scrubber
+	var all, pairs []string
+	var hidden []func(string) bool
+	for _, key := range keys {
+		s.longest = max(s.longest, escapedLen(key))
+		for _, v := range spellingsOf(key) {
+			if v != "" {
+				all = append(all, v)
+				s.longest = max(s.longest, len(v))
+			}
+		}
+		hidden = append(hidden, newSpellings(key).within)
+	}
+	// The longest first: of a key that begins as another one does, the rest must not stay.
+	slices.SortStableFunc(all, func(a, b string) int { return len(b) - len(a) })
+	for _, v := range all {
+		pairs = append(pairs, v, redacted)
+	}
+	s.replace = strings.NewReplacer(pairs...).Replace
+	s.hidden = func(text string) bool {
+		return slices.ContainsFunc(hidden, func(within func(string) bool) bool { return within(text) })
+	}
+	return s
+}
+
+// spellingsOf are the ways in which a key is written where it stands alone.
+func spellingsOf(key string) []string {
 	escaped, err := json.Marshal(key)
 	if err != nil {
 		escaped = nil
 	}
-	spellings := []string{
+	return []string{
 		key,
 		strings.Trim(string(escaped), `"`),
 		url.QueryEscape(key),
@@ -51,17 +79,6 @@ func newScrubber(key string) scrubber {
 		base64.URLEncoding.EncodeToString([]byte(key)),
 		strings.ReplaceAll(key, "/", `\/`),
 	}
-	s := scrubber{longest: escapedLen(key)}
-	var pairs []string
-	for _, v := range spellings {
-		if v != "" {
-			pairs = append(pairs, v, redacted)
-			s.longest = max(s.longest, len(v))
-		}
-	}
-	s.replace = strings.NewReplacer(pairs...).Replace
-	s.hidden = newSpellings(key).within
-	return s
 }
 
 // text scrubs a whole text. Where the key shows only once the text's escapes are undone (each program escapes other

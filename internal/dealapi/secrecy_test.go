@@ -72,7 +72,7 @@ func TestKeyEchoedByTheServiceIsScrubbed(t *testing.T) {
 
 func TestClientDoesNotPrintItsKey(t *testing.T) {
 	r := newRig(t, text(""), nil)
-	assertSecret(t, fmt.Sprintf("%+v", r.Client), fmt.Sprintf("%#v", r.Client), fmt.Sprint(r.scrub))
+	assertSecret(t, fmt.Sprintf("%+v", r.Client), fmt.Sprintf("%#v", r.Client), fmt.Sprint(r.scrub()))
 }
 
 func TestKeyStaysInItsOrigin(t *testing.T) {

@@ -198,6 +198,9 @@ type Batch struct {
 	// none.
 	Entries []string
 
+	// LeftOut are rows, in their order, that are not to be staged: whoever reads the batch has no use for them.
+	LeftOut []int
+
 	Rejects []Reject
 	Records int            // records read, loaded or rejected
 	Noise   int64          // decimals whose binary noise was rounded away
@@ -224,7 +227,7 @@ func (b *Batch) Reset() {
 	clear(b.Entries[:cap(b.Entries)])
 	clear(b.Unknown)
 	clear(b.sources)
-	b.Rejects, b.sources = nil, b.sources[:0]
+	b.Rejects, b.LeftOut, b.sources = nil, nil, b.sources[:0]
 	b.Records, b.Noise, b.Bytes = 0, 0, 0
 }
 

@@ -23,7 +23,7 @@ type Clients struct {
 	pulses   map[string]pulse            // by account
 }
 
-type clientKey struct{ account, key string }
+type clientKey struct{ account, key, from string } // of two keys that are alike, one may be changed
 
 // Clients makes API clients; tune may change what they are made of, and be nil.
 func (s *Service) Clients(tune func(*dealapi.Options)) *Clients {
@@ -39,7 +39,7 @@ func (s *Service) measured() *Clients {
 func (c *Clients) Get(t Target) (*dealapi.Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	id := clientKey{t.Account.Name, t.Setting.Key.Reveal()}
+	id := clientKey{t.Account.Name, t.Setting.Key.Reveal(), t.Setting.Key.From()}
 	if client := c.clients[id]; client != nil {
 		return client, nil
 	}
@@ -50,6 +50,12 @@ func (c *Clients) Get(t Target) (*dealapi.Client, error) {
 		Account: id.account, BaseURL: t.Account.BaseURL, Key: id.key, UserAgent: c.service.userAgent,
 		Timeout: t.Account.Timeout, MaxBodyBytes: t.Account.MaxBodyBytes, Bodies: c.service.bodies, MaxElapsed: t.Account.MaxRetryElapsed,
 		Limiter: c.limiters[id.account], AllowInsecure: t.Account.AllowInsecure, Logger: c.service.log, Trace: traceRequest,
+	}
+	if id.from != "" {
+		o.KeyAgain = func() (string, error) {
+			key, err := t.Setting.Key.Again()
+			return key.Reveal(), err
+		}
 	}
 	if o.MaxElapsed == 0 { // configured so: no second attempt
 		o.MaxAttempts = 1

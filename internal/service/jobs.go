@@ -41,8 +41,9 @@ func (t Target) job(client *dealapi.Client) syncer.Job {
 		Account: t.Account.Name, Stream: t.Stream, Client: client,
 		Params: syncer.Params{
 			UpdatedAfter: t.Account.Params.UpdatedAfter, UpdatedBefore: t.Account.Params.UpdatedBefore,
-			Page: t.Account.Params.Page, Cursor: t.Account.Params.Cursor,
+			Page: t.Account.Params.Page, Cursor: t.Account.Params.Cursor, Filters: t.Account.Params.Filters,
 		},
+		Scope:            t.Setting.Scope,
 		BatchRows:        t.Account.BatchRows,
 		Overlap:          t.Setting.Overlap,
 		InitialFrom:      t.Setting.InitialFrom,
@@ -55,6 +56,12 @@ func (t Target) job(client *dealapi.Client) syncer.Job {
 		ReferenceRetry:   t.Setting.ReferenceRetry,
 		Timeout:          t.Setting.RunTimeout,
 	}
+}
+
+// FirstPages asks for the first page of each list of a target's scope, with what each is of; "" is all of the stream.
+func (t Target) FirstPages() (names []string, queries []dealapi.Query) {
+	job := t.job(nil)
+	return job.FirstPages()
 }
 
 // Watch is who looks on while runs are made; both are called from several goroutines at once.

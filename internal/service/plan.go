@@ -154,7 +154,7 @@ func (p *Planner) Plan(cfg *config.Config) (*daemon.Plan, error) {
 
 func planStream(api *Clients, t Target, zone *time.Location) (daemon.Stream, error) {
 	if !t.Setting.Enabled { // it is shown, and needs no key
-		return daemon.Stream{Job: syncer.Job{Account: t.Account.Name, Stream: t.Stream}}, nil
+		return daemon.Stream{Job: syncer.Job{Account: t.Account.Name, Stream: t.Stream, Scope: t.Setting.Scope}}, nil
 	}
 	client, err := api.Get(t)
 	if err != nil {

@@ -79,12 +79,27 @@ func (d *deletes) guard(_ context.Context, c *warehouse.Changes) error {
 	if c.Deleted < c.Live && float64(c.Deleted) <= job.MaxDeleteRatio*float64(c.Live) {
 		return nil
 	}
+	really := "if these rows are really gone"
+	if c.Outside > 0 {
+		really = "if the scope is as you want it"
+	}
 	return &GuardError{
 		Account: job.Account, Stream: job.Stream.Name, Guard: GuardDeletes, Deletes: c.Deleted,
-		Reason: fmt.Sprintf("the service no longer lists %d of %d rows, and max_delete_ratio allows %.4g %%", c.Deleted, c.Live, 100*job.MaxDeleteRatio),
-		Advice: "nothing was changed; if these rows are really gone, agree to it with `dealhouse operate consent " + job.Stream.Name + " --account " + job.Account +
+		Reason: fmt.Sprintf("%s of %d rows, and max_delete_ratio allows %.4g %%", whatLeaves(c, job.Scope), c.Live, 100*job.MaxDeleteRatio),
+		Advice: "nothing was changed; " + really + ", agree to it with `dealhouse operate consent " + job.Stream.Name + " --account " + job.Account +
 			"`, or run `dealhouse sync " + job.Stream.Name + " --account " + job.Account + " --allow-mass-delete` once",
 	}
+}
+
+// whatLeaves says why rows would leave the views.
+func whatLeaves(c *warehouse.Changes, scope catalog.Scope) string {
+	if c.Outside == 0 {
+		return fmt.Sprintf("the service no longer lists %d", c.Deleted)
+	}
+	if c.Outside == c.Deleted {
+		return fmt.Sprintf("the scope of the stream, %s, leaves out %d", scope.Brief(), c.Outside)
+	}
+	return fmt.Sprintf("the scope of the stream, %s, leaves out %d and the service no longer lists %d others", scope.Brief(), c.Outside, c.Deleted-c.Outside)
 }
 
 // guardUnlessConsented is guard, unless an operator has agreed to as many deletions since a run was stopped.
@@ -136,11 +151,11 @@ func (d *deletes) confirm(ctx context.Context, c *warehouse.Changes) error {
 	if found.alive > 0 {
 		d.run.warn(fmt.Sprintf("the list left out %d rows that the service still has: they were kept", found.alive))
 	}
-	if waiting := int(c.Deleted) - len(found.gone) - found.alive; waiting > 0 {
+	if waiting := int(c.Deleted-c.Outside) - len(found.gone) - found.alive; waiting > 0 {
 		d.run.warn(fmt.Sprintf("%d rows that the list no longer has are kept until a later run can confirm that they are gone (%d answers were unclear)", waiting, found.unclear))
 	}
-	c.Kept = c.Deleted - uint64(len(found.gone))
-	c.Deleted = uint64(len(found.gone))
+	gone := c.Outside + uint64(len(found.gone))
+	c.Kept, c.Deleted = c.Deleted-gone, gone
 	if c.Kept == 0 {
 		return nil
 	}
@@ -166,22 +181,24 @@ func (d *deletes) lookFor(ctx context.Context, planned []warehouse.PlannedDelete
 	return d.lookByTime(ctx, planned)
 }
 
-// lookByAddress asks for each row by its own address. One that is there, and has not changed since it was loaded, kept
+// lookByAddress asks for each row by its own address. One that is out of scope now has left. One that is there, and has not changed since it was loaded, kept
 // its place in the list, and so is not listed: a chain of pages has whatever did not change. One that did change may
 // have moved, and stays.
 func (d *deletes) lookByAddress(ctx context.Context, planned []warehouse.PlannedDelete) (found confirmation, err error) {
-	keys, updated := make([]string, len(planned)), map[string]int64{}
+	keys, stored := make([]string, len(planned)), map[string]warehouse.PlannedDelete{}
 	for i, p := range planned {
-		keys[i], updated[p.Key] = p.Key, p.Updated
+		keys[i], stored[p.Key] = p.Key, p
 	}
+	filters := scopeFilters(d.run.Stream, d.session.job.Scope)
 	decoder, batch := decode.New(d.run.Stream), decode.NewBatch(d.run.Stream)
 	err = d.session.ask(ctx, keys, func(key string, _ time.Time, object []byte, err error) error {
 		var api *dealapi.Error
 		switch {
 		case err == nil:
 			batch.Reset()
-			unchanged := decoder.Item(batch, object, key, 1, 1) == nil && batch.Len() == 1 && updated[key] != 0 && (span{batch: batch, to: 1}).updates()[0] == updated[key]
-			if unchanged && d.seen.ordered && !d.session.job.ConfirmDeletes {
+			known := decoder.Item(batch, object, key, 1, 1) == nil && batch.Len() == 1
+			left := known && !inScope(filters, batch, 0, false)
+			if left || known && d.keptItsPlace(batch, filters, stored[key]) && d.seen.ordered && !d.session.job.ConfirmDeletes {
 				found.gone = append(found.gone, key)
 			} else {
 				found.alive++
@@ -197,6 +214,17 @@ func (d *deletes) lookByAddress(ctx context.Context, planned []warehouse.Planned
 		return nil
 	})
 	return found, err
+}
+
+// keptItsPlace reports whether a row, as its own address has it, has not changed since it was loaded; in a scope, whose
+// lists are never of one moment, whether it has not while they were read. It must have been in the same lists.
+func (d *deletes) keptItsPlace(b *decode.Batch, filters []scopeFilter, stored warehouse.PlannedDelete) bool {
+	if filtered(filters, b, 0) != stored.Filtered {
+		return false
+	}
+	now := (span{batch: b, to: 1}).updates()[0]
+	before := max(d.seen.start().Add(-catalog.MinOverlap).UnixMilli(), d.seen.serverStart.Add(-maxClockError).UnixMilli())
+	return now != 0 && (now == stored.Updated || len(filters) > 0 && now < before)
 }
 
 // lookByTime asks for rows by their updatedAt: for all that changed in the same millisecond. A row that is not there is

@@ -47,6 +47,10 @@
 //     is there unchanged, and so cannot have moved past the reader. Of transactions, nothing with its id may have its
 //     updatedAt, and all that changed meanwhile was read. Of products, Job.DeleteAfterLists complete lists in a row must
 //     not have it. Until then it stays.
+//  13. A stream with a scope has the rows whose values are in it, and no others, whatever the service gives. Its lists are
+//     of different moments: what a row needs to be gone is what syncer-12 asks of a list that moved, or that it has left
+//     the scope. The state has the scope of the last complete list, and gets it with its publication. What is loaded and
+//     outside of the scope leaves with that, guarded as syncer-2 says and counted by itself.
 //
 // # What the service promises
 //
@@ -56,6 +60,8 @@
 //     Products have nextPage instead, which may be anything. Payouts are one bare array.
 //   - Promotions, coupons and cashback offers can be asked for one by one, at the path of their list and their id.
 //     Transactions, payouts and products cannot.
+//   - Lists of deals can be filtered by the values of catalog.Filter, one value a request; several filters must all match.
+//     What they give is checked.
 //   - Only transactions can be filtered by time. Both borders are left out: after t means later than t, before t earlier.
 //     The names of the parameters are not promised (Params), nor that the filters work, so what they give is checked.
 //   - updatedAt has milliseconds. Many rows may share one. A row may be readable a little after its updatedAt.

@@ -39,6 +39,7 @@ func (r *run) notice(seen *seen, after time.Time) {
 		r.warn(fmt.Sprintf("the service sent %d rows that were not updated after %s, which was asked for with the parameter %q: it may have another name (account.params.updated_after); all rows were kept",
 			seen.outside, after.UTC().Format(time.RFC3339), r.session.job.Params.UpdatedAfter))
 	}
+	r.noticeStrangers(seen)
 	if seen.noDate {
 		r.warn(fmt.Sprintf("the service sends no usable Date header: the local clock less %s stands in for it", noDateMargin))
 	}

@@ -1,6 +1,7 @@
 package syncer
 
 import (
+	"cmp"
 	"net/url"
 	"time"
 
@@ -15,7 +16,11 @@ type Params struct {
 	UpdatedBefore string
 	Page          string
 	Cursor        string
+	Filters       map[string]string // by the name of the filter; one that is not there has the name of the filter
 }
+
+// filter is the name of the parameter of a filter.
+func (p Params) filter(name string) string { return cmp.Or(p.Filters[name], name) }
 
 // Job is one run to make: a stream of an account. Its settings are meant as they are: 0 is 0. NewJob has
 // the defaults.
@@ -24,6 +29,7 @@ type Job struct {
 	Stream  *catalog.Stream
 	Client  *dealapi.Client
 	Params  Params
+	Scope   catalog.Scope // the part of the stream that is loaded; nil: all of it
 
 	BatchRows        int           // rows of a staged batch, at least 1
 	Overlap          time.Duration // transactions: how far before the watermark a run reads; catalog.MinOverlap at least
@@ -120,6 +126,26 @@ func (j *Job) bound(q *dealapi.Query, before time.Time) {
 		q.Params = url.Values{}
 	}
 	q.Params.Set(j.Params.UpdatedBefore, before.UTC().Format(timestampLayout))
+}
+
+// narrow keeps a query to one list of the scope.
+func (j *Job) narrow(q *dealapi.Query, filter map[string]string) {
+	for name, value := range filter {
+		if q.Params == nil {
+			q.Params = url.Values{}
+		}
+		q.Params.Set(j.Params.filter(name), value)
+	}
+}
+
+// FirstPages are the list operations of the scope as one asks for the first page of each alone, with what each is of.
+func (j *Job) FirstPages() (names []string, queries []dealapi.Query) {
+	for _, filter := range j.Scope.Lists() {
+		q := FirstPage(j.Stream)
+		j.narrow(&q, filter)
+		names, queries = append(names, nameList(filter)), append(queries, q)
+	}
+	return names, queries
 }
 
 // mode names what the run reads, for sync_runs.

@@ -31,6 +31,9 @@ func newList(ctx context.Context, s *session) (*list, error) {
 		return nil, err
 	}
 	l.checkOrigin()
+	if err := l.checkScope(); err != nil {
+		return nil, err
+	}
 	l.run.record.RequestedAfter, l.run.record.Watermark = l.after, l.watermark
 	l.reader = &pageReader{session: s, run: l.run, batchBytes: batchBytes, stage: l.stage, report: func() { s.report(PhaseReading) }}
 	return l, nil
@@ -101,8 +104,10 @@ func (l *list) load(ctx context.Context) error {
 	if seen.gap != "" || seen.unsure {
 		p.scope = warehouse.Part // what was missed must not look gone (syncer-11)
 	}
-	p.checks = []check{l.run.checkOlder}
+	p.checks = []check{l.run.checkOlder, l.checkOutside}
 	if p.scope == warehouse.Whole {
+		l.scopeState()
+		p.state = l.state
 		p.checks = append(p.checks, (&deletes{session: l.session, run: l.run, fetching: fetching, seen: seen}).checks()...)
 	}
 	if err := p.publish(ctx); err != nil {

@@ -28,7 +28,7 @@ type Metrics struct {
 	reread     *prometheus.CounterVec
 	backfill   *prometheus.GaugeVec
 
-	read, inserted, updated, deleted, unchanged, rejected *prometheus.CounterVec
+	read, inserted, updated, deleted, outside, unchanged, rejected *prometheus.CounterVec
 }
 
 // NewMetrics registers the metrics. clock is the process's; nil means time.Now.
@@ -62,7 +62,7 @@ func NewMetrics(reg prometheus.Registerer, clock func() time.Time) *Metrics {
 		pages:     counter("dealhouse_pages_total", "Pages read, whatever became of their run."),
 		trips:     counter("dealhouse_guard_trips_total", "Runs that a guard stopped before they changed anything: too many deletes, or too many rejects.", "guard"),
 		unknown:   counter("dealhouse_unknown_fields_total", "Values of fields that the interface does not name; they are kept in _extra."),
-		ignored:   counter("dealhouse_filter_ignored_total", "Runs to which the API sent transactions from outside of the time that was asked for."),
+		ignored:   counter("dealhouse_filter_ignored_total", "Runs to which the API sent rows from outside of what was asked for: of the time, or of the scope of the stream."),
 		panics:    counter("dealhouse_run_panics_total", "Runs that ended in a panic: a mistake in this program, with its stack in the log."),
 		reread:    counter("dealhouse_pages_reread_total", "Pages that were read again, or thrown away, because the list moved while it was read."),
 		backfill:  gauge("dealhouse_backfill_completed_ratio", "Share of the windows of the backfill that is under way, or was interrupted, which need not be read again; 1 without one."),
@@ -70,6 +70,7 @@ func NewMetrics(reg prometheus.Registerer, clock func() time.Time) *Metrics {
 		inserted:  counter("dealhouse_records_inserted_total", "Rows that were not there before."),
 		updated:   counter("dealhouse_records_updated_total", "Rows whose content changed."),
 		deleted:   counter("dealhouse_records_deleted_total", "Rows that a complete list no longer had."),
+		outside:   counter("dealhouse_records_out_of_scope_total", "Of the rows deleted, those that left the scope of their stream."),
 		unchanged: counter("dealhouse_records_unchanged_total", "Rows that were read and already there."),
 		rejected:  counter("dealhouse_records_rejected_total", "Values and records that could not be loaded as they were sent; they are in rejected_records."),
 	}
@@ -85,7 +86,7 @@ var (
 
 // counters are those labelled with account and stream alone, of every stream.
 func (m *Metrics) counters() []*prometheus.CounterVec {
-	return []*prometheus.CounterVec{m.pages, m.reread, m.unknown, m.panics, m.read, m.inserted, m.updated, m.deleted, m.unchanged, m.rejected}
+	return []*prometheus.CounterVec{m.pages, m.reread, m.unknown, m.panics, m.read, m.inserted, m.updated, m.deleted, m.outside, m.unchanged, m.rejected}
 }
 
 // Expect exports a stream's series before anything has happened.
@@ -106,8 +107,10 @@ func (m *Metrics) Expect(account, stream string) {
 	m.merging.WithLabelValues(account, stream)
 	m.inProgress.WithLabelValues(account, stream)
 	m.standing.expect(account, stream)
-	if incremental(stream) {
+	if filtering(stream) {
 		m.ignored.WithLabelValues(account, stream)
+	}
+	if incremental(stream) {
 		m.backfill.WithLabelValues(account, stream).Set(1)
 	}
 }
@@ -184,7 +187,7 @@ func (m *Metrics) published(r warehouse.RunRecord) {
 	}
 	for vec, n := range map[*prometheus.CounterVec]uint64{
 		m.read: r.Totals.Read, m.rejected: r.Totals.Rejected, m.inserted: r.Changes.Inserted, m.updated: r.Changes.Updated,
-		m.deleted: r.Changes.Deleted, m.unchanged: r.Changes.Unchanged,
+		m.deleted: r.Changes.Deleted, m.outside: r.Changes.Outside, m.unchanged: r.Changes.Unchanged,
 	} {
 		vec.WithLabelValues(r.Account, r.Stream).Add(float64(n))
 	}
@@ -219,7 +222,7 @@ func (m *Metrics) saw(r *run, s *seen) {
 		m.unknown.WithLabelValues(r.Account, r.Stream.Name).Add(float64(n))
 	}
 	m.reread.WithLabelValues(r.Account, r.Stream.Name).Add(float64(s.reread))
-	if s.outside > 0 {
+	if s.outside > 0 || s.leftOut > 0 {
 		m.ignored.WithLabelValues(r.Account, r.Stream.Name).Inc()
 	}
 }

@@ -53,6 +53,7 @@ func (r *pageReader) readPages(ctx, fetching context.Context, after time.Time, r
 		defer close(full)
 		return Contain(func() error {
 			d := &pager{reader: r, staging: staging, fetching: fetching, seen: s, after: after, full: full, empty: empty, decoder: decode.New(r.run.Stream)}
+			d.filters = scopeFilters(r.run.Stream, r.session.job.Scope)
 			return d.read(read)
 		})
 	})
@@ -75,16 +76,16 @@ type pager struct {
 	full     chan<- filled
 	empty    <-chan *decode.Batch
 	decoder  *decode.Decoder
-	batch    *decode.Batch // in hand; nil: none
-	fetched  int64         // time of reading of the last page
-	next     string        // page after the batch in hand
+	filters  []scopeFilter     // of the scope
+	filter   map[string]string // of the list that is read, value by the name of the filter
+	batch    *decode.Batch     // in hand; nil: none
+	fetched  int64             // time of reading of the last page
+	next     string            // page after the batch in hand
 }
 
 // read reads the list, and stages what is left at the end.
 func (d *pager) read(read func(*chain) error) error {
-	c := newChain(d)
-	err := read(c)
-	d.seen.addChain(c)
+	err := d.readLists(read)
 	// A walk goes on from its last batch, so what is in hand is made one (syncer-7).
 	resumable := d.reader.run.Stream.Kind == catalog.Walk && !d.reader.session.job.DryRun
 	if err != nil && !resumable || d.batch == nil || d.batch.Records == 0 {
@@ -102,6 +103,7 @@ func (d *pager) pages(r timeRange, start string, ahead int) iter.Seq2[*dealapi.P
 	q := job.query(r.after, start)
 	q.Ahead = ahead
 	job.bound(&q, r.before)
+	job.narrow(&q, d.filter)
 	return job.Client.Pages(d.fetching, q)
 }
 
@@ -145,6 +147,7 @@ func (d *pager) flushFull() error {
 }
 
 func (d *pager) flush(last bool) error {
+	d.leaveOut()
 	d.seen.addBatch(d.batch, d.after, d.reader.before)
 	if d.reader.strict && 2*d.seen.outside > d.seen.rows {
 		return errUnfiltered

@@ -48,6 +48,7 @@ type rejects struct {
 	session *session
 	run     *run
 	filter  warehouse.RejectFilter
+	filters []scopeFilter // of the last complete list
 	decoder *decode.Decoder
 	scratch *decode.Batch // for a look at a single record
 	batch   *decode.Batch
@@ -98,7 +99,12 @@ func (t *rejects) load(ctx context.Context) error {
 // read stages the rejects that can be read now.
 func (t *rejects) read(ctx context.Context) error {
 	t.run.report(PhaseReading)
-	err := t.run.writer().Candidates(ctx, t.filter, func(c warehouse.Candidate) error { return t.add(ctx, c) })
+	scope, err := catalog.ParseScope(t.session.lease.Scope())
+	if err != nil {
+		return err
+	}
+	t.filters = scopeFilters(t.run.Stream, scope)
+	err = t.run.writer().Candidates(ctx, t.filter, func(c warehouse.Candidate) error { return t.add(ctx, c) })
 	if err == nil {
 		err = t.tryGroup(ctx)
 	}
@@ -137,6 +143,10 @@ func (t *rejects) tryGroup(ctx context.Context) error {
 func (t *rejects) tryRecord(ctx context.Context, c warehouse.Candidate) error {
 	if !t.look(c.Raw, c.Page, c.Fetched) {
 		t.rejected++
+		return nil
+	}
+	if !inScope(t.filters, t.scratch, 0, true) { // the stream has been narrowed since
+		t.settle(c, warehouse.RejectSuperseded)
 		return nil
 	}
 	t.tried = append(t.tried, attempt{Candidate: c.Brief(), key: t.scratch.Key(0)})

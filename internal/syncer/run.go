@@ -35,7 +35,7 @@ func (r *run) writer() *warehouse.Writer { return r.session.warehouse.Writer(r.R
 
 // newRun makes the run of a session, which has no row in sync_runs yet.
 func (s *session) newRun(id warehouse.Run) *run {
-	id.Account, id.Stream = s.job.Account, s.job.Stream
+	id.Account, id.Stream, id.Within = s.job.Account, s.job.Stream, s.job.Scope
 	return &run{
 		Run: id, session: s, report: s.report,
 		record: warehouse.RunRecord{Account: id.Account, Stream: id.Stream.Name, Outcome: warehouse.OutcomeRunning},

@@ -1,6 +1,7 @@
 package syncer
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -31,9 +32,15 @@ type seen struct {
 	outside     int    // rows of them that the date filter should have left out
 	future      int    // rows dated after serverStart by more than catalog.FutureTolerance
 	unknown     map[string]int
+	chains      int                        // lists that were read
+	chained     int                        // pages of them
+	leftOut     int                        // rows from outside of the scope
+	strangers   map[string]map[string]bool // values of them, by the name of the filter
 }
 
-func newSeen() *seen { return &seen{unknown: map[string]int{}} }
+func newSeen() *seen {
+	return &seen{unknown: map[string]int{}, strangers: map[string]map[string]bool{}}
+}
 
 // add takes in what another chain saw, but for its clock.
 func (s *seen) add(o *seen) {
@@ -102,12 +109,15 @@ func (s *seen) latest(local time.Time) time.Time {
 	return s.serverStart.Add(max(local.Sub(s.begun), 0)).Add(time.Second)
 }
 
-// addChain takes over what became of the chain.
+// addChain takes over what became of the chain. Chains after each other are of different moments.
 func (s *seen) addChain(c *chain) {
-	s.gap, s.fresh, s.reread = c.gap, c.newest, c.reread
-	s.still = s.pages == 1 || c.twice || c.kind == cursorNext && c.order.byID()
-	s.ordered = c.kind == cursorNext
-	s.rising = c.swept || s.ordered && c.order.byTime() && c.reread == 0
+	s.chains++
+	first, onePage := s.chains == 1, s.pages-s.chained == 1
+	s.chained = s.pages
+	s.gap, s.fresh, s.reread = cmp.Or(s.gap, c.gap), max(s.fresh, c.newest), s.reread+c.reread
+	s.still = first && (onePage || c.twice || c.kind == cursorNext && c.order.byID())
+	s.ordered = (first || s.ordered) && (onePage || c.kind == cursorNext)
+	s.rising = first && (c.swept || c.kind == cursorNext && c.order.byTime() && c.reread == 0)
 }
 
 // start is a time by the clock of updatedAt, at the latest the one at which the reading began. The Date header may be

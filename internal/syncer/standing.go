@@ -20,7 +20,7 @@ type standing struct {
 	offsets map[string]time.Duration // of an account: how far the API's clock is ahead of ours
 	ahead   time.Duration            // how far that of the warehouse is
 
-	lastSuccess, lastAttempt, lastFailure, watermark, lag, lookAge, live, waiting *prometheus.Desc
+	lastSuccess, lastAttempt, lastFailure, watermark, lag, lookAge, live, waiting, scope *prometheus.Desc
 }
 
 // position is where one stream stands.
@@ -29,13 +29,16 @@ type position struct {
 	looked                               time.Time // begin of the last run that succeeded
 	rows                                 uint64
 	waiting                              uint64
+	scope                                string // of the last complete list (catalog.Scope.Encode)
 }
 
 func newStanding(clock func() time.Time) *standing {
 	desc := func(name, help string) *prometheus.Desc {
 		return prometheus.NewDesc(name, help, []string{"account", "stream"}, nil)
 	}
+	scope := prometheus.NewDesc("dealhouse_scope_info", "1 for a stream of which a part is loaded; which part is in the label scope.", []string{"account", "stream", "scope"}, nil)
 	return &standing{
+		scope: scope,
 		clock: clock, streams: map[warehouse.StreamID]*position{}, offsets: map[string]time.Duration{},
 		lastSuccess: desc("dealhouse_last_success_timestamp_seconds", "When the last run that succeeded ended; 0 before the first."),
 		lastAttempt: desc("dealhouse_last_attempt_timestamp_seconds", "When the last run began; 0 before the first."),
@@ -50,7 +53,7 @@ func newStanding(clock func() time.Time) *standing {
 
 // Describe is a prometheus.Collector's.
 func (s *standing) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{s.lastSuccess, s.lastAttempt, s.lastFailure, s.watermark, s.lag, s.lookAge, s.live, s.waiting} {
+	for _, d := range []*prometheus.Desc{s.lastSuccess, s.lastAttempt, s.lastFailure, s.watermark, s.lag, s.lookAge, s.live, s.waiting, s.scope} {
 		out <- d
 	}
 }
@@ -69,6 +72,9 @@ func (s *standing) Collect(out chan<- prometheus.Metric) {
 		send(s.lastFailure, unix(p.failure))
 		send(s.live, float64(p.rows))
 		send(s.waiting, float64(p.waiting))
+		if scope, err := catalog.ParseScope(p.scope); err == nil && len(scope) > 0 {
+			out <- prometheus.MustNewConstMetric(s.scope, prometheus.GaugeValue, 1, id.Account, id.Stream, scope.Brief())
+		}
 		if !p.looked.IsZero() {
 			send(s.lookAge, max(0, now.Add(s.ahead).Sub(p.looked).Seconds()))
 		}
@@ -84,6 +90,12 @@ func (s *standing) Collect(out chan<- prometheus.Metric) {
 func incremental(stream string) bool {
 	s, err := catalog.Find(stream)
 	return err == nil && s.Kind == catalog.Incremental
+}
+
+// filtering reports whether a part of the stream can be asked for.
+func filtering(stream string) bool {
+	s, err := catalog.Find(stream)
+	return err == nil && (s.Kind == catalog.Incremental || len(s.Filters) > 0)
 }
 
 // unix is a time as Prometheus has it, 0 when there is none.
@@ -130,7 +142,7 @@ func (s *standing) observe(w warehouse.StreamStatus) {
 			forward(to, *t)
 		}
 	}
-	p.rows, p.waiting = w.Rows, w.Waiting
+	p.rows, p.waiting, p.scope = w.Rows, w.Waiting, w.Scope
 	s.ahead = w.Now.Sub(s.clock())
 }
 
@@ -162,6 +174,9 @@ func (s *standing) published(r warehouse.RunRecord) {
 	p.rows = r.Changes.Live + r.Changes.Inserted - r.Changes.Deleted
 	if warehouse.ReadsWhole(r.Mode) {
 		p.waiting = r.Changes.Kept
+		if r.Outcome == warehouse.OutcomeSuccess {
+			p.scope = r.Scope
+		}
 	}
 	forward(&p.watermark, r.Watermark)
 }

@@ -8,15 +8,24 @@ func (x script) selectPlannedDeletes(limit int) string {
 	if i := x.Stream.VersionField(); i >= 0 {
 		updated = "ifNull(toUnixTimestamp64Milli(" + x.Stream.Fields[i].Column + "), 0)"
 	}
-	return x.render(`SELECT toString($key), $updated FROM $latest FINAL
+	inside := ""
+	if len(x.Within) > 0 {
+		inside = " AND $key NOT IN (" + x.selectOutside() + ")"
+	}
+	return x.render(`SELECT toString($key), $updated, $filtered FROM $latest FINAL
 WHERE account = {account:String} AND $stored`,
-		parts{"updated": updated, "stored": x.stored(x.render("$gone AND $key IN (SELECT $key FROM $changes WHERE $gone ORDER BY cityHash64($key, $run) LIMIT $limit)",
-			parts{"run": quote(x.ID.String()), "limit": strconv.Itoa(limit)}))})
+		parts{"updated": updated, "filtered": filtered(x.Stream, x.Within), "stored": x.stored(x.render("$gone AND $key IN (SELECT $key FROM $changes WHERE $gone$inside ORDER BY cityHash64($key, $run) LIMIT $limit)",
+			parts{"run": quote(x.ID.String()), "limit": strconv.Itoa(limit), "inside": x.render(inside, nil)}))})
 }
 
-// deletePlanned takes the planned deletes back whose key, as text, is not in the list or query.
+// deletePlanned takes the planned deletes back whose key, as text, is not in the list or query. What is outside of the
+// scope stays planned: it is there, and leaves all the same.
 func (x script) deletePlanned(confirmed string) string {
-	return x.render("ALTER TABLE $changes DELETE WHERE $gone AND toString($key) NOT IN ($confirmed)", parts{"confirmed": confirmed})
+	text := "ALTER TABLE $changes DELETE WHERE $gone AND toString($key) NOT IN ($confirmed)"
+	if len(x.Within) > 0 {
+		text += " AND $key NOT IN (" + x.selectOutside() + ")"
+	}
+	return x.render(text, parts{"confirmed": confirmed})
 }
 
 // selectAbsent are the keys of rows that so many complete lists in a row did not have.

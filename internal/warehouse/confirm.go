@@ -11,20 +11,23 @@ import (
 type PlannedDelete struct {
 	Key     string
 	Updated int64 // its updatedAt in milliseconds since 1970; 0 when it has none
+	// Filtered is what the row has in the columns that the scope of the run selects by, each value followed by a zero byte;
+	// "" without a scope.
+	Filtered string
 }
 
-// PlannedDeletes are at most limit rows that the run's plan deletes. Which ones differs from run to run, so that rows
+// PlannedDeletes are at most limit rows that the run's plan deletes, but for those that are out of its scope. Which ones differs from run to run, so that rows
 // which are never confirmed do not keep others from being asked for.
 func (w *Writer) PlannedDeletes(ctx context.Context, limit int) ([]PlannedDelete, error) {
 	rows, err := w.conn.Query(ctx, w.script.selectPlannedDeletes(limit), named("account", w.Account))
-	all, err := scanned(rows, err, func(d *PlannedDelete) []any { return []any{&d.Key, &d.Updated} })
+	all, err := scanned(rows, err, func(d *PlannedDelete) []any { return []any{&d.Key, &d.Updated, &d.Filtered} })
 	if err != nil {
 		return nil, fmt.Errorf("reading which rows of %s are gone: %w", w.Stream.Name, err)
 	}
 	return all, nil
 }
 
-// KeepUnconfirmed takes all planned deletes back but those of the confirmed keys.
+// KeepUnconfirmed takes all planned deletes back but those of the confirmed keys, and those that are out of scope.
 func (w *Writer) KeepUnconfirmed(ctx context.Context, confirmed []string) error {
 	return w.keepBut(ctx, literals(confirmed))
 }

@@ -42,6 +42,15 @@ var goldenSince = time.UnixMilli(1)
 // goldenStreams are an incremental stream, a snapshot, and one with a derived key and a child table.
 var goldenStreams = []string{"transactions", "promotions", "products"}
 
+// goldenScope has two values of each filter of a stream.
+func goldenScope(s *catalog.Stream) catalog.Scope {
+	values := map[string][]string{}
+	for _, f := range s.Filters {
+		values[f.Name] = []string{"it's", "other"}
+	}
+	return catalog.NewScope(s, values)
+}
+
 // ofStream renders all statements of a stream.
 func ofStream(d dialect, s *catalog.Stream) []statement {
 	x := d.script(Run{ID: uuid.MustParse(goldenRun), Account: "acme", Stream: s})
@@ -70,6 +79,12 @@ func ofStream(d dialect, s *catalog.Stream) []statement {
 	add("countUnconfirmed", x.countUnconfirmed(x.selectAbsent(1)))
 	add("deletePlanned by absence", x.deletePlanned(x.selectAbsent(1)))
 	add("deletePlanned by key", x.deletePlanned(literals([]string{"a", "b"})))
+	if len(s.Filters) > 0 {
+		scoped := d.script(Run{ID: x.ID, Account: x.Account, Stream: s, Within: goldenScope(s)})
+		add("countOutside", scoped.countOutside()) // with selectOutside
+		add("selectPlannedDeletes in a scope", scoped.selectPlannedDeletes(goldenLimit))
+		add("deletePlanned in a scope", scoped.deletePlanned(literals([]string{"a"})))
+	}
 	add("createDelta", x.createDelta())
 	for _, c := range []struct {
 		name string
@@ -256,7 +271,7 @@ func ofAll() []statement {
 		{"selectServer", selectServer}, {"selectServerID", selectServerID}, {"selectCluster", selectCluster}, {"checkGrant", checkGrant("ALTER DELETE", "`dealhouse`.*")},
 		{"syncReplica", syncReplica("coupons_latest")}, {"trySettings", trySettings},
 		{"deleteLaterMisses", deleteLaterMisses(1767225600000)},
-		{"selectStandings", selectStandings()}, {"selectDirectives", selectDirectives()}, {"selectGuardedRuns", selectGuardedRuns()},
+		{"selectStandings", selectStandings()}, {"selectRunSpans", selectRunSpans(goldenLimit)}, {"selectDirectives", selectDirectives()}, {"selectGuardedRuns", selectGuardedRuns()},
 		{"countOpenFindings", countOpenFindings}, {"selectStorage", selectStorage}, {"selectLiveRows", selectLiveRows()}, {"selectViews", selectViews},
 		{"selectChecksBefore", selectChecksBefore}, {"selectUnknownPayouts", selectUnknownPayouts},
 	}

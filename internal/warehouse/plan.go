@@ -113,7 +113,10 @@ func (w *Writer) count(ctx context.Context, c *Changes) error {
 		}
 	}
 	c.Unchanged = c.Distinct - c.Inserted - c.Updated - c.Older
-	return nil
+	if c.Deleted == 0 || len(w.Within) == 0 {
+		return nil
+	}
+	return w.conn.QueryRow(ctx, w.script.countOutside()).Scan(&c.Outside)
 }
 
 // args are the parameters that the statements of a comparison and of a delta share.

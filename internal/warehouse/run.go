@@ -23,6 +23,8 @@ type Run struct {
 	// ServerTime is the service's clock when the run had read. No row changed later than that, so what is dated after
 	// it counts as changed then. Zero: not known; the warehouse's clock stands in for it.
 	ServerTime time.Time
+	// Within is the part of the stream that the run reads; nil: all of it.
+	Within catalog.Scope
 }
 
 // cap is the parameter of statements that have {cap:UInt64}.
@@ -62,6 +64,8 @@ type Changes struct {
 	// Staged is the number of rows that were staged, and Distinct the number of their keys.
 	Staged   uint64 `json:"staged"`
 	Distinct uint64 `json:"distinct"`
+	// Outside is how many of the rows deleted are outside of Run.Within: they left the scope, and may still be there.
+	Outside uint64 `json:"outside,omitempty"`
 	// Kept is the number of rows that a complete list no longer had and that were not deleted, since it was not
 	// confirmed that they are gone.
 	Kept uint64 `json:"kept,omitempty"`

@@ -36,7 +36,8 @@ type RunRecord struct {
 	Totals         Totals    `json:"totals"`
 	Changes        Changes   `json:"changes"`
 	Duplicates     uint64    `json:"duplicates"`
-	WouldDelete    uint64    `json:"would_delete"` // rows, had a guard not stopped the run
+	WouldDelete    uint64    `json:"would_delete"`    // rows, had a guard not stopped the run
+	Scope          string    `json:"scope,omitempty"` // what was read of the list (catalog.Scope.Encode); "": all of it
 	Warnings       []string  `json:"warnings"`
 	Error          string    `json:"error"`
 	Unknown        []string  `json:"-"` // fields that the interface does not name, of a run of this process; unknown_fields has them
@@ -45,7 +46,7 @@ type RunRecord struct {
 
 var runColumns = columns("account String, stream String, run_id UUID, mode String, started_at DateTime64(3), finished_at Nullable(DateTime64(3)), " +
 	"outcome String, requested_after Nullable(DateTime64(3)), watermark Nullable(DateTime64(3)), server_time Nullable(DateTime64(3)), pages UInt64, rows_read UInt64, inserted UInt64, " +
-	"updated UInt64, deleted UInt64, would_delete UInt64, unchanged UInt64, older UInt64, waiting UInt64, rejected UInt64, duplicates UInt64, bytes UInt64, retries UInt64, warnings Array(String), " +
+	"updated UInt64, deleted UInt64, would_delete UInt64, out_of_scope UInt64, scope String, unchanged UInt64, older UInt64, waiting UInt64, rejected UInt64, duplicates UInt64, bytes UInt64, retries UInt64, warnings Array(String), " +
 	"error String, version UInt64")
 
 // SaveRun writes the run's row; a later write replaces an earlier one.
@@ -71,7 +72,7 @@ func (p *pool) insertRun(ctx context.Context, r RunRecord, next time.Time) error
 	}
 	err := p.insert(ctx, "sync_runs_log", runColumns, func(b driver.Batch) error {
 		return b.Append(r.Account, r.Stream, r.RunID, r.Mode, r.StartedAt, optional(r.FinishedAt), r.Outcome, optional(r.RequestedAfter),
-			optional(r.Watermark), optional(r.ServerTime), r.Totals.Pages, r.Totals.Read, r.Changes.Inserted, r.Changes.Updated, r.Changes.Deleted, r.WouldDelete, r.Changes.Unchanged, r.Changes.Older, r.Changes.Kept,
+			optional(r.Watermark), optional(r.ServerTime), r.Totals.Pages, r.Totals.Read, r.Changes.Inserted, r.Changes.Updated, r.Changes.Deleted, r.WouldDelete, r.Changes.Outside, r.Scope, r.Changes.Unchanged, r.Changes.Older, r.Changes.Kept,
 			r.Totals.Rejected, r.Duplicates, r.Totals.Bytes, r.Totals.Retries, warnings, r.Error, uint64(next.UnixMicro()))
 	})
 	if err != nil {

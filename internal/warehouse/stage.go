@@ -3,6 +3,7 @@ package warehouse
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -13,14 +14,18 @@ import (
 
 // Stage writes batches, as one, to the staging table of their stream. number counts the batches of the run: the same
 // number with the same rows can be staged again without harm, since the server knows it by its deduplication token.
-// Nothing that readers see changes.
+// Nothing that readers see changes. Rows that a batch leaves out are not written.
 //
 // A record that the server refuses for its content is left out and returned as a reject; all others are staged.
 func (w *Writer) Stage(ctx context.Context, number int, batches ...*decode.Batch) ([]decode.Reject, error) {
 	var pieces []piece
 	for _, b := range batches {
-		if n := b.Len(); n > 0 {
-			pieces = append(pieces, piece{b, 0, n})
+		from := 0
+		for _, row := range append(slices.Clip(b.LeftOut), b.Len()) {
+			if row > from {
+				pieces = append(pieces, piece{b, from, row})
+			}
+			from = row + 1
 		}
 	}
 	return w.stage(ctx, number, pieces)

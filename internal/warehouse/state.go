@@ -22,6 +22,13 @@ const (
 // StateOrigin names the state that has the origin of the service from which the watermark was read, for Intent.State.
 const StateOrigin = "origin"
 
+// StateScope names the state that has the scope (catalog.Scope.Encode) of the last complete list of the stream, for
+// Intent.State.
+const StateScope = "scope"
+
+// Scope is the scope of the last complete list; "" is all of the stream.
+func (l *Lease) Scope() string { return l.state(StateScope) }
+
 // Origin is the service from which the watermark was read, or "" where that is not known.
 func (l *Lease) Origin() string { return l.state(StateOrigin) }
 

@@ -21,7 +21,8 @@ type StreamStatus struct {
 	Waiting     uint64     `json:"waiting"`    // rows that the last list no longer had, and that wait for a confirmation before they are deleted
 	Faults      Faults     `json:"faults"`
 	Watermark   *time.Time `json:"watermark"`
-	Now         time.Time  `json:"now"` // by the clock of the warehouse
+	Scope       string     `json:"scope,omitempty"` // what the last complete list was of (catalog.Scope.Encode); "": all of the stream
+	Now         time.Time  `json:"now"`             // by the clock of the warehouse
 }
 
 // Faults are the runs since the last success that failed, that a guard stopped, whose process died, or that may have
@@ -54,7 +55,7 @@ func (r Reader) Standings(ctx context.Context) ([]StreamStatus, error) {
 	rows, err := r.readOnly.Query(ctx, selectStandings())
 	all, err := scanned(rows, err, func(s *StreamStatus) []any {
 		return []any{&s.Account, &s.Stream, &s.LastSuccess, &s.LookedAt, &s.LastFull, &s.LastFailure, &s.LastRun, &s.LastOutcome, &s.LastError, &s.Waiting,
-			&s.Faults.Count, &s.Faults.Since, &s.Faults.Outcome, &s.Faults.Error, &s.Watermark, &s.Now}
+			&s.Faults.Count, &s.Faults.Since, &s.Faults.Outcome, &s.Faults.Error, &s.Watermark, &s.Scope, &s.Now}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading the status of the streams: %w", err)

@@ -29,7 +29,7 @@ const succeeded = "(outcome = '" + OutcomeSuccess + "' AND (mode != '" + ModeIni
 func selectStandings() string {
 	return sql(`SELECT r.account, r.stream, r.last_success, r.looked_at, r.last_full, r.last_failure, r.last_run, r.last_outcome, r.last_error, r.last_waiting,
     ifNull(f.faults, 0), if(ifNull(f.faults, 0) = 0, NULL, f.since), ifNull(f.fault, ''), ifNull(f.fault_error, ''),
-    parseDateTime64BestEffortOrNull(nullIf(w.value, ''), 3, 'UTC'), now64(3, 'UTC')
+    parseDateTime64BestEffortOrNull(nullIf(w.value, ''), 3, 'UTC'), ifNull(c.value, ''), now64(3, 'UTC')
 FROM
 (
     SELECT account, stream, maxIf(finished_at, good) AS last_success,
@@ -55,8 +55,9 @@ LEFT JOIN
     GROUP BY b.account, b.stream
 ) AS f ON r.account = f.account AND r.stream = f.stream
 LEFT JOIN (SELECT account, stream, value FROM sync_state WHERE name = 'watermark') AS w ON r.account = w.account AND r.stream = w.stream
+LEFT JOIN (SELECT account, stream, value FROM sync_state WHERE name = $scope) AS c ON r.account = c.account AND r.stream = c.stream
 ORDER BY r.account, indexOf($streams, r.stream)`, parts{
-		"succeeded": succeeded, "fresh": freshLooks, "faulty": faulty, "published": publishedSomething, "whole": wholeModes, "initial": quote(ModeInitial),
+		"succeeded": succeeded, "fresh": freshLooks, "faulty": faulty, "published": publishedSomething, "whole": wholeModes, "initial": quote(ModeInitial), "scope": quote(StateScope),
 		"streams": stringArray(catalog.Names()),
 	})
 }
@@ -95,7 +96,7 @@ INNER JOIN
 		modes += " AND toUnixTimestamp64Milli(started_at) >= recent.since"
 	}
 	return sql(`SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
-    inserted, updated, deleted, would_delete, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
+    inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
 FROM sync_runs AS r$recent
 WHERE $mine$modes
 ORDER BY started_at DESC, account, stream ${each}LIMIT $limit`, parts{"mine": askedStream, "modes": modes, "recent": recent, "each": each, "limit": fmt.Sprint(f.Limit)})

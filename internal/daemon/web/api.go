@@ -49,6 +49,8 @@ type streamJSON struct {
 	Watermark        *string      `json:"watermark"`
 	Lag              *float64     `json:"lag_seconds"`
 	Rows             *uint64      `json:"rows"`
+	Scope            scopeJSON    `json:"scope"`
+	LoadedScope      scopeJSON    `json:"loaded_scope"`
 	Waiting          uint64       `json:"waiting"`
 	Running          *runningJSON `json:"running"`
 	LastAttemptError string       `json:"last_attempt_error"`
@@ -109,7 +111,7 @@ func (o *overview) streamJSON(st *streamState) streamJSON {
 		LastSuccess: pointedJSON(st.standing.LastSuccess), LastSuccessAge: seconds(o.age(st)), LastRun: pointedJSON(st.standing.LastRun),
 		FailingSince: pointedJSON(st.standing.Faults.Since), FailedRuns: st.standing.Faults.Count, LastError: st.standing.Faults.Error,
 		Watermark: pointedJSON(st.standing.Watermark), Lag: seconds(o.lag(st)), Rows: st.rows, Waiting: st.standing.Waiting, LastAttemptError: st.LastError,
-		FailedChecks: []checkJSON{},
+		Scope: newScopeJSON(st.Scope), LoadedScope: newScopeJSON(st.loadedScope()), FailedChecks: []checkJSON{},
 	}
 	for _, c := range st.failedChecks() {
 		out.FailedChecks = append(out.FailedChecks, checkJSON{c.Name, c.Detail, rfc3339(c.CheckedAt)})
@@ -154,6 +156,8 @@ type runJSON struct {
 	Updated        uint64   `json:"updated"`
 	Deleted        uint64   `json:"deleted"`
 	WouldDelete    uint64   `json:"would_delete"`
+	OutOfScope     uint64   `json:"out_of_scope"`
+	Scope          string   `json:"scope"`
 	Unchanged      uint64   `json:"unchanged"`
 	Older          uint64   `json:"older"`
 	Waiting        uint64   `json:"waiting"`
@@ -244,7 +248,7 @@ func newRunJSON(r warehouse.RunRecord) runJSON {
 	out := runJSON{
 		Account: r.Account, Stream: r.Stream, RunID: r.RunID.String(), Mode: r.Mode, StartedAt: rfc3339(r.StartedAt), FinishedAt: timeJSON(r.FinishedAt),
 		Outcome: r.Outcome, RequestedAfter: timeJSON(r.RequestedAfter), Watermark: timeJSON(r.Watermark), ServerTime: timeJSON(r.ServerTime), Pages: r.Totals.Pages, RowsRead: r.Totals.Read,
-		Inserted: r.Changes.Inserted, Updated: r.Changes.Updated, Deleted: r.Changes.Deleted, WouldDelete: r.WouldDelete, Unchanged: r.Changes.Unchanged, Older: r.Changes.Older, Waiting: r.Changes.Kept,
+		Inserted: r.Changes.Inserted, Updated: r.Changes.Updated, Deleted: r.Changes.Deleted, WouldDelete: r.WouldDelete, OutOfScope: r.Changes.Outside, Scope: r.Scope, Unchanged: r.Changes.Unchanged, Older: r.Changes.Older, Waiting: r.Changes.Kept,
 		Rejected: r.Totals.Rejected, Duplicates: r.Duplicates, Bytes: r.Totals.Bytes, Retries: r.Totals.Retries, Warnings: r.Warnings, Error: r.Error,
 	}
 	if out.Warnings == nil {

@@ -50,7 +50,7 @@ func TestStatusAPI(t *testing.T) {
 	}
 	x.json(t, "/api/v1/status", &raw)
 	want := []string{"account", "enabled", "failed_checks", "failed_runs", "failing_since", "guarded", "lag_seconds", "last_attempt_error", "last_error", "last_outcome", "last_run", "last_success",
-		"last_success_age_seconds", "next_run", "paused", "rows", "running", "schedule", "stale_after_seconds", "state", "stream", "waiting", "watermark"}
+		"last_success_age_seconds", "loaded_scope", "next_run", "paused", "rows", "running", "schedule", "scope", "stale_after_seconds", "state", "stream", "waiting", "watermark"}
 	if d := cmp.Diff(want, fields(t, raw.Streams[0])); d != "" {
 		t.Errorf("names of a stream: %s", d)
 	}

@@ -70,7 +70,7 @@ func (s *Server) static(w http.ResponseWriter, r *http.Request) {
 // parsePages parses the template of each page together with what all have.
 func parsePages() (map[string]*template.Template, error) {
 	pages := map[string]*template.Template{}
-	for _, name := range []string{"status.html", "stream.html", "payouts.html", "payout.html", "statement.html", "figure.html", "actions.html"} {
+	for _, name := range []string{"status.html", "stream.html", "payouts.html", "payout.html", "statement.html", "figure.html", "actions.html", "timeline.html"} {
 		t, err := template.ParseFS(templateFiles, "templates/layout.html", "templates/parts.html", "templates/"+name)
 		if err != nil {
 			return nil, fmt.Errorf("parsing the page %s: %w", name, err)

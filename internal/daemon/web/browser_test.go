@@ -185,7 +185,7 @@ func TestBrowser(t *testing.T) {
 		v.check(t, x.base)
 	})
 	t.Run("keyboard", func(t *testing.T) { testKeyboard(t, b, x, v) })
-	for name, path := range map[string]string{"status": "/", "stream": "/streams/acme/coupons", "days": "/streams/acme/transactions", "empty": "/streams/globex/products", "payouts": "/payouts", "checks": "/streams/acme/promotions", "actions": "/actions", "account": "/?account=acme"} {
+	for name, path := range map[string]string{"status": "/", "stream": "/streams/acme/coupons", "days": "/streams/acme/transactions", "empty": "/streams/globex/products", "payouts": "/payouts", "checks": "/streams/acme/promotions", "actions": "/actions", "account": "/?account=acme", "timeline": "/timeline"} {
 		t.Run("accessible and shown: "+name, func(t *testing.T) { testLooks(t, x, v, name, path) })
 	}
 	t.Run("payouts are live", func(t *testing.T) { testPayouts(t, b, x, v) })
@@ -262,7 +262,7 @@ func testKeyboard(t *testing.T, b *bench, x *site, v *tab) {
 		}
 	}
 	headline := value[string](t, v, "document.querySelector('h1').innerText.trim()")
-	if want := []string{"Skip to the content", "dealhouse", "Status", "Payouts", "Actions", headline, "All accounts"}; !slices.Equal(order[:min(len(order), len(want))], want) || order[len(order)-1] != "Coupons" {
+	if want := []string{"Skip to the content", "dealhouse", "Status", "Timeline", "Payouts", "Actions", headline, "All accounts"}; !slices.Equal(order[:min(len(order), len(want))], want) || order[len(order)-1] != "Coupons" {
 		t.Errorf("the tabulator key goes to %q, not %q and on to the coupons", order, want)
 	}
 	before := value[string](t, v, part("asof")+".innerText")

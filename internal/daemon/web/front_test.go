@@ -15,7 +15,7 @@ import (
 
 // crowd makes a warehouse with the books of so many accounts, 30 runs of each stream, all well but for some, and a daemon
 // that knows them.
-func crowd(t *testing.T, accounts int) *bench {
+func crowd(t testing.TB, accounts int) *bench {
 	t.Helper()
 	b := newBench(t)
 	b.streams = nil

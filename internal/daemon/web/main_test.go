@@ -43,12 +43,12 @@ type bench struct {
 }
 
 // newBench has a world whose clock stands still in March 2026; its rows are the same each time.
-func newBench(t *testing.T) *bench {
+func newBench(t testing.TB) *bench {
 	t.Helper()
 	return newBenchAt(t, time.Time{})
 }
 
-func newBenchAt(t *testing.T, world time.Time) *bench {
+func newBenchAt(t testing.TB, world time.Time) *bench {
 	t.Helper()
 	b := &bench{w: warehousetest.Open(t), clients: map[string]*dealapi.Client{}}
 	var url string
@@ -196,7 +196,7 @@ func (b *buffer) String() string {
 }
 
 // serve serves the bench until the test ends.
-func (b *bench) serve(t *testing.T, change func(*Options)) *site {
+func (b *bench) serve(t testing.TB, change func(*Options)) *site {
 	t.Helper()
 	log := &buffer{}
 	o := Options{Listen: "127.0.0.1:0", Warehouse: b.w, Logger: slog.New(slog.NewTextHandler(log, nil)),

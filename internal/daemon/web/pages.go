@@ -32,7 +32,7 @@ type navItem struct {
 	Here       bool
 }
 
-var navigation = []navItem{{Path: "/", Name: "Status"}, {Path: "/payouts", Name: "Payouts"}, {Path: actionsPage, Name: "Actions"}}
+var navigation = []navItem{{Path: "/", Name: "Status"}, {Path: timelinePage, Name: "Timeline"}, {Path: "/payouts", Name: "Payouts"}, {Path: actionsPage, Name: "Actions"}}
 
 // navAt is the navigation as a page shows it.
 func navAt(path string) []navItem {
@@ -102,6 +102,7 @@ type streamRow struct {
 	Checks          []checkRow
 	Shared          bool       // the note is that of other streams, too, and is shown once for all
 	Rejects         *badgeLink // open ones
+	Scope           *scopeRow  // nil: all of the stream is loaded
 	Paused          *pausedRow
 	Forms           *forms // nil: nothing can be done
 	Chart           *runChart
@@ -135,7 +136,7 @@ func (o *overview) row(st *streamState) streamRow {
 		Account: st.id.Account, Stream: st.id.Stream, Name: capitalized(spaced(st.id.Stream)), Key: st.id.Account + "/" + st.id.Stream,
 		State: st.state, Label: st.state.label(), Schedule: st.Schedule,
 		Success: o.optionalMoment(st.standing.LastSuccess), Watermark: o.optionalMoment(st.standing.Watermark),
-		Chart: newRunChart("runs-"+st.id.Account+"-"+st.id.Stream, st.runs, o.now), Progress: o.progress(st),
+		Scope: st.scope(), Chart: newRunChart("runs-"+st.id.Account+"-"+st.id.Stream, st.runs, o.now), Progress: o.progress(st),
 	}
 	if lag := o.lag(st); lag != nil {
 		row.Lag = wording.Long(*lag)

@@ -19,6 +19,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("POST "+actionsPage, s.pageAct)
 	mux.HandleFunc("GET /{$}", s.status)
 	mux.HandleFunc("GET /streams/{account}/{stream}", s.stream)
+	mux.HandleFunc("GET "+timelinePage, s.timeline)
 	mux.HandleFunc("GET /payouts", s.payoutsPage)
 	mux.HandleFunc("GET /payouts/download", s.downloadPayouts)
 	mux.HandleFunc("GET /payouts/{account}/{payout}", s.payoutPage)

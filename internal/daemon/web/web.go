@@ -54,6 +54,7 @@ type Options struct {
 type Stream struct {
 	Account, Stream string
 	Enabled         bool
+	Scope           catalog.Scope    // the part of the stream that is loaded; nil: all of it
 	Schedule        string           // as configured, for people; "" when it never runs by itself
 	Next            time.Time        // zero: none planned
 	StaleAfter      time.Duration    // age of the last success beyond which the stream is late by its own schedule; 0: never
@@ -103,6 +104,7 @@ type Server struct {
 	actions    *kept[int, []warehouse.Action]
 	runs       *kept[warehouse.RunFilter, []warehouse.RunRecord]
 	details    *kept[warehouse.StreamID, details]
+	spans      *kept[daySpan, spans]
 	secret     []byte // of the tokens in forms
 	crossing   *http.CrossOriginProtection
 	said       said
@@ -179,6 +181,7 @@ func (s *Server) prepareReads() {
 	s.actions = keep(reads, freshFor, s.readActions)
 	s.runs = keep(reads, freshFor, s.readRuns)
 	s.details = keep(reads, freshFor, s.readDetails)
+	s.spans = keep(reads, timelineFor, s.readSpans)
 }
 
 func (o Options) validate() error {

@@ -415,7 +415,7 @@ SELECT change, count(), toUInt64(0) FROM products_changes_0000000000004000800000
 SELECT toString(product_key) FROM products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2);
 
 -- selectPlannedDeletes
-SELECT toString(product_key), toInt64(0) FROM products_latest FINAL
+SELECT toString(product_key), toInt64(0), '' FROM products_latest FINAL
 WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_changes_0000000000004000800000000000a11e WHERE change = 3 AND product_key IN (SELECT product_key FROM products_changes_0000000000004000800000000000a11e WHERE change = 3 ORDER BY cityHash64(product_key, '00000000-0000-4000-8000-00000000a11e') LIMIT 5));
 
 -- countAbsence

@@ -421,7 +421,7 @@ SELECT change, count(), toUInt64(0) FROM promotions_changes_00000000000040008000
 SELECT toString(id) FROM promotions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2);
 
 -- selectPlannedDeletes
-SELECT toString(id), ifNull(toUnixTimestamp64Milli(updated_at), 0) FROM promotions_latest FINAL
+SELECT toString(id), ifNull(toUnixTimestamp64Milli(updated_at), 0), '' FROM promotions_latest FINAL
 WHERE account = {account:String} AND id IN (SELECT id FROM promotions_changes_0000000000004000800000000000a11e WHERE change = 3 AND id IN (SELECT id FROM promotions_changes_0000000000004000800000000000a11e WHERE change = 3 ORDER BY cityHash64(id, '00000000-0000-4000-8000-00000000a11e') LIMIT 5));
 
 -- countAbsence
@@ -444,6 +444,16 @@ ALTER TABLE promotions_changes_0000000000004000800000000000a11e DELETE WHERE cha
 
 -- deletePlanned by key
 ALTER TABLE promotions_changes_0000000000004000800000000000a11e DELETE WHERE change = 3 AND toString(id) NOT IN ('', 'a', 'b');
+
+-- countOutside
+SELECT count() FROM promotions_changes_0000000000004000800000000000a11e WHERE change = 3 AND id IN (SELECT id FROM promotions_latest FINAL WHERE account = 'acme' AND NOT (has(['it\'s', 'other'], lower(hostname))));
+
+-- selectPlannedDeletes in a scope
+SELECT toString(id), ifNull(toUnixTimestamp64Milli(updated_at), 0), concat('', toString(hostname), '\0') FROM promotions_latest FINAL
+WHERE account = {account:String} AND id IN (SELECT id FROM promotions_changes_0000000000004000800000000000a11e WHERE change = 3 AND id IN (SELECT id FROM promotions_changes_0000000000004000800000000000a11e WHERE change = 3 AND id NOT IN (SELECT id FROM promotions_latest FINAL WHERE account = 'acme' AND NOT (has(['it\'s', 'other'], lower(hostname)))) ORDER BY cityHash64(id, '00000000-0000-4000-8000-00000000a11e') LIMIT 5));
+
+-- deletePlanned in a scope
+ALTER TABLE promotions_changes_0000000000004000800000000000a11e DELETE WHERE change = 3 AND toString(id) NOT IN ('', 'a') AND id NOT IN (SELECT id FROM promotions_latest FINAL WHERE account = 'acme' AND NOT (has(['it\'s', 'other'], lower(hostname))));
 
 -- createDelta
 CREATE TABLE IF NOT EXISTS promotions_delta_0000000000004000800000000000a11e AS promotions_latest COMMENT 'What a run under way is about to publish';

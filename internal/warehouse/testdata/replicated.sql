@@ -529,6 +529,15 @@ TTL toDateTime(at) + toIntervalDay(400)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'What was removed because of its age';
 
+-- 0022_scope.sql 1
+ALTER TABLE sync_runs_log ON CLUSTER `main` ADD COLUMN IF NOT EXISTS out_of_scope UInt64 DEFAULT 0 COMMENT 'Of the rows deleted, those outside of the scope that the stream has now' AFTER would_delete;
+
+-- 0022_scope.sql 2
+ALTER TABLE sync_runs_log ON CLUSTER `main` ADD COLUMN IF NOT EXISTS scope String DEFAULT '' COMMENT 'The filters of the list that was read, as JSON; empty: none' AFTER out_of_scope;
+
+-- 0022_scope.sql 3
+CREATE OR REPLACE VIEW sync_runs ON CLUSTER `main`;
+
 -- 0023_settlements.sql 1
 CREATE TABLE IF NOT EXISTS settlements_log ON CLUSTER `main`
 (
@@ -1800,7 +1809,7 @@ SELECT change, count(), toUInt64(0) FROM `dealhouse_runs`.products_changes_00000
 SELECT toString(product_key) FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2);
 
 -- selectPlannedDeletes
-SELECT toString(product_key), toInt64(0) FROM products_latest FINAL
+SELECT toString(product_key), toInt64(0), '' FROM products_latest FINAL
 WHERE account = {account:String} AND product_key IN (SELECT product_key FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e WHERE change = 3 AND product_key IN (SELECT product_key FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e WHERE change = 3 ORDER BY cityHash64(product_key, '00000000-0000-4000-8000-00000000a11e') LIMIT 5));
 
 -- countAbsence
@@ -2690,7 +2699,7 @@ SELECT change, count(), toUInt64(countIf(change IN (1, 2) AND moved)) FROM `deal
 SELECT toString(id) FROM `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2);
 
 -- selectPlannedDeletes
-SELECT toString(id), ifNull(toUnixTimestamp64Milli(updated_at), 0) FROM transactions_latest FINAL
+SELECT toString(id), ifNull(toUnixTimestamp64Milli(updated_at), 0), '' FROM transactions_latest FINAL
 WHERE account = {account:String} AND ((sold_at, id) IN (SELECT position, id FROM `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e WHERE change = 3 AND id IN (SELECT id FROM `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e WHERE change = 3 ORDER BY cityHash64(id, '00000000-0000-4000-8000-00000000a11e') LIMIT 5) AND position IS NOT NULL)
         OR sold_at IS NULL AND id IN (SELECT id FROM `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e WHERE change = 3 AND id IN (SELECT id FROM `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e WHERE change = 3 ORDER BY cityHash64(id, '00000000-0000-4000-8000-00000000a11e') LIMIT 5) AND position IS NULL));
 

@@ -220,7 +220,7 @@ ALTER TABLE reference_misses_log DELETE WHERE account = {account:String} AND str
 -- selectStandings
 SELECT r.account, r.stream, r.last_success, r.looked_at, r.last_full, r.last_failure, r.last_run, r.last_outcome, r.last_error, r.last_waiting,
     ifNull(f.faults, 0), if(ifNull(f.faults, 0) = 0, NULL, f.since), ifNull(f.fault, ''), ifNull(f.fault_error, ''),
-    parseDateTime64BestEffortOrNull(nullIf(w.value, ''), 3, 'UTC'), now64(3, 'UTC')
+    parseDateTime64BestEffortOrNull(nullIf(w.value, ''), 3, 'UTC'), ifNull(c.value, ''), now64(3, 'UTC')
 FROM
 (
     SELECT account, stream, maxIf(finished_at, good) AS last_success,
@@ -246,7 +246,14 @@ LEFT JOIN
     GROUP BY b.account, b.stream
 ) AS f ON r.account = f.account AND r.stream = f.stream
 LEFT JOIN (SELECT account, stream, value FROM sync_state WHERE name = 'watermark') AS w ON r.account = w.account AND r.stream = w.stream
+LEFT JOIN (SELECT account, stream, value FROM sync_state WHERE name = 'scope') AS c ON r.account = c.account AND r.stream = c.stream
 ORDER BY r.account, indexOf(['promotions', 'coupons', 'cashback_offers', 'transactions', 'payouts', 'products'], r.stream);
+
+-- selectRunSpans
+SELECT account, stream, mode, outcome, started_at, finished_at FROM sync_runs
+WHERE started_at < fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND started_at > fromUnixTimestamp64Milli({from:Int64}, 'UTC') - toIntervalDay(31)
+    AND (isNull(finished_at) AND outcome = 'running' OR finished_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC'))
+ORDER BY started_at DESC, account, stream LIMIT 6;
 
 -- selectDirectives
 SELECT action_id, at, actor, via, action, account, stream, run_id, deletes, reason, at > now64(3, 'UTC') - toIntervalSecond(86400) AND at < now64(3, 'UTC') + toIntervalMinute(1) AS fresh
@@ -321,14 +328,14 @@ DROP TABLE IF EXISTS transaction_decisions_log SYNC;
 
 -- selectRuns, by stream: false, whole looks: false
 SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
-    inserted, updated, deleted, would_delete, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
+    inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
 FROM sync_runs AS r
 WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})
 ORDER BY started_at DESC, account, stream LIMIT 20;
 
 -- selectRuns, by stream: true, whole looks: false
 SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
-    inserted, updated, deleted, would_delete, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
+    inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
 FROM sync_runs AS r
 INNER JOIN
 (
@@ -340,14 +347,14 @@ ORDER BY started_at DESC, account, stream LIMIT 1 BY account, stream LIMIT 20;
 
 -- selectRuns, by stream: false, whole looks: true
 SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
-    inserted, updated, deleted, would_delete, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
+    inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
 FROM sync_runs AS r
 WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String}) AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)
 ORDER BY started_at DESC, account, stream LIMIT 20;
 
 -- selectRuns, by stream: true, whole looks: true
 SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
-    inserted, updated, deleted, would_delete, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
+    inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
 FROM sync_runs AS r
 INNER JOIN
 (

@@ -563,7 +563,7 @@ SELECT change, count(), toUInt64(countIf(change IN (1, 2) AND moved)) FROM trans
 SELECT toString(id) FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2);
 
 -- selectPlannedDeletes
-SELECT toString(id), ifNull(toUnixTimestamp64Milli(updated_at), 0) FROM transactions_latest FINAL
+SELECT toString(id), ifNull(toUnixTimestamp64Milli(updated_at), 0), '' FROM transactions_latest FINAL
 WHERE account = {account:String} AND ((sold_at, id) IN (SELECT position, id FROM transactions_changes_0000000000004000800000000000a11e WHERE change = 3 AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change = 3 ORDER BY cityHash64(id, '00000000-0000-4000-8000-00000000a11e') LIMIT 5) AND position IS NOT NULL)
         OR sold_at IS NULL AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change = 3 AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change = 3 ORDER BY cityHash64(id, '00000000-0000-4000-8000-00000000a11e') LIMIT 5) AND position IS NULL));
 

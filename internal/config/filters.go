@@ -1,0 +1,148 @@
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"dealhouse/internal/catalog"
+)
+
+// mostLists is how many lists a stream may be read in: one for each combination of the values of its filters.
+const mostLists = 1000
+
+// filterKeys are the keys of the filters of streams, and of the names of their parameters.
+func filterKeys() []key {
+	var list []key
+	for _, f := range catalog.Filters() {
+		list = append(list, key{
+			name: f.Key, in: inStream, of: func(s *catalog.Stream) bool { return s.Filter(f.Name) != nil }, example: filterExamples[f.Name],
+			value: texts(f), doc: filterDocs[f.Name],
+		})
+	}
+	return list
+}
+
+func filterParamKeys() []key {
+	var list []key
+	for _, f := range catalog.Filters() {
+		list = append(list, key{
+			name: f.Name, in: inParams, standard: written(f.Name),
+			value: of("a string: a parameter name", []nodeKind{aString},
+				func(v *values) *string { return v.filterParam(f.Name) }, func(s string) (string, error) { return s, checkParam(s) }),
+			doc: `Takes a ` + f.Words + `, where a stream has ` + f.Key + `.`,
+		})
+	}
+	return list
+}
+
+var filterExamples = map[string]string{
+	"hostname": `["shop.example", "www.other.example"]`, "name": `["Shop", "Other Shop"]`, "category": `["Travel"]`, "country": `["DE", "FR"]`,
+}
+
+var filterDocs = map[string]string{
+	"hostname": `Load only what is needed: the rows of these retailers, as the service writes their hostnames. Each value is a list
+that is asked for by itself; together they are all of the stream. Of several filters a row must match each. Rows that
+were loaded and are outside leave the view with the next complete list; many at once need consent, as a mass delete.`,
+	"name":     `Only offers of retailers with these names, to the letter.`,
+	"category": `Only offers of these categories, to the letter.`,
+	"country":  `Only offers that are available in one of these countries, by their ISO 3166-1 alpha-2 codes.`,
+}
+
+// texts are the values of a filter: an array of strings, or, of an environment variable, such an array as JSON or values
+// with commas between them.
+func texts(f catalog.Filter) codec {
+	want := "an array of strings such as " + filterExamples[f.Name]
+	return codec{want: want, kinds: []nodeKind{anArray}, set: func(v *values, text string) error {
+		var all []string
+		if strings.HasPrefix(strings.TrimSpace(text), "[") {
+			if err := json.Unmarshal([]byte(text), &all); err != nil {
+				return errors.New("must be " + want)
+			}
+		} else {
+			for word := range strings.SplitSeq(text, ",") {
+				all = append(all, strings.TrimSpace(word))
+			}
+		}
+		if len(all) == 0 {
+			return errors.New("has no value: leave the key out to load everything")
+		}
+		for _, one := range all {
+			if err := checkFilterValue(f, one); err != nil {
+				return err
+			}
+		}
+		v.filters = maps.Clone(v.filters)
+		if v.filters == nil {
+			v.filters = map[string][]string{}
+		}
+		v.filters[f.Name] = all
+		return nil
+	}}
+}
+
+// filterParam is where the name of the parameter of a filter goes. The array is copied with the values.
+func (v *values) filterParam(filter string) *string {
+	for i, f := range catalog.Filters() {
+		if f.Name == filter {
+			return &v.filterParams[i]
+		}
+	}
+	panic("config: no filter " + filter)
+}
+
+// filterParamNames are the names of the parameters by the names of their filters.
+func (v *values) filterParamNames() map[string]string {
+	names := map[string]string{}
+	for i, f := range catalog.Filters() {
+		names[f.Name] = v.filterParams[i]
+	}
+	return names
+}
+
+var (
+	hostnamePattern = regexp.MustCompile(`^[^\s/?#@\\:,]+(:[0-9]{1,5})?$`)
+	countryPattern  = regexp.MustCompile(`^[A-Za-z]{2}$`)
+)
+
+func checkFilterValue(f catalog.Filter, value string) error {
+	const longest = 300 // bytes, so that an address stays one that servers accept
+	switch {
+	case value == "" || strings.TrimSpace(value) != value:
+		return fmt.Errorf("%s is empty, or has a space before or after it", quote(value))
+	case len(value) > longest || !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl):
+		return fmt.Errorf("%s is no %s", quote(value), f.Words)
+	case f.Lower && !hostnamePattern.MatchString(value):
+		return fmt.Errorf("%s is no hostname: write it as the service does, such as shop.example, without https:// and without a path", quote(value))
+	case f.Upper && !countryPattern.MatchString(value):
+		return fmt.Errorf("%s is no country: write its two letters, such as DE", quote(value))
+	}
+	return nil
+}
+
+// scopeOf is the scope of a stream by its filters.
+func (l *loader) scopeOf(s *catalog.Stream, v *values) catalog.Scope {
+	scope := catalog.NewScope(s, v.filters)
+	if n := scope.Count(); n > mostLists {
+		l.problem(v.at[s.Filter(scope[0].Filter).Key], "the filters of %s make %d lists, one for each combination of their values, and %d are read at most", s.Name, n, mostLists)
+	}
+	return scope
+}
+
+// arrayText is an array of strings as JSON; false when it holds something else.
+func arrayText(n *node) (string, bool) {
+	all := make([]string, len(n.items))
+	for i, item := range n.items {
+		if item.kind != aString {
+			return "", false
+		}
+		all[i] = item.text
+	}
+	text, err := json.Marshal(all)
+	return string(text), err == nil
+}

@@ -1,0 +1,63 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+
+	"dealhouse/internal/dealapi"
+)
+
+// usedKey is the key of a client when a run started; the zero value is none.
+type usedKey struct {
+	client *dealapi.Client
+	number int
+}
+
+func keyOf(c *dealapi.Client) usedKey {
+	if c == nil {
+		return usedKey{}
+	}
+	return usedKey{c, c.KeyNumber()}
+}
+
+// refusedKey is the key of a run that ended since the service refused it; none for other ends.
+func (a *attempt) refusedKey(err error) usedKey {
+	if api, is := errors.AsType[*dealapi.Error](err); is && api.Kind == dealapi.KindAuth {
+		return a.key
+	}
+	return usedKey{}
+}
+
+// renewKeys reads the keys anew that the service refused. The streams of one that has changed run at once, rather than
+// when it is their turn to be tried again. The files are read beside the loop, since they may be on a disk that is slow.
+func (d *Daemon) renewKeys(ctx context.Context) error {
+	keys := map[usedKey]bool{}
+	if err := d.inLoop(ctx, func(l *loop) {
+		for _, e := range l.timetable.entries {
+			if e.refused.client != nil && e.Enabled && e.running == nil {
+				keys[e.refused] = true
+			}
+		}
+	}); err != nil || len(keys) == 0 {
+		return err
+	}
+	for k := range keys {
+		if !k.client.RenewKey(k.number) {
+			delete(keys, k)
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	return d.inLoop(ctx, func(l *loop) {
+		for _, e := range l.timetable.entries {
+			if keys[e.refused] {
+				e.refused = usedKey{}
+				e.tryNow(l.now())
+			}
+		}
+		if !l.draining.Load() {
+			l.turn()
+		}
+	})
+}

@@ -1,0 +1,95 @@
+package dealapi
+
+import (
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// rememberedKeys is how many keys a client keeps out of what it says: the one in use, and those before it, which requests
+// under way may still have sent.
+const rememberedKeys = 4
+
+// keyring is the key of a client, which may be replaced while requests are under way. It holds keys inside functions,
+// where no %+v reaches them (dealapi-2).
+type keyring struct {
+	again func() (string, error) // reads the key anew; nil: it never changes
+
+	mu     sync.Mutex // held while the key is read anew
+	keys   func() []string
+	use    atomic.Pointer[keyInUse]
+	scrubs atomic.Pointer[scrubber]
+}
+
+// keyInUse is a key, and how many there were before it.
+type keyInUse struct {
+	authorize func(http.Header)
+	number    int
+}
+
+func newKeyring(key string, again func() (string, error)) *keyring {
+	k := &keyring{again: again, keys: func() []string { return nil }}
+	k.put(key)
+	return k
+}
+
+// put makes a key the one in use. What is scrubbed is known before the key is first sent.
+func (k *keyring) put(key string) {
+	keys := append([]string{key}, k.keys()...)
+	keys = slices.Clip(keys[:min(len(keys), rememberedKeys)])
+	k.keys = func() []string { return keys }
+	scrub := newScrubber(keys...)
+	k.scrubs.Store(&scrub)
+	number := 0
+	if last := k.use.Load(); last != nil {
+		number = last.number + 1
+	}
+	k.use.Store(&keyInUse{func(h http.Header) { h.Set("Authorization", "Bearer "+key) }, number})
+}
+
+func (k *keyring) authorize(h http.Header) { k.use.Load().authorize(h) }
+
+func (k *keyring) number() int { return k.use.Load().number }
+
+// renew reads the key anew, unless the one with the number is no longer in use. It reports whether it has found another
+// one; the error says why none could be read, and is free of keys as long as that of again is.
+func (k *keyring) renew(number int) (found bool, err error) {
+	if k.again == nil {
+		return false, nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.number() != number {
+		return false, nil
+	}
+	key, err := k.again()
+	if err == nil {
+		err = validateKey(key)
+	}
+	if err != nil || key == k.keys()[0] {
+		return false, err
+	}
+	k.put(key)
+	return true, nil
+}
+
+// KeyNumber numbers the keys that the client has had: it grows when another one is read.
+func (c *Client) KeyNumber() int { return c.keys.number() }
+
+// RenewKey reads the key anew from where it came, unless the one with that number is no longer in use, and reports whether
+// another one is in use now. A key that comes from no file stays. It is safe for concurrent use, and may take as long as
+// the file takes to be read.
+func (c *Client) RenewKey(number int) bool {
+	found, err := c.keys.renew(number)
+	switch {
+	case err != nil:
+		c.log.Warn("the key could not be read anew: the one before is used", "error", c.scrub().text(err.Error()))
+	case found:
+		c.log.Info("the service refused the key, and it has changed since: the new one is used")
+	}
+	return c.keys.number() != number
+}
+
+// scrub is what keeps the client's keys out of what it says.
+func (c *Client) scrub() scrubber { return *c.keys.scrubs.Load() }

@@ -1,0 +1,45 @@
+package warehouse
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// RunSpan is when a run was under way, and how it ended.
+type RunSpan struct {
+	StreamID
+	Mode, Outcome string
+	From          time.Time
+	To            time.Time // zero while it is under way
+}
+
+// RunSpans are the runs that were under way at any time from one moment to another, the oldest first, and whether there
+// are more than most: then the newest are given. A run that took longer than a month before the first moment is left out.
+func (r Reader) RunSpans(ctx context.Context, from, to time.Time, most int) (spans []RunSpan, more bool, err error) {
+	rows, err := r.readOnly.Query(ctx, selectRunSpans(most), named("from", fmt.Sprint(from.UnixMilli())), named("to", fmt.Sprint(to.UnixMilli())))
+	type row struct {
+		RunSpan
+		to *time.Time
+	}
+	all, err := scanned(rows, err, func(s *row) []any { return []any{&s.Account, &s.Stream, &s.Mode, &s.Outcome, &s.From, &s.to} })
+	if err != nil {
+		return nil, false, fmt.Errorf("reading the runs of a day: %w", err)
+	}
+	if more = len(all) > most; more {
+		all = all[:most]
+	}
+	for i := len(all) - 1; i >= 0; i-- {
+		all[i].To = orZero(all[i].to)
+		spans = append(spans, all[i].RunSpan)
+	}
+	return spans, more, nil
+}
+
+// selectRunSpans reads the rows of runs that began in the time in question, or in the month before.
+func selectRunSpans(most int) string {
+	return sql(`SELECT account, stream, mode, outcome, started_at, finished_at FROM sync_runs
+WHERE started_at < fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND started_at > fromUnixTimestamp64Milli({from:Int64}, 'UTC') - toIntervalDay(31)
+    AND (isNull(finished_at) AND outcome = $running OR finished_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC'))
+ORDER BY started_at DESC, account, stream LIMIT $limit`, parts{"limit": fmt.Sprint(most + 1), "running": quote(OutcomeRunning)})
+}
