@@ -157,7 +157,7 @@ func TestMetricsContract(t *testing.T) {
 		"build_info": "engine,goversion,revision,version", "warehouse_retries_total": "", "config_reload_success": "", "config_last_reload_timestamp_seconds": "",
 		"records_out_of_scope_total": "account,stream", "scope_info": "account,scope,stream",
 		"runs_total": "account,outcome,stream", "guard_trips_total": "account,guard,stream", "quality_check_ok": "account,check,stream", "references_total": "account,outcome,stream",
-		"http_requests_total": "account,status", "payouts": "account,verdict", "telemetry_lost_total": "signal",
+		"http_requests_total": "account,status", "payouts": "account,verdict", "telemetry_lost_total": "signal", "notifications_total": "outcome,receiver", "notifications_waiting": "receiver",
 	}
 	for _, name := range strings.Fields(`last_success_timestamp_seconds last_attempt_timestamp_seconds last_failure_timestamp_seconds run_duration_seconds runs_in_progress
 		next_run_timestamp_seconds missed_runs_total failed_runs_in_a_row paused run_panics_total pages_reread_total records_read_total records_inserted_total records_updated_total records_deleted_total

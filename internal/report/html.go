@@ -53,7 +53,7 @@ func (r Reconciliation) WriteHTML(w io.Writer) error {
 		"day": Day, "words": spaced, "kinds": KindColumns, "orphan": OrphanAdvice, "overdue": r.OverdueAdvice, "payout": r.Payout,
 		"tone": tone, "sentence": wording.Sentence, "lines": func(l []finance.Line) *Alignment { return AlignLines(Page, l...) }, "exceptions": func(all []Exception) *Alignment { return AlignExceptions(Page, all) },
 		"all": func() *Alignment { return r.AlignPayouts(Page) }, "others": func() *Alignment { return r.AlignOthers(Page) },
-		"transactions": func() *Alignment { return r.AlignTransactions(Page) },
+		"aligned": func() *Alignment { return r.AlignTransactions(Page) },
 	}).Parse(pageText)
 	if err != nil {
 		return fmt.Errorf("reading the template of the report: %w", err)

@@ -254,6 +254,18 @@ func ofPublication(d dialect, x script) []statement {
 	return all
 }
 
+// ofUpkeep renders the statements of retention and of backups.
+func ofUpkeep() []statement {
+	ids := []string{"01", "02"}
+	return []statement{
+		{"selectRetired", selectRetired}, {"neededRuns", neededRuns}, {"selectOldRuns", selectOldRuns},
+		{"deleteRuns", deleteRuns(goldenSince, []string{"('acme', 'coupons')"}, []string{goldenRun}, false)}, {"deleteRuns, last", deleteRuns(goldenSince, []string{"('acme', 'coupons')"}, []string{goldenRun}, true)},
+		{"selectOldRejects", selectOldRejects}, {"deleteRejects", deleteRejects(goldenSince, ids)},
+		{"selectOldFindings", selectOldFindings}, {"deleteFindings", deleteFindings(ids, false)}, {"deleteFindings, resolved", deleteFindings(ids, true)},
+		{"selectKnownStreams", selectKnownStreams}, {"selectSchemaState", selectSchemaState},
+	}
+}
+
 // ofAll renders the statements that belong to no stream.
 func ofAll() []statement {
 	one := int64(1)
@@ -297,6 +309,7 @@ func ofAll() []statement {
 	all = append(all, statement{"selectChangeSums", selectChangeSums(closed)}, statement{"selectChanges", selectChanges(nil)}, statement{"selectEachChange", selectEachChange(nil)},
 		statement{"selectUnpaidCohorts", selectUnpaidCohorts(goldenHorizon)}, statement{"selectLoadedDays", selectLoadedDays()}, statement{"selectDueTransactions", selectDueTransactions(closed)},
 		statement{"selectRecordVersions", selectRecordVersions(catalog.Payouts())})
+	all = append(all, ofUpkeep()...)
 	for _, t := range []struct{ newest, from string }{
 		{newestVersion, "sync_state_log WHERE account = {account:String} AND stream = {stream:String}"},
 		{newestTime("asked_at"), "reference_misses_log WHERE account = {account:String} AND stream = {stream:String}"},
@@ -437,15 +450,19 @@ var statementText = regexp.MustCompile("^[\"`](SELECT|INSERT INTO|ALTER TABLE|CR
 // within are functions whose text is a piece of statements that are named above, or that Migrate sends.
 var within = []string{
 	"createLocal", "grantsOf", "createTable", "createViewAs", "createStagingTable", "currentRows", "stagedRows", "unpacked", "createDatabase",
-	"createTableOf", "copyTable", "dropDelta", "createDelta",
+	"createTableOf", "copyTable", "dropDelta", "createDelta", "createUnion",
 }
 
 // everyTextIsNamed finds the functions and constants of the package that have the text of a statement. Each is rendered
 // by this file, or was caught sending.
 func everyTextIsNamed(t *testing.T, others []statement) {
 	t.Helper()
-	known, err := os.ReadFile("golden_test.go")
-	must(t, err)
+	var known []byte
+	for _, file := range []string{"golden_test.go", "dialect_test.go"} {
+		text, err := os.ReadFile(file)
+		must(t, err)
+		known = append(known, text...)
+	}
 	senders := map[string]bool{}
 	for _, s := range others {
 		senders[s.name[strings.LastIndex(s.name, ".")+1:]] = true

@@ -56,20 +56,20 @@ const (
 var selectOldRejects = sql(`SELECT $id AS id FROM
 (
     SELECT account, stream, key, field, reason, raw_hash FROM rejects_log
-    WHERE stream = $transactions GROUP BY account, stream, key, field, reason, raw_hash
+    WHERE stream = $stream GROUP BY account, stream, key, field, reason, raw_hash
     HAVING max(written_at) < toDateTime(intDiv({before:Int64}, 1000), 'UTC')
 )
 WHERE (account, stream, key, field, reason, raw_hash) IN
 (
     SELECT account, stream, key, field, reason, sipHash128(raw) FROM rejected_records
-    WHERE stream = $transactions AND state != $open
+    WHERE stream = $stream AND state != $open
 )
-ORDER BY id LIMIT {limit:UInt64}`, parts{"id": rejectID, "transactions": quote(catalog.Transactions().Name), "open": quote(string(RejectOpen))})
+ORDER BY id LIMIT {limit:UInt64}`, parts{"id": rejectID, "stream": quote(catalog.Transactions().Name), "open": quote(string(RejectOpen))})
 
 // deleteRejects removes rejects by their ids, unless one was met again meanwhile.
 func deleteRejects(before time.Time, ids []string) string {
-	return sql("ALTER TABLE rejects_log DELETE WHERE stream = $transactions AND written_at < toDateTime($before, 'UTC') AND $id IN ($ids)",
-		parts{"transactions": quote(catalog.Transactions().Name), "before": fmt.Sprint(before.Unix()), "id": rejectID, "ids": literals(ids)})
+	return sql("ALTER TABLE rejects_log DELETE WHERE stream = $stream AND written_at < toDateTime($before, 'UTC') AND $id IN ($ids)",
+		parts{"stream": quote(catalog.Transactions().Name), "before": fmt.Sprint(before.Unix()), "id": rejectID, "ids": literals(ids)})
 }
 
 // selectOldFindings are findings that were resolved before a time. Parameters: before, in milliseconds, and limit.

@@ -512,6 +512,81 @@ WHERE account = {account:String} AND id IN (SELECT CAST(arrayJoin({keys:Array(St
 ORDER BY indexOf({keys:Array(String)}, toString(id)), _version, synced_at
 SETTINGS output_format_json_named_tuples_as_objects = 1, output_format_json_quote_64bit_integers = 0, output_format_json_quote_decimals = 0, output_format_json_escape_forward_slashes = 0;
 
+-- selectRetired
+SELECT max(at), now64(3, 'UTC') FROM retention_log;
+
+-- neededRuns
+SELECT arrayJoin([argMin(run_id, started_at), argMax(run_id, started_at)]) AS run_id FROM sync_runs GROUP BY account, stream, mode, outcome, isNull(watermark)
+    UNION ALL
+    SELECT r.run_id FROM sync_runs AS r
+    LEFT JOIN (SELECT account, stream, max(started_at) AS began FROM sync_runs WHERE mode NOT IN ('backfill', 'retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1) AND (outcome = 'success' AND (mode != 'initial' OR isNotNull(watermark))) GROUP BY account, stream) AS good
+        ON good.account = r.account AND good.stream = r.stream
+    WHERE r.started_at > ifNull(good.began, toDateTime64(0, 3, 'UTC')) OR r.outcome = 'running'
+    UNION ALL
+    SELECT toUUIDOrZero(JSONExtractString(value, 'run_id')) FROM sync_state
+    UNION ALL
+    SELECT arrayJoin([last.run_id, published.run_id]) FROM rejects_log;
+
+-- selectOldRuns
+SELECT account, stream, countIf(NOT needed) AS runs, groupArrayIf(toString(run_id), needed) AS kept FROM
+(
+    SELECT account, stream, run_id, run_id IN (SELECT arrayJoin([argMin(run_id, started_at), argMax(run_id, started_at)]) AS run_id FROM sync_runs GROUP BY account, stream, mode, outcome, isNull(watermark)
+    UNION ALL
+    SELECT r.run_id FROM sync_runs AS r
+    LEFT JOIN (SELECT account, stream, max(started_at) AS began FROM sync_runs WHERE mode NOT IN ('backfill', 'retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1) AND (outcome = 'success' AND (mode != 'initial' OR isNotNull(watermark))) GROUP BY account, stream) AS good
+        ON good.account = r.account AND good.stream = r.stream
+    WHERE r.started_at > ifNull(good.began, toDateTime64(0, 3, 'UTC')) OR r.outcome = 'running'
+    UNION ALL
+    SELECT toUUIDOrZero(JSONExtractString(value, 'run_id')) FROM sync_state
+    UNION ALL
+    SELECT arrayJoin([last.run_id, published.run_id]) FROM rejects_log) AS needed FROM sync_runs
+    WHERE started_at < fromUnixTimestamp64Milli({before:Int64}, 'UTC')
+        AND (account, stream) NOT IN (SELECT account, stream FROM sync_state WHERE startsWith(name, 'intent:'))
+)
+GROUP BY account, stream
+HAVING runs > 0
+ORDER BY account, stream;
+
+-- deleteRuns
+ALTER TABLE sync_runs_log DELETE WHERE started_at < fromUnixTimestamp64Milli(1, 'UTC') AND outcome = 'running' AND (account, stream) IN (('acme', 'coupons')) AND toString(run_id) NOT IN ('', '00000000-0000-4000-8000-00000000a11e');
+
+-- deleteRuns, last
+ALTER TABLE sync_runs_log DELETE WHERE started_at < fromUnixTimestamp64Milli(1, 'UTC') AND outcome != 'running' AND (account, stream) IN (('acme', 'coupons')) AND toString(run_id) NOT IN ('', '00000000-0000-4000-8000-00000000a11e');
+
+-- selectOldRejects
+SELECT hex(sipHash128(account, stream, key, field, reason, raw_hash)) AS id FROM
+(
+    SELECT account, stream, key, field, reason, raw_hash FROM rejects_log
+    WHERE stream = 'transactions' GROUP BY account, stream, key, field, reason, raw_hash
+    HAVING max(written_at) < toDateTime(intDiv({before:Int64}, 1000), 'UTC')
+)
+WHERE (account, stream, key, field, reason, raw_hash) IN
+(
+    SELECT account, stream, key, field, reason, sipHash128(raw) FROM rejected_records
+    WHERE stream = 'transactions' AND state != 'open'
+)
+ORDER BY id LIMIT {limit:UInt64};
+
+-- deleteRejects
+ALTER TABLE rejects_log DELETE WHERE stream = 'transactions' AND written_at < toDateTime(0, 'UTC') AND hex(sipHash128(account, stream, key, field, reason, raw_hash)) IN ('', '01', '02');
+
+-- selectOldFindings
+SELECT hex(sipHash128(account, kind, subject, detail_hash)) AS id FROM payout_findings_log FINAL
+WHERE isNotNull(resolved_at) AND resolved_at < fromUnixTimestamp64Milli({before:Int64}, 'UTC')
+ORDER BY id LIMIT {limit:UInt64};
+
+-- deleteFindings
+ALTER TABLE payout_findings_log DELETE WHERE isNull(resolved_at) AND hex(sipHash128(account, kind, subject, detail_hash)) IN ('', '01', '02');
+
+-- deleteFindings, resolved
+ALTER TABLE payout_findings_log DELETE WHERE isNotNull(resolved_at) AND hex(sipHash128(account, kind, subject, detail_hash)) IN ('', '01', '02');
+
+-- selectKnownStreams
+SELECT DISTINCT account, stream FROM sync_state_log ORDER BY account, stream;
+
+-- selectSchemaState
+SELECT max(version), max(generation) FROM schema_migrations;
+
 -- selectTimeAfter sync_state_log
 SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(max(version)) FROM sync_state_log WHERE account = {account:String} AND stream = {stream:String};
 
