@@ -1,6 +1,10 @@
 package finance
 
-import "github.com/shopspring/decimal"
+import (
+	"slices"
+
+	"github.com/shopspring/decimal"
+)
 
 // Balance is what is owed to the account in one currency: the cashback of what is not paid, by status, and what the
 // worth of paid transactions is above, or below, what was paid for them.
@@ -198,8 +202,14 @@ func NewStatement(before, within, late []Change) Statement {
 		s.Closing = s.Closing.Add(step.Balance)
 	}
 	for _, c := range within {
+		count := c.Count
+		var counted []Event // a change may take several steps of one event, and is one all the same
 		for _, step := range c.Steps() {
+			if c.Count = count; slices.Contains(counted, step.Event) {
+				c.Count = 0
+			}
 			add(step.Event, c, step)
+			counted = append(counted, step.Event)
 		}
 	}
 	for _, c := range late {

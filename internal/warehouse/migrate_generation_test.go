@@ -235,7 +235,7 @@ func TestTurnOfADeadProcess(t *testing.T) {
 		t.Helper()
 		must(t, w.exec(t.Context(), "INSERT INTO schema_turns_log (id, owner, over, version) VALUES ('"+id+"', '"+owner+"', 0, 1)"))
 	}
-	mine := &turn{w: w}
+	mine := &turn{w: w, table: schemaTurns}
 	say(idA, "elsewhere/1/deadbeef") // an embedded warehouse has one process
 	if other, err := mine.ask(t.Context()); err != nil || other != "" {
 		t.Errorf("it waits for %q, %v", other, err)
