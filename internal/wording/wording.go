@@ -99,10 +99,13 @@ func Ago(d time.Duration, in func(time.Duration) string) string {
 	return in(d) + " ago"
 }
 
-// Sentence begins with a capital letter and ends with a full stop.
+// Sentence begins with a capital letter, but for the name of a column, and ends with a full stop.
 func Sentence(text string) string {
 	if text == "" {
 		return ""
+	}
+	if word, _, _ := strings.Cut(text, " "); strings.Contains(word, "_") {
+		return strings.TrimSuffix(text, ".") + "."
 	}
 	first, size := utf8.DecodeRuneInString(text)
 	return string(unicode.ToUpper(first)) + strings.TrimSuffix(text[size:], ".") + "."

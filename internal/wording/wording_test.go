@@ -31,6 +31,8 @@ func TestWording(t *testing.T) {
 		{Long(0), "under a second"},
 		{Long(time.Second), "1 second"},
 		{Long(2 * day), "2 days"},
+		{Sentence("it is paid"), "It is paid."},
+		{Sentence("total_gmv is 2 and not 1."), "total_gmv is 2 and not 1."},
 		{Ago(0, Short), "just now"},
 		{Ago(4*time.Minute+50*time.Second, Short), "4 min ago"},
 		{Ago(time.Hour-1, Long), "59 minutes ago"},
