@@ -69,11 +69,7 @@ func printJournal(ctx context.Context, a *app, f monthFlags, draft bool, format 
 	if err != nil {
 		return err
 	}
-	cfg, err := a.loadConfig(false)
-	if err != nil {
-		return err
-	}
-	w, err := a.openExisting(ctx, cfg)
+	cfg, w, err := a.openToLook(ctx)
 	if err != nil {
 		return err
 	}

@@ -129,11 +129,7 @@ func newNotifyList(a *app) *cobra.Command {
 }
 
 func listNotifications(ctx context.Context, a *app, receiver string, limit int, format string) (err error) {
-	cfg, err := a.loadConfig(false)
-	if err != nil {
-		return err
-	}
-	w, err := a.openExisting(ctx, cfg)
+	_, w, err := a.openToLook(ctx)
 	if err != nil {
 		return err
 	}

@@ -47,11 +47,7 @@ func newReconcilePacket(a *app) *cobra.Command {
 }
 
 func printPacket(ctx context.Context, a *app, account string, payout int64, all bool, format string) (err error) {
-	cfg, err := a.loadConfig(false)
-	if err != nil {
-		return err
-	}
-	w, err := a.openExisting(ctx, cfg)
+	cfg, w, err := a.openToLook(ctx)
 	if err != nil {
 		return err
 	}

@@ -67,11 +67,7 @@ func newSettlements(a *app) *cobra.Command {
 }
 
 func printSettlements(ctx context.Context, a *app, account, format, list string) (err error) {
-	cfg, err := a.loadConfig(false)
-	if err != nil {
-		return err
-	}
-	w, err := a.openExisting(ctx, cfg)
+	cfg, w, err := a.openToLook(ctx)
 	if err != nil {
 		return err
 	}

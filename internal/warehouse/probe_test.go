@@ -41,6 +41,8 @@ func probesOf(c ViewColumn) []string {
 	switch {
 	case strings.HasPrefix(c.Type, "Array(Decimal"):
 		return append([]string{"empty(" + name + ")", "notEmpty(" + name + ")"}, append(null, "length("+name+") > 1", "has("+name+", toDecimal64(1, 4))")...)
+	case strings.HasPrefix(c.Type, "Array(Int"):
+		return append([]string{"empty(" + name + ")", "notEmpty(" + name + ")"}, append(null, "length("+name+") > 1", "has("+name+", 1)")...)
 	case strings.HasPrefix(c.Type, "Array("):
 		return append([]string{"empty(" + name + ")", "notEmpty(" + name + ")"}, append(null, "length("+name+") > 1", "has("+name+", 'x')")...)
 	case bare == "String":

@@ -99,7 +99,8 @@ FROM
     (
         SELECT l.account AS account, l.reference AS reference, l.revision AS revision, l.received_on AS received_on, l.currency_code AS currency, l.amount AS amount, l.fee AS fee,
             l.payout_currency AS sent_in, l.payout_amount AS payout_amount, l.unit AS unit, l.text AS text, l.at AS at, l.by AS by,
-            multiIf(notEmpty(l.payouts), 'named', f.how) AS matched_by, multiIf(notEmpty(l.payouts), l.payouts, f.how != '', [f.payout_id], CAST([], 'Array(Int64)')) AS settles
+            multiIf(notEmpty(l.payouts), 'named', ifNull(f.how, '')) AS matched_by,
+            multiIf(notEmpty(l.payouts), l.payouts, ifNull(f.how, '') != '', [ifNull(f.payout_id, toInt64(0))], CAST([], 'Array(Int64)')) AS settles
         FROM last AS l
         LEFT JOIN found AS f ON f.account = l.account AND f.reference = l.reference
     ) AS m
