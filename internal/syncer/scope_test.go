@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -410,17 +411,20 @@ func TestKilledWhileTheScopeChanges(t *testing.T) {
 			before := shownRows(t, s.store, "coupons", "acme")
 			s.to(values)
 			dying := newWorker(t, s.world, s.store.Database(), "acme", clocks{})
-			dead := false
+			var dead atomic.Bool
 			dying.seam.set(func(_ context.Context, step string, after bool) error {
-				if dead = dead || step == point && after == (i%2 == 0); dead {
+				if step == point && after == (i%2 == 0) {
+					dead.Store(true)
+				}
+				if dead.Load() {
 					return errInjected
 				}
 				return nil
 			})
 			job := s.job
 			job.Client = dying.client
-			if _, err := dying.Run(t.Context(), job); err == nil || !dead {
-				t.Fatalf("%s: dead %t, %v", point, dead, err)
+			if _, err := dying.Run(t.Context(), job); err == nil || !dead.Load() {
+				t.Fatalf("%s: dead %t, %v", point, dead.Load(), err)
 			}
 			expireLeases(t, s.store, "acme")
 			got := shownRows(t, s.store, "coupons", "acme")
