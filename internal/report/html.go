@@ -74,12 +74,17 @@ func (r Reconciliation) WriteHTML(w io.Writer) error {
 	} else if len(p.Exceptions) > 0 {
 		p.Exceptions[0].Totals = nil // they follow
 	}
+	return execute(w, t, p, "report")
+}
+
+// execute writes all of a page, or nothing where it cannot be made; what names it in an error.
+func execute(w io.Writer, t *template.Template, page any, what string) error {
 	var b bytes.Buffer
-	if err := t.Execute(&b, p); err != nil {
-		return fmt.Errorf("making the report: %w", err)
+	if err := t.Execute(&b, page); err != nil {
+		return fmt.Errorf("making the %s: %w", what, err)
 	}
 	if _, err := b.WriteTo(w); err != nil {
-		return fmt.Errorf("writing the report as HTML: %w", err)
+		return fmt.Errorf("writing the %s as HTML: %w", what, err)
 	}
 	return nil
 }

@@ -254,5 +254,5 @@ func (j Journal) WriteJSON(w io.Writer) error {
 		lines = append(lines, object{"entry_id": l.ID, "line": l.Number, "date": l.Date.Format(time.DateOnly), "account_code": l.Code, "debit": n(l.Debit()), "credit": n(l.Credit()),
 			"currency": l.Currency, "reference": l.Reference, "text": l.Text})
 	}
-	return writeObject(w, object{"account": j.Account, "month": j.Month.Format("2006-01"), "state": j.state(), "note": j.Note(), "lines": lines})
+	return writeObject(w, object{"account": j.Account, "month": j.Month.Format("2006-01"), "state": j.state(), "note": j.Note(), "lines": lines}, "report")
 }

@@ -152,16 +152,21 @@ func (r Reconciliation) WriteJSON(w io.Writer) error {
 			optional("", t.StampedOrderValue), optional("", t.StampedCashback), t.StampedAt, t.FirstKnown, t.Status, optional("", t.OrderValue),
 			optional("", t.Cashback), t.PayoutNow, t.ChangedAt, number(t.AtStake)})
 	}
+	return writeObject(w, d, "report")
+}
+
+// writeObject writes a document that is safe to look at in a terminal; what names it in an error.
+func writeObject(w io.Writer, o any, what string) error {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	err := enc.Encode(d)
+	err := enc.Encode(o)
 	if err == nil {
 		_, err = w.Write(visible.JSON(text.Bytes()))
 	}
 	if err != nil {
-		return fmt.Errorf("writing the report as JSON: %w", err)
+		return fmt.Errorf("writing the %s as JSON: %w", what, err)
 	}
 	return nil
 }

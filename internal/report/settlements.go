@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"context"
 	_ "embed" // the page
 	"encoding/json"
@@ -231,23 +230,7 @@ func (t ThreeWay) WriteJSON(w io.Writer) error {
 			"payout_amount": json.Number(MoneyIn(s.PayoutCurrency, s.PayoutAmount)), "matched_by": s.MatchedBy, ListPayouts(): append([]int64{}, s.Payouts...), "shares": shares, "text": s.Text,
 			"imported_at": s.At.UTC(), "imported_by": s.By, "what_to_do": SettlementAdvice(s)})
 	}
-	return writeObject(w, object{"made_at": t.MadeAt, "summary": t.Summary(), ListPayouts(): payouts, "settlements": settlements})
-}
-
-// writeObject writes a document that is safe to look at in a terminal.
-func writeObject(w io.Writer, o any) error {
-	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	err := enc.Encode(o)
-	if err == nil {
-		_, err = w.Write(visible.JSON(text.Bytes()))
-	}
-	if err != nil {
-		return fmt.Errorf("writing the report as JSON: %w", err)
-	}
-	return nil
+	return writeObject(w, object{"made_at": t.MadeAt, "summary": t.Summary(), ListPayouts(): payouts, "settlements": settlements}, "report")
 }
 
 //go:embed threeway.html
@@ -273,12 +256,5 @@ func writePage(w io.Writer, name, text string, functions template.FuncMap, page 
 	if err != nil {
 		return fmt.Errorf("reading the template of the page: %w", err)
 	}
-	var b bytes.Buffer
-	if err := t.Execute(&b, page); err != nil {
-		return fmt.Errorf("making the page: %w", err)
-	}
-	if _, err := b.WriteTo(w); err != nil {
-		return fmt.Errorf("writing the page as HTML: %w", err)
-	}
-	return nil
+	return execute(w, t, page, "page")
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"context"
 	_ "embed" // the page
 	"encoding/json"
@@ -95,18 +94,7 @@ func (s Statement) WriteJSON(w io.Writer) error {
 		}
 		o.Currencies = append(o.Currencies, one)
 	}
-	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	err := enc.Encode(o)
-	if err == nil {
-		_, err = w.Write(visible.JSON(text.Bytes()))
-	}
-	if err != nil {
-		return fmt.Errorf("writing the statement as JSON: %w", err)
-	}
-	return nil
+	return writeObject(w, o, "statement")
 }
 
 // WriteHTML writes one page that needs nothing beside itself, and prints on A4.
@@ -119,14 +107,7 @@ func (s Statement) WriteHTML(w io.Writer) error {
 		Statement
 		Title, Made string
 	}{s, s.title(), s.MadeAt.UTC().Format("2006-01-02 15:04 UTC")}
-	var b bytes.Buffer
-	if err := t.Execute(&b, page); err != nil {
-		return fmt.Errorf("making the statement: %w", err)
-	}
-	if _, err := b.WriteTo(w); err != nil {
-		return fmt.Errorf("writing the statement as HTML: %w", err)
-	}
-	return nil
+	return execute(w, t, page, "statement")
 }
 
 // Money writes an amount of the statement for people: a part of all that is written of it with the same decimals.
