@@ -154,8 +154,8 @@ func TestRebuild(t *testing.T) {
 	check("filled")
 	for _, statement := range []string{
 		"INSERT INTO sales_latest SELECT * REPLACE (7 AS sales, version + 1000000000000 AS version) FROM sales_latest FINAL LIMIT 1",
-		"INSERT INTO sales_latest SELECT * REPLACE ('XXX' AS currency_code) FROM sales_latest FINAL LIMIT 2",
-		"INSERT INTO sale_retailers_latest SELECT * REPLACE ('XXX' AS logo, version + 1 AS version) FROM sale_retailers_latest FINAL LIMIT 1",
+		"INSERT INTO sales_latest SELECT * REPLACE ('XTS' AS currency_code) FROM sales_latest FINAL LIMIT 2",
+		"INSERT INTO sale_retailers_latest SELECT * REPLACE ('another' AS logo, version + 1 AS version) FROM sale_retailers_latest FINAL LIMIT 1",
 		"INSERT INTO payout_transactions_latest SELECT * REPLACE ('' AS state, version + 1 AS version) FROM payout_transactions_latest FINAL LIMIT 1",
 		"INSERT INTO payout_transactions_latest SELECT * REPLACE (77 AS payout_id) FROM payout_transactions_latest FINAL LIMIT 1",
 		"INSERT INTO payout_transactions_latest SELECT * REPLACE (NULL AS stamped_cashback, version + 1 AS version) FROM payout_transactions_latest FINAL WHERE stamped_cashback > 0 LIMIT 1",

@@ -41,6 +41,9 @@ func startInstalled(t *testing.T, a authority) installed {
 	path, err := exec.LookPath("clickhouse-server")
 	if err != nil {
 		if path, err = exec.LookPath("/usr/sbin/clickhouse-server"); err != nil {
+			if os.Getenv("CI") != "" {
+				t.Fatal("no clickhouse-server is installed: CI has to install it, or this is not tested at all")
+			}
 			t.Skip("no clickhouse-server is installed: Debian has one, in the package of that name")
 		}
 	}

@@ -173,7 +173,10 @@ func TestLongName(t *testing.T) {
 	h := &Host{Dir: dir, All: &answering{status: 200, body: strings.NewReader("")}, Logger: slog.New(slog.DiscardHandler)}
 	stop, err := h.Serve()
 	if errors.Is(err, errors.ErrUnsupported) {
-		t.Skip(err)
+		if os.Getenv("CI") != "" {
+			t.Fatalf("%v: CI has to run where a socket in a deep folder has a name, or this is not tested at all", err)
+		}
+		t.Skipf("%v: this system has no way to name a socket in a deep folder", err)
 	}
 	if err != nil {
 		t.Fatal(err)
