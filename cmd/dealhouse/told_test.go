@@ -17,6 +17,7 @@ import (
 
 	metricspb "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	tracespb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
 	"dealhouse/internal/apisim"
@@ -29,7 +30,7 @@ type listener struct {
 	*httptest.Server
 	mu      sync.Mutex
 	bodies  strings.Builder
-	parents map[string][]string // of spans: the names of those above, by name
+	spans   []*tracepb.Span
 	metrics []string
 	events  []lineageEvent
 }
@@ -49,7 +50,7 @@ type lineageEvent struct {
 
 func listen(t *testing.T) *listener {
 	t.Helper()
-	l := &listener{parents: map[string][]string{}}
+	l := &listener{}
 	l.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, err := io.ReadAll(r.Body)
 		if err == nil {
@@ -74,12 +75,10 @@ func (l *listener) take(path string, text []byte) error {
 		if err := proto.Unmarshal(text, &request); err != nil {
 			return err
 		}
-		names := map[string]string{}
-		for _, span := range request.ResourceSpans[0].ScopeSpans[0].Spans {
-			names[string(span.SpanId)] = span.Name
-		}
-		for _, span := range request.ResourceSpans[0].ScopeSpans[0].Spans {
-			l.parents[span.Name] = append(l.parents[span.Name], names[string(span.ParentSpanId)])
+		for _, resource := range request.ResourceSpans {
+			for _, scope := range resource.ScopeSpans {
+				l.spans = append(l.spans, scope.Spans...)
+			}
 		}
 		return nil
 	case "/v1/metrics":
@@ -100,13 +99,22 @@ func (l *listener) take(path string, text []byte) error {
 	return nil
 }
 
-// heard fails the test unless the span is there, below that one.
+// heard fails the test unless the span is there, below that one. The two may have come with different exports: a span is
+// sent some time after it has ended, and the one above ends later.
 func (l *listener) heard(t *testing.T, span, below string) {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !slices.Contains(l.parents[span], below) {
-		t.Errorf("there is no span %q below %q: %v", span, below, l.parents)
+	names := map[string]string{}
+	for _, s := range l.spans {
+		names[string(s.SpanId)] = s.Name
+	}
+	parents := map[string][]string{}
+	for _, s := range l.spans {
+		parents[s.Name] = append(parents[s.Name], names[string(s.ParentSpanId)])
+	}
+	if !slices.Contains(parents[span], below) {
+		t.Errorf("there is no span %q below %q: %v", span, below, parents)
 	}
 }
 
@@ -166,7 +174,8 @@ func TestOthersAreToldByTheDaemon(t *testing.T) {
 	b := newBenchOf(t, apisim.Org{Name: "acme", Key: acmeKey})
 	b.migrated(t)
 	l := listen(t)
-	b.env = append(b.env, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT="+l.URL+"/v1/traces")
+	// Each span goes by itself, so that this is also about spans that are sent apart from the one above.
+	b.env = append(b.env, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT="+l.URL+"/v1/traces", "OTEL_BSP_SCHEDULE_DELAY=1", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=1")
 	payouts := catalog.Payouts().Name
 	file := filepath.Join(t.TempDir(), "lineage.jsonl")
 	text, err := os.ReadFile(b.hurried(t, "", payouts))
