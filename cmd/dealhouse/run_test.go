@@ -210,8 +210,10 @@ func TestDaemonKilled(t *testing.T) {
 	}
 }
 
-// A configuration that is bad is refused, a good one is in force, and what needs a restart is said.
+// A configuration that is bad is refused, a good one is in force, and what needs a restart is said. For wide samples:
+// TestReload of package daemon reads a configuration again.
 func TestDaemonReload(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	b := newSmallBench(t)
 	b.migrated(t)

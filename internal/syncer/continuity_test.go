@@ -226,8 +226,10 @@ func TestProductMissingOnce(t *testing.T) {
 }
 
 // TestRowsOnTheBorder loads rows whose updatedAt is exactly initial_from, or exactly the watermark. The filter of the
-// service leaves out what changed at the very time that it is asked for.
+// service leaves out what changed at the very time that it is asked for. For wide samples:
+// TestIncrementalReadsOnlyWhatChanged has the main path.
 func TestRowsOnTheBorder(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	o := apisim.Options{Seed: 1, Retailers: 3, Promotions: -1, Coupons: -1, CashbackOffers: -1, Transactions: -1, Products: -1,
 		Orgs: []apisim.Org{{Name: "acme", Currency: "EUR"}}}

@@ -360,8 +360,10 @@ func TestWalkGoesOn(t *testing.T) {
 	}
 }
 
-// TestWalkStartsOver continues a walk whose token the service no longer takes.
+// TestWalkStartsOver continues a walk whose token the service no longer takes. For wide samples: TestWalkGoesOn has a
+// walk that was interrupted.
 func TestWalkStartsOver(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	options := smallWorld()
 	options.Settings.PageSize = 10

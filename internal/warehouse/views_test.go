@@ -107,8 +107,10 @@ func TestRetailersKeepWhatIsKnown(t *testing.T) {
 	wantRows(t, w, "SELECT name, hostname, logo FROM retailers", "Shop shop.test new")
 }
 
-// TestDaysOutsideDate: sales whose day ClickHouse's Date cannot hold belong to their own day and month.
+// TestDaysOutsideDate: sales whose day ClickHouse's Date cannot hold belong to their own day and month. For wide
+// samples: TestDays has days of their usual range.
 func TestDaysOutsideDate(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	sale := func(id, soldAt string) string {
