@@ -255,7 +255,7 @@ func ofUpkeep() []statement {
 		{"selectRetired", selectRetired}, {"neededRuns", neededRuns}, {"selectOldRuns", selectOldRuns},
 		{"deleteRuns", deleteRuns(goldenSince, []string{"('acme', 'coupons')"}, []string{goldenRun}, false)}, {"deleteRuns, last", deleteRuns(goldenSince, []string{"('acme', 'coupons')"}, []string{goldenRun}, true)},
 		{"selectOldRejects", selectOldRejects}, {"deleteRejects", deleteRejects(goldenSince, ids)},
-		{"selectOldFindings", selectOldFindings}, {"deleteFindings", deleteFindings(ids, false)}, {"deleteFindings, resolved", deleteFindings(ids, true)},
+		{"selectOldFindings", selectOldFindings}, {"deleteFindings", deleteFindings(goldenSince, ids, false)}, {"deleteFindings, resolved", deleteFindings(goldenSince, ids, true)},
 		{"selectKnownStreams", selectKnownStreams}, {"selectSchemaState", selectSchemaState},
 	}
 }
