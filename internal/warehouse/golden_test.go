@@ -273,7 +273,7 @@ func ofAll() []statement {
 		{"createMigrations", createMigrations}, {"createMigrationsView", createMigrationsView}, {"addGeneration", addGeneration},
 		{"selectApplied", selectApplied}, {"selectAppliedEarlier", selectAppliedEarlier}, {"selectColumns", selectColumns},
 		{"recordOf", recordOf([]migration{{version: 1, name: "0001_first.sql"}, {version: streamsVersion, name: "streams", generation: 1}})},
-		{"createTurns", createTurns}, {"selectTurns", selectTurns(schemaTurns)}, {"selectTold", selectTold}, {"selectWaiting", selectWaiting}, {"selectNotifications", selectNotifications}, {"selectReceivers", selectReceivers},
+		{"createTurns", createTurns}, {"selectPublic", selectPublic}, {"selectPublicMark", selectPublicMark("dealhouse_views")}, {"selectTurns", selectTurns(schemaTurns)}, {"selectTold", selectTold}, {"selectWaiting", selectWaiting}, {"selectNotifications", selectNotifications}, {"selectReceivers", selectReceivers},
 		{"selectOrders", selectOrders},
 		{"selectVersion", selectVersion}, {"selectTime", selectTime}, {"selectInParts", selectInParts(dialect{})},
 		{"selectState", selectState}, {"selectStates", selectStates}, {"selectLease", selectLease(false)}, {"selectLease with the row of a run", selectLease(true)}, {"selectInterrupted", selectInterrupted}, {"selectOutcome", selectOutcome},
@@ -449,8 +449,8 @@ var statementText = regexp.MustCompile("^[\"`](SELECT|INSERT INTO|ALTER TABLE|CR
 
 // within are functions whose text is a piece of statements that are named above, or that Migrate sends.
 var within = []string{
-	"createLocal", "grantsOf", "createTable", "createViewAs", "createStagingTable", "currentRows", "stagedRows", "unpacked", "createDatabase",
-	"createTableOf", "copyTable", "dropDelta", "createDelta", "createUnion",
+	"createLocal", "grantsOf", "grantsOnTables", "createTable", "createViewAs", "createStagingTable", "currentRows", "stagedRows", "unpacked", "createDatabase",
+	"createTableOf", "copyTable", "dropDelta", "createDelta", "createUnion", "createPublic", "unwantedPublic",
 }
 
 // everyTextIsNamed finds the functions and constants of the package that have the text of a statement. Each is rendered
