@@ -20,7 +20,7 @@ import (
 const publicMark = "dealhouse_views"
 
 // innerViews are those of which other views are made, and those of the program's own state.
-var innerViews = []string{"payout_alterations", "payout_sums", "schema_migrations", "service_clock", "sync_state"}
+var innerViews = []string{"payout_alterations", "schema_migrations", "service_clock", "sync_state"}
 
 // publicView is a view that people ask.
 type publicView struct {
