@@ -12,9 +12,9 @@ import (
 
 // A second database may have the views that people ask, and nothing else (Options.ViewsDatabase), so that a BI tool
 // lists no table. Each of its views is one over the view of the same name. It is asked with the rights of the user who
-// made it, so that a reader needs none on the tables. Over several shards it is a table over the view of each, as in the
-// database that is configured. A last view, publicMark, says what they were made for: a binary replaces only what an
-// older one has made, as warehouse-17 has it for the views themselves.
+// made it, so that a reader needs none on the tables. Over several shards it is a table over the view of each, as in
+// the database that is configured. A last view, publicMark, says what they were made for: a binary replaces only what
+// an older one has made, as warehouse-17 has it for the views themselves.
 
 // publicMark is the name of that view.
 const publicMark = "dealhouse_views"
