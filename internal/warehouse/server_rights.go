@@ -26,11 +26,26 @@ type grants struct {
 
 func onDatabase(p *pool) string { return "`" + p.database + "`.*" }
 func onShard(p *pool) string    { return "`" + shardDatabase(p.database) + "`.*" }
+func onViews(p *pool) string    { return "`" + p.given.ViewsDatabase + "`.*" }
 func onServer(*pool) string     { return "*.*" }
 func onLocal(p *pool) string    { return "`" + p.dialect.local() + "`.*" }
 
 // grantsOf are the rights that a role needs.
 func (p *pool) grantsOf(role Role) []grants {
+	if p.given.ViewsDatabase == "" {
+		return p.grantsOnTables(role)
+	}
+	switch {
+	case role == Migrator:
+		return append(p.grantsOnTables(role), grants{onViews, []string{"SELECT", "CREATE", "DROP"}})
+	case role == Visitor && !p.dialect.divided:
+		return []grants{{onViews, []string{"SELECT"}}}
+	}
+	return append(p.grantsOnTables(role), grants{onViews, []string{"SELECT"}})
+}
+
+// grantsOnTables are those of a warehouse that has no database of views.
+func (p *pool) grantsOnTables(role Role) []grants {
 	if p.dialect.divided {
 		return overShards(role)
 	}
