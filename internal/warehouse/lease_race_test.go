@@ -95,6 +95,15 @@ func replica(t *testing.T, w *Warehouse, name string) (*Warehouse, *gated) {
 		must(t, far.exec(t.Context(), create))
 	}
 	t.Cleanup(func() { must(t, w.exec(context.Background(), "DROP DATABASE IF EXISTS "+far.dialect.local()+" SYNC")) })
+	g.breaks(func(answer http.ResponseWriter, statement string, _ func(http.ResponseWriter)) bool {
+		if !strings.HasPrefix(statement, "SYSTEM SYNC REPLICA ") { // the door lets no such statement in
+			return false
+		}
+		if err := w.exec(context.Background(), statement); err != nil {
+			refuse(answer, codeTimeout, err.Error())
+		}
+		return true
+	})
 	return far, g
 }
 

@@ -48,7 +48,7 @@ func TestServerFaults(t *testing.T) {
 	}
 	load(t, w, "coupons", Whole, "["+coupon(idA, "a0", day1)+"]")
 	code := 0
-	for at, fault := range faults {
+	for at, fault := range enginetest.Spread(faults, 2) {
 		for i, step := range steps {
 			if !enginetest.Wide() && i != at%len(steps) {
 				continue
