@@ -88,7 +88,7 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 	if o.Backoff == 0 {
 		o.Backoff = 200 * time.Millisecond
 	}
-	p := &pool{given: o, database: o.Database, log: o.Logger, metrics: o.Metrics, maxRetryElapsed: o.MaxRetryElapsed, backoff: o.Backoff}
+	p := &pool{given: o, database: o.Database, log: o.Logger, metrics: o.Metrics, maxRetryElapsed: o.MaxRetryElapsed, lagTurn: lagTurn, backoff: o.Backoff}
 	if o.Cluster != "" {
 		p.dialect = replicatedDialect(o.Cluster, o.Database)
 	}
