@@ -76,7 +76,7 @@ func printFindings(ctx context.Context, a *app, findings []finding, format strin
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	columns := []output.Column{{Name: "check"}, {Name: "verdict"}, {Name: "detail"}}
+	columns := []output.Column{{Name: "check"}, {Name: "verdict"}, {Name: "detail", Wrap: output.IsTerminal(a.screen)}}
 	var rows [][]any
 	var codes []int
 	for _, f := range findings {
@@ -184,6 +184,7 @@ func checkAPI(ctx context.Context, a *app, cfg *config.Config) []finding {
 		o.MaxAttempts, o.MaxElapsed = 2, 10*time.Second
 		o.MaxRetryAfter = 2 * time.Second
 		o.Timeout = min(o.Timeout, 20*time.Second)
+		o.Logger = nil // the verdict says what a second attempt did not mend
 	})
 	defer api.Close()
 	done := a.showWaiting("asking the API for a page of each stream")

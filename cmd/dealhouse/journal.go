@@ -14,6 +14,7 @@ import (
 	"dealhouse/internal/report"
 	"dealhouse/internal/service"
 	"dealhouse/internal/visible"
+	"dealhouse/internal/warehouse"
 )
 
 const journalLong = `Prints the journal lines of a month, for your books: date, account code, debit, credit, currency and
@@ -64,43 +65,40 @@ func journalCodes(c config.Journal) report.Codes {
 	}
 }
 
-func printJournal(ctx context.Context, a *app, f monthFlags, draft bool, format string) (err error) {
+func printJournal(ctx context.Context, a *app, f monthFlags, draft bool, format string) error {
 	account, month, err := f.read(a)
 	if err != nil {
 		return err
 	}
-	cfg, w, err := a.openToLook(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.Close()) }()
-	j, err := report.NewJournal(ctx, w, account, month, journalCodes(cfg.Finance.Journal), draft)
-	switch {
-	case errors.Is(err, report.ErrMonthDraft):
-		if unknown := service.UnknownAccount(cfg, account); unknown != nil {
-			return unknown
-		}
-		return usageError{err}
-	case err != nil:
-		return orOldSchema(err)
-	}
-	switch format {
-	case "json":
-		return j.WriteJSON(a.stdout)
-	case "csv":
-		return j.WriteCSV(a.stdout)
-	}
-	var rows [][]any
-	for _, l := range j.Lines() {
-		rows = append(rows, []any{l.Date.Format(time.DateOnly), l.Code, l.DebitCell(), l.CreditCell(), l.Currency, l.Reference, l.Text, l.ID})
-	}
-	if len(rows) > 0 {
-		if err := output.Print("table", a.stdout, []output.Column{{Name: "date"}, {Name: "account"}, amountColumn("debit"), amountColumn("credit"), {Name: "currency"}, {Name: "reference"}, {Name: "text"},
-			{Name: "entry"}}, rows); err != nil {
+	return a.look(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
+		j, err := report.NewJournal(ctx, w, account, month, journalCodes(cfg.Finance.Journal), draft)
+		switch {
+		case errors.Is(err, report.ErrMonthDraft):
+			if unknown := service.UnknownAccount(cfg, account); unknown != nil {
+				return unknown
+			}
+			return usageError{err}
+		case err != nil:
 			return err
 		}
-		fmt.Fprintln(a.stdout)
-	}
-	_, err = fmt.Fprintf(a.stdout, "%s\n", visible.Line(j.Note()))
-	return err
+		switch format {
+		case "json":
+			return j.WriteJSON(a.stdout)
+		case "csv":
+			return j.WriteCSV(a.stdout)
+		}
+		var rows [][]any
+		for _, l := range j.Lines() {
+			rows = append(rows, []any{l.Date.Format(time.DateOnly), l.Code, l.DebitCell(), l.CreditCell(), l.Currency, l.Reference, l.Text, l.ID})
+		}
+		if len(rows) > 0 {
+			if err := output.Print("table", a.stdout, []output.Column{{Name: "date"}, {Name: "account"}, amountColumn("debit"), amountColumn("credit"), {Name: "currency"}, {Name: "reference"}, {Name: "text"},
+				{Name: "entry"}}, rows); err != nil {
+				return err
+			}
+			fmt.Fprintln(a.stdout)
+		}
+		_, err = fmt.Fprintf(a.stdout, "%s\n", visible.Line(j.Note()))
+		return err
+	})
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -28,18 +27,12 @@ const notifyExample = `  dealhouse notify test            send a message to each
   dealhouse query "SELECT * FROM notifications WHERE state = 'waiting'"`
 
 func newNotify(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return newGroup(&cobra.Command{
 		Use:     "notify",
-		Short:   "Test who is told what happens, and list what they were told",
+		Short:   "Test the receivers of notifications, and list what was sent",
 		Long:    notifyLong,
 		Example: notifyExample,
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usagef("say what to do; see `%s --help`", cmd.CommandPath())
-		},
-	}
-	cmd.AddCommand(newNotifyTest(a), newNotifyList(a))
-	return cmd
+	}, newNotifyTest(a), newNotifyList(a))
 }
 
 func newNotifyTest(a *app) *cobra.Command {
@@ -117,35 +110,32 @@ func newNotifyList(a *app) *cobra.Command {
 		Long:  "Lists the last messages, the newest first, with what became of each. Times are UTC. The view notifications has all of it.",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if limit < 1 {
-				return usagef("--limit: want 1 or more")
+			if err := checkLimit(limit); err != nil {
+				return err
 			}
 			return listNotifications(cmd.Context(), a, strings.Join(args, ""), limit, format.value)
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 20, "how many messages")
+	limitFlag(cmd, &limit, 20, "messages")
 	format = outputFlag(cmd, "table", "json", "csv")
 	return cmd
 }
 
-func listNotifications(ctx context.Context, a *app, receiver string, limit int, format string) (err error) {
-	_, w, err := a.openToLook(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.Close()) }()
-	if err := w.CheckSchema(ctx); err != nil {
-		return err
-	}
-	all, err := w.At("").Notifications(ctx, receiver, limit)
-	if err != nil {
-		return err
-	}
-	return printNotifications(a, format, all)
+func listNotifications(ctx context.Context, a *app, receiver string, limit int, format string) error {
+	return a.look(ctx, func(_ *config.Config, w *warehouse.Warehouse) error {
+		if err := w.CheckSchema(ctx); err != nil {
+			return err
+		}
+		all, err := w.At("").Notifications(ctx, receiver, limit)
+		if err != nil {
+			return err
+		}
+		return printNotifications(a, format, all)
+	})
 }
 
 func printNotifications(a *app, format string, all []warehouse.Notification) error {
-	columns := []output.Column{{Name: "at"}, {Name: "receiver"}, {Name: "title"}, {Name: "state"}, output.Count("attempts"), {Name: "error"}}
+	columns := []output.Column{{Name: "at"}, {Name: "receiver"}, {Name: "title"}, {Name: "state"}, output.Count("attempts"), {Name: "error", Wrap: output.IsTerminal(a.screen)}}
 	if format != "table" {
 		columns = append(columns, output.Column{Name: "id"}, output.Column{Name: "event"}, output.Column{Name: "account"}, output.Column{Name: "streams"}, output.Column{Name: "text"},
 			output.Column{Name: "next_at"}, output.Column{Name: "ended_at"})
@@ -165,6 +155,7 @@ func printNotifications(a *app, format string, all []warehouse.Notification) err
 		}
 		rows = append(rows, row)
 	}
+	a.sayEmpty(len(rows), "no message was sent yet, and none waits")
 	return output.Print(format, a.stdout, columns, rows)
 }
 

@@ -51,6 +51,25 @@ func (a *app) openToLook(ctx context.Context) (*config.Config, *warehouse.Wareho
 	return cfg, w, err
 }
 
+// look opens the warehouse for a command that only looks at it, and closes it after do. Where do finds that something is
+// not there, the error says that the schema is old.
+func (a *app) look(ctx context.Context, do func(*config.Config, *warehouse.Warehouse) error) (err error) {
+	cfg, w, err := a.openToLook(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	return orOldSchema(do(cfg, w))
+}
+
+// orOldSchema says of an error that the schema is old where it is that something is not there.
+func orOldSchema(err error) error {
+	if warehouse.IsMissing(err) {
+		return fmt.Errorf("%w (%w)", warehouse.ErrSchemaOld, err)
+	}
+	return err
+}
+
 // openMade opens a warehouse that is there already, and tries nothing again.
 func (a *app) openMade(ctx context.Context, cfg *config.Config, lasting bool) (*warehouse.Warehouse, error) {
 	if dir, embedded := cfg.Warehouse.EmbeddedDir(); embedded {

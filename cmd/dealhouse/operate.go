@@ -19,7 +19,6 @@ import (
 	"dealhouse/internal/output"
 	"dealhouse/internal/service"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 const operateLong = `Acts on what is loaded: pauses and resumes streams and accounts, agrees to deletions that a guard has
@@ -45,18 +44,13 @@ const operateExample = `  dealhouse operate pause coupons --account acme --reaso
   dealhouse operate log`
 
 func newOperate(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return newGroup(&cobra.Command{
 		Use:     "operate",
-		Short:   "Pause, resume, run now, cancel, and agree to what a guard has stopped",
+		Short:   "Pause, resume, run now, cancel, and allow deletions that a guard stopped",
 		Long:    operateLong,
 		Example: operateExample,
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usagef("say what to do; see `%s --help`", cmd.CommandPath())
-		},
-	}
-	cmd.AddCommand(newOperatePause(a), newOperateResume(a), newOperateConsent(a), newOperateRun(a), newOperateCancel(a), newOperateReload(a), newOperateLog(a))
-	return cmd
+	}, newOperatePause(a), newOperateResume(a), newOperateConsent(a), newOperateRun(a), newOperateCancel(a), newOperateReload(a),
+		newOperateLog(a))
 }
 
 // operateCommand is what the flags and the arguments of an action say.
@@ -153,9 +147,10 @@ func (c *operateCommand) complete(a *app, cfg *config.Config) error {
 	}
 	c.Actor, c.Via = a.user(), warehouse.ViaCommand
 	names := service.AccountNames(cfg)
+	if err := knownStream(c.Stream); err != nil {
+		return err
+	}
 	switch {
-	case c.Stream != "" && !slices.Contains(catalog.Names(), c.Stream):
-		return usagef("there is no stream %q: the streams are %s", c.Stream, wording.List(catalog.Names()))
 	case c.Account == "" && len(names) == 1:
 		c.Account = names[0]
 	case c.Account == "":
@@ -192,46 +187,44 @@ func newOperateLog(a *app) *cobra.Command {
 		Long:  "Lists what operators did, the newest first. Times are UTC. The view operator_actions has all of it.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if limit < 1 {
-				return usagef("--limit: want 1 or more")
+			if err := checkLimit(limit); err != nil {
+				return err
 			}
 			return listActions(cmd.Context(), a, limit, format.value)
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 20, "how many actions")
+	limitFlag(cmd, &limit, 20, "actions")
 	format = outputFlag(cmd, "table", "json", "csv")
 	return cmd
 }
 
-func listActions(ctx context.Context, a *app, limit int, format string) (err error) {
-	_, w, err := a.openToLook(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.Close()) }()
-	all, err := w.Actions(ctx, limit)
-	if err != nil {
-		return orOldSchema(err)
-	}
-	columns := []output.Column{
-		{Name: "at"}, {Name: "actor"}, {Name: "via"}, {Name: "action"}, {Name: "account"}, {Name: "stream"}, optional(output.Count("deletes")), {Name: "reason", Optional: true},
-	}
-	if format == "table" {
-		columns[0].Human = output.TimeCell
-	} else {
-		columns = append(columns, output.Column{Name: "run_id"}, output.Column{Name: "action_id"})
-	}
-	var rows [][]any
-	for _, x := range all {
-		row := []any{output.Time(x.At), x.Actor, x.Via, x.Action, x.Account, x.Stream, x.Deletes, x.Reason}
-		if format != "table" {
-			var run any
-			if x.RunID != uuid.Nil {
-				run = x.RunID.String()
-			}
-			row = append(row, run, x.ID.String())
+func listActions(ctx context.Context, a *app, limit int, format string) error {
+	return a.look(ctx, func(_ *config.Config, w *warehouse.Warehouse) error {
+		all, err := w.Actions(ctx, limit)
+		if err != nil {
+			return err
 		}
-		rows = append(rows, row)
-	}
-	return output.Print(format, a.stdout, columns, rows)
+		columns := []output.Column{
+			{Name: "at"}, {Name: "actor"}, {Name: "via"}, {Name: "action"}, {Name: "account"}, {Name: "stream"}, optional(output.Count("deletes")), {Name: "reason", Optional: true},
+		}
+		if format == "table" {
+			columns[0].Human = output.TimeCell
+		} else {
+			columns = append(columns, output.Column{Name: "run_id"}, output.Column{Name: "action_id"})
+		}
+		var rows [][]any
+		for _, x := range all {
+			row := []any{output.Time(x.At), x.Actor, x.Via, x.Action, x.Account, x.Stream, x.Deletes, x.Reason}
+			if format != "table" {
+				var run any
+				if x.RunID != uuid.Nil {
+					run = x.RunID.String()
+				}
+				row = append(row, run, x.ID.String())
+			}
+			rows = append(rows, row)
+		}
+		a.sayEmpty(len(rows), "no operator has done anything yet")
+		return output.Print(format, a.stdout, columns, rows)
+	})
 }

@@ -2,11 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
+	"dealhouse/internal/config"
 	"dealhouse/internal/report"
+	"dealhouse/internal/warehouse"
 	"dealhouse/internal/wording"
 )
 
@@ -46,27 +47,24 @@ func newReconcilePacket(a *app) *cobra.Command {
 	return cmd
 }
 
-func printPacket(ctx context.Context, a *app, account string, payout int64, all bool, format string) (err error) {
-	cfg, w, err := a.openToLook(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.Close()) }()
-	r, err := report.Reconcile(ctx, w, report.Filter{Account: account, Payout: &payout, OverdueAfter: cfg.Finance.OverdueAfter})
-	if err != nil {
-		return orOldSchema(err)
-	}
-	if err := onePayout(r, payout); err != nil {
-		return err
-	}
-	p, err := report.NewPacket(ctx, w, r, all)
-	switch {
-	case err != nil:
-		return err
-	case format == "csv":
-		return p.WriteCSV(a.stdout)
-	}
-	return p.WriteHTML(a.stdout)
+func printPacket(ctx context.Context, a *app, account string, payout int64, all bool, format string) error {
+	return a.look(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
+		r, err := report.Reconcile(ctx, w, report.Filter{Account: account, Payout: &payout, OverdueAfter: cfg.Finance.OverdueAfter})
+		if err != nil {
+			return err
+		}
+		if err := onePayout(r, payout); err != nil {
+			return err
+		}
+		p, err := report.NewPacket(ctx, w, r, all)
+		switch {
+		case err != nil:
+			return err
+		case format == "csv":
+			return p.WriteCSV(a.stdout)
+		}
+		return p.WriteHTML(a.stdout)
+	})
 }
 
 // onePayout says that there is no payout, or more than one.

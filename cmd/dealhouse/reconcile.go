@@ -14,7 +14,6 @@ import (
 	"dealhouse/internal/report"
 	"dealhouse/internal/service"
 	"dealhouse/internal/visible"
-	"dealhouse/internal/warehouse"
 	"dealhouse/internal/wording"
 )
 
@@ -173,14 +172,6 @@ func (c reconcileCommand) run(ctx context.Context, a *app) (err error) {
 		return reported{exitFault}
 	}
 	return nil
-}
-
-// orOldSchema says of an error that the schema is old where it is that something is not there.
-func orOldSchema(err error) error {
-	if warehouse.IsMissing(err) {
-		return fmt.Errorf("%w (%w)", warehouse.ErrSchemaOld, err)
-	}
-	return err
 }
 
 func printReconciliation(to io.Writer, format, list string, r report.Reconciliation) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dealhouse/internal/config"
 	"dealhouse/internal/output"
 	"dealhouse/internal/report"
 	"dealhouse/internal/visible"
@@ -131,17 +132,14 @@ func newReconcileAcks(a *app) *cobra.Command {
 		Long:    "Lists who acknowledged what of payouts, when, and why. Nothing is ever taken from the list.",
 		Example: "  dealhouse reconcile acks\n  dealhouse reconcile acks --account acme --output csv",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			_, w, err := a.openToLook(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, w.Close()) }()
-			all, err := w.Acknowledgements(cmd.Context(), account)
-			if err != nil {
-				return orOldSchema(err)
-			}
-			return printAcknowledgements(a, format.value, all)
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.look(cmd.Context(), func(_ *config.Config, w *warehouse.Warehouse) error {
+				all, err := w.Acknowledgements(cmd.Context(), account)
+				if err != nil {
+					return err
+				}
+				return printAcknowledgements(a, format.value, all)
+			})
 		},
 	}
 	cmd.Flags().StringVar(&account, "account", "", "only this `account`")
@@ -158,5 +156,6 @@ func printAcknowledgements(a *app, format string, all []warehouse.Acknowledgemen
 		rows = append(rows, []any{k.At, k.By, k.Account, fmt.Sprint(k.Payout), k.Kind, k.Currency, report.MoneyIn(k.Currency, k.Amount),
 			len(k.Entries), report.MoneyIn(k.Currency, k.Tolerance), k.Reason, k.Note})
 	}
+	a.sayEmpty(len(rows), "nothing was acknowledged yet")
 	return output.Print(format, a.stdout, columns, rows)
 }

@@ -76,8 +76,8 @@ var reasons = []string{
 // filter checks the flags. A --since that is a duration is left to whoever knows the clock of the warehouse.
 func (c *rejectChoice) filter() (f warehouse.RejectFilter, ago time.Duration, err error) {
 	f = warehouse.RejectFilter{Account: c.account, Stream: service.StreamName(c.stream), Reason: c.reason, Field: c.field}
-	if f.Stream != "" && !slices.Contains(catalog.Names(), f.Stream) {
-		return f, 0, usagef("--stream: there is no stream %q: the streams are %s", c.stream, wording.List(catalog.Names()))
+	if err := knownStream(f.Stream); err != nil {
+		return f, 0, err
 	}
 	if f.Reason != "" && !slices.Contains(reasons, f.Reason) {
 		return f, 0, usagef("--reason: there is no reason %q: the reasons are %s", c.reason, wording.List(reasons))
@@ -145,15 +145,15 @@ func newRejects(a *app) *cobra.Command {
 	}
 	c.flags(a, cmd)
 	cmd.Flags().BoolVar(&c.all, "all", false, "also what is loaded or superseded")
-	cmd.Flags().IntVar(&c.limit, "limit", 50, "how many")
+	limitFlag(cmd, &c.limit, 50, "rejected records and values")
 	c.format = outputFlag(cmd, "table", "json", "jsonl", "csv")
 	cmd.AddCommand(a.loads(newRejectsRetry(a)))
 	return cmd
 }
 
 func (c *rejectsCommand) run(ctx context.Context, a *app) (err error) {
-	if c.limit < 1 {
-		return usagef("--limit: want 1 or more")
+	if err := checkLimit(c.limit); err != nil {
+		return err
 	}
 	w, cfg, f, err := c.open(ctx, a, a.openExisting)
 	if err != nil {

@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/config"
 	"dealhouse/internal/output"
 	"dealhouse/internal/service"
 	"dealhouse/internal/warehouse"
@@ -52,37 +52,31 @@ func newRuns(a *app) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&c.filter.Account, "account", "", "only this `account`")
 	flags.StringVar(&c.filter.Stream, "stream", "", "only this `stream`")
-	flags.IntVar(&c.filter.Limit, "limit", 20, "how many runs")
+	limitFlag(cmd, &c.filter.Limit, 20, "runs")
 	completeAccounts(cmd, a)
 	complete(cmd, "stream", catalog.Names())
 	c.format = outputFlag(cmd, "table", "json", "csv")
 	return cmd
 }
 
-func (c runsCommand) run(ctx context.Context, a *app) (err error) {
+func (c runsCommand) run(ctx context.Context, a *app) error {
 	filter := c.filter
 	filter.Stream = service.StreamName(filter.Stream)
-	switch {
-	case filter.Stream != "" && !slices.Contains(catalog.Names(), filter.Stream):
-		return usagef("--stream: there is no stream %q: the streams are %s", filter.Stream, wording.List(catalog.Names()))
-	case filter.Limit < 1:
-		return usagef("--limit: want 1 or more")
-	}
-	cfg, w, err := a.openToLook(ctx)
-	if err != nil {
+	if err := errors.Join(knownStream(filter.Stream), checkLimit(filter.Limit)); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.Close()) }()
-	records, err := w.Runs(ctx, filter)
-	if err != nil {
-		return orOldSchema(err)
-	}
-	if len(records) == 0 {
-		if err := service.UnknownAccount(cfg, filter.Account); err != nil {
+	return a.look(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
+		records, err := w.Runs(ctx, filter)
+		if err != nil {
 			return err
 		}
-	}
-	return printRuns(a.stdout, c.format.value, records)
+		if len(records) == 0 {
+			if err := service.UnknownAccount(cfg, filter.Account); err != nil {
+				return err
+			}
+		}
+		return printRuns(a.stdout, c.format.value, records)
+	})
 }
 
 func printRuns(to io.Writer, format string, records []warehouse.RunRecord) error {

@@ -66,30 +66,27 @@ func newSettlements(a *app) *cobra.Command {
 	return cmd
 }
 
-func printSettlements(ctx context.Context, a *app, account, format, list string) (err error) {
-	cfg, w, err := a.openToLook(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.Close()) }()
-	t, err := report.NewThreeWay(ctx, w, account)
-	if err != nil {
-		return orOldSchema(err)
-	}
-	if len(t.Payouts)+len(t.Settlements) == 0 {
-		if err := service.UnknownAccount(cfg, account); err != nil {
+func printSettlements(ctx context.Context, a *app, account, format, list string) error {
+	return a.look(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
+		t, err := report.NewThreeWay(ctx, w, account)
+		if err != nil {
 			return err
 		}
-	}
-	switch format {
-	case "json":
-		return t.WriteJSON(a.stdout)
-	case "html":
-		return t.WriteHTML(a.stdout)
-	case "csv":
-		return t.WriteCSV(a.stdout, list)
-	}
-	return printThreeWay(a.stdout, t)
+		if len(t.Payouts)+len(t.Settlements) == 0 {
+			if err := service.UnknownAccount(cfg, account); err != nil {
+				return err
+			}
+		}
+		switch format {
+		case "json":
+			return t.WriteJSON(a.stdout)
+		case "html":
+			return t.WriteHTML(a.stdout)
+		case "csv":
+			return t.WriteCSV(a.stdout, list)
+		}
+		return printThreeWay(a.stdout, t)
+	})
 }
 
 // printThreeWay prints payouts and settlements for people.
@@ -135,7 +132,7 @@ line that is not understood is named. The same settlements again change nothing.
 was imported under its reference is refused; with --correct it is recorded as a correction, and how it was
 stays in the view settlement_revisions.
 
-The file is UTF-8 without a byte order mark, with commas between the columns and a decimal point. Columns, in
+The file is UTF-8, with commas between the columns and a decimal point. Columns, in
 any order, * needed:
 `
 	for _, c := range settlement.Columns() {

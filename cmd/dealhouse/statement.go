@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dealhouse/internal/config"
 	"dealhouse/internal/finance"
 	"dealhouse/internal/output"
 	"dealhouse/internal/report"
@@ -112,49 +113,46 @@ func newStatement(a *app) *cobra.Command {
 	return cmd
 }
 
-func printStatement(ctx context.Context, a *app, f monthFlags, format, list string) (err error) {
+func printStatement(ctx context.Context, a *app, f monthFlags, format, list string) error {
 	account, month, err := f.read(a)
 	if err != nil {
 		return err
 	}
-	cfg, w, err := a.openToLook(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.Close()) }()
-	if format == "csv" && list == listChanges {
-		return orOldSchema(report.WriteChangesCSV(ctx, w, account, month, a.stdout))
-	}
-	if format == "csv" && (list == listOpening || list == listClosing) {
-		return orOldSchema(report.WriteBehindCSV(ctx, w, account, month, report.Figure{Of: list}, a.stdout))
-	}
-	if format == "csv" && list == listDue {
-		return orOldSchema(report.WriteDueCSV(ctx, w, account, month, a.stdout))
-	}
-	s, err := report.NewStatement(ctx, w, account, month)
-	if err != nil {
-		return orOldSchema(err)
-	}
-	if s.CompleteTo.IsZero() {
-		if err := service.UnknownAccount(cfg, account); err != nil {
+	return a.look(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
+		if format == "csv" && list == listChanges {
+			return report.WriteChangesCSV(ctx, w, account, month, a.stdout)
+		}
+		if format == "csv" && (list == listOpening || list == listClosing) {
+			return report.WriteBehindCSV(ctx, w, account, month, report.Figure{Of: list}, a.stdout)
+		}
+		if format == "csv" && list == listDue {
+			return report.WriteDueCSV(ctx, w, account, month, a.stdout)
+		}
+		s, err := report.NewStatement(ctx, w, account, month)
+		if err != nil {
 			return err
 		}
-	}
-	switch {
-	case format == "json":
-		return s.WriteJSON(a.stdout)
-	case format == "html":
-		return s.WriteHTML(a.stdout)
-	case format == "csv" && list == listAges:
-		return s.WriteAgesCSV(a.stdout)
-	case format == "csv" && list == listForecast:
-		return s.WriteForecastCSV(a.stdout)
-	case format == "csv" && list == listBacktest:
-		return s.WriteBacktestCSV(a.stdout)
-	case format == "csv":
-		return s.WriteCSV(a.stdout)
-	}
-	return printStatementTables(a.stdout, s)
+		if s.CompleteTo.IsZero() {
+			if err := service.UnknownAccount(cfg, account); err != nil {
+				return err
+			}
+		}
+		switch {
+		case format == "json":
+			return s.WriteJSON(a.stdout)
+		case format == "html":
+			return s.WriteHTML(a.stdout)
+		case format == "csv" && list == listAges:
+			return s.WriteAgesCSV(a.stdout)
+		case format == "csv" && list == listForecast:
+			return s.WriteForecastCSV(a.stdout)
+		case format == "csv" && list == listBacktest:
+			return s.WriteBacktestCSV(a.stdout)
+		case format == "csv":
+			return s.WriteCSV(a.stdout)
+		}
+		return printStatementTables(a.stdout, s)
+	})
 }
 
 // printStatementTables prints the statement for people: for each currency the entries, and the ages of what is unpaid.
@@ -249,7 +247,7 @@ changed and never taken back. Months are closed in their order, after all of the
 				return usagef("%v", err)
 			}
 			if err != nil {
-				return orOldSchema(err)
+				return err
 			}
 			return printStatementTables(a.stdout, s)
 		},
