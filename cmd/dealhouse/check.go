@@ -18,17 +18,17 @@ import (
 	"dealhouse/internal/wording"
 )
 
-const checkLong = `Checks the configuration, the warehouse, and that each enabled stream of each account can be read
-with its key (one page each). Every check ends in a verdict: ok; warn, which works but should be looked
-at; or FAILED, with what to do. Nothing is changed, and no folder is made.
+const checkLong = `Checks the configuration and the warehouse, and reads one page of each enabled stream with the key of its
+account. Every check ends in a verdict: ok; warn, which works but deserves a look; or FAILED, with what to
+do. It changes nothing and creates no folder.
 
-Of an embedded warehouse it also tries the folder, its disk and the engine, and says which process has it
-open; of a server the rights of the user.
+For an embedded warehouse it also tests the folder, its disk and the engine, and names the process that has
+it open. For a server it checks the user's rights.
 
---offline checks the configuration alone, for CI: it needs no secrets and no network. Secrets that are not
-there are listed as not looked at. All mistakes are told at once, with exit code 2.
+--offline checks only the configuration, for CI: it needs no secrets and no network. Secrets that are missing
+on this machine are listed as not checked. All mistakes are reported at once, with exit code 2.
 
-The exit code is that of the worst: 0 ok or warn; 1 a fault worth retrying; 2 configuration;
+The exit code is that of the worst verdict: 0 ok or warn; 1 a fault worth retrying; 2 configuration;
 3 refused credentials.`
 
 const checkExample = `  dealhouse check

@@ -17,22 +17,22 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-const journalLong = `Prints the journal lines of a month, for your books: date, account code, debit, credit, currency and
-reference. The debits of each entry are its credits, to the last decimal, in one currency.
+const journalLong = `Prints the journal lines of a month for your books: date, account code, debit, credit, currency and
+reference. Each entry has one currency, and its debits equal its credits exactly.
 
-  sold, confirmed, declined ...   from the statement of the month, one entry for each; what was paid out, and
-                                  what changed after it was paid, one for each payout
-  adjusted                        what belongs to a month that was closed before it was seen
-  received                        what reached the bank, see dealhouse settlements; a correction takes back what
-                                  was booked and books it anew
+  sold, confirmed, declined ...   from the statement of the month, one entry for each; payments and later
+                                  changes to paid transactions have one entry for each payout
+  adjusted                        changes that belong to an earlier month that was already closed
+  received                        what reached the bank (see dealhouse settlements); a correction reverses
+                                  the old booking and books the new amounts
 
-Only the journal of a closed month is final: dealhouse reconcile close closes one. Its entries keep their
-identifiers, so that those which were imported before can be told. --draft prints the journal of an open month,
-whose identifiers begin with draft/. Account codes are set in the configuration: [finance] journal_pending,
-journal_confirmed, journal_after_payment, journal_payouts, journal_revenue, journal_bank, journal_fees and
-journal_conversion.
+The journal is final only once the month is closed (dealhouse reconcile close). Its entries keep their
+identifiers, so you can recognize those that you imported before. --draft prints the journal of an open
+month; its identifiers begin with draft/. Account codes come from the configuration: [finance]
+journal_pending, journal_confirmed, journal_after_payment, journal_payouts, journal_revenue, journal_bank,
+journal_fees and journal_conversion.
 
-dealhouse statement --output csv --list changes names the transactions of the entries.`
+dealhouse statement --output csv --list changes lists the transactions behind the entries.`
 
 const journalExample = `  dealhouse journal --month 2026-03 --output csv > journal.csv
   dealhouse journal --account acme --month 2026-04 --draft`
@@ -52,7 +52,7 @@ func newJournal(a *app) *cobra.Command {
 		},
 	}
 	f.add(cmd, a)
-	cmd.Flags().BoolVar(&draft, "draft", false, "also of a month that is not closed")
+	cmd.Flags().BoolVar(&draft, "draft", false, "allow a month that is not closed yet")
 	format = outputFlag(cmd, "table", "json", "csv")
 	return cmd
 }

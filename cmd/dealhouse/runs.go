@@ -18,16 +18,16 @@ import (
 	"dealhouse/internal/wording"
 )
 
-const runsLong = `Lists the last runs, the newest first: what each read, what it changed, how long it took, how it ended.
-JSON and CSV have more columns. The view sync_runs in the warehouse has all runs.
+const runsLong = `Lists the last runs, the newest first: what each read and changed, how long it took, and how it ended. JSON
+and CSV have more columns. The view sync_runs in the warehouse has all runs.
 
-Changes are +inserted ~updated -deleted rows. A run that a guard stopped has none; what it would have
-deleted stands beneath it. Waiting rows are those that the list no longer had, and that are not deleted
-before it is certain. What went wrong in a run stands beneath it.
+Changes are +inserted ~updated -deleted rows. Lines below a run say what went wrong, how many rows a guard
+kept it from deleting, and how many rows are waiting: the list no longer had them, but they are not deleted
+until that is certain.
 
-The outcome is success; incomplete, when the list moved while it was read: what was read is loaded, some
-of its rows may be missing, and the next run reads them; failed; guarded, when a guard stopped the run
-and a person must look; killed, when its process died; stopped, by a signal; or running. Times are UTC.`
+The outcome is success; incomplete, if the list changed while it was read (what was read is loaded, some rows
+may be missing, and the next run reads them); failed; guarded, if a guard stopped the run and a person must
+look; killed, if its process died; stopped, by a signal; or running. Times are UTC.`
 
 const runsExample = `  dealhouse runs
   dealhouse runs --account acme --stream transactions --limit 100

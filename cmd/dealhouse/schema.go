@@ -17,16 +17,16 @@ import (
 	"dealhouse/internal/wording"
 )
 
-const schemaLong = `Explains every view and column of the warehouse: type, meaning, unit, where the value comes from (the
-field of the API, or the columns that it is made from), and how a missing value shows: NULL, empty, or
-never. It is read from the comments in ClickHouse itself, where BI tools find them too.
+const schemaLong = `Explains every view and column of the warehouse: type, meaning, unit, where the value comes from (a field of
+the API, or other columns), and how a missing value shows: NULL, empty, or never. It reads this from the
+comments in ClickHouse, where BI tools find it too.
 
 Name views to see only those.
 
-With --output dbt it writes the sources.yml of a dbt project (dbt 1.10 or later), and with --output odcs a
-data contract of the Open Data Contract Standard (v3.1.0). How fresh each stream has to be follows from the
-schedules of the configuration, and so do the accounts that count; without any account in it, the promise
-is that of the default schedules, for all accounts of the warehouse.`
+--output dbt writes the sources.yml of a dbt project (dbt 1.10 or later). --output odcs writes a data
+contract of the Open Data Contract Standard (v3.1.0). Both use the accounts and schedules of your
+configuration to say how fresh each stream must be. Without an account in it, they use the default schedules
+and all accounts in the warehouse.`
 
 const schemaExample = `  dealhouse schema transactions
   dealhouse schema --output markdown > dictionary.md

@@ -35,7 +35,7 @@ func filterParamKeys() []key {
 			name: f.Name, in: inParams, standard: written(f.Name),
 			value: of("a string: a parameter name", []nodeKind{aString},
 				func(v *values) *string { return v.filterParam(f.Name) }, func(s string) (string, error) { return s, checkParam(s) }),
-			doc: `Takes a ` + f.Words + `, where a stream has ` + f.Key + `.`,
+			doc: `The filter for a ` + f.Words + `, for streams that have ` + f.Key + `.`,
 		})
 	}
 	return list
