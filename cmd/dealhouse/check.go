@@ -143,7 +143,7 @@ func checkWarehouse(ctx context.Context, a *app, cfg *config.Config) (all []find
 	}
 	w, err := a.openExisting(ctx, cfg)
 	if none, ok := errors.AsType[absent](err); ok {
-		return append(all, finding{"warehouse", verdictWarn, fmt.Sprintf("embedded: the folder %s does not exist yet; dealhouse sync makes it", none.dir), exitOK})
+		return append(all, finding{"warehouse", verdictWarn, fmt.Sprintf("embedded: there is no warehouse in %s yet; dealhouse sync creates it", none.dir), exitOK})
 	}
 	if err != nil {
 		return append(all, finding{"warehouse", verdictFailed, output.Message(err), faultCode(err)})

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -17,22 +18,27 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// absent says that the folder of an embedded warehouse does not exist yet.
+// absent says that the folder of an embedded warehouse does not exist yet, or holds none.
 type absent struct{ dir string }
 
 func (e absent) Error() string {
 	return fmt.Sprintf("there is no warehouse in %s yet: `dealhouse sync` or `dealhouse migrate` makes it, or warehouse.dsn names another folder", e.dir)
 }
 
+// engineMetadata is the folder of an embedded warehouse in which the engine keeps its tables.
+const engineMetadata = "metadata"
+
 // Unwrap makes it what it is to a caller: a schema that is not there yet.
 func (absent) Unwrap() error { return warehouse.ErrSchemaOld }
 
-// mustExist reports a folder that is not there as absent.
+// mustExist reports a folder that is not there as absent, and one that holds no warehouse: opening it would make one.
 func mustExist(dir string) error {
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) { //nolint:gosec // G703: the folder is the one that the operator configured
-		return absent{dir}
+	for _, name := range []string{engineMetadata, chdb.RestoringFile} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) { //nolint:gosec // G703: the folder is the one that the operator configured
+			return nil
+		}
 	}
-	return nil
+	return absent{dir}
 }
 
 // openExisting opens the warehouse for a command that only looks at it, which must not leave an empty one behind. A

@@ -145,7 +145,7 @@ func (c *operateCommand) complete(a *app, cfg *config.Config) error {
 	}
 	c.Actor, c.Via = a.user(), warehouse.ViaCommand
 	names := service.AccountNames(cfg)
-	if err := knownStream(c.Stream); err != nil {
+	if err := knownStream("", c.Stream); err != nil {
 		return err
 	}
 	switch {

@@ -76,7 +76,7 @@ var reasons = []string{
 // filter checks the flags. A --since that is a duration is left to whoever knows the clock of the warehouse.
 func (c *rejectChoice) filter() (f warehouse.RejectFilter, ago time.Duration, err error) {
 	f = warehouse.RejectFilter{Account: c.account, Stream: service.StreamName(c.stream), Reason: c.reason, Field: c.field}
-	if err := knownStream(f.Stream); err != nil {
+	if err := knownStream("--stream: ", f.Stream); err != nil {
 		return f, 0, err
 	}
 	if f.Reason != "" && !slices.Contains(reasons, f.Reason) {

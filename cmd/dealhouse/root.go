@@ -152,12 +152,12 @@ func checkLimit(limit int) error {
 	return nil
 }
 
-// knownStream says that there is no stream of a name; "" stands for all.
-func knownStream(name string) error {
+// knownStream says that there is no stream of a name, which the flag or argument gave; "" stands for all.
+func knownStream(from, name string) error {
 	if name == "" || slices.Contains(catalog.Names(), name) {
 		return nil
 	}
-	return usagef("there is no stream %q: the streams are %s", name, wording.List(catalog.Names()))
+	return usagef("%sthere is no stream %q: the streams are %s", from, name, wording.List(catalog.Names()))
 }
 
 // complete offers words for a flag to the shell.

@@ -62,7 +62,7 @@ func newRuns(a *app) *cobra.Command {
 func (c runsCommand) run(ctx context.Context, a *app) error {
 	filter := c.filter
 	filter.Stream = service.StreamName(filter.Stream)
-	if err := errors.Join(knownStream(filter.Stream), checkLimit(filter.Limit)); err != nil {
+	if err := errors.Join(knownStream("--stream: ", filter.Stream), checkLimit(filter.Limit)); err != nil {
 		return err
 	}
 	return a.look(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {

@@ -131,7 +131,7 @@ needs a restart. A key written here directly works too, with a warning.`,
 		{
 			name: "requests_per_second", in: shared, standard: written(catalog.DefaultRequestsPerSecond),
 			value: number(func(v *values) *float64 { return &v.requestsPerSecond }, 10_000, false),
-			doc:   `The highest number of requests per second for an account, all its streams together. 0.5 is one every two
+			doc: `The highest number of requests per second for an account, all its streams together. 0.5 is one every two
 seconds.`,
 		},
 		{
@@ -235,7 +235,7 @@ transactions, up to this many of them are requested one by one. 0: none.`,
 		{
 			name: "reference_retry", in: shared | inStream, of: (*catalog.Stream).NamesDeals, standard: written(catalog.DefaultReferenceRetry),
 			value: duration(func(v *values) *time.Duration { return &v.referenceRetry }, 0, 366*24*time.Hour),
-			doc:   `How long to wait before such a deal is requested again if the service did not know it. "0s": after each
+			doc: `How long to wait before such a deal is requested again if the service did not know it. "0s": after each
 run.`,
 		},
 		{
