@@ -14,16 +14,16 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-const backfillLong = `Reads the transactions that were updated in a range of time: at --from or later, and before --to. The
-range is cut into windows, which are read in parallel under the account's rate limit. Reading the same
-data again changes nothing, nothing is deleted, and the next sync goes on from where it would have.
+const backfillLong = `Loads the transactions that were updated within a range of time: from --from up to, but not including, --to.
+The range is split into windows, which are read in parallel within the account's rate limit. Nothing is
+deleted. Loading the same range again changes nothing, and the next sync continues from its own watermark.
 
-It may be stopped at any time: the same command, with the same range and window, goes on with the
-windows that are left. Once it has finished, the same command reads the whole range again. A sync of the
-same account's transactions waits until the backfill has ended.
+You can stop it at any time. The same command, with the same range and window, continues with the windows
+that are left. Once it has finished, the same command reads the whole range again. A sync of the same
+account's transactions waits until the backfill has ended.
 
-Times are 2024-01-31, 2024-01-31T15:04:05Z or 2024-01-31T15:04:05+02:00; without a zone, UTC.
-The first sync of an account with initial_from is such a backfill by itself.
+Times are 2024-01-31, 2024-01-31T15:04:05Z or 2024-01-31T15:04:05+02:00; without a zone they are UTC.
+If initial_from is set, the first sync of an account is such a backfill.
 
 Exit codes are those of sync: 0 done; 1 a fault worth retrying; 2 usage or configuration; 3 refused
 credentials; 4 stopped by a guard; 130 or 143 interrupted.`
@@ -47,7 +47,7 @@ func newBackfill(a *app) *cobra.Command {
 	var c backfillCommand
 	cmd := &cobra.Command{
 		Use:       "backfill transactions --from TIME --to TIME",
-		Short:     "Load a range of the past, window by window",
+		Short:     "Load a range of past transactions, window by window",
 		Long:      backfillLong,
 		Example:   backfillExample,
 		ValidArgs: []string{backfillStream},

@@ -20,14 +20,14 @@ import (
 	"dealhouse/internal/wording"
 )
 
-const backupLong = `Writes all of an embedded warehouse into a new folder, or into one file when the name ends in .tar: rows,
-history, watermarks, and all that is known of runs and payouts. dealhouse restore brings it back.
+const backupLong = `Writes the whole embedded warehouse into a new folder, or into one file if the name ends in .tar: rows,
+history, watermarks, and everything known about runs and payouts. dealhouse restore brings it back.
 
-It works beside the daemon. It waits for the runs under way to end, for as long as --wait says, and holds
-the next ones back while the engine copies; so the backup is of one moment. Nothing is there under the
-name before the backup is whole. What is there already is never replaced.
+It also works while the daemon runs. It waits up to --wait for running loads to end, and holds back new ones
+while the engine copies, so the backup shows one moment. The backup gets its name only when it is complete.
+It never replaces a file or folder that already exists.
 
-A warehouse on a server is backed up with the means of that server.`
+If the warehouse is on a server, use the backup tools of that server instead.`
 
 const backupExample = `  dealhouse backup backups/2026-11-22
   dealhouse backup backups/2026-11-22.tar
@@ -37,7 +37,7 @@ func newBackup(a *app) *cobra.Command {
 	wait := 10 * time.Minute
 	cmd := &cobra.Command{
 		Use:     "backup FOLDER|FILE.tar",
-		Short:   "Write all of an embedded warehouse into a folder or a file",
+		Short:   "Back up an embedded warehouse into a folder or a file",
 		Long:    backupLong,
 		Example: backupExample,
 		Args:    cobra.ExactArgs(1),

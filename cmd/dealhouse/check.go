@@ -18,17 +18,17 @@ import (
 	"dealhouse/internal/wording"
 )
 
-const checkLong = `Checks the configuration, the warehouse, and that each enabled stream of each account can be read
-with its key (one page each). Every check ends in a verdict: ok; warn, which works but should be looked
-at; or FAILED, with what to do. Nothing is changed, and no folder is made.
+const checkLong = `Checks the configuration and the warehouse, and reads one page of each enabled stream with the key of its
+account. Every check ends in a verdict: ok; warn, which works but deserves a look; or FAILED, with what to
+do. It changes nothing and creates no folder.
 
-Of an embedded warehouse it also tries the folder, its disk and the engine, and says which process has it
-open; of a server the rights of the user.
+For an embedded warehouse it also tests the folder, its disk and the engine, and names the process that has
+it open. For a server it checks the user's rights.
 
---offline checks the configuration alone, for CI: it needs no secrets and no network. Secrets that are not
-there are listed as not looked at. All mistakes are told at once, with exit code 2.
+--offline checks only the configuration, for CI: it needs no secrets and no network. Secrets that are missing
+on this machine are listed as not checked. All mistakes are reported at once, with exit code 2.
 
-The exit code is that of the worst: 0 ok or warn; 1 a fault worth retrying; 2 configuration;
+The exit code is that of the worst verdict: 0 ok or warn; 1 a fault worth retrying; 2 configuration;
 3 refused credentials.`
 
 const checkExample = `  dealhouse check
@@ -76,7 +76,7 @@ func printFindings(ctx context.Context, a *app, findings []finding, format strin
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	columns := []output.Column{{Name: "check"}, {Name: "verdict"}, {Name: "detail"}}
+	columns := []output.Column{{Name: "check"}, {Name: "verdict"}, {Name: "detail", Wrap: output.IsTerminal(a.screen)}}
 	var rows [][]any
 	var codes []int
 	for _, f := range findings {
@@ -143,7 +143,7 @@ func checkWarehouse(ctx context.Context, a *app, cfg *config.Config) (all []find
 	}
 	w, err := a.openExisting(ctx, cfg)
 	if none, ok := errors.AsType[absent](err); ok {
-		return append(all, finding{"warehouse", verdictWarn, fmt.Sprintf("embedded: the folder %s does not exist yet; dealhouse sync makes it", none.dir), exitOK})
+		return append(all, finding{"warehouse", verdictWarn, fmt.Sprintf("embedded: there is no warehouse in %s yet; dealhouse sync creates it", none.dir), exitOK})
 	}
 	if err != nil {
 		return append(all, finding{"warehouse", verdictFailed, output.Message(err), faultCode(err)})
@@ -184,6 +184,7 @@ func checkAPI(ctx context.Context, a *app, cfg *config.Config) []finding {
 		o.MaxAttempts, o.MaxElapsed = 2, 10*time.Second
 		o.MaxRetryAfter = 2 * time.Second
 		o.Timeout = min(o.Timeout, 20*time.Second)
+		o.Logger = nil // the verdict says what a second attempt did not mend
 	})
 	defer api.Close()
 	done := a.showWaiting("asking the API for a page of each stream")

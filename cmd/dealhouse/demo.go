@@ -38,7 +38,7 @@ func newDemo(a *app) *cobra.Command {
 	var serve, withoutSandbox bool
 	cmd := &cobra.Command{
 		Use:     "demo",
-		Short:   "Load a simulated API into an embedded ClickHouse and show what comes out",
+		Short:   "Load a simulated API into an embedded ClickHouse and show reports",
 		Long:    demoLong,
 		Example: demoExample,
 		Args:    cobra.NoArgs,

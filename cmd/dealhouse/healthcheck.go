@@ -17,15 +17,15 @@ import (
 	"dealhouse/internal/config"
 )
 
-const healthcheckLong = `Asks the daemon of this machine whether it is alive, for images that have neither a shell nor curl. The
-address is that of daemon.listen in the configuration; --url names another one, such as /readyz, which
-also says whether the warehouse can be reached.
+const healthcheckLong = `Asks the daemon on this machine whether it is healthy. It is meant for images without a shell or curl. The
+address is daemon.listen from the configuration; --url asks another one, such as /readyz, which also checks
+that the warehouse can be reached.
 
-A configuration that has become bad does not end a daemon, which keeps the one that it has. So when it
-cannot be read, the address is that of DEALHOUSE_DAEMON_LISTEN, else 127.0.0.1:9464; with TLS, set
-DEALHOUSE_DAEMON_TLS_CERT and DEALHOUSE_DAEMON_TLS_KEY too, or use --url.
+A daemon keeps running when its configuration file becomes invalid. So if the file cannot be read, the
+address is DEALHOUSE_DAEMON_LISTEN, else 127.0.0.1:9464. With TLS, also set DEALHOUSE_DAEMON_TLS_CERT and
+DEALHOUSE_DAEMON_TLS_KEY, or use --url.
 
-Exit codes: 0 healthy; 1 not; 2 usage or configuration.`
+Exit codes: 0 healthy; 1 not healthy; 2 usage or configuration.`
 
 const healthcheckExample = `  dealhouse healthcheck
   dealhouse healthcheck --url http://127.0.0.1:9464/readyz`
@@ -40,7 +40,7 @@ func newHealthcheck(a *app) *cobra.Command {
 	var c healthcheckCommand
 	cmd := &cobra.Command{
 		Use:     "healthcheck",
-		Short:   "Ask the daemon whether it is alive",
+		Short:   "Ask the daemon whether it is healthy",
 		Long:    healthcheckLong,
 		Example: healthcheckExample,
 		Args:    cobra.NoArgs,

@@ -14,24 +14,25 @@ import (
 	"dealhouse/internal/report"
 	"dealhouse/internal/service"
 	"dealhouse/internal/visible"
+	"dealhouse/internal/warehouse"
 )
 
-const journalLong = `Prints the journal lines of a month, for your books: date, account code, debit, credit, currency and
-reference. The debits of each entry are its credits, to the last decimal, in one currency.
+const journalLong = `Prints the journal lines of a month for your books: date, account code, debit, credit, currency and
+reference. Each entry has one currency, and its debits equal its credits exactly.
 
-  sold, confirmed, declined ...   from the statement of the month, one entry for each; what was paid out, and
-                                  what changed after it was paid, one for each payout
-  adjusted                        what belongs to a month that was closed before it was seen
-  received                        what reached the bank, see dealhouse settlements; a correction takes back what
-                                  was booked and books it anew
+  sold, confirmed, declined ...   from the statement of the month, one entry for each; payments and later
+                                  changes to paid transactions have one entry for each payout
+  adjusted                        changes that belong to an earlier month that was already closed
+  received                        what reached the bank (see dealhouse settlements); a correction reverses
+                                  the old booking and books the new amounts
 
-Only the journal of a closed month is final: dealhouse reconcile close closes one. Its entries keep their
-identifiers, so that those which were imported before can be told. --draft prints the journal of an open month,
-whose identifiers begin with draft/. Account codes are set in the configuration: [finance] journal_pending,
-journal_confirmed, journal_after_payment, journal_payouts, journal_revenue, journal_bank, journal_fees and
-journal_conversion.
+The journal is final only once the month is closed (dealhouse reconcile close). Its entries keep their
+identifiers, so you can recognize those that you imported before. --draft prints the journal of an open
+month; its identifiers begin with draft/. Account codes come from the configuration: [finance]
+journal_pending, journal_confirmed, journal_after_payment, journal_payouts, journal_revenue, journal_bank,
+journal_fees and journal_conversion.
 
-dealhouse statement --output csv --list changes names the transactions of the entries.`
+dealhouse statement --output csv --list changes lists the transactions behind the entries.`
 
 const journalExample = `  dealhouse journal --month 2026-03 --output csv > journal.csv
   dealhouse journal --account acme --month 2026-04 --draft`
@@ -51,7 +52,7 @@ func newJournal(a *app) *cobra.Command {
 		},
 	}
 	f.add(cmd, a)
-	cmd.Flags().BoolVar(&draft, "draft", false, "also of a month that is not closed")
+	cmd.Flags().BoolVar(&draft, "draft", false, "allow a month that is not closed yet")
 	format = outputFlag(cmd, "table", "json", "csv")
 	return cmd
 }
@@ -64,43 +65,40 @@ func journalCodes(c config.Journal) report.Codes {
 	}
 }
 
-func printJournal(ctx context.Context, a *app, f monthFlags, draft bool, format string) (err error) {
+func printJournal(ctx context.Context, a *app, f monthFlags, draft bool, format string) error {
 	account, month, err := f.read(a)
 	if err != nil {
 		return err
 	}
-	cfg, w, err := a.openToLook(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.Close()) }()
-	j, err := report.NewJournal(ctx, w, account, month, journalCodes(cfg.Finance.Journal), draft)
-	switch {
-	case errors.Is(err, report.ErrMonthDraft):
-		if unknown := service.UnknownAccount(cfg, account); unknown != nil {
-			return unknown
-		}
-		return usageError{err}
-	case err != nil:
-		return orOldSchema(err)
-	}
-	switch format {
-	case "json":
-		return j.WriteJSON(a.stdout)
-	case "csv":
-		return j.WriteCSV(a.stdout)
-	}
-	var rows [][]any
-	for _, l := range j.Lines() {
-		rows = append(rows, []any{l.Date.Format(time.DateOnly), l.Code, l.DebitCell(), l.CreditCell(), l.Currency, l.Reference, l.Text, l.ID})
-	}
-	if len(rows) > 0 {
-		if err := output.Print("table", a.stdout, []output.Column{{Name: "date"}, {Name: "account"}, amountColumn("debit"), amountColumn("credit"), {Name: "currency"}, {Name: "reference"}, {Name: "text"},
-			{Name: "entry"}}, rows); err != nil {
+	return a.look(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
+		j, err := report.NewJournal(ctx, w, account, month, journalCodes(cfg.Finance.Journal), draft)
+		switch {
+		case errors.Is(err, report.ErrMonthDraft):
+			if unknown := service.UnknownAccount(cfg, account); unknown != nil {
+				return unknown
+			}
+			return usageError{err}
+		case err != nil:
 			return err
 		}
-		fmt.Fprintln(a.stdout)
-	}
-	_, err = fmt.Fprintf(a.stdout, "%s\n", visible.Line(j.Note()))
-	return err
+		switch format {
+		case "json":
+			return j.WriteJSON(a.stdout)
+		case "csv":
+			return j.WriteCSV(a.stdout)
+		}
+		var rows [][]any
+		for _, l := range j.Lines() {
+			rows = append(rows, []any{l.Date.Format(time.DateOnly), l.Code, l.DebitCell(), l.CreditCell(), l.Currency, l.Reference, l.Text, l.ID})
+		}
+		if len(rows) > 0 {
+			if err := output.Print("table", a.stdout, []output.Column{{Name: "date"}, {Name: "account"}, amountColumn("debit"), amountColumn("credit"), {Name: "currency"}, {Name: "reference"}, {Name: "text"},
+				{Name: "entry"}}, rows); err != nil {
+				return err
+			}
+			fmt.Fprintln(a.stdout)
+		}
+		_, err = fmt.Fprintf(a.stdout, "%s\n", visible.Line(j.Note()))
+		return err
+	})
 }

@@ -49,6 +49,13 @@ func (a *app) printMessage(kind string, err error, attrs ...any) {
 	fmt.Fprintf(a.console, "%s%s\n", kind, output.Message(err))
 }
 
+// sayEmpty says why a list has no rows, where it has none: a header alone looks like a mistake.
+func (a *app) sayEmpty(rows int, why string) {
+	if rows == 0 {
+		a.log.Info(why)
+	}
+}
+
 // logsOnly reports that even messages to people go to the log.
 func (a *app) logsOnly() bool { return a.unattended || a.logFormat.value == "json" }
 

@@ -14,14 +14,14 @@ import (
 	"dealhouse/internal/wording"
 )
 
-const migrateLong = `Creates the database with its tables and views, or brings them up to what this version of dealhouse
-needs. It only adds, it can be repeated, and dealhouse sync does it by itself: run it where the user
-of the sync may not create tables, or to look at the SQL first. What --dry-run prints also records
-itself as done, so that someone else may run it.
+const migrateLong = `Creates the database with its tables and views, or upgrades them for this version of dealhouse. It only
+adds, and can be repeated. dealhouse sync does the same by itself: use migrate if the user of the sync must
+not create tables, or to see the SQL first. The SQL that --dry-run prints also records that it was run, so
+somebody else can run it.
 
-Sums and other tables that follow from the rows of a stream are kept up by each run. --check compares
-them with what the rows say, and --rebuild makes them anew; readers see the old rows of a table or the
-new ones. Both wait for a run under way.`
+Each run also keeps derived tables up to date, such as sums. --check compares them with the rows they come
+from, and --rebuild computes them again; meanwhile readers see either the old rows of a table or the new
+ones. Both wait for running loads to end.`
 
 const migrateExample = `  dealhouse migrate
   dealhouse migrate --dry-run                  print the SQL that is needed, and run nothing

@@ -114,3 +114,23 @@ ca_file = "/nowhere/ca.pem"`, 1)
 	got.want(t, 0)
 	got.shows(t, "/nowhere/ca.pem is not on this machine")
 }
+
+// A folder that holds something else is left as it is by commands that only look.
+func TestLookingLeavesOtherFolders(t *testing.T) {
+	engineHere(t)
+	b := newBenchOf(t, apisim.Org{Name: "acme", Key: acmeKey})
+	if err := os.MkdirAll(b.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(b.dir, "mine"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"status"}, {"query", "SELECT 1"}, {"runs"}, {"check"}} {
+		got := b.call(t, args...)
+		entries, err := os.ReadDir(b.dir)
+		if err != nil || len(entries) != 1 {
+			t.Fatalf("%q has left %v (%v)\n%s%s", args, entries, err, got.out, got.err)
+		}
+	}
+	b.call(t, "query", "SELECT 1").want(t, 2, "there is no warehouse in")
+}

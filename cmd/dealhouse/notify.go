@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -14,13 +13,14 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-const notifyLong = `Tests the receivers that the configuration names under [[receiver]], and lists what they were told.
+const notifyLong = `Tests the receivers that the configuration names under [[receiver]], and lists what was sent to them.
 
-A receiver is told by webhook, Slack, Teams or mail when something begins or ends: runs of a stream fail, a
-guard stopped one, a stream is late, all is well again, something about payouts is new, the API sends
-fields that its interface does not name, the warehouse does not work. It is told once of each, by the
-daemon or by sync, whichever notices it. What a receiver does not take waits in the warehouse.
-A dead man's switch (form "ping") is told of each sync, and by the daemon once a minute how it is.`
+A receiver gets a message by webhook, Slack, Teams or mail when something begins or ends: runs of a stream
+fail, a guard stops a run, a stream is late, a problem is over, there is a new finding about payouts, the API
+sends unknown fields, or the warehouse does not work. Each is sent once, by the daemon or by sync. Messages
+that cannot be delivered wait in the warehouse.
+
+A dead man's switch (form "ping") hears of each sync, and once a minute from the daemon.`
 
 const notifyExample = `  dealhouse notify test            send a message to each receiver
   dealhouse notify test ops
@@ -28,18 +28,12 @@ const notifyExample = `  dealhouse notify test            send a message to each
   dealhouse query "SELECT * FROM notifications WHERE state = 'waiting'"`
 
 func newNotify(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return newGroup(&cobra.Command{
 		Use:     "notify",
-		Short:   "Test who is told what happens, and list what they were told",
+		Short:   "Test the receivers of notifications, and list what was sent",
 		Long:    notifyLong,
 		Example: notifyExample,
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usagef("say what to do; see `%s --help`", cmd.CommandPath())
-		},
-	}
-	cmd.AddCommand(newNotifyTest(a), newNotifyList(a))
-	return cmd
+	}, newNotifyTest(a), newNotifyList(a))
 }
 
 func newNotifyTest(a *app) *cobra.Command {
@@ -47,10 +41,10 @@ func newNotifyTest(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test [RECEIVER]",
 		Short: "Send a message to the receivers, or to one",
-		Long: `Sends a message that says it is a test to each receiver of the configuration, or to the one that is named,
-and tells which took it. A dead man's switch is told of a success. The warehouse is not needed.
+		Long: `Sends a test message to each receiver of the configuration, or to the one you name, and shows which accepted
+it. A dead man's switch gets a success. The warehouse is not needed.
 
-Exit codes: 0 all took it; 1 one did not; 2 usage or configuration.`,
+Exit codes: 0 all accepted it; 1 at least one did not; 2 usage or configuration.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return testReceivers(cmd.Context(), a, strings.Join(args, ""), format.value)
@@ -113,39 +107,36 @@ func newNotifyList(a *app) *cobra.Command {
 	var format *choice
 	cmd := &cobra.Command{
 		Use:   "list [RECEIVER]",
-		Short: "List what receivers were told, or are to be told",
-		Long:  "Lists the last messages, the newest first, with what became of each. Times are UTC. The view notifications has all of it.",
+		Short: "List the messages that were sent or are waiting",
+		Long:  "Lists the last messages, the newest first, and whether each was sent. Times are UTC. The view notifications has all of them.",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if limit < 1 {
-				return usagef("--limit: want 1 or more")
+			if err := checkLimit(limit); err != nil {
+				return err
 			}
 			return listNotifications(cmd.Context(), a, strings.Join(args, ""), limit, format.value)
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 20, "how many messages")
+	limitFlag(cmd, &limit, 20, "messages")
 	format = outputFlag(cmd, "table", "json", "csv")
 	return cmd
 }
 
-func listNotifications(ctx context.Context, a *app, receiver string, limit int, format string) (err error) {
-	_, w, err := a.openToLook(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.Close()) }()
-	if err := w.CheckSchema(ctx); err != nil {
-		return err
-	}
-	all, err := w.At("").Notifications(ctx, receiver, limit)
-	if err != nil {
-		return err
-	}
-	return printNotifications(a, format, all)
+func listNotifications(ctx context.Context, a *app, receiver string, limit int, format string) error {
+	return a.look(ctx, func(_ *config.Config, w *warehouse.Warehouse) error {
+		if err := w.CheckSchema(ctx); err != nil {
+			return err
+		}
+		all, err := w.At("").Notifications(ctx, receiver, limit)
+		if err != nil {
+			return err
+		}
+		return printNotifications(a, format, all)
+	})
 }
 
 func printNotifications(a *app, format string, all []warehouse.Notification) error {
-	columns := []output.Column{{Name: "at"}, {Name: "receiver"}, {Name: "title"}, {Name: "state"}, output.Count("attempts"), {Name: "error"}}
+	columns := []output.Column{{Name: "at"}, {Name: "receiver"}, {Name: "title"}, {Name: "state"}, output.Count("attempts"), {Name: "error", Wrap: output.IsTerminal(a.screen)}}
 	if format != "table" {
 		columns = append(columns, output.Column{Name: "id"}, output.Column{Name: "event"}, output.Column{Name: "account"}, output.Column{Name: "streams"}, output.Column{Name: "text"},
 			output.Column{Name: "next_at"}, output.Column{Name: "ended_at"})
@@ -165,6 +156,7 @@ func printNotifications(a *app, format string, all []warehouse.Notification) err
 		}
 		rows = append(rows, row)
 	}
+	a.sayEmpty(len(rows), "no message was sent yet, and none waits")
 	return output.Print(format, a.stdout, columns, rows)
 }
 

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -17,22 +18,27 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// absent says that the folder of an embedded warehouse does not exist yet.
+// absent says that the folder of an embedded warehouse does not exist yet, or holds none.
 type absent struct{ dir string }
 
 func (e absent) Error() string {
 	return fmt.Sprintf("there is no warehouse in %s yet: `dealhouse sync` or `dealhouse migrate` makes it, or warehouse.dsn names another folder", e.dir)
 }
 
+// engineMetadata is the folder of an embedded warehouse in which the engine keeps its tables.
+const engineMetadata = "metadata"
+
 // Unwrap makes it what it is to a caller: a schema that is not there yet.
 func (absent) Unwrap() error { return warehouse.ErrSchemaOld }
 
-// mustExist reports a folder that is not there as absent.
+// mustExist reports a folder that is not there as absent, and one that holds no warehouse: opening it would make one.
 func mustExist(dir string) error {
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) { //nolint:gosec // G703: the folder is the one that the operator configured
-		return absent{dir}
+	for _, name := range []string{engineMetadata, chdb.RestoringFile} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) { //nolint:gosec // G703: the folder is the one that the operator configured
+			return nil
+		}
 	}
-	return nil
+	return absent{dir}
 }
 
 // openExisting opens the warehouse for a command that only looks at it, which must not leave an empty one behind. A
@@ -49,6 +55,25 @@ func (a *app) openToLook(ctx context.Context) (*config.Config, *warehouse.Wareho
 	}
 	w, err := a.openExisting(ctx, cfg)
 	return cfg, w, err
+}
+
+// look opens the warehouse for a command that only looks at it, and closes it after do. Where do finds that something is
+// not there, the error says that the schema is old.
+func (a *app) look(ctx context.Context, do func(*config.Config, *warehouse.Warehouse) error) (err error) {
+	cfg, w, err := a.openToLook(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	return orOldSchema(do(cfg, w))
+}
+
+// orOldSchema says of an error that the schema is old where it is that something is not there.
+func orOldSchema(err error) error {
+	if warehouse.IsMissing(err) {
+		return fmt.Errorf("%w (%w)", warehouse.ErrSchemaOld, err)
+	}
+	return err
 }
 
 // openMade opens a warehouse that is there already, and tries nothing again.

@@ -19,22 +19,19 @@ import (
 	"dealhouse/internal/output"
 	"dealhouse/internal/service"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
-const operateLong = `Acts on what is loaded: pauses and resumes streams and accounts, agrees to deletions that a guard has
-stopped, and has a daemon run, stop or reload.
+const operateLong = `Controls loading: pauses and resumes streams and accounts, allows deletions that a guard stopped, and tells
+a running daemon to run, cancel or reload.
 
-pause, resume, consent and log work on the warehouse, as status and query do: through the daemon that has
-an embedded one open, otherwise by themselves. So they need no daemon. One that runs notices within
-seconds, wherever it is, and a sync or a backfill when it begins; both say what they leave out.
+pause, resume, consent and log work on the warehouse and need no daemon. A daemon notices within seconds,
+wherever it runs; sync and backfill look when they start, and say what they skip.
 
-run, cancel and reload ask a daemon over HTTP, at daemon.listen or at --url, as daemon.user with
-daemon.password. Without these a daemon takes no actions.
+run, cancel and reload ask a daemon over HTTP, at daemon.listen or --url, with daemon.user and
+daemon.password. A daemon without these two accepts no actions.
 
-The view operator_actions has who did what, when and why; of pause, resume and consent, who is the user of
-this machine; of the others daemon.user. The status page of a daemon has all of this too, once daemon.user
-is configured.`
+The view operator_actions records who did what, when and why. For pause, resume and consent that is the user
+of this machine; for the others it is daemon.user. Once daemon.user is set, the status page can do the same.`
 
 const operateExample = `  dealhouse operate pause coupons --account acme --reason "their list is half empty"
   dealhouse operate resume coupons --account acme
@@ -45,18 +42,13 @@ const operateExample = `  dealhouse operate pause coupons --account acme --reaso
   dealhouse operate log`
 
 func newOperate(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return newGroup(&cobra.Command{
 		Use:     "operate",
-		Short:   "Pause, resume, run now, cancel, and agree to what a guard has stopped",
+		Short:   "Pause, resume, run now, cancel, and allow deletions that a guard stopped",
 		Long:    operateLong,
 		Example: operateExample,
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usagef("say what to do; see `%s --help`", cmd.CommandPath())
-		},
-	}
-	cmd.AddCommand(newOperatePause(a), newOperateResume(a), newOperateConsent(a), newOperateRun(a), newOperateCancel(a), newOperateReload(a), newOperateLog(a))
-	return cmd
+	}, newOperatePause(a), newOperateResume(a), newOperateConsent(a), newOperateRun(a), newOperateCancel(a), newOperateReload(a),
+		newOperateLog(a))
 }
 
 // operateCommand is what the flags and the arguments of an action say.
@@ -89,30 +81,30 @@ func newAction(a *app, c *operateCommand, use, short, long string, act func(cont
 func newOperatePause(a *app) *cobra.Command {
 	c := &operateCommand{Action: warehouse.Action{Action: warehouse.ActionPause}}
 	return newAction(a, c, "pause [STREAM]", "Start no runs of a stream or an account",
-		`Keeps a stream, or without one the whole account, from being loaded by daemons, syncs and backfills until
-it is resumed. It survives restarts. A run that is under way goes on.`, func(ctx context.Context) error { return c.ask(ctx, a) })
+		`Pauses a stream, or the whole account if you name none: no daemon, sync or backfill loads it until you resume
+it. The pause survives restarts. A load that is already running continues.`, func(ctx context.Context) error { return c.ask(ctx, a) })
 }
 
 func newOperateResume(a *app) *cobra.Command {
 	c := &operateCommand{Action: warehouse.Action{Action: warehouse.ActionResume}}
 	return newAction(a, c, "resume [STREAM]", "End a pause",
-		`Ends the pause of a stream, or without one that of an account. Streams that were paused by themselves stay
-so when their account is resumed. A daemon makes up for what came due meanwhile by one run.`, func(ctx context.Context) error { return c.ask(ctx, a) })
+		`Ends the pause of a stream, or of the account if you name none. Streams that were paused one by one stay paused
+when their account is resumed. A daemon then makes up for all missed runs with one run.`, func(ctx context.Context) error { return c.ask(ctx, a) })
 }
 
 func newOperateConsent(a *app) *cobra.Command {
 	c := &operateCommand{Action: warehouse.Action{Action: warehouse.ActionConsent}}
-	cmd := newAction(a, c, "consent STREAM", "Let one run delete what a guard has stopped",
-		`Lets the next run of a stream that reads everything delete as many rows as the guard counted in the run
-that it stopped. More than that stops it again. The consent is for one run, ends after a day, and is void
-once another run was stopped or has succeeded. A daemon makes the run at once; without one, run sync (for
-transactions sync --full).`, func(ctx context.Context) error {
+	cmd := newAction(a, c, "consent STREAM", "Let one run delete the rows that a guard protected",
+		`Lets the next complete run of a stream delete as many rows as the guard counted in the run that it stopped. If
+there are more, the guard stops it again. The consent holds for one run, ends after a day, and becomes void
+when another run is stopped or succeeds. A daemon starts the run at once; without one, run sync (for
+transactions: sync --full).`, func(ctx context.Context) error {
 			if c.Stream == "" {
 				return usagef("name the stream that the guard stopped")
 			}
 			return c.ask(ctx, a)
 		})
-	cmd.Flags().StringVar(&c.run, "run", "", "only to this stopped run, by its `id` (default the last one)")
+	cmd.Flags().StringVar(&c.run, "run", "", "`id` of the stopped run (default: the last one)")
 	return cmd
 }
 
@@ -153,9 +145,10 @@ func (c *operateCommand) complete(a *app, cfg *config.Config) error {
 	}
 	c.Actor, c.Via = a.user(), warehouse.ViaCommand
 	names := service.AccountNames(cfg)
+	if err := knownStream("", c.Stream); err != nil {
+		return err
+	}
 	switch {
-	case c.Stream != "" && !slices.Contains(catalog.Names(), c.Stream):
-		return usagef("there is no stream %q: the streams are %s", c.Stream, wording.List(catalog.Names()))
 	case c.Account == "" && len(names) == 1:
 		c.Account = names[0]
 	case c.Account == "":
@@ -189,49 +182,47 @@ func newOperateLog(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "log",
 		Short: "List what operators did",
-		Long:  "Lists what operators did, the newest first. Times are UTC. The view operator_actions has all of it.",
+		Long:  "Lists what operators did, the newest first. Times are UTC. The view operator_actions has all actions.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if limit < 1 {
-				return usagef("--limit: want 1 or more")
+			if err := checkLimit(limit); err != nil {
+				return err
 			}
 			return listActions(cmd.Context(), a, limit, format.value)
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 20, "how many actions")
+	limitFlag(cmd, &limit, 20, "actions")
 	format = outputFlag(cmd, "table", "json", "csv")
 	return cmd
 }
 
-func listActions(ctx context.Context, a *app, limit int, format string) (err error) {
-	_, w, err := a.openToLook(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.Close()) }()
-	all, err := w.Actions(ctx, limit)
-	if err != nil {
-		return orOldSchema(err)
-	}
-	columns := []output.Column{
-		{Name: "at"}, {Name: "actor"}, {Name: "via"}, {Name: "action"}, {Name: "account"}, {Name: "stream"}, optional(output.Count("deletes")), {Name: "reason", Optional: true},
-	}
-	if format == "table" {
-		columns[0].Human = output.TimeCell
-	} else {
-		columns = append(columns, output.Column{Name: "run_id"}, output.Column{Name: "action_id"})
-	}
-	var rows [][]any
-	for _, x := range all {
-		row := []any{output.Time(x.At), x.Actor, x.Via, x.Action, x.Account, x.Stream, x.Deletes, x.Reason}
-		if format != "table" {
-			var run any
-			if x.RunID != uuid.Nil {
-				run = x.RunID.String()
-			}
-			row = append(row, run, x.ID.String())
+func listActions(ctx context.Context, a *app, limit int, format string) error {
+	return a.look(ctx, func(_ *config.Config, w *warehouse.Warehouse) error {
+		all, err := w.Actions(ctx, limit)
+		if err != nil {
+			return err
 		}
-		rows = append(rows, row)
-	}
-	return output.Print(format, a.stdout, columns, rows)
+		columns := []output.Column{
+			{Name: "at"}, {Name: "actor"}, {Name: "via"}, {Name: "action"}, {Name: "account"}, {Name: "stream"}, optional(output.Count("deletes")), {Name: "reason", Optional: true},
+		}
+		if format == "table" {
+			columns[0].Human = output.TimeCell
+		} else {
+			columns = append(columns, output.Column{Name: "run_id"}, output.Column{Name: "action_id"})
+		}
+		var rows [][]any
+		for _, x := range all {
+			row := []any{output.Time(x.At), x.Actor, x.Via, x.Action, x.Account, x.Stream, x.Deletes, x.Reason}
+			if format != "table" {
+				var run any
+				if x.RunID != uuid.Nil {
+					run = x.RunID.String()
+				}
+				row = append(row, run, x.ID.String())
+			}
+			rows = append(rows, row)
+		}
+		a.sayEmpty(len(rows), "no operator has done anything yet")
+		return output.Print(format, a.stdout, columns, rows)
+	})
 }

@@ -22,8 +22,8 @@ import (
 
 const askDaemonLong = `
 
-This asks the daemon over HTTP at daemon.listen, or at --url, as daemon.user with daemon.password; without
-them a daemon takes no actions. What it does is recorded in operator_actions under that user.`
+This asks the daemon over HTTP, at daemon.listen or --url, with daemon.user and daemon.password. A daemon
+without these two accepts no actions. The action is recorded in operator_actions under that user.`
 
 // remote is how a command reaches a daemon.
 type remote struct {
@@ -39,24 +39,25 @@ func (r *remote) flags(cmd *cobra.Command) {
 func newOperateRun(a *app) *cobra.Command {
 	c, r := &operateCommand{Action: warehouse.Action{Action: warehouse.ActionRun}}, &remote{}
 	full := false
-	cmd := newAction(a, c, "run [STREAM]", "Have the daemon run a stream or an account now",
-		`Has the daemon run a stream now, or without one all streams of the account, whatever their schedule says.
-What runs already does not run twice. To load without a daemon, use sync.`+askDaemonLong, func(ctx context.Context) error {
+	cmd := newAction(a, c, "run [STREAM]", "Tell the daemon to run a stream or an account now",
+		`Tells the daemon to run a stream now, or all streams of the account if you name none, regardless of their
+schedules. A stream that is already running is not started twice. To load without a daemon, use sync.`+askDaemonLong, func(ctx context.Context) error {
 			if full {
 				c.Action.Action = warehouse.ActionRunFull
 			}
 			return c.askDaemon(ctx, a, r)
 		})
-	cmd.Flags().BoolVar(&full, "full", false, "read everything, whatever was read before; after the run under way, if there is one")
+	cmd.Flags().BoolVar(&full, "full", false, "read everything again; waits for the running load, if there is one")
 	r.flags(cmd)
 	return cmd
 }
 
 func newOperateCancel(a *app) *cobra.Command {
 	c, r := &operateCommand{Action: warehouse.Action{Action: warehouse.ActionCancel}}, &remote{}
-	cmd := newAction(a, c, "cancel [STREAM]", "Have the daemon stop what runs",
-		`Has the daemon stop the run of a stream, or without one all runs of the account. They end as stopped: what
-was read to its end is still published, and otherwise nothing. The next run comes by schedule.`+askDaemonLong, func(ctx context.Context) error {
+	cmd := newAction(a, c, "cancel [STREAM]", "Tell the daemon to stop what is running",
+		`Tells the daemon to stop the run of a stream, or all runs of the account if you name none. Their outcome is
+stopped: a stream that was read to its end is still published, the others are not. The next run follows the
+schedule.`+askDaemonLong, func(ctx context.Context) error {
 			return c.askDaemon(ctx, a, r)
 		})
 	r.flags(cmd)
@@ -67,9 +68,9 @@ func newOperateReload(a *app) *cobra.Command {
 	c, r := &operateCommand{Action: warehouse.Action{Action: warehouse.ActionReload}}, &remote{}
 	cmd := &cobra.Command{
 		Use:   "reload",
-		Short: "Have the daemon read its configuration again",
-		Long: `Has the daemon read its configuration again, as the signal HUP does, and says what came of it. What it
-refuses leaves the configuration before in force.` + askDaemonLong,
+		Short: "Tell the daemon to read its configuration again",
+		Long: `Tells the daemon to read its configuration again, as the signal HUP does, and shows the result. If the new
+configuration is invalid, the old one stays in force.` + askDaemonLong,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.askDaemon(cmd.Context(), a, r) },
 	}

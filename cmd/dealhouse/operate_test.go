@@ -59,7 +59,7 @@ func TestOperateWithoutDaemon(t *testing.T) {
 		"consent --account acme":                      "name the stream",
 		"consent coupons --account acme --run 12":     "no id of a run",
 		"log --limit 0":                               "want 1 or more",
-		"":                                            "say what to do",
+		"":                                            "name one of the commands pause, resume",
 		"pause --account acme --reason " + "\x1b[31m": "want one line of text",
 	} {
 		b.call(t, append([]string{"operate"}, strings.Fields(args)...)...).want(t, 2, says)

@@ -2,20 +2,21 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
+	"dealhouse/internal/config"
 	"dealhouse/internal/report"
+	"dealhouse/internal/warehouse"
 	"dealhouse/internal/wording"
 )
 
-const packetLong = `Prints what to send to the service when you dispute a payout: what it paid, what that is worth now, the
-transactions that differ, and every version of these records as it was loaded: when, with which updatedAt,
-with all its fields, and with a hash. --all adds the transactions that stand as they were paid.
+const packetLong = `Prints a file to send to the service when you dispute a payout: what it paid, what that is worth now, the
+transactions that differ, and every loaded version of these records, with the time it was loaded, its
+updatedAt, all its fields and a hash. --all adds the transactions that have not changed since they were paid.
 
-html is one file that can be printed and sent on. csv has one row a version, and begins with a byte order
-mark, as Excel wants it.`
+html is one file to print or send. csv has one row for each version, and begins with a byte order mark,
+which Excel needs.`
 
 const packetExample = `  dealhouse reconcile packet --payout 102 > payout-102.html
   dealhouse reconcile packet --payout 102 --all --output csv > payout-102.csv`
@@ -27,7 +28,7 @@ func newReconcilePacket(a *app) *cobra.Command {
 	var format *choice
 	cmd := &cobra.Command{
 		Use:     "packet",
-		Short:   "Print what to send when you dispute a payout",
+		Short:   "Print a file to send when you dispute a payout",
 		Long:    packetLong,
 		Example: packetExample,
 		Args:    cobra.NoArgs,
@@ -40,33 +41,30 @@ func newReconcilePacket(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&account, "account", "", "the `account`; needed when several have a payout with the id")
 	cmd.Flags().Int64Var(&payout, "payout", 0, "the payout with this `id`")
-	cmd.Flags().BoolVar(&all, "all", false, "with all transactions of the payout")
+	cmd.Flags().BoolVar(&all, "all", false, "include all transactions of the payout")
 	completeAccounts(cmd, a)
 	format = outputFlag(cmd, "html", "csv")
 	return cmd
 }
 
-func printPacket(ctx context.Context, a *app, account string, payout int64, all bool, format string) (err error) {
-	cfg, w, err := a.openToLook(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.Close()) }()
-	r, err := report.Reconcile(ctx, w, report.Filter{Account: account, Payout: &payout, OverdueAfter: cfg.Finance.OverdueAfter})
-	if err != nil {
-		return orOldSchema(err)
-	}
-	if err := onePayout(r, payout); err != nil {
-		return err
-	}
-	p, err := report.NewPacket(ctx, w, r, all)
-	switch {
-	case err != nil:
-		return err
-	case format == "csv":
-		return p.WriteCSV(a.stdout)
-	}
-	return p.WriteHTML(a.stdout)
+func printPacket(ctx context.Context, a *app, account string, payout int64, all bool, format string) error {
+	return a.look(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
+		r, err := report.Reconcile(ctx, w, report.Filter{Account: account, Payout: &payout, OverdueAfter: cfg.Finance.OverdueAfter})
+		if err != nil {
+			return err
+		}
+		if err := onePayout(r, payout); err != nil {
+			return err
+		}
+		p, err := report.NewPacket(ctx, w, r, all)
+		switch {
+		case err != nil:
+			return err
+		case format == "csv":
+			return p.WriteCSV(a.stdout)
+		}
+		return p.WriteHTML(a.stdout)
+	})
 }
 
 // onePayout says that there is no payout, or more than one.

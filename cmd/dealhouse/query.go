@@ -18,20 +18,20 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-const queryLong = `Runs one statement in the warehouse and prints its result. It is read-only: nothing can be changed.
+const queryLong = `Runs one SQL statement in the warehouse and prints the result. It is read-only.
 
-The views to ask are promotions, coupons, cashback_offers, transactions, payouts, products and
-product_prices: current rows, one each. coupons_history and the like have every version with
-valid_from and valid_to; sync_runs, sync_state and rejected_records tell about the loading.
-DESCRIBE TABLE coupons explains the columns.
+Start with the views promotions, coupons, cashback_offers, transactions, payouts, products and
+product_prices: they have one row for each current record. coupons_history and the like have every version,
+with valid_from and valid_to. sync_runs, sync_state and rejected_records describe the loading.
+dealhouse schema explains all views and columns.
 
-Amounts are exact decimals in every format; times are UTC. Tables cut long texts at 64 characters;
-json, jsonl and csv have them whole, and stream: a large result does not fill the memory. NULL is
-NULL in tables, null in JSON and an empty field in CSV.
+Amounts are exact decimals in every format; times are UTC. Tables cut long texts at 64 characters; json,
+jsonl and csv have them whole, and are streamed, so a large result does not fill the memory. NULL is NULL in
+tables, null in JSON and an empty field in CSV.
 
-What could steer the terminal (control characters, marks of direction, what shows as nothing) is written
-like \u001b in every format; in JSON it means the same. In CSV, text that begins like a formula gets an
-apostrophe before it. Take JSON where every character of a text counts.`
+Characters that could control the terminal or are invisible are written like \u001b in every format; in
+JSON that is the same value. In CSV, text that looks like a formula gets an apostrophe in front. Use JSON if
+every character matters.`
 
 const queryExample = `  dealhouse query "SELECT account, status, count() FROM transactions GROUP BY ALL ORDER BY ALL"
   dealhouse query "SELECT currency_code, sum(cashback) FROM transactions GROUP BY ALL" --output json
@@ -50,7 +50,7 @@ func newQuery(a *app) *cobra.Command {
 	var c queryCommand
 	cmd := &cobra.Command{
 		Use:     `query "SQL"`,
-		Short:   "Ask the warehouse, read-only",
+		Short:   "Run SQL in the warehouse, read-only",
 		Long:    queryLong,
 		Example: queryExample,
 		Args: func(_ *cobra.Command, args []string) error {

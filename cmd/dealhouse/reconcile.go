@@ -14,51 +14,50 @@ import (
 	"dealhouse/internal/report"
 	"dealhouse/internal/service"
 	"dealhouse/internal/visible"
-	"dealhouse/internal/warehouse"
 	"dealhouse/internal/wording"
 )
 
-const reconcileLong = `Compares every payout with the transactions that carry its id, and says what to do where they differ.
-Nothing is asked of the API; what sync has loaded is compared.
+const reconcileLong = `Compares every payout with the transactions that carry its id, and says what to do where they differ. It
+uses what sync has loaded and sends no request to the API.
 
-A service changes transactions after it has paid them, and never a payout. So the totals of a payout are
-recomputed twice: from its transactions as stamped (the first version that carries the payout's id), and
-as of now.
+A service changes transactions after it has paid them, but never a payout. So the totals of each payout are
+computed twice: from its transactions as stamped (the first version that carries the payout's id), and as
+they are now.
 
-  matched           its transactions add up to it, and stand as they did
-  drifted           some have changed since they were paid, also those that had changed before they were
-                    first loaded, where that explains the difference
-  missing           fewer transactions are loaded than it counts
-  mismatched        its transactions do not add up to it; the columns are named
+  matched           the transactions add up to the payout and have not changed since
+  drifted           some transactions changed after they were paid; or they changed before they were first
+                    loaded, and that explains the difference
+  missing           fewer transactions are loaded than the payout counts
+  mismatched        the transactions do not add up to the payout; the report names the columns
   no transactions   none of its transactions is loaded
-  altered           also: the payout itself has changed since it was first seen
-  mixed currency    also: its totals add up amounts of several currencies
+  altered           in addition: the payout itself was changed after it was first loaded
+  mixed currency    in addition: its totals add up amounts of several currencies
 
-Paid is the cashback of a payout without its declined transactions; worth now is the same of its
-transactions as they are. The difference is split into kinds that are never netted, by currency:
+Paid is the cashback of a payout without its declined transactions; worth now is the same for its
+transactions as they are now. The difference is split into kinds, which are never offset against each other
+or added up across currencies:
 
-  expect back       declined or lowered after it was paid, or no longer in the payout
+  expect back       declined or lowered after it was paid, or moved out of the payout
   claim             raised, or accepted again, after it was paid
-  error in payout   the payout's own sums; below zero where it says too little
-  not loaded        in transactions that it counts and that are not loaded
+  error in payout   the payout's own sums are wrong; below zero if they say too little
+  not loaded        in transactions that the payout counts and that are not loaded
   vanished          in transactions that the service no longer lists
 
-Transactions that were loaded late may have changed before anybody saw them. What the payout counts by
-status often tells which were declined then: they are named when there is one answer. A status when paid
-that nobody saw is "not seen", or "deduced" when what the payout counts allows nothing else.
+A transaction that was loaded late may have changed before it was seen. The payout's counts by status often
+show which transactions were declined then; the report names them if there is only one possibility. A status
+when paid is "deduced" if the counts allow no other, and "not seen" if it is unknown.
 
-Also listed: transactions whose payout is not there (orphan), and transactions that are old enough to
-have been paid and are in no payout (overdue; [finance] overdue_after sets the age).
+The report also lists transactions whose payout is not known (orphan), and transactions that are old enough
+to be paid but are in no payout (overdue; [finance] overdue_after sets the age).
 
-csv has one kind of rows, which --list chooses, and begins with a byte order mark, as Excel wants it.
-html is one printable file, to be sent on: first what to expect in all, then what needs a look with its
-transactions, then all payouts.
+csv has one kind of rows, which --list chooses, and begins with a byte order mark, which Excel needs. html is
+one file to print or send: first the totals, then the payouts that need a look, then all payouts.
 
-dealhouse reconcile ack takes note of what was found: it is quiet until its amounts move.
+dealhouse reconcile ack marks a finding as known: it stays quiet until its amounts change.
 
-With --fail-on-mismatch the exit code is 1 when finance has something to do: a payout that is missing
-transactions, mismatched, altered or of mixed currency, or that drifted with a difference in cashback,
-unless it was acknowledged; an orphan; or something overdue.`
+With --fail-on-mismatch the exit code is 1 if finance has something to do: a payout that lacks transactions,
+is mismatched, altered or of mixed currency, or drifted with a difference in cashback, and was not
+acknowledged; an orphan; or something overdue.`
 
 const reconcileExample = `  dealhouse reconcile
   dealhouse reconcile --payout 42                       with the transactions behind a difference
@@ -173,14 +172,6 @@ func (c reconcileCommand) run(ctx context.Context, a *app) (err error) {
 		return reported{exitFault}
 	}
 	return nil
-}
-
-// orOldSchema says of an error that the schema is old where it is that something is not there.
-func orOldSchema(err error) error {
-	if warehouse.IsMissing(err) {
-		return fmt.Errorf("%w (%w)", warehouse.ErrSchemaOld, err)
-	}
-	return err
 }
 
 func printReconciliation(to io.Writer, format, list string, r report.Reconciliation) error {

@@ -9,19 +9,21 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dealhouse/internal/config"
 	"dealhouse/internal/output"
 	"dealhouse/internal/report"
 	"dealhouse/internal/visible"
 	"dealhouse/internal/warehouse"
 )
 
-const ackLong = `Takes note of what dealhouse reconcile says about a payout: who did, when, why, and of which amounts. From
-then on it is quiet: not in the summary of what needs a look, not in the exit code, not in the log. When
-the amounts move, it is open again, and says by how much. Acknowledgements are added and never changed;
-the last one counts. The view payout_acknowledgements has all of them.
+const ackLong = `Marks what dealhouse reconcile found about a payout as known, and records who did so, when, why, and for
+which amounts. From then on it is left out of the summary, the exit code and the log. If the amounts change,
+it is open again, and the report says by how much. An acknowledgement is never changed or removed; the last
+one counts. The view payout_acknowledgements has all of them.
 
-Amounts count one by one, so that two that move against each other do not hide. --tolerance says how far
-they may move all together before it is open again, in the smallest unit of the currency, such as cents.`
+Amounts are compared transaction by transaction, so two opposite changes do not cancel out. --tolerance is
+how far they may change in total before the finding opens again, in the smallest unit of the currency, such
+as cents.`
 
 const ackExample = `  dealhouse reconcile ack --payout 102 --reason expected
   dealhouse reconcile ack --payout 104 --reason disputed --note "ticket 4711" --kind mismatched
@@ -45,7 +47,7 @@ func newReconcileAck(a *app) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:     "ack",
-		Short:   "Acknowledge what was found about a payout",
+		Short:   "Mark what was found about a payout as known",
 		Long:    ackLong + "\n\nReasons:\n" + reasons,
 		Example: ackExample,
 		Args:    cobra.NoArgs,
@@ -57,7 +59,7 @@ func newReconcileAck(a *app) *cobra.Command {
 	flags.StringVar(&c.kind, "kind", "", "only this `kind`, such as expected_clawback, payout_error or altered; all that are open if not given")
 	flags.StringVar(&c.currency, "currency", "", "only amounts in this `currency`")
 	flags.StringVar(&c.note, "note", "", "why, in your `words`; needed with the reason other")
-	flags.StringVar(&c.by, "by", "", "the `name` of who acknowledges it; the user of this process if not given")
+	flags.StringVar(&c.by, "by", "", "`name` of the person who acknowledges it; by default the user of this process")
 	flags.Int64Var(&c.tolerance, "tolerance", 0, "by how many of the smallest `units` of the currency the amounts may move")
 	c.reason = &choice{"", codes}
 	flags.Var(c.reason, "reason", c.reason.list())
@@ -127,21 +129,18 @@ func newReconcileAcks(a *app) *cobra.Command {
 	var format *choice
 	cmd := &cobra.Command{
 		Use:     "acks",
-		Short:   "List what was acknowledged, the newest first",
-		Long:    "Lists who acknowledged what of payouts, when, and why. Nothing is ever taken from the list.",
+		Short:   "List acknowledgements, the newest first",
+		Long:    "Lists who acknowledged what about payouts, when and why. Nothing is ever removed from the list.",
 		Example: "  dealhouse reconcile acks\n  dealhouse reconcile acks --account acme --output csv",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			_, w, err := a.openToLook(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, w.Close()) }()
-			all, err := w.Acknowledgements(cmd.Context(), account)
-			if err != nil {
-				return orOldSchema(err)
-			}
-			return printAcknowledgements(a, format.value, all)
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.look(cmd.Context(), func(_ *config.Config, w *warehouse.Warehouse) error {
+				all, err := w.Acknowledgements(cmd.Context(), account)
+				if err != nil {
+					return err
+				}
+				return printAcknowledgements(a, format.value, all)
+			})
 		},
 	}
 	cmd.Flags().StringVar(&account, "account", "", "only this `account`")
@@ -158,5 +157,6 @@ func printAcknowledgements(a *app, format string, all []warehouse.Acknowledgemen
 		rows = append(rows, []any{k.At, k.By, k.Account, fmt.Sprint(k.Payout), k.Kind, k.Currency, report.MoneyIn(k.Currency, k.Amount),
 			len(k.Entries), report.MoneyIn(k.Currency, k.Tolerance), k.Reason, k.Note})
 	}
+	a.sayEmpty(len(rows), "nothing was acknowledged yet")
 	return output.Print(format, a.stdout, columns, rows)
 }

@@ -21,26 +21,26 @@ import (
 	"dealhouse/internal/wording"
 )
 
-const rejectsLong = `Lists what could not be loaded as it was sent, the last read first. Nothing is dropped: a record without a
-usable key is kept as a whole; where a column cannot hold a value, the record is loaded without that
-field, and the value is kept. What run after run meets again is listed once, with the number of runs. The
-view rejected_records in the warehouse has all of them.
+const rejectsLong = `Lists what could not be loaded as it was sent, the latest first. Nothing is dropped: a record without a
+usable key is kept whole; if one value does not fit its column, the record is loaded without it and the
+value is kept. What several runs met is listed once, with the number of runs. The view rejected_records in
+the warehouse has all of them.
 
 Reasons for a whole record: missing_key, unusable_key, not_an_object, other_key (the service sent another
-record than it was asked for), or refused (by ClickHouse itself). For a field that is missing in its row:
-wrong_type, not_text (half of a surrogate pair, or bytes that are not UTF-8), not_a_uuid, not_a_timestamp,
-not_a_day or out_of_range. For an amount that was loaded with fewer decimals than were sent: rounded.
+record than the one asked for), or refused (by ClickHouse itself). For a single field: wrong_type, not_text
+(half of a surrogate pair, or bytes that are not UTF-8), not_a_uuid, not_a_timestamp, not_a_day or
+out_of_range. For an amount that was loaded with fewer decimals than were sent: rounded.
 
-The state says what has become of it:
-  open         a version that can read it can load it: dealhouse rejects retry
-  unpublished  its run failed or was stopped by a guard, and published nothing: a later run reads it again
+The state says what happened to it since:
+  open         not loaded; dealhouse rejects retry loads it if this version can read it
+  unpublished  its run failed or was stopped by a guard, and published nothing; a later run reads it again
   loaded       a retry has loaded it
-  superseded   what was read later counts: a newer state of the record, or a complete list since then
-The last two are listed only with --all or --run. The state is that of the last run which published what
-it read: one that failed since changes nothing.
+  superseded   replaced by something read later: a newer state of the record, or a complete list
+The last two are listed only with --all or --run. The state is as of the last run that published what it
+read: a later run that failed changes nothing.
 
-With --output jsonl or json, raw is the JSON that was sent, digit by digit, as a part of the line:
-jq -c .raw has it alone. Tables shorten it and show control characters as text.`
+With --output jsonl or json, raw is the JSON exactly as it was sent; jq -c .raw prints only that. Tables
+shorten it and show control characters as text.`
 
 const rejectsExample = `  dealhouse rejects
   dealhouse rejects --stream transactions --since 24h
@@ -57,7 +57,7 @@ func (c *rejectChoice) flags(a *app, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&c.account, "account", "", "only this `account`")
 	flags.StringVar(&c.stream, "stream", "", "only this `stream`")
-	flags.StringVar(&c.runID, "run", "", "only what the run with this `ID` met, and no later one")
+	flags.StringVar(&c.runID, "run", "", "only what the run with this `ID` met and no later run did")
 	flags.StringVar(&c.reason, "reason", "", "only what was rejected for this `reason`")
 	flags.StringVar(&c.field, "field", "", "only values of this `field`, by its JSON name")
 	flags.StringVar(&c.since, "since", "", "only what was met since this `time`: 2024-01-31, 2024-01-31T15:04:05Z, or 36h for that long ago")
@@ -76,8 +76,8 @@ var reasons = []string{
 // filter checks the flags. A --since that is a duration is left to whoever knows the clock of the warehouse.
 func (c *rejectChoice) filter() (f warehouse.RejectFilter, ago time.Duration, err error) {
 	f = warehouse.RejectFilter{Account: c.account, Stream: service.StreamName(c.stream), Reason: c.reason, Field: c.field}
-	if f.Stream != "" && !slices.Contains(catalog.Names(), f.Stream) {
-		return f, 0, usagef("--stream: there is no stream %q: the streams are %s", c.stream, wording.List(catalog.Names()))
+	if err := knownStream("--stream: ", f.Stream); err != nil {
+		return f, 0, err
 	}
 	if f.Reason != "" && !slices.Contains(reasons, f.Reason) {
 		return f, 0, usagef("--reason: there is no reason %q: the reasons are %s", c.reason, wording.List(reasons))
@@ -135,7 +135,7 @@ func newRejects(a *app) *cobra.Command {
 	var c rejectsCommand
 	cmd := &cobra.Command{
 		Use:     "rejects",
-		Short:   "List what could not be loaded; retry loads what can be now",
+		Short:   "List what could not be loaded; retry loads what this version can read",
 		Long:    rejectsLong,
 		Example: rejectsExample,
 		Args:    cobra.NoArgs,
@@ -145,15 +145,15 @@ func newRejects(a *app) *cobra.Command {
 	}
 	c.flags(a, cmd)
 	cmd.Flags().BoolVar(&c.all, "all", false, "also what is loaded or superseded")
-	cmd.Flags().IntVar(&c.limit, "limit", 50, "how many")
+	limitFlag(cmd, &c.limit, 50, "rejected records and values")
 	c.format = outputFlag(cmd, "table", "json", "jsonl", "csv")
 	cmd.AddCommand(a.loads(newRejectsRetry(a)))
 	return cmd
 }
 
 func (c *rejectsCommand) run(ctx context.Context, a *app) (err error) {
-	if c.limit < 1 {
-		return usagef("--limit: want 1 or more")
+	if err := checkLimit(c.limit); err != nil {
+		return err
 	}
 	w, cfg, f, err := c.open(ctx, a, a.openExisting)
 	if err != nil {

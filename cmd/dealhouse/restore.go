@@ -18,12 +18,12 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-const restoreLong = `Makes the embedded warehouse of warehouse.dsn from what dealhouse backup has written. Its folder must not be
-there, or be empty. The backup is checked file by file, and nothing works with the folder before all of it
-is there; a restore that broke off is begun anew by the same command.
+const restoreLong = `Creates the embedded warehouse of warehouse.dsn from a backup that dealhouse backup has written. The folder
+must not exist, or must be empty. Every file of the backup is checked. No other command can use the folder
+until the restore is complete; if it is interrupted, run the same command again.
 
-The next sync goes on from the watermarks of the backup. A backup of an older version is upgraded by it; one
-of a newer version is refused.`
+The next sync continues from the watermarks of the backup. It also upgrades a backup of an older version. A
+backup of a newer version is refused.`
 
 const restoreExample = `  dealhouse restore backups/2026-11-22.tar
   DEALHOUSE_WAREHOUSE_DSN=embedded:./look dealhouse restore backups/2026-11-22.tar    somewhere else, to look into it
@@ -33,7 +33,7 @@ func newRestore(a *app) *cobra.Command {
 	check := false
 	cmd := &cobra.Command{
 		Use:     "restore FOLDER|FILE.tar",
-		Short:   "Make an embedded warehouse from a backup",
+		Short:   "Create an embedded warehouse from a backup",
 		Long:    restoreLong,
 		Example: restoreExample,
 		Args:    cobra.ExactArgs(1),

@@ -17,8 +17,8 @@ import (
 func printResults(to io.Writer, format string, results []syncer.Result) error {
 	columns := []output.Column{
 		{Name: "account"}, {Name: "stream"}, {Name: "mode"},
-		output.Count("read"), output.Count("inserted"), output.Count("updated"), output.Count("deleted"), output.Count("unchanged"), output.Count("rejected"),
-		output.Count("pages"), output.Duration(format), {Name: "outcome"},
+		output.Count("read"), output.Count("inserted"), output.Count("updated"), output.Count("deleted"), output.Count("unchanged"),
+		optional(output.Count("rejected")), output.Count("pages"), output.Duration(format), {Name: "outcome"},
 	}
 	if format != "table" {
 		columns = append(columns, output.Column{Name: "run_id"}, output.Column{Name: "started_at"}, output.Column{Name: "requested_after"}, output.Column{Name: "watermark"},
@@ -64,7 +64,7 @@ func (a *app) showRuns(jobs []syncer.Job, api *service.Clients) (watch service.W
 			shown.Finish(output.Run{Account: r.Record.Account, Stream: r.Record.Stream}, resultWords(r),
 				"outcome", outcomeWord(r), "mode", r.Record.Mode,
 				"read", t.Read, "inserted", c.Inserted, "updated", c.Updated, "deleted", c.Deleted, "unchanged", c.Unchanged,
-				"rejected", t.Rejected, "pages", t.Pages, "seconds", runTime(r.Record).Seconds())
+				"rejected", t.Rejected, "pages", t.Pages, "seconds", runTime(r.Record).Round(time.Millisecond).Seconds())
 		},
 	}, shown.Stop
 }

@@ -14,23 +14,22 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-const retryLong = `Loads what was rejected and what this version can read: for use after an upgrade. It sends no request to
-the API, and may be repeated at any time.
+const retryLong = `Loads rejected records and values that this version can read, for example after an upgrade. It sends no
+request to the API and can be repeated at any time.
 
-A rejected record counts as read when it was first read, so it never replaces a newer state; and what a
-later complete read of its stream no longer listed is not loaded. A rejected field is put into its row
-if nothing has been loaded over that row since. What can be read by now is then settled, and not tried
-again; what cannot stays open.
+A rejected record counts as read at the time it was first read, so it never replaces a newer state. If a
+later complete list no longer had it, it is not loaded. A rejected field is added to its row only if that row
+has not been loaded again since. What is loaded or superseded is not tried again; the rest stays open.
 
-Streams that are read whole (all but transactions) need no retry: their next sync reads everything again.
-Entries of a product's price history are left to it.
+Streams that are read in full (all but transactions) need no retry: their next sync reads everything again.
+Entries of a product's price history are left to that sync.
 
-The retry waits for a run of the same stream that is under way, and is recorded in sync_runs, with the
-mode retry. The columns count rejected records and values: tried is the sum of loaded, rejected (still)
-and superseded (what was read later counts).
+The retry waits for a running load of the same stream, and is recorded in sync_runs with the mode retry. The
+columns count rejected records and values: tried is the sum of loaded, rejected (again) and superseded
+(replaced by something read later).
 
-Exit codes: 0 done, whether anything could be loaded or not; 1 a fault worth retrying; 2 usage or
-configuration; 3 the warehouse refused the credentials; 130 or 143 interrupted.`
+Exit codes: 0 done, even if nothing could be loaded; 1 a fault worth retrying; 2 usage or configuration;
+3 the warehouse refused the credentials; 130 or 143 interrupted.`
 
 const retryExample = `  dealhouse rejects retry --dry-run     count what would be loaded, and change nothing
   dealhouse rejects retry
@@ -47,7 +46,7 @@ func newRejectsRetry(a *app) *cobra.Command {
 	var c retryCommand
 	cmd := &cobra.Command{
 		Use:     "retry",
-		Short:   "Load what was rejected and can be read now",
+		Short:   "Load rejected records that this version can read",
 		Long:    retryLong,
 		Example: retryExample,
 		Args:    cobra.NoArgs,

@@ -9,8 +9,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/config"
 	"dealhouse/internal/service"
+	"dealhouse/internal/wording"
 )
 
 const rootLong = `dealhouse loads a retailer-deals API (promotions, coupons, cashback offers, transactions, payouts,
@@ -122,6 +124,40 @@ func outputFlag(cmd *cobra.Command, allowed ...string) *choice {
 	cmd.Flags().VarP(c, "output", "o", "form of the result: "+c.list())
 	complete(cmd, "output", allowed)
 	return c
+}
+
+// newGroup makes a command that only holds others: it names them where none is given.
+func newGroup(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
+	var names []string
+	for _, c := range commands {
+		names = append(names, c.Name())
+	}
+	cmd.Args = cobra.NoArgs
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return usagef("name one of the commands %s; see `%s --help`", wording.List(names), cmd.CommandPath())
+	}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// limitFlag adds --limit to a command that lists the last of something.
+func limitFlag(cmd *cobra.Command, limit *int, standard int, of string) {
+	cmd.Flags().IntVar(limit, "limit", standard, "how many "+of+" at most")
+}
+
+func checkLimit(limit int) error {
+	if limit < 1 {
+		return usagef("--limit: want 1 or more")
+	}
+	return nil
+}
+
+// knownStream says that there is no stream of a name, which the flag or argument gave; "" stands for all.
+func knownStream(from, name string) error {
+	if name == "" || slices.Contains(catalog.Names(), name) {
+		return nil
+	}
+	return usagef("%sthere is no stream %q: the streams are %s", from, name, wording.List(catalog.Names()))
 }
 
 // complete offers words for a flag to the shell.

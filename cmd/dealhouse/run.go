@@ -21,23 +21,23 @@ import (
 
 const runLong = `Runs each enabled stream of each account by its schedule until it is stopped, and serves metrics
 (/metrics), health (/healthz, /readyz), JSON (/api/v1/status, /api/v1/runs) and a status page (/) on
-daemon.listen. The schema is created or upgraded first if necessary.
+daemon.listen. It first creates or upgrades the schema if necessary.
 
 At the start, streams whose last success is older than their schedule allows run at once. A stream never
-runs twice at the same time: a scheduled time that comes while it is still running is skipped and counted;
-only a resync follows as soon as it can. Times missed while the machine slept, or because the clock was
-set, are made up for by one run. A run that fails, even by a panic, is reported and stops nothing else.
+runs twice at the same time: a scheduled time that comes while it still runs is skipped and counted; only a
+resync is made up for as soon as possible. If the machine slept or its clock was set, one run makes up for
+all missed times. A run that fails, even by a panic, is reported and does not stop the others.
 
 Signals:
-  HUP            read the configuration again. A bad one is refused, and the old one stays in force.
-                 Runs that have started keep their settings; [warehouse] and the settings of the port
-                 need a restart.
-  TERM, INT      start no more runs; give running ones daemon.grace to finish, then stop them, which
-                 leaves nothing half-loaded. A second signal ends the process at once.
+  HUP            read the configuration again. An invalid one is refused, and the old one stays in force.
+                 Running loads keep their settings; [warehouse] and the settings of the port need a
+                 restart.
+  TERM, INT      start no more runs; give running ones daemon.grace to finish, then stop them. Nothing is
+                 left half-loaded. A second signal ends the process at once.
 
-Under systemd use Type=notify and WatchdogSec, as the unit in deploy/systemd does. While the daemon runs
-on an embedded warehouse, all other commands of the same user work through it, by a socket in the folder
-of the warehouse.
+Under systemd use Type=notify and WatchdogSec, as the unit in deploy/systemd does. While the daemon runs on
+an embedded warehouse, all other commands of the same user go through it, by a socket in the folder of the
+warehouse.
 
 Exit codes: 130 or 143 after INT or TERM, the normal end; before the first run, those of sync.`
 
@@ -48,7 +48,7 @@ const runExample = `  dealhouse run --config /etc/dealhouse/dealhouse.toml --log
 func newRun(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "run",
-		Short:   "Keep loading by schedule: the daemon",
+		Short:   "Load by schedule: the daemon",
 		Long:    runLong,
 		Example: runExample,
 		Args:    cobra.NoArgs,

@@ -5,29 +5,29 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/config"
 	"dealhouse/internal/output"
 	"dealhouse/internal/service"
 	"dealhouse/internal/warehouse"
 	"dealhouse/internal/wording"
 )
 
-const runsLong = `Lists the last runs, the newest first: what each read, what it changed, how long it took, how it ended.
-JSON and CSV have more columns. The view sync_runs in the warehouse has all runs.
+const runsLong = `Lists the last runs, the newest first: what each read and changed, how long it took, and how it ended. JSON
+and CSV have more columns. The view sync_runs in the warehouse has all runs.
 
-Changes are +inserted ~updated -deleted rows. A run that a guard stopped has none; what it would have
-deleted stands beneath it. Waiting rows are those that the list no longer had, and that are not deleted
-before it is certain. What went wrong in a run stands beneath it.
+Changes are +inserted ~updated -deleted rows. Lines below a run say what went wrong, how many rows a guard
+kept it from deleting, and how many rows are waiting: the list no longer had them, but they are not deleted
+until that is certain.
 
-The outcome is success; incomplete, when the list moved while it was read: what was read is loaded, some
-of its rows may be missing, and the next run reads them; failed; guarded, when a guard stopped the run
-and a person must look; killed, when its process died; stopped, by a signal; or running. Times are UTC.`
+The outcome is success; incomplete, if the list changed while it was read (what was read is loaded, some rows
+may be missing, and the next run reads them); failed; guarded, if a guard stopped the run and a person must
+look; killed, if its process died; stopped, by a signal; or running. Times are UTC.`
 
 const runsExample = `  dealhouse runs
   dealhouse runs --account acme --stream transactions --limit 100
@@ -52,37 +52,31 @@ func newRuns(a *app) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&c.filter.Account, "account", "", "only this `account`")
 	flags.StringVar(&c.filter.Stream, "stream", "", "only this `stream`")
-	flags.IntVar(&c.filter.Limit, "limit", 20, "how many runs")
+	limitFlag(cmd, &c.filter.Limit, 20, "runs")
 	completeAccounts(cmd, a)
 	complete(cmd, "stream", catalog.Names())
 	c.format = outputFlag(cmd, "table", "json", "csv")
 	return cmd
 }
 
-func (c runsCommand) run(ctx context.Context, a *app) (err error) {
+func (c runsCommand) run(ctx context.Context, a *app) error {
 	filter := c.filter
 	filter.Stream = service.StreamName(filter.Stream)
-	switch {
-	case filter.Stream != "" && !slices.Contains(catalog.Names(), filter.Stream):
-		return usagef("--stream: there is no stream %q: the streams are %s", filter.Stream, wording.List(catalog.Names()))
-	case filter.Limit < 1:
-		return usagef("--limit: want 1 or more")
-	}
-	cfg, w, err := a.openToLook(ctx)
-	if err != nil {
+	if err := errors.Join(knownStream("--stream: ", filter.Stream), checkLimit(filter.Limit)); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.Close()) }()
-	records, err := w.Runs(ctx, filter)
-	if err != nil {
-		return orOldSchema(err)
-	}
-	if len(records) == 0 {
-		if err := service.UnknownAccount(cfg, filter.Account); err != nil {
+	return a.look(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
+		records, err := w.Runs(ctx, filter)
+		if err != nil {
 			return err
 		}
-	}
-	return printRuns(a.stdout, c.format.value, records)
+		if len(records) == 0 {
+			if err := service.UnknownAccount(cfg, filter.Account); err != nil {
+				return err
+			}
+		}
+		return printRuns(a.stdout, c.format.value, records)
+	})
 }
 
 func printRuns(to io.Writer, format string, records []warehouse.RunRecord) error {

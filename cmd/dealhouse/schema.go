@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -12,21 +11,22 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dealhouse/internal/config"
 	"dealhouse/internal/output"
 	"dealhouse/internal/warehouse"
 	"dealhouse/internal/wording"
 )
 
-const schemaLong = `Explains every view and column of the warehouse: type, meaning, unit, where the value comes from (the
-field of the API, or the columns that it is made from), and how a missing value shows: NULL, empty, or
-never. It is read from the comments in ClickHouse itself, where BI tools find them too.
+const schemaLong = `Explains every view and column of the warehouse: type, meaning, unit, where the value comes from (a field of
+the API, or other columns), and how a missing value shows: NULL, empty, or never. It reads this from the
+comments in ClickHouse, where BI tools find it too.
 
 Name views to see only those.
 
-With --output dbt it writes the sources.yml of a dbt project (dbt 1.10 or later), and with --output odcs a
-data contract of the Open Data Contract Standard (v3.1.0). How fresh each stream has to be follows from the
-schedules of the configuration, and so do the accounts that count; without any account in it, the promise
-is that of the default schedules, for all accounts of the warehouse.`
+--output dbt writes the sources.yml of a dbt project (dbt 1.10 or later). --output odcs writes a data
+contract of the Open Data Contract Standard (v3.1.0). Both use the accounts and schedules of your
+configuration to say how fresh each stream must be. Without an account in it, they use the default schedules
+and all accounts in the warehouse.`
 
 const schemaExample = `  dealhouse schema transactions
   dealhouse schema --output markdown > dictionary.md
@@ -51,48 +51,45 @@ func newSchema(a *app) *cobra.Command {
 	return cmd
 }
 
-func explainSchema(ctx context.Context, a *app, names []string, format string) (err error) {
-	cfg, w, err := a.openToLook(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.Close()) }()
-	views, err := w.Dictionary(ctx)
-	if err != nil {
-		return err
-	}
-	if len(views) == 0 {
-		return warehouse.ErrSchemaOld
-	}
-	if views, err = chosen(views, names); err != nil {
-		return err
-	}
-	switch format {
-	case "dbt", "odcs":
-		promised, err := newContract(cfg, views, time.Now())
+func explainSchema(ctx context.Context, a *app, names []string, format string) error {
+	return a.look(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
+		views, err := w.Dictionary(ctx)
 		if err != nil {
 			return err
 		}
-		if format == "dbt" {
-			return promised.WriteDBT(a.stdout)
+		if len(views) == 0 {
+			return warehouse.ErrSchemaOld
 		}
-		return promised.WriteODCS(a.stdout)
-	case "json":
-		enc := json.NewEncoder(a.stdout)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		return enc.Encode(views)
-	case "markdown":
-		return writeDictionary(a.stdout, views)
-	}
-	columns := []output.Column{{Name: "view"}, {Name: "column"}, {Name: "type"}, {Name: "absent"}, {Name: "unit"}, {Name: "source"}, {Name: "meaning"}}
-	var rows [][]any
-	for _, v := range views {
-		for _, c := range v.Columns {
-			rows = append(rows, []any{v.Name, c.Name, c.Type, orNever(c.Absent), c.Unit, c.Source, c.Meaning})
+		if views, err = chosen(views, names); err != nil {
+			return err
 		}
-	}
-	return output.Print("table", a.stdout, columns, rows)
+		switch format {
+		case "dbt", "odcs":
+			promised, err := newContract(cfg, views, time.Now())
+			if err != nil {
+				return err
+			}
+			if format == "dbt" {
+				return promised.WriteDBT(a.stdout)
+			}
+			return promised.WriteODCS(a.stdout)
+		case "json":
+			enc := json.NewEncoder(a.stdout)
+			enc.SetEscapeHTML(false)
+			enc.SetIndent("", "  ")
+			return enc.Encode(views)
+		case "markdown":
+			return writeDictionary(a.stdout, views)
+		}
+		columns := []output.Column{{Name: "view"}, {Name: "column"}, {Name: "type"}, {Name: "absent"}, {Name: "unit"}, {Name: "source"}, {Name: "meaning"}}
+		var rows [][]any
+		for _, v := range views {
+			for _, c := range v.Columns {
+				rows = append(rows, []any{v.Name, c.Name, c.Type, orNever(c.Absent), c.Unit, c.Source, c.Meaning})
+			}
+		}
+		return output.Print("table", a.stdout, columns, rows)
+	})
 }
 
 // chosen are the views of those names, or all.

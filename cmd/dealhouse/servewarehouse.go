@@ -18,19 +18,19 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-const serveLong = `Serves the embedded warehouse over ClickHouse's HTTP interface, for curl, BI tools and other
-dealhouse processes. It is read-only, and for this machine only, unless told otherwise.
+const serveLong = `Serves the embedded warehouse over ClickHouse's HTTP interface, for curl, BI tools and other dealhouse
+processes. By default it is read-only and only for this machine.
 
-The folder of the embedded engine belongs to one process at a time: while this one runs, other
-commands reach the warehouse through it, with warehouse.dsn = "http://127.0.0.1:8123/dealhouse".
-A sync needs --allow-writes here. Even then, statements that reach files or the network are refused.
-A large sync may also need more than the limits below.
+Only one process at a time can open an embedded warehouse. While this one runs, other commands reach the
+warehouse through it, with warehouse.dsn = "http://127.0.0.1:8123/dealhouse". A sync needs --allow-writes
+here. Even then, statements that reach files or the network are refused. A large sync may also need higher
+limits than those below.
 
-On Linux 6.7 or later the process that serves is in a sandbox of the kernel: it can read and write the
-warehouse's folder, and reach nothing else. Where the kernel has none, other machines are only served
-with --without-sandbox. The folder must have no symbolic links that lead out of it.
+On Linux 6.7 or later the process runs in a sandbox of the kernel: it can read and write the folder of the
+warehouse, and reach nothing else. On a kernel without this sandbox, other machines are served only with
+--without-sandbox. The folder must have no symbolic links that lead out of it.
 
-A server of its own (clickhouse://...) needs none of this: ask it directly.`
+A ClickHouse server (clickhouse://...) needs none of this: query it directly.`
 
 const serveExample = `  dealhouse serve-warehouse
   curl 'http://127.0.0.1:8123/?database=dealhouse' -d 'SELECT count() FROM transactions'

@@ -22,17 +22,17 @@ import (
 	"dealhouse/internal/wording"
 )
 
-const settlementsLong = `Compares what payouts earned (what their transactions are worth now), what they paid out, and what reached
-the bank. Paid out is the sum of what was received, of fees, of what was converted to another currency, of
-parts of a cent that cannot be sent, and of what is outstanding, for each payout and currency.
+const settlementsLong = `Compares, for each payout and currency, what it earned (what its transactions are worth now), what it paid
+out, and what reached the bank. Paid out is the sum of what was received, fees, what was converted to another
+currency, fractions of a cent that cannot be sent, and what is outstanding.
 
-dealhouse settlements import takes in what reached the bank. A settlement names its payouts, or they are
-found: by their number in its reference or text, where the amount agrees; or by the amount, where one payout
-is of it and no other settlement could be meant. A settlement of several payouts is shared out in the order
-of their ids, and the rest is for the last. A payout may have several settlements.
+dealhouse settlements import loads what reached the bank. A settlement can name its payouts. If it does not,
+they are found by their number in its reference or text, if the amount agrees; or by the amount, if exactly
+one payout has it and no other settlement could be meant. A settlement of several payouts is shared out in
+the order of their ids; the last one gets the rest. A payout may have several settlements.
 
 csv has one kind of rows, which --list chooses: three-way (the payouts), settlements, or revisions (all that
-was ever imported). It begins with a byte order mark, as Excel wants it.`
+was ever imported). It begins with a byte order mark, which Excel needs.`
 
 const settlementsExample = `  dealhouse settlements
   dealhouse settlements import bank-2026-03.csv
@@ -66,30 +66,27 @@ func newSettlements(a *app) *cobra.Command {
 	return cmd
 }
 
-func printSettlements(ctx context.Context, a *app, account, format, list string) (err error) {
-	cfg, w, err := a.openToLook(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.Close()) }()
-	t, err := report.NewThreeWay(ctx, w, account)
-	if err != nil {
-		return orOldSchema(err)
-	}
-	if len(t.Payouts)+len(t.Settlements) == 0 {
-		if err := service.UnknownAccount(cfg, account); err != nil {
+func printSettlements(ctx context.Context, a *app, account, format, list string) error {
+	return a.look(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
+		t, err := report.NewThreeWay(ctx, w, account)
+		if err != nil {
 			return err
 		}
-	}
-	switch format {
-	case "json":
-		return t.WriteJSON(a.stdout)
-	case "html":
-		return t.WriteHTML(a.stdout)
-	case "csv":
-		return t.WriteCSV(a.stdout, list)
-	}
-	return printThreeWay(a.stdout, t)
+		if len(t.Payouts)+len(t.Settlements) == 0 {
+			if err := service.UnknownAccount(cfg, account); err != nil {
+				return err
+			}
+		}
+		switch format {
+		case "json":
+			return t.WriteJSON(a.stdout)
+		case "html":
+			return t.WriteHTML(a.stdout)
+		case "csv":
+			return t.WriteCSV(a.stdout, list)
+		}
+		return printThreeWay(a.stdout, t)
+	})
 }
 
 // printThreeWay prints payouts and settlements for people.
@@ -129,14 +126,13 @@ func printThreeWay(to io.Writer, t report.ThreeWay) error {
 
 // importLong is the help of the import, with the columns of the file.
 func importLong() string {
-	text := `Takes in what reached the bank: from a file of CSV ("-" is standard input), or without one from the table or
-view that [finance] settlements names, which has the same columns. All of it is taken in, or nothing: each
-line that is not understood is named. The same settlements again change nothing. One that is another than
-was imported under its reference is refused; with --correct it is recorded as a correction, and how it was
-stays in the view settlement_revisions.
+	text := `Imports what reached the bank: from a CSV file ("-" is standard input), or, if you name none, from the table or
+view of [finance] settlements, which has the same columns. All rows are imported or none; each line with a
+mistake is named. Importing the same settlements again changes nothing. A row that differs from what was
+imported under the same reference is refused; with --correct it is recorded as a correction, and the earlier
+state stays in the view settlement_revisions.
 
-The file is UTF-8 without a byte order mark, with commas between the columns and a decimal point. Columns, in
-any order, * needed:
+The file is UTF-8, with commas between the columns and a decimal point. Columns, in any order (* required):
 `
 	for _, c := range settlement.Columns() {
 		mark := " "
@@ -163,7 +159,7 @@ func newSettlementsImport(a *app) *cobra.Command {
 	var c importCommand
 	cmd := &cobra.Command{
 		Use:     "import [FILE]",
-		Short:   "Take in what reached the bank",
+		Short:   "Import what reached the bank",
 		Long:    importLong(),
 		Example: importExample,
 		Args:    cobra.MaximumNArgs(1),
@@ -171,7 +167,7 @@ func newSettlementsImport(a *app) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&c.account, "account", "", "the `account` of rows that name none; needed when there are several")
-	flags.StringVar(&c.by, "by", "", "the `name` of who imports it; the user of this process if not given")
+	flags.StringVar(&c.by, "by", "", "`name` of the person who imports it; by default the user of this process")
 	flags.BoolVar(&c.correct, "correct", false, "record rows that differ from what was imported as corrections")
 	flags.StringVar(&c.note, "note", "", "why, in your `words`; needed with --correct")
 	completeAccounts(cmd, a)

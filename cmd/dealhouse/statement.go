@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dealhouse/internal/config"
 	"dealhouse/internal/finance"
 	"dealhouse/internal/output"
 	"dealhouse/internal/report"
@@ -17,27 +18,29 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-const statementLong = `Prints what happened to the cashback of an account in a month: the opening balance, what was sold,
-confirmed, declined and paid out, what changed after it was paid, and the closing balance, one statement a
-currency. It balances to the last decimal. Below it is what is unpaid, by the age of the sale, and what
-the next payouts are expected to come to.
+const statementLong = `Prints what happened to the cashback of an account in a month: the opening balance, what was sold, confirmed,
+declined and paid out, what changed after it was paid, and the closing balance. Each currency has its own
+statement, which balances exactly. Below it is what is unpaid, by the age of the sale, and a forecast of the
+next payouts.
 
-The forecast takes what is unpaid at the end of the month and due in a payout (services pay on the 1st of a
-month what was sold over 90 days before), at the rate at which such cashback was paid in up to 12 payouts
-before: of the same status, as many months before its payout. Beside it stands by how much the same method
-would have been off in earlier payouts. Where there is too little history there is no number.
+The forecast starts from what is unpaid at the end of the month and due in a payout (services pay on the 1st
+of a month for sales over 90 days before). It multiplies that by the rate at which such cashback was paid in
+up to 12 earlier payouts: cashback of the same status, the same number of months before its payout. Beside it
+stands how far the same method would have been off in earlier payouts. Without enough history there is no
+number.
 
-A month begins and ends at midnight UTC. A change counts when the service made it (updatedAt), a sale when
-it was made, and from then on as pending until its first version. After payment is what paid transactions
-are worth less what was paid for them: below zero, it is to be expected back.
+A month begins and ends at midnight UTC. A change counts when the service made it (updatedAt). A sale counts
+when it was made, and is pending until its first version. After payment is what paid transactions are worth
+minus what was paid for them: if it is below zero, expect the service to take it back.
 
-dealhouse reconcile close --month closes a month. What is loaded later and belongs to it is then an
-adjustment of the month in which it is loaded, and the closed statement stays as it is.
+dealhouse reconcile close --month closes a month. What is loaded later and belongs to that month is then an
+adjustment of the month in which it is loaded; the closed statement does not change.
 
 csv has one kind of rows, which --list chooses: the statement itself, ages (what is unpaid), changes (the
 changes of each transaction behind the entries), opening or closing (the transactions behind that balance,
 with their ages), forecast, due (the unpaid transactions behind the forecast) or backtest (earlier payouts,
-what would have been forecast and what was paid). It begins with a byte order mark, as Excel wants it.`
+with what the forecast would have said and what was paid). It begins with a byte order mark, which Excel
+needs.`
 
 const statementExample = `  dealhouse statement --account acme --month 2026-03
   dealhouse statement --account acme --month 2026-03 --output html > statement.html
@@ -112,49 +115,46 @@ func newStatement(a *app) *cobra.Command {
 	return cmd
 }
 
-func printStatement(ctx context.Context, a *app, f monthFlags, format, list string) (err error) {
+func printStatement(ctx context.Context, a *app, f monthFlags, format, list string) error {
 	account, month, err := f.read(a)
 	if err != nil {
 		return err
 	}
-	cfg, w, err := a.openToLook(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.Close()) }()
-	if format == "csv" && list == listChanges {
-		return orOldSchema(report.WriteChangesCSV(ctx, w, account, month, a.stdout))
-	}
-	if format == "csv" && (list == listOpening || list == listClosing) {
-		return orOldSchema(report.WriteBehindCSV(ctx, w, account, month, report.Figure{Of: list}, a.stdout))
-	}
-	if format == "csv" && list == listDue {
-		return orOldSchema(report.WriteDueCSV(ctx, w, account, month, a.stdout))
-	}
-	s, err := report.NewStatement(ctx, w, account, month)
-	if err != nil {
-		return orOldSchema(err)
-	}
-	if s.CompleteTo.IsZero() {
-		if err := service.UnknownAccount(cfg, account); err != nil {
+	return a.look(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
+		if format == "csv" && list == listChanges {
+			return report.WriteChangesCSV(ctx, w, account, month, a.stdout)
+		}
+		if format == "csv" && (list == listOpening || list == listClosing) {
+			return report.WriteBehindCSV(ctx, w, account, month, report.Figure{Of: list}, a.stdout)
+		}
+		if format == "csv" && list == listDue {
+			return report.WriteDueCSV(ctx, w, account, month, a.stdout)
+		}
+		s, err := report.NewStatement(ctx, w, account, month)
+		if err != nil {
 			return err
 		}
-	}
-	switch {
-	case format == "json":
-		return s.WriteJSON(a.stdout)
-	case format == "html":
-		return s.WriteHTML(a.stdout)
-	case format == "csv" && list == listAges:
-		return s.WriteAgesCSV(a.stdout)
-	case format == "csv" && list == listForecast:
-		return s.WriteForecastCSV(a.stdout)
-	case format == "csv" && list == listBacktest:
-		return s.WriteBacktestCSV(a.stdout)
-	case format == "csv":
-		return s.WriteCSV(a.stdout)
-	}
-	return printStatementTables(a.stdout, s)
+		if s.CompleteTo.IsZero() {
+			if err := service.UnknownAccount(cfg, account); err != nil {
+				return err
+			}
+		}
+		switch {
+		case format == "json":
+			return s.WriteJSON(a.stdout)
+		case format == "html":
+			return s.WriteHTML(a.stdout)
+		case format == "csv" && list == listAges:
+			return s.WriteAgesCSV(a.stdout)
+		case format == "csv" && list == listForecast:
+			return s.WriteForecastCSV(a.stdout)
+		case format == "csv" && list == listBacktest:
+			return s.WriteBacktestCSV(a.stdout)
+		case format == "csv":
+			return s.WriteCSV(a.stdout)
+		}
+		return printStatementTables(a.stdout, s)
+	})
 }
 
 // printStatementTables prints the statement for people: for each currency the entries, and the ages of what is unpaid.
@@ -220,10 +220,10 @@ func newReconcileClose(a *app) *cobra.Command {
 	var by, note string
 	cmd := &cobra.Command{
 		Use:   "close",
-		Short: "Close a month: keep its statement as it is",
-		Long: `Keeps the statement of a month as it is, with a hash over its rows. What is loaded later and belongs to
-the month, or to one before it, is an adjustment of the month in which it is loaded. A close is never
-changed and never taken back. Months are closed in their order, after all of them is loaded.`,
+		Short: "Close a month: store its statement for good",
+		Long: `Stores the statement of a month as it is now, with a hash over its rows. What is loaded later and belongs to
+that month or an earlier one is an adjustment of the month in which it is loaded. A closed month cannot be
+changed or opened again. Close months in order, once all of their data is loaded.`,
 		Example: "  dealhouse reconcile close --account acme --month 2026-03",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -249,7 +249,7 @@ changed and never taken back. Months are closed in their order, after all of the
 				return usagef("%v", err)
 			}
 			if err != nil {
-				return orOldSchema(err)
+				return err
 			}
 			return printStatementTables(a.stdout, s)
 		},

@@ -17,24 +17,23 @@ import (
 	"dealhouse/internal/wording"
 )
 
-const statusLong = `Shows where every stream of every account stands: its last success, its watermark, its rows, and
-what went wrong last. Streams that are configured and never ran are listed too.
+const statusLong = `Shows where every stream of every account stands: its last success, its watermark, its rows, and its last
+error. It also lists streams that are configured and have never run.
 
-The lag of transactions is the age of the watermark, up to which all changes are loaded; that of the
-other streams is the time since their last success, when all of them was loaded. All ages are by the
-clock of the warehouse. Deals that were requested one by one do not count, nor does a backfill. Waiting
-rows are those that the last complete list no longer had, and that are not deleted before it is
-certain.
+The lag of transactions is the age of the watermark: all changes up to it are loaded. The lag of the other
+streams is the time since their last success, when the whole list was loaded. All ages use the clock of the
+warehouse. Deals that were requested one by one and backfills do not count. Waiting rows are those that the
+last complete list no longer had; they are deleted once that is certain.
 
-Where a part of a stream is loaded, its scope is the filters of the last complete list, and those that
-are configured now where these are others.
+If only part of a stream is loaded, its scope shows the filters of the last complete list, and the configured
+ones if they differ.
 
-The last outcome is one of those of dealhouse runs; or never ran; or, whatever their last run did,
-disabled and not configured. The table has the beginning of an error, JSON and CSV have all of it; where
-nothing is waiting, or nothing went wrong, the table leaves that column out.
+The last outcome is one of those of dealhouse runs, or: never ran, disabled, or not configured. The table
+shows the beginning of an error; JSON and CSV have all of it. The table leaves out the columns for waiting
+rows and errors if there are none.
 
---watch repeats it until Ctrl-C: in place on a terminal, else one after the other. An embedded warehouse
-is closed in between, so that a sync can open it; while one has it open, the last status stays.`
+--watch repeats it until Ctrl-C: in place on a terminal, otherwise one below the other. An embedded warehouse
+is closed in between, so that a sync can open it; while a sync has it open, the last status stays.`
 
 const statusExample = `  dealhouse status
   dealhouse status --watch --interval 10s

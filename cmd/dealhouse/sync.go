@@ -17,19 +17,19 @@ import (
 	"dealhouse/internal/wording"
 )
 
-const syncLong = `Reads each enabled stream of each account once and brings the warehouse in step with it. It is safe to
-run at any time, to repeat after a failure, and to start twice: the second waits for the first where
-both want the same stream or the same embedded warehouse. Reading the same data again changes nothing.
+const syncLong = `Reads each enabled stream of each account once and updates the warehouse to match. You can run it at any
+time, repeat it after a failure, and start it twice: the second waits for the first if both need the same
+stream or the same embedded warehouse. Reading the same data again changes nothing.
 
-The schema is created or upgraded first if necessary. Readers see no change before a stream has been
-read to its end. Transactions are read from where the last run ended; the other streams are read in
-full, and what they no longer list is deleted. Finally, deals that transactions refer to and that no
-list contained are requested one by one, at most reference_limit of them.
+It first creates or upgrades the schema if necessary. Readers see the changes of a stream only after all of
+it was read. Transactions are read from where the last run ended. The other streams are read in full, and
+rows that they no longer list are deleted. Finally, deals that transactions refer to and no list contains are
+requested one by one, up to reference_limit.
 
 Ctrl-C or SIGTERM stops the reading. Streams that were read to the end are still published, and products
-go on from the same page next time. A second signal ends the program at once, which loses nothing either.
+go on from the same page next time. A second signal ends the program at once, which is safe too.
 
-What an operator has paused is left out, and said; see dealhouse operate.
+Streams that an operator has paused are skipped, with a message; see dealhouse operate.
 
 Name streams to load only those: ` + "%s" + `.
 
@@ -38,7 +38,7 @@ For pipelines, --json prints one JSON document, an array with an object for each
 without the name of this host or pod; --metrics-textfile writes them to a file for the node exporter's
 textfile collector. If that fails there is only a warning: the exit code is about the data.
 
-Exit codes: 0 all streams are in step; 1 a fault worth retrying; 2 usage or configuration; 3 the API
+Exit codes: 0 all streams are up to date; 1 a fault worth retrying; 2 usage or configuration; 3 the API
 or the warehouse refused the credentials; 4 stopped by a guard, a person must look; 130 or 143
 interrupted. One stream that fails does not stop the others. When several fail, the code is that of
 the failure which needs a person most: 4 before 3, 3 before 2, 2 before 1.`

@@ -91,7 +91,7 @@ func (b *bench) beforeFirstSync(t *testing.T) {
 	got.shows(t, "CREATE DATABASE IF NOT EXISTS `dealhouse`;", "CREATE OR REPLACE VIEW coupons")
 	got = b.call(t, "check")
 	got.want(t, 0)
-	got.shows(t, "does not exist yet")
+	got.shows(t, "there is no warehouse in")
 	if _, err := os.Stat(b.dir); err == nil {
 		t.Error("a command that only looks made the folder")
 	}

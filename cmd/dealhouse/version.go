@@ -45,7 +45,7 @@ func readBuild() build {
 func newVersion(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Say which build this is, and which ClickHouse is in it",
+		Short: "Show the version, and that of the ClickHouse engine",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b := readBuild()

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // content is what the tests back up.
@@ -167,6 +169,38 @@ func TestNoWayOut(t *testing.T) {
 		}
 		if _, err := extracted(t, path); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+// What is no regular file is not read, nor a manifest whose sizes do not add up (backup-5).
+func TestOnlyRegularFiles(t *testing.T) {
+	t.Parallel()
+	folder, _ := written(t, "folder")
+	if err := unix.Mkfifo(filepath.Join(folder, dataFolder, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := extracted(t, folder); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "no regular file") {
+		t.Errorf("a pipe: %v", err)
+	}
+	link, _ := written(t, "folder")
+	if err := os.Symlink("/etc/passwd", filepath.Join(link, dataFolder, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := extracted(t, link); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "no regular file") {
+		t.Errorf("a link: %v", err)
+	}
+	for name, m := range map[string]Manifest{
+		"more than it says": {Format: format, Bytes: 1, Files: []File{{Path: "a", Size: 1 << 40}}},
+		"less than it says": {Format: format, Bytes: 2, Files: []File{{Path: "a", Size: 1}}},
+		"below zero":        {Format: format, Bytes: 1, Files: []File{{Path: "a", Size: -1}, {Path: "b", Size: 2}}},
+	} {
+		text, err := m.seal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parse(text); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

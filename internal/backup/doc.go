@@ -9,4 +9,6 @@
 //     and none is there besides. The manifest has a checksum of its own.
 //  3. Taking out writes below the folder that it is given, whatever names are in the backup.
 //  4. What a process that died has left beside the name is removed by the next one that writes a backup of that name.
+//  5. Only regular files are read, and no sparse ones: a pipe would never end, a link leads elsewhere, and a small file
+//     could claim to hold more than any disk.
 package backup

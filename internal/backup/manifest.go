@@ -85,10 +85,18 @@ func parse(text []byte) (m Manifest, err error) {
 	if m.Format < 1 || sum != m.Checksum {
 		return m, fmt.Errorf("%w (its manifest has another checksum)", ErrDamaged)
 	}
+	left := m.Bytes
 	for _, f := range m.Files {
 		if !filepath.IsLocal(filepath.FromSlash(f.Path)) { // backup-3
 			return m, fmt.Errorf("%w (its manifest names the file %q)", ErrDamaged, f.Path)
 		}
+		if f.Size < 0 || f.Size > left { // the disk is checked for Bytes
+			return m, fmt.Errorf("%w (its manifest gives wrong sizes)", ErrDamaged)
+		}
+		left -= f.Size
+	}
+	if left != 0 {
+		return m, fmt.Errorf("%w (its manifest gives wrong sizes)", ErrDamaged)
 	}
 	return m, nil
 }

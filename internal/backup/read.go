@@ -37,6 +37,9 @@ func ReadManifest(path string) (m Manifest, err error) {
 			}
 			return nil
 		})
+		if errors.Is(err, ErrDamaged) {
+			return m, err
+		}
 		if err != nil || text == nil {
 			return m, fmt.Errorf("%s is %w: it has no %s", path, ErrIncomplete, manifestName)
 		}
@@ -63,6 +66,9 @@ func eachOfTar(path string, do func(name string, content io.Reader) error) (err 
 		if err != nil {
 			return err
 		}
+		if h.Typeflag != tar.TypeReg || h.PAXRecords["GNU.sparse.major"] != "" || h.PAXRecords["GNU.sparse.map"] != "" { // backup-5
+			return fmt.Errorf("%w (%s is no regular file)", ErrDamaged, h.Name)
+		}
 		if err := do(h.Name, reader); err != nil {
 			return err
 		}
@@ -78,6 +84,9 @@ func eachOfFolder(dir string, do func(name string, content io.Reader) error) err
 		rel, err := filepath.Rel(dir, name)
 		if err != nil {
 			return err
+		}
+		if !e.Type().IsRegular() { // backup-5
+			return fmt.Errorf("%w (%s is no regular file)", ErrDamaged, rel)
 		}
 		file, err := os.Open(name) //nolint:gosec // G122: what is read is compared with the manifest
 		if err != nil {

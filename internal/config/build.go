@@ -38,9 +38,11 @@ func (l *loader) noAccounts() {
 		l.problem(position{file: l.file}, "no account is configured: add an [[account]] table with name, base_url and api_key")
 		return
 	}
-	l.problem(position{}, "no configuration: there is no %s here and no account in the environment.\n"+
-		"To start: copy config.example.toml to %s and edit it, or set %s and %s.\n"+
-		"To look around first: `dealhouse demo` needs no configuration.", FileName, FileName, envBaseURL, envAPIKey)
+	l.problems = append(l.problems, Problem{
+		Message: fmt.Sprintf("no configuration: there is no %s here and no account in the environment.", FileName),
+		Advice: fmt.Sprintf("To start: copy config.example.toml to %s and edit it, or set %s and %s.\n"+
+			"To look around first: `dealhouse demo` needs no configuration.", FileName, envBaseURL, envAPIKey),
+	})
 }
 
 func (l *loader) warehouse(v *values) Warehouse {

@@ -5,16 +5,16 @@ package config
 const (
 	docHeader = `The configuration of dealhouse. Copy it to dealhouse.toml, fill in the account, and run ` + "`dealhouse check`" + `.
 
-What is commented out shows the default, unless its comment says otherwise: remove the # to change it. Unknown keys are errors, and every mistake is reported at once with its line.
+Lines that are commented out show the default, unless their comment says otherwise: remove the # to change it. Unknown keys are errors, and all mistakes are reported at once, with their lines.
 
-The file is the one that --config names, else the one that DEALHOUSE_CONFIG names, else dealhouse.toml in the current directory. Relative paths in it start at the current directory.
+The file is the one that --config names, else the one that DEALHOUSE_CONFIG names, else dealhouse.toml in the current directory. Relative paths are relative to the current directory.
 
-An environment variable overrides any key: DEALHOUSE_ and the path of the key, in capitals, with _ for dots and dashes. An empty one counts as not set; an unknown one is an error.
+An environment variable overrides any key: DEALHOUSE_ and the path of the key, in capitals, with _ for dots and dashes. An empty variable counts as not set; an unknown one is an error.
   [warehouse] dsn                                  DEALHOUSE_WAREHOUSE_DSN
   [defaults] timeout                               DEALHOUSE_DEFAULTS_TIMEOUT
   [[account]] "acme": api_key                      DEALHOUSE_ACCOUNT_ACME_API_KEY
   "acme" [account.streams.payouts] api_key         DEALHOUSE_ACCOUNT_ACME_STREAMS_PAYOUTS_API_KEY
-Without any account in a file, DEALHOUSE_BASE_URL and DEALHOUSE_API_KEY make one, called "default" or what DEALHOUSE_ACCOUNT says.
+If the file has no account, DEALHOUSE_BASE_URL and DEALHOUSE_API_KEY define one. Its name is DEALHOUSE_ACCOUNT, or "default".
 
 Durations are a number with its unit, in quotes: "500ms", "30s", "10m", "24h".`
 
@@ -22,17 +22,17 @@ Durations are a number with its unit, in quotes: "500ms", "30s", "10m", "24h".`
 
 	docDaemon = "The long-running worker, `dealhouse run`."
 
-	docLineage = "OpenLineage events of runs, for catalogs of data such as Marquez or DataHub. Off unless someone is named."
+	docLineage = "OpenLineage events of runs, for data catalogs such as Marquez or DataHub. Off by default."
 
 	docFinance = "The reconciliation of payouts with their transactions, `dealhouse reconcile`."
 
-	docDefaults = `Settings for every account. Each may be set again for one account, under [[account]]; those about streams also for one stream, under [account.streams.<stream>].`
+	docDefaults = `Settings for all accounts. Each can be overridden for one account, under [[account]]; those about streams also for one stream, under [account.streams.<stream>].`
 
-	docAccount = `One account: an API key, and so one organization. Repeat this table, with all that belongs to it, for each further account.`
+	docAccount = `One account: one API key, and so one organization. Repeat this table and the tables below it for each further account.`
 
-	docParams = `Names of query parameters that the interface of the service leaves open. The two that are filled in below are what a known live service of this kind uses. Remove the # if yours does too, or write what its documentation says; a wrong name for a date costs speed, not correctness.`
+	docParams = `Names of query parameters, which differ from service to service. The two filled in below are those of one known live service. Remove the # if yours uses them too, or write what its documentation says. A wrong name for a date costs speed, not correctness.`
 
-	docReceiver = "Who is told what happens: one message for each thing that begins or ends. Repeat this table for each further receiver. Messages wait in the warehouse until they are taken. `dealhouse notify test` tries receivers; deploy/README.md has examples. A variable such as DEALHOUSE_RECEIVER_OPS_URL sets a key of the receiver \"ops\"."
+	docReceiver = "Who gets notifications: one message for each problem that begins or ends. Repeat this table for each further receiver. Messages wait in the warehouse until they are accepted. `dealhouse notify test` sends a test message; deploy/README.md has examples. A variable such as DEALHOUSE_RECEIVER_OPS_URL sets a key of the receiver \"ops\"."
 
 	docStreams = `The streams. Leave a table out to load its stream with the defaults.`
 )

@@ -35,7 +35,7 @@ func filterParamKeys() []key {
 			name: f.Name, in: inParams, standard: written(f.Name),
 			value: of("a string: a parameter name", []nodeKind{aString},
 				func(v *values) *string { return v.filterParam(f.Name) }, func(s string) (string, error) { return s, checkParam(s) }),
-			doc: `Takes a ` + f.Words + `, where a stream has ` + f.Key + `.`,
+			doc: `The filter for a ` + f.Words + `, for streams that have ` + f.Key + `.`,
 		})
 	}
 	return list
@@ -46,11 +46,11 @@ var filterExamples = map[string]string{
 }
 
 var filterDocs = map[string]string{
-	"hostname": `Load only what is needed: the rows of these retailers, as the service writes their hostnames. Each value is a list
-that is asked for by itself; together they are all of the stream. Of several filters a row must match each. Rows that
-were loaded and are outside leave the view with the next complete list; many at once need consent, as a mass delete.`,
-	"name":     `Only offers of retailers with these names, to the letter.`,
-	"category": `Only offers of these categories, to the letter.`,
+	"hostname": `Load only the rows of these retailers, with hostnames as the service writes them. Each value is requested as a list
+of its own; together these lists are the stream. With several filters, a row must match all of them. Loaded rows that do
+not match leave the view with the next complete list; many at once need consent, like any mass delete.`,
+	"name":     `Only offers of retailers with exactly these names.`,
+	"category": `Only offers of exactly these categories.`,
 	"country":  `Only offers that are available in one of these countries, by their ISO 3166-1 alpha-2 codes.`,
 }
 

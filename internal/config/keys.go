@@ -24,13 +24,13 @@ func warehouseKeys() []key {
 its data in the folder. A server or a cluster is named by URL:
   "clickhouse://user:password@host:9000/dealhouse"    native protocol; clickhouses:// for TLS
   "https://user:password@host:8443/dealhouse"         HTTP with TLS; http:// without
-Replicas are separated by commas, as in "clickhouse://a:9000,b:9000": one is worked with, and the next when it does not
-answer. Rather than write a password here, set DEALHOUSE_WAREHOUSE_DSN, or "file:<path>" of a file with the URL.`,
+Separate replicas with commas, as in "clickhouse://a:9000,b:9000": one is used, and the next if it does not answer. Do
+not write a password here: set DEALHOUSE_WAREHOUSE_DSN, or name a file that holds the URL with "file:<path>".`,
 		},
 		{
 			name: "database", in: inWarehouse, standard: `"dealhouse"`,
 			value: checked("the name of a database", func(v *values) *string { return &v.database }, checkIdentifier),
-			doc:   `The database that holds all tables and views. When the dsn names one, it need not be repeated here.`,
+			doc:   `The database for all tables and views. Not needed if the dsn names it.`,
 		},
 		{
 			name: "views_database", in: inWarehouse, standard: `""`, example: `"dealhouse_views"`,
@@ -41,18 +41,18 @@ no right on those. ` + "`dealhouse migrate`" + ` makes it and keeps it in step, 
 		{
 			name: "cluster", in: inWarehouse, standard: `""`,
 			value: checked("the name of a cluster", func(v *values) *string { return &v.cluster }, checkCluster),
-			doc: `The cluster on whose servers the tables are replicated, one of system.clusters. Empty:
-one server, or ClickHouse Cloud, which replicates by itself.`,
+			doc: `The cluster, from system.clusters, on whose servers the tables are replicated. Empty:
+a single server, or ClickHouse Cloud, which replicates by itself.`,
 		},
 		{
 			name: "ca_file", in: inWarehouse, standard: `""`, example: `"/etc/dealhouse/warehouse-ca.crt"`,
 			value: checked("a file", func(v *values) *string { return &v.caFile }, checkPath),
-			doc:   `The authorities, in PEM, that are trusted beside those of the system when the dsn asks for TLS.`,
+			doc:   `A PEM file with certificate authorities to trust in addition to those of the system, if the dsn uses TLS.`,
 		},
 		{
 			name: "cert_file", in: inWarehouse, standard: `""`, example: `"/etc/dealhouse/warehouse.crt"`,
 			value: checked("a file", func(v *values) *string { return &v.certFile }, checkPath),
-			doc:   `The certificate of this client, with its chain, in PEM, for a server that asks for one.`,
+			doc:   `The client certificate and its chain, in PEM, for a server that asks for one.`,
 		},
 		{
 			name: "key_file", in: inWarehouse, standard: `""`, example: `"/etc/dealhouse/warehouse.key"`,
@@ -62,8 +62,8 @@ one server, or ClickHouse Cloud, which replicates by itself.`,
 		{
 			name: "max_retry_elapsed", in: inWarehouse, standard: `"2m"`,
 			value: duration(func(v *values) *time.Duration { return &v.maxWarehouseRetry }, 0, 24*time.Hour),
-			doc: `How long a statement is repeated when the warehouse cannot do it at the moment: a lost connection, too
-many parts, no memory, a full disk. After that its run fails. "0s": it is not repeated.`,
+			doc: `How long a statement is retried while the warehouse cannot run it: a lost connection, too many parts, no
+memory, a full disk. After that the run fails. "0s": no retry.`,
 		},
 	}
 }
@@ -73,30 +73,30 @@ func financeKeys() []key {
 		{
 			name: "overdue_after", in: inFinance, standard: written(catalog.DefaultOverdueAfter),
 			value: duration(func(v *values) *time.Duration { return &v.overdueAfter }, 24*time.Hour, 10*366*24*time.Hour),
-			doc: `How long after its sale a transaction should be in a payout; older ones are reported as overdue. The
+			doc: `How long after its sale a transaction should be in a payout; after that it is reported as overdue. The
 default is 121 days: services pay after 90 days, and the next payout may be a month away.`,
 		},
 		{
 			name: "tolerances", in: inFinance, standard: `""`,
 			value: amounts(func(v *values) *map[string]int64 { return &v.tolerances }),
-			doc: `By how much a payout and its transactions may differ without anybody having to look, by currency, in its
-smallest unit: "EUR=5 USD=5 JPY=1" is 0.05 euros, 0.05 dollars and 1 yen. All differences of a payout in a currency count
-together, without their signs. What is within the tolerance is still shown, and said to be.`,
+			doc: `How far a payout may differ from its transactions before somebody must look, by currency, in its
+smallest unit: "EUR=5 USD=5 JPY=1" is 0.05 euros, 0.05 dollars and 1 yen. The absolute values of all differences of a
+payout in a currency are added up. A difference within the tolerance is still shown, and marked.`,
 		},
 		{
 			name: "settlements", in: inFinance, standard: `""`, example: `"bank.receipts"`,
 			value: checked("the name of a table or a view", func(v *values) *string { return &v.settlements }, checkTable),
-			doc: `A table or view of your own, in the warehouse, of what reached the bank: ` + "`dealhouse settlements import`" + ` without
-a file takes it in. Its columns are those of the file: see ` + "`dealhouse settlements import --help`" + `. "": none.`,
+			doc: `A table or view of your own in the warehouse with what reached the bank: ` + "`dealhouse settlements import`" + ` without
+a file reads it. Its columns are those of the file: see ` + "`dealhouse settlements import --help`" + `. "": none.`,
 		},
-		journalKey("journal_pending", "cashback-pending", "cashback that is pending", func(j *Journal) *string { return &j.Pending }),
-		journalKey("journal_confirmed", "cashback-confirmed", "cashback that is confirmed and not paid out", func(j *Journal) *string { return &j.Confirmed }),
-		journalKey("journal_after_payment", "after-payment", "what paid transactions are worth less what was paid for them", func(j *Journal) *string { return &j.AfterPayment }),
-		journalKey("journal_payouts", "payouts-in-transit", "what was paid out and has not reached the bank", func(j *Journal) *string { return &j.Payouts }),
-		journalKey("journal_revenue", "cashback-revenue", "what was earned", func(j *Journal) *string { return &j.Revenue }),
-		journalKey("journal_bank", "bank", "what reached the bank", func(j *Journal) *string { return &j.Bank }),
-		journalKey("journal_fees", "bank-fees", "what was kept of it on the way", func(j *Journal) *string { return &j.Fees }),
-		journalKey("journal_conversion", "currency-conversion", "what was converted from one currency to another", func(j *Journal) *string { return &j.Conversion }),
+		journalKey("journal_pending", "cashback-pending", "pending cashback", func(j *Journal) *string { return &j.Pending }),
+		journalKey("journal_confirmed", "cashback-confirmed", "confirmed cashback that is not paid out yet", func(j *Journal) *string { return &j.Confirmed }),
+		journalKey("journal_after_payment", "after-payment", "what paid transactions are worth now, minus what was paid for them", func(j *Journal) *string { return &j.AfterPayment }),
+		journalKey("journal_payouts", "payouts-in-transit", "payouts that have not reached the bank yet", func(j *Journal) *string { return &j.Payouts }),
+		journalKey("journal_revenue", "cashback-revenue", "earned cashback", func(j *Journal) *string { return &j.Revenue }),
+		journalKey("journal_bank", "bank", "money that reached the bank", func(j *Journal) *string { return &j.Bank }),
+		journalKey("journal_fees", "bank-fees", "fees taken on the way to the bank", func(j *Journal) *string { return &j.Fees }),
+		journalKey("journal_conversion", "currency-conversion", "conversions between currencies", func(j *Journal) *string { return &j.Conversion }),
 	}
 }
 
@@ -117,8 +117,8 @@ func accountKeys() []key {
 		{
 			name: "name", in: inAccount, required: true, fixed: true, example: `"acme"`,
 			value: checked("the name of the account", func(v *values) *string { return &v.name }, checkAccountName),
-			doc: `The account in every table, metric and log line: 1 to 63 of a-z, 0-9, _ and -. An account that is
-renamed is a new one, and is loaded from the start.`,
+			doc: `The name of the account in tables, metrics and logs: 1 to 63 of a-z, 0-9, _ and -. A renamed account is
+a new one, and is loaded from the start.`,
 		},
 		{
 			name: "base_url", in: inAccount, required: true, example: `"https://api.example.com"`,
@@ -130,30 +130,31 @@ renamed is a new one, and is loaded from the start.`,
 			name: "api_key", in: inAccount, required: true, example: `"env:DEALS_API_KEY"`,
 			value: secret(func(v *values) *reference { return &v.apiKey }),
 			doc: `The API key: "env:NAME" reads an environment variable, "file:PATH" a file, such as
-file:/run/secrets/deals, and "env-file:PATH#NAME" a variable in a file of NAME=value lines. A key in a file may be changed
-while the daemon runs: once the service refuses the one before, it is read again, without a restart. That is not so with a
-variable, which is fixed when a process starts. A key written here as it is works too, with a warning.`,
+file:/run/secrets/deals, and "env-file:PATH#NAME" a variable in a file of NAME=value lines. You can change a key in a
+file while the daemon runs: once the service refuses the old one, the file is read again. A changed environment variable
+needs a restart. A key written here directly works too, with a warning.`,
 		},
 		{
 			name: "requests_per_second", in: shared, standard: written(catalog.DefaultRequestsPerSecond),
 			value: number(func(v *values) *float64 { return &v.requestsPerSecond }, 10_000, false),
-			doc:   `The most requests per second of an account, all its streams together. 0.5 is one every two seconds.`,
+			doc: `The highest number of requests per second for an account, all its streams together. 0.5 is one every two
+seconds.`,
 		},
 		{
 			name: "timeout", in: shared, standard: written(catalog.DefaultTimeout),
 			value: duration(func(v *values) *time.Duration { return &v.timeout }, 100*time.Millisecond, time.Hour),
-			doc:   `How long one request may take, with its body: 100ms to 1h.`,
+			doc:   `How long one request may take, including its body: 100ms to 1h.`,
 		},
 		{
 			name: "max_body_size", in: shared, standard: writtenSize(catalog.DefaultMaxBodyBytes),
 			value: size(func(v *values) *int64 { return &v.maxBodySize }, 1<<10, 16<<30),
 			doc: `The largest response that is read, after decompression: in KiB, MiB, GiB, or bytes. Responses above
-16MiB are read one at a time and may take about twice this much memory; all others together take up to 128MiB.`,
+16MiB are read one at a time and may need about twice this much memory; all others together use up to 128MiB.`,
 		},
 		{
 			name: "max_retry_elapsed", in: shared, standard: written(catalog.DefaultMaxRetryElapsed),
 			value: duration(func(v *values) *time.Duration { return &v.maxRetryElapsed }, 0, 24*time.Hour),
-			doc:   `How long one request is repeated before its run fails. "0s": it is not repeated.`,
+			doc:   `How long one request is retried before its run fails. "0s": no retry.`,
 		},
 		{
 			name: "batch_rows", in: shared, standard: written(catalog.DefaultBatchRows),
@@ -163,7 +164,7 @@ variable, which is fixed when a process starts. A key written here as it is work
 		{
 			name: "allow_insecure", in: shared, standard: `false`,
 			value: boolean(func(v *values) *bool { return &v.allowInsecure }),
-			doc: `Whether base_url may be http:// on another machine, which sends the key unencrypted.
+			doc: `Allow http:// in base_url for another machine, which sends the key unencrypted.
 On this machine (localhost, 127.0.0.1, ::1) http:// is always allowed.`,
 		},
 		{
@@ -196,62 +197,63 @@ func streamKeys() []key {
 			name: "max_delete_ratio", in: shared | inStream, standard: written(catalog.DefaultMaxDeleteRatio),
 			value: number(func(v *values) *float64 { return &v.maxDeleteRatio }, 1, true),
 			doc: `The share of a stream's rows, 0 to 1, that one run may delete. A run that would delete more, or
-everything, stops before it changes anything, and a person must look.`,
+all rows, stops before it changes anything, and a person must look.`,
 		},
 		{
 			name: "max_rejected_ratio", in: shared | inStream, standard: written(catalog.DefaultMaxRejectedRatio),
 			value: number(func(v *values) *float64 { return &v.maxRejectedRatio }, 1, true),
-			doc: `The share of the records of a run, 0 to 1, that may be rejected: kept in rejected_records and not
-loaded. A run that rejects more stops before it changes anything. A run that reads only changes counts as
+			doc: `The share of the records of a run, 0 to 1, that may be rejected, which means kept in rejected_records and
+not loaded. A run that rejects more stops before it changes anything. A run that reads only changes counts as
 if it had read at least 100 records, so that one bad record among few does not stop it.`,
 		},
 		{
 			name: "run_timeout", in: shared | inStream, standard: written(catalog.DefaultRunTimeout),
 			value: duration(func(v *values) *time.Duration { return &v.runTimeout }, 0, 31*24*time.Hour),
-			doc: `How long one run of a stream may take before it is stopped and fails. A walk over all products is
-continued by the next run. A backfill has no such limit. "0s": no limit.`,
+			doc: `How long one run of a stream may take before it is stopped and fails. The next run
+continues a walk over all products. Backfills have no such limit. "0s": no limit.`,
 		},
 		{
 			name: "confirm_deletes", in: shared | inStream, of: byID, standard: `false`,
 			value: boolean(func(v *values) *bool { return &v.confirmDeletes }),
-			doc: `Whether a promotion, coupon or cashback offer that left the list is kept for as long as its own address
-still answers. This costs one request for each that is missing, at most 1000 in a run; the rest waits for
-the next. With false, only those are asked for that a list may have lost because it moved while it was read.`,
+			doc: `Keep a promotion, coupon or cashback offer that left the list for as long as its own address still
+answers. This costs one request for each missing one, at most 1000 in a run; the rest waits for the next run.
+With false, dealhouse only checks those that may be missing because the list changed while it was read.`,
 		},
 		{
 			name: "delete_after_lists", in: shared | inStream, of: walked, standard: written(catalog.DefaultDeleteAfterLists),
 			value: integer(func(v *values) *int64 { return &v.deleteAfterLists }, 1, 100),
 			doc: `How many complete lists in a row, 1 to 100, must lack a product before it is deleted. A product has no
-id by which it could be asked for, and a list that moves while it is read may leave out one that exists.
-A list of a single page cannot move: one is enough.`,
+id to ask for, and a list that changes while it is read may leave out an existing one. A list of a single
+page cannot change meanwhile: one is enough.`,
 		},
 		{
 			name: "overlap", in: shared | inStream, of: incremental, standard: written(catalog.DefaultOverlap),
 			value: duration(func(v *values) *time.Duration { return &v.overlap }, catalog.MinOverlap, 31*24*time.Hour),
-			doc: `How far before the newest loaded change the next run starts to read again, at least "` + short(catalog.MinOverlap) + `". It
-catches rows that changed while they were read; what is read twice is loaded once.`,
+			doc: `How far before the newest loaded change the next run starts to read, at least "` + short(catalog.MinOverlap) + `". It
+catches rows that changed while they were read. A change that is read twice is loaded once.`,
 		},
 		{
 			name: "reference_limit", in: shared | inStream, of: (*catalog.Stream).NamesDeals, standard: written(catalog.DefaultReferenceLimit),
 			value: integer(func(v *values) *int64 { return &v.referenceLimit }, 0, 10_000),
-			doc: `Transactions may name promotions, coupons and cashback offers that no list has. So many of them are
-asked for by their own addresses after each run of transactions, with one request each. 0: none.`,
+			doc: `Transactions may refer to promotions, coupons and cashback offers that are in no list. After each run of
+transactions, up to this many of them are requested one by one. 0: none.`,
 		},
 		{
 			name: "reference_retry", in: shared | inStream, of: (*catalog.Stream).NamesDeals, standard: written(catalog.DefaultReferenceRetry),
 			value: duration(func(v *values) *time.Duration { return &v.referenceRetry }, 0, 366*24*time.Hour),
-			doc:   `How long to wait before one that the service did not know is asked for again; "0s": after each run.`,
+			doc: `How long to wait before such a deal is requested again if the service did not know it. "0s": after each
+run.`,
 		},
 		{
 			name: "resume_within", in: shared | inStream, of: walked, standard: written(catalog.DefaultResumeWithin),
 			value: duration(func(v *values) *time.Duration { return &v.resumeWithin }, 0, 31*24*time.Hour),
-			doc: `How old an interrupted walk over all products may be to be continued. An older one starts over; "0s":
-none is continued.`,
+			doc: `How old an interrupted walk over all products may be to be continued. An older one starts over. "0s":
+always start over.`,
 		},
 		{
 			name: "enabled", in: inStream, standard: `true`,
 			value: boolean(func(v *values) *bool { return &v.enabled }),
-			doc:   `Whether the stream is loaded. What was loaded before stays.`,
+			doc:   `Load the stream. With false, the rows that were loaded before stay.`,
 		},
 	}
 	for _, described := range catalog.All() {
@@ -262,14 +264,14 @@ none is continued.`,
 		key{
 			name: "initial_from", in: inStream, of: incremental, example: `"2024-01-01T00:00:00Z"`,
 			value: moment(func(v *values) *time.Time { return &v.initialFrom }),
-			doc: `The updatedAt, in RFC 3339, from which the first run reads, in windows side by side. Without it, the
-first run reads everything in one go; so does "sync transactions --full" at any time.`,
+			doc: `The updatedAt, in RFC 3339, from which the first run reads, in parallel windows. Without it, the first
+run reads everything as one list; so does "sync transactions --full" at any time.`,
 		},
 		key{name: "api_key", in: inStream, of: func(s *catalog.Stream) bool { return !s.OwnKey }, value: ownKey},
 		key{
 			name: "api_key", in: inStream, of: func(s *catalog.Stream) bool { return s.OwnKey }, value: ownKey, example: `"env:DEALS_PAYOUTS_KEY"`,
-			doc: `A key for this stream alone, in the form of the account's. Any stream may have one; payouts may need
-one, since services give out keys that read payouts and nothing else.`,
+			doc: `A key for this stream only, written like that of the account. Any stream can have one. Payouts may need
+one, because some services issue keys that can only read payouts.`,
 		},
 	)
 }
@@ -282,14 +284,14 @@ func schedules(s *catalog.Stream) []key {
 		name: "schedule", in: inStream, of: of, standard: written(s.Schedule),
 		value: checked("a schedule", func(v *values) *string { return &v.schedule }, checkSchedule),
 		doc: `When the daemon loads the stream: minute, hour, day of month, month, day of week; or "@every 10m".
-"CRON_TZ=Europe/Paris 30 4 * * *" sets the time zone, else it is time_zone of [daemon]. "": only by hand.`,
+"CRON_TZ=Europe/Paris 30 4 * * *" sets a time zone; otherwise time_zone of [daemon] applies. "": only by hand.`,
 	}}
 	if s.Resync != "" {
 		list = append(list, key{
 			name: "resync", in: inStream, of: of, standard: written(s.Resync),
 			value: checked("a schedule", func(v *values) *string { return &v.resync }, checkSchedule),
-			doc: `When the daemon reads all transactions again, to find what changes alone never show: rows that vanished
-upstream. In the form of schedule. "": never.`,
+			doc: `When the daemon reads all transactions again, to find those that vanished at the service. Written like
+schedule. "": never.`,
 		})
 	}
 	return list

@@ -47,19 +47,19 @@ func lineageKeys() []key {
 		{
 			name: "to", in: inLineage, standard: `""`, example: `"https://marquez:5000"`,
 			value: of("a string: a URL, or file:<path>", []nodeKind{aString}, func(v *values) *lineageTarget { return &v.lineageTo }, parseLineageTarget),
-			doc: `Who is told when a run begins and ends: a receiver by its URL, to which /api/v1/lineage is added
-unless it has a path, or "file:<path>" of a file that gets a line of JSON for each event. "": what the variables
-OPENLINEAGE_URL and OPENLINEAGE_ENDPOINT say; without them, nobody.`,
+			doc: `Where events go when a run begins and ends: the URL of a receiver (/api/v1/lineage is added unless it
+has a path), or "file:<path>" for a file that gets one line of JSON for each event. "": the variables OPENLINEAGE_URL and
+OPENLINEAGE_ENDPOINT; without them, nowhere.`,
 		},
 		{
 			name: "api_key", in: inLineage, example: `"env:LINEAGE_KEY"`,
 			value: secret(func(v *values) *reference { return &v.lineageKey }),
-			doc:   `The key of the receiver, in the form of an account's api_key. Without it, what OPENLINEAGE_API_KEY says.`,
+			doc:   `The key of the receiver, written like the api_key of an account. Without it, OPENLINEAGE_API_KEY.`,
 		},
 		{
 			name: "namespace", in: inLineage, standard: `""`, example: `"shop-warehouse"`,
 			value: checked("a name", func(v *values) *string { return &v.lineageNamespace }, checkPath),
-			doc:   `The namespace of the jobs. "": what OPENLINEAGE_NAMESPACE says; without it, dealhouse.`,
+			doc:   `The namespace of the jobs. "": the variable OPENLINEAGE_NAMESPACE; without it, dealhouse.`,
 		},
 	}
 }

@@ -39,59 +39,59 @@ func receiverKeys() []key {
 		{
 			name: "name", in: inReceiver, required: true, fixed: true, example: `"ops"`,
 			value: checked("the name of the receiver", func(v *values) *string { return &v.name }, checkAccountName),
-			doc: `The receiver in every table, metric and log line: 1 to 63 of a-z, 0-9, _ and -. A receiver that is renamed
-is a new one, and is told what holds at the time.`,
+			doc: `The name of the receiver in tables, metrics and logs: 1 to 63 of a-z, 0-9, _ and -. A renamed receiver is a
+new one, and gets messages about all current problems.`,
 		},
 		{
 			name: "form", in: inReceiver, required: true, example: `"slack"`,
 			value: checked("a form", func(v *values) *string { return &v.receiver.form }, oneOf(receiverForms)),
 			doc: `"json": a webhook that takes a JSON object; "slack" and "teams": their incoming webhooks; "mail"; "ping": a
-dead man's switch, such as healthchecks.io, which is told of each sync, and by the daemon once a minute.`,
+dead man's switch, such as healthchecks.io, which hears of each sync, and once a minute from the daemon.`,
 		},
 		{
 			name: "url", in: inReceiver, example: `"env:OPS_WEBHOOK"`,
 			value: secret(func(v *values) *reference { return &v.receiver.url }),
-			doc:   `The URL, of all but mail. It is a secret: "env:NAME" reads an environment variable, "file:PATH" a file.`,
+			doc:   `The URL, for all forms except mail. It is a secret: "env:NAME" reads an environment variable, "file:PATH" a file.`,
 		},
 		{
 			name: "token", in: inReceiver, example: `"env:OPS_TOKEN"`,
 			value: secret(func(v *values) *reference { return &v.receiver.token }),
-			doc:   `Sent as "Authorization: Bearer", with json and ping. In the form of url.`,
+			doc:   `Sent as "Authorization: Bearer", for json and ping. Written like url.`,
 		},
 	}, mailKeys(), []key{
 		{
 			name: "events", in: inReceiver, standard: `""`, example: `"failing guarded recovered"`,
 			value: wordsOf("events with spaces between", func(v *values) *[]string { return &v.receiver.events }, slices.Concat(receiverEvents, pingSignals)),
-			doc: `What it is told, with spaces between. "": all. "failing": runs of a stream fail; "guarded": a guard stopped
-one, and a person must look; "stale": the last success is older than the schedule allows; "recovered": one of these is
-over; "findings": something new about payouts; "drift": the API sends fields that its interface does not name;
-"warehouse": the warehouse does not work. Each is told once, when it begins. Of a ping: "start", "success" and "fail".`,
+			doc: `The events to send, separated by spaces. "": all. "failing": runs of a stream fail; "guarded": a guard stopped
+a run, and a person must look; "stale": the last success is older than the schedule allows; "recovered": one of these is
+over; "findings": a new finding about payouts; "drift": the API sends unknown fields; "warehouse": the warehouse does not
+work. Each is sent once, when it begins. For ping: "start", "success" and "fail".`,
 		},
 		{
 			name: "accounts", in: inReceiver, standard: `""`, example: `"acme globex"`,
 			value: wordsOf("accounts with spaces between", func(v *values) *[]string { return &v.receiver.accounts }, nil),
-			doc:   `The accounts that it is told of, with spaces between. "": all.`,
+			doc:   `Send only events of these accounts, separated by spaces. "": all.`,
 		},
 		{
 			name: "streams", in: inReceiver, standard: `""`, example: strconv.Quote(strings.Join([]string{catalog.Transactions().Name, catalog.Payouts().Name}, " ")),
 			value: wordsOf("streams with spaces between", func(v *values) *[]string { return &v.receiver.streams }, catalog.Names()),
-			doc:   `The streams that it is told of, with spaces between. "": all. Findings about payouts are of no stream.`,
+			doc:   `Send only events of these streams, separated by spaces. "": all. Findings about payouts belong to no stream.`,
 		},
 		{
 			name: "after", in: inReceiver, standard: `1`,
 			value: integer(func(v *values) *int64 { return &v.receiver.after }, 1, 1000),
-			doc:   `How many runs of a stream must fail in a row before it is told of "failing".`,
+			doc:   `How many runs of a stream must fail in a row before "failing" is sent.`,
 		},
 		{
 			name: "template", in: inReceiver, standard: `""`, example: `"{{.Title}}: {{.Text}}"`,
 			value: checked("a text/template", func(v *values) *string { return &v.receiver.template }, checkTemplate),
-			doc: `What it is told, as a template of Go (text/template). It is given ID, Receiver, Event, Account, Streams, Title,
-Text, At and Attempt. Of json it is the whole body: write {{json .Title}}. "": what is built in.`,
+			doc: `The message, as a Go text/template with the fields ID, Receiver, Event, Account, Streams, Title, Text, At and
+Attempt. For json it is the whole body: write {{json .Title}}. "": the built-in message.`,
 		},
 		{
 			name: "allow_insecure", in: inReceiver, standard: `false`,
 			value: boolean(func(v *values) *bool { return &v.receiver.allowInsecure }),
-			doc:   `Whether what is not encrypted may go to another machine: a url with http://, or mail with tls = "none".`,
+			doc:   `Allow unencrypted messages to another machine: a url with http://, or mail with tls = "none".`,
 		},
 	})
 }
@@ -106,27 +106,27 @@ func mailKeys() []key {
 		{
 			name: "tls", in: inReceiver, standard: `"starttls"`,
 			value: checked("how it is encrypted", func(v *values) *string { return &v.receiver.tls }, oneOf(receiverTLS)),
-			doc:   `"starttls", as port 587 has it; "tls": from the first byte, as port 465 has it; "none".`,
+			doc:   `"starttls" for port 587, "tls" (from the first byte) for port 465, or "none".`,
 		},
 		{
 			name: "user", in: inReceiver, standard: `""`, example: `"dealhouse@example.com"`,
 			value: checked("a user name", func(v *values) *string { return &v.receiver.user }, checkUser),
-			doc:   `The user of the mail server; "": it asks for none.`,
+			doc:   `The user name on the mail server. "": it asks for none.`,
 		},
 		{
 			name: "password", in: inReceiver, example: `"env:MAIL_PASSWORD"`,
 			value: secret(func(v *values) *reference { return &v.receiver.password }),
-			doc:   `The password of that user, in the form of url.`,
+			doc:   `The password of that user, written like url.`,
 		},
 		{
 			name: "from", in: inReceiver, standard: `""`, example: `"dealhouse@example.com"`,
 			value: checked("a mail address", func(v *values) *string { return &v.receiver.from }, checkAddresses),
-			doc:   `Who sends the mail.`,
+			doc:   `The sender.`,
 		},
 		{
 			name: "to", in: inReceiver, standard: `""`, example: `"ops@example.com, finance@example.com"`,
 			value: checked("mail addresses with commas between", func(v *values) *string { return &v.receiver.to }, checkAddresses),
-			doc:   `Who gets it, with commas between.`,
+			doc:   `The recipients, separated by commas.`,
 		},
 	}
 }

@@ -17,7 +17,7 @@ type Retention struct {
 	Findings time.Duration
 }
 
-const docRetention = "How long what dealhouse notes for itself is kept. What is loaded is kept for ever, with its history, and so are acknowledgements, closed months and what operators did. See deploy/README.md."
+const docRetention = "How long dealhouse keeps its own records. Loaded data and its history, acknowledgements, closed months and the actions of operators are kept for ever. See deploy/README.md."
 
 // leastRetention is the shortest time for which something may be kept: what people look for after a holiday is there.
 const leastRetention = 30 * 24 * time.Hour
@@ -27,19 +27,19 @@ func retentionKeys() []key {
 		{
 			name: "runs", in: inRetention, standard: written(400 * 24 * time.Hour),
 			value: kept(func(v *values) *time.Duration { return &v.retention.Runs }),
-			doc: `Runs, after they began, but for those that something rests on, such as the last success of a stream. The
-default is 400 days. "0s": they are kept for ever.`,
+			doc: `Runs, counted from their start. Runs that are still needed, such as the last success of a stream, are kept
+longer. The default is 400 days. "0s": for ever.`,
 		},
 		{
 			name: "rejects", in: inRetention, standard: written(400 * 24 * time.Hour),
 			value: kept(func(v *values) *time.Duration { return &v.retention.Rejects }),
-			doc: `Rejected records of transactions that were loaded or replaced later, after they were met last. Those that are
-still open are kept; those of other streams go 90 days after they were met last. "0s": they are kept for ever.`,
+			doc: `Rejected records of transactions that were loaded or replaced since, counted from when they were last met. Open
+ones are kept; those of other streams are removed after 90 days. "0s": for ever.`,
 		},
 		{
 			name: "findings", in: inRetention, standard: written(3 * 366 * 24 * time.Hour),
 			value: kept(func(v *values) *time.Duration { return &v.retention.Findings }),
-			doc:   `What was found about payouts and is resolved, after that. The default is three years. "0s": it is kept for ever.`,
+			doc:   `Findings about payouts, counted from when they were resolved. The default is three years. "0s": for ever.`,
 		},
 	}
 }

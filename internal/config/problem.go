@@ -32,15 +32,21 @@ type Problem struct {
 	Line, Column int    // from 1, in characters; 0 when the file as a whole is meant
 	Env          string // the environment variable, when the problem is in one
 	Message      string // for a person; never holds a secret
+	Advice       string // what to do, where the message needs lines of its own for it; often empty
 }
 
-// String is "file:line:col: message" or "environment variable NAME: message".
-func (p Problem) String() string {
-	where := position{file: p.File, line: p.Line, col: p.Column, env: p.Env}.String()
-	if where == "" {
-		return p.Message
+// String is "file:line:col: message" or "environment variable NAME: message", with the advice, in one line.
+func (p Problem) String() string { return strings.Join(p.lines(), " ") }
+
+func (p Problem) lines() []string {
+	text := p.Message
+	if where := (position{file: p.File, line: p.Line, col: p.Column, env: p.Env}).String(); where != "" {
+		text = where + ": " + text
 	}
-	return where + ": " + p.Message
+	if p.Advice == "" {
+		return []string{text}
+	}
+	return append([]string{text}, strings.Split(p.Advice, "\n")...)
 }
 
 // Warning is something that works and should be changed nevertheless.
@@ -52,14 +58,13 @@ func (w Warning) String() string { return Problem(w).String() }
 // Problems is the error of Load: everything that is wrong, at least one.
 type Problems struct{ list []Problem } //nolint:errname // the callers know it by this name; each Problem in it is no error by itself
 
-// Error gives one problem a line.
+// Error gives each problem a line, or some with its advice.
 func (p *Problems) Error() string { return strings.Join(p.Lines(), "\n") }
 
-// Lines returns the problems in words, each one line of Error.
-func (p *Problems) Lines() []string {
-	lines := make([]string, len(p.list))
-	for i, one := range p.list {
-		lines[i] = one.String()
+// Lines returns the lines of Error.
+func (p *Problems) Lines() (lines []string) {
+	for _, one := range p.list {
+		lines = append(lines, one.lines()...)
 	}
 	return lines
 }

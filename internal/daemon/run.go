@@ -127,7 +127,7 @@ func (d *Daemon) logResult(ctx context.Context, r syncer.Result, warned *remarks
 		log.Error("run failed", "outcome", r.Record.Outcome, "error", r.Err)
 	default:
 		log.Info("run ended", "outcome", r.Record.Outcome, "mode", r.Record.Mode, "read", t.Read, "inserted", c.Inserted, "updated", c.Updated,
-			"deleted", c.Deleted, "unchanged", c.Unchanged, "rejected", t.Rejected, "seconds", r.Record.FinishedAt.Sub(r.Record.StartedAt).Seconds())
+			"deleted", c.Deleted, "unchanged", c.Unchanged, "rejected", t.Rejected, "seconds", r.Record.FinishedAt.Sub(r.Record.StartedAt).Round(time.Millisecond).Seconds())
 	}
 }
 

@@ -160,18 +160,18 @@ func (e *Error) explain() (what, advice string) {
 	case KindRateLimited:
 		return "the API's rate limit was exceeded", "lower requests_per_second"
 	case KindServer:
-		return "the service failed", ""
+		return "the service failed", "try again later; if it goes on, ask those who run it"
 	case KindNetwork:
 		if what, advice = unreachable(e.Err); what != "" {
 			return what, advice
 		}
-		return "the service could not be reached, or the connection broke", ""
+		return "the service could not be reached, or the connection broke", "check base_url and the network of this machine"
 	case KindTimeout:
-		return "no answer in time", ""
+		return "no answer in time", "raise timeout if the service is slow"
 	case KindMalformed:
-		return "the answer is not what the API promises", ""
+		return "the answer is not what the API promises", "check that base_url is the API and not a page in front of it"
 	case KindLoop:
-		return "the paging loops: a cursor came back a second time", ""
+		return "the paging loops: a cursor came back a second time", "report it to those who run the API"
 	case KindTooLarge:
 		return "the answer is too large", "raise max_body_size if it is right"
 	case KindRedirect:

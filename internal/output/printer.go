@@ -22,6 +22,9 @@ type Column struct {
 	Optional bool
 	// Elastic is the column of a table whose texts are cut where the table has more than 100 columns otherwise.
 	Elastic bool
+	// Wrap is for the last column: tables wrap its text, in its place, to 100 columns. It is for terminals: what reads a
+	// pipe wants a row to be a line.
+	Wrap bool
 	// Below is for the last column: tables show it beneath the row, wrapped to 100 columns, where there is any.
 	Below bool
 }

@@ -160,3 +160,23 @@ func TestValues(t *testing.T) {
 		}
 	}
 }
+
+// The last column of a table for a terminal is wrapped in its place, and no line is wider than 100 columns.
+func TestWrappedColumn(t *testing.T) {
+	t.Parallel()
+	columns := []Column{{Name: "check"}, {Name: "detail", Wrap: true}}
+	rows := [][]any{{"configuration", strings.Repeat("a word ", 40)}, {"disk", "ok"}}
+	var out bytes.Buffer
+	if err := Print("table", &out, columns, rows); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(out.String(), "\n")
+	if len(lines) != 8 || !strings.HasPrefix(lines[3], strings.Repeat(" ", 15)+"a") && !strings.HasPrefix(lines[3], strings.Repeat(" ", 15)+"word") {
+		t.Errorf("%d lines:\n%s", len(lines), out.String())
+	}
+	for _, line := range lines {
+		if len(line) > WidestTable {
+			t.Errorf("%d columns: %q", len(line), line)
+		}
+	}
+}

@@ -93,7 +93,7 @@ func (p *tablePrinter) writeSample() error {
 	}
 	p.fit()
 	for i, c := range p.columns {
-		if rules[i] = strings.Repeat("-", min(p.widths[i], widestCell)); c.Below {
+		if rules[i] = strings.Repeat("-", min(p.widths[i], p.widestRule(i))); c.Below {
 			names[i], rules[i] = "", ""
 		}
 	}
@@ -136,7 +136,7 @@ func (p *tablePrinter) write(cells []string) error {
 		case p.columns[i].Right:
 			b.WriteString(pad + text)
 		case i == len(cells)-1:
-			b.WriteString(text)
+			b.WriteString(p.wrapped(text))
 		default:
 			b.WriteString(text + pad)
 		}
@@ -150,6 +150,37 @@ func (p *tablePrinter) write(cells []string) error {
 	}
 	_, err := p.out.WriteString(text)
 	return err
+}
+
+// widestRule bounds the line under the name of a column.
+func (p *tablePrinter) widestRule(column int) int {
+	if p.columns[column].Wrap {
+		return p.wrappedTo()
+	}
+	return widestCell
+}
+
+// leastWrapped is the width that the text of the last column has at least, where it is wrapped in its place.
+const leastWrapped = 30
+
+// wrapped is the text of the last column, over several lines where it is to be wrapped.
+func (p *tablePrinter) wrapped(text string) string {
+	last := len(p.columns) - 1
+	if !p.columns[last].Wrap {
+		return text
+	}
+	return strings.Join(Wrap(text, p.wrappedTo()), "\n"+strings.Repeat(" ", p.beforeLast()))
+}
+
+// wrappedTo is the width to which the last column is wrapped.
+func (p *tablePrinter) wrappedTo() int { return max(leastWrapped, WidestTable-p.beforeLast()) }
+
+// beforeLast is where the last column begins.
+func (p *tablePrinter) beforeLast() (width int) {
+	for _, w := range p.widths[:len(p.widths)-1] {
+		width += w + len(betweenCells)
+	}
+	return width
 }
 
 // Wrap is a text in lines of so many characters at most. A word that is longer is broken.

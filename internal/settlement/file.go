@@ -41,17 +41,20 @@ type ProblemsError struct {
 // shownProblems is how many of them the message has.
 const shownProblems = 20
 
-func (e *ProblemsError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: nothing was imported, since %s", e.Source, wording.Plural(uint64(len(e.Problems)), "thing")+" in it cannot be taken in:")
+// Error gives one problem a line.
+func (e *ProblemsError) Error() string { return strings.Join(e.Lines(), "\n  ") }
+
+// Lines returns the lines of the message: what happened, then one problem each.
+func (e *ProblemsError) Lines() []string {
+	lines := []string{fmt.Sprintf("%s: nothing was imported. Correct %s, then import it again:",
+		e.Source, wording.Plural(uint64(len(e.Problems)), "mistake"))}
 	for i, p := range e.Problems {
 		if i == shownProblems {
-			fmt.Fprintf(&b, "\n  and %d more", len(e.Problems)-shownProblems)
-			break
+			return append(lines, fmt.Sprintf("and %d more", len(e.Problems)-shownProblems))
 		}
-		b.WriteString("\n  " + p.String())
+		lines = append(lines, p.String())
 	}
-	return b.String()
+	return lines
 }
 
 // maxFile is the most bytes of a file: a million settlements.
@@ -64,6 +67,7 @@ func ReadFile(from io.Reader, account string, until time.Time) (rows []Row, prob
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the file: %w", err)
 	}
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")) // with which Excel begins its UTF-8
 	if p := unreadable(text); p != "" {
 		return nil, []Problem{{Text: p}}, nil
 	}
@@ -127,8 +131,6 @@ func unreadable(text []byte) string {
 	switch {
 	case len(text) > maxFile:
 		return fmt.Sprintf("the file has more than %d MiB: cut it into several", maxFile>>20)
-	case bytes.HasPrefix(text, []byte("\xef\xbb\xbf")):
-		return "the file begins with a byte order mark: save it as UTF-8 without one"
 	case bytes.HasPrefix(text, []byte("\xff\xfe")), bytes.HasPrefix(text, []byte("\xfe\xff")):
 		return "the file is UTF-16: save it as UTF-8"
 	case bytes.IndexByte(text, 0) >= 0:

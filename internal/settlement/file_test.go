@@ -28,6 +28,9 @@ func TestReadFile(t *testing.T) {
 	if b.Line != 4 || b.Amount.String() != "-3" || b.PayoutCurrency != "USD" || b.PayoutAmount.String() != "-0.025" || len(b.Payouts) != 0 || b.unit().String() != "0.01" {
 		t.Errorf("%+v", b)
 	}
+	if excel, wrong, err := ReadFile(strings.NewReader("\ufeff"+header+"A-1,2026-03-31,EUR,1,,,,,\n"), "acme", today); err != nil || len(wrong) > 0 || len(excel) != 1 {
+		t.Errorf("with a byte order mark: %v %v %v", excel, wrong, err)
+	}
 	if same := a; a.Hash() != same.Hash() || a.Hash() == b.Hash() {
 		t.Error("hashes do not tell settlements apart")
 	}
@@ -38,8 +41,7 @@ func TestReadFileRefuses(t *testing.T) {
 	t.Parallel()
 	row := func(fields string) string { return header + "A-0,2026-03-01,EUR,1,,,,,\n" + fields + "\n" }
 	for text, want := range map[string]string{
-		"": "the file is empty",
-		"\ufeff" + row("A-1,2026-03-31,EUR,1,,,,,"): "byte order mark: save it as UTF-8 without one",
+		"":                                      "the file is empty",
 		"\xff\xfeA":                             "UTF-16",
 		"a\x00b":                                "zero bytes",
 		row("A-1,2026-03-31,EUR,1,,,,,caf\xe9"): "line 3 is not UTF-8",
@@ -96,7 +98,10 @@ func TestReadFileRefuses(t *testing.T) {
 		}
 	}
 	_, problems, _ := ReadFile(strings.NewReader(header+strings.Repeat(",,,,,,,,\n", 30)), "", today)
-	if text := (&ProblemsError{"bank.csv", problems}).Error(); !strings.HasPrefix(text, "bank.csv: nothing was imported, since ") || strings.Count(text, "\n") != shownProblems+1 || !strings.HasSuffix(text, "more") {
+	if lines := (&ProblemsError{"bank.csv", problems[:2]}).Lines(); len(lines) != 3 || lines[1] != problems[0].String() {
+		t.Errorf("the lines of the message are %q", lines)
+	}
+	if text := (&ProblemsError{"bank.csv", problems}).Error(); !strings.HasPrefix(text, "bank.csv: nothing was imported. Correct 179 mistakes") || strings.Count(text, "\n") != shownProblems+1 || !strings.HasSuffix(text, "more") {
 		t.Error(text)
 	}
 }

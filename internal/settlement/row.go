@@ -29,7 +29,7 @@ type Column struct {
 // Columns are all that a file or a table may have, in any order.
 func Columns() []Column {
 	return []Column{
-		{"reference", true, "by which the bank knows it; of an account, each has one of its own"},
+		{"reference", true, "the reference of the bank; unique for each settlement of an account"},
 		{"received_on", true, "the day on which it reached the bank, as 2026-03-31"},
 		{"currency", true, "the currency that reached the bank, as ISO 4217 has it: EUR"},
 		{"amount", true, "what reached the bank, after fees, as 1234.50; below zero: it was taken back"},
