@@ -56,10 +56,12 @@ func (b books) add(j Journal) {
 }
 
 // TestBooksOfRandomWorlds closes months while transactions change at random, sales are found late, and settlements come
-// in and are corrected, also for months that are closed. Whatever comes, the statement of a closed month has its hash and
-// its journal its bytes, each entry balances, and all journals together come to the balances of the last statement, to
-// what it says was paid out, and to what reached the bank.
+// in and are corrected, also for months that are closed. Whatever comes, the statement of a closed month has its hash
+// and its journal its bytes, each entry balances, and all journals together come to the balances of the last statement,
+// to what it says was paid out, and to what reached the bank. For wide samples: TestThreeWayInRandomWorlds has worlds
+// made at random.
 func TestBooksOfRandomWorlds(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	for seed := range enginetest.Sample(1, 25) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
