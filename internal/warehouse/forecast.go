@@ -25,17 +25,27 @@ type UnpaidCohort struct {
 
 // UnpaidCohorts reads what was unpaid at the beginnings of months, as it was loaded, and what was paid of it: of sales
 // from a time on and before another one. Transactions that were not loaded yet are not in it. horizon is how many months
-// before a payout it begins.
-func (r Reader) UnpaidCohorts(ctx context.Context, account string, from, to time.Time, horizon int) ([]UnpaidCohort, error) {
-	rows, err := r.conn.Query(ctx, selectUnpaidCohorts(horizon), named("account", account), named("from", fmt.Sprint(from.UnixMilli())), named("to", fmt.Sprint(to.UnixMilli())))
-	all, err := scanned(rows, err, func(c *UnpaidCohort) []any {
-		return []any{&c.Currency, &c.Due, &c.ToGo, &c.Confirmed, &c.Count, &c.Unpaid, &c.Paid}
-	})
-	if err != nil {
-		return nil, fmt.Errorf("reading how the transactions of account %s were paid in the past: %w", account, err)
+// before a payout it begins. The same cohort may come several times, in parts.
+func (r Reader) UnpaidCohorts(ctx context.Context, account string, from, to time.Time, horizon int) (all []UnpaidCohort, err error) {
+	for ; from.Before(to); from = from.AddDate(0, cohortMonths, 0) {
+		until := from.AddDate(0, cohortMonths, 0)
+		if until.After(to) {
+			until = to
+		}
+		rows, err := r.conn.Query(ctx, selectUnpaidCohorts(horizon), named("account", account), named("from", fmt.Sprint(from.UnixMilli())), named("to", fmt.Sprint(until.UnixMilli())))
+		part, err := scanned(rows, err, func(c *UnpaidCohort) []any {
+			return []any{&c.Currency, &c.Due, &c.ToGo, &c.Confirmed, &c.Count, &c.Unpaid, &c.Paid}
+		})
+		if err != nil {
+			return nil, fmt.Errorf("reading how the transactions of account %s were paid in the past: %w", account, err)
+		}
+		all = append(all, part...)
 	}
 	return all, nil
 }
+
+// cohortMonths is of how many months the sales are looked at together: the memory for it grows with them.
+const cohortMonths = 6
 
 // selectUnpaidCohorts looks at each transaction at the beginning of each month before its payout: what counts is the last
 // version with an earlier updatedAt. What was paid for it is its cashback in the first version with a payout.
@@ -124,12 +134,12 @@ func selectDueTransactions(closes []Close) string {
 	unpaid := func(suffix string) string {
 		return sql("listed$s AND payout_id$s IS NULL AND status$s != $declined", parts{"s": suffix, "declined": quote(catalog.StatusDeclined)})
 	}
-	return sql(`SELECT id, any(currency_code) AS currency, any(retailer_name), any(sold_at) AS sold, toDateTime64($due, 3, 'UTC') AS due,
+	return sql(`SELECT id, currency_code AS currency, any(retailer_name), any(sold_at) AS sold, toDateTime64($due, 3, 'UTC') AS due,
     sumIf(cashback, $after AND status != $confirmed) - sumIf(cashback_before, $before AND status_before != $confirmed) AS pending,
     sumIf(cashback, $after AND status = $confirmed) - sumIf(cashback_before, $before AND status_before = $confirmed) AS confirmed
 FROM (SELECT *, $effective FROM transaction_changes WHERE account = {account:String})
 WHERE effective < {to:Int64}
-GROUP BY id
+GROUP BY id, currency_code
 HAVING countIf($after) != countIf($before)
 ORDER BY currency, due, sold, id`, parts{
 		"due": dueOf("sold"), "after": unpaid(""), "before": unpaid("_before"), "confirmed": quote(catalog.StatusConfirmed), "effective": effective(closes),
