@@ -86,7 +86,7 @@ func TestBusinessDashboard(t *testing.T) {
 		t.Errorf("only %d queries were found", queries)
 	}
 	for i, value := range hostileValues() {
-		if i%6 != 0 && !enginetest.Wide() {
+		if i > 0 && !enginetest.Wide() {
 			continue // each asks every query
 		}
 		macros.variables["currency"], macros.variables["product"] = []string{value}, []string{value}

@@ -576,10 +576,10 @@ WHERE isNotNull(resolved_at) AND resolved_at < fromUnixTimestamp64Milli({before:
 ORDER BY id LIMIT {limit:UInt64};
 
 -- deleteFindings
-ALTER TABLE payout_findings_log DELETE WHERE isNull(resolved_at) AND hex(sipHash128(account, kind, subject, detail_hash)) IN ('', '01', '02');
+ALTER TABLE payout_findings_log DELETE WHERE isNull(resolved_at) AND last_seen < fromUnixTimestamp64Milli(1, 'UTC') AND hex(sipHash128(account, kind, subject, detail_hash)) IN ('', '01', '02');
 
 -- deleteFindings, resolved
-ALTER TABLE payout_findings_log DELETE WHERE isNotNull(resolved_at) AND hex(sipHash128(account, kind, subject, detail_hash)) IN ('', '01', '02');
+ALTER TABLE payout_findings_log DELETE WHERE isNotNull(resolved_at) AND last_seen < fromUnixTimestamp64Milli(1, 'UTC') AND hex(sipHash128(account, kind, subject, detail_hash)) IN ('', '01', '02');
 
 -- selectKnownStreams
 SELECT DISTINCT account, stream FROM sync_state_log ORDER BY account, stream;
