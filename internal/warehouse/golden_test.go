@@ -300,7 +300,7 @@ func ofAll() []statement {
 	}
 	all = append(all, statement{"selectPayoutExceptions", selectPayoutExceptions(PayoutsToRead{Payouts: []int64{1, 2, 3}, Unseen: []int64{2, 3}})})
 	closed := []Close{{Month: time.UnixMilli(0).UTC(), SeenTo: goldenSince}}
-	all = append(all, statement{"selectChangeSums", selectChangeSums(closed)}, statement{"selectChanges", selectChanges(nil)}, statement{"selectEachChange", selectEachChange(nil)},
+	all = append(all, statement{"selectChangeSums", selectChangeSums(closed)}, statement{"selectAllChangeSums", selectAllChangeSums(closed)}, statement{"selectChanges", selectChanges(nil)}, statement{"selectEachChange", selectEachChange(nil)},
 		statement{"selectUnpaidCohorts", selectUnpaidCohorts(goldenHorizon)}, statement{"selectLoadedDays", selectLoadedDays()}, statement{"selectDueTransactions", selectDueTransactions(closed)},
 		statement{"selectRecordVersions", selectRecordVersions(catalog.Payouts())})
 	all = append(all, ofUpkeep()...)

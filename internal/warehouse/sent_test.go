@@ -285,6 +285,8 @@ func everyLedgerQuestion(t *testing.T, w *Warehouse) {
 	must(t, err)
 	_, err = w.ThreeWays(ctx, "acme")
 	must(t, err)
+	_, err = w.PayoutsEnded(ctx, "acme", time.UnixMilli(0), time.UnixMilli(1))
+	must(t, err)
 	_, err = w.PayoutsPaid(ctx, "acme")
 	must(t, err)
 	_, err = w.ReadTextTable(ctx, "settlement_revisions")
