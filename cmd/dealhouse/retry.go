@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/config"
+	"dealhouse/internal/notify"
 	"dealhouse/internal/output"
 	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
@@ -71,6 +72,12 @@ func (c *retryCommand) run(ctx context.Context, a *app) (err error) {
 	defer func() { err = errors.Join(err, w.Close()) }()
 	a.share(w, false)
 	svc := a.newService()
+	receivers := &notify.Receivers{}
+	if !c.dryRun { // nobody is told of one
+		if receivers, err = svc.Receivers(cfg); err != nil {
+			return err
+		}
+	}
 	if err := svc.Prepare(ctx, w, c.dryRun); err != nil {
 		return err
 	}
@@ -96,6 +103,7 @@ func (c *retryCommand) run(ctx context.Context, a *app) (err error) {
 	if err := printRetries(a.stdout, c.format.value, results, records); err != nil {
 		return err
 	}
+	svc.Tell(ctx, cfg, w, receivers)
 	return a.printFailures(ctx, svc, results)
 }
 

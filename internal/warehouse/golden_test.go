@@ -285,7 +285,7 @@ func ofAll() []statement {
 		{"deleteLaterMisses", deleteLaterMisses(1767225600000)},
 		{"selectStandings", selectStandings()}, {"selectRunSpans", selectRunSpans(goldenLimit)}, {"selectDirectives", selectDirectives()}, {"selectGuardedRuns", selectGuardedRuns()},
 		{"countOpenFindings", countOpenFindings}, {"selectStorage", selectStorage}, {"selectLiveRows", selectLiveRows()}, {"selectViews", selectViews},
-		{"selectChecksBefore", selectChecksBefore}, {"selectUnknownPayouts", selectUnknownPayouts},
+		{"selectChecksBefore", selectChecksBefore}, {"selectPresence", selectPresence}, {"selectUnknownPayouts", selectUnknownPayouts},
 	}
 	for i, text := range retired {
 		all = append(all, statement{fmt.Sprintf("retired %d", i+1), text})
@@ -323,7 +323,7 @@ func ofAll() []statement {
 		columns []column
 	}{
 		{"schema_migrations_log", migrationColumns}, {"schema_turns_log", turnColumns}, {"sync_state_log", stateColumns},
-		{"notifications_log", notificationColumns}, {"unknown_fields_log", unknownFieldColumns}, {"rejects_log", rejectColumns}, {"rejects_log", settledColumns}, {"reference_misses_log", missColumns},
+		{"notifications_log", notificationColumns}, {"unknown_fields_log", unknownFieldColumns}, {"field_presence_log", presenceColumns}, {"rejects_log", rejectColumns}, {"rejects_log", settledColumns}, {"reference_misses_log", missColumns},
 	} {
 		all = append(all, statement{"insertInto " + t.table, insertInto(t.table, t.columns)})
 	}
