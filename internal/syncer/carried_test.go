@@ -41,10 +41,10 @@ func TestCarried(t *testing.T) {
 		if record.Carried == nil {
 			return vanished, 0, false
 		}
-		if c := record.Carried; c.Records != record.Totals.Read || c.Fields["hostname"] != c.Records || slices.Contains(slices.Collect(maps.Keys(c.Fields)), "id") {
+		if c := record.Carried; c.Records != record.Totals.Read || c.Fields["updatedAt"] != c.Records || slices.Contains(slices.Collect(maps.Keys(c.Fields)), "id") {
 			t.Errorf("%+v of %d records", c, record.Totals.Read)
 		}
-		return vanished, record.Carried.Fields["hostname"], true
+		return vanished, record.Carried.Fields["updatedAt"], true
 	}
 	full := jobs[0]
 	full.Full = true

@@ -262,6 +262,7 @@ func ofUpkeep() []statement {
 		{"deleteRuns", deleteRuns(goldenSince, []string{"('acme', 'coupons')"}, []string{goldenRun}, false)}, {"deleteRuns, last", deleteRuns(goldenSince, []string{"('acme', 'coupons')"}, []string{goldenRun}, true)},
 		{"selectOldRejects", selectOldRejects}, {"deleteRejects", deleteRejects(goldenSince, ids)},
 		{"selectOldFindings", selectOldFindings}, {"deleteFindings", deleteFindings(ids, false)}, {"deleteFindings, resolved", deleteFindings(ids, true)},
+		{"selectOldVersions", selectOldVersions(dealHistories()[0])}, {"deleteVersions", deleteVersions(dealHistories()[0], goldenSince, ids)},
 		{"selectKnownStreams", selectKnownStreams}, {"selectSchemaState", selectSchemaState},
 	}
 }
