@@ -96,6 +96,9 @@ ORDER BY account, payout_id DESC, currency_code;
 -- Reader.UnknownFields
 SELECT account, stream, field, first_seen FROM unknown_fields ORDER BY account, stream, field;
 
+-- Reader.VanishedFields
+SELECT account, stream, field, missing_since FROM vanished_fields ORDER BY account, stream, field;
+
 -- Warehouse.Acknowledge
 INSERT INTO payout_acknowledgements_log (account, payout_id, kind, currency_code, at, id, amount, entries, amounts, tolerance, reason, note, by);
 
