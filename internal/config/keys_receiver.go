@@ -64,8 +64,8 @@ dead man's switch, such as healthchecks.io, which is told of each sync, and by t
 			value: wordsOf("events with spaces between", func(v *values) *[]string { return &v.receiver.events }, slices.Concat(receiverEvents, pingSignals)),
 			doc: `What it is told, with spaces between. "": all. "failing": runs of a stream fail; "guarded": a guard stopped
 one, and a person must look; "stale": the last success is older than the schedule allows; "recovered": one of these is
-over; "findings": something new about payouts; "drift": the API sends fields that its interface does not name;
-"warehouse": the warehouse does not work. Each is told once, when it begins. Of a ping: "start", "success" and "fail".`,
+over; "findings": something new about payouts; "drift": the API sends fields that its interface does not name,
+or no longer sends one that it used to send; "warehouse": the warehouse does not work. Each is told once, when it begins. Of a ping: "start", "success" and "fail".`,
 		},
 		{
 			name: "accounts", in: inReceiver, standard: `""`, example: `"acme globex"`,

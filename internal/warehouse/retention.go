@@ -3,6 +3,7 @@ package warehouse
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -168,20 +169,18 @@ func (w *Warehouse) retireDealVersions(ctx context.Context, before time.Time) (r
 
 // retireNamed removes the rows that a query finds, some at a time.
 func (w *Warehouse) retireNamed(ctx context.Context, before time.Time, query string, atOnce int, statements func(ids []string) []string) (removed uint64, err error) {
-	for range statementsAtMost {
-		rows, err := w.conn.Query(ctx, query, named("before", fmt.Sprint(before.UnixMilli())), named("limit", fmt.Sprint(atOnce)))
-		ids, err := scanned(rows, err, only[string])
-		if err != nil || len(ids) == 0 {
-			return removed, err
-		}
-		for _, statement := range statements(ids) {
+	rows, err := w.conn.Query(ctx, query, named("before", fmt.Sprint(before.UnixMilli())), named("limit", fmt.Sprint(atOnce*statementsAtMost)))
+	ids, err := scanned(rows, err, only[string])
+	if err != nil {
+		return 0, err
+	}
+	for some := range slices.Chunk(ids, atOnce) {
+		for _, statement := range statements(some) {
 			if err := w.mutate(ctx, statement); err != nil {
 				return removed, err
 			}
 		}
-		if removed += uint64(len(ids)); len(ids) < atOnce {
-			break
-		}
+		removed += uint64(len(some))
 	}
 	return removed, nil
 }

@@ -66,7 +66,7 @@ func atoi(t *testing.T, s string) (n int) {
 
 // fillVersions writes versions of coupons over 100 days: some equal to those before them, some deletions. A stream that is
 // being published has some, and so have payouts.
-func fillVersions(t *testing.T, w *Warehouse, keys, versions int) {
+func fillVersions(t testing.TB, w *Warehouse, keys, versions int) {
 	t.Helper()
 	const insert = `INSERT INTO %s_versions (account, id, %s _version, _hash, _deleted, synced_at) SELECT '%s', %s, %s number + 1, sipHash128(cityHash64(number %% %[7]d, %[8]d + intDiv(number, %[7]d)) %% 3),
     cityHash64(number, 'x') %% 6 = 0, now64(3) - toIntervalHour(2400 - intDiv(2390 * intDiv(number, %[7]d), %[6]d)) FROM numbers(%[9]d)`
@@ -78,4 +78,19 @@ func fillVersions(t *testing.T, w *Warehouse, keys, versions int) {
 		must(t, w.conn.Exec(t.Context(), fmt.Sprintf(insert, s.stream, s.columns, s.account, s.key, s.values, versions, keys, 7, keys*versions)))
 	}
 	must(t, w.conn.Exec(t.Context(), "INSERT INTO sync_state_log (account, stream, name, value, version) VALUES ('publishing', 'coupons', 'intent:x', '{}', 1)"))
+}
+
+// BenchmarkRetireDealVersions removes what may go in a day of a million versions.
+func BenchmarkRetireDealVersions(b *testing.B) {
+	for b.Loop() {
+		b.StopTimer()
+		w := open(b)
+		fillVersions(b, w, 20_000, 25)
+		before := cpu(b)
+		b.StartTimer()
+		removed, err := w.Retire(b.Context(), Retention{DealVersions: 30 * 24 * time.Hour})
+		must(b, err)
+		b.ReportMetric(float64((cpu(b) - before).Milliseconds()), "cpu-ms")
+		b.ReportMetric(float64(removed[0].Rows), "versions")
+	}
 }
