@@ -205,7 +205,7 @@ func (takenError) Unwrap() error { return chdb.ErrLocked }
 func taken(ctx context.Context, dir string) error {
 	guest, err := chdb.Join(ctx, dir)
 	if err != nil {
-		return nil //nolint:nilerr // nobody shares it, or the command finds out itself
+		return nil // nobody shares it, or the command finds out itself
 	}
 	defer guest.Close()
 	return takenError{guest.PID(), guest.Lasting()}
