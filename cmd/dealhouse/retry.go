@@ -63,7 +63,7 @@ func newRejectsRetry(a *app) *cobra.Command {
 }
 
 func (c *retryCommand) run(ctx context.Context, a *app) (err error) {
-	w, cfg, f, err := c.open(ctx, a, func(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
+	w, cfg, f, err := c.open(ctx, a, config.Source{NeedReceivers: !c.dryRun}, func(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
 		return a.whenFree(ctx, func() (*warehouse.Warehouse, error) { return a.openExistingToLoad(ctx, cfg) })
 	})
 	if err != nil {
