@@ -127,12 +127,9 @@ func (d *draft) of(account string) {
 // findings tells those about payouts that are new.
 func (e *edging) findings() {
 	for _, f := range e.observation.findings {
-		if !e.wants(EventFindings) || !e.accounts[f.Account] || !e.concerns(f.Account, "") {
-			continue
-		}
 		s := subjectOfFinding(f).String()
-		delete(e.gone, s)
-		if e.told[s] {
+		delete(e.gone, s) // it stands, whether or not the receiver still wants to hear of it
+		if e.told[s] || !e.wants(EventFindings) || !e.accounts[f.Account] || !e.concerns(f.Account, "") {
 			continue
 		}
 		d := e.draft(EventFindings)
@@ -155,12 +152,9 @@ func (e *edging) fields() {
 
 // field tells one of them, once.
 func (e *edging) field(kind string, id warehouse.StreamID, name string, about subject) {
-	if !e.wants(EventDrift) || !e.accounts[id.Account] || !e.concerns(id.Account, id.Stream) {
-		return
-	}
 	s := about.String()
 	delete(e.gone, s)
-	if e.told[s] {
+	if e.told[s] || !e.wants(EventDrift) || !e.accounts[id.Account] || !e.concerns(id.Account, id.Stream) {
 		return
 	}
 	d := e.draft(kind)

@@ -95,8 +95,10 @@ func (c *emptier) Query(ctx context.Context, query string, args ...any) (driver.
 }
 
 // TestEmptiedDelta empties what a run has prepared, before it is published and while it is: a replica that lags has
-// nothing of it. The state stays, and the next run reads everything again. Without a wide sample, only while it is.
+// nothing of it. The state stays, and the next run reads everything again. Without a wide sample, only while it is. For
+// wide samples: TestServerAttachesNothing has a publication without its rows.
 func TestEmptiedDelta(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	for name, before := range map[string]string{
 		"before": "SELECT table, hash_of_all_files", "while": "ALTER TABLE coupons_versions ATTACH", "between": "ALTER TABLE coupons_latest ATTACH",

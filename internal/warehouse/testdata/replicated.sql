@@ -65,6 +65,16 @@ CREATE OR REPLACE VIEW deals_active ON CLUSTER `main`;
 -- over several shards 5
 CREATE OR REPLACE VIEW over_shards ON CLUSTER `main` (files UInt32, generation UInt32);
 
+-- views over several shards 1
+CREATE DATABASE IF NOT EXISTS dealhouse_views ON CLUSTER `main`;
+
+-- views over several shards 2
+CREATE OR REPLACE VIEW dealhouse_views.deals_active ON CLUSTER `main`;
+
+-- views over several shards 3
+CREATE OR REPLACE TABLE dealhouse_views.deals_active_now ON CLUSTER `main` AS `dealhouse_shard`.deals_active_now
+ENGINE = Distributed('main', 'dealhouse_shard', 'deals_active_now');
+
 -- selectMark
 SELECT (files, generation) >= ({files:UInt32}, {generation:UInt32}) FROM over_shards;
 
@@ -77,6 +87,18 @@ SELECT DISTINCT toString(account) FROM sync_state_log;
 -- selectNames
 SELECT name FROM system.tables WHERE database = {database:String} AND NOT match(name, '_staging$|_ordered$|_[0-9a-f]{32}$|^schema_turns_log$')
 ORDER BY name;
+
+-- views 1
+CREATE DATABASE IF NOT EXISTS dealhouse_views ON CLUSTER `main`;
+
+-- views 2
+CREATE OR REPLACE VIEW dealhouse_views.deals_active ON CLUSTER `main`;
+
+-- views 3
+CREATE OR REPLACE VIEW dealhouse_views.deals_active_now ON CLUSTER `main`;
+
+-- createPublicMark
+CREATE OR REPLACE VIEW dealhouse_views.dealhouse_views ON CLUSTER `main` (database String, files UInt32, generation UInt32);
 
 -- 0001_bookkeeping.sql 1
 CREATE TABLE IF NOT EXISTS sync_state_log ON CLUSTER `main`
