@@ -119,7 +119,7 @@ func (w *Warehouse) MissingGrants(ctx context.Context, role Role) (statements []
 // of them is told so before a run depends on it. Its error fits IsSettingRefused then.
 func (w *Warehouse) TrySettings(ctx context.Context) error {
 	settings := clickhouse.Settings{"insert_deduplication_token": "", "optimize_on_insert": 0, "optimize_throw_if_noop": 1, "receive_timeout": int(lagTurn.Seconds())}
-	for _, more := range []clickhouse.Settings{w.dialect.insertSettings(), w.dialect.mergeSettings(), deltaSettings, joinSettings(0), inOrder, nullsEqual} {
+	for _, more := range []clickhouse.Settings{w.dialect.insertSettings(), w.dialect.mergeSettings(), deltaSettings, joinSettings(0), nullsEqual} {
 		maps.Copy(settings, more)
 	}
 	var one uint8
