@@ -360,6 +360,8 @@ func everyQuestion(t *testing.T, w *Warehouse) {
 	must(t, err)
 	_, err = w.UnknownFields(ctx)
 	must(t, err, w.NoteUnknownFields(ctx, StreamID{Account: "acme", Stream: transactions.Name}, []string{"test"}))
+	_, err = w.VanishedFields(ctx)
+	must(t, err)
 	_, err = w.OpenFindings(ctx)
 	must(t, err)
 	_, err = w.GuardedRuns(ctx)

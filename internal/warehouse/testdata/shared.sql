@@ -318,6 +318,9 @@ ORDER BY t.name;
 SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(greatest(0, toUnixTimestamp64Micro(toDateTime64(max(checked_at), 6, 'UTC')))), toInt64(ifNull(maxIf(toUnixTimestamp64Micro(toDateTime64(checked_at, 6, 'UTC')), check = 'rows_match'), 0)), countIf(NOT holds)
 FROM (SELECT check, max(checked_at) AS checked_at, argMax(ok, quality_checks_log.checked_at) AS holds FROM quality_checks_log WHERE account = {account:String} AND stream = {stream:String} GROUP BY check);
 
+-- selectPresence
+SELECT field, scope, usual, missing_since FROM field_presence_log FINAL WHERE account = {account:String} AND stream = {stream:String};
+
 -- selectUnknownPayouts
 WITH (SELECT max(started_at) FROM sync_runs WHERE account = {account:String} AND stream = 'payouts' AND outcome = 'success' AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)) AS loaded
 SELECT loaded, groupArray(1000)(key) FROM
@@ -620,6 +623,28 @@ ALTER TABLE payout_findings_log DELETE WHERE isNull(resolved_at) AND last_seen <
 -- deleteFindings, resolved
 ALTER TABLE payout_findings_log DELETE WHERE isNotNull(resolved_at) AND last_seen < fromUnixTimestamp64Milli(1, 'UTC') AND hex(sipHash128(account, kind, subject, detail_hash)) IN ('', '01', '02');
 
+-- selectOldVersions
+SELECT hex(sipHash128(account, id, _version)) AS id FROM
+(
+    SELECT *, max(if(synced_at < fromUnixTimestamp64Milli({before:Int64}, 'UTC'), _nth, 0)) OVER (PARTITION BY account, id) AS _in_force FROM
+    (
+        SELECT account, id, _version, synced_at, sum(_starts) OVER (PARTITION BY account, id ORDER BY _version ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS _nth FROM
+        (
+            SELECT account, id, _version, synced_at,
+                row_number() OVER w = 1 OR _hash != lagInFrame(_hash) OVER w OR _deleted != lagInFrame(_deleted) OVER w AS _starts
+            FROM promotions_versions
+            WHERE (account, id) IN (SELECT account, id FROM promotions_versions WHERE synced_at < fromUnixTimestamp64Milli({before:Int64}, 'UTC') GROUP BY account, id HAVING count() > 1)
+                AND account NOT IN (SELECT account FROM sync_state WHERE stream = 'promotions' AND startsWith(name, 'intent:'))
+            WINDOW w AS (PARTITION BY account, id ORDER BY _version ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+        )
+    )
+)
+WHERE synced_at < fromUnixTimestamp64Milli({before:Int64}, 'UTC') AND _nth < _in_force
+ORDER BY _nth, id LIMIT {limit:UInt64};
+
+-- deleteVersions
+ALTER TABLE promotions_versions DELETE WHERE synced_at < fromUnixTimestamp64Milli(1, 'UTC') AND hex(sipHash128(account, id, _version)) IN ('', '01', '02');
+
 -- selectKnownStreams
 SELECT DISTINCT account, stream FROM sync_state_log ORDER BY account, stream;
 
@@ -649,6 +674,9 @@ INSERT INTO notifications_log (receiver, id, queued, at, event, account, streams
 
 -- insertInto unknown_fields_log
 INSERT INTO unknown_fields_log (account, stream, field, first_seen);
+
+-- insertInto field_presence_log
+INSERT INTO field_presence_log (account, stream, field, scope, usual, missing_since, noted_at);
 
 -- insertInto rejects_log
 INSERT INTO rejects_log (account, stream, key, field, reason, raw, first_seen_at, seen_at, last);
