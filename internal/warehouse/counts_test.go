@@ -175,6 +175,25 @@ func TestKeyTwice(t *testing.T) {
 	}
 }
 
+// TestKeyOfNullTwice is the same where a part of the key is NULL.
+func TestKeyOfNullTwice(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	r := begin(t, w, "transactions")
+	stage(t, w, r, `[{"id":"`+idA+`","updatedAt":"`+day1+`"},{"id":"`+idB+`","updatedAt":"`+day1+`"}]`)
+	x := w.Writer(r)
+	c, err := x.Plan(t.Context(), Part, 2)
+	must(t, err)
+	_, err = x.Prepare(t.Context(), c, r.StartedAt)
+	must(t, err)
+	must(t, w.exec(t.Context(), "SYSTEM STOP MERGES "+r.delta()), w.exec(t.Context(), "INSERT INTO "+r.delta()+" SELECT * FROM "+r.delta()+" WHERE id = '"+idA+"'"))
+	c.Inserted = 3
+	_, err = x.countPrepared(t.Context(), c)
+	if twice, ok := errors.AsType[*DeltaError](err); !ok || *twice != (DeltaError{Table: "transactions_latest", Want: 3, Rows: 3, Keys: 2}) {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestMergedAway counts what was attached and has been merged with other parts since.
 func TestMergedAway(t *testing.T) {
 	t.Parallel()

@@ -71,8 +71,8 @@ var statementText = regexp.MustCompile("^[\"`](SELECT|INSERT INTO|ALTER TABLE|CR
 
 // within are functions whose text is a piece of statements that are named above, or that Migrate sends.
 var within = []string{
-	"createLocal", "grantsOf", "createTable", "createViewAs", "createStagingTable", "currentRows", "stagedRows", "unpacked", "createDatabase",
-	"createTableOf", "copyTable", "dropDelta", "createDelta", "createUnion", "changedSince", "changedBefore", "unsettled", "sumsOf",
+	"createLocal", "grantsOf", "grantsOnTables", "createTable", "createViewAs", "createStagingTable", "currentRows", "stagedRows", "unpacked", "createDatabase",
+	"createTableOf", "copyTable", "dropDelta", "createDelta", "createUnion", "createPublic", "unwantedPublic", "changedSince", "changedBefore", "unsettled", "sumsOf",
 }
 
 // everyTextIsNamed finds the functions and constants of the package that have the text of a statement. Each is rendered

@@ -267,7 +267,7 @@ func ofAll() []statement {
 		{"createMigrations", createMigrations}, {"createMigrationsView", createMigrationsView}, {"addGeneration", addGeneration},
 		{"selectApplied", selectApplied}, {"selectAppliedEarlier", selectAppliedEarlier}, {"selectColumns", selectColumns},
 		{"recordOf", recordOf([]migration{{version: 1, name: "0001_first.sql"}, {version: streamsVersion, name: "streams", generation: 1}})},
-		{"createTurns", createTurns}, {"selectTurns", selectTurns(schemaTurns)}, {"selectTold", selectTold}, {"selectWaiting", selectWaiting}, {"selectNotifications", selectNotifications}, {"selectReceivers", selectReceivers},
+		{"createTurns", createTurns}, {"selectPublic", selectPublic}, {"selectPublicMark", selectPublicMark("dealhouse_views")}, {"selectTurns", selectTurns(schemaTurns)}, {"selectTold", selectTold}, {"selectWaiting", selectWaiting}, {"selectNotifications", selectNotifications}, {"selectReceivers", selectReceivers},
 		{"selectOrders", selectOrders},
 		{"selectVersion", selectVersion}, {"selectTime", selectTime}, {"selectInParts", selectInParts(dialect{})},
 		{"selectState", selectState}, {"selectStates", selectStates}, {"selectLease", selectLease(false)}, {"selectLease with the row of a run", selectLease(true)}, {"selectInterrupted", selectInterrupted}, {"selectOutcome", selectOutcome},
