@@ -104,6 +104,10 @@ SELECT account, stream, field, first_seen FROM unknown_fields ORDER BY account, 
 -- Reader.VanishedFields
 SELECT account, stream, field, missing_since FROM vanished_fields ORDER BY account, stream, field;
 
+-- Reader.loadedMark
+SELECT count(), ifNull(toUnixTimestamp64Milli(max(synced_at)), 0), (SELECT ifNull(toUnixTimestamp64Milli(max(synced_at)), 0) FROM transactions_latest WHERE account = {account:String})
+FROM transactions_versions WHERE account = {account:String};
+
 -- Warehouse.Acknowledge
 INSERT INTO payout_acknowledgements_log (account, payout_id, kind, currency_code, at, id, amount, entries, amounts, tolerance, reason, note, by);
 
