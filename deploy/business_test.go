@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/shopspring/decimal"
 
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/enginetest"
@@ -33,6 +34,9 @@ const seenConfirmed = `SELECT quantileExact(0.5)(days) FROM
     GROUP BY account, id
     HAVING argMin(status, valid_from) = 'PENDING' AND countIf(status = 'CONFIRMED') > 0
 )`
+
+// singleSales has the rows of which daily_sales has sums.
+const singleSales = "(SELECT *, toDate32(sold_at) AS day, toUInt64(1) AS transactions FROM transactions)"
 
 // TestBusinessDashboard runs every query of the dashboard on a warehouse that a user's commands have filled: each gives
 // rows, in the form that its panel wants.
@@ -68,6 +72,11 @@ func TestBusinessDashboard(t *testing.T) {
 				if target.QueryType == "timeseries" && !strings.HasPrefix(types[0], "DateTime") {
 					t.Errorf("a time series begins with a time, not with %s", types[0])
 				}
+				if sums := strings.ReplaceAll(query, "FROM daily_sales", "FROM "+singleSales); sums != query {
+					if _, want := ask(t, w, sums); !cmp.Equal(want, rows, cmp.Comparer(decimal.Decimal.Equal)) {
+						t.Errorf("not what the transactions say: %v, want %v", rows, want)
+					}
+				}
 				// What was confirmed before the first load was confirmed nobody knows when.
 				if p.Title == "Days to confirmation" {
 					_, want := ask(t, w, macros.expand(t, seenConfirmed))
@@ -86,7 +95,7 @@ func TestBusinessDashboard(t *testing.T) {
 		t.Errorf("only %d queries were found", queries)
 	}
 	for i, value := range hostileValues() {
-		if i%6 != 0 && !enginetest.Wide() {
+		if i > 0 && !enginetest.Wide() {
 			continue // each asks every query
 		}
 		macros.variables["currency"], macros.variables["product"] = []string{value}, []string{value}

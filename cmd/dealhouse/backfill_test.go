@@ -13,7 +13,9 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
+// TestBackfill is for wide samples: TestBackfillGoesOn of package syncer has what is below it.
 func TestBackfill(t *testing.T) {
+	enginetest.OnlyWide(t)
 	engineHere(t)
 	b := newBench(t)
 	b.migrated(t)

@@ -28,8 +28,10 @@ func (b *bench) beside(t *testing.T) (dir string, env []string) {
 }
 
 // A backup is taken beside the daemon, and not while a run is under way. What is restored from it goes on from its
-// watermarks: after the next sync the views equal the API.
+// watermarks: after the next sync the views equal the API. For wide samples: TestRestoreBroken takes a backup and
+// restores it.
 func TestBackup(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	b := newBenchOf(t, apisim.Org{Name: "acme", Key: acmeKey})
 	streams := narrow("coupons", "transactions", "payouts")

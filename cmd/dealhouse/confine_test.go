@@ -23,8 +23,10 @@ import (
 )
 
 // The daemon works in the sandbox, and nobody who supervises it sees a difference: its id, name, arguments and
-// environment are those that it was started with, and it hears its signals. Its folder is made at the first start.
+// environment are those that it was started with, and it hears its signals. Its folder is made at the first start. For
+// wide samples: TestSyncInSandbox has the sandbox of what loads.
 func TestDaemonInSandbox(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	sandboxtest.Need(t, sandbox.Policy{}.Missing())
 	b := newSmallBench(t)

@@ -79,8 +79,9 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // A sync that is told to stop when it has read everything finishes what it has begun. Told twice, it ends at once, and
-// the next one makes up for it.
+// the next one makes up for it. For wide samples: TestInterruptedSync is told to stop while it reads.
 func TestSignalWhileWriting(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	b := newBench(t)
 	b.migrated(t)

@@ -12,13 +12,16 @@ import (
 	"syscall"
 	"testing"
 
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/sandbox"
 	"dealhouse/internal/sandbox/sandboxtest"
 )
 
 // The process that serves has none of the secrets of the one that was called, and cannot get at anything; so says the
-// kernel. Its id is the one that was started, whoever supervises it.
+// kernel. Its id is the one that was started, whoever supervises it. For wide samples: TestQueryInSandbox has the
+// sandbox of what reads.
 func TestServeInSandbox(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	sandboxtest.Need(t, sandbox.Policy{}.Missing())
 	b := newBench(t)

@@ -103,6 +103,7 @@ accounts = "acme"
 		b.call(t, "sync", "coupons", "--account", "acme").want(t, code)
 	}
 	sync(0)
+	defer hold(t, b.dir)()
 	if got := hook.take(); got != "/switch/start \n/switch " {
 		t.Errorf("a sync that went well told %q", got)
 	}

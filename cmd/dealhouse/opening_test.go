@@ -2,11 +2,17 @@
 
 package main
 
-import "testing"
+import (
+	"testing"
 
-// TestOpeningFinishesInterruptedRuns has the intent of a run that died before a command that is about another stream. Of
-// this one the delta is gone, so that to finish it means to give it up.
+	"dealhouse/internal/enginetest"
+)
+
+// TestOpeningFinishesInterruptedRuns has the intent of a run that died before a command that is about another stream.
+// Of this one the delta is gone, so that to finish it means to give it up. For wide samples: package warehouse finishes
+// such runs.
 func TestOpeningFinishesInterruptedRuns(t *testing.T) {
+	enginetest.OnlyWide(t)
 	engineHere(t)
 	b := newBench(t)
 	b.migrated(t)

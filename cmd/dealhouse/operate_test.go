@@ -50,6 +50,7 @@ func TestOperateWithoutDaemon(t *testing.T) {
 	b.call(t, "operate", "pause", "coupons", "--account", "acme").want(t, 2, "there is no warehouse")
 	defer engineTurn(t)()
 	b.call(t, "sync", "coupons", "promotions").want(t, 0)
+	defer hold(t, b.dir)() // to open the engine for each command takes longer than the command
 	for args, says := range map[string]string{
 		"pause coupons":                               "say which account",
 		"pause vouchers --account acme":               `there is no stream "vouchers"`,
@@ -126,8 +127,10 @@ func TestOperateBesideDaemon(t *testing.T) {
 	next.ends(t, syscall.SIGTERM)
 }
 
-// What only a daemon can do is asked of it over HTTP, as the user that is configured.
+// What only a daemon can do is asked of it over HTTP, as the user that is configured. For wide samples: package daemon
+// has what a daemon does when it is asked, TestOperateWithoutDaemon the commands.
 func TestOperateDaemon(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	b := newBenchOf(t, apisim.Org{Name: "acme", Key: acmeKey})
 	b.env = append(b.env, "OPS_PASSWORD="+globexKey)

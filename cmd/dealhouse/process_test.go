@@ -335,8 +335,10 @@ func TestInterruptedSync(t *testing.T) {
 	}
 }
 
-// Two syncs at once into one embedded warehouse: the second waits for the first, and both end well.
+// Two syncs at once into one embedded warehouse: the second waits for the first, and both end well. For wide samples:
+// TestCommandsBesideSync has a sync that waits for another.
 func TestTwoSyncsOfOneFolder(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	b := newSmallBench(t)
 	args := append([]string{"sync", "--config", b.config}, narrow("transactions")...)

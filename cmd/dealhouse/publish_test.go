@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/service"
 	"dealhouse/internal/warehouse"
 )
@@ -72,9 +73,11 @@ func (g *gateway) sum(name string) (total float64) {
 	return total
 }
 
-// A sync leaves its metrics with the gateway: in one group without the name of this host, and since they replace what is
-// there, with where streams, checks and payouts stand that it was not about.
+// A sync leaves its metrics with the gateway: in one group without the name of this host, and since they replace what
+// is there, with where streams, checks and payouts stand that it was not about. For wide samples: TestMetricsTextfile
+// has the same metrics in a file.
 func TestPushGateway(t *testing.T) {
+	enginetest.OnlyWide(t)
 	engineHere(t)
 	b := newBench(t)
 	b.migrated(t)

@@ -210,8 +210,10 @@ func TestDaemonKilled(t *testing.T) {
 	}
 }
 
-// A configuration that is bad is refused, a good one is in force, and what needs a restart is said.
+// A configuration that is bad is refused, a good one is in force, and what needs a restart is said. For wide samples:
+// TestReload of package daemon reads a configuration again.
 func TestDaemonReload(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	b := newSmallBench(t)
 	b.migrated(t)
@@ -239,8 +241,10 @@ func TestDaemonReload(t *testing.T) {
 	d.ends(t, syscall.SIGINT).want(t, 130, "THE CONFIGURATION WAS REFUSED", `now and then`, "takes effect at the next start only", "daemon.pprof")
 }
 
-// A run that is under way when the daemon is told to end is stopped after the grace, and told as such.
+// A run that is under way when the daemon is told to end is stopped after the grace, and told as such. For wide
+// samples: package daemon has what stops after the grace.
 func TestDaemonDrain(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	b := newSmallBench(t)
 	b.migrated(t)

@@ -134,6 +134,7 @@ func TestOthersAreTold(t *testing.T) {
 	engineHere(t)
 	b := newBench(t)
 	b.migrated(t)
+	defer hold(t, b.dir)()
 	l := listen(t)
 	b.env = append(b.env, "OTEL_EXPORTER_OTLP_ENDPOINT="+l.URL, "OTEL_EXPORTER_OTLP_HEADERS=x-key="+httpSecret, "OPENLINEAGE_URL="+l.URL, "OPENLINEAGE_API_KEY="+httpSecret)
 	payouts := catalog.Payouts()

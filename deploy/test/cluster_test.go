@@ -175,8 +175,11 @@ func TestMigrateJob(t *testing.T) {
 	objects := build(t, "migrate")
 	job := find[batchv1.Job](objects)[0]
 	pod := job.Spec.Template.Spec
-	if c := pod.Containers[0]; c.Args[0] != "migrate" || len(pod.Volumes) > 0 || pod.RestartPolicy != corev1.RestartPolicyNever {
-		t.Errorf("it runs %v, with %v", c.Args, pod.Volumes)
+	if c := pod.Containers[0]; c.Args[0] != "migrate" || pod.RestartPolicy != corev1.RestartPolicyNever {
+		t.Errorf("it runs %v", c.Args)
+	}
+	if len(pod.Volumes) != 1 || !strings.HasPrefix(pod.Volumes[0].Secret.SecretName, "dealhouse-migrate-") {
+		t.Errorf("it has another volume than its own Secret: %v", pod.Volumes)
 	}
 	// Applied beside the daemon, it replaces nothing of that.
 	taken := map[string]bool{}

@@ -48,7 +48,7 @@ func (l *loader) noAccounts() {
 func (l *loader) warehouse(v *values) Warehouse {
 	source := l.dataSource(v)
 	w := Warehouse{
-		DSN: NewSecret(source.text), Database: v.database, Cluster: v.cluster, MaxRetryElapsed: v.maxWarehouseRetry,
+		DSN: NewSecret(source.text), Database: v.database, ViewsDatabase: v.viewsDatabase, Cluster: v.cluster, MaxRetryElapsed: v.maxWarehouseRetry,
 		CAFile: v.caFile, CertFile: v.certFile, KeyFile: v.keyFile,
 	}
 	at := v.at["dsn"]
@@ -63,6 +63,9 @@ func (l *loader) warehouse(v *values) Warehouse {
 		case source.database != v.database:
 			l.problem(v.at["database"], "database is %s and the dsn names another: leave one of them out", quote(v.database))
 		}
+	}
+	if views := w.ViewsDatabase; views != "" && (views == w.Database || views == w.Database+"_shard" || views == w.Database+"_runs") {
+		l.problem(v.at["views_database"], "views_database is %s, which has the tables: give the views a database of their own", quote(views))
 	}
 	l.server(v, w)
 	return w

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +29,17 @@ func checkIdentifier(s string) error {
 		return fmt.Errorf("must be a name of letters, digits and _ that begins with no digit; %s is not", quote(s))
 	}
 	return nil
+}
+
+// checkViewsDatabase accepts a database that is not the server's own, and none.
+func checkViewsDatabase(s string) error {
+	if slices.Contains([]string{"system", "information_schema"}, strings.ToLower(s)) {
+		return fmt.Errorf("must be a database of your own; %s is the server's", quote(s))
+	}
+	if s == "" {
+		return nil
+	}
+	return checkIdentifier(s)
 }
 
 func checkCluster(s string) error {

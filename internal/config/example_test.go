@@ -56,6 +56,7 @@ func TestExampleUncommented(t *testing.T) {
 	want.Lineage = Lineage{URL: "https://marquez:5000/api/v1/lineage", Key: NewSecret("k-lineage"), Namespace: "shop-warehouse"}
 	dir := "/etc/dealhouse/warehouse"
 	want.Warehouse.CAFile, want.Warehouse.CertFile, want.Warehouse.KeyFile = dir+"-ca.crt", dir+".crt", dir+".key"
+	want.Warehouse.ViewsDatabase = "dealhouse_views"
 	want.Finance.Settlements = "bank.receipts"
 	a := &want.Accounts[0]
 	a.Params.UpdatedAfter, a.Params.UpdatedBefore = "updatedAtGreaterThan", "updatedAtLessThan"
@@ -108,7 +109,7 @@ func TestEveryKeyHasAVariable(t *testing.T) {
 			t.Errorf("%s=\\x01 gives %q", name, got)
 		}
 	}
-	want := 7 + 10 + 3 + 11 + 3 + 2*15 + 2 + 8 // of the tables above the streams, in the order of the schema
+	want := 8 + 10 + 3 + 11 + 3 + 2*15 + 2 + 8 // of the tables above the streams, in the order of the schema
 	for _, s := range catalog.All() {
 		want += 6 + len(s.Filters) // every stream has six
 		if s.ByID {

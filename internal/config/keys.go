@@ -33,6 +33,12 @@ not write a password here: set DEALHOUSE_WAREHOUSE_DSN, or name a file that hold
 			doc:   `The database for all tables and views. Not needed if the dsn names it.`,
 		},
 		{
+			name: "views_database", in: inWarehouse, standard: `""`, example: `"dealhouse_views"`,
+			value: checked("the name of a database", func(v *values) *string { return &v.viewsDatabase }, checkViewsDatabase),
+			doc: `A second database with the views alone, for people and BI tools: it has no tables, and who may read it needs
+no right on those. ` + "`dealhouse migrate`" + ` makes it and keeps it in step, and so does a sync. Empty: there is none.`,
+		},
+		{
 			name: "cluster", in: inWarehouse, standard: `""`,
 			value: checked("the name of a cluster", func(v *values) *string { return &v.cluster }, checkCluster),
 			doc: `The cluster, from system.clusters, on whose servers the tables are replicated. Empty:

@@ -138,9 +138,9 @@ func names(list []key) []string {
 
 // values is what the keys of a table and of those above it come to.
 type values struct {
-	dsn      dataSource
-	database string
-	cluster  string
+	dsn                     dataSource
+	database, viewsDatabase string
+	cluster                 string
 
 	caFile, certFile, keyFile string
 

@@ -21,6 +21,9 @@ type Warehouse struct {
 	// Database is the ClickHouse database, an identifier. Default dealhouse.
 	Database string
 
+	// ViewsDatabase is a database for the views alone, an identifier. Empty means that there is none. Default empty.
+	ViewsDatabase string
+
 	// Cluster is the cluster of ON CLUSTER, of letters, digits, _ and -: quote it. Empty means a single server, or Cloud.
 	// Default empty.
 	Cluster string

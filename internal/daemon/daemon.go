@@ -269,8 +269,9 @@ func (l *loop) drain(ctx context.Context, ticks <-chan time.Time) {
 		if r := <-l.reloaded; r.plan != nil {
 			r.plan.free()
 		}
-		l.tell(errors.New("the daemon is shutting down"))
 	}
+	l.waiting = append(l.waiting, l.later...)
+	l.tell(errors.New("the daemon is shutting down"))
 }
 
 // tick compares the clock with the timetable.

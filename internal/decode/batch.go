@@ -115,6 +115,9 @@ type Rows struct {
 	absent    uint64   // mask of all nullable fields
 	reserved  int      // length of the columns, which run ahead of the rows while a page is decoded
 	keyReason string   // why the last row has no usable key; '' when it has one
+
+	month      uint64 // of the last day that was read, as it was written; 0: there was none
+	monthBegin int64  // the day before its first one, in days since 1970
 }
 
 func newRows(fields []catalog.Field) Rows {

@@ -14,6 +14,7 @@ type childDecoder struct {
 	d        *Decoder
 	def      *catalog.Child
 	key      int
+	size     int // of a packed entry [bytes]
 	quoted   [][]byte
 	rows     Rows // the entries of the record at hand
 	order    []int
@@ -24,7 +25,7 @@ type childDecoder struct {
 }
 
 func newChildDecoder(d *Decoder) *childDecoder {
-	c := &childDecoder{d: d, def: d.stream.Child, rows: newRows(d.stream.Child.Fields)}
+	c := &childDecoder{d: d, def: d.stream.Child, size: d.stream.Child.PackedSize(), rows: newRows(d.stream.Child.Fields)}
 	c.key = slices.IndexFunc(c.def.Fields, func(f catalog.Field) bool { return f.Key })
 	c.quoted = quotedNames(c.def.Fields)
 	c.onEntry, c.onField = c.entry, c.field
@@ -109,48 +110,64 @@ func (c *childDecoder) field(at *cursor, name []byte) error {
 }
 
 // pack is the entries of the record at hand as they travel: each key once, the last of two that have the same, in the
-// order of the keys, so that the same content is always the same bytes.
+// order of the keys, so that the same content is always the same bytes. It writes field by field: there are many more
+// entries than fields, and what a field is has to be asked only once.
 func (c *childDecoder) pack() string {
-	n := c.rows.Len()
-	if n == 0 {
+	if c.rows.Len() == 0 {
 		return ""
 	}
-	b := c.d.batch
-	if need := n * c.def.PackedSize(); cap(b.packed)-len(b.packed) < need {
-		b.packed = make([]byte, 0, max(need, packedChunk))
+	c.sort()
+	b, n := c.d.batch, len(c.order)*c.size
+	if cap(b.packed)-len(b.packed) < n {
+		b.packed = make([]byte, 0, max(n, packedChunk))
 	}
 	begin := len(b.packed)
-	c.sort()
+	b.packed = b.packed[:begin+n]
+	entries := b.packed[begin:]
 	for i, row := range c.order {
-		if i+1 < n && c.keyOf(row) == c.keyOf(c.order[i+1]) {
-			continue
-		}
-		b.packed = append(b.packed, byte(c.rows.Nulls[row]))
-		for f := range c.def.Fields {
-			if column := &c.rows.Columns[f]; c.def.Fields[f].Type == catalog.Day {
-				b.packed = binary.LittleEndian.AppendUint16(b.packed, column.Days[row])
-			} else {
-				b.packed = binary.LittleEndian.AppendUint64(b.packed, uint64(column.Ints[row]))
+		entries[i*c.size] = byte(c.rows.Nulls[row])
+	}
+	to := 1
+	for f := range c.def.Fields {
+		column := &c.rows.Columns[f]
+		if c.def.Fields[f].Type == catalog.Day {
+			for i, row := range c.order {
+				binary.LittleEndian.PutUint16(entries[i*c.size+to:], column.Days[row])
+			}
+		} else {
+			for i, row := range c.order {
+				binary.LittleEndian.PutUint64(entries[i*c.size+to:], uint64(column.Ints[row]))
 			}
 		}
+		to += c.def.Fields[f].PackedSize()
 	}
-	return text(b.packed[begin:])
+	return text(entries)
 }
 
 // packedChunk is how much memory is taken at a time for what is packed.
 const packedChunk = 64 << 10
 
-// sort puts the rows in the order of their keys. Mostly they are.
+// sort puts the rows in the order of their keys, and leaves out those of which a later one has the key. Mostly they are
+// in order as they came.
 func (c *childDecoder) sort() {
 	c.order = c.order[:0]
-	sorted := true
+	rising := true
 	for row := range c.rows.Len() {
-		sorted = sorted && (row == 0 || c.keyOf(row-1) <= c.keyOf(row))
+		rising = rising && (row == 0 || c.keyOf(row-1) < c.keyOf(row))
 		c.order = append(c.order, row)
 	}
-	if !sorted {
-		slices.SortStableFunc(c.order, func(a, b int) int { return cmp.Compare(c.keyOf(a), c.keyOf(b)) })
+	if rising {
+		return
 	}
+	slices.SortStableFunc(c.order, func(a, b int) int { return cmp.Compare(c.keyOf(a), c.keyOf(b)) })
+	last := 0
+	for i, row := range c.order {
+		if i > 0 && c.keyOf(row) != c.keyOf(c.order[last]) {
+			last++
+		}
+		c.order[last] = row
+	}
+	c.order = c.order[:last+1]
 }
 
 func (c *childDecoder) keyOf(row int) int64 {

@@ -43,7 +43,7 @@ func (r *Rows) plain(c *cursor, i int) bool {
 		if len(b) <= dayLength || b[dayLength] != '"' {
 			return false
 		}
-		day, ok := parseDay(b[:dayLength])
+		day, ok := r.plainDay((*[dayLength]byte)(b))
 		if !ok {
 			return false
 		}
@@ -121,6 +121,20 @@ func plainTime(b *[timeLength]byte) (ms int64, ok bool) {
 	}
 	ms = ((daysSince1970(year, month, day)*24+hour)*60+minute)*60_000 + second*1000 + tens*10 + int64(ones)
 	return ms, inRange(ms)
+}
+
+// plainDay reads a day as 2006-01-02, in days since 1970. Days that follow each other are mostly of one month: of those
+// that every month has, only the day is read.
+func (r *Rows) plainDay(b *[dayLength]byte) (day uint16, ok bool) {
+	month := binary.LittleEndian.Uint64(b[:8])
+	n, digits := twoDigits(b[8:])
+	if days := r.monthBegin + n; month == r.month && month != 0 && digits && n >= 1 && n <= 28 && days <= maxDay {
+		return uint16(days), true
+	}
+	if day, ok = parseDay(b[:]); ok {
+		r.month, r.monthBegin = month, int64(day)-n
+	}
+	return day, ok
 }
 
 // maxPlain is how many digits fit into a Decimal(18, s), and into an Int64, whatever they are.

@@ -122,3 +122,17 @@ func TestVersion5(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// TestDaysOfAMonth reads days after each other, as the entries of a list have them, like each of them alone.
+func TestDaysOfAMonth(t *testing.T) {
+	var r Rows
+	for _, s := range []string{
+		"2026-02-00", "2026-02-01", "2026-02-28", "2026-02-29", "2026-02-30", "2026-02-00", "2026-02-0x", "2026-02-1\x00", "2026-03-01", "2026-03-31", "2026-03-02",
+		"2149-06-06", "2149-06-05", "2149-06-07", "2149-06-28", "2149-05-28", "1969-12-31", "1969-12-01", "1970-01-01", "1970-01-28", "\x00\x00\x00\x00\x00\x00\x00\x0001",
+	} {
+		day, ok := r.plainDay((*[dayLength]byte)([]byte(s)))
+		if want, fits := parseDay([]byte(s)); ok != fits || ok && day != want {
+			t.Errorf("%q = %d, %t, want %d, %t", s, day, ok, want, fits)
+		}
+	}
+}

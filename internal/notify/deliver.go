@@ -237,11 +237,7 @@ func (n *Notifier) tellTrouble(ctx context.Context, r *Receivers, err error) {
 		return
 	case err == nil:
 		m := Message{Event: EventRecovered, Title: "Recovered: the warehouse", Text: "The warehouse works again, after " + wording.Long(now.Sub(t.since)) + "."}
-		for _, receiver := range r.all {
-			if t.told[receiver.Name] && receiver.wants(EventRecovered) {
-				n.tellDirectly(ctx, receiver, m, now)
-			}
-		}
+		n.tellDirectly(ctx, r, m, now, func(to *target) bool { return t.told[to.Name] && to.wants(EventRecovered) })
 		*t = trouble{}
 		return
 	case t.since.IsZero():
@@ -251,17 +247,31 @@ func (n *Notifier) tellTrouble(ctx context.Context, r *Receivers, err error) {
 		return
 	}
 	m := Message{Event: EventWarehouse, Title: "The warehouse does not work", Text: "Nothing can be loaded since " + moment(t.since) + ": " + line(err.Error())}
-	for _, receiver := range r.all {
-		if receiver.Form != FormPing && receiver.wants(EventWarehouse) && !t.told[receiver.Name] {
-			t.told[receiver.Name] = n.tellDirectly(ctx, receiver, m, now)
-		}
+	taken := n.tellDirectly(ctx, r, m, now, func(to *target) bool { return to.Form != FormPing && to.wants(EventWarehouse) && !t.told[to.Name] })
+	for _, name := range taken {
+		t.told[name] = true
 	}
 }
 
-// tellDirectly sends what cannot be stored. It reports whether it was taken.
-func (n *Notifier) tellDirectly(ctx context.Context, t *target, m Message, now time.Time) bool {
-	m.ID, m.Receiver, m.At, m.Attempt = identify(t.Name, []string{m.Event, stamp(n.trouble.since)}).String(), t.Name, now.UTC(), 1
-	err := n.send(ctx, t, m, now)
-	n.note(t, err)
-	return err == nil
+// tellDirectly sends what cannot be stored, side by side to the receivers that are to know (notify-5). It returns the names
+// of those that have taken it.
+func (n *Notifier) tellDirectly(ctx context.Context, r *Receivers, m Message, now time.Time, toKnow func(*target) bool) (taken []string) {
+	errs := make([]error, len(r.all))
+	all := slices.DeleteFunc(slices.Clone(r.all), func(t *target) bool { return !toKnow(t) })
+	var group sync.WaitGroup
+	for i, t := range all {
+		group.Go(func() {
+			m := m
+			m.ID, m.Receiver, m.At, m.Attempt = identify(t.Name, []string{m.Event, stamp(n.trouble.since)}).String(), t.Name, now.UTC(), 1
+			errs[i] = n.send(ctx, t, m, now)
+			n.note(t, errs[i])
+		})
+	}
+	group.Wait()
+	for i, t := range all {
+		if errs[i] == nil {
+			taken = append(taken, t.Name)
+		}
+	}
+	return taken
 }

@@ -119,12 +119,9 @@ func (d *draft) of(account string) {
 // findings tells those about payouts that are new.
 func (e *edging) findings() {
 	for _, f := range e.observation.findings {
-		if !e.wants(EventFindings) || !e.accounts[f.Account] || !e.concerns(f.Account, "") {
-			continue
-		}
 		s := subjectOfFinding(f).String()
-		delete(e.gone, s)
-		if e.told[s] {
+		delete(e.gone, s) // it stands, whether or not the receiver still wants to hear of it
+		if e.told[s] || !e.wants(EventFindings) || !e.accounts[f.Account] || !e.concerns(f.Account, "") {
 			continue
 		}
 		d := e.draft(EventFindings)
@@ -138,12 +135,9 @@ func (e *edging) findings() {
 // fields tells those that the interface does not name.
 func (e *edging) fields() {
 	for _, f := range e.observation.fields {
-		if !e.wants(EventDrift) || !e.accounts[f.Account] || !e.concerns(f.Account, f.Stream) {
-			continue
-		}
 		s := subjectOfField(f).String()
 		delete(e.gone, s)
-		if e.told[s] {
+		if e.told[s] || !e.wants(EventDrift) || !e.accounts[f.Account] || !e.concerns(f.Account, f.Stream) {
 			continue
 		}
 		d := e.draft(EventDrift)

@@ -23,8 +23,8 @@ const (
 	SignalFail    = "fail"
 )
 
-// paths are what a signal adds to the path of the URL.
-var paths = map[string]string{SignalStart: "/start", SignalSuccess: "", SignalFail: "/fail"}
+// steps are what a signal adds to the path of the URL.
+var steps = map[string]string{SignalStart: "start", SignalFail: "fail"}
 
 // Run is a run of `dealhouse sync` for the dead man's switches. It tells them when it begins, and how it ended.
 type Run struct {
@@ -94,7 +94,9 @@ func (t *target) ping(ctx context.Context, signal, text string, rid uuid.UUID) e
 		return errNotWanted
 	}
 	u := *t.url
-	u.Path, u.RawPath = strings.TrimRight(u.Path, "/")+paths[signal], ""
+	if step := steps[signal]; step != "" {
+		u = *t.url.JoinPath(step)
+	}
 	if rid != uuid.Nil {
 		query := u.Query()
 		query.Set("rid", rid.String())

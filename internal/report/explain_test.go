@@ -109,7 +109,7 @@ func TestLateHistory(t *testing.T) {
 			x.put(t, sale(2), "CONFIRMED", "9", 7)
 		}, Matched, "nothing to do", notSeen},
 	}
-	for _, test := range enginetest.Spread(cases, 2) {
+	for _, test := range enginetest.Spread(cases, 1) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			x := newWorld(t, scripted())
@@ -128,8 +128,10 @@ func TestLateHistory(t *testing.T) {
 	}
 }
 
-// TestKindsAreNotNetted lets as much be claimed as is to be expected back: both are told, with their transactions.
+// TestKindsAreNotNetted lets as much be claimed as is to be expected back: both are told, with their transactions. For
+// wide samples: TestReconcile of the commands has a payout of each kind.
 func TestKindsAreNotNetted(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	x := newWorld(t, scripted())
 	for n, cashback := range []string{"10", "20", "30"} {

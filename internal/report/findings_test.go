@@ -6,10 +6,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dealhouse/internal/enginetest"
 )
 
-// TestFirstFindingsAreOneLine lets an account begin with several findings: they are one line, and later ones a line each.
+// TestFirstFindingsAreOneLine lets an account begin with several findings: they are one line, and later ones a line
+// each. For wide samples: TestFindingsAreToldOnce tells findings.
 func TestFirstFindingsAreOneLine(t *testing.T) {
+	enginetest.OnlyWide(t)
 	x := newWorld(t, scripted())
 	sale := func(n string) string { return strings.Replace(saleOne, "1", n, 1) }
 	x.put(t, sale("1"), "PENDING", "1", 7)

@@ -15,9 +15,10 @@ import (
 )
 
 // TestForecastOfHistory makes the statements of a history of three years. What those of a year ago forecast is what the
-// tests of the last one say it was, to the cent; what was paid is what the statements say; and what was never seen is not
-// forecast from.
+// tests of the last one say it was, to the cent; what was paid is what the statements say; and what was never seen is
+// not forecast from. For wide samples: TestForecastSeesNoFuture of package finance forecasts.
 func TestForecastOfHistory(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	end := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 	x := lived(t, 3, 36, 4000, end)

@@ -134,15 +134,23 @@ func (j Journal) ofChanges(changes []warehouse.Change) []Entry {
 
 func day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
-// booked is the day on which a settlement of a day is booked that was imported at a time: that day, unless its month was
-// closed by then.
+// booked is the day on which a settlement of a day is booked that was imported at a time: that day, unless its month, or a
+// later one, was closed by then. Then it is the day of the import, which is after the months that were closed.
 func booked(on, imported time.Time, closes []warehouse.Close) time.Time {
-	for _, c := range closes {
-		if !on.Before(c.Month) && on.Before(c.Month.AddDate(0, 1, 0)) && !imported.Before(c.ClosedAt) {
-			return day(imported)
+	at := day(on)
+	for _, c := range closes { // the first month first
+		if end := c.Month.AddDate(0, 1, 0); at.Before(end) && !imported.Before(c.ClosedAt) {
+			at = later(day(imported), end)
 		}
 	}
-	return day(on)
+	return at
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // ofSettlements are the entries of what reached the bank. A correction takes back what was booked, and books it anew.

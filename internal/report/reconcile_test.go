@@ -107,7 +107,7 @@ func TestAsStamped(t *testing.T) {
 			x.sync(true, "transactions")
 		}, "CONFIRMED 1.5 true", "CONFIRMED 1.5", "gone"},
 	}
-	for _, test := range enginetest.Spread(cases, 3) {
+	for _, test := range enginetest.Spread(cases, 1) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			x := newWorld(t, scripted())

@@ -14,10 +14,12 @@ import (
 	"dealhouse/internal/finance"
 )
 
-// TestStatementsOfAWorld makes the statements of half a year in which transactions are sold, decided, paid, changed, moved
-// and lost. Each opens with what the one before closed with, and the last one closes with what the views say is unpaid,
-// and with what is at stake in payouts. Then a month is closed, and what happens after leaves it as it was.
+// TestStatementsOfAWorld makes the statements of half a year in which transactions are sold, decided, paid, changed,
+// moved and lost. Each opens with what the one before closed with, and the last one closes with what the views say is
+// unpaid, and with what is at stake in payouts. Then a month is closed, and what happens after leaves it as it was. For
+// wide samples: TestReconcile of the commands has a statement, TestStatementBalances of package finance balances.
 func TestStatementsOfAWorld(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	o := scripted()
 	o.Transactions, o.Seed, o.MixedCurrencies = 600, 13, 0.05

@@ -94,8 +94,10 @@ func TestBackfillRange(t *testing.T) {
 	checkTruth(t, w, x, "acme", "transactions")
 }
 
-// TestBackfillIsParallel holds the time against that of the requests alone, one after the other.
+// TestBackfillIsParallel holds the time against that of the requests alone, one after the other. For wide samples:
+// TestBackfillGoesOn has the windows.
 func TestBackfillIsParallel(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	o := pastWorld(enginetest.Sample(2_000, 6_000), 150)
 	o.Settings.Latency = 200 * time.Millisecond
@@ -246,8 +248,10 @@ func TestBackfillRefusesOtherStreams(t *testing.T) {
 }
 
 // TestFirstSyncFromATime begins a stream at initial_from, is interrupted, and goes on: the watermark appears only with
-// the last window, and is not past the start of the first attempt.
+// the last window, and is not past the start of the first attempt. For wide samples: TestBackfillGoesOn has windows
+// that fail, and the run that goes on.
 func TestFirstSyncFromATime(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	x, w := serve(t, pastWorld(3_000, 50)), open(t)
 	job := x.jobs(t, "acme", "transactions")[0]

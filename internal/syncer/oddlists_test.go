@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"dealhouse/internal/enginetest"
 )
 
 // item is a row of an odd list.
@@ -156,8 +158,10 @@ func TestBulkStampWithOpaqueCursors(t *testing.T) {
 	}
 }
 
-// TestNewestFirstUnderTraffic reads a list, the newest rows first, to which a row is added before each page.
+// TestNewestFirstUnderTraffic reads a list, the newest rows first, to which a row is added before each page. For wide
+// samples: TestMovingLists has each order.
 func TestNewestFirstUnderTraffic(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	l := &oddList{less: func(a, b *item) int { return byUpdated(b, a) }}
 	const pages = 100

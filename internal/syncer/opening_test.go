@@ -9,8 +9,9 @@ import (
 )
 
 // TestFinishedAtOpening kills a worker at each step of its publication. Readers see all of the run as soon as the
-// warehouse is opened again, before the stream runs.
+// warehouse is opened again, before the stream runs. For wide samples: TestKillMatrix kills publications.
 func TestFinishedAtOpening(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	const stream = "transactions"
 	x, w := serve(t, tinyWorld(21, stream)), open(t)

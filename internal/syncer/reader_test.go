@@ -13,8 +13,9 @@ import (
 )
 
 // TestReadersSeeWholeRuns changes every row of a list in each run, while a reader asks the view without pause: it must
-// always see one generation of rows, all of them, each once.
+// always see one generation of rows, all of them, each once. For wide samples: TestModel has a reader all along.
 func TestReadersSeeWholeRuns(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	const rows = 3000
 	runs := enginetest.Sample(3, 8)

@@ -44,9 +44,11 @@ func deaths() []int {
 	return all
 }
 
-// TestReferencesKilled kills a worker, with SIGKILL, along its way. Each life first looks at what the one before it left
-// and makes up for it; then transactions name more offers, and it dies while it asks for them.
+// TestReferencesKilled kills a worker, with SIGKILL, along its way. Each life first looks at what the one before it
+// left and makes up for it; then transactions name more offers, and it dies while it asks for them. For wide samples:
+// TestReferences has the references, TestKillMatrix kills.
 func TestReferencesKilled(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	folder := t.TempDir()
 	for i := range len(deaths()) + 1 {

@@ -269,7 +269,7 @@ func TestReferenceFaults(t *testing.T) {
 		"one is gone":           {answer: only(http.StatusGone, ""), stored: rows - 1, requests: rows, misses: "[(1,'not_found')]"},
 		"one is no record":      {answer: only(http.StatusOK, `[1]`), stored: rows - 1, requests: rows + 3, misses: "[]"},
 	} {
-		if slices.Contains([]string{"all is well", "one is refused", "one has no key", "one is no record", "one always fails", "one is gone"}, name) && !enginetest.Wide() {
+		if slices.Contains([]string{"all is well", "one is refused", "one has no key", "one is no record", "one always fails", "one is gone", "refused key"}, name) && !enginetest.Wide() {
 			continue // much like another one of these
 		}
 		t.Run(name, func(t *testing.T) {

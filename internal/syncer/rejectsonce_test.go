@@ -14,9 +14,10 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// TestOverlapRejectsOnce reads bad values again with each run, as the overlap does: each is one reject, in the view and in
-// the storage, and the rows of sync_runs tell of each run.
+// TestOverlapRejectsOnce reads bad values again with each run, as the overlap does: each is one reject, in the view and
+// in the storage, and the rows of sync_runs tell of each run. For wide samples: package warehouse keeps rejects once.
 func TestOverlapRejectsOnce(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	x, w := serve(t, pastWorld(-1, 100)), open(t) // on one page: of several, some would be looked at twice
 	const values = 29

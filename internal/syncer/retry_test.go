@@ -249,8 +249,10 @@ func TestRetrySnapshot(t *testing.T) {
 	}
 }
 
-// A retry that breaks off anywhere is made up for by the next one.
+// A retry that breaks off anywhere is made up for by the next one. For wide samples: TestRetryTransactions retries,
+// TestFaultMatrix has the faults.
 func TestRetryAfterFaults(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	k := keep(t, "transactions")
 	s := &seam{}

@@ -255,9 +255,11 @@ func (s *scoped) put(t *testing.T, n int, host string, updated time.Time) string
 	return id
 }
 
-// TestRowsThatMoveBetweenLists moves rows while the lists of a scope are read one after the other: what is in the scope at
-// every moment is never deleted, with or without a new updatedAt, and what has left it goes, though its address answers.
+// TestRowsThatMoveBetweenLists moves rows while the lists of a scope are read one after the other: what is in the scope
+// at every moment is never deleted, with or without a new updatedAt, and what has left it goes, though its address
+// answers. For wide samples: TestScope has lists of a scope, TestMovingLists lists that move.
 func TestRowsThatMoveBetweenLists(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	s := newScoped(t, "acme", "coupons", nil)
 	s.to(map[string][]string{"hostname": {"a.example", "b.example"}})
@@ -306,8 +308,9 @@ func TestRowsThatMoveBetweenLists(t *testing.T) {
 }
 
 // TestScopeOfOffers selects by several filters at once, of which rows match several values, and with a value that the
-// service refuses: the other lists are loaded, and nothing is deleted.
+// service refuses: the other lists are loaded, and nothing is deleted. For wide samples: TestScope has one filter.
 func TestScopeOfOffers(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	s := newScoped(t, "acme", "cashback_offers", func(o *apisim.Options) { o.Rates.DealEdits, o.Settings.KeepExpired = 0, true })
 	s.job.AllowMassDelete = true
@@ -359,9 +362,11 @@ func TestScopeOfOffers(t *testing.T) {
 	s.check(t, 0)
 }
 
-// TestScopeWhileListsMove reads a scope of lists that change between their pages: no row from outside is ever shown, and
-// once they stand still the view is the truth.
+// TestScopeWhileListsMove reads a scope of lists that change between their pages: no row from outside is ever shown,
+// and once they stand still the view is the truth. For wide samples: TestScope has lists of a scope, TestMovingLists
+// lists that move.
 func TestScopeWhileListsMove(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	for seed := range uint64(enginetest.Sample(1, 6)) {
 		s := newScoped(t, "acme", "coupons", func(o *apisim.Options) {
@@ -396,10 +401,11 @@ func TestScopeWhileListsMove(t *testing.T) {
 	}
 }
 
-// TestKilledWhileTheScopeChanges lets a worker die at a step of the run that narrows a stream, and of the one that widens
-// it: from there on nothing that it does arrives. Readers see the one scope or the other, the state says which, and the
-// next worker ends it.
+// TestKilledWhileTheScopeChanges lets a worker die at a step of the run that narrows a stream, and of the one that
+// widens it: from there on nothing that it does arrives. Readers see the one scope or the other, the state says which,
+// and the next worker ends it. For wide samples: TestScope changes it, TestKillMatrix kills.
 func TestKilledWhileTheScopeChanges(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	points := []string{"ALTER TABLE coupons_latest ATTACH", "INSERT coupons_delta", "INSERT sync_state_log intent", "INSERT sync_state_log intent cleared"}
 	s := newScoped(t, "acme", "coupons", nil)
@@ -446,9 +452,11 @@ func TestKilledWhileTheScopeChanges(t *testing.T) {
 	}
 }
 
-// TestReferencesOutsideTheScope: deals that transactions name are found by their addresses, though the scope has none of
-// them, are not shown as live, and stay known when the scope is read again.
+// TestReferencesOutsideTheScope: deals that transactions name are found by their addresses, though the scope has none
+// of them, are not shown as live, and stay known when the scope is read again. For wide samples: TestScope has a scope,
+// TestReferences what is read by its address.
 func TestReferencesOutsideTheScope(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	s := newScoped(t, "acme", "coupons", nil)
 	s.job.AllowMassDelete = true

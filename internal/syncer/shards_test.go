@@ -34,6 +34,7 @@ func TestShards(t *testing.T) {
 		t.Fatal("both accounts live on one shard: this shows nothing")
 	}
 	loadShards(t, x, w, streams...)
+	samePublic(t, w)
 	if !enginetest.Wide() {
 		return
 	}
@@ -66,6 +67,21 @@ func loadShards(t *testing.T, x *world, w *warehouse.Warehouse, streams ...strin
 	syncAll(t, w, jobs)
 	for _, account := range shardAccounts {
 		checkTruth(t, w, x, account, streams...)
+	}
+}
+
+// samePublic holds that the database of views has the rows of all shards.
+func samePublic(t *testing.T, w *warehouse.Warehouse) {
+	t.Helper()
+	public := w.Database() + "_public."
+	for _, from := range []string{"transactions", "payout_reconciliation", "deals_active(at = '2100-01-01 00:00:00')"} {
+		query := "SELECT (count(), groupUniqArray(account)) FROM "
+		if want, got := one(t, w, query+from), one(t, w, query+public+from); want != got || strings.HasPrefix(got, "(0,") && from == "transactions" {
+			t.Errorf("%s: %s in the database of views, %s in the warehouse", from, got, want)
+		}
+	}
+	if err := w.CheckSchema(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -146,6 +146,9 @@ func TestFilterThatIsNotHonoured(t *testing.T) {
 		"named otherwise": {Params: apisim.LiveParams()},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name != "ignored" {
+				enginetest.OnlyWide(t)
+			}
 			t.Parallel()
 			options := smallWorld()
 			options.Settings = settings
@@ -227,8 +230,10 @@ func TestMassDeleteIsStopped(t *testing.T) {
 	}
 }
 
-// An operator's consent lets one run delete what the guard counted, and no more than that.
+// An operator's consent lets one run delete what the guard counted, and no more than that. For wide samples:
+// TestOperateWithoutDaemon of the commands agrees to a deletion.
 func TestConsentIsForOneRun(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	list := func(n int) string {
@@ -355,8 +360,10 @@ func TestWalkGoesOn(t *testing.T) {
 	}
 }
 
-// TestWalkStartsOver continues a walk whose token the service no longer takes.
+// TestWalkStartsOver continues a walk whose token the service no longer takes. For wide samples: TestWalkGoesOn has a
+// walk that was interrupted.
 func TestWalkStartsOver(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	options := smallWorld()
 	options.Settings.PageSize = 10

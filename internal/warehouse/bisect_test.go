@@ -15,6 +15,7 @@ import (
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/decode"
+	"dealhouse/internal/enginetest"
 )
 
 // counted counts the inserts that are sent.
@@ -108,8 +109,10 @@ func TestPoison(t *testing.T) {
 	}
 }
 
-// TestPoisonedParent leaves out a product that the engine refuses, with its prices, and no other.
+// TestPoisonedParent leaves out a product that the engine refuses, with its prices, and no other. For wide samples:
+// TestPoison has rows that are refused.
 func TestPoisonedParent(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	if err := w.exec(t.Context(), "ALTER TABLE products_staging ADD CONSTRAINT c CHECK name != 'poison'"); err != nil {
@@ -140,8 +143,10 @@ func TestPoisonedParent(t *testing.T) {
 	}
 }
 
-// TestAllIsPoison gives up where it is the table that is wrong, after a bounded number of inserts.
+// TestAllIsPoison gives up where it is the table that is wrong, after a bounded number of inserts. For wide samples:
+// TestPoison has rows that are refused.
 func TestAllIsPoison(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	if err := w.exec(t.Context(), "ALTER TABLE coupons_staging ADD CONSTRAINT never CHECK 0"); err != nil {

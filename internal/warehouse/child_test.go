@@ -166,8 +166,10 @@ func TestUnchangedPricesAreNotUnpacked(t *testing.T) {
 	}
 }
 
-// TestPricesOfAccounts keeps the lists of two accounts apart.
+// TestPricesOfAccounts keeps the lists of two accounts apart. For wide samples: TestProductPrices has prices,
+// TestAccountsDoNotMix accounts.
 func TestPricesOfAccounts(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	for _, account := range []string{"acme", "globex", "acme"} {

@@ -148,8 +148,10 @@ func must(t testing.TB, errs ...error) {
 	}
 }
 
-// TestRunOfAWrongClockIsNotTheLast leaves a run that began in a year to come out of where the stream stands.
+// TestRunOfAWrongClockIsNotTheLast leaves a run that began in a year to come out of where the stream stands. For wide
+// samples: TestClockIsSet sets the clock.
 func TestRunOfAWrongClockIsNotTheLast(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w, clock := openSkewed(t)
 	for _, run := range []struct {

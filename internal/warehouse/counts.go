@@ -94,9 +94,6 @@ func sortedBy(create string) string {
 	return key
 }
 
-// inOrder groups the rows of a sorted table as they are read, so that memory stays small.
-var inOrder = clickhouse.Settings{"optimize_aggregation_in_order": 1}
-
 // nullsEqual lets a key that is NULL be found.
 var nullsEqual = clickhouse.Settings{"transform_null_in": 1}
 
@@ -111,7 +108,7 @@ func (w *Writer) countPrepared(ctx context.Context, c Changes) (Prepared, error)
 		table      string
 		rows, keys uint64
 	}
-	rows, err := w.conn.Query(clickhouse.Context(ctx, clickhouse.WithSettings(inOrder)), countKeys(deltas))
+	rows, err := w.conn.Query(ctx, countKeys(deltas))
 	counts, err := scanned(rows, err, func(n *count) []any { return []any{&n.table, &n.rows, &n.keys} })
 	if err != nil {
 		return nil, fmt.Errorf("counting what is prepared: %w", err)

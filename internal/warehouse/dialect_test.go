@@ -48,6 +48,7 @@ func allOf(t *testing.T, d dialect) (all []statement) {
 	if d.cluster != "" {
 		all = append(all, unionStatements(t, d)...)
 	}
+	all = append(all, publicStatements(t, d)...)
 	files, err := numberedMigrations(d)
 	must(t, err)
 	streams, err := wantedStreams(d)
@@ -65,6 +66,19 @@ func allOf(t *testing.T, d dialect) (all []statement) {
 	return all
 }
 
+// publicStatements are those that make the database of views: one as it is, one with a parameter, and the mark.
+func publicStatements(t *testing.T, d dialect) (all []statement) {
+	t.Helper()
+	w := &Warehouse{pool: &pool{database: "dealhouse", dialect: d, given: Options{ViewsDatabase: "dealhouse_views"}}}
+	public, err := publicViews()
+	must(t, err)
+	shown := slices.DeleteFunc(public, func(v publicView) bool { return !strings.HasPrefix(v.name, "deals_active") })
+	for i, s := range append(w.createPublicDatabase(), w.createPublicViews(shown)...) {
+		all = append(all, statement{fmt.Sprintf("views %d", i+1), s})
+	}
+	return append(all, statement{"createPublicMark", w.everywhere(createPublicMark("dealhouse", "dealhouse_views", 19, 12))[0]})
+}
+
 // unionStatements are those that make what is over several shards: a table, a view with a parameter, and the mark.
 func unionStatements(t *testing.T, d dialect) (all []statement) {
 	t.Helper()
@@ -72,6 +86,12 @@ func unionStatements(t *testing.T, d dialect) (all []statement) {
 	must(t, err)
 	for i, s := range statements {
 		all = append(all, statement{fmt.Sprintf("over several shards %d", i+1), s})
+	}
+	w := &Warehouse{pool: &pool{database: "dealhouse", dialect: d, given: Options{ViewsDatabase: "dealhouse_views"}}, shards: &shards{}}
+	public, err := publicViews()
+	must(t, err)
+	for i, s := range append(w.createPublicDatabase(), w.createPublicViews(slices.DeleteFunc(public, func(v publicView) bool { return !strings.HasPrefix(v.name, "deals_active") }))...) {
+		all = append(all, statement{fmt.Sprintf("views over several shards %d", i+1), s})
 	}
 	return append(all, statement{"selectMark", selectMark}, statement{"selectShard", selectShard}, statement{"selectAccounts", selectAccounts}, statement{"selectNames", selectNames})
 }

@@ -72,6 +72,11 @@
 //     A view of one account is a view of one shard; one of several accounts may show each of them at another moment.
 //  19. What is copied for a backup is of one moment: it is copied while the leases of all streams and the turn are held
 //     (Hold). What is removed because of its age is removed in an order in which no older row comes back (Retire).
+//  20. One worker at a time publishes a stream. The lease has one holder in the eyes of all: the newest version of it counts,
+//     and what a holder writes to keep or end it is as old as its last look, so that it never replaces the lease of
+//     another one. A worker looks again when its intent is durable, and before each attachment; who takes a stream over
+//     looks for intents after that. What a worker attaches on one replica after it had lost the lease on another, in a
+//     statement that took longer than that, is put right by the next run that reads everything.
 //
 // Deleted rows stay in _latest with their last content, as versions that the views leave out: the merge must know their
 // versions, and later joins their content. A row that was read by its own address, because a transaction names it and

@@ -37,8 +37,8 @@ type leaseValue struct {
 }
 
 // Lease is the right to run one stream of one account, kept alive until Release. ClickHouse has no compare-and-swap:
-// of two that take it at the same moment the later one has it, and the other finds out at its next Check. Two workers
-// at once are harmless to the data; the lease makes them rare.
+// of two that take it at the same moment the later one has it, and the other finds out at its next Check. That is never
+// later than its publication (warehouse-20).
 type Lease struct {
 	pool    *pool
 	account string
@@ -46,6 +46,7 @@ type Lease struct {
 	value   leaseValue
 	ttl     time.Duration
 	begun   time.Time
+	taken   time.Time // local time when it was certain
 	orphan  bool
 	untidy  bool       // something is left that the next holder has to clear away
 	states  []stateRow // of the stream, as the holder found them, the oldest first; those that were cleared are empty
@@ -56,6 +57,7 @@ type Lease struct {
 
 	mu   sync.Mutex
 	last glance
+	held time.Time // local time when the lease was last found to be this one
 }
 
 // glance is what was seen at a time of the state of a stream, and of the row of a run.
@@ -101,6 +103,7 @@ func (w *Warehouse) Acquire(ctx context.Context, r Run) (*Lease, error) {
 	if err := l.load(ctx); err != nil {
 		return nil, err
 	}
+	l.taken = time.Now()
 	w.metrics.lease(l, 1)
 	w.replicas.begin()
 	beat, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -129,9 +132,20 @@ func (l *Lease) Check(ctx context.Context) error {
 func (l *Lease) check(ctx context.Context, run uuid.UUID) (glance, error) {
 	seen, err := l.look(ctx, run)
 	if err == nil {
-		err = l.verify(seen.lease)
+		err = l.verify(seen.lease, seen.local)
 	}
 	return seen, err
+}
+
+// recheck is Check, unless the lease was found to be held a moment ago.
+func (l *Lease) recheck(ctx context.Context) error {
+	l.mu.Lock()
+	held := l.held
+	l.mu.Unlock()
+	if time.Since(held) < checkedJustNow {
+		return nil
+	}
+	return l.Check(ctx)
 }
 
 // look reads the lease as it is stored now, by whomever it is held, and what is needed to write after it.
@@ -153,24 +167,41 @@ func (l *Lease) look(ctx context.Context, run uuid.UUID) (glance, error) {
 
 // save writes states of the stream in one block, over all that this process has seen and written of it under the lease.
 func (l *Lease) save(ctx context.Context, states ...stateRow) error {
+	return l.saveAsOf(ctx, glance.clock, states...)
+}
+
+// saveSeen is save for what is true only while the lease is held: its versions are of the time when it was last looked at.
+// Where this process stood still since then, they do not replace those of another worker who has taken the lease over.
+func (l *Lease) saveSeen(ctx context.Context, states ...stateRow) error {
+	return l.saveAsOf(ctx, func(g glance) time.Time { return g.at }, states...)
+}
+
+func (l *Lease) saveAsOf(ctx context.Context, when func(glance) time.Time, states ...stateRow) error {
 	l.mu.Lock()
-	l.last.newest = uint64(laterOf(l.last.clock(), l.last.newest).UnixMicro())
+	l.last.newest = uint64(laterOf(when(l.last), l.last.newest).UnixMicro())
 	next := l.last.newest
 	l.mu.Unlock()
 	return l.pool.insertStates(ctx, l.account, l.stream, next, states)
 }
 
-// verify is Check for the lease as it is stored now.
-func (l *Lease) verify(value string) error {
+// verify is Check for the lease as it was stored at a local time.
+func (l *Lease) verify(value string, at time.Time) error {
 	current, err := parseState[leaseValue](l.account, l.stream, stateLease, value)
-	if err == nil && (current == nil || current.Attempt != l.value.Attempt) {
-		err = fmt.Errorf("%s of account %s: %w", l.stream, l.account, ErrLeaseLost)
+	switch {
+	case err != nil:
+		return err
+	case current == nil || current.Attempt != l.value.Attempt:
+		return fmt.Errorf("%s of account %s: %w", l.stream, l.account, ErrLeaseLost)
 	}
-	return err
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = at
+	return nil
 }
 
 // load reads all states of the stream, which only the holder of the lease changes, and checks the lease among them.
 func (l *Lease) load(ctx context.Context) error {
+	asked := time.Now()
 	rows, err := l.pool.conn.Query(ctx, selectStates,
 		named("account", l.account), named("stream", l.stream))
 	l.states, err = scanned(rows, err, func(s *stateRow) []any { return []any{&s.name, &s.value, &s.version} })
@@ -182,7 +213,7 @@ func (l *Lease) load(ctx context.Context) error {
 		l.last.newest = max(l.last.newest, s.version)
 	}
 	l.mu.Unlock()
-	return l.verify(l.state(stateLease))
+	return l.verify(l.state(stateLease), asked)
 }
 
 // state is the value of one of the states, "" when there is none.
@@ -234,11 +265,11 @@ func (l *Lease) giveBack(ctx context.Context, end stateRow) error {
 	case err != nil:
 		return err
 	}
-	return l.save(ctx, append(l.pending, end)...)
+	return l.saveSeen(ctx, append(l.pending, end)...)
 }
 
-// checkedJustNow is for how long the check of a run that had nothing to publish counts for the end of the lease. It is
-// much less than it takes for a lease that is held to be taken over.
+// checkedJustNow is for how long a check of the lease counts: for its end where a run had nothing to publish, and for each
+// attachment. It is much less than it takes for a lease that is held to be taken over.
 const checkedJustNow = 2 * time.Second
 
 func (l *Lease) heartbeat(ctx context.Context) {
@@ -266,7 +297,11 @@ func (l *Lease) beat(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return l.write(ctx, seen.at.Add(l.ttl))
+	row, err := l.until(seen.at.Add(l.ttl))
+	if err != nil {
+		return err
+	}
+	return l.saveSeen(ctx, row)
 }
 
 // write stores the lease with the time at which it ends, by the clock of the warehouse.

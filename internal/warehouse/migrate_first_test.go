@@ -78,9 +78,10 @@ func TestMigrateFromTheFirstVersion(t *testing.T) {
 	}
 }
 
-// What PlanMigration prints can be run by somebody else. Then nothing is left to do, so that the worker needs no right to
-// change the schema: it asks, and changes nothing.
+// What PlanMigration prints can be run by somebody else. Then nothing is left to do, so that the worker needs no right
+// to change the schema: it asks, and changes nothing. For wide samples: TestMigrateTwice migrates again.
 func TestPlanIsRunBySomebodyElse(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := openFirst(t)
 	plan, err := w.PlanMigration(t.Context())

@@ -119,8 +119,10 @@ func TestTwoVersionsSideBySide(t *testing.T) {
 	}
 }
 
-// Two builds of one generation that differ do not undo each other's views either.
+// Two builds of one generation that differ do not undo each other's views either. For wide samples:
+// TestTwoVersionsSideBySide has two that differ more.
 func TestTwoBuildsOfOneGeneration(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	one, other := openVersion(t, w, 1000, withView("one")), openVersion(t, w, 1000, withView("other"))

@@ -57,6 +57,16 @@ type turn struct {
 // It may run twice, and in several processes at once, which take turns (warehouse-17). It returns the statements that
 // it ran.
 func (w *Warehouse) Migrate(ctx context.Context) ([]string, error) {
+	statements, err := w.migrateAll(ctx)
+	if err != nil {
+		return statements, err
+	}
+	public, err := w.migratePublic(ctx)
+	return append(statements, public...), err
+}
+
+// migrateAll is Migrate, but for the database of views.
+func (w *Warehouse) migrateAll(ctx context.Context) ([]string, error) {
 	if w.shards != nil {
 		return w.migrateShards(ctx)
 	}

@@ -59,8 +59,10 @@ func TestUpstreamTimes(t *testing.T) {
 	}
 }
 
-// TestVersionsOfTheFuture heals rows that were stored before versions were capped.
+// TestVersionsOfTheFuture heals rows that were stored before versions were capped. For wide samples: TestUpstreamTimes
+// has rows that are dated ahead.
 func TestVersionsOfTheFuture(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	load(t, w, "transactions", Part, sale("PENDING", -time.Hour))
@@ -73,8 +75,10 @@ func TestVersionsOfTheFuture(t *testing.T) {
 	}
 }
 
-// TestDatedAheadAndCorrectedInOneRun reads a row twice in one run, first dated ahead.
+// TestDatedAheadAndCorrectedInOneRun reads a row twice in one run, first dated ahead. For wide samples:
+// TestUpstreamTimes corrects dates in another run.
 func TestDatedAheadAndCorrectedInOneRun(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	for _, statuses := range [][2]string{{"PENDING", "CONFIRMED"}, {"CONFIRMED", "DECLINED"}} { // in the first load, and over a row
@@ -85,8 +89,10 @@ func TestDatedAheadAndCorrectedInOneRun(t *testing.T) {
 	}
 }
 
-// TestOlderIsCounted counts what a part leaves as it was, and only that.
+// TestOlderIsCounted counts what a part leaves as it was, and only that. For wide samples: TestStaleReads has reads
+// that are older.
 func TestOlderIsCounted(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	load(t, w, "transactions", Part, sale("CONFIRMED", -time.Hour))

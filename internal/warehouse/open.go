@@ -34,8 +34,11 @@ type Options struct {
 	Shards []string
 	// Database is made by Migrate when it does not exist; default "dealhouse".
 	Database string
-	Logger   *slog.Logger // default: none
-	Metrics  *Metrics     // default: none
+	// ViewsDatabase is made by Migrate with nothing in it but the views that people ask, each over that of Database; "":
+	// there is none.
+	ViewsDatabase string
+	Logger        *slog.Logger // default: none
+	Metrics       *Metrics     // default: none
 	// Wrap stands between the warehouse and each of its connections: the seam for fault injection and tracing. nil
 	// means nothing in between.
 	Wrap func(driver.Conn) driver.Conn
@@ -85,7 +88,7 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 	if o.Backoff == 0 {
 		o.Backoff = 200 * time.Millisecond
 	}
-	p := &pool{given: o, database: o.Database, log: o.Logger, metrics: o.Metrics, maxRetryElapsed: o.MaxRetryElapsed, backoff: o.Backoff}
+	p := &pool{given: o, database: o.Database, log: o.Logger, metrics: o.Metrics, maxRetryElapsed: o.MaxRetryElapsed, lagTurn: lagTurn, backoff: o.Backoff}
 	if o.Cluster != "" {
 		p.dialect = replicatedDialect(o.Cluster, o.Database)
 	}
@@ -117,7 +120,7 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 func (w *Warehouse) openParts(ctx context.Context, o Options) error {
 	var all []*Warehouse
 	for _, o.Database = range slices.Clone(o.Shards) {
-		o.Shards = nil
+		o.Shards, o.ViewsDatabase = nil, ""
 		s, err := Open(ctx, o)
 		if err != nil {
 			return errors.Join(err, closeAll(all))

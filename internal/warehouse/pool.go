@@ -35,6 +35,7 @@ type pool struct {
 	metrics  *Metrics
 
 	maxRetryElapsed time.Duration
+	lagTurn         time.Duration // lagTurn; shorter in tests
 	backoff         time.Duration
 	retries         atomic.Uint64
 	counted         sync.Map // of a StreamID, the uuid.UUID of the run after whose first rejects those of others were counted

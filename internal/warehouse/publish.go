@@ -219,9 +219,17 @@ func (p publication) attach(ctx context.Context, t target) error {
 	statement := attachDelta(t.table, t.delta)
 	if t.key != "" { // the rows replace those that are there, so it may be done again unseen
 		statement = attachDerived(t.table, t.delta, p.Account)
-		return p.retry(ctx, statement, func() error { return goneDelta(p.conn.Exec(p.write(ctx), statement)) })
+		return p.retry(ctx, statement, func() error {
+			if err := p.stillHeld(ctx); err != nil {
+				return err
+			}
+			return goneDelta(p.conn.Exec(p.write(ctx), statement))
+		})
 	}
 	return p.retry(ctx, statement, func() error {
+		if err := p.stillHeld(ctx); err != nil {
+			return err
+		}
 		if p.begun {
 			if missing, err := p.isMissing(ctx, t); !missing || err != nil {
 				return err
@@ -230,6 +238,15 @@ func (p publication) attach(ctx context.Context, t target) error {
 		p.begun = true
 		return goneDelta(p.conn.Exec(p.write(ctx), statement))
 	})
+}
+
+// stillHeld holds that no other worker has taken the stream over while an attachment was waited for or tried again. On
+// replicas the next worker cannot drop what this one has prepared, since that is on a server of its own (warehouse-20).
+func (p publication) stillHeld(ctx context.Context) error {
+	if p.lease == nil {
+		return nil
+	}
+	return p.lease.recheck(ctx)
 }
 
 // goneDelta makes an errDeltaGone of an error that says so.

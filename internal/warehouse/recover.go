@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -75,12 +76,31 @@ func (r recovery) finish(ctx context.Context, intent string) (in Intent, finishe
 	_, short := errors.AsType[*DeltaError](err)
 	gone := short || errors.Is(err, errDeltaGone)
 	if gone {
+		if stopped := r.outlast(ctx); stopped != nil {
+			return in, false, stopped
+		}
 		err = dead.giveUp(ctx, err)
 	}
 	if err != nil {
 		return in, false, fmt.Errorf("finishing run %s, which was interrupted: %w", in.RunID, err)
 	}
 	return in, !gone, nil
+}
+
+// outlast waits, on replicas, until the worker whose intent it is would find its lease lost before it attaches anything: what
+// it had prepared may be whole, on another server (warehouse-20).
+func (r recovery) outlast(ctx context.Context) error {
+	if r.dialect.replicated == "" || r.dialect.alone {
+		return nil
+	}
+	over := time.NewTimer(time.Until(r.lease.taken.Add(2 * checkedJustNow)))
+	defer over.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-over.C:
+		return nil
+	}
 }
 
 // giveUp forgets an intent whose delta is gone. Where the run had been published all the same, its row says so: then it

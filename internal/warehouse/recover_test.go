@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"dealhouse/internal/enginetest"
 )
 
 // prepared is a run of coupons, with one record on its page, that has its delta and is about to write its intent.
@@ -42,8 +44,10 @@ func takeOver(t *testing.T, w *Warehouse, next Run) []Intent {
 }
 
 // TestIntentWithoutDelta recovers from a worker that stood still before it wrote its intent: whoever took the stream
-// over has dropped its delta. The intent must not stop the stream for good, nor move the watermark.
+// over has dropped its delta. The intent must not stop the stream for good, nor move the watermark. For wide samples:
+// TestRecover has intents that can be ended.
 func TestIntentWithoutDelta(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	const day1, day2 = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"

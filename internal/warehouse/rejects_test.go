@@ -6,10 +6,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dealhouse/internal/decode"
+	"dealhouse/internal/enginetest"
 )
 
-// A stored row, written as a record and read again, is the same row: a retry puts fields into it.
+// A stored row, written as a record and read again, is the same row: a retry puts fields into it. For wide samples:
+// TestRetryTransactions of package syncer puts fields into stored rows.
 func TestStoredRowsAsRecords(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	const day = "2026-01-01T00:00:00.001Z"

@@ -90,8 +90,10 @@ func slicesOf(n int, s string) []string {
 	return strings.Split(strings.TrimSuffix(strings.Repeat(s+"\n", n), "\n"), "\n")
 }
 
-// TestRejectsOfRunsThatFailed: such a run changes nothing of what an earlier one has published, and is listed all the same.
+// TestRejectsOfRunsThatFailed: such a run changes nothing of what an earlier one has published, and is listed all the
+// same. For wide samples: TestRejectsAreKeptOnce has the runs that end well.
 func TestRejectsOfRunsThatFailed(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	old := decode.Reject{Key: "k", Field: "endDate", Reason: "not_a_timestamp", Raw: `"soon"`}

@@ -143,7 +143,7 @@ func (w *Warehouse) retireRejects(ctx context.Context, before time.Time) (uint64
 // retireFindings removes findings that were resolved before a time: first the rows in which they still stand.
 func (w *Warehouse) retireFindings(ctx context.Context, before time.Time) (uint64, error) {
 	return w.retireNamed(ctx, before, selectOldFindings, func(ids []string) []string {
-		return []string{deleteFindings(ids, false), deleteFindings(ids, true)}
+		return []string{deleteFindings(before, ids, false), deleteFindings(before, ids, true)}
 	})
 }
 

@@ -78,10 +78,12 @@ WHERE isNotNull(resolved_at) AND resolved_at < fromUnixTimestamp64Milli({before:
 ORDER BY id LIMIT {limit:UInt64}`, parts{"id": findingID})
 
 // deleteFindings removes findings by their ids: the rows in which they still stand, or those in which they are resolved.
-func deleteFindings(ids []string, resolved bool) string {
+// One that stands again meanwhile stays.
+func deleteFindings(before time.Time, ids []string, resolved bool) string {
 	rows := "isNull(resolved_at)"
 	if resolved {
 		rows = "isNotNull(resolved_at)"
 	}
-	return sql("ALTER TABLE payout_findings_log DELETE WHERE $rows AND $id IN ($ids)", parts{"rows": rows, "id": findingID, "ids": literals(ids)})
+	return sql("ALTER TABLE payout_findings_log DELETE WHERE $rows AND last_seen < fromUnixTimestamp64Milli($before, 'UTC') AND $id IN ($ids)",
+		parts{"rows": rows, "before": fmt.Sprint(before.UnixMilli()), "id": findingID, "ids": literals(ids)})
 }

@@ -88,6 +88,9 @@ func remedyOfCode(code int32) (remedy, bool) {
 	case 243, 75: // NOT_ENOUGH_SPACE, CANNOT_WRITE_TO_FILE_DESCRIPTOR
 		r.slow = true
 		r.advice = "a disk of the warehouse is full: free space on it, or make it larger; `SELECT name, path, free_space FROM system.disks` shows which"
+	case 201: // QUOTA_EXCEEDED
+		r.never = true
+		r.advice = "the quota of the server's user is used up until its interval ends: raise it, or run less often"
 	case 209, 210, 279: // SOCKET_TIMEOUT, NETWORK_ERROR, ALL_CONNECTION_TRIES_FAILED
 		r.advice = "the servers of the cluster do not reach each other: check the network between them"
 	case 225, 999, 285, 286, 289, 319, 517: // NO_ZOOKEEPER, KEEPER_EXCEPTION, TOO_FEW_LIVE_REPLICAS, UNSATISFIED_QUORUM_FOR_PREVIOUS_WRITE, REPLICA_IS_NOT_IN_QUORUM, UNKNOWN_STATUS_OF_INSERT, CANNOT_ASSIGN_ALTER

@@ -217,8 +217,9 @@ func (f *forgetful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // TestEveryAnswerIsLost does each statement of a run twice, because the answer to the first is lost: loads come out as
-// they do undisturbed.
+// they do undisturbed. For wide samples: TestWarehouseComesBack of package syncer loses answers.
 func TestEveryAnswerIsLost(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	server := httptest.NewServer(&forgetful{Handler: w.Engine().Handler(chdb.HandlerOptions{AllowWrites: true}), seen: map[string]bool{}})

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"dealhouse/internal/chdb"
+	"dealhouse/internal/enginetest"
 )
 
 // authority is a certificate authority, and what it has signed for 127.0.0.1.
@@ -91,8 +92,10 @@ func native(t *testing.T, config *tls.Config) string {
 	return listener.Addr().String()
 }
 
-// TestWrongPort says what a port speaks that is asked for something else.
+// TestWrongPort says what a port speaks that is asked for something else. For wide samples: it waits for servers that
+// do not answer.
 func TestWrongPort(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	a := newAuthority(t)

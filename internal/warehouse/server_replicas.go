@@ -3,7 +3,6 @@ package warehouse
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -103,19 +102,6 @@ func (r *replicas) moveTo(ctx context.Context, next int) error {
 		errs = append(errs, (*r.pinned[i].to.Swap(&c)).Close())
 	}
 	return errors.Join(errs...)
-}
-
-// catchUp waits until the server has what others have published to tables.
-func (p *pool) catchUp(ctx context.Context, tables ...string) error {
-	if !p.dialect.syncs() {
-		return nil
-	}
-	for _, table := range tables {
-		if err := p.exec(ctx, syncReplica(table)); err != nil {
-			return fmt.Errorf("waiting for what other servers have of %s: %w", table, err)
-		}
-	}
-	return nil
 }
 
 // published are the tables of a stream that a run is compared with.

@@ -26,11 +26,26 @@ type grants struct {
 
 func onDatabase(p *pool) string { return "`" + p.database + "`.*" }
 func onShard(p *pool) string    { return "`" + shardDatabase(p.database) + "`.*" }
+func onViews(p *pool) string    { return "`" + p.given.ViewsDatabase + "`.*" }
 func onServer(*pool) string     { return "*.*" }
 func onLocal(p *pool) string    { return "`" + p.dialect.local() + "`.*" }
 
 // grantsOf are the rights that a role needs.
 func (p *pool) grantsOf(role Role) []grants {
+	if p.given.ViewsDatabase == "" {
+		return p.grantsOnTables(role)
+	}
+	switch {
+	case role == Migrator:
+		return append(p.grantsOnTables(role), grants{onViews, []string{"SELECT", "CREATE", "DROP"}})
+	case role == Visitor && !p.dialect.divided:
+		return []grants{{onViews, []string{"SELECT"}}}
+	}
+	return append(p.grantsOnTables(role), grants{onViews, []string{"SELECT"}})
+}
+
+// grantsOnTables are those of a warehouse that has no database of views.
+func (p *pool) grantsOnTables(role Role) []grants {
 	if p.dialect.divided {
 		return overShards(role)
 	}
@@ -103,8 +118,8 @@ func (w *Warehouse) MissingGrants(ctx context.Context, role Role) (statements []
 // TrySettings sends the settings of the statements that write with one that does nothing: a user who may not change one
 // of them is told so before a run depends on it. Its error fits IsSettingRefused then.
 func (w *Warehouse) TrySettings(ctx context.Context) error {
-	settings := clickhouse.Settings{"insert_deduplication_token": "", "optimize_on_insert": 0, "optimize_throw_if_noop": 1}
-	for _, more := range []clickhouse.Settings{w.dialect.insertSettings(), w.dialect.mergeSettings(), deltaSettings, joinSettings(0), inOrder, nullsEqual} {
+	settings := clickhouse.Settings{"insert_deduplication_token": "", "optimize_on_insert": 0, "optimize_throw_if_noop": 1, "receive_timeout": int(lagTurn.Seconds())}
+	for _, more := range []clickhouse.Settings{w.dialect.insertSettings(), w.dialect.mergeSettings(), deltaSettings, joinSettings(0), nullsEqual} {
 		maps.Copy(settings, more)
 	}
 	var one uint8

@@ -13,9 +13,9 @@ func TestGrantsAreDocumented(t *testing.T) {
 	must(t, err)
 	users := map[Role]string{Loader: "loader", Migrator: "migrator", Visitor: "reader"}
 	for _, d := range []dialect{{}, replicatedDialect("main", "dealhouse"), cloudDialect(dialect{}), {cluster: "main", divided: true}} {
-		p := &pool{database: "dealhouse", dialect: d}
+		p := &pool{database: "dealhouse", dialect: d, given: Options{ViewsDatabase: "dealhouse_views"}}
 		for role, user := range users {
-			for _, g := range p.grantsOf(role) {
+			for _, g := range append(p.grantsOf(role), p.grantsOnTables(role)...) {
 				on := strings.ReplaceAll(g.on(p), "`", "")
 				granted := func(line string) bool {
 					rights, to, _ := strings.Cut(strings.TrimSuffix(line, ";"), " ON "+on+" TO ")

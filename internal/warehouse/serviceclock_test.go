@@ -60,8 +60,10 @@ func TestServiceClock(t *testing.T) {
 }
 
 // TestAgesWithASkewedClock: the clock of the warehouse is a half month before or after that of the service, which the
-// ages must not show. Without a wide sample, it is only before it.
+// ages must not show. Without a wide sample, it is only before it. For wide samples: TestServiceClock measures ages,
+// TestClockIsSet sets the clock.
 func TestAgesWithASkewedClock(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	var groups []string
 	for _, skew := range []int{0, -15, 15}[:enginetest.Sample(2, 3)] {

@@ -89,7 +89,7 @@ func (w *Warehouse) divide(ctx context.Context, number uint64, found Server) err
 	var all []*Warehouse
 	for _, addresses := range servers {
 		o := w.given
-		o.Database, o.addresses = shardDatabase(w.database), addresses
+		o.Database, o.ViewsDatabase, o.addresses = shardDatabase(w.database), "", addresses
 		s, err := Open(ctx, o)
 		if err != nil {
 			return errors.Join(err, closeAll(all))

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dealhouse/internal/chdb"
+	"dealhouse/internal/enginetest"
 )
 
 // TestHomes holds that names are spread over shards, and that with one shard more a name either stays where it was or
@@ -114,8 +115,9 @@ func TestClusterOfShards(t *testing.T) {
 	}
 }
 
-// TestUnfitShards are refused, each with what to do.
+// TestUnfitShards are refused, each with what to do. For wide samples: TestUnfitServers refuses servers.
 func TestUnfitShards(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	both := open(t)

@@ -39,46 +39,58 @@ func (w *Warehouse) migrateShards(ctx context.Context) ([]string, error) {
 
 // CheckSchema returns ErrSchemaOld or ErrSchemaNew when the warehouse does not fit this binary.
 func (w *Warehouse) CheckSchema(ctx context.Context) error {
-	if w.shards == nil {
-		return w.migrator.CheckSchema(ctx)
-	}
-	if err := w.shards.all[0].CheckSchema(ctx); err != nil {
-		return err
-	}
-	union, err := w.pendingUnion(ctx)
-	if err == nil && len(union) > 0 {
+	statements, err := w.pendingOver(ctx)
+	if err == nil && len(statements) > 0 {
 		return ErrSchemaOld
 	}
 	return err
+}
+
+// pendingOver are the statements that make what is over the tables of the warehouse: over those of several shards, and
+// the database of views. Where the tables themselves do not fit this binary, it is an error.
+func (w *Warehouse) pendingOver(ctx context.Context) (statements []string, err error) {
+	if w.shards == nil {
+		err = w.migrator.CheckSchema(ctx)
+	} else if err = w.shards.all[0].CheckSchema(ctx); err == nil {
+		statements, err = w.pendingUnion(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	public, err := w.pendingPublic(ctx)
+	return append(statements, public...), err
 }
 
 // PlanMigration returns the statements that Migrate would run now, without running any. Of several shards, those that do
 // not name the cluster are for a server of each. What is over a shard follows from its tables, so it is planned when
 // these are there.
 func (w *Warehouse) PlanMigration(ctx context.Context) ([]string, error) {
-	if w.shards == nil {
-		return w.migrator.PlanMigration(ctx)
+	tables := w.migrator
+	if w.shards != nil {
+		tables = w.shards.all[0].migrator
 	}
-	statements, err := w.shards.all[0].PlanMigration(ctx)
-	if err != nil || len(statements) > 0 {
+	statements, err := tables.PlanMigration(ctx)
+	if err != nil || len(statements) > 0 && w.shards != nil {
 		return statements, err
 	}
-	return w.pendingUnion(ctx)
+	if w.shards != nil {
+		if statements, err = w.pendingUnion(ctx); err != nil {
+			return nil, err
+		}
+	}
+	public, err := w.pendingPublic(ctx)
+	return append(statements, public...), err
 }
 
 // pendingUnion are the statements that make what is over the shards; none where it is there.
 func (w *Warehouse) pendingUnion(ctx context.Context) ([]string, error) {
-	files, err := numberedMigrations(w.dialect)
+	files, generation, err := madeFor(w.dialect)
 	if err != nil {
 		return nil, err
 	}
-	generation, _, err := schema.Generation()
-	if err != nil {
-		return nil, err
-	}
-	mark := createMark(files[len(files)-1].version, generation)
+	mark := createMark(files, generation)
 	var fits bool
-	err = w.conn.QueryRow(ctx, selectMark, named("files", fmt.Sprint(files[len(files)-1].version)), named("generation", fmt.Sprint(generation))).Scan(&fits)
+	err = w.conn.QueryRow(ctx, selectMark, named("files", fmt.Sprint(files)), named("generation", fmt.Sprint(generation))).Scan(&fits)
 	if fits || err != nil && !IsMissing(err) {
 		return nil, err
 	}
@@ -116,7 +128,7 @@ func (d dialect) union(shard string, names, old []string, mark string) (statemen
 	}
 	for _, name := range names {
 		if parameterised[name] == "" {
-			statements = append(statements, d.everywhere(createUnion(d.cluster, shard, name)))
+			statements = append(statements, d.everywhere(createUnion(d.cluster, shard, name, name)))
 		}
 	}
 	for _, name := range names { // they read what is made above
@@ -144,10 +156,10 @@ func parameterisedViews() (map[string]string, error) {
 	return found, nil
 }
 
-// createUnion makes the table over a table or view of all shards, with the same columns.
-func createUnion(cluster, shard, name string) string {
-	return sql("CREATE OR REPLACE TABLE $name AS `$shard`.$name\nENGINE = Distributed($cluster, $database, $table)",
-		parts{"name": name, "shard": shard, "cluster": quote(cluster), "database": quote(shard), "table": quote(name)})
+// createUnion makes the table over a table or view of all shards, with the same columns, under a name of its own.
+func createUnion(cluster, shard, union, name string) string {
+	return sql("CREATE OR REPLACE TABLE $union AS `$shard`.$name\nENGINE = Distributed($cluster, $database, $table)",
+		parts{"union": union, "name": name, "shard": shard, "cluster": quote(cluster), "database": quote(shard), "table": quote(name)})
 }
 
 // createMark makes the view that says what the tables over all shards were made for.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"dealhouse/internal/enginetest"
 )
 
 func wantRows(t *testing.T, w *Warehouse, query string, want ...string) {
@@ -88,8 +90,10 @@ func TestRetailers(t *testing.T) {
 		retailerA+" Shop Ltd shop.test l1 0 1 0 1 2026-01-01 02:00:00.000", "- No UUID   0 1 0 1 2026-01-01 02:00:00.000")
 }
 
-// TestRetailersKeepWhatIsKnown: a newer deal that says nothing of an attribute takes nothing away.
+// TestRetailersKeepWhatIsKnown: a newer deal that says nothing of an attribute takes nothing away. For wide samples:
+// TestRetailers has their main path.
 func TestRetailersKeepWhatIsKnown(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	deal := func(id, updatedAt, more string) string {
@@ -103,8 +107,10 @@ func TestRetailersKeepWhatIsKnown(t *testing.T) {
 	wantRows(t, w, "SELECT name, hostname, logo FROM retailers", "Shop shop.test new")
 }
 
-// TestDaysOutsideDate: sales whose day ClickHouse's Date cannot hold belong to their own day and month.
+// TestDaysOutsideDate: sales whose day ClickHouse's Date cannot hold belong to their own day and month. For wide
+// samples: TestDays has days of their usual range.
 func TestDaysOutsideDate(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	sale := func(id, soldAt string) string {
@@ -145,8 +151,10 @@ func TestMedians(t *testing.T) {
 	wantRows(t, w, "SELECT round(24 * median_days_to_confirm, 9), confirmed_seen FROM confirmation_funnel", "44.5 4")
 }
 
-// TestSinceKeepsWhatHasNoDate: nobody can tell that a payout without an end is older.
+// TestSinceKeepsWhatHasNoDate: nobody can tell that a payout without an end is older. For wide samples: only payouts
+// without an end depend on it.
 func TestSinceKeepsWhatHasNoDate(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	load(t, w, "payouts", Whole, `[{"id":1,"endDate":"2025-01-01T00:00:00Z"},{"id":2},{"id":3,"endDate":"2026-01-01T00:00:00Z"}]`)

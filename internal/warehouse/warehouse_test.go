@@ -26,7 +26,9 @@ func TestMigrateTwice(t *testing.T) {
 	}
 }
 
+// TestMigrateFromTwoProcesses is for wide samples: TestMigrateTwice migrates again.
 func TestMigrateFromTwoProcesses(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	for range enginetest.Sample(1, 15) {

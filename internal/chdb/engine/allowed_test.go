@@ -48,6 +48,25 @@ func TestToolsAreServed(t *testing.T) {
 	}
 }
 
+// TestViewOfADatabase: a view with a parameter may be asked by the name of its database as well, and nothing else may.
+func TestViewOfADatabase(t *testing.T) {
+	t.Parallel()
+	srv := openDoor(t, contract.HandlerOptions{})
+	db := connect(t)
+	own := "t" + hexName(t)
+	do(t, db, "CREATE TABLE s (a Int64) ENGINE = MergeTree ORDER BY a")
+	do(t, db, "CREATE VIEW p AS SELECT a FROM s WHERE a = {a:Int64}")
+	do(t, db, "CREATE VIEW q AS SELECT a FROM "+own+".p(a = {a:Int64})")
+	for from, want := range map[string]int{
+		own + ".p(a = 1)": http.StatusOK, own + ".q(a = 1)": http.StatusOK, own + ".s(a = 1)": http.StatusNotFound,
+		own + ".url(a = 1)": http.StatusNotFound, "system.p(a = 1)": http.StatusForbidden,
+	} {
+		if status, body, _ := post(t, srv, "SELECT * FROM "+from, url.Values{"database": {own}}); status != want {
+			t.Errorf("%s: %d %s, want %d", from, status, body, want)
+		}
+	}
+}
+
 var (
 	sqlFence = regexp.MustCompile("(?s)```sql\n(.*?)```")
 	rawSQL   = regexp.MustCompile(`"rawSql": *("(?:[^"\\]|\\.)*")`)

@@ -25,6 +25,7 @@ import (
 
 	"dealhouse/internal/chdb/conn"
 	"dealhouse/internal/chdb/contract"
+	"dealhouse/internal/enginetest"
 )
 
 // wholeFormats makes the tests of broken results take every format, and not a share.
@@ -171,8 +172,12 @@ func lasting(format string, body []byte) []byte {
 }
 
 // TestCleanConnections breaks results of one client off, in every format and in every way, and looks at what another
-// client is answered on the same connection (chdb-2).
+// client is answered on the same connection (chdb-2). For wide samples, and for all formats: TestCleanTransport has
+// fewer.
 func TestCleanConnections(t *testing.T) {
+	if os.Getenv(wholeFormats) == "" {
+		enginetest.OnlyWide(t)
+	}
 	t.Parallel()
 	formats := outputFormats(t)
 	fresh := freshAnswers(t, formats)

@@ -93,7 +93,7 @@ func (x *examination) resolve() error {
 		known[u] = true
 		sql := "SELECT count() FROM system.functions WHERE name = {n:String} AND origin = 'SQLUserDefined'"
 		if u.table {
-			sql = "SELECT count() FROM system.tables WHERE name = {n:String} AND engine = 'View'"
+			sql = "SELECT count() FROM system.tables WHERE (name = {n:String} OR concat(database, '.', name) = {n:String}) AND engine = 'View'"
 		}
 		b, err := x.Buffered(sql, "TSV", []library.Param{{Name: "n", Value: conn.EscapeParam(u.name)}})
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/report"
 	"dealhouse/internal/warehouse"
 )
@@ -232,9 +233,10 @@ func (c stuck) Query(ctx context.Context, query string, args ...any) (driver.Row
 	return c.Conn.Query(ctx, query, args...)
 }
 
-// TestSlowPayouts: the page answers while the comparison takes longer than a viewer waits, once for all viewers, and the
-// server's end does not wait for it.
+// TestSlowPayouts: the page answers while the comparison takes longer than a viewer waits, once for all viewers, and
+// the server's end does not wait for it. For wide samples: TestPayouts shows the last answer while a new one is made.
 func TestSlowPayouts(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	b := newBench(t)
 	b.mustSync(t, "acme", "transactions", "payouts")
@@ -267,8 +269,10 @@ func TestSlowPayouts(t *testing.T) {
 	x.vanish() // would wait for ever
 }
 
-// TestPayoutsUnreachable takes the warehouse away.
+// TestPayoutsUnreachable takes the warehouse away. For wide samples: TestUnreachable has a warehouse that does not
+// answer.
 func TestPayoutsUnreachable(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	b := newBench(t)
 	b.mustSync(t, "acme", "transactions", "payouts")

@@ -813,9 +813,12 @@ UNION ALL
 SELECT name, '', 0 FROM system.tables WHERE database = currentDatabase() AND name IN ({deltas:Array(String)});
 
 -- countKeys
-SELECT 'products_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM products_delta_0000000000004000800000000000a11e GROUP BY account, product_key)
-UNION ALL SELECT 'product_prices_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM product_prices_delta_0000000000004000800000000000a11e GROUP BY account, product_key, day)
-UNION ALL SELECT 'product_prices_hashes' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM product_prices_hashes_delta_0000000000004000800000000000a11e GROUP BY account, product_key);
+SELECT 'products_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+FROM (SELECT tuple(account, product_key) AS this, lagInFrame(this) OVER (ORDER BY account, product_key ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM products_delta_0000000000004000800000000000a11e)
+UNION ALL SELECT 'product_prices_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+FROM (SELECT tuple(account, product_key, day) AS this, lagInFrame(this) OVER (ORDER BY account, product_key, day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM product_prices_delta_0000000000004000800000000000a11e)
+UNION ALL SELECT 'product_prices_hashes' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+FROM (SELECT tuple(account, product_key) AS this, lagInFrame(this) OVER (ORDER BY account, product_key ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM product_prices_hashes_delta_0000000000004000800000000000a11e);
 
 -- dropDelta of what is prepared
 DROP TABLE IF EXISTS products_delta_0000000000004000800000000000a11e, product_prices_delta_0000000000004000800000000000a11e, product_prices_hashes_delta_0000000000004000800000000000a11e;

@@ -653,7 +653,8 @@ UNION ALL
 SELECT name, '', 0 FROM system.tables WHERE database = currentDatabase() AND name IN ({deltas:Array(String)});
 
 -- countKeys
-SELECT 'promotions_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM promotions_delta_0000000000004000800000000000a11e GROUP BY account, id);
+SELECT 'promotions_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+FROM (SELECT tuple(account, id) AS this, lagInFrame(this) OVER (ORDER BY account, id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM promotions_delta_0000000000004000800000000000a11e);
 
 -- dropDelta of what is prepared
 DROP TABLE IF EXISTS promotions_delta_0000000000004000800000000000a11e;

@@ -65,6 +65,16 @@ CREATE OR REPLACE VIEW deals_active ON CLUSTER `main`;
 -- over several shards 5
 CREATE OR REPLACE VIEW over_shards ON CLUSTER `main` (files UInt32, generation UInt32);
 
+-- views over several shards 1
+CREATE DATABASE IF NOT EXISTS dealhouse_views ON CLUSTER `main`;
+
+-- views over several shards 2
+CREATE OR REPLACE VIEW dealhouse_views.deals_active ON CLUSTER `main`;
+
+-- views over several shards 3
+CREATE OR REPLACE TABLE dealhouse_views.deals_active_now ON CLUSTER `main` AS `dealhouse_shard`.deals_active_now
+ENGINE = Distributed('main', 'dealhouse_shard', 'deals_active_now');
+
 -- selectMark
 SELECT (files, generation) >= ({files:UInt32}, {generation:UInt32}) FROM over_shards;
 
@@ -77,6 +87,18 @@ SELECT DISTINCT toString(account) FROM sync_state_log;
 -- selectNames
 SELECT name FROM system.tables WHERE database = {database:String} AND NOT match(name, '_staging$|_ordered$|_[0-9a-f]{32}$|^schema_turns_log$')
 ORDER BY name;
+
+-- views 1
+CREATE DATABASE IF NOT EXISTS dealhouse_views ON CLUSTER `main`;
+
+-- views 2
+CREATE OR REPLACE VIEW dealhouse_views.deals_active ON CLUSTER `main`;
+
+-- views 3
+CREATE OR REPLACE VIEW dealhouse_views.deals_active_now ON CLUSTER `main`;
+
+-- createPublicMark
+CREATE OR REPLACE VIEW dealhouse_views.dealhouse_views ON CLUSTER `main` (database String, files UInt32, generation UInt32);
 
 -- 0001_bookkeeping.sql 1
 CREATE TABLE IF NOT EXISTS sync_state_log ON CLUSTER `main`
@@ -2204,9 +2226,12 @@ UNION ALL
 SELECT name, '', 0 FROM system.tables WHERE database = 'dealhouse_runs' AND name IN ({deltas:Array(String)});
 
 -- countKeys
-SELECT 'products_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM `dealhouse_runs`.products_delta_0000000000004000800000000000a11e GROUP BY account, product_key)
-UNION ALL SELECT 'product_prices_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e GROUP BY account, product_key, day)
-UNION ALL SELECT 'product_prices_hashes' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM `dealhouse_runs`.product_prices_hashes_delta_0000000000004000800000000000a11e GROUP BY account, product_key);
+SELECT 'products_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+FROM (SELECT tuple(account, product_key) AS this, lagInFrame(this) OVER (ORDER BY account, product_key ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.products_delta_0000000000004000800000000000a11e)
+UNION ALL SELECT 'product_prices_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+FROM (SELECT tuple(account, product_key, day) AS this, lagInFrame(this) OVER (ORDER BY account, product_key, day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e)
+UNION ALL SELECT 'product_prices_hashes' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+FROM (SELECT tuple(account, product_key) AS this, lagInFrame(this) OVER (ORDER BY account, product_key ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.product_prices_hashes_delta_0000000000004000800000000000a11e);
 
 -- dropDelta of what is prepared
 DROP TABLE IF EXISTS `dealhouse_runs`.products_delta_0000000000004000800000000000a11e, `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e, `dealhouse_runs`.product_prices_hashes_delta_0000000000004000800000000000a11e;
@@ -3922,16 +3947,26 @@ UNION ALL
 SELECT name, '', 0 FROM system.tables WHERE database = 'dealhouse_runs' AND name IN ({deltas:Array(String)});
 
 -- countKeys
-SELECT 'transactions_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e GROUP BY account, sold_at, id)
-UNION ALL SELECT 'transactions_keys' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM `dealhouse_runs`.transactions_keys_delta_0000000000004000800000000000a11e GROUP BY account, id)
-UNION ALL SELECT 'transactions_live' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e GROUP BY account)
-UNION ALL SELECT 'transactions_decided' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM `dealhouse_runs`.transactions_decided_delta_0000000000004000800000000000a11e GROUP BY account, id)
-UNION ALL SELECT 'transactions_named' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM `dealhouse_runs`.transactions_named_delta_0000000000004000800000000000a11e GROUP BY account, stream, key)
-UNION ALL SELECT 'sales_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e GROUP BY account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status)
-UNION ALL SELECT 'sale_retailers_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e GROUP BY account, retailer_name, retailer_id)
-UNION ALL SELECT 'payout_transactions_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM `dealhouse_runs`.payout_transactions_latest_delta_0000000000004000800000000000a11e GROUP BY account, payout_id, id)
-UNION ALL SELECT 'payout_moves_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM `dealhouse_runs`.payout_moves_latest_delta_0000000000004000800000000000a11e GROUP BY account, id)
-UNION ALL SELECT 'payout_sums_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM `dealhouse_runs`.payout_sums_latest_delta_0000000000004000800000000000a11e GROUP BY account, payout_id, quarters, currency_code, state, stamped_status, now_status);
+SELECT 'transactions_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+FROM (SELECT tuple(account, sold_at, id) AS this, lagInFrame(this) OVER (ORDER BY account, sold_at, id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e)
+UNION ALL SELECT 'transactions_keys' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+FROM (SELECT tuple(account, id) AS this, lagInFrame(this) OVER (ORDER BY account, id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.transactions_keys_delta_0000000000004000800000000000a11e)
+UNION ALL SELECT 'transactions_live' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+FROM (SELECT tuple(account) AS this, lagInFrame(this) OVER (ORDER BY account ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e)
+UNION ALL SELECT 'transactions_decided' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+FROM (SELECT tuple(account, id) AS this, lagInFrame(this) OVER (ORDER BY account, id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.transactions_decided_delta_0000000000004000800000000000a11e)
+UNION ALL SELECT 'transactions_named' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+FROM (SELECT tuple(account, stream, key) AS this, lagInFrame(this) OVER (ORDER BY account, stream, key ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.transactions_named_delta_0000000000004000800000000000a11e)
+UNION ALL SELECT 'sales_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+FROM (SELECT tuple(account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status) AS this, lagInFrame(this) OVER (ORDER BY account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e)
+UNION ALL SELECT 'sale_retailers_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+FROM (SELECT tuple(account, retailer_name, retailer_id) AS this, lagInFrame(this) OVER (ORDER BY account, retailer_name, retailer_id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e)
+UNION ALL SELECT 'payout_transactions_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+FROM (SELECT tuple(account, payout_id, id) AS this, lagInFrame(this) OVER (ORDER BY account, payout_id, id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.payout_transactions_latest_delta_0000000000004000800000000000a11e)
+UNION ALL SELECT 'payout_moves_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+FROM (SELECT tuple(account, id) AS this, lagInFrame(this) OVER (ORDER BY account, id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.payout_moves_latest_delta_0000000000004000800000000000a11e)
+UNION ALL SELECT 'payout_sums_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+FROM (SELECT tuple(account, payout_id, quarters, currency_code, state, stamped_status, now_status) AS this, lagInFrame(this) OVER (ORDER BY account, payout_id, quarters, currency_code, state, stamped_status, now_status ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.payout_sums_latest_delta_0000000000004000800000000000a11e);
 
 -- dropDelta of what is prepared
 DROP TABLE IF EXISTS `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_moves_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_keys_delta_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_decided_delta_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_named_delta_0000000000004000800000000000a11e, `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e, `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e, `dealhouse_runs`.payout_transactions_latest_delta_0000000000004000800000000000a11e, `dealhouse_runs`.payout_moves_latest_delta_0000000000004000800000000000a11e, `dealhouse_runs`.payout_sums_latest_delta_0000000000004000800000000000a11e;

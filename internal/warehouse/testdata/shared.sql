@@ -60,6 +60,16 @@ ORDER BY id
 TTL toDateTime(said_at) + toIntervalDay(30)
 COMMENT 'Processes that upgrade the schema: one at a time';
 
+-- selectPublic
+SELECT name, engine = 'View' AND (name = {mark:String} OR position(replaceAll(as_select, '`', ''), concat(' FROM ', {database:String}, '.', name)) > 0)
+        OR engine = 'Distributed' AND position(engine_full, concat('\'', {shard:String}, '\', \'', name, '\'')) > 0 AS made
+FROM system.tables
+WHERE database = {views:String}
+ORDER BY name;
+
+-- selectPublicMark
+SELECT database = {database:String} AND (files, generation) >= ({files:UInt32}, {generation:UInt32}) FROM dealhouse_views.dealhouse_views;
+
 -- selectTurns
 SELECT toString(id), owner, version, greatest(0, toUnixTimestamp64Micro(now64(6)) - toUnixTimestamp64Micro(said_at))
 FROM schema_turns_log FINAL WHERE over = 0 AND id != {id:UUID};
@@ -576,10 +586,10 @@ WHERE isNotNull(resolved_at) AND resolved_at < fromUnixTimestamp64Milli({before:
 ORDER BY id LIMIT {limit:UInt64};
 
 -- deleteFindings
-ALTER TABLE payout_findings_log DELETE WHERE isNull(resolved_at) AND hex(sipHash128(account, kind, subject, detail_hash)) IN ('', '01', '02');
+ALTER TABLE payout_findings_log DELETE WHERE isNull(resolved_at) AND last_seen < fromUnixTimestamp64Milli(1, 'UTC') AND hex(sipHash128(account, kind, subject, detail_hash)) IN ('', '01', '02');
 
 -- deleteFindings, resolved
-ALTER TABLE payout_findings_log DELETE WHERE isNotNull(resolved_at) AND hex(sipHash128(account, kind, subject, detail_hash)) IN ('', '01', '02');
+ALTER TABLE payout_findings_log DELETE WHERE isNotNull(resolved_at) AND last_seen < fromUnixTimestamp64Milli(1, 'UTC') AND hex(sipHash128(account, kind, subject, detail_hash)) IN ('', '01', '02');
 
 -- selectKnownStreams
 SELECT DISTINCT account, stream FROM sync_state_log ORDER BY account, stream;

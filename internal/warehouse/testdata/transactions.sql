@@ -1783,16 +1783,26 @@ UNION ALL
 SELECT name, '', 0 FROM system.tables WHERE database = currentDatabase() AND name IN ({deltas:Array(String)});
 
 -- countKeys
-SELECT 'transactions_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM transactions_delta_0000000000004000800000000000a11e GROUP BY account, sold_at, id)
-UNION ALL SELECT 'transactions_keys' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM transactions_keys_delta_0000000000004000800000000000a11e GROUP BY account, id)
-UNION ALL SELECT 'transactions_live' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM transactions_live_delta_0000000000004000800000000000a11e GROUP BY account)
-UNION ALL SELECT 'transactions_decided' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM transactions_decided_delta_0000000000004000800000000000a11e GROUP BY account, id)
-UNION ALL SELECT 'transactions_named' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM transactions_named_delta_0000000000004000800000000000a11e GROUP BY account, stream, key)
-UNION ALL SELECT 'sales_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM sales_latest_delta_0000000000004000800000000000a11e GROUP BY account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status)
-UNION ALL SELECT 'sale_retailers_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM sale_retailers_latest_delta_0000000000004000800000000000a11e GROUP BY account, retailer_name, retailer_id)
-UNION ALL SELECT 'payout_transactions_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM payout_transactions_latest_delta_0000000000004000800000000000a11e GROUP BY account, payout_id, id)
-UNION ALL SELECT 'payout_moves_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM payout_moves_latest_delta_0000000000004000800000000000a11e GROUP BY account, id)
-UNION ALL SELECT 'payout_sums_latest' AS table, toUInt64(sum(n)) AS rows, count() AS keys FROM (SELECT count() AS n FROM payout_sums_latest_delta_0000000000004000800000000000a11e GROUP BY account, payout_id, quarters, currency_code, state, stamped_status, now_status);
+SELECT 'transactions_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+FROM (SELECT tuple(account, sold_at, id) AS this, lagInFrame(this) OVER (ORDER BY account, sold_at, id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM transactions_delta_0000000000004000800000000000a11e)
+UNION ALL SELECT 'transactions_keys' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+FROM (SELECT tuple(account, id) AS this, lagInFrame(this) OVER (ORDER BY account, id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM transactions_keys_delta_0000000000004000800000000000a11e)
+UNION ALL SELECT 'transactions_live' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+FROM (SELECT tuple(account) AS this, lagInFrame(this) OVER (ORDER BY account ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM transactions_live_delta_0000000000004000800000000000a11e)
+UNION ALL SELECT 'transactions_decided' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+FROM (SELECT tuple(account, id) AS this, lagInFrame(this) OVER (ORDER BY account, id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM transactions_decided_delta_0000000000004000800000000000a11e)
+UNION ALL SELECT 'transactions_named' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+FROM (SELECT tuple(account, stream, key) AS this, lagInFrame(this) OVER (ORDER BY account, stream, key ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM transactions_named_delta_0000000000004000800000000000a11e)
+UNION ALL SELECT 'sales_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+FROM (SELECT tuple(account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status) AS this, lagInFrame(this) OVER (ORDER BY account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM sales_latest_delta_0000000000004000800000000000a11e)
+UNION ALL SELECT 'sale_retailers_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+FROM (SELECT tuple(account, retailer_name, retailer_id) AS this, lagInFrame(this) OVER (ORDER BY account, retailer_name, retailer_id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM sale_retailers_latest_delta_0000000000004000800000000000a11e)
+UNION ALL SELECT 'payout_transactions_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+FROM (SELECT tuple(account, payout_id, id) AS this, lagInFrame(this) OVER (ORDER BY account, payout_id, id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM payout_transactions_latest_delta_0000000000004000800000000000a11e)
+UNION ALL SELECT 'payout_moves_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+FROM (SELECT tuple(account, id) AS this, lagInFrame(this) OVER (ORDER BY account, id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM payout_moves_latest_delta_0000000000004000800000000000a11e)
+UNION ALL SELECT 'payout_sums_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+FROM (SELECT tuple(account, payout_id, quarters, currency_code, state, stamped_status, now_status) AS this, lagInFrame(this) OVER (ORDER BY account, payout_id, quarters, currency_code, state, stamped_status, now_status ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM payout_sums_latest_delta_0000000000004000800000000000a11e);
 
 -- dropDelta of what is prepared
 DROP TABLE IF EXISTS transactions_delta_0000000000004000800000000000a11e, transactions_moves_0000000000004000800000000000a11e, transactions_changed_0000000000004000800000000000a11e, transactions_keys_delta_0000000000004000800000000000a11e, transactions_live_delta_0000000000004000800000000000a11e, transactions_decided_delta_0000000000004000800000000000a11e, transactions_named_delta_0000000000004000800000000000a11e, sales_latest_delta_0000000000004000800000000000a11e, sale_retailers_latest_delta_0000000000004000800000000000a11e, payout_transactions_latest_delta_0000000000004000800000000000a11e, payout_moves_latest_delta_0000000000004000800000000000a11e, payout_sums_latest_delta_0000000000004000800000000000a11e;

@@ -16,13 +16,14 @@ const Shards = 2
 
 var divided atomic.Int64
 
-// OpenShards gives the test a migrated warehouse of several shards of its own, which is dropped when the test ends.
+// OpenShards gives the test a migrated warehouse of several shards of its own, which is dropped when the test ends. It
+// has a database of views, whose name ends in _public.
 func OpenShards(t testing.TB) *warehouse.Warehouse {
 	t.Helper()
 	name := fmt.Sprintf("divided_%d", divided.Add(1))
-	w := ShardsIn(t, name, warehouse.Options{})
+	w := ShardsIn(t, name, warehouse.Options{ViewsDatabase: name + "_public"})
 	t.Cleanup(func() {
-		for _, database := range append(shardsOf(name), name, name+"_shard") {
+		for _, database := range append(shardsOf(name), name, name+"_shard", name+"_public") {
 			if err := w.Conn().Exec(context.Background(), "DROP DATABASE IF EXISTS "+database+" SYNC"); err != nil {
 				t.Error(err)
 			}

@@ -142,23 +142,25 @@ spec:
         readOnlyRootFilesystem: true
         capabilities:
           drop: [ALL]
-      {{- if .files }}
       volumeMounts:
+        {{- if .files }}
         - name: config
           mountPath: /etc/dealhouse
           readOnly: true
+        {{- end }}
         - name: keys
           mountPath: /run/secrets/dealhouse
           readOnly: true
   volumes:
+    {{- if .files }}
     - name: config
       configMap:
         name: {{ include "dealhouse.name" .root }}
+    {{- end }}
     - name: keys
       secret:
         secretName: {{ .dsn }}
         defaultMode: 0440
-      {{- end }}
 {{- end }}
 
 {{/* The exit codes are part of the contract of dealhouse (README.md, "Commands"): 2, 3 and 4 need a person. */}}

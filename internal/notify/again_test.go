@@ -1,0 +1,117 @@
+package notify
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"dealhouse/internal/warehouse"
+)
+
+// What a receiver was told and does not want for a while is not over, and is not told anew when it wants it again: what
+// stands is told once, however the configuration changes.
+func TestWantedNoMoreAndAgain(t *testing.T) {
+	t.Parallel()
+	h, ops := newHouse(t), newHook(t)
+	finding := func(payout string) warehouse.Finding {
+		return warehouse.Finding{Account: "acme", Kind: "drifted", Subject: payout, Detail: "payout " + payout + " is drifted"}
+	}
+	record := func(payouts ...string) {
+		t.Helper()
+		var all []warehouse.Finding
+		for _, p := range payouts {
+			all = append(all, finding(p))
+		}
+		if _, err := h.w.RecordFindings(t.Context(), "acme", all); err != nil {
+			t.Fatal(err)
+		}
+	}
+	note := func(name string) {
+		t.Helper()
+		if err := h.w.NoteUnknownFields(t.Context(), warehouse.StreamID{Account: "acme", Stream: "coupons"}, []string{name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, little, elsewhere := ops.webhook("ops"), ops.webhook("ops"), ops.webhook("ops")
+	little.Events = []string{EventFailing}
+	elsewhere.Accounts = []string{"globex"}
+	expect := func(when string, r Receiver, want ...string) {
+		t.Helper()
+		h.pass(time.Second)
+		h.turn(h.notifier(r))
+		h.turn(h.notifier(r))
+		if got := ops.titles(t); !slices.Equal(got, want) {
+			t.Errorf("%s: told %q, want %q", when, got, want)
+		}
+	}
+	record("1")
+	note("colour")
+	expect("all", all, "Payouts: 1 new finding of acme", "The API sends what its interface does not name: 1 new field of acme")
+	record("1", "2")
+	expect("one more", all, "Payouts: 1 new finding of acme")
+	record("1", "2", "3")
+	expect("it wants little", little)
+	expect("it is about others", elsewhere)
+	expect("it wants all again", all, "Payouts: 1 new finding of acme")
+	record("1", "3")
+	expect("one is settled", all)
+	record("1", "3", "2")
+	note("size")
+	expect("it is there again, and a field", all, "Payouts: 1 new finding of acme", "The API sends what its interface does not name: 1 new field of acme")
+}
+
+// A success is told to the URL as it is configured, and other signals below it, whatever its path has in it.
+func TestPingPaths(t *testing.T) {
+	t.Parallel()
+	paths := make(chan string, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { paths <- r.URL.EscapedPath() }))
+	t.Cleanup(server.Close)
+	h := newHouse(t)
+	for _, c := range [][3]string{
+		{"/ping/id", "/ping/id", "/ping/id/fail"}, {"/ping/id/", "/ping/id/", "/ping/id/fail"}, {"/a%2Fb", "/a%2Fb", "/a%2Fb/fail"}, {"/", "/", "/fail"}, {"", "/", "/fail"},
+	} {
+		r := h.compile(Receiver{Name: "switch", Form: FormPing, URL: server.URL + c[0]})
+		for i, signal := range []string{SignalSuccess, SignalFail} {
+			if err := r.all[0].ping(t.Context(), signal, "", uuid.Nil); err != nil {
+				t.Fatal(err)
+			}
+			if got := <-paths; got != c[i+1] {
+				t.Errorf("%s of %q is told to %q, want %q", signal, c[0], got, c[i+1])
+			}
+		}
+	}
+}
+
+// A receiver that hangs keeps nobody from hearing that the warehouse does not work.
+func TestTroubleIsToldSideBySide(t *testing.T) {
+	t.Parallel()
+	h, ops := newHouse(t), newHook(t)
+	told := make(chan struct{}, 8)
+	hanging := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		select {
+		case <-told: // of the other one, which it waits for
+		case <-t.Context().Done():
+		}
+	}))
+	t.Cleanup(hanging.Close)
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		told <- struct{}{}
+		ops.Config.Handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(other.Close)
+	n := h.notifier(Receiver{Name: "hangs", Form: FormJSON, URL: hanging.URL}, Receiver{Name: "ops", Form: FormJSON, URL: other.URL})
+	for _, receiver := range n.receivers.Load().all {
+		receiver.patience = time.Minute
+	}
+	n.tellTrouble(t.Context(), n.receivers.Load(), errors.New("no room"))
+	h.pass(lasts)
+	n.tellTrouble(t.Context(), n.receivers.Load(), errors.New("no room"))
+	if got := ops.titles(t); !slices.Equal(got, []string{"The warehouse does not work"}) || !n.trouble.told["hangs"] {
+		t.Errorf("told %q, and it is known of %v", got, n.trouble.told)
+	}
+}

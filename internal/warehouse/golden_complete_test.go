@@ -1,0 +1,175 @@
+package warehouse
+
+import (
+	"cmp"
+	"go/ast"
+	"go/parser"
+	gotoken "go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/enginetest"
+	"dealhouse/schema"
+)
+
+// TestEveryStatementSent makes the package do all that it can. What it sends is in the golden files: what is rendered
+// by functions of its own by their names, and all else by the name of the function that sends it.
+func TestEveryStatementSent(t *testing.T) {
+	if !*update {
+		enginetest.OnlyWide(t) // the statements of whole streams are compared in any case
+	}
+	t.Parallel()
+	rendered := map[string]bool{}
+	for _, s := range ofAll() {
+		rendered[shape(s.text)] = true
+	}
+	for _, s := range catalog.All() {
+		for _, x := range ofStream(dialect{}, s) {
+			rendered[shape(x.text)] = true
+		}
+	}
+	for _, text := range schemaTexts(t) {
+		for _, s := range splitStatements(text) {
+			rendered[shape(s)] = true
+		}
+	}
+	var others []statement
+	for _, s := range everything(t) {
+		if key := shape(s.text); !rendered[key] {
+			rendered[key], others = true, append(others, statement{s.name, constant(s.text)})
+		}
+	}
+	slices.SortFunc(others, func(a, b statement) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(shape(a.text), shape(b.text)))
+	})
+	golden(t, "others", "What is sent by functions that write it where they send it, of all streams.", others)
+	parse(t, others)
+	everyTextIsNamed(t, others)
+}
+
+// schemaTexts are the files of the schema: they are golden files of their own.
+func schemaTexts(t *testing.T) []string {
+	t.Helper()
+	views, err := schema.Views()
+	must(t, err)
+	names, err := filepath.Glob("../../schema/*.sql")
+	must(t, err)
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		must(t, err)
+		views = append(views, string(text))
+	}
+	return views
+}
+
+var statementText = regexp.MustCompile("^[\"`](SELECT|INSERT INTO|ALTER TABLE|CREATE|DROP|OPTIMIZE|WITH|TRUNCATE)[ \\n]")
+
+// within are functions whose text is a piece of statements that are named above, or that Migrate sends.
+var within = []string{
+	"createLocal", "grantsOf", "grantsOnTables", "createTable", "createViewAs", "createStagingTable", "currentRows", "stagedRows", "unpacked", "createDatabase",
+	"createTableOf", "copyTable", "dropDelta", "createDelta", "createUnion", "createPublic", "unwantedPublic",
+}
+
+// everyTextIsNamed finds the functions and constants of the package that have the text of a statement. Each is rendered
+// by this file, or was caught sending.
+func everyTextIsNamed(t *testing.T, others []statement) {
+	t.Helper()
+	var known []byte
+	for _, file := range []string{"golden_test.go", "dialect_test.go"} {
+		text, err := os.ReadFile(file)
+		must(t, err)
+		known = append(known, text...)
+	}
+	senders := map[string]bool{}
+	for _, s := range others {
+		senders[s.name[strings.LastIndex(s.name, ".")+1:]] = true
+	}
+	files, err := filepath.Glob("*.go")
+	must(t, err)
+	found := 0
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(gotoken.NewFileSet(), file, nil, 0)
+		must(t, err)
+		for name := range namesWithStatements(parsed) {
+			found++
+			if !senders[name] && !slices.Contains(within, name) && !regexp.MustCompile(`\b`+name+`\b`).Match(known) {
+				t.Errorf("%s: no golden file has the statement of %s", file, name)
+			}
+		}
+	}
+	if found < 50 {
+		t.Errorf("%d statements were found in the package: its source was not understood", found)
+	}
+}
+
+// namesWithStatements are the functions, constants and variables of a file whose text begins as a statement does.
+func namesWithStatements(file *ast.File) map[string]bool {
+	names := map[string]bool{}
+	look := func(name string, in ast.Node) {
+		ast.Inspect(in, func(n ast.Node) bool {
+			if text, ok := n.(*ast.BasicLit); ok && text.Kind == gotoken.STRING && statementText.MatchString(text.Value) {
+				names[name] = true
+			}
+			return true
+		})
+	}
+	for _, d := range file.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			look(d.Name.Name, d)
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				if v, ok := s.(*ast.ValueSpec); ok {
+					look(v.Names[0].Name, v)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// TestEveryDefinitionIsRendered holds that no table or view is made or changed behind the dialect's back: with one that
+// leaves marks, each statement that does so has them.
+func TestEveryDefinitionIsRendered(t *testing.T) {
+	t.Parallel()
+	marked := dialect{onCluster: " ON CLUSTER marked", replicated: "Replicated", localDatabase: "local."}
+	files, err := numberedMigrations(marked)
+	must(t, err)
+	streams, err := wantedStreams(marked)
+	must(t, err)
+	missing, err := missingColumns(marked, map[string]map[string]string{"products_latest": {"account": "LowCardinality(String)"}, "products_staging": {"run_id": "UUID"}})
+	must(t, err)
+	statements := slices.Concat(missing, streams.statements)
+	for _, f := range files {
+		statements = append(statements, f.statements...)
+	}
+	for _, s := range statements {
+		if !strings.HasPrefix(s, "INSERT INTO ") && !strings.Contains(firstLine(s), " ON CLUSTER marked") {
+			t.Errorf("not rendered: %s", firstLine(s))
+		}
+		local := strings.Contains(firstLine(s), "_staging")
+		if replicated := strings.Contains(s, "ENGINE = Replicated"); strings.Contains(s, "\nENGINE = ") && replicated == local {
+			t.Errorf("the wrong engine: %s", s)
+		}
+	}
+	s, err := catalog.Find("products")
+	must(t, err)
+	for _, x := range ofStream(marked, s) {
+		for _, table := range []string{"products_changes_", "products_delta_", "product_prices_delta_", "product_prices_hashes_delta_"} {
+			if strings.Count(x.text, table) != strings.Count(x.text, "local."+table)+strings.Count(x.text, "'"+table) { // as a name, or as a value
+				t.Errorf("%s is not in the database of what is only there for a run: %s", table, x.text)
+			}
+		}
+	}
+	if len(statements) < 100 {
+		t.Errorf("%d statements make and change tables: too few", len(statements))
+	}
+}

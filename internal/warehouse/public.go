@@ -1,0 +1,226 @@
+package warehouse
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"dealhouse/schema"
+)
+
+// A second database may have the views that people ask, and nothing else (Options.ViewsDatabase), so that a BI tool
+// lists no table. Each of its views is one over the view of the same name. It is asked with the rights of the user who
+// made it, so that a reader needs none on the tables. Over several shards it is a table over the view of each, as in
+// the database that is configured. A last view, publicMark, says what they were made for: a binary replaces only what
+// an older one has made, as warehouse-17 has it for the views themselves.
+
+// publicMark is the name of that view.
+const publicMark = "dealhouse_views"
+
+// innerViews are those of which other views are made, and those of the program's own state.
+var innerViews = []string{"payout_alterations", "schema_migrations", "service_clock", "sync_state"}
+
+// publicView is a view that people ask.
+type publicView struct {
+	name       string
+	columns    string // as they are declared, with their comments
+	parameters string // in brackets, each with its value; "": it takes none
+	comment    string // quoted
+}
+
+// viewStatement is a statement that makes a view: its name, its columns, its query and its comment.
+var viewStatement = regexp.MustCompile(`(?s)^CREATE OR REPLACE VIEW (\w+)\n\(\n(.+?)\n\)\nAS (.+)\nCOMMENT ('(?:[^'\\]|\\.|'')*')$`)
+
+// declaredColumn begins a line that declares a column of a view.
+var declaredColumn = regexp.MustCompile(`(?m)^    (\w+) `)
+
+// publicViews are the views that people ask, as the files and the catalog make them, by name.
+func publicViews() ([]publicView, error) {
+	made, err := numberedMigrations(dialect{})
+	if err != nil {
+		return nil, err
+	}
+	streams, err := wantedStreams(dialect{})
+	if err != nil {
+		return nil, err
+	}
+	var views []publicView
+	for _, m := range append(made, streams) {
+		for _, statement := range m.statements {
+			found := viewStatement.FindStringSubmatch(statement)
+			if found == nil || slices.Contains(innerViews, found[1]) {
+				continue
+			}
+			views = slices.DeleteFunc(views, func(v publicView) bool { return v.name == found[1] }) // a later file replaces it
+			views = append(views, publicView{found[1], found[2], passedOn(found[3]), found[4]})
+		}
+	}
+	slices.SortFunc(views, func(a, b publicView) int { return strings.Compare(a.name, b.name) })
+	return views, nil
+}
+
+// passedOn hands the parameters of a view, that its query names, to a view that is asked in its place.
+func passedOn(query string) string {
+	var all []string
+	for _, m := range definedParameter.FindAllStringSubmatch(query, -1) {
+		if p := m[1] + " = {" + m[1] + ":" + m[2] + "}"; !slices.Contains(all, p) {
+			all = append(all, p)
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return "(" + strings.Join(all, ", ") + ")"
+}
+
+// createPublic makes a view in the database of views. Over shards it is asked with the rights of who asks: those are
+// what its tables hand on.
+func createPublic(database, views string, v publicView, divided bool) string {
+	rights := "\nDEFINER = CURRENT_USER SQL SECURITY DEFINER"
+	if divided {
+		rights = ""
+	}
+	var names []string
+	for _, c := range declaredColumn.FindAllStringSubmatch(v.columns, -1) {
+		names = append(names, c[1])
+	}
+	return sql("CREATE OR REPLACE VIEW $views.$name\n(\n$columns\n)$rights\nAS SELECT $names\nFROM $database.$name$parameters\nCOMMENT $comment", parts{
+		"views": views, "name": v.name, "columns": v.columns, "rights": rights, "names": strings.Join(names, ", "), "database": database,
+		"parameters": v.parameters, "comment": v.comment,
+	})
+}
+
+// createPublicMark makes the view that says what those of its database were made for.
+func createPublicMark(database, views string, files, generation uint32) string {
+	return sql("CREATE OR REPLACE VIEW $views.$mark (database String, files UInt32, generation UInt32)\n"+
+		"AS SELECT $database AS database, toUInt32($files) AS files, toUInt32($generation) AS generation\n"+
+		"COMMENT 'What the views of this database were made for: the database that they read, the last file in schema/, and the generation of its views'",
+		parts{"views": views, "mark": publicMark, "database": quote(database), "files": fmt.Sprint(files), "generation": fmt.Sprint(generation)})
+}
+
+// selectPublicMark asks whether the views were made for these, or for newer ones.
+func selectPublicMark(views string) string {
+	return sql("SELECT database = {database:String} AND (files, generation) >= ({files:UInt32}, {generation:UInt32}) FROM $views.$mark", parts{"views": views, "mark": publicMark})
+}
+
+// selectPublic lists what the database of views has, and which of it reads a view of the same name of the database.
+const selectPublic = `SELECT name, engine = 'View' AND (name = {mark:String} OR position(replaceAll(as_select, '` + "`" + `', ''), concat(' FROM ', {database:String}, '.', name)) > 0)
+        OR engine = 'Distributed' AND position(engine_full, concat('\'', {shard:String}, '\', \'', name, '\'')) > 0 AS made
+FROM system.tables
+WHERE database = {views:String}
+ORDER BY name`
+
+// madeFor is the last file in schema/, and the generation of the views: what this binary makes.
+func madeFor(d dialect) (files, generation uint32, err error) {
+	all, err := numberedMigrations(d)
+	if err != nil {
+		return 0, 0, err
+	}
+	generation, _, err = schema.Generation()
+	return all[len(all)-1].version, generation, err
+}
+
+// pendingPublic are the statements that make the database of views; none where it is there, or is not wanted.
+func (w *Warehouse) pendingPublic(ctx context.Context) ([]string, error) {
+	views := w.given.ViewsDatabase
+	if views == "" {
+		return nil, nil
+	}
+	files, generation, err := madeFor(w.dialect)
+	if err != nil {
+		return nil, err
+	}
+	var fits bool
+	err = w.admin.QueryRow(ctx, selectPublicMark(views), named("database", w.database), named("files", fmt.Sprint(files)), named("generation", fmt.Sprint(generation))).Scan(&fits)
+	if err != nil && !IsMissing(err) {
+		return nil, fmt.Errorf("asking what the views of database %s were made for: %w", views, err)
+	}
+	if fits {
+		return nil, nil
+	}
+	wanted, err := publicViews()
+	if err != nil {
+		return nil, err
+	}
+	drops, err := w.unwantedPublic(ctx, wanted)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(w.createPublicDatabase(), drops, w.createPublicViews(wanted), w.everywhere(createPublicMark(w.database, views, files, generation))), nil
+}
+
+// everywhere are statements for all servers.
+func (w *Warehouse) everywhere(statements ...string) []string {
+	for i, statement := range statements {
+		statements[i] = w.dialect.everywhere(statement)
+	}
+	return statements
+}
+
+func (w *Warehouse) createPublicDatabase() []string {
+	return w.everywhere("CREATE DATABASE IF NOT EXISTS " + w.given.ViewsDatabase)
+}
+
+func (w *Warehouse) createPublicViews(wanted []publicView) []string {
+	var statements []string
+	for _, v := range wanted {
+		statement := createPublic(w.database, w.given.ViewsDatabase, v, w.shards != nil)
+		if w.shards != nil && v.parameters == "" {
+			statement = createUnion(w.dialect.cluster, shardDatabase(w.database), w.given.ViewsDatabase+"."+v.name, v.name)
+		}
+		statements = append(statements, statement)
+	}
+	return w.everywhere(statements...)
+}
+
+// unwantedPublic drops views that were made earlier and are wanted no more. What somebody else has made there stays. It
+// is a *ServerError where that has the name of a view.
+func (w *Warehouse) unwantedPublic(ctx context.Context, wanted []publicView) (statements []string, err error) {
+	views := w.given.ViewsDatabase
+	type table struct {
+		name string
+		made bool
+	}
+	rows, err := w.admin.Query(ctx, selectPublic, named("views", views), named("mark", publicMark), named("database", w.database), named("shard", shardDatabase(w.database)))
+	tables, err := scanned(rows, err, func(t *table) []any { return []any{&t.name, &t.made} })
+	if err != nil {
+		return nil, fmt.Errorf("listing the views of database %s: %w", views, err)
+	}
+	for _, t := range tables {
+		known := t.name == publicMark || slices.ContainsFunc(wanted, func(v publicView) bool { return v.name == t.name })
+		switch {
+		case known && !t.made:
+			return nil, &ServerError{Problem: fmt.Sprintf("%s.%s is not a view of the warehouse %s", views, t.name, w.database),
+				Advice: "give warehouse.views_database the name of a database that nothing else uses"}
+		case !known && t.made:
+			statements = append(statements, sql("DROP TABLE IF EXISTS $views.$name", parts{"views": views, "name": t.name}))
+		}
+	}
+	return w.everywhere(statements...), nil
+}
+
+// migratePublic makes the database of views, or brings it up to date. It returns the statements that it ran.
+func (w *Warehouse) migratePublic(ctx context.Context) (statements []string, err error) {
+	if pending, err := w.pendingPublic(ctx); err != nil || len(pending) == 0 {
+		return nil, err
+	}
+	leader := w
+	if w.shards != nil {
+		leader = w.shards.all[0]
+	}
+	err = leader.inTurn(ctx, func(ctx context.Context) (err error) {
+		statements, err = w.pendingPublic(ctx) // another process may have done it meanwhile
+		for _, statement := range statements {
+			if err == nil {
+				err = w.exec(ctx, statement)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("making the views of database %s: %w", w.given.ViewsDatabase, err)
+		}
+		return nil
+	})
+	return statements, mayNot(err)
+}
