@@ -123,6 +123,10 @@ func (c backfillCommand) run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	defer api.Close()
+	receivers, err := svc.Receivers(cfg)
+	if err != nil {
+		return err
+	}
 	w, err := a.whenFree(ctx, func() (*warehouse.Warehouse, error) { return a.openWarehouse(ctx, cfg) })
 	if err != nil {
 		return err
@@ -151,5 +155,6 @@ func (c backfillCommand) run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	svc.AfterRuns(ctx, cfg, w, api, results)
+	svc.Tell(ctx, cfg, w, receivers)
 	return a.printFailures(ctx, svc, results)
 }

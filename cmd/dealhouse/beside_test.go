@@ -4,10 +4,12 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -26,6 +28,96 @@ func (b *bench) yearly(t *testing.T, only ...string) {
 	b.config = b.write(t, regexp.MustCompile(`"@every \w+"`).ReplaceAllString(string(text), `"0 0 1 1 *"`))
 }
 
+// besideDaemon is a command beside a daemon that has the embedded warehouse.
+type besideDaemon struct {
+	args      []string
+	same      bool // it prints what it prints without a daemon
+	code      int
+	words     []string // on stderr
+	elsewhere string   // the test that runs it beside a daemon
+	got       string
+}
+
+// commandsBesideDaemon are all commands, by name (TestEveryCommandBesideDaemon).
+var commandsBesideDaemon = []besideDaemon{
+	{args: []string{"query", "SELECT count(), sum(cashback) FROM transactions"}, same: true},
+	{args: []string{"query", "SELECT account, id, status FROM transactions ORDER BY id", "--output", "csv"}, same: true},
+	{args: []string{"schema", "--output", "json"}, same: true},
+	{args: []string{"schema", "--output", "dbt"}, same: true},
+	{args: []string{"schema", "--output", "odcs"}, same: true},
+	{args: []string{"rejects", "--output", "json"}, same: true},
+	{args: []string{"rejects", "retry", "--dry-run", "--output", "csv"}, same: true},
+	{args: []string{"reconcile", "--output", "csv"}, same: true},
+	{args: []string{"reconcile", "ack", "--payout", "999999", "--reason", "expected"}, same: true, code: 2, words: []string{"999999"}},
+	{args: []string{"reconcile", "acks", "--output", "csv"}, same: true},
+	{args: []string{"reconcile", "close", "--month", "2999-01"}, same: true, code: 2, words: []string{"2999-01"}},
+	{args: []string{"reconcile", "packet", "--payout", "999999"}, same: true, code: 2, words: []string{"999999"}},
+	{args: []string{"statement", "--month", "2026-01", "--output", "csv"}, same: true},
+	{args: []string{"settlements", "--output", "csv"}, same: true},
+	{args: []string{"settlements", "import", "nowhere.csv"}, same: true, code: 2, words: []string{"nowhere.csv"}},
+	{args: []string{"journal", "--month", "2026-01", "--draft", "--output", "csv"}, same: true},
+	{args: []string{"operate", "log", "--output", "csv"}, same: true},
+	{args: []string{"notify", "list", "--output", "csv"}, same: true},
+	{args: []string{"notify", "test"}, same: true, code: 2, words: []string{"receiver"}},
+	{args: []string{"runs", "--output", "csv", "--stream", "products"}, same: true}, // the daemon still looks up what others name
+	{args: []string{"migrate"}, same: true},
+	{args: []string{"migrate", "--dry-run"}, same: true},
+	{args: []string{"migrate", "--check"}, same: true},
+	{args: []string{"check", "--offline"}, same: true},
+	{args: []string{"version"}, same: true},
+	{args: []string{"status"}},
+	{args: []string{"check"}},
+	{args: []string{"sync", "coupons"}, elsewhere: "TestLoadingBesideDaemon"},
+	{args: []string{"backfill", "transactions"}, elsewhere: "TestLoadingBesideDaemon"},
+	{args: []string{"operate", "pause"}, elsewhere: "TestOperateBesideDaemon"},
+	{args: []string{"operate", "resume"}, elsewhere: "TestOperateBesideDaemon"},
+	{args: []string{"operate", "consent"}, elsewhere: "TestOperateBesideDaemon"},
+	{args: []string{"operate", "run"}, elsewhere: "TestOperateDaemon"},
+	{args: []string{"operate", "cancel"}, elsewhere: "TestOperateDaemon"},
+	{args: []string{"operate", "reload"}, elsewhere: "TestOperateDaemon"},
+	{args: []string{"backup", "x.tar"}, elsewhere: "TestBackup"},
+	{args: []string{"restore", "x.tar"}, elsewhere: "TestBackup"},
+	{args: []string{"healthcheck"}, elsewhere: "TestHealthcheck"},
+	{args: []string{"serve-warehouse", "--listen", "127.0.0.1:0"}, code: 1, words: []string{"a daemon (process ", "stop it first", "`dealhouse query`"}},
+	{args: []string{"run"}, elsewhere: "TestCommandsBesideDaemon"},
+	{args: []string{"demo"}, elsewhere: "TestDemo"}, // its folder is its own
+}
+
+// Every command that there is has been tried beside a daemon, in a test that there is.
+func TestEveryCommandBesideDaemon(t *testing.T) {
+	t.Parallel()
+	root := newRoot(newApp([]string{"dealhouse"}, strings.NewReader(""), io.Discard, io.Discard, nil))
+	files, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tests strings.Builder
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tests.Write(text)
+	}
+	tried := []string{"operate", "notify", "completion", "completion bash", "completion zsh", "completion fish", "completion powershell"} // they print help
+	for _, c := range commandsBesideDaemon {
+		cmd, _, err := root.Find(c.args)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		tried = append(tried, strings.TrimPrefix(cmd.CommandPath(), "dealhouse "))
+		if c.elsewhere != "" && !strings.Contains(tests.String(), "\nfunc "+c.elsewhere+"(") {
+			t.Errorf("%q is said to be tried by %s", c.args, c.elsewhere)
+		}
+	}
+	for _, name := range commandNames(root, "") {
+		if !slices.Contains(tried, name) {
+			t.Errorf("%s is not tried beside a daemon", name)
+		}
+	}
+}
+
 // Every command works beside a daemon that has the embedded warehouse, and answers what it does without one.
 func TestCommandsBesideDaemon(t *testing.T) {
 	t.Parallel()
@@ -38,24 +130,17 @@ func TestCommandsBesideDaemon(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(b.dir, "dealhouse.sock")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
-	type answer struct {
-		args []string
-		out  string
-	}
-	var same []answer // what does not depend on the time
-	for _, args := range [][]string{
-		{"query", "SELECT count(), sum(cashback) FROM transactions"},
-		{"query", "SELECT account, id, status FROM transactions ORDER BY id", "--output", "csv"},
-		{"schema", "--output", "json"},
-		{"rejects", "--output", "json"},
-		{"reconcile", "--output", "csv"},
-		{"runs", "--output", "csv", "--stream", "products"}, // the daemon still looks up what others name
-		{"migrate"},
-		{"migrate", "--dry-run"},
-	} {
-		got := b.call(t, args...)
-		got.want(t, 0)
-		same = append(same, answer{args, got.out})
+	var same []besideDaemon // what does not depend on the time
+	for _, c := range commandsBesideDaemon {
+		if c.elsewhere != "" {
+			continue
+		}
+		got := b.call(t, c.args...)
+		got.want(t, c.code, c.words...)
+		if c.same {
+			c.got = got.out
+			same = append(same, c)
+		}
 	}
 	b.call(t, "status").shows(t, "transactions")
 	b.call(t, "check").shows(t, "ClickHouse", "up to date")
@@ -64,14 +149,18 @@ func TestCommandsBesideDaemon(t *testing.T) {
 	b.call(t, "query", "SELECT number FROM numbers(1000)", "--max-result-rows", "10").want(t, 1, "396")
 	b.call(t, "query", "SELECT groupArray(number) FROM numbers(10000000)", "--max-query-memory", "20").want(t, 1, "241")
 	b.call(t, "query", "SELECT sum(sipHash64(number)) FROM numbers(1000000000000)", "--max-time", "1").want(t, 1, "159")
+	second := start(t, b.env, "run", "--config", b.config)
+	(&running{process: second}).until(t, "a second daemon waits for the first", func() bool { return strings.Contains(second.stderr.String(), "waiting for another process") })
+	second.signal(t, syscall.SIGTERM)
+	second.end(t).want(t, 143)
 	d.signal(t, syscall.SIGTERM)
 	d.end(t).want(t, 143)
 
 	release := engineTurn(t)
 	closeEngine := hold(t, b.dir)
-	for _, answer := range same {
-		if got := b.call(t, answer.args...); got.out != answer.out {
-			t.Errorf("%q: without the daemon\n%s\nbeside it\n%s", answer.args, got.out, answer.out)
+	for _, c := range same {
+		if got := b.call(t, c.args...); got.out != c.got || got.code != c.code {
+			t.Errorf("%q: without the daemon %d\n%s\nbeside it\n%s", c.args, got.code, got.out, c.got)
 		}
 	}
 	closeEngine()

@@ -125,5 +125,21 @@ accounts = "acme"
 	if got := hook.take(); got != "" {
 		t.Errorf("a dry run told %q", got)
 	}
-	b.printed(t, 0, []string{"failing", "2"}, "query", "SELECT event, toString(1 + count()) FROM notifications GROUP BY event")
+	// What else loads tells what a sync that had no receivers left untold.
+	silent := call(t, b.env, "sync", "coupons", "--account", "acme", "--config", b.write(t, string(text)))
+	silent.want(t, 0)
+	b.call(t, "rejects", "retry", "--dry-run").want(t, 0)
+	if got := hook.take(); got != "" {
+		t.Errorf("a dry run of retry told %q", got)
+	}
+	b.call(t, "rejects", "retry").want(t, 0)
+	b.call(t, "notify", "list").shows(t, "Recovered: coupons of acme")
+	b.sim.SetFault(func(*http.Request) apisim.Fault {
+		return apisim.Fault{Kind: apisim.FaultStatus, Status: http.StatusForbidden}
+	})
+	call(t, b.env, "sync", "payouts", "--account", "acme", "--config", b.write(t, string(text))).want(t, 3)
+	b.sim.SetFault(nil)
+	b.call(t, "backfill", "transactions", "--account", "acme", "--from", "2026-01-01", "--to", "2026-01-02").want(t, 0)
+	b.call(t, "notify", "list").shows(t, "Failing: payouts of acme")
+	b.printed(t, 0, []string{"failing", "3"}, "query", "SELECT event, toString(1 + count()) FROM notifications GROUP BY event")
 }

@@ -210,6 +210,32 @@ func (a *app) whenFree(ctx context.Context, open func() (*warehouse.Warehouse, e
 	}
 }
 
+// takenError says that an embedded warehouse is open in a process that shares it, for a command that needs it alone.
+type takenError struct {
+	pid    int
+	daemon bool
+}
+
+func (e takenError) Error() string {
+	who := "a command"
+	if e.daemon {
+		who = "a daemon"
+	}
+	return fmt.Sprintf("%s (process %d) has the embedded warehouse open, and this command needs it alone: stop it first; `dealhouse query` and most other commands work through it meanwhile", who, e.pid)
+}
+
+func (takenError) Unwrap() error { return chdb.ErrLocked }
+
+// taken returns a takenError where a process that has an embedded warehouse open shares it, else nil.
+func taken(ctx context.Context, dir string) error {
+	guest, err := chdb.Join(ctx, dir)
+	if err != nil {
+		return nil // nobody shares it, or the command finds out itself
+	}
+	defer guest.Close()
+	return takenError{guest.PID(), guest.Lasting()}
+}
+
 // unreachable says what to do about a warehouse that does not answer.
 func unreachable(dsn string, err error) error {
 	var op *net.OpError

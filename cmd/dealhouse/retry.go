@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/config"
+	"dealhouse/internal/notify"
 	"dealhouse/internal/output"
 	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
@@ -61,7 +62,7 @@ func newRejectsRetry(a *app) *cobra.Command {
 }
 
 func (c *retryCommand) run(ctx context.Context, a *app) (err error) {
-	w, cfg, f, err := c.open(ctx, a, func(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
+	w, cfg, f, err := c.open(ctx, a, config.Source{NeedReceivers: !c.dryRun}, func(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
 		return a.whenFree(ctx, func() (*warehouse.Warehouse, error) { return a.openExistingToLoad(ctx, cfg) })
 	})
 	if err != nil {
@@ -70,6 +71,12 @@ func (c *retryCommand) run(ctx context.Context, a *app) (err error) {
 	defer func() { err = errors.Join(err, w.Close()) }()
 	a.share(w, false)
 	svc := a.newService()
+	receivers := &notify.Receivers{}
+	if !c.dryRun { // nobody is told of one
+		if receivers, err = svc.Receivers(cfg); err != nil {
+			return err
+		}
+	}
 	if err := svc.Prepare(ctx, w, c.dryRun); err != nil {
 		return err
 	}
@@ -95,6 +102,7 @@ func (c *retryCommand) run(ctx context.Context, a *app) (err error) {
 	if err := printRetries(a.stdout, c.format.value, results, records); err != nil {
 		return err
 	}
+	svc.Tell(ctx, cfg, w, receivers)
 	return a.printFailures(ctx, svc, results)
 }
 

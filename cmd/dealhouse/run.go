@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 
+	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
 	"dealhouse/internal/daemon"
 	"dealhouse/internal/daemon/web"
@@ -77,6 +79,9 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	w, err := a.whenFree(ctx, func() (*warehouse.Warehouse, error) { return a.openAlone(ctx, cfg) })
+	if dir, _ := cfg.Warehouse.EmbeddedDir(); errors.Is(err, chdb.ErrLocked) {
+		err = cmp.Or(taken(ctx, dir), err)
+	}
 	if err != nil {
 		return err
 	}

@@ -92,6 +92,9 @@ func (c serveCommand) run(ctx context.Context, a *app) error {
 	if err := mustExist(dir); err != nil && !c.allowWrites { // whoever may write may also begin
 		return err
 	}
+	if err := taken(ctx, dir); err != nil {
+		return err
+	}
 	e, err := a.newErrand(ctx, dir, cfg.Warehouse.Database)
 	if err != nil {
 		return err

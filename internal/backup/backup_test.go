@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -233,5 +234,19 @@ func TestBrokenOff(t *testing.T) {
 		if _, err := Write(t.Context(), from, path, Manifest{}); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A file that cannot be read may be a good backup all the same: nobody is told that it is not whole.
+func TestUnreadableIsNotIncomplete(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "b.tar")
+	socket, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = socket.Close() })
+	if _, err := ReadManifest(path); err == nil || errors.Is(err, ErrIncomplete) || errors.Is(err, ErrDamaged) {
+		t.Errorf("what cannot be opened is %v", err)
 	}
 }

@@ -40,7 +40,7 @@ func ReadManifest(path string) (m Manifest, err error) {
 		if errors.Is(err, ErrDamaged) {
 			return m, err
 		}
-		if err != nil || text == nil {
+		if err == nil && text == nil || errors.Is(err, tar.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return m, fmt.Errorf("%s is %w: it has no %s", path, ErrIncomplete, manifestName)
 		}
 	}

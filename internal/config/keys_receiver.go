@@ -64,8 +64,8 @@ dead man's switch, such as healthchecks.io, which hears of each sync, and once a
 			value: wordsOf("events with spaces between", func(v *values) *[]string { return &v.receiver.events }, slices.Concat(receiverEvents, pingSignals)),
 			doc: `The events to send, separated by spaces. "": all. "failing": runs of a stream fail; "guarded": a guard stopped
 a run, and a person must look; "stale": the last success is older than the schedule allows; "recovered": one of these is
-over; "findings": a new finding about payouts; "drift": the API sends unknown fields; "warehouse": the warehouse does not
-work. Each is sent once, when it begins. For ping: "start", "success" and "fail".`,
+over; "findings": a new finding about payouts; "drift": the API sends unknown fields,
+or no longer sends one that it used to send; "warehouse": the warehouse does not work. Each is sent once, when it begins. For ping: "start", "success" and "fail".`,
 		},
 		{
 			name: "accounts", in: inReceiver, standard: `""`, example: `"acme globex"`,

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Retention says how long what the program notes for itself is kept; zero: for ever. What is loaded is always kept.
+// Retention says how long what the program notes for itself, and the past of deals, is kept; zero: for ever. What is loaded
+// is always kept.
 type Retention struct {
 	// Runs are kept for so long after they began.
 	Runs time.Duration
@@ -15,9 +16,13 @@ type Retention struct {
 
 	// Findings about payouts that were resolved are kept for so long after that.
 	Findings time.Duration
+
+	// DealVersions are those of promotions, coupons and cashback offers that a later one replaced, kept for so long after
+	// that.
+	DealVersions time.Duration
 }
 
-const docRetention = "How long dealhouse keeps its own records. Loaded data and its history, acknowledgements, closed months and the actions of operators are kept for ever. See deploy/README.md."
+const docRetention = "How long dealhouse keeps its own records. Loaded data and its history (but see deal_versions), acknowledgements, closed months and the actions of operators are kept for ever. See deploy/README.md."
 
 // leastRetention is the shortest time for which something may be kept: what people look for after a holiday is there.
 const leastRetention = 30 * 24 * time.Hour
@@ -40,6 +45,13 @@ ones are kept; those of other streams are removed after 90 days. "0s": for ever.
 			name: "findings", in: inRetention, standard: written(3 * 366 * 24 * time.Hour),
 			value: kept(func(v *values) *time.Duration { return &v.retention.Findings }),
 			doc:   `Findings about payouts, counted from when they were resolved. The default is three years. "0s": for ever.`,
+		},
+		{
+			name: "deal_versions", in: inRetention, standard: written(time.Duration(0)),
+			value: kept(func(v *values) *time.Duration { return &v.retention.DealVersions }),
+			doc: `Earlier versions of promotions, coupons and cashback offers, after a later one replaced them. What is listed now, and
+what was listed at any moment since then, is not affected. The default, "0s": they are kept for ever, as those of
+transactions and payouts and the prices of products always are.`,
 		},
 	}
 }

@@ -14,8 +14,13 @@ import (
 // space is that of the IDs of messages.
 var space = uuid.MustParse("5d2f6f0e-6f3b-4b9e-9a4c-5a3a1c8b7f21")
 
+// kindVanished is the kind of the message about fields that have vanished: an event of drift with words of its own. Those of
+// other messages are their events.
+const kindVanished = "vanished"
+
 // draft is a message that comes together.
 type draft struct {
+	kind     string
 	event    string
 	streams  []warehouse.StreamID
 	accounts []string
@@ -54,11 +59,14 @@ type edging struct {
 	noted  []string
 }
 
-func (e *edging) draft(event string) *draft {
-	d := e.drafts[event]
+func (e *edging) draft(kind string) *draft {
+	d := e.drafts[kind]
 	if d == nil {
-		d = &draft{event: event}
-		e.drafts[event] = d
+		d = &draft{kind: kind, event: kind}
+		if kind == kindVanished {
+			d.event = EventDrift
+		}
+		e.drafts[kind] = d
 	}
 	return d
 }
@@ -132,29 +140,37 @@ func (e *edging) findings() {
 	}
 }
 
-// fields tells those that the interface does not name.
+// fields tells those that the interface does not name, and those that have vanished.
 func (e *edging) fields() {
 	for _, f := range e.observation.fields {
-		s := subjectOfField(f).String()
-		delete(e.gone, s)
-		if e.told[s] || !e.wants(EventDrift) || !e.accounts[f.Account] || !e.concerns(f.Account, f.Stream) {
-			continue
-		}
-		d := e.draft(EventDrift)
-		d.of(f.Account)
-		d.things++
-		d.subjects = append(d.subjects, "+"+s)
-		d.lines = append(d.lines, fmt.Sprintf("%s of %s: %s", f.Stream, f.Account, clip(line(f.Field), 100)))
-		if id := (warehouse.StreamID{Account: f.Account, Stream: f.Stream}); !slices.Contains(d.streams, id) {
-			d.streams = append(d.streams, id)
-		}
+		e.field(EventDrift, warehouse.StreamID{Account: f.Account, Stream: f.Stream}, f.Field, subjectOfField(f))
+	}
+	for _, f := range e.vanished {
+		e.field(kindVanished, warehouse.StreamID{Account: f.Account, Stream: f.Stream}, f.Field, subjectOfVanished(f))
+	}
+}
+
+// field tells one of them, once.
+func (e *edging) field(kind string, id warehouse.StreamID, name string, about subject) {
+	s := about.String()
+	delete(e.gone, s)
+	if e.told[s] || !e.wants(EventDrift) || !e.accounts[id.Account] || !e.concerns(id.Account, id.Stream) {
+		return
+	}
+	d := e.draft(kind)
+	d.of(id.Account)
+	d.things++
+	d.subjects = append(d.subjects, "+"+s)
+	d.lines = append(d.lines, fmt.Sprintf("%s of %s: %s", id.Stream, id.Account, clip(line(name), 100)))
+	if !slices.Contains(d.streams, id) {
+		d.streams = append(d.streams, id)
 	}
 }
 
 // messages are the drafts in the order in which they are told, and a note of what is over without one.
 func (e *edging) messages() (all []warehouse.Notification) {
-	for _, event := range []string{EventGuarded, EventFailing, EventStale, EventFindings, EventDrift, EventRecovered} {
-		if d := e.drafts[event]; d != nil {
+	for _, kind := range []string{EventGuarded, EventFailing, EventStale, EventFindings, EventDrift, kindVanished, EventRecovered} {
+		if d := e.drafts[kind]; d != nil {
 			all = append(all, d.message(e.observation, e.target))
 		}
 	}
@@ -197,14 +213,14 @@ func (d *draft) message(o *observation, t *target) warehouse.Notification {
 	return n
 }
 
-// titles are what a message of an event begins with.
+// titles are what a message of a kind begins with.
 var titles = map[string]string{
 	EventGuarded: "A guard stopped a run, and a person must look", EventFailing: "Failing", EventStale: "Late", EventRecovered: "Recovered",
-	EventFindings: "Payouts", EventDrift: "The API sends what its interface does not name",
+	EventFindings: "Payouts", EventDrift: "The API sends what its interface does not name", kindVanished: "The API no longer sends what it used to send",
 }
 
 func (d *draft) title() string {
-	return titles[d.event] + ": " + d.whom()
+	return titles[d.kind] + ": " + d.whom()
 }
 
 // whom is what the message is about.
@@ -216,6 +232,8 @@ func (d *draft) whom() string {
 	switch {
 	case d.event == EventFindings:
 		return wording.Plural(d.things, "new finding") + of
+	case d.kind == kindVanished:
+		return wording.Plural(d.things, "field") + of
 	case d.event == EventDrift:
 		return wording.Plural(d.things, "new field") + of
 	case len(d.streams) <= 3 && len(d.accounts) == 1:
@@ -228,11 +246,12 @@ func (d *draft) whom() string {
 	return wording.Plural(uint64(len(d.streams)), "stream") + of
 }
 
-// advice is what a message of an event ends with.
+// advice is what a message of a kind ends with.
 var advice = map[string]string{
 	EventGuarded:  "Nothing was deleted. If the API is right: `dealhouse operate consent STREAM --account ACCOUNT`, or the button on the page of the stream.",
 	EventFindings: "`dealhouse reconcile` lists what to do about each.",
 	EventDrift:    "They are kept in the column _extra. The view unknown_fields lists them.",
+	kindVanished:  "Their columns are NULL or empty now. The view vanished_fields lists them; where the API has another name for one, unknown_fields has it.",
 }
 
 func (d *draft) text() string {
@@ -240,7 +259,7 @@ func (d *draft) text() string {
 	if len(lines) > maxLines {
 		lines = append(slices.Clone(lines[:maxLines]), fmt.Sprintf("and %s more", wording.Count(uint64(len(lines)-maxLines))))
 	}
-	if a := advice[d.event]; a != "" {
+	if a := advice[d.kind]; a != "" {
 		lines = append(slices.Clone(lines), a)
 	}
 	return clip(strings.Join(lines, "\n"), maxText)

@@ -85,6 +85,21 @@ func TestEdges(t *testing.T) {
 	expect("fields", []string{"The API sends what its interface does not name: 2 new fields of globex"}, nil, nil)
 	note("colour", "weight")
 	expect("one more field", []string{"The API sends what its interface does not name: 1 new field of globex"}, nil, nil)
+	carry := func(code, logo uint64) {
+		t.Helper()
+		h.carry("acme", "coupons", 100, map[string]uint64{"code": code, "logo": logo})
+	}
+	carry(100, 100)
+	expect("all fields are there", nil, nil, nil)
+	carry(0, 100)
+	vanished := []string{"The API no longer sends what it used to send: 1 field of acme"}
+	expect("a field vanishes", vanished, vanished, nil)
+	carry(0, 0)
+	expect("another one does", vanished, vanished, nil)
+	carry(100, 0)
+	expect("the first is back", nil, nil, nil)
+	carry(0, 0)
+	expect("it vanishes again", vanished, vanished, nil)
 
 	allow := func(age time.Duration) {
 		for i := range h.streams {
@@ -167,7 +182,7 @@ func TestTexts(t *testing.T) {
 // Every event has its words.
 func TestEventsHaveTitles(t *testing.T) {
 	t.Parallel()
-	for _, event := range []string{EventFailing, EventGuarded, EventStale, EventRecovered, EventFindings, EventDrift} {
+	for _, event := range []string{EventFailing, EventGuarded, EventStale, EventRecovered, EventFindings, EventDrift, kindVanished} {
 		if titles[event] == "" {
 			t.Errorf("%s has no title", event)
 		}

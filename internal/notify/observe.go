@@ -34,6 +34,7 @@ type observation struct {
 	guarded   map[warehouse.StreamID]warehouse.GuardedRun
 	findings  []warehouse.OpenFinding
 	fields    []warehouse.UnknownField
+	vanished  []warehouse.VanishedField
 }
 
 // observe reads how things stand. It reads the bookkeeping only, and so costs little.
@@ -67,7 +68,10 @@ func (n *Notifier) observe(ctx context.Context) (o observation, err error) {
 	if o.findings, err = w.OpenFindings(ctx); err != nil {
 		return o, err
 	}
-	o.fields, err = w.UnknownFields(ctx)
+	if o.fields, err = w.UnknownFields(ctx); err != nil {
+		return o, err
+	}
+	o.vanished, err = w.VanishedFields(ctx)
 	return o, err
 }
 
@@ -163,4 +167,8 @@ func subjectOfFinding(f warehouse.OpenFinding) subject {
 
 func subjectOfField(f warehouse.UnknownField) subject {
 	return subject{EventDrift, f.Account, digest(f.Stream, f.Field), ""}
+}
+
+func subjectOfVanished(f warehouse.VanishedField) subject {
+	return subject{EventDrift, f.Account, digest("vanished", f.Stream, f.Field), stamp(f.MissingSince)}
 }

@@ -187,6 +187,18 @@ func (h *house) run(account, stream, outcome, why string) {
 	}
 }
 
+// carry records a complete run, and in how many of its records each field has a value.
+func (h *house) carry(account, stream string, records uint64, fields map[string]uint64) {
+	h.Helper()
+	r := warehouse.RunRecord{
+		Account: account, Stream: stream, RunID: uuid.New(), Mode: warehouse.ModeSnapshot, Outcome: warehouse.OutcomeSuccess,
+		Carried: &warehouse.Carried{Records: records, Counted: records, Fields: fields},
+	}
+	if _, err := h.w.CheckQuality(h.Context(), r); err != nil {
+		h.Fatal(err)
+	}
+}
+
 // webhook is a receiver of the form json.
 func (h *hook) webhook(name string) Receiver {
 	return Receiver{Name: name, Form: FormJSON, URL: h.URL + "/" + secret}

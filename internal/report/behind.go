@@ -113,7 +113,7 @@ func eachStanding(ctx context.Context, w *warehouse.Warehouse, account string, a
 			return nil
 		}
 		var sum finance.Balance
-		if c.ID == now.ID {
+		if c.ID == now.ID && c.Currency == now.Currency {
 			sum = now.Balance
 		} else if err := flush(); err != nil {
 			return err

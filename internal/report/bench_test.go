@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/warehouse"
@@ -57,7 +58,7 @@ func BenchmarkReconcile(b *testing.B) {
 	if err := x.w.RebuildDerived(b.Context(), warehouse.StreamID{Account: "acme", Stream: catalog.Transactions().Name}); err != nil {
 		b.Fatal(err)
 	}
-	one := int64(500)
+	one, month := int64(500), time.Date(2019, 6, 1, 0, 0, 0, 0, time.UTC)
 	for name, read := range map[string]func(){
 		"one payout": func() {
 			all, err := x.w.Payouts(b.Context(), warehouse.PayoutFilter{Account: "acme", Payout: &one})
@@ -75,6 +76,18 @@ func BenchmarkReconcile(b *testing.B) {
 			all, err := x.w.PayoutTransactions(b.Context(), warehouse.PayoutFilter{Payout: &one})
 			if err != nil || len(all) == 0 {
 				b.Fatalf("%d transactions, %v", len(all), err)
+			}
+		},
+		"reconciliation": func() {
+			r, err := Reconcile(b.Context(), x.w, Filter{Account: "acme"})
+			if err != nil || len(r.Payouts) != 1000 {
+				b.Fatalf("%d payouts, %v", len(r.Payouts), err)
+			}
+		},
+		"statement": func() {
+			s, err := NewStatement(b.Context(), x.w, "acme", month)
+			if err != nil || len(s.Currencies) != 1 || len(s.Currencies[0].Entries) < 3 {
+				b.Fatalf("%+v, %v", s, err)
 			}
 		},
 	} {

@@ -79,7 +79,7 @@ func (s *Statement) forecast(ctx context.Context, w *warehouse.Warehouse) error 
 		switch {
 		case h == nil: // its transactions are of another currency now
 		case c.ToGo < 0:
-			h.Paid[due] = c.Paid
+			h.Paid[due] = h.Paid[due].Add(c.Paid)
 		default:
 			h.Cohorts = append(h.Cohorts, finance.Cohort{Due: due, ToGo: int(c.ToGo), Confirmed: c.Confirmed, Count: c.Count, Unpaid: c.Unpaid, Paid: c.Paid})
 		}

@@ -23,6 +23,7 @@ import (
 type ThreeWay struct {
 	MadeAt      time.Time // by the clock of the warehouse
 	Account     string    // empty: all
+	Imported    int       // settlements of the account, also where only a part of them is shown
 	Payouts     []warehouse.ThreeWay
 	Settlements []warehouse.Settlement
 	Revisions   []warehouse.SettlementRevision
@@ -40,6 +41,7 @@ func NewThreeWay(ctx context.Context, w *warehouse.Warehouse, account string) (t
 	if t.Settlements, err = w.Settlements(ctx, account); err != nil {
 		return t, err
 	}
+	t.Imported = len(t.Settlements)
 	t.Revisions, err = w.SettlementRevisions(ctx, account)
 	return t, err
 }
@@ -121,7 +123,7 @@ func (t ThreeWay) Totals() []warehouse.ThreeWay {
 
 // Summary is what it comes to in a few sentences.
 func (t ThreeWay) Summary() string {
-	if len(t.Settlements) == 0 {
+	if t.Imported == 0 {
 		return "No settlements are imported: dealhouse settlements import FILE takes in what reached the bank."
 	}
 	states := map[string]uint64{}
@@ -134,7 +136,10 @@ func (t ThreeWay) Summary() string {
 			counts = append(counts, fmt.Sprintf("%d %s", n, state))
 		}
 	}
-	text := "Of " + wording.Plural(uint64(len(t.Payouts))-states["nothing due"], "payout") + ", " + wording.List(counts) + "."
+	text := "No payout is due."
+	if len(counts) > 0 {
+		text = "Of " + wording.Plural(uint64(len(t.Payouts))-states["nothing due"], "payout") + ", " + wording.List(counts) + "."
+	}
 	open := uint64(0)
 	for _, s := range t.Settlements {
 		if SettlementAdvice(s) != "" {

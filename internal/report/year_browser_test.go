@@ -17,7 +17,7 @@ func TestYearOnPaper(t *testing.T) {
 	if folder == "" {
 		folder = t.TempDir()
 	}
-	for name, most := range map[string]int{"year": 5, "year-statement": 2} {
+	for name, most := range map[string]int{"year": 5, "year-statement": 2, "year-bank": 2} {
 		document, err := filepath.Abs(filepath.Join("testdata", name+".html"))
 		if err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/finance"
+	"dealhouse/internal/settlement"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -157,6 +158,34 @@ func playYear(t *testing.T) *year {
 	return y
 }
 
+// bank takes in what reached the bank in the year: with fees, converted, two payouts at once, one in two parts, one that is
+// short, and one that was taken back.
+func (y *year) bank(t *testing.T) ThreeWay {
+	t.Helper()
+	_, err := y.take(t, settlement.Options{Source: "bank-2026.csv", By: "ann"}, bankHeader+
+		"SEPA-0401,2026-04-02,EUR,28.54,1.50,,,200,\"transfer of payout 200, less a fee\"\n"+
+		"SEPA-0501,2026-05-04,EUR,20.00,,,,201,first part\n"+
+		"SEPA-0502,2026-05-11,EUR,10.34,,,,201,the rest\n"+
+		"SEPA-0601,2026-06-02,EUR,30.64,,,,202,\n"+
+		"SEPA-0602,2026-06-19,EUR,-12.20,,,,202,taken back: order 21\n"+
+		"WIRE-0401,2026-04-03,EUR,5.21,0.35,USD,6.00,300,converted at 0.9267\n"+
+		"WIRE-0501,2026-05-05,USD,12.30,,,,301 302,two payouts\n"+
+		"SEPA-0701,2026-07-02,EUR,30.00,,,,203,\n"+
+		"SEPA-0901,2026-09-02,EUR,7.77,,,,,of whom is this\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := NewThreeWay(t.Context(), y.w, "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	y.states(t, map[string]string{
+		"200 EUR": "received: 30.04 = 28.54 + 1.50 fees", "300 USD": "received: 6.00 = 0.00 + 6.00 converted", "301 USD": "received: 6.10 = 6.10", "302 USD": "received: 6.20 = 6.20",
+		"203 EUR": "short: 30.94 = 30.00 + 0.94 outstanding",
+	})
+	return all
+}
+
 // TestYear has the whole report of a scripted year as a person reads it: every verdict, amount and sentence.
 func TestYear(t *testing.T) {
 	t.Parallel()
@@ -182,12 +211,13 @@ func TestYear(t *testing.T) {
 			t.Errorf("payout %d is %q, want %q", id, got[id], want)
 		}
 	}
+	three := y.bank(t)
 	// A transaction that is lost is lost when the warehouse sees it, which is today; this month is before.
 	s, err := NewStatement(t.Context(), y.w, "acme", time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.MadeAt, s.MadeAt = y.Now(), y.Now()
+	r.MadeAt, s.MadeAt, three.MadeAt = y.Now(), y.Now(), y.Now()
 	for i := range r.Payouts { // the warehouse saw it all today
 		r.Payouts[i].FirstSeenAt = y.Now()
 		for _, m := range r.Payouts[i].Matters {
@@ -196,7 +226,7 @@ func TestYear(t *testing.T) {
 			}
 		}
 	}
-	for name, write := range map[string]func(*bytes.Buffer) error{"year.html": func(b *bytes.Buffer) error { return r.WriteHTML(b) }, "year-statement.html": func(b *bytes.Buffer) error { return s.WriteHTML(b) }} {
+	for name, write := range map[string]func(*bytes.Buffer) error{"year.html": func(b *bytes.Buffer) error { return r.WriteHTML(b) }, "year-statement.html": func(b *bytes.Buffer) error { return s.WriteHTML(b) }, "year-bank.html": func(b *bytes.Buffer) error { return three.WriteHTML(b) }} {
 		var b bytes.Buffer
 		if err := write(&b); err != nil {
 			t.Fatal(err)

@@ -19,7 +19,9 @@ func (s *Service) retire(ctx context.Context, cfg *config.Config, w *warehouse.W
 	if ctx.Err() != nil || last != 0 && now-last < int64(retireEvery.Seconds()) || !s.retired.CompareAndSwap(last, now) {
 		return
 	}
-	removed, err := w.Retire(ctx, warehouse.Retention{Runs: cfg.Retention.Runs, Rejects: cfg.Retention.Rejects, Findings: cfg.Retention.Findings})
+	removed, err := w.Retire(ctx, warehouse.Retention{
+		Runs: cfg.Retention.Runs, Rejects: cfg.Retention.Rejects, Findings: cfg.Retention.Findings, DealVersions: cfg.Retention.DealVersions,
+	})
 	for _, x := range removed {
 		if x.Rows > 0 {
 			s.log.Info("removed what is older than it is to be kept", "what", x.What, "older_than", x.OlderThan.UTC(), "removed", x.Rows)

@@ -104,6 +104,9 @@ func (l *list) load(ctx context.Context) error {
 	if seen.gap != "" || seen.unsure {
 		p.scope = warehouse.Part // what was missed must not look gone (syncer-11)
 	}
+	if p.scope == warehouse.Whole && !seen.resumed {
+		l.run.record.Carried = seen.carried.named(l.run.Stream)
+	}
 	p.checks = []check{l.run.checkOlder, l.checkOutside}
 	if p.scope == warehouse.Whole {
 		l.scopeState()
@@ -128,8 +131,8 @@ func (l *list) read(ctx, fetching context.Context) (*seen, error) {
 	seen, err := l.reader.readChain(ctx, fetching, l.after, start)
 	var api *dealapi.Error
 	if r.Stream.Paging != catalog.NextPages || !errors.As(err, &api) || !api.CursorRefused() {
-		seen.still = seen.still && start == "" // the pages before a checkpoint are of other moments
-		return seen, err                       // a chain of cursors mends itself
+		seen.still, seen.resumed = seen.still && start == "", start != "" // the pages before a checkpoint are of other moments
+		return seen, err                                                  // a chain of cursors mends itself
 	}
 	l.session.log.Warn("the service no longer knows the page: the list is read from its beginning", "error", err)
 	if err := l.startOver(ctx); err != nil {

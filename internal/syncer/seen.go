@@ -32,6 +32,8 @@ type seen struct {
 	outside     int    // rows of them that the date filter should have left out
 	future      int    // rows dated after serverStart by more than catalog.FutureTolerance
 	unknown     map[string]int
+	carried     carried
+	resumed     bool                       // its beginning was read by an earlier run
 	chains      int                        // lists that were read
 	chained     int                        // pages of them
 	leftOut     int                        // rows from outside of the scope
@@ -132,6 +134,7 @@ func (s *seen) start() time.Time {
 // addBatch looks at the updatedAt of a batch's rows. after and before are what was asked for; zero: no border.
 func (s *seen) addBatch(b *decode.Batch, after, before time.Time) {
 	s.unnamed(b.Unknown)
+	s.carried.add(b)
 	i := b.Stream.VersionField()
 	if i < 0 {
 		return

@@ -51,20 +51,6 @@ func dueOf(soldAt string) string {
 	return "addMonths(toStartOfMonth(" + soldAt + " + toIntervalDay(90)), 1)"
 }
 
-// ChangeSums adds up the changes of an account's transactions until the end of a month that begins at from and ends
-// before to. What belongs to a closed month and was seen after it was closed counts when it was seen.
-func (r Reader) ChangeSums(ctx context.Context, account string, from, to time.Time, closes []Close) ([]ChangeSum, error) {
-	rows, err := r.conn.Query(ctx, selectChangeSums(closes), named("account", account), named("from", fmt.Sprint(from.UnixMilli())), named("to", fmt.Sprint(to.UnixMilli())))
-	all, err := scanned(rows, err, func(c *ChangeSum) []any {
-		return []any{&c.Currency, &c.Before, &c.Late, &c.Age, &c.Due, &c.Sale, &c.StatusBefore, &c.Status, &c.InPayout, &c.IntoPayout, &c.SamePayout, &c.FirstPaid, &c.ListedBefore, &c.Listed,
-			&c.Count, &c.CashbackBefore, &c.Cashback}
-	})
-	if err != nil {
-		return nil, fmt.Errorf("adding up the transactions of account %s: %w", account, err)
-	}
-	return all, nil
-}
-
 // Change is a row of transaction_changes.
 type Change struct {
 	ChangeSum
@@ -92,9 +78,9 @@ func (r Reader) Changes(ctx context.Context, account string, from, to time.Time,
 func selectChanges(closes []Close) string {
 	return sql(`SELECT currency_code, late, sale = 1, status_before, status, payout_id_before IS NOT NULL, payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1,
     listed_before = 1, listed = 1, cashback_before, cashback, id, at, seen_at, sold_at, retailer_name, payout_id
-FROM (SELECT *, $effective FROM transaction_changes WHERE account = {account:String})
+FROM (SELECT *, $effective FROM transaction_changes WHERE account = {account:String} AND cityHash64(id) IN ($since))
 WHERE effective >= {from:Int64} AND effective < {to:Int64}
-ORDER BY effective, id, sale DESC`, parts{"effective": effective(closes)})
+ORDER BY effective, id, sale DESC`, parts{"effective": effective(closes), "since": changedSince(closes)})
 }
 
 // effective is when a change counts, and whether that is late: see ChangeSums.
@@ -113,17 +99,6 @@ func ageOfDays() string {
 		ages = append(ages, fmt.Sprintf("days <= %d, %d", days, i))
 	}
 	return sql("multiIf(isNull(days), $unknown, $ages, $more)", parts{"ages": strings.Join(ages, ", "), "more": fmt.Sprint(len(ages)), "unknown": fmt.Sprint(len(ages) + 1)})
-}
-
-func selectChangeSums(closes []Close) string {
-	return sql(`SELECT currency_code, effective < {from:Int64}, late AND effective >= {from:Int64}, $age AS age,
-    toInt8(ifNull(greatest(-1, least(dateDiff('month', fromUnixTimestamp64Milli({to:Int64}, 'UTC'), $due), 99)), $never)) AS due, sale = 1, status_before, status,
-    payout_id_before IS NOT NULL, payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1, listed_before = 1, listed = 1,
-    toInt64(count()), sum(cashback_before), sum(cashback)
-FROM (SELECT *, $effective, dateDiff('day', sold_at, fromUnixTimestamp64Milli({to:Int64}, 'UTC')) AS days FROM transaction_changes WHERE account = {account:String})
-WHERE effective < {to:Int64}
-GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, sign(cashback - cashback_before), cashback_before = 0, cashback = 0
-ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14`, parts{"effective": effective(closes), "age": ageOfDays(), "due": dueOf("sold_at"), "never": fmt.Sprint(NotDue)})
 }
 
 // Closes reads the months of an account that were closed, the first one first.

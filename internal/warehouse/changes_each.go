@@ -8,8 +8,8 @@ import (
 )
 
 // EachChange hands on the changes of an account's transactions that count from a time on and before another, transaction by
-// transaction, and of each in the order in which they count. Age is that of the sale at the end. Nothing of them is kept,
-// however many they are.
+// transaction, currency by currency, and of each in the order in which they count. Age is that of the sale at the end.
+// Nothing of them is kept, however many they are.
 func (r Reader) EachChange(ctx context.Context, account string, from, before time.Time, closes []Close, do func(Change) error) error {
 	rows, err := r.conn.Query(ctx, selectEachChange(closes), named("account", account), named("from", fmt.Sprint(from.UnixMilli())), named("to", fmt.Sprint(before.UnixMilli())))
 	if err != nil {
@@ -34,5 +34,5 @@ func selectEachChange(closes []Close) string {
     listed_before = 1, listed = 1, cashback_before, cashback, id, at, seen_at, sold_at, retailer_name, payout_id
 FROM (SELECT *, $effective, dateDiff('day', sold_at, fromUnixTimestamp64Milli({to:Int64}, 'UTC')) AS days FROM transaction_changes WHERE account = {account:String})
 WHERE effective >= {from:Int64} AND effective < {to:Int64}
-ORDER BY id, effective, sale DESC`, parts{"effective": effective(closes), "age": ageOfDays()})
+ORDER BY id, currency_code, effective, sale DESC`, parts{"effective": effective(closes), "age": ageOfDays()})
 }

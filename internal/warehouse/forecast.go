@@ -3,6 +3,7 @@ package warehouse
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,45 +25,71 @@ type UnpaidCohort struct {
 
 // UnpaidCohorts reads what was unpaid at the beginnings of months, as it was loaded, and what was paid of it: of sales
 // from a time on and before another one. Transactions that were not loaded yet are not in it. horizon is how many months
-// before a payout it begins.
-func (r Reader) UnpaidCohorts(ctx context.Context, account string, from, to time.Time, horizon int) ([]UnpaidCohort, error) {
-	rows, err := r.conn.Query(ctx, selectUnpaidCohorts(horizon), named("account", account), named("from", fmt.Sprint(from.UnixMilli())), named("to", fmt.Sprint(to.UnixMilli())))
-	all, err := scanned(rows, err, func(c *UnpaidCohort) []any {
-		return []any{&c.Currency, &c.Due, &c.ToGo, &c.Confirmed, &c.Count, &c.Unpaid, &c.Paid}
-	})
-	if err != nil {
-		return nil, fmt.Errorf("reading how the transactions of account %s were paid in the past: %w", account, err)
+// before a payout it begins. The same cohort may come several times, in parts.
+func (r Reader) UnpaidCohorts(ctx context.Context, account string, from, to time.Time, horizon int) (all []UnpaidCohort, err error) {
+	for ; from.Before(to); from = from.AddDate(0, cohortMonths, 0) {
+		until := from.AddDate(0, cohortMonths, 0)
+		if until.After(to) {
+			until = to
+		}
+		rows, err := r.conn.Query(ctx, selectUnpaidCohorts(horizon), named("account", account), named("from", fmt.Sprint(from.UnixMilli())), named("to", fmt.Sprint(until.UnixMilli())))
+		part, err := scanned(rows, err, func(c *UnpaidCohort) []any {
+			return []any{&c.Currency, &c.Due, &c.ToGo, &c.Confirmed, &c.Count, &c.Unpaid, &c.Paid}
+		})
+		if err != nil {
+			return nil, fmt.Errorf("reading how the transactions of account %s were paid in the past: %w", account, err)
+		}
+		all = append(all, part...)
 	}
 	return all, nil
 }
 
+// cohortMonths is of how many months the sales are looked at together: the memory for it grows with them.
+const cohortMonths = 6
+
 // selectUnpaidCohorts looks at each transaction at the beginning of each month before its payout: what counts is the last
 // version with an earlier updatedAt. What was paid for it is its cashback in the first version with a payout.
+//
+// There may be millions of transactions, and the engine keeps the last of something fast and small only where that is a
+// number. So what counts of a version is packed into one: its cashback, and whether it is confirmed, and unpaid.
 func selectUnpaidCohorts(horizon int) string {
+	var seen, cells []string
+	for k := range horizon {
+		seen = append(seen, fmt.Sprintf("argMaxIf(packed, _version, changed < toUnixTimestamp(toDateTime(addMonths(month_due, -%d), 'UTC')) * 1000) AS seen_%[1]d", k))
+		cells = append(cells, fmt.Sprintf("(%d, seen_%[1]d)", k))
+	}
 	return sql(`SELECT currency, toDateTime64(cell.1, 3, 'UTC') AS month, cell.2 AS togo, cell.3 = 1 AS confirmed, toInt64(count()), sum(cell.4), sum(cell.5)
 FROM
 (
     SELECT currency, arrayJoin(arrayConcat(
-        arrayMap(c -> (due, toInt8(c.1), toUInt8(c.2.3 = $confirmed), c.2.4, if(stamp.1 > 0 AND stamp.2 < $until, paid, 0)),
-            arrayFilter(c -> c.2.1 > 0 AND c.2.3 != $declined AND NOT c.2.5 AND NOT c.2.6,
-                arrayMap(k -> (k, arrayLast(v -> v.2 < toUnixTimestamp(toDateTime(addMonths(due, -k), 'UTC')) * 1000, versions)), range($horizon)))),
-        if(stamp.1 > 0, [(toDate(toStartOfMonth(fromUnixTimestamp64Milli(stamp.2, 'UTC'))), toInt8(-1), toUInt8(0), toDecimal64(0, 4), paid)], []))) AS cell
+        arrayMap(c -> (due, toInt8(c.1), toUInt8(bitTest(c.2, 1)), $amount, if(stamped != 0 AND stamped_at < $until, paid, 0)), arrayFilter(c -> bitTest(c.2, 0), [$cells])),
+        if(stamped != 0, [(toDate(toStartOfMonth(fromUnixTimestamp64Milli(stamped_at, 'UTC'))), toInt8(-1), toUInt8(0), toDecimal64(0, 4), paid)], []))) AS cell
     FROM
     (
-        SELECT argMax(currency_code, _version) AS currency, $due AS due,
-            arraySort(v -> v.1, groupArray((_version, toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))), toString(status), ifNull(cashback, 0),
-                payout_id IS NOT NULL, _deleted = 1))) AS versions,
-            arrayFirst(v -> v.5, versions) AS stamp, if(stamp.3 = $declined OR stamp.6, toDecimal64(0, 4), stamp.4) AS paid
-        FROM transactions_versions
-        WHERE account = {account:String} AND sold_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND sold_at < fromUnixTimestamp64Milli({to:Int64}, 'UTC')
+        SELECT argMax(currency_code, _version) AS currency, argMax(month_due, _version) AS due, argMinIf(packed, _version, paid_out) AS stamped, argMinIf(changed, _version, paid_out) AS stamped_at,
+            $paid AS paid, $seen
+        FROM
+        (
+            SELECT id, currency_code, _version, $due AS month_due, $changed AS changed, payout_id IS NOT NULL AS paid_out, _deleted = 0 AND status != $declined AS worth,
+                reinterpretAsInt64(if(worth, ifNull(cashback, 0), 0)) * 8 + 4 + (status = $confirmed) * 2 + (worth AND NOT paid_out) AS packed
+            FROM transactions_versions
+            WHERE account = {account:String} AND sold_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND sold_at < fromUnixTimestamp64Milli({to:Int64}, 'UTC')
+        )
         GROUP BY id
     )
 )
 GROUP BY currency, month, togo, confirmed
 ORDER BY currency, month, togo, confirmed`, parts{
-		"confirmed": quote(catalog.StatusConfirmed), "declined": quote(catalog.StatusDeclined), "horizon": fmt.Sprint(horizon),
-		"due": dueOf("assumeNotNull(argMax(sold_at, _version))"), "until": "toUnixTimestamp(toDateTime(addMonths(due, 1), 'UTC')) * 1000",
+		"confirmed": quote(catalog.StatusConfirmed), "declined": quote(catalog.StatusDeclined), "cells": strings.Join(cells, ", "), "seen": strings.Join(seen, ", "),
+		"due": dueOf("assumeNotNull(sold_at)"), "until": "toUnixTimestamp(toDateTime(addMonths(due, 1), 'UTC')) * 1000", "changed": changedAt,
+		"amount": unpacked("c.2"), "paid": unpacked("stamped"),
 	})
+}
+
+// unpacked is the cashback of what selectUnpaidCohorts packs: the bits above the lowest three, with the sign. What is
+// packed is never 0.
+func unpacked(packed string) string {
+	return "reinterpret(bitShiftRight(" + packed + ", 3), 'Decimal(18, 4)')"
 }
 
 // LoadedDays are the days, by the clock of the service, on which an account's transactions were read up to then.
@@ -107,12 +134,12 @@ func selectDueTransactions(closes []Close) string {
 	unpaid := func(suffix string) string {
 		return sql("listed$s AND payout_id$s IS NULL AND status$s != $declined", parts{"s": suffix, "declined": quote(catalog.StatusDeclined)})
 	}
-	return sql(`SELECT id, any(currency_code) AS currency, any(retailer_name), any(sold_at) AS sold, toDateTime64($due, 3, 'UTC') AS due,
+	return sql(`SELECT id, currency_code AS currency, any(retailer_name), any(sold_at) AS sold, toDateTime64($due, 3, 'UTC') AS due,
     sumIf(cashback, $after AND status != $confirmed) - sumIf(cashback_before, $before AND status_before != $confirmed) AS pending,
     sumIf(cashback, $after AND status = $confirmed) - sumIf(cashback_before, $before AND status_before = $confirmed) AS confirmed
 FROM (SELECT *, $effective FROM transaction_changes WHERE account = {account:String})
 WHERE effective < {to:Int64}
-GROUP BY id
+GROUP BY id, currency_code
 HAVING countIf($after) != countIf($before)
 ORDER BY currency, due, sold, id`, parts{
 		"due": dueOf("sold"), "after": unpaid(""), "before": unpaid("_before"), "confirmed": quote(catalog.StatusConfirmed), "effective": effective(closes),

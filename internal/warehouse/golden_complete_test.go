@@ -73,6 +73,7 @@ var statementText = regexp.MustCompile("^[\"`](SELECT|INSERT INTO|ALTER TABLE|CR
 var within = []string{
 	"createLocal", "grantsOf", "grantsOnTables", "createTable", "createViewAs", "createStagingTable", "currentRows", "stagedRows", "unpacked", "createDatabase",
 	"createTableOf", "copyTable", "dropDelta", "createDelta", "createUnion", "createPublic", "unwantedPublic",
+	"changedSince", "changedBefore", "unsettled", "sumsOf",
 }
 
 // everyTextIsNamed finds the functions and constants of the package that have the text of a statement. Each is rendered

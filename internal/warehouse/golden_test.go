@@ -256,6 +256,7 @@ func ofUpkeep() []statement {
 		{"deleteRuns", deleteRuns(goldenSince, []string{"('acme', 'coupons')"}, []string{goldenRun}, false)}, {"deleteRuns, last", deleteRuns(goldenSince, []string{"('acme', 'coupons')"}, []string{goldenRun}, true)},
 		{"selectOldRejects", selectOldRejects}, {"deleteRejects", deleteRejects(goldenSince, ids)},
 		{"selectOldFindings", selectOldFindings}, {"deleteFindings", deleteFindings(goldenSince, ids, false)}, {"deleteFindings, resolved", deleteFindings(goldenSince, ids, true)},
+		{"selectOldVersions", selectOldVersions(dealHistories()[0])}, {"deleteVersions", deleteVersions(dealHistories()[0], goldenSince, ids)},
 		{"selectKnownStreams", selectKnownStreams}, {"selectSchemaState", selectSchemaState},
 	}
 }
@@ -279,7 +280,7 @@ func ofAll() []statement {
 		{"deleteLaterMisses", deleteLaterMisses(1767225600000)},
 		{"selectStandings", selectStandings()}, {"selectRunSpans", selectRunSpans(goldenLimit)}, {"selectDirectives", selectDirectives()}, {"selectGuardedRuns", selectGuardedRuns()},
 		{"countOpenFindings", countOpenFindings}, {"selectStorage", selectStorage}, {"selectLiveRows", selectLiveRows()}, {"selectViews", selectViews},
-		{"selectChecksBefore", selectChecksBefore}, {"selectUnknownPayouts", selectUnknownPayouts},
+		{"selectChecksBefore", selectChecksBefore}, {"selectPresence", selectPresence}, {"selectUnknownPayouts", selectUnknownPayouts},
 	}
 	for i, text := range retired {
 		all = append(all, statement{fmt.Sprintf("retired %d", i+1), text})
@@ -300,7 +301,7 @@ func ofAll() []statement {
 	}
 	all = append(all, statement{"selectPayoutExceptions", selectPayoutExceptions(PayoutsToRead{Payouts: []int64{1, 2, 3}, Unseen: []int64{2, 3}})})
 	closed := []Close{{Month: time.UnixMilli(0).UTC(), SeenTo: goldenSince}}
-	all = append(all, statement{"selectChangeSums", selectChangeSums(closed)}, statement{"selectChanges", selectChanges(nil)}, statement{"selectEachChange", selectEachChange(nil)},
+	all = append(all, statement{"selectChangeSums", selectChangeSums(closed)}, statement{"selectAllChangeSums", selectAllChangeSums(closed)}, statement{"selectChanges", selectChanges(nil)}, statement{"selectEachChange", selectEachChange(nil)},
 		statement{"selectUnpaidCohorts", selectUnpaidCohorts(goldenHorizon)}, statement{"selectLoadedDays", selectLoadedDays()}, statement{"selectDueTransactions", selectDueTransactions(closed)},
 		statement{"selectRecordVersions", selectRecordVersions(catalog.Payouts())})
 	all = append(all, ofUpkeep()...)
@@ -317,7 +318,7 @@ func ofAll() []statement {
 		columns []column
 	}{
 		{"schema_migrations_log", migrationColumns}, {"schema_turns_log", turnColumns}, {"sync_state_log", stateColumns},
-		{"notifications_log", notificationColumns}, {"unknown_fields_log", unknownFieldColumns}, {"rejects_log", rejectColumns}, {"rejects_log", settledColumns}, {"reference_misses_log", missColumns},
+		{"notifications_log", notificationColumns}, {"unknown_fields_log", unknownFieldColumns}, {"field_presence_log", presenceColumns}, {"rejects_log", rejectColumns}, {"rejects_log", settledColumns}, {"reference_misses_log", missColumns},
 	} {
 		all = append(all, statement{"insertInto " + t.table, insertInto(t.table, t.columns)})
 	}

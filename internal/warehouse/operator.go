@@ -253,7 +253,11 @@ func (p *pool) Consent(ctx context.Context, id StreamID, run uuid.UUID, deletes 
 			return nil, err
 		}
 		if !only {
-			_, err = p.RecordAction(ctx, Action{Via: viaRun, Action: actionConsentUsed, Account: id.Account, Stream: id.Stream, RunID: run, Deletes: deletes})
+			used := Action{Via: viaRun, Action: actionConsentUsed, Account: id.Account, Stream: id.Stream, RunID: run, Deletes: deletes}
+			if deletes > c.Deletes {
+				used.Reason = "more than was agreed to: nothing was deleted"
+			}
+			_, err = p.RecordAction(ctx, used)
 		}
 		return &c, err
 	}

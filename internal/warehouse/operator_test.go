@@ -175,4 +175,10 @@ func TestConsent(t *testing.T) {
 	if all, err := w.GuardedRuns(t.Context()); err != nil || len(all) != 1 || all[0].StreamID != id {
 		t.Errorf("%+v, %v", all, err)
 	}
+	more := run(OutcomeGuarded, 300)
+	consent(more)
+	if _, err := w.Consent(t.Context(), id, uuid.New(), 301, false); err != nil {
+		t.Fatal(err)
+	}
+	wantRows(t, w, "SELECT toString(deletes), reason FROM operator_actions WHERE action = 'consent_used' ORDER BY at DESC LIMIT 1", "301 more than was agreed to: nothing was deleted")
 }

@@ -57,7 +57,7 @@ func (w *Warehouse) CheckQuality(ctx context.Context, run RunRecord) ([]Check, e
 		return nil, err
 	}
 	q := newQuality(w.At(run.Account), run, s)
-	for _, step := range []func(context.Context) error{q.before, q.rows, q.keys, q.values, q.payouts, q.prices, q.save} {
+	for _, step := range []func(context.Context) error{q.before, q.rows, q.keys, q.values, q.payouts, q.prices, q.fields, q.save} {
 		if err := step(ctx); err != nil {
 			return nil, fmt.Errorf("checking %s of account %s after run %s: %w", run.Stream, run.Account, run.RunID, err)
 		}

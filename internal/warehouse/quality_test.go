@@ -63,7 +63,7 @@ func broken(t *testing.T, w *Warehouse, run RunRecord) []string {
 		}
 	}
 	recorded := text(t, w, "SELECT check || ' ' || toString(found) || '/' || toString(expected) FROM quality_checks WHERE run_id = {run:UUID} AND NOT ok ORDER BY indexOf("+
-		stringArray([]string{CheckRowsMatch, CheckKeysUnique, CheckUpdatesNotFuture, CheckAmounts, CheckStatuses, CheckPayoutsKnown, CheckPrices})+", check)", named("run", run.RunID.String()))
+		stringArray([]string{CheckRowsMatch, CheckKeysUnique, CheckUpdatesNotFuture, CheckAmounts, CheckStatuses, CheckPayoutsKnown, CheckPrices, CheckFields})+", check)", named("run", run.RunID.String()))
 	if d := cmp.Diff(found, append([]string{}, recorded...)); d != "" {
 		t.Errorf("quality_checks has something else: %s", d)
 	}

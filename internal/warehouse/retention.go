@@ -3,6 +3,7 @@ package warehouse
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -14,6 +15,10 @@ type Retention struct {
 	Runs     time.Duration // after they began
 	Rejects  time.Duration // of transactions, after they were met last: those that are settled. Others have a TTL
 	Findings time.Duration // about payouts, after they were resolved
+
+	// DealVersions are earlier versions of deals, after they were replaced. Those of transactions and payouts always stay:
+	// reconciliation, decisions and closed months are made of them.
+	DealVersions time.Duration
 }
 
 // Removed is how much was removed of one thing.
@@ -29,8 +34,8 @@ const retentionPause = 20 * time.Hour
 
 // Retire removes what is older than it is to be kept, but for what something rests on, if nobody has looked for it for
 // retentionPause. It removes in steps after each of which the tables are whole: what replaces an older row goes last, so
-// that no older row comes back (warehouse-19). Killed in between, the next one goes on. What is loaded, its history,
-// acknowledgements, closed months and what operators did is never removed.
+// that no older row comes back (warehouse-19). Killed in between, the next one goes on. What is loaded, its history but for
+// that of deals, acknowledgements, closed months and what operators did is never removed.
 func (w *Warehouse) Retire(ctx context.Context, r Retention) (removed []Removed, err error) {
 	if r == (Retention{}) {
 		return nil, nil
@@ -56,7 +61,7 @@ func (w *Warehouse) retire(ctx context.Context, r Retention) (removed []Removed,
 		what string
 		keep time.Duration
 		do   func(ctx context.Context, before time.Time) (uint64, error)
-	}{{"runs", r.Runs, w.retireRuns}, {"rejects", r.Rejects, w.retireRejects}, {"findings", r.Findings, w.retireFindings}} {
+	}{{"runs", r.Runs, w.retireRuns}, {"rejects", r.Rejects, w.retireRejects}, {"findings", r.Findings, w.retireFindings}, {"deal versions", r.DealVersions, w.retireDealVersions}} {
 		if kind.keep == 0 {
 			continue
 		}
@@ -130,39 +135,52 @@ func (w *Warehouse) retireRuns(ctx context.Context, before time.Time) (removed u
 // statements a day: what is left then is for the next one.
 const (
 	rowsAtOnce       = 2000
+	versionsAtOnce   = 6000 // max_query_size has room for 7000
 	statementsAtMost = 10
 )
 
 // retireRejects removes rejects of transactions that are settled, and were met last before a time.
 func (w *Warehouse) retireRejects(ctx context.Context, before time.Time) (uint64, error) {
-	return w.retireNamed(ctx, before, selectOldRejects, func(ids []string) []string {
+	return w.retireNamed(ctx, before, selectOldRejects, rowsAtOnce, func(ids []string) []string {
 		return []string{deleteRejects(before, ids)}
 	})
 }
 
 // retireFindings removes findings that were resolved before a time: first the rows in which they still stand.
 func (w *Warehouse) retireFindings(ctx context.Context, before time.Time) (uint64, error) {
-	return w.retireNamed(ctx, before, selectOldFindings, func(ids []string) []string {
+	return w.retireNamed(ctx, before, selectOldFindings, rowsAtOnce, func(ids []string) []string {
 		return []string{deleteFindings(before, ids, false), deleteFindings(before, ids, true)}
 	})
 }
 
-// retireNamed removes the rows that a query finds, some at a time.
-func (w *Warehouse) retireNamed(ctx context.Context, before time.Time, query string, statements func(ids []string) []string) (removed uint64, err error) {
-	for range statementsAtMost {
-		rows, err := w.conn.Query(ctx, query, named("before", fmt.Sprint(before.UnixMilli())), named("limit", fmt.Sprint(rowsAtOnce)))
-		ids, err := scanned(rows, err, only[string])
-		if err != nil || len(ids) == 0 {
-			return removed, err
+// retireDealVersions removes versions of deals that a later one had replaced before a time: what was listed at any moment
+// since then stays as it is.
+func (w *Warehouse) retireDealVersions(ctx context.Context, before time.Time) (removed uint64, err error) {
+	for _, s := range dealHistories() {
+		n, err := w.retireNamed(ctx, before, selectOldVersions(s), versionsAtOnce, func(ids []string) []string {
+			return []string{deleteVersions(s, before, ids)}
+		})
+		if removed += n; err != nil {
+			return removed, fmt.Errorf("of %s: %w", s.Name, err)
 		}
-		for _, statement := range statements(ids) {
+	}
+	return removed, nil
+}
+
+// retireNamed removes the rows that a query finds, some at a time.
+func (w *Warehouse) retireNamed(ctx context.Context, before time.Time, query string, atOnce int, statements func(ids []string) []string) (removed uint64, err error) {
+	rows, err := w.conn.Query(ctx, query, named("before", fmt.Sprint(before.UnixMilli())), named("limit", fmt.Sprint(atOnce*statementsAtMost)))
+	ids, err := scanned(rows, err, only[string])
+	if err != nil {
+		return 0, err
+	}
+	for some := range slices.Chunk(ids, atOnce) {
+		for _, statement := range statements(some) {
 			if err := w.mutate(ctx, statement); err != nil {
 				return removed, err
 			}
 		}
-		if removed += uint64(len(ids)); len(ids) < rowsAtOnce {
-			break
-		}
+		removed += uint64(len(some))
 	}
 	return removed, nil
 }

@@ -87,3 +87,52 @@ func deleteFindings(before time.Time, ids []string, resolved bool) string {
 	return sql("ALTER TABLE payout_findings_log DELETE WHERE $rows AND last_seen < fromUnixTimestamp64Milli($before, 'UTC') AND $id IN ($ids)",
 		parts{"rows": rows, "before": fmt.Sprint(before.UnixMilli()), "id": findingID, "ids": literals(ids)})
 }
+
+// dealHistories are the streams of which every version is kept, and of which nothing but the past is made of the earlier
+// ones: sums, payouts and decisions are not.
+func dealHistories() (all []*catalog.Stream) {
+	for _, s := range catalog.All() {
+		if s.History && !s.Payouts && !s.Sales {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// versionID tells versions of a stream apart.
+func versionID(s *catalog.Stream) string {
+	return "hex(sipHash128(account, " + keyNames(s) + ", _version))"
+}
+
+// selectOldVersions are versions of records that others had replaced before a time. What was in force then stays, from the
+// first of equal versions on, since these are shown as one; and with it the newest version, which may be a deletion. The
+// oldest go first: of A, B and again A, the first A never stands next to the last. Parameters: before, in milliseconds, and
+// limit.
+func selectOldVersions(s *catalog.Stream) string {
+	return sql(`SELECT $id AS id FROM
+(
+    SELECT *, max(if($old, _nth, 0)) OVER (PARTITION BY account, $key) AS _in_force FROM
+    (
+        SELECT account, $key, _version, synced_at, sum(_starts) OVER ($versions) AS _nth FROM
+        (
+            SELECT account, $key, _version, synced_at,
+                row_number() OVER w = 1 OR _hash != lagInFrame(_hash) OVER w OR _deleted != lagInFrame(_deleted) OVER w AS _starts
+            FROM ${stream}_versions
+            WHERE (account, $key) IN (SELECT account, $key FROM ${stream}_versions WHERE $old GROUP BY account, $key HAVING count() > 1)
+                AND account NOT IN (SELECT account FROM sync_state WHERE stream = '$stream' AND startsWith(name, $intent))
+            WINDOW w AS ($versions)
+        )
+    )
+)
+WHERE $old AND _nth < _in_force
+ORDER BY _nth, id LIMIT {limit:UInt64}`, parts{
+		"id": versionID(s), "key": keyNames(s), "stream": s.Name, "intent": quote(stateIntent + ":"), "old": "synced_at < fromUnixTimestamp64Milli({before:Int64}, 'UTC')",
+		"versions": "PARTITION BY account, " + keyNames(s) + " ORDER BY _version ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
+	})
+}
+
+// deleteVersions removes versions of a stream by their ids.
+func deleteVersions(s *catalog.Stream, before time.Time, ids []string) string {
+	return sql("ALTER TABLE ${stream}_versions DELETE WHERE synced_at < fromUnixTimestamp64Milli($before, 'UTC') AND $id IN ($ids)",
+		parts{"stream": s.Name, "before": fmt.Sprint(before.UnixMilli()), "id": versionID(s), "ids": literals(ids)})
+}

@@ -42,6 +42,7 @@ type RunRecord struct {
 	Error          string    `json:"error"`
 	Unknown        []string  `json:"-"` // fields that the interface does not name, of a run of this process; unknown_fields has them
 	Written        Written   `json:"-"` // of a run of this process, for CheckQuality; sync_runs does not have it
+	Carried        *Carried  `json:"-"` // likewise, of a run that read all of the stream; nil: it did not
 }
 
 var runColumns = columns("account String, stream String, run_id UUID, mode String, started_at DateTime64(3), finished_at Nullable(DateTime64(3)), " +

@@ -169,3 +169,15 @@ func (r Reader) PayoutsPaid(ctx context.Context, account string) ([]PayoutPaid, 
 	}
 	return all, nil
 }
+
+// PayoutsEnded reads which payouts of an account have a period that ended from a time on and before another one.
+func (r Reader) PayoutsEnded(ctx context.Context, account string, from, before time.Time) ([]int64, error) {
+	rows, err := r.conn.Query(ctx, `SELECT id FROM payouts
+WHERE account = {account:String} AND end_date >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND end_date < fromUnixTimestamp64Milli({before:Int64}, 'UTC')
+ORDER BY id`, named("account", account), named("from", fmt.Sprint(from.UnixMilli())), named("before", fmt.Sprint(before.UnixMilli())))
+	all, err := scanned(rows, err, only[int64])
+	if err != nil {
+		return nil, fmt.Errorf("reading which payouts of account %s end in a month: %w", account, err)
+	}
+	return all, nil
+}

@@ -360,7 +360,7 @@ func claim(dir string) (*os.File, error) {
 }
 
 func inUse(dir string) error {
-	return fmt.Errorf("open %s: %w: stop the other dealhouse, or query it through its serve-warehouse port", dir, contract.ErrLocked)
+	return fmt.Errorf("open %s: %w: stop the other dealhouse; while it is a daemon, or loads, `dealhouse query` works through it", dir, contract.ErrLocked)
 }
 
 // Dir is the data directory, absolute.

@@ -116,7 +116,7 @@ func (s *Server) downloadPayout(w http.ResponseWriter, r *http.Request) {
 	q, err := parameters(r, "format", "list")
 	var format, list string
 	if err == nil {
-		format, list, err = formatOf(q, []string{report.ListTransactions(), report.ListExceptions, report.ListTotals, report.ListPayouts()})
+		format, list, err = formatOf(q, append([]string{report.ListTransactions(), report.ListExceptions, report.ListTotals, report.ListPayouts()}, report.ThreeWayLists()...))
 	}
 	if err != nil {
 		s.refuse(w, http.StatusBadRequest, err)
@@ -132,12 +132,22 @@ func (s *Server) downloadPayout(w http.ResponseWriter, r *http.Request) {
 		if len(one.Payouts) == 0 {
 			return &RefusalError{Unknown: true, Reason: "there is no such payout"}
 		}
+		if slices.Contains(report.ThreeWayLists(), list) {
+			t, err := report.PayoutThreeWay(ctx, s.o.Warehouse, k.account, k.id)
+			return orWrite(err, t, list, to)
+		}
 		return writeReconciliation(one, format, list, to)
 	}})
 }
 
-// listChanges is the kind of rows with the changes of transactions behind the entries of a statement.
-const listChanges = "changes"
+// Kinds of rows of a statement, beside itself and the balances.
+const (
+	listAges     = "ages"     // what is unpaid, by age
+	listChanges  = "changes"  // the changes of transactions behind the entries
+	listForecast = "forecast" // of the next payouts
+	listDue      = "due"      // the unpaid transactions behind the forecast
+	listBacktest = "backtest" // earlier payouts: what would have been forecast, and what was paid
+)
 
 // downloadStatement gives the statement of a month, or what is behind a figure of it.
 func (s *Server) downloadStatement(w http.ResponseWriter, r *http.Request) {
@@ -149,7 +159,7 @@ func (s *Server) downloadStatement(w http.ResponseWriter, r *http.Request) {
 	q, err := parameters(r, "format", "list", "of", "currency", "age")
 	var format, list string
 	if err == nil {
-		format, list, err = formatOf(q, []string{"statement", "ages", listChanges, report.Opening, report.Closing})
+		format, list, err = formatOf(q, append([]string{"statement", listAges, listChanges, report.Opening, report.Closing, listForecast, listDue, listBacktest}, report.ThreeWayLists()...))
 	}
 	f := report.Figure{Of: list}
 	if err == nil && (q.Has("of") || q.Has("age") || q.Has("currency")) {
@@ -167,8 +177,13 @@ func (s *Server) downloadStatement(w http.ResponseWriter, r *http.Request) {
 			return report.WriteBehindCSV(ctx, s.o.Warehouse, k.account, k.month, f, to)
 		case list == listChanges:
 			return report.WriteChangesCSV(ctx, s.o.Warehouse, k.account, k.month, to)
+		case list == listDue:
+			return report.WriteDueCSV(ctx, s.o.Warehouse, k.account, k.month, to)
+		case slices.Contains(report.ThreeWayLists(), list):
+			t, err := report.MonthThreeWay(ctx, s.o.Warehouse, k.account, k.month)
+			return orWrite(err, t, list, to)
 		}
-		statement, err := s.readStatement(ctx, k)
+		statement, err := report.NewStatement(ctx, s.o.Warehouse, k.account, k.month)
 		if err != nil {
 			return err
 		}
@@ -177,8 +192,12 @@ func (s *Server) downloadStatement(w http.ResponseWriter, r *http.Request) {
 			return statement.WriteJSON(to)
 		case format == "html":
 			return statement.WriteHTML(to)
-		case list == "ages":
+		case list == listAges:
 			return statement.WriteAgesCSV(to)
+		case list == listForecast:
+			return statement.WriteForecastCSV(to)
+		case list == listBacktest:
+			return statement.WriteBacktestCSV(to)
 		}
 		return statement.WriteCSV(to)
 	}})

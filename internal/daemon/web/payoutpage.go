@@ -43,6 +43,7 @@ type payoutBody struct {
 	Transactions      []paidRow
 	More              string // transactions that are not shown; "" when all are
 	Totals            []report.Total
+	ThreeWay          threeWayTable
 	History           []event
 	Ack               *ackForm
 	Error             string
@@ -88,7 +89,12 @@ func (s *Server) readPayout(ctx context.Context, k payoutKey) (d payoutDetails, 
 		return d, err
 	}
 	acknowledged = slices.DeleteFunc(acknowledged, func(a warehouse.Acknowledgement) bool { return a.Payout != k.id })
+	three, err := report.PayoutThreeWay(ctx, s.o.Warehouse, k.account, k.id)
+	if err != nil {
+		return d, err
+	}
 	d.there, d.body = true, newPayoutBody(r, p)
+	d.body.ThreeWay = newThreeWayTable(three, d.body.Path)
 	d.body.History = historyOf(r, p, acknowledged)
 	return d, nil
 }

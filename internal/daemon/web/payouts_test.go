@@ -17,6 +17,7 @@ import (
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/enginetest"
 	"dealhouse/internal/report"
+	"dealhouse/internal/settlement"
 	"dealhouse/internal/warehouse"
 )
 
@@ -79,6 +80,20 @@ func (b *bench) books(t *testing.T) {
 	b.sell(t, 10*(firstPayout+1), "DECLINED", "1500", "EUR", firstPayout+1)
 	b.pay(t, firstPayout+6, 1, "7.5")
 	b.mustSync(t, "acme", "transactions", "payouts")
+	b.bank(t)
+}
+
+// bank takes in what reached the bank: of one payout with a fee, and of one that nobody knows.
+func (b *bench) bank(t *testing.T) {
+	t.Helper()
+	const file = "reference,received_on,currency,amount,fee,payouts,text\nbank-9001,2026-03-28,EUR,2998.50,1.50,9001,\nbank-lost,2026-03-29,EUR,7.77,,,of whom is this\n"
+	rows, problems, err := settlement.ReadFile(strings.NewReader(file), "acme", time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC))
+	if err != nil || len(problems) > 0 {
+		t.Fatal(err, problems)
+	}
+	if _, err := settlement.Import(t.Context(), b.w, rows, settlement.Options{Source: "bank.csv", By: "ann"}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // soon wants the page of payouts to say something; what is read in the background may take its time.

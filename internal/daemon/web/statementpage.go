@@ -34,6 +34,8 @@ type statementBody struct {
 	Note, Hash            string
 	State                 state
 	Currencies            []currencyTable
+	ForecastNote          string
+	ThreeWay              threeWayTable
 	Close                 *closeForm
 	Error                 string
 }
@@ -43,6 +45,13 @@ type currencyTable struct {
 	Currency string
 	Entries  []balanceRow // with the opening and the closing balance
 	Ages     []balanceRow
+	Forecast []report.ForecastRow // of the next payouts, and what is unpaid beside
+}
+
+// statementDetails are what the page of a month shows.
+type statementDetails struct {
+	report.Statement
+	threeWay report.ThreeWay
 }
 
 // balanceRow is a row of figures, and where it opens to its transactions.
@@ -55,8 +64,12 @@ type balanceRow struct {
 // closeForm closes a month.
 type closeForm struct{ Token, Account, Month, Seen string }
 
-func (s *Server) readStatement(ctx context.Context, k statementKey) (report.Statement, error) {
-	return report.NewStatement(ctx, s.o.Warehouse, k.account, k.month)
+func (s *Server) readStatement(ctx context.Context, k statementKey) (d statementDetails, err error) {
+	if d.Statement, err = report.NewStatement(ctx, s.o.Warehouse, k.account, k.month); err != nil {
+		return d, err
+	}
+	d.threeWay, err = report.MonthThreeWay(ctx, s.o.Warehouse, k.account, k.month)
+	return d, err
 }
 
 // statementOf reads which month an address is of.
@@ -106,7 +119,8 @@ func (s *Server) statementPage(w http.ResponseWriter, r *http.Request) {
 	s.render(w, "statement.html", p)
 }
 
-func (b *statementBody) fill(k statementKey, statement report.Statement) {
+func (b *statementBody) fill(k statementKey, statement statementDetails) {
+	b.ThreeWay = newThreeWayTable(statement.threeWay, b.Path)
 	b.Note, b.Hash, b.State = statement.Note(), statement.Hash(), stateWaiting
 	switch {
 	case statement.Close != nil && statement.Close.Hash != b.Hash:
@@ -133,6 +147,9 @@ func (b *statementBody) fill(k statementKey, statement report.Statement) {
 				continue
 			}
 			t.Ages = append(t.Ages, row(report.AgeTitles()[i], report.Figure{Of: report.Closing, OneAge: true, Age: i}, of))
+		}
+		if t.Forecast = c.ForecastRows(); len(t.Forecast) > 0 {
+			b.ForecastNote = report.ForecastNote()
 		}
 		b.Currencies = append(b.Currencies, t)
 	}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"dealhouse/internal/catalog"
-	"dealhouse/internal/report"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 )
@@ -98,7 +97,7 @@ type Server struct {
 	payouts   *kept[struct{}, reconciliation]
 	// onePayout, statements, figures are what the pages of a payout and of a month show.
 	onePayout  *kept[payoutKey, payoutDetails]
-	statements *kept[statementKey, report.Statement]
+	statements *kept[statementKey, statementDetails]
 	figures    *kept[figureKey, figureRows]
 	accounting sync.Mutex // held while a payout is acknowledged or a month is closed
 	actions    *kept[int, []warehouse.Action]

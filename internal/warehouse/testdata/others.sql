@@ -23,12 +23,12 @@ SELECT account, toDateTime64(month, 3, 'UTC'), closed_at, id, seen_to, statement
 FROM statement_closes WHERE account = {account:String} ORDER BY month;
 
 -- Reader.DueTransactions
-SELECT id, any(currency_code) AS currency, any(retailer_name), any(sold_at) AS sold, toDateTime64(addMonths(toStartOfMonth(sold + toIntervalDay(90)), 1), 3, 'UTC') AS due,
+SELECT id, currency_code AS currency, any(retailer_name), any(sold_at) AS sold, toDateTime64(addMonths(toStartOfMonth(sold + toIntervalDay(90)), 1), 3, 'UTC') AS due,
     sumIf(cashback, listed AND payout_id IS NULL AND status != 'DECLINED' AND status != 'CONFIRMED') - sumIf(cashback_before, listed_before AND payout_id_before IS NULL AND status_before != 'DECLINED' AND status_before != 'CONFIRMED') AS pending,
     sumIf(cashback, listed AND payout_id IS NULL AND status != 'DECLINED' AND status = 'CONFIRMED') - sumIf(cashback_before, listed_before AND payout_id_before IS NULL AND status_before != 'DECLINED' AND status_before = 'CONFIRMED') AS confirmed
 FROM (SELECT *, toUnixTimestamp64Milli(seen_at) > arrayMin([1767225600000]) AS late, toUnixTimestamp64Milli(if(late, seen_at, at)) AS effective FROM transaction_changes WHERE account = {account:String})
 WHERE effective < {to:Int64}
-GROUP BY id
+GROUP BY id, currency_code
 HAVING countIf(listed AND payout_id IS NULL AND status != 'DECLINED') != countIf(listed_before AND payout_id_before IS NULL AND status_before != 'DECLINED')
 ORDER BY currency, due, sold, id;
 
@@ -45,6 +45,11 @@ SELECT payout_id, currency_code, sumIf(stamped_cashback, stamped_status != 'DECL
 FROM payout_sums
 WHERE account = {account:String} AND payout_id IN (1)
 GROUP BY payout_id, currency_code ORDER BY payout_id, currency_code;
+
+-- Reader.PayoutsEnded
+SELECT id FROM payouts
+WHERE account = {account:String} AND end_date >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND end_date < fromUnixTimestamp64Milli({before:Int64}, 'UTC')
+ORDER BY id;
 
 -- Reader.PayoutsPaid
 SELECT payout_id, currency_code, paid FROM payout_paid WHERE account = {account:String} ORDER BY payout_id, currency_code;
@@ -95,6 +100,13 @@ ORDER BY account, payout_id DESC, currency_code;
 
 -- Reader.UnknownFields
 SELECT account, stream, field, first_seen FROM unknown_fields ORDER BY account, stream, field;
+
+-- Reader.VanishedFields
+SELECT account, stream, field, missing_since FROM vanished_fields ORDER BY account, stream, field;
+
+-- Reader.loadedMark
+SELECT count(), ifNull(toUnixTimestamp64Milli(max(synced_at)), 0), (SELECT ifNull(toUnixTimestamp64Milli(max(synced_at)), 0) FROM transactions_latest WHERE account = {account:String})
+FROM transactions_versions WHERE account = {account:String};
 
 -- Warehouse.Acknowledge
 INSERT INTO payout_acknowledgements_log (account, payout_id, kind, currency_code, at, id, amount, entries, amounts, tolerance, reason, note, by);

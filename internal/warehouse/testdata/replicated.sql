@@ -591,6 +591,25 @@ COMMENT 'The storage behind settlements';
 -- 0023_settlements.sql 2
 CREATE OR REPLACE VIEW settlement_revisions ON CLUSTER `main`;
 
+-- 0026_field_presence.sql 1
+CREATE TABLE IF NOT EXISTS field_presence_log ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    stream LowCardinality(String) COMMENT 'Stream',
+    field String COMMENT 'Name of the field, as the service has it',
+    scope String COMMENT 'What was read of the stream; empty: all of it',
+    usual Bool COMMENT 'Whether nearly every record of the last complete run that had it carried a value',
+    missing_since Nullable(DateTime64(3, 'UTC')) COMMENT 'When a complete run first had it in no record; NULL: it has it',
+    noted_at DateTime64(6, 'UTC') COMMENT 'When this was noted, by the clock of the warehouse: the latest wins'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/field_presence_log', '{replica}', noted_at)
+ORDER BY (account, stream, field)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'The storage behind vanished_fields';
+
+-- 0026_field_presence.sql 2
+CREATE OR REPLACE VIEW vanished_fields ON CLUSTER `main`;
+
 -- streams 1
 CREATE TABLE IF NOT EXISTS promotions_latest ON CLUSTER `main`
 (

@@ -318,6 +318,9 @@ ORDER BY t.name;
 SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(greatest(0, toUnixTimestamp64Micro(toDateTime64(max(checked_at), 6, 'UTC')))), toInt64(ifNull(maxIf(toUnixTimestamp64Micro(toDateTime64(checked_at, 6, 'UTC')), check = 'rows_match'), 0)), countIf(NOT holds)
 FROM (SELECT check, max(checked_at) AS checked_at, argMax(ok, quality_checks_log.checked_at) AS holds FROM quality_checks_log WHERE account = {account:String} AND stream = {stream:String} GROUP BY check);
 
+-- selectPresence
+SELECT field, scope, usual, missing_since FROM field_presence_log FINAL WHERE account = {account:String} AND stream = {stream:String};
+
 -- selectUnknownPayouts
 WITH (SELECT max(started_at) FROM sync_runs WHERE account = {account:String} AND stream = 'payouts' AND outcome = 'success' AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)) AS loaded
 SELECT loaded, groupArray(1000)(key) FROM
@@ -458,6 +461,34 @@ SELECT currency_code, effective < {from:Int64}, late AND effective >= {from:Int6
     toInt8(ifNull(greatest(-1, least(dateDiff('month', fromUnixTimestamp64Milli({to:Int64}, 'UTC'), addMonths(toStartOfMonth(sold_at + toIntervalDay(90)), 1)), 99)), 100)) AS due, sale = 1, status_before, status,
     payout_id_before IS NOT NULL, payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1, listed_before = 1, listed = 1,
     toInt64(count()), sum(cashback_before), sum(cashback)
+FROM (
+    SELECT currency_code, effective, late, days, sold_at, sale, status_before, status, payout_id_before, payout_id, first_paid, listed_before, listed, cashback_before, cashback
+    FROM (SELECT *, toUnixTimestamp64Milli(seen_at) > arrayMin([9999999999999, if(at < fromUnixTimestamp64Milli(2678400000, 'UTC'), 1, 9999999999999)]) AS late, toUnixTimestamp64Milli(if(late, seen_at, at)) AS effective, dateDiff('day', sold_at, fromUnixTimestamp64Milli({to:Int64}, 'UTC')) AS days FROM transaction_changes WHERE account = {account:String} AND cityHash64(id) IN
+    (
+        SELECT cityHash64(id) FROM transactions_versions WHERE account = {account:String} AND least(toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))), ifNull(toUnixTimestamp64Milli(sold_at), toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at)))), if(toUnixTimestamp64Milli(synced_at) > 1, toUnixTimestamp64Milli(synced_at), toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))))) < {to:Int64} AND cityHash64(id) IN (SELECT cityHash64(id) FROM transactions_versions WHERE account = {account:String} AND greatest(toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))), if(toUnixTimestamp64Milli(synced_at) > 1, toUnixTimestamp64Milli(synced_at), toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))))) >= {from:Int64})
+        UNION ALL
+        SELECT key FROM
+    (
+        SELECT cityHash64(id) AS key, payout_id IS NULL AS bare, toUInt64(bitShiftRight(_version, 64)) AS version FROM transactions_versions WHERE account = {account:String}
+    )
+    GROUP BY key HAVING sum(NOT bare) > 1 OR sum(NOT bare) = 1 AND max(2 * version + bare) % 2 = 1
+    ))
+    UNION ALL
+    SELECT currency_code, {from:Int64} - 1 AS effective, 0 AS late, dateDiff('day', sold_at, fromUnixTimestamp64Milli({to:Int64}, 'UTC')) AS days, sold_at, 1 AS sale, 'PENDING' AS status_before, if(status = 'CONFIRMED', 'CONFIRMED', 'PENDING') AS status,
+        CAST(NULL, 'Nullable(Int64)') AS payout_id_before, CAST(NULL, 'Nullable(Int64)') AS payout_id, 0 AS first_paid, 0 AS listed_before, 1 AS listed, cashback AS cashback_before, cashback
+    FROM (SELECT currency_code, sold_at, toString(status) AS status, ifNull(transactions.cashback, 0) AS cashback FROM transactions
+        WHERE account = {account:String} AND payout_id IS NULL AND status != 'DECLINED' AND cityHash64(id) NOT IN (SELECT cityHash64(id) FROM transactions_versions WHERE account = {account:String} AND greatest(toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))), if(toUnixTimestamp64Milli(synced_at) > 1, toUnixTimestamp64Milli(synced_at), toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))))) >= {from:Int64})
+            AND cityHash64(id) NOT IN (SELECT cityHash64(id) FROM transactions_versions WHERE account = {account:String} AND payout_id IS NOT NULL
+                AND cityHash64(id) IN (SELECT cityHash64(id) FROM transactions WHERE account = {account:String} AND payout_id IS NULL))))
+WHERE effective < {to:Int64}
+GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, sign(cashback - cashback_before), cashback_before = 0, cashback = 0
+ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14;
+
+-- selectAllChangeSums
+SELECT currency_code, effective < {from:Int64}, late AND effective >= {from:Int64}, multiIf(isNull(days), 5, days <= 30, 0, days <= 60, 1, days <= 90, 2, days <= 120, 3, 4) AS age,
+    toInt8(ifNull(greatest(-1, least(dateDiff('month', fromUnixTimestamp64Milli({to:Int64}, 'UTC'), addMonths(toStartOfMonth(sold_at + toIntervalDay(90)), 1)), 99)), 100)) AS due, sale = 1, status_before, status,
+    payout_id_before IS NOT NULL, payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1, listed_before = 1, listed = 1,
+    toInt64(count()), sum(cashback_before), sum(cashback)
 FROM (SELECT *, toUnixTimestamp64Milli(seen_at) > arrayMin([9999999999999, if(at < fromUnixTimestamp64Milli(2678400000, 'UTC'), 1, 9999999999999)]) AS late, toUnixTimestamp64Milli(if(late, seen_at, at)) AS effective, dateDiff('day', sold_at, fromUnixTimestamp64Milli({to:Int64}, 'UTC')) AS days FROM transaction_changes WHERE account = {account:String})
 WHERE effective < {to:Int64}
 GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, sign(cashback - cashback_before), cashback_before = 0, cashback = 0
@@ -466,7 +497,7 @@ ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14;
 -- selectChanges
 SELECT currency_code, late, sale = 1, status_before, status, payout_id_before IS NOT NULL, payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1,
     listed_before = 1, listed = 1, cashback_before, cashback, id, at, seen_at, sold_at, retailer_name, payout_id
-FROM (SELECT *, toUnixTimestamp64Milli(seen_at) > arrayMin([9999999999999]) AS late, toUnixTimestamp64Milli(if(late, seen_at, at)) AS effective FROM transaction_changes WHERE account = {account:String})
+FROM (SELECT *, toUnixTimestamp64Milli(seen_at) > arrayMin([9999999999999]) AS late, toUnixTimestamp64Milli(if(late, seen_at, at)) AS effective FROM transaction_changes WHERE account = {account:String} AND cityHash64(id) IN (SELECT cityHash64(id) FROM transactions_versions WHERE account = {account:String} AND greatest(toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))), toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at)))) >= {from:Int64}))
 WHERE effective >= {from:Int64} AND effective < {to:Int64}
 ORDER BY effective, id, sale DESC;
 
@@ -475,25 +506,26 @@ SELECT currency_code, late, multiIf(isNull(days), 5, days <= 30, 0, days <= 60, 
     listed_before = 1, listed = 1, cashback_before, cashback, id, at, seen_at, sold_at, retailer_name, payout_id
 FROM (SELECT *, toUnixTimestamp64Milli(seen_at) > arrayMin([9999999999999]) AS late, toUnixTimestamp64Milli(if(late, seen_at, at)) AS effective, dateDiff('day', sold_at, fromUnixTimestamp64Milli({to:Int64}, 'UTC')) AS days FROM transaction_changes WHERE account = {account:String})
 WHERE effective >= {from:Int64} AND effective < {to:Int64}
-ORDER BY id, effective, sale DESC;
+ORDER BY id, currency_code, effective, sale DESC;
 
 -- selectUnpaidCohorts
 SELECT currency, toDateTime64(cell.1, 3, 'UTC') AS month, cell.2 AS togo, cell.3 = 1 AS confirmed, toInt64(count()), sum(cell.4), sum(cell.5)
 FROM
 (
     SELECT currency, arrayJoin(arrayConcat(
-        arrayMap(c -> (due, toInt8(c.1), toUInt8(c.2.3 = 'CONFIRMED'), c.2.4, if(stamp.1 > 0 AND stamp.2 < toUnixTimestamp(toDateTime(addMonths(due, 1), 'UTC')) * 1000, paid, 0)),
-            arrayFilter(c -> c.2.1 > 0 AND c.2.3 != 'DECLINED' AND NOT c.2.5 AND NOT c.2.6,
-                arrayMap(k -> (k, arrayLast(v -> v.2 < toUnixTimestamp(toDateTime(addMonths(due, -k), 'UTC')) * 1000, versions)), range(4)))),
-        if(stamp.1 > 0, [(toDate(toStartOfMonth(fromUnixTimestamp64Milli(stamp.2, 'UTC'))), toInt8(-1), toUInt8(0), toDecimal64(0, 4), paid)], []))) AS cell
+        arrayMap(c -> (due, toInt8(c.1), toUInt8(bitTest(c.2, 1)), reinterpret(bitShiftRight(c.2, 3), 'Decimal(18, 4)'), if(stamped != 0 AND stamped_at < toUnixTimestamp(toDateTime(addMonths(due, 1), 'UTC')) * 1000, paid, 0)), arrayFilter(c -> bitTest(c.2, 0), [(0, seen_0), (1, seen_1), (2, seen_2), (3, seen_3)])),
+        if(stamped != 0, [(toDate(toStartOfMonth(fromUnixTimestamp64Milli(stamped_at, 'UTC'))), toInt8(-1), toUInt8(0), toDecimal64(0, 4), paid)], []))) AS cell
     FROM
     (
-        SELECT argMax(currency_code, _version) AS currency, addMonths(toStartOfMonth(assumeNotNull(argMax(sold_at, _version)) + toIntervalDay(90)), 1) AS due,
-            arraySort(v -> v.1, groupArray((_version, toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))), toString(status), ifNull(cashback, 0),
-                payout_id IS NOT NULL, _deleted = 1))) AS versions,
-            arrayFirst(v -> v.5, versions) AS stamp, if(stamp.3 = 'DECLINED' OR stamp.6, toDecimal64(0, 4), stamp.4) AS paid
-        FROM transactions_versions
-        WHERE account = {account:String} AND sold_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND sold_at < fromUnixTimestamp64Milli({to:Int64}, 'UTC')
+        SELECT argMax(currency_code, _version) AS currency, argMax(month_due, _version) AS due, argMinIf(packed, _version, paid_out) AS stamped, argMinIf(changed, _version, paid_out) AS stamped_at,
+            reinterpret(bitShiftRight(stamped, 3), 'Decimal(18, 4)') AS paid, argMaxIf(packed, _version, changed < toUnixTimestamp(toDateTime(addMonths(month_due, -0), 'UTC')) * 1000) AS seen_0, argMaxIf(packed, _version, changed < toUnixTimestamp(toDateTime(addMonths(month_due, -1), 'UTC')) * 1000) AS seen_1, argMaxIf(packed, _version, changed < toUnixTimestamp(toDateTime(addMonths(month_due, -2), 'UTC')) * 1000) AS seen_2, argMaxIf(packed, _version, changed < toUnixTimestamp(toDateTime(addMonths(month_due, -3), 'UTC')) * 1000) AS seen_3
+        FROM
+        (
+            SELECT id, currency_code, _version, addMonths(toStartOfMonth(assumeNotNull(sold_at) + toIntervalDay(90)), 1) AS month_due, toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))) AS changed, payout_id IS NOT NULL AS paid_out, _deleted = 0 AND status != 'DECLINED' AS worth,
+                reinterpretAsInt64(if(worth, ifNull(cashback, 0), 0)) * 8 + 4 + (status = 'CONFIRMED') * 2 + (worth AND NOT paid_out) AS packed
+            FROM transactions_versions
+            WHERE account = {account:String} AND sold_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND sold_at < fromUnixTimestamp64Milli({to:Int64}, 'UTC')
+        )
         GROUP BY id
     )
 )
@@ -506,12 +538,12 @@ FROM sync_runs WHERE account = {account:String} AND stream = 'transactions' AND 
 ORDER BY day;
 
 -- selectDueTransactions
-SELECT id, any(currency_code) AS currency, any(retailer_name), any(sold_at) AS sold, toDateTime64(addMonths(toStartOfMonth(sold + toIntervalDay(90)), 1), 3, 'UTC') AS due,
+SELECT id, currency_code AS currency, any(retailer_name), any(sold_at) AS sold, toDateTime64(addMonths(toStartOfMonth(sold + toIntervalDay(90)), 1), 3, 'UTC') AS due,
     sumIf(cashback, listed AND payout_id IS NULL AND status != 'DECLINED' AND status != 'CONFIRMED') - sumIf(cashback_before, listed_before AND payout_id_before IS NULL AND status_before != 'DECLINED' AND status_before != 'CONFIRMED') AS pending,
     sumIf(cashback, listed AND payout_id IS NULL AND status != 'DECLINED' AND status = 'CONFIRMED') - sumIf(cashback_before, listed_before AND payout_id_before IS NULL AND status_before != 'DECLINED' AND status_before = 'CONFIRMED') AS confirmed
 FROM (SELECT *, toUnixTimestamp64Milli(seen_at) > arrayMin([9999999999999, if(at < fromUnixTimestamp64Milli(2678400000, 'UTC'), 1, 9999999999999)]) AS late, toUnixTimestamp64Milli(if(late, seen_at, at)) AS effective FROM transaction_changes WHERE account = {account:String})
 WHERE effective < {to:Int64}
-GROUP BY id
+GROUP BY id, currency_code
 HAVING countIf(listed AND payout_id IS NULL AND status != 'DECLINED') != countIf(listed_before AND payout_id_before IS NULL AND status_before != 'DECLINED')
 ORDER BY currency, due, sold, id;
 
@@ -591,6 +623,28 @@ ALTER TABLE payout_findings_log DELETE WHERE isNull(resolved_at) AND last_seen <
 -- deleteFindings, resolved
 ALTER TABLE payout_findings_log DELETE WHERE isNotNull(resolved_at) AND last_seen < fromUnixTimestamp64Milli(1, 'UTC') AND hex(sipHash128(account, kind, subject, detail_hash)) IN ('', '01', '02');
 
+-- selectOldVersions
+SELECT hex(sipHash128(account, id, _version)) AS id FROM
+(
+    SELECT *, max(if(synced_at < fromUnixTimestamp64Milli({before:Int64}, 'UTC'), _nth, 0)) OVER (PARTITION BY account, id) AS _in_force FROM
+    (
+        SELECT account, id, _version, synced_at, sum(_starts) OVER (PARTITION BY account, id ORDER BY _version ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS _nth FROM
+        (
+            SELECT account, id, _version, synced_at,
+                row_number() OVER w = 1 OR _hash != lagInFrame(_hash) OVER w OR _deleted != lagInFrame(_deleted) OVER w AS _starts
+            FROM promotions_versions
+            WHERE (account, id) IN (SELECT account, id FROM promotions_versions WHERE synced_at < fromUnixTimestamp64Milli({before:Int64}, 'UTC') GROUP BY account, id HAVING count() > 1)
+                AND account NOT IN (SELECT account FROM sync_state WHERE stream = 'promotions' AND startsWith(name, 'intent:'))
+            WINDOW w AS (PARTITION BY account, id ORDER BY _version ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+        )
+    )
+)
+WHERE synced_at < fromUnixTimestamp64Milli({before:Int64}, 'UTC') AND _nth < _in_force
+ORDER BY _nth, id LIMIT {limit:UInt64};
+
+-- deleteVersions
+ALTER TABLE promotions_versions DELETE WHERE synced_at < fromUnixTimestamp64Milli(1, 'UTC') AND hex(sipHash128(account, id, _version)) IN ('', '01', '02');
+
 -- selectKnownStreams
 SELECT DISTINCT account, stream FROM sync_state_log ORDER BY account, stream;
 
@@ -620,6 +674,9 @@ INSERT INTO notifications_log (receiver, id, queued, at, event, account, streams
 
 -- insertInto unknown_fields_log
 INSERT INTO unknown_fields_log (account, stream, field, first_seen);
+
+-- insertInto field_presence_log
+INSERT INTO field_presence_log (account, stream, field, scope, usual, missing_since, noted_at);
 
 -- insertInto rejects_log
 INSERT INTO rejects_log (account, stream, key, field, reason, raw, first_seen_at, seen_at, last);

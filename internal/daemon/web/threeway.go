@@ -1,0 +1,74 @@
+package web
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"dealhouse/internal/report"
+	"dealhouse/internal/wording"
+)
+
+// threeWayTable is what payouts earned, paid out and brought, on the page of a payout or of a month.
+type threeWayTable struct {
+	Path        string // of the page: its downloads are below
+	Summary     string
+	Several     bool // payouts, so that each is named
+	Rows        []threeWayRow
+	Settlements []settlementRow
+}
+
+// threeWayRow is a payout in one currency.
+type threeWayRow struct {
+	ID, Path, Currency                                                string
+	Earned, PaidOut, Received, Fees, Converted, Rounding, Outstanding string
+	State                                                             pill
+	Advice                                                            string
+}
+
+// settlementRow is what reached the bank, and what it settles.
+type settlementRow struct{ Reference, Day, Arrived, Payouts, Text, Advice string }
+
+// newThreeWayTable takes the part of a page with a path.
+func newThreeWayTable(t report.ThreeWay, path string) threeWayTable {
+	table := threeWayTable{Path: path, Summary: t.Summary(), Several: strings.HasPrefix(path, "/statements/")}
+	d := report.AlignThreeWay(report.Page, t.Payouts)
+	for _, p := range t.Payouts {
+		text := map[string]string{}
+		for column, amount := range report.ThreeWayAmounts(p) {
+			if text[column] = d.Text(column, p.Currency, amount); amount.IsZero() && column != "earned" && column != "paid out" && column != "received" {
+				text[column] = "" // there is no such part
+			}
+		}
+		row := threeWayRow{ID: fmt.Sprint(p.Payout), Path: payoutPath(p.Account, p.Payout), Currency: p.Currency, Earned: text["earned"], PaidOut: text["paid out"], Received: text["received"],
+			Fees: text["fees"], Converted: text["converted"], Rounding: text["rounding"], Outstanding: text["outstanding"], State: pill{threeWayTone(p.State), p.State}}
+		if t.Imported > 0 { // otherwise there is nothing to look for
+			row.Advice = wording.Sentence(report.ThreeWayAdvice(p))
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	for _, s := range t.Settlements {
+		table.Settlements = append(table.Settlements, settlementRow{Reference: s.Reference, Day: report.Day(&s.ReceivedOn), Arrived: report.Arrived(s), Payouts: report.SettlementPayouts(s),
+			Text: s.Text, Advice: wording.Sentence(report.SettlementAdvice(s))})
+	}
+	return table
+}
+
+// threeWayTone is the state whose colour a state of a payout has.
+func threeWayTone(of string) state {
+	switch of {
+	case "received", "nothing due":
+		return stateFine
+	case "outstanding":
+		return stateWaiting
+	}
+	return stateLate
+}
+
+// orWrite writes a part of what was earned, paid out and received, unless it could not be read.
+func orWrite(err error, t report.ThreeWay, list string, to io.Writer) error {
+	if err != nil {
+		return err
+	}
+	return t.WriteCSV(to, list)
+}

@@ -1,0 +1,290 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"dealhouse/internal/apisim"
+	"dealhouse/internal/enginetest"
+	"dealhouse/internal/finance"
+	"dealhouse/internal/warehouse"
+)
+
+// bookSale is a transaction of ledgers as it is upstream.
+type bookSale struct {
+	currency, status, cashback string
+	sold                       time.Time
+	payout                     int
+	gone                       bool
+}
+
+// ledgers are an account in which everything changes at random, with what a person has acknowledged and closed.
+type ledgers struct {
+	*world
+	r       *rand.Rand
+	sales   []*bookSale
+	payouts int
+	closed  map[time.Time]string // hashes
+	acked   map[string]finance.Matter
+}
+
+// amount is a random one, with the decimals of its currency or more.
+func (b *ledgers) amount(currency string) string {
+	d := finance.FromMinor(int64(1+b.r.IntN(900)), currency)
+	if b.r.IntN(6) == 0 {
+		d = d.Add(decimal.New(int64(b.r.IntN(10000)), -4))
+	}
+	return d.String()
+}
+
+func (b *ledgers) write(t *testing.T, n int) {
+	t.Helper()
+	b.Advance(time.Minute)
+	s := b.sales[n]
+	id := fmt.Sprintf("00000000-0000-4000-8000-%012d", n)
+	if s.gone {
+		if err := b.Delete(apisim.StreamTransactions, "acme", id); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	payout := "null"
+	if s.payout != 0 {
+		payout = fmt.Sprint(s.payout)
+	}
+	record := fmt.Sprintf(`{"id":%q,"soldAt":%q,"updatedAt":%q,"currencyCode":%q,"orderValue":100,"cashback":%s,"status":%q,"payoutId":%s}`,
+		id, s.sold.Format(time.RFC3339Nano), b.Now().Format(time.RFC3339Nano), s.currency, s.cashback, s.status, payout)
+	if err := b.Put(apisim.StreamTransactions, "acme", []byte(record)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// change lets something happen to one transaction: now and then what cannot be read, what is found gone, listed again, sold
+// at another time or in another currency.
+func (b *ledgers) change(t *testing.T, n int) {
+	t.Helper()
+	s := b.sales[n]
+	switch b.r.IntN(14) {
+	case 0, 1, 2:
+		s.status = []string{finance.Confirmed, finance.Declined, finance.Pending}[b.r.IntN(3)]
+	case 3, 4:
+		s.cashback = b.amount(s.currency)
+	case 5, 6, 7:
+		if b.payouts > 0 {
+			s.payout = b.r.IntN(b.payouts + 2) // none, one that is there, or one that is not yet
+			if s.payout == 0 && b.r.IntN(2) == 0 {
+				s.payout = 1
+			}
+		}
+	case 8:
+		s.gone = !s.gone
+		if n%4 != 0 {
+			s.gone = false
+		}
+	case 9:
+		s.cashback = `"not a number"`
+	case 10:
+		s.sold = s.sold.Add(-time.Duration(b.r.IntN(60)) * 24 * time.Hour)
+	case 11:
+		s.currency = []string{"EUR", "JPY", "KWD"}[b.r.IntN(3)]
+	case 12:
+		s.status = "" // it is kept without one
+	case 13:
+		s.status, s.cashback, s.payout = finance.Confirmed, b.amount(s.currency), min(1, b.payouts)
+	}
+	b.write(t, n)
+}
+
+// pay makes a payout of some random numbers: nobody says that it has to be right.
+func (b *ledgers) pay(t *testing.T) {
+	t.Helper()
+	b.payouts++
+	total, declined := decimal.RequireFromString(b.amount("EUR")), decimal.Zero
+	if b.r.IntN(2) == 0 {
+		declined = total.Div(decimal.NewFromInt(4)).Truncate(4)
+	}
+	day := b.Now().Format(time.RFC3339)
+	record := fmt.Sprintf(`{"id":%d,"totalTransactions":%d,"totalGmv":300,"aov":100,"totalCashback":%s,"confirmedTransactions":1,"declinedTransactions":1,"pendingTransactions":1,
+"confirmedGmv":100,"declinedGmv":100,"pendingGmv":100,"confirmedCashback":%s,"declinedCashback":%s,"pendingCashback":0,"startDate":%q,"endDate":%q}`,
+		b.payouts, b.r.IntN(4), total, total.Sub(declined), declined, day, day)
+	if err := b.Put(apisim.StreamPayouts, "acme", []byte(record)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestBooksInRandomWorlds lets everything change at random, against the real engine: statements balance and are what their
+// changes come to one by one; the parts of each payout add up; a closed month keeps its hash, and what comes later is in
+// the month in which it was seen; what was acknowledged is quiet until it moves, and says by how much.
+func TestBooksInRandomWorlds(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(enginetest.Sample(1, 25)) {
+		b := &ledgers{newWorld(t, scripted()), rand.New(rand.NewPCG(seed, 23)), nil, 0, map[time.Time]string{}, map[string]finance.Matter{}}
+		for range 60 {
+			n := len(b.sales)
+			b.sales = append(b.sales, &bookSale{status: finance.Pending, currency: []string{"EUR", "EUR", "JPY", "KWD"}[b.r.IntN(4)], sold: b.Now().Add(-time.Duration(b.r.IntN(100*24)) * time.Hour)})
+			b.sales[n].cashback = b.amount(b.sales[n].currency)
+			b.write(t, n)
+		}
+		b.pay(t)
+		b.sync(true, "transactions", "payouts")
+		moved, quiet := 0, 0
+		for round := range enginetest.Sample(3, 10) {
+			b.Advance(time.Duration(5+b.r.IntN(30)) * 24 * time.Hour)
+			if b.r.IntN(2) == 0 {
+				b.pay(t)
+			}
+			for range 3 + b.r.IntN(12) {
+				b.change(t, b.r.IntN(len(b.sales)))
+			}
+			b.sync(round%2 == 0, "transactions", "payouts")
+			m, q := b.checkMatters(t, seed)
+			moved, quiet = moved+m, quiet+q
+			b.checkMonths(t, seed, round)
+		}
+		if moved == 0 || quiet == 0 || len(b.closed) == 0 {
+			t.Errorf("world %d is too tame: %d matters moved, %d were quiet, %d months closed", seed, moved, quiet, len(b.closed))
+		}
+	}
+}
+
+// checkMatters compares what is open with what was acknowledged before, and then acknowledges some of it.
+func (b *ledgers) checkMatters(t *testing.T, seed uint64) (moved, quiet int) {
+	t.Helper()
+	r, err := Reconcile(t.Context(), b.w, Filter{Account: "acme"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Payouts) != b.payouts {
+		t.Fatalf("%d payouts, want %d", len(r.Payouts), b.payouts)
+	}
+	for _, p := range r.Payouts {
+		addsUp(t, p)
+		for _, m := range p.Matters {
+			key := fmt.Sprint(p.ID, m.Kind, m.Currency)
+			before, known := b.acked[key]
+			same := known && maps.EqualFunc(before.Entries, m.Entries, decimal.Decimal.Equal)
+			by := m.Amount().Sub(before.Amount())
+			if m.Open == same || known != (m.Acknowledged != nil) || known && !m.Moved.Equal(by) {
+				t.Errorf("world %d, payout %d: %s of %s is open: %t, moved %s; it was acknowledged as %v", seed, p.ID, m.Kind, m.Currency, m.Open, m.Moved, before.Entries)
+			}
+			if same {
+				quiet++
+			} else if known {
+				moved++
+			}
+		}
+		if len(p.Kinds()) == 0 || b.r.IntN(3) == 0 {
+			continue
+		}
+		all, err := Acknowledge(t.Context(), b.w, Acknowledging{Account: "acme", Payout: p.ID, Reason: "expected", By: "ann", Seen: p.Seen()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range all {
+			b.acked[fmt.Sprint(a.Payout, a.Kind, a.Currency)] = acknowledgedMatter(&a)
+		}
+	}
+	return moved, quiet
+}
+
+// checkMonths adds up every month change by change, and closes one now and then.
+func (b *ledgers) checkMonths(t *testing.T, seed uint64, round int) {
+	t.Helper()
+	closes, err := b.w.Closes(t.Context(), "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := b.Now().UTC()
+	this := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
+	var months []time.Time
+	for m := this.AddDate(0, -enginetest.Sample(1, 9), 0); !m.After(this); m = m.AddDate(0, 1, 0) {
+		months = append(months, m)
+	}
+	seen := time.Now().UTC() // what is seen late counts today, by the clock of the warehouse
+	months = append(months, time.Date(seen.Year(), seen.Month(), 1, 0, 0, 0, 0, time.UTC))
+	var last Statement
+	for i, month := range months {
+		s, err := NewStatement(t.Context(), b.w, "acme", month)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == len(months)-1 {
+			last = Statement{} // it does not follow
+		}
+		balances(t, s, last)
+		b.oneByOne(t, s, closes)
+		if hash, closed := b.closed[month]; closed && s.Hash() != hash {
+			t.Errorf("world %d: the closed %s has another hash", seed, month.Format("2006-01"))
+		}
+		last = s
+	}
+	if before := this.AddDate(0, -1, 0); round%2 == 1 && b.closed[before] == "" {
+		s, err := CloseMonth(t.Context(), b.w, "acme", before, "ann", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.closed[before] = s.Hash()
+	}
+}
+
+// oneByOne compares a statement with what the changes come to that are read one by one.
+func (b *ledgers) oneByOne(t *testing.T, s Statement, closes []warehouse.Close) {
+	t.Helper()
+	from, to := s.Month, s.Month.AddDate(0, 1, 0)
+	parts := map[string]*[3][]finance.Change{} // before, within, late
+	ages := map[string][]finance.Balance{}
+	err := b.w.EachChange(t.Context(), "acme", time.UnixMilli(0), to, closes, func(c warehouse.Change) error {
+		c.Count = 1
+		if parts[c.Currency] == nil {
+			parts[c.Currency], ages[c.Currency] = &[3][]finance.Change{}, make([]finance.Balance, len(AgeTitles()))
+		}
+		when, part := c.At, 1
+		if c.Late {
+			when, part = c.SeenAt, 2
+		}
+		if when.Before(from) {
+			part = 0
+		}
+		parts[c.Currency][part] = append(parts[c.Currency][part], changeOf(c.ChangeSum))
+		for _, step := range changeOf(c.ChangeSum).Steps() {
+			ages[c.Currency][c.Age] = ages[c.Currency][c.Age].Add(step.Balance)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range s.Currencies {
+		p := parts[c.Currency]
+		if p == nil {
+			t.Errorf("%s: %s has no changes", s.Month.Format("2006-01"), c.Currency)
+			continue
+		}
+		want := finance.NewStatement(p[0], p[1], p[2])
+		equal := func(a, b finance.Entry) bool {
+			return a.Event == b.Event && a.Count == b.Count && a.Balance.Equal(b.Balance) && a.Paid.Equal(b.Paid)
+		}
+		if !c.Opening.Equal(want.Opening) || !c.Closing.Equal(want.Closing) || !slices.EqualFunc(c.Entries, want.Entries, equal) || !slices.EqualFunc(c.Ages, ages[c.Currency], finance.Balance.Equal) {
+			t.Errorf("%s in %s:\n%+v\none by one:\n%+v", s.Month.Format("2006-01"), c.Currency, c.Statement, want)
+		}
+		var unpaid finance.Balance
+		for _, age := range c.Ages {
+			unpaid = unpaid.Add(age)
+		}
+		if total := c.Unpaid.Total(); !total.Pending.Equal(unpaid.Pending) || !total.Confirmed.Equal(unpaid.Confirmed) {
+			t.Errorf("%s in %s: %s and %s are due, %s and %s unpaid", s.Month.Format("2006-01"), c.Currency, total.Pending, total.Confirmed, unpaid.Pending, unpaid.Confirmed)
+		}
+		delete(parts, c.Currency)
+	}
+	for currency, p := range parts {
+		if s := finance.NewStatement(p[0], p[1], p[2]); !s.Closing.Equal(finance.Balance{}) || len(s.Entries) > 0 {
+			t.Errorf("%s is missing", currency)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package report
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
+)
+
+// PayoutThreeWay is the part of NewThreeWay that is about one payout.
+func PayoutThreeWay(ctx context.Context, w *warehouse.Warehouse, account string, payout int64) (ThreeWay, error) {
+	t, err := NewThreeWay(ctx, w, account)
+	return t.of([]int64{payout}, func(warehouse.Settlement) bool { return false }), err
+}
+
+// MonthThreeWay is the part of NewThreeWay that is about a month: the payouts whose periods ended in it, with their
+// settlements whenever these arrived, and what arrived in it and settles no payout that is known.
+func MonthThreeWay(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time) (ThreeWay, error) {
+	end := month.AddDate(0, 1, 0)
+	ids, err := w.PayoutsEnded(ctx, account, month, end)
+	if err != nil {
+		return ThreeWay{}, err
+	}
+	t, err := NewThreeWay(ctx, w, account)
+	return t.of(ids, func(s warehouse.Settlement) bool {
+		return (s.MatchedBy == "" || len(s.NotLoaded) > 0) && !s.ReceivedOn.Before(month) && s.ReceivedOn.Before(end)
+	}), err
+}
+
+// of is the part about some payouts, with their settlements and others that are wanted.
+func (t ThreeWay) of(payouts []int64, others func(warehouse.Settlement) bool) ThreeWay {
+	one := ThreeWay{MadeAt: t.MadeAt, Account: t.Account, Imported: t.Imported}
+	for _, p := range t.Payouts {
+		if slices.Contains(payouts, p.Payout) {
+			one.Payouts = append(one.Payouts, p)
+		}
+	}
+	references := map[string]bool{}
+	for _, s := range t.Settlements {
+		if others(s) || slices.ContainsFunc(s.Payouts, func(id int64) bool { return slices.Contains(payouts, id) }) {
+			one.Settlements = append(one.Settlements, s)
+			references[s.Reference] = true
+		}
+	}
+	for _, s := range t.Revisions {
+		if references[s.Reference] {
+			one.Revisions = append(one.Revisions, s)
+		}
+	}
+	return one
+}
+
+// AlignThreeWay is the alignment of a table of what payouts earned, paid out and brought.
+func AlignThreeWay(in Medium, all []warehouse.ThreeWay) *Alignment {
+	a := NewAlignment(in)
+	for _, p := range all {
+		for column, amount := range ThreeWayAmounts(p) {
+			a.Note(column, p.Currency, amount)
+		}
+	}
+	return a
+}
+
+// ThreeWayAmounts are the amounts of a payout by the names of their columns.
+func ThreeWayAmounts(p warehouse.ThreeWay) map[string]decimal.Decimal {
+	return map[string]decimal.Decimal{"earned": p.Earned, "paid out": p.PaidOut, "received": p.Received, "fees": p.Fees, "converted": p.Converted, "rounding": p.Rounding, "outstanding": p.Outstanding}
+}
+
+// Arrived is what reached the bank with a settlement, in words: EUR 63.50, of USD 70.00, after EUR 0.50 of fees.
+func Arrived(s warehouse.Settlement) string {
+	text := s.Currency + " " + wording.Grouped(MoneyIn(s.Currency, s.Amount))
+	if sent := Sent(s); sent != "" {
+		text += ", of " + sent
+	}
+	if !s.Fee.IsZero() {
+		text += ", after " + withCurrency(s.Currency, s.Fee) + " of fees"
+	}
+	return text
+}

@@ -1,0 +1,157 @@
+package warehouse
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"dealhouse/internal/catalog"
+)
+
+// A statement adds up all changes of all transactions until the end of a month, and most of them were over long before
+// it. So only these are added up change by change:
+//
+//   - transactions that changed both since the beginning of the month and before its end,
+//   - transactions that may have left a payout, or changed in one.
+//
+// Of each of the others, all changes together come to what it is now: in a payout to nothing, since it is worth what was
+// paid for it, and else to what is unpaid of it. That is read from the rows as they are now.
+
+// ChangeSums adds up the changes of an account's transactions until the end of a month that begins at from and ends
+// before to. What belongs to a closed month and was seen after it was closed counts when it was seen. Transactions that
+// did not change any more since from may be added up as one sale at their last status.
+func (r Reader) ChangeSums(ctx context.Context, account string, from, to time.Time, closes []Close) ([]ChangeSum, error) {
+	args := []any{named("account", account), named("from", fmt.Sprint(from.UnixMilli())), named("to", fmt.Sprint(to.UnixMilli()))}
+	for range sumsTries {
+		before, err := r.loadedMark(ctx, account)
+		if err != nil {
+			return nil, err
+		}
+		if !before.whole() {
+			continue
+		}
+		all, err := r.changeSums(ctx, account, selectChangeSums(closes), args)
+		if err != nil {
+			return nil, err
+		}
+		if after, err := r.loadedMark(ctx, account); err != nil || after == before {
+			return all, err
+		}
+	}
+	return r.changeSums(ctx, account, selectAllChangeSums(closes), args)
+}
+
+// sumsTries is how often the sums are read anew when a run publishes meanwhile. After that, all is added up from the
+// versions alone, which are read at once and take long.
+const sumsTries = 3
+
+func (r Reader) changeSums(ctx context.Context, account, query string, args []any) ([]ChangeSum, error) {
+	rows, err := r.conn.Query(ctx, query, args...)
+	all, err := scanned(rows, err, func(c *ChangeSum) []any {
+		return []any{&c.Currency, &c.Before, &c.Late, &c.Age, &c.Due, &c.Sale, &c.StatusBefore, &c.Status, &c.InPayout, &c.IntoPayout, &c.SamePayout, &c.FirstPaid, &c.ListedBefore, &c.Listed,
+			&c.Count, &c.CashbackBefore, &c.Cashback}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("adding up the transactions of account %s: %w", account, err)
+	}
+	return all, nil
+}
+
+// loadedMark tells whether transactions were loaded between two looks. A run publishes the same rows as versions and as
+// what stands now, one after the other: in between, the newest of them differ.
+type loadedMark struct {
+	versions          uint64
+	newest, newestNow int64 // when they were loaded [ms since 1970]
+}
+
+// whole reports that no run is publishing.
+func (m loadedMark) whole() bool { return m.newest == m.newestNow }
+
+func (r Reader) loadedMark(ctx context.Context, account string) (m loadedMark, err error) {
+	err = r.conn.QueryRow(ctx, `SELECT count(), ifNull(toUnixTimestamp64Milli(max(synced_at)), 0), (SELECT ifNull(toUnixTimestamp64Milli(max(synced_at)), 0) FROM transactions_latest WHERE account = {account:String})
+FROM transactions_versions WHERE account = {account:String}`, named("account", account)).Scan(&m.versions, &m.newest, &m.newestNow)
+	if err != nil {
+		return m, fmt.Errorf("looking whether transactions of account %s are being loaded: %w", account, err)
+	}
+	return m, nil
+}
+
+// changedAt is when a version changed its transaction [ms since 1970], as transaction_changes has it.
+const changedAt = "toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at)))"
+
+// maybeSeen is when a version was loaded, where that may be when its changes count: after the first close.
+func maybeSeen(closes []Close, otherwise string) string {
+	if len(closes) == 0 {
+		return otherwise
+	}
+	first := closes[0].SeenTo
+	for _, c := range closes {
+		if c.SeenTo.Before(first) {
+			first = c.SeenTo
+		}
+	}
+	return sql("if(toUnixTimestamp64Milli(synced_at) > $first, toUnixTimestamp64Milli(synced_at), $otherwise)", parts{"first": fmt.Sprint(first.UnixMilli()), "otherwise": otherwise})
+}
+
+// changedSince are at least the transactions of which a change counts since from.
+func changedSince(closes []Close) string {
+	return sql("SELECT cityHash64(id) FROM transactions_versions WHERE account = {account:String} AND greatest($changed, $seen) >= {from:Int64}", parts{"changed": changedAt, "seen": maybeSeen(closes, changedAt)})
+}
+
+// changedBefore are at least the transactions of which a change counts before to: the sale counts when it was made.
+func changedBefore(closes []Close) string {
+	return sql("SELECT cityHash64(id) FROM transactions_versions WHERE account = {account:String} AND least($changed, ifNull(toUnixTimestamp64Milli(sold_at), $changed), $seen) < {to:Int64}",
+		parts{"changed": changedAt, "seen": maybeSeen(closes, changedAt)})
+}
+
+// unsettled are at least the transactions that ever were in a payout and are worth another amount than was paid for
+// them: those with several versions in one, or with one before the last. They are found by a hash. Where it takes two
+// transactions for one, both are added up change by change, which comes to the same.
+func unsettled() string {
+	return `SELECT key FROM
+    (
+        SELECT cityHash64(id) AS key, payout_id IS NULL AS bare, toUInt64(bitShiftRight(_version, 64)) AS version FROM transactions_versions WHERE account = {account:String}
+    )
+    GROUP BY key HAVING sum(NOT bare) > 1 OR sum(NOT bare) = 1 AND max(2 * version + bare) % 2 = 1`
+}
+
+// sumsOf adds up changes by all that ChangeSum tells apart, split further so that none is raised and another lowered.
+func sumsOf(from, more string) string {
+	return sql(`SELECT currency_code, effective < {from:Int64}, late AND effective >= {from:Int64}, $age AS age,
+    toInt8(ifNull(greatest(-1, least(dateDiff('month', fromUnixTimestamp64Milli({to:Int64}, 'UTC'), $due), 99)), $never)) AS due, sale = 1, status_before, status,
+    payout_id_before IS NOT NULL, payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1, listed_before = 1, listed = 1,
+    toInt64(count()), sum(cashback_before), sum(cashback)
+FROM ($from)
+WHERE effective < {to:Int64}
+GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, sign(cashback - cashback_before), cashback_before = 0, cashback = 0
+ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14`, parts{"from": from + more, "age": ageOfDays(), "due": dueOf("sold_at"), "never": fmt.Sprint(NotDue)})
+}
+
+// daysOld is the age of a sale at the end of the month.
+const daysOld = "dateDiff('day', sold_at, fromUnixTimestamp64Milli({to:Int64}, 'UTC')) AS days"
+
+// selectAllChangeSums adds up every change.
+func selectAllChangeSums(closes []Close) string {
+	return sumsOf(sql("SELECT *, $effective, $days FROM transaction_changes WHERE account = {account:String}", parts{"effective": effective(closes), "days": daysOld}), "")
+}
+
+func selectChangeSums(closes []Close) string {
+	columns := `currency_code, effective, late, days, sold_at, sale, status_before, status, payout_id_before, payout_id, first_paid, listed_before, listed, cashback_before, cashback`
+	named := parts{"columns": columns, "effective": effective(closes), "days": daysOld, "since": changedSince(closes), "before": changedBefore(closes), "unsettled": unsettled(),
+		"confirmed": quote(catalog.StatusConfirmed), "declined": quote(catalog.StatusDeclined), "pending": quote(catalog.StatusPending)}
+	return sumsOf(sql(`
+    SELECT $columns
+    FROM (SELECT *, $effective, $days FROM transaction_changes WHERE account = {account:String} AND cityHash64(id) IN
+    (
+        $before AND cityHash64(id) IN ($since)
+        UNION ALL
+        $unsettled
+    ))`, named), sql(`
+    UNION ALL
+    SELECT currency_code, {from:Int64} - 1 AS effective, 0 AS late, $days, sold_at, 1 AS sale, $pending AS status_before, if(status = $confirmed, $confirmed, $pending) AS status,
+        CAST(NULL, 'Nullable(Int64)') AS payout_id_before, CAST(NULL, 'Nullable(Int64)') AS payout_id, 0 AS first_paid, 0 AS listed_before, 1 AS listed, cashback AS cashback_before, cashback
+    FROM (SELECT currency_code, sold_at, toString(status) AS status, ifNull(transactions.cashback, 0) AS cashback FROM transactions
+        WHERE account = {account:String} AND payout_id IS NULL AND status != $declined AND cityHash64(id) NOT IN ($since)
+            AND cityHash64(id) NOT IN (SELECT cityHash64(id) FROM transactions_versions WHERE account = {account:String} AND payout_id IS NOT NULL
+                AND cityHash64(id) IN (SELECT cityHash64(id) FROM transactions WHERE account = {account:String} AND payout_id IS NULL)))`, named))
+}

@@ -1,0 +1,137 @@
+package warehouse
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// Carried is in how many records of a complete run each field had a value.
+type Carried struct {
+	Records uint64            // that were read
+	Counted uint64            // of them, those from which on a field is only looked for where none had it
+	Fields  map[string]uint64 // of those that were counted, with a value, by the JSON name of each field
+}
+
+// CheckFields is the check that no field has vanished: one that nearly every record of the last complete run with it
+// carried, and that no record of this one does. What is often absent never counts as vanished, and nothing does in a
+// stream of a few records.
+const CheckFields = "fields_kept"
+
+const (
+	fewCarried = 10 // records, below which nothing follows from what they lack
+	nearlyAll  = 9  // of ten records
+)
+
+// vanishedFor is how long the check fails for a field that has vanished: the API no longer sends it, and everybody knows.
+const vanishedFor = 14 * 24 * time.Hour
+
+// presence is what is known of a field of a stream.
+type presence struct {
+	field, scope string
+	usual        bool       // nearly every record of the last complete run that had it carried it
+	missing      *time.Time // since when a complete run has it in no record; nil: it has it
+}
+
+// after is what is known of the field after a complete run in which n of the records carry it.
+func (p presence) after(c *Carried, now time.Time) presence {
+	n := c.Fields[p.field]
+	switch {
+	case n > 0:
+		p.missing = nil
+		if c.Records >= fewCarried {
+			p.usual = 10*n >= nearlyAll*c.Counted
+		}
+	case p.usual && p.missing == nil && c.Records >= fewCarried:
+		p.missing = &now
+	}
+	return p
+}
+
+// names are those of the fields, and of those that are stored.
+func (c *Carried) names(known []presence) []string {
+	names := slices.Collect(maps.Keys(c.Fields))
+	for _, p := range known {
+		names = append(names, p.field)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+const selectPresence = "SELECT field, scope, usual, missing_since FROM field_presence_log FINAL WHERE account = {account:String} AND stream = {stream:String}"
+
+var presenceColumns = columns("account String, stream String, field String, scope String, usual Bool, missing_since Nullable(DateTime64(3)), noted_at DateTime64(6)")
+
+// fields checks that no field has vanished, and notes what is new about them. It writes nothing where nothing is.
+func (q *quality) fields(ctx context.Context) error {
+	if q.run.Carried == nil {
+		return nil
+	}
+	rows, err := q.w.conn.Query(ctx, selectPresence, q.args...)
+	known, err := scanned(rows, err, func(p *presence) []any { return []any{&p.field, &p.scope, &p.usual, &p.missing} })
+	if err != nil {
+		return fmt.Errorf("reading which fields the service used to send: %w", err)
+	}
+	before := map[string]presence{}
+	for _, p := range known {
+		before[p.field] = p
+	}
+	var changed []presence
+	var gone []string
+	for _, name := range q.run.Carried.names(known) {
+		stored, there := before[name]
+		p := presence{field: name, scope: q.run.Scope} // of other records, or of a field of another version, nothing follows
+		if _, named := q.run.Carried.Fields[name]; named && there && stored.scope == p.scope {
+			p = stored
+		}
+		p = p.after(q.run.Carried, q.next)
+		if p != stored && (there || p.usual) {
+			changed = append(changed, p)
+		}
+		if p.missing != nil && q.next.Sub(*p.missing) < vanishedFor {
+			gone = append(gone, name)
+		}
+	}
+	q.add(CheckFields, uint64(len(gone)), 0, "fields that nearly every record had, and that no record of a complete run has any more: "+strings.Join(gone, ", ")+
+		"; their columns are NULL or empty now; the view vanished_fields has since when, and unknown_fields whether the service has another name for them")
+	return q.notePresence(ctx, changed)
+}
+
+func (q *quality) notePresence(ctx context.Context, changed []presence) error {
+	if len(changed) == 0 {
+		return nil
+	}
+	err := q.w.insert(ctx, "field_presence_log", presenceColumns, func(b driver.Batch) error {
+		for _, p := range changed {
+			if err := b.Append(q.run.Account, q.run.Stream, p.field, p.scope, p.usual, p.missing, q.next); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("noting which fields the service sends: %w", err)
+	}
+	return nil
+}
+
+// VanishedField is one that the service used to send, and sends no more.
+type VanishedField struct {
+	Account, Stream, Field string
+	MissingSince           time.Time // by the clock of the warehouse
+}
+
+// VanishedFields are all of them, by account, stream and name.
+func (r Reader) VanishedFields(ctx context.Context) ([]VanishedField, error) {
+	rows, err := r.conn.Query(ctx, "SELECT account, stream, field, missing_since FROM vanished_fields ORDER BY account, stream, field")
+	all, err := scanned(rows, err, func(f *VanishedField) []any { return []any{&f.Account, &f.Stream, &f.Field, &f.MissingSince} })
+	if err != nil {
+		return nil, fmt.Errorf("reading which fields have vanished: %w", err)
+	}
+	return all, nil
+}
