@@ -63,7 +63,31 @@ func (c *Carried) names(known []presence) []string {
 	return slices.Compact(names)
 }
 
-const selectPresence = "SELECT field, scope, usual, missing_since FROM field_presence_log FINAL WHERE account = {account:String} AND stream = {stream:String}"
+// selectPresence is what is known of the fields of a stream, for a question that asks for more: a quiet run needs no
+// statement for it alone. Times are in milliseconds, 0 for a field that is not missing.
+const selectPresence = `SELECT groupArray((field, scope, usual, ifNull(toUnixTimestamp64Milli(missing_since), 0)))
+    FROM field_presence_log FINAL WHERE account = {account:String} AND stream = {stream:String}`
+
+// presences are what selectPresence has answered.
+func presences(rows [][]any) (known []presence, err error) {
+	for _, row := range rows {
+		p, ok := presence{}, [4]bool{}
+		var missing int64
+		p.field, ok[0] = row[0].(string)
+		p.scope, ok[1] = row[1].(string)
+		p.usual, ok[2] = row[2].(bool)
+		missing, ok[3] = row[3].(int64)
+		if ok != [4]bool{true, true, true, true} {
+			return nil, fmt.Errorf("what is known of a field is of other types: %T", row)
+		}
+		if missing != 0 {
+			at := time.UnixMilli(missing).UTC()
+			p.missing = &at
+		}
+		known = append(known, p)
+	}
+	return known, nil
+}
 
 var presenceColumns = columns("account String, stream String, field String, scope String, usual Bool, missing_since Nullable(DateTime64(3)), noted_at DateTime64(6)")
 
@@ -72,10 +96,9 @@ func (q *quality) fields(ctx context.Context) error {
 	if q.run.Carried == nil {
 		return nil
 	}
-	rows, err := q.w.conn.Query(ctx, selectPresence, q.args...)
-	known, err := scanned(rows, err, func(p *presence) []any { return []any{&p.field, &p.scope, &p.usual, &p.missing} })
+	known, err := presences(q.presence)
 	if err != nil {
-		return fmt.Errorf("reading which fields the service used to send: %w", err)
+		return err
 	}
 	before := map[string]presence{}
 	for _, p := range known {

@@ -116,6 +116,8 @@ type quality struct {
 	failed bool      // one of those does not hold
 	count  bool      // the rows are to be counted
 	checks []Check
+
+	presence [][]any // what is known of the fields of the stream
 }
 
 func newQuality(w *Warehouse, run RunRecord, s *catalog.Stream) *quality {
@@ -126,16 +128,16 @@ func newQuality(w *Warehouse, run RunRecord, s *catalog.Stream) *quality {
 }
 
 // selectChecksBefore is the warehouse's clock, and of the checks of a stream when one was last made and when the rows
-// were last counted, in microseconds, and how many do not hold.
-var selectChecksBefore = sql(`SELECT toUnixTimestamp64Micro(now64(6)), toUInt64($newest), toInt64(ifNull(maxIf(toUnixTimestamp64Micro(toDateTime64(checked_at, 6, 'UTC')), check = $rows), 0)), countIf(NOT holds)
+// were last counted, in microseconds, and how many do not hold; and what is known of the fields.
+var selectChecksBefore = sql(`SELECT toUnixTimestamp64Micro(now64(6)), toUInt64($newest), toInt64(ifNull(maxIf(toUnixTimestamp64Micro(toDateTime64(checked_at, 6, 'UTC')), check = $rows), 0)), countIf(NOT holds), ($presence)
 FROM (SELECT check, max(checked_at) AS checked_at, argMax(ok, quality_checks_log.checked_at) AS holds FROM quality_checks_log WHERE account = {account:String} AND stream = {stream:String} GROUP BY check)`,
-	parts{"newest": newestTime("checked_at"), "rows": quote(CheckRowsMatch)})
+	parts{"newest": newestTime("checked_at"), "rows": quote(CheckRowsMatch), "presence": selectPresence})
 
 // before reads which checks there were, and decides whether the rows are counted.
 func (q *quality) before(ctx context.Context) error {
 	var us, counted int64
 	var newest, failed uint64
-	if err := q.w.conn.QueryRow(ctx, selectChecksBefore, q.args...).Scan(&us, &newest, &counted, &failed); err != nil {
+	if err := q.w.conn.QueryRow(ctx, selectChecksBefore, q.args...).Scan(&us, &newest, &counted, &failed, &q.presence); err != nil {
 		return err
 	}
 	now := time.UnixMicro(us).UTC()

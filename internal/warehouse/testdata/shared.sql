@@ -315,11 +315,13 @@ WHERE t.database = currentDatabase() AND t.engine = 'View'
 ORDER BY t.name;
 
 -- selectChecksBefore
-SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(greatest(0, toUnixTimestamp64Micro(toDateTime64(max(checked_at), 6, 'UTC')))), toInt64(ifNull(maxIf(toUnixTimestamp64Micro(toDateTime64(checked_at, 6, 'UTC')), check = 'rows_match'), 0)), countIf(NOT holds)
+SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(greatest(0, toUnixTimestamp64Micro(toDateTime64(max(checked_at), 6, 'UTC')))), toInt64(ifNull(maxIf(toUnixTimestamp64Micro(toDateTime64(checked_at, 6, 'UTC')), check = 'rows_match'), 0)), countIf(NOT holds), (SELECT groupArray((field, scope, usual, ifNull(toUnixTimestamp64Milli(missing_since), 0)))
+    FROM field_presence_log FINAL WHERE account = {account:String} AND stream = {stream:String})
 FROM (SELECT check, max(checked_at) AS checked_at, argMax(ok, quality_checks_log.checked_at) AS holds FROM quality_checks_log WHERE account = {account:String} AND stream = {stream:String} GROUP BY check);
 
 -- selectPresence
-SELECT field, scope, usual, missing_since FROM field_presence_log FINAL WHERE account = {account:String} AND stream = {stream:String};
+SELECT groupArray((field, scope, usual, ifNull(toUnixTimestamp64Milli(missing_since), 0)))
+    FROM field_presence_log FINAL WHERE account = {account:String} AND stream = {stream:String};
 
 -- selectUnknownPayouts
 WITH (SELECT max(started_at) FROM sync_runs WHERE account = {account:String} AND stream = 'payouts' AND outcome = 'success' AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)) AS loaded
