@@ -123,15 +123,19 @@ func word(v any) string {
 	return fmt.Sprint(v)
 }
 
+// queriedLately is how long ago a query was made at most, when its rows are held against the API.
+const queriedLately = 15 * time.Minute
+
 // check holds the rows of a query against the API. It reports whether there is something to hold them against.
 func (a *answers) check(t *testing.T, sql string, rows []map[string]any) bool {
 	t.Helper()
-	for view, check := range map[string]func(*testing.T, []map[string]any){
-		"FROM daily_cashback": a.dailyCashback, "FROM transactions_enriched": a.enriched, "FROM retailers": a.retailers,
-		"FROM confirmation_funnel": a.funnel, "FROM transaction_decisions": a.decisions, "FROM deals_active(": a.dealsActive,
-		"FROM product_price_changes": a.priceChanges, "FROM stream_freshness": a.freshness,
+	for part, check := range map[string]func(*testing.T, []map[string]any){
+		"\nFROM daily_cashback": a.dailyCashback, "\nFROM transactions_enriched": a.enriched, "\nFROM retailers": a.retailers,
+		"retailer_name, sum(transactions) AS sales": a.sales, "AS month, currency_code, sum(transactions) AS sales": a.months,
+		"\nFROM transaction_decisions": a.decisions, "\nFROM deals_active(": a.dealsActive,
+		"\nFROM product_price_changes": a.priceChanges, "\nFROM stream_freshness": a.freshness,
 	} {
-		if strings.Contains(sql, view) {
+		if strings.Contains(sql, part) {
 			check(t, rows)
 			return true
 		}
@@ -164,12 +168,21 @@ func (a *answers) enriched(t *testing.T, rows []map[string]any) {
 	for _, o := range a.list(t, offersPath) {
 		category[strings.ToLower(word(o["id"]))] = word(o["category"])
 	}
-	count, cashback := sums{}, sums{}
+	// The query was made a while ago: it may have sales that are 30 days old by now.
+	now := time.Now().AddDate(0, 0, -30)
+	surely, maybe := sums{}, sums{}
 	for _, x := range a.list(t, transactionsPath) {
 		if c, listed := category[strings.ToLower(word(x["cashbackOfferId"]))]; listed && x["status"] != "DECLINED" {
-			group := word(x["currencyCode"]) + " " + c
-			count.add(t, group, 1)
-			cashback.add(t, group, x["cashback"])
+			sold, err := time.Parse(time.RFC3339, word(x["soldAt"]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for limit, s := range map[time.Time]sums{now: surely, now.Add(-queriedLately): maybe} {
+				if sold.After(limit) {
+					s.add(t, word(x["currencyCode"])+" "+c+" transactions", 1)
+					s.add(t, word(x["currencyCode"])+" "+c+" cashback", x["cashback"])
+				}
+			}
 		}
 	}
 	listed := 0
@@ -178,9 +191,12 @@ func (a *answers) enriched(t *testing.T, rows []map[string]any) {
 			continue // what has left the list is not for the API to say
 		}
 		listed++
-		group := word(r["currency_code"]) + " " + word(r["offer_category"])
-		count.same(t, group, "transactions", r["transactions"])
-		cashback.same(t, group, "cashback", r["cashback"])
+		for _, what := range []string{"transactions", "cashback"} {
+			group := word(r["currency_code"]) + " " + word(r["offer_category"]) + " " + what
+			if n := number(t, r[what]); maybe[group] == nil || n.Cmp(maybe[group]) > 0 || surely[group] != nil && n.Cmp(surely[group]) < 0 {
+				t.Errorf("%s is %v, and the API says %v to %v", group, r[what], surely[group], maybe[group])
+			}
+		}
 	}
 	if listed == 0 {
 		t.Errorf("no listed offer: %v", rows)
@@ -210,13 +226,30 @@ func (a *answers) retailers(t *testing.T, rows []map[string]any) {
 	}
 }
 
-func (a *answers) funnel(t *testing.T, rows []map[string]any) {
+// sales are those of each retailer.
+func (a *answers) sales(t *testing.T, rows []map[string]any) {
 	t.Helper()
-	counts := map[string]sums{"transactions": {}, "PENDING": {}, "CONFIRMED": {}, "DECLINED": {}}
+	count, cashback := sums{}, sums{}
+	for _, x := range a.list(t, transactionsPath) {
+		group := word(x["currencyCode"]) + " " + word(x["retailerName"])
+		count.add(t, group, 1)
+		cashback.add(t, group, x["cashback"])
+	}
+	for _, r := range rows {
+		group := word(r["currency_code"]) + " " + word(r["retailer_name"])
+		count.same(t, group, "sales", r["sales"])
+		cashback.same(t, group, "cashback", r["cashback"])
+	}
+}
+
+// months are how the sales of each month stand.
+func (a *answers) months(t *testing.T, rows []map[string]any) {
+	t.Helper()
+	counts := map[string]sums{"sales": {}, "PENDING": {}, "CONFIRMED": {}, "DECLINED": {}}
 	for _, x := range a.list(t, transactionsPath) {
 		month := day(x["soldAt"])
 		group := month[:len("2006-01")] + "-01 " + word(x["currencyCode"])
-		counts["transactions"].add(t, group, 1)
+		counts["sales"].add(t, group, 1)
 		counts[word(x["status"])].add(t, group, 1)
 	}
 	for _, r := range rows {
@@ -267,7 +300,7 @@ func (a *answers) dealsActive(t *testing.T, rows []map[string]any) {
 		return true
 	}
 	// The query was made a while ago: what began or ended since may be among them or not.
-	since := now.Add(-15 * time.Minute)
+	since := now.Add(-queriedLately)
 	surely, maybe := map[string]int{}, map[string]int{}
 	for kind, path := range map[string]string{"promotion": promotionsPath, "coupon": couponsPath, "cashback_offer": offersPath} {
 		for _, d := range a.list(t, path) {
