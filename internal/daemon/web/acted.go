@@ -26,7 +26,7 @@ func Again(earlier *warehouse.Action) Acted {
 	if earlier == nil {
 		return Acted{}
 	}
-	return Acted{Action: *earlier, Done: true, Text: "This request came before, and was carried out then."}
+	return Acted{Action: *earlier, Done: true, Text: "This request came before, and is not carried out a second time."}
 }
 
 // RefusalError says why an action is not carried out. Nothing was changed.
