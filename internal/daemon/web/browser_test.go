@@ -23,6 +23,9 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+	"github.com/google/uuid"
+
+	"dealhouse/internal/warehouse"
 )
 
 // These tests open the pages in a real Chromium while real runs read from the simulator. AXE_PATH names axe.min.js of the
@@ -154,8 +157,14 @@ func troubled(t *testing.T) *bench {
 
 func TestBrowser(t *testing.T) {
 	b := troubled(t)
-	x := b.serve(t, nil)
+	b.tell(t)
+	x := b.serve(t, func(o *Options) {
+		o.Receivers = func() (names, forms []string) {
+			return []string{"office", "on-call", "switch"}, []string{"mail", "slack", "ping"}
+		}
+	})
 	v := newTab(t)
+	t.Run("receivers", func(t *testing.T) { testReceivers(t, x, v) })
 	t.Run("hostile text is text", func(t *testing.T) {
 		b.fail(t, "acme", "coupons")
 		v.open(t, x.base+"/streams/acme/coupons")
@@ -227,6 +236,29 @@ func testProgress(t *testing.T, b *bench, x *site, v *tab) {
 		t.Fatal(errs)
 	}
 	wait[bool](t, v, now+".innerText === '' && "+part("globex/products/state")+".innerText === 'Up to date'")
+	v.check(t, x.base)
+}
+
+// tell has a message wait for a receiver that refuses it with hostile text.
+func (b *bench) tell(t *testing.T) {
+	t.Helper()
+	m := warehouse.Notification{Receiver: "on-call", ID: uuid.New(), At: time.Now().Add(-time.Hour), Event: "failing", Title: "Failing", State: warehouse.NotificationWaiting, Attempts: 3, Error: hostile}
+	if err := b.w.QueueNotifications(t.Context(), []warehouse.Notification{m}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// testReceivers wants each receiver listed, and what is wrong with one of them marked, as text.
+func testReceivers(t *testing.T, x *site, v *tab) {
+	t.Helper()
+	v.open(t, x.base+"/")
+	if n := value[int](t, v, "document.querySelectorAll('.receivers li').length"); n != 3 {
+		t.Errorf("%d receivers are listed", n)
+	}
+	wait[bool](t, v, part("receiver/on-call")+".className === 'why' && "+part("receiver/on-call")+".textContent.includes('1 message waiting')")
+	if text := value[string](t, v, part("receiver/on-call")+".textContent"); !strings.Contains(text, hostile) {
+		t.Errorf("the error is not there as text: %s", text)
+	}
 	v.check(t, x.base)
 }
 
