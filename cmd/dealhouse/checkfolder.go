@@ -13,13 +13,7 @@ import (
 
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/output"
-)
-
-// Room on the disk of an embedded warehouse, in bytes. Below littleRoom it should be looked at, below noRoom the next load
-// is likely to fail.
-const (
-	littleRoom = 2 << 30
-	noRoom     = 200 << 20
+	"dealhouse/internal/warehouse"
 )
 
 // checkFolder looks at the folder of an embedded warehouse, its disk, who has it open, and the engine. It makes nothing.
@@ -66,9 +60,9 @@ func checkRoom(dir string) finding {
 	switch {
 	case err != nil:
 		return finding{"disk", verdictFailed, err.Error(), exitFault}
-	case free < noRoom:
+	case free < warehouse.NoRoom:
 		return finding{"disk", verdictFailed, size(free) + " free: make room, or move the folder to another disk; nothing can be loaded soon", exitFault}
-	case free < littleRoom:
+	case free < warehouse.LittleRoom:
 		return finding{"disk", verdictWarn, size(free) + " free, which is little: what is loaded is written twice for a moment", exitOK}
 	}
 	return finding{"disk", verdictOK, size(free) + " free", exitOK}

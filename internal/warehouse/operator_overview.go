@@ -41,6 +41,13 @@ func (r Reader) Openings(ctx context.Context) (o Openings, err error) {
 // Storage is what the database takes of its disk, in bytes.
 type Storage struct{ Used, Free uint64 }
 
+// Room on the disk of an embedded warehouse, in bytes. Below LittleRoom it should be looked at, below NoRoom the next load
+// is likely to fail.
+const (
+	LittleRoom = 2 << 30
+	NoRoom     = 200 << 20
+)
+
 const selectStorage = `SELECT (SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = currentDatabase()), (SELECT min(free_space) FROM system.disks)`
 
 // Storage asks how much room the database takes, and how much is left.

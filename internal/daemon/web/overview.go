@@ -58,6 +58,7 @@ type overview struct {
 	now     time.Time // the warehouse's, carried forward since it was asked; it dates all that comes from there
 	known   time.Time // when the warehouse last answered, by this machine's clock; zero: never
 	problem error     // why it does not answer now
+	free    *uint64   // what is left of the disk of an embedded warehouse, in bytes; nil: not known, or a server's
 	streams []streamState
 }
 
@@ -94,6 +95,11 @@ func (s *Server) overview(ctx context.Context) overview {
 	o.now = o.local
 	if !books.value.now.IsZero() { // warehouse-5: ages are by the clock that dated the runs
 		o.now = books.value.now.Add(o.local.Sub(books.at))
+	}
+	if s.o.Warehouse.Embedded() && books.err == nil {
+		if room := s.storage.get(ctx, struct{}{}); room.err == nil {
+			o.free = &room.value.Free
+		}
 	}
 	place := map[warehouse.StreamID]int{}
 	add := func(configured Stream, known bool) {

@@ -19,7 +19,7 @@ const (
 	stateUnknown    state = "unknown" // the warehouse has never answered
 	// Two states are of all streams together.
 	stateCut      state = "unreachable" // the warehouse does not answer
-	stateDoubtful state = "doubtful"    // all is loaded, and a check of it failed
+	stateDoubtful state = "doubtful"    // all is loaded, and a check of it failed or the disk is nearly full
 )
 
 // labels are the states as people read them on a stream.

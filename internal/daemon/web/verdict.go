@@ -44,10 +44,18 @@ func (o *overview) attemptFailed(st *streamState) bool {
 	return st.LastError != "" && (age == nil || *age > o.local.Sub(st.FailedAt))
 }
 
-// verdict says how everything is: the worst state that a stream has, and the sentence about it. What is paused is
-// mentioned, since nothing else says that it is not loaded.
+// verdict says how everything is: the worst state that a stream has, and the sentence about it. A full disk comes first,
+// before a run has failed for it. What is paused is mentioned, since nothing else says that it is not loaded.
 func (o *overview) verdict() (state, string) {
 	worst, text := o.worst()
+	if o.free != nil && *o.free < warehouse.NoRoom {
+		full := "The disk of the warehouse has " + volume(*o.free) + " left: make room, or nothing can be loaded soon."
+		if worst == stateFine {
+			worst, text = stateDoubtful, full
+		} else {
+			text = full + " " + text
+		}
+	}
 	paused := uint64(0)
 	for i := range o.streams {
 		if o.streams[i].state == statePaused {

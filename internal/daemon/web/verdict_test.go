@@ -1,6 +1,7 @@
 package web
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -87,6 +88,18 @@ func TestVerdict(t *testing.T) {
 		}
 		if s, text := o.verdict(); s != c.state || text != c.text {
 			t.Errorf("%s: %q, want %s: %q", s, text, c.state, c.text)
+		}
+	}
+	room := uint64(48e6)
+	for text, streams := range map[string][]streamState{
+		"": {fine}, " 2 streams of acme are late.": {late, late, fine}, " Nothing has run yet.": {never},
+	} {
+		o := overview{now: noon, local: noon, known: noon, streams: slices.Clone(streams), free: &room}
+		for i := range o.streams {
+			o.streams[i].state = o.judge(&o.streams[i])
+		}
+		if s, got := o.verdict(); s == stateFine || got != "The disk of the warehouse has 48.0 MB left: make room, or nothing can be loaded soon."+text {
+			t.Errorf("with a full disk: %s: %q", s, got)
 		}
 	}
 	o := overview{now: noon, local: noon}
