@@ -54,18 +54,18 @@ func (t *target) converse(ctx context.Context, letter []byte, roots *x509.CertPo
 	if err != nil {
 		return err
 	}
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", t.Server)
+	dialed, err := new(net.Dialer).DialContext(ctx, "tcp", t.Server)
 	if err != nil {
 		return err
 	}
-	defer conn.Close() //nolint:errcheck // what counts has been answered
+	defer dialed.Close() //nolint:errcheck // what counts has been answered
 	deadline, _ := ctx.Deadline()
-	if err := conn.SetDeadline(deadline); err != nil {
+	if err := dialed.SetDeadline(deadline); err != nil {
 		return err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // a signal ends it, too
+	stop := context.AfterFunc(ctx, func() { _ = dialed.Close() }) // a signal ends it, too
 	defer stop()
-	conn = &shortConn{Conn: conn, left: maxMailBytes}
+	var conn net.Conn = &shortConn{Conn: dialed, left: maxMailBytes}
 	secure := &tls.Config{ServerName: host, RootCAs: roots, MinVersion: tls.VersionTLS12}
 	if t.TLS == "tls" {
 		conn = tls.Client(conn, secure)
