@@ -51,7 +51,7 @@ func TestLagThatDoesNotPass(t *testing.T) {
 // The second replica is in the same engine: it has the rows that the queue asks for, so nothing is fetched.
 func TestLagOnKeeper(t *testing.T) {
 	if enginetest.Cluster() == "" {
-		t.Skip("needs a ZooKeeper: TEST_KEEPER")
+		t.Skip("needs replicated tables: TEST_KEEPER names a ZooKeeper in the step of .ci/run that runs this test")
 	}
 	t.Parallel()
 	w := open(t)

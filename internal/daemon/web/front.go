@@ -104,7 +104,7 @@ func (o *overview) byAccount() (names []string, of map[string][]*streamState) {
 func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 	o := s.overview(r.Context())
 	names, of := o.byAccount()
-	body := front{Chosen: r.URL.Query().Get("account"), About: s.about(r.Context(), &o)}
+	body := front{Chosen: r.URL.Query().Get("account"), About: s.about(&o)}
 	if body.Chosen != "" && of[body.Chosen] == nil {
 		http.NotFound(w, r)
 		return
@@ -274,16 +274,13 @@ func (o *overview) calm(streams []*streamState) string {
 }
 
 // about says how the daemon is.
-func (s *Server) about(ctx context.Context, o *overview) about {
+func (s *Server) about(o *overview) about {
 	a := about{Version: s.o.Version, Up: wording.Long(max(0, o.local.Sub(s.began)))}
 	if n := residentMemory(); n > 0 {
 		a.Memory = volume(n)
 	}
-	if !s.o.Warehouse.Embedded() || o.problem != nil {
-		return a
-	}
-	if room := s.storage.get(ctx, struct{}{}); room.err == nil {
-		a.Disk = fmt.Sprintf("%s, %s free", volume(room.value.Used), volume(room.value.Free))
+	if o.room != nil {
+		a.Disk = fmt.Sprintf("%s, %s free", volume(o.room.Used), volume(o.room.Free))
 	}
 	return a
 }

@@ -54,11 +54,11 @@ func (s *Server) readChecks(ctx context.Context, _ struct{}) (map[warehouse.Stre
 
 // overview is where everything stands: what the daemon knows joined with what the warehouse knows.
 type overview struct {
-	local   time.Time // this machine's clock
-	now     time.Time // the warehouse's, carried forward since it was asked; it dates all that comes from there
-	known   time.Time // when the warehouse last answered, by this machine's clock; zero: never
-	problem error     // why it does not answer now
-	free    *uint64   // what is left of the disk of an embedded warehouse, in bytes; nil: not known, or a server's
+	local   time.Time          // this machine's clock
+	now     time.Time          // the warehouse's, carried forward since it was asked; it dates all that comes from there
+	known   time.Time          // when the warehouse last answered, by this machine's clock; zero: never
+	problem error              // why it does not answer now
+	room    *warehouse.Storage // of an embedded warehouse; nil: not known, or a server's
 	streams []streamState
 }
 
@@ -98,7 +98,7 @@ func (s *Server) overview(ctx context.Context) overview {
 	}
 	if s.o.Warehouse.Embedded() && books.err == nil {
 		if room := s.storage.get(ctx, struct{}{}); room.err == nil {
-			o.free = &room.value.Free
+			o.room = &room.value
 		}
 	}
 	place := map[warehouse.StreamID]int{}

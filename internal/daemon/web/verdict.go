@@ -48,8 +48,8 @@ func (o *overview) attemptFailed(st *streamState) bool {
 // before a run has failed for it. What is paused is mentioned, since nothing else says that it is not loaded.
 func (o *overview) verdict() (state, string) {
 	worst, text := o.worst()
-	if o.free != nil && *o.free < warehouse.NoRoom {
-		full := "The disk of the warehouse has " + volume(*o.free) + " left: make room, or nothing can be loaded soon."
+	if o.room != nil && o.room.Free < warehouse.NoRoom {
+		full := "The disk of the warehouse has " + volume(o.room.Free) + " left: make room, or nothing can be loaded soon."
 		if worst == stateFine {
 			worst, text = stateDoubtful, full
 		} else {

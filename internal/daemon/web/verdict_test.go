@@ -90,11 +90,11 @@ func TestVerdict(t *testing.T) {
 			t.Errorf("%s: %q, want %s: %q", s, text, c.state, c.text)
 		}
 	}
-	room := uint64(48e6)
+	room := warehouse.Storage{Free: 48e6}
 	for text, streams := range map[string][]streamState{
 		"": {fine}, " 2 streams of acme are late.": {late, late, fine}, " Nothing has run yet.": {never},
 	} {
-		o := overview{now: noon, local: noon, known: noon, streams: slices.Clone(streams), free: &room}
+		o := overview{now: noon, local: noon, known: noon, streams: slices.Clone(streams), room: &room}
 		for i := range o.streams {
 			o.streams[i].state = o.judge(&o.streams[i])
 		}
