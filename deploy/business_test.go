@@ -25,7 +25,8 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// seenConfirmed is the median time to confirmation, from all versions, of the transactions that were loaded as PENDING first.
+// seenConfirmed is the median time to confirmation, from all versions, of the transactions that were loaded as PENDING
+// first.
 const seenConfirmed = `SELECT quantileExact(0.5)(days) FROM
 (
     SELECT minIf(updated_at, status = 'CONFIRMED') AS confirmed, dateDiff('second', any(sold_at), confirmed) / 86400 AS days
@@ -116,7 +117,8 @@ func TestBusinessDashboard(t *testing.T) {
 
 // hostileValues are values of the API that would break out of the literals of another quoting, or be read as another.
 func hostileValues() []string {
-	return []string{`\' OR 1 = 1 -- `, `\`, `'`, `''`, `') OR (1 = 1`, `%27 OR 1=1 --`, `%`, "two\nlines", `a+b c`, "日本語\u202e", `{x,y}`}
+	return []string{`\' OR 1 = 1 -- `, `\`, `'`, `''`, `') OR (1 = 1`, `%27 OR 1=1 --`, `%`, "two\nlines", `a+b c`,
+		"日本語\u202e", `{x,y}`}
 }
 
 // addHostile puts a transaction and a product into the world for each hostile value.
@@ -124,8 +126,9 @@ func addHostile(t *testing.T, sim *apisim.Sim) {
 	t.Helper()
 	for i, value := range hostileValues() {
 		for stream, changes := range map[string]map[string]any{
-			apisim.StreamTransactions: {"id": fmt.Sprintf("00000000-0000-4000-8000-%012d", i), "currencyCode": value, "orderValue": 4711 + i, "status": "CONFIRMED"},
-			apisim.StreamProducts:     {"url": fmt.Sprintf("https://shop.example/%d", i), "name": value},
+			apisim.StreamTransactions: {"id": fmt.Sprintf("00000000-0000-4000-8000-%012d", i), "currencyCode": value,
+				"orderValue": 4711 + i, "status": "CONFIRMED"},
+			apisim.StreamProducts: {"url": fmt.Sprintf("https://shop.example/%d", i), "name": value},
 		} {
 			record := map[string]any{}
 			for first := range sim.Truth(stream, "acme") {
@@ -186,7 +189,8 @@ func open(t testing.TB, dir string) *warehouse.Warehouse {
 
 // fill loads a simulated API of the accounts acme and globex into a folder, by the command that users run: once, and
 // again after each of the steps. now is the API's time after the last of them.
-func fill(t testing.TB, dir string, o apisim.Options, prepare func(*apisim.Sim), steps ...time.Duration) (now time.Time) {
+func fill(t testing.TB, dir string, o apisim.Options, prepare func(*apisim.Sim),
+	steps ...time.Duration) (now time.Time) {
 	t.Helper()
 	o.Orgs = []apisim.Org{{Name: "acme", Key: "acme-key"}, {Name: "globex", Key: "globex-key"}}
 	o.Settings.PageSize = 1000

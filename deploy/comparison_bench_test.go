@@ -16,9 +16,10 @@ import (
 	"testing"
 )
 
-// BenchmarkComparison runs the script that compares, and reports how dealhouse stands to the others. It fails when a line
-// of the table is missing, and when dealhouse did not load what was served: every amount, and each row once although it
-// was killed. COMPARISON_ROWS is the number of transactions; COMPARISON_OUTPUT a folder that keeps the table.
+// BenchmarkComparison runs the script that compares, and reports how dealhouse stands to the others. It fails when a
+// line of the table is missing, and when dealhouse did not load what was served: every amount, and each row once
+// although it was killed. COMPARISON_ROWS is the number of transactions; COMPARISON_OUTPUT a folder that keeps the
+// table.
 func BenchmarkComparison(b *testing.B) {
 	out := cmp.Or(os.Getenv("COMPARISON_OUTPUT"), b.TempDir())
 	rows := cmp.Or(os.Getenv("COMPARISON_ROWS"), "100000")
@@ -64,7 +65,8 @@ type comparison struct {
 // check is what the table must have on any machine, however busy.
 func (got comparison) check(t testing.TB, out string) {
 	t.Helper()
-	want := []string{"dealhouse", "plain Go loop", "the same, an insert a page", "plain Python loop", "the same, amounts as floats", "the engine's own reading", "ingestr"}
+	want := []string{"dealhouse", "plain Go loop", "the same, an insert a page", "plain Python loop",
+		"the same, amounts as floats", "the engine's own reading", "ingestr"}
 	var names []string
 	for _, r := range got.Results {
 		names = append(names, r.Name)
@@ -76,7 +78,8 @@ func (got comparison) check(t testing.TB, out string) {
 		if r.Skipped == "" && !r.ExactOnly && (r.Wall <= 0 || r.CPU <= 0 || r.Peak <= 0) {
 			t.Errorf("%s was not measured: %+v", r.Name, r)
 		}
-		if needsPython := strings.Contains(r.Name, "Python") || r.ExactOnly; r.Skipped != "" && r.Name != "ingestr" && !needsPython {
+		if needsPython := strings.Contains(r.Name, "Python") || r.ExactOnly; r.Skipped != "" && r.Name != "ingestr" &&
+			!needsPython {
 			t.Errorf("%s did not run: %s", r.Name, r.Skipped)
 		}
 	}

@@ -86,7 +86,8 @@ func TestDashboards(t *testing.T) {
 		for _, v := range d.Templating.List {
 			var uid string
 			if v.Type == "datasource" {
-				if err := json.Unmarshal(v.Query, &uid); err != nil || !strings.Contains(sources, "type: "+uid+"\n") || !strings.Contains(sources, "uid: "+v.Name+"\n") {
+				if err := json.Unmarshal(v.Query, &uid); err != nil || !strings.Contains(sources, "type: "+uid+"\n") ||
+					!strings.Contains(sources, "uid: "+v.Name+"\n") {
 					t.Errorf("%s: the data source %s (%s) is not provisioned", name, v.Name, uid)
 				}
 			}
@@ -96,7 +97,8 @@ func TestDashboards(t *testing.T) {
 
 // The files that the documents and the comments of the deployment files name are there.
 func TestNamedFiles(t *testing.T) {
-	files := []string{"../README.md", "README.md", "RUNBOOK.md", "compose.yaml", "Dockerfile", "prometheus/rules/recording.yml"}
+	files := []string{"../README.md", "README.md", "RUNBOOK.md", "compose.yaml", "Dockerfile",
+		"prometheus/rules/recording.yml"}
 	overlays, err := filepath.Glob("kubernetes/overlays/*/*.yaml")
 	if err != nil || len(overlays) == 0 {
 		t.Fatal(err)

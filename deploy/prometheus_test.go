@@ -33,7 +33,8 @@ var metricName = regexp.MustCompile(`\bdealhouse_[a-z0-9_]+`)
 func exported(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(dealhouse_[a-z0-9_]+)` \\| (\\w+) ").FindAllStringSubmatch(readFile(t, "METRICS.md"), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `(dealhouse_[a-z0-9_]+)` \\| (\\w+) ").FindAllStringSubmatch(readFile(t,
+		"METRICS.md"), -1) {
 		names[m[1]] = true
 		if m[2] == "histogram" {
 			names[m[1]+"_bucket"], names[m[1]+"_sum"], names[m[1]+"_count"] = true, true, true
@@ -71,13 +72,15 @@ func TestMetricsExist(t *testing.T) {
 			continue
 		}
 		// The lag says the same as the watermark, and the reload's time says when the reload's success was.
-		if !used[name] && name != "dealhouse_watermark_timestamp_seconds" && name != "dealhouse_config_last_reload_timestamp_seconds" {
+		if !used[name] && name != "dealhouse_watermark_timestamp_seconds" &&
+			name != "dealhouse_config_last_reload_timestamp_seconds" {
 			t.Errorf("%s is on no dashboard and in no rule", name)
 		}
 	}
 	// Recorded series are named only where they are recorded.
 	recorded := regexp.MustCompile(`record: (\S+)`).FindAllStringSubmatch(rules, -1)
-	for _, name := range regexp.MustCompile(`\bdealhouse:[a-z0-9_:]+`).FindAllString(rules+readFile(t, "grafana/dashboards/operations.json"), -1) {
+	for _, name := range regexp.MustCompile(`\bdealhouse:[a-z0-9_:]+`).FindAllString(rules+readFile(t,
+		"grafana/dashboards/operations.json"), -1) {
 		if !slices.ContainsFunc(recorded, func(m []string) bool { return m[1] == name }) {
 			t.Errorf("%s is not recorded", name)
 		}
@@ -130,7 +133,8 @@ func TestRunbookAddress(t *testing.T) {
 	compose := readFile(t, "compose.yaml")
 	name, served := strings.CutPrefix(address.Path, "/user/")
 	folder := regexp.MustCompile(`--web\.user-assets=(\S+)`).FindStringSubmatch(compose)
-	if !served || folder == nil || !strings.Contains(compose, "- ./"+name+":"+folder[1]+"/"+name+":ro") || !strings.Contains(compose, `"`+address.Host+`:`) {
+	if !served || folder == nil || !strings.Contains(compose, "- ./"+name+":"+folder[1]+"/"+name+":ro") ||
+		!strings.Contains(compose, `"`+address.Host+`:`) {
 		t.Errorf("compose does not serve %s", address)
 	}
 }

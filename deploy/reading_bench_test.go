@@ -39,8 +39,8 @@ type reading struct {
 
 // BenchmarkReading asks what people ask of a warehouse: the panels of the business dashboard, the queries of the
 // documents, and filters by date, retailer, payout, user and id. Each tells its time, its CPU time, the memory that the
-// engine took for it, and the rows that it reads by its plan. READING_ROWS is the number of transactions; READING_DATA a folder that
-// keeps the warehouse for the next time. The goals are for ten million rows.
+// engine took for it, and the rows that it reads by its plan. READING_ROWS is the number of transactions; READING_DATA
+// a folder that keeps the warehouse for the next time. The goals are for ten million rows.
 func BenchmarkReading(b *testing.B) {
 	w, rows := largeWarehouse(b)
 	panels := dashboardReadings(b, w)
@@ -85,8 +85,8 @@ func BenchmarkReading(b *testing.B) {
 	b.Logf("slowest for its goal: %s; most memory: %s", slowestName, largestName)
 }
 
-// largeWarehouse opens the folder that READING_DATA names, or fills one: first as the API was a month ago, and then as it
-// was yesterday and is now.
+// largeWarehouse opens the folder that READING_DATA names, or fills one: first as the API was a month ago, and then as
+// it was yesterday and is now.
 func largeWarehouse(b *testing.B) (w *warehouse.Warehouse, rows uint64) {
 	b.Helper()
 	dir := os.Getenv("READING_DATA")
@@ -116,7 +116,8 @@ func dashboardReadings(b *testing.B, w *warehouse.Warehouse) (all []reading) {
 	b.Helper()
 	d := readDashboard(b, "business.json")
 	now := time.Now()
-	macros := grafana{from: time.Date(now.Year()-1, now.Month(), 1, 0, 0, 0, 0, time.UTC), to: now, variables: map[string][]string{"account": {"acme", "globex"}}}
+	macros := grafana{from: time.Date(now.Year()-1, now.Month(), 1, 0, 0, 0, 0, time.UTC), to: now,
+		variables: map[string][]string{"account": {"acme", "globex"}}}
 	for _, v := range d.Templating.List {
 		var query string
 		if v.Type == "datasource" || json.Unmarshal(v.Query, &query) != nil {
@@ -164,25 +165,32 @@ WHERE account = 'acme' AND payout_id IS NOT NULL ORDER BY sold_at DESC LIMIT 1`)
 	if len(rows) == 0 {
 		b.Fatal("no transaction is in a payout")
 	}
-	known := strings.NewReplacer("$id", fmt.Sprint(rows[0][0]), "$user", fmt.Sprint(rows[0][1]), "$retailer", fmt.Sprint(rows[0][2]),
+	known := strings.NewReplacer("$id", fmt.Sprint(rows[0][0]), "$user", fmt.Sprint(rows[0][1]), "$retailer",
+		fmt.Sprint(rows[0][2]),
 		"$payout", fmt.Sprint(rows[0][3]), "$day", fmt.Sprint(rows[0][4]))
 	all := []reading{
 		{"count", "SELECT count() FROM transactions", countMillis},
 		{"last 30 days", "SELECT sum(cashback) FROM transactions WHERE account = 'acme' AND sold_at >= now() - INTERVAL 30 DAY", readingMillis},
 		{"last 30 days, all accounts", "SELECT currency_code, sum(cashback) FROM transactions WHERE sold_at >= now() - INTERVAL 30 DAY GROUP BY currency_code", readingMillis},
-		{"one day", "SELECT count(), sum(order_value) FROM transactions WHERE account = 'acme' AND toDate(sold_at) = '$day'", readingMillis},
+		{"one day", "SELECT count(), sum(order_value) FROM transactions WHERE account = 'acme' AND toDate(sold_at) = '$day'",
+			readingMillis},
 		{"one retailer by month", "SELECT toStartOfMonth(sold_at) AS month, sum(cashback) FROM transactions WHERE account = 'acme' AND retailer_id = '$retailer' GROUP BY month ORDER BY month", readingMillis},
 		{"one user", "SELECT id, sold_at, cashback, status FROM transactions WHERE account = 'acme' AND passback_uid = '$user' ORDER BY sold_at", readingMillis},
 		{"one id", "SELECT * FROM transactions WHERE account = 'acme' AND id = '$id'", readingMillis},
 		{"one id, all accounts", "SELECT * FROM transactions WHERE id = '$id'", readingMillis},
-		{"versions of one id", "SELECT * FROM transactions_history WHERE account = 'acme' AND id = '$id' ORDER BY valid_from", readingMillis},
-		{"one payout's sum", "SELECT count(), sum(cashback) FROM transactions WHERE account = 'acme' AND payout_id = $payout", readingMillis},
-		{"reconciliation of one payout", "SELECT * FROM payout_reconciliation WHERE account = 'acme' AND payout_id = $payout", payoutMillis},
+		{"versions of one id", "SELECT * FROM transactions_history WHERE account = 'acme' AND id = '$id' ORDER BY valid_from",
+			readingMillis},
+		{"one payout's sum", "SELECT count(), sum(cashback) FROM transactions WHERE account = 'acme' AND payout_id = $payout",
+			readingMillis},
+		{"reconciliation of one payout", "SELECT * FROM payout_reconciliation WHERE account = 'acme' AND payout_id = $payout",
+			payoutMillis},
 		{"transactions of one payout", "SELECT count(), sum(at_stake) FROM payout_transactions WHERE account = 'acme' AND payout_id = $payout", readingMillis},
-		{"all payouts", "SELECT account, verdict, count() FROM payout_reconciliation GROUP BY account, verdict", readingMillis},
+		{"all payouts", "SELECT account, verdict, count() FROM payout_reconciliation GROUP BY account, verdict",
+			readingMillis},
 		{"sums by month", "SELECT toStartOfMonth(sold_at) AS month, currency_code, sum(order_value), sum(cashback) FROM transactions GROUP BY month, currency_code", readingMillis},
 		{"history as of a time", "SELECT currency_code, count(), sum(cashback) FROM transactions_history WHERE valid_from <= now() AND (valid_to IS NULL OR valid_to > now()) GROUP BY currency_code", readingMillis},
-		{"price changes of a week", "SELECT count() FROM product_price_changes WHERE account = 'acme' AND day >= today() - 7", readingMillis},
+		{"price changes of a week", "SELECT count() FROM product_price_changes WHERE account = 'acme' AND day >= today() - 7",
+			readingMillis},
 		{"prices of one product", "SELECT day, price FROM product_prices WHERE account = 'acme' AND product_key = (SELECT product_key FROM products LIMIT 1) ORDER BY day", readingMillis},
 	}
 	for i := range all {
@@ -191,8 +199,8 @@ WHERE account = 'acme' AND payout_id IS NOT NULL ORDER BY sold_at DESC LIMIT 1`)
 	return all
 }
 
-// engineCost asks a query once, and watches what memory the engine takes for it [MiB]. rows is how many it means to read,
-// by what its plan says of the parts that the index leaves.
+// engineCost asks a query once, and watches what memory the engine takes for it [MiB]. rows is how many it means to
+// read, by what its plan says of the parts that the index leaves.
 func engineCost(b *testing.B, w *warehouse.Warehouse, query string) (peak, rows float64) {
 	b.Helper()
 	var over atomic.Bool
@@ -210,7 +218,8 @@ func engineCost(b *testing.B, w *warehouse.Warehouse, query string) (peak, rows 
 	over.Store(true)
 	peak = float64(<-most) / (1 << 20)
 	var estimate uint64
-	if err := w.Conn().QueryRow(b.Context(), "SELECT sum(rows) FROM (EXPLAIN ESTIMATE "+strings.TrimRight(query, ";\n ")+")").Scan(&estimate); err != nil {
+	if err := w.Conn().QueryRow(b.Context(),
+		"SELECT sum(rows) FROM (EXPLAIN ESTIMATE "+strings.TrimRight(query, ";\n ")+")").Scan(&estimate); err != nil {
 		b.Fatal(err)
 	}
 	return peak, float64(estimate)

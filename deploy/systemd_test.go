@@ -55,7 +55,8 @@ func TestUnitsFitTheConfiguration(t *testing.T) {
 			t.Fatalf("%s: %v %v", name, err, warnings)
 		}
 		// A restart changes nothing about a wrong configuration or refused credentials.
-		if codes := strings.Fields(directives(unit, "RestartPreventExitStatus")[0]); !slices.Contains(codes, "2") || !slices.Contains(codes, "3") {
+		if codes := strings.Fields(directives(unit, "RestartPreventExitStatus")[0]); !slices.Contains(codes, "2") ||
+			!slices.Contains(codes, "3") {
 			t.Errorf("%s is restarted after all but %v", name, codes)
 		}
 		// A stop is no failure.
@@ -69,7 +70,8 @@ func TestUnitsFitTheConfiguration(t *testing.T) {
 		}
 		limit, err := time.ParseDuration(strings.TrimSuffix(limits[0], "in"))
 		if err != nil || limit < 5*cfg.Warehouse.MaxRetryElapsed {
-			t.Errorf("systemd gives the start of %s %s, which waits %v for the warehouse: %v", name, limits[0], cfg.Warehouse.MaxRetryElapsed, err)
+			t.Errorf("systemd gives the start of %s %s, which waits %v for the warehouse: %v", name, limits[0],
+				cfg.Warehouse.MaxRetryElapsed, err)
 		}
 	}
 	timer := readFile(t, "systemd/dealhouse-sync.timer")

@@ -30,13 +30,15 @@ func TestUnitsAreUnderstood(t *testing.T) {
 	}
 	for _, unit := range units {
 		path := filepath.Join(dir, filepath.Base(unit))
-		if out, err := exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", path).CombinedOutput(); err != nil || len(out) > 0 {
+		if out, err := exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no",
+			path).CombinedOutput(); err != nil || len(out) > 0 {
 			t.Errorf("%s: %v\n%s", unit, err, out)
 		}
 		if filepath.Ext(unit) != ".service" {
 			continue
 		}
-		out, err := exec.CommandContext(t.Context(), "systemd-analyze", "security", "--no-pager", "--offline=true", "--threshold="+exposure, path).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), "systemd-analyze", "security", "--no-pager", "--offline=true",
+			"--threshold="+exposure, path).CombinedOutput()
 		verdict := regexp.MustCompile(`Overall exposure level .*`).Find(out)
 		t.Logf("%s", verdict)
 		if err != nil || verdict == nil {

@@ -52,7 +52,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 func newApp(args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) *app {
 	out := visible.NewWriter(stdout)
 	a := &app{
-		program: program(args), env: env, stdin: stdin, stdout: out, flush: out.Flush, screen: stdout, console: output.NewConsole(stderr),
+		program: program(args), env: env, stdin: stdin, stdout: out, flush: out.Flush, screen: stdout,
+		console:   output.NewConsole(stderr),
 		logFormat: choice{"text", []string{"text", "json"}},
 		logLevel:  choice{"info", []string{"debug", "info", "warn", "error"}},
 	}
@@ -121,7 +122,8 @@ func (a *app) measure(ctx context.Context) *prometheus.Registry {
 // newService makes the service of a command, once its logger and its metrics are there.
 func (a *app) newService() *service.Service {
 	return service.New(service.Options{
-		Logger: a.log, Metrics: &a.metrics, UserAgent: "dealhouse/" + readBuild().version, Warn: a.printWarning, ShowWaiting: a.showWaiting,
+		Logger: a.log, Metrics: &a.metrics, UserAgent: "dealhouse/" + readBuild().version, Warn: a.printWarning,
+		ShowWaiting: a.showWaiting,
 	})
 }
 

@@ -64,8 +64,10 @@ func newBackfill(a *app) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&c.from, "from", "", "start of the range: the `time` of the oldest update to load")
 	flags.StringVar(&c.to, "to", "", "end of the range: load updates before this `time`")
-	flags.DurationVar(&c.window, "window", syncer.DefaultWindow, fmt.Sprintf("width of a window, at least %s", syncer.MinWindow))
-	flags.IntVar(&c.parallel, "parallel", syncer.DefaultParallel, fmt.Sprintf("how many windows of an account to read in parallel, up to %d", syncer.MaxParallel))
+	flags.DurationVar(&c.window, "window", syncer.DefaultWindow,
+		fmt.Sprintf("width of a window, at least %s", syncer.MinWindow))
+	flags.IntVar(&c.parallel, "parallel", syncer.DefaultParallel,
+		fmt.Sprintf("how many windows of an account to read in parallel, up to %d", syncer.MaxParallel))
 	flags.StringSliceVar(&c.accounts, "account", nil, "only this `account`; repeatable")
 	completeAccounts(cmd, a)
 	c.format = outputFlag(cmd, "table", "json", "csv")
@@ -99,7 +101,8 @@ func (c backfillCommand) asked() (syncer.Range, error) {
 
 // parseTime reads a date, or a time in the forms of ISO 8601 that people write.
 func parseTime(text string) (time.Time, error) {
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateTime, time.DateOnly} {
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateTime,
+		time.DateOnly} {
 		if at, err := time.Parse(layout, text); err == nil {
 			return at, nil
 		}

@@ -21,7 +21,8 @@ func TestBackfill(t *testing.T) {
 	b.migrated(t)
 	defer hold(t, b.dir)()
 	day := func(days int) string { return b.sim.Now().AddDate(0, 0, days).Format(time.DateOnly) }
-	command := []string{"backfill", "transactions", "--from", day(-430), "--to", day(1), "--window", fmt.Sprintf("%dh", enginetest.Sample(480, 240)), "--output", "json"}
+	command := []string{"backfill", "transactions", "--from", day(-430), "--to", day(1), "--window",
+		fmt.Sprintf("%dh", enginetest.Sample(480, 240)), "--output", "json"}
 
 	b.sim.SetFault(func(*http.Request) apisim.Fault {
 		if b.sim.Requests("/v1/deals/transactions") > 20 {
@@ -66,12 +67,18 @@ func TestBackfillMistakes(t *testing.T) {
 		"--to is missing":                       append([]string{"transactions"}, from...),
 		`--from: "yesterday" is no time`:        append([]string{"transactions", "--from", "yesterday"}, to...),
 		"the range is empty":                    {"transactions", "--from", "2024-02-01", "--to", "2024-01-01"},
-		"is too narrow":                         {"transactions", "--from", "2024-01-01", "--to", "2024-02-01", "--window", "1s"},
-		"a window of -1h0m0s":                   {"transactions", "--from", "2024-01-01", "--to", "2024-02-01", "--window", "-1h"},
-		"must be more than 0":                   {"transactions", "--from", "2024-01-01", "--to", "2024-02-01", "--parallel", "0"},
-		"cannot be read side by side":           {"transactions", "--from", "2024-01-01", "--to", "2024-02-01", "--parallel", "1000"},
-		"more than 100000 windows":              {"transactions", "--from", "2000-01-01", "--to", "2024-02-01", "--window", "1m"},
-		`there is no account "acne"`:            {"transactions", "--from", "2024-01-01", "--to", "2024-02-01", "--account", "acne"},
+		"is too narrow": {"transactions", "--from", "2024-01-01", "--to", "2024-02-01", "--window",
+			"1s"},
+		"a window of -1h0m0s": {"transactions", "--from", "2024-01-01", "--to", "2024-02-01", "--window",
+			"-1h"},
+		"must be more than 0": {"transactions", "--from", "2024-01-01", "--to", "2024-02-01", "--parallel",
+			"0"},
+		"cannot be read side by side": {"transactions", "--from", "2024-01-01", "--to", "2024-02-01", "--parallel",
+			"1000"},
+		"more than 100000 windows": {"transactions", "--from", "2000-01-01", "--to", "2024-02-01", "--window",
+			"1m"},
+		`there is no account "acne"`: {"transactions", "--from", "2024-01-01", "--to", "2024-02-01", "--account",
+			"acne"},
 	} {
 		got := b.call(t, append([]string{"backfill"}, args...)...)
 		got.want(t, 2, words)

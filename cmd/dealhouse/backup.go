@@ -100,12 +100,14 @@ func backUp(ctx context.Context, a *app, path string, wait time.Duration) (err e
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.stdout, "Backed up %s to %s: %s in %s.\n", place(cfg), path, size(uint64(m.Bytes)), wording.Plural(uint64(len(m.Files)), "file"))
+	_, err = fmt.Fprintf(a.stdout, "Backed up %s to %s: %s in %s.\n", place(cfg), path, size(uint64(m.Bytes)),
+		wording.Plural(uint64(len(m.Files)), "file"))
 	return err
 }
 
 // letWrite has the engine write a backup of this name, and says what it waits for.
-func (a *app) letWrite(ctx context.Context, w *warehouse.Warehouse, cfg *config.Config, name string, wait time.Duration) error {
+func (a *app) letWrite(ctx context.Context, w *warehouse.Warehouse, cfg *config.Config, name string,
+	wait time.Duration) error {
 	var named []warehouse.StreamID
 	for _, account := range cfg.Accounts {
 		for _, s := range account.Streams {

@@ -41,13 +41,15 @@ func TestBackup(t *testing.T) {
 	d.succeeds(t, b, 1, streams...)
 	path := filepath.Join(t.TempDir(), "whole.tar")
 	b.backUpDuringRun(t, path)
-	start(t, b.env, "backup", path, "--config", b.config).end(t).shows(t, "Backed up", path) // its leases are of a process that is gone later
+	start(t, b.env, "backup", path, "--config", b.config).end(t).shows(t, "Backed up",
+		path) // its leases are of a process that is gone later
 	b.call(t, "backup", path).want(t, 2, "not replaced")
 	b.call(t, "backup", filepath.Join(b.dir, "x")).want(t, 2, "in the folder of the warehouse")
 	before := b.call(t, "query", "SELECT count(), sum(cashback) FROM transactions", "--output", "csv").out
 	b.sim.Advance(2 * 24 * time.Hour)
 	b.call(t, append([]string{"sync"}, streams...)...).want(t, 0)
-	if after := b.call(t, "query", "SELECT count(), sum(cashback) FROM transactions", "--output", "csv").out; after == before {
+	if after := b.call(t, "query", "SELECT count(), sum(cashback) FROM transactions", "--output",
+		"csv").out; after == before {
 		t.Error("nothing was loaded after the backup")
 	}
 	b.call(t, "restore", path).want(t, 2, "not empty")
@@ -93,8 +95,8 @@ func (b *bench) backUpDuringRun(t *testing.T, path string) {
 	}
 }
 
-// A restore that fails leaves an empty folder; one whose process dies leaves a folder that nobody opens, and that the same
-// command begins anew. A backup of a newer version is refused before anything is made.
+// A restore that fails leaves an empty folder; one whose process dies leaves a folder that nobody opens, and that the
+// same command begins anew. A backup of a newer version is refused before anything is made.
 func TestRestoreBroken(t *testing.T) {
 	t.Parallel()
 	b := newBenchOf(t, apisim.Org{Name: "acme", Key: acmeKey})
@@ -121,7 +123,8 @@ func TestRestoreBroken(t *testing.T) {
 	}
 	damage(string(text))
 	restored("restore", filepath.Join(path, "data")).want(t, 2, "not a whole backup")
-	call(t, append(env, "DEALHOUSE_WAREHOUSE_DATABASE=other"), "restore", path, "--config", b.config).want(t, 2, "warehouse.database")
+	call(t, append(env, "DEALHOUSE_WAREHOUSE_DATABASE=other"), "restore", path, "--config", b.config).want(t, 2,
+		"warehouse.database")
 	server := slices.Concat(b.env, []string{"DEALHOUSE_WAREHOUSE_DSN=clickhouse://127.0.0.1:1/dealhouse"})
 	call(t, server, "restore", path, "--config", b.config).want(t, 2, "is a server")
 	call(t, server, "backup", dir, "--config", b.config).want(t, 2, "is a server")
@@ -197,7 +200,8 @@ func TestBackupKilled(t *testing.T) {
 	if err != nil || slices.ContainsFunc(staged, os.DirEntry.IsDir) {
 		t.Errorf("left among the data: %v, %v", staged, err)
 	}
-	if got := start(t, b.env, "query", "SELECT count() FROM coupons", "-o", "csv", "--config", b.config).end(t); !strings.Contains(got.out, fmt.Sprint(b.sim.Count("coupons", "acme"))) {
+	if got := start(t, b.env, "query", "SELECT count() FROM coupons", "-o", "csv", "--config",
+		b.config).end(t); !strings.Contains(got.out, fmt.Sprint(b.sim.Count("coupons", "acme"))) {
 		t.Errorf("the warehouse has %s", got.out)
 	}
 }

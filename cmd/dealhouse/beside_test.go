@@ -48,7 +48,8 @@ var commandsBesideDaemon = []besideDaemon{
 	{args: []string{"rejects", "--output", "json"}, same: true},
 	{args: []string{"rejects", "retry", "--dry-run", "--output", "csv"}, same: true},
 	{args: []string{"reconcile", "--output", "csv"}, same: true},
-	{args: []string{"reconcile", "ack", "--payout", "999999", "--reason", "expected"}, same: true, code: 2, words: []string{"999999"}},
+	{args: []string{"reconcile", "ack", "--payout", "999999", "--reason", "expected"}, same: true, code: 2,
+		words: []string{"999999"}},
 	{args: []string{"reconcile", "acks", "--output", "csv"}, same: true},
 	{args: []string{"reconcile", "close", "--month", "2999-01"}, same: true, code: 2, words: []string{"2999-01"}},
 	{args: []string{"reconcile", "packet", "--payout", "999999"}, same: true, code: 2, words: []string{"999999"}},
@@ -59,7 +60,8 @@ var commandsBesideDaemon = []besideDaemon{
 	{args: []string{"operate", "log", "--output", "csv"}, same: true},
 	{args: []string{"notify", "list", "--output", "csv"}, same: true},
 	{args: []string{"notify", "test"}, same: true, code: 2, words: []string{"receiver"}},
-	{args: []string{"runs", "--output", "csv", "--stream", "products"}, same: true}, // the daemon still looks up what others name
+	{args: []string{"runs", "--output", "csv", "--stream", "products"},
+		same: true}, // the daemon still looks up what others name
 	{args: []string{"migrate"}, same: true},
 	{args: []string{"migrate", "--dry-run"}, same: true},
 	{args: []string{"migrate", "--check"}, same: true},
@@ -78,7 +80,8 @@ var commandsBesideDaemon = []besideDaemon{
 	{args: []string{"backup", "x.tar"}, elsewhere: "TestBackup"},
 	{args: []string{"restore", "x.tar"}, elsewhere: "TestBackup"},
 	{args: []string{"healthcheck"}, elsewhere: "TestHealthcheck"},
-	{args: []string{"serve-warehouse", "--listen", "127.0.0.1:0"}, code: 1, words: []string{"a daemon (process ", "stop it first", "`dealhouse query`"}},
+	{args: []string{"serve-warehouse", "--listen", "127.0.0.1:0"}, code: 1,
+		words: []string{"a daemon (process ", "stop it first", "`dealhouse query`"}},
 	{args: []string{"run"}, elsewhere: "TestCommandsBesideDaemon"},
 	{args: []string{"demo"}, elsewhere: "TestDemo"}, // its folder is its own
 }
@@ -99,7 +102,8 @@ func TestEveryCommandBesideDaemon(t *testing.T) {
 		}
 		tests.Write(text)
 	}
-	tried := []string{"operate", "notify", "completion", "completion bash", "completion zsh", "completion fish", "completion powershell"} // they print help
+	tried := []string{"operate", "notify", "completion", "completion bash", "completion zsh", "completion fish",
+		"completion powershell"} // they print help
 	for _, c := range commandsBesideDaemon {
 		cmd, _, err := root.Find(c.args)
 		if err != nil {
@@ -150,7 +154,8 @@ func TestCommandsBesideDaemon(t *testing.T) {
 	b.call(t, "query", "SELECT groupArray(number) FROM numbers(10000000)", "--max-query-memory", "20").want(t, 1, "241")
 	b.call(t, "query", "SELECT sum(sipHash64(number)) FROM numbers(1000000000000)", "--max-time", "1").want(t, 1, "159")
 	second := start(t, b.env, "run", "--config", b.config)
-	(&running{process: second}).until(t, "a second daemon waits for the first", func() bool { return strings.Contains(second.stderr.String(), "waiting for another process") })
+	(&running{process: second}).until(t, "a second daemon waits for the first",
+		func() bool { return strings.Contains(second.stderr.String(), "waiting for another process") })
 	second.signal(t, syscall.SIGTERM)
 	second.end(t).want(t, 143)
 	d.signal(t, syscall.SIGTERM)
@@ -229,7 +234,8 @@ func TestCommandsBesideSync(t *testing.T) {
 	b.call(t, "query", "SELECT count() FROM coupons").want(t, 0, "another dealhouse has the embedded warehouse open")
 	b.call(t, "status").want(t, 0)
 	waiting := start(t, b.env, "sync", "payouts", "--config", b.config)
-	(&running{process: waiting}).until(t, "the second sync waits", func() bool { return strings.Contains(waiting.stderr.String(), "waiting for another process") })
+	(&running{process: waiting}).until(t, "the second sync waits",
+		func() bool { return strings.Contains(waiting.stderr.String(), "waiting for another process") })
 	close(open)
 	syncing.end(t).want(t, 0)
 	waiting.end(t).want(t, 0)

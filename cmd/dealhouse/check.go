@@ -62,12 +62,15 @@ func newCheck(a *app) *cobra.Command {
 			if offline {
 				return printFindings(cmd.Context(), a, checkOffline(cmd.Context(), a), format.value)
 			}
-			return printFindings(cmd.Context(), a, append(checkAll(cmd.Context(), a), checkReceivers(cmd.Context(), a, receivers)...), format.value)
+			return printFindings(cmd.Context(), a,
+				append(checkAll(cmd.Context(), a), checkReceivers(cmd.Context(), a, receivers)...), format.value)
 		},
 	}
-	cmd.Flags().BoolVar(&offline, "offline", false, "check the configuration alone, without secrets, warehouse and network")
+	cmd.Flags().BoolVar(&offline, "offline", false,
+		"check the configuration alone, without secrets, warehouse and network")
 	format = outputFlag(cmd, "table", "json", "csv")
-	cmd.Flags().BoolVar(&receivers, "receivers", false, "also send each receiver of notifications a message that says it is a test")
+	cmd.Flags().BoolVar(&receivers, "receivers", false,
+		"also send each receiver of notifications a message that says it is a test")
 	return cmd
 }
 
@@ -129,7 +132,8 @@ func describe(cfg *config.Config) string {
 			}
 		}
 	}
-	return fmt.Sprintf("%s: %s, %s enabled", file, wording.Plural(uint64(len(cfg.Accounts)), "account"), wording.Plural(uint64(streams), "stream"))
+	return fmt.Sprintf("%s: %s, %s enabled", file, wording.Plural(uint64(len(cfg.Accounts)), "account"),
+		wording.Plural(uint64(streams), "stream"))
 }
 
 func checkWarehouse(ctx context.Context, a *app, cfg *config.Config) (all []finding) {
@@ -143,7 +147,8 @@ func checkWarehouse(ctx context.Context, a *app, cfg *config.Config) (all []find
 	}
 	w, err := a.openExisting(ctx, cfg)
 	if none, ok := errors.AsType[absent](err); ok {
-		return append(all, finding{"warehouse", verdictWarn, fmt.Sprintf("embedded: there is no warehouse in %s yet; dealhouse sync creates it", none.dir), exitOK})
+		return append(all, finding{"warehouse", verdictWarn,
+			fmt.Sprintf("embedded: there is no warehouse in %s yet; dealhouse sync creates it", none.dir), exitOK})
 	}
 	if err != nil {
 		return append(all, finding{"warehouse", verdictFailed, output.Message(err), faultCode(err)})
@@ -154,7 +159,8 @@ func checkWarehouse(ctx context.Context, a *app, cfg *config.Config) (all []find
 		}
 	}()
 	server := w.Server()
-	all = append(all, finding{"warehouse", verdictOK, fmt.Sprintf("%s: ClickHouse %s", cfg.Warehouse.RedactedDSN(), server), exitOK})
+	all = append(all, finding{"warehouse", verdictOK,
+		fmt.Sprintf("%s: ClickHouse %s", cfg.Warehouse.RedactedDSN(), server), exitOK})
 	all = append(all, checkSchema(ctx, w))
 	if w.Embedded() { // whose one user may do everything
 		return all
@@ -167,7 +173,8 @@ func checkSchema(ctx context.Context, w *warehouse.Warehouse) finding {
 	err := w.CheckSchema(ctx)
 	switch {
 	case errors.Is(err, warehouse.ErrSchemaOld):
-		return finding{"schema", verdictWarn, "database " + w.Database() + ": to be created or upgraded; dealhouse sync does it, or dealhouse migrate", exitOK}
+		return finding{"schema", verdictWarn, "database " + w.Database() +
+			": to be created or upgraded; dealhouse sync does it, or dealhouse migrate", exitOK}
 	case err != nil:
 		return finding{"schema", verdictFailed, "database " + w.Database() + ": " + output.Message(err), faultCode(err)}
 	}
@@ -213,7 +220,8 @@ func checkStream(ctx context.Context, name string, client *dealapi.Client, t ser
 		if err != nil {
 			return finding{name, verdictFailed, cause(err), faultCode(err)}
 		}
-		detail := fmt.Sprintf("%s on the first page, in %s", wording.Plural(uint64(page.Records()), "record"), wording.Span(time.Since(page.SentAt)))
+		detail := fmt.Sprintf("%s on the first page, in %s", wording.Plural(uint64(page.Records()), "record"),
+			wording.Span(time.Since(page.SentAt)))
 		switch {
 		case page.Records() == 0:
 			return finding{name, verdictWarn, "the API answers, and lists no records: right key?", exitOK}

@@ -16,7 +16,8 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// checkFolder looks at the folder of an embedded warehouse, its disk, who has it open, and the engine. It makes nothing.
+// checkFolder looks at the folder of an embedded warehouse, its disk, who has it open, and the engine. It makes
+// nothing.
 func checkFolder(ctx context.Context, a *app, dir string) []finding {
 	all := []finding{checkWritable(dir)}
 	if all[0].verdict == verdictFailed {
@@ -61,9 +62,11 @@ func checkRoom(dir string) finding {
 	case err != nil:
 		return finding{"disk", verdictFailed, err.Error(), exitFault}
 	case free < warehouse.NoRoom:
-		return finding{"disk", verdictFailed, size(free) + " free: make room, or move the folder to another disk; nothing can be loaded soon", exitFault}
+		return finding{"disk", verdictFailed, size(free) +
+			" free: make room, or move the folder to another disk; nothing can be loaded soon", exitFault}
 	case free < warehouse.LittleRoom:
-		return finding{"disk", verdictWarn, size(free) + " free, which is little: what is loaded is written twice for a moment", exitOK}
+		return finding{"disk", verdictWarn, size(free) +
+			" free, which is little: what is loaded is written twice for a moment", exitOK}
 	}
 	return finding{"disk", verdictOK, size(free) + " free", exitOK}
 }
@@ -87,7 +90,8 @@ func checkHolder(ctx context.Context, dir string) (f finding, held bool) {
 	if pid != 0 {
 		who = fmt.Sprintf("process %d", pid)
 	}
-	return finding{name, verdictWarn, who + ", which does not share it (serve-warehouse, a backup or a report perhaps): no other command can use the warehouse until it ends", exitOK}, true
+	return finding{name, verdictWarn, who +
+		", which does not share it (serve-warehouse, a backup or a report perhaps): no other command can use the warehouse until it ends", exitOK}, true
 }
 
 // checkEngine tries the engine: that its library is whole, and where no warehouse is opened afterwards, that it starts.

@@ -16,7 +16,8 @@ func checkSettings(ctx context.Context, w *warehouse.Warehouse) finding {
 	case err == nil:
 		return finding{"settings", verdictOK, "the user may set what runs depend on", exitOK}
 	case warehouse.IsSettingRefused(err):
-		return finding{"settings", verdictFailed, "the user may not set what runs depend on: take the constraint away, or give the user a profile that is not readonly: " + output.Message(err), exitUsage}
+		return finding{"settings", verdictFailed,
+			"the user may not set what runs depend on: take the constraint away, or give the user a profile that is not readonly: " + output.Message(err), exitUsage}
 	}
 	return finding{"settings", verdictFailed, output.Message(err), faultCode(err)}
 }

@@ -26,8 +26,9 @@ func TestCheckServer(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	const has, lacks = "SELECT toUInt8(1) -- ", "SELECT toUInt8(0) -- "                                         // the embedded engine has no grants,
-	rights := []string{"CHECK GRANT ", has, "toString(serverUUID())", "'ae3b8a3e-0000-4000-8000-000000000001'"} // and no name
+	const has, lacks = "SELECT toUInt8(1) -- ", "SELECT toUInt8(0) -- " // the embedded engine has no grants,
+	rights := []string{"CHECK GRANT ", has, "toString(serverUUID())",
+		"'ae3b8a3e-0000-4000-8000-000000000001'"} // and no name
 	lacking := append([]string{"CHECK GRANT DROP TABLE", lacks, "CHECK GRANT OPTIMIZE", lacks}, rights...)
 	for _, tt := range []struct {
 		name   string
@@ -35,10 +36,12 @@ func TestCheckServer(t *testing.T) {
 		code   int
 		shows  []string
 	}{
-		{"all is well", rights, 0, []string{"ClickHouse 2", "to be created or upgraded", "the user may set what runs depend on", "the user may load and migrate"}},
+		{"all is well", rights, 0, []string{"ClickHouse 2", "to be created or upgraded",
+			"the user may set what runs depend on", "the user may load and migrate"}},
 		{"too old", []string{"version()", "'24.8.14.39'"}, 2, []string{"24.8.14.39", "25.12 or later", "FAILED"}},
 		{"without rights", lacking, 2, []string{"GRANT DROP TABLE, OPTIMIZE ON `dealhouse`.* TO CURRENT_USER"}},
-		{"behind a load balancer", []string{"toString(serverUUID())", "toString(generateUUIDv4())"}, 2, []string{"several servers", "load balancer"}},
+		{"behind a load balancer", []string{"toString(serverUUID())", "toString(generateUUIDv4())"}, 2,
+			[]string{"several servers", "load balancer"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			handler := engine.Handler(chdb.HandlerOptions{AllowWrites: true})

@@ -18,10 +18,10 @@ import (
 	"dealhouse/internal/sandbox"
 )
 
-// confinement is the sandbox of a command that loads: run, sync, backfill and the retry of rejects. Such a process needs
-// its keys and the network, and reads files that nobody can list in advance. But it starts no program, and writes to few
-// folders. Right before it opens an embedded engine, it becomes itself anew with no other rights than these, and does
-// the same again up to that point.
+// confinement is the sandbox of a command that loads: run, sync, backfill and the retry of rejects. Such a process
+// needs its keys and the network, and reads files that nobody can list in advance. But it starts no program, and writes
+// to few folders. Right before it opens an embedded engine, it becomes itself anew with no other rights than these, and
+// does the same again up to that point.
 type confinement struct {
 	loads    bool // the command is one of them
 	without  bool // and is to do without
@@ -41,7 +41,8 @@ type note struct {
 // loads marks a command as one that loads.
 func (a *app) loads(cmd *cobra.Command) *cobra.Command {
 	flags := cmd.Flags()
-	flags.BoolVar(&a.confinement.without, "without-sandbox", false, "load an embedded warehouse without the sandbox of the kernel")
+	flags.BoolVar(&a.confinement.without, "without-sandbox", false,
+		"load an embedded warehouse without the sandbox of the kernel")
 	cmd.PreRun = func(*cobra.Command, []string) {
 		a.confinement.loads = true
 		if f := flags.Lookup("metrics-textfile"); f != nil {
@@ -51,8 +52,8 @@ func (a *app) loads(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// confine enters the sandbox for the embedded warehouse in dir: then it does not return. Where there is no sandbox it says
-// so and goes on. The files are written besides; empty names are none.
+// confine enters the sandbox for the embedded warehouse in dir: then it does not return. Where there is no sandbox it
+// says so and goes on. The files are written besides; empty names are none.
 func (a *app) confine(ctx context.Context, dir string, files ...string) error {
 	c := &a.confinement
 	if !c.loads || c.without || c.settled || a.become == nil {
@@ -67,7 +68,8 @@ func (a *app) confine(ctx context.Context, dir string, files ...string) error {
 	}
 	policy := sandbox.Policy{Network: true, Read: []string{"/"}}
 	missing := policy.Missing()
-	lacking := "this kernel cannot refuse this program " + strings.Join(missing, " and ") + " that it does not need (Linux 5.19 or later can): " + unconfined
+	lacking := "this kernel cannot refuse this program " + strings.Join(missing, " and ") +
+		" that it does not need (Linux 5.19 or later can): " + unconfined
 	if len(missing) > 1 {
 		c.settled = true
 		a.withoutSandbox(lacking)
@@ -123,7 +125,8 @@ func (c *confinement) environment(env []string, place chdb.Place) []string {
 	if len(c.once) > 0 {
 		stage = loadingNote
 	}
-	set := []string{errandVariable + "=" + stage, chdb.EnvLibrary + "=" + place.Library, "TMPDIR=" + filepath.Join(place.Dir, "engine")}
+	set := []string{errandVariable + "=" + stage, chdb.EnvLibrary + "=" + place.Library,
+		"TMPDIR=" + filepath.Join(place.Dir, "engine")}
 	return append(slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
 		return slices.ContainsFunc(set, func(s string) bool {
 			name, _, _ := strings.Cut(s, "=")
@@ -147,8 +150,8 @@ func writable(dir string, files ...string) []string {
 	return folders
 }
 
-// tableDepth is how deep in the data folder the folders of tables are: store/123/UUID. What is below is the engine's own,
-// and too much to look through; a link there leads out of the sandbox, and is refused.
+// tableDepth is how deep in the data folder the folders of tables are: store/123/UUID. What is below is the engine's
+// own, and too much to look through; a link there leads out of the sandbox, and is refused.
 const tableDepth = 3
 
 // linked adds to folders where links in dir lead, and those in what they lead to.

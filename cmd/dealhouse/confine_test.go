@@ -31,13 +31,15 @@ func TestDaemonInSandbox(t *testing.T) {
 	sandboxtest.Need(t, sandbox.Policy{}.Missing())
 	b := newSmallBench(t)
 	d := b.daemon(t, b.config)
-	if status := procFile(t, d.process, "status"); !strings.Contains(status, "NoNewPrivs:\t1") || !strings.Contains(status, "Seccomp_filters:\t2") {
+	if status := procFile(t, d.process, "status"); !strings.Contains(status, "NoNewPrivs:\t1") ||
+		!strings.Contains(status, "Seccomp_filters:\t2") {
 		t.Errorf("it is in no sandbox:\n%s", status)
 	}
 	if name := strings.TrimSpace(procFile(t, d.process, "comm")); !strings.HasPrefix(filepath.Base(os.Args[0]), name) {
 		t.Errorf("its name is %s", name)
 	}
-	if got, want := strings.TrimRight(procFile(t, d.process, "cmdline"), "\x00"), strings.Join(d.Args, "\x00"); got != want {
+	if got, want := strings.TrimRight(procFile(t, d.process, "cmdline"), "\x00"), strings.Join(d.Args,
+		"\x00"); got != want {
 		t.Errorf("its arguments are %q, want %q", got, want)
 	}
 	own := []string{errandVariable, "DEALHOUSE_CHDB_LIBRARY", "TMPDIR"}
@@ -99,7 +101,8 @@ func TestSyncInSandbox(t *testing.T) {
 	_ = keyWriter.Close()
 	defer func() { _ = key.Close() }()
 	env := slices.Concat(b.env, []string{"HOME=", "XDG_CACHE_HOME=" + cacheHome(t)})
-	p := startIn(t, place, env, []*os.File{key}, "sync", "coupons", "payouts", "--metrics-textfile", "textfile/metrics.prom", "--log-level", "debug", "--config", "config.fifo")
+	p := startIn(t, place, env, []*os.File{key}, "sync", "coupons", "payouts", "--metrics-textfile",
+		"textfile/metrics.prom", "--log-level", "debug", "--config", "config.fifo")
 	if err := os.WriteFile(fifo, []byte(config), 0); err != nil { // until it is read
 		t.Fatal(err)
 	}
@@ -149,10 +152,12 @@ func TestLoadsWithoutSandbox(t *testing.T) {
 		if (test.handicap == "landlock" && test.words != "" || test.handicap == "seccomp") && !enginetest.Wide() {
 			continue // half of the first
 		}
-		p := start(t, slices.Concat(b.env, []string{handicapVariable + "=" + test.handicap}), append([]string{"rejects", "retry", "--config", b.config}, test.args...)...)
+		p := start(t, slices.Concat(b.env, []string{handicapVariable + "=" + test.handicap}),
+			append([]string{"rejects", "retry", "--config", b.config}, test.args...)...)
 		got := p.end(t)
 		got.want(t, 0, test.words)
-		if n := strings.Count(got.err, "sandbox of the kernel") + strings.Count(got.err, "cannot refuse"); n != min(1, len(test.words)) {
+		if n := strings.Count(got.err, "sandbox of the kernel") + strings.Count(got.err, "cannot refuse"); n != min(1,
+			len(test.words)) {
 			t.Errorf("%s: it says so %d times:\n%s", test.handicap, n, got.err)
 		}
 	}
@@ -194,8 +199,8 @@ func TestLoadingByHand(t *testing.T) {
 	}
 }
 
-// A warehouse that another process has open is tried to be opened again and again. What there is to say of the sandbox is
-// said once, and what failed is not tried again.
+// A warehouse that another process has open is tried to be opened again and again. What there is to say of the sandbox
+// is said once, and what failed is not tried again.
 func TestSandboxIsTriedOnce(t *testing.T) {
 	t.Parallel()
 	for _, inside := range []bool{false, true} {
@@ -213,7 +218,8 @@ func TestSandboxIsTriedOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if n := strings.Count(said.String(), "sandbox of the kernel") + strings.Count(said.String(), "cannot refuse"); n > 1+len(sandbox.Policy{Network: true}.Missing()) || tried > 1 {
+		if n := strings.Count(said.String(), "sandbox of the kernel") + strings.Count(said.String(),
+			"cannot refuse"); n > 1+len(sandbox.Policy{Network: true}.Missing()) || tried > 1 {
 			t.Errorf("inside: %t: it is tried %d times, and says:\n%s", inside, tried, said.String())
 		}
 	}

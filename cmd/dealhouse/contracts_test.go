@@ -20,10 +20,11 @@ import (
 )
 
 // contracts are the forms of the contract that the repository has copies of.
-var contracts = map[string]string{"dbt": repository + "/schema/contracts/sources.yml", "odcs": repository + "/schema/contracts/dealhouse.odcs.yaml"}
+var contracts = map[string]string{"dbt": repository + "/schema/contracts/sources.yml",
+	"odcs": repository + "/schema/contracts/dealhouse.odcs.yaml"}
 
-// TestSchemaContracts compares the contracts of a new warehouse with the copies in the repository, and asks the warehouse all
-// that they promise, in the words of the tools that read them (contract-1).
+// TestSchemaContracts compares the contracts of a new warehouse with the copies in the repository, and asks the
+// warehouse all that they promise, in the words of the tools that read them (contract-1).
 func TestSchemaContracts(t *testing.T) {
 	engineHere(t)
 	b := newBench(t)
@@ -75,10 +76,12 @@ func TestSchemaContracts(t *testing.T) {
 	for _, run := range []struct {
 		account, outcome string
 		age              time.Duration
-	}{{"acme", warehouse.OutcomeSuccess, 3 * time.Minute}, {"acme", warehouse.OutcomeFailed, 0}, {"globex", warehouse.OutcomeSuccess, 20 * time.Minute}, {"left", warehouse.OutcomeSuccess, 1000 * time.Hour}} {
+	}{{"acme", warehouse.OutcomeSuccess, 3 * time.Minute}, {"acme", warehouse.OutcomeFailed, 0},
+		{"globex", warehouse.OutcomeSuccess, 20 * time.Minute}, {"left", warehouse.OutcomeSuccess, 1000 * time.Hour}} {
 		at := time.Now().Add(-run.age)
 		err := w.SaveRun(t.Context(), warehouse.RunRecord{
-			Account: run.account, Stream: stream, RunID: uuid.New(), Mode: warehouse.ModeFull, StartedAt: at, FinishedAt: at, Outcome: run.outcome,
+			Account: run.account, Stream: stream, RunID: uuid.New(), Mode: warehouse.ModeFull, StartedAt: at, FinishedAt: at,
+			Outcome: run.outcome,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -100,7 +103,8 @@ type promises struct {
 func (p promises) age(query string) time.Duration {
 	p.t.Helper()
 	var loaded, snapshot time.Time
-	p.one("with source_query as (\n"+query+"\n) select (select * from source_query) as max_loaded_at, now() as snapshotted_at", &loaded, &snapshot)
+	p.one("with source_query as (\n"+query+
+		"\n) select (select * from source_query) as max_loaded_at, now() as snapshotted_at", &loaded, &snapshot)
 	return snapshot.Sub(loaded)
 }
 
@@ -168,7 +172,8 @@ func (p promises) askAsDBT(text, loaded string) {
 		for _, test := range table.Tests {
 			unique++
 			column := test.Unique.Arguments.Column
-			if rows := p.one("select " + column + " as unique_field, count(*) as n_records from " + from + " where " + column + " is not null group by " + column + " having count(*) > 1"); rows != 0 {
+			if rows := p.one("select " + column + " as unique_field, count(*) as n_records from " + from + " where " + column +
+				" is not null group by " + column + " having count(*) > 1"); rows != 0 {
 				p.t.Errorf("%s has keys twice", table.Name)
 			}
 		}

@@ -108,7 +108,8 @@ func (d *demo) show(ctx context.Context) error {
 	if err := d.beginAnew(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintf(d.stdout, "A simulated deals API answers on %s, for the accounts %s.\n\n", d.url, wording.List(d.sim.Orgs()))
+	fmt.Fprintf(d.stdout, "A simulated deals API answers on %s, for the accounts %s.\n\n", d.url,
+		wording.List(d.sim.Orgs()))
 	if err := d.load(ctx, "First sync: everything is new."); err != nil {
 		return err
 	}
@@ -168,7 +169,8 @@ func (d *demo) sum(results []syncer.Result, took time.Duration) {
 	}
 	fmt.Fprintf(d.stdout, "\n%s read in %s.", wording.Plural(read, "row"), wording.Span(took))
 	if incremental {
-		fmt.Fprintf(d.stdout, " Of the %s, %s had to be read.", wording.Plural(listed, "transaction"), wording.Count(transactions))
+		fmt.Fprintf(d.stdout, " Of the %s, %s had to be read.", wording.Plural(listed, "transaction"),
+			wording.Count(transactions))
 	}
 	fmt.Fprintln(d.stdout)
 }

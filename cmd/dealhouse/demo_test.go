@@ -17,16 +17,18 @@ import (
 )
 
 // The demo shows what it should in time, leaves behind what it says, can be looked into while it serves, and can be
-// repeated on the same folder. Its time is measured, so it has the machine to itself. It loads 80,000 transactions, so it
-// is for wide samples.
+// repeated on the same folder. Its time is measured, so it has the machine to itself. It loads 80,000 transactions, so
+// it is for wide samples.
 func TestDemo(t *testing.T) {
 	enginetest.OnlyWide(t)
 	dir := filepath.Join(t.TempDir(), "demo-data")
 	begin := time.Now()
 	p := start(t, nil, "demo", "--data", dir, "--serve")
 	for _, text := range []string{
-		"First sync", "^acme +transactions +full +39,999 +39,999 ", "Second sync, 3 days later", "incremental", "had to be read", "Cashback by retailer", "EUR", "GBP",
-		"Transactions by month and status", "Payouts: the last 3", "8 match their transactions, 2 have transactions that changed", "Payout 623: 1 of 2,930 transactions is not loaded",
+		"First sync", "^acme +transactions +full +39,999 +39,999 ", "Second sync, 3 days later", "incremental",
+		"had to be read", "Cashback by retailer", "EUR", "GBP",
+		"Transactions by month and status", "Payouts: the last 3",
+		"8 match their transactions, 2 have transactions that changed", "Payout 623: 1 of 2,930 transactions is not loaded",
 	} {
 		p.find(t, text)
 	}
@@ -36,7 +38,8 @@ func TestDemo(t *testing.T) {
 	warehouse := p.find(t, `warehouse +(http://\S+) `)[1]
 	api := p.find(t, `API +(http://\S+)`)[1]
 	key := p.find(t, `key of acme +(\S+)`)[1]
-	if status, body := ask(t, warehouse+"/?database=dealhouse", "", "SELECT count() > 80000 FROM transactions"); status != http.StatusOK || body != "1" {
+	if status, body := ask(t, warehouse+"/?database=dealhouse", "",
+		"SELECT count() > 80000 FROM transactions"); status != http.StatusOK || body != "1" {
 		t.Errorf("%d %s", status, body)
 	}
 	call(t, []string{"DEALHOUSE_WAREHOUSE_DSN=" + warehouse + "/dealhouse"}, "status").want(t, 0)

@@ -18,21 +18,24 @@ const demoWidth = 100
 func printDemoResults(to io.Writer, results []syncer.Result) error {
 	columns := []output.Column{
 		{Name: "account"}, {Name: "stream"}, {Name: "mode"},
-		output.Count("read"), output.Count("inserted"), output.Count("updated"), output.Count("deleted"), output.Count("unchanged"), {Name: "outcome"},
+		output.Count("read"), output.Count("inserted"), output.Count("updated"), output.Count("deleted"),
+		output.Count("unchanged"), {Name: "outcome"},
 	}
 	var rows [][]any
 	for _, r := range results {
 		t, c := r.Record.Totals, r.Record.Changes
-		rows = append(rows, []any{r.Record.Account, r.Record.Stream, r.Record.Mode, t.Read, c.Inserted, c.Updated, c.Deleted, c.Unchanged, outcomeWord(r)})
+		rows = append(rows, []any{r.Record.Account, r.Record.Stream, r.Record.Mode, t.Read, c.Inserted, c.Updated, c.Deleted,
+			c.Unchanged, outcomeWord(r)})
 	}
 	return output.Print("table", to, columns, rows)
 }
 
-// showPayouts ends the demo with the payouts of the account whose payouts are not all right: which are, and what is to be
-// done about the others.
+// showPayouts ends the demo with the payouts of the account whose payouts are not all right: which are, and what is to
+// be done about the others.
 func (d *demo) showPayouts(ctx context.Context) error {
 	account := d.financeAccount()
-	r, err := report.Reconcile(ctx, d.w, report.Filter{Account: account, OverdueAfter: d.cfg.Finance.OverdueAfter, Tolerances: d.cfg.Finance.Tolerances})
+	r, err := report.Reconcile(ctx, d.w, report.Filter{Account: account, OverdueAfter: d.cfg.Finance.OverdueAfter,
+		Tolerances: d.cfg.Finance.Tolerances})
 	if err != nil {
 		return err
 	}
@@ -54,7 +57,8 @@ func (d *demo) showPayouts(ctx context.Context) error {
 	}
 	fmt.Fprintf(d.stdout, "\n%s\n", strings.Join(output.Wrap(r.Summary(), demoWidth), "\n"))
 	for _, p := range todo {
-		fmt.Fprintf(d.stdout, "\n%s\n", strings.Join(output.Wrap(fmt.Sprintf("Payout %d: %s.", p.ID, p.Advice()), demoWidth), "\n"))
+		fmt.Fprintf(d.stdout, "\n%s\n", strings.Join(output.Wrap(fmt.Sprintf("Payout %d: %s.", p.ID, p.Advice()), demoWidth),
+			"\n"))
 	}
 	return nil
 }

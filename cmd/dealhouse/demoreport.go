@@ -10,14 +10,17 @@ type demoReport struct{ title, sql string }
 
 func demoReports() []demoReport {
 	return []demoReport{
-		{"Cashback by retailer: the top 10 of each currency", `SELECT currency_code AS currency, retailer_name AS retailer, count() AS transactions,
+		{"Cashback by retailer: the top 10 of each currency",
+			`SELECT currency_code AS currency, retailer_name AS retailer, count() AS transactions,
     sum(order_value) AS order_value, sum(cashback) AS cashback
 FROM transactions WHERE status != 'DECLINED'
 GROUP BY currency, retailer ORDER BY currency, cashback DESC, retailer LIMIT 10 BY currency`},
-		{"Transactions by month and status, the last 6 months", `SELECT formatDateTime(sold_at, '%Y-%m') AS month, countIf(status = 'PENDING') AS pending,
+		{"Transactions by month and status, the last 6 months",
+			`SELECT formatDateTime(sold_at, '%Y-%m') AS month, countIf(status = 'PENDING') AS pending,
     countIf(status = 'CONFIRMED') AS confirmed, countIf(status = 'DECLINED') AS declined, count() AS all
 FROM transactions GROUP BY month ORDER BY month DESC LIMIT 6`},
-		{"Payouts: the last 3 of each account", `SELECT p.account, p.id AS payout, t.currency, toDate32(p.start_date) AS from, toDate32(p.end_date) AS to,
+		{"Payouts: the last 3 of each account",
+			`SELECT p.account, p.id AS payout, t.currency, toDate32(p.start_date) AS from, toDate32(p.end_date) AS to,
     p.total_transactions AS sales, p.total_gmv AS gmv, p.total_cashback AS cashback, p.confirmed_cashback AS confirmed
 FROM payouts AS p
 LEFT JOIN (SELECT account, payout_id, any(currency_code) AS currency FROM transactions GROUP BY account, payout_id) AS t
@@ -51,7 +54,8 @@ func (d *demo) sayWhatNext() {
 // sayWhatIsUp prints how to reach what --serve keeps up.
 func (d *demo) sayWhatIsUp(warehouse string) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nUp until Ctrl-C:\n\n  warehouse   %s (read-only, database %s)\n  API         %s\n", warehouse, d.cfg.Warehouse.Database, d.url)
+	fmt.Fprintf(&b, "\nUp until Ctrl-C:\n\n  warehouse   %s (read-only, database %s)\n  API         %s\n", warehouse,
+		d.cfg.Warehouse.Database, d.url)
 	for _, org := range d.sim.Orgs() {
 		key, payouts := d.sim.Keys(org)
 		fmt.Fprintf(&b, "  key of %-8s %s (for payouts only: %s)\n", org, key, payouts)

@@ -13,9 +13,9 @@ import (
 	"dealhouse/internal/apisim"
 )
 
-// The demo's world is one in which finance has been at work for a year: every payout is right, but for three of the first
-// account, each wrong in a way of its own. One lacks a transaction that the list does not have; of the other two a
-// transaction changes after it was paid, between the two syncs.
+// The demo's world is one in which finance has been at work for a year: every payout is right, but for three of the
+// first account, each wrong in a way of its own. One lacks a transaction that the list does not have; of the other two
+// a transaction changes after it was paid, between the two syncs.
 
 // demoRaise is by how much the cashback of a paid transaction rises.
 var demoRaise = decimal.RequireFromString("4.20")
@@ -64,7 +64,8 @@ func (d *demo) loseTransaction() error {
 	return nil
 }
 
-// passDays lets the simulated world go on: meanwhile one paid transaction is declined, and the cashback of another rises.
+// passDays lets the simulated world go on: meanwhile one paid transaction is declined, and the cashback of another
+// rises.
 func (d *demo) passDays() error {
 	d.sim.Advance(demoDays * 24 * time.Hour)
 	declined, err := d.paidTransaction(0)

@@ -39,7 +39,8 @@ func lookAfterDerived(ctx context.Context, a *app, rebuild bool) (err error) {
 			if err := w.RebuildDerived(ctx, id); err != nil {
 				return fmt.Errorf("making anew what follows from %s of account %s: %w", id.Stream, id.Account, err)
 			}
-			fmt.Fprintf(a.stdout, "%s of %s: %s made anew.\n", id.Stream, id.Account, wording.Plural(uint64(len(all[id])), "table"))
+			fmt.Fprintf(a.stdout, "%s of %s: %s made anew.\n", id.Stream, id.Account,
+				wording.Plural(uint64(len(all[id])), "table"))
 			continue
 		}
 		wrong, err := w.CheckDerived(ctx, id)
@@ -48,13 +49,16 @@ func lookAfterDerived(ctx context.Context, a *app, rebuild bool) (err error) {
 		}
 		differ += len(wrong)
 		if len(wrong) > 0 {
-			fmt.Fprintf(a.stdout, "%s of %s: not what follows from the rows: %s.\n", id.Stream, id.Account, strings.Join(wrong, ", "))
+			fmt.Fprintf(a.stdout, "%s of %s: not what follows from the rows: %s.\n", id.Stream, id.Account,
+				strings.Join(wrong, ", "))
 			continue
 		}
-		fmt.Fprintf(a.stdout, "%s of %s: %s as they should be.\n", id.Stream, id.Account, wording.Plural(uint64(len(all[id])), "table"))
+		fmt.Fprintf(a.stdout, "%s of %s: %s as they should be.\n", id.Stream, id.Account,
+			wording.Plural(uint64(len(all[id])), "table"))
 	}
 	if differ > 0 {
-		return fmt.Errorf("%s not as the rows say: run `dealhouse migrate --rebuild`", wording.Plural(uint64(differ), "table"))
+		return fmt.Errorf("%s not as the rows say: run `dealhouse migrate --rebuild`",
+			wording.Plural(uint64(differ), "table"))
 	}
 	return nil
 }

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// freeOn is how many bytes this user may still write to the disk of a folder, or of the nearest one above that is there.
+// freeOn is how many bytes this user may still write to the disk of a folder, or of the nearest one above that is
+// there.
 func freeOn(path string) (uint64, error) {
 	path = existing(path)
 	var s unix.Statfs_t
@@ -23,7 +24,8 @@ func freeOn(path string) (uint64, error) {
 func enoughRoom(path string, bytes uint64) error {
 	free, err := freeOn(path)
 	if err == nil && free < bytes {
-		err = fmt.Errorf("the disk of %s has %s free, and %s are needed: make room, or take another disk", path, size(free), size(bytes))
+		err = fmt.Errorf("the disk of %s has %s free, and %s are needed: make room, or take another disk", path, size(free),
+			size(bytes))
 	}
 	return err
 }

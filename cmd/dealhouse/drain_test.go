@@ -54,7 +54,8 @@ func TestDrainedWalk(t *testing.T) {
 
 	// A deadline is no signal: the run has failed.
 	b.sim.SetBefore(func(r *http.Request) { <-r.Context().Done() })
-	late := call(t, slices.Concat(b.env, []string{"DEALHOUSE_DEFAULTS_RUN_TIMEOUT=100ms"}), "sync", "payouts", "--account", "acme", "--config", b.config)
+	late := call(t, slices.Concat(b.env, []string{"DEALHOUSE_DEFAULTS_RUN_TIMEOUT=100ms"}), "sync", "payouts", "--account",
+		"acme", "--config", b.config)
 	late.want(t, 1, "the run was ended by its deadline, run_timeout = 100ms")
 	late.shows(t, "failed")
 }

@@ -180,7 +180,8 @@ func receive() (e errand, listener net.Listener, err error) {
 
 // carryOut opens the warehouse and does what the errand says.
 func (a *app) carryOut(ctx context.Context, e errand, listener net.Listener) (err error) {
-	cfg := &config.Config{Warehouse: config.Warehouse{DSN: config.NewSecret("embedded:" + e.Place.Dir), Database: e.Database}}
+	cfg := &config.Config{Warehouse: config.Warehouse{DSN: config.NewSecret("embedded:" + e.Place.Dir),
+		Database: e.Database}}
 	a.limits = e.Limits
 	w, err := a.open(ctx, cfg, -1)
 	if err != nil {
@@ -219,8 +220,8 @@ func (a *app) findEngine(ctx context.Context, dir string) (chdb.Place, error) {
 
 const withoutSandboxHelp = "no sandbox of the kernel: for kernels that have none, and for an engine that needs more of the system"
 
-// raiseWalls decides about the sandbox. Where it cannot be whole, strangers from elsewhere are not served unless someone
-// has said so, and everyone is told.
+// raiseWalls decides about the sandbox. Where it cannot be whole, strangers from elsewhere are not served unless
+// someone has said so, and everyone is told.
 func (a *app) raiseWalls(e *errand, without, strangers bool) error {
 	e.Walls = !without
 	missing := strings.Join(sandbox.Policy{}.Missing(), ", ")
@@ -232,7 +233,8 @@ func (a *app) raiseWalls(e *errand, without, strangers bool) error {
 	case strangers:
 		return usagef("this kernel has no complete sandbox, it cannot refuse %s: use Linux 6.7 or later, listen on 127.0.0.1 only, or add --without-sandbox to mean it", missing)
 	default:
-		a.log.Warn("NO COMPLETE SANDBOX: this kernel cannot refuse " + missing + "; what the engine can be made to do there, it can do with your rights (Linux 6.7 or later can)")
+		a.log.Warn("NO COMPLETE SANDBOX: this kernel cannot refuse " + missing +
+			"; what the engine can be made to do there, it can do with your rights (Linux 6.7 or later can)")
 	}
 	return nil
 }

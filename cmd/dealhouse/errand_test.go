@@ -41,7 +41,8 @@ func TestServeInSandbox(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			env := slices.Concat(b.env, []string{"CLOUD_KEY=" + acmeKey})
-			p := startWith(t, env, []*os.File{leak}, append([]string{"serve-warehouse", "--listen", "127.0.0.1:0", "--config", b.config}, test.args...)...)
+			p := startWith(t, env, []*os.File{leak},
+				append([]string{"serve-warehouse", "--listen", "127.0.0.1:0", "--config", b.config}, test.args...)...)
 			address := p.find(t, `on (http://\S+) `)[1]
 			status := procFile(t, p, "status")
 			if got := strings.Contains(status, "NoNewPrivs:\t1") && strings.Contains(status, "Seccomp:\t2"); got != test.walled {
@@ -66,11 +67,13 @@ func TestServeInSandbox(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, fd := range fds {
-				if target, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", p.Process.Pid, fd.Name())); target == b.config || strings.Contains(target, "memfd:note") {
+				if target, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", p.Process.Pid, fd.Name())); target == b.config ||
+					strings.Contains(target, "memfd:note") {
 					t.Errorf("it has %s open", target)
 				}
 			}
-			if code, body := ask(t, address, httpSecret, "SELECT count() FROM system.one"); code != http.StatusOK || body != "1" {
+			if code, body := ask(t, address, httpSecret, "SELECT count() FROM system.one"); code != http.StatusOK ||
+				body != "1" {
 				t.Errorf("%d %s", code, body)
 			}
 			p.signal(t, syscall.SIGTERM)
@@ -97,7 +100,8 @@ func TestQueryInSandbox(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.migrated(t)
-	p := start(t, b.env, "query", "SELECT 'ü', length('"+strings.Repeat("x", 100000)+"') AS n", "-o", "csv", "--config", b.config)
+	p := start(t, b.env, "query", "SELECT 'ü', length('"+strings.Repeat("x", 100000)+"') AS n", "-o", "csv", "--config",
+		b.config)
 	p.find(t, "^ü,100000")
 	p.end(t).want(t, 0)
 	p = start(t, b.env, "query", "SELECT nothing", "--config", b.config)

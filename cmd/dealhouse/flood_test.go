@@ -82,7 +82,8 @@ var attacks = []func(ctx context.Context, c net.Conn){
 
 // head begins a request whose body has so many bytes, as it says.
 func head(parameters string, length int) string {
-	return fmt.Sprintf("POST /?%sdatabase=dealhouse HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n", parameters, length)
+	return fmt.Sprintf("POST /?%sdatabase=dealhouse HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n", parameters,
+		length)
 }
 
 // say sends a text and keeps the connection open until the other side closes it, reading nothing of worth.
@@ -106,7 +107,8 @@ func TestFlood(t *testing.T) {
 	server := start(t, b.env, "serve-warehouse", "--allow-writes", "--listen", "127.0.0.1:0", "--config", b.config,
 		"--max-memory", "192", "--max-query-memory", "96", "--max-time", "5", "--max-buffered", "8")
 	address := server.find(t, `on (http://\S+) `)[1]
-	if status, body := ask(t, address+"/?database=dealhouse", "", "CREATE TABLE flood (n UInt64) ENGINE = MergeTree ORDER BY n"); status != http.StatusOK {
+	if status, body := ask(t, address+"/?database=dealhouse", "",
+		"CREATE TABLE flood (n UInt64) ENGINE = MergeTree ORDER BY n"); status != http.StatusOK {
 		t.Fatalf("%d %s", status, body)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -138,7 +140,8 @@ func TestFlood(t *testing.T) {
 		default:
 		}
 		begin := time.Now()
-		resp, err := client.Post(address+"/?database=dealhouse", "text/plain", strings.NewReader("SELECT count() FROM transactions"))
+		resp, err := client.Post(address+"/?database=dealhouse", "text/plain",
+			strings.NewReader("SELECT count() FROM transactions"))
 		if err != nil {
 			t.Errorf("a normal query: %v", err)
 			continue

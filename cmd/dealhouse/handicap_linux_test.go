@@ -24,7 +24,8 @@ func handicap() error {
 		number uint32
 		answer unix.Errno
 	}{
-		{"landlock", unix.SYS_LANDLOCK_CREATE_RULESET, unix.ENOSYS}, {"seccomp", unix.SYS_SECCOMP, unix.ENOSYS}, {"exec", unix.SYS_EXECVE, unix.EACCES},
+		{"landlock", unix.SYS_LANDLOCK_CREATE_RULESET, unix.ENOSYS}, {"seccomp", unix.SYS_SECCOMP, unix.ENOSYS},
+		{"exec", unix.SYS_EXECVE, unix.EACCES},
 	} {
 		if slices.Contains(names, call.name) {
 			refusals = append(refusals,
@@ -44,7 +45,8 @@ func handicap() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&program)))
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC,
+		uintptr(unsafe.Pointer(&program)))
 	if errno != 0 {
 		return fmt.Errorf("making the kernel worse for a test: %w", errno)
 	}

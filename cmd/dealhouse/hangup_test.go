@@ -48,7 +48,8 @@ func TestFloodOfHangups(t *testing.T) {
 		}
 		return string(text)
 	}
-	cmd := childCommand(t, slices.Concat(b.env, []string{"DEALHOUSE_DAEMON_LISTEN=" + freeAddress(t)}), "run", "--config", b.config)
+	cmd := childCommand(t, slices.Concat(b.env, []string{"DEALHOUSE_DAEMON_LISTEN=" + freeAddress(t)}), "run", "--config",
+		b.config)
 	cmd.Stderr = log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -98,7 +98,8 @@ func portOnly(a *app) (*config.Config, error) {
 	cfg, _, err := config.Load(config.Source{
 		Env: slices.DeleteFunc(slices.Clone(a.env), func(v string) bool {
 			name, _, _ := strings.Cut(v, "=")
-			return !slices.Contains([]string{"DEALHOUSE_DAEMON_LISTEN", "DEALHOUSE_DAEMON_TLS_CERT", "DEALHOUSE_DAEMON_TLS_KEY"}, name)
+			return !slices.Contains([]string{"DEALHOUSE_DAEMON_LISTEN", "DEALHOUSE_DAEMON_TLS_CERT", "DEALHOUSE_DAEMON_TLS_KEY"},
+				name)
 		}),
 		ReadFile: func(string) ([]byte, fs.FileMode, error) { return nil, 0, fs.ErrNotExist },
 	})

@@ -23,13 +23,15 @@ func TestHealthcheck(t *testing.T) {
 	secure := httptest.NewTLSServer(daemon.Config.Handler)
 	t.Cleanup(secure.Close)
 	if got := call(t, []string{
-		"DEALHOUSE_DAEMON_LISTEN=" + strings.TrimPrefix(secure.URL, "https://"), "DEALHOUSE_DAEMON_TLS_CERT=/x.crt", "DEALHOUSE_DAEMON_TLS_KEY=/x.key",
+		"DEALHOUSE_DAEMON_LISTEN=" + strings.TrimPrefix(secure.URL, "https://"), "DEALHOUSE_DAEMON_TLS_CERT=/x.crt",
+		"DEALHOUSE_DAEMON_TLS_KEY=/x.key",
 	}, "healthcheck"); got.code != 0 {
 		t.Errorf("with TLS: exit code %d: %s", got.code, got.err)
 	}
 	for _, address := range []string{listen, ":" + port, "0.0.0.0:" + port, "[::]:" + port} {
 		t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
-		if got := call(t, []string{"DEALHOUSE_DAEMON_LISTEN=" + address}, "healthcheck"); got.code != 0 || got.out+got.err != "" {
+		if got := call(t, []string{"DEALHOUSE_DAEMON_LISTEN=" + address}, "healthcheck"); got.code != 0 ||
+			got.out+got.err != "" {
 			t.Errorf("%s: exit code %d: %s%s", address, got.code, got.out, got.err)
 		}
 	}
@@ -38,7 +40,8 @@ func TestHealthcheck(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("[daemon]\nlisten = 7\n[[account]"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	call(t, []string{"DEALHOUSE_DAEMON_LISTEN=" + listen, "DEALHOUSE_DEFAULTS_TIMEOUT=soon"}, "healthcheck", "--config", bad).want(t, 0, "the configuration cannot be read")
+	call(t, []string{"DEALHOUSE_DAEMON_LISTEN=" + listen, "DEALHOUSE_DEFAULTS_TIMEOUT=soon"}, "healthcheck", "--config",
+		bad).want(t, 0, "the configuration cannot be read")
 	call(t, []string{"DEALHOUSE_DAEMON_LISTEN=here"}, "healthcheck", "--config", bad).want(t, 2, "DEALHOUSE_DAEMON_LISTEN")
 	call(t, nil, "healthcheck", "--url", daemon.URL+"/readyz").want(t, 1, "/readyz answers 503")
 	healthy = false

@@ -30,7 +30,8 @@ import (
 // hostile is what an upstream that wants the terminal writes: sequences that clear, colour, link and set the title, in
 // both codings; marks that turn the direction; lines of ours, forged; a NUL; what shows as nothing.
 const hostile = "=\u202e\x1b[2J\x1b[31m\u009b1A\u009d0;owned\u009c\x1b]8;;http://evil\a\u202egnp\u2066\u200b\u061c\u2028\u2029\ufeff\U000e0041\r\n" +
-	"error: forged by the API\ntime=2026-01-01T00:00:00Z level=ERROR msg=\"forged by the API\"\n" + "\x00\b\v\f\x7f\t\u0085end"
+	"error: forged by the API\ntime=2026-01-01T00:00:00Z level=ERROR msg=\"forged by the API\"\n" +
+	"\x00\b\v\f\x7f\t\u0085end"
 
 // loneBytes stands in a record for bytes that are no UTF-8, which no JSON encoder would write.
 const loneBytes = "LONE-BYTES"
@@ -47,7 +48,8 @@ func tame(t *testing.T, what, output string, lines bool) {
 		t.Errorf("%s: bytes that are no text", what)
 	}
 	for at, r := range output {
-		bad := r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r <= 0x9f || r == 0x61c || r == 0x200b || r == 0x200e || r == 0x200f ||
+		bad := r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r <= 0x9f || r == 0x61c || r == 0x200b || r == 0x200e ||
+			r == 0x200f ||
 			r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0xfeff || r >= 0xe0000 && r < 0xe0080
 		if bad {
 			t.Errorf("%s: %U in %q", what, r, output[max(0, at-80):min(len(output), at+20)])
@@ -174,8 +176,10 @@ func rudeAnswers() map[string]string {
 		"encoding":      "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Encoding: " + header + "\r\n\r\n{}",
 		"bad header":    "HTTP/1.1 200 OK\r\nConnection: close\r\n" + header + ": x\r\n\r\n{}",
 		"bad length":    "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: " + header + "\r\n\r\n{}",
-		"shape":         "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + `{"data":[],"` + "\u009b\u202e" + `":1,"error":` + string(body) + `}`,
-		"cursor":        "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + `{"data":[{"id":"x"}],"nextPage":"` + "\u009b\u202e\\u001b" + `","meta":{"nextCursor":"` + "\u009b\u202e" + `"}}`,
+		"shape": "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + `{"data":[],"` + "\u009b\u202e" + `":1,"error":` +
+			string(body) + `}`,
+		"cursor": "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + `{"data":[{"id":"x"}],"nextPage":"` +
+			"\u009b\u202e\\u001b" + `","meta":{"nextCursor":"` + "\u009b\u202e" + `"}}`,
 	}
 	for _, status := range []int{302, 400, 401, 404, 429, 500} {
 		line := fmt.Sprintf("HTTP/1.1 %d %s\r\nConnection: close\r\nLocation: https://%s/\r\nRetry-After: %s\r\nDate: %s\r\nX-Evil: %s\r\n\r\n", status, header, header, header, header, header)
@@ -185,8 +189,8 @@ func rudeAnswers() map[string]string {
 	return all
 }
 
-// sample is what to try of many cases: all in CI, which sets TEST_SAMPLE=wide, and else every nth, beginning with the one
-// that n gives, so that tests with one after the other still meet each kind.
+// sample is what to try of many cases: all in CI, which sets TEST_SAMPLE=wide, and else every nth, beginning with the
+// one that n gives, so that tests with one after the other still meet each kind.
 func sample[T any](all []T, nth, first int) []T {
 	if enginetest.Wide() {
 		return all
@@ -234,10 +238,12 @@ api_key = "env:ACME_KEY"
 			t.Errorf("the hostile fields were not told of, or nothing was loaded:\n%s%s", got.out, got.err)
 		}
 	}
-	for i, view := range []string{"promotions", "coupons", "cashback_offers", "transactions", "payouts", "products", "rejected_records", "sync_runs"} {
+	for i, view := range []string{"promotions", "coupons", "cashback_offers", "transactions", "payouts", "products",
+		"rejected_records", "sync_runs"} {
 		for _, output := range sample([]string{"table", "json", "csv", "jsonl"}, 4, i) {
 			sql := "SELECT * FROM " + view + " WHERE account = 'acme' ORDER BY ALL LIMIT 30"
-			if got := b.callHostile(t, "query", sql, "--output", output); got.code != 0 || view == "coupons" && !strings.Contains(got.out, `\u202e`) {
+			if got := b.callHostile(t, "query", sql, "--output", output); got.code != 0 || view == "coupons" &&
+				!strings.Contains(got.out, `\u202e`) {
 				t.Errorf("%s as %s: %d %s %.300s", view, output, got.code, got.err, got.out)
 			}
 		}
@@ -253,7 +259,8 @@ api_key = "env:ACME_KEY"
 		}
 	}
 	for _, output := range append(outputs, "jsonl") {
-		b.callHostile(t, "query", "SELECT "+sqlString(hostile)+" AS `\u202e\u009b=x`, ["+sqlString(hostile)+"] AS list, -1 AS n", "--output", output)
+		b.callHostile(t, "query", "SELECT "+sqlString(hostile)+" AS `\u202e\u009b=x`, ["+sqlString(hostile)+
+			"] AS list, -1 AS n", "--output", output)
 	}
 	for i, command := range []string{"runs", "status", "check", "reconcile", "rejects"} {
 		for _, output := range sample(outputs, len(outputs), i) {
@@ -285,7 +292,8 @@ api_key = "env:ACME_KEY"
 		}
 	}
 	for _, args := range [][]string{
-		{"check"}, {"check", "-o", "json"}, {"healthcheck", "--url", server.URL}, {"runs"}, {"runs", "-o", "csv"}, {"status"}, {"status", "-o", "csv"},
+		{"check"}, {"check", "-o", "json"}, {"healthcheck", "--url", server.URL}, {"runs"}, {"runs", "-o", "csv"}, {"status"},
+		{"status", "-o", "csv"},
 		{"backfill", "transactions", "--from", "2026-01-01", "--to", "2026-01-02"}, {"sync", "--push-gateway", server.URL},
 	} {
 		b.callHostile(t, args...)
@@ -307,7 +315,8 @@ func (b *bench) daemonLog(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			run(ctx, []string{"dealhouse", "run", "--config", config, "--log-format", format}, strings.NewReader(""), io.Discard, stderr, b.env)
+			run(ctx, []string{"dealhouse", "run", "--config", config, "--log-format", format}, strings.NewReader(""), io.Discard,
+				stderr, b.env)
 			_ = stderr.Close()
 		}()
 		lines := bufio.NewReader(logs)

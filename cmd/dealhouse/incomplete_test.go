@@ -21,12 +21,15 @@ func TestIncomplete(t *testing.T) {
 	if code := worst(faultCode(partial("coupons")), faultCode(&syncer.GuardError{})); code != exitGuard {
 		t.Errorf("exit code %d beside a guard", code)
 	}
-	if got := cause(partial("coupons")); got != cause(partial("promotions")) || !strings.HasPrefix(got, "incomplete: 3 rows moved; what was read is loaded") {
+	if got := cause(partial("coupons")); got != cause(partial("promotions")) ||
+		!strings.HasPrefix(got, "incomplete: 3 rows moved; what was read is loaded") {
 		t.Errorf("%q", got)
 	}
 	var out bytes.Buffer
-	record := warehouse.RunRecord{Account: "acme", Stream: "coupons", Outcome: warehouse.OutcomeIncomplete, Changes: warehouse.Changes{Inserted: 5}}
-	if err := printResults(&out, "table", []syncer.Result{{Record: record, Err: partial("coupons")}}); err != nil || !strings.Contains(out.String(), "incomplete") {
+	record := warehouse.RunRecord{Account: "acme", Stream: "coupons", Outcome: warehouse.OutcomeIncomplete,
+		Changes: warehouse.Changes{Inserted: 5}}
+	if err := printResults(&out, "table", []syncer.Result{{Record: record, Err: partial("coupons")}}); err != nil ||
+		!strings.Contains(out.String(), "incomplete") {
 		t.Errorf("%s, %v", &out, err)
 	}
 }

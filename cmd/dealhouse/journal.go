@@ -60,8 +60,10 @@ func newJournal(a *app) *cobra.Command {
 // journalCodes are the account codes of the configuration.
 func journalCodes(c config.Journal) report.Codes {
 	return report.Codes{
-		finance.LedgerPending: c.Pending, finance.LedgerConfirmed: c.Confirmed, finance.LedgerAfterPayment: c.AfterPayment, finance.LedgerPayouts: c.Payouts,
-		finance.LedgerRevenue: c.Revenue, finance.LedgerBank: c.Bank, finance.LedgerFees: c.Fees, finance.LedgerConversion: c.Conversion,
+		finance.LedgerPending: c.Pending, finance.LedgerConfirmed: c.Confirmed, finance.LedgerAfterPayment: c.AfterPayment,
+		finance.LedgerPayouts: c.Payouts,
+		finance.LedgerRevenue: c.Revenue, finance.LedgerBank: c.Bank, finance.LedgerFees: c.Fees,
+		finance.LedgerConversion: c.Conversion,
 	}
 }
 
@@ -89,11 +91,14 @@ func printJournal(ctx context.Context, a *app, f monthFlags, draft bool, format 
 		}
 		var rows [][]any
 		for _, l := range j.Lines() {
-			rows = append(rows, []any{l.Date.Format(time.DateOnly), l.Code, l.DebitCell(), l.CreditCell(), l.Currency, l.Reference, l.Text, l.ID})
+			rows = append(rows, []any{l.Date.Format(time.DateOnly), l.Code, l.DebitCell(), l.CreditCell(), l.Currency,
+				l.Reference, l.Text, l.ID})
 		}
 		if len(rows) > 0 {
-			if err := output.Print("table", a.stdout, []output.Column{{Name: "date"}, {Name: "account"}, amountColumn("debit"), amountColumn("credit"), {Name: "currency"}, {Name: "reference"}, {Name: "text"},
-				{Name: "entry"}}, rows); err != nil {
+			if err := output.Print("table", a.stdout,
+				[]output.Column{{Name: "date"}, {Name: "account"}, amountColumn("debit"), amountColumn("credit"),
+					{Name: "currency"}, {Name: "reference"}, {Name: "text"},
+					{Name: "entry"}}, rows); err != nil {
 				return err
 			}
 			fmt.Fprintln(a.stdout)

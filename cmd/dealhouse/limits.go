@@ -30,7 +30,8 @@ func limitsFor(allowed int64) *limits {
 	if allowed == 0 {
 		allowed = roomy
 	}
-	l := &limits{memory: min(allowed/4, 4096), result: 4096, buffered: 16, disk: 1024, seconds: 300, rows: 100_000_000, threads: 4, queries: 8}
+	l := &limits{memory: min(allowed/4, 4096), result: 4096, buffered: 16, disk: 1024, seconds: 300, rows: 100_000_000,
+		threads: 4, queries: 8}
 	if allowed < roomy {
 		l.memory, l.buffered, l.threads, l.queries = max(allowed/8, 32), max(allowed/128, 2), 2, 4
 	}
@@ -42,16 +43,20 @@ func limitsFor(allowed int64) *limits {
 func limitFlags(cmd *cobra.Command, many bool) *limits {
 	l := defaultLimits()
 	flags := cmd.Flags()
-	flags.Int64Var(&l.memory, "max-memory", l.memory, "`MiB` of memory for all queries together; by default a quarter of what the machine or the container has, an eighth of less than 2 GiB")
-	flags.Int64Var(&l.queryMemory, "max-query-memory", l.queryMemory, "`MiB` of memory for one query; by default half of that")
+	flags.Int64Var(&l.memory, "max-memory", l.memory,
+		"`MiB` of memory for all queries together; by default a quarter of what the machine or the container has, an eighth of less than 2 GiB")
+	flags.Int64Var(&l.queryMemory, "max-query-memory", l.queryMemory,
+		"`MiB` of memory for one query; by default half of that")
 	flags.Int64Var(&l.seconds, "max-time", l.seconds, "`seconds` that one query may run")
 	flags.Int64Var(&l.result, "max-result", l.result, "`MiB` that one result may have")
 	flags.Int64Var(&l.rows, "max-result-rows", l.rows, "`rows` that one result may have")
 	flags.Int64Var(&l.disk, "max-temporary", l.disk, "`MiB` of temporary files, for queries that do not fit into memory")
 	flags.IntVar(&l.threads, "max-threads", l.threads, "`threads` that one query may use")
 	if many {
-		flags.IntVar(&l.queries, "max-queries", l.queries, "`queries` that may run at once; others wait for 5 seconds at most")
-		flags.Int64Var(&l.buffered, "max-buffered", l.buffered, "`MiB` of a result that cannot be streamed: JSON, Parquet, Pretty and the like; 16 from 2 GiB of memory on, less for less")
+		flags.IntVar(&l.queries, "max-queries", l.queries,
+			"`queries` that may run at once; others wait for 5 seconds at most")
+		flags.Int64Var(&l.buffered, "max-buffered", l.buffered,
+			"`MiB` of a result that cannot be streamed: JSON, Parquet, Pretty and the like; 16 from 2 GiB of memory on, less for less")
 	}
 	return l
 }
@@ -75,8 +80,10 @@ func (l *limits) settings() clickhouse.Settings {
 // validate refuses what would bound nothing.
 func (l *limits) validate() error {
 	for name, n := range map[string]int64{
-		"max-memory": l.memory, "max-query-memory": l.queryMemory, "max-time": l.seconds, "max-result": l.result, "max-result-rows": l.rows,
-		"max-temporary": l.disk, "max-threads": int64(l.threads), "max-queries": int64(l.queries), "max-buffered": l.buffered,
+		"max-memory": l.memory, "max-query-memory": l.queryMemory, "max-time": l.seconds, "max-result": l.result,
+		"max-result-rows": l.rows,
+		"max-temporary":   l.disk, "max-threads": int64(l.threads), "max-queries": int64(l.queries),
+		"max-buffered": l.buffered,
 	} {
 		if n <= 0 {
 			return usagef("--%s: want a number above 0", name)

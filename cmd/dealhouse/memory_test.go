@@ -24,7 +24,8 @@ func TestAllowedMemory(t *testing.T) {
 		}, gib / 2},
 		"unit of systemd": {map[string]string{
 			"proc/meminfo": machine, "proc/self/cgroup": "0::/system.slice/dealhouse.service\n",
-			"sys/fs/cgroup/system.slice/memory.max": "4294967296\n", "sys/fs/cgroup/system.slice/dealhouse.service/memory.max": "1073741824\n",
+			"sys/fs/cgroup/system.slice/memory.max":                   "4294967296\n",
+			"sys/fs/cgroup/system.slice/dealhouse.service/memory.max": "1073741824\n",
 		}, gib},
 		"slice with less than its unit": {map[string]string{
 			"proc/meminfo": machine, "proc/self/cgroup": "0::/a.slice/b.service\n",
@@ -38,13 +39,16 @@ func TestAllowedMemory(t *testing.T) {
 		}, gib},
 		"version 1": {map[string]string{
 			"proc/meminfo": machine, "proc/self/cgroup": "5:cpu,cpuacct:/x\n4:memory:/user/1\n1:name=systemd:/\n",
-			"sys/fs/cgroup/memory/memory.limit_in_bytes": unlimited, "sys/fs/cgroup/memory/user/memory.limit_in_bytes": "2147483648\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes":        unlimited,
+			"sys/fs/cgroup/memory/user/memory.limit_in_bytes":   "2147483648\n",
 			"sys/fs/cgroup/memory/user/1/memory.limit_in_bytes": unlimited,
 		}, 2 * gib},
 		"container, version 1": {map[string]string{
-			"proc/meminfo": machine, "proc/self/cgroup": "4:memory:/docker/0a1b\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "536870912\n",
+			"proc/meminfo": machine, "proc/self/cgroup": "4:memory:/docker/0a1b\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes": "536870912\n",
 		}, gib / 2},
-		"unknown machine": {map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "536870912\n"}, gib / 2},
+		"unknown machine": {map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "536870912\n"},
+			gib / 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

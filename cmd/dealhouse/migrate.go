@@ -72,7 +72,8 @@ func migrate(ctx context.Context, a *app) (err error) {
 		fmt.Fprintf(a.stdout, "Nothing to do: the schema of %s is up to date.\n", place(cfg))
 		return nil
 	}
-	fmt.Fprintf(a.stdout, "Done: the schema of %s is up to date (%s run).\n", place(cfg), wording.Plural(uint64(len(statements)), "statement"))
+	fmt.Fprintf(a.stdout, "Done: the schema of %s is up to date (%s run).\n", place(cfg),
+		wording.Plural(uint64(len(statements)), "statement"))
 	return nil
 }
 
@@ -100,7 +101,8 @@ func planMigration(ctx context.Context, a *app) (err error) {
 
 // openToPlan opens the warehouse. An embedded one that does not exist is stood in for by an empty one that does not
 // outlive the command.
-func openToPlan(ctx context.Context, a *app, cfg *config.Config) (w *warehouse.Warehouse, closeAll func() error, err error) {
+func openToPlan(ctx context.Context, a *app,
+	cfg *config.Config) (w *warehouse.Warehouse, closeAll func() error, err error) {
 	remove := func() error { return nil }
 	w, err = a.openExisting(ctx, cfg)
 	if _, none := errors.AsType[absent](err); none {

@@ -21,9 +21,12 @@ var makers = []string{"demo", "sync", "run", "backfill", "migrate", "restore"}
 // lookers are how commands are called so that they only look, or do what makes no folder; one that is not here, without
 // arguments.
 var lookers = map[string][]string{
-	"sync": {"--dry-run"}, "migrate": {"--dry-run"}, "restore": {"--check", "nothing"}, "query": {"SELECT 1"}, "backup": {"nowhere/x"},
-	"reconcile ack": {"1", "--reason", "expected"}, "reconcile close": {"--month", "2026-01"}, "statement": {"--month", "2026-01"},
-	"operate pause": {"coupons"}, "operate resume": {"coupons"}, "operate consent": {"coupons"}, "serve-warehouse": {"--listen", "127.0.0.1:0"},
+	"sync": {"--dry-run"}, "migrate": {"--dry-run"}, "restore": {"--check", "nothing"}, "query": {"SELECT 1"},
+	"backup":        {"nowhere/x"},
+	"reconcile ack": {"1", "--reason", "expected"}, "reconcile close": {"--month", "2026-01"},
+	"statement":     {"--month", "2026-01"},
+	"operate pause": {"coupons"}, "operate resume": {"coupons"}, "operate consent": {"coupons"},
+	"serve-warehouse": {"--listen", "127.0.0.1:0"},
 }
 
 // No command but those that load makes the folder of an embedded warehouse.
@@ -31,7 +34,8 @@ func TestOnlyLoadingMakesTheFolder(t *testing.T) {
 	engineHere(t)
 	b := newBenchOf(t, apisim.Org{Name: "acme", Key: acmeKey})
 	tried := map[string]bool{}
-	for _, name := range commandNames(newRoot(newApp([]string{"dealhouse"}, strings.NewReader(""), new(bytes.Buffer), new(bytes.Buffer), nil)), "") {
+	for _, name := range commandNames(newRoot(newApp([]string{"dealhouse"}, strings.NewReader(""), new(bytes.Buffer),
+		new(bytes.Buffer), nil)), "") {
 		args, looks := lookers[name]
 		tried[name] = true
 		if !looks && slices.Contains(makers, name) {
@@ -44,7 +48,8 @@ func TestOnlyLoadingMakesTheFolder(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if strings.Contains(got.err, "unknown flag") || strings.Contains(got.err, "arg(s)") || strings.Contains(got.err, "required flag") {
+		if strings.Contains(got.err, "unknown flag") || strings.Contains(got.err, "arg(s)") ||
+			strings.Contains(got.err, "required flag") {
 			t.Errorf("%s %q is not understood: %s", name, args, got.err)
 		}
 	}
@@ -70,8 +75,8 @@ func commandNames(cmd *cobra.Command, above string) (names []string) {
 	return names
 }
 
-// A configuration is checked without its secrets, without network and without a warehouse, and all its mistakes are told
-// at once.
+// A configuration is checked without its secrets, without network and without a warehouse, and all its mistakes are
+// told at once.
 func TestCheckOffline(t *testing.T) {
 	t.Parallel()
 	const good = `

@@ -136,9 +136,11 @@ func listNotifications(ctx context.Context, a *app, receiver string, limit int, 
 }
 
 func printNotifications(a *app, format string, all []warehouse.Notification) error {
-	columns := []output.Column{{Name: "at"}, {Name: "receiver"}, {Name: "title"}, {Name: "state"}, output.Count("attempts"), {Name: "error", Wrap: output.IsTerminal(a.screen)}}
+	columns := []output.Column{{Name: "at"}, {Name: "receiver"}, {Name: "title"}, {Name: "state"},
+		output.Count("attempts"), {Name: "error", Wrap: output.IsTerminal(a.screen)}}
 	if format != "table" {
-		columns = append(columns, output.Column{Name: "id"}, output.Column{Name: "event"}, output.Column{Name: "account"}, output.Column{Name: "streams"}, output.Column{Name: "text"},
+		columns = append(columns, output.Column{Name: "id"}, output.Column{Name: "event"}, output.Column{Name: "account"},
+			output.Column{Name: "streams"}, output.Column{Name: "text"},
 			output.Column{Name: "next_at"}, output.Column{Name: "ended_at"})
 	}
 	var rows [][]any
@@ -152,7 +154,8 @@ func printNotifications(a *app, format string, all []warehouse.Notification) err
 			if n.EndedAt != nil {
 				ended = *n.EndedAt
 			}
-			row = append(row, n.ID.String(), n.Event, n.Account, orEmpty(n.Streams), n.Text, output.Time(next), output.Time(ended))
+			row = append(row, n.ID.String(), n.Event, n.Account, orEmpty(n.Streams), n.Text, output.Time(next),
+				output.Time(ended))
 		}
 		rows = append(rows, row)
 	}
@@ -174,7 +177,8 @@ func checkReceivers(ctx context.Context, a *app, ask bool) (all []finding) {
 	case !ask:
 		return nil
 	case len(cfg.Receivers) == 0:
-		return []finding{{"receivers", verdictWarn, "no [[receiver]] is configured: nobody is told when something goes wrong", exitOK}}
+		return []finding{{"receivers", verdictWarn, "no [[receiver]] is configured: nobody is told when something goes wrong",
+			exitOK}}
 	}
 	for _, t := range receivers.Test(ctx, time.Now()) {
 		all = append(all, receiverFinding(t))

@@ -67,8 +67,8 @@ func (b *bench) printed(t *testing.T, code int, words []string, args ...string) 
 	}
 }
 
-// A sync tells receivers what begins and ends, once, and dead man's switches of each run; a receiver that is down changes
-// neither its output nor its exit code, and is told by the next sync.
+// A sync tells receivers what begins and ends, once, and dead man's switches of each run; a receiver that is down
+// changes neither its output nor its exit code, and is told by the next sync.
 func TestSyncTells(t *testing.T) {
 	t.Parallel()
 	b, hook := newBench(t), newMailbox(t)
@@ -117,7 +117,8 @@ accounts = "acme"
 	hook.fail(false)
 	sync(3)
 	got := hook.take()
-	if strings.Count(got, "/switch/start") != 1 || !strings.Contains(got, "/switch/fail coupons of acme: ") || strings.Count(got, `"Failing`) > 1 { // it is due by now, or not yet
+	if strings.Count(got, "/switch/start") != 1 || !strings.Contains(got, "/switch/fail coupons of acme: ") ||
+		strings.Count(got, `"Failing`) > 1 { // it is due by now, or not yet
 		t.Errorf("a sync that failed again told %q", got)
 	}
 	b.sim.SetFault(nil)
@@ -141,5 +142,6 @@ accounts = "acme"
 	b.sim.SetFault(nil)
 	b.call(t, "backfill", "transactions", "--account", "acme", "--from", "2026-01-01", "--to", "2026-01-02").want(t, 0)
 	b.call(t, "notify", "list").shows(t, "Failing: payouts of acme")
-	b.printed(t, 0, []string{"failing", "3"}, "query", "SELECT event, toString(1 + count()) FROM notifications GROUP BY event")
+	b.printed(t, 0, []string{"failing", "3"}, "query",
+		"SELECT event, toString(1 + count()) FROM notifications GROUP BY event")
 }

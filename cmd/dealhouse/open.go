@@ -57,8 +57,8 @@ func (a *app) openToLook(ctx context.Context) (*config.Config, *warehouse.Wareho
 	return cfg, w, err
 }
 
-// look opens the warehouse for a command that only looks at it, and closes it after do. Where do finds that something is
-// not there, the error says that the schema is old.
+// look opens the warehouse for a command that only looks at it, and closes it after do. Where do finds that something
+// is not there, the error says that the schema is old.
 func (a *app) look(ctx context.Context, do func(*config.Config, *warehouse.Warehouse) error) (err error) {
 	cfg, w, err := a.openToLook(ctx)
 	if err != nil {
@@ -122,7 +122,8 @@ const (
 )
 
 // join opens an embedded warehouse that another process has open and shares. Both results are nil where nobody does.
-func (a *app) join(ctx context.Context, cfg *config.Config, lasting bool, maxRetryElapsed time.Duration) (*warehouse.Warehouse, error) {
+func (a *app) join(ctx context.Context, cfg *config.Config, lasting bool,
+	maxRetryElapsed time.Duration) (*warehouse.Warehouse, error) {
 	dir, embedded := cfg.Warehouse.EmbeddedDir()
 	if !embedded {
 		return nil, nil //nolint:nilnil // nobody to join is no error
@@ -139,7 +140,8 @@ func (a *app) join(ctx context.Context, cfg *config.Config, lasting bool, maxRet
 		guest.Close()
 		return nil, nil //nolint:nilnil // the caller waits for its end
 	}
-	a.log.Log(ctx, sharing(guest), "another dealhouse has the embedded warehouse open: working through it", "pid", guest.PID())
+	a.log.Log(ctx, sharing(guest), "another dealhouse has the embedded warehouse open: working through it", "pid",
+		guest.PID())
 	return a.connect(ctx, cfg, warehouse.Options{MaxRetryElapsed: maxRetryElapsed, Guest: guest})
 }
 
@@ -152,7 +154,8 @@ func sharing(g *chdb.Guest) slog.Level {
 }
 
 // open opens the warehouse, makes sure that it answers, and that it is one that can be worked with.
-func (a *app) open(ctx context.Context, cfg *config.Config, maxRetryElapsed time.Duration) (*warehouse.Warehouse, error) {
+func (a *app) open(ctx context.Context, cfg *config.Config,
+	maxRetryElapsed time.Duration) (*warehouse.Warehouse, error) {
 	if dir, embedded := cfg.Warehouse.EmbeddedDir(); embedded {
 		if err := a.confine(ctx, dir, cfg.Lineage.File); err != nil {
 			return nil, err

@@ -47,7 +47,8 @@ func newOperate(a *app) *cobra.Command {
 		Short:   "Pause, resume, run now, cancel, and allow deletions that a guard stopped",
 		Long:    operateLong,
 		Example: operateExample,
-	}, newOperatePause(a), newOperateResume(a), newOperateConsent(a), newOperateRun(a), newOperateCancel(a), newOperateReload(a),
+	}, newOperatePause(a), newOperateResume(a), newOperateConsent(a), newOperateRun(a), newOperateCancel(a),
+		newOperateReload(a),
 		newOperateLog(a))
 }
 
@@ -82,14 +83,16 @@ func newOperatePause(a *app) *cobra.Command {
 	c := &operateCommand{Action: warehouse.Action{Action: warehouse.ActionPause}}
 	return newAction(a, c, "pause [STREAM]", "Start no runs of a stream or an account",
 		`Pauses a stream, or the whole account if you name none: no daemon, sync or backfill loads it until you resume
-it. The pause survives restarts. A load that is already running continues.`, func(ctx context.Context) error { return c.ask(ctx, a) })
+it. The pause survives restarts. A load that is already running continues.`,
+		func(ctx context.Context) error { return c.ask(ctx, a) })
 }
 
 func newOperateResume(a *app) *cobra.Command {
 	c := &operateCommand{Action: warehouse.Action{Action: warehouse.ActionResume}}
 	return newAction(a, c, "resume [STREAM]", "End a pause",
 		`Ends the pause of a stream, or of the account if you name none. Streams that were paused one by one stay paused
-when their account is resumed. A daemon then makes up for all missed runs with one run.`, func(ctx context.Context) error { return c.ask(ctx, a) })
+when their account is resumed. A daemon then makes up for all missed runs with one run.`,
+		func(ctx context.Context) error { return c.ask(ctx, a) })
 }
 
 func newOperateConsent(a *app) *cobra.Command {
@@ -137,8 +140,8 @@ func (c *operateCommand) ask(ctx context.Context, a *app) (err error) {
 	return printActed(a.stdout, acted)
 }
 
-// complete fills in who asks, and the account where there is only one. What the configuration does not have is a mistake,
-// but for an end of a pause: it may be of an account that was there before.
+// complete fills in who asks, and the account where there is only one. What the configuration does not have is a
+// mistake, but for an end of a pause: it may be of an account that was there before.
 func (c *operateCommand) complete(a *app, cfg *config.Config) error {
 	if err := web.CheckReason(c.Reason); err != nil {
 		return usagef("--reason: %w", err)
@@ -203,7 +206,8 @@ func listActions(ctx context.Context, a *app, limit int, format string) error {
 			return err
 		}
 		columns := []output.Column{
-			{Name: "at"}, {Name: "actor"}, {Name: "via"}, {Name: "action"}, {Name: "account"}, {Name: "stream"}, optional(output.Count("deletes")), {Name: "reason", Optional: true},
+			{Name: "at"}, {Name: "actor"}, {Name: "via"}, {Name: "action"}, {Name: "account"}, {Name: "stream"},
+			optional(output.Count("deletes")), {Name: "reason", Optional: true},
 		}
 		if format == "table" {
 			columns[0].Human = output.TimeCell

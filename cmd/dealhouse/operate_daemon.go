@@ -32,7 +32,8 @@ type remote struct {
 }
 
 func (r *remote) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&r.url, "url", "", "`URL` of the daemon, such as https://dealhouse:9464 (default that of daemon.listen)")
+	cmd.Flags().StringVar(&r.url, "url", "",
+		"`URL` of the daemon, such as https://dealhouse:9464 (default that of daemon.listen)")
 	cmd.Flags().DurationVar(&r.timeout, "timeout", time.Minute, "how long to wait for the answer")
 }
 
@@ -41,7 +42,8 @@ func newOperateRun(a *app) *cobra.Command {
 	full := false
 	cmd := newAction(a, c, "run [STREAM]", "Tell the daemon to run a stream or an account now",
 		`Tells the daemon to run a stream now, or all streams of the account if you name none, regardless of their
-schedules. A stream that is already running is not started twice. To load without a daemon, use sync.`+askDaemonLong, func(ctx context.Context) error {
+schedules. A stream that is already running is not started twice. To load without a daemon, use sync.`+askDaemonLong,
+		func(ctx context.Context) error {
 			if full {
 				c.Action.Action = warehouse.ActionRunFull
 			}
@@ -95,7 +97,8 @@ func (c *operateCommand) askDaemon(ctx context.Context, a *app, r *remote) error
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	text, err := r.ask(ctx, cfg, map[string]string{"action": c.Action.Action, "account": c.Account, "stream": c.Stream, "reason": c.Reason})
+	text, err := r.ask(ctx, cfg, map[string]string{"action": c.Action.Action, "account": c.Account, "stream": c.Stream,
+		"reason": c.Reason})
 	if err != nil {
 		return err
 	}
@@ -120,7 +123,8 @@ func (r *remote) ask(ctx context.Context, cfg *config.Config, request map[string
 	req.SetBasicAuth(cfg.Daemon.User, cfg.Daemon.Password.Reveal())
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Idempotency-Key", uuid.NewString()) // the transport may send it twice
-	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := &http.Client{Transport: transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Do(req) //nolint:gosec // G704: see above
 	if err != nil {
 		return "", fmt.Errorf("no daemon answers; without one, use `dealhouse sync`: %w", err)
@@ -156,7 +160,8 @@ func (r *remote) reach(cfg *config.Config) (*url.URL, *http.Transport, error) {
 	if r.url != "" {
 		transport.Proxy = http.ProxyFromEnvironment
 		target, err := url.Parse(r.url)
-		if err != nil || target.Host == "" || target.User != nil || target.Scheme != "http" && target.Scheme != "https" || target.RawQuery != "" {
+		if err != nil || target.Host == "" || target.User != nil || target.Scheme != "http" && target.Scheme != "https" ||
+			target.RawQuery != "" {
 			return nil, nil, usagef("--url: want a URL such as https://dealhouse:9464, without user and password")
 		}
 		return target, transport, nil

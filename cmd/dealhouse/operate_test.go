@@ -64,28 +64,36 @@ func TestOperateWithoutDaemon(t *testing.T) {
 	} {
 		b.call(t, append([]string{"operate"}, strings.Fields(args)...)...).want(t, 2, says)
 	}
-	b.call(t, "operate", "consent", "coupons", "--account", "acme").want(t, 1, "no run of coupons of acme waits for consent")
-	b.call(t, "operate", "pause", "coupons", "--account", "acme", "--reason", "half empty").shows(t, "Coupons of acme is paused")
+	b.call(t, "operate", "consent", "coupons", "--account", "acme").want(t, 1,
+		"no run of coupons of acme waits for consent")
+	b.call(t, "operate", "pause", "coupons", "--account", "acme", "--reason", "half empty").shows(t,
+		"Coupons of acme is paused")
 	b.call(t, "operate", "pause", "coupons", "--account", "acme").shows(t, "paused already, by robin")
 	b.call(t, "operate", "pause", "--account", "globex").want(t, 0)
 	got := b.call(t, "sync", "coupons", "promotions")
-	got.want(t, 0, "robin has paused this stream", "(half empty)", "`dealhouse operate resume coupons --account acme`", "robin has paused account globex", "`dealhouse operate resume --account globex`")
-	if strings.Contains(got.out, "coupons") || strings.Contains(got.out, "globex") || !strings.Contains(got.out, "promotions") {
+	got.want(t, 0, "robin has paused this stream", "(half empty)", "`dealhouse operate resume coupons --account acme`",
+		"robin has paused account globex", "`dealhouse operate resume --account globex`")
+	if strings.Contains(got.out, "coupons") || strings.Contains(got.out, "globex") ||
+		!strings.Contains(got.out, "promotions") {
 		t.Errorf("what is paused was loaded:\n%s", got.out)
 	}
-	b.call(t, "backfill", "transactions", "--account", "globex", "--from", "2025-11-01", "--to", "2025-11-02").want(t, 0, "robin has paused account globex")
+	b.call(t, "backfill", "transactions", "--account", "globex", "--from", "2025-11-01", "--to", "2025-11-02").want(t, 0,
+		"robin has paused account globex")
 	b.call(t, "operate", "resume", "--account", "globex").shows(t, "is resumed")
 	b.call(t, "operate", "resume", "coupons", "--account", "acme").shows(t, "is resumed")
 
 	b.shrink(t)
-	b.call(t, "sync", "coupons", "--account", "acme").want(t, 4, "`dealhouse operate consent coupons --account acme`", "--allow-mass-delete")
-	b.call(t, "operate", "consent", "coupons", "--account", "acme", "--run", "00000000-0000-4000-8000-000000000001").want(t, 1, "another run of coupons of acme was stopped since")
+	b.call(t, "sync", "coupons", "--account", "acme").want(t, 4, "`dealhouse operate consent coupons --account acme`",
+		"--allow-mass-delete")
+	b.call(t, "operate", "consent", "coupons", "--account", "acme", "--run",
+		"00000000-0000-4000-8000-000000000001").want(t, 1, "another run of coupons of acme was stopped since")
 	b.call(t, "operate", "consent", "coupons", "--account", "acme").shows(t, "may delete up to", "rows, within a day")
 	b.call(t, "sync", "coupons", "--account", "acme").want(t, 0, "robin has agreed to the deletion")
 	b.shrink(t)
 	b.call(t, "sync", "coupons", "--account", "acme").want(t, 4, "stopped by a guard")
 	log := b.call(t, "operate", "log", "--output", "csv")
-	log.shows(t, ",robin,command,pause,acme,coupons,0,half empty,", ",,run,consent_used,acme,coupons,", ",robin,command,resume,globex,,")
+	log.shows(t, ",robin,command,pause,acme,coupons,0,half empty,", ",,run,consent_used,acme,coupons,",
+		",robin,command,resume,globex,,")
 	if n := strings.Count(log.out, "\n"); n != 7 {
 		t.Errorf("%d lines:\n%s", n, log.out)
 	}
@@ -144,7 +152,9 @@ func TestOperateDaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	certFile, keyFile := newCertificate(t)
-	b.config = b.write(t, strings.Replace(string(text), "[daemon]", fmt.Sprintf("[daemon]\nlisten = %q\nuser = \"ops\"\npassword = \"env:OPS_PASSWORD\"\ntls_cert = %q\ntls_key = %q", address, certFile, keyFile), 1))
+	b.config = b.write(t, strings.Replace(string(text), "[daemon]",
+		fmt.Sprintf("[daemon]\nlisten = %q\nuser = \"ops\"\npassword = \"env:OPS_PASSWORD\"\ntls_cert = %q\ntls_key = %q",
+			address, certFile, keyFile), 1))
 	b.call(t, "operate", "run", "coupons").want(t, 1, "no daemon answers", "`dealhouse sync`")
 	got := call(t, b.env, "operate", "run", "coupons", "--config", without)
 	got.want(t, 2, "set daemon.user and daemon.password")
@@ -170,7 +180,8 @@ func TestOperateDaemon(t *testing.T) {
 	(&running{process: d}).until(t, "nothing runs", func() bool {
 		return strings.Contains(b.call(t, "operate", "cancel").out, "No run of account acme is under way")
 	})
-	b.call(t, "operate", "run", "coupons", "--reason", "they said it is mended").shows(t, "A run of coupons of acme starts now.")
+	b.call(t, "operate", "run", "coupons", "--reason", "they said it is mended").shows(t,
+		"A run of coupons of acme starts now.")
 	<-held
 	b.call(t, "operate", "run", "coupons").shows(t, "under way already")
 	b.call(t, "operate", "cancel", "coupons").shows(t, "1 run of coupons of acme will stop")
@@ -186,7 +197,8 @@ func TestOperateDaemon(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(b.config, []byte(strings.Replace(string(good), "0 0 1 1 *", "now and then", 1)), 0o600); err != nil {
+	if err := os.WriteFile(b.config, []byte(strings.Replace(string(good), "0 0 1 1 *", "now and then", 1)),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	mended := b.write(t, string(good))
@@ -202,7 +214,8 @@ func TestOperateDaemon(t *testing.T) {
 	b.call(t, "operate", "run").want(t, 1, "no daemon answers") // it is not the one: no password is sent
 	b.config = mended
 	log := b.call(t, "operate", "log", "--output", "csv")
-	log.shows(t, ",ops,api,run,acme,coupons,0,they said it is mended", ",ops,api,cancel,acme,coupons", ",ops,api,run_full,acme,transactions", ",ops,api,reload,,")
+	log.shows(t, ",ops,api,run,acme,coupons,0,they said it is mended", ",ops,api,cancel,acme,coupons",
+		",ops,api,run_full,acme,transactions", ",ops,api,reload,,")
 	d.signal(t, syscall.SIGTERM)
 	d.end(t).want(t, 143)
 }
@@ -214,7 +227,8 @@ func newCertificate(t *testing.T) (certFile, keyFile string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "dealhouse.example"}, NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "dealhouse.example"},
+		NotAfter: time.Now().Add(time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
@@ -225,7 +239,8 @@ func newCertificate(t *testing.T) (certFile, keyFile string) {
 	}
 	dir := t.TempDir()
 	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	for file, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "PRIVATE KEY", Bytes: private}} {
+	for file, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der},
+		keyFile: {Type: "PRIVATE KEY", Bytes: private}} {
 		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -190,7 +190,8 @@ func TestTwoSyncsAtOnce(t *testing.T) {
 			}
 		}
 	}
-	got := call(t, env, "query", "SELECT count() FROM transactions_history WHERE valid_to IS NOT NULL", "-o", "csv", "--config", b.config)
+	got := call(t, env, "query", "SELECT count() FROM transactions_history WHERE valid_to IS NOT NULL", "-o", "csv",
+		"--config", b.config)
 	if !strings.HasSuffix(got.out, "\n0\n") {
 		t.Errorf("rows were written twice: %s", got.out)
 	}
@@ -219,7 +220,8 @@ func compare(t *testing.T, b *bench, env []string, account string, s *catalog.St
 		}
 		want = append(want, text(fields[key])+" "+text(fields[field]))
 	}
-	got := call(t, env, "query", "SELECT "+columns+" FROM "+s.Name+" WHERE account = '"+account+"'", "-o", "json", "--config", b.config)
+	got := call(t, env, "query", "SELECT "+columns+" FROM "+s.Name+" WHERE account = '"+account+"'", "-o", "json",
+		"--config", b.config)
 	got.want(t, 0)
 	for _, r := range parse[struct{ K, F string }](t, got.out) {
 		// %f has microseconds.
@@ -247,7 +249,8 @@ func TestServeWarehouse(t *testing.T) {
 	b := newBench(t)
 	b.migrated(t)
 	env := slices.Concat(b.env, []string{"BI_PASSWORD=" + httpSecret})
-	server := start(t, env, "serve-warehouse", "--listen", "127.0.0.1:0", "--user", "bi", "--password", "env:BI_PASSWORD", "--config", b.config)
+	server := start(t, env, "serve-warehouse", "--listen", "127.0.0.1:0", "--user", "bi", "--password", "env:BI_PASSWORD",
+		"--config", b.config)
 	address := server.find(t, `on (http://\S+) \(read-only\)`)[1]
 	server.find(t, `curl -u bi 'http://`)
 	url := address + "/?database=dealhouse"
@@ -261,10 +264,12 @@ func TestServeWarehouse(t *testing.T) {
 		t.Errorf("%d %s", status, body)
 	}
 	dsn := func(password string) []string {
-		return slices.Concat(b.env, []string{"DEALHOUSE_WAREHOUSE_DSN=" + strings.Replace(address, "http://", "http://bi:"+password+"@", 1) + "/dealhouse"})
+		return slices.Concat(b.env, []string{"DEALHOUSE_WAREHOUSE_DSN=" +
+			strings.Replace(address, "http://", "http://bi:"+password+"@", 1) + "/dealhouse"})
 	}
 	call(t, dsn(httpSecret), "query", "SELECT 1", "--config", b.config).want(t, 0)
-	call(t, dsn(wrongKey), "query", "SELECT 1", "--config", b.config).want(t, 3, "refused the credentials", "http://bi:***@")
+	call(t, dsn(wrongKey), "query", "SELECT 1", "--config", b.config).want(t, 3, "refused the credentials",
+		"http://bi:***@")
 	call(t, dsn(httpSecret), "sync", "payouts", "--config", b.config).want(t, 2, "--allow-writes")
 	release := engineTurn(t)
 	b.call(t, "query", "SELECT 1").want(t, 1, "in use by another process")
@@ -274,7 +279,8 @@ func TestServeWarehouse(t *testing.T) {
 	defer cancel()
 	begun := make(chan struct{})
 	go func() {
-		req, err := http.NewRequestWithContext(hanging, http.MethodPost, url, &notifying{text: "SELECT sleepEachRow(1) FROM numbers(3)", read: begun})
+		req, err := http.NewRequestWithContext(hanging, http.MethodPost, url,
+			&notifying{text: "SELECT sleepEachRow(1) FROM numbers(3)", read: begun})
 		if err == nil {
 			req.SetBasicAuth("bi", httpSecret)
 			if resp, err := http.DefaultClient.Do(req); err == nil {

@@ -42,8 +42,10 @@ func newAuthority(t *testing.T) *authority {
 	}
 	a := &authority{key: key, file: filepath.Join(t.TempDir(), "ca.pem")}
 	a.cert = &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "a company's authority"}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "a company's authority"}, IsCA: true,
+		BasicConstraintsValid: true,
+		NotBefore:             time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		KeyUsage: x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, a.cert, a.cert, &key.PublicKey, key)
 	if err != nil {
@@ -82,8 +84,10 @@ func newAbroad(t *testing.T, api http.Handler) *abroad {
 	t.Helper()
 	a := &abroad{authority: newAuthority(t)}
 	certificates := map[string]*tls.Certificate{
-		"api.deals.invalid": a.sign(t, "api.deals.invalid", time.Hour), "warehouse.deals.invalid": a.sign(t, "warehouse.deals.invalid", time.Hour),
-		"old.deals.invalid": a.sign(t, "old.deals.invalid", -time.Minute), "alias.deals.invalid": a.sign(t, "another.deals.invalid", time.Hour),
+		"api.deals.invalid":       a.sign(t, "api.deals.invalid", time.Hour),
+		"warehouse.deals.invalid": a.sign(t, "warehouse.deals.invalid", time.Hour),
+		"old.deals.invalid":       a.sign(t, "old.deals.invalid", -time.Minute),
+		"alias.deals.invalid":     a.sign(t, "another.deals.invalid", time.Hour),
 	}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.Host, "warehouse.") {
@@ -94,7 +98,10 @@ func newAbroad(t *testing.T, api http.Handler) *abroad {
 		}
 		api.ServeHTTP(w, r)
 	}))
-	server.TLS = &tls.Config{GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) { return certificates[hello.ServerName], nil }}
+	server.TLS = &tls.Config{GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate,
+		error) {
+		return certificates[hello.ServerName], nil
+	}}
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that clients break off
 	server.StartTLS()
 	t.Cleanup(server.Close)
@@ -180,17 +187,30 @@ func TestProxyAndAuthorities(t *testing.T) {
 		words []string
 		asked []string // of the proxy
 	}{
-		"works":             {"api", []string{through, trusted}, 0, []string{reached}, []string{proxied}},
-		"a folder":          {"api", []string{through, "SSL_CERT_FILE=/dev/null", "SSL_CERT_DIR=" + filepath.Dir(a.file)}, 0, []string{reached}, []string{proxied}},
-		"lower case":        {"api", []string{strings.Replace(through, "HTTPS_PROXY", "https_proxy", 1), trusted}, 0, []string{reached}, []string{proxied}},
-		"unknown authority": {"api", []string{through}, 1, []string{"certificate of the service", "authority that this machine does not trust", "SSL_CERT_FILE"}, []string{proxied}},
-		"expired":           {"old", []string{through, trusted}, 1, []string{"certificate of the service has expired", "clock of this machine"}, []string{"CONNECT old.deals.invalid:443"}},
-		"another name":      {"alias", []string{through, trusted}, 1, []string{"certificate of the service is for another name", "another.deals.invalid", "base_url"}, []string{"CONNECT alias.deals.invalid:443"}},
-		"forbidden":         {"forbidden", []string{through, trusted}, 1, []string{"proxy does not let it through", "NO_PROXY", "403"}, []string{"CONNECT forbidden.deals.invalid:443"}},
-		"no password":       {"api", []string{"HTTPS_PROXY=<proxy>", trusted}, 1, []string{"proxy asks for a user and a password", "HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT"}, []string{proxied}},
-		"no proxy there":    {"api", []string{"HTTPS_PROXY=http://worker:" + httpSecret + "@127.0.0.1:1", trusted}, 1, []string{"proxy could not be reached", "check HTTPS_PROXY"}, nil},
-		"proxy without TLS": {"api", []string{strings.Replace(through, "http://", "https://", 1), trusted}, 1, []string{"the proxy speaks no TLS at this port", "HTTPS_PROXY"}, nil},
-		"around the proxy":  {"api", []string{through, trusted, "NO_PROXY=.deals.invalid"}, 1, []string{"could not be reached"}, nil},
+		"works": {"api", []string{through, trusted}, 0, []string{reached}, []string{proxied}},
+		"a folder": {"api", []string{through, "SSL_CERT_FILE=/dev/null", "SSL_CERT_DIR=" + filepath.Dir(a.file)}, 0,
+			[]string{reached}, []string{proxied}},
+		"lower case": {"api", []string{strings.Replace(through, "HTTPS_PROXY", "https_proxy", 1), trusted}, 0,
+			[]string{reached}, []string{proxied}},
+		"unknown authority": {"api", []string{through}, 1,
+			[]string{"certificate of the service", "authority that this machine does not trust", "SSL_CERT_FILE"},
+			[]string{proxied}},
+		"expired": {"old", []string{through, trusted}, 1,
+			[]string{"certificate of the service has expired", "clock of this machine"},
+			[]string{"CONNECT old.deals.invalid:443"}},
+		"another name": {"alias", []string{through, trusted}, 1,
+			[]string{"certificate of the service is for another name", "another.deals.invalid", "base_url"},
+			[]string{"CONNECT alias.deals.invalid:443"}},
+		"forbidden": {"forbidden", []string{through, trusted}, 1,
+			[]string{"proxy does not let it through", "NO_PROXY", "403"}, []string{"CONNECT forbidden.deals.invalid:443"}},
+		"no password": {"api", []string{"HTTPS_PROXY=<proxy>", trusted}, 1,
+			[]string{"proxy asks for a user and a password", "HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT"}, []string{proxied}},
+		"no proxy there": {"api", []string{"HTTPS_PROXY=http://worker:" + httpSecret + "@127.0.0.1:1", trusted}, 1,
+			[]string{"proxy could not be reached", "check HTTPS_PROXY"}, nil},
+		"proxy without TLS": {"api", []string{strings.Replace(through, "http://", "https://", 1), trusted}, 1,
+			[]string{"the proxy speaks no TLS at this port", "HTTPS_PROXY"}, nil},
+		"around the proxy": {"api", []string{through, trusted, "NO_PROXY=.deals.invalid"}, 1,
+			[]string{"could not be reached"}, nil},
 		"the warehouse": {
 			"api", []string{through, trusted, "DEALHOUSE_WAREHOUSE_DSN=https://loader:x@warehouse.deals.invalid:8443/dealhouse"},
 			3, []string{reached, "refused the credentials"}, []string{proxied, "CONNECT warehouse.deals.invalid:8443"},

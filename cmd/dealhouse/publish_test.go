@@ -40,7 +40,8 @@ func newGateway(t *testing.T) *gateway {
 	g := &gateway{status: http.StatusOK}
 	g.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, password, _ := r.BasicAuth()
-		p := received{method: r.Method, path: r.URL.Path, user: user + ":" + password, families: map[string]*dto.MetricFamily{}}
+		p := received{method: r.Method, path: r.URL.Path, user: user + ":" + password,
+			families: map[string]*dto.MetricFamily{}}
 		for d := expfmt.NewDecoder(r.Body, expfmt.ResponseFormat(r.Header)); ; {
 			var f dto.MetricFamily
 			err := d.Decode(&f)
@@ -83,13 +84,16 @@ func TestPushGateway(t *testing.T) {
 	b.migrated(t)
 	defer hold(t, b.dir)()
 	g := newGateway(t)
-	b.call(t, "sync", "payouts", "promotions", "--push-gateway", strings.Replace(g.URL, "http://", "http://ops:"+httpSecret+"@", 1)).want(t, 0)
+	b.call(t, "sync", "payouts", "promotions", "--push-gateway",
+		strings.Replace(g.URL, "http://", "http://ops:"+httpSecret+"@", 1)).want(t, 0)
 	first := g.pushes[0]
 	if first.method != http.MethodPost || first.path != "/metrics/job/dealhouse" || first.user != "ops:"+httpSecret {
 		t.Errorf("%s %s by %s", first.method, first.path, first.user)
 	}
-	for name, want := range map[string]int{"last_success_timestamp_seconds": 12, "last_attempt_timestamp_seconds": 12, "live_rows": 12, "runs_total": 60,
-		"look_age_seconds": 0, "next_run_timestamp_seconds": 0, "build_info": 1, "payouts": 10, "payout_overdue_transactions": 2} {
+	for name, want := range map[string]int{"last_success_timestamp_seconds": 12, "last_attempt_timestamp_seconds": 12,
+		"live_rows": 12, "runs_total": 60,
+		"look_age_seconds": 0, "next_run_timestamp_seconds": 0, "build_info": 1, "payouts": 10,
+		"payout_overdue_transactions": 2} {
 		if n := g.series(name); n != want {
 			t.Errorf("%d series of %s, want %d", n, name, want)
 		}
@@ -124,7 +128,8 @@ func TestPushGateway(t *testing.T) {
 	g.status = http.StatusInternalServerError
 	b.call(t, "sync", "coupons", "--push-gateway", g.URL).want(t, 0, "warning: the metrics could not be pushed")
 	g.Close()
-	gone := b.call(t, "sync", "coupons", "--push-gateway", strings.Replace(g.URL, "http://", "http://ops:"+httpSecret+"@", 1))
+	gone := b.call(t, "sync", "coupons", "--push-gateway",
+		strings.Replace(g.URL, "http://", "http://ops:"+httpSecret+"@", 1))
 	gone.want(t, 0, "warning: the metrics could not be pushed", "connection refused")
 	b.call(t, "sync", "--push-gateway", "pushgateway:9091").want(t, 2, "want a URL")
 	b.call(t, "sync", "--push-gateway", g.URL, "--dry-run").want(t, 2, "a dry run has no metrics")
@@ -197,8 +202,10 @@ func TestMetricsTextfile(t *testing.T) {
 	wrong := *b
 	wrong.env = []string{"ACME_KEY=" + wrongKey, "GLOBEX_KEY=" + wrongKey}
 	wrong.call(t, "sync", "coupons", "--metrics-textfile", path).want(t, 3)
-	if failed, err := os.ReadFile(path); err != nil || lines(string(text), "dealhouse_last_success") != lines(string(failed), "dealhouse_last_success") {
-		t.Errorf("%v: the last success is not what it was, and nothing succeeded:\n%s", err, lines(string(failed), "dealhouse_last_success"))
+	if failed, err := os.ReadFile(path); err != nil ||
+		lines(string(text), "dealhouse_last_success") != lines(string(failed), "dealhouse_last_success") {
+		t.Errorf("%v: the last success is not what it was, and nothing succeeded:\n%s", err,
+			lines(string(failed), "dealhouse_last_success"))
 	}
 
 	nowhere := filepath.Join(t.TempDir(), "not", "there.prom")
@@ -211,12 +218,15 @@ func TestMetricsTextfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := newGateway(t)
-	b.call(t, "sync", "coupons", "--metrics-textfile", path, "--push-gateway", g.URL).want(t, 0, "warning: the metrics lack")
+	b.call(t, "sync", "coupons", "--metrics-textfile", path, "--push-gateway", g.URL).want(t, 0,
+		"warning: the metrics lack")
 	if after, err := os.ReadFile(path); err != nil || string(after) != string(before) {
 		t.Errorf("%v: the file was written without the payouts", err)
 	}
-	if g.series("payouts")+g.series("payout_overdue_transactions") > 0 || g.series("last_success_timestamp_seconds") != 12 || g.series("quality_check_ok") == 0 {
-		t.Errorf("%d series of payouts, %d of the last success", g.series("payouts"), g.series("last_success_timestamp_seconds"))
+	if g.series("payouts")+g.series("payout_overdue_transactions") > 0 ||
+		g.series("last_success_timestamp_seconds") != 12 || g.series("quality_check_ok") == 0 {
+		t.Errorf("%d series of payouts, %d of the last success", g.series("payouts"),
+			g.series("last_success_timestamp_seconds"))
 	}
 	b.call(t, "sync", "--json", "--output", "csv").want(t, 2, "give one of them")
 }
@@ -240,11 +250,13 @@ func (s *stopping) Write(p []byte) (int, error) {
 // The status is shown again and again; where nothing can be redrawn, one after the other.
 func TestStatusWatch(t *testing.T) {
 	b := newBench(t)
-	for format, word := range map[string]string{"table": "globex   products", "json": `"account": "globex", "stream": "products"`} {
+	for format, word := range map[string]string{"table": "globex   products",
+		"json": `"account": "globex", "stream": "products"`} {
 		ctx, stop := context.WithCancelCause(t.Context())
 		out := &stopping{left: 3, word: word, stop: stop}
 		var errs strings.Builder
-		code := run(ctx, []string{"dealhouse", "status", "--watch", "--interval", "100ms", "-o", format, "--config", b.config}, strings.NewReader(""), out, &errs, b.env)
+		code := run(ctx, []string{"dealhouse", "status", "--watch", "--interval", "100ms", "-o", format, "--config",
+			b.config}, strings.NewReader(""), out, &errs, b.env)
 		if n := strings.Count(out.String(), word); code != 130 || n < 3 || n > 4 {
 			t.Errorf("%s: exit code %d, shown %d times\n%s", format, code, n, errs.String())
 		}

@@ -128,7 +128,8 @@ type asking struct {
 func (q asking) run(ctx context.Context, a *app, w *warehouse.Warehouse) error {
 	err := printQuery(ctx, w, a.stdout, q.Output, q.SQL)
 	if e, ok := errors.AsType[*clickhouse.Exception](err); ok && w.Embedded() && e.Code == 497 {
-		return usagef("the embedded warehouse refused the statement: %s (code %d)", e.Message, e.Code) // it has no credentials to be wrong
+		return usagef("the embedded warehouse refused the statement: %s (code %d)", e.Message,
+			e.Code) // it has no credentials to be wrong
 	}
 	return err
 }
@@ -207,7 +208,8 @@ func scan(rows driver.Rows, types []driver.ColumnType, into, values []any) error
 // Codes of ClickHouse that mean a statement which no retry will heal: bad arguments, types, syntax, unknown functions,
 // identifiers, settings, tables and databases, attempts to write.
 func statementCodes() []int32 {
-	return []int32{6, 8, 10, 16, 27, 36, 38, 41, 42, 43, 44, 46, 47, 48, 50, 53, 57, 60, 62, 63, 70, 72, 81, 115, 130, 164, 179, 184, 206, 207, 215, 258, 279, 386, 392}
+	return []int32{6, 8, 10, 16, 27, 36, 38, 41, 42, 43, 44, 46, 47, 48, 50, 53, 57, 60, 62, 63, 70, 72, 81, 115, 130, 164,
+		179, 184, 206, 207, 215, 258, 279, 386, 392}
 }
 
 // sqlError says what the warehouse has against a statement.

@@ -265,7 +265,8 @@ func TestEveryViewIsExplained(t *testing.T) {
 		}
 	}
 	var want []string
-	for _, m := range regexp.MustCompile(`(?m)^## (\w+)$`).FindAllStringSubmatch(readDocument(t, "schema/DICTIONARY.md").text, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^## (\w+)$`).FindAllStringSubmatch(readDocument(t,
+		"schema/DICTIONARY.md").text, -1) {
 		want = append(want, m[1])
 	}
 	slices.Sort(named)
@@ -307,7 +308,8 @@ func TestRunbookQuotes(t *testing.T) {
 
 // TestVariablesExist: a variable that a document names is one of the configuration.
 func TestVariablesExist(t *testing.T) {
-	others := []string{"DEALHOUSE_CONFIG", "DEALHOUSE_CHDB_LIBRARY", "DEALHOUSE_BASE_URL", "DEALHOUSE_API_KEY"} // no keys of a file
+	others := []string{"DEALHOUSE_CONFIG", "DEALHOUSE_CHDB_LIBRARY", "DEALHOUSE_BASE_URL",
+		"DEALHOUSE_API_KEY"} // no keys of a file
 	names := map[string]bool{}
 	for _, d := range readDocuments(t) {
 		for _, name := range regexp.MustCompile(`\bDEALHOUSE_[A-Z_]*[A-Z]\b`).FindAllString(d.text, -1) {
@@ -320,7 +322,8 @@ func TestVariablesExist(t *testing.T) {
 			continue
 		}
 		tried++
-		_, _, err := config.Load(config.Source{Path: filepath.Join(repository, "config.example.toml"), Env: []string{"DEALS_API_KEY=secret", name + "=1"}})
+		_, _, err := config.Load(config.Source{Path: filepath.Join(repository, "config.example.toml"),
+			Env: []string{"DEALS_API_KEY=secret", name + "=1"}})
 		if err != nil && strings.Contains(err.Error(), name+": is unknown") {
 			t.Errorf("a document names %s: %v", name, err)
 		}

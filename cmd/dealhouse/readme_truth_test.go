@@ -36,7 +36,8 @@ func (a *answers) list(t *testing.T, path string) []map[string]any {
 	}
 	var all []map[string]any
 	for place := ""; ; {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+a.api+path+"?"+url.Values{next: {place}}.Encode(), nil)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+			"http://"+a.api+path+"?"+url.Values{next: {place}}.Encode(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +194,8 @@ func (a *answers) enriched(t *testing.T, rows []map[string]any) {
 		listed++
 		for _, what := range []string{"transactions", "cashback"} {
 			group := word(r["currency_code"]) + " " + word(r["offer_category"]) + " " + what
-			if n := number(t, r[what]); maybe[group] == nil || n.Cmp(maybe[group]) > 0 || surely[group] != nil && n.Cmp(surely[group]) < 0 {
+			if n := number(t, r[what]); maybe[group] == nil || n.Cmp(maybe[group]) > 0 || surely[group] != nil &&
+				n.Cmp(surely[group]) < 0 {
 				t.Errorf("%s is %v, and the API says %v to %v", group, r[what], surely[group], maybe[group])
 			}
 		}
@@ -302,7 +304,8 @@ func (a *answers) dealsActive(t *testing.T, rows []map[string]any) {
 	// The query was made a while ago: what began or ended since may be among them or not.
 	since := now.Add(-queriedLately)
 	surely, maybe := map[string]int{}, map[string]int{}
-	for kind, path := range map[string]string{"promotion": promotionsPath, "coupon": couponsPath, "cashback_offer": offersPath} {
+	for kind, path := range map[string]string{"promotion": promotionsPath, "coupon": couponsPath,
+		"cashback_offer": offersPath} {
 		for _, d := range a.list(t, path) {
 			then, still := live(d, since), live(d, now)
 			if then && still {
@@ -333,7 +336,8 @@ func (a *answers) priceChanges(t *testing.T, rows []map[string]any) {
 		history, _ := p["history"].([]any)
 		for _, h := range history {
 			entry := h.(map[string]any)
-			prices[word(p["name"])+" "+strings.ReplaceAll(word(entry["yearMonthDay"]), "-", "")+" "+number(t, entry["price"]).RatString()] = true
+			prices[word(p["name"])+" "+strings.ReplaceAll(word(entry["yearMonthDay"]), "-", "")+" "+
+				number(t, entry["price"]).RatString()] = true
 		}
 	}
 	for _, r := range rows {
@@ -341,7 +345,8 @@ func (a *answers) priceChanges(t *testing.T, rows []map[string]any) {
 		if before.Cmp(after) == 0 || (number(t, r["percent"]).Sign() > 0) != (after.Cmp(before) > 0) {
 			t.Errorf("%v", r)
 		}
-		if key := word(r["name"]) + " " + strings.ReplaceAll(word(r["day"]), "-", "") + " " + after.RatString(); !prices[key] {
+		if key := word(r["name"]) + " " + strings.ReplaceAll(word(r["day"]), "-", "") + " " +
+			after.RatString(); !prices[key] {
 			t.Errorf("the API has no such price: %s", key)
 		}
 	}
@@ -353,7 +358,8 @@ func (a *answers) freshness(t *testing.T, rows []map[string]any) {
 		t.Errorf("%d streams: %v", len(rows), rows)
 	}
 	for _, r := range rows {
-		if number(t, r["age_seconds"]).Sign() < 0 || word(r["last_success"]) == "" || (r["complete_to"] != nil) != (r["stream"] == "transactions") {
+		if number(t, r["age_seconds"]).Sign() < 0 || word(r["last_success"]) == "" ||
+			(r["complete_to"] != nil) != (r["stream"] == "transactions") {
 			t.Errorf("%v", r)
 		}
 	}

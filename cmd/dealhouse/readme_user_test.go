@@ -43,7 +43,8 @@ func newUser(t *testing.T) *user {
 	if err := os.WriteFile(filepath.Join(bin, "dealhouse"), []byte(wrapper), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", filepath.Join(bin, "dealsim"), "./cmd/dealsim")
+	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", filepath.Join(bin, "dealsim"),
+		"./cmd/dealsim")
 	build.Dir = filepath.FromSlash(repository)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -104,7 +105,8 @@ func (u *user) line(t *testing.T, text string) {
 		name, value, _ := strings.Cut(rest, "=")
 		u.env[name] = value
 		// The reader of the tutorial finds it in the other terminal too.
-		if u.said != nil && name != "DEALHOUSE_DEFAULTS_REQUESTS_PER_SECOND" && !strings.Contains(u.said.String(), text+"\n") {
+		if u.said != nil && name != "DEALHOUSE_DEFAULTS_REQUESTS_PER_SECOND" &&
+			!strings.Contains(u.said.String(), text+"\n") {
 			t.Errorf("the simulator does not say %q:\n%s", text, u.said.String())
 		}
 	case command == "dealsim":
@@ -172,7 +174,8 @@ func (u *user) command(t *testing.T, dir, text string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", "-euc", text)
 	cmd.Dir = dir
-	cmd.Env = append(ambient(), "PATH="+u.bin+string(os.PathListSeparator)+os.Getenv("PATH"), "GOBIN="+filepath.Join(u.bin, "installed"), "GOFLAGS=-buildvcs=false",
+	cmd.Env = append(ambient(), "PATH="+u.bin+string(os.PathListSeparator)+os.Getenv("PATH"),
+		"GOBIN="+filepath.Join(u.bin, "installed"), "GOFLAGS=-buildvcs=false",
 		"DEALHOUSE_DAEMON_LISTEN="+u.daemon)
 	for _, name := range slices.Sorted(maps.Keys(u.env)) {
 		cmd.Env = append(cmd.Env, name+"="+u.env[name])

@@ -196,8 +196,8 @@ func amountColumn(name string) output.Column {
 // alignedColumn is of amounts that a report.Alignment has written.
 func alignedColumn(name string) output.Column { return output.Column{Name: name, Right: true} }
 
-// payoutTable has a row for each payout, and for each currency of one with several. A kind of which there is nothing has
-// no column.
+// payoutTable has a row for each payout, and for each currency of one with several. A kind of which there is nothing
+// has no column.
 func payoutTable(r report.Reconciliation) (columns []output.Column, rows [][]any) {
 	var kinds []report.KindColumn
 	for _, k := range report.KindColumns() {
@@ -205,7 +205,8 @@ func payoutTable(r report.Reconciliation) (columns []output.Column, rows [][]any
 			kinds = append(kinds, k)
 		}
 	}
-	columns = []output.Column{{Name: "account"}, {Name: "payout", Right: true}, {Name: "period"}, {Name: "currency"}, alignedColumn("paid"), alignedColumn("worth now")}
+	columns = []output.Column{{Name: "account"}, {Name: "payout", Right: true}, {Name: "period"}, {Name: "currency"},
+		alignedColumn("paid"), alignedColumn("worth now")}
 	for _, k := range kinds {
 		columns = append(columns, alignedColumn(k.Title))
 	}
@@ -213,7 +214,8 @@ func payoutTable(r report.Reconciliation) (columns []output.Column, rows [][]any
 	d := r.AlignPayouts(report.Terminal)
 	for _, p := range r.Payouts {
 		for i, l := range p.Explained.Lines {
-			row := []any{p.Account, strconv.FormatInt(p.ID, 10), p.Period(), l.Currency, d.Text("paid", l.Currency, l.Paid), d.Text("worth", l.Currency, l.Worth)}
+			row := []any{p.Account, strconv.FormatInt(p.ID, 10), p.Period(), l.Currency, d.Text("paid", l.Currency, l.Paid),
+				d.Text("worth", l.Currency, l.Worth)}
 			for _, k := range kinds {
 				row = append(row, d.TextKnown(k.Title, l.Currency, k.Cell(l)))
 			}
@@ -232,15 +234,18 @@ func printReconciliationTables(to io.Writer, r report.Reconciliation) error {
 	var others, changed [][]any
 	d := r.AlignOthers(report.Terminal)
 	for _, o := range r.Orphans {
-		others = append(others, []any{o.Account, report.Orphan, strconv.FormatInt(o.Payout, 10), o.Transactions, o.Currency, d.Text("cashback", o.Currency, o.Cashback), report.OrphanAdvice(o)})
+		others = append(others, []any{o.Account, report.Orphan, strconv.FormatInt(o.Payout, 10), o.Transactions, o.Currency,
+			d.Text("cashback", o.Currency, o.Cashback), report.OrphanAdvice(o)})
 	}
 	for _, o := range r.Overdue {
-		others = append(others, []any{o.Account, report.Overdue, o.Month, o.Transactions, o.Currency, d.Text("cashback", o.Currency, o.Cashback), r.OverdueAdvice(o)})
+		others = append(others, []any{o.Account, report.Overdue, o.Month, o.Transactions, o.Currency,
+			d.Text("cashback", o.Currency, o.Cashback), r.OverdueAdvice(o)})
 	}
 	d = r.AlignTransactions(report.Terminal)
 	for _, t := range r.Transactions {
 		p := r.Payout(t)
-		changed = append(changed, []any{t.ID.String(), report.Day(t.SoldAt), t.Retailer, t.Currency, p.WhenPaid(t), d.TextKnown("paid", t.Currency, p.PaidFor(t)), t.State, t.Status,
+		changed = append(changed, []any{t.ID.String(), report.Day(t.SoldAt), t.Retailer, t.Currency, p.WhenPaid(t),
+			d.TextKnown("paid", t.Currency, p.PaidFor(t)), t.State, t.Status,
 			d.TextKnown("cashback", t.Currency, t.Cashback), d.Text("worth", t.Currency, p.WorthOf(t)), report.Day(t.ChangedAt)})
 	}
 	columns, payouts := payoutTable(r)
@@ -250,9 +255,13 @@ func printReconciliationTables(to io.Writer, r report.Reconciliation) error {
 		rows    [][]any
 	}{
 		{"", columns, payouts},
-		{"Not in any payout that is there:", []output.Column{{Name: "account"}, {Name: "finding"}, {Name: "payout or month"}, output.Count("transactions"), {Name: "currency"}, alignedColumn("cashback"), {Name: "what to do"}}, others},
-		{"Its transactions: first those that changed, then those that were stamped last", []output.Column{{Name: "transaction"}, {Name: "sold"}, {Name: "retailer"}, {Name: "currency"}, {Name: "status when paid"},
-			alignedColumn("paid"), {Name: "state"}, {Name: "status now"}, alignedColumn("cashback now"), alignedColumn("worth now"), {Name: "changed"}}, changed},
+		{"Not in any payout that is there:", []output.Column{{Name: "account"}, {Name: "finding"}, {Name: "payout or month"},
+			output.Count("transactions"), {Name: "currency"}, alignedColumn("cashback"), {Name: "what to do"}}, others},
+		{"Its transactions: first those that changed, then those that were stamped last",
+			[]output.Column{{Name: "transaction"}, {Name: "sold"}, {Name: "retailer"}, {Name: "currency"},
+				{Name: "status when paid"},
+				alignedColumn("paid"), {Name: "state"}, {Name: "status now"}, alignedColumn("cashback now"),
+				alignedColumn("worth now"), {Name: "changed"}}, changed},
 	}
 	for _, t := range tables {
 		if len(t.rows) == 0 {

@@ -45,7 +45,8 @@ func writeShot(t *testing.T, path string, data []byte) {
 func openInBrowser(t *testing.T, path, shot string) {
 	t.Helper()
 	flags := chromedp.DefaultExecAllocatorOptions[:]
-	for _, flag := range []string{"no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking", "disable-component-update", "disable-sync"} {
+	for _, flag := range []string{"no-sandbox", "disable-gpu", "disable-quic", "no-first-run",
+		"disable-background-networking", "disable-component-update", "disable-sync"} {
 		flags = append(flags, chromedp.Flag(flag, true))
 	}
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), flags...)
@@ -113,7 +114,8 @@ func openInBrowser(t *testing.T, path, shot string) {
 	if !strings.HasPrefix(heading, "Payout reconciliation") || !strings.Contains(summary, "changed after they were paid") {
 		t.Errorf("%s: heading %q, summary %q", path, heading, summary)
 	}
-	if strings.HasSuffix(shot, "reconcile") && bars != 7 { // of five verdicts and of one month; what is of two currencies is in no chart
+	if strings.HasSuffix(shot, "reconcile") &&
+		bars != 7 { // of five verdicts and of one month; what is of two currencies is in no chart
 		t.Errorf("%s: %d bars are drawn", path, bars)
 	}
 	if wide > 0 {

@@ -35,14 +35,16 @@ type sale struct {
 func newBooks(t *testing.T) *books {
 	t.Helper()
 	sim, err := apisim.New(apisim.Options{
-		Orgs: []apisim.Org{{Name: "acme", Key: acmeKey}}, Retailers: 5, Promotions: -1, Coupons: -1, CashbackOffers: -1, Transactions: -1, Products: -1,
+		Orgs: []apisim.Org{{Name: "acme", Key: acmeKey}}, Retailers: 5, Promotions: -1, Coupons: -1, CashbackOffers: -1,
+		Transactions: -1, Products: -1,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(sim)
 	t.Cleanup(server.Close)
-	b := &books{bench: &bench{sim: sim, url: server.URL, dir: filepath.Join(t.TempDir(), "data"), env: []string{"ACME_KEY=" + acmeKey}}, sales: map[int]sale{}}
+	b := &books{bench: &bench{sim: sim, url: server.URL, dir: filepath.Join(t.TempDir(), "data"),
+		env: []string{"ACME_KEY=" + acmeKey}}, sales: map[int]sale{}}
 	b.config = b.write(t, fmt.Sprintf("[warehouse]\ndsn = \"embedded:%s\"\n[defaults]\nmax_retry_elapsed = \"0s\"\n[[account]]\nname = \"acme\"\nbase_url = %q\napi_key = \"env:ACME_KEY\"\n", b.dir, b.url))
 	return b
 }
@@ -94,7 +96,8 @@ func (b *books) pay(t *testing.T, id int, change func(map[string]decimal.Decimal
 	if change != nil {
 		change(totals)
 	}
-	text := fmt.Sprintf(`{"id":%d,"startDate":"2025-11-20T10:00:00.000Z","endDate":"2025-11-%02dT10:00:00.000Z"`, id, 20+id%10)
+	text := fmt.Sprintf(`{"id":%d,"startDate":"2025-11-20T10:00:00.000Z","endDate":"2025-11-%02dT10:00:00.000Z"`, id,
+		20+id%10)
 	for name, v := range totals {
 		text += fmt.Sprintf(",%q:%s", name, v)
 	}
@@ -165,9 +168,11 @@ func TestReconcile(t *testing.T) {
 	got.want(t, 0)
 	b.golden(t, "reconcile.txt", got.out)
 	for payout, words := range map[string][]string{
-		"101":     {"matched", "nothing to do"},
-		"102":     {"drifted", "12.34", "expect EUR 12.34 back: 1 transaction was declined after it was paid (" + saleID(5) + ")"},
-		"103":     {"missing", "ask the service about EUR 8.05: it no longer lists 1 transaction that it paid (" + saleID(8) + ")"},
+		"101": {"matched", "nothing to do"},
+		"102": {"drifted", "12.34", "expect EUR 12.34 back: 1 transaction was declined after it was paid (" + saleID(5) +
+			")"},
+		"103": {"missing", "ask the service about EUR 8.05: it no longer lists 1 transaction that it paid (" + saleID(8) +
+			")"},
 		"104":     {"mismatched", "total_gmv is 330.31 and its transactions give 330.30 (difference 0.01)"},
 		"105":     {"matched, mixed currency", "13.05", "EUR and USD"},
 		"106":     {"mismatched, altered", "total_cashback from 31.1 to 32.6"},
@@ -190,8 +195,10 @@ func TestReconcile(t *testing.T) {
 		t.Fatal(err)
 	}
 	renamed := b.write(t, strings.Replace(string(text), `"acme"`, `"globex"`, 1))
-	for _, command := range [][]string{{"reconcile", "--fail-on-mismatch"}, {"reconcile", "--payout", "101"}, {"runs"}, {"rejects"}, {"rejects", "retry"}} {
-		b.call(t, append(command, "--account", "acne")...).want(t, 2, `there is no account "acne" in the configuration: it has acme`)
+	for _, command := range [][]string{{"reconcile", "--fail-on-mismatch"}, {"reconcile", "--payout", "101"}, {"runs"},
+		{"rejects"}, {"rejects", "retry"}} {
+		b.call(t, append(command, "--account", "acne")...).want(t, 2,
+			`there is no account "acne" in the configuration: it has acme`)
 	}
 	for command, code := range map[string]int{"reconcile": 0, "runs": 0, "rejects": 2} { // nothing was rejected
 		call(t, b.env, command, "--account", "acme", "--config", renamed).want(t, code)
@@ -243,8 +250,10 @@ func (b *books) golden(t *testing.T, name, got string) {
 // wanted is what each payout has to be: its verdict, what it paid beyond what that is worth now, and the kind of that.
 func wanted() map[string][3]string {
 	return map[string][3]string{
-		"101": {"matched", "0.00", ""}, "102": {"drifted", "12.34", "expected_clawback"}, "103": {"missing", "8.05", "vanished"}, "104": {"mismatched", "0.00", ""},
-		"105": {"matched, mixed currency", "0.00", ""}, "106": {"mismatched, altered", "1.50", "payout_error"}, "107": {"no transactions", "0.00", ""},
+		"101": {"matched", "0.00", ""}, "102": {"drifted", "12.34", "expected_clawback"},
+		"103": {"missing", "8.05", "vanished"}, "104": {"mismatched", "0.00", ""},
+		"105": {"matched, mixed currency", "0.00", ""}, "106": {"mismatched, altered", "1.50", "payout_error"},
+		"107": {"no transactions", "0.00", ""},
 	}
 }
 
@@ -278,17 +287,21 @@ func checkCSV(t *testing.T, b *books) {
 		t.Errorf("a payout of two currencies: %v", seen)
 	}
 	for _, row := range b.table(t, "--list", "totals") {
-		if row["payout_id"] == "104" && row["total"] == "total_gmv" && (row["reported"] != "330.31" || row["recomputed"] != "330.30" || row["difference"] != "0.01") {
+		if row["payout_id"] == "104" && row["total"] == "total_gmv" &&
+			(row["reported"] != "330.31" || row["recomputed"] != "330.30" || row["difference"] != "0.01") {
 			t.Errorf("payout 104: %v", row)
 		}
 	}
-	if rows := b.table(t, "--list", "orphans"); len(rows) != 1 || rows[0]["payout_id"] != "999" || rows[0]["cashback"] != "17.05" {
+	if rows := b.table(t, "--list", "orphans"); len(rows) != 1 || rows[0]["payout_id"] != "999" ||
+		rows[0]["cashback"] != "17.05" {
 		t.Errorf("orphans: %v", rows)
 	}
-	if rows := b.table(t, "--list", "overdue"); len(rows) != 1 || rows[0]["month"] != "2025-10" || rows[0]["cashback"] != "4.20" {
+	if rows := b.table(t, "--list", "overdue"); len(rows) != 1 || rows[0]["month"] != "2025-10" ||
+		rows[0]["cashback"] != "4.20" {
 		t.Errorf("overdue: %v", rows)
 	}
-	if rows := b.table(t, "--list", "exceptions"); len(rows) != 2 || rows[1]["transaction_id"] != saleID(5) || rows[1]["status_when_paid"] != "PENDING" || rows[1]["difference"] != "12.34" {
+	if rows := b.table(t, "--list", "exceptions"); len(rows) != 2 || rows[1]["transaction_id"] != saleID(5) ||
+		rows[1]["status_when_paid"] != "PENDING" || rows[1]["difference"] != "12.34" {
 		t.Errorf("exceptions: %v", rows)
 	}
 	got := b.call(t, "reconcile", "-o", "csv", "--payout", "102")
@@ -336,7 +349,8 @@ func checkJSON(t *testing.T, b *books) {
 				t.Error("payout 105 is not mixed")
 			}
 		case "106":
-			if len(p.Alterations) != 1 || p.Alterations[0]["column"] != "total_cashback" || p.Alterations[0]["before"] != "31.1" || p.Alterations[0]["after"] != "32.6" {
+			if len(p.Alterations) != 1 || p.Alterations[0]["column"] != "total_cashback" ||
+				p.Alterations[0]["before"] != "31.1" || p.Alterations[0]["after"] != "32.6" {
 				t.Errorf("payout 106: %v", p.Alterations)
 			}
 		}
@@ -349,7 +363,8 @@ func checkJSON(t *testing.T, b *books) {
 	}
 	for id, want := range map[string][2]string{
 		"101": {"matched", "0.00"}, "102": {"drifted", "12.34"}, "103": {"missing", "8.05"}, "104": {"mismatched", "0.00"},
-		"105": {"matched", "0.00"}, "106": {"mismatched", "1.50"}, "107": {"no_transactions", "0.00"}, "999": {"orphan", "17.05"}, "": {"overdue", "4.20"},
+		"105": {"matched", "0.00"}, "106": {"mismatched", "1.50"}, "107": {"no_transactions", "0.00"},
+		"999": {"orphan", "17.05"}, "": {"overdue", "4.20"},
 	} {
 		if seen[id] != want {
 			t.Errorf("payout %q: %v, want %v", id, seen[id], want)
@@ -377,7 +392,8 @@ func checkHTML(t *testing.T, b *books) {
 			t.Errorf("the page holds %q: it has to need nothing beside itself", word)
 		}
 	}
-	if detail := b.call(t, "reconcile", "-o", "html", "--payout", "102").out; strings.Contains(detail, "calc'!") || !strings.Contains(detail, "calc&#39;!A0") {
+	if detail := b.call(t, "reconcile", "-o", "html", "--payout", "102").out; strings.Contains(detail, "calc'!") ||
+		!strings.Contains(detail, "calc&#39;!A0") {
 		t.Error("text of the service is not escaped")
 	}
 }
@@ -392,7 +408,8 @@ func checkFindings(t *testing.T, b *books) {
 	b.put(t, 6, sale{status: "DECLINED", value: "60.10", cashback: "6.05", payout: 102})
 	b.sim.Advance(time.Hour)
 	loud := b.sync(t)
-	if n := strings.Count(loud.err, "finding="); n != 1 || !strings.Contains(loud.err, "18.39") || !strings.Contains(loud.err, "finding=drifted") {
+	if n := strings.Count(loud.err, "finding="); n != 1 || !strings.Contains(loud.err, "18.39") ||
+		!strings.Contains(loud.err, "finding=drifted") {
 		t.Errorf("%d findings, want one:\n%s", n, loud.err)
 	}
 	got := b.call(t, "query", "SELECT kind, subject, resolved_at IS NULL AS standing FROM payout_findings WHERE subject = '102' ORDER BY first_seen", "-o", "csv")
@@ -407,20 +424,23 @@ func checkAcknowledgements(t *testing.T, b *books) {
 	b.call(t, "reconcile", "ack", "--payout", "102", "--reason", "other").want(t, 2, "--note")
 	b.call(t, "reconcile", "ack", "--payout", "5", "--reason", "expected").want(t, 2, "there is no payout 5")
 	b.call(t, "reconcile", "ack", "--payout", "101", "--reason", "expected").want(t, 2, "payout 101 has nothing open")
-	got := b.call(t, "reconcile", "ack", "--payout", "102", "--reason", "expected", "--by", "ann", "--note", "ticket 4711", "--tolerance", "10")
+	got := b.call(t, "reconcile", "ack", "--payout", "102", "--reason", "expected", "--by", "ann", "--note", "ticket 4711",
+		"--tolerance", "10")
 	got.want(t, 0)
 	if want := "payout 102 of acme: ann acknowledged expected clawback of EUR 18.39 as expected\n"; got.out != want {
 		t.Errorf("%q, want %q", got.out, want)
 	}
 	b.call(t, "reconcile", "ack", "--payout", "106", "--reason", "disputed", "--by", "bob", "--kind", "altered").want(t, 0)
-	b.call(t, "reconcile", "--payout", "102", "--fail-on-mismatch").shows(t, "drifted, acknowledged", "ann acknowledged the expected clawback of EUR 18.39 as expected on ", "(ticket 4711)")
+	b.call(t, "reconcile", "--payout", "102", "--fail-on-mismatch").shows(t, "drifted, acknowledged",
+		"ann acknowledged the expected clawback of EUR 18.39 as expected on ", "(ticket 4711)")
 	b.call(t, "reconcile", "--payout", "106", "--fail-on-mismatch").want(t, 1) // its error is open
 	b.call(t, "reconcile").shows(t, "Acknowledged: 1 payout.")
 	if quiet := b.sync(t, "--full"); strings.Contains(quiet.err, "finding=") {
 		t.Errorf("what was acknowledged is told:\n%s", quiet.err)
 	}
 	b.put(t, 6, sale{status: "PENDING", value: "60.10", cashback: "6.15", payout: 102})
-	b.put(t, 4, sale{status: "PENDING", value: "40.10", cashback: "4.15", payout: 102}) // 10 cents, as tolerated, and what follows
+	b.put(t, 4, sale{status: "PENDING", value: "40.10", cashback: "4.15",
+		payout: 102}) // 10 cents, as tolerated, and what follows
 	b.sim.Advance(time.Hour)
 	loud := b.sync(t)
 	if !strings.Contains(loud.err, "finding=drifted subject=102") {
@@ -428,5 +448,6 @@ func checkAcknowledgements(t *testing.T, b *books) {
 	}
 	b.call(t, "reconcile", "--payout", "102", "--fail-on-mismatch").want(t, 1)
 	b.call(t, "reconcile", "--payout", "102").shows(t, "and it has moved by EUR -6.05 since", "claim EUR 0.20")
-	b.call(t, "reconcile", "acks", "-o", "csv").shows(t, "ann,acme,102,expected_clawback,EUR,18.39,2,0.10,expected,ticket 4711", "bob,acme,106,altered")
+	b.call(t, "reconcile", "acks", "-o", "csv").shows(t,
+		"ann,acme,102,expected_clawback,EUR,18.39,2,0.10,expected,ticket 4711", "bob,acme,106,altered")
 }

@@ -60,7 +60,8 @@ func newReconcileAck(a *app) *cobra.Command {
 	flags.StringVar(&c.currency, "currency", "", "only amounts in this `currency`")
 	flags.StringVar(&c.note, "note", "", "why, in your `words`; needed with the reason other")
 	flags.StringVar(&c.by, "by", "", "`name` of the person who acknowledges it; by default the user of this process")
-	flags.Int64Var(&c.tolerance, "tolerance", 0, "by how many of the smallest `units` of the currency the amounts may move")
+	flags.Int64Var(&c.tolerance, "tolerance", 0,
+		"by how many of the smallest `units` of the currency the amounts may move")
 	c.reason = &choice{"", codes}
 	flags.Var(c.reason, "reason", c.reason.list())
 	complete(cmd, "reason", codes)
@@ -110,8 +111,10 @@ func (c *ackCommand) run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	all, err := report.Acknowledge(ctx, w, report.Acknowledging{Account: c.account, Payout: c.payout, Kind: c.kind, Currency: c.currency, Reason: c.reason.value, Note: c.note, By: c.by,
-		Tolerance: c.tolerance, Rules: report.Filter{OverdueAfter: cfg.Finance.OverdueAfter, Tolerances: cfg.Finance.Tolerances}})
+	all, err := report.Acknowledge(ctx, w, report.Acknowledging{Account: c.account, Payout: c.payout, Kind: c.kind,
+		Currency: c.currency, Reason: c.reason.value, Note: c.note, By: c.by,
+		Tolerance: c.tolerance, Rules: report.Filter{OverdueAfter: cfg.Finance.OverdueAfter,
+			Tolerances: cfg.Finance.Tolerances}})
 	if refused, ok := errors.AsType[*report.RefusedError](err); ok {
 		return usagef("%s", refused.Reason)
 	}
@@ -119,7 +122,8 @@ func (c *ackCommand) run(ctx context.Context, a *app) (err error) {
 		return orOldSchema(err)
 	}
 	for _, k := range all {
-		fmt.Fprintf(a.stdout, "payout %d of %s: %s acknowledged %s as %s\n", k.Payout, k.Account, visible.Line(k.By), visible.Line(report.Acknowledged(k)), strings.ReplaceAll(k.Reason, "_", " "))
+		fmt.Fprintf(a.stdout, "payout %d of %s: %s acknowledged %s as %s\n", k.Payout, k.Account, visible.Line(k.By),
+			visible.Line(report.Acknowledged(k)), strings.ReplaceAll(k.Reason, "_", " "))
 	}
 	return nil
 }
@@ -150,11 +154,13 @@ func newReconcileAcks(a *app) *cobra.Command {
 }
 
 func printAcknowledgements(a *app, format string, all []warehouse.Acknowledgement) error {
-	columns := []output.Column{{Name: "at"}, {Name: "by"}, {Name: "account"}, {Name: "payout", Right: true}, {Name: "kind"}, {Name: "currency"}, amountColumn("amount"),
+	columns := []output.Column{{Name: "at"}, {Name: "by"}, {Name: "account"}, {Name: "payout", Right: true},
+		{Name: "kind"}, {Name: "currency"}, amountColumn("amount"),
 		output.Count("entries"), amountColumn("tolerance"), {Name: "reason"}, {Name: "note"}}
 	var rows [][]any
 	for _, k := range all {
-		rows = append(rows, []any{k.At, k.By, k.Account, fmt.Sprint(k.Payout), k.Kind, k.Currency, report.MoneyIn(k.Currency, k.Amount),
+		rows = append(rows, []any{k.At, k.By, k.Account, fmt.Sprint(k.Payout), k.Kind, k.Currency,
+			report.MoneyIn(k.Currency, k.Amount),
 			len(k.Entries), report.MoneyIn(k.Currency, k.Tolerance), k.Reason, k.Note})
 	}
 	a.sayEmpty(len(rows), "nothing was acknowledged yet")

@@ -68,7 +68,8 @@ func (c *rejectChoice) flags(a *app, cmd *cobra.Command) {
 
 // reasons are all that --reason can name.
 var reasons = []string{
-	decode.ReasonMissingKey, decode.ReasonUnusableKey, decode.ReasonNotAnObject, decode.ReasonOtherKey, decode.ReasonRefused,
+	decode.ReasonMissingKey, decode.ReasonUnusableKey, decode.ReasonNotAnObject, decode.ReasonOtherKey,
+	decode.ReasonRefused,
 	decode.ReasonWrongType, decode.ReasonNotText, decode.ReasonNotUUID, decode.ReasonNotTime, decode.ReasonNotDay,
 	decode.ReasonOutOfRange, decode.ReasonRounded,
 }
@@ -94,13 +95,16 @@ func (c *rejectChoice) filter() (f warehouse.RejectFilter, ago time.Duration, er
 		return f, ago, nil
 	}
 	if f.Since, err = parseTime(c.since); err != nil {
-		return f, 0, usagef("--since: %q is neither a time nor a duration: write 2024-01-31, 2024-01-31T15:04:05Z or 36h", c.since)
+		return f, 0, usagef("--since: %q is neither a time nor a duration: write 2024-01-31, 2024-01-31T15:04:05Z or 36h",
+			c.since)
 	}
 	return f, 0, nil
 }
 
 // open opens the warehouse, and completes the filter by its clock.
-func (c *rejectChoice) open(ctx context.Context, a *app, source config.Source, open func(context.Context, *config.Config) (*warehouse.Warehouse, error)) (*warehouse.Warehouse, *config.Config, warehouse.RejectFilter, error) {
+func (c *rejectChoice) open(ctx context.Context, a *app, source config.Source,
+	open func(context.Context, *config.Config) (*warehouse.Warehouse, error)) (*warehouse.Warehouse, *config.Config,
+	warehouse.RejectFilter, error) {
 	f, ago, err := c.filter()
 	if err != nil {
 		return nil, nil, f, err
@@ -184,14 +188,16 @@ const widestRaw = 100
 
 func printRejects(to io.Writer, format string, found []warehouse.Rejected) error {
 	columns := []output.Column{
-		{Name: "read_at"}, {Name: "account"}, {Name: "stream"}, {Name: "key"}, {Name: "field"}, {Name: "reason"}, {Name: "state"}, {Name: "raw"},
+		{Name: "read_at"}, {Name: "account"}, {Name: "stream"}, {Name: "key"}, {Name: "field"}, {Name: "reason"},
+		{Name: "state"}, {Name: "raw"},
 	}
 	if format == "table" {
 		columns[0] = output.Column{Name: "read", Human: output.TimeCell}
 		columns[7].Human = func(v any) string { return output.Cut(output.Plain(v), widestRaw) }
 		columns = slices.Insert(columns, 7, output.Count("times"))
 	} else {
-		columns = append(columns, output.Column{Name: "run_id"}, output.Column{Name: "page"}, output.Column{Name: "seen_at"}, output.Column{Name: "settled_at"}, output.Column{Name: "times"},
+		columns = append(columns, output.Column{Name: "run_id"}, output.Column{Name: "page"}, output.Column{Name: "seen_at"},
+			output.Column{Name: "settled_at"}, output.Column{Name: "times"},
 			output.Column{Name: "first_seen_at"}, output.Column{Name: "last_run_id"})
 	}
 	var rows [][]any
@@ -200,7 +206,8 @@ func printRejects(to io.Writer, format string, found []warehouse.Rejected) error
 		if format == "table" {
 			row = slices.Insert(row, 7, any(x.Times))
 		} else {
-			row = append(row, x.RunID.String(), uint64(x.Page), output.Time(x.SeenAt), output.TimeAt(x.SettledAt), x.Times, output.Time(x.FirstSeen), x.LastRunID.String())
+			row = append(row, x.RunID.String(), uint64(x.Page), output.Time(x.SeenAt), output.TimeAt(x.SettledAt), x.Times,
+				output.Time(x.FirstSeen), x.LastRunID.String())
 		}
 		if raw := json.RawMessage(x.Raw); format != "table" && format != "csv" && json.Valid(raw) {
 			row[7] = raw

@@ -20,7 +20,8 @@ import (
 
 // rejects reads hostile records, lists them, and loads what can be read.
 func (b *bench) rejects(t *testing.T) {
-	hostile := `{"id":"none","code":"\u001b[2J` + "\u202e\u009b31m" + `","n":1.10000000000000000001,"text":"` + strings.Repeat("x", 500) + `"}`
+	hostile := `{"id":"none","code":"\u001b[2J` + "\u202e\u009b31m" + `","n":1.10000000000000000001,"text":"` +
+		strings.Repeat("x", 500) + `"}`
 	if err := b.sim.Put(apisim.StreamCoupons, "", []byte(hostile)); err != nil {
 		t.Fatal(err)
 	}
@@ -33,8 +34,10 @@ func (b *bench) rejects(t *testing.T) {
 	if strings.ContainsAny(got.out, "\x1b\u202e\u009b") || strings.Count(got.out, "\n") != 3 {
 		t.Errorf("%q", got.out)
 	}
-	b.call(t, "rejects", "--stream", "coupons", "--since", "1h", "--account", "acme", "--reason", decode.ReasonUnusableKey, "--run", run).shows(t, "unusable_key")
-	for _, other := range [][]string{{"--stream", "payouts"}, {"--account", "globex"}, {"--reason", "rounded"}, {"--field", "code"}, {"--since", "2100-01-01"}, {"--run", uuid.NewString()}} {
+	b.call(t, "rejects", "--stream", "coupons", "--since", "1h", "--account", "acme", "--reason", decode.ReasonUnusableKey,
+		"--run", run).shows(t, "unusable_key")
+	for _, other := range [][]string{{"--stream", "payouts"}, {"--account", "globex"}, {"--reason", "rounded"},
+		{"--field", "code"}, {"--since", "2100-01-01"}, {"--run", uuid.NewString()}} {
 		if got := b.call(t, append([]string{"rejects", "-o", "jsonl"}, other...)...); got.code != 0 || got.out != "" {
 			t.Errorf("%v: %+v", other, got)
 		}
@@ -45,10 +48,12 @@ func (b *bench) rejects(t *testing.T) {
 		RunID string `json:"run_id"`
 	}
 	lines := b.call(t, "rejects", "--output", "jsonl").out
-	if err := json.Unmarshal([]byte(lines), &line); err != nil || !sameJSON(line.Raw, hostile) || line.RunID != run || strings.Count(lines, "\n") != 1 {
+	if err := json.Unmarshal([]byte(lines), &line); err != nil || !sameJSON(line.Raw, hostile) || line.RunID != run ||
+		strings.Count(lines, "\n") != 1 {
 		t.Errorf("%v: %s", err, lines)
 	}
-	if all, err := csv.NewReader(strings.NewReader(b.call(t, "rejects", "-o", "csv").out)).ReadAll(); err != nil || len(all) != 2 || all[1][7] != visible.Cell(hostile) {
+	if all, err := csv.NewReader(strings.NewReader(b.call(t, "rejects", "-o", "csv").out)).ReadAll(); err != nil ||
+		len(all) != 2 || all[1][7] != visible.Cell(hostile) {
 		t.Errorf("%v: %q", err, all)
 	}
 
@@ -108,7 +113,8 @@ func (b *bench) keepReject(t *testing.T, run, raw string) {
 		t.Fatal(err)
 	}
 	r := warehouse.Run{ID: uuid.MustParse(run), Account: "acme", Stream: s}
-	if err := w.Writer(r).Reject(t.Context(), []decode.Reject{{Page: 1, Fetched: now.UnixMicro(), Reason: decode.ReasonUnusableKey, Raw: raw}}); err != nil {
+	if err := w.Writer(r).Reject(t.Context(),
+		[]decode.Reject{{Page: 1, Fetched: now.UnixMicro(), Reason: decode.ReasonUnusableKey, Raw: raw}}); err != nil {
 		t.Fatal(err)
 	}
 }

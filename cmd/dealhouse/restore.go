@@ -44,7 +44,8 @@ func newRestore(a *app) *cobra.Command {
 			return restore(cmd.Context(), a, args[0])
 		},
 	}
-	cmd.Flags().BoolVar(&check, "check", false, "only check that the backup is whole, and that this version can restore it")
+	cmd.Flags().BoolVar(&check, "check", false,
+		"only check that the backup is whole, and that this version can restore it")
 	return cmd
 }
 
@@ -65,7 +66,8 @@ func checkBackup(ctx context.Context, a *app, path string) error {
 
 // described says what is in a backup.
 func described(m backup.Manifest) string {
-	return fmt.Sprintf("database %s of %s, %s, made by dealhouse %s", m.Database, m.MadeAt.UTC().Format("2006-01-02 15:04:05 UTC"), size(uint64(m.Bytes)), m.Program)
+	return fmt.Sprintf("database %s of %s, %s, made by dealhouse %s", m.Database,
+		m.MadeAt.UTC().Format("2006-01-02 15:04:05 UTC"), size(uint64(m.Bytes)), m.Program)
 }
 
 // fitting reads the manifest of a backup that this version can restore.
@@ -84,7 +86,8 @@ func fitting(path string) (backup.Manifest, error) {
 
 // unusable makes the error of a backup that cannot be used one that another attempt does not heal.
 func unusable(err error) error {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, backup.ErrIncomplete) || errors.Is(err, backup.ErrDamaged) || errors.Is(err, backup.ErrNewer) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, backup.ErrIncomplete) || errors.Is(err, backup.ErrDamaged) ||
+		errors.Is(err, backup.ErrNewer) {
 		return usageError{err}
 	}
 	return err

@@ -17,12 +17,15 @@ import (
 func printResults(to io.Writer, format string, results []syncer.Result) error {
 	columns := []output.Column{
 		{Name: "account"}, {Name: "stream"}, {Name: "mode"},
-		output.Count("read"), output.Count("inserted"), output.Count("updated"), output.Count("deleted"), output.Count("unchanged"),
+		output.Count("read"), output.Count("inserted"), output.Count("updated"), output.Count("deleted"),
+		output.Count("unchanged"),
 		optional(output.Count("rejected")), output.Count("pages"), output.Duration(format), {Name: "outcome"},
 	}
 	if format != "table" {
-		columns = append(columns, output.Column{Name: "run_id"}, output.Column{Name: "started_at"}, output.Column{Name: "requested_after"}, output.Column{Name: "watermark"},
-			output.Column{Name: "duplicates"}, output.Column{Name: "bytes"}, output.Column{Name: "retries"}, output.Column{Name: "warnings"}, output.Column{Name: "error"})
+		columns = append(columns, output.Column{Name: "run_id"}, output.Column{Name: "started_at"},
+			output.Column{Name: "requested_after"}, output.Column{Name: "watermark"},
+			output.Column{Name: "duplicates"}, output.Column{Name: "bytes"}, output.Column{Name: "retries"},
+			output.Column{Name: "warnings"}, output.Column{Name: "error"})
 	}
 	var rows [][]any
 	for _, r := range results {
@@ -33,7 +36,8 @@ func printResults(to io.Writer, format string, results []syncer.Result) error {
 			runTime(r.Record).Seconds(), outcomeWord(r),
 		}
 		if format != "table" {
-			row = append(row, r.Record.RunID.String(), output.Time(r.Record.StartedAt), output.Time(r.Record.RequestedAfter), output.Time(r.Record.Watermark),
+			row = append(row, r.Record.RunID.String(), output.Time(r.Record.StartedAt), output.Time(r.Record.RequestedAfter),
+				output.Time(r.Record.Watermark),
 				r.Record.Duplicates, t.Bytes, t.Retries, orEmpty(r.Record.Warnings), errorText(r.Err))
 		}
 		rows = append(rows, row)
@@ -55,8 +59,9 @@ func (a *app) showRuns(jobs []syncer.Job, api *service.Clients) (watch service.W
 	return service.Watch{
 		Progress: func(p syncer.Progress) {
 			shown.Update(output.State{
-				Run: output.Run{Account: p.Account, Stream: p.Stream}, Phase: string(p.Phase), Reading: p.Phase == syncer.PhaseReading,
-				Rows: p.Totals.Read, Pages: p.Totals.Pages, Windows: output.Windows(p.Windows),
+				Run: output.Run{Account: p.Account, Stream: p.Stream}, Phase: string(p.Phase),
+				Reading: p.Phase == syncer.PhaseReading,
+				Rows:    p.Totals.Read, Pages: p.Totals.Pages, Windows: output.Windows(p.Windows),
 			})
 		},
 		Ended: func(r syncer.Result) {

@@ -62,9 +62,10 @@ func newRejectsRetry(a *app) *cobra.Command {
 }
 
 func (c *retryCommand) run(ctx context.Context, a *app) (err error) {
-	w, cfg, f, err := c.open(ctx, a, config.Source{NeedReceivers: !c.dryRun}, func(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
-		return a.whenFree(ctx, func() (*warehouse.Warehouse, error) { return a.openExistingToLoad(ctx, cfg) })
-	})
+	w, cfg, f, err := c.open(ctx, a, config.Source{NeedReceivers: !c.dryRun},
+		func(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
+			return a.whenFree(ctx, func() (*warehouse.Warehouse, error) { return a.openExistingToLoad(ctx, cfg) })
+		})
 	if err != nil {
 		return err
 	}
@@ -108,10 +109,12 @@ func (c *retryCommand) run(ctx context.Context, a *app) (err error) {
 
 func printRetries(to io.Writer, format string, results []syncer.Result, records []syncer.RetryRecord) error {
 	columns := []output.Column{
-		{Name: "account"}, {Name: "stream"}, output.Count("tried"), output.Count("loaded"), output.Count("rejected"), output.Count("superseded"), output.Duration(format), {Name: "outcome"},
+		{Name: "account"}, {Name: "stream"}, output.Count("tried"), output.Count("loaded"), output.Count("rejected"),
+		output.Count("superseded"), output.Duration(format), {Name: "outcome"},
 	}
 	if format != "table" {
-		columns = append(columns, output.Column{Name: "inserted"}, output.Column{Name: "updated"}, output.Column{Name: "run_id"}, output.Column{Name: "started_at"}, output.Column{Name: "error"})
+		columns = append(columns, output.Column{Name: "inserted"}, output.Column{Name: "updated"},
+			output.Column{Name: "run_id"}, output.Column{Name: "started_at"}, output.Column{Name: "error"})
 	}
 	var rows [][]any
 	for i, r := range records {
@@ -120,7 +123,8 @@ func printRetries(to io.Writer, format string, results []syncer.Result, records 
 			runTime(r.RunRecord).Seconds(), outcomeWord(results[i]),
 		}
 		if format != "table" {
-			row = append(row, r.Changes.Inserted, r.Changes.Updated, r.RunID.String(), output.Time(r.StartedAt), errorText(results[i].Err))
+			row = append(row, r.Changes.Inserted, r.Changes.Updated, r.RunID.String(), output.Time(r.StartedAt),
+				errorText(results[i].Err))
 		}
 		rows = append(rows, row)
 	}

@@ -44,14 +44,17 @@ func newRoot(a *app) *cobra.Command {
 		},
 	}
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.configPath, "config", "", "configuration `file` (default $DEALHOUSE_CONFIG, else ./dealhouse.toml if it exists)")
+	flags.StringVar(&a.configPath, "config", "",
+		"configuration `file` (default $DEALHOUSE_CONFIG, else ./dealhouse.toml if it exists)")
 	flags.Var(&a.logFormat, "log-format", "form of log lines on stderr: "+a.logFormat.list())
 	flags.Var(&a.logLevel, "log-level", "least level of log lines: "+a.logLevel.list())
 	complete(root, "log-format", a.logFormat.allowed)
 	complete(root, "log-level", a.logLevel.allowed)
 	root.AddCommand(
-		newDemo(a), a.loads(newSync(a)), a.loads(newRun(a)), a.loads(newBackfill(a)), newQuery(a), newStatus(a), newRuns(a), newRejects(a),
-		newReconcile(a), newStatement(a), newSettlements(a), newJournal(a), newSchema(a), newOperate(a), newNotify(a), newCheck(a), newMigrate(a), newBackup(a), newRestore(a), newServeWarehouse(a), newHealthcheck(a), newVersion(a),
+		newDemo(a), a.loads(newSync(a)), a.loads(newRun(a)), a.loads(newBackfill(a)), newQuery(a), newStatus(a), newRuns(a),
+		newRejects(a),
+		newReconcile(a), newStatement(a), newSettlements(a), newJournal(a), newSchema(a), newOperate(a), newNotify(a),
+		newCheck(a), newMigrate(a), newBackup(a), newRestore(a), newServeWarehouse(a), newHealthcheck(a), newVersion(a),
 	)
 	root.SetOut(a.stdout) // before the next line, which keeps it
 	root.InitDefaultCompletionCmd()

@@ -91,7 +91,8 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 	planner.Warehouse = w
 	var d *daemon.Daemon
 	if planner.Notifier, err = notify.New(notify.Options{
-		Warehouse: w, Metrics: a.metrics.Notify, Logger: a.log, Streams: func() []notify.Stream { return toldOf(d.Streams()) },
+		Warehouse: w, Metrics: a.metrics.Notify, Logger: a.log,
+		Streams: func() []notify.Stream { return toldOf(d.Streams()) },
 	}); err != nil {
 		return err
 	}
@@ -106,7 +107,8 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 	defer told.close(ctx)
 	svc.Observe(told.Observer())
 	d, err = daemon.New(daemon.Options{
-		Warehouse: w, Plan: plan, Metrics: &a.metrics, Load: planner.Reread, Reload: hangups, Env: a.env, Logger: a.log, Observer: told.Observer(),
+		Warehouse: w, Plan: plan, Metrics: &a.metrics, Load: planner.Reread, Reload: hangups, Env: a.env, Logger: a.log,
+		Observer: told.Observer(),
 	})
 	if err != nil {
 		return err
@@ -114,7 +116,9 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 	server, err := web.New(web.Options{
 		Listen: cfg.Daemon.Listen, User: cfg.Daemon.User, Password: cfg.Daemon.Password.Reveal(),
 		TLSCert: cfg.Daemon.TLSCert, TLSKey: cfg.Daemon.TLSKey, Pprof: cfg.Daemon.Pprof,
-		Warehouse: w, Ready: d.Ready, Streams: d.Streams, Act: d.Act, Version: readBuild().version, OverdueAfter: planner.OverdueAfter, Tolerances: planner.Tolerances, Receivers: planner.Notifier.Receivers, Logger: a.log,
+		Warehouse: w, Ready: d.Ready, Streams: d.Streams, Act: d.Act, Version: readBuild().version,
+		OverdueAfter: planner.OverdueAfter, Tolerances: planner.Tolerances, Receivers: planner.Notifier.Receivers,
+		Logger:  a.log,
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 	})
 	if err != nil {
@@ -132,7 +136,8 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 func toldOf(all []web.Stream) []notify.Stream {
 	streams := make([]notify.Stream, len(all))
 	for i, s := range all {
-		streams[i] = notify.Stream{Account: s.Account, Stream: s.Stream, Enabled: s.Enabled, Paused: s.Paused != nil, StaleAfter: s.StaleAfter, Failed: s.LastError != ""}
+		streams[i] = notify.Stream{Account: s.Account, Stream: s.Stream, Enabled: s.Enabled, Paused: s.Paused != nil,
+			StaleAfter: s.StaleAfter, Failed: s.LastError != ""}
 	}
 	return streams
 }

@@ -38,7 +38,8 @@ func (b *bench) hurried(t *testing.T, more string, only ...string) string {
 	}
 	streams := ""
 	for i, stream := range catalog.Names() {
-		streams += fmt.Sprintf("\n[account.streams.%s]\nschedule = \"@every %ds\"\nenabled = %t", stream, 2+i%2, slices.Contains(orAll(only), stream))
+		streams += fmt.Sprintf("\n[account.streams.%s]\nschedule = \"@every %ds\"\nenabled = %t", stream, 2+i%2,
+			slices.Contains(orAll(only), stream))
 	}
 	accounts := regexp.MustCompile(`(?m)^api_key = .*$`).ReplaceAllString(string(text), "$0"+streams)
 	return b.write(t, "[daemon]\njitter = \"0s\"\n"+more+"\n"+accounts)
@@ -48,7 +49,8 @@ func (b *bench) hurried(t *testing.T, more string, only ...string) string {
 func (b *bench) daemon(t *testing.T, config string) *running {
 	t.Helper()
 	address := freeAddress(t)
-	d := &running{start(t, slices.Concat(b.env, []string{"DEALHOUSE_DAEMON_LISTEN=" + address}), "run", "--config", config), "http://" + address}
+	d := &running{start(t, slices.Concat(b.env, []string{"DEALHOUSE_DAEMON_LISTEN=" + address}), "run", "--config",
+		config), "http://" + address}
 	d.until(t, "it is ready", func() bool {
 		resp, err := http.Get(d.url + "/readyz")
 		if err != nil {
@@ -183,7 +185,8 @@ func TestDaemonKilled(t *testing.T) {
 	if second.sum(t, "dealhouse_quality_check_ok") == 0 {
 		t.Error("what was checked before is not in the metrics")
 	}
-	second.until(t, "the payouts are compared", func() bool { return second.sum(t, "dealhouse_payouts", "account=acme") > 0 })
+	second.until(t, "the payouts are compared",
+		func() bool { return second.sum(t, "dealhouse_payouts", "account=acme") > 0 })
 	if runs := second.sum(t, "dealhouse_runs_total", "stream=payouts"); runs > 0 {
 		t.Errorf("%v runs of payouts, which were not due", runs)
 	}
@@ -204,7 +207,8 @@ func TestDaemonKilled(t *testing.T) {
 			compare(t, b, b.env, account, s)
 		}
 	}
-	killed := call(t, b.env, "query", "SELECT count() FROM sync_runs WHERE outcome = 'running'", "-o", "csv", "--config", b.config)
+	killed := call(t, b.env, "query", "SELECT count() FROM sync_runs WHERE outcome = 'running'", "-o", "csv", "--config",
+		b.config)
 	if !strings.HasSuffix(killed.out, "\n0\n") {
 		t.Errorf("runs of the dead process are said to run: %s", killed.out)
 	}
@@ -233,12 +237,15 @@ func TestDaemonReload(t *testing.T) {
 	d.until(t, "the bad configuration is refused", func() bool { return d.sum(t, "dealhouse_config_reload_success") == 0 })
 	runs := d.sum(t, "dealhouse_runs_total", "outcome=success")
 	d.until(t, "runs go on", func() bool { return d.sum(t, "dealhouse_runs_total", "outcome=success") > runs })
-	reload(strings.ReplaceAll(strings.Replace(string(good), "[daemon]", "[daemon]\npprof = true", 1), "@every 3s", "@every 1h"))
+	reload(strings.ReplaceAll(strings.Replace(string(good), "[daemon]", "[daemon]\npprof = true", 1), "@every 3s",
+		"@every 1h"))
 	d.until(t, "the good one is in force", func() bool { return d.sum(t, "dealhouse_config_reload_success") == 1 })
-	if next := d.sum(t, "dealhouse_next_run_timestamp_seconds", "account=acme", "stream=coupons"); next < float64(time.Now().Add(50*time.Minute).Unix()) {
+	if next := d.sum(t, "dealhouse_next_run_timestamp_seconds", "account=acme",
+		"stream=coupons"); next < float64(time.Now().Add(50*time.Minute).Unix()) {
 		t.Errorf("coupons run next at %v", next)
 	}
-	d.ends(t, syscall.SIGINT).want(t, 130, "THE CONFIGURATION WAS REFUSED", `now and then`, "takes effect at the next start only", "daemon.pprof")
+	d.ends(t, syscall.SIGINT).want(t, 130, "THE CONFIGURATION WAS REFUSED", `now and then`,
+		"takes effect at the next start only", "daemon.pprof")
 }
 
 // A run that is under way when the daemon is told to end is stopped after the grace, and told as such. For wide

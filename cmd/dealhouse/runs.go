@@ -85,9 +85,11 @@ func printRuns(to io.Writer, format string, records []warehouse.RunRecord) error
 	}
 	columns := []output.Column{
 		{Name: "started_at"}, {Name: "account"}, {Name: "stream"}, {Name: "mode"},
-		{Name: "read"}, {Name: "inserted"}, {Name: "updated"}, {Name: "deleted"}, {Name: "would_delete"}, {Name: "out_of_scope"}, {Name: "waiting"}, {Name: "unchanged"}, {Name: "rejected"}, {Name: "pages"},
+		{Name: "read"}, {Name: "inserted"}, {Name: "updated"}, {Name: "deleted"}, {Name: "would_delete"},
+		{Name: "out_of_scope"}, {Name: "waiting"}, {Name: "unchanged"}, {Name: "rejected"}, {Name: "pages"},
 		output.Duration(format), {Name: "outcome"}, {Name: "error"},
-		{Name: "run_id"}, {Name: "finished_at"}, {Name: "requested_after"}, {Name: "watermark"}, {Name: "duplicates"}, {Name: "bytes"}, {Name: "retries"}, {Name: "scope"}, {Name: "warnings"},
+		{Name: "run_id"}, {Name: "finished_at"}, {Name: "requested_after"}, {Name: "watermark"}, {Name: "duplicates"},
+		{Name: "bytes"}, {Name: "retries"}, {Name: "scope"}, {Name: "warnings"},
 	}
 	var rows [][]any
 	for _, r := range records {
@@ -96,7 +98,8 @@ func printRuns(to io.Writer, format string, records []warehouse.RunRecord) error
 			output.Time(r.StartedAt), r.Account, r.Stream, r.Mode,
 			t.Read, c.Inserted, c.Updated, c.Deleted, r.WouldDelete, c.Outside, c.Kept, c.Unchanged, t.Rejected, t.Pages,
 			seconds(r), r.Outcome, r.Error,
-			r.RunID.String(), output.Time(r.FinishedAt), output.Time(r.RequestedAfter), output.Time(r.Watermark), r.Duplicates, t.Bytes, t.Retries, r.Scope, orEmpty(r.Warnings),
+			r.RunID.String(), output.Time(r.FinishedAt), output.Time(r.RequestedAfter), output.Time(r.Watermark), r.Duplicates,
+			t.Bytes, t.Retries, r.Scope, orEmpty(r.Warnings),
 		})
 	}
 	return output.Print(format, to, columns, rows)
@@ -133,7 +136,8 @@ func runsTable(to io.Writer, records []warehouse.RunRecord, narrow bool) error {
 			changes, notes = "", append([]string{changes}, notes...)
 		}
 		rows = append(rows, []any{
-			output.Time(r.StartedAt), r.Account, r.Stream, r.Mode, r.Totals.Read, changes, seconds(r), r.Outcome, strings.Join(notes, "; "),
+			output.Time(r.StartedAt), r.Account, r.Stream, r.Mode, r.Totals.Read, changes, seconds(r), r.Outcome,
+			strings.Join(notes, "; "),
 		})
 	}
 	return output.Print("table", to, columns, rows)

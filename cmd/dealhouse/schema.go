@@ -81,7 +81,8 @@ func explainSchema(ctx context.Context, a *app, names []string, format string) e
 		case "markdown":
 			return writeDictionary(a.stdout, views)
 		}
-		columns := []output.Column{{Name: "view"}, {Name: "column"}, {Name: "type"}, {Name: "absent"}, {Name: "unit"}, {Name: "source"}, {Name: "meaning"}}
+		columns := []output.Column{{Name: "view"}, {Name: "column"}, {Name: "type"}, {Name: "absent"}, {Name: "unit"},
+			{Name: "source"}, {Name: "meaning"}}
 		var rows [][]any
 		for _, v := range views {
 			for _, c := range v.Columns {
@@ -127,9 +128,11 @@ func writeDictionary(w io.Writer, views []warehouse.View) error {
 		"`absent` says how a missing value shows.\n")
 	cell := strings.NewReplacer("|", `\|`, "\n", " ")
 	for _, v := range views {
-		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n| column | type | absent | unit | source | meaning |\n|---|---|---|---|---|---|\n", v.Name, v.Meaning)
+		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n| column | type | absent | unit | source | meaning |\n|---|---|---|---|---|---|\n",
+			v.Name, v.Meaning)
 		for _, c := range v.Columns {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", c.Name, cell.Replace(c.Type), orNever(c.Absent), cell.Replace(c.Unit), cell.Replace(c.Source), cell.Replace(c.Meaning))
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", c.Name, cell.Replace(c.Type), orNever(c.Absent),
+				cell.Replace(c.Unit), cell.Replace(c.Source), cell.Replace(c.Meaning))
 		}
 	}
 	_, err := io.WriteString(w, b.String())

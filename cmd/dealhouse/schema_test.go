@@ -43,7 +43,8 @@ func TestSchema(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.out), &views); err != nil {
 		t.Fatal(err)
 	}
-	if len(views) != 2 || views[0].Name != "deals_active" || len(views[0].Columns) < 10 || !strings.Contains(views[0].Meaning, "parameters: at DateTime64(3, 'UTC')") {
+	if len(views) != 2 || views[0].Name != "deals_active" || len(views[0].Columns) < 10 ||
+		!strings.Contains(views[0].Meaning, "parameters: at DateTime64(3, 'UTC')") {
 		t.Errorf("%+v", views)
 	}
 	b.call(t, "schema", "payouts").shows(t, "total_gmv", "API: totalGmv", "NULL", "never")

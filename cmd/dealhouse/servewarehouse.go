@@ -87,7 +87,8 @@ func (c serveCommand) run(ctx context.Context, a *app) error {
 	}
 	dir, embedded := cfg.Warehouse.EmbeddedDir()
 	if !embedded {
-		return usagef("the warehouse is a server, %s: ask it directly; serve-warehouse is for embedded:<folder>", cfg.Warehouse.RedactedDSN())
+		return usagef("the warehouse is a server, %s: ask it directly; serve-warehouse is for embedded:<folder>",
+			cfg.Warehouse.RedactedDSN())
 	}
 	if err := mustExist(dir); err != nil && !c.allowWrites { // whoever may write may also begin
 		return err
@@ -108,7 +109,8 @@ func (c serveCommand) run(ctx context.Context, a *app) error {
 		return fmt.Errorf("%w: choose another address with --listen", err)
 	}
 	defer func() { _ = listener.Close() }() // the server has, if there was one
-	e.Serve = &serving{AllowWrites: c.allowWrites, User: c.user, Password: password, AnyHost: c.insecure, Greet: true, Queries: c.limits.queries, Buffered: c.limits.buffered << 20}
+	e.Serve = &serving{AllowWrites: c.allowWrites, User: c.user, Password: password, AnyHost: c.insecure, Greet: true,
+		Queries: c.limits.queries, Buffered: c.limits.buffered << 20}
 	e.Limits = c.limits.engine()
 	return a.sends(ctx, e, listener)
 }
@@ -124,7 +126,8 @@ type serving struct {
 }
 
 func (s serving) run(ctx context.Context, a *app, w *warehouse.Warehouse, listener net.Listener) error {
-	options := chdb.HandlerOptions{AllowWrites: s.AllowWrites, User: s.User, Password: s.Password, Logger: a.log, MaxBufferedBytes: s.Buffered, MaxQueryBytes: maxQuery, MaxQueries: s.Queries, Busy: protect}
+	options := chdb.HandlerOptions{AllowWrites: s.AllowWrites, User: s.User, Password: s.Password, Logger: a.log,
+		MaxBufferedBytes: s.Buffered, MaxQueryBytes: maxQuery, MaxQueries: s.Queries, Busy: protect}
 	if s.AnyHost {
 		options.AllowedHosts = []string{"*"}
 	}
@@ -221,7 +224,8 @@ const idle = 2 * time.Minute
 // serve serves until ctx ends, and returns what ended it once the requests under way are done.
 func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: idle, MaxHeaderBytes: maxHeader, ConnContext: withConnection,
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: idle, MaxHeaderBytes: maxHeader,
+		ConnContext: withConnection,
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()

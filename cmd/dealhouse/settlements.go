@@ -94,26 +94,31 @@ func printThreeWay(to io.Writer, t report.ThreeWay) error {
 	var payouts, settlements [][]any
 	for _, p := range t.Payouts {
 		row := []any{p.Account, strconv.FormatInt(p.Payout, 10), p.Currency}
-		for _, d := range []string{report.MoneyIn(p.Currency, p.Earned), report.MoneyIn(p.Currency, p.PaidOut), report.MoneyIn(p.Currency, p.Received), report.MoneyIn(p.Currency, p.Fees),
+		for _, d := range []string{report.MoneyIn(p.Currency, p.Earned), report.MoneyIn(p.Currency, p.PaidOut),
+			report.MoneyIn(p.Currency, p.Received), report.MoneyIn(p.Currency, p.Fees),
 			report.MoneyIn(p.Currency, p.Converted), report.MoneyIn(p.Currency, p.Outstanding)} {
 			row = append(row, d)
 		}
 		payouts = append(payouts, append(row, p.State, strings.Join(p.Settlements, " "), report.ThreeWayAdvice(p)))
 	}
 	for _, s := range t.Settlements {
-		settlements = append(settlements, []any{s.Account, s.Reference, report.Day(&s.ReceivedOn), s.Currency, report.MoneyIn(s.Currency, s.Amount), report.MoneyIn(s.Currency, s.Fee), report.Sent(s),
+		settlements = append(settlements, []any{s.Account, s.Reference, report.Day(&s.ReceivedOn), s.Currency,
+			report.MoneyIn(s.Currency, s.Amount), report.MoneyIn(s.Currency, s.Fee), report.Sent(s),
 			report.SettlementPayouts(s), s.Text, report.SettlementAdvice(s)})
 	}
 	if len(payouts) > 0 {
-		err := output.Print("table", to, []output.Column{{Name: "account"}, {Name: "payout", Right: true}, {Name: "currency"}, amountColumn("earned"), amountColumn("paid out"), amountColumn("received"),
-			amountColumn("fees"), amountColumn("converted"), amountColumn("outstanding"), {Name: "state"}, {Name: "settlements"}, {Name: "what to do"}}, payouts)
+		err := output.Print("table", to, []output.Column{{Name: "account"}, {Name: "payout", Right: true}, {Name: "currency"},
+			amountColumn("earned"), amountColumn("paid out"), amountColumn("received"),
+			amountColumn("fees"), amountColumn("converted"), amountColumn("outstanding"), {Name: "state"}, {Name: "settlements"},
+			{Name: "what to do"}}, payouts)
 		if err != nil {
 			return err
 		}
 		fmt.Fprintln(to)
 	}
 	if len(settlements) > 0 {
-		err := output.Print("table", to, []output.Column{{Name: "account"}, {Name: "reference"}, {Name: "received on"}, {Name: "currency"}, amountColumn("amount"), amountColumn("fee"),
+		err := output.Print("table", to, []output.Column{{Name: "account"}, {Name: "reference"}, {Name: "received on"},
+			{Name: "currency"}, amountColumn("amount"), amountColumn("fee"),
 			{Name: "converted from", Right: true}, {Name: "payouts"}, {Name: "text"}, {Name: "what to do"}}, settlements)
 		if err != nil {
 			return err
@@ -217,16 +222,19 @@ func (c *importCommand) run(ctx context.Context, a *app, args []string) (err err
 	if err != nil {
 		return orRefused(err)
 	}
-	res, err := settlement.Import(ctx, w, rows, settlement.Options{Source: source, By: c.by, Correct: c.correct, Note: c.note})
+	res, err := settlement.Import(ctx, w, rows,
+		settlement.Options{Source: source, By: c.by, Correct: c.correct, Note: c.note})
 	if err != nil {
 		return orRefused(orOldSchema(err))
 	}
-	fmt.Fprintf(a.stdout, "%s: %s imported, %d corrected, %d known already\n", visible.Line(source), wording.Plural(uint64(len(res.New)), "settlement"), len(res.Corrected), res.Known)
+	fmt.Fprintf(a.stdout, "%s: %s imported, %d corrected, %d known already\n", visible.Line(source),
+		wording.Plural(uint64(len(res.New)), "settlement"), len(res.Corrected), res.Known)
 	return nil
 }
 
 // read reads the rows. What is not understood is a *settlement.ProblemsError.
-func (c *importCommand) read(ctx context.Context, w *warehouse.Warehouse, cfg *config.Config, file io.Reader, source string) (rows []settlement.Row, err error) {
+func (c *importCommand) read(ctx context.Context, w *warehouse.Warehouse, cfg *config.Config, file io.Reader,
+	source string) (rows []settlement.Row, err error) {
 	now, err := w.Now(ctx)
 	if err != nil {
 		return nil, err
@@ -246,7 +254,8 @@ func (c *importCommand) read(ctx context.Context, w *warehouse.Warehouse, cfg *c
 	}
 	for _, r := range rows {
 		if r.Account != "" && service.UnknownAccount(cfg, r.Account) != nil {
-			problems = append(problems, settlement.Problem{Line: r.Line, Column: "account", Text: fmt.Sprintf("is %q, which is not in the configuration", visible.Line(r.Account))})
+			problems = append(problems, settlement.Problem{Line: r.Line, Column: "account",
+				Text: fmt.Sprintf("is %q, which is not in the configuration", visible.Line(r.Account))})
 		}
 	}
 	if len(problems) > 0 {

@@ -15,8 +15,8 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// checkSettlements imports what reached the bank, from files and from a table, and prints the journal of a month with it.
-// November 2025 is closed.
+// checkSettlements imports what reached the bank, from files and from a table, and prints the journal of a month with
+// it. November 2025 is closed.
 func checkSettlements(t *testing.T, b *books) {
 	t.Helper()
 	b.call(t, "settlements").shows(t, "No settlements are imported")
@@ -38,8 +38,10 @@ func checkSettlements(t *testing.T, b *books) {
 	got.shows(t, "bank.csv: 2 settlements imported, 0 corrected, 0 known already")
 	b.call(t, "settlements", "import", file).shows(t, "0 settlements imported, 0 corrected, 2 known already")
 	write("A-2,2026-03-11,EUR,4.39,,,\nA-3,2026-03-11,EUR,1,50,,\n")
-	b.call(t, "settlements", "import", file).want(t, 2, "bank.csv: nothing was imported", `line 2: "A-2" was imported on `, `amount "4.38", now "4.39"`)
-	b.call(t, "settlements", "import", file, "--correct", "--note", "as the bank says").shows(t, "1 settlement imported, 1 corrected, 0 known already")
+	b.call(t, "settlements", "import", file).want(t, 2, "bank.csv: nothing was imported", `line 2: "A-2" was imported on `,
+		`amount "4.38", now "4.39"`)
+	b.call(t, "settlements", "import", file, "--correct", "--note", "as the bank says").shows(t,
+		"1 settlement imported, 1 corrected, 0 known already")
 	got = b.call(t, "settlements")
 	got.shows(t, "received", "101 (amount)", "it is not known which payout it settles")
 	line := regexp.MustCompile(`(?m)^acme +102 .*$`).FindString(got.out)
@@ -54,7 +56,8 @@ func checkSettlements(t *testing.T, b *books) {
 		t.Errorf("%d revisions", n)
 	}
 	b.call(t, "settlements", "--list", "revisions").want(t, 2, "--output csv")
-	if page := b.call(t, "settlements", "-o", "html").out; strings.Contains(page, "http:") || strings.Contains(page, "<script") || !strings.Contains(page, "=cmd|") {
+	if page := b.call(t, "settlements", "-o", "html").out; strings.Contains(page, "http:") ||
+		strings.Contains(page, "<script") || !strings.Contains(page, "=cmd|") {
 		t.Error("the page is not what it has to be")
 	}
 	b.importsTable(t)
@@ -83,7 +86,8 @@ func (b *books) importsTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	from := func(table string) outcome {
-		return call(t, b.env, "settlements", "import", "--config", b.write(t, fmt.Sprintf("%s\n[finance]\nsettlements = %q\n", text, table)))
+		return call(t, b.env, "settlements", "import", "--config",
+			b.write(t, fmt.Sprintf("%s\n[finance]\nsettlements = %q\n", text, table)))
 	}
 	from("floats").want(t, 2, "column amount of floats is a Float64, which is not exact")
 	from("others").want(t, 2, `has the column "iban", which is not known`)
@@ -123,7 +127,8 @@ func (b *books) checkJournal(t *testing.T) {
 			t.Errorf("the journal of %s has %d lines", month, len(rows))
 		}
 	}
-	b.call(t, "journal", "--month", "2025-11", "-o", "json").shows(t, `"state": "closed"`, `"account_code": "cashback-revenue"`)
+	b.call(t, "journal", "--month", "2025-11", "-o", "json").shows(t, `"state": "closed"`,
+		`"account_code": "cashback-revenue"`)
 }
 
 // checkPacket prints the packet of a payout in which a transaction was declined after it was paid.
@@ -141,15 +146,18 @@ func checkPacket(t *testing.T, b *books) {
 			versions = append(versions, row["changed"])
 		}
 	}
-	if len(versions) != 3 || !strings.Contains(versions[1], "payout_id: null, now 102") || !strings.Contains(versions[2], `status: "PENDING", now "DECLINED"`) {
+	if len(versions) != 3 || !strings.Contains(versions[1], "payout_id: null, now 102") ||
+		!strings.Contains(versions[2], `status: "PENDING", now "DECLINED"`) {
 		t.Errorf("versions of the transaction that was declined: %q", versions)
 	}
-	few, all := b.rowsOf(t, "reconcile", "packet", "--payout", "101"), b.rowsOf(t, "reconcile", "packet", "--payout", "101", "--all")
+	few, all := b.rowsOf(t, "reconcile", "packet", "--payout", "101"), b.rowsOf(t, "reconcile", "packet", "--payout",
+		"101", "--all")
 	if len(few) != 1 || len(all) != 7 {
 		t.Errorf("%d versions of all transactions, %d of those that differ", len(all), len(few))
 	}
 	page := b.call(t, "reconcile", "packet", "--payout", "102").out
-	for _, words := range []string{"expect EUR 12.34 back", `{&#34;id&#34;:&#34;` + saleID(5), `&#34;cashback&#34;:12.34`, "SHA-256", "=cmd|&#39; /C calc&#39;!A0"} {
+	for _, words := range []string{"expect EUR 12.34 back", `{&#34;id&#34;:&#34;` + saleID(5), `&#34;cashback&#34;:12.34`,
+		"SHA-256", "=cmd|&#39; /C calc&#39;!A0"} {
 		if !strings.Contains(page, words) {
 			t.Errorf("the packet has no %q", words)
 		}

@@ -93,7 +93,8 @@ func (f *monthFlags) read(a *app) (account string, month time.Time, err error) {
 
 func newStatement(a *app) *cobra.Command {
 	var f monthFlags
-	list := &choice{listStatement, []string{listStatement, listAges, listChanges, listOpening, listClosing, listForecast, listDue, listBacktest}}
+	list := &choice{listStatement, []string{listStatement, listAges, listChanges, listOpening, listClosing, listForecast,
+		listDue, listBacktest}}
 	var format *choice
 	cmd := &cobra.Command{
 		Use:     "statement",
@@ -171,19 +172,22 @@ func printStatementTables(to io.Writer, s report.Statement) error {
 		rows = append(rows, row("Closing balance", "", c.Closing))
 		fmt.Fprintf(to, "\n%s\n\n", visible.Line(c.Currency))
 		amount := alignedColumn
-		err := output.Print("table", to, []output.Column{{Name: "entry"}, output.Count("transactions"), amount("pending"), amount("confirmed"), amount("after payment"), amount("total")}, rows)
+		err := output.Print("table", to, []output.Column{{Name: "entry"}, output.Count("transactions"), amount("pending"),
+			amount("confirmed"), amount("after payment"), amount("total")}, rows)
 		if err != nil {
 			return err
 		}
 		var ages [][]any
 		for i, b := range c.Ages {
 			if !b.Pending.IsZero() || !b.Confirmed.IsZero() {
-				ages = append(ages, []any{report.AgeTitles()[i], c.Money(b, "pending"), c.Money(b, "confirmed"), c.Money(b, "unpaid")})
+				ages = append(ages, []any{report.AgeTitles()[i], c.Money(b, "pending"), c.Money(b, "confirmed"),
+					c.Money(b, "unpaid")})
 			}
 		}
 		if len(ages) > 0 {
 			fmt.Fprintln(to)
-			if err := output.Print("table", to, []output.Column{{Name: "unpaid, by age of the sale"}, amount("pending"), amount("confirmed"), amount("total")}, ages); err != nil {
+			if err := output.Print("table", to, []output.Column{{Name: "unpaid, by age of the sale"}, amount("pending"),
+				amount("confirmed"), amount("total")}, ages); err != nil {
 				return err
 			}
 		}
@@ -203,7 +207,8 @@ func printForecast(to io.Writer, c report.CurrencyStatement) error {
 	var rows [][]any
 	for _, r := range c.ForecastRows() {
 		if r.Count != 0 {
-			rows = append(rows, []any{r.Payout, r.Count, r.Pending, r.PendingRate, r.Confirmed, r.ConfirmedRate, r.Forecast, r.PastOff})
+			rows = append(rows, []any{r.Payout, r.Count, r.Pending, r.PendingRate, r.Confirmed, r.ConfirmedRate, r.Forecast,
+				r.PastOff})
 		}
 	}
 	if len(rows) == 0 {
@@ -211,7 +216,8 @@ func printForecast(to io.Writer, c report.CurrencyStatement) error {
 	}
 	right := func(name string) output.Column { return output.Column{Name: name, Right: true} }
 	fmt.Fprintln(to)
-	return output.Print("table", to, []output.Column{{Name: "next payouts"}, output.Count("transactions"), right("pending"), right("rate"), right("confirmed"), right("rate"),
+	return output.Print("table", to, []output.Column{{Name: "next payouts"}, output.Count("transactions"),
+		right("pending"), right("rate"), right("confirmed"), right("rate"),
 		right("forecast"), {Name: "off in the past"}}, rows)
 }
 
@@ -238,7 +244,10 @@ changed or opened again. Close months in order, once all of their data is loaded
 			if err != nil {
 				return err
 			}
-			w, err := a.whenFree(cmd.Context(), func() (*warehouse.Warehouse, error) { return a.openExistingToLoad(cmd.Context(), cfg) })
+			w, err := a.whenFree(cmd.Context(), func() (*warehouse.Warehouse,
+				error) {
+				return a.openExistingToLoad(cmd.Context(), cfg)
+			})
 			if err != nil {
 				return err
 			}

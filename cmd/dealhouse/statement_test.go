@@ -21,7 +21,8 @@ func checkStatement(t *testing.T, b *books) {
 	b.call(t, "statement", "--month", "2026-03", "--account", "acne").want(t, 2, `there is no account "acne"`)
 	got := b.call(t, "statement", "--month", "2025-11")
 	got.want(t, 0)
-	got.shows(t, "Statement of acme, November 2025", "Opening balance", "sold", "Closing balance", "EUR", "USD", "The month is complete and not closed.")
+	got.shows(t, "Statement of acme, November 2025", "Opening balance", "sold", "Closing balance", "EUR", "USD",
+		"The month is complete and not closed.")
 	got = b.call(t, "statement", "--month", "2026-03")
 	got.shows(t, "paid out", "clawback expected", "claimable", "The month is not complete")
 	b.statementBalances(t, "2025-11")
@@ -38,7 +39,8 @@ func checkStatement(t *testing.T, b *books) {
 			t.Errorf("the statement has %s, its changes add up to %s", row["after_payment"], sum)
 		}
 	}
-	if page := b.call(t, "statement", "--month", "2026-03", "-o", "html").out; strings.Contains(page, "http:") || strings.Contains(page, "<script") || !strings.Contains(page, "Closing balance") {
+	if page := b.call(t, "statement", "--month", "2026-03", "-o", "html").out; strings.Contains(page, "http:") ||
+		strings.Contains(page, "<script") || !strings.Contains(page, "Closing balance") {
 		t.Error("the page is not what it has to be")
 	}
 	b.call(t, "reconcile", "close", "--month", "2026-03").want(t, 2, "loaded up to")
@@ -104,7 +106,8 @@ func (b *books) statementBalances(t *testing.T, month string) {
 			}
 		}
 		if !sum.Equal(c.Closing.Total) {
-			t.Errorf("%s %s: %s opens and what happened make %s, and %s closes", month, c.Currency, c.Opening.Total, sum, c.Closing.Total)
+			t.Errorf("%s %s: %s opens and what happened make %s, and %s closes", month, c.Currency, c.Opening.Total, sum,
+				c.Closing.Total)
 		}
 	}
 }

@@ -94,7 +94,8 @@ func (c statusCommand) run(ctx context.Context, a *app, to io.Writer) error {
 	return printStatus(to, c.format.value, all, func(s warehouse.StreamStatus) string { return scopeText(cfg, s) })
 }
 
-// scopeText is the part of a stream that is loaded, and the one that is configured where it is another; "" is all of it.
+// scopeText is the part of a stream that is loaded, and the one that is configured where it is another; "" is all of
+// it.
 func scopeText(cfg *config.Config, s warehouse.StreamStatus) string {
 	loaded, err := catalog.ParseScope(s.Scope)
 	if err != nil {
@@ -111,10 +112,12 @@ func scopeText(cfg *config.Config, s warehouse.StreamStatus) string {
 	return loaded.Or("all rows") + "; from the next complete list on " + setting.Scope.Or("all rows")
 }
 
-func printStatus(to io.Writer, format string, all []warehouse.StreamStatus, scope func(warehouse.StreamStatus) string) error {
+func printStatus(to io.Writer, format string, all []warehouse.StreamStatus,
+	scope func(warehouse.StreamStatus) string) error {
 	columns := []output.Column{
 		{Name: "account"}, {Name: "stream"}, output.Count("rows"), optional(output.Count("waiting")),
-		{Name: "last_success"}, {Name: "lag_seconds"}, {Name: "watermark"}, {Name: "last_run"}, {Name: "last_outcome"}, {Name: "scope", Optional: true}, {Name: "last_error", Optional: true},
+		{Name: "last_success"}, {Name: "lag_seconds"}, {Name: "watermark"}, {Name: "last_run"}, {Name: "last_outcome"},
+		{Name: "scope", Optional: true}, {Name: "last_error", Optional: true},
 	}
 	if format == "table" {
 		now := time.Now()
@@ -141,7 +144,8 @@ func printStatus(to io.Writer, format string, all []warehouse.StreamStatus, scop
 	}
 	var rows [][]any
 	for _, s := range all {
-		row := []any{s.Account, s.Stream, s.Rows, s.Waiting, output.TimeAt(s.LastSuccess), lag(s), output.TimeAt(s.Watermark), output.TimeAt(s.LastRun), s.LastOutcome, scope(s), s.LastError}
+		row := []any{s.Account, s.Stream, s.Rows, s.Waiting, output.TimeAt(s.LastSuccess), lag(s), output.TimeAt(s.Watermark),
+			output.TimeAt(s.LastRun), s.LastOutcome, scope(s), s.LastError}
 		if format == "table" {
 			row = slices.Delete(row, 7, 8)
 		}
@@ -176,7 +180,10 @@ func withUnrun(cfg *config.Config, ran []warehouse.StreamStatus) []warehouse.Str
 	for _, account := range cfg.Accounts {
 		for _, name := range catalog.Names() {
 			s := warehouse.StreamStatus{Account: account.Name, Stream: name, LastOutcome: "never ran"}
-			if i := slices.IndexFunc(ran, func(s warehouse.StreamStatus) bool { return s.Account == account.Name && s.Stream == name }); i >= 0 {
+			if i := slices.IndexFunc(ran, func(s warehouse.StreamStatus) bool {
+				return s.Account == account.Name &&
+					s.Stream == name
+			}); i >= 0 {
 				s = ran[i]
 			}
 			if setting, ok := account.Stream(name); ok && !setting.Enabled {

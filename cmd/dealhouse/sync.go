@@ -170,7 +170,8 @@ func (c syncCommand) run(ctx context.Context, a *app) (err error) {
 }
 
 // sync makes the runs of jobs and shows their progress.
-func (a *app) sync(ctx context.Context, svc *service.Service, w *warehouse.Warehouse, jobs []syncer.Job, api *service.Clients) ([]syncer.Result, error) {
+func (a *app) sync(ctx context.Context, svc *service.Service, w *warehouse.Warehouse, jobs []syncer.Job,
+	api *service.Clients) ([]syncer.Result, error) {
 	watch, stop := a.showRuns(jobs, api)
 	defer stop()
 	return svc.Sync(ctx, w, jobs, watch)

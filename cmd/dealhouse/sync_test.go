@@ -108,7 +108,8 @@ func (b *bench) wrongAPIKey(t *testing.T) {
 	wrong := *b
 	wrong.env = []string{"ACME_KEY=" + acmeKey, "GLOBEX_KEY=" + wrongKey}
 	rows, got := wrong.sync(t, 3, "promotions", "coupons")
-	if n := strings.Count(got.err, "error: "); n != 1 || !strings.Contains(got.err, "error: globex: promotions and coupons: the API refused the key (HTTP 403): check api_key") {
+	if n := strings.Count(got.err, "error: "); n != 1 ||
+		!strings.Contains(got.err, "error: globex: promotions and coupons: the API refused the key (HTTP 403): check api_key") {
 		t.Errorf("%d errors, want one for both streams:\n%s", n, got.err)
 	}
 	if r := rows["acme coupons"]; r.Outcome != "success" || r.Inserted != b.sim.Count("coupons", "acme") {
@@ -131,7 +132,8 @@ func (b *bench) firstSync(t *testing.T) {
 		for _, stream := range catalog.Names() {
 			r, count := rows[account+" "+stream], b.sim.Count(stream, account)
 			already := account == "acme" && (stream == "promotions" || stream == "coupons") // by the step before
-			if r.Outcome != "success" || r.Read != count || r.DurationSeconds == nil || r.RunID == "" || !already && r.Inserted != count {
+			if r.Outcome != "success" || r.Read != count || r.DurationSeconds == nil || r.RunID == "" || !already &&
+				r.Inserted != count {
 				t.Errorf("%d records upstream: %+v", count, r)
 			}
 		}
@@ -160,11 +162,13 @@ func (b *bench) dryRun(t *testing.T) {
 	if r := rows["acme coupons"]; r.Outcome != "dry_run" || r.Inserted == 0 || r.Deleted == 0 {
 		t.Errorf("%+v", r)
 	}
-	if after := b.call(t, "query", "SELECT count(), max(synced_at) FROM coupons", "--output", "csv"); after.out != before.out {
+	if after := b.call(t, "query", "SELECT count(), max(synced_at) FROM coupons", "--output",
+		"csv"); after.out != before.out {
 		t.Errorf("before %s after %s", before.out, after.out)
 	}
 	again, _ := b.sync(t, 0)
-	if r := again["acme coupons"]; r.Inserted != rows["acme coupons"].Inserted || r.Deleted != rows["acme coupons"].Deleted {
+	if r := again["acme coupons"]; r.Inserted != rows["acme coupons"].Inserted ||
+		r.Deleted != rows["acme coupons"].Deleted {
 		t.Errorf("the dry run counted %+v, the run %+v", rows["acme coupons"], r)
 	}
 	if r := again["acme transactions"]; r.Mode != "incremental" || r.Read > b.sim.Count("transactions", "acme")/2 {
@@ -178,7 +182,8 @@ func (b *bench) onlySome(t *testing.T) {
 		t.Errorf("%+v", rows)
 	}
 	rows, _ = b.sync(t, 0, "transactions", "--account", "acme", "--full")
-	if r := rows["acme transactions"]; r.Read != b.sim.Count("transactions", "acme") || r.Inserted+r.Updated+r.Deleted > 0 {
+	if r := rows["acme transactions"]; r.Read != b.sim.Count("transactions", "acme") ||
+		r.Inserted+r.Updated+r.Deleted > 0 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -214,8 +219,10 @@ func (b *bench) references(t *testing.T) {
 		t.Errorf("the results have what was no run of theirs: %+v", rows)
 	}
 	b.call(t, "runs", "--account", "acme", "--stream", "cashback_offers").shows(t, "references")
-	b.call(t, "query", "SELECT category, listed FROM offers_all WHERE id = '"+offer+"'", "-o", "csv").shows(t, "category,listed\nnew,false\n")
-	b.call(t, "query", "SELECT stream, reason FROM reference_misses WHERE id = '"+coupon+"'", "-o", "csv").shows(t, "coupons,not_found\n")
+	b.call(t, "query", "SELECT category, listed FROM offers_all WHERE id = '"+offer+"'", "-o", "csv").shows(t,
+		"category,listed\nnew,false\n")
+	b.call(t, "query", "SELECT stream, reason FROM reference_misses WHERE id = '"+coupon+"'", "-o", "csv").shows(t,
+		"coupons,not_found\n")
 	b.call(t, "query", "SELECT count() FROM cashback_offers WHERE id = '"+offer+"'", "-o", "csv").shows(t, "\n0\n")
 	if rows, _ := b.sync(t, 0, "cashback_offers"); rows["acme cashback_offers"].Inserted != 1 {
 		t.Errorf("its list: %+v", rows)
@@ -272,10 +279,12 @@ func (b *bench) queries(t *testing.T) {
 	sql := "SELECT 'a,b' AS s, toDecimal64('112.45', 4) AS d, NULL AS n, toDateTime64('2026-01-02 03:04:05.678', 3, 'UTC') AS t, toInt64(-7) AS i"
 	got := b.call(t, "query", sql)
 	got.want(t, 0)
-	got.shows(t, "s           d  n     t                          i\n", "a,b  112.4500  NULL  2026-01-02T03:04:05.678Z  -7\n")
+	got.shows(t, "s           d  n     t                          i\n",
+		"a,b  112.4500  NULL  2026-01-02T03:04:05.678Z  -7\n")
 	row := `{"s": "a,b", "d": 112.4500, "n": null, "t": "2026-01-02T03:04:05.678Z", "i": -7}`
 	for format, want := range map[string]string{
-		"json": "[\n  " + row + "\n]\n", "jsonl": row + "\n", "csv": "s,d,n,t,i\n\"a,b\",112.4500,,2026-01-02T03:04:05.678Z,-7\n",
+		"json": "[\n  " + row + "\n]\n", "jsonl": row + "\n",
+		"csv": "s,d,n,t,i\n\"a,b\",112.4500,,2026-01-02T03:04:05.678Z,-7\n",
 	} {
 		if got := b.call(t, "query", sql, "--output", format); got.code != 0 || got.out != want {
 			t.Errorf("%s: %d\n%s\nwant\n%s", format, got.code, got.out, want)
@@ -312,11 +321,13 @@ func (b *bench) reports(t *testing.T) {
 		Watermark       *time.Time
 	}
 	for _, r := range parse[row](t, b.call(t, "status", "--output", "json").out) {
-		if r.Rows != b.sim.Count(r.Stream, r.Account) || r.LastSuccess.IsZero() || (r.Watermark != nil) != (r.Stream == "transactions") || (r.LastError != "") != (r.Stream == "payouts") {
+		if r.Rows != b.sim.Count(r.Stream, r.Account) || r.LastSuccess.IsZero() ||
+			(r.Watermark != nil) != (r.Stream == "transactions") || (r.LastError != "") != (r.Stream == "payouts") {
 			t.Errorf("%+v", r)
 		}
 	}
-	runs := parse[syncRow](t, b.call(t, "runs", "--account", "acme", "--stream", "coupons", "--limit", "3", "-o", "json").out)
+	runs := parse[syncRow](t, b.call(t, "runs", "--account", "acme", "--stream", "coupons", "--limit", "3", "-o",
+		"json").out)
 	if len(runs) != 3 || runs[1].Outcome != "guarded" || runs[1].Error == "" || runs[0].Deleted == 0 {
 		t.Errorf("%+v", runs)
 	}

@@ -27,9 +27,10 @@ func TestRunsFitTheTerminal(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 15, 9, 0, 59, 0, time.UTC)
 	record := warehouse.RunRecord{
-		Account: "globex", Stream: "cashback_offers", Mode: "incremental", Outcome: warehouse.OutcomeSuccess, StartedAt: at, FinishedAt: at.Add(83 * time.Second),
-		Totals:  warehouse.Totals{Read: 123_456, Pages: 124},
-		Changes: warehouse.Changes{Inserted: 1234, Updated: 56, Deleted: 7, Unchanged: 122_159},
+		Account: "globex", Stream: "cashback_offers", Mode: "incremental", Outcome: warehouse.OutcomeSuccess, StartedAt: at,
+		FinishedAt: at.Add(83 * time.Second),
+		Totals:     warehouse.Totals{Read: 123_456, Pages: 124},
+		Changes:    warehouse.Changes{Inserted: 1234, Updated: 56, Deleted: 7, Unchanged: 122_159},
 	}
 	quiet := record
 	quiet.Changes = warehouse.Changes{}
@@ -50,10 +51,12 @@ func TestRunsWithErrorsFitTheTerminal(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 15, 9, 0, 59, 0, time.UTC)
 	bad := warehouse.RunRecord{
-		Account: "the-account-of-a-large-retailer-in-germany", Stream: "cashback_offers", Mode: "incremental", Outcome: warehouse.OutcomeIncomplete, StartedAt: at,
+		Account: "the-account-of-a-large-retailer-in-germany", Stream: "cashback_offers", Mode: "incremental",
+		Outcome: warehouse.OutcomeIncomplete, StartedAt: at,
 		Totals:  warehouse.Totals{Read: 123_456_789, Rejected: 12_345},
 		Changes: warehouse.Changes{Inserted: 123_456_789, Updated: 56, Deleted: 7, Kept: 3},
-		Error:   "account x: " + strings.Repeat("the service could not be reached ", 5) + "[GET https://api.example.com/v1/" + strings.Repeat("ü", 120) + "] \nsecond line",
+		Error: "account x: " + strings.Repeat("the service could not be reached ", 5) + "[GET https://api.example.com/v1/" +
+			strings.Repeat("ü", 120) + "] \nsecond line",
 	}
 	again := bad
 	again.Totals.Rejected, again.Changes.Kept = 0, 0
@@ -67,7 +70,8 @@ func TestRunsWithErrorsFitTheTerminal(t *testing.T) {
 		t.Errorf("columns %s, want %s", got, want)
 	}
 	shown := strings.Join(strings.Fields(out.String()), " ")
-	for _, words := range []string{"the-account-of-a… cashback_offers", "12,345 rejected; 3 waiting; account x: the service", "second line", " the same error as above ", " another"} {
+	for _, words := range []string{"the-account-of-a… cashback_offers",
+		"12,345 rejected; 3 waiting; account x: the service", "second line", " the same error as above ", " another"} {
 		if strings.Count(shown, words) == 0 {
 			t.Errorf("%q is not said:\n%s", words, out.String())
 		}
@@ -82,10 +86,12 @@ func TestStatusFitsTheTerminal(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 15, 9, 0, 0, 0, time.UTC)
 	s := warehouse.StreamStatus{
-		Account: "globex", Stream: "cashback_offers", Rows: 12_345_678, LastSuccess: &at, Watermark: &at, LastRun: &at, Now: at.Add(time.Hour), LastOutcome: warehouse.OutcomeIncomplete,
+		Account: "globex", Stream: "cashback_offers", Rows: 12_345_678, LastSuccess: &at, Watermark: &at, LastRun: &at,
+		Now: at.Add(time.Hour), LastOutcome: warehouse.OutcomeIncomplete,
 	}
 	var out bytes.Buffer
-	if err := printStatus(&out, "table", []warehouse.StreamStatus{s}, func(warehouse.StreamStatus) string { return "" }); err != nil {
+	if err := printStatus(&out, "table", []warehouse.StreamStatus{s},
+		func(warehouse.StreamStatus) string { return "" }); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := fits(t, out.String()), "account stream rows last success lag watermark last outcome"; got != want {
@@ -93,7 +99,9 @@ func TestStatusFitsTheTerminal(t *testing.T) {
 	}
 	s.Waiting, s.LastError = 1, "broken"
 	out.Reset()
-	if err := printStatus(&out, "table", []warehouse.StreamStatus{s}, func(warehouse.StreamStatus) string { return "" }); err != nil || !strings.Contains(out.String(), "waiting") || !strings.Contains(out.String(), "broken") {
+	if err := printStatus(&out, "table", []warehouse.StreamStatus{s},
+		func(warehouse.StreamStatus) string { return "" }); err != nil ||
+		!strings.Contains(out.String(), "waiting") || !strings.Contains(out.String(), "broken") {
 		t.Errorf("%s, %v", out.String(), err)
 	}
 }

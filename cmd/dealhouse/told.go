@@ -20,7 +20,8 @@ import (
 // lastWords is how long the end of a command may take for what others are still to be told.
 const lastWords = 2 * time.Second
 
-// told is who is told of what a command does: receivers of OpenLineage events, and of traces and metrics. Nobody may be.
+// told is who is told of what a command does: receivers of OpenLineage events, and of traces and metrics. Nobody may
+// be.
 type told struct {
 	*lineage.Emitter
 	sender *telemetry.Sender
@@ -42,9 +43,10 @@ func (a *app) exported(ctx context.Context, registry *prometheus.Registry) (tele
 	return settings, registry
 }
 
-// tell begins to tell others of what a command does, in the context that it returns. span names the command where it is a
-// part of what is told.
-func (a *app) tell(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, settings telemetry.Settings, registry *prometheus.Registry, span string) (context.Context, told, error) {
+// tell begins to tell others of what a command does, in the context that it returns. span names the command where it is
+// a part of what is told.
+func (a *app) tell(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, settings telemetry.Settings,
+	registry *prometheus.Registry, span string) (context.Context, told, error) {
 	var t told
 	if l := cfg.Lineage; l.On() {
 		server, err := w.Identify(ctx)
@@ -54,8 +56,9 @@ func (a *app) tell(ctx context.Context, cfg *config.Config, w *warehouse.Warehou
 		t.Emitter = lineage.New(lineage.Options{
 			URL: l.URL, Key: l.Key.Reveal(), File: l.File, Namespace: l.Namespace,
 			Parent:    lineage.Parent{Namespace: l.ParentNamespace, Job: l.ParentJob, Run: l.ParentRun},
-			Warehouse: addressOf(cfg.Warehouse), Database: cfg.Warehouse.Database, Engine: server.Version, Version: readBuild().version,
-			Lost: func(events int) { a.metrics.Lost(daemon.SignalLineage, events) }, Logger: a.log,
+			Warehouse: addressOf(cfg.Warehouse), Database: cfg.Warehouse.Database, Engine: server.Version,
+			Version: readBuild().version,
+			Lost:    func(events int) { a.metrics.Lost(daemon.SignalLineage, events) }, Logger: a.log,
 		})
 	}
 	if settings.On() {

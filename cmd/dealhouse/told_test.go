@@ -99,8 +99,8 @@ func (l *listener) take(path string, text []byte) error {
 	return nil
 }
 
-// heard fails the test unless the span is there, below that one. The two may have come with different exports: a span is
-// sent some time after it has ended, and the one above ends later.
+// heard fails the test unless the span is there, below that one. The two may have come with different exports: a span
+// is sent some time after it has ended, and the one above ends later.
 func (l *listener) heard(t *testing.T, span, below string) {
 	t.Helper()
 	l.mu.Lock()
@@ -128,22 +128,25 @@ func ended(events []lineageEvent, job string) (types, failures []string) {
 	return types, failures
 }
 
-// TestOthersAreTold syncs while others listen: of each run they hear when it began, what it did and how it ended, and no
-// secret.
+// TestOthersAreTold syncs while others listen: of each run they hear when it began, what it did and how it ended, and
+// no secret.
 func TestOthersAreTold(t *testing.T) {
 	engineHere(t)
 	b := newBench(t)
 	b.migrated(t)
 	defer hold(t, b.dir)()
 	l := listen(t)
-	b.env = append(b.env, "OTEL_EXPORTER_OTLP_ENDPOINT="+l.URL, "OTEL_EXPORTER_OTLP_HEADERS=x-key="+httpSecret, "OPENLINEAGE_URL="+l.URL, "OPENLINEAGE_API_KEY="+httpSecret)
+	b.env = append(b.env, "OTEL_EXPORTER_OTLP_ENDPOINT="+l.URL, "OTEL_EXPORTER_OTLP_HEADERS=x-key="+httpSecret,
+		"OPENLINEAGE_URL="+l.URL, "OPENLINEAGE_API_KEY="+httpSecret)
 	payouts := catalog.Payouts()
 	b.call(t, "sync", payouts.Name, "--account", "acme").want(t, 0)
-	call(t, append([]string{"GLOBEX_KEY=" + wrongKey}, b.env...), "sync", payouts.Name, "--account", "globex", "--config", b.config).want(t, 3)
+	call(t, append([]string{"GLOBEX_KEY=" + wrongKey}, b.env...), "sync", payouts.Name, "--account", "globex", "--config",
+		b.config).want(t, 3)
 	b.call(t, "sync", payouts.Name, "--account", "acme", "--dry-run").want(t, 0)
 
 	for span, below := range map[string]string{
-		"sync": "", "run " + payouts.Name: "sync", "wait": "run " + payouts.Name, "read": "run " + payouts.Name, "compare": "run " + payouts.Name, "publish": "run " + payouts.Name,
+		"sync": "", "run " + payouts.Name: "sync", "wait": "run " + payouts.Name, "read": "run " + payouts.Name,
+		"compare": "run " + payouts.Name, "publish": "run " + payouts.Name,
 		"list " + payouts.Path: "read", "reconcile payouts": "sync",
 	} {
 		l.heard(t, span, below)
@@ -155,15 +158,18 @@ func TestOthersAreTold(t *testing.T) {
 		t.Fatalf("%d events for two runs: %+v", len(l.events), l.events)
 	}
 	start, end := l.events[0], l.events[1]
-	if start.EventType != "START" || end.EventType != "COMPLETE" || start.Run.RunID != end.Run.RunID || end.Outputs[0].OutputFacets.OutputStatistics.RowCount == 0 ||
+	if start.EventType != "START" || end.EventType != "COMPLETE" || start.Run.RunID != end.Run.RunID ||
+		end.Outputs[0].OutputFacets.OutputStatistics.RowCount == 0 ||
 		end.Outputs[0].Name != "dealhouse."+payouts.Name {
 		t.Errorf("the first run was told of as %+v and %+v", start, end)
 	}
-	if types, failures := ended(l.events, "globex."+payouts.Name); !slices.Equal(types, []string{"FAIL"}) || !strings.Contains(failures[0], "refused the key") {
+	if types, failures := ended(l.events, "globex."+payouts.Name); !slices.Equal(types, []string{"FAIL"}) ||
+		!strings.Contains(failures[0], "refused the key") {
 		t.Errorf("the run that failed ended with %q: %q", types, failures)
 	}
 	clean(t, l.bodies.String())
-	if rows := b.call(t, "query", "SELECT count() FROM sync_runs WHERE run_id = '"+start.Run.RunID+"' AND outcome = 'success'", "-o", "csv"); !strings.Contains(rows.out, "\n1\n") {
+	if rows := b.call(t, "query", "SELECT count() FROM sync_runs WHERE run_id = '"+start.Run.RunID+
+		"' AND outcome = 'success'", "-o", "csv"); !strings.Contains(rows.out, "\n1\n") {
 		t.Errorf("the run is not in sync_runs under its id: %s", rows.out)
 	}
 }
@@ -176,7 +182,8 @@ func TestOthersAreToldByTheDaemon(t *testing.T) {
 	b.migrated(t)
 	l := listen(t)
 	// Each span goes by itself, so that this is also about spans that are sent apart from the one above.
-	b.env = append(b.env, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT="+l.URL+"/v1/traces", "OTEL_BSP_SCHEDULE_DELAY=1", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=1")
+	b.env = append(b.env, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT="+l.URL+"/v1/traces", "OTEL_BSP_SCHEDULE_DELAY=1",
+		"OTEL_BSP_MAX_EXPORT_BATCH_SIZE=1")
 	payouts := catalog.Payouts().Name
 	file := filepath.Join(t.TempDir(), "lineage.jsonl")
 	text, err := os.ReadFile(b.hurried(t, "", payouts))

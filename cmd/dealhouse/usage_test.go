@@ -19,41 +19,55 @@ func TestMistakes(t *testing.T) {
 		code   int
 		words  []string
 	}{
-		{"unknown key", "[warehouse]\ndns = \"x\"\n" + valid, []string{"sync"}, 2, []string{"dealhouse.toml:2:1", "dns", "dsn"}},
-		{"wrong type", "[defaults]\nbatch_rows = \"many\"\n" + valid, []string{"sync"}, 2, []string{"dealhouse.toml:2:", "batch_rows"}},
-		{"missing key file", strings.Replace(valid, "env:ACME_KEY", "file:"+empty, 1), []string{"sync"}, 2, []string{"api_key", empty}},
-		{"missing key variable", strings.Replace(valid, "ACME_KEY", "OTHER_KEY", 1), []string{"sync"}, 2, []string{"OTHER_KEY"}},
+		{"unknown key", "[warehouse]\ndns = \"x\"\n" + valid, []string{"sync"}, 2,
+			[]string{"dealhouse.toml:2:1", "dns", "dsn"}},
+		{"wrong type", "[defaults]\nbatch_rows = \"many\"\n" + valid, []string{"sync"}, 2,
+			[]string{"dealhouse.toml:2:", "batch_rows"}},
+		{"missing key file", strings.Replace(valid, "env:ACME_KEY", "file:"+empty, 1), []string{"sync"}, 2,
+			[]string{"api_key", empty}},
+		{"missing key variable", strings.Replace(valid, "ACME_KEY", "OTHER_KEY", 1), []string{"sync"}, 2,
+			[]string{"OTHER_KEY"}},
 		{"no accounts", "", []string{"sync"}, 2, nil},
-		{"unknown stream", valid, []string{"sync", "coupon"}, 2, []string{`"coupon"`, "the streams are promotions, coupons,"}},
+		{"unknown stream", valid, []string{"sync", "coupon"}, 2,
+			[]string{`"coupon"`, "the streams are promotions, coupons,"}},
 		{"unknown account", valid, []string{"sync", "--account", "acne"}, 2, []string{`"acne"`, "it has acme"}},
-		{"disabled stream", valid + "[account.streams.coupons]\nenabled = false\n", []string{"sync", "coupons"}, 2, []string{"coupons is disabled"}},
+		{"disabled stream", valid + "[account.streams.coupons]\nenabled = false\n", []string{"sync", "coupons"}, 2,
+			[]string{"coupons is disabled"}},
 		{"unknown flag", valid, []string{"sync", "--ful"}, 2, []string{"--ful", "see `dealhouse sync --help`"}},
 		{"unknown command", valid, []string{"statu"}, 2, []string{`did you mean "status"?`}},
 		{"unknown output", valid, []string{"status", "--output", "xml"}, 2, []string{"want table, json or csv"}},
-		{"unknown log level", valid, []string{"status", "--log-level", "loud"}, 2, []string{"want debug, info, warn or error"}},
+		{"unknown log level", valid, []string{"status", "--log-level", "loud"}, 2,
+			[]string{"want debug, info, warn or error"}},
 		{"query without SQL", valid, []string{"query"}, 2, []string{"the SQL in quotes"}},
 		{"query with an empty statement", valid, []string{"query", " ; "}, 2, []string{"empty"}},
 		{"query with FORMAT", valid, []string{"query", "SELECT 1 FORMAT JSONEachRow"}, 2, []string{"--output"}},
 		{"runs with a bad limit", valid, []string{"runs", "--limit", "0"}, 2, []string{"--limit"}},
 		{"runs of an unknown stream", valid, []string{"runs", "--stream", "coupon"}, 2, []string{"--stream"}},
 		{"rejects of an unknown stream", valid, []string{"rejects", "--stream", "coupon"}, 2, []string{"--stream"}},
-		{"rejects for an unknown reason", valid, []string{"rejects", "--reason", "mising_key"}, 2, []string{"--reason", "missing_key, unusable_key,"}},
-		{"completion of an unknown shell", valid, []string{"completion", "foo"}, 2, []string{`"foo"`, "see `dealhouse completion --help`"}},
+		{"rejects for an unknown reason", valid, []string{"rejects", "--reason", "mising_key"}, 2,
+			[]string{"--reason", "missing_key, unusable_key,"}},
+		{"completion of an unknown shell", valid, []string{"completion", "foo"}, 2,
+			[]string{`"foo"`, "see `dealhouse completion --help`"}},
 		{"rejects of no run", valid, []string{"rejects", "retry", "--run", "17"}, 2, []string{"--run", "dealhouse runs"}},
 		{"rejects since nothing", valid, []string{"rejects", "--since", "-3h"}, 2, []string{"--since", "36h"}},
 		{"rejects with a bad limit", valid, []string{"rejects", "--limit", "0"}, 2, []string{"--limit"}},
-		{"no warehouse yet", "[warehouse]\ndsn = \"embedded:" + empty + "\"\n", []string{"query", "SELECT 1"}, 2, []string{empty, "dealhouse sync"}},
+		{"no warehouse yet", "[warehouse]\ndsn = \"embedded:" + empty + "\"\n", []string{"query", "SELECT 1"}, 2,
+			[]string{empty, "dealhouse sync"}},
 		{
-			"unreachable warehouse", "[warehouse]\nmax_retry_elapsed = \"0s\"\ndsn = \"clickhouse://u:" + dsnSecret + "@127.0.0.1:1\"\n" + valid,
+			"unreachable warehouse", "[warehouse]\nmax_retry_elapsed = \"0s\"\ndsn = \"clickhouse://u:" + dsnSecret +
+				"@127.0.0.1:1\"\n" + valid,
 			[]string{"sync"},
 			1,
 			[]string{"clickhouse://u:***@127.0.0.1:1 cannot be reached", "check warehouse.dsn"},
 		},
-		{"serving a server", "[warehouse]\ndsn = \"clickhouse://127.0.0.1:1\"\n", []string{"serve-warehouse"}, 2, []string{"ask it directly"}},
-		{"serving strangers", "", []string{"serve-warehouse", "--listen", "0.0.0.0:0"}, 2, []string{"--password", "--insecure"}},
+		{"serving a server", "[warehouse]\ndsn = \"clickhouse://127.0.0.1:1\"\n", []string{"serve-warehouse"}, 2,
+			[]string{"ask it directly"}},
+		{"serving strangers", "", []string{"serve-warehouse", "--listen", "0.0.0.0:0"}, 2,
+			[]string{"--password", "--insecure"}},
 		{"serving all addresses", "", []string{"serve-warehouse", "--listen", ":0"}, 2, []string{"--password"}},
 		{"serving without a port", "", []string{"serve-warehouse", "--listen", "localhost"}, 2, []string{"host:port"}},
-		{"password that is not there", "", []string{"serve-warehouse", "--password", "env:NOTHING"}, 2, []string{"NOTHING is not set"}},
+		{"password that is not there", "", []string{"serve-warehouse", "--password", "env:NOTHING"}, 2,
+			[]string{"NOTHING is not set"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := call(t, b.env, append(test.args, "--config", b.write(t, test.config))...)
@@ -73,7 +87,9 @@ func TestMistakes(t *testing.T) {
 
 // Every command explains itself.
 func TestHelp(t *testing.T) {
-	for _, name := range []string{"demo", "sync", "run", "backfill", "query", "migrate", "status", "runs", "rejects", "reconcile", "statement", "operate", "check", "backup", "restore", "serve-warehouse", "healthcheck", "version", "completion"} {
+	for _, name := range []string{"demo", "sync", "run", "backfill", "query", "migrate", "status", "runs", "rejects",
+		"reconcile", "statement", "operate", "check", "backup", "restore", "serve-warehouse", "healthcheck", "version",
+		"completion"} {
 		got := call(t, nil, name, "--help")
 		got.want(t, 0)
 		got.shows(t, "Usage:\n  dealhouse "+name)

@@ -134,7 +134,8 @@ func (f *flags) bind(cmd *cobra.Command) {
 
 	p.Uint64Var(&f.options.Seed, "seed", 0, "makes the world; another seed, another world")
 	p.StringVar(&f.now, "now", "2026-03-15T09:00:00Z", "the world's clock at the start, RFC 3339, or 'now'")
-	p.StringVar(&f.advanceTo, "advance-to", "", "then move the clock on to this time, RFC 3339 or 'now': with equal flags, the world goes on where a restart left it")
+	p.StringVar(&f.advanceTo, "advance-to", "",
+		"then move the clock on to this time, RFC 3339 or 'now': with equal flags, the world goes on where a restart left it")
 	p.Float64Var(&f.speed, "speed", 0, "seconds of the world for each real second; 0: only on demand")
 	p.StringSliceVar(&f.orgs, "orgs", []string{"acme", "globex"}, "organizations; 'acme:EUR' sets the currency")
 	p.StringArrayVar(&f.keys, "keys", nil, "API keys ORG=KEY[,PAYOUTS_KEY]; repeatable; also $DEALSIM_KEYS, separated by ';'")
@@ -148,10 +149,14 @@ func (f *flags) bind(cmd *cobra.Command) {
 
 	p.IntVar(&f.settings.PageSize, "page-size", 100, "items on a page, 1 to 10000")
 	p.StringVar(&f.order, "order", "id", "order of the lists: id, updated-asc, updated-desc, shuffled (by no visible field), drifting (the same, but an update moves the item)")
-	p.StringVar(&f.cursor, "cursor", "next-id", "what a cursor says: next-id, last-id (of the page before), offset, keyset; the latter two are opaque")
-	p.StringVar(&f.unknownCursor, "unknown-cursor", "bad-request", "answer when the cursor's item is gone: bad-request, not-found, first-page, empty")
-	p.BoolVar(&f.settings.CursorMustMatch, "cursor-must-match", false, "a cursor whose item no longer passes the filter is unknown")
-	p.BoolVar(&f.settings.FeedOffsets, "feed-offsets", false, "nextPage of products counts products: a deletion shifts what follows")
+	p.StringVar(&f.cursor, "cursor", "next-id",
+		"what a cursor says: next-id, last-id (of the page before), offset, keyset; the latter two are opaque")
+	p.StringVar(&f.unknownCursor, "unknown-cursor", "bad-request",
+		"answer when the cursor's item is gone: bad-request, not-found, first-page, empty")
+	p.BoolVar(&f.settings.CursorMustMatch, "cursor-must-match", false,
+		"a cursor whose item no longer passes the filter is unknown")
+	p.BoolVar(&f.settings.FeedOffsets, "feed-offsets", false,
+		"nextPage of products counts products: a deletion shifts what follows")
 	p.StringVar(&f.stamps, "timestamps", "zulu", "timestamps: zulu, no-zone, offset")
 	p.StringVar(&f.nextPage, "next-page", "token", "nextPage of products: token, number, json-number, url")
 	p.DurationVar(&f.settings.Latency, "latency", 0, "real time before each answer, e.g. 50ms")
@@ -161,11 +166,15 @@ func (f *flags) bind(cmd *cobra.Command) {
 	p.BoolVar(&f.settings.PayoutsKeyRequired, "payouts-key-required", false, "refuse payouts to the full key")
 	p.BoolVar(&f.settings.RejectUnknownParams, "reject-unknown-params", false, "400 for unknown query parameters")
 	p.BoolVar(&f.settings.KeepExpired, "keep-expired", false, "deals whose time is over still answer at their own address")
-	p.BoolVar(&f.options.DecidedInTime, "decided-in-time", false, "no transaction changes after its payout: payouts match their transactions")
+	p.BoolVar(&f.options.DecidedInTime, "decided-in-time", false,
+		"no transaction changes after its payout: payouts match their transactions")
 	f.bindMovement(cmd)
-	p.BoolVar(&f.live, "live-params", false, "parameter names of the live service: updatedAtGreaterThan, updatedAtLessThan, page")
-	p.StringVar(&f.settings.Params.UpdatedAfter, "param-updated-after", "", "name of the after filter (default updatedAfter)")
-	p.StringVar(&f.settings.Params.UpdatedBefore, "param-updated-before", "", "name of the before filter (default updatedBefore)")
+	p.BoolVar(&f.live, "live-params", false,
+		"parameter names of the live service: updatedAtGreaterThan, updatedAtLessThan, page")
+	p.StringVar(&f.settings.Params.UpdatedAfter, "param-updated-after", "",
+		"name of the after filter (default updatedAfter)")
+	p.StringVar(&f.settings.Params.UpdatedBefore, "param-updated-before", "",
+		"name of the before filter (default updatedBefore)")
 	p.StringVar(&f.settings.Params.Page, "param-page", "", "name of the page parameter of products (default page)")
 }
 
@@ -174,19 +183,22 @@ func (f *flags) bindMovement(cmd *cobra.Command) {
 	p.Float64Var(&m.PerPage, "move", 0, "mean number of events that befall a list between two of its pages; 0: lists stand still")
 	p.Uint64Var(&m.Seed, "move-seed", 0, "makes the events; another seed, other events")
 	p.Float64Var(&m.Aim, "move-aim", 0, "share of the events, 0 to 1, that hit the item which the last cursor named")
-	p.Float64Var(&m.Insert, "move-insert", 0, "weight of new records; all kinds are equally frequent when no weight is given")
+	p.Float64Var(&m.Insert, "move-insert", 0,
+		"weight of new records; all kinds are equally frequent when no weight is given")
 	p.Float64Var(&m.Update, "move-update", 0, "weight of updates")
 	p.Float64Var(&m.Delete, "move-delete", 0, "weight of deletions")
 	p.Float64Var(&m.Return, "move-return", 0, "weight of deleted records that come back")
 	p.BoolVar(&m.ReturnOld, "move-return-old", false, "records come back with their old updatedAt")
-	p.DurationVar(&m.Step, "move-step", 5*time.Millisecond, "mean time of the world's clock between two events; negative: the clock stands still")
+	p.DurationVar(&m.Step, "move-step", 5*time.Millisecond,
+		"mean time of the world's clock between two events; negative: the clock stands still")
 	p.IntVar(&m.MaxEvents, "move-max", 0, "most events in all; 0: no bound")
 }
 
 // sim makes the simulator that the flags describe.
 func (f *flags) sim(getenv func(string) string) (*apisim.Sim, error) {
 	o := f.options
-	for _, n := range []*int{&o.Retailers, &o.Promotions, &o.Coupons, &o.CashbackOffers, &o.Transactions, &o.Products, &o.HistoryDays} {
+	for _, n := range []*int{&o.Retailers, &o.Promotions, &o.Coupons, &o.CashbackOffers, &o.Transactions, &o.Products,
+		&o.HistoryDays} {
 		switch {
 		case *n < 0:
 			return nil, fmt.Errorf("a number of things is negative: %d", *n)

@@ -26,8 +26,10 @@ func TestUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{"--nonsense"}, {"extra"}, {"--page-size", "0"}, {"--page-size", "10001"}, {"--order", "up"}, {"--now", "later"},
 		{"--transactions", "-1"}, {"--speed", "-1"}, {"--keys", "acme"}, {"--keys", "nobody=secret"}, {"--orgs", "a,a"},
-		{"--advance-to", "later"}, {"--advance-to", "2020-01-01T00:00:00Z"}, {"--timestamps", "x"}, {"--next-page", "x"}, {"--latency", "fast"}, {"--rate-limit", "-1"}, {"--retailers", "0"},
-		{"--cursor", "x"}, {"--unknown-cursor", "500"}, {"--move", "-1"}, {"--move-aim", "2"}, {"--move-update", "-1"}, {"--move-step", "1us"}, {"--move-max", "-1"},
+		{"--advance-to", "later"}, {"--advance-to", "2020-01-01T00:00:00Z"}, {"--timestamps", "x"}, {"--next-page", "x"},
+		{"--latency", "fast"}, {"--rate-limit", "-1"}, {"--retailers", "0"},
+		{"--cursor", "x"}, {"--unknown-cursor", "500"}, {"--move", "-1"}, {"--move-aim", "2"}, {"--move-update", "-1"},
+		{"--move-step", "1us"}, {"--move-max", "-1"},
 	} {
 		var stdout, stderr bytes.Buffer
 		if code := run(t.Context(), args, noEnv, &stdout, &stderr); code != exitUsage {
@@ -38,7 +40,8 @@ func TestUsage(t *testing.T) {
 		}
 	}
 	var stdout, stderr bytes.Buffer
-	if code := run(t.Context(), []string{"--help"}, noEnv, &stdout, &stderr); code != exitOK || !strings.Contains(stdout.String(), "/sim/advance") {
+	if code := run(t.Context(), []string{"--help"}, noEnv, &stdout, &stderr); code != exitOK ||
+		!strings.Contains(stdout.String(), "/sim/advance") {
 		t.Errorf("--help: %d %s", code, &stdout)
 	}
 	if code := run(t.Context(), []string{"--listen", "256.0.0.1:x"}, noEnv, &stdout, &stderr); code != exitFault {
@@ -106,7 +109,8 @@ func TestServesUntilToldToStop(t *testing.T) {
 	}
 	base, greeting, stop := launch(t, env, "--transactions", "100", "--products", "50", "--page-size", "7",
 		"--keys", "acme=from-flag", "--live-params", "--param-page", "p", "--speed", "60")
-	for _, line := range []string{"export ACME_API_KEY=from-flag\n", "export GLOBEX_API_KEY='g$1'\n", "export GLOBEX_PAYOUTS_KEY=p\n"} {
+	for _, line := range []string{"export ACME_API_KEY=from-flag\n", "export GLOBEX_API_KEY='g$1'\n",
+		"export GLOBEX_PAYOUTS_KEY=p\n"} {
 		if !strings.Contains(greeting, line) {
 			t.Errorf("%q is not in the greeting:\n%s", line, greeting)
 		}
@@ -115,7 +119,8 @@ func TestServesUntilToldToStop(t *testing.T) {
 	if code != http.StatusOK || strings.Count(body, `"soldAt"`) != 7 {
 		t.Errorf("transactions: %d %.200s", code, body)
 	}
-	if code, body := get(t, base+"/v1/deals/transactions?updatedAtGreaterThan=x", "from-flag"); code != http.StatusBadRequest {
+	if code, body := get(t, base+"/v1/deals/transactions?updatedAtGreaterThan=x",
+		"from-flag"); code != http.StatusBadRequest {
 		t.Errorf("bad filter: %d %s", code, body)
 	}
 	if code, _ := get(t, base+"/v2/products?p=x", "from-flag"); code != http.StatusBadRequest {
@@ -130,16 +135,21 @@ func TestServesUntilToldToStop(t *testing.T) {
 }
 
 func TestMovesWhileItIsRead(t *testing.T) {
-	base, _, stop := launch(t, noEnv, "--keys", "acme=key", "--page-size", "5", "--order", "drifting", "--cursor", "keyset",
-		"--unknown-cursor", "empty", "--cursor-must-match", "--feed-offsets", "--move", "4", "--move-seed", "18446744073709551615",
-		"--move-aim", "0.5", "--move-update", "1", "--move-delete", "1", "--move-return-old", "--move-step", "2ms", "--move-max", "9")
+	base, _, stop := launch(t, noEnv, "--keys", "acme=key", "--page-size", "5", "--order", "drifting", "--cursor",
+		"keyset",
+		"--unknown-cursor", "empty", "--cursor-must-match", "--feed-offsets", "--move", "4", "--move-seed",
+		"18446744073709551615",
+		"--move-aim", "0.5", "--move-update", "1", "--move-delete", "1", "--move-return-old", "--move-step", "2ms",
+		"--move-max", "9")
 	defer stop()
 	for range 10 {
-		if code, body := get(t, base+"/v1/deals/coupons", "key"); code != http.StatusOK || !strings.Contains(body, `"cursor"`) {
+		if code, body := get(t, base+"/v1/deals/coupons", "key"); code != http.StatusOK ||
+			!strings.Contains(body, `"cursor"`) {
 			t.Fatalf("%d %s", code, body)
 		}
 	}
-	if code, body := get(t, base+"/v1/deals/coupons?cursor=00000000-0000-4000-8000-000000000000", "key"); code != http.StatusOK || body != `{"data":[]}` {
+	if code, body := get(t, base+"/v1/deals/coupons?cursor=00000000-0000-4000-8000-000000000000",
+		"key"); code != http.StatusOK || body != `{"data":[]}` {
 		t.Errorf("unknown cursor: %d %s", code, body)
 	}
 	_, body := get(t, base+"/sim/status", "")
@@ -152,7 +162,8 @@ func TestMovesWhileItIsRead(t *testing.T) {
 	}
 	_, body = get(t, base+"/sim/settings", "")
 	for _, want := range []string{
-		`"cursor": "keyset"`, `"unknownCursor": "empty"`, `"cursorMustMatch": true`, `"feedOffsets": true`, `"order": "drifting"`,
+		`"cursor": "keyset"`, `"unknownCursor": "empty"`, `"cursorMustMatch": true`, `"feedOffsets": true`,
+		`"order": "drifting"`,
 		`"perPage": 4`, `"seed": 18446744073709551615`, `"aim": 0.5`, `"update": 1`, `"delete": 1`, `"insert": 0`,
 		`"returnOld": true`, `"step": "2ms"`, `"maxEvents": 9`,
 	} {
@@ -165,7 +176,8 @@ func TestMovesWhileItIsRead(t *testing.T) {
 // A simulator that is started again goes on with the same world, as a service would: nothing seems to have vanished.
 func TestAdvanceTo(t *testing.T) {
 	served := func(args ...string) map[string]bool {
-		base, _, stop := launch(t, noEnv, append(args, "--transactions", "300", "--products", "50", "--page-size", "1000", "--keys", "acme=key")...)
+		base, _, stop := launch(t, noEnv, append(args, "--transactions", "300", "--products", "50", "--page-size", "1000",
+			"--keys", "acme=key")...)
 		defer stop()
 		_, body := get(t, base+"/v1/deals/transactions", "key")
 		var page struct {
@@ -229,7 +241,8 @@ func TestControl(t *testing.T) {
 		do(400, "POST", "/sim/advance"+q, "")
 	}
 	do(405, "GET", "/sim/advance?by=1h", "")
-	if out := do(200, "POST", "/sim/touch?org=acme&share=1", ""); !strings.Contains(out, fmt.Sprintf(`"changed": %d`, sim.Count("transactions", "acme"))) {
+	if out := do(200, "POST", "/sim/touch?org=acme&share=1", ""); !strings.Contains(out,
+		fmt.Sprintf(`"changed": %d`, sim.Count("transactions", "acme"))) {
 		t.Errorf("touch: %s", out)
 	}
 	do(400, "POST", "/sim/touch?org=acme&share=2", "")
@@ -302,7 +315,8 @@ func TestControlOfSettingsAndFaults(t *testing.T) {
 	post(200, "/sim/settings", out) // what is shown can be sent back
 	out = post(200, "/sim/settings", `{"movement":{"seed":18446744073709551615,"step":"7ms","perPage":0.5},"cursor":"offset","latency":"3ms"}`)
 	set = sim.Settings()
-	if want := (apisim.Movement{Seed: 18446744073709551615, Step: 7 * time.Millisecond, PerPage: 0.5}); set.Movement != want ||
+	if want := (apisim.Movement{Seed: 18446744073709551615, Step: 7 * time.Millisecond,
+		PerPage: 0.5}); set.Movement != want ||
 		set.Cursor != apisim.CursorOffset || set.Latency != 3*time.Millisecond || set.PageSize != 7 {
 		t.Errorf("settings are %+v", set)
 	}
@@ -310,7 +324,9 @@ func TestControlOfSettingsAndFaults(t *testing.T) {
 	if sim.Settings() != set {
 		t.Errorf("shown settings, sent back, are %+v", sim.Settings())
 	}
-	for _, body := range []string{`{"movement":{"step":"fast"}}`, `{"movement":{"aim":7}}`, `{"movement":7}`, `{"cursor":"x"}`, "", "[]", `{"pageSize":0.5}`, `{"pageSize":20000}`, `{"pagesizes":1}`, `{"latency":"fast"}`, `{"order":"up"}`} {
+	for _, body := range []string{`{"movement":{"step":"fast"}}`, `{"movement":{"aim":7}}`, `{"movement":7}`,
+		`{"cursor":"x"}`, "", "[]", `{"pageSize":0.5}`, `{"pageSize":20000}`, `{"pagesizes":1}`, `{"latency":"fast"}`,
+		`{"order":"up"}`} {
 		post(400, "/sim/settings", body)
 	}
 	if sim.Settings() != set {
@@ -349,7 +365,8 @@ func TestControlOfSettingsAndFaults(t *testing.T) {
 	if code, _ := orders(h, "DELETE", "/sim/fault", "", "127.0.0.1:1"); code != 200 || ask("/v1/deals/payouts") != 200 {
 		t.Error("the fault stays")
 	}
-	for _, body := range []string{"", `{"kind":"boom"}`, `{"kind":"status"}`, `{"kind":"redirect","status":200}`, `{"kind":"none","delay":"x"}`} {
+	for _, body := range []string{"", `{"kind":"boom"}`, `{"kind":"status"}`, `{"kind":"redirect","status":200}`,
+		`{"kind":"none","delay":"x"}`} {
 		post(400, "/sim/fault", body)
 	}
 }

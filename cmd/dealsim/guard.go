@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// fromHere reports that no web page of somebody else makes a browser on this machine send the request. The author of one
-// can let a name of theirs point to 127.0.0.1, so the name must be one of this machine; and any page may send a POST
-// anywhere, so a browser must say that the page is ours. Programs that are no browsers say nothing of the kind.
+// fromHere reports that no web page of somebody else makes a browser on this machine send the request. The author of
+// one can let a name of theirs point to 127.0.0.1, so the name must be one of this machine; and any page may send a
+// POST anywhere, so a browser must say that the page is ours. Programs that are no browsers say nothing of the kind.
 func fromHere(r *http.Request) bool {
 	if !isLocal(r.Host) {
 		return false

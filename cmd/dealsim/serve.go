@@ -90,7 +90,8 @@ func greet(w io.Writer, sim *apisim.Sim, base string) {
 		// What config.example.toml, as it is, needs to load this organization: the first load of README.md.
 		fmt.Fprintf(&b, "export DEALS_API_KEY=%s\n", shellQuote(full))
 		fmt.Fprintf(&b, "export DEALHOUSE_ACCOUNT_%s_BASE_URL=%s\n", variable(orgs[0]), base)
-		fmt.Fprintf(&b, "DEALHOUSE_ACCOUNT=%s DEALHOUSE_BASE_URL=%s DEALHOUSE_API_KEY=%s dealhouse sync\n", orgs[0], base, shellQuote(full))
+		fmt.Fprintf(&b, "DEALHOUSE_ACCOUNT=%s DEALHOUSE_BASE_URL=%s DEALHOUSE_API_KEY=%s dealhouse sync\n", orgs[0], base,
+			shellQuote(full))
 		fmt.Fprintf(&b, "curl -H %s %s/v1/deals/promotions\n", shellQuote("Authorization: Bearer "+full), base)
 	}
 	_, _ = io.WriteString(w, b.String())

@@ -49,7 +49,8 @@ func ask(ctx context.Context, args []string) error {
 		if err := db.QueryRow(ctx, "EXISTS "+*table).Scan(&exists); err != nil || exists == 0 {
 			return errors.Join(err, json.NewEncoder(os.Stdout).Encode(a))
 		}
-		if err := db.QueryRow(ctx, "SELECT toInt64(count()), toInt64(uniqExact(id)) FROM "+*table).Scan(&a.Rows, &a.Distinct); err != nil {
+		if err := db.QueryRow(ctx, "SELECT toInt64(count()), toInt64(uniqExact(id)) FROM "+*table).Scan(&a.Rows,
+			&a.Distinct); err != nil {
 			return err
 		}
 		a.Merged = a.Rows

@@ -31,7 +31,8 @@ func (t *table) chart() string {
 	fmt.Fprintf(&b, "<text x=\"10\" y=\"42\" fill=\"#555\">%s</text>\n", html.EscapeString(t.title()))
 	for i, r := range bars {
 		y := 60 + i*(2*barHeight+barGap)
-		fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n", barLeft-10, y+barHeight+4, html.EscapeString(r.Name))
+		fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n", barLeft-10, y+barHeight+4,
+			html.EscapeString(r.Name))
 		bar(&b, y, "#2563a8", r.Seconds, most, "wall")
 		bar(&b, y+barHeight, "#9db8d2", r.CPUSeconds, most, "CPU")
 	}
@@ -41,6 +42,8 @@ func (t *table) chart() string {
 
 func bar(b *strings.Builder, y int, color string, value, most float64, what string) {
 	width := (chartWidth - barLeft - barRight) * value / most
-	fmt.Fprintf(b, "<rect x=\"%d\" y=\"%d\" width=\"%.0f\" height=\"%d\" fill=\"%s\"/>\n", barLeft, y, width, barHeight-1, color)
-	fmt.Fprintf(b, "<text x=\"%.0f\" y=\"%d\" font-size=\"11\" fill=\"#333\">%.1f %s</text>\n", barLeft+width+5, y+barHeight-5, value, what)
+	fmt.Fprintf(b, "<rect x=\"%d\" y=\"%d\" width=\"%.0f\" height=\"%d\" fill=\"%s\"/>\n", barLeft, y, width, barHeight-1,
+		color)
+	fmt.Fprintf(b, "<text x=\"%.0f\" y=\"%d\" font-size=\"11\" fill=\"#333\">%.1f %s</text>\n", barLeft+width+5,
+		y+barHeight-5, value, what)
 }

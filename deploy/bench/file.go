@@ -34,7 +34,8 @@ func insertFile(ctx context.Context, args []string) error {
 		}
 		query := url.Values{
 			"query": {"INSERT INTO transactions FORMAT JSONEachRow"}, "database": {"default"},
-			"date_time_input_format": {"best_effort"}, "input_format_null_as_default": {"1"}, "input_format_skip_unknown_fields": {"1"},
+			"date_time_input_format": {"best_effort"}, "input_format_null_as_default": {"1"},
+			"input_format_skip_unknown_fields": {"1"},
 		}
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://embedded/?"+query.Encode(), data)
 		if err != nil {

@@ -44,15 +44,21 @@ func loaders(o options) []loader {
 		}
 	}
 	return []loader{
-		{name: "dealhouse", memory: engineIncluded, pages: true, question: question{table: "dealhouse.transactions", orderValue: "order_value"}, start: o.sync},
+		{name: "dealhouse", memory: engineIncluded, pages: true,
+			question: question{table: "dealhouse.transactions", orderValue: "order_value"}, start: o.sync},
 		{name: "plain Go loop", memory: engineIncluded, pages: true, question: plainQuestion, start: loop((*world).batch)},
-		{name: "the same, an insert a page", memory: engineIncluded, pages: true, question: plainQuestion, start: loop(func(w *world) int { return w.pageSize })},
-		{name: "plain Python loop", memory: besideEngine, pages: true, door: true, question: plainQuestion, missing: absent("python3"), start: python("")},
-		{name: "the same, amounts as floats", memory: besideEngine, pages: true, door: true, question: plainQuestion, missing: absent("python3"), exact: true, start: python("1")},
-		{name: "the engine's own reading", memory: engineIncluded, question: plainQuestion, start: func(ctx context.Context, w *world, dir, _ string) *exec.Cmd {
-			return command(ctx, o.self, "file", "--file", w.file, "--dir", dir)
-		}},
-		{name: "ingestr", memory: "worker alone", door: true, foreign: true, question: question{table: "transactions", orderValue: "orderValue"}, missing: absent("ingestr"), start: ingestr},
+		{name: "the same, an insert a page", memory: engineIncluded, pages: true, question: plainQuestion,
+			start: loop(func(w *world) int { return w.pageSize })},
+		{name: "plain Python loop", memory: besideEngine, pages: true, door: true, question: plainQuestion,
+			missing: absent("python3"), start: python("")},
+		{name: "the same, amounts as floats", memory: besideEngine, pages: true, door: true, question: plainQuestion,
+			missing: absent("python3"), exact: true, start: python("1")},
+		{name: "the engine's own reading", memory: engineIncluded, question: plainQuestion,
+			start: func(ctx context.Context, w *world, dir, _ string) *exec.Cmd {
+				return command(ctx, o.self, "file", "--file", w.file, "--dir", dir)
+			}},
+		{name: "ingestr", memory: "worker alone", door: true, foreign: true,
+			question: question{table: "transactions", orderValue: "orderValue"}, missing: absent("ingestr"), start: ingestr},
 	}
 }
 
@@ -66,10 +72,12 @@ func absent(program string) string {
 	return ""
 }
 
-// sync is the whole program, as a person runs it. What it is told besides where things are is that the API has no limit.
+// sync is the whole program, as a person runs it. What it is told besides where things are is that the API has no
+// limit.
 func (o options) sync(ctx context.Context, w *world, dir, _ string) *exec.Cmd {
 	cmd := command(ctx, o.dealhouse, "sync", "transactions")
-	cmd.Env = append(os.Environ(), "DEALHOUSE_WAREHOUSE_DSN=embedded:"+dir, "DEALHOUSE_ACCOUNT=acme", "DEALHOUSE_BASE_URL="+w.url, "DEALHOUSE_API_KEY="+key,
+	cmd.Env = append(os.Environ(), "DEALHOUSE_WAREHOUSE_DSN=embedded:"+dir, "DEALHOUSE_ACCOUNT=acme",
+		"DEALHOUSE_BASE_URL="+w.url, "DEALHOUSE_API_KEY="+key,
 		"DEALHOUSE_DEFAULTS_REQUESTS_PER_SECOND=1000")
 	return cmd
 }
@@ -78,7 +86,8 @@ func (o options) sync(ctx context.Context, w *world, dir, _ string) *exec.Cmd {
 func ingestr(ctx context.Context, w *world, _, door string) *exec.Cmd {
 	server, _ := strings.CutPrefix(door, "http://")
 	_, port, _ := strings.Cut(server, ":")
-	return command(ctx, "ingestr", "ingest", "--yes", "--progress", "log", "--source-uri", "jsonl://"+w.file, "--source-table", "transactions",
+	return command(ctx, "ingestr", "ingest", "--yes", "--progress", "log", "--source-uri", "jsonl://"+w.file,
+		"--source-table", "transactions",
 		"--dest-uri", "clickhouse://default:@"+server+"?secure=0&http_port="+port, "--dest-table", "default.transactions",
 		"--incremental-strategy", "merge", "--primary-key", "id", "--columns", "orderValue:decimal,cashback:decimal")
 }
@@ -90,7 +99,8 @@ type server struct {
 }
 
 func (o options) serve(ctx context.Context, dir string) (*server, error) {
-	s := &server{cmd: command(ctx, o.dealhouse, "serve-warehouse", "--allow-writes", "--without-sandbox", "--listen", "127.0.0.1:0")}
+	s := &server{cmd: command(ctx, o.dealhouse, "serve-warehouse", "--allow-writes", "--without-sandbox", "--listen",
+		"127.0.0.1:0")}
 	s.cmd.Env = append(os.Environ(), "DEALHOUSE_WAREHOUSE_DSN=embedded:"+dir)
 	var said bytes.Buffer
 	s.cmd.Stderr = &said
@@ -216,7 +226,8 @@ func killAt(cmd *exec.Cmd, over chan struct{}, wait func() error, killed chan st
 	_ = killGroup(cmd) // an error means that it was faster
 	close(killed)
 	<-over
-	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); err == nil && (!ok || status.Signal() != syscall.SIGKILL) {
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); err == nil &&
+		(!ok || status.Signal() != syscall.SIGKILL) {
 		err = fmt.Errorf("it ended before it could be killed: %s: %s", cmd.ProcessState, tail(said.String()))
 	}
 	return err
@@ -254,7 +265,8 @@ func measure(ctx context.Context, o options, l loader, w, small *world) (result,
 	}
 	err := o.measure(ctx, l, w, small, &r)
 	if err != nil && l.foreign && ctx.Err() == nil {
-		return result{Name: l.name, Memory: l.memory, Skipped: "it failed: " + strings.ReplaceAll(err.Error(), "\n", " ")}, nil
+		return result{Name: l.name, Memory: l.memory,
+			Skipped: "it failed: " + strings.ReplaceAll(err.Error(), "\n", " ")}, nil
 	}
 	return r, err
 }

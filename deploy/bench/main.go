@@ -96,7 +96,8 @@ func compare(ctx context.Context, o options) error {
 		}
 		defer small.stop()
 	}
-	t := table{Rows: o.rows, KillRows: small.rows, Bytes: w.bytes, Decimals: 2 * len(w.exact), Repeat: o.repeat, Machine: machine(o.machine)}
+	t := table{Rows: o.rows, KillRows: small.rows, Bytes: w.bytes, Decimals: 2 * len(w.exact), Repeat: o.repeat,
+		Machine: machine(o.machine)}
 	for _, l := range loaders(o) {
 		fmt.Fprintf(os.Stderr, "bench: %s\n", l.name)
 		r, err := measure(ctx, o, l, w, small)

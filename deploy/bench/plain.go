@@ -55,7 +55,8 @@ type transaction struct {
 // decimals, and nothing is inserted row by row.
 func plain(ctx context.Context, args []string) error {
 	f := flag.NewFlagSet("plain", flag.ContinueOnError)
-	url, dir, batchRows := f.String("url", "", "of the API"), f.String("dir", "", "of the engine"), f.Int("batch", 100_000, "rows")
+	url, dir, batchRows := f.String("url", "", "of the API"), f.String("dir", "", "of the engine"), f.Int("batch", 100_000,
+		"rows")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -118,8 +119,10 @@ func (l *plainLoad) add(ctx context.Context, rows []transaction) (err error) {
 				return err
 			}
 		}
-		if err := l.batch.Append(r.ID, r.Country, r.ActivatedAt, r.ClickedAt, r.SoldAt, r.UpdatedAt, r.CurrencyCode, r.OrderValue, r.Cashback, r.Status,
-			r.PassbackUID, r.RetailerID, r.RetailerName, r.RetailerLogo, r.PayoutID, r.PassbackData, r.CashbackOfferID, r.CouponID, r.PromotionID); err != nil {
+		if err := l.batch.Append(r.ID, r.Country, r.ActivatedAt, r.ClickedAt, r.SoldAt, r.UpdatedAt, r.CurrencyCode,
+			r.OrderValue, r.Cashback, r.Status,
+			r.PassbackUID, r.RetailerID, r.RetailerName, r.RetailerLogo, r.PayoutID, r.PassbackData, r.CashbackOfferID,
+			r.CouponID, r.PromotionID); err != nil {
 			return err
 		}
 		if l.rows++; l.rows == l.most {

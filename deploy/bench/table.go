@@ -97,7 +97,8 @@ func (t *table) write(folder string, stdout io.Writer) error {
 	}
 	text := t.text()
 	fmt.Fprint(stdout, text)
-	for name, content := range map[string]string{"table.txt": text, "table.md": t.markdown(), "result.json": string(figures) + "\n", "chart.svg": t.chart()} {
+	for name, content := range map[string]string{"table.txt": text, "table.md": t.markdown(),
+		"result.json": string(figures) + "\n", "chart.svg": t.chart()} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o644); err != nil { //nolint:gosec // for everybody to read
 			return err
 		}
@@ -106,11 +107,13 @@ func (t *table) write(folder string, stdout io.Writer) error {
 }
 
 func (t *table) title() string {
-	return fmt.Sprintf("%s transactions, %.1f MB of JSON; %s; %s. A kill in the middle of %s.", thousands(int64(t.Rows)), float64(t.Bytes)/1e6, t.Machine, t.Date, thousands(int64(t.KillRows)))
+	return fmt.Sprintf("%s transactions, %.1f MB of JSON; %s; %s. A kill in the middle of %s.", thousands(int64(t.Rows)),
+		float64(t.Bytes)/1e6, t.Machine, t.Date, thousands(int64(t.KillRows)))
 }
 
 func header() []string {
-	return []string{"", "wall s", "CPU s", "rows/s", "CPU s a million", "peak MiB", "memory of", "decimals wrong", "seen after a kill", "then missing", "then twice"}
+	return []string{"", "wall s", "CPU s", "rows/s", "CPU s a million", "peak MiB", "memory of", "decimals wrong",
+		"seen after a kill", "then missing", "then twice"}
 }
 
 func (t *table) cells(r result) []string {
@@ -126,7 +129,8 @@ func (t *table) cells(r result) []string {
 		twice += fmt.Sprintf(" (%s with FINAL)", thousands(r.TwiceMerged))
 	}
 	return []string{
-		r.Name, fmt.Sprintf("%.1f", r.Seconds), fmt.Sprintf("%.1f", r.CPUSeconds), thousands(int64(r.RowsPerSecond)), fmt.Sprintf("%.1f", r.CPUPerMillion),
+		r.Name, fmt.Sprintf("%.1f", r.Seconds), fmt.Sprintf("%.1f", r.CPUSeconds), thousands(int64(r.RowsPerSecond)),
+		fmt.Sprintf("%.1f", r.CPUPerMillion),
 		thousands(r.PeakMiB), r.Memory, wrong, thousands(r.SeenAfterKill), thousands(r.Missing), twice,
 	}
 }

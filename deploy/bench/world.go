@@ -43,7 +43,8 @@ type world struct {
 }
 
 func startWorld(ctx context.Context, o options, name string, rows int) (*world, error) {
-	w := &world{rows: rows, pageSize: min(1000, rows/20), file: filepath.Join(o.work, name+".json"), exact: map[string]amounts{}}
+	w := &world{rows: rows, pageSize: min(1000, rows/20), file: filepath.Join(o.work, name+".json"),
+		exact: map[string]amounts{}}
 	exact := min(exactRows, rows/2)
 	w.cmd = command(ctx, o.dealsim, "--listen", "127.0.0.1:0", "--orgs", "acme:EUR", "--keys", "acme="+key,
 		"--transactions", strconv.Itoa(rows-exact), "--products", "0", "--page-size", strconv.Itoa(w.pageSize))

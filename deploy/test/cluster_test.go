@@ -37,8 +37,8 @@ func pods(objects []runtime.Object) map[string]corev1.PodTemplateSpec {
 	return all
 }
 
-// checkAdmitted holds pods against the level restricted of the pod security standards, as the cluster does that enforces
-// it, and names and labels against what a cluster takes.
+// checkAdmitted holds pods against the level restricted of the pod security standards, as the cluster does that
+// enforces it, and names and labels against what a cluster takes.
 func checkAdmitted(t *testing.T, objects []runtime.Object) {
 	t.Helper()
 	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
@@ -72,7 +72,8 @@ func checkAdmitted(t *testing.T, objects []runtime.Object) {
 func checkNames(t *testing.T, kind string, m metav1.ObjectMeta, longest int) {
 	t.Helper()
 	if m.Name != "" && (len(m.Name) > longest || len(validation.IsDNS1123Subdomain(m.Name)) > 0) {
-		t.Errorf("%s: the name %s has %d characters, of at most %d, or others than a name may have", kind, m.Name, len(m.Name), longest)
+		t.Errorf("%s: the name %s has %d characters, of at most %d, or others than a name may have", kind, m.Name,
+			len(m.Name), longest)
 	}
 	for key, value := range m.Labels {
 		if problems := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...); len(problems) > 0 {
@@ -84,9 +85,11 @@ func checkNames(t *testing.T, kind string, m metav1.ObjectMeta, longest int) {
 // Each overlay, with every component that fits it, is what a restricted namespace admits.
 func TestOverlaysAreAdmitted(t *testing.T) {
 	for overlay, components := range map[string][]string{
-		"daemon":   {"../../components/proxy", "../../components/openshift", "../../components/servicemonitor", "../../components/prometheusrule", "../../../grafana/dashboards"},
-		"cronjobs": {"../../components/proxy", "../../components/openshift", "../../components/pushgateway", "../../components/prometheusrule", "../../../grafana/dashboards"},
-		"migrate":  {"../../components/proxy", "../../components/openshift"},
+		"daemon": {"../../components/proxy", "../../components/openshift", "../../components/servicemonitor",
+			"../../components/prometheusrule", "../../../grafana/dashboards"},
+		"cronjobs": {"../../components/proxy", "../../components/openshift", "../../components/pushgateway",
+			"../../components/prometheusrule", "../../../grafana/dashboards"},
+		"migrate": {"../../components/proxy", "../../components/openshift"},
 	} {
 		checkAdmitted(t, build(t, overlay))
 		dir := copied(t)
@@ -118,7 +121,8 @@ func TestTimeToEnd(t *testing.T) {
 	d := find[appsv1.Deployment](build(t, "daemon"))[0]
 	start := d.Spec.Template.Spec.Containers[0].StartupProbe
 	if *d.Spec.ProgressDeadlineSeconds <= start.PeriodSeconds*start.FailureThreshold {
-		t.Errorf("a rollout is given up after %d s, and a start may take %d times %d s", *d.Spec.ProgressDeadlineSeconds, start.FailureThreshold, start.PeriodSeconds)
+		t.Errorf("a rollout is given up after %d s, and a start may take %d times %d s", *d.Spec.ProgressDeadlineSeconds,
+			start.FailureThreshold, start.PeriodSeconds)
 	}
 }
 
@@ -153,7 +157,8 @@ func TestChangesRollThePods(t *testing.T) {
 		return text(t, find[appsv1.Deployment](objects)[0].Spec.Template)
 	}
 	before := template("", "")
-	for change, rolls := range map[string]bool{"dealhouse.toml": true, "secret/acme-api-key": true, "secret/warehouse-dsn": true, "service.yaml": false} {
+	for change, rolls := range map[string]bool{"dealhouse.toml": true, "secret/acme-api-key": true,
+		"secret/warehouse-dsn": true, "service.yaml": false} {
 		if got := template(change, "\n") != before; got != rolls {
 			t.Errorf("a change of %s rolls the pods: %v", change, got)
 		}
@@ -196,7 +201,8 @@ func TestMigrateJob(t *testing.T) {
 	}
 	env, _ := inPod(t, objects, pod)
 	cfg, warnings, err := config.Load(config.Source{Env: env})
-	if err != nil || len(warnings) > 0 || !strings.Contains(cfg.Warehouse.DSN.Reveal(), "clickhouse.example:9000/dealhouse") {
+	if err != nil || len(warnings) > 0 || !strings.Contains(cfg.Warehouse.DSN.Reveal(),
+		"clickhouse.example:9000/dealhouse") {
 		t.Errorf("%v, %v, %s", err, warnings, cfg.Warehouse.RedactedDSN())
 	}
 	if job.Spec.PodFailurePolicy == nil || job.Spec.ActiveDeadlineSeconds != nil { // rows may be moved for hours
@@ -220,10 +226,14 @@ func policyNamed(t *testing.T, objects []runtime.Object, name string) *networkin
 func lets(objects []runtime.Object, address, namespace string, port int32, protocol corev1.Protocol) bool {
 	for _, p := range find[networkingv1.NetworkPolicy](objects) {
 		for _, rule := range p.Spec.Egress {
-			if !slices.ContainsFunc(rule.Ports, func(p networkingv1.NetworkPolicyPort) bool { return p.Port.IntVal == port && *p.Protocol == protocol }) {
+			if !slices.ContainsFunc(rule.Ports, func(p networkingv1.NetworkPolicyPort) bool {
+				return p.Port.IntVal == port &&
+					*p.Protocol == protocol
+			}) {
 				continue
 			}
-			if len(rule.To) == 0 || slices.ContainsFunc(rule.To, func(to networkingv1.NetworkPolicyPeer) bool { return reaches(to, address, namespace) }) {
+			if len(rule.To) == 0 || slices.ContainsFunc(rule.To,
+				func(to networkingv1.NetworkPolicyPeer) bool { return reaches(to, address, namespace) }) {
 				return true
 			}
 		}
@@ -284,11 +294,13 @@ func TestNetwork(t *testing.T) {
 			t.Errorf("%s%s port %d %s: %v", c.address, c.namespace, c.port, c.protocol, got)
 		}
 	}
-	if lets(objects, "10.9.9.9", "", 3128, corev1.ProtocolTCP) || !lets(proxied, "10.9.9.9", "", 3128, corev1.ProtocolTCP) {
+	if lets(objects, "10.9.9.9", "", 3128, corev1.ProtocolTCP) ||
+		!lets(proxied, "10.9.9.9", "", 3128, corev1.ProtocolTCP) {
 		t.Error("the proxy's port is open without the component, or closed with it")
 	}
 	for _, overlay := range []string{"daemon", "cronjobs"} {
-		if lets(build(t, overlay), "10.9.9.9", "", 8444, corev1.ProtocolTCP) || !lets(uncommented(t, overlay, "patches"), "10.9.9.9", "", 8444, corev1.ProtocolTCP) {
+		if lets(build(t, overlay), "10.9.9.9", "", 8444, corev1.ProtocolTCP) ||
+			!lets(uncommented(t, overlay, "patches"), "10.9.9.9", "", 8444, corev1.ProtocolTCP) {
 			t.Errorf("%s: the port of the API is open without the patch in its comment, or closed with it", overlay)
 		}
 	}
@@ -308,7 +320,8 @@ func uncommented(t *testing.T, overlay, part string) []runtime.Object {
 	if !ok || !ended {
 		t.Fatalf("%s has no such comment", file)
 	}
-	if err := write(file, before+part+":\n"+strings.TrimPrefix(strings.ReplaceAll("\n"+comment, "\n# ", "\n"), "\n")+"\n\n"+after); err != nil {
+	if err := write(file, before+part+":\n"+strings.TrimPrefix(strings.ReplaceAll("\n"+comment, "\n# ", "\n"), "\n")+
+		"\n\n"+after); err != nil {
 		t.Fatal(err)
 	}
 	objects, _ := buildIn(t, dir, overlay)
@@ -319,7 +332,8 @@ func uncommented(t *testing.T, overlay, part string) []runtime.Object {
 func TestComponentsOfTheComments(t *testing.T) {
 	for _, overlay := range overlays {
 		for name, pod := range pods(uncommented(t, overlay, "components")) {
-			if pod.Spec.SecurityContext.RunAsUser != nil || !strings.Contains(text(t, pod.Spec.Containers[0].Env), "HTTPS_PROXY") {
+			if pod.Spec.SecurityContext.RunAsUser != nil ||
+				!strings.Contains(text(t, pod.Spec.Containers[0].Env), "HTTPS_PROXY") {
 				t.Errorf("%s does not change %s", overlay, name)
 			}
 		}
@@ -330,14 +344,16 @@ func TestComponentsOfTheComments(t *testing.T) {
 func TestTwoInstances(t *testing.T) {
 	dir := copied(t)
 	file := dir + "/kubernetes/overlays/daemon/kustomization.yaml"
-	if err := write(file, strings.Replace(read(t, file), "app.kubernetes.io/instance: dealhouse", "app.kubernetes.io/instance: other", 1)+"\nnameSuffix: -other\n"); err != nil {
+	if err := write(file, strings.Replace(read(t, file), "app.kubernetes.io/instance: dealhouse",
+		"app.kubernetes.io/instance: other", 1)+"\nnameSuffix: -other\n"); err != nil {
 		t.Fatal(err)
 	}
 	other, _ := buildIn(t, dir, "daemon")
 	checkAdmitted(t, other)
 	one := build(t, "daemon")
 	service, pod := find[corev1.Service](one)[0], find[appsv1.Deployment](other)[0].Spec.Template
-	if matches(service.Spec.Selector, pod.Labels) || matches(find[appsv1.Deployment](one)[0].Spec.Selector.MatchLabels, pod.Labels) {
+	if matches(service.Spec.Selector, pod.Labels) ||
+		matches(find[appsv1.Deployment](one)[0].Spec.Selector.MatchLabels, pod.Labels) {
 		t.Errorf("one instance selects the pods of the other: %v", pod.Labels)
 	}
 	if find[corev1.Service](other)[0].Name == service.Name {

@@ -88,7 +88,8 @@ func TestComposeFitsTogether(t *testing.T) {
 	keys := *project.Services["dealsim"].Environment["DEALSIM_KEYS"]
 	for _, account := range cfg.Accounts {
 		u, err := url.Parse(account.BaseURL)
-		if err != nil || u.Hostname() != "dealsim" || !strings.Contains(strings.Join(project.Services["dealsim"].Command, " "), "--listen=:"+u.Port()) {
+		if err != nil || u.Hostname() != "dealsim" ||
+			!strings.Contains(strings.Join(project.Services["dealsim"].Command, " "), "--listen=:"+u.Port()) {
 			t.Errorf("%s asks %s, where nobody is", account.Name, account.BaseURL)
 		}
 		if !strings.Contains(keys, account.Name+"="+account.Key.Reveal()) {
@@ -101,11 +102,13 @@ func TestComposeFitsTogether(t *testing.T) {
 	}
 	clickhouse := project.Services["clickhouse"]
 	password, _ := dsn.User.Password()
-	if dsn.Hostname() != "clickhouse" || dsn.Port() != "9000" || password != *clickhouse.Environment["WRITER_PASSWORD"] || cfg.Warehouse.Database != *clickhouse.Environment["CLICKHOUSE_DB"] {
+	if dsn.Hostname() != "clickhouse" || dsn.Port() != "9000" || password != *clickhouse.Environment["WRITER_PASSWORD"] ||
+		cfg.Warehouse.Database != *clickhouse.Environment["CLICKHOUSE_DB"] {
 		t.Errorf("the warehouse is %s", cfg.Warehouse.RedactedDSN())
 	}
 	users := read(t, "../compose/clickhouse-users.xml")
-	for _, want := range []string{"<" + dsn.User.Username() + ">", `from_env="WRITER_PASSWORD"`, `from_env="READER_PASSWORD"`, "<grafana>", "<readonly>1<"} {
+	for _, want := range []string{"<" + dsn.User.Username() + ">", `from_env="WRITER_PASSWORD"`,
+		`from_env="READER_PASSWORD"`, "<grafana>", "<readonly>1<"} {
 		if !strings.Contains(users, want) {
 			t.Errorf("the users of ClickHouse lack %s", want)
 		}
@@ -117,7 +120,8 @@ func TestComposeFitsTogether(t *testing.T) {
 		t.Errorf("Prometheus does not scrape port %s", port)
 	}
 	sources := read(t, "../grafana/provisioning/datasources/dealhouse.yaml")
-	for _, want := range []string{"http://prometheus:9090", "host: clickhouse", "username: grafana", "defaultDatabase: " + cfg.Warehouse.Database} {
+	for _, want := range []string{"http://prometheus:9090", "host: clickhouse", "username: grafana",
+		"defaultDatabase: " + cfg.Warehouse.Database} {
 		if !strings.Contains(sources, want) {
 			t.Errorf("the data sources lack %q", want)
 		}

@@ -55,7 +55,8 @@ func TestDigests(t *testing.T) {
 func TestMalformedDigests(t *testing.T) {
 	good := "@sha256:" + strings.Repeat("0a", 32)
 	for digest, want := range map[string]bool{
-		"": true, good: true, good[1:]: false, good[:len(good)-1]: false, good + "0": false, strings.ToUpper(good): false, "@" + strings.Repeat("0a", 32): false, " " + good: false, `"` + good + `"`: false,
+		"": true, good: true, good[1:]: false, good[:len(good)-1]: false, good + "0": false, strings.ToUpper(good): false,
+		"@" + strings.Repeat("0a", 32): false, " " + good: false, `"` + good + `"`: false,
 	} {
 		if wellFormed(digest) != want {
 			t.Errorf("%q: want %v", digest, want)

@@ -58,7 +58,8 @@ func TestDockerfile(t *testing.T) {
 			}
 		}
 		if stage.BaseName == "scratch" && (!user || !health || !entry) {
-			t.Errorf("%s: numeric user %v, health check by the program %v, entry point without a shell %v", stage.Name, user, health, entry)
+			t.Errorf("%s: numeric user %v, health check by the program %v, entry point without a shell %v", stage.Name, user,
+				health, entry)
 		}
 	}
 }

@@ -51,7 +51,8 @@ func tryRender(t *testing.T, release, values string) (objects []runtime.Object, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := chartutil.ToRenderValues(c, over, chartutil.ReleaseOptions{Name: release, Namespace: "dealhouse", IsInstall: true}, nil)
+	all, err := chartutil.ToRenderValues(c, over,
+		chartutil.ReleaseOptions{Name: release, Namespace: "dealhouse", IsInstall: true}, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -81,7 +82,8 @@ func same(t *testing.T, what, chart, overlay string) {
 	g, w := strings.Split(chart, "\n"), strings.Split(overlay, "\n")
 	for i := range min(len(g), len(w)) {
 		if g[i] != w[i] {
-			t.Errorf("%s: line %d is %q in the chart and %q in the overlay; around it:\n%s", what, i+1, g[i], w[i], strings.Join(g[max(0, i-3):min(len(g), i+3)], "\n"))
+			t.Errorf("%s: line %d is %q in the chart and %q in the overlay; around it:\n%s", what, i+1, g[i], w[i],
+				strings.Join(g[max(0, i-3):min(len(g), i+3)], "\n"))
 			return
 		}
 	}
@@ -114,16 +116,19 @@ var sameAsOverlay = map[string]struct {
 	"cronjobs": {"cronjobs", "mode: cronjobs\n", nil},
 	"daemon with all": {
 		"daemon", "proxy: {secret: dealhouse-proxy}\nrunAs: null\nserviceMonitor: true\nprometheusRule: true\ndashboards: true\n",
-		[]string{"../../components/proxy", "../../components/openshift", "../../components/servicemonitor", "../../components/prometheusrule", "../../../grafana/dashboards"},
+		[]string{"../../components/proxy", "../../components/openshift", "../../components/servicemonitor",
+			"../../components/prometheusrule", "../../../grafana/dashboards"},
 	},
 	"cronjobs with all": {
 		"cronjobs", "mode: cronjobs\nproxy: {secret: dealhouse-proxy}\nrunAs: null\npushgateway: true\nprometheusRule: true\ndashboards: true\n",
-		[]string{"../../components/pushgateway", "../../components/proxy", "../../components/openshift", "../../components/prometheusrule", "../../../grafana/dashboards"},
+		[]string{"../../components/pushgateway", "../../components/proxy", "../../components/openshift",
+			"../../components/prometheusrule", "../../../grafana/dashboards"},
 	},
 }
 
 // The chart and the overlays make the same objects, which say the same to the field: pods, services, network and jobs.
-// What only Helm has are labels and annotations of its own. The namespace and a Secret that is there it leaves to others.
+// What only Helm has are labels and annotations of its own. The namespace and a Secret that is there it leaves to
+// others.
 func TestChartEqualsOverlays(t *testing.T) {
 	for name, c := range sameAsOverlay {
 		t.Run(name, func(t *testing.T) {

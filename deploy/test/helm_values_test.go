@@ -24,14 +24,20 @@ func TestChartValues(t *testing.T) {
 		"all monitoring":    {"dealhouse", existing + "serviceMonitor: true\nprometheusRule: true\ndashboards: true\n"},
 		"secret of its own": {"dealhouse", "secret: {data: {warehouse-dsn: 'https://u:p%40%22@h/d', acme-api-key: \"{{k}}:'\\n\", status-user: ops, status-password: '123'}}\n"},
 		"OpenShift":         {"dealhouse", existing + "runAs: null\n"},
-		"air-gapped":        {"dealhouse", existing + "image: {repository: 'registry.internal:5000/a/dealhouse', digest: 'sha256:" + strings.Repeat("0a", 32) + "'}\nimagePullSecrets: [{name: registry}]\n"},
-		"ARM":               {"dealhouse", existing + "nodeSelector: {kubernetes.io/arch: arm64}\ntolerations: [{key: arm, operator: Exists}]\n"},
-		"proxy":             {"dealhouse", existing + "proxy: {secret: proxy, port: 8888}\nnetworkPolicy: {apiPorts: [443, 8443], dnsNamespaces: [dns]}\n"},
-		"no policy":         {"dealhouse", existing + "networkPolicy: {enabled: false}\n"},
-		"large numbers":     {"dealhouse", existing + "mode: cronjobs\njobs: [{name: a, schedule: '@daily', args: [sync], startingDeadlineSeconds: 2000000, activeDeadlineSeconds: 20000000}]\n"},
-		"more in pods":      {"dealhouse", existing + "env: [{name: TZ, value: UTC}]\npodAnnotations: {a/b: 'true'}\naffinity: {nodeAffinity: {}}\n"},
-		"indented text":     {"dealhouse", existing + "config: \"\\n  # mine\\n  [daemon]\\n    listen = ':9464'\\n\""},
-		"Windows text":      {"dealhouse", existing + "config: \"[[account]]\\r\\nname = 'acme'\\r\\n\"\n"},
+		"air-gapped": {"dealhouse", existing +
+			"image: {repository: 'registry.internal:5000/a/dealhouse', digest: 'sha256:" + strings.Repeat("0a", 32) +
+			"'}\nimagePullSecrets: [{name: registry}]\n"},
+		"ARM": {"dealhouse", existing +
+			"nodeSelector: {kubernetes.io/arch: arm64}\ntolerations: [{key: arm, operator: Exists}]\n"},
+		"proxy": {"dealhouse", existing +
+			"proxy: {secret: proxy, port: 8888}\nnetworkPolicy: {apiPorts: [443, 8443], dnsNamespaces: [dns]}\n"},
+		"no policy": {"dealhouse", existing + "networkPolicy: {enabled: false}\n"},
+		"large numbers": {"dealhouse", existing +
+			"mode: cronjobs\njobs: [{name: a, schedule: '@daily', args: [sync], startingDeadlineSeconds: 2000000, activeDeadlineSeconds: 20000000}]\n"},
+		"more in pods": {"dealhouse", existing +
+			"env: [{name: TZ, value: UTC}]\npodAnnotations: {a/b: 'true'}\naffinity: {nodeAffinity: {}}\n"},
+		"indented text": {"dealhouse", existing + "config: \"\\n  # mine\\n  [daemon]\\n    listen = ':9464'\\n\""},
+		"Windows text":  {"dealhouse", existing + "config: \"[[account]]\\r\\nname = 'acme'\\r\\n\"\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects, others := render(t, c.release, c.values)
@@ -62,7 +68,8 @@ func checkChart(t *testing.T, name string, objects []runtime.Object, others [][]
 		secret := &corev1.Secret{Data: map[string][]byte{"status-user": nil, "status-password": nil}}
 		secret.Name = "dealhouse"
 		checkMonitor(t, ofKind(t, others, "ServiceMonitor"), find[corev1.Service](objects)[0], secret)
-		component := ofKind(t, [][]byte{[]byte(read(t, "../kubernetes/components/prometheusrule/prometheusrule.yaml"))}, "PrometheusRule")
+		component := ofKind(t, [][]byte{[]byte(read(t, "../kubernetes/components/prometheusrule/prometheusrule.yaml"))},
+			"PrometheusRule")
 		if text(t, ofKind(t, others, "PrometheusRule").Spec.Groups) != text(t, component.Spec.Groups) {
 			t.Error("the chart has other rules than the component")
 		}
@@ -90,11 +97,14 @@ func checkChart(t *testing.T, name string, objects []runtime.Object, others [][]
 			t.Errorf("it asks for IDs of its own: %+v", s)
 		}
 	case "air-gapped":
-		if got := deployments[0].Spec.Template.Spec.Containers[0].Image; got != "registry.internal:5000/a/dealhouse@sha256:"+strings.Repeat("0a", 32) {
+		if got := deployments[0].Spec.Template.Spec.Containers[0].Image; got != "registry.internal:5000/a/dealhouse@sha256:"+
+			strings.Repeat("0a", 32) {
 			t.Errorf("image %s", got)
 		}
 	case "proxy":
-		if !lets(objects, "10.0.0.1", "", 8888, corev1.ProtocolTCP) || !lets(objects, "10.0.0.1", "", 8443, corev1.ProtocolTCP) || lets(objects, "", "kube-system", 53, corev1.ProtocolUDP) {
+		if !lets(objects, "10.0.0.1", "", 8888, corev1.ProtocolTCP) ||
+			!lets(objects, "10.0.0.1", "", 8443, corev1.ProtocolTCP) ||
+			lets(objects, "", "kube-system", 53, corev1.ProtocolUDP) {
 			t.Error("the network policy is another one")
 		}
 	case "indented text":
@@ -146,7 +156,8 @@ func TestTwoReleases(t *testing.T) {
 		}
 	}
 	for _, d := range find[appsv1.Deployment](other) {
-		if matches(find[corev1.Service](one)[0].Spec.Selector, d.Spec.Template.Labels) || matches(find[appsv1.Deployment](one)[0].Spec.Selector.MatchLabels, d.Spec.Template.Labels) {
+		if matches(find[corev1.Service](one)[0].Spec.Selector, d.Spec.Template.Labels) ||
+			matches(find[appsv1.Deployment](one)[0].Spec.Selector.MatchLabels, d.Spec.Template.Labels) {
 			t.Errorf("one release selects the pods of the other: %v", d.Spec.Template.Labels)
 		}
 	}
@@ -170,7 +181,8 @@ func TestChartRefuses(t *testing.T) {
 		existing + "runAs: {runAsUser: 0}\n":                               "runAs",
 		existing + "goMemoryLimit: 460Mi\n":                                "goMemoryLimit",
 		"secret: {existing: Not_A_Name}\n":                                 "existing",
-		existing + "mode: cronjobs\njobs: [{name: " + strings.Repeat("a", 21) + ", schedule: x, args: [sync], startingDeadlineSeconds: 60, activeDeadlineSeconds: 60}]\n": "name",
+		existing + "mode: cronjobs\njobs: [{name: " + strings.Repeat("a", 21) +
+			", schedule: x, args: [sync], startingDeadlineSeconds: 60, activeDeadlineSeconds: 60}]\n": "name",
 	} {
 		if _, _, err := tryRender(t, "dealhouse", values); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is refused with: %v", values, err)
@@ -185,7 +197,8 @@ func TestChartVersion(t *testing.T) {
 		t.Errorf("version %s of the chart is for %s: %v", c.Metadata.Version, c.Metadata.AppVersion, err)
 	}
 	for _, overlay := range overlays {
-		if file := read(t, "../kubernetes/overlays/"+overlay+"/kustomization.yaml"); !strings.Contains(file, `newTag: "`+c.Metadata.AppVersion+`"`) {
+		if file := read(t, "../kubernetes/overlays/"+overlay+"/kustomization.yaml"); !strings.Contains(file,
+			`newTag: "`+c.Metadata.AppVersion+`"`) {
 			t.Errorf("%s runs another version than the chart, %s", overlay, c.Metadata.AppVersion)
 		}
 	}
@@ -201,7 +214,8 @@ func TestChartVersion(t *testing.T) {
 		}
 	}
 	// Of what the chart shares with the repository it has no copy, and all of it.
-	for link, folder := range map[string]string{"rules": "../prometheus/rules/*.yml", "dashboards": "../grafana/dashboards/*.json"} {
+	for link, folder := range map[string]string{"rules": "../prometheus/rules/*.yml",
+		"dashboards": "../grafana/dashboards/*.json"} {
 		shared, err := filepath.Glob(folder)
 		if err != nil || len(shared) == 0 {
 			t.Fatal(err)

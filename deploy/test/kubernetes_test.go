@@ -30,12 +30,14 @@ import (
 func decode(t *testing.T, manifest []byte) runtime.Object {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme, networkingv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme,
+		networkingv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
 	}
-	decoder := json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{Yaml: true, Strict: true})
+	decoder := json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme,
+		json.SerializerOptions{Yaml: true, Strict: true})
 	object, _, err := decoder.Decode(manifest, nil, nil)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, manifest)
@@ -163,14 +165,16 @@ func TestDaemon(t *testing.T) {
 		t.Errorf("the daemon is started with %v", c.Args)
 	}
 	port := c.Ports[0]
-	if !strings.HasSuffix(cfg.Daemon.Listen, fmt.Sprintf(":%d", port.ContainerPort)) || strings.HasPrefix(cfg.Daemon.Listen, "127.") {
+	if !strings.HasSuffix(cfg.Daemon.Listen, fmt.Sprintf(":%d", port.ContainerPort)) ||
+		strings.HasPrefix(cfg.Daemon.Listen, "127.") {
 		t.Errorf("the configuration listens on %s, the container on %d", cfg.Daemon.Listen, port.ContainerPort)
 	}
 	for _, p := range []struct {
 		path  string
 		probe *corev1.Probe
 	}{{"/healthz", c.StartupProbe}, {"/healthz", c.LivenessProbe}, {"/readyz", c.ReadinessProbe}} {
-		if p.probe == nil || p.probe.HTTPGet == nil || p.probe.HTTPGet.Path != p.path || p.probe.HTTPGet.Port.StrVal != port.Name {
+		if p.probe == nil || p.probe.HTTPGet == nil || p.probe.HTTPGet.Path != p.path ||
+			p.probe.HTTPGet.Port.StrVal != port.Name {
 			t.Fatalf("the probe of %s is %+v", p.path, p.probe)
 		}
 	}
@@ -179,7 +183,8 @@ func TestDaemon(t *testing.T) {
 		t.Errorf("the start may take %d times %d s", s.FailureThreshold, s.PeriodSeconds)
 	}
 	service := find[corev1.Service](objects)[0]
-	if service.Spec.Ports[0].Port != port.ContainerPort || service.Spec.Ports[0].TargetPort.StrVal != port.Name || service.Name != "dealhouse" {
+	if service.Spec.Ports[0].Port != port.ContainerPort || service.Spec.Ports[0].TargetPort.StrVal != port.Name ||
+		service.Name != "dealhouse" {
 		t.Errorf("the service is %+v", service.Spec)
 	}
 	for key, value := range service.Spec.Selector {
@@ -199,8 +204,10 @@ func TestCronJobs(t *testing.T) {
 	loaded := map[string]bool{}
 	for _, j := range jobs {
 		spec, job := j.Spec, j.Spec.JobTemplate.Spec
-		if spec.ConcurrencyPolicy != batchv1.ForbidConcurrent || spec.StartingDeadlineSeconds == nil || spec.TimeZone == nil ||
-			job.BackoffLimit == nil || job.ActiveDeadlineSeconds == nil || job.Template.Spec.RestartPolicy != corev1.RestartPolicyNever {
+		if spec.ConcurrencyPolicy != batchv1.ForbidConcurrent || spec.StartingDeadlineSeconds == nil ||
+			spec.TimeZone == nil ||
+			job.BackoffLimit == nil || job.ActiveDeadlineSeconds == nil ||
+			job.Template.Spec.RestartPolicy != corev1.RestartPolicyNever {
 			t.Errorf("%s leaves something open that must be said: %+v", j.Name, spec)
 		}
 		checkExitCodes(t, j.Name, job)
@@ -230,7 +237,8 @@ func checkExitCodes(t *testing.T, name string, job batchv1.JobSpec) {
 		if rule.OnExitCodes == nil {
 			continue
 		}
-		if *rule.OnExitCodes.ContainerName != job.Template.Spec.Containers[0].Name || !slices.IsSorted(rule.OnExitCodes.Values) {
+		if *rule.OnExitCodes.ContainerName != job.Template.Spec.Containers[0].Name ||
+			!slices.IsSorted(rule.OnExitCodes.Values) {
 			t.Errorf("%s: a rule of the failure policy does not apply: %+v", name, rule.OnExitCodes)
 		}
 		for _, code := range rule.OnExitCodes.Values {
@@ -238,7 +246,8 @@ func checkExitCodes(t *testing.T, name string, job batchv1.JobSpec) {
 		}
 	}
 	for code, want := range map[int32]batchv1.PodFailurePolicyAction{
-		1: "", 2: batchv1.PodFailurePolicyActionFailJob, 3: batchv1.PodFailurePolicyActionFailJob, 4: batchv1.PodFailurePolicyActionFailJob,
+		1: "", 2: batchv1.PodFailurePolicyActionFailJob, 3: batchv1.PodFailurePolicyActionFailJob,
+		4:   batchv1.PodFailurePolicyActionFailJob,
 		130: batchv1.PodFailurePolicyActionIgnore, 143: batchv1.PodFailurePolicyActionIgnore,
 	} {
 		if action[code] != want {
@@ -257,11 +266,13 @@ func checkPod(t *testing.T, objects []runtime.Object, template corev1.PodTemplat
 	}
 	p, s := pod.SecurityContext, c.SecurityContext
 	if !*p.RunAsNonRoot || *p.RunAsUser == 0 || p.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault ||
-		*s.AllowPrivilegeEscalation || !*s.ReadOnlyRootFilesystem || !slices.Equal(s.Capabilities.Drop, []corev1.Capability{"ALL"}) {
+		*s.AllowPrivilegeEscalation || !*s.ReadOnlyRootFilesystem ||
+		!slices.Equal(s.Capabilities.Drop, []corev1.Capability{"ALL"}) {
 		t.Errorf("the security contexts are %+v and %+v", p, s)
 	}
 	if *pod.EnableServiceLinks || *pod.AutomountServiceAccountToken || *pod.TerminationGracePeriodSeconds < 60 {
-		t.Errorf("service links %v, token %v, grace %d s", *pod.EnableServiceLinks, *pod.AutomountServiceAccountToken, *pod.TerminationGracePeriodSeconds)
+		t.Errorf("service links %v, token %v, grace %d s", *pod.EnableServiceLinks, *pod.AutomountServiceAccountToken,
+			*pod.TerminationGracePeriodSeconds)
 	}
 	if c.Resources.Requests.Memory().IsZero() || c.Resources.Limits.Memory().IsZero() {
 		t.Errorf("the resources are %+v", c.Resources)

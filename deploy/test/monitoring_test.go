@@ -84,7 +84,8 @@ func checkMonitor(t *testing.T, monitor custom, service *corev1.Service, secret 
 func TestPushgateway(t *testing.T) {
 	objects := build(t, "cronjobs", "../../components/pushgateway")
 	for _, j := range find[batchv1.CronJob](objects) {
-		if args := strings.Join(j.Spec.JobTemplate.Spec.Template.Spec.Containers[0].Args, " "); !strings.Contains(args, "--push-gateway=http://pushgateway.monitoring:9091") {
+		if args := strings.Join(j.Spec.JobTemplate.Spec.Template.Spec.Containers[0].Args, " "); !strings.Contains(args,
+			"--push-gateway=http://pushgateway.monitoring:9091") {
 			t.Errorf("%s runs %s", j.Name, args)
 		}
 	}
@@ -149,7 +150,8 @@ func TestDashboards(t *testing.T) {
 		}
 		for name, dashboard := range m.Data {
 			found++
-			if dashboard != read(t, "../grafana/dashboards/"+name) || m.Name != "dealhouse-dashboard-"+strings.TrimSuffix(name, ".json") {
+			if dashboard != read(t, "../grafana/dashboards/"+name) ||
+				m.Name != "dealhouse-dashboard-"+strings.TrimSuffix(name, ".json") {
 				t.Errorf("%s has another %s", m.Name, name)
 			}
 		}
@@ -166,7 +168,8 @@ func TestDashboards(t *testing.T) {
 // What a pod is and how it runs does not depend on the components for monitoring.
 func TestMonitoringLeavesThePods(t *testing.T) {
 	plain := find[appsv1.Deployment](build(t, "daemon"))[0]
-	with := find[appsv1.Deployment](build(t, "daemon", "../../components/servicemonitor", "../../components/prometheusrule", "../../../grafana/dashboards"))[0]
+	with := find[appsv1.Deployment](build(t, "daemon", "../../components/servicemonitor",
+		"../../components/prometheusrule", "../../../grafana/dashboards"))[0]
 	if text(t, plain.Spec) != text(t, with.Spec) {
 		t.Error("the Deployment is another one")
 	}

@@ -21,7 +21,8 @@ func (s *Sim) authenticate(r *http.Request) (account, string, *answer) {
 	scheme, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	key = strings.TrimSpace(key)
 	if !strings.EqualFold(scheme, "Bearer") || key == "" {
-		refusal := problem(http.StatusUnauthorized, "Authorization", "an API key is required: Authorization: Bearer <API_KEY>")
+		refusal := problem(http.StatusUnauthorized, "Authorization",
+			"an API key is required: Authorization: Bearer <API_KEY>")
 		refusal.header.Set("WWW-Authenticate", "Bearer")
 		return account{}, "", refusal
 	}

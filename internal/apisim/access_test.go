@@ -109,7 +109,8 @@ func TestRateLimit(t *testing.T) {
 	}
 	resp, body, err := s.do(http.MethodGet, "/v1/deals/payouts", s.key("acme"))
 	must(t, err)
-	if resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get("Retry-After") != "2" || !strings.Contains(string(body), "errors") {
+	if resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get("Retry-After") != "2" ||
+		!strings.Contains(string(body), "errors") {
 		t.Errorf("%d, Retry-After %q: %s", resp.StatusCode, resp.Header.Get("Retry-After"), body)
 	}
 	s.get("/v1/deals/payouts", s.key("globex"), http.StatusOK) // a bucket for each key

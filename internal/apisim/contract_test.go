@@ -60,7 +60,8 @@ func isKind(kind string, raw json.RawMessage) bool {
 			return false
 		}
 		for _, e := range list {
-			if len(e) != 3 || !isKind("string", e["yearMonthDay"]) || !isKind("number", e["price"]) || !isKind("number", e["views"]) {
+			if len(e) != 3 || !isKind("string", e["yearMonthDay"]) || !isKind("number", e["price"]) ||
+				!isKind("number", e["views"]) {
 				return false
 			}
 		}
@@ -103,7 +104,8 @@ func fieldsIn(t *testing.T, raw json.RawMessage) ([]string, map[string]json.RawM
 
 func TestEveryRecordIsAsTheDocumentSays(t *testing.T) {
 	t.Parallel()
-	o := apisim.Options{Promotions: 700, Coupons: 700, CashbackOffers: 700, Transactions: 1000, Products: 500, HistoryDays: 5}
+	o := apisim.Options{Promotions: 700, Coupons: 700, CashbackOffers: 700, Transactions: 1000, Products: 500,
+		HistoryDays: 5}
 	o.Settings.PageSize = 1000
 	s := start(t, o)
 	for stream, spec := range fieldsOf() {
@@ -192,7 +194,8 @@ func TestRecordsAreRealistic(t *testing.T) {
 		}
 	}
 	text := all.String()
-	for _, part := range []string{`\"`, "ü", `\u00fc`, `\/`, `\n`, `\ud83c\udf81`, "\U0001F30D", `\u0001`, `":""`, `\\`, "&", "<"} {
+	for _, part := range []string{`\"`, "ü", `\u00fc`, `\/`, `\n`, `\ud83c\udf81`, "\U0001F30D", `\u0001`, `":""`, `\\`,
+		"&", "<"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("nothing holds %q", part)
 		}
@@ -218,7 +221,8 @@ func TestRecordsAreRealistic(t *testing.T) {
 		t.Errorf("decimals of order values %v", decimals)
 	}
 	demo := newSim(t, apisim.Options{})
-	if n, p := demo.Count(apisim.StreamTransactions, "globex"), demo.Count(apisim.StreamPayouts, "globex"); n != 40000 || p != 11 {
+	if n, p := demo.Count(apisim.StreamTransactions, "globex"), demo.Count(apisim.StreamPayouts, "globex"); n != 40000 ||
+		p != 11 {
 		t.Errorf("globex has %d transactions and %d payouts", n, p)
 	}
 	mixed := start(t, apisim.Options{Transactions: 1000, MixedCurrencies: 0.2})

@@ -92,7 +92,8 @@ func TestWhatACursorSays(t *testing.T) {
 		switch place := slices.Index(all, cursor); {
 		case !isUUID4(cursor):
 			t.Errorf("%v: %s is no UUID", kind, cursor)
-		case kind == apisim.CursorNextID && place != 10, kind == apisim.CursorLastID && place != 9, opaque(kind) && place >= 0:
+		case kind == apisim.CursorNextID && place != 10, kind == apisim.CursorLastID && place != 9, opaque(kind) &&
+			place >= 0:
 			t.Errorf("%v: the cursor is the id of item %d", kind, place)
 		}
 		_, _, lower := page(t, s.Sim, apisim.StreamCoupons, cursor)
@@ -273,7 +274,8 @@ func TestCursorOutsideTheFilter(t *testing.T) {
 // Where nextPage counts, what is deleted or comes back shifts what follows.
 func TestFeedOffsets(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []apisim.NextPageKind{apisim.NextToken, apisim.NextNumber, apisim.NextJSONNumber, apisim.NextURL} {
+	for _, kind := range []apisim.NextPageKind{apisim.NextToken, apisim.NextNumber, apisim.NextJSONNumber,
+		apisim.NextURL} {
 		o := tiny()
 		o.Settings = apisim.Settings{PageSize: 10, FeedOffsets: true, NextPage: kind}
 		s := start(t, o)

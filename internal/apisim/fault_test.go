@@ -29,12 +29,14 @@ func TestFaults(t *testing.T) {
 		Kind: apisim.FaultStatus, Status: 503, Body: "down", Header: http.Header{"Retry-After": {"7"}},
 	})
 	must(t, err)
-	if resp.StatusCode != http.StatusServiceUnavailable || string(body) != "down" || resp.Header.Get("Retry-After") != "7" {
+	if resp.StatusCode != http.StatusServiceUnavailable || string(body) != "down" ||
+		resp.Header.Get("Retry-After") != "7" {
 		t.Errorf("status fault: %d %s", resp.StatusCode, body)
 	}
 	for _, after := range []int{0, 10, len(right) - 1, len(right) + 5} {
 		resp, body, err = s.faulty(apisim.Fault{Kind: apisim.FaultCut, After: after})
-		if !errors.Is(err, io.ErrUnexpectedEOF) || resp.StatusCode != http.StatusOK || string(body) != string(right[:min(after, len(right)-1)]) {
+		if !errors.Is(err, io.ErrUnexpectedEOF) || resp.StatusCode != http.StatusOK ||
+			string(body) != string(right[:min(after, len(right)-1)]) {
 			t.Errorf("cut after %d: %d bytes, %v", after, len(body), err)
 		}
 	}

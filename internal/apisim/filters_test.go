@@ -103,8 +103,10 @@ func TestDateFilters(t *testing.T) {
 		}
 		check("after", url.Values{"updatedAfter": {lo.Format(time.RFC3339Nano)}}, want(lo, time.Time{}))
 		check("before", url.Values{"updatedBefore": {hi.Format(time.RFC3339Nano)}}, want(time.Time{}, hi))
-		check("window", url.Values{"updatedAfter": {lo.Format(time.RFC3339Nano)}, "updatedBefore": {hi.Format(time.RFC3339Nano)}}, want(lo, hi))
-		check("empty window", url.Values{"updatedAfter": {hi.Format(time.RFC3339Nano)}, "updatedBefore": {lo.Format(time.RFC3339Nano)}}, nil)
+		check("window", url.Values{"updatedAfter": {lo.Format(time.RFC3339Nano)},
+			"updatedBefore": {hi.Format(time.RFC3339Nano)}}, want(lo, hi))
+		check("empty window", url.Values{"updatedAfter": {hi.Format(time.RFC3339Nano)},
+			"updatedBefore": {lo.Format(time.RFC3339Nano)}}, nil)
 		check("after now", url.Values{"updatedAfter": {s.Now().Format(time.RFC3339)}}, nil)
 		within := lo.Add(300 * time.Microsecond)
 		check("inside", url.Values{"updatedAfter": {within.Format(time.RFC3339Nano)}}, want(within, time.Time{}))
@@ -112,7 +114,8 @@ func TestDateFilters(t *testing.T) {
 		zone := time.FixedZone("", 5*3600+1800)
 		check("zone", url.Values{"updatedAfter": {lo.In(zone).Format(time.RFC3339Nano)}}, want(lo, time.Time{}))
 		check("no zone", url.Values{"updatedAfter": {lo.Format("2006-01-02T15:04:05.999")}}, want(lo, time.Time{}))
-		check("a day", url.Values{"updatedAfter": {"2026-01-01"}}, want(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.Time{}))
+		check("a day", url.Values{"updatedAfter": {"2026-01-01"}},
+			want(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.Time{}))
 		check("name of another service", url.Values{live.UpdatedAfter: {lo.Format(time.RFC3339Nano)}}, all)
 
 		must(t, s.Update(func(set *apisim.Settings) { set.Params = live }))
@@ -137,7 +140,8 @@ func TestTouchTransactions(t *testing.T) {
 	if n != changed || n < 30 || n > 100 {
 		t.Errorf("%d touched, %d reported, want about 60", n, changed)
 	}
-	if s.TouchTransactions("globex", 1) != 600 || s.TouchTransactions("nobody", 1) != 0 || s.TouchTransactions("acme", 0) != 0 {
+	if s.TouchTransactions("globex", 1) != 600 || s.TouchTransactions("nobody", 1) != 0 ||
+		s.TouchTransactions("acme", 0) != 0 {
 		t.Error("all, nobody or none are counted wrong")
 	}
 }

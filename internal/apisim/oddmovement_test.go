@@ -15,7 +15,8 @@ func TestTheClockOfMovement(t *testing.T) {
 	t.Parallel()
 	for step, most := range map[time.Duration]int{0: 30, 40 * time.Millisecond: 30, -1: 1} {
 		o := tiny()
-		o.Settings = apisim.Settings{PageSize: 1000, Movement: apisim.Movement{PerPage: 10, Insert: 1, MaxEvents: 30, Step: step}}
+		o.Settings = apisim.Settings{PageSize: 1000,
+			Movement: apisim.Movement{PerPage: 10, Insert: 1, MaxEvents: 30, Step: step}}
 		sim := newSim(t, o)
 		begin := sim.Now()
 		_, before := index(t, sim, apisim.StreamTransactions)
@@ -58,7 +59,8 @@ func TestMovementOfOddLists(t *testing.T) {
 		for _, order := range []apisim.Order{apisim.ByUpdatedAsc, apisim.Drifting} {
 			o := tiny()
 			o.Promotions, o.Coupons, o.CashbackOffers, o.Transactions, o.Products = 2, 2, 2, 2, 2
-			o.Settings = apisim.Settings{Order: order, PageSize: 3, Cursor: apisim.CursorKeyset, Movement: apisim.Movement{PerPage: 3, Aim: 0.3}}
+			o.Settings = apisim.Settings{Order: order, PageSize: 3, Cursor: apisim.CursorKeyset,
+				Movement: apisim.Movement{PerPage: 3, Aim: 0.3}}
 			sim := newSim(t, o)
 			all := collect(sim, stream)
 			for _, record := range append(hostile(), string(all[0]), string(all[0]), string(all[1])) {
@@ -125,7 +127,8 @@ func TestTouch(t *testing.T) {
 	sim := newSim(t, tiny())
 	must(t, sim.Put(apisim.StreamTransactions, "acme", []byte(`42`)))
 	for _, c := range [][3]string{
-		{apisim.StreamPayouts, "acme", "1"}, {apisim.StreamTransactions, "nobody", "x"}, {"x", "", ""}, {apisim.StreamTransactions, "acme", ""},
+		{apisim.StreamPayouts, "acme", "1"}, {apisim.StreamTransactions, "nobody", "x"}, {"x", "", ""},
+		{apisim.StreamTransactions, "acme", ""},
 	} {
 		if err := sim.Touch(c[0], c[1], c[2]); !errors.Is(err, apisim.ErrUnknown) {
 			t.Errorf("%v: %v", c, err)

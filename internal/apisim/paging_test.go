@@ -104,7 +104,8 @@ func TestCursorOfAVanishedItem(t *testing.T) {
 	first := parse[envelope](t, s.get("/v1/deals/coupons", s.key("acme"), http.StatusOK))
 	must(t, s.Delete(apisim.StreamCoupons, "", *first.Cursor))
 	next := "/v1/deals/coupons?cursor=" + *first.Cursor
-	if body := s.get(next, s.key("acme"), http.StatusBadRequest); !strings.Contains(string(body), `"errors":[{"field":"cursor"`) {
+	if body := s.get(next, s.key("acme"), http.StatusBadRequest); !strings.Contains(string(body),
+		`"errors":[{"field":"cursor"`) {
 		t.Errorf("the body holds no errors: %s", body)
 	}
 	must(t, s.Update(func(set *apisim.Settings) { set.VanishedCursorNotFound = true }))

@@ -94,7 +94,8 @@ func (w totals) check(t *testing.T, payout json.RawMessage) {
 		}
 	}
 	whole := func(n int64) *big.Rat { return new(big.Rat).SetInt64(n) }
-	for state, name := range map[string]string{"CONFIRMED": "confirmed", "DECLINED": "declined", "PENDING": "pending", "total": "total"} {
+	for state, name := range map[string]string{"CONFIRMED": "confirmed", "DECLINED": "declined", "PENDING": "pending",
+		"total": "total"} {
 		exact(name+"Transactions", whole(w.count[state]))
 		exact(name+"Gmv", w.gmv[state])
 		exact(name+"Cashback", w.cashback[state])

@@ -19,7 +19,8 @@ func hostile() []string {
 		`{"id":"` + uuidText(1) + `","updatedAt":"2026-03-01T00:00:00Z","orderValue":0.1,"cashback":1e2}`,
 		`{"id":"` + uuidText(2) + `","updatedAt":"2026-03-01T00:00:00Z","orderValue":99999999999999.9999,"cashback":-0.0}`,
 		`{"id":"` + uuidText(3) + `","retailerId":"not-a-uuid","novel":{"deep":[1,{"x":null}]},"orderValue":23.139999999999997}`,
-		`{ "id" : "` + uuidText(4) + `" , "retailerName":"'; DROP TABLE t; --\u0000\ud800","passbackData":"\u202e` + strings.Repeat("x", 9000) + `"}`,
+		`{ "id" : "` + uuidText(4) + `" , "retailerName":"'; DROP TABLE t; --\u0000\ud800","passbackData":"\u202e` +
+			strings.Repeat("x", 9000) + `"}`,
 		`{"id":"no uuid at all","updatedAt":"never"}`,
 		`{"id":null,"updatedAt":"2026-03-02T00:00:00.000Z"}`,
 		`{"updatedAt":12}`, `null`, `42`, `"text"`, `[]`,
@@ -158,8 +159,11 @@ func TestStylesOfRendering(t *testing.T) {
 		plain = append(plain, clock(t, field(t, r, "updatedAt")))
 	}
 	for style, write := range map[apisim.TimestampStyle]func(time.Time) string{
-		apisim.TimeZulu:   func(at time.Time) string { return at.Format("2006-01-02T15:04:05.000Z") },
-		apisim.TimeOffset: func(at time.Time) string { return at.Add(2*time.Hour).Format("2006-01-02T15:04:05.000") + "+02:00" },
+		apisim.TimeZulu: func(at time.Time) string { return at.Format("2006-01-02T15:04:05.000Z") },
+		apisim.TimeOffset: func(at time.Time) string {
+			return at.Add(2*time.Hour).Format("2006-01-02T15:04:05.000") +
+				"+02:00"
+		},
 		apisim.TimeNoZone: func(at time.Time) string {
 			return strings.TrimSuffix(at.Format("2006-01-02T15:04:05.000"), ".000")
 		},
@@ -183,7 +187,8 @@ func TestStylesOfRendering(t *testing.T) {
 		same(t, stream, got, s.truth(stream, "acme"))
 	}
 	must(t, s.Update(func(set *apisim.Settings) { set.CompactDays = true }))
-	if page := s.get("/v2/products", s.key("acme"), http.StatusOK); !strings.Contains(string(page), `"yearMonthDay":"20260314"`) {
+	if page := s.get("/v2/products", s.key("acme"), http.StatusOK); !strings.Contains(string(page),
+		`"yearMonthDay":"20260314"`) {
 		t.Error("days are not compact")
 	}
 }

@@ -18,7 +18,8 @@ import (
 
 // content is what the tests back up.
 var content = map[string]string{
-	".backup": "<config/>", "metadata/d.sql": "CREATE DATABASE d", "data/d/t/all_1_1_0/data.bin": strings.Repeat("0123456789", 100_000), "data/d/empty": "",
+	".backup": "<config/>", "metadata/d.sql": "CREATE DATABASE d",
+	"data/d/t/all_1_1_0/data.bin": strings.Repeat("0123456789", 100_000), "data/d/empty": "",
 }
 
 // written is a backup of content under a name.
@@ -123,23 +124,31 @@ func TestDamage(t *testing.T) {
 		damage func(path string) error
 		want   error
 	}{
-		"a bit":             {"b", edit(large, "0", "1"), ErrDamaged},
-		"a longer file":     {"b", edit(large, "0", "00"), ErrDamaged},
-		"a shorter file":    {"b", edit(large, "0", ""), ErrDamaged},
-		"a file less":       {"b", func(p string) error { return os.Remove(filepath.Join(p, large)) }, ErrDamaged},
-		"a file more":       {"b", func(p string) error { return os.WriteFile(filepath.Join(p, dataFolder, "x"), nil, 0o600) }, ErrDamaged},
-		"beside the data":   {"b", func(p string) error { return os.WriteFile(filepath.Join(p, "x"), nil, 0o600) }, ErrDamaged},
-		"another database":  {"b", edit(manifestName, `"database": "d"`, `"database": "e"`), ErrDamaged},
-		"another schema":    {"b", edit(manifestName, `"schema": 21`, `"schema": 1`), ErrDamaged},
-		"a way out":         {"b", edit(manifestName, `"path": ".backup"`, `"path": "../../x"`), ErrDamaged},
-		"half a manifest":   {"b", func(p string) error { return os.Truncate(filepath.Join(p, manifestName), 50) }, ErrDamaged},
+		"a bit":          {"b", edit(large, "0", "1"), ErrDamaged},
+		"a longer file":  {"b", edit(large, "0", "00"), ErrDamaged},
+		"a shorter file": {"b", edit(large, "0", ""), ErrDamaged},
+		"a file less":    {"b", func(p string) error { return os.Remove(filepath.Join(p, large)) }, ErrDamaged},
+		"a file more": {"b", func(p string) error {
+			return os.WriteFile(filepath.Join(p, dataFolder, "x"), nil,
+				0o600)
+		}, ErrDamaged},
+		"beside the data": {"b", func(p string) error { return os.WriteFile(filepath.Join(p, "x"), nil, 0o600) },
+			ErrDamaged},
+		"another database": {"b", edit(manifestName, `"database": "d"`, `"database": "e"`), ErrDamaged},
+		"another schema":   {"b", edit(manifestName, `"schema": 21`, `"schema": 1`), ErrDamaged},
+		"a way out":        {"b", edit(manifestName, `"path": ".backup"`, `"path": "../../x"`), ErrDamaged},
+		"half a manifest": {"b", func(p string) error { return os.Truncate(filepath.Join(p, manifestName), 50) },
+			ErrDamaged},
 		"no manifest":       {"b", func(p string) error { return os.Remove(filepath.Join(p, manifestName)) }, ErrIncomplete},
 		"a newer form":      {"b", edit(manifestName, `"format": 1`, `"format": 2`), ErrNewer},
 		"half a file":       {"b.tar", func(p string) error { return os.Truncate(p, 500_000) }, ErrIncomplete},
 		"a file of nothing": {"b.tar", func(p string) error { return os.Truncate(p, 0) }, ErrIncomplete},
-		"no tar":            {"b.tar", func(p string) error { return os.WriteFile(p, []byte(strings.Repeat("no tar ", 1000)), 0o600) }, ErrIncomplete},
-		"nothing":           {"b.tar", os.Remove, fs.ErrNotExist},
-		"a bit of a file":   {"b.tar", edit("", "0123456789012", "0123456789013"), ErrDamaged},
+		"no tar": {"b.tar", func(p string) error {
+			return os.WriteFile(p, []byte(strings.Repeat("no tar ", 1000)),
+				0o600)
+		}, ErrIncomplete},
+		"nothing":         {"b.tar", os.Remove, fs.ErrNotExist},
+		"a bit of a file": {"b.tar", edit("", "0123456789012", "0123456789013"), ErrDamaged},
 	} {
 		path, _ := written(t, x.name)
 		if err := x.damage(path); err != nil {

@@ -66,7 +66,8 @@ func eachOfTar(path string, do func(name string, content io.Reader) error) (err 
 		if err != nil {
 			return err
 		}
-		if h.Typeflag != tar.TypeReg || h.PAXRecords["GNU.sparse.major"] != "" || h.PAXRecords["GNU.sparse.map"] != "" { // backup-5
+		if h.Typeflag != tar.TypeReg || h.PAXRecords["GNU.sparse.major"] != "" ||
+			h.PAXRecords["GNU.sparse.map"] != "" { // backup-5
 			return fmt.Errorf("%w (%s is no regular file)", ErrDamaged, h.Name)
 		}
 		if err := do(h.Name, reader); err != nil {

@@ -32,8 +32,10 @@ func TestInvariantsCanFail(t *testing.T) {
 		{"catalog-2", "a field twice", func(s map[string]*Stream) { s["payouts"].Fields[2].JSON = "id" }},
 		{"catalog-2", "another spelling", func(s map[string]*Stream) { s["payouts"].Fields[2].Column = "gmv" }},
 		{"catalog-2", "an underscore", func(s map[string]*Stream) { f := &s["payouts"].Fields[2]; f.JSON, f.Column = "_gmv", "_gmv" }},
-		{"catalog-2", "a column of the warehouse", func(s map[string]*Stream) { f := &s["payouts"].Fields[2]; f.JSON, f.Column = "syncedAt", "synced_at" }},
-		{"catalog-2", "a column of the parent", func(s map[string]*Stream) { s["products"].Child.Inherit[0].Column = "views" }},
+		{"catalog-2", "a column of the warehouse",
+			func(s map[string]*Stream) { f := &s["payouts"].Fields[2]; f.JSON, f.Column = "syncedAt", "synced_at" }},
+		{"catalog-2", "a column of the parent",
+			func(s map[string]*Stream) { s["products"].Child.Inherit[0].Column = "views" }},
 		{"catalog-3", "65 fields that can be absent", func(s map[string]*Stream) {
 			for i := range 65 {
 				name := fmt.Sprintf("more%d", i)
@@ -47,33 +49,49 @@ func TestInvariantsCanFail(t *testing.T) {
 				s["products"].Child.Fields = append(s["products"].Child.Fields, Field{JSON: name, Column: name, Type: Int})
 			}
 		}},
-		{"catalog-12", "a filter of a stream that is no snapshot", func(s map[string]*Stream) { s["transactions"].Filters = s["coupons"].Filters }},
-		{"catalog-12", "a filter of no column", func(s map[string]*Stream) { s["coupons"].Filters = []Filter{{Name: "city", Column: "city"}} }},
-		{"catalog-12", "a filter of a number", func(s map[string]*Stream) { s["coupons"].Filters = []Filter{{Name: "end", Column: "end_date"}} }},
+		{"catalog-12", "a filter of a stream that is no snapshot",
+			func(s map[string]*Stream) { s["transactions"].Filters = s["coupons"].Filters }},
+		{"catalog-12", "a filter of no column",
+			func(s map[string]*Stream) { s["coupons"].Filters = []Filter{{Name: "city", Column: "city"}} }},
+		{"catalog-12", "a filter of a number",
+			func(s map[string]*Stream) { s["coupons"].Filters = []Filter{{Name: "end", Column: "end_date"}} }},
 		{"catalog-5", "a name twice", func(s map[string]*Stream) { s["coupons"].Name = "promotions" }},
 		{"catalog-5", "a path twice", func(s map[string]*Stream) { s["coupons"].Path = s["promotions"].Path }},
 		{"catalog-5", "a view twice", func(s map[string]*Stream) { s["coupons"].AllView = "promotions" }},
 		{"catalog-5", "no view of all that is known", func(s map[string]*Stream) { s["coupons"].AllView = "" }},
-		{"catalog-5", "a view of all that cannot be read", func(s map[string]*Stream) { s["payouts"].AllView = "payouts_all" }},
-		{"catalog-6", "a reference to nothing", func(s map[string]*Stream) { field(s["transactions"], "couponId").RefersTo = "nothing" }},
-		{"catalog-6", "a reference of another type", func(s map[string]*Stream) { field(s["transactions"], "couponId").Type = Text }},
+		{"catalog-5", "a view of all that cannot be read",
+			func(s map[string]*Stream) { s["payouts"].AllView = "payouts_all" }},
+		{"catalog-6", "a reference to nothing",
+			func(s map[string]*Stream) { field(s["transactions"], "couponId").RefersTo = "nothing" }},
+		{"catalog-6", "a reference of another type",
+			func(s map[string]*Stream) { field(s["transactions"], "couponId").Type = Text }},
 		{"catalog-7", "no payouts", func(s map[string]*Stream) { s["payouts"].Payouts = false }},
 		{"catalog-7", "two streams of payouts", func(s map[string]*Stream) { s["coupons"].Payouts = true }},
-		{"catalog-7", "nobody names payouts", func(s map[string]*Stream) { field(s["transactions"], "payoutId").RefersTo = "" }},
-		{"catalog-7", "two name payouts", func(s map[string]*Stream) { field(s["products"], "ratingCount").RefersTo = "payouts" }},
-		{"catalog-8", "a watermark from nowhere", func(s map[string]*Stream) { field(s["transactions"], "updatedAt").Version = false }},
+		{"catalog-7", "nobody names payouts", func(s map[string]*Stream) {
+			field(s["transactions"],
+				"payoutId").RefersTo = ""
+		}},
+		{"catalog-7", "two name payouts", func(s map[string]*Stream) {
+			field(s["products"],
+				"ratingCount").RefersTo = "payouts"
+		}},
+		{"catalog-8", "a watermark from nowhere",
+			func(s map[string]*Stream) { field(s["transactions"], "updatedAt").Version = false }},
 		{"catalog-8", "never read as a whole", func(s map[string]*Stream) { s["transactions"].Resync = "" }},
 		{"catalog-8", "always read as a whole", func(s map[string]*Stream) { s["coupons"].Resync = "@daily" }},
 		{"catalog-8", "a walk that cannot be resumed", func(s map[string]*Stream) { s["products"].Paging = CursorPages }},
-		{"catalog-9", "days of another stream", func(s map[string]*Stream) { s["transactions"].ByDay.View = "product_prices" }},
+		{"catalog-9", "days of another stream",
+			func(s map[string]*Stream) { s["transactions"].ByDay.View = "product_prices" }},
 		{"catalog-9", "a day that is none", func(s map[string]*Stream) { s["transactions"].ByDay.Column = "status" }},
 		{"catalog-9", "decisions without a status", func(s map[string]*Stream) { s["payouts"].TracksDecisions = true }},
 		{"catalog-10", "ordered by what is no time", func(s map[string]*Stream) { s["transactions"].OrderedBy = "status" }},
-		{"catalog-10", "ordered by what is not there", func(s map[string]*Stream) { s["transactions"].OrderedBy = "made_at" }},
+		{"catalog-10", "ordered by what is not there",
+			func(s map[string]*Stream) { s["transactions"].OrderedBy = "made_at" }},
 		{"catalog-10", "ordered without a history", func(s map[string]*Stream) { s["transactions"].History = false }},
 		{"catalog-10", "ordered and read record by record", func(s map[string]*Stream) { s["transactions"].ByID = true }},
 		{"catalog-10", "ordered with a child", func(s map[string]*Stream) { s["transactions"].Child = s["products"].Child }},
-		{"catalog-10", "looked up by what is no string", func(s map[string]*Stream) { s["transactions"].LookedUpBy = []string{"payout_id"} }},
+		{"catalog-10", "looked up by what is no string",
+			func(s map[string]*Stream) { s["transactions"].LookedUpBy = []string{"payout_id"} }},
 		{"catalog-9", "decisions without a history", func(s map[string]*Stream) { s["transactions"].History = false }},
 	} {
 		broken, byName := deepCopy(), map[string]*Stream{}
@@ -252,11 +270,15 @@ func behaviourProblems(s *Stream, complain func(int, string, ...any)) {
 		case s.Child != nil && d.View == s.Child.Table:
 			fields = s.Child.Fields
 		}
-		if !slices.ContainsFunc(fields, func(f Field) bool { return f.Column == d.Column && (f.Type == Time || f.Type == Day) }) {
+		if !slices.ContainsFunc(fields, func(f Field) bool {
+			return f.Column == d.Column &&
+				(f.Type == Time || f.Type == Day)
+		}) {
 			complain(9, "is counted by %s of %s, which is no day of it", d.Column, d.View)
 		}
 	}
-	if i := s.OrderField(); s.OrderedBy != "" && (i < 0 || s.Fields[i].Type != Time || !s.History || s.ByID || s.Child != nil) {
+	if i := s.OrderField(); s.OrderedBy != "" &&
+		(i < 0 || s.Fields[i].Type != Time || !s.History || s.ByID || s.Child != nil) {
 		complain(10, "is ordered by %q", s.OrderedBy)
 	}
 	for _, column := range s.LookedUpBy {
@@ -266,7 +288,8 @@ func behaviourProblems(s *Stream, complain func(int, string, ...any)) {
 	}
 	for _, f := range s.Filters {
 		i := s.Field(f.Column)
-		if s.Kind != Snapshot || s.Paging != CursorPages || !s.ByID || i < 0 || s.Fields[i].Type != Label && s.Fields[i].Type != LabelList {
+		if s.Kind != Snapshot || s.Paging != CursorPages || !s.ByID || i < 0 || s.Fields[i].Type != Label &&
+			s.Fields[i].Type != LabelList {
 			complain(12, "has a filter %s by %q", f.Name, f.Column)
 		}
 	}

@@ -14,8 +14,8 @@
 //     are appended, since the position of a field decides its bit, and a walk may go on with rows that an older version
 //     has staged (testdata/order.golden).
 //  4. Nothing here imports another package of this project, and nothing here is changed at run time.
-//  5. No two streams share a name, a path or a view. A view of all known records (AllView) is there where records can be
-//     read by their own address (ByID).
+//  5. No two streams share a name, a path or a view. A view of all known records (AllView) is there where records can
+//     be read by their own address (ByID).
 //  6. A field that refers to a stream has the type of that stream's key.
 //  7. One stream has payouts, and one other names them in a field: its records are what payouts add up.
 //  8. An Incremental stream has a Version field, since its watermark comes from there, and a default Resync; no other
@@ -24,9 +24,9 @@
 //     keeps its history and has a status.
 //  10. What orders the rows of a stream is one of its Times, and what they are looked up by are strings of it. Such a
 //     stream keeps its history and is never read record by record, and has no child.
-//  11. The fields of an entry of a child have values of fixed width, and at most 8 of them can be absent: entries travel
-//     packed (Child.PackedSize). Whoever changes these fields empties the stream's staging table in a migration, since
-//     a walk would go on with entries that an older version has packed.
+//  11. The fields of an entry of a child have values of fixed width, and at most 8 of them can be absent: entries
+//     travel packed (Child.PackedSize). Whoever changes these fields empties the stream's staging table in a migration,
+//     since a walk would go on with entries that an older version has packed.
 //  12. A stream with Filters is a Snapshot that is read by cursors, and its rows can be asked for by their own address:
 //     what is outside of the lists is judged by the column of each filter, which is text or a list of it.
 package catalog

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestNamesStandHereAlone walks the program: what hangs on the name of a stream is a fact of the stream, and belongs into
-// the catalog. The simulator has its own description; tests may name what they are about.
+// TestNamesStandHereAlone walks the program: what hangs on the name of a stream is a fact of the stream, and belongs
+// into the catalog. The simulator has its own description; tests may name what they are about.
 func TestNamesStandHereAlone(t *testing.T) {
 	files := 0
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {

@@ -88,7 +88,8 @@ func moved(was, is []table) (found []string) {
 		}
 		for j, column := range old.columns {
 			if j >= len(is[i].columns) || is[i].columns[j] != column {
-				found = append(found, "catalog-3: "+old.name+"."+column+" is no longer at its place: append new fields, and leave the others where they are")
+				found = append(found, "catalog-3: "+old.name+"."+column+
+					" is no longer at its place: append new fields, and leave the others where they are")
 				break
 			}
 		}

@@ -67,8 +67,8 @@ type Condition struct {
 	Values []string `json:"values"` // normal, sorted, none twice
 }
 
-// Scope is the part of a stream that is loaded: the rows for which each of its conditions holds. Without any it is all of
-// the stream. Conditions are in the order of Stream.Filters, so that equal scopes are written alike.
+// Scope is the part of a stream that is loaded: the rows for which each of its conditions holds. Without any it is all
+// of the stream. Conditions are in the order of Stream.Filters, so that equal scopes are written alike.
 type Scope []Condition
 
 // NewScope is the scope of a stream by the values of its filters, by name. Filters without values are none.

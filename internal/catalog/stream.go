@@ -55,7 +55,8 @@ type Child struct {
 func (c *Child) AllFields() []Field { return slices.Concat(c.Fields, c.Inherit) }
 
 // PackedSize is the bytes of an entry as it travels with its record, packed. They are a byte with a bit for each field
-// that is absent (NullBits), and then the Fields in their order, lowest byte first: two bytes of a Day, eight of others.
+// that is absent (NullBits), and then the Fields in their order, lowest byte first: two bytes of a Day, eight of
+// others.
 func (c *Child) PackedSize() int {
 	size := 1
 	for _, f := range c.Fields {

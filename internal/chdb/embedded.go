@@ -34,8 +34,8 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 // a process that enters a sandbox before it opens them, where it could no longer download anything.
 func Find(ctx context.Context, o Options) (Place, error) { return engine.Find(ctx, o) }
 
-// Present reports whether there is a library on this machine that can be used, and downloads nothing. One that is there and
-// is not whole is an error.
+// Present reports whether there is a library on this machine that can be used, and downloads nothing. One that is there
+// and is not whole is an error.
 func Present(ctx context.Context, o Options) (bool, error) { return engine.Present(ctx, o) }
 
 // Holder is the process that has a data directory open, 0 when it cannot be told which; held is false when none has.
@@ -69,8 +69,8 @@ func (e *Engine) RoundTrip(req *http.Request) (*http.Response, error) {
 	return (&door.Transport{Engine: e.engine}).RoundTrip(req)
 }
 
-// Host is what lets other processes of the same user work with this engine. lasting says that this process goes on until
-// it is told to end.
+// Host is what lets other processes of the same user work with this engine. lasting says that this process goes on
+// until it is told to end.
 func (e *Engine) Host(lasting bool) *Host {
 	return &Host{
 		Dir: e.Dir(), Lasting: lasting, Logger: e.engine.Logger(),

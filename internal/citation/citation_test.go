@@ -160,7 +160,8 @@ func TestInvariants(t *testing.T) {
 	}
 	for name := range r.stated {
 		pkg, number, _ := strings.Cut(name, "-")
-		if before := number[:len(number)-1] + string(number[len(number)-1]-1); !strings.HasSuffix(number, "0") && number != "1" && !r.stated[pkg+"-"+before] {
+		if before := number[:len(number)-1] + string(number[len(number)-1]-1); !strings.HasSuffix(number, "0") &&
+			number != "1" && !r.stated[pkg+"-"+before] {
 			t.Errorf("package %s states %s and not %s-%s", pkg, name, pkg, before)
 		}
 	}
@@ -220,7 +221,8 @@ func TestWhatIsFound(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]bool{
-		"(interface, section 4, rule 2)": true, "interface sections 2.2": true, "issue 12": true, "issue #3": true, "field-facts": true,
+		"(interface, section 4, rule 2)": true, "interface sections 2.2": true, "issue 12": true, "issue #3": true,
+		"field-facts":             true,
 		"the service's interface": false, "a section of the file": false, "an issue": false,
 	} {
 		if got := outside.MatchString(text); got != want {
@@ -230,7 +232,8 @@ func TestWhatIsFound(t *testing.T) {
 	if !bare.MatchString("(Invariants 3 and 4)") || bare.MatchString("its invariants hold") {
 		t.Error("bare numbers of invariants are not found")
 	}
-	if got := document.FindAllString("(design.md, \"x\") and schema/DICTIONARY.md.", -1); fmt.Sprint(got) != "[design.md schema/DICTIONARY.md]" {
+	if got := document.FindAllString("(design.md, \"x\") and schema/DICTIONARY.md.",
+		-1); fmt.Sprint(got) != "[design.md schema/DICTIONARY.md]" {
 		t.Errorf("%q", got)
 	}
 	if got := len(invariant.FindAllString(" 1. One.\n    More of it.\n10. Ten.\n   - chdb-3: Three.\n", -1)); got != 3 {

@@ -14,7 +14,8 @@ func (l *loader) build(top *scope) *Config {
 		Warehouse: l.warehouse(top.values),
 		Daemon:    l.daemon(top.values),
 		Lineage:   l.lineage(top.find("lineage")[0].values),
-		Finance:   Finance{OverdueAfter: top.values.overdueAfter, Tolerances: top.values.tolerances, Settlements: top.values.settlements, Journal: top.values.journal},
+		Finance: Finance{OverdueAfter: top.values.overdueAfter, Tolerances: top.values.tolerances,
+			Settlements: top.values.settlements, Journal: top.values.journal},
 		Retention: top.values.retention,
 	}
 	seen := map[string]position{}
@@ -48,8 +49,9 @@ func (l *loader) noAccounts() {
 func (l *loader) warehouse(v *values) Warehouse {
 	source := l.dataSource(v)
 	w := Warehouse{
-		DSN: NewSecret(source.text), Database: v.database, ViewsDatabase: v.viewsDatabase, Cluster: v.cluster, MaxRetryElapsed: v.maxWarehouseRetry,
-		CAFile: v.caFile, CertFile: v.certFile, KeyFile: v.keyFile,
+		DSN: NewSecret(source.text), Database: v.database, ViewsDatabase: v.viewsDatabase, Cluster: v.cluster,
+		MaxRetryElapsed: v.maxWarehouseRetry,
+		CAFile:          v.caFile, CertFile: v.certFile, KeyFile: v.keyFile,
 	}
 	at := v.at["dsn"]
 	if source.database != "" {
@@ -64,7 +66,8 @@ func (l *loader) warehouse(v *values) Warehouse {
 			l.problem(v.at["database"], "database is %s and the dsn names another: leave one of them out", quote(v.database))
 		}
 	}
-	if views := w.ViewsDatabase; views != "" && (views == w.Database || views == w.Database+"_shard" || views == w.Database+"_runs") {
+	if views := w.ViewsDatabase; views != "" &&
+		(views == w.Database || views == w.Database+"_shard" || views == w.Database+"_runs") {
 		l.problem(v.at["views_database"], "views_database is %s, which has the tables: give the views a database of their own", quote(views))
 	}
 	l.server(v, w)
@@ -267,7 +270,8 @@ func (l *loader) resolve(account, key string, v *values) Secret {
 		l.problem(v.at["api_key"], "account %q: %s: %s", account, key, err)
 	}
 	if loose {
-		l.warn(v.at["api_key"], "account %q: %s: every user of this machine can read %s (chmod 600)", account, key, v.apiKey.place())
+		l.warn(v.at["api_key"], "account %q: %s: every user of this machine can read %s (chmod 600)", account, key,
+			v.apiKey.place())
 	}
 	return secret
 }

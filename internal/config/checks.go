@@ -76,7 +76,8 @@ func checkTable(s string) error {
 
 func checkCode(s string) error {
 	if !codePattern.MatchString(s) {
-		return fmt.Errorf("must be 1 to 40 of A-Z, a-z, 0-9 and . _ : / -, beginning with a letter or digit; %s is not", quote(s))
+		return fmt.Errorf("must be 1 to 40 of A-Z, a-z, 0-9 and . _ : / -, beginning with a letter or digit; %s is not",
+			quote(s))
 	}
 	return nil
 }
@@ -106,7 +107,8 @@ func checkPath(s string) error {
 
 func checkTimeZone(s string) error {
 	if _, err := time.LoadLocation(s); err != nil || s == "" {
-		return fmt.Errorf("%s is no time zone that this machine knows: write one such as Europe/Paris, UTC or Local", quote(s))
+		return fmt.Errorf("%s is no time zone that this machine knows: write one such as Europe/Paris, UTC or Local",
+			quote(s))
 	}
 	return nil
 }

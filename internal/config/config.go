@@ -129,8 +129,8 @@ type Finance struct {
 // Journal are the codes of the accounts of journal lines, in the user's chart of accounts.
 type Journal struct{ Pending, Confirmed, AfterPayment, Payouts, Revenue, Bank, Fees, Conversion string }
 
-// Account is one API key and so one organization of the upstream service, with every setting filled in from [[account]],
-// [defaults] or the built-in default.
+// Account is one API key and so one organization of the upstream service, with every setting filled in from
+// [[account]], [defaults] or the built-in default.
 type Account struct {
 	// Name is the first key column of every table: 1 to 63 of a-z, 0-9, _ and -.
 	Name string

@@ -3,7 +3,8 @@ package config
 // The texts of config.example.toml that belong to no single key. A line that begins with two spaces is kept as it is;
 // the rest is wrapped.
 const (
-	docHeader = `The configuration of dealhouse. Copy it to dealhouse.toml, fill in the account, and run ` + "`dealhouse check`" + `.
+	docHeader = `The configuration of dealhouse. Copy it to dealhouse.toml, fill in the account, and run ` +
+		"`dealhouse check`" + `.
 
 Lines that are commented out show the default, unless their comment says otherwise: remove the # to change it. Unknown keys are errors, and all mistakes are reported at once, with their lines.
 

@@ -53,7 +53,8 @@ func TestExampleUncommented(t *testing.T) {
 	want := standardConfig()
 	// These are samples and not defaults: the example says so.
 	want.Daemon.User, want.Daemon.TLSCert, want.Daemon.TLSKey = "ops", "/etc/dealhouse/tls.crt", "/etc/dealhouse/tls.key"
-	want.Lineage = Lineage{URL: "https://marquez:5000/api/v1/lineage", Key: NewSecret("k-lineage"), Namespace: "shop-warehouse"}
+	want.Lineage = Lineage{URL: "https://marquez:5000/api/v1/lineage", Key: NewSecret("k-lineage"),
+		Namespace: "shop-warehouse"}
 	dir := "/etc/dealhouse/warehouse"
 	want.Warehouse.CAFile, want.Warehouse.CertFile, want.Warehouse.KeyFile = dir+"-ca.crt", dir+".crt", dir+".key"
 	want.Warehouse.ViewsDatabase = "dealhouse_views"
@@ -66,7 +67,8 @@ func TestExampleUncommented(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.Streams[i].Scope = catalog.NewScope(described, map[string][]string{
-			"hostname": {"shop.example", "www.other.example"}, "name": {"Shop", "Other Shop"}, "category": {"Travel"}, "country": {"DE", "FR"},
+			"hostname": {"shop.example", "www.other.example"}, "name": {"Shop", "Other Shop"}, "category": {"Travel"},
+			"country": {"DE", "FR"},
 		})
 	}
 	a.Streams[3].InitialFrom = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -105,7 +107,8 @@ func TestEveryKeyHasAVariable(t *testing.T) {
 	o.collect(schema(), nil, nil, func() *node { return root })
 	for name := range o.targets {
 		got := problems(t, source(acme, acmeKey, name+"=\x01"))
-		if len(got) != 1 || !strings.HasPrefix(got[0], "environment variable "+name+": ") || strings.Contains(got[0], "unknown") {
+		if len(got) != 1 || !strings.HasPrefix(got[0], "environment variable "+name+": ") ||
+			strings.Contains(got[0], "unknown") {
 			t.Errorf("%s=\\x01 gives %q", name, got)
 		}
 	}

@@ -21,8 +21,9 @@ func filterKeys() []key {
 	var list []key
 	for _, f := range catalog.Filters() {
 		list = append(list, key{
-			name: f.Key, in: inStream, of: func(s *catalog.Stream) bool { return s.Filter(f.Name) != nil }, example: filterExamples[f.Name],
-			value: texts(f), doc: filterDocs[f.Name],
+			name: f.Key, in: inStream, of: func(s *catalog.Stream) bool { return s.Filter(f.Name) != nil },
+			example: filterExamples[f.Name],
+			value:   texts(f), doc: filterDocs[f.Name],
 		})
 	}
 	return list
@@ -42,7 +43,8 @@ func filterParamKeys() []key {
 }
 
 var filterExamples = map[string]string{
-	"hostname": `["shop.example", "www.other.example"]`, "name": `["Shop", "Other Shop"]`, "category": `["Travel"]`, "country": `["DE", "FR"]`,
+	"hostname": `["shop.example", "www.other.example"]`, "name": `["Shop", "Other Shop"]`, "category": `["Travel"]`,
+	"country": `["DE", "FR"]`,
 }
 
 var filterDocs = map[string]string{
@@ -54,8 +56,8 @@ not match leave the view with the next complete list; many at once need consent,
 	"country":  `Only offers that are available in one of these countries, by their ISO 3166-1 alpha-2 codes.`,
 }
 
-// texts are the values of a filter: an array of strings, or, of an environment variable, such an array as JSON or values
-// with commas between them.
+// texts are the values of a filter: an array of strings, or, of an environment variable, such an array as JSON or
+// values with commas between them.
 func texts(f catalog.Filter) codec {
 	want := "an array of strings such as " + filterExamples[f.Name]
 	return codec{want: want, kinds: []nodeKind{anArray}, set: func(v *values, text string) error {
@@ -129,7 +131,9 @@ func checkFilterValue(f catalog.Filter, value string) error {
 func (l *loader) scopeOf(s *catalog.Stream, v *values) catalog.Scope {
 	scope := catalog.NewScope(s, v.filters)
 	if n := scope.Count(); n > mostLists {
-		l.problem(v.at[s.Filter(scope[0].Filter).Key], "the filters of %s make %d lists, one for each combination of their values, and %d are read at most", s.Name, n, mostLists)
+		l.problem(v.at[s.Filter(scope[0].Filter).Key],
+			"the filters of %s make %d lists, one for each combination of their values, and %d are read at most", s.Name, n,
+			mostLists)
 	}
 	return scope
 }

@@ -14,14 +14,22 @@ func TestScope(t *testing.T) {
 	for _, test := range []struct{ name, file, env, stream, want string }{
 		{"none", acme, "", "coupons", ""},
 		{"one", stream("coupons", `hostnames = ["shop.example"]`), "", "coupons", "hostname shop.example"},
-		{"in any order and case, twice", stream("promotions", `hostnames = ["b.example", "A.example", "a.EXAMPLE"]`), "", "promotions", "hostname a.example or b.example"},
-		{"a port, and letters beyond ASCII", stream("promotions", `hostnames = ["Bücher.example", "shop.example:8443"]`), "", "promotions", "hostname bücher.example or shop.example:8443"},
-		{"several filters", stream("cashback_offers", "countries = [\"de\", \"FR\"]\nretailer_names = [\"Smith, Sons & Co\"]\ncategories = [\"Travel\"]"), "", "cashback_offers",
+		{"in any order and case, twice", stream("promotions", `hostnames = ["b.example", "A.example", "a.EXAMPLE"]`), "",
+			"promotions", "hostname a.example or b.example"},
+		{"a port, and letters beyond ASCII", stream("promotions", `hostnames = ["Bücher.example", "shop.example:8443"]`), "",
+			"promotions", "hostname bücher.example or shop.example:8443"},
+		{"several filters", stream("cashback_offers",
+			"countries = [\"de\", \"FR\"]\nretailer_names = [\"Smith, Sons & Co\"]\ncategories = [\"Travel\"]"), "",
+			"cashback_offers",
 			"name Smith, Sons & Co, category Travel, country DE or FR"},
-		{"over several lines", stream("coupons", "hostnames = [\n  \"a.example\", # the first\n  \"b.example\",\n]"), "", "coupons", "hostname a.example or b.example"},
-		{"by the environment", acme, "DEALHOUSE_ACCOUNT_ACME_STREAMS_COUPONS_HOSTNAMES=a.example, b.example", "coupons", "hostname a.example or b.example"},
-		{"by the environment, as JSON", acme, `DEALHOUSE_ACCOUNT_ACME_STREAMS_CASHBACK_OFFERS_RETAILER_NAMES=["Smith, Sons"]`, "cashback_offers", "name Smith, Sons"},
-		{"the environment wins", stream("coupons", `hostnames = ["a.example"]`), "DEALHOUSE_ACCOUNT_ACME_STREAMS_COUPONS_HOSTNAMES=b.example", "coupons", "hostname b.example"},
+		{"over several lines", stream("coupons", "hostnames = [\n  \"a.example\", # the first\n  \"b.example\",\n]"), "",
+			"coupons", "hostname a.example or b.example"},
+		{"by the environment", acme, "DEALHOUSE_ACCOUNT_ACME_STREAMS_COUPONS_HOSTNAMES=a.example, b.example", "coupons",
+			"hostname a.example or b.example"},
+		{"by the environment, as JSON", acme, `DEALHOUSE_ACCOUNT_ACME_STREAMS_CASHBACK_OFFERS_RETAILER_NAMES=["Smith, Sons"]`,
+			"cashback_offers", "name Smith, Sons"},
+		{"the environment wins", stream("coupons", `hostnames = ["a.example"]`),
+			"DEALHOUSE_ACCOUNT_ACME_STREAMS_COUPONS_HOSTNAMES=b.example", "coupons", "hostname b.example"},
 	} {
 		c := mustLoad(t, source(test.file, acmeKey, test.env))
 		s, _ := c.Accounts[0].Stream(test.stream)
@@ -52,7 +60,8 @@ func TestScopeProblems(t *testing.T) {
 		"[account.streams.cashback_offers]\ncategories = [\"" + strings.Repeat("x", 301) + "\"]": "is no category",
 		"[account.params]\nhostname = \"cursor\"":                                                "cursor and hostname must differ",
 		"[account.params]\nhostname = \"country\"":                                               "hostname and country must differ",
-		"[account.streams.cashback_offers]\ncountries = [\"DE\", \"FR\"]\nretailer_names = [" + strings.TrimSuffix(strings.Repeat("%,", 501), ",") + "]": "make 1002 lists",
+		"[account.streams.cashback_offers]\ncountries = [\"DE\", \"FR\"]\nretailer_names = [" +
+			strings.TrimSuffix(strings.Repeat("%,", 501), ",") + "]": "make 1002 lists",
 	} {
 		n := 0
 		for strings.Contains(keys, "%") {

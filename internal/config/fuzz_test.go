@@ -16,10 +16,14 @@ func FuzzLoad(f *testing.F) {
 	}
 	f.Add([]byte(acme), "DEALS_API_KEY", "k")
 	f.Add(wrong, "DEALHOUSE_API_KEY", "env:X")
-	f.Add([]byte(commentedKey.ReplaceAllString(Example(), "$1")), "DEALHOUSE_ACCOUNT_ACME_STREAMS_PAYOUTS_API_KEY", "file:x")
-	f.Add([]byte("account = [{name = 'a', streams.products = {schedule = '@every 5m'}}, 1, [2]]\n[[defaults]]\n"), "DEALHOUSE_DEFAULTS_TIMEOUT", "1h")
-	f.Add([]byte("account = []\n[warehouse]\ndsn = 'https://u:p@h?secure'"), "DEALHOUSE_BASE_URL", "http://[::1%25eth0]:1/")
-	f.Add([]byte(acme+"[account.streams.payouts]\nschedule = 'TZ= * * * * *'\n"), "DEALHOUSE_DEFAULTS_MAX_BODY_SIZE", "0x1b")
+	f.Add([]byte(commentedKey.ReplaceAllString(Example(), "$1")), "DEALHOUSE_ACCOUNT_ACME_STREAMS_PAYOUTS_API_KEY",
+		"file:x")
+	f.Add([]byte("account = [{name = 'a', streams.products = {schedule = '@every 5m'}}, 1, [2]]\n[[defaults]]\n"),
+		"DEALHOUSE_DEFAULTS_TIMEOUT", "1h")
+	f.Add([]byte("account = []\n[warehouse]\ndsn = 'https://u:p@h?secure'"), "DEALHOUSE_BASE_URL",
+		"http://[::1%25eth0]:1/")
+	f.Add([]byte(acme+"[account.streams.payouts]\nschedule = 'TZ= * * * * *'\n"), "DEALHOUSE_DEFAULTS_MAX_BODY_SIZE",
+		"0x1b")
 	f.Fuzz(func(t *testing.T, file []byte, name, value string) {
 		for _, need := range []bool{true, false} {
 			src := source(string(file), acmeKey, name+"="+value)
@@ -48,7 +52,8 @@ func checkConfig(t *testing.T, c *Config, need bool) {
 		t.Errorf("incomplete: %+v", c)
 	}
 	for _, a := range c.Accounts {
-		if a.Name == "" || a.BaseURL == "" || a.RequestsPerSecond <= 0 || a.Timeout <= 0 || a.MaxBodyBytes <= 0 || a.BatchRows <= 0 {
+		if a.Name == "" || a.BaseURL == "" || a.RequestsPerSecond <= 0 || a.Timeout <= 0 || a.MaxBodyBytes <= 0 ||
+			a.BatchRows <= 0 {
 			t.Errorf("incomplete: %+v", a)
 		}
 		if len(a.Streams) != len(StreamNames()) || a.Key.Resolved() != need {

@@ -12,7 +12,8 @@ import (
 
 // vocabulary is every key there is, in the order of config.example.toml. A key that differs from table to table has
 // several rows. Nothing changes it.
-var vocabulary = slices.Concat(warehouseKeys(), daemonKeys(), lineageKeys(), financeKeys(), retentionKeys(), accountKeys(), filterParamKeys(), streamKeys(), receiverKeys())
+var vocabulary = slices.Concat(warehouseKeys(), daemonKeys(), lineageKeys(), financeKeys(), retentionKeys(),
+	accountKeys(), filterParamKeys(), streamKeys(), receiverKeys())
 
 func warehouseKeys() []key {
 	return []key{
@@ -36,7 +37,8 @@ not write a password here: set DEALHOUSE_WAREHOUSE_DSN, or name a file that hold
 			name: "views_database", in: inWarehouse, standard: `""`, example: `"dealhouse_views"`,
 			value: checked("the name of a database", func(v *values) *string { return &v.viewsDatabase }, checkViewsDatabase),
 			doc: `A second database with the views alone, for people and BI tools: it has no tables, and who may read it needs
-no right on those. ` + "`dealhouse migrate`" + ` makes it and keeps it in step, and so does a sync. Empty: there is none.`,
+no right on those. ` + "`dealhouse migrate`" +
+				` makes it and keeps it in step, and so does a sync. Empty: there is none.`,
 		},
 		{
 			name: "cluster", in: inWarehouse, standard: `""`,
@@ -86,17 +88,24 @@ payout in a currency are added up. A difference within the tolerance is still sh
 		{
 			name: "settlements", in: inFinance, standard: `""`, example: `"bank.receipts"`,
 			value: checked("the name of a table or a view", func(v *values) *string { return &v.settlements }, checkTable),
-			doc: `A table or view of your own in the warehouse with what reached the bank: ` + "`dealhouse settlements import`" + ` without
+			doc: `A table or view of your own in the warehouse with what reached the bank: ` + "`dealhouse settlements import`" +
+				` without
 a file reads it. Its columns are those of the file: see ` + "`dealhouse settlements import --help`" + `. "": none.`,
 		},
 		journalKey("journal_pending", "cashback-pending", "pending cashback", func(j *Journal) *string { return &j.Pending }),
-		journalKey("journal_confirmed", "cashback-confirmed", "confirmed cashback that is not paid out yet", func(j *Journal) *string { return &j.Confirmed }),
-		journalKey("journal_after_payment", "after-payment", "what paid transactions are worth now, minus what was paid for them", func(j *Journal) *string { return &j.AfterPayment }),
-		journalKey("journal_payouts", "payouts-in-transit", "payouts that have not reached the bank yet", func(j *Journal) *string { return &j.Payouts }),
+		journalKey("journal_confirmed", "cashback-confirmed", "confirmed cashback that is not paid out yet",
+			func(j *Journal) *string { return &j.Confirmed }),
+		journalKey("journal_after_payment", "after-payment",
+			"what paid transactions are worth now, minus what was paid for them",
+			func(j *Journal) *string { return &j.AfterPayment }),
+		journalKey("journal_payouts", "payouts-in-transit", "payouts that have not reached the bank yet",
+			func(j *Journal) *string { return &j.Payouts }),
 		journalKey("journal_revenue", "cashback-revenue", "earned cashback", func(j *Journal) *string { return &j.Revenue }),
 		journalKey("journal_bank", "bank", "money that reached the bank", func(j *Journal) *string { return &j.Bank }),
-		journalKey("journal_fees", "bank-fees", "fees taken on the way to the bank", func(j *Journal) *string { return &j.Fees }),
-		journalKey("journal_conversion", "currency-conversion", "conversions between currencies", func(j *Journal) *string { return &j.Conversion }),
+		journalKey("journal_fees", "bank-fees", "fees taken on the way to the bank",
+			func(j *Journal) *string { return &j.Fees }),
+		journalKey("journal_conversion", "currency-conversion", "conversions between currencies",
+			func(j *Journal) *string { return &j.Conversion }),
 	}
 }
 
@@ -168,14 +177,16 @@ seconds.`,
 On this machine (localhost, 127.0.0.1, ::1) http:// is always allowed.`,
 		},
 		{
-			name: "updated_after", in: inParams, standard: written(catalog.DefaultUpdatedAfter), example: `"updatedAtGreaterThan"`,
-			value: checked("a parameter name", func(v *values) *string { return &v.params.UpdatedAfter }, checkParam),
-			doc:   `Transactions changed after a time.`,
+			name: "updated_after", in: inParams, standard: written(catalog.DefaultUpdatedAfter),
+			example: `"updatedAtGreaterThan"`,
+			value:   checked("a parameter name", func(v *values) *string { return &v.params.UpdatedAfter }, checkParam),
+			doc:     `Transactions changed after a time.`,
 		},
 		{
-			name: "updated_before", in: inParams, standard: written(catalog.DefaultUpdatedBefore), example: `"updatedAtLessThan"`,
-			value: checked("a parameter name", func(v *values) *string { return &v.params.UpdatedBefore }, checkParam),
-			doc:   `Transactions changed before a time.`,
+			name: "updated_before", in: inParams, standard: written(catalog.DefaultUpdatedBefore),
+			example: `"updatedAtLessThan"`,
+			value:   checked("a parameter name", func(v *values) *string { return &v.params.UpdatedBefore }, checkParam),
+			doc:     `Transactions changed before a time.`,
 		},
 		{
 			name: "page", in: inParams, standard: written(catalog.DefaultPage),
@@ -229,18 +240,21 @@ page cannot change meanwhile: one is enough.`,
 		{
 			name: "overlap", in: shared | inStream, of: incremental, standard: written(catalog.DefaultOverlap),
 			value: duration(func(v *values) *time.Duration { return &v.overlap }, catalog.MinOverlap, 31*24*time.Hour),
-			doc: `How far before the newest loaded change the next run starts to read, at least "` + short(catalog.MinOverlap) + `". It
+			doc: `How far before the newest loaded change the next run starts to read, at least "` + short(catalog.MinOverlap) +
+				`". It
 catches rows that changed while they were read. A change that is read twice is loaded once.`,
 		},
 		{
-			name: "reference_limit", in: shared | inStream, of: (*catalog.Stream).NamesDeals, standard: written(catalog.DefaultReferenceLimit),
-			value: integer(func(v *values) *int64 { return &v.referenceLimit }, 0, 10_000),
+			name: "reference_limit", in: shared | inStream, of: (*catalog.Stream).NamesDeals,
+			standard: written(catalog.DefaultReferenceLimit),
+			value:    integer(func(v *values) *int64 { return &v.referenceLimit }, 0, 10_000),
 			doc: `Transactions may refer to promotions, coupons and cashback offers that are in no list. After each run of
 transactions, up to this many of them are requested one by one. 0: none.`,
 		},
 		{
-			name: "reference_retry", in: shared | inStream, of: (*catalog.Stream).NamesDeals, standard: written(catalog.DefaultReferenceRetry),
-			value: duration(func(v *values) *time.Duration { return &v.referenceRetry }, 0, 366*24*time.Hour),
+			name: "reference_retry", in: shared | inStream, of: (*catalog.Stream).NamesDeals,
+			standard: written(catalog.DefaultReferenceRetry),
+			value:    duration(func(v *values) *time.Duration { return &v.referenceRetry }, 0, 366*24*time.Hour),
 			doc: `How long to wait before such a deal is requested again if the service did not know it. "0s": after each
 run.`,
 		},
@@ -269,7 +283,8 @@ run reads everything as one list; so does "sync transactions --full" at any time
 		},
 		key{name: "api_key", in: inStream, of: func(s *catalog.Stream) bool { return !s.OwnKey }, value: ownKey},
 		key{
-			name: "api_key", in: inStream, of: func(s *catalog.Stream) bool { return s.OwnKey }, value: ownKey, example: `"env:DEALS_PAYOUTS_KEY"`,
+			name: "api_key", in: inStream, of: func(s *catalog.Stream) bool { return s.OwnKey }, value: ownKey,
+			example: `"env:DEALS_PAYOUTS_KEY"`,
 			doc: `A key for this stream only, written like that of the account. Any stream can have one. Payouts may need
 one, because some services issue keys that can only read payouts.`,
 		},

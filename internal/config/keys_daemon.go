@@ -18,7 +18,8 @@ func daemonKeys() []key {
 			name: "password", in: inDaemon, example: `"env:DAEMON_PASSWORD"`,
 			value: of(`a string: "env:NAME", "file:PATH" or the password itself`, []nodeKind{aString},
 				func(v *values) *reference { return &v.password }, parseReference),
-			doc: `The password of that user, written like an api_key. Only ` + "`dealhouse run`" + ` and ` + "`dealhouse check`" + ` need it.`,
+			doc: `The password of that user, written like an api_key. Only ` + "`dealhouse run`" + ` and ` +
+				"`dealhouse check`" + ` need it.`,
 		},
 		{
 			name: "tls_cert", in: inDaemon, standard: `""`, example: `"/etc/dealhouse/tls.crt"`,

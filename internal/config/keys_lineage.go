@@ -46,7 +46,8 @@ func lineageKeys() []key {
 	return []key{
 		{
 			name: "to", in: inLineage, standard: `""`, example: `"https://marquez:5000"`,
-			value: of("a string: a URL, or file:<path>", []nodeKind{aString}, func(v *values) *lineageTarget { return &v.lineageTo }, parseLineageTarget),
+			value: of("a string: a URL, or file:<path>", []nodeKind{aString},
+				func(v *values) *lineageTarget { return &v.lineageTo }, parseLineageTarget),
 			doc: `Where events go when a run begins and ends: the URL of a receiver (/api/v1/lineage is added unless it
 has a path), or "file:<path>" for a file that gets one line of JSON for each event. "": the variables OPENLINEAGE_URL and
 OPENLINEAGE_ENDPOINT; without them, nowhere.`,
@@ -81,7 +82,8 @@ func parseLineageTarget(text string) (lineageTarget, error) {
 		return lineageTarget{file: path}, nil
 	}
 	u, err := url.Parse(text)
-	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil ||
+		u.RawQuery != "" || u.Fragment != "" {
 		return lineageTarget{}, errLineageTarget
 	}
 	return lineageTarget{url: strings.TrimRight(text, "/")}, nil

@@ -61,7 +61,8 @@ dead man's switch, such as healthchecks.io, which hears of each sync, and once a
 	}, mailKeys(), []key{
 		{
 			name: "events", in: inReceiver, standard: `""`, example: `"failing guarded recovered"`,
-			value: wordsOf("events with spaces between", func(v *values) *[]string { return &v.receiver.events }, slices.Concat(receiverEvents, pingSignals)),
+			value: wordsOf("events with spaces between", func(v *values) *[]string { return &v.receiver.events },
+				slices.Concat(receiverEvents, pingSignals)),
 			doc: `The events to send, separated by spaces. "": all. "failing": runs of a stream fail; "guarded": a guard stopped
 a run, and a person must look; "stale": the last success is older than the schedule allows; "recovered": one of these is
 over; "findings": a new finding about payouts; "drift": the API sends unknown fields,
@@ -73,9 +74,11 @@ or no longer sends one that it used to send; "warehouse": the warehouse does not
 			doc:   `Send only events of these accounts, separated by spaces. "": all.`,
 		},
 		{
-			name: "streams", in: inReceiver, standard: `""`, example: strconv.Quote(strings.Join([]string{catalog.Transactions().Name, catalog.Payouts().Name}, " ")),
-			value: wordsOf("streams with spaces between", func(v *values) *[]string { return &v.receiver.streams }, catalog.Names()),
-			doc:   `Send only events of these streams, separated by spaces. "": all. Findings about payouts belong to no stream.`,
+			name: "streams", in: inReceiver, standard: `""`,
+			example: strconv.Quote(strings.Join([]string{catalog.Transactions().Name, catalog.Payouts().Name}, " ")),
+			value: wordsOf("streams with spaces between", func(v *values) *[]string { return &v.receiver.streams },
+				catalog.Names()),
+			doc: `Send only events of these streams, separated by spaces. "": all. Findings about payouts belong to no stream.`,
 		},
 		{
 			name: "after", in: inReceiver, standard: `1`,
@@ -125,8 +128,9 @@ func mailKeys() []key {
 		},
 		{
 			name: "to", in: inReceiver, standard: `""`, example: `"ops@example.com, finance@example.com"`,
-			value: checked("mail addresses with commas between", func(v *values) *string { return &v.receiver.to }, checkAddresses),
-			doc:   `The recipients, separated by commas.`,
+			value: checked("mail addresses with commas between", func(v *values) *string { return &v.receiver.to },
+				checkAddresses),
+			doc: `The recipients, separated by commas.`,
 		},
 	}
 }
@@ -205,7 +209,8 @@ func (l *loader) receiver(s *scope, accounts []Account) Receiver {
 	v, r := s.values, s.values.receiver
 	out := Receiver{
 		Name: v.name, Form: r.form, Server: r.server, TLS: r.tls, User: r.user, From: r.from, To: r.to,
-		Events: r.events, Accounts: r.accounts, Streams: r.streams, After: int(r.after), Template: r.template, AllowInsecure: r.allowInsecure,
+		Events: r.events, Accounts: r.accounts, Streams: r.streams, After: int(r.after), Template: r.template,
+		AllowInsecure: r.allowInsecure,
 	}
 	l.fitsForm(s)
 	for _, account := range r.accounts {
@@ -296,7 +301,8 @@ func (l *loader) fitsForm(s *scope) {
 	}
 	for _, event := range r.events {
 		if !slices.Contains(known, event) {
-			l.problem(v.at["events"], "receiver %q: the form %s knows the events %s; %s is none", v.name, r.form, joined(known, "and"), quote(event))
+			l.problem(v.at["events"], "receiver %q: the form %s knows the events %s; %s is none", v.name, r.form,
+				joined(known, "and"), quote(event))
 		}
 	}
 }

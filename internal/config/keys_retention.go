@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Retention says how long what the program notes for itself, and the past of deals, is kept; zero: for ever. What is loaded
-// is always kept.
+// Retention says how long what the program notes for itself, and the past of deals, is kept; zero: for ever. What is
+// loaded is always kept.
 type Retention struct {
 	// Runs are kept for so long after they began.
 	Runs time.Duration

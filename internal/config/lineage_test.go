@@ -17,18 +17,28 @@ func TestLineage(t *testing.T) {
 		env  []string
 		want Lineage
 	}{
-		"nobody":       {"", nil, Lineage{}},
-		"only a key":   {"", []string{"OPENLINEAGE_API_KEY=k", "OPENLINEAGE_NAMESPACE=n"}, Lineage{}},
-		"the file":     {"[lineage]\nto = \"http://marquez:5000/\"\n", nil, Lineage{URL: "http://marquez:5000/api/v1/lineage", Namespace: "dealhouse"}},
-		"a path":       {"[lineage]\nto = \"https://h/datahub/openapi\"\n", []string{"OPENLINEAGE_ENDPOINT=other"}, Lineage{URL: "https://h/datahub/openapi", Namespace: "dealhouse"}},
-		"a local file": {"[lineage]\nto = \"file:/var/log/l.jsonl\"\nnamespace = \"shop\"\n", nil, Lineage{File: "/var/log/l.jsonl", Namespace: "shop"}},
-		"variables": {"", []string{"OPENLINEAGE_URL=https://h:8443", "OPENLINEAGE_ENDPOINT=/api/v2/events/", "OPENLINEAGE_API_KEY=k", "OPENLINEAGE_NAMESPACE=n", "OPENLINEAGE_PARENT_ID=air/flow/dag.task/" + lineageRun},
-			Lineage{URL: "https://h:8443/api/v2/events", Key: NewSecret("k"), Namespace: "n", ParentNamespace: "air/flow", ParentJob: "dag.task", ParentRun: lineageRun}},
-		"the file counts":     {"[lineage]\nto = \"https://a\"\napi_key = \"env:KEY\"\n", []string{"KEY=mine", "OPENLINEAGE_URL=https://b", "OPENLINEAGE_API_KEY=k"}, Lineage{URL: "https://a/api/v1/lineage", Key: NewSecret("mine"), Namespace: "dealhouse"}},
-		"our variable":        {"", []string{"DEALHOUSE_LINEAGE_TO=https://a", "OPENLINEAGE_URL=https://b"}, Lineage{URL: "https://a/api/v1/lineage", Namespace: "dealhouse"}},
-		"switched off":        {"[lineage]\nto = \"https://a\"\n", []string{"OPENLINEAGE_DISABLED=True"}, Lineage{}},
-		"no run of a parent":  {"[lineage]\nto = \"https://a\"\n", []string{"OPENLINEAGE_PARENT_ID=air/flow/no-uuid"}, Lineage{URL: "https://a/api/v1/lineage", Namespace: "dealhouse"}},
-		"a key is not needed": {"[lineage]\nto = \"file:l\"\napi_key = \"env:NOT_THERE\"\n", nil, Lineage{File: "l", Namespace: "dealhouse"}},
+		"nobody":     {"", nil, Lineage{}},
+		"only a key": {"", []string{"OPENLINEAGE_API_KEY=k", "OPENLINEAGE_NAMESPACE=n"}, Lineage{}},
+		"the file": {"[lineage]\nto = \"http://marquez:5000/\"\n", nil,
+			Lineage{URL: "http://marquez:5000/api/v1/lineage", Namespace: "dealhouse"}},
+		"a path": {"[lineage]\nto = \"https://h/datahub/openapi\"\n", []string{"OPENLINEAGE_ENDPOINT=other"},
+			Lineage{URL: "https://h/datahub/openapi", Namespace: "dealhouse"}},
+		"a local file": {"[lineage]\nto = \"file:/var/log/l.jsonl\"\nnamespace = \"shop\"\n", nil,
+			Lineage{File: "/var/log/l.jsonl", Namespace: "shop"}},
+		"variables": {"", []string{"OPENLINEAGE_URL=https://h:8443", "OPENLINEAGE_ENDPOINT=/api/v2/events/",
+			"OPENLINEAGE_API_KEY=k", "OPENLINEAGE_NAMESPACE=n", "OPENLINEAGE_PARENT_ID=air/flow/dag.task/" + lineageRun},
+			Lineage{URL: "https://h:8443/api/v2/events", Key: NewSecret("k"), Namespace: "n", ParentNamespace: "air/flow",
+				ParentJob: "dag.task", ParentRun: lineageRun}},
+		"the file counts": {"[lineage]\nto = \"https://a\"\napi_key = \"env:KEY\"\n",
+			[]string{"KEY=mine", "OPENLINEAGE_URL=https://b", "OPENLINEAGE_API_KEY=k"},
+			Lineage{URL: "https://a/api/v1/lineage", Key: NewSecret("mine"), Namespace: "dealhouse"}},
+		"our variable": {"", []string{"DEALHOUSE_LINEAGE_TO=https://a", "OPENLINEAGE_URL=https://b"},
+			Lineage{URL: "https://a/api/v1/lineage", Namespace: "dealhouse"}},
+		"switched off": {"[lineage]\nto = \"https://a\"\n", []string{"OPENLINEAGE_DISABLED=True"}, Lineage{}},
+		"no run of a parent": {"[lineage]\nto = \"https://a\"\n", []string{"OPENLINEAGE_PARENT_ID=air/flow/no-uuid"},
+			Lineage{URL: "https://a/api/v1/lineage", Namespace: "dealhouse"}},
+		"a key is not needed": {"[lineage]\nto = \"file:l\"\napi_key = \"env:NOT_THERE\"\n", nil,
+			Lineage{File: "l", Namespace: "dealhouse"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			src := source(c.text+acme, append(c.env, acmeKey)...)
@@ -66,7 +76,8 @@ func TestLineageProblems(t *testing.T) {
 	}
 	src := source(acme, acmeKey, "OPENLINEAGE_URL=https://u:"+secret+"@h")
 	src.NeedAccounts = true
-	if got := problems(t, src); len(got) != 1 || !strings.HasPrefix(got[0], "environment variable OPENLINEAGE_URL: must be a URL") {
+	if got := problems(t, src); len(got) != 1 ||
+		!strings.HasPrefix(got[0], "environment variable OPENLINEAGE_URL: must be a URL") {
 		t.Errorf("%q", got)
 	}
 }

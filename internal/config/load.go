@@ -33,7 +33,8 @@ type Source struct {
 	// NeedDaemon says that the command serves the daemon's port: its password is resolved.
 	NeedDaemon bool
 
-	// NeedReceivers says that the command tells receivers something: their secrets are resolved. NeedAccounts does that too.
+	// NeedReceivers says that the command tells receivers something: their secrets are resolved. NeedAccounts does that
+	// too.
 	NeedReceivers bool
 	// Missing, if set, is told of each secret that is not on this machine: a variable that is not set, a file that cannot
 	// be read. Then that is no problem, and the secret stays unresolved.

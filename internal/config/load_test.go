@@ -13,7 +13,8 @@ import (
 func standardAccount() Account {
 	key := NewSecret("k-acme")
 	stream := func(name, schedule string) Stream {
-		return Stream{Name: name, Enabled: true, Schedule: schedule, Key: key, MaxDeleteRatio: 0.2, MaxRejectedRatio: 0.05, RunTimeout: 6 * time.Hour}
+		return Stream{Name: name, Enabled: true, Schedule: schedule, Key: key, MaxDeleteRatio: 0.2, MaxRejectedRatio: 0.05,
+			RunTimeout: 6 * time.Hour}
 	}
 	transactions := stream("transactions", "*/5 * * * *")
 	transactions.Overlap, transactions.Resync = 10*time.Minute, "0 4 * * 0"
@@ -29,7 +30,9 @@ func standardAccount() Account {
 	}
 	return Account{
 		Name: "acme", BaseURL: "https://api.example.com", Key: key,
-		Params:            Params{UpdatedAfter: "updatedAfter", UpdatedBefore: "updatedBefore", Page: "page", Cursor: "cursor", Filters: map[string]string{"hostname": "hostname", "name": "name", "category": "category", "country": "country"}},
+		Params: Params{UpdatedAfter: "updatedAfter", UpdatedBefore: "updatedBefore", Page: "page",
+			Cursor: "cursor", Filters: map[string]string{"hostname": "hostname", "name": "name", "category": "category",
+				"country": "country"}},
 		RequestsPerSecond: 10, Timeout: 30 * time.Second, MaxBodyBytes: 64 << 20, MaxRetryElapsed: 5 * time.Minute,
 		BatchRows: 20_000,
 		Streams:   streams,
@@ -38,12 +41,15 @@ func standardAccount() Account {
 
 func standardConfig() *Config {
 	return &Config{
-		File:      FileName,
-		Warehouse: Warehouse{DSN: NewSecret("embedded:./dealhouse-data"), Database: "dealhouse", MaxRetryElapsed: 2 * time.Minute},
+		File: FileName,
+		Warehouse: Warehouse{DSN: NewSecret("embedded:./dealhouse-data"), Database: "dealhouse",
+			MaxRetryElapsed: 2 * time.Minute},
 		Daemon: Daemon{Listen: "127.0.0.1:9464", TimeZone: "UTC", Jitter: 10 * time.Second, Grace: 10 * time.Second,
 			Retry: []time.Duration{time.Minute, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute}},
-		Finance: Finance{OverdueAfter: 121 * 24 * time.Hour, Journal: Journal{Pending: "cashback-pending", Confirmed: "cashback-confirmed", AfterPayment: "after-payment", Payouts: "payouts-in-transit",
-			Revenue: "cashback-revenue", Bank: "bank", Fees: "bank-fees", Conversion: "currency-conversion"}},
+		Finance: Finance{OverdueAfter: 121 * 24 * time.Hour,
+			Journal: Journal{Pending: "cashback-pending", Confirmed: "cashback-confirmed", AfterPayment: "after-payment",
+				Payouts: "payouts-in-transit",
+				Revenue: "cashback-revenue", Bank: "bank", Fees: "bank-fees", Conversion: "currency-conversion"}},
 		Retention: Retention{Runs: 400 * 24 * time.Hour, Rejects: 400 * 24 * time.Hour, Findings: 3 * 366 * 24 * time.Hour},
 		Accounts:  []Account{standardAccount()},
 	}
@@ -61,7 +67,8 @@ func TestLoad(t *testing.T) {
 			source("[defaults]\nmax_delete_ratio = 0.5\noverlap = \"1m\"\nrequests_per_second = 3\n"+acme+
 				"timeout = \"5s\"\noverlap = \"2m\"\nmax_delete_ratio = 1\n"+
 				"[account.streams.coupons]\nmax_delete_ratio = 0\nrun_timeout = \"0s\"\nenabled = false\nschedule = \"\"\n"+
-				"[account.streams.transactions]\noverlap = \"3m\"\ninitial_from = 2024-01-01T02:00:00+02:00\nresync = \"\"\n", acmeKey),
+				"[account.streams.transactions]\noverlap = \"3m\"\ninitial_from = 2024-01-01T02:00:00+02:00\nresync = \"\"\n",
+				acmeKey),
 			func(c *Config) {
 				a := &c.Accounts[0]
 				a.RequestsPerSecond, a.Timeout = 3, 5*time.Second
@@ -98,7 +105,8 @@ account = [{name = "acme", base_url = "https://api.example.com/", api_key = "env
 		},
 		{
 			"every form of a number",
-			source("[defaults]\nmax_body_size = 1_024\nrequests_per_second = 1e1\nbatch_rows = 0x4e20\nmax_delete_ratio = 0.2\n"+acme, acmeKey),
+			source("[defaults]\nmax_body_size = 1_024\nrequests_per_second = 1e1\nbatch_rows = 0x4e20\nmax_delete_ratio = 0.2\n"+
+				acme, acmeKey),
 			func(c *Config) { c.Accounts[0].MaxBodyBytes = 1024 },
 		},
 		{
@@ -110,7 +118,8 @@ account = [{name = "acme", base_url = "https://api.example.com/", api_key = "env
 				"DEALHOUSE_ACCOUNT_ACME_STREAMS_COUPONS_ENABLED=false", "DEALHOUSE_ACCOUNT_ACME_OVERLAP=",
 				"DEALHOUSE_ACCOUNT_ACME_STREAMS_TRANSACTIONS_INITIAL_FROM=2024-01-01T00:00:00Z"),
 			func(c *Config) {
-				c.Warehouse = Warehouse{DSN: NewSecret("clickhouse://u:p@h:9000/deals"), Database: "deals", MaxRetryElapsed: 2 * time.Minute}
+				c.Warehouse = Warehouse{DSN: NewSecret("clickhouse://u:p@h:9000/deals"), Database: "deals",
+					MaxRetryElapsed: 2 * time.Minute}
 				c.Daemon.Listen = ":1"
 				a := &c.Accounts[0]
 				a.BatchRows, a.Timeout, a.MaxBodyBytes, a.Params.Page = 7, 9*time.Second, 1<<20, "p"
@@ -141,7 +150,8 @@ account = [{name = "acme", base_url = "https://api.example.com/", api_key = "env
 		{
 			"environment alone, named",
 			Source{
-				Env:          []string{"DEALHOUSE_ACCOUNT=acme", "DEALHOUSE_BASE_URL=https://api.example.com", "DEALHOUSE_API_KEY=env:DEALHOUSE_KEY_OF_ACME", "DEALHOUSE_KEY_OF_ACME=k-acme"},
+				Env: []string{"DEALHOUSE_ACCOUNT=acme", "DEALHOUSE_BASE_URL=https://api.example.com",
+					"DEALHOUSE_API_KEY=env:DEALHOUSE_KEY_OF_ACME", "DEALHOUSE_KEY_OF_ACME=k-acme"},
 				NeedAccounts: true, ReadFile: files{}.read,
 			},
 			func(c *Config) { c.File = "" },
@@ -149,14 +159,16 @@ account = [{name = "acme", base_url = "https://api.example.com/", api_key = "env
 		{
 			"variables that were made of files, which end with a line break",
 			Source{
-				Env:          []string{"DEALHOUSE_ACCOUNT=acme\n", "DEALHOUSE_BASE_URL=https://api.example.com\r\n", "DEALHOUSE_API_KEY=k-acme\n", "DEALHOUSE_WAREHOUSE_DSN=\n"},
+				Env: []string{"DEALHOUSE_ACCOUNT=acme\n", "DEALHOUSE_BASE_URL=https://api.example.com\r\n",
+					"DEALHOUSE_API_KEY=k-acme\n", "DEALHOUSE_WAREHOUSE_DSN=\n"},
 				NeedAccounts: true, ReadFile: files{}.read,
 			},
 			func(c *Config) { c.File = "" },
 		},
 		{
 			"a key variable of the plain name may serve an account of the file",
-			source(acme+"[account.streams.payouts]\napi_key = \"env:DEALHOUSE_API_KEY\"\n", acmeKey, "DEALHOUSE_API_KEY=k-payouts"),
+			source(acme+"[account.streams.payouts]\napi_key = \"env:DEALHOUSE_API_KEY\"\n", acmeKey,
+				"DEALHOUSE_API_KEY=k-payouts"),
 			func(c *Config) { c.Accounts[0].Streams[4].Key = NewSecret("k-payouts") },
 		},
 		{
@@ -212,7 +224,8 @@ func TestFileLookup(t *testing.T) {
 	named := func(database string) testFile {
 		return testFile{"[warehouse]\ndatabase = \"" + database + "\"\n", 0o600}
 	}
-	all := files{FileName: named("here"), "/etc/env.toml": named("env"), "/etc/flag.toml": named("flag"), "/etc/secret.toml": {"", 0}}
+	all := files{FileName: named("here"), "/etc/env.toml": named("env"), "/etc/flag.toml": named("flag"),
+		"/etc/secret.toml": {"", 0}}
 	tests := []struct {
 		name, path, env, want, problem string
 		files                          files
@@ -221,10 +234,14 @@ func TestFileLookup(t *testing.T) {
 		{"then the variable", "", "/etc/env.toml", "env", "", all},
 		{"then the directory", "", "", "here", "", all},
 		{"then none", "", "", "dealhouse", "", files{}},
-		{"missing, by flag", "gone.toml", "", "", "gone.toml: cannot read the configuration that --config names: file does not exist", all},
-		{"missing, by variable", "", "gone.toml", "", "gone.toml: cannot read the configuration that DEALHOUSE_CONFIG names: file does not exist", all},
-		{"unreadable", "/etc/secret.toml", "", "", "/etc/secret.toml: cannot read the configuration that --config names: permission denied", all},
-		{"unreadable, by default", "", "", "", "dealhouse.toml: cannot read the configuration: permission denied", files{FileName: {"", 0}}},
+		{"missing, by flag", "gone.toml", "", "",
+			"gone.toml: cannot read the configuration that --config names: file does not exist", all},
+		{"missing, by variable", "", "gone.toml", "",
+			"gone.toml: cannot read the configuration that DEALHOUSE_CONFIG names: file does not exist", all},
+		{"unreadable", "/etc/secret.toml", "", "",
+			"/etc/secret.toml: cannot read the configuration that --config names: permission denied", all},
+		{"unreadable, by default", "", "", "", "dealhouse.toml: cannot read the configuration: permission denied",
+			files{FileName: {"", 0}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

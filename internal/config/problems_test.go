@@ -45,13 +45,20 @@ func TestProblems(t *testing.T) {
 		env  []string
 		want []string
 	}{
-		{"no TOML: only the first", "[warehouse\nx = \n", nil, []string{"dealhouse.toml:1:11: invalid TOML: expected ']' to close table name"}},
-		{"text without quotes", "[[account]]\napi_key = hunter2\n", nil, []string{"dealhouse.toml:2:11: invalid TOML: this is no TOML value: put text in double quotes"}},
-		{"a string that does not end", "[[account]]\napi_key = \"hunter2\n", nil, []string{"dealhouse.toml:2:19: invalid TOML: basic strings cannot have new lines"}},
-		{"a float out of range", "[[account]]\napi_key = 1.5e999\n", nil, []string{"dealhouse.toml:2:11: invalid TOML: number out of range"}},
-		{"a column counts characters", "\"é\" = 1 = 2\n", nil, []string{"dealhouse.toml:1:9: invalid TOML: expected newline but got U+003D '='"}},
-		{"twice", "[daemon]\nlisten = \":1\"\nlisten = \":2\"\n", nil, []string{"dealhouse.toml:3:1: invalid TOML: key listen is already defined"}},
-		{"twice, tables", "[daemon]\n[daemon]\n", nil, []string{"dealhouse.toml:2:2: invalid TOML: table daemon already exists"}},
+		{"no TOML: only the first", "[warehouse\nx = \n", nil,
+			[]string{"dealhouse.toml:1:11: invalid TOML: expected ']' to close table name"}},
+		{"text without quotes", "[[account]]\napi_key = hunter2\n", nil,
+			[]string{"dealhouse.toml:2:11: invalid TOML: this is no TOML value: put text in double quotes"}},
+		{"a string that does not end", "[[account]]\napi_key = \"hunter2\n", nil,
+			[]string{"dealhouse.toml:2:19: invalid TOML: basic strings cannot have new lines"}},
+		{"a float out of range", "[[account]]\napi_key = 1.5e999\n", nil,
+			[]string{"dealhouse.toml:2:11: invalid TOML: number out of range"}},
+		{"a column counts characters", "\"é\" = 1 = 2\n", nil,
+			[]string{"dealhouse.toml:1:9: invalid TOML: expected newline but got U+003D '='"}},
+		{"twice", "[daemon]\nlisten = \":1\"\nlisten = \":2\"\n", nil,
+			[]string{"dealhouse.toml:3:1: invalid TOML: key listen is already defined"}},
+		{"twice, tables", "[daemon]\n[daemon]\n", nil,
+			[]string{"dealhouse.toml:2:2: invalid TOML: table daemon already exists"}},
 		{"no account", "[warehouse]\n", nil, []string{"dealhouse.toml: no account is configured: add an [[account]] table with name, base_url and api_key"}},
 		{"nothing in an account", "[[account]]\n", nil, []string{
 			`dealhouse.toml:1:3: account lacks name, such as name = "acme"`,
@@ -96,10 +103,11 @@ func TestProblems(t *testing.T) {
 			[]string{"environment variable DEALHOUSE_ACCOUNT_ACME_BASE_URL: base_url must be https:// unless the API is on this machine, since http:// sends the key unencrypted; allow_insecure = true permits it"}},
 		{"a schedule of a time zone alone", acme + "[account.streams.payouts]\nschedule = \"TZ=UTC\"\n", nil,
 			[]string{`dealhouse.toml:6:12: schedule: "TZ=UTC" names a time zone and no schedule: write five cron fields such as "30 4 * * *", or "@every 10m"; "" for never`}},
-		{"variables of one account, with a file that has another", acme, []string{"DEALHOUSE_API_KEY=x", "DEALHOUSE_ACCOUNT=y"}, []string{
-			"environment variable DEALHOUSE_ACCOUNT: is for a configuration without accounts, and the file has some",
-			"environment variable DEALHOUSE_API_KEY: is for a configuration without accounts, and the file has some; use DEALHOUSE_ACCOUNT_ACME_API_KEY",
-		}},
+		{"variables of one account, with a file that has another", acme,
+			[]string{"DEALHOUSE_API_KEY=x", "DEALHOUSE_ACCOUNT=y"}, []string{
+				"environment variable DEALHOUSE_ACCOUNT: is for a configuration without accounts, and the file has some",
+				"environment variable DEALHOUSE_API_KEY: is for a configuration without accounts, and the file has some; use DEALHOUSE_ACCOUNT_ACME_API_KEY",
+			}},
 		{"an incomplete account of the environment", "", []string{"DEALHOUSE_ACCOUNT=y"}, []string{
 			`environment variable DEALHOUSE_ACCOUNT: account "y" lacks base_url: set DEALHOUSE_BASE_URL`,
 			`environment variable DEALHOUSE_ACCOUNT: account "y" lacks api_key: set DEALHOUSE_API_KEY`,
@@ -107,12 +115,14 @@ func TestProblems(t *testing.T) {
 		{"a variable of an account that is none", "[warehouse]\n", []string{"DEALHOUSE_ACCOUNT_ACME_API_KEY=x"}, []string{
 			"environment variable DEALHOUSE_ACCOUNT_ACME_API_KEY: is unknown; no account is configured",
 		}},
-		{"ambiguous names", acme + strings.Replace(acme, "acme", "a-b", 1) + strings.Replace(acme, "acme", "a_b", 1), []string{"DEALHOUSE_ACCOUNT_A_B_TIMEOUT=3s"}, []string{
-			"environment variable DEALHOUSE_ACCOUNT_A_B_TIMEOUT: is ambiguous: it could set account.a-b.timeout or account.a_b.timeout",
-		}},
-		{"ambiguous ways", acme + strings.Replace(acme, "acme", "acme_streams_payouts", 1), []string{"DEALHOUSE_ACCOUNT_ACME_STREAMS_PAYOUTS_API_KEY=x"}, []string{
-			"environment variable DEALHOUSE_ACCOUNT_ACME_STREAMS_PAYOUTS_API_KEY: is ambiguous: it could set account.acme.streams.payouts.api_key or account.acme_streams_payouts.api_key",
-		}},
+		{"ambiguous names", acme + strings.Replace(acme, "acme", "a-b", 1) + strings.Replace(acme, "acme", "a_b", 1),
+			[]string{"DEALHOUSE_ACCOUNT_A_B_TIMEOUT=3s"}, []string{
+				"environment variable DEALHOUSE_ACCOUNT_A_B_TIMEOUT: is ambiguous: it could set account.a-b.timeout or account.a_b.timeout",
+			}},
+		{"ambiguous ways", acme + strings.Replace(acme, "acme", "acme_streams_payouts", 1),
+			[]string{"DEALHOUSE_ACCOUNT_ACME_STREAMS_PAYOUTS_API_KEY=x"}, []string{
+				"environment variable DEALHOUSE_ACCOUNT_ACME_STREAMS_PAYOUTS_API_KEY: is ambiguous: it could set account.acme.streams.payouts.api_key or account.acme_streams_payouts.api_key",
+			}},
 		{"half a variable", acme, []string{"DEALHOUSE_DSN=x"}, []string{
 			`environment variable DEALHOUSE_DSN: is unknown; did you mean "DEALHOUSE_WAREHOUSE_DSN"?`,
 		}},

@@ -22,7 +22,8 @@ func TestReceiverOfTheExample(t *testing.T) {
 	got := mustLoad(t, source(text, "KEY=k", "OPS_WEBHOOK=https://hooks.example.com/T0/secret")).Receivers
 	want := []Receiver{{
 		Name: "ops", Form: "slack", URL: NewSecret("https://hooks.example.com/T0/secret"), TLS: "starttls",
-		Events: []string{"failing", "guarded", "recovered"}, Streams: []string{"transactions", "payouts"}, After: 1, Template: "{{.Title}}: {{.Text}}",
+		Events: []string{"failing", "guarded", "recovered"}, Streams: []string{"transactions", "payouts"}, After: 1,
+		Template: "{{.Title}}: {{.Text}}",
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -40,24 +41,34 @@ func TestReceivers(t *testing.T) {
 		env  []string
 		want string // part of the one problem; "": it is good
 	}{
-		"a webhook":                    {hook, []string{"HOOK=https://example.com/x"}, ""},
-		"on this machine":              {hook, []string{"HOOK=http://127.0.0.1:8080/x"}, ""},
-		"a mail":                       {"name = \"a\"\nform = \"mail\"\nserver = \"localhost:25\"\ntls = \"none\"\nfrom = \"a@example.com\"\nto = \"Ops <b@example.com>, c@example.com\"", nil, ""},
-		"a variable sets the URL":      {"name = \"a\"\nform = \"json\"\nurl = \"env:HOOK\"", []string{"HOOK=https://example.com/x", "DEALHOUSE_RECEIVER_A_URL=env:DEALHOUSE_HOOK", "DEALHOUSE_HOOK=https://example.com/y"}, ""},
-		"unencrypted":                  {hook, []string{"HOOK=http://example.com/hidden"}, `receiver "a": url must be https://`},
-		"no URL":                       {hook, []string{"HOOK=hidden"}, `receiver "a": url must be a URL`},
-		"not set":                      {hook, nil, `receiver "a": url: environment variable HOOK is not set`},
-		"without one":                  {"name = \"a\"\nform = \"slack\"", nil, `receiver "a" lacks url`},
-		"a key of another form":        {hook + "server = \"localhost:25\"", []string{"HOOK=https://example.com"}, "server has no meaning for the form json"},
-		"a form that there is not":     {"name = \"a\"\nform = \"sms\"", nil, "must be json, slack, teams, mail or ping"},
-		"an event that there is not":   {hook + "events = \"failing faling\"", []string{"HOOK=https://example.com"}, `"faling" is not`},
-		"an event of another form":     {hook + "events = \"start\"", []string{"HOOK=https://example.com"}, `"start" is none`},
-		"an account that there is not": {hook + "accounts = \"acme globex\"", []string{"HOOK=https://example.com"}, `there is no account "globex"`},
-		"a stream that there is not":   {hook + "streams = \"coupon\"", []string{"HOOK=https://example.com"}, `"coupon" is not`},
-		"no template":                  {hook + "template = \"{{.Title\"", []string{"HOOK=https://example.com"}, "is no template"},
-		"two of a name":                {hook + "[[receiver]]\n" + hook, []string{"HOOK=https://example.com"}, `a second receiver "a"`},
-		"a password without a user":    {"name = \"a\"\nform = \"mail\"\nserver = \"x:25\"\nfrom = \"a@x.org\"\nto = \"b@x.org\"\npassword = \"env:HOOK\"", []string{"HOOK=p"}, "user and password go together"},
-		"no addresses":                 {"name = \"a\"\nform = \"mail\"\nserver = \"x:25\"\nfrom = \"a@x.org\"\nto = \"b@x.org\\r\\nBcc: c@x.org\"", nil, "must be a mail address"},
+		"a webhook":       {hook, []string{"HOOK=https://example.com/x"}, ""},
+		"on this machine": {hook, []string{"HOOK=http://127.0.0.1:8080/x"}, ""},
+		"a mail":          {"name = \"a\"\nform = \"mail\"\nserver = \"localhost:25\"\ntls = \"none\"\nfrom = \"a@example.com\"\nto = \"Ops <b@example.com>, c@example.com\"", nil, ""},
+		"a variable sets the URL": {"name = \"a\"\nform = \"json\"\nurl = \"env:HOOK\"",
+			[]string{"HOOK=https://example.com/x", "DEALHOUSE_RECEIVER_A_URL=env:DEALHOUSE_HOOK",
+				"DEALHOUSE_HOOK=https://example.com/y"}, ""},
+		"unencrypted": {hook, []string{"HOOK=http://example.com/hidden"},
+			`receiver "a": url must be https://`},
+		"no URL":      {hook, []string{"HOOK=hidden"}, `receiver "a": url must be a URL`},
+		"not set":     {hook, nil, `receiver "a": url: environment variable HOOK is not set`},
+		"without one": {"name = \"a\"\nform = \"slack\"", nil, `receiver "a" lacks url`},
+		"a key of another form": {hook + "server = \"localhost:25\"", []string{"HOOK=https://example.com"},
+			"server has no meaning for the form json"},
+		"a form that there is not": {"name = \"a\"\nform = \"sms\"", nil, "must be json, slack, teams, mail or ping"},
+		"an event that there is not": {hook + "events = \"failing faling\"", []string{"HOOK=https://example.com"},
+			`"faling" is not`},
+		"an event of another form": {hook + "events = \"start\"", []string{"HOOK=https://example.com"},
+			`"start" is none`},
+		"an account that there is not": {hook + "accounts = \"acme globex\"", []string{"HOOK=https://example.com"},
+			`there is no account "globex"`},
+		"a stream that there is not": {hook + "streams = \"coupon\"", []string{"HOOK=https://example.com"},
+			`"coupon" is not`},
+		"no template": {hook + "template = \"{{.Title\"", []string{"HOOK=https://example.com"},
+			"is no template"},
+		"two of a name": {hook + "[[receiver]]\n" + hook, []string{"HOOK=https://example.com"},
+			`a second receiver "a"`},
+		"a password without a user": {"name = \"a\"\nform = \"mail\"\nserver = \"x:25\"\nfrom = \"a@x.org\"\nto = \"b@x.org\"\npassword = \"env:HOOK\"", []string{"HOOK=p"}, "user and password go together"},
+		"no addresses":              {"name = \"a\"\nform = \"mail\"\nserver = \"x:25\"\nfrom = \"a@x.org\"\nto = \"b@x.org\\r\\nBcc: c@x.org\"", nil, "must be a mail address"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -78,7 +89,9 @@ func TestReceivers(t *testing.T) {
 // The password of the daemon's port is none of a receiver's.
 func TestReceiverInheritsNothing(t *testing.T) {
 	t.Parallel()
-	src := source("[daemon]\nuser = \"ops\"\npassword = \"env:DAEMON\"\n"+oneAccount+"[[receiver]]\nname = \"a\"\nform = \"mail\"\nserver = \"x.org:587\"\nfrom = \"a@x.org\"\nto = \"b@x.org\"", "KEY=k", "DAEMON=p")
+	src := source("[daemon]\nuser = \"ops\"\npassword = \"env:DAEMON\"\n"+oneAccount+
+		"[[receiver]]\nname = \"a\"\nform = \"mail\"\nserver = \"x.org:587\"\nfrom = \"a@x.org\"\nto = \"b@x.org\"", "KEY=k",
+		"DAEMON=p")
 	if r := mustLoad(t, src).Receivers[0]; r.User != "" || r.Password.Resolved() {
 		t.Errorf("user %q, a password: %t", r.User, r.Password.Resolved())
 	}

@@ -36,7 +36,8 @@ func secret(field func(*values) *reference) codec {
 
 func parseReference(text string) (reference, error) {
 	scheme, target, found := strings.Cut(text, ":")
-	if lower := strings.ToLower(strings.TrimSpace(scheme)); found && (lower == fromEnvironment || lower == fromFile || lower == fromEnvFile) {
+	if lower := strings.ToLower(strings.TrimSpace(scheme)); found &&
+		(lower == fromEnvironment || lower == fromFile || lower == fromEnvFile) {
 		switch {
 		case scheme != lower:
 			return reference{}, fmt.Errorf("write %s: in lower case and without a space before it", lower)
@@ -130,8 +131,9 @@ func (r reference) resolve(env map[string]string, read fileReader) (key Secret, 
 	return key, loose, nil
 }
 
-// variableIn finds the last line that sets a variable in a file of them, as systemd, docker and shells read it: NAME=value,
-// with export before it and quotes around the value or without. A value in quotes is taken as it is between them.
+// variableIn finds the last line that sets a variable in a file of them, as systemd, docker and shells read it:
+// NAME=value, with export before it and quotes around the value or without. A value in quotes is taken as it is between
+// them.
 func variableIn(text, name string) (value string, set bool) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "export "))

@@ -87,7 +87,8 @@ func titles(name string) []string {
 		if s.name != "" {
 			path = append(slices.Clone(path), s.name)
 		}
-		if s.children != nil && !slices.ContainsFunc(s.children, func(c section) bool { return c.stream == nil || !holds(c) }) {
+		if s.children != nil && !slices.ContainsFunc(s.children,
+			func(c section) bool { return c.stream == nil || !holds(c) }) {
 			list = append(list, "[account.streams.<stream>]")
 			return
 		}

@@ -22,8 +22,8 @@ type origin struct{ read func() (Secret, error) }
 // NewSecret wraps a value; for tests and for programs that configure themselves.
 func NewSecret(value string) Secret { return Secret{value: value} }
 
-// From is the reference that the value was read by, when it can be read anew: "file:PATH" or "env-file:PATH#NAME". It is ""
-// for a literal and for an environment variable, which is fixed when a process starts.
+// From is the reference that the value was read by, when it can be read anew: "file:PATH" or "env-file:PATH#NAME". It
+// is "" for a literal and for an environment variable, which is fixed when a process starts.
 func (s Secret) From() string { return s.from }
 
 // Again reads the value anew from where it came; one that cannot change stays. Its error shows no secret.

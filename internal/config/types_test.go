@@ -31,7 +31,8 @@ func TestParseSize(t *testing.T) {
 
 func TestShortDurations(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		0: "0s", time.Second: "1s", 90 * time.Second: "1m30s", time.Minute: "1m", 24 * time.Hour: "24h", 10*time.Hour + 10*time.Minute: "10h10m",
+		0: "0s", time.Second: "1s", 90 * time.Second: "1m30s", time.Minute: "1m", 24 * time.Hour: "24h",
+		10*time.Hour + 10*time.Minute: "10h10m",
 	} {
 		if got := short(d); got != want {
 			t.Errorf("short(%d) = %q, want %q", d, got, want)
@@ -41,8 +42,10 @@ func TestShortDurations(t *testing.T) {
 
 func TestPlaintext(t *testing.T) {
 	for url, want := range map[string]bool{
-		"https://api.example.com": false, "http://localhost:1": false, "http://a.localhost": false, "http://127.9.9.9": false, "http://[::1]:1": false,
-		"http://api.example.com": true, "http://10.0.0.1": true, "http://localhost.example.com": true, "http://[::2]": true, "http://0.0.0.0": true,
+		"https://api.example.com": false, "http://localhost:1": false, "http://a.localhost": false, "http://127.9.9.9": false,
+		"http://[::1]:1":         false,
+		"http://api.example.com": true, "http://10.0.0.1": true, "http://localhost.example.com": true, "http://[::2]": true,
+		"http://0.0.0.0": true,
 	} {
 		if got := plaintext(url); got != want {
 			t.Errorf("plaintext(%q) = %v", url, got)
@@ -52,8 +55,10 @@ func TestPlaintext(t *testing.T) {
 
 func TestBaseURL(t *testing.T) {
 	for text, want := range map[string]string{
-		"https://h": "https://h", "https://h/": "https://h", "https://h:8443/deals//": "https://h:8443/deals", "HTTPS://h": "https://h",
-		"https://": "", "h": "", "ftp://h": "", "https://:1": "", "https://h?": "", "https://h?a=1": "", "https://h#a": "", "https://u@h": "",
+		"https://h": "https://h", "https://h/": "https://h", "https://h:8443/deals//": "https://h:8443/deals",
+		"HTTPS://h": "https://h",
+		"https://":  "", "h": "", "ftp://h": "", "https://:1": "", "https://h?": "", "https://h?a=1": "", "https://h#a": "",
+		"https://u@h": "",
 	} {
 		got, err := parseBaseURL(text)
 		if got != want || (err == nil) != (want != "") {
@@ -64,8 +69,10 @@ func TestBaseURL(t *testing.T) {
 
 func TestSchedules(t *testing.T) {
 	for text, good := range map[string]bool{
-		"": true, "*/5 * * * *": true, "@every 10m": true, "@daily": true, "CRON_TZ=Europe/Paris 30 2 * * *": true, "TZ=UTC @every 1h": true,
-		"0 0 29 2 *": true, "* * * * * *": false, "60 * * * *": false, "@every 0s": false, "@every -1m": false, "@every": false, "TZ=": false, "0 0 30 2 *": false,
+		"": true, "*/5 * * * *": true, "@every 10m": true, "@daily": true, "CRON_TZ=Europe/Paris 30 2 * * *": true,
+		"TZ=UTC @every 1h": true,
+		"0 0 29 2 *":       true, "* * * * * *": false, "60 * * * *": false, "@every 0s": false, "@every -1m": false,
+		"@every": false, "TZ=": false, "0 0 30 2 *": false,
 	} {
 		if err := checkSchedule(text); (err == nil) != good {
 			t.Errorf("checkSchedule(%q) = %v", text, err)
@@ -75,7 +82,8 @@ func TestSchedules(t *testing.T) {
 
 func TestAllowInsecure(t *testing.T) {
 	text := strings.Replace(acme, "https://", "http://", 1) + "allow_insecure = true\n"
-	if a := mustLoad(t, source("\uFEFF"+text, acmeKey)).Accounts[0]; !a.AllowInsecure || a.BaseURL != "http://api.example.com" {
+	if a := mustLoad(t, source("\uFEFF"+text, acmeKey)).Accounts[0]; !a.AllowInsecure ||
+		a.BaseURL != "http://api.example.com" {
 		t.Errorf("got %+v", a)
 	}
 }

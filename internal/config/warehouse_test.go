@@ -19,7 +19,8 @@ func TestDSN(t *testing.T) {
 		{dsn: "clickhouse://u:p@h:9000/deals?x=1", shown: "clickhouse://u:***@h:9000/deals?...", database: "deals"},
 		{dsn: "clickhouse://u@h1:9000,h2:9000/deals", shown: "clickhouse://***@h1:9000,h2:9000/deals", database: "deals"},
 		{dsn: "clickhouse://h/?database=deals&password=p", shown: "clickhouse://h/?...", database: "deals"},
-		{dsn: "clickhouses://u:p@h:9440/d", driver: "clickhouse://u:p@h:9440/d?secure=true", shown: "clickhouse://u:***@h:9440/d?...", database: "d"},
+		{dsn: "clickhouses://u:p@h:9440/d", driver: "clickhouse://u:p@h:9440/d?secure=true",
+			shown: "clickhouse://u:***@h:9440/d?...", database: "d"},
 		{dsn: "CLICKHOUSES://h/?a=1", driver: "clickhouse://h/?a=1&secure=true", shown: "clickhouse://h/?..."},
 		{dsn: "https://u:p%40@h:8443", driver: "https://u:p%40@h:8443?secure=true", shown: "https://u:***@h:8443?..."},
 		{dsn: "https://h?secure=true", shown: "https://h?..."},
@@ -67,7 +68,8 @@ func TestDSN(t *testing.T) {
 // TestDSNInAFile reads the URL, and its password, from a file.
 func TestDSNInAFile(t *testing.T) {
 	all := files{
-		"/run/dsn": {"clickhouses://u:hunter2@h:9440/deals\n", 0o600}, "/run/loose": {"clickhouse://u:hunter2@h", 0o644}, "/run/empty": {"\n", 0o600},
+		"/run/dsn": {"clickhouses://u:hunter2@h:9440/deals\n", 0o600}, "/run/loose": {"clickhouse://u:hunter2@h", 0o644},
+		"/run/empty": {"\n", 0o600},
 		"/run/wrong": {"hunter2", 0o600}, "/run/again": {"file:/run/dsn", 0o600},
 	}
 	const at = "dealhouse.toml:2:7: dsn: "

@@ -23,27 +23,33 @@ var forms = []struct {
 	write      func(contract.Contract, *bytes.Buffer) error
 	schemas    []string
 }{
-	{"dbt", "sources.yml", func(c contract.Contract, b *bytes.Buffer) error { return c.WriteDBT(b) }, []string{"dbt_yml_files-latest.json", "dbt_yml_files-latest-fusion.json"}},
-	{"odcs", "dealhouse.odcs.yaml", func(c contract.Contract, b *bytes.Buffer) error { return c.WriteODCS(b) }, []string{"odcs-json-schema-v3.1.0.json"}},
+	{"dbt", "sources.yml", func(c contract.Contract, b *bytes.Buffer) error { return c.WriteDBT(b) },
+		[]string{"dbt_yml_files-latest.json", "dbt_yml_files-latest-fusion.json"}},
+	{"odcs", "dealhouse.odcs.yaml", func(c contract.Contract, b *bytes.Buffer) error { return c.WriteODCS(b) },
+		[]string{"odcs-json-schema-v3.1.0.json"}},
 }
 
 // Two accounts with schedules of their own, a server, and texts that YAML would misread.
 func example() contract.Contract {
-	c := contract.Contract{Database: "deals", Version: 7, Server: contract.Server{Host: "warehouse.example.com", Port: 9000}}
+	c := contract.Contract{Database: "deals", Version: 7,
+		Server: contract.Server{Host: "warehouse.example.com", Port: 9000}}
 	for _, s := range catalog.All() {
 		v := warehouse.View{Name: s.Name, Meaning: "Yes: [\"quoted\"] # no comment\nsecond line"}
 		for _, column := range []string{"account", s.KeyColumn(), "list", "amount"} {
 			types := map[string]string{"list": "Array(LowCardinality(String))", "amount": "Nullable(Decimal(18, 4))"}
-			v.Columns = append(v.Columns, warehouse.ViewColumn{Name: column, Type: types[column] + strings.Repeat("String", 1-min(len(types[column]), 1)), Meaning: "null", Unit: "EUR"})
+			v.Columns = append(v.Columns, warehouse.ViewColumn{Name: column,
+				Type: types[column] + strings.Repeat("String", 1-min(len(types[column]), 1)), Meaning: "null", Unit: "EUR"})
 		}
 		c.Views = append(c.Views, v)
-		c.Streams = append(c.Streams, contract.Promise{Stream: s, Accounts: []string{"acme", "globex"}, Schedules: []string{"7 * * * *", "@every 90m"}, LateAfter: 3*time.Hour + 10*time.Second})
+		c.Streams = append(c.Streams, contract.Promise{Stream: s, Accounts: []string{"acme", "globex"},
+			Schedules: []string{"7 * * * *", "@every 90m"}, LateAfter: 3*time.Hour + 10*time.Second})
 	}
 	c.Views = append(c.Views, warehouse.View{Name: "deals_at", Parameters: []string{"at DateTime"}})
 	return c
 }
 
-// TestOfficialSchemas validates what is written, and the copies in the repository, by the schemas of those who read them.
+// TestOfficialSchemas validates what is written, and the copies in the repository, by the schemas of those who read
+// them.
 func TestOfficialSchemas(t *testing.T) {
 	for _, form := range forms {
 		var written bytes.Buffer
@@ -101,7 +107,8 @@ func TestPromises(t *testing.T) {
 				"count: 181\n              period: minute", "count: 361\n", "not_null", "(account, id)",
 				"SELECT if(count() < 2, toDateTime64(0, 3, 'UTC'), min(ifNull(last_success, toDateTime64(0, 3, 'UTC')))) AS loaded_at FROM deals.stream_freshness WHERE stream = '" + c.Streams[1].Stream.Name + "' AND account IN ('acme', 'globex')",
 			},
-			"odcs": {"host: warehouse.example.com", "port: 9000", "version: 7.0.0", "schedule: '@every 90m'", "primaryKeyPosition: 2", "logicalType: number", "database: deals"},
+			"odcs": {"host: warehouse.example.com", "port: 9000", "version: 7.0.0", "schedule: '@every 90m'",
+				"primaryKeyPosition: 2", "logicalType: number", "database: deals"},
 		}[form.name] {
 			if !strings.Contains(strings.Join(strings.Fields(text), " "), strings.Join(strings.Fields(want), " ")) {
 				t.Errorf("%s has no %q:\n%s", form.name, want, text)

@@ -84,7 +84,8 @@ func (c Contract) WriteDBT(w io.Writer) error {
 		}
 		s.Tables = append(s.Tables, t)
 	}
-	return write(w, heading("The views of dealhouse as sources of a dbt project. dbt 1.10 or later reads it.", "dealhouse schema --output dbt"), dbtFile{2, []dbtSource{s}})
+	return write(w, heading("The views of dealhouse as sources of a dbt project. dbt 1.10 or later reads it.",
+		"dealhouse schema --output dbt"), dbtFile{2, []dbtSource{s}})
 }
 
 // period is a time in the largest unit of dbt that has it whole; what is less than a minute is a minute.

@@ -86,8 +86,9 @@ const ODCSVersion = "v3.1.0"
 // WriteODCS writes a data contract.
 func (c Contract) WriteODCS(w io.Writer) error {
 	f := odcsFile{
-		APIVersion: ODCSVersion, Kind: "DataContract", Name: source, Version: fmt.Sprintf("%d.0.0", c.Version), Status: "active",
-		ID: uuid.NewSHA1(uuid.NameSpaceURL, []byte("urn:dealhouse:"+c.Database)).String(),
+		APIVersion: ODCSVersion, Kind: "DataContract", Name: source, Version: fmt.Sprintf("%d.0.0", c.Version),
+		Status: "active",
+		ID:     uuid.NewSHA1(uuid.NameSpaceURL, []byte("urn:dealhouse:"+c.Database)).String(),
 		Description: odcsDescription{
 			Purpose:     description,
 			Usage:       "Read the views in SQL. They need no FINAL, and never show a half-loaded list, a row twice or one that is gone. Amounts are decimals.",
@@ -107,22 +108,27 @@ func (c Contract) WriteODCS(w io.Writer) error {
 		limit := period(p.LateAfter)
 		for _, schedule := range p.Schedules {
 			f.SLA = append(f.SLA, odcsSLA{
-				Property: "frequency", Value: schedule, Element: p.Stream.Name, Scheduler: "cron", Schedule: schedule, Description: "When it is brought in step with the API",
+				Property: "frequency", Value: schedule, Element: p.Stream.Name, Scheduler: "cron", Schedule: schedule,
+				Description: "When it is brought in step with the API",
 			})
 		}
 		f.SLA = append(f.SLA, odcsSLA{
-			Property: "latency", Value: limit.Count, Unit: limit.Period, Element: p.Stream.Name, Description: "After so long without a successful run it is late",
+			Property: "latency", Value: limit.Count, Unit: limit.Period, Element: p.Stream.Name,
+			Description: "After so long without a successful run it is late",
 		})
 	}
-	return write(w, heading("The views of dealhouse as a data contract of the Open Data Contract Standard "+ODCSVersion+".", "dealhouse schema --output odcs"), f)
+	return write(w, heading("The views of dealhouse as a data contract of the Open Data Contract Standard "+ODCSVersion+
+		".", "dealhouse schema --output odcs"), f)
 }
 
 func (c Contract) object(v warehouse.View) odcsObject {
-	o := odcsObject{Name: v.Name, PhysicalName: v.Name, PhysicalType: "view", LogicalType: "object", Description: v.Meaning}
+	o := odcsObject{Name: v.Name, PhysicalName: v.Name, PhysicalType: "view", LogicalType: "object",
+		Description: v.Meaning}
 	keys := key(v.Name)
 	for _, column := range v.Columns {
 		p := odcsProperty{
-			Name: column.Name, LogicalType: logicalType(column.Type), PhysicalType: column.Type, Description: describe(column), Required: column.Absent != "NULL",
+			Name: column.Name, LogicalType: logicalType(column.Type), PhysicalType: column.Type, Description: describe(column),
+			Required: column.Absent != "NULL",
 		}
 		if i := slices.Index(keys, column.Name); i >= 0 {
 			p.PrimaryKey, p.Position = true, i+1
@@ -142,7 +148,8 @@ func (c Contract) object(v warehouse.View) odcsObject {
 	if p, promised := c.promise(v.Name); promised {
 		o.Quality = append(o.Quality, odcsQuality{
 			"in_step", "sql", "It was in step with the API not longer ago than its schedule allows", "timeliness",
-			fmt.Sprintf("SELECT toUInt8(loaded_at < now() - %d) FROM (%s)", int(p.LateAfter/time.Second), p.freshness(c.Database)), 0,
+			fmt.Sprintf("SELECT toUInt8(loaded_at < now() - %d) FROM (%s)", int(p.LateAfter/time.Second),
+				p.freshness(c.Database)), 0,
 		})
 	}
 	return o
@@ -150,7 +157,8 @@ func (c Contract) object(v warehouse.View) odcsObject {
 
 // logicalTypes are the types of the standard by how types of ClickHouse begin.
 var logicalTypes = []struct{ physical, logical string }{
-	{"DateTime", "timestamp"}, {"Date", "date"}, {"Decimal", "number"}, {"Float", "number"}, {"UInt", "integer"}, {"Int", "integer"},
+	{"DateTime", "timestamp"}, {"Date", "date"}, {"Decimal", "number"}, {"Float", "number"}, {"UInt", "integer"},
+	{"Int", "integer"},
 	{"Bool", "boolean"}, {"Array(", "array"}, {"Tuple(", "object"}, {"Map(", "object"},
 }
 

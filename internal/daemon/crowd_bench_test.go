@@ -17,8 +17,8 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// BenchmarkMetricsOfMany is one scrape of the metrics of 50 accounts and 300 streams, each with runs in every series that
-// has labels. It reports how large an answer is, and what the series take of memory.
+// BenchmarkMetricsOfMany is one scrape of the metrics of 50 accounts and 300 streams, each with runs in every series
+// that has labels. It reports how large an answer is, and what the series take of memory.
 func BenchmarkMetricsOfMany(b *testing.B) {
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -32,7 +32,8 @@ func BenchmarkMetricsOfMany(b *testing.B) {
 		for _, stream := range catalog.Names() {
 			account := fmt.Sprintf("account-%02d", i)
 			m.Expect(account, stream)
-			all = append(all, warehouse.StreamStatus{Account: account, Stream: stream, Rows: 1000, LastSuccess: &now, LookedAt: &now, LastRun: &now, Now: now,
+			all = append(all, warehouse.StreamStatus{Account: account, Stream: stream, Rows: 1000, LastSuccess: &now,
+				LookedAt: &now, LastRun: &now, Now: now,
 				Scope: catalog.Scope{{Filter: "hostname", Values: []string{"a.example", "b.example"}}}.Encode()})
 		}
 	}

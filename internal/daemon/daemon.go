@@ -88,7 +88,8 @@ func New(o Options) (*Daemon, error) {
 	}
 	d := &Daemon{
 		o: o, log: o.Logger, now: o.Clock, progress: newProgress(),
-		requests: make(chan chan []web.Stream), asks: make(chan func(*loop)), ended: make(chan ended), reloaded: make(chan reloaded, 1), stopped: make(chan struct{}),
+		requests: make(chan chan []web.Stream), asks: make(chan func(*loop)), ended: make(chan ended),
+		reloaded: make(chan reloaded, 1), stopped: make(chan struct{}),
 	}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
@@ -98,7 +99,8 @@ func New(o Options) (*Daemon, error) {
 	}
 	d.supervisor = newSupervisor(o.Env, d.log)
 	if d.o.run == nil {
-		s, err := syncer.New(syncer.Options{Warehouse: o.Warehouse, Logger: d.log, Metrics: o.Metrics.Syncer, Progress: d.progress.update, Observer: o.Observer})
+		s, err := syncer.New(syncer.Options{Warehouse: o.Warehouse, Logger: d.log, Metrics: o.Metrics.Syncer,
+			Progress: d.progress.update, Observer: o.Observer})
 		if err != nil {
 			return nil, fmt.Errorf("preparing the runs: %w", err)
 		}
@@ -245,7 +247,8 @@ func (l *loop) drain(ctx context.Context, ticks <-chan time.Time) {
 	running := l.timetable.running()
 	grace := l.timetable.settings.Grace
 	if running > 0 {
-		l.log.Info("shutting down: no new run starts; those under way may go on for the grace", "running", running, "grace", grace)
+		l.log.Info("shutting down: no new run starts; those under way may go on for the grace", "running", running, "grace",
+			grace)
 	}
 	expired, stop := l.o.after(grace)
 	defer stop()
@@ -280,7 +283,8 @@ func (l *loop) tick() {
 	const tolerated = time.Minute // below that it is a busy machine, or a clock that is kept right
 	switch step := now.Sub(l.lastTick); {
 	case step > tolerated:
-		l.log.Warn("the clock has moved on by more than the daemon was awake: the machine slept, or the clock was set", "by", step)
+		l.log.Warn("the clock has moved on by more than the daemon was awake: the machine slept, or the clock was set", "by",
+			step)
 	case step < -time.Second:
 		l.log.Warn("the clock was set back: planning anew", "by", -step)
 		l.replan(now)
@@ -306,7 +310,8 @@ func (l *loop) turn() {
 		due := e.next()
 		start, full, missed := e.turn(now)
 		if missed > 0 {
-			l.log.Info("scheduled times were missed", "account", e.Job.Account, "stream", e.Job.Stream.Name, "missed", missed, "running", e.running != nil)
+			l.log.Info("scheduled times were missed", "account", e.Job.Account, "stream", e.Job.Stream.Name, "missed", missed,
+				"running", e.running != nil)
 			l.o.Metrics.missed.WithLabelValues(e.Job.Account, e.Job.Stream.Name).Add(float64(missed))
 		}
 		if start {

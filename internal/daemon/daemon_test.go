@@ -83,7 +83,8 @@ func TestClockJumps(t *testing.T) {
 	if next := b.stream("acme", "coupons").Next; !next.Equal(at(t, "2026-07-01T11:00:00Z")) {
 		t.Errorf("after the clock was set back, next at %s", next)
 	}
-	if v := b.value("dealhouse_next_run_timestamp_seconds", "stream=coupons"); v != float64(at(t, "2026-07-01T11:00:00Z").Unix()) {
+	if v := b.value("dealhouse_next_run_timestamp_seconds",
+		"stream=coupons"); v != float64(at(t, "2026-07-01T11:00:00Z").Unix()) {
 		t.Errorf("after the clock was set back, the metric still says %v", v)
 	}
 	b.advance(30 * time.Minute)
@@ -100,7 +101,8 @@ func TestClockJumps(t *testing.T) {
 
 // A panic ends its run, is told with its stack, and nothing else happens (daemon-5). The same holds for what follows.
 func TestPanic(t *testing.T) {
-	b := start(t, &Plan{Streams: []Stream{planned(t, "acme", "coupons", "@every 1m", ""), planned(t, "acme", "payouts", "", "")}}, func(_ *bed, o *Options) {
+	b := start(t, &Plan{Streams: []Stream{planned(t, "acme", "coupons", "@every 1m", ""),
+		planned(t, "acme", "payouts", "", "")}}, func(_ *bed, o *Options) {
 		o.Warehouse = open(t)
 		o.Plan.After = func(_ context.Context, results []syncer.Result) {
 			if results[0].Err == nil {
@@ -118,7 +120,8 @@ func TestPanic(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	rows, err := b.o.Warehouse.Runs(t.Context(), warehouse.RunFilter{})
-	if err != nil || len(rows) != 1 || rows[0].Outcome != warehouse.OutcomeFailed || !strings.Contains(rows[0].Error, "at the disco") {
+	if err != nil || len(rows) != 1 || rows[0].Outcome != warehouse.OutcomeFailed ||
+		!strings.Contains(rows[0].Error, "at the disco") {
 		t.Errorf("sync_runs has %+v, %v", rows, err)
 	}
 	log := b.log.String()
@@ -151,7 +154,8 @@ func TestStart(t *testing.T) {
 			{"transactions", "incremental", warehouse.OutcomeSuccess, time.Minute},
 		} {
 			began := now.Add(-r.age)
-			record := warehouse.RunRecord{Account: "acme", Stream: r.stream, RunID: uuid.New(), Mode: r.mode, StartedAt: began, FinishedAt: began.Add(time.Second), Outcome: r.outcome}
+			record := warehouse.RunRecord{Account: "acme", Stream: r.stream, RunID: uuid.New(), Mode: r.mode, StartedAt: began,
+				FinishedAt: began.Add(time.Second), Outcome: r.outcome}
 			if err := o.Warehouse.SaveRun(t.Context(), record); err != nil {
 				t.Fatal(err)
 			}
@@ -194,7 +198,8 @@ func TestStart(t *testing.T) {
 	if _, known := b.find("dealhouse_look_age_seconds", "stream=products"); known {
 		t.Error("products have an age and were never loaded")
 	}
-	if v := b.value("dealhouse_last_failure_timestamp_seconds", "stream=payouts"); v < float64(now.Add(-2*time.Minute).Unix()) {
+	if v := b.value("dealhouse_last_failure_timestamp_seconds",
+		"stream=payouts"); v < float64(now.Add(-2*time.Minute).Unix()) {
 		t.Errorf("last failure %v", v)
 	}
 }
@@ -206,7 +211,8 @@ func TestReload(t *testing.T) {
 	var adopted []string // by the loop; read when it has told of it
 	var next *Plan
 	loads := make(chan error)
-	old := &Plan{Streams: []Stream{planned(t, "acme", "coupons", "@every 1m", ""), planned(t, "gone", "coupons", "@every 1m", ""), planned(t, "acme", "payouts", "0 0 * * *", "")},
+	old := &Plan{Streams: []Stream{planned(t, "acme", "coupons", "@every 1m", ""),
+		planned(t, "gone", "coupons", "@every 1m", ""), planned(t, "acme", "payouts", "0 0 * * *", "")},
 		Adopted: func() { adopted = append(adopted, "old") }, Close: func() { closed <- "old" }}
 	b := start(t, old, func(_ *bed, o *Options) {
 		o.Load = func(context.Context) (*Plan, error) { return next, <-loads }
@@ -222,13 +228,15 @@ func TestReload(t *testing.T) {
 	b.until("the reload is refused", func() bool {
 		return b.value("dealhouse_config_reload_success") == 0 && strings.Contains(b.log.String(), "REFUSED")
 	})
-	if !strings.Contains(b.log.String(), "REFUSED") || !strings.Contains(b.log.String(), "line 3 is wrong") || len(b.Streams()) != 3 {
+	if !strings.Contains(b.log.String(), "REFUSED") || !strings.Contains(b.log.String(), "line 3 is wrong") ||
+		len(b.Streams()) != 3 {
 		t.Errorf("%d streams\n%s", len(b.Streams()), b.log.String())
 	}
 
 	disabled := planned(t, "acme", "payouts", "", "")
 	disabled.Enabled = false
-	next = &Plan{Streams: []Stream{planned(t, "acme", "coupons", "@every 5m", ""), disabled, planned(t, "new", "coupons", "@every 1h", "")},
+	next = &Plan{Streams: []Stream{planned(t, "acme", "coupons", "@every 5m", ""), disabled,
+		planned(t, "new", "coupons", "@every 1h", "")},
 		Adopted: func() { adopted = append(adopted, "new") }, Close: func() { closed <- "new" }}
 	next.Beside = func(ctx context.Context) {
 		<-ctx.Done()
@@ -303,7 +311,8 @@ func TestReloadsAreOne(t *testing.T) {
 
 // Once it is told to end, the daemon begins nothing, lets runs end, and stops them when the grace is over (daemon-7).
 func TestDrain(t *testing.T) {
-	b := start(t, &Plan{Streams: []Stream{planned(t, "acme", "coupons", "@every 1s", ""), planned(t, "acme", "payouts", "@every 1s", "")}}, nil)
+	b := start(t, &Plan{Streams: []Stream{planned(t, "acme", "coupons", "@every 1s", ""),
+		planned(t, "acme", "payouts", "@every 1s", "")}}, nil)
 	running := map[string]*attempted{}
 	for range 2 {
 		a := <-b.begun

@@ -24,7 +24,7 @@
 //  9. A stream whose run failed is tried again after a pause that grows with the failures in a row, or at its next time
 //     if that is sooner; when everything had to be read, everything is. What a guard has stopped waits for a person and
 //     its next time. A reload lets every stream that failed run at once.
-//  10. What an operator asks for is recorded in the warehouse before it takes effect, and what cannot be recorded is not
-//     done. A stream that is paused starts no run, whatever is due or asked for, and this survives a restart. What comes
-//     due meanwhile is made up for by one run when it is resumed, and counts as missed by nobody.
+//  10. What an operator asks for is recorded in the warehouse before it takes effect, and what cannot be recorded is
+//     not done. A stream that is paused starts no run, whatever is due or asked for, and this survives a restart. What
+//     comes due meanwhile is made up for by one run when it is resumed, and counts as missed by nobody.
 package daemon

@@ -29,7 +29,8 @@ func (a *attempt) refusedKey(err error) usedKey {
 }
 
 // renewKeys reads the keys anew that the service refused. The streams of one that has changed run at once, rather than
-// when it is their turn to be tried again. The files are read beside the loop, since they may be on a disk that is slow.
+// when it is their turn to be tried again. The files are read beside the loop, since they may be on a disk that is
+// slow.
 func (d *Daemon) renewKeys(ctx context.Context) error {
 	keys := map[usedKey]bool{}
 	if err := d.inLoop(ctx, func(l *loop) {

@@ -12,13 +12,14 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// TestChangedKeyIsTried: a stream whose key was refused runs again once the key is another one, though it would wait for
-// half an hour; others that fail do not.
+// TestChangedKeyIsTried: a stream whose key was refused runs again once the key is another one, though it would wait
+// for half an hour; others that fail do not.
 func TestChangedKeyIsTried(t *testing.T) {
 	t.Parallel()
 	var key atomic.Value
 	key.Store("old")
-	client, err := dealapi.New(dealapi.Options{Account: "acme", BaseURL: "http://127.0.0.1:1", Key: "old", KeyAgain: func() (string, error) { return key.Load().(string), nil }})
+	client, err := dealapi.New(dealapi.Options{Account: "acme", BaseURL: "http://127.0.0.1:1", Key: "old",
+		KeyAgain: func() (string, error) { return key.Load().(string), nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,22 +59,35 @@ func NewMetrics(reg prometheus.Registerer, build Build, clock func() time.Time) 
 		return g
 	}
 	m := &Metrics{
-		API: dealapi.NewMetrics(reg), Warehouse: warehouse.NewMetrics(reg), Syncer: syncer.NewMetrics(reg, clock), Notify: notify.NewMetrics(reg),
-		next:       gauge("dealhouse_next_run_timestamp_seconds", "When the stream runs next; 0: not by itself.", "account", "stream"),
-		missed:     counter("dealhouse_missed_runs_total", "Scheduled times without a run of their own: the one before still ran, or the machine slept.", "account", "stream"),
-		failures:   gauge("dealhouse_failed_runs_in_a_row", "Runs that failed since the last one that did not, of this process; 0 when the last one succeeded.", "account", "stream"),
-		paused:     gauge("dealhouse_paused", "1 while an operator has paused the stream, or its account: no run of it starts.", "account", "stream"),
-		reloaded:   single("dealhouse_config_reload_success", "1 when the configuration was good when it was last read, 0 when it was refused and the one before is in force."),
+		API: dealapi.NewMetrics(reg), Warehouse: warehouse.NewMetrics(reg), Syncer: syncer.NewMetrics(reg, clock),
+		Notify: notify.NewMetrics(reg),
+		next: gauge("dealhouse_next_run_timestamp_seconds", "When the stream runs next; 0: not by itself.", "account",
+			"stream"),
+		missed: counter("dealhouse_missed_runs_total",
+			"Scheduled times without a run of their own: the one before still ran, or the machine slept.", "account", "stream"),
+		failures: gauge("dealhouse_failed_runs_in_a_row",
+			"Runs that failed since the last one that did not, of this process; 0 when the last one succeeded.", "account",
+			"stream"),
+		paused: gauge("dealhouse_paused", "1 while an operator has paused the stream, or its account: no run of it starts.",
+			"account", "stream"),
+		reloaded: single("dealhouse_config_reload_success",
+			"1 when the configuration was good when it was last read, 0 when it was refused and the one before is in force."),
 		lastReload: single("dealhouse_config_last_reload_timestamp_seconds", "When the configuration in force was read."),
 		payouts:    newPayoutMetrics(gauge),
-		quality:    gauge("dealhouse_quality_check_ok", "1 when what is loaded passed the check, 0 when it did not.", "account", "stream", "check"),
-		lost:       counter("dealhouse_telemetry_lost_total", "What was to be sent and did not arrive: OpenLineage events, and exports of traces and metrics over OTLP.", "signal"),
-		references: counter("dealhouse_references_total", "Deals that others refer to and the lists do not have, asked for by their own address.", "account", "stream", "outcome"),
+		quality: gauge("dealhouse_quality_check_ok", "1 when what is loaded passed the check, 0 when it did not.",
+			"account", "stream", "check"),
+		lost: counter("dealhouse_telemetry_lost_total",
+			"What was to be sent and did not arrive: OpenLineage events, and exports of traces and metrics over OTLP.",
+			"signal"),
+		references: counter("dealhouse_references_total",
+			"Deals that others refer to and the lists do not have, asked for by their own address.", "account", "stream",
+			"outcome"),
 	}
 	for _, signal := range []string{SignalLineage, SignalTraces, SignalMetrics} {
 		m.lost.WithLabelValues(signal)
 	}
-	gauge("dealhouse_build_info", "Always 1; the labels say which build this is.", "version", "revision", "goversion", "engine").
+	gauge("dealhouse_build_info", "Always 1; the labels say which build this is.", "version", "revision", "goversion",
+		"engine").
 		WithLabelValues(build.Version, build.Revision, build.GoVersion, build.Engine).Set(1)
 	return m
 }

@@ -30,8 +30,10 @@ func everything(t *testing.T) []*dto.MetricFamily {
 	for _, name := range catalog.Names() {
 		m.Expect("acme", name)
 	}
-	m.Syncer.Observe([]warehouse.StreamStatus{{Account: "acme", Stream: "transactions", LookedAt: &now, Watermark: &now, Now: now},
-		{Account: "acme", Stream: "coupons", Scope: catalog.Scope{{Filter: "hostname", Values: []string{"shop.example"}}}.Encode(), Now: now}})
+	m.Syncer.Observe([]warehouse.StreamStatus{{Account: "acme", Stream: "transactions", LookedAt: &now, Watermark: &now,
+		Now: now},
+		{Account: "acme", Stream: "coupons", Scope: catalog.Scope{{Filter: "hostname",
+			Values: []string{"shop.example"}}}.Encode(), Now: now}})
 	m.SetChecks([]warehouse.Check{{Account: "acme", Stream: "coupons", Name: warehouse.CheckKeysUnique, OK: true}})
 	m.SetPayouts("acme", report.Reconciliation{}.Counts())
 	m.AddReferences("acme", "coupons", 2, 1)
@@ -57,7 +59,8 @@ func TestReadmeMetrics(t *testing.T) {
 	end := strings.Index(rest, "\n\n") + 1
 	want := "|---|---|---|---|\n"
 	for _, f := range everything(t) {
-		want += fmt.Sprintf("| `%s` | %s | %s | %s |\n", f.GetName(), strings.ToLower(f.GetType().String()), labels(f), f.GetHelp())
+		want += fmt.Sprintf("| `%s` | %s | %s | %s |\n", f.GetName(), strings.ToLower(f.GetType().String()), labels(f),
+			f.GetHelp())
 	}
 	if *update {
 		if err := os.WriteFile(path, []byte(before+first+want+rest[end:]), 0o644); err != nil {
@@ -154,10 +157,13 @@ func TestMetricsContract(t *testing.T) {
 	}
 	const as, a = "account,stream", "account"
 	want := map[string]string{
-		"build_info": "engine,goversion,revision,version", "warehouse_retries_total": "", "config_reload_success": "", "config_last_reload_timestamp_seconds": "",
-		"records_out_of_scope_total": "account,stream", "scope_info": "account,scope,stream",
-		"runs_total": "account,outcome,stream", "guard_trips_total": "account,guard,stream", "quality_check_ok": "account,check,stream", "references_total": "account,outcome,stream",
-		"http_requests_total": "account,status", "payouts": "account,verdict", "telemetry_lost_total": "signal", "notifications_total": "outcome,receiver", "notifications_waiting": "receiver",
+		"build_info": "engine,goversion,revision,version", "warehouse_retries_total": "", "config_reload_success": "",
+		"config_last_reload_timestamp_seconds": "",
+		"records_out_of_scope_total":           "account,stream", "scope_info": "account,scope,stream",
+		"runs_total": "account,outcome,stream", "guard_trips_total": "account,guard,stream",
+		"quality_check_ok": "account,check,stream", "references_total": "account,outcome,stream",
+		"http_requests_total": "account,status", "payouts": "account,verdict", "telemetry_lost_total": "signal",
+		"notifications_total": "outcome,receiver", "notifications_waiting": "receiver",
 	}
 	for _, name := range strings.Fields(`last_success_timestamp_seconds last_attempt_timestamp_seconds last_failure_timestamp_seconds run_duration_seconds runs_in_progress
 		next_run_timestamp_seconds missed_runs_total failed_runs_in_a_row paused run_panics_total pages_reread_total records_read_total records_inserted_total records_updated_total records_deleted_total

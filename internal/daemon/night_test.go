@@ -108,7 +108,8 @@ func newNight(t *testing.T) *night {
 	n := &night{}
 	var address string
 	n.sim, address = enginetest.Serve(t, apisim.Options{
-		Seed: 11, Orgs: []apisim.Org{{Name: "acme", Key: "k"}}, Retailers: 20, Promotions: 20, Coupons: 60, CashbackOffers: 20, Transactions: 100, Products: 20, HistoryDays: 3,
+		Seed: 11, Orgs: []apisim.Org{{Name: "acme", Key: "k"}}, Retailers: 20, Promotions: 20, Coupons: 60,
+		CashbackOffers: 20, Transactions: 100, Products: 20, HistoryDays: 3,
 	})
 	n.store = warehousetest.Again(t, warehousetest.Open(t), warehouse.Options{Wrap: n.disk, MaxRetryElapsed: -1})
 	client, err := dealapi.New(dealapi.Options{Account: "acme", BaseURL: address, Key: "k", MaxAttempts: 1})
@@ -131,19 +132,22 @@ func newNight(t *testing.T) *night {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.notifier, err = notify.New(notify.Options{Warehouse: n.store, Metrics: metrics.Notify, Clock: n.clock, Streams: func() (all []notify.Stream) {
-		for _, s := range n.Streams() {
-			all = append(all, notify.Stream{Account: s.Account, Stream: s.Stream, Enabled: s.Enabled, Paused: s.Paused != nil, StaleAfter: s.StaleAfter, Failed: s.LastError != ""})
-		}
-		return all
-	}})
+	n.notifier, err = notify.New(notify.Options{Warehouse: n.store, Metrics: metrics.Notify, Clock: n.clock,
+		Streams: func() (all []notify.Stream) {
+			for _, s := range n.Streams() {
+				all = append(all, notify.Stream{Account: s.Account, Stream: s.Stream, Enabled: s.Enabled, Paused: s.Paused != nil,
+					StaleAfter: s.StaleAfter, Failed: s.LastError != ""})
+			}
+			return all
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	n.notifier.Adopt(receivers)
 	server, err := web.New(web.Options{
-		Listen: "127.0.0.1:0", User: "ops", Password: nightPassword, Warehouse: n.store, Metrics: promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{}),
-		Ready: n.Ready, Streams: n.Streams, Act: n.Act, Receivers: n.notifier.Receivers, Clock: n.clock,
+		Listen: "127.0.0.1:0", User: "ops", Password: nightPassword, Warehouse: n.store,
+		Metrics: promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{}),
+		Ready:   n.Ready, Streams: n.Streams, Act: n.Act, Receivers: n.notifier.Receivers, Clock: n.clock,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +173,8 @@ type fullDisk struct {
 	full *atomic.Bool
 }
 
-var errFull = &clickhouse.Exception{Code: 243, Name: "NOT_ENOUGH_SPACE", Message: "Cannot reserve 1.00 MiB, not enough space"}
+var errFull = &clickhouse.Exception{Code: 243, Name: "NOT_ENOUGH_SPACE",
+	Message: "Cannot reserve 1.00 MiB, not enough space"}
 
 func (d *fullDisk) Exec(ctx context.Context, query string, args ...any) error {
 	if d.full.Load() {
@@ -178,7 +183,8 @@ func (d *fullDisk) Exec(ctx context.Context, query string, args ...any) error {
 	return d.Conn.Exec(ctx, query, args...)
 }
 
-func (d *fullDisk) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
+func (d *fullDisk) PrepareBatch(ctx context.Context, query string,
+	opts ...driver.PrepareBatchOption) (driver.Batch, error) {
 	if d.full.Load() {
 		return nil, errFull
 	}
@@ -242,7 +248,8 @@ func (n *night) say(what string) {
 	page := n.fetch("/")
 	headline := regexp.MustCompile(`(?s)<h1[^>]*>(?:<a[^>]*>)?(.*?)<`).FindStringSubmatch(page)
 	fmt.Fprintf(&n.timeline, "%s  %s\n", n.clock().Format("15:04"), strings.ToUpper(what))
-	fmt.Fprintf(&n.timeline, "    page           %s\n", byWarehouse.ReplaceAllString(headline[1], "(by the clock of the warehouse)"))
+	fmt.Fprintf(&n.timeline, "    page           %s\n",
+		byWarehouse.ReplaceAllString(headline[1], "(by the clock of the warehouse)"))
 	fmt.Fprintf(&n.timeline, "    API            %s", status.State)
 	for _, s := range status.Streams {
 		fmt.Fprintf(&n.timeline, "; %s %s, %d failed", s.Stream, s.State, s.Failed)
@@ -251,7 +258,8 @@ func (n *night) say(what string) {
 	told := n.told
 	n.told = nil
 	n.mu.Unlock()
-	fmt.Fprintf(&n.timeline, "\n    notifications  %d waiting %s\n", receivers.Receivers[0].Waiting, receivers.Receivers[0].LastError)
+	fmt.Fprintf(&n.timeline, "\n    notifications  %d waiting %s\n", receivers.Receivers[0].Waiting,
+		receivers.Receivers[0].LastError)
 	for _, title := range told {
 		fmt.Fprintf(&n.timeline, "                   %s\n", title)
 	}
@@ -317,9 +325,11 @@ func (n *night) consent() {
 	ctx, end := chromedp.NewContext(ctx)
 	defer end()
 	credentials := "Basic " + base64.StdEncoding.EncodeToString([]byte("ops:"+nightPassword))
-	_, err := chromedp.Call(ctx, network.SetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{Headers: network.Headers{"Authorization": credentials}})
+	_, err := chromedp.Call(ctx, network.SetExtraHTTPHeaders,
+		network.SetExtraHTTPHeadersParams{Headers: network.Headers{"Authorization": credentials}})
 	if err == nil {
-		err = chromedp.Do(ctx, chromedp.Navigate(n.base+"/"), chromedp.WaitReady(chromedp.CSS("footer")), chromedp.Click(chromedp.CSS("h1 a")), chromedp.WaitReady(chromedp.CSS(".consent")),
+		err = chromedp.Do(ctx, chromedp.Navigate(n.base+"/"), chromedp.WaitReady(chromedp.CSS("footer")),
+			chromedp.Click(chromedp.CSS("h1 a")), chromedp.WaitReady(chromedp.CSS(".consent")),
 			chromedp.Click(chromedp.CSS(".consent button")), chromedp.WaitReady(chromedp.CSS(".said")))
 	}
 	if err != nil {

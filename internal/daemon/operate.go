@@ -50,13 +50,14 @@ func (d *Daemon) Act(ctx context.Context, a warehouse.Action) (web.Acted, error)
 	if acted.Action, err = d.o.Warehouse.RecordAction(ctx, a); err != nil {
 		return web.Acted{}, err
 	}
-	d.log.Info("an operator has acted", "action", a.Action, "actor", a.Actor, "via", a.Via, "account", a.Account, "stream", a.Stream, "reason", a.Reason)
+	d.log.Info("an operator has acted", "action", a.Action, "actor", a.Actor, "via", a.Via, "account", a.Account, "stream",
+		a.Stream, "reason", a.Reason)
 	return acted, d.carryOut(ctx, acted.Action)
 }
 
-// Ask records what an operator asks for through the warehouse: a pause, its end, or consent, where a zero RunID is the run
-// that a guard stopped last. A daemon notices within seconds, wherever it runs, and a sync when it begins. Its error is a
-// *web.RefusalError, or says why the warehouse could not record it.
+// Ask records what an operator asks for through the warehouse: a pause, its end, or consent, where a zero RunID is the
+// run that a guard stopped last. A daemon notices within seconds, wherever it runs, and a sync when it begins. Its
+// error is a *web.RefusalError, or says why the warehouse could not record it.
 func Ask(ctx context.Context, w *warehouse.Warehouse, a warehouse.Action) (acted web.Acted, err error) {
 	switch a.Action {
 	case warehouse.ActionPause, warehouse.ActionResume:
@@ -74,7 +75,8 @@ func Ask(ctx context.Context, w *warehouse.Warehouse, a warehouse.Action) (acted
 		if a.Deletes, err = agreed(ctx, w, a); err != nil {
 			return acted, err
 		}
-		acted.Text = fmt.Sprintf("The next run of %s that reads everything may delete up to %s, within a day.", nameOf(a), web.Count(a.Deletes, "row"))
+		acted.Text = fmt.Sprintf("The next run of %s that reads everything may delete up to %s, within a day.", nameOf(a),
+			web.Count(a.Deletes, "row"))
 		acted.Done = true
 	default:
 		return acted, refusef("%s is done by a daemon, and not through the warehouse", a.Action)
@@ -104,7 +106,8 @@ func agreed(ctx context.Context, w *warehouse.Warehouse, a warehouse.Action) (ui
 	case guarded == nil:
 		return 0, refusef("no run of %s waits for consent: the guard of deletions has not stopped the last one", nameOf(a))
 	case a.RunID != guarded.RunID:
-		return 0, refusef("another run of %s was stopped since, which would have deleted %s: look at that one, run %s", nameOf(a), web.Count(guarded.Deletes, "row"), guarded.RunID)
+		return 0, refusef("another run of %s was stopped since, which would have deleted %s: look at that one, run %s",
+			nameOf(a), web.Count(guarded.Deletes, "row"), guarded.RunID)
 	}
 	return guarded.Deletes, nil
 }
@@ -248,7 +251,8 @@ func foreseePause(d warehouse.Directives, a warehouse.Action) (web.Acted, error)
 	case pausing && own != nil:
 		return web.Acted{Text: capital(nameOf(a)) + " is paused already, by " + own.Actor + "."}, nil
 	case pausing:
-		return web.Acted{Done: true, Text: capital(nameOf(a)) + " is paused: no run starts before it is resumed. A run under way goes on."}, nil
+		return web.Acted{Done: true, Text: capital(nameOf(a)) +
+			" is paused: no run starts before it is resumed. A run under way goes on."}, nil
 	case own == nil && of != nil:
 		return web.Acted{}, refusef("all of account %s is paused, by %s: resume the account", a.Account, of.Actor)
 	case own == nil:
@@ -275,7 +279,8 @@ func foreseeCancel(a warehouse.Action, targets []*entry) web.Acted {
 	if n == 0 {
 		return web.Acted{Text: "No run of " + nameOf(a) + " is under way in this daemon."}
 	}
-	return web.Acted{Done: true, Text: web.Count(n, "run") + " of " + nameOf(a) + " will stop. What was read to its end is still loaded, and nothing else."}
+	return web.Acted{Done: true, Text: web.Count(n, "run") + " of " + nameOf(a) +
+		" will stop. What was read to its end is still loaded, and nothing else."}
 }
 
 // foreseeRun is for all that starts a run.

@@ -34,7 +34,8 @@ func operated(t *testing.T, w *warehouse.Warehouse, plan *Plan, change func(*bed
 
 func (b *bed) act(action, stream string) (web.Acted, error) {
 	b.t.Helper()
-	return b.Act(b.t.Context(), warehouse.Action{Actor: "ops", Via: warehouse.ViaAPI, Action: action, Account: "acme", Stream: stream})
+	return b.Act(b.t.Context(), warehouse.Action{Actor: "ops", Via: warehouse.ViaAPI, Action: action, Account: "acme",
+		Stream: stream})
 }
 
 // does wants the action to have something to do.
@@ -137,8 +138,10 @@ func TestPause(t *testing.T) {
 		t.Errorf("once more: %+v, %v", acted, err)
 	}
 	s := b.stream("acme", "coupons")
-	if s.Paused == nil || s.Paused.Actor != "ops" || !s.Next.IsZero() || b.value("dealhouse_paused", "stream=coupons") != 1 ||
-		b.value("dealhouse_paused", "stream=payouts") != 0 || b.value("dealhouse_next_run_timestamp_seconds", "stream=coupons") != 0 {
+	if s.Paused == nil || s.Paused.Actor != "ops" || !s.Next.IsZero() ||
+		b.value("dealhouse_paused", "stream=coupons") != 1 ||
+		b.value("dealhouse_paused", "stream=payouts") != 0 ||
+		b.value("dealhouse_next_run_timestamp_seconds", "stream=coupons") != 0 {
 		t.Errorf("%+v", s)
 	}
 	b.refuses(warehouse.ActionRun, "coupons", "is paused: resume it first")
@@ -162,7 +165,8 @@ func TestPause(t *testing.T) {
 	}
 	b.finish(run)
 	b.idle()
-	if n := b.value("dealhouse_missed_runs_total", "stream=coupons") + b.value("dealhouse_paused", "stream=coupons"); n != 0 {
+	if n := b.value("dealhouse_missed_runs_total", "stream=coupons") + b.value("dealhouse_paused",
+		"stream=coupons"); n != 0 {
 		t.Errorf("%v runs were missed, or it is paused still", n)
 	}
 	if acted, err := b.act(warehouse.ActionResume, "coupons"); err != nil || acted.Done {
@@ -185,7 +189,8 @@ func TestPauseSurvives(t *testing.T) {
 	if s := second.stream("acme", "coupons"); s.Paused == nil {
 		t.Fatalf("%+v", s)
 	}
-	byCommand := warehouse.Action{Actor: "root", Via: warehouse.ViaCommand, Action: warehouse.ActionResume, Account: "acme", Stream: "coupons"}
+	byCommand := warehouse.Action{Actor: "root", Via: warehouse.ViaCommand, Action: warehouse.ActionResume,
+		Account: "acme", Stream: "coupons"}
 	if _, err := w.RecordAction(t.Context(), byCommand); err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +219,8 @@ func TestCancel(t *testing.T) {
 	if s := b.stream("acme", "payouts"); s.Running == nil || s.Stopping {
 		t.Errorf("the other one was stopped, too: %+v", s)
 	}
-	if s := b.stream("acme", "coupons"); s.LastError != "" || b.value("dealhouse_failed_runs_in_a_row", "stream=coupons") != 0 {
+	if s := b.stream("acme", "coupons"); s.LastError != "" ||
+		b.value("dealhouse_failed_runs_in_a_row", "stream=coupons") != 0 {
 		t.Errorf("%+v", s)
 	}
 	b.advance(10 * time.Minute)
@@ -232,7 +238,8 @@ func TestCancel(t *testing.T) {
 func TestConsentStartsRun(t *testing.T) {
 	w := open(t)
 	b := operated(t, w, hourly(t, "transactions"), nil)
-	consent := warehouse.Action{Actor: "ops", Via: warehouse.ViaPage, Action: warehouse.ActionConsent, Account: "acme", Stream: "transactions", RunID: uuid.New()}
+	consent := warehouse.Action{Actor: "ops", Via: warehouse.ViaPage, Action: warehouse.ActionConsent, Account: "acme",
+		Stream: "transactions", RunID: uuid.New()}
 	wants := func(says string) {
 		t.Helper()
 		if _, err := b.Act(t.Context(), consent); err == nil || !strings.Contains(err.Error(), says) {
@@ -244,7 +251,8 @@ func TestConsentStartsRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := warehouse.RunRecord{Account: "acme", Stream: "transactions", RunID: uuid.New(), Mode: warehouse.ModeFull, StartedAt: now, FinishedAt: now, Outcome: warehouse.OutcomeGuarded, WouldDelete: 4200}
+	r := warehouse.RunRecord{Account: "acme", Stream: "transactions", RunID: uuid.New(), Mode: warehouse.ModeFull,
+		StartedAt: now, FinishedAt: now, Outcome: warehouse.OutcomeGuarded, WouldDelete: 4200}
 	if err := w.SaveRun(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}

@@ -155,8 +155,8 @@ func (e *entry) next() (next time.Time) {
 }
 
 // staleAfter is the age of the last success from which on the stream is late by its own schedule: one run was left out,
-// or failed. It is never less than the time from the last run to the second one after it: in the middle of a pause, such
-// as the night of "*/5 8-18 * * *", the times ahead say nothing of the pause.
+// or failed. It is never less than the time from the last run to the second one after it: in the middle of a pause,
+// such as the night of "*/5 8-18 * * *", the times ahead say nothing of the pause.
 func (e *entry) staleAfter(now time.Time) time.Duration {
 	limit := e.runs.LateAfter(now, e.runs.delay)
 	if limit == 0 || e.looked.IsZero() {

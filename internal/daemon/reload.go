@@ -7,8 +7,8 @@ import (
 	"dealhouse/internal/syncer"
 )
 
-// reloadEvery is the least time between the beginnings of two reloads: whoever asks without end does not keep the daemon
-// from its runs.
+// reloadEvery is the least time between the beginnings of two reloads: whoever asks without end does not keep the
+// daemon from its runs.
 const reloadEvery = time.Second
 
 // reload reads the configuration in a goroutine of its own: a file on a network disk may take its time. While one is
@@ -53,7 +53,8 @@ func (l *loop) applyReload(ctx context.Context, r reloaded) {
 		if r.plan != nil {
 			r.plan.free()
 		}
-		l.log.Error("THE CONFIGURATION WAS REFUSED: the one before stays in force. Correct it and send SIGHUP again", "error", r.err)
+		l.log.Error("THE CONFIGURATION WAS REFUSED: the one before stays in force. Correct it and send SIGHUP again", "error",
+			r.err)
 		l.supervisor.notify("READY=1", "STATUS=the last configuration was refused, the one before is in force")
 		return
 	}

@@ -20,7 +20,8 @@ var usual = Retry{time.Minute, 2 * time.Minute, 5 * time.Minute}
 
 func failing(err error) func() (warehouse.RunRecord, error) {
 	return func() (warehouse.RunRecord, error) {
-		return warehouse.RunRecord{Account: "acme", Stream: "coupons", StartedAt: time.Now(), Outcome: warehouse.OutcomeFailed}, err
+		return warehouse.RunRecord{Account: "acme", Stream: "coupons", StartedAt: time.Now(),
+			Outcome: warehouse.OutcomeFailed}, err
 	}
 }
 
@@ -49,7 +50,8 @@ func TestPauses(t *testing.T) {
 		{"a wrong address", usual, 1, api(dealapi.KindNotFound), 5 * time.Minute},
 		{"a service that is down", usual, 1, api(dealapi.KindServer), time.Minute},
 		{"no network", usual, 2, api(dealapi.KindNetwork), 2 * time.Minute},
-		{"a service that asks for patience", usual, 1, &dealapi.Error{Kind: dealapi.KindRateLimited, RetryAfter: time.Hour}, time.Hour},
+		{"a service that asks for patience", usual, 1, &dealapi.Error{Kind: dealapi.KindRateLimited, RetryAfter: time.Hour},
+			time.Hour},
 		{"two of them, joined", usual, 1, errors.Join(errors.New("x"), &syncer.GuardError{}), 0},
 	} {
 		if got := tt.retry.pause(tt.failures, tt.err); got != tt.want {
@@ -69,7 +71,8 @@ func TestFailedRunIsTriedAgain(t *testing.T) {
 		if n := b.value("dealhouse_failed_runs_in_a_row", "stream=coupons"); n != float64(i+1) {
 			t.Errorf("%v failed runs in a row", n)
 		}
-		if at := b.value("dealhouse_next_run_timestamp_seconds", "stream=coupons"); at != float64(b.clock().Add(pause).Unix()) {
+		if at := b.value("dealhouse_next_run_timestamp_seconds",
+			"stream=coupons"); at != float64(b.clock().Add(pause).Unix()) {
 			t.Errorf("next run at %v", at)
 		}
 		b.advance(pause - time.Second)
@@ -85,14 +88,16 @@ func TestFailedRunIsTriedAgain(t *testing.T) {
 	if s := b.stream("acme", "coupons"); !s.Next.Equal(at(t, "2026-07-01T16:00:00Z")) {
 		t.Errorf("%+v", s)
 	}
-	if n := b.value("dealhouse_missed_runs_total", "stream=coupons") + b.value("dealhouse_failed_runs_in_a_row", "stream=coupons"); n != 0 {
+	if n := b.value("dealhouse_missed_runs_total", "stream=coupons") + b.value("dealhouse_failed_runs_in_a_row",
+		"stream=coupons"); n != 0 {
 		t.Errorf("%v", n)
 	}
 }
 
 // The next time comes first where it is sooner, and what a guard has stopped waits for it.
 func TestNextTimeIsSooner(t *testing.T) {
-	b := start(t, &Plan{Retry: Retry{10 * time.Minute}, Streams: []Stream{planned(t, "acme", "coupons", "*/5 * * * *", "")}}, nil)
+	b := start(t, &Plan{Retry: Retry{10 * time.Minute},
+		Streams: []Stream{planned(t, "acme", "coupons", "*/5 * * * *", "")}}, nil)
 	b.finishAs(b.begins("coupons"), failing(errors.New("no route")))
 	b.advance(5 * time.Minute)
 	b.finishAs(b.begins("coupons"), failing(&syncer.GuardError{}))
@@ -106,7 +111,8 @@ func TestNextTimeIsSooner(t *testing.T) {
 
 // A full read that failed is tried again as one, as often as there are pauses, and then gives way to what is new.
 func TestFailedFullReadStaysFull(t *testing.T) {
-	b := start(t, &Plan{Retry: usual, Streams: []Stream{planned(t, "acme", "transactions", "0 * * * *", "30 12 * * *")}}, nil)
+	b := start(t, &Plan{Retry: usual, Streams: []Stream{planned(t, "acme", "transactions", "0 * * * *", "30 12 * * *")}},
+		nil)
 	b.finish(b.begins("transactions"))
 	b.advance(30 * time.Minute)
 	for i, pause := range append(Retry{0}, usual...) {
@@ -125,7 +131,8 @@ func TestFailedFullReadStaysFull(t *testing.T) {
 
 // Where a full read failed and the next time comes before the next attempt, that one reads everything.
 func TestFullReadAtTheNextTime(t *testing.T) {
-	b := start(t, &Plan{Retry: Retry{time.Hour}, Streams: []Stream{planned(t, "acme", "transactions", "*/10 * * * *", "30 12 * * *")}}, nil)
+	b := start(t, &Plan{Retry: Retry{time.Hour},
+		Streams: []Stream{planned(t, "acme", "transactions", "*/10 * * * *", "30 12 * * *")}}, nil)
 	b.finish(b.begins("transactions"))
 	b.advance(30 * time.Minute)
 	b.finishAs(b.begins("transactions"), failing(errors.New("half of it")))
@@ -143,7 +150,8 @@ func TestFullReadAtTheNextTime(t *testing.T) {
 
 // Whoever changes the configuration may have mended what failed: it runs at once, and nothing else does.
 func TestReloadTriesWhatFailed(t *testing.T) {
-	next := &Plan{Retry: usual, Streams: []Stream{planned(t, "acme", "coupons", "0 */8 * * *", ""), planned(t, "acme", "payouts", "0 */8 * * *", "")}}
+	next := &Plan{Retry: usual, Streams: []Stream{planned(t, "acme", "coupons", "0 */8 * * *", ""),
+		planned(t, "acme", "payouts", "0 */8 * * *", "")}}
 	first := *next
 	b := start(t, &first, func(_ *bed, o *Options) {
 		o.Load = func(context.Context) (*Plan, error) { return next, nil }

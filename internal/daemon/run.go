@@ -55,7 +55,8 @@ func (d *Daemon) perform(ctx context.Context, job syncer.Job, set *settings) syn
 		return d.observe(ctx)
 	})
 	if p, panicked := errors.AsType[*syncer.PanicError](err); panicked {
-		d.log.Error("what follows a run ended in a panic", "account", job.Account, "stream", job.Stream.Name, "error", err, "stack", string(p.Stack))
+		d.log.Error("what follows a run ended in a panic", "account", job.Account, "stream", job.Stream.Name, "error", err,
+			"stack", string(p.Stack))
 	}
 	return result
 }
@@ -81,7 +82,8 @@ func (d *Daemon) record(ctx context.Context, r *warehouse.RunRecord, cause error
 		err = d.o.Warehouse.SaveRun(ctx, *r)
 	}
 	if err != nil {
-		d.log.Warn("a run that failed could not be recorded in sync_runs", "account", r.Account, "stream", r.Stream, "error", err)
+		d.log.Warn("a run that failed could not be recorded in sync_runs", "account", r.Account, "stream", r.Stream, "error",
+			err)
 	}
 }
 
@@ -92,7 +94,8 @@ const observeEvery = 5 * time.Minute
 // observe brings the metrics up to date with what the warehouse has, by whomever it was loaded.
 func (d *Daemon) observe(ctx context.Context) error {
 	last, now := d.observed.Load(), d.now().UnixNano()
-	if age := time.Duration(now - last); last != 0 && age >= 0 && age < observeEvery || !d.observed.CompareAndSwap(last, now) {
+	if age := time.Duration(now - last); last != 0 && age >= 0 && age < observeEvery ||
+		!d.observed.CompareAndSwap(last, now) {
 		return nil
 	}
 	all, err := d.o.Warehouse.Status(ctx)
@@ -121,13 +124,16 @@ func (d *Daemon) logResult(ctx context.Context, r syncer.Result, warned *remarks
 	case r.Err != nil && ctx.Err() != nil:
 		log.Info("run stopped: the next one makes up for it")
 	case r.Err != nil && r.Record.Outcome == warehouse.OutcomeIncomplete:
-		log.Warn("run incomplete: the next one reads the rest", "mode", r.Record.Mode, "read", t.Read, "inserted", c.Inserted, "updated", c.Updated,
+		log.Warn("run incomplete: the next one reads the rest", "mode", r.Record.Mode, "read", t.Read, "inserted", c.Inserted,
+			"updated", c.Updated,
 			"unchanged", c.Unchanged, "rejected", t.Rejected, "error", r.Err)
 	case r.Err != nil:
 		log.Error("run failed", "outcome", r.Record.Outcome, "error", r.Err)
 	default:
-		log.Info("run ended", "outcome", r.Record.Outcome, "mode", r.Record.Mode, "read", t.Read, "inserted", c.Inserted, "updated", c.Updated,
-			"deleted", c.Deleted, "unchanged", c.Unchanged, "rejected", t.Rejected, "seconds", r.Record.FinishedAt.Sub(r.Record.StartedAt).Round(time.Millisecond).Seconds())
+		log.Info("run ended", "outcome", r.Record.Outcome, "mode", r.Record.Mode, "read", t.Read, "inserted", c.Inserted,
+			"updated", c.Updated,
+			"deleted", c.Deleted, "unchanged", c.Unchanged, "rejected", t.Rejected, "seconds",
+			r.Record.FinishedAt.Sub(r.Record.StartedAt).Round(time.Millisecond).Seconds())
 	}
 }
 

@@ -127,7 +127,8 @@ func TestStaleAfter(t *testing.T) {
 		}
 	}
 	// During a pause it is the pause that counts, however short the times after it follow each other.
-	e := entry{runs: slot{Schedule: schedule(t, "*/5 8-18 * * *", "UTC"), delay: 10 * time.Second}, looked: at(t, "2026-07-01T18:55:10Z")}
+	e := entry{runs: slot{Schedule: schedule(t, "*/5 8-18 * * *", "UTC"), delay: 10 * time.Second},
+		looked: at(t, "2026-07-01T18:55:10Z")}
 	for clock, want := range map[string]string{
 		"2026-07-01T20:00:00Z": "2026-07-02T08:05:10Z", // at night, the run of 8:05 may still come
 		"2026-07-02T08:06:00Z": "2026-07-02T08:05:10Z", // neither that of 8:00 nor that of 8:05 has succeeded

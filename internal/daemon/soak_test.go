@@ -69,7 +69,8 @@ func TestSoak(t *testing.T) {
 	checkGrowth(t, samples)
 	s.checkRuns(t)
 	s.checkViews(t)
-	t.Logf("%d runs begun, %d faults; last sample %+v of %d", s.begun.Load(), s.faults.Load(), samples[len(samples)-1], len(samples))
+	t.Logf("%d runs begun, %d faults; last sample %+v of %d", s.begun.Load(), s.faults.Load(), samples[len(samples)-1],
+		len(samples))
 }
 
 // soak is a daemon on a world that moves.
@@ -101,7 +102,8 @@ func newSoak(t *testing.T) *soak {
 	server := httptest.NewServer(sim)
 	t.Cleanup(server.Close)
 	metrics := NewMetrics(s.registry, Build{Version: "soak"}, nil)
-	if s.store, err = warehouse.Open(t.Context(), warehouse.Options{DSN: enginetest.DSN(), Database: "soak", Metrics: metrics.Warehouse}); err != nil {
+	if s.store, err = warehouse.Open(t.Context(),
+		warehouse.Options{DSN: enginetest.DSN(), Database: "soak", Metrics: metrics.Warehouse}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -261,8 +263,8 @@ func (s *soak) settle(t *testing.T) {
 	}
 }
 
-// checkRuns wants every run that was begun in sync_runs, with the outcome that it had. A walk that goes on is the run that
-// it goes on with, and ended as it did the last time.
+// checkRuns wants every run that was begun in sync_runs, with the outcome that it had. A walk that goes on is the run
+// that it goes on with, and ended as it did the last time.
 func (s *soak) checkRuns(t *testing.T) {
 	t.Helper()
 	rows, err := s.store.Conn().Query(t.Context(), "SELECT run_id, outcome FROM sync_runs")

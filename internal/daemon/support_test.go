@@ -81,12 +81,16 @@ func start(t *testing.T, plan *Plan, change func(*bed, *Options)) *bed {
 	t.Helper()
 	b := &bed{
 		t: t, registry: prometheus.NewRegistry(), log: &lockedBuffer{}, now: at(t, begin),
-		reloads: make(chan os.Signal), ticks: make(chan time.Time), begun: make(chan *attempted, 100), grace: make(chan time.Time), ended: make(chan error, 1),
+		reloads: make(chan os.Signal), ticks: make(chan time.Time), begun: make(chan *attempted, 100),
+		grace: make(chan time.Time), ended: make(chan error, 1),
 	}
 	metrics := NewMetrics(b.registry, Build{Version: "test"}, b.clock)
 	o := Options{
 		Plan: plan, Metrics: metrics, Reload: b.reloads, Clock: b.clock, Logger: slog.New(slog.NewTextHandler(b.log, nil)),
-		ticks: b.ticks, run: b.run, after: func(time.Duration) (<-chan time.Time, func() bool) { return b.grace, func() bool { return true } },
+		ticks: b.ticks, run: b.run, after: func(time.Duration) (<-chan time.Time,
+			func() bool) {
+			return b.grace, func() bool { return true }
+		},
 	}
 	if change != nil {
 		change(b, &o)
@@ -123,7 +127,8 @@ func (b *bed) clock() time.Time {
 func (b *bed) run(ctx context.Context, job syncer.Job) (warehouse.RunRecord, error) {
 	a := &attempted{job: job, ctx: ctx, end: make(chan func() (warehouse.RunRecord, error), 1)}
 	b.begun <- a
-	record := warehouse.RunRecord{Account: job.Account, Stream: job.Stream.Name, StartedAt: b.clock(), Outcome: warehouse.OutcomeSuccess, Warnings: []string{asEver}}
+	record := warehouse.RunRecord{Account: job.Account, Stream: job.Stream.Name, StartedAt: b.clock(),
+		Outcome: warehouse.OutcomeSuccess, Warnings: []string{asEver}}
 	select {
 	case how := <-a.end:
 		if how != nil {
@@ -278,5 +283,6 @@ func planned(t *testing.T, account, stream, runs, resyncs string) Stream {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Stream{Job: syncer.NewJob(account, s, nil), Enabled: true, Schedule: schedule(t, runs, "UTC"), Resync: schedule(t, resyncs, "UTC")}
+	return Stream{Job: syncer.NewJob(account, s, nil), Enabled: true, Schedule: schedule(t, runs, "UTC"),
+		Resync: schedule(t, resyncs, "UTC")}
 }

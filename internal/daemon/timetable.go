@@ -24,7 +24,8 @@ func (l *loop) adopt(plan *Plan, known known) {
 	for _, s := range plan.Streams {
 		id := s.id()
 		var standing warehouse.StreamStatus
-		if i := slices.IndexFunc(known.standings, func(x warehouse.StreamStatus) bool { return x.Account == id.Account && x.Stream == id.Stream }); i >= 0 {
+		if i := slices.IndexFunc(known.standings,
+			func(x warehouse.StreamStatus) bool { return x.Account == id.Account && x.Stream == id.Stream }); i >= 0 {
 			standing = known.standings[i]
 		}
 		e := newEntry(s, t.settings, claim(&old, &t.left, id), standing, now)
@@ -63,8 +64,8 @@ func claim(old, left *[]*entry, id warehouse.StreamID) *entry {
 	return nil
 }
 
-// dropLeft forgets the streams that are no longer to be loaded, once their last run has ended. A series that stays would
-// look like a stream that is late.
+// dropLeft forgets the streams that are no longer to be loaded, once their last run has ended. A series that stays
+// would look like a stream that is late.
 func (t *timetable) dropLeft(m *Metrics) {
 	all := slices.Concat(t.entries, t.left)
 	for _, e := range all {

@@ -19,7 +19,8 @@ const (
 )
 
 // attempt makes one request and reads its body, and tells limiter, counters and observer about it.
-func (c *Client) attempt(ctx context.Context, r request, parse func([]byte) error, number int, g grant) (*reply, *Error) {
+func (c *Client) attempt(ctx context.Context, r request, parse func([]byte) error, number int,
+	g grant) (*reply, *Error) {
 	info := RequestInfo{Account: c.account, Op: r.op, Attempt: number, SentAt: c.now(), Waited: g.waited}
 	answer, fault := c.exchange(ctx, r, parse, &info)
 	info.Duration = c.now().Sub(info.SentAt)
@@ -45,7 +46,8 @@ func (c *Client) attempt(ctx context.Context, r request, parse func([]byte) erro
 }
 
 // exchange is the attempt proper, under its own time limit.
-func (c *Client) exchange(parent context.Context, r request, parse func([]byte) error, info *RequestInfo) (*reply, *Error) {
+func (c *Client) exchange(parent context.Context, r request, parse func([]byte) error,
+	info *RequestInfo) (*reply, *Error) {
 	ctx, watch, stop := startStopwatch(parent, c.timeout)
 	defer stop()
 	resp, fault := c.roundTrip(ctx, parent, r)

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// What bodies take while they are read. A body of up to trustedBytes is free: pages mostly are. Up to roomyBytes it needs
-// one of roomyBodies places, and beyond, up to Options.MaxBodyBytes, the only one there is.
+// What bodies take while they are read. A body of up to trustedBytes is free: pages mostly are. Up to roomyBytes it
+// needs one of roomyBodies places, and beyond, up to Options.MaxBodyBytes, the only one there is.
 const (
 	roomyBytes  = 16 << 20
 	roomyBodies = 8
@@ -25,7 +25,8 @@ type Bodies struct {
 	spare        []byte       // of a body that was refused, for those who wait; who has the large place has it too
 }
 
-// NewBodies returns room for the bodies of a process: at most about 128 MiB and twice MaxBodyBytes, besides what is free.
+// NewBodies returns room for the bodies of a process: at most about 128 MiB and twice MaxBodyBytes, besides what is
+// free.
 func NewBodies() *Bodies {
 	return &Bodies{roomy: semaphore.NewWeighted(roomyBodies), large: semaphore.NewWeighted(1)}
 }
@@ -96,8 +97,8 @@ func (p *place) leave() {
 	p.roomy, p.large = false, false
 }
 
-// nextSize is how large a full buffer of a body becomes: twice, stopping where the next bytes cost a place, and all of a
-// roomy place at once.
+// nextSize is how large a full buffer of a body becomes: twice, stopping where the next bytes cost a place, and all of
+// a roomy place at once.
 func nextSize(size, limit int64) int64 {
 	next := max(2*size, smallBody)
 	switch {

@@ -119,7 +119,8 @@ func TestLargePagesAreReadSideBySide(t *testing.T) {
 // Whoever needs all the room gets it in turn, and the waiting costs no attempt.
 func TestHugePagesTakeTurns(t *testing.T) {
 	page := []byte(`{"x":"` + strings.Repeat("x", 20<<20) + `"}`)
-	for _, err := range sideBySide(t, 2*roomyBodies, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(page) }) {
+	for _, err := range sideBySide(t, 2*roomyBodies,
+		func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(page) }) {
 		if err != nil {
 			t.Error(err)
 		}
@@ -178,10 +179,12 @@ func TestWaitingForRoom(t *testing.T) {
 }
 
 func TestNextSize(t *testing.T) {
-	for _, limit := range []int64{1, 1000, smallBody, trustedBytes, trustedBytes + 1, roomyBytes, roomyBytes + 5, DefaultMaxBodyBytes} {
+	for _, limit := range []int64{1, 1000, smallBody, trustedBytes, trustedBytes + 1, roomyBytes, roomyBytes + 5,
+		DefaultMaxBodyBytes} {
 		for size := int64(0); size < limit+1; {
 			next := nextSize(size, limit)
-			if next <= size || next > limit+1 || size < trustedBytes && next > trustedBytes || size < roomyBytes && next > roomyBytes {
+			if next <= size || next > limit+1 || size < trustedBytes && next > trustedBytes || size < roomyBytes &&
+				next > roomyBytes {
 				t.Fatalf("limit %d: %d grows to %d", limit, size, next)
 			}
 			size = next

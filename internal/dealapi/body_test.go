@@ -123,7 +123,8 @@ func TestGet(t *testing.T) {
 // The version of the interface is added to base_url; whoever has it there as well is told.
 func TestVersionInBaseURL(t *testing.T) {
 	r := newRig(t, http.NotFound, nil)
-	for base, want := range map[string]string{"": "check base_url", "/v1": "remove /v1 from base_url", "/v1/": "remove /v1 from base_url", "/proxy/v1": "remove /v1 from base_url"} {
+	for base, want := range map[string]string{"": "check base_url", "/v1": "remove /v1 from base_url",
+		"/v1/": "remove /v1 from base_url", "/proxy/v1": "remove /v1 from base_url"} {
 		c, err := New(Options{Account: "acme", BaseURL: r.server.URL + base, Key: testKey})
 		if err != nil {
 			t.Fatal(err)

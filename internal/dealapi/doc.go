@@ -17,11 +17,11 @@
 //     any, may be asked for.
 //  4. A chain ends: every cursor is followed once, and each request is bounded in attempts, time and bytes. An empty
 //     page with a new cursor is progress: how many there may be is for the deadline of the caller's context.
-//  5. Nothing sleeps past the deadline of its context. When the next attempt could only be made after it, the last fault
-//     is returned at once.
+//  5. Nothing sleeps past the deadline of its context. When the next attempt could only be made after it, the last
+//     fault is returned at once.
 //  6. No goroutine outlives the loop over Pages, however the loop ends.
-//  7. Page.ServerTime is never later than the server's own clock was when the request arrived: every rounding goes down.
-//     The local clock is used for durations only.
+//  7. Page.ServerTime is never later than the server's own clock was when the request arrived: every rounding goes
+//     down. The local clock is used for durations only.
 //  8. A page's buffer belongs to the consumer: it is never written to again.
 //  9. Only what can heal is retried. A refused key, a bad parameter or an unknown address fails at the first answer.
 //
@@ -31,10 +31,10 @@
 //
 //  10. Every operation is a GET with the header "Authorization: Bearer <API_KEY>". A success has status 200 and a JSON
 //     body; what an error looks like is not promised.
-//  11. Promotions, coupons, cashback offers and transactions come as {"data": [...], "cursor": "..."}. A cursor is there
-//     only when there is more; sent back as the parameter cursor, it leads to the next page.
-//  12. Products come as {"data": [...], "nextPage": "..."}. How nextPage is sent back is not documented: the name of the
-//     parameter is a setting, and the value may be a token, a number or a URL.
+//  11. Promotions, coupons, cashback offers and transactions come as {"data": [...], "cursor": "..."}. A cursor is
+//     there only when there is more; sent back as the parameter cursor, it leads to the next page.
+//  12. Products come as {"data": [...], "nextPage": "..."}. How nextPage is sent back is not documented: the name of
+//     the parameter is a setting, and the value may be a token, a number or a URL.
 //  13. Payouts come as a bare array, without pages.
 //  14. A promotion, a coupon and a cashback offer can be read by its own address, {list}/{id}.
 package dealapi

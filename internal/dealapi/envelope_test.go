@@ -35,7 +35,8 @@ func TestScanEnvelope(t *testing.T) {
 		"\ufeff" + `{"data":[]}`:                               {},
 	} {
 		e, err := PagingCursor.shape().scan([]byte(body))
-		if (err == nil) != want.ok || string(e.data) != want.data || e.next != want.next || countElements(e.data) != want.records {
+		if (err == nil) != want.ok || string(e.data) != want.data || e.next != want.next ||
+			countElements(e.data) != want.records {
 			t.Errorf("%s: data %s, next %q, %d records, %v", body, e.data, e.next, countElements(e.data), err)
 		}
 	}
@@ -55,7 +56,8 @@ func TestScanDepth(t *testing.T) {
 func FuzzScan(f *testing.F) {
 	for _, seed := range []string{
 		`{"data":[]}`, `{"data":[{"a":1.5e-7,"b":"x\u00e9\\"},null,true],"cursor":"c"}`, `[1,-0,0.1,1E+5]`,
-		`{"data":[],"nextPage":12}`, `{"data":["0123456789\"abcdef"]}`, `{"error":"x"}`, ` `, `{"data":[01]}`, "\"\x1f\"", `{"data":[-]}`,
+		`{"data":[],"nextPage":12}`, `{"data":["0123456789\"abcdef"]}`, `{"error":"x"}`, ` `, `{"data":[01]}`, "\"\x1f\"",
+		`{"data":[-]}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -89,8 +91,10 @@ func FuzzScan(f *testing.F) {
 // FuzzNextPage: whatever the service hands out, the next request stays in the origin and carries the token.
 func FuzzNextPage(f *testing.F) {
 	for _, seed := range []string{
-		"tok", "17", "/v2/products?page=2", "//evil.example/x?y", "https://api.example.com:443/v2/x", "https://api.example.com@evil.example",
-		"http://api.example.com/", "?page=2", "/9j/4A", "https://[::1", "/v2/../..//evil?x", "\x00", "https:\\\\evil.example", "/\\evil.example?x",
+		"tok", "17", "/v2/products?page=2", "//evil.example/x?y", "https://api.example.com:443/v2/x",
+		"https://api.example.com@evil.example",
+		"http://api.example.com/", "?page=2", "/9j/4A", "https://[::1", "/v2/../..//evil?x", "\x00", "https:\\\\evil.example",
+		"/\\evil.example?x",
 	} {
 		f.Add(seed)
 	}
@@ -102,12 +106,14 @@ func FuzzNextPage(f *testing.F) {
 		if token == "" {
 			return
 		}
-		ch, err := c.newChain(Query{Path: "/v2/products", Params: url.Values{"f": {"1"}}, Paging: PagingNextPage, Start: token})
+		ch, err := c.newChain(Query{Path: "/v2/products", Params: url.Values{"f": {"1"}}, Paging: PagingNextPage,
+			Start: token})
 		if err != nil {
 			wantKind(t, err, KindRedirect)
 			return
 		}
-		if u := ch.target; !sameOrigin(u, c.base) || u.Scheme != "https" || u.Host != "api.example.com" && u.Host != "api.example.com:443" && !strings.EqualFold(u.Hostname(), "api.example.com") {
+		if u := ch.target; !sameOrigin(u, c.base) || u.Scheme != "https" || u.Host != "api.example.com" &&
+			u.Host != "api.example.com:443" && !strings.EqualFold(u.Hostname(), "api.example.com") {
 			t.Fatalf("%q leads to %s", token, u)
 		}
 		parsed, err := url.Parse(ch.target.String())

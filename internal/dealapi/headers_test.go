@@ -75,7 +75,8 @@ func TestRetryAfterForms(t *testing.T) {
 
 // FuzzRetryAfter holds retryAfter to what the two forms say, and to a wait that is none or bounded for anything else.
 func FuzzRetryAfter(f *testing.F) {
-	for _, seed := range []string{"", "0", "120", "1.5", "-1", "1e9", "99999999999999999999", "Tue, 02 Jan 2024 10:00:30 GMT", "Sat, 01 Jan 0000 00:00:00 GMT"} {
+	for _, seed := range []string{"", "0", "120", "1.5", "-1", "1e9", "99999999999999999999",
+		"Tue, 02 Jan 2024 10:00:30 GMT", "Sat, 01 Jan 0000 00:00:00 GMT"} {
 		f.Add(seed, "Tue, 02 Jan 2024 10:00:00 GMT")
 	}
 	now := time.Date(2024, 1, 2, 10, 0, 0, 0, time.UTC)
@@ -108,7 +109,8 @@ func FuzzRetryAfter(f *testing.F) {
 		if strings.Trim(digits[2], ".0") != "" {
 			n.Add(n, big.NewInt(1))
 		}
-		if most := big.NewInt(maxRetryAfterSeconds); n.Cmp(most) < 0 && got != time.Duration(n.Int64())*time.Second || n.Cmp(most) >= 0 && got < maxRetryAfterSeconds*time.Second {
+		if most := big.NewInt(maxRetryAfterSeconds); n.Cmp(most) < 0 && got != time.Duration(n.Int64())*time.Second ||
+			n.Cmp(most) >= 0 && got < maxRetryAfterSeconds*time.Second {
 			t.Errorf("%q: %s", value, got)
 		}
 		serverTime(date, got)

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// rememberedKeys is how many keys a client keeps out of what it says: the one in use, and those before it, which requests
-// under way may still have sent.
+// rememberedKeys is how many keys a client keeps out of what it says: the one in use, and those before it, which
+// requests under way may still have sent.
 const rememberedKeys = 4
 
 // keyring is the key of a client, which may be replaced while requests are under way. It holds keys inside functions,
@@ -77,9 +77,9 @@ func (k *keyring) renew(number int) (found bool, err error) {
 // KeyNumber numbers the keys that the client has had: it grows when another one is read.
 func (c *Client) KeyNumber() int { return c.keys.number() }
 
-// RenewKey reads the key anew from where it came, unless the one with that number is no longer in use, and reports whether
-// another one is in use now. A key that comes from no file stays. It is safe for concurrent use, and may take as long as
-// the file takes to be read.
+// RenewKey reads the key anew from where it came, unless the one with that number is no longer in use, and reports
+// whether another one is in use now. A key that comes from no file stays. It is safe for concurrent use, and may take
+// as long as the file takes to be read.
 func (c *Client) RenewKey(number int) bool {
 	found, err := c.keys.renew(number)
 	switch {

@@ -33,7 +33,8 @@ func origin(u *url.URL) string {
 // Origin names the service that the client reads: scheme, host, port and the path of the base URL. Two base URLs of one
 // service have the same.
 func (c *Client) Origin() string {
-	u := url.URL{Scheme: strings.ToLower(c.base.Scheme), Host: net.JoinHostPort(strings.ToLower(c.base.Hostname()), port(c.base)), Path: c.base.Path}
+	u := url.URL{Scheme: strings.ToLower(c.base.Scheme),
+		Host: net.JoinHostPort(strings.ToLower(c.base.Hostname()), port(c.base)), Path: c.base.Path}
 	return c.scrub().text(u.String())
 }
 

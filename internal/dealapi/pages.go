@@ -63,7 +63,8 @@ func (ch *chain) walkAhead(ctx context.Context, ahead int, yield func(*Page, err
 			case pages <- page:
 				return true
 			case <-ctx.Done():
-				last = ch.client.ended(ctx, request{op: ch.op, url: ch.client.url(ch.query.Path, nil), page: page.Number}, ctx.Err())
+				last = ch.client.ended(ctx, request{op: ch.op, url: ch.client.url(ch.query.Path, nil), page: page.Number},
+					ctx.Err())
 				return false
 			}
 		})

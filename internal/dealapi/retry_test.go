@@ -43,10 +43,11 @@ func hijack(raw string) http.HandlerFunc {
 
 func serverFaults() map[string]serverFault {
 	faults := map[string]serverFault{
-		"connection closed":    {hijack(""), KindNetwork, true},
-		"no HTTP":              {hijack("SSH-2.0\r\n\r\n"), KindNetwork, true},
-		"body broken off":      {hijack("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{\"data\":["), KindNetwork, true},
-		"chunk broken off":     {hijack("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n63\r\n{\"da"), KindNetwork, true},
+		"connection closed": {hijack(""), KindNetwork, true},
+		"no HTTP":           {hijack("SSH-2.0\r\n\r\n"), KindNetwork, true},
+		"body broken off":   {hijack("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{\"data\":["), KindNetwork, true},
+		"chunk broken off": {hijack("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n63\r\n{\"da"), KindNetwork,
+			true},
 		"truncated JSON":       {text(`{"data":[{"id":`), KindMalformed, true},
 		"HTML":                 {text(`<html>maintenance</html>`), KindMalformed, true},
 		"empty body":           {text(``), KindMalformed, true},
@@ -75,7 +76,8 @@ func serverFaults() map[string]serverFault {
 		faults[http.StatusText(code)] = serverFault{status(code, `{"message":"no"}`), kind, false}
 	}
 	for code, kind := range map[int]Kind{
-		408: KindServer, 425: KindServer, 429: KindRateLimited, 500: KindServer, 502: KindServer, 503: KindServer, 504: KindServer,
+		408: KindServer, 425: KindServer, 429: KindRateLimited, 500: KindServer, 502: KindServer, 503: KindServer,
+		504: KindServer,
 	} {
 		faults[http.StatusText(code)] = serverFault{status(code, `oops`), kind, true}
 	}

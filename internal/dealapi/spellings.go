@@ -20,9 +20,9 @@ const (
 )
 
 // spellings finds a key in the ways that software writes one down: in another case, split by white space, line ends or
-// zero bytes (as UTF-16 has them), escaped for HTML, URLs, JSON or C, in hex, in base64 of either alphabet wherever in the
-// encoded text it begins, and in these one within the other, up to escapeDepth deep. A service that means to show the
-// key to whoever reads the log can always find another way: it has the key.
+// zero bytes (as UTF-16 has them), escaped for HTML, URLs, JSON or C, in hex, in base64 of either alphabet wherever in
+// the encoded text it begins, and in these one within the other, up to escapeDepth deep. A service that means to show
+// the key to whoever reads the log can always find another way: it has the key.
 type spellings []string
 
 func newSpellings(key string) spellings {
@@ -98,7 +98,8 @@ var (
 	hexRun    = regexp.MustCompile(`(?i)[0-9a-f]{16,}`)
 	base64Run = regexp.MustCompile(`[0-9A-Za-z+/_-]{12,}`)
 	// betweenHex is what hex dumps put between bytes.
-	betweenHex  = strings.NewReplacer("0x", "", "0X", "", ":", "", "-", "", ",", "", ".", "", ";", "", `\x`, "", `\X`, "", "%", "", "+", "")
+	betweenHex = strings.NewReplacer("0x", "", "0X", "", ":", "", "-", "", ",", "", ".", "", ";", "", `\x`, "", `\X`, "",
+		"%", "", "+", "")
 	urlAlphabet = strings.NewReplacer("-", "+", "_", "/")
 )
 

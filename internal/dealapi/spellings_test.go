@@ -92,14 +92,16 @@ func TestKeyIsFoundInEveryWriting(t *testing.T) {
 					continue
 				}
 				written := outer(inner(key))
-				for _, around := range []string{"%s", `{"error":"the token %s is not known"}`, "Authorization: Bearer%s\n", "x%sx"} {
+				for _, around := range []string{"%s", `{"error":"the token %s is not known"}`, "Authorization: Bearer%s\n",
+					"x%sx"} {
 					if strings.HasPrefix(around, "x") && (strings.HasPrefix(second, "HTML") || strings.Contains(second, "UTF")) {
 						continue
 					}
 					if text := fmt.Sprintf(around, written); s.text(text) == text {
 						t.Errorf("%s in %s of %q is shown in %q", first, second, key, text)
 					}
-					if shown := s.excerpt([]byte(fmt.Sprintf(around, written)), false); len(written) > 8 && strings.Contains(shown, written) {
+					if shown := s.excerpt([]byte(fmt.Sprintf(around, written)), false); len(written) > 8 &&
+						strings.Contains(shown, written) {
 						t.Errorf("%s in %s of %q is shown: %s", first, second, key, shown)
 					}
 				}
@@ -113,7 +115,8 @@ func TestOrdinaryTextIsNotTakenForAKey(t *testing.T) {
 	t.Parallel()
 	s := newScrubber(testKey)
 	for _, text := range []string{
-		`{"message":"no such key"}`, "sk_live", "https://api.example.com/v1/deals/coupons?cursor=6f1c2a9e-1111-4222-8333-000000001000",
+		`{"message":"no such key"}`, "sk_live",
+		"https://api.example.com/v1/deals/coupons?cursor=6f1c2a9e-1111-4222-8333-000000001000",
 		strings.Repeat("c2tfbGl2ZQ==", 20), strings.Repeat("deadbeef", 100), "",
 	} {
 		if got := s.text(text); got != text {
@@ -131,8 +134,10 @@ func TestExcerptIsCheap(t *testing.T) {
 	t.Parallel()
 	s := newScrubber(testKey)
 	for name, body := range map[string]string{
-		"letters": strings.Repeat("A", 64<<20), "spaces": strings.Repeat(" ", 64<<20), "percents": strings.Repeat("%25", 1<<20), "backslashes": strings.Repeat(`\u005c`, 1<<20),
-		"entities": strings.Repeat("&amp;", 1<<20), "zeros": strings.Repeat("\x00", 1<<20), "bytes": strings.Repeat("\xff", 1<<20),
+		"letters": strings.Repeat("A", 64<<20), "spaces": strings.Repeat(" ", 64<<20),
+		"percents": strings.Repeat("%25", 1<<20), "backslashes": strings.Repeat(`\u005c`, 1<<20),
+		"entities": strings.Repeat("&amp;", 1<<20), "zeros": strings.Repeat("\x00", 1<<20),
+		"bytes":      strings.Repeat("\xff", 1<<20),
 		"spread out": strings.Join(strings.Split(testKey, ""), strings.Repeat(" ", 1000)),
 	} {
 		begin := time.Now()
@@ -153,7 +158,8 @@ func FuzzScrub(f *testing.F) {
 			return
 		}
 		s := newScrubber(key)
-		if shown := s.excerpt(append(append([]byte{}, body...), key...), false); len(fold(key)) >= minFolded && strings.Contains(fold(shown), fold(key)) {
+		if shown := s.excerpt(append(append([]byte{}, body...), key...), false); len(fold(key)) >= minFolded &&
+			strings.Contains(fold(shown), fold(key)) {
 			t.Errorf("%q is shown in %q", key, shown)
 		}
 	})

@@ -42,7 +42,8 @@ func unreachable(err error) (what, advice string) {
 		return fmt.Sprintf(what, who), fmt.Sprintf(advice, setting)
 	}
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return who + " speaks no TLS at this port", "check the port in " + setting + ", and whether it begins with http:// rightly"
+		return who + " speaks no TLS at this port", "check the port in " + setting +
+			", and whether it begins with http:// rightly"
 	}
 	if who == "the proxy" {
 		return "the proxy could not be reached", "check HTTPS_PROXY, or name the host of base_url in NO_PROXY"
@@ -56,8 +57,8 @@ func viaProxy(err error) bool {
 	return ok && op.Op == "proxyconnect"
 }
 
-// distrusted says what is wrong with a certificate. %s stands for whose it is, and in the advice for the setting that has
-// its address.
+// distrusted says what is wrong with a certificate. %s stands for whose it is, and in the advice for the setting that
+// has its address.
 func distrusted(err error) (what, advice string) {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return "the certificate of %s comes from an authority that this machine does not trust",

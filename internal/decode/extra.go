@@ -15,8 +15,8 @@ type extraField struct {
 	raw     []byte
 }
 
-// unknown keeps a member that the catalog does not know, and counts it under the name of its kind. path is where it is in
-// the record: empty, or the place of an entry with a point behind.
+// unknown keeps a member that the catalog does not know, and counts it under the name of its kind. path is where it is
+// in the record: empty, or the place of an entry with a point behind.
 func (d *Decoder) unknown(c *cursor, path string, name []byte, kind string) error {
 	f := extraField{name: path + string(name)}
 	if !d.isText(c, name) {

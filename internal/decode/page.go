@@ -84,8 +84,8 @@ func (d *Decoder) Page(b *Batch, data []byte, page uint32, fetched int64) error 
 	return nil
 }
 
-// Item appends a record that was asked for by its key, and rejects one that has another. data is a JSON object; the rest
-// is as for Page.
+// Item appends a record that was asked for by its key, and rejects one that has another. data is a JSON object; the
+// rest is as for Page.
 func (d *Decoder) Item(b *Batch, data []byte, key string, page uint32, fetched int64) error {
 	d.asked = key
 	defer func() { d.asked = "" }()
@@ -148,7 +148,8 @@ func (d *Decoder) rejectRecords(data []byte, recordsBefore int) error {
 		if err != nil {
 			return err
 		}
-		d.batch.Rejects = append(d.batch.Rejects, Reject{Page: d.page, Fetched: d.fetched, Key: d.asked, Reason: d.unusable[next].reason, Raw: string(raw)})
+		d.batch.Rejects = append(d.batch.Rejects,
+			Reject{Page: d.page, Fetched: d.fetched, Key: d.asked, Reason: d.unusable[next].reason, Raw: string(raw)})
 		next++
 		return nil
 	})
@@ -200,7 +201,8 @@ func quotedNames(fields []catalog.Field) [][]byte {
 
 // rejectField keeps the raw value of a field of the current record that could not be loaded as it was sent.
 func (d *Decoder) rejectField(name, reason string, raw []byte) {
-	d.batch.Rejects = append(d.batch.Rejects, Reject{Page: d.page, Fetched: d.fetched, Field: name, Reason: reason, Raw: string(raw)})
+	d.batch.Rejects = append(d.batch.Rejects,
+		Reject{Page: d.page, Fetched: d.fetched, Field: name, Reason: reason, Raw: string(raw)})
 }
 
 // text makes a string of bytes that are never changed: a part of the page, or a buffer made for this one value.

@@ -107,7 +107,8 @@ func TestFields(t *testing.T) {
 }
 
 func TestRecordsWithoutUsableKey(t *testing.T) {
-	b := decodeAll(t, "coupons", `[ {"code":"A"}, {"id":"`+idA+`","code":"B"}, 17, {"id":"x","retailerId":"bad"}, {"id":null}, {"id":"`+idB+`"},
+	b := decodeAll(t, "coupons", `[ {"code":"A"}, {"id":"`+idA+
+		`","code":"B"}, 17, {"id":"x","retailerId":"bad"}, {"id":null}, {"id":"`+idB+`"},
 		{"id":"`+idA+`","id":null} ]`)
 	if b.Len() != 2 || b.Records != 7 {
 		t.Fatalf("%d rows of %d records", b.Len(), b.Records)
@@ -153,7 +154,8 @@ func TestProducts(t *testing.T) {
 		{"name":"no key","history":[{"yearMonthDay":"2026-01-01"}]},
 		{"gtin":"G","history":[{"price":2},17,{"yearMonthDay":"never","price":3},{"yearMonthDay":"2026-01-03"}]},
 		{"url":"https://x/2","history":"none"}]`)
-	if got, want := b.KeyRules, []string{"url", "brand_mpn", "brand_sku", "asin", "gtin", "url"}; !slices.Equal(got, want) {
+	if got, want := b.KeyRules, []string{"url", "brand_mpn", "brand_sku", "asin", "gtin", "url"}; !slices.Equal(got,
+		want) {
 		t.Fatalf("rules %q, want %q", got, want)
 	}
 	if got := cell(&b.Rows, "gtin", 3); got != "4006381333931" {
@@ -232,12 +234,15 @@ func TestBrokenPageLeavesTheBatchAsItWas(t *testing.T) {
 	if err := d.Page(b, []byte(good), 1, 1); err != nil {
 		t.Fatal(err)
 	}
-	for _, bad := range []string{`{}`, ``, `[{"url":"v","history":[{"yearMonthDay":"2026-01-01"},`, `[{"url":"v"},{"q":1,}]`, `null`, `[{"url":"v"}`} {
+	for _, bad := range []string{`{}`, ``, `[{"url":"v","history":[{"yearMonthDay":"2026-01-01"},`,
+		`[{"url":"v"},{"q":1,}]`, `null`, `[{"url":"v"}`} {
 		if err := d.Page(b, []byte(bad), 2, 2); err == nil {
 			t.Errorf("%q was taken", bad)
 		}
-		if b.Len() != 1 || len(unpack(b.Entries[0])) != 1 || len(b.Rejects) != 1 || b.Records != 2 || len(b.Unknown) != 1 || b.Unknown["x"] != 0 && b.Unknown["x"] != 1 {
-			t.Fatalf("after %q: %d rows, %d entries, %d rejects, %d records", bad, b.Len(), len(b.Entries), len(b.Rejects), b.Records)
+		if b.Len() != 1 || len(unpack(b.Entries[0])) != 1 || len(b.Rejects) != 1 || b.Records != 2 || len(b.Unknown) != 1 ||
+			b.Unknown["x"] != 0 && b.Unknown["x"] != 1 {
+			t.Fatalf("after %q: %d rows, %d entries, %d rejects, %d records", bad, b.Len(), len(b.Entries), len(b.Rejects),
+				b.Records)
 		}
 	}
 	b.Reset()
@@ -288,7 +293,8 @@ func TestItem(t *testing.T) {
 	b, d := NewBatch(s), New(s)
 	upper := strings.ToUpper("abcdefab-1111-4111-8111-111111111111")
 	for i, item := range []struct{ key, json string }{
-		{idA, `{"id":"` + idA + `","code":"a"}`}, {idB, `{"id":"` + idA + `"}`}, {idB, `{"code":"b"}`}, {strings.ToLower(upper), `{"id":"` + upper + `","code":"c"}`},
+		{idA, `{"id":"` + idA + `","code":"a"}`}, {idB, `{"id":"` + idA + `"}`}, {idB, `{"code":"b"}`},
+		{strings.ToLower(upper), `{"id":"` + upper + `","code":"c"}`},
 	} {
 		if err := d.Item(b, []byte(item.json), item.key, uint32(i+1), int64(i)); err != nil {
 			t.Fatal(err)

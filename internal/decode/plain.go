@@ -9,8 +9,8 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// Nearly all values of a page are written in one way. What is here reads that way alone, without a search for the end of
-// a string, and leaves any other to whoever reads all. What both take, they take for the same.
+// Nearly all values of a page are written in one way. What is here reads that way alone, without a search for the end
+// of a string, and leaves any other to whoever reads all. What both take, they take for the same.
 
 const (
 	uuidLength = len("xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx")
@@ -18,8 +18,8 @@ const (
 	dayLength  = len("2006-01-02")
 )
 
-// plain takes the string that follows as field i of the last row, where it is a UUID, a timestamp, a day or text in its plain
-// form.
+// plain takes the string that follows as field i of the last row, where it is a UUID, a timestamp, a day or text in its
+// plain form.
 func (r *Rows) plain(c *cursor, i int) bool {
 	column, row := &r.Columns[i], len(r.Nulls)-1
 	b := c.data[c.at+1:]
@@ -116,7 +116,8 @@ func plainTime(b *[timeLength]byte) (ms int64, ok bool) {
 		return 0, false
 	}
 	year := century*100 + decade
-	if month < 1 || month > 12 || day < 1 || day > 28 && day > daysIn(year, month) || hour > 23 || minute > 59 || second > 59 {
+	if month < 1 || month > 12 || day < 1 || day > 28 && day > daysIn(year, month) || hour > 23 || minute > 59 ||
+		second > 59 {
 		return 0, false
 	}
 	ms = ((daysSince1970(year, month, day)*24+hour)*60+minute)*60_000 + second*1000 + tens*10 + int64(ones)
@@ -179,8 +180,8 @@ scan:
 	return value, i, true
 }
 
-// plainNumber takes the number that follows as field i of the last row, where that is a decimal or a whole number in its
-// plain form.
+// plainNumber takes the number that follows as field i of the last row, where that is a decimal or a whole number in
+// its plain form.
 func (r *Rows) plainNumber(c *cursor, i int) bool {
 	scale := 0
 	switch t := r.Fields[i].Type; {

@@ -8,14 +8,17 @@ import (
 	"github.com/google/uuid"
 )
 
-// FuzzPlain holds what reads the plain form of a value alone against what reads every form: whatever it takes, both take
-// for the same.
+// FuzzPlain holds what reads the plain form of a value alone against what reads every form: whatever it takes, both
+// take for the same.
 func FuzzPlain(f *testing.F) {
 	for _, s := range []string{
-		"0f0b8b1e-7a35-4a36-a3f4-9f0F6A1D2C3B", "0f0b8b1e-7a35-4a36-a3f4-9f0g6a1d2c3b", "0f0b8b1e_7a35-4a36-a3f4-9f006a1d2c3b",
+		"0f0b8b1e-7a35-4a36-a3f4-9f0F6A1D2C3B", "0f0b8b1e-7a35-4a36-a3f4-9f0g6a1d2c3b",
+		"0f0b8b1e_7a35-4a36-a3f4-9f006a1d2c3b",
 		"\x10f0b8b1e-7a35-4a36-a3f4-9f0f6a1d2c3", "0f0b8b1e-7a35-4a36-a3f4-9f0f6a1d2c3\xb0",
-		"2024-02-29T23:59:59.999Z", "2023-02-29T23:59:59.999Z", "0000-01-01T00:00:00.000Z", "2300-01-01T00:00:00.000Z", "2024-04-31T00:00:00.000Z",
-		"-0.10", "12.3456", "12.34567", "99999999999999.9999", "999999999999999999", "-1000000000000000000", "1e2", "1.", ".5", "-", "1-2", "007", "1,2",
+		"2024-02-29T23:59:59.999Z", "2023-02-29T23:59:59.999Z", "0000-01-01T00:00:00.000Z", "2300-01-01T00:00:00.000Z",
+		"2024-04-31T00:00:00.000Z",
+		"-0.10", "12.3456", "12.34567", "99999999999999.9999", "999999999999999999", "-1000000000000000000", "1e2", "1.",
+		".5", "-", "1-2", "007", "1,2",
 	} {
 		f.Add(s)
 	}
@@ -40,7 +43,8 @@ func FuzzPlain(f *testing.F) {
 				continue
 			}
 			want, how, valid := parseDecimal(b[:length], scale)
-			if !valid || how != exact || value != want || length < len(b) && strings.IndexByte("0123456789.eE+-", b[length]) >= 0 {
+			if !valid || how != exact || value != want || length < len(b) &&
+				strings.IndexByte("0123456789.eE+-", b[length]) >= 0 {
 				t.Fatalf("%q at scale %d = %d in %d bytes, want %d, %d, %t", s, scale, value, length, want, how, valid)
 			}
 			if want, valid := parseInt(b[:length]); scale == 0 && (!valid || value != want) {
@@ -66,7 +70,8 @@ func TestPlainIsUsual(t *testing.T) {
 	}
 }
 
-// TestNoAllocationsPerRow decodes into a batch that has memory from before: what is left are chunks for lists and entries.
+// TestNoAllocationsPerRow decodes into a batch that has memory from before: what is left are chunks for lists and
+// entries.
 func TestNoAllocationsPerRow(t *testing.T) {
 	for name, page := range map[string][]byte{"transactions": transactionsPage(1000), "products": productsPage(1000)} {
 		d, batch := New(stream(t, name)), NewBatch(stream(t, name))
@@ -96,7 +101,8 @@ func TestLists(t *testing.T) {
 		if i > 0 {
 			page.WriteByte(',')
 		}
-		page.WriteString(`{"url":"` + element + `","imageUrls":[` + strings.TrimSuffix(strings.Repeat(`"`+element+`",`, n), ",") + `]}`)
+		page.WriteString(`{"url":"` + element + `","imageUrls":[` +
+			strings.TrimSuffix(strings.Repeat(`"`+element+`",`, n), ",") + `]}`)
 		want = append(want, strings.Repeat(element+"\x00", n))
 	}
 	page.WriteByte(']')
@@ -118,7 +124,8 @@ func TestLists(t *testing.T) {
 }
 
 func TestVersion5(t *testing.T) {
-	if got, want := version5(append(keySpace[:], "url\x00https://shop.example/p/1"...)), uuid.NewSHA1(keySpace, []byte("url\x00https://shop.example/p/1")); got != want {
+	if got, want := version5(append(keySpace[:], "url\x00https://shop.example/p/1"...)), uuid.NewSHA1(keySpace,
+		[]byte("url\x00https://shop.example/p/1")); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -127,8 +134,10 @@ func TestVersion5(t *testing.T) {
 func TestDaysOfAMonth(t *testing.T) {
 	var r Rows
 	for _, s := range []string{
-		"2026-02-00", "2026-02-01", "2026-02-28", "2026-02-29", "2026-02-30", "2026-02-00", "2026-02-0x", "2026-02-1\x00", "2026-03-01", "2026-03-31", "2026-03-02",
-		"2149-06-06", "2149-06-05", "2149-06-07", "2149-06-28", "2149-05-28", "1969-12-31", "1969-12-01", "1970-01-01", "1970-01-28", "\x00\x00\x00\x00\x00\x00\x00\x0001",
+		"2026-02-00", "2026-02-01", "2026-02-28", "2026-02-29", "2026-02-30", "2026-02-00", "2026-02-0x", "2026-02-1\x00",
+		"2026-03-01", "2026-03-31", "2026-03-02",
+		"2149-06-06", "2149-06-05", "2149-06-07", "2149-06-28", "2149-05-28", "1969-12-31", "1969-12-01", "1970-01-01",
+		"1970-01-28", "\x00\x00\x00\x00\x00\x00\x00\x0001",
 	} {
 		day, ok := r.plainDay((*[dayLength]byte)([]byte(s)))
 		if want, fits := parseDay([]byte(s)); ok != fits || ok && day != want {

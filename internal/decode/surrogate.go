@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// isText reports whether the bytes of a string that the cursor has read are text: UTF-8, without half of a surrogate pair.
-// Other bytes could be stored, but not be shown: each reader would make something else of them. Where the whole page is
-// UTF-8, which is told in a sixth of the time that it takes for each string, there is nothing to look at.
+// isText reports whether the bytes of a string that the cursor has read are text: UTF-8, without half of a surrogate
+// pair. Other bytes could be stored, but not be shown: each reader would make something else of them. Where the whole
+// page is UTF-8, which is told in a sixth of the time that it takes for each string, there is nothing to look at.
 func (d *Decoder) isText(c *cursor, b []byte) bool { return d.utf8 && !c.halves || utf8.Valid(b) }
 
 // withHalves writes each escape of a surrogate that has no other half as the three bytes of its number. raw is a JSON

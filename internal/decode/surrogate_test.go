@@ -60,14 +60,16 @@ func TestHalvesOfSurrogatePairs(t *testing.T) {
 func TestHalvesInKeys(t *testing.T) {
 	t.Parallel()
 	b := decodeAll(t, "coupons", `[{"id":"\ud800"}]`)
-	if d := cmp.Diff([]Reject{{Page: 7, Fetched: 42, Reason: ReasonUnusableKey, Raw: `{"id":"\ud800"}`}}, b.Rejects); d != "" || b.Len() != 0 {
+	if d := cmp.Diff([]Reject{{Page: 7, Fetched: 42, Reason: ReasonUnusableKey, Raw: `{"id":"\ud800"}`}},
+		b.Rejects); d != "" || b.Len() != 0 {
 		t.Error(d)
 	}
 	b = decodeAll(t, "products", `[{"url":"https://x/\ud800","asin":"A"},{"url":"https://x/\ud801"},{"url":"https://x/\ud83d\ude00"}]`)
 	if b.Len() != 2 || b.KeyRules[0] != "asin" || b.KeyRules[1] != "url" || len(b.Rejects) != 2 {
 		t.Fatalf("%v %+v", b.KeyRules, b.Rejects)
 	}
-	if r := b.Rejects[0]; r.Field != "url" || r.Reason != ReasonNotText || r.Key != b.Keys[0].String() || r.Raw != `"https://x/\ud800"` {
+	if r := b.Rejects[0]; r.Field != "url" || r.Reason != ReasonNotText || r.Key != b.Keys[0].String() ||
+		r.Raw != `"https://x/\ud800"` {
 		t.Errorf("%+v", r)
 	}
 	if r := b.Rejects[1]; r.Field != "" || r.Reason != ReasonMissingKey || r.Raw != `{"url":"https://x/\ud801"}` {

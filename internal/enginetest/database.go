@@ -135,13 +135,16 @@ func (p *pool) empty(ctx context.Context, d *database) (bool, error) {
 func (p *pool) look(ctx context.Context, name string) (tables map[string]string, rows map[string]uint64, err error) {
 	tables, rows = map[string]string{}, map[string]uint64{}
 	var table, definition string
-	err = p.each(ctx, func() { tables[table] = definition }, `SELECT name, toString(uuid) FROM system.tables WHERE database = {name:String} AND engine = 'View'
+	err = p.each(ctx, func() { tables[table] = definition },
+		`SELECT name, toString(uuid) FROM system.tables WHERE database = {name:String} AND engine = 'View'
 UNION ALL SELECT name, toString(uuid) || create_table_query FROM system.tables WHERE database = {name:String} AND engine != 'View'`, name, &table, &definition)
 	if err != nil {
 		return nil, nil, err
 	}
 	var n uint64
-	err = p.each(ctx, func() { rows[table] = n }, "SELECT table, sum(rows) FROM system.parts WHERE database = {name:String} AND active GROUP BY table", name, &table, &n)
+	err = p.each(ctx, func() { rows[table] = n },
+		"SELECT table, sum(rows) FROM system.parts WHERE database = {name:String} AND active GROUP BY table", name, &table,
+		&n)
 	return tables, rows, err
 }
 

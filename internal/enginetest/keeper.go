@@ -11,8 +11,8 @@ const keeperVariable = "TEST_KEEPER"
 
 func keeper() string { return os.Getenv(keeperVariable) }
 
-// ofThisProcess begins the names of databases where they must be unlike those of other processes: what is replicated has a
-// place under the name of its database, which outlives the process.
+// ofThisProcess begins the names of databases where they must be unlike those of other processes: what is replicated
+// has a place under the name of its database, which outlives the process.
 func ofThisProcess() string {
 	if keeper() == "" {
 		return ""

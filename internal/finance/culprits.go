@@ -169,7 +169,8 @@ func (p *Payout) possible() bool {
 	}
 	unseen := p.unseen()
 	for status, of := range map[string][2]Figures{
-		Confirmed: {p.Reported.Confirmed, p.Stamped.Confirmed}, Declined: {p.Reported.Declined, p.Stamped.Declined}, Pending: {p.Reported.Pending, p.Stamped.Pending},
+		Confirmed: {p.Reported.Confirmed, p.Stamped.Confirmed}, Declined: {p.Reported.Declined, p.Stamped.Declined},
+		Pending: {p.Reported.Pending, p.Stamped.Pending},
 	} {
 		seen := of[1].loaded()
 		for _, t := range unseen {

@@ -2,9 +2,9 @@
 //
 // It is arithmetic on decimals alone. It asks no warehouse, knows no clock and imports nothing of ours.
 //
-// The services this is for pay pending transactions too, and never change a payout. So the cashback of a payout and that
-// of its transactions drift apart, for reasons that an accountant keeps apart: some of it is to be expected back, some
-// can be claimed, some is a mistake in the payout, some belongs to transactions that are not loaded, and some to
+// The services this is for pay pending transactions too, and never change a payout. So the cashback of a payout and
+// that of its transactions drift apart, for reasons that an accountant keeps apart: some of it is to be expected back,
+// some can be claimed, some is a mistake in the payout, some belongs to transactions that are not loaded, and some to
 // transactions that the service no longer lists.
 //
 // Invariants, cited in the code as finance-N:

@@ -135,7 +135,8 @@ func (p *Payout) explain(budget *Budget) Explanation {
 		}
 		if amount := as.Worth().Sub(t.WorthNow()); !amount.IsZero() {
 			kind, reason := became(t, as, amount)
-			l.Items = append(l.Items, Item{Kind: kind, Reason: reason, Amount: amount, Transaction: t, PaidAs: as, Deduced: deduced})
+			l.Items = append(l.Items, Item{Kind: kind, Reason: reason, Amount: amount, Transaction: t, PaidAs: as,
+				Deduced: deduced})
 		}
 	}
 	if rest = rest.Sub(shift); !rest.IsZero() {

@@ -10,9 +10,10 @@ import (
 
 // The forecast of a payout takes what is unpaid at the end of a month and due in it, and multiplies the part of each
 // status by the rate at which such cashback was paid in the past: of all that had the same status as many months before
-// it was due, the share that was paid. Rates are fractions of amounts that were counted. The amounts of both statuses are
-// added up exactly and rounded once, half away from zero, to the smallest unit of the currency. Where one status has too
-// little history of its own, such as the few that are confirmed soon after the sale, the rate is that of both together.
+// it was due, the share that was paid. Rates are fractions of amounts that were counted. The amounts of both statuses
+// are added up exactly and rounded once, half away from zero, to the smallest unit of the currency. Where one status
+// has too little history of its own, such as the few that are confirmed soon after the sale, the rate is that of both
+// together.
 
 // Bounds of the forecast, in months.
 const (
@@ -72,8 +73,8 @@ func percent(part, whole *big.Rat) string {
 	return share.Mul(share, big.NewRat(100, 1)).FloatString(1)
 }
 
-// Rate is that of what is confirmed, or pending, so many months before its payout, as it was known at the beginning of a
-// month: of payouts that were a month old then.
+// Rate is that of what is confirmed, or pending, so many months before its payout, as it was known at the beginning of
+// a month: of payouts that were a month old then.
 func (h *PayoutHistory) Rate(at, toGo int, confirmed bool) Rate {
 	own := h.rate(at, toGo, func(c Cohort) bool { return c.Confirmed == confirmed })
 	if own.Enough() {
@@ -121,7 +122,8 @@ func (s *Stock) Add(c Change) {
 	for _, side := range []struct {
 		at
 		n int64
-	}{{at{c.Before, c.CashbackBefore, c.InPayout, c.ListedBefore}, -c.Count}, {at{c.After, c.Cashback, c.IntoPayout, c.ListedAfter}, c.Count}} {
+	}{{at{c.Before, c.CashbackBefore, c.InPayout, c.ListedBefore}, -c.Count},
+		{at{c.After, c.Cashback, c.IntoPayout, c.ListedAfter}, c.Count}} {
 		if !side.listed || side.paid || side.status == Declined {
 			continue
 		}
@@ -171,8 +173,8 @@ func (f *Forecast) sums() (off, paid decimal.Decimal) {
 	return off, paid
 }
 
-// OffPercent is by how much the method was off in all tests together, either way, in percent of what was paid; empty where it
-// is not tested.
+// OffPercent is by how much the method was off in all tests together, either way, in percent of what was paid; empty
+// where it is not tested.
 func (f *Forecast) OffPercent() string {
 	off, paid := f.sums()
 	if !f.Tested() {
@@ -204,7 +206,8 @@ func (h *PayoutHistory) Forecasts(currency string, at int, stock [Horizon]Stock)
 
 // expect is a forecast without its tests.
 func (h *PayoutHistory) expect(currency string, at, toGo int, s Stock) Forecast {
-	f := Forecast{Due: at + toGo, ToGo: toGo, Stock: s, PendingRate: h.Rate(at, toGo, false), ConfirmedRate: h.Rate(at, toGo, true)}
+	f := Forecast{Due: at + toGo, ToGo: toGo, Stock: s, PendingRate: h.Rate(at, toGo, false),
+		ConfirmedRate: h.Rate(at, toGo, true)}
 	sum := new(big.Rat)
 	for _, part := range []struct {
 		amount decimal.Decimal

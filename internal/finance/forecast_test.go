@@ -18,7 +18,8 @@ func seenAll(from, to int) map[int]bool {
 	return all
 }
 
-// TestForecastByHand is the worked example: three payouts of which 90 of 120 pending and 299 of 300 confirmed were paid.
+// TestForecastByHand is the worked example: three payouts of which 90 of 120 pending and 299 of 300 confirmed were
+// paid.
 func TestForecastByHand(t *testing.T) {
 	t.Parallel()
 	at := MonthNumber(MonthOf(2026*12 + 3)) // April 2026
@@ -32,7 +33,8 @@ func TestForecastByHand(t *testing.T) {
 	stock := [Horizon]Stock{{Pending: eur("10.02"), Confirmed: eur("50")}}
 	f := h.Forecasts("EUR", at, stock)[0]
 	// 10.02 x 90/120 = 7.515, 50 x 299/300 = 49.8333..., together 57.348333...
-	if !f.Known || f.Amount.String() != "57.35" || f.PendingRate.Percent() != "75.0" || f.ConfirmedRate.Percent() != "99.7" {
+	if !f.Known || f.Amount.String() != "57.35" || f.PendingRate.Percent() != "75.0" ||
+		f.ConfirmedRate.Percent() != "99.7" {
 		t.Errorf("%+v", f)
 	}
 	// What cannot be told: two months of history, a month that was not seen, a status that was never there.
@@ -74,7 +76,8 @@ func TestForecastRounds(t *testing.T) {
 	t.Parallel()
 	h := PayoutHistory{SeenBefore: seenAll(0, 9), SeenAfter: seenAll(0, 9)}
 	for due := range 3 {
-		h.Cohorts = append(h.Cohorts, Cohort{Due: due + 2, Unpaid: eur("8"), Paid: eur("1")}, Cohort{Due: due + 2, Confirmed: true, Unpaid: eur("8"), Paid: eur("1")})
+		h.Cohorts = append(h.Cohorts, Cohort{Due: due + 2, Unpaid: eur("8"), Paid: eur("1")},
+			Cohort{Due: due + 2, Confirmed: true, Unpaid: eur("8"), Paid: eur("1")})
 	}
 	for _, want := range []struct{ currency, pending, confirmed, amount string }{
 		{"EUR", "0.04", "0", "0.01"},       // 0.005
@@ -115,7 +118,8 @@ func TestForecastSeesNoFuture(t *testing.T) {
 		}
 		for i, f := range later.Forecasts("EUR", at, stock) {
 			b := before[i]
-			if f.Known != b.Known || !f.Amount.Equal(b.Amount) || f.OffPercent() != b.OffPercent() || len(f.Tests) != len(b.Tests) {
+			if f.Known != b.Known || !f.Amount.Equal(b.Amount) || f.OffPercent() != b.OffPercent() ||
+				len(f.Tests) != len(b.Tests) {
 				t.Errorf("world %d: %+v became %+v", seed, b, f)
 			}
 			if f.Known {
@@ -141,7 +145,8 @@ func randomHistory(d dice, months int) PayoutHistory {
 		h.Paid[due] = d.amount(200)
 		for toGo := range Horizon {
 			for _, confirmed := range []bool{false, true} {
-				h.Cohorts = append(h.Cohorts, Cohort{Due: due, ToGo: toGo, Confirmed: confirmed, Count: 1, Unpaid: d.amount(100), Paid: d.amount(100)})
+				h.Cohorts = append(h.Cohorts, Cohort{Due: due, ToGo: toGo, Confirmed: confirmed, Count: 1, Unpaid: d.amount(100),
+					Paid: d.amount(100)})
 			}
 		}
 	}

@@ -24,7 +24,8 @@ const (
 
 // Ledgers are all of them, in that order.
 func Ledgers() []Ledger {
-	return []Ledger{LedgerPending, LedgerConfirmed, LedgerAfterPayment, LedgerPayouts, LedgerBank, LedgerFees, LedgerConversion, LedgerRevenue}
+	return []Ledger{LedgerPending, LedgerConfirmed, LedgerAfterPayment, LedgerPayouts, LedgerBank, LedgerFees,
+		LedgerConversion, LedgerRevenue}
 }
 
 // Booking is an entry of a journal in one currency: what goes to each ledger; below zero, what leaves it. Its sum is
@@ -36,8 +37,8 @@ func (b Booking) book(to, from Ledger, amount decimal.Decimal) {
 	b[to], b[from] = b[to].Add(amount), b[from].Sub(amount)
 }
 
-// Add books a step of a change: what it adds to a balance is earned, what it takes is not, and what is paid out is on its
-// way to the bank.
+// Add books a step of a change: what it adds to a balance is earned, what it takes is not, and what is paid out is on
+// its way to the bank.
 func (b Booking) Add(s Step) {
 	b.book(LedgerPending, LedgerRevenue, s.Pending)
 	b.book(LedgerConfirmed, LedgerRevenue, s.Confirmed)

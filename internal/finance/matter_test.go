@@ -42,8 +42,8 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// TestAcknowledgedStaysQuiet acknowledges random worlds as they are: nothing is open. When any amount moves, that matter
-// is open again, by what it moved, and no other.
+// TestAcknowledgedStaysQuiet acknowledges random worlds as they are: nothing is open. When any amount moves, that
+// matter is open again, by what it moved, and no other.
 func TestAcknowledgedStaysQuiet(t *testing.T) {
 	t.Parallel()
 	moves := 0

@@ -52,7 +52,8 @@ const (
 
 // Events are all of them, in that order.
 func Events() []Event {
-	return []Event{Adjustment, Sold, Raised, Lowered, Confirmation, Reopening, Decline, Acceptance, PaidOut, PaidAgain, LeftItsPayout, LoweredPaid, RaisedPaid, Disappearance, Reappearance}
+	return []Event{Adjustment, Sold, Raised, Lowered, Confirmation, Reopening, Decline, Acceptance, PaidOut, PaidAgain,
+		LeftItsPayout, LoweredPaid, RaisedPaid, Disappearance, Reappearance}
 }
 
 // Change is what is alike of transactions that changed alike, with their number and the sums of their cashback.
@@ -184,8 +185,8 @@ type Statement struct {
 	Entries          []Entry // in the order of Events; without those that did not happen
 }
 
-// NewStatement adds up a month. before are the changes until its beginning, within those of the month, and late those of
-// closed months that were seen in it.
+// NewStatement adds up a month. before are the changes until its beginning, within those of the month, and late those
+// of closed months that were seen in it.
 func NewStatement(before, within, late []Change) Statement {
 	var s Statement
 	for _, c := range before {

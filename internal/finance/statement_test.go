@@ -81,20 +81,24 @@ func truth(versions []version, month int) (b Balance, paid decimal.Decimal) {
 func changesOf(versions []version) map[int][]Change {
 	all := map[int][]Change{}
 	first := versions[0]
-	all[first.month] = append(all[first.month], Change{Sale: true, After: Pending, Count: 1, CashbackBefore: first.cashback, Cashback: first.cashback, ListedAfter: true})
+	all[first.month] = append(all[first.month],
+		Change{Sale: true, After: Pending, Count: 1, CashbackBefore: first.cashback, Cashback: first.cashback,
+			ListedAfter: true})
 	before := version{status: Pending, cashback: first.cashback, listed: true}
 	seen := map[int]bool{}
 	for _, v := range versions {
-		all[v.month] = append(all[v.month], Change{Before: before.status, After: v.status, InPayout: before.payout != 0, IntoPayout: v.payout != 0, SamePayout: before.payout == v.payout,
-			FirstPaid: v.payout != 0 && !seen[v.payout], ListedBefore: before.listed, ListedAfter: v.listed, Count: 1, CashbackBefore: before.cashback, Cashback: v.cashback})
+		all[v.month] = append(all[v.month], Change{Before: before.status, After: v.status, InPayout: before.payout != 0,
+			IntoPayout: v.payout != 0, SamePayout: before.payout == v.payout,
+			FirstPaid: v.payout != 0 && !seen[v.payout], ListedBefore: before.listed, ListedAfter: v.listed, Count: 1,
+			CashbackBefore: before.cashback, Cashback: v.cashback})
 		seen[v.payout] = true
 		before = v
 	}
 	return all
 }
 
-// TestStatementBalances adds up the months of random worlds: each statement balances, closes with what is truly owed, and
-// opens with what the one before closed with.
+// TestStatementBalances adds up the months of random worlds: each statement balances, closes with what is truly owed,
+// and opens with what the one before closed with.
 func TestStatementBalances(t *testing.T) {
 	t.Parallel()
 	events := map[Event]int{}
@@ -123,7 +127,8 @@ func TestStatementBalances(t *testing.T) {
 			for _, e := range s.Entries {
 				sum, paidOut = sum.Add(e.Balance), paidOut.Add(e.Paid)
 				events[e.Event]++
-				if sign := e.Total().Sign(); sign > 0 && (e.Event == Lowered || e.Event == Decline || e.Event == LoweredPaid) || sign < 0 && (e.Event == Raised || e.Event == Acceptance || e.Event == RaisedPaid) {
+				if sign := e.Total().Sign(); sign > 0 && (e.Event == Lowered || e.Event == Decline || e.Event == LoweredPaid) ||
+					sign < 0 && (e.Event == Raised || e.Event == Acceptance || e.Event == RaisedPaid) {
 					t.Errorf("world %d, month %d: %s of %s", seed, month, e.Event, e.Total())
 				}
 				if e.Event == Confirmation && !e.Total().IsZero() {
@@ -131,7 +136,8 @@ func TestStatementBalances(t *testing.T) {
 				}
 			}
 			if !s.Opening.Equal(last) || !sum.Equal(s.Closing) || !s.Closing.Equal(want) {
-				t.Errorf("world %d, month %d: %+v opens, %+v closes, in truth %+v; the one before closed with %+v", seed, month, s.Opening, s.Closing, want, last)
+				t.Errorf("world %d, month %d: %+v opens, %+v closes, in truth %+v; the one before closed with %+v", seed, month,
+					s.Opening, s.Closing, want, last)
 			}
 			if !paidOut.Equal(paid.Sub(paidBefore)) {
 				t.Errorf("world %d, month %d: %s paid, in truth %s", seed, month, paidOut, paid.Sub(paidBefore))

@@ -181,7 +181,9 @@ func (p *play) payout() *Payout {
 		if l.here() {
 			by[l.currency].Now = by[l.currency].Now.Add(l.now.Worth())
 		}
-		in.Transactions = append(in.Transactions, Transaction{ID: l.id, Currency: l.currency, State: l.state, Unseen: l.late, Doubtful: l.doubtful, Stamped: l.first, Now: l.now})
+		in.Transactions = append(in.Transactions,
+			Transaction{ID: l.id, Currency: l.currency, State: l.state, Unseen: l.late, Doubtful: l.doubtful, Stamped: l.first,
+				Now: l.now})
 	}
 	if len(by) == 2 {
 		in.Lines = []CurrencySums{*by["EUR"], *by["USD"]}
@@ -246,7 +248,8 @@ func (p *play) addsUp(t *testing.T, seed uint64, in *Payout, e *Explanation) {
 			t.Errorf("world %d: the kinds of %q add up to %s, paid less worth is %s", seed, l.Currency, sum, l.Difference())
 		}
 		for _, item := range l.Items {
-			if item.Amount.IsZero() || item.Kind == Clawback && item.Amount.IsNegative() || item.Kind == Claimable && item.Amount.IsPositive() {
+			if item.Amount.IsZero() || item.Kind == Clawback && item.Amount.IsNegative() || item.Kind == Claimable &&
+				item.Amount.IsPositive() {
 				t.Errorf("world %d: %s of %s", seed, item.Kind, item.Amount)
 			}
 			if tr := item.Transaction; tr != nil && tr.Currency != l.Currency && len(in.Lines) > 0 {

@@ -58,7 +58,8 @@ type (
 func (e *Emitter) add(to facets, name, file string, says map[string]any) {
 	kind, _, _ := strings.Cut(file, "/")
 	says["_producer"] = e.producer
-	says["_schemaURL"] = specification + "facets/" + strings.TrimPrefix(file, kind+"/") + "/" + kind + ".json#/$defs/" + kind
+	says["_schemaURL"] = specification + "facets/" + strings.TrimPrefix(file, kind+"/") + "/" + kind + ".json#/$defs/" +
+		kind
 	to[name] = says
 }
 
@@ -68,10 +69,12 @@ var endings = map[string]string{warehouse.OutcomeSuccess: eventComplete, warehou
 // of is the event of a run, which has begun or, with a type for its end, ended.
 func (e *Emitter) of(j syncer.Job, r warehouse.RunRecord, began bool) event {
 	out := event{
-		Type: eventStart, Time: r.StartedAt.UTC(), Producer: e.producer, Schema: specification + "2-0-2/OpenLineage.json#/$defs/RunEvent",
-		Run: run{r.RunID.String(), facets{}}, Job: job{e.o.Namespace, jobName(r), facets{}},
+		Type: eventStart, Time: r.StartedAt.UTC(), Producer: e.producer,
+		Schema: specification + "2-0-2/OpenLineage.json#/$defs/RunEvent",
+		Run:    run{r.RunID.String(), facets{}}, Job: job{e.o.Namespace, jobName(r), facets{}},
 	}
-	e.add(out.Run.Facets, "processing_engine", "ProcessingEngineRunFacet/1-1-1", map[string]any{"name": "ClickHouse", "version": e.o.Engine, "openlineageAdapterVersion": e.o.Version})
+	e.add(out.Run.Facets, "processing_engine", "ProcessingEngineRunFacet/1-1-1",
+		map[string]any{"name": "ClickHouse", "version": e.o.Engine, "openlineageAdapterVersion": e.o.Version})
 	if !j.Due.IsZero() {
 		e.add(out.Run.Facets, "nominalTime", "NominalTimeRunFacet/1-0-1", map[string]any{"nominalStartTime": j.Due.UTC()})
 	}
@@ -80,7 +83,8 @@ func (e *Emitter) of(j syncer.Job, r warehouse.RunRecord, began bool) event {
 			"run": map[string]any{"runId": p.Run}, "job": map[string]any{"namespace": p.Namespace, "name": p.Job},
 		})
 	}
-	e.add(out.Job.Facets, "jobType", "JobTypeJobFacet/2-0-4", map[string]any{"processingType": "BATCH", "integration": "DEALHOUSE", "jobType": "JOB"})
+	e.add(out.Job.Facets, "jobType", "JobTypeJobFacet/2-0-4",
+		map[string]any{"processingType": "BATCH", "integration": "DEALHOUSE", "jobType": "JOB"})
 	e.add(out.Job.Facets, "documentation", "DocumentationJobFacet/1-1-0", map[string]any{"description": j.Stream.Comment})
 	if !began {
 		out.Type, out.Time = eventFail, r.FinishedAt.UTC()
@@ -88,7 +92,8 @@ func (e *Emitter) of(j syncer.Job, r warehouse.RunRecord, began bool) event {
 			out.Type = t
 		}
 		if r.Error != "" {
-			e.add(out.Run.Facets, "errorMessage", "ErrorMessageRunFacet/1-0-1", map[string]any{"message": r.Error, "programmingLanguage": "GO"})
+			e.add(out.Run.Facets, "errorMessage", "ErrorMessageRunFacet/1-0-1",
+				map[string]any{"message": r.Error, "programmingLanguage": "GO"})
 		}
 	}
 	var input *dataset
@@ -96,13 +101,15 @@ func (e *Emitter) of(j syncer.Job, r warehouse.RunRecord, began bool) event {
 	if j.Client != nil {
 		input = e.input(j)
 		if !began {
-			e.add(input.InputFacets, "inputStatistics", "InputStatisticsInputDatasetFacet/1-0-0", map[string]any{"rowCount": r.Totals.Read, "size": r.Totals.Bytes})
+			e.add(input.InputFacets, "inputStatistics", "InputStatisticsInputDatasetFacet/1-0-0",
+				map[string]any{"rowCount": r.Totals.Read, "size": r.Totals.Bytes})
 		}
 		out.Inputs = append(out.Inputs, *input)
 	}
 	out.Outputs = e.outputs(j.Stream, r.Mode, input)
 	if !began {
-		e.add(out.Outputs[0].OutputFacets, "outputStatistics", "OutputStatisticsOutputDatasetFacet/1-0-2", map[string]any{"rowCount": r.Changes.Inserted + r.Changes.Updated})
+		e.add(out.Outputs[0].OutputFacets, "outputStatistics", "OutputStatisticsOutputDatasetFacet/1-0-2",
+			map[string]any{"rowCount": r.Changes.Inserted + r.Changes.Updated})
 	}
 	return out
 }
@@ -119,8 +126,10 @@ func jobName(r warehouse.RunRecord) string {
 
 // input is the list of the API that is read.
 func (e *Emitter) input(j syncer.Job) *dataset {
-	d := &dataset{Namespace: j.Client.Origin(), Name: strings.TrimPrefix(j.Stream.Path, "/"), Facets: facets{}, InputFacets: facets{}}
-	e.add(d.Facets, "dataSource", "DatasourceDatasetFacet/1-0-1", map[string]any{"name": d.Namespace, "uri": d.Namespace + j.Stream.Path})
+	d := &dataset{Namespace: j.Client.Origin(), Name: strings.TrimPrefix(j.Stream.Path, "/"), Facets: facets{},
+		InputFacets: facets{}}
+	e.add(d.Facets, "dataSource", "DatasourceDatasetFacet/1-0-1",
+		map[string]any{"name": d.Namespace, "uri": d.Namespace + j.Stream.Path})
 	var fields []map[string]any
 	for _, f := range j.Stream.Fields {
 		fields = append(fields, map[string]any{"name": f.JSON, "type": f.Type.String(), "description": f.Comment})
@@ -146,15 +155,18 @@ func (e *Emitter) outputs(s *catalog.Stream, mode string, from *dataset) []datas
 
 func (e *Emitter) output(view, comment string, list []catalog.Field, from *dataset) dataset {
 	d := dataset{Namespace: e.o.Warehouse, Name: e.o.Database + "." + view, Facets: facets{}, OutputFacets: facets{}}
-	e.add(d.Facets, "dataSource", "DatasourceDatasetFacet/1-0-1", map[string]any{"name": e.o.Warehouse, "uri": e.o.Warehouse})
+	e.add(d.Facets, "dataSource", "DatasourceDatasetFacet/1-0-1",
+		map[string]any{"name": e.o.Warehouse, "uri": e.o.Warehouse})
 	e.add(d.Facets, "documentation", "DocumentationDatasetFacet/1-1-0", map[string]any{"description": comment})
-	columns := []map[string]any{{"name": "account", "type": "LowCardinality(String)", "description": "Account of the configuration"}}
+	columns := []map[string]any{{"name": "account", "type": "LowCardinality(String)",
+		"description": "Account of the configuration"}}
 	origins := map[string]any{}
 	for _, f := range list {
 		columns = append(columns, map[string]any{"name": f.Column, "type": f.ColumnType(), "description": f.Comment})
 		if from != nil {
 			origins[f.Column] = map[string]any{"inputFields": []map[string]any{{
-				"namespace": from.Namespace, "name": from.Name, "field": f.JSON, "transformations": []map[string]any{{"type": "DIRECT", "subtype": "IDENTITY"}},
+				"namespace": from.Namespace, "name": from.Name, "field": f.JSON,
+				"transformations": []map[string]any{{"type": "DIRECT", "subtype": "IDENTITY"}},
 			}}}
 		}
 	}

@@ -64,7 +64,8 @@ func New(o Options) *Emitter {
 		o.Pauses = []time.Duration{500 * time.Millisecond, 2 * time.Second}
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	e := &Emitter{o: o, producer: producerOf(o.Version), target: newTarget(o), stop: stop, ended: make(chan struct{}), queue: make(chan []byte, o.Queue)}
+	e := &Emitter{o: o, producer: producerOf(o.Version), target: newTarget(o), stop: stop, ended: make(chan struct{}),
+		queue: make(chan []byte, o.Queue)}
 	go e.deliver(ctx, e.queue)
 	return e
 }
@@ -141,7 +142,8 @@ func (e *Emitter) lose(events int, why error) {
 	e.silent = true
 	e.mu.Unlock()
 	if first {
-		e.o.Logger.Warn("OpenLineage events are lost: runs go on, and it is said once until one arrives", "receiver", e.target.name(), "error", why)
+		e.o.Logger.Warn("OpenLineage events are lost: runs go on, and it is said once until one arrives", "receiver",
+			e.target.name(), "error", why)
 	}
 }
 

@@ -86,8 +86,9 @@ func always(code int) func(int) int { return func(int) int { return code } }
 
 func options(b *inbox) Options {
 	return Options{
-		URL: b.URL + "/api/v1/lineage", Key: key, Namespace: "dealhouse", Warehouse: "clickhouse://warehouse:9000", Database: "dealhouse",
-		Engine: "26.7.1.1", Version: "1.2.3 (devel)", Pauses: []time.Duration{time.Millisecond},
+		URL: b.URL + "/api/v1/lineage", Key: key, Namespace: "dealhouse", Warehouse: "clickhouse://warehouse:9000",
+		Database: "dealhouse",
+		Engine:   "26.7.1.1", Version: "1.2.3 (devel)", Pauses: []time.Duration{time.Millisecond},
 	}
 }
 
@@ -103,7 +104,8 @@ func jobOf(t *testing.T, s *catalog.Stream) syncer.Job {
 
 func record(s *catalog.Stream, outcome string) warehouse.RunRecord {
 	at := time.Date(2026, 2, 3, 4, 5, 6, 7e6, time.UTC)
-	r := warehouse.RunRecord{Account: "acme", Stream: s.Name, RunID: uuid.New(), Mode: s.Kind.String(), StartedAt: at, FinishedAt: at.Add(time.Minute), Outcome: outcome}
+	r := warehouse.RunRecord{Account: "acme", Stream: s.Name, RunID: uuid.New(), Mode: s.Kind.String(), StartedAt: at,
+		FinishedAt: at.Add(time.Minute), Outcome: outcome}
 	r.Totals.Read, r.Totals.Bytes, r.Changes.Inserted, r.Changes.Updated = 12, 3456, 5, 2
 	if outcome != warehouse.OutcomeSuccess {
 		r.Error = "it broke: \"quoted\"\nsecond line"
@@ -111,8 +113,8 @@ func record(s *catalog.Stream, outcome string) warehouse.RunRecord {
 	return r
 }
 
-// TestEventsFollowTheStandard sends what can be said of every stream, and validates it by the official schemas: each event
-// as a whole, and each facet by the schema that it names.
+// TestEventsFollowTheStandard sends what can be said of every stream, and validates it by the official schemas: each
+// event as a whole, and each facet by the schema that it names.
 func TestEventsFollowTheStandard(t *testing.T) {
 	b := newInbox(t, always(http.StatusCreated))
 	o := options(b)
@@ -123,7 +125,8 @@ func TestEventsFollowTheStandard(t *testing.T) {
 	for _, s := range catalog.All() {
 		j := jobOf(t, s)
 		for outcome, end := range map[string]string{
-			warehouse.OutcomeSuccess: "COMPLETE", warehouse.OutcomeFailed: "FAIL", warehouse.OutcomeGuarded: "FAIL", warehouse.OutcomeIncomplete: "FAIL", warehouse.OutcomeStopped: "ABORT",
+			warehouse.OutcomeSuccess: "COMPLETE", warehouse.OutcomeFailed: "FAIL", warehouse.OutcomeGuarded: "FAIL",
+			warehouse.OutcomeIncomplete: "FAIL", warehouse.OutcomeStopped: "ABORT",
 		} {
 			j, r := j, record(s, outcome)
 			j.Due = r.StartedAt.Add(-time.Second)
@@ -175,7 +178,8 @@ func TestEventsFollowTheStandard(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
-		"schema", "dataSource", "outputStatistics", "inputStatistics", "errorMessage", "nominalTime", "processing_engine", "parent", "jobType", "columnLineage", "documentation",
+		"schema", "dataSource", "outputStatistics", "inputStatistics", "errorMessage", "nominalTime", "processing_engine",
+		"parent", "jobType", "columnLineage", "documentation",
 	} {
 		if !facets[name] {
 			t.Errorf("no event has the facet %s", name)
@@ -183,7 +187,8 @@ func TestEventsFollowTheStandard(t *testing.T) {
 	}
 	for _, text := range b.all { // they come in any order
 		retry := strings.Contains(text, `.`+warehouse.ModeRetry+`"`)
-		if !strings.Contains(text, `"name":"acme.`) || strings.Contains(text, `"namespace":"https://api.example.com`) == retry {
+		if !strings.Contains(text, `"name":"acme.`) ||
+			strings.Contains(text, `"namespace":"https://api.example.com`) == retry {
 			t.Errorf("the job is not named, or its input: %s", text)
 		}
 	}
@@ -206,8 +211,8 @@ func eachFacet(v any, visit func(name string, facet map[string]any)) {
 	}
 }
 
-// TestReceiverThatIsDown holds lineage-1: whoever tells of a run does not wait, what is lost is counted and said once, and
-// the end comes when it is told to.
+// TestReceiverThatIsDown holds lineage-1: whoever tells of a run does not wait, what is lost is counted and said once,
+// and the end comes when it is told to.
 func TestReceiverThatIsDown(t *testing.T) {
 	stuck := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -258,7 +263,10 @@ func TestAttempts(t *testing.T) {
 		"busy for too long": {func(n int) int {
 			return map[bool]int{true: http.StatusTooManyRequests, false: http.StatusCreated}[n <= 2]
 		}, 1, 1},
-		"refuses the key":    {func(n int) int { return map[bool]int{true: http.StatusUnauthorized, false: http.StatusCreated}[n == 1] }, 1, 1},
+		"refuses the key": {func(n int) int {
+			return map[bool]int{true: http.StatusUnauthorized,
+				false: http.StatusCreated}[n == 1]
+		}, 1, 1},
 		"sends it elsewhere": {always(http.StatusTemporaryRedirect), 0, 2},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -61,7 +61,8 @@ func (r *receiver) send(ctx context.Context, text []byte) (again bool, err error
 	case code < http.StatusMultipleChoices:
 		return false, nil
 	default:
-		again = code >= http.StatusInternalServerError || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout
+		again = code >= http.StatusInternalServerError || code == http.StatusTooManyRequests ||
+			code == http.StatusRequestTimeout
 		return again, fmt.Errorf("the receiver answered with status %d", code)
 	}
 }

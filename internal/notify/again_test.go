@@ -19,7 +19,8 @@ func TestWantedNoMoreAndAgain(t *testing.T) {
 	t.Parallel()
 	h, ops := newHouse(t), newHook(t)
 	finding := func(payout string) warehouse.Finding {
-		return warehouse.Finding{Account: "acme", Kind: "drifted", Subject: payout, Detail: "payout " + payout + " is drifted"}
+		return warehouse.Finding{Account: "acme", Kind: "drifted", Subject: payout,
+			Detail: "payout " + payout + " is drifted"}
 	}
 	record := func(payouts ...string) {
 		t.Helper()
@@ -33,7 +34,8 @@ func TestWantedNoMoreAndAgain(t *testing.T) {
 	}
 	note := func(name string) {
 		t.Helper()
-		if err := h.w.NoteUnknownFields(t.Context(), warehouse.StreamID{Account: "acme", Stream: "coupons"}, []string{name}); err != nil {
+		if err := h.w.NoteUnknownFields(t.Context(), warehouse.StreamID{Account: "acme", Stream: "coupons"},
+			[]string{name}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -51,7 +53,8 @@ func TestWantedNoMoreAndAgain(t *testing.T) {
 	}
 	record("1")
 	note("colour")
-	expect("all", all, "Payouts: 1 new finding of acme", "The API sends what its interface does not name: 1 new field of acme")
+	expect("all", all, "Payouts: 1 new finding of acme",
+		"The API sends what its interface does not name: 1 new field of acme")
 	record("1", "2")
 	expect("one more", all, "Payouts: 1 new finding of acme")
 	record("1", "2", "3")
@@ -62,18 +65,23 @@ func TestWantedNoMoreAndAgain(t *testing.T) {
 	expect("one is settled", all)
 	record("1", "3", "2")
 	note("size")
-	expect("it is there again, and a field", all, "Payouts: 1 new finding of acme", "The API sends what its interface does not name: 1 new field of acme")
+	expect("it is there again, and a field", all, "Payouts: 1 new finding of acme",
+		"The API sends what its interface does not name: 1 new field of acme")
 }
 
 // A success is told to the URL as it is configured, and other signals below it, whatever its path has in it.
 func TestPingPaths(t *testing.T) {
 	t.Parallel()
 	paths := make(chan string, 1)
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { paths <- r.URL.EscapedPath() }))
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter,
+		r *http.Request) {
+		paths <- r.URL.EscapedPath()
+	}))
 	t.Cleanup(server.Close)
 	h := newHouse(t)
 	for _, c := range [][3]string{
-		{"/ping/id", "/ping/id", "/ping/id/fail"}, {"/ping/id/", "/ping/id/", "/ping/id/fail"}, {"/a%2Fb", "/a%2Fb", "/a%2Fb/fail"}, {"/", "/", "/fail"}, {"", "/", "/fail"},
+		{"/ping/id", "/ping/id", "/ping/id/fail"}, {"/ping/id/", "/ping/id/", "/ping/id/fail"},
+		{"/a%2Fb", "/a%2Fb", "/a%2Fb/fail"}, {"/", "/", "/fail"}, {"", "/", "/fail"},
 	} {
 		r := h.compile(Receiver{Name: "switch", Form: FormPing, URL: server.URL + c[0]})
 		for i, signal := range []string{SignalSuccess, SignalFail} {
@@ -104,7 +112,8 @@ func TestTroubleIsToldSideBySide(t *testing.T) {
 		ops.Config.Handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(other.Close)
-	n := h.notifier(Receiver{Name: "hangs", Form: FormJSON, URL: hanging.URL}, Receiver{Name: "ops", Form: FormJSON, URL: other.URL})
+	n := h.notifier(Receiver{Name: "hangs", Form: FormJSON, URL: hanging.URL},
+		Receiver{Name: "ops", Form: FormJSON, URL: other.URL})
 	for _, receiver := range n.receivers.Load().all {
 		receiver.patience = time.Minute
 	}

@@ -23,7 +23,8 @@ const (
 )
 
 // backoff are the pauses after one failed attempt, and the next; the last stands for all further ones.
-var backoff = []time.Duration{10 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute}
+var backoff = []time.Duration{10 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute,
+	15 * time.Minute, 30 * time.Minute}
 
 // deliver sends what waits and is due, to all receivers side by side (notify-5).
 func (n *Notifier) deliver(ctx context.Context, r *Receivers) error {
@@ -173,12 +174,13 @@ func (n *Notifier) drop(ctx context.Context, all []warehouse.Notification, why s
 		return err
 	}
 	n.o.Metrics.count(all[0].Receiver, outcomeDropped, len(all))
-	n.log.Warn("gave up telling a receiver: `dealhouse notify list` shows what", "receiver", all[0].Receiver, "messages", len(all), "reason", why)
+	n.log.Warn("gave up telling a receiver: `dealhouse notify list` shows what", "receiver", all[0].Receiver, "messages",
+		len(all), "reason", why)
 	return nil
 }
 
-// send makes one attempt, in the form of the receiver. What is wrong with a template is logged, and the text that is built
-// in goes out instead.
+// send makes one attempt, in the form of the receiver. What is wrong with a template is logged, and the text that is
+// built in goes out instead.
 func (n *Notifier) send(ctx context.Context, t *target, m Message, now time.Time) error {
 	var problem, err error
 	if t.Form == FormMail {
@@ -208,14 +210,16 @@ func (n *Notifier) note(t *target, err error) {
 	n.o.Metrics.count(t.Name, outcomeFailed, 1)
 	n.failed[t.Name] = err.Error()
 	if before != err.Error() {
-		n.log.Warn("a receiver of notifications did not take one; what it is to be told waits", "receiver", t.Name, "error", err)
+		n.log.Warn("a receiver of notifications did not take one; what it is to be told waits", "receiver", t.Name, "error",
+			err)
 	}
 }
 
 // message is what is sent of what is stored.
 func message(n warehouse.Notification) Message {
 	return Message{
-		ID: n.ID.String(), Receiver: n.Receiver, Event: n.Event, Account: n.Account, Streams: n.Streams, Title: n.Title, Text: n.Text, At: n.At.UTC(), Attempt: int(n.Attempts),
+		ID: n.ID.String(), Receiver: n.Receiver, Event: n.Event, Account: n.Account, Streams: n.Streams, Title: n.Title,
+		Text: n.Text, At: n.At.UTC(), Attempt: int(n.Attempts),
 	}
 }
 
@@ -236,7 +240,8 @@ func (n *Notifier) tellTrouble(ctx context.Context, r *Receivers, err error) {
 	case err == nil && t.since.IsZero():
 		return
 	case err == nil:
-		m := Message{Event: EventRecovered, Title: "Recovered: the warehouse", Text: "The warehouse works again, after " + wording.Long(now.Sub(t.since)) + "."}
+		m := Message{Event: EventRecovered, Title: "Recovered: the warehouse",
+			Text: "The warehouse works again, after " + wording.Long(now.Sub(t.since)) + "."}
 		n.tellDirectly(ctx, r, m, now, func(to *target) bool { return t.told[to.Name] && to.wants(EventRecovered) })
 		*t = trouble{}
 		return
@@ -246,23 +251,27 @@ func (n *Notifier) tellTrouble(ctx context.Context, r *Receivers, err error) {
 	if now.Sub(t.since) < lasts {
 		return
 	}
-	m := Message{Event: EventWarehouse, Title: "The warehouse does not work", Text: "Nothing can be loaded since " + moment(t.since) + ": " + line(err.Error())}
-	taken := n.tellDirectly(ctx, r, m, now, func(to *target) bool { return to.Form != FormPing && to.wants(EventWarehouse) && !t.told[to.Name] })
+	m := Message{Event: EventWarehouse, Title: "The warehouse does not work",
+		Text: "Nothing can be loaded since " + moment(t.since) + ": " + line(err.Error())}
+	taken := n.tellDirectly(ctx, r, m, now,
+		func(to *target) bool { return to.Form != FormPing && to.wants(EventWarehouse) && !t.told[to.Name] })
 	for _, name := range taken {
 		t.told[name] = true
 	}
 }
 
-// tellDirectly sends what cannot be stored, side by side to the receivers that are to know (notify-5). It returns the names
-// of those that have taken it.
-func (n *Notifier) tellDirectly(ctx context.Context, r *Receivers, m Message, now time.Time, toKnow func(*target) bool) (taken []string) {
+// tellDirectly sends what cannot be stored, side by side to the receivers that are to know (notify-5). It returns the
+// names of those that have taken it.
+func (n *Notifier) tellDirectly(ctx context.Context, r *Receivers, m Message, now time.Time,
+	toKnow func(*target) bool) (taken []string) {
 	errs := make([]error, len(r.all))
 	all := slices.DeleteFunc(slices.Clone(r.all), func(t *target) bool { return !toKnow(t) })
 	var group sync.WaitGroup
 	for i, t := range all {
 		group.Go(func() {
 			m := m
-			m.ID, m.Receiver, m.At, m.Attempt = identify(t.Name, []string{m.Event, stamp(n.trouble.since)}).String(), t.Name, now.UTC(), 1
+			m.ID, m.Receiver, m.At, m.Attempt = identify(t.Name,
+				[]string{m.Event, stamp(n.trouble.since)}).String(), t.Name, now.UTC(), 1
 			errs[i] = n.send(ctx, t, m, now)
 			n.note(t, errs[i])
 		})

@@ -23,7 +23,8 @@ func (h *house) tell(receiver string, titles ...string) {
 	var all []warehouse.Notification
 	for _, title := range titles {
 		all = append(all, warehouse.Notification{
-			Receiver: receiver, ID: uuid.New(), At: h.clock(), Event: EventTest, Title: title, Text: title, State: warehouse.NotificationWaiting, NextAt: h.clock(),
+			Receiver: receiver, ID: uuid.New(), At: h.clock(), Event: EventTest, Title: title, Text: title,
+			State: warehouse.NotificationWaiting, NextAt: h.clock(),
 		})
 	}
 	if err := h.w.QueueNotifications(h.Context(), all); err != nil {
@@ -68,7 +69,8 @@ func TestReceiverIsDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(waiting) != 2 || waiting[0].Attempts < 6 || int(waiting[0].Attempts) >= tries || waiting[1].Attempts != 0 || waiting[0].Error != "it answers 500 Internal Server Error" {
+	if len(waiting) != 2 || waiting[0].Attempts < 6 || int(waiting[0].Attempts) >= tries || waiting[1].Attempts != 0 ||
+		waiting[0].Error != "it answers 500 Internal Server Error" {
 		t.Errorf("after hours: %+v", waiting)
 	}
 	h.tell("ops", "d")
@@ -80,7 +82,8 @@ func TestReceiverIsDown(t *testing.T) {
 	for _, r := range requests {
 		bodies.WriteString(r.body + "\n")
 	}
-	if len(requests) != 3 || !strings.Contains(requests[0].body, `"title":"a"`) || !strings.Contains(requests[1].body, `"title":"b"`) || !strings.Contains(requests[2].body, `"title":"d"`) {
+	if len(requests) != 3 || !strings.Contains(requests[0].body, `"title":"a"`) ||
+		!strings.Contains(requests[1].body, `"title":"b"`) || !strings.Contains(requests[2].body, `"title":"d"`) {
 		t.Errorf("told: %s", bodies.String())
 	}
 	if requests[0].key != waiting[0].ID.String() || !strings.Contains(requests[0].body, requests[0].key) {
@@ -130,7 +133,8 @@ func TestBounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := state["ops"]; s.Waiting != maxWaiting || s.Dropped != 2+7 || s.Error != "" && s.Error != "it answers 503 Service Unavailable" {
+	if s := state["ops"]; s.Waiting != maxWaiting || s.Dropped != 2+7 || s.Error != "" &&
+		s.Error != "it answers 503 Service Unavailable" {
 		t.Errorf("too many: %+v", s)
 	}
 }
@@ -140,7 +144,8 @@ func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	for text, want := range map[string]time.Duration{
-		"": 0, "120": 2 * time.Minute, "-5": 0, "99999999": time.Hour, "soon": 0, "Sun, 01 Mar 2026 00:10:00 GMT": 10 * time.Minute, "Sun, 01 Mar 2020 00:10:00 GMT": 0,
+		"": 0, "120": 2 * time.Minute, "-5": 0, "99999999": time.Hour, "soon": 0,
+		"Sun, 01 Mar 2026 00:10:00 GMT": 10 * time.Minute, "Sun, 01 Mar 2020 00:10:00 GMT": 0,
 	} {
 		if got := retryAfter(text, now); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
@@ -161,7 +166,8 @@ func TestWarehouseWithoutRoom(t *testing.T) {
 	h, ops := newHouse(t), newHook(t)
 	h.run("acme", "coupons", warehouse.OutcomeSuccess, "")
 	n := h.notifier(ops.webhook("ops"))
-	n.o.Warehouse = warehousetest.Again(t, h.w, warehouse.Options{MaxRetryElapsed: -1, Wrap: func(c driver.Conn) driver.Conn { return noRoom{c} }})
+	n.o.Warehouse = warehousetest.Again(t, h.w,
+		warehouse.Options{MaxRetryElapsed: -1, Wrap: func(c driver.Conn) driver.Conn { return noRoom{c} }})
 	h.turn(n)
 	h.streams[0].Failed = true
 	for range 4 {

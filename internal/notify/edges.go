@@ -14,8 +14,8 @@ import (
 // space is that of the IDs of messages.
 var space = uuid.MustParse("5d2f6f0e-6f3b-4b9e-9a4c-5a3a1c8b7f21")
 
-// kindVanished is the kind of the message about fields that have vanished: an event of drift with words of its own. Those of
-// other messages are their events.
+// kindVanished is the kind of the message about fields that have vanished: an event of drift with words of its own.
+// Those of other messages are their events.
 const kindVanished = "vanished"
 
 // draft is a message that comes together.
@@ -32,7 +32,8 @@ type draft struct {
 // edges are what a receiver is to be told, given what it was told: a message for each event, and the record of what is
 // over without a message.
 func (o *observation) edges(t *target, told map[string]bool) []warehouse.Notification {
-	e := edging{observation: o, target: t, told: told, open: map[string]string{}, drafts: map[string]*draft{}, gone: map[string]bool{}}
+	e := edging{observation: o, target: t, told: told, open: map[string]string{}, drafts: map[string]*draft{},
+		gone: map[string]bool{}}
 	for s := range told {
 		what, _, _ := strings.Cut(s, "@")
 		e.open[what] = s
@@ -169,7 +170,8 @@ func (e *edging) field(kind string, id warehouse.StreamID, name string, about su
 
 // messages are the drafts in the order in which they are told, and a note of what is over without one.
 func (e *edging) messages() (all []warehouse.Notification) {
-	for _, kind := range []string{EventGuarded, EventFailing, EventStale, EventFindings, EventDrift, kindVanished, EventRecovered} {
+	for _, kind := range []string{EventGuarded, EventFailing, EventStale, EventFindings, EventDrift, kindVanished,
+		EventRecovered} {
 		if d := e.drafts[kind]; d != nil {
 			all = append(all, d.message(e.observation, e.target))
 		}
@@ -185,7 +187,8 @@ func (e *edging) messages() (all []warehouse.Notification) {
 	slices.Sort(e.noted)
 	now := e.now
 	return append(all, warehouse.Notification{
-		Receiver: e.Name, ID: identify(e.Name, e.noted), At: now, Subjects: e.noted, State: warehouse.NotificationNoted, NextAt: now, EndedAt: &now,
+		Receiver: e.Name, ID: identify(e.Name, e.noted), At: now, Subjects: e.noted, State: warehouse.NotificationNoted,
+		NextAt: now, EndedAt: &now,
 	})
 }
 
@@ -197,7 +200,8 @@ func identify(receiver string, subjects []string) uuid.UUID {
 
 func (d *draft) message(o *observation, t *target) warehouse.Notification {
 	n := warehouse.Notification{
-		Receiver: t.Name, ID: identify(t.Name, d.subjects), At: o.now, Event: d.event, Subjects: d.subjects, State: warehouse.NotificationWaiting, NextAt: o.now,
+		Receiver: t.Name, ID: identify(t.Name, d.subjects), At: o.now, Event: d.event, Subjects: d.subjects,
+		State: warehouse.NotificationWaiting, NextAt: o.now,
 		Title: clip(d.title(), maxTitle), Text: d.text(),
 	}
 	if len(d.accounts) == 1 {
@@ -215,8 +219,10 @@ func (d *draft) message(o *observation, t *target) warehouse.Notification {
 
 // titles are what a message of a kind begins with.
 var titles = map[string]string{
-	EventGuarded: "A guard stopped a run, and a person must look", EventFailing: "Failing", EventStale: "Late", EventRecovered: "Recovered",
-	EventFindings: "Payouts", EventDrift: "The API sends what its interface does not name", kindVanished: "The API no longer sends what it used to send",
+	EventGuarded: "A guard stopped a run, and a person must look", EventFailing: "Failing", EventStale: "Late",
+	EventRecovered: "Recovered",
+	EventFindings:  "Payouts", EventDrift: "The API sends what its interface does not name",
+	kindVanished: "The API no longer sends what it used to send",
 }
 
 func (d *draft) title() string {

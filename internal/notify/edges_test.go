@@ -50,19 +50,22 @@ func TestEdges(t *testing.T) {
 	failed("acme", "coupons")
 	failed("globex", "transactions")
 	failed("globex", "coupons")
-	expect("a third time, and others", []string{"Failing: coupons and transactions of globex"}, []string{"Failing: coupons of acme"}, nil)
+	expect("a third time, and others", []string{"Failing: coupons and transactions of globex"},
+		[]string{"Failing: coupons of acme"}, nil)
 	good("acme", "coupons")
 	good("globex", "coupons")
 	expect("two recover", []string{"Recovered: 2 streams of 2 accounts"}, []string{"Recovered: coupons of acme"}, nil)
 	h.run("acme", "coupons", warehouse.OutcomeGuarded, "it would delete all")
 	h.run("acme", "coupons", warehouse.OutcomeGuarded, "it would delete all")
-	expect("a guard", []string{"A guard stopped a run, and a person must look: coupons of acme"}, []string{"A guard stopped a run, and a person must look: coupons of acme"}, nil)
+	expect("a guard", []string{"A guard stopped a run, and a person must look: coupons of acme"},
+		[]string{"A guard stopped a run, and a person must look: coupons of acme"}, nil)
 	failed("acme", "coupons")
 	expect("it fails beside", []string{"Failing: coupons of acme"}, []string{"Failing: coupons of acme"}, nil)
 	good("acme", "coupons")
 	expect("a person has looked", []string{"Recovered: coupons of acme"}, []string{"Recovered: coupons of acme"}, nil)
 
-	findings := []warehouse.Finding{{Account: "acme", Kind: "drifted", Subject: "625", Detail: "payout 625 is drifted"}, {Account: "acme", Kind: "missing", Subject: "623", Detail: "payout 623 lacks sales"}}
+	findings := []warehouse.Finding{{Account: "acme", Kind: "drifted", Subject: "625", Detail: "payout 625 is drifted"},
+		{Account: "acme", Kind: "missing", Subject: "623", Detail: "payout 623 lacks sales"}}
 	record := func(all []warehouse.Finding) {
 		t.Helper()
 		if _, err := h.w.RecordFindings(t.Context(), "acme", all); err != nil {
@@ -70,14 +73,17 @@ func TestEdges(t *testing.T) {
 		}
 	}
 	record(findings)
-	expect("findings", []string{"Payouts: 2 new findings of acme"}, []string{"Payouts: 2 new findings of acme"}, []string{"Payouts: 2 new findings of acme"})
+	expect("findings", []string{"Payouts: 2 new findings of acme"}, []string{"Payouts: 2 new findings of acme"},
+		[]string{"Payouts: 2 new findings of acme"})
 	record(findings[:1])
 	expect("one is settled", nil, nil, nil)
 	record(findings)
-	expect("it is there again", []string{"Payouts: 1 new finding of acme"}, []string{"Payouts: 1 new finding of acme"}, []string{"Payouts: 1 new finding of acme"})
+	expect("it is there again", []string{"Payouts: 1 new finding of acme"}, []string{"Payouts: 1 new finding of acme"},
+		[]string{"Payouts: 1 new finding of acme"})
 	note := func(names ...string) {
 		t.Helper()
-		if err := h.w.NoteUnknownFields(t.Context(), warehouse.StreamID{Account: "globex", Stream: "coupons"}, names); err != nil {
+		if err := h.w.NoteUnknownFields(t.Context(), warehouse.StreamID{Account: "globex", Stream: "coupons"},
+			names); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -108,12 +114,14 @@ func TestEdges(t *testing.T) {
 	}
 	allow(time.Hour)
 	h.streams[0].Paused = true // by an operator: acme coupons
-	expect("nothing runs for hours", []string{"Late: 3 streams of 2 accounts"}, []string{"Late: transactions of acme"}, nil)
+	expect("nothing runs for hours", []string{"Late: 3 streams of 2 accounts"}, []string{"Late: transactions of acme"},
+		nil)
 	for _, s := range h.streams {
 		good(s.Account, s.Stream)
 	}
 	allow(longAgo)
-	expect("it runs again", []string{"Recovered: 3 streams of 2 accounts"}, []string{"Recovered: transactions of acme"}, nil)
+	expect("it runs again", []string{"Recovered: 3 streams of 2 accounts"}, []string{"Recovered: transactions of acme"},
+		nil)
 	failed("globex", "coupons")
 	expect("one fails", []string{"Failing: coupons of globex"}, nil, nil)
 	h.streams[2].Enabled = false // globex coupons
@@ -160,21 +168,25 @@ func TestTwoProcesses(t *testing.T) {
 func TestTexts(t *testing.T) {
 	t.Parallel()
 	h, ops := newHouse(t), newHook(t)
-	h.run("acme", "coupons", warehouse.OutcomeFailed, "a \x1b[31mred\x1b[0m error\nof two lines "+strings.Repeat("x", 10_000))
+	h.run("acme", "coupons", warehouse.OutcomeFailed,
+		"a \x1b[31mred\x1b[0m error\nof two lines "+strings.Repeat("x", 10_000))
 	h.turn(h.notifier(ops.webhook("ops")))
 	got := ops.take()
-	if len(got) != 1 || len(got[0].body) > 1500 || strings.Contains(got[0].body, `\u001b[31m`) && !strings.Contains(got[0].body, `\\u001b`) {
+	if len(got) != 1 || len(got[0].body) > 1500 || strings.Contains(got[0].body, `\u001b[31m`) &&
+		!strings.Contains(got[0].body, `\\u001b`) {
 		t.Errorf("told: %+v", got)
 	}
 	var many []warehouse.Finding
 	for i := range 300 {
-		many = append(many, warehouse.Finding{Account: "acme", Kind: "overdue", Subject: fmt.Sprint(i), Detail: strings.Repeat("long ", 300)})
+		many = append(many, warehouse.Finding{Account: "acme", Kind: "overdue", Subject: fmt.Sprint(i),
+			Detail: strings.Repeat("long ", 300)})
 	}
 	if _, err := h.w.RecordFindings(t.Context(), "acme", many); err != nil {
 		t.Fatal(err)
 	}
 	h.turn(h.notifier(ops.webhook("ops")))
-	if got := ops.take(); len(got) != 1 || len(got[0].body) > 2*maxText || !strings.Contains(got[0].body, "300 new findings") {
+	if got := ops.take(); len(got) != 1 || len(got[0].body) > 2*maxText ||
+		!strings.Contains(got[0].body, "300 new findings") {
 		t.Errorf("told %d messages: %+v", len(got), got)
 	}
 }
@@ -182,7 +194,8 @@ func TestTexts(t *testing.T) {
 // Every event has its words.
 func TestEventsHaveTitles(t *testing.T) {
 	t.Parallel()
-	for _, event := range []string{EventFailing, EventGuarded, EventStale, EventRecovered, EventFindings, EventDrift, kindVanished} {
+	for _, event := range []string{EventFailing, EventGuarded, EventStale, EventRecovered, EventFindings, EventDrift,
+		kindVanished} {
 		if titles[event] == "" {
 			t.Errorf("%s has no title", event)
 		}

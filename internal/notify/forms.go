@@ -27,7 +27,8 @@ func (t *target) payload(m Message) (body []byte, problem error) {
 	switch t.Form {
 	case FormSlack:
 		// Nothing becomes a link or a mention by itself, and only what a template writes is markup.
-		value = map[string]any{"text": text, "mrkdwn": t.text != nil, "parse": "none", "link_names": false, "unfurl_links": false, "unfurl_media": false}
+		value = map[string]any{"text": text, "mrkdwn": t.text != nil, "parse": "none", "link_names": false,
+			"unfurl_links": false, "unfurl_media": false}
 	case FormTeams:
 		value = teamsCard(text)
 	default:
@@ -35,8 +36,9 @@ func (t *target) payload(m Message) (body []byte, problem error) {
 			return []byte(text), nil
 		}
 		value = map[string]any{
-			"id": m.ID, "receiver": m.Receiver, "event": m.Event, "account": m.Account, "streams": append([]string{}, m.Streams...),
-			"title": m.Title, "text": m.Text, "at": m.At.Format("2006-01-02T15:04:05.000Z"), "attempt": m.Attempt,
+			"id": m.ID, "receiver": m.Receiver, "event": m.Event, "account": m.Account,
+			"streams": append([]string{}, m.Streams...),
+			"title":   m.Title, "text": m.Text, "at": m.At.Format("2006-01-02T15:04:05.000Z"), "attempt": m.Attempt,
 		}
 	}
 	body, err := json.Marshal(value)
@@ -56,9 +58,11 @@ func teamsCard(text string) any {
 		}
 		blocks = append(blocks, map[string]any{"type": "RichTextBlock", "inlines": []any{run}})
 	}
-	card := map[string]any{"$schema": "http://adaptivecards.io/schemas/adaptive-card.json", "type": "AdaptiveCard", "version": "1.4", "body": blocks}
+	card := map[string]any{"$schema": "http://adaptivecards.io/schemas/adaptive-card.json", "type": "AdaptiveCard",
+		"version": "1.4", "body": blocks}
 	return map[string]any{
-		"type":        "message",
-		"attachments": []any{map[string]any{"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": nil, "content": card}},
+		"type": "message",
+		"attachments": []any{map[string]any{"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": nil,
+			"content": card}},
 	}
 }

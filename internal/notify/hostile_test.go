@@ -66,7 +66,8 @@ func TestHostileReceivers(t *testing.T) {
 			t.Parallel()
 			h := newHook(t)
 			h.answer = c.HandlerFunc
-			r, err := Compile([]Receiver{{Name: "ops", Form: FormJSON, URL: h.URL + "/" + secret + "?token=" + secret, Token: secret}}, nil)
+			r, err := Compile([]Receiver{{Name: "ops", Form: FormJSON, URL: h.URL + "/" + secret + "?token=" + secret,
+				Token: secret}}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -103,7 +104,8 @@ func TestSecretsStaySecret(t *testing.T) {
 		{Name: "gone", Form: FormSlack, URL: gone.URL + "/" + secret + "?key=" + secret},
 		{Name: "nowhere", Form: FormTeams, URL: "https://user:" + secret + "@" + "nowhere.invalid/" + secret},
 		{Name: "port", Form: FormPing, URL: "http://127.0.0.1:1/" + secret},
-		{Name: "mail", Form: FormMail, Server: "127.0.0.1:1", TLS: "none", User: "u", Password: secret, From: "a@example.com", To: "b@example.com"},
+		{Name: "mail", Form: FormMail, Server: "127.0.0.1:1", TLS: "none", User: "u", Password: secret, From: "a@example.com",
+			To: "b@example.com"},
 	}
 	n := h.notifier(receivers...)
 	h.run("acme", "coupons", "failed", "told to fail")
@@ -118,13 +120,17 @@ func TestSecretsStaySecret(t *testing.T) {
 			t.Errorf("a test of %s: %v", tried.Receiver, tried.Err)
 		}
 	}
-	if shown := fmt.Sprintf("%+v", all); strings.Contains(shown, secret) || strings.Count(h.log.String(), "did not take one") != 5 || strings.Contains(h.log.String(), secret) {
+	if shown := fmt.Sprintf("%+v", all); strings.Contains(shown, secret) ||
+		strings.Count(h.log.String(), "did not take one") != 5 || strings.Contains(h.log.String(), secret) {
 		t.Errorf("stored: %s\nlogged: %s", shown, h.log)
 	}
 	for _, bad := range []Receiver{
-		{Name: "a", Form: FormJSON, URL: "http://example.com/" + secret}, {Name: "b", Form: FormJSON, URL: "://" + secret}, {Name: "c", Form: FormJSON, URL: "https://%zz" + secret},
-		{Name: "d", Form: FormJSON, URL: ops.URL, Token: secret, Template: "{{.Nothing}}"}, {Name: "e", Form: FormJSON, URL: ops.URL, Template: "{{.Title}}"},
-		{Name: "f", Form: FormMail, Server: "mail.example.com:25", TLS: "none", From: "a@x.org", To: "b@x.org", User: "u", Password: secret},
+		{Name: "a", Form: FormJSON, URL: "http://example.com/" + secret}, {Name: "b", Form: FormJSON, URL: "://" + secret},
+		{Name: "c", Form: FormJSON, URL: "https://%zz" + secret},
+		{Name: "d", Form: FormJSON, URL: ops.URL, Token: secret, Template: "{{.Nothing}}"},
+		{Name: "e", Form: FormJSON, URL: ops.URL, Template: "{{.Title}}"},
+		{Name: "f", Form: FormMail, Server: "mail.example.com:25", TLS: "none", From: "a@x.org", To: "b@x.org", User: "u",
+			Password: secret},
 	} {
 		if _, err := Compile([]Receiver{bad}, nil); err == nil || strings.Contains(err.Error(), secret) {
 			t.Errorf("%s: %v", bad.Name, err)
@@ -139,7 +145,8 @@ const hostileText = "<!channel> <@U123> @here *bold* `code` [a](http://evil.exam
 func TestForms(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	hooks := map[string]*hook{FormJSON: newHook(t), FormSlack: newHook(t), FormTeams: newHook(t), "own": newHook(t), "markup": newHook(t)}
+	hooks := map[string]*hook{FormJSON: newHook(t), FormSlack: newHook(t), FormTeams: newHook(t), "own": newHook(t),
+		"markup": newHook(t)}
 	var receivers []Receiver
 	for form, hook := range hooks {
 		r := Receiver{Name: form, Form: form, URL: hook.URL}
@@ -192,11 +199,13 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// A dead man's switch is told of the beginning before the end, of failures with the reason, and only of what it is about.
+// A dead man's switch is told of the beginning before the end, of failures with the reason, and only of what it is
+// about.
 func TestPings(t *testing.T) {
 	t.Parallel()
 	h, all, acme, only := newHouse(t), newHook(t), newHook(t), newHook(t)
-	receivers := h.compile(Receiver{Name: "all", Form: FormPing, URL: all.URL + "/uuid/"}, Receiver{Name: "acme", Form: FormPing, URL: acme.URL + "/uuid?api=1", Accounts: []string{"acme"}},
+	receivers := h.compile(Receiver{Name: "all", Form: FormPing, URL: all.URL + "/uuid/"},
+		Receiver{Name: "acme", Form: FormPing, URL: acme.URL + "/uuid?api=1", Accounts: []string{"acme"}},
 		Receiver{Name: "only", Form: FormPing, URL: only.URL, Events: []string{SignalSuccess}})
 	var noted atomic.Int64
 	ids := []warehouse.StreamID{{Account: "acme", Stream: "coupons"}, {Account: "globex", Stream: "coupons"}}
@@ -220,7 +229,8 @@ func TestPings(t *testing.T) {
 	for name, c := range map[string]struct {
 		*hook
 		want string
-	}{"all": {all, "[/uuid/start  /uuid/fail coupons of globex: the API answers 500]"}, "acme": {acme, "[/uuid/start  /uuid ]"}, "only": {only, "[]"}} {
+	}{"all": {all, "[/uuid/start  /uuid/fail coupons of globex: the API answers 500]"},
+		"acme": {acme, "[/uuid/start  /uuid ]"}, "only": {only, "[]"}} {
 		if got := fmt.Sprint(paths(c.hook)); got != c.want {
 			t.Errorf("%s was told %s, want %s", name, got, c.want)
 		}
@@ -230,11 +240,13 @@ func TestPings(t *testing.T) {
 	}
 	run = receivers.Run(ids[1:], func(string, error) {})
 	run.End(t.Context(), nil, errors.New("the warehouse cannot be reached"))
-	if got := fmt.Sprint(paths(all), paths(acme), paths(only)); got != "[/uuid/fail the warehouse cannot be reached] [] []" {
+	if got := fmt.Sprint(paths(all), paths(acme),
+		paths(only)); got != "[/uuid/fail the warehouse cannot be reached] [] []" {
 		t.Errorf("a run that did not begin: %s", got)
 	}
 
-	n := h.notifier(Receiver{Name: "all", Form: FormPing, URL: all.URL + "/uuid"}, Receiver{Name: "acme", Form: FormPing, URL: acme.URL + "/uuid", Accounts: []string{"acme"}})
+	n := h.notifier(Receiver{Name: "all", Form: FormPing, URL: all.URL + "/uuid"},
+		Receiver{Name: "acme", Form: FormPing, URL: acme.URL + "/uuid", Accounts: []string{"acme"}})
 	h.run("globex", "coupons", "failed", "told to fail")
 	n.pingHealth(t.Context())
 	for name, c := range map[string]struct {

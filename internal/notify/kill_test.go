@@ -31,7 +31,9 @@ func TestLife(t *testing.T) {
 	if _, err := w.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	h := &house{T: t, w: w, log: &lockedText{}, streams: []Stream{{Account: "acme", Stream: "coupons", Enabled: true}, {Account: "acme", Stream: "payouts", Enabled: true}}}
+	h := &house{T: t, w: w, log: &lockedText{},
+		streams: []Stream{{Account: "acme", Stream: "coupons", Enabled: true},
+			{Account: "acme", Stream: "payouts", Enabled: true}}}
 	if h.now, err = w.Now(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -47,18 +49,20 @@ func TestLife(t *testing.T) {
 	h.turn(n)
 }
 
-// TestKilledTurn kills a process at each step of a turn. Nothing is lost; what is repeated has the same ID, and it is only
-// what was sent and not yet stored as such.
+// TestKilledTurn kills a process at each step of a turn. Nothing is lost; what is repeated has the same ID, and it is
+// only what was sent and not yet stored as such.
 func TestKilledTurn(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
 	ops := newHook(t)
 	for step, want := range map[string][]string{
-		"storing": {"coupons", "payouts"}, "stored": {"coupons", "payouts"}, "settled": {"coupons", "payouts"}, "sent": {"coupons", "coupons", "payouts"},
+		"storing": {"coupons", "payouts"}, "stored": {"coupons", "payouts"}, "settled": {"coupons", "payouts"},
+		"sent": {"coupons", "coupons", "payouts"},
 	} {
 		folder := t.TempDir()
 		live := func(step, begin string) error {
-			return enginetest.Life(t.Context(), folder, "TestLife", lifeURL+"="+ops.URL, lifeStep+"="+step, lifeBegin+"="+begin).Run()
+			return enginetest.Life(t.Context(), folder, "TestLife", lifeURL+"="+ops.URL, lifeStep+"="+step,
+				lifeBegin+"="+begin).Run()
 		}
 		if err := live(step, "coupons"); !enginetest.Killed(err) {
 			t.Fatalf("%s: the process was not killed: %v", step, err)

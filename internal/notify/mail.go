@@ -157,8 +157,10 @@ func (t *target) letter(m Message, text string) []byte {
 	var b bytes.Buffer
 	for _, h := range [][2]string{
 		{"From", t.from.String()}, {"To", strings.Join(to, ",\r\n ")}, {"Subject", mime.QEncoding.Encode("utf-8", subject)},
-		{"Date", m.At.Format(time.RFC1123Z)}, {"Message-ID", "<" + m.ID + "@" + domain + ">"}, {"Auto-Submitted", "auto-generated"},
-		{"X-Dealhouse-Event", m.Event}, {"MIME-Version", "1.0"}, {"Content-Type", "text/plain; charset=utf-8"}, {"Content-Transfer-Encoding", "quoted-printable"},
+		{"Date", m.At.Format(time.RFC1123Z)}, {"Message-ID", "<" + m.ID + "@" + domain + ">"},
+		{"Auto-Submitted", "auto-generated"},
+		{"X-Dealhouse-Event", m.Event}, {"MIME-Version", "1.0"}, {"Content-Type", "text/plain; charset=utf-8"},
+		{"Content-Transfer-Encoding", "quoted-printable"},
 	} {
 		fmt.Fprintf(&b, "%s: %s\r\n", h[0], h[1])
 	}

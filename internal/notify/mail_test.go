@@ -37,7 +37,8 @@ func openPostOffice(t *testing.T, direct bool, offers, refuses string) *postOffi
 	web := httptest.NewUnstartedServer(nil)
 	web.StartTLS() // for its certificate, which is for 127.0.0.1
 	t.Cleanup(web.Close)
-	p := &postOffice{cert: &tls.Config{Certificates: web.TLS.Certificates, MinVersion: tls.VersionTLS12}, roots: x509.NewCertPool(), offers: offers, refuses: refuses}
+	p := &postOffice{cert: &tls.Config{Certificates: web.TLS.Certificates, MinVersion: tls.VersionTLS12},
+		roots: x509.NewCertPool(), offers: offers, refuses: refuses}
 	p.roots.AddCert(web.Certificate())
 	var err error
 	if p.Listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
@@ -139,16 +140,20 @@ func (p *postOffice) receiver() Receiver {
 func TestMail(t *testing.T) {
 	t.Parallel()
 	m := Message{
-		ID: "0b2c4a52-4f3c-4b62-9d2e-2f7a33f5b1aa", Event: EventFailing, Title: "Failing:\r\nBcc: evil@example.com\r\n\r\nüber " + hostileText,
-		Text: "first line\n.\n" + hostileText, At: time.Date(2026, 3, 1, 1, 2, 3, 0, time.UTC), Attempt: 2,
+		ID: "0b2c4a52-4f3c-4b62-9d2e-2f7a33f5b1aa", Event: EventFailing,
+		Title: "Failing:\r\nBcc: evil@example.com\r\n\r\nüber " + hostileText,
+		Text:  "first line\n.\n" + hostileText, At: time.Date(2026, 3, 1, 1, 2, 3, 0, time.UTC), Attempt: 2,
 	}
 	for name, c := range map[string]struct {
 		direct bool
 		offers string
 		said   string
 	}{
-		"STARTTLS and PLAIN": {false, "AUTH PLAIN LOGIN", "AUTH PLAIN " + base64.StdEncoding.EncodeToString([]byte("\x00dealhouse\x00"+secret))},
-		"TLS and LOGIN":      {true, "AUTH LOGIN", "AUTH LOGIN " + base64.StdEncoding.EncodeToString([]byte("dealhouse")) + " " + base64.StdEncoding.EncodeToString([]byte(secret))},
+		"STARTTLS and PLAIN": {false, "AUTH PLAIN LOGIN",
+			"AUTH PLAIN " + base64.StdEncoding.EncodeToString([]byte("\x00dealhouse\x00"+secret))},
+		"TLS and LOGIN": {true, "AUTH LOGIN",
+			"AUTH LOGIN " + base64.StdEncoding.EncodeToString([]byte("dealhouse")) + " " +
+				base64.StdEncoding.EncodeToString([]byte(secret))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -166,7 +171,8 @@ func TestMail(t *testing.T) {
 			}
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			if said := strings.Join(p.said, "\n"); !strings.Contains(said, c.said) || !strings.Contains(said, "RCPT TO:<ops@example.com>\nRCPT TO:<finance@example.com>") {
+			if said := strings.Join(p.said, "\n"); !strings.Contains(said, c.said) ||
+				!strings.Contains(said, "RCPT TO:<ops@example.com>\nRCPT TO:<finance@example.com>") {
 				t.Errorf("said:\n%s", said)
 			}
 			checkLetter(t, p.letters[0], m)
@@ -184,11 +190,13 @@ func checkLetter(t *testing.T, text string, m Message) {
 	if err != nil || !strings.HasPrefix(subject, `Failing:\r\nBcc: evil`) || letter.Header.Get("Bcc") != "" {
 		t.Errorf("subject %q, headers %v, %v", subject, letter.Header, err)
 	}
-	if id := letter.Header.Get("Message-ID"); id != "<"+m.ID+"@example.com>" || letter.Header.Get("Date") != "Sun, 01 Mar 2026 01:02:03 +0000" {
+	if id := letter.Header.Get("Message-ID"); id != "<"+m.ID+"@example.com>" ||
+		letter.Header.Get("Date") != "Sun, 01 Mar 2026 01:02:03 +0000" {
 		t.Errorf("headers %v", letter.Header)
 	}
 	body, err := io.ReadAll(quotedprintable.NewReader(letter.Body))
-	if err != nil || !strings.Contains(string(body), "first line\r\n..\r\n") || !strings.Contains(string(body), "may be a repetition") {
+	if err != nil || !strings.Contains(string(body), "first line\r\n..\r\n") ||
+		!strings.Contains(string(body), "may be a repetition") {
 		t.Errorf("body %q, %v", body, err)
 	}
 }
@@ -207,10 +215,13 @@ func TestMailServersThatFail(t *testing.T) {
 	}{
 		"no STARTTLS":       {plain, true, "offers no STARTTLS", false},
 		"not to be trusted": {openPostOffice(t, false, "AUTH PLAIN", ""), false, "certificate", false},
-		"a wrong password":  {openPostOffice(t, false, "AUTH PLAIN REFUSE", ""), true, "the mail server answers 535 no, you said AUTH PLAIN ***, which is ***", false},
-		"a full mailbox":    {openPostOffice(t, false, "AUTH PLAIN", "452 full \x1b[2J"), true, "the mail server answers 452 full", false},
-		"a refusal":         {openPostOffice(t, false, "AUTH PLAIN", "554 spam"), true, "the mail server answers 554 spam", true},
-		"hangs":             {openPostOffice(t, true, "", ""), true, "did not take it within 2s", false}, // it waits for TLS
+		"a wrong password": {openPostOffice(t, false, "AUTH PLAIN REFUSE", ""), true,
+			"the mail server answers 535 no, you said AUTH PLAIN ***, which is ***", false},
+		"a full mailbox": {openPostOffice(t, false, "AUTH PLAIN", "452 full \x1b[2J"), true,
+			"the mail server answers 452 full", false},
+		"a refusal": {openPostOffice(t, false, "AUTH PLAIN", "554 spam"), true, "the mail server answers 554 spam",
+			true},
+		"hangs": {openPostOffice(t, true, "", ""), true, "did not take it within 2s", false}, // it waits for TLS
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -225,12 +236,14 @@ func TestMailServersThatFail(t *testing.T) {
 			}
 			_, err = compiled.all[0].mail(t.Context(), m, roots)
 			fault, ok := err.(*AttemptError) //nolint:errorlint // it is never wrapped
-			if !ok || !strings.Contains(fault.What, c.want) || fault.Refused != c.refused || strings.Contains(fault.What, secret) || strings.ContainsRune(fault.What, 0x1b) {
+			if !ok || !strings.Contains(fault.What, c.want) || fault.Refused != c.refused ||
+				strings.Contains(fault.What, secret) || strings.ContainsRune(fault.What, 0x1b) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			if said := strings.Join(c.said, " "); c.want != "" && strings.HasPrefix(name, "no") && strings.Contains(said, "AUTH") {
+			if said := strings.Join(c.said, " "); c.want != "" && strings.HasPrefix(name, "no") &&
+				strings.Contains(said, "AUTH") {
 				t.Errorf("a password was sent: %s", said)
 			}
 		})

@@ -11,8 +11,8 @@ import (
 	"dealhouse/internal/visible"
 )
 
-// Message is what a receiver is told, and what its template is given. Its texts are escaped for the form of the receiver,
-// but in json, where the function json does that.
+// Message is what a receiver is told, and what its template is given. Its texts are escaped for the form of the
+// receiver, but in json, where the function json does that.
 type Message struct {
 	ID       string    // equal ones are the same message (notify-3)
 	Receiver string    // its name
@@ -27,8 +27,9 @@ type Message struct {
 
 // sample is for the check of a template, and for a test.
 var sample = Message{
-	ID: "00000000-0000-0000-0000-000000000000", Receiver: "sample", Event: EventTest, Account: "acme", Streams: []string{"a stream"},
-	Title: "A test", Text: "A test", At: time.Unix(0, 0).UTC(), Attempt: 1,
+	ID: "00000000-0000-0000-0000-000000000000", Receiver: "sample", Event: EventTest, Account: "acme",
+	Streams: []string{"a stream"},
+	Title:   "A test", Text: "A test", At: time.Unix(0, 0).UTC(), Attempt: 1,
 }
 
 // Bounds of what is written, in bytes.

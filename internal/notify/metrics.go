@@ -24,7 +24,8 @@ type Metrics struct {
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "dealhouse_notifications_total", Help: "Attempts to tell a receiver something, and what was dropped since it could not be told.",
+			Name: "dealhouse_notifications_total",
+			Help: "Attempts to tell a receiver something, and what was dropped since it could not be told.",
 		}, []string{"receiver", "outcome"}),
 		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "dealhouse_notifications_waiting", Help: "Messages that a receiver has not taken yet.",

@@ -49,7 +49,8 @@ func New(o Options) (*Notifier, error) {
 	if o.Warehouse == nil || o.Streams == nil {
 		return nil, errors.New("notify: Warehouse and Streams must be given")
 	}
-	n := &Notifier{o: o, log: o.Logger, now: o.Clock, unsettled: map[uuid.UUID]warehouse.Notification{}, failed: map[string]string{}}
+	n := &Notifier{o: o, log: o.Logger, now: o.Clock, unsettled: map[uuid.UUID]warehouse.Notification{},
+		failed: map[string]string{}}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}
@@ -119,8 +120,8 @@ const (
 	patience = 5 * time.Second  // waiting for another process to have done it
 )
 
-// Turn tells what is to be told: it stores what is new, and sends what waits and is due. What a receiver does not take is
-// no error; an error says that the warehouse does not work, which is told when it lasts (notify-8).
+// Turn tells what is to be told: it stores what is new, and sends what waits and is due. What a receiver does not take
+// is no error; an error says that the warehouse does not work, which is told when it lasts (notify-8).
 func (n *Notifier) Turn(ctx context.Context) error {
 	r := n.receivers.Load()
 	if len(r.all) == 0 {

@@ -43,7 +43,8 @@ func (n *Notifier) observe(ctx context.Context) (o observation, err error) {
 	if len(streams) == 0 { // or all would look as if they were no longer configured
 		return o, errEnded
 	}
-	o = observation{now: n.now(), accounts: map[string]bool{}, standings: map[warehouse.StreamID]warehouse.StreamStatus{}, guarded: map[warehouse.StreamID]warehouse.GuardedRun{}}
+	o = observation{now: n.now(), accounts: map[string]bool{}, standings: map[warehouse.StreamID]warehouse.StreamStatus{},
+		guarded: map[warehouse.StreamID]warehouse.GuardedRun{}}
 	for _, s := range streams {
 		o.accounts[s.Account] = true
 		if s.Enabled {
@@ -78,8 +79,8 @@ func (n *Notifier) observe(ctx context.Context) (o observation, err error) {
 // Things that begin to hold and end. Each is told by the event of its name.
 var lasting = []string{EventGuarded, EventFailing, EventStale}
 
-// holds reports whether something holds of a stream now, since when, and whether it has ended: between the two, what was
-// told stays as it is.
+// holds reports whether something holds of a stream now, since when, and whether it has ended: between the two, what
+// was told stays as it is.
 func (o *observation) holds(event string, s Stream, after int) (holds, ended bool, since time.Time) {
 	st, known := o.standings[warehouse.StreamID{Account: s.Account, Stream: s.Stream}]
 	if !known {
@@ -125,9 +126,11 @@ func (o *observation) describe(event string, s Stream) string {
 		if st.Faults.Count > 1 {
 			times = strconv.FormatUint(st.Faults.Count, 10) + " times in a row"
 		}
-		return fmt.Sprintf("%s of %s: failed %s, %s: %s", s.Stream, s.Account, times, sinceOf(st.Faults.Since), line(st.Faults.Error))
+		return fmt.Sprintf("%s of %s: failed %s, %s: %s", s.Stream, s.Account, times, sinceOf(st.Faults.Since),
+			line(st.Faults.Error))
 	case EventStale:
-		return fmt.Sprintf("%s of %s: last in step with the API at %s, which is more than %s ago", s.Stream, s.Account, moment(*st.LookedAt), s.StaleAfter)
+		return fmt.Sprintf("%s of %s: last in step with the API at %s, which is more than %s ago", s.Stream, s.Account,
+			moment(*st.LookedAt), s.StaleAfter)
 	}
 	text := fmt.Sprintf("%s of %s: up to date", s.Stream, s.Account)
 	if st.LastSuccess != nil {

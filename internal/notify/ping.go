@@ -102,7 +102,8 @@ func (t *target) ping(ctx context.Context, signal, text string, rid uuid.UUID) e
 		query.Set("rid", rid.String())
 		u.RawQuery = query.Encode()
 	}
-	return t.request(ctx, &u, http.Header{"Content-Type": {"text/plain; charset=utf-8"}}, []byte(clip(text, maxText)), time.Time{})
+	return t.request(ctx, &u, http.Header{"Content-Type": {"text/plain; charset=utf-8"}}, []byte(clip(text, maxText)),
+		time.Time{})
 }
 
 // pingHealth tells the switches, while the daemon lives, whether all streams are well.

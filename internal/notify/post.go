@@ -27,11 +27,13 @@ func newClient(transport http.RoundTripper) *http.Client {
 	if transport == nil {
 		dialer := &net.Dialer{Timeout: attemptTimeout}
 		transport = &http.Transport{
-			Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, TLSHandshakeTimeout: attemptTimeout, ResponseHeaderTimeout: attemptTimeout,
+			Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, TLSHandshakeTimeout: attemptTimeout,
+			ResponseHeaderTimeout:  attemptTimeout,
 			MaxResponseHeaderBytes: maxHeader, DisableKeepAlives: true, DisableCompression: true, ForceAttemptHTTP2: true,
 		}
 	}
-	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &http.Client{Transport: transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 // AttemptError says why a receiver did not take a message. It shows no secret (notify-6).

@@ -77,8 +77,8 @@ func (r *Receivers) Names() (names, forms []string) {
 	return names, forms
 }
 
-// Compile makes receivers usable, or says of all that cannot be used what is wrong. Its errors show no secret. transport is
-// that of all requests; nil: one of its own, with the proxies of the environment.
+// Compile makes receivers usable, or says of all that cannot be used what is wrong. Its errors show no secret.
+// transport is that of all requests; nil: one of its own, with the proxies of the environment.
 func Compile(all []Receiver, transport http.RoundTripper) (*Receivers, error) {
 	var out Receivers
 	var errs []error
@@ -171,5 +171,6 @@ func (r Receiver) wants(event string) bool {
 }
 
 func (r Receiver) concerns(account, stream string) bool {
-	return (len(r.Accounts) == 0 || slices.Contains(r.Accounts, account)) && (stream == "" || len(r.Streams) == 0 || slices.Contains(r.Streams, stream))
+	return (len(r.Accounts) == 0 || slices.Contains(r.Accounts, account)) &&
+		(stream == "" || len(r.Streams) == 0 || slices.Contains(r.Streams, stream))
 }

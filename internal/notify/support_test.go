@@ -120,7 +120,8 @@ func (l *lockedText) String() string {
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	h := &house{T: t, w: warehousetest.Open(t), now: time.Now().UTC().Truncate(time.Millisecond).Add(-longAgo / 2), log: &lockedText{}}
+	h := &house{T: t, w: warehousetest.Open(t), now: time.Now().UTC().Truncate(time.Millisecond).Add(-longAgo / 2),
+		log: &lockedText{}}
 	for _, account := range []string{"acme", "globex"} {
 		for _, stream := range []string{"coupons", "transactions"} {
 			h.streams = append(h.streams, Stream{Account: account, Stream: stream, Enabled: true, StaleAfter: longAgo})
@@ -144,7 +145,8 @@ func (h *house) pass(d time.Duration) {
 // notifier is one of a process that has just begun.
 func (h *house) notifier(all ...Receiver) *Notifier {
 	h.Helper()
-	n, err := New(Options{Warehouse: h.w, Streams: func() []Stream { return h.streams }, Clock: h.clock, Logger: slog.New(slog.NewTextHandler(h.log, nil))})
+	n, err := New(Options{Warehouse: h.w, Streams: func() []Stream { return h.streams }, Clock: h.clock,
+		Logger: slog.New(slog.NewTextHandler(h.log, nil))})
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -177,7 +179,8 @@ func (h *house) run(account, stream, outcome, why string) {
 	h.pass(time.Second)
 	now := h.clock()
 	r := warehouse.RunRecord{
-		Account: account, Stream: stream, RunID: uuid.New(), Mode: warehouse.ModeSnapshot, StartedAt: now, FinishedAt: now, Outcome: outcome, Error: why,
+		Account: account, Stream: stream, RunID: uuid.New(), Mode: warehouse.ModeSnapshot, StartedAt: now, FinishedAt: now,
+		Outcome: outcome, Error: why,
 	}
 	if outcome == warehouse.OutcomeGuarded {
 		r.WouldDelete = 300

@@ -42,7 +42,8 @@ func (t *target) try(ctx context.Context, now time.Time) error {
 		return t.ping(ctx, SignalSuccess, "a test", uuid.Nil)
 	}
 	m := Message{
-		ID: uuid.NewString(), Receiver: t.Name, Event: EventTest, Title: "A test of dealhouse", Text: "This receiver is told what it wants to know.", At: now.UTC(), Attempt: 1,
+		ID: uuid.NewString(), Receiver: t.Name, Event: EventTest, Title: "A test of dealhouse",
+		Text: "This receiver is told what it wants to know.", At: now.UTC(), Attempt: 1,
 	}
 	var problem, err error
 	if t.Form == FormMail {

@@ -99,7 +99,8 @@ func TestNoFrameWithoutTerminal(t *testing.T) {
 func TestProgressOnATerminal(t *testing.T) {
 	c, out := live(100, 24)
 	promotions, coupons := Run{"acme", "promotions"}, Run{"acme", "coupons"}
-	p := NewProgress(ProgressOptions{Console: c, Logger: slog.New(slog.NewTextHandler(c, nil)), Runs: []Run{promotions, coupons}, Keep: true})
+	p := NewProgress(ProgressOptions{Console: c, Logger: slog.New(slog.NewTextHandler(c, nil)),
+		Runs: []Run{promotions, coupons}, Keep: true})
 	p.Update(State{Run: coupons, Phase: "reading", Reading: true, Rows: 12345, Pages: 13})
 	p.Finish(promotions, "done           1,000 rows  7 inserted, 2 deleted")
 	p.Stop()
@@ -135,9 +136,10 @@ func TestProgressOfAll(t *testing.T) {
 	c, out := live(100, 24)
 	var log bytes.Buffer
 	runs := []Run{{"acme", "promotions"}, {"acme", "coupons"}, {"globex", "coupons"}}
-	p := NewProgress(ProgressOptions{Console: c, Logger: slog.New(slog.NewTextHandler(&log, nil)), Runs: runs, Keep: true, LimitedTo: func(account string) float64 {
-		return map[string]float64{"acme": 10, "initech": 2}[account]
-	}})
+	p := NewProgress(ProgressOptions{Console: c, Logger: slog.New(slog.NewTextHandler(&log, nil)), Runs: runs, Keep: true,
+		LimitedTo: func(account string) float64 {
+			return map[string]float64{"acme": 10, "initech": 2}[account]
+		}})
 	for _, r := range runs {
 		p.Update(State{Run: r, Phase: "reading", Reading: true})
 	}

@@ -19,11 +19,12 @@ func TestMessage(t *testing.T) {
 	t.Parallel()
 	evil := errors.New("bad\nerror: forged\x1b")
 	for want, err := range map[string]error{
-		`bad\nerror: forged\u001b`:                             evil,
-		`doing: bad\nerror: forged\u001b (late)`:               fmt.Errorf("doing: %w (late)", evil),
-		"one\n  " + `bad\nerror: forged\u001b`:                 errors.Join(errors.New("one"), evil, errors.New("one")),
-		"all: one\n  " + `bad\nerror: forged\u001b; then x\ry`: wrapper{fmt.Errorf("all: %w; then x\ry", errors.Join(errors.New("one"), evil))},
-		`a and bad\nerror: forged\u001b`:                       fmt.Errorf("%w and %w", errors.New("a"), evil),
+		`bad\nerror: forged\u001b`:               evil,
+		`doing: bad\nerror: forged\u001b (late)`: fmt.Errorf("doing: %w (late)", evil),
+		"one\n  " + `bad\nerror: forged\u001b`:   errors.Join(errors.New("one"), evil, errors.New("one")),
+		"all: one\n  " + `bad\nerror: forged\u001b; then x\ry`: wrapper{fmt.Errorf("all: %w; then x\ry",
+			errors.Join(errors.New("one"), evil))},
+		`a and bad\nerror: forged\u001b`: fmt.Errorf("%w and %w", errors.New("a"), evil),
 	} {
 		if got := Message(err); got != want {
 			t.Errorf("%q\nwant\n%q", got, want)

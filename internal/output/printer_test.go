@@ -61,7 +61,8 @@ func TestNoRows(t *testing.T) {
 // Data must not steer the terminal.
 func TestControlCharactersAreVisible(t *testing.T) {
 	var out bytes.Buffer
-	if err := Print("table", &out, []Column{{Name: "x"}}, [][]any{{"a\x1b[31m\tb\u009bc\u202ed\u2028\xff\ufffd\r"}}); err != nil {
+	if err := Print("table", &out, []Column{{Name: "x"}},
+		[][]any{{"a\x1b[31m\tb\u009bc\u202ed\u2028\xff\ufffd\r"}}); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.HasSuffix(out.String(), "a\\u001b[31m\\tb\\u009bc\\u202ed\\u2028\\xff\ufffd\\r\n") {
@@ -72,7 +73,8 @@ func TestControlCharactersAreVisible(t *testing.T) {
 // Text is no formula in any CSV; a negative number is none.
 func TestCSVHasNoFormulas(t *testing.T) {
 	var out bytes.Buffer
-	row := []any{"-1+cmd|'x'!A1", json.Number("-1.50"), int64(-2), float{-0.5, 64}, "＝x", "two\r\nlines\u009b", []any{"=1"}}
+	row := []any{"-1+cmd|'x'!A1", json.Number("-1.50"), int64(-2), float{-0.5, 64}, "＝x", "two\r\nlines\u009b",
+		[]any{"=1"}}
 	columns := []Column{{Name: "=a"}, {Name: "b"}, {Name: "c"}, {Name: "d"}, {Name: "e"}, {Name: "f"}, {Name: "g"}}
 	if err := Print("csv", &out, columns, [][]any{row}); err != nil {
 		t.Fatal(err)
@@ -171,7 +173,8 @@ func TestWrappedColumn(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(out.String(), "\n")
-	if len(lines) != 8 || !strings.HasPrefix(lines[3], strings.Repeat(" ", 15)+"a") && !strings.HasPrefix(lines[3], strings.Repeat(" ", 15)+"word") {
+	if len(lines) != 8 || !strings.HasPrefix(lines[3], strings.Repeat(" ", 15)+"a") &&
+		!strings.HasPrefix(lines[3], strings.Repeat(" ", 15)+"word") {
 		t.Errorf("%d lines:\n%s", len(lines), out.String())
 	}
 	for _, line := range lines {

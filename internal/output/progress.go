@@ -232,7 +232,8 @@ func (p *Progress) logLines() {
 		if l.result != "" || l.Phase == "" {
 			continue
 		}
-		attrs := []any{"account", l.Account, "stream", l.Stream, "phase", l.Phase, "rows", l.Rows, "pages", l.Pages, "rows_per_second", uint64(l.rate()),
+		attrs := []any{"account", l.Account, "stream", l.Stream, "phase", l.Phase, "rows", l.Rows, "pages", l.Pages,
+			"rows_per_second", uint64(l.rate()),
 			"seconds", int(time.Since(p.begun).Seconds())}
 		if rate := p.limited[l.Account]; rate > 0 && l.Reading {
 			attrs = append(attrs, "limited_to", requestRate(rate))
@@ -258,7 +259,8 @@ func (l *progressLine) windowAttrs() []any {
 	if l.Windows.Total == 0 {
 		return nil
 	}
-	attrs := []any{"percent", 100 * l.Windows.Done / l.Windows.Total, "windows", l.Windows.Total, "windows_done", l.Windows.Done}
+	attrs := []any{"percent", 100 * l.Windows.Done / l.Windows.Total, "windows", l.Windows.Total, "windows_done",
+		l.Windows.Done}
 	if left, known := l.timeLeft(); known {
 		attrs = append(attrs, "seconds_left", int(left.Seconds()))
 	}

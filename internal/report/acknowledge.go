@@ -88,8 +88,8 @@ func (a *Acknowledging) check() error {
 }
 
 // Acknowledge writes down what a person has taken note of (report-6): all that is open of a payout, or what was asked
-// for of it. It returns what was written. Where nothing was, its error is a *RefusedError, or says why the warehouse could
-// not.
+// for of it. It returns what was written. Where nothing was, its error is a *RefusedError, or says why the warehouse
+// could not.
 func Acknowledge(ctx context.Context, w *warehouse.Warehouse, a Acknowledging) ([]warehouse.Acknowledgement, error) {
 	if err := a.check(); err != nil {
 		return nil, err
@@ -102,10 +102,12 @@ func Acknowledge(ctx context.Context, w *warehouse.Warehouse, a Acknowledging) (
 	}
 	switch len(r.Payouts) {
 	case 0:
-		return nil, refused(NotThere, "there is no payout %d in the warehouse: `dealhouse reconcile` lists those there are", a.Payout)
+		return nil, refused(NotThere, "there is no payout %d in the warehouse: `dealhouse reconcile` lists those there are",
+			a.Payout)
 	case 1:
 	default:
-		return nil, refused(Unreadable, "%s have a payout %d: say which account is meant", wording.List(r.Accounts()), a.Payout)
+		return nil, refused(Unreadable, "%s have a payout %d: say which account is meant", wording.List(r.Accounts()),
+			a.Payout)
 	}
 	p := r.Payouts[0]
 	all := a.of(p)
@@ -129,7 +131,8 @@ func (a *Acknowledging) of(p Payout) []warehouse.Acknowledgement {
 		if !m.Open || a.Kind != "" && m.Kind != a.Kind || a.Currency != "" && m.Currency != a.Currency {
 			continue
 		}
-		k := warehouse.Acknowledgement{Payout: p.ID, Kind: m.Kind, Currency: m.Currency, Amount: m.Amount(), Entries: []string{}, Amounts: []decimal.Decimal{},
+		k := warehouse.Acknowledgement{Payout: p.ID, Kind: m.Kind, Currency: m.Currency, Amount: m.Amount(),
+			Entries: []string{}, Amounts: []decimal.Decimal{},
 			Tolerance: finance.FromMinor(a.Tolerance, m.Currency), Reason: a.Reason, Note: a.Note, By: a.By}
 		for _, name := range slices.Sorted(maps.Keys(m.Entries)) {
 			k.Entries, k.Amounts = append(k.Entries, name), append(k.Amounts, m.Entries[name])

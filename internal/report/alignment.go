@@ -21,9 +21,9 @@ var (
 // countUnit stands for a currency where something is counted.
 const countUnit = "#"
 
-// Alignment writes the amounts of a table so that none of its columns is ragged: all of a currency have as many decimals
-// in a column, those of the currency or, where one has more, as many as that. Amounts of currencies with other decimals
-// are filled up with spaces, so that point stands below point.
+// Alignment writes the amounts of a table so that none of its columns is ragged: all of a currency have as many
+// decimals in a column, those of the currency or, where one has more, as many as that. Amounts of currencies with other
+// decimals are filled up with spaces, so that point stands below point.
 type Alignment struct {
 	in     Medium
 	digits map[[2]string]int32 // by column and currency

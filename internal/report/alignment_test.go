@@ -6,21 +6,24 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// TestAlignment wants no column ragged: as many decimals as the longest amount of the currency in it has, and point below
-// point where currencies differ.
+// TestAlignment wants no column ragged: as many decimals as the longest amount of the currency in it has, and point
+// below point where currencies differ.
 func TestAlignment(t *testing.T) {
 	t.Parallel()
 	n := decimal.RequireFromString
 	a := NewAlignment(Terminal)
 	for _, x := range []struct{ column, currency, amount string }{
 		{"paid", "EUR", "81196.551"}, {"paid", "EUR", "12.5"}, {"paid", "JPY", "1200"}, {"paid", "KWD", "3.2"},
-		{"worth", "EUR", "12.5"}, {"worth", "JPY", "7"}, {"n", "#", "1234"}, {"n", "EUR", "-0.1"}, {"yen", "JPY", "5"}, {"yen", "JPY", "-1000000"},
+		{"worth", "EUR", "12.5"}, {"worth", "JPY", "7"}, {"n", "#", "1234"}, {"n", "EUR", "-0.1"}, {"yen", "JPY", "5"},
+		{"yen", "JPY", "-1000000"},
 	} {
 		a.Note(x.column, x.currency, n(x.amount))
 	}
 	for _, x := range []struct{ column, currency, amount, want string }{
-		{"paid", "EUR", "81196.551", "81,196.551"}, {"paid", "EUR", "12.5", "12.500"}, {"paid", "JPY", "1200", "1,200    "}, {"paid", "KWD", "3.2", "3.200"},
-		{"worth", "EUR", "12.5", "12.50"}, {"worth", "JPY", "7", "7   "}, {"n", "#", "1234", "1,234   "}, {"n", "EUR", "-0.1", "-0.10"},
+		{"paid", "EUR", "81196.551", "81,196.551"}, {"paid", "EUR", "12.5", "12.500"}, {"paid", "JPY", "1200", "1,200    "},
+		{"paid", "KWD", "3.2", "3.200"},
+		{"worth", "EUR", "12.5", "12.50"}, {"worth", "JPY", "7", "7   "}, {"n", "#", "1234", "1,234   "},
+		{"n", "EUR", "-0.1", "-0.10"},
 		{"yen", "JPY", "5", "5"}, {"yen", "JPY", "-1000000", "-1,000,000"},
 	} {
 		if got := a.Text(x.column, x.currency, n(x.amount)); got != x.want {

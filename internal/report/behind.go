@@ -63,9 +63,10 @@ type Behind struct {
 	finance.Balance
 }
 
-// EachBehind hands on what a figure of the statement of a month is made of: of a balance each transaction that has a part
-// in it, of an event each change. They add up to the figure, exactly.
-func EachBehind(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time, f Figure, do func(Behind) error) error {
+// EachBehind hands on what a figure of the statement of a month is made of: of a balance each transaction that has a
+// part in it, of an event each change. They add up to the figure, exactly.
+func EachBehind(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time, f Figure,
+	do func(Behind) error) error {
 	closes, err := w.Closes(ctx, account)
 	if err != nil {
 		return err
@@ -97,7 +98,8 @@ func EachBehind(ctx context.Context, w *warehouse.Warehouse, account string, mon
 }
 
 // eachStanding hands on how much of a balance each transaction has. What has nothing of it is left out.
-func eachStanding(ctx context.Context, w *warehouse.Warehouse, account string, at time.Time, closes []warehouse.Close, f Figure, do func(Behind) error) error {
+func eachStanding(ctx context.Context, w *warehouse.Warehouse, account string, at time.Time, closes []warehouse.Close,
+	f Figure, do func(Behind) error) error {
 	var now Behind
 	flush := func() error {
 		if f.OneAge {
@@ -135,19 +137,23 @@ func behind(c warehouse.Change, b finance.Balance) Behind {
 }
 
 // WriteBehindCSV writes what a figure is made of, one row a transaction, as it is read.
-func WriteBehindCSV(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time, f Figure, to io.Writer) error {
+func WriteBehindCSV(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time, f Figure,
+	to io.Writer) error {
 	if _, err := io.WriteString(to, byteOrderMark); err != nil {
 		return fmt.Errorf("writing the report as CSV: %w", err)
 	}
 	out := csv.NewWriter(to)
-	_ = out.Write([]string{"account", "month", "figure", "currency", "transaction_id", "at", "sold_at", "age", "retailer", "status", "payout_id", "pending", "confirmed", "after_payment", "total"}) // Flush keeps its error
+	_ = out.Write([]string{"account", "month", "figure", "currency", "transaction_id", "at", "sold_at", "age", "retailer",
+		"status", "payout_id", "pending", "confirmed", "after_payment", "total"}) // Flush keeps its error
 	err := EachBehind(ctx, w, account, month, f, func(b Behind) error {
 		payout := ""
 		if b.Payout != nil {
 			payout = strconv.FormatInt(*b.Payout, 10)
 		}
-		return out.Write([]string{visible.Cell(account), month.Format("2006-01"), f.Title(), visible.Cell(b.Currency), b.ID.String(), iso(&b.At), iso(b.SoldAt), AgeTitles()[b.Age],
-			visible.Cell(b.Retailer), visible.Cell(b.Status), payout, MoneyIn(b.Currency, b.Pending), MoneyIn(b.Currency, b.Confirmed), MoneyIn(b.Currency, b.Settled), MoneyIn(b.Currency, b.Total())})
+		return out.Write([]string{visible.Cell(account), month.Format("2006-01"), f.Title(), visible.Cell(b.Currency),
+			b.ID.String(), iso(&b.At), iso(b.SoldAt), AgeTitles()[b.Age],
+			visible.Cell(b.Retailer), visible.Cell(b.Status), payout, MoneyIn(b.Currency, b.Pending),
+			MoneyIn(b.Currency, b.Confirmed), MoneyIn(b.Currency, b.Settled), MoneyIn(b.Currency, b.Total())})
 	})
 	if err != nil {
 		return err

@@ -48,13 +48,15 @@ func (x *world) opensToTransactions(t *testing.T, s Statement) {
 			figures++
 		}
 		for i, age := range c.Ages {
-			want(Figure{Of: Closing, Currency: c.Currency, OneAge: true, Age: i}, finance.Balance{Pending: age.Pending, Confirmed: age.Confirmed}, -1)
+			want(Figure{Of: Closing, Currency: c.Currency, OneAge: true, Age: i},
+				finance.Balance{Pending: age.Pending, Confirmed: age.Confirmed}, -1)
 		}
 	}
 	if figures < 4 {
 		t.Errorf("only %d entries were looked at", figures)
 	}
-	for _, f := range []Figure{{}, {Of: "sol"}, {Of: Opening, OneAge: true}, {Of: Closing, OneAge: true, Age: -1}, {Of: Closing, OneAge: true, Age: len(AgeTitles())}} {
+	for _, f := range []Figure{{}, {Of: "sol"}, {Of: Opening, OneAge: true}, {Of: Closing, OneAge: true, Age: -1},
+		{Of: Closing, OneAge: true, Age: len(AgeTitles())}} {
 		if f.Known() {
 			t.Errorf("%+v is known", f)
 		}

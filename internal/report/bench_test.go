@@ -55,7 +55,8 @@ func BenchmarkReconcile(b *testing.B) {
 	run("OPTIMIZE TABLE transactions_latest FINAL") // as the merges of years leave it
 	run(paid)
 	run("INSERT INTO payouts_latest SELECT * FROM payouts_versions")
-	if err := x.w.RebuildDerived(b.Context(), warehouse.StreamID{Account: "acme", Stream: catalog.Transactions().Name}); err != nil {
+	if err := x.w.RebuildDerived(b.Context(),
+		warehouse.StreamID{Account: "acme", Stream: catalog.Transactions().Name}); err != nil {
 		b.Fatal(err)
 	}
 	one, month := int64(500), time.Date(2019, 6, 1, 0, 0, 0, 0, time.UTC)

@@ -70,8 +70,8 @@ func (b *ledgers) write(t *testing.T, n int) {
 	}
 }
 
-// change lets something happen to one transaction: now and then what cannot be read, what is found gone, listed again, sold
-// at another time or in another currency.
+// change lets something happen to one transaction: now and then what cannot be read, what is found gone, listed again,
+// sold at another time or in another currency.
 func (b *ledgers) change(t *testing.T, n int) {
 	t.Helper()
 	s := b.sales[n]
@@ -123,19 +123,22 @@ func (b *ledgers) pay(t *testing.T) {
 	}
 }
 
-// TestLedgersInRandomWorlds lets everything change at random, against the real engine: statements balance and are what their
-// changes come to one by one; the parts of each payout add up; a closed month keeps its hash, and what comes later is in
-// the month in which it was seen; what was acknowledged is quiet until it moves, and says by how much. For wide samples:
-// TestYear closes months and acknowledges.
+// TestLedgersInRandomWorlds lets everything change at random, against the real engine: statements balance and are what
+// their changes come to one by one; the parts of each payout add up; a closed month keeps its hash, and what comes
+// later is in the month in which it was seen; what was acknowledged is quiet until it moves, and says by how much. For
+// wide samples: TestYear closes months and acknowledges.
 func TestLedgersInRandomWorlds(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
 	moved, quiet, closed := 0, 0, 0
 	for seed := range uint64(3) {
-		b := &ledgers{newWorld(t, scripted()), rand.New(rand.NewPCG(seed, 23)), nil, 0, map[time.Time]string{}, map[string]finance.Matter{}}
+		b := &ledgers{newWorld(t, scripted()), rand.New(rand.NewPCG(seed, 23)), nil, 0, map[time.Time]string{},
+			map[string]finance.Matter{}}
 		for range 60 {
 			n := len(b.sales)
-			b.sales = append(b.sales, &bookSale{status: finance.Pending, currency: []string{"EUR", "EUR", "JPY", "KWD"}[b.r.IntN(4)], sold: b.Now().Add(-time.Duration(b.r.IntN(100*24)) * time.Hour)})
+			b.sales = append(b.sales, &bookSale{status: finance.Pending,
+				currency: []string{"EUR", "EUR", "JPY", "KWD"}[b.r.IntN(4)],
+				sold:     b.Now().Add(-time.Duration(b.r.IntN(100*24)) * time.Hour)})
 			b.sales[n].cashback = b.amount(b.sales[n].currency)
 			b.write(t, n)
 		}
@@ -178,7 +181,8 @@ func (b *ledgers) checkMatters(t *testing.T, seed uint64) (moved, quiet int) {
 				sum = sum.Add(l.Sum(k))
 			}
 			if !sum.Equal(l.Paid.Sub(l.Worth)) {
-				t.Errorf("world %d, payout %d: the kinds of %s add up to %s, %s was paid and %s is its worth", seed, p.ID, l.Currency, sum, l.Paid, l.Worth)
+				t.Errorf("world %d, payout %d: the kinds of %s add up to %s, %s was paid and %s is its worth", seed, p.ID,
+					l.Currency, sum, l.Paid, l.Worth)
 			}
 		}
 		for _, m := range p.Matters {
@@ -187,7 +191,8 @@ func (b *ledgers) checkMatters(t *testing.T, seed uint64) (moved, quiet int) {
 			same := known && maps.EqualFunc(before.Entries, m.Entries, decimal.Decimal.Equal)
 			by := m.Amount().Sub(before.Amount())
 			if m.Open == same || known != (m.Acknowledged != nil) || known && !m.Moved.Equal(by) {
-				t.Errorf("world %d, payout %d: %s of %s is open: %t, moved %s; it was acknowledged as %v", seed, p.ID, m.Kind, m.Currency, m.Open, m.Moved, before.Entries)
+				t.Errorf("world %d, payout %d: %s of %s is open: %t, moved %s; it was acknowledged as %v", seed, p.ID, m.Kind,
+					m.Currency, m.Open, m.Moved, before.Entries)
 			}
 			if same {
 				quiet++
@@ -198,7 +203,8 @@ func (b *ledgers) checkMatters(t *testing.T, seed uint64) (moved, quiet int) {
 		if len(p.Kinds()) == 0 || b.r.IntN(3) == 0 {
 			continue
 		}
-		all, err := Acknowledge(t.Context(), b.w, Acknowledging{Account: "acme", Payout: p.ID, Reason: "expected", By: "ann", Seen: p.Seen()})
+		all, err := Acknowledge(t.Context(), b.w,
+			Acknowledging{Account: "acme", Payout: p.ID, Reason: "expected", By: "ann", Seen: p.Seen()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -286,7 +292,9 @@ func (b *ledgers) oneByOne(t *testing.T, s Statement, closes []warehouse.Close) 
 		equal := func(a, b finance.Entry) bool {
 			return a.Event == b.Event && a.Count == b.Count && a.Equal(b.Balance) && a.Paid.Equal(b.Paid)
 		}
-		if !c.Opening.Equal(want.Opening) || !c.Closing.Equal(want.Closing) || !slices.EqualFunc(c.Entries, want.Entries, equal) || !slices.EqualFunc(c.Ages, ages[c.Currency], finance.Balance.Equal) {
+		if !c.Opening.Equal(want.Opening) || !c.Closing.Equal(want.Closing) ||
+			!slices.EqualFunc(c.Entries, want.Entries, equal) ||
+			!slices.EqualFunc(c.Ages, ages[c.Currency], finance.Balance.Equal) {
 			t.Errorf("%s in %s:\n%+v\none by one:\n%+v", s.Month.Format("2006-01"), c.Currency, c.Statement, want)
 		}
 		var unpaid finance.Balance
@@ -294,7 +302,8 @@ func (b *ledgers) oneByOne(t *testing.T, s Statement, closes []warehouse.Close) 
 			unpaid = unpaid.Add(age)
 		}
 		if total := c.Unpaid.Total(); !total.Pending.Equal(unpaid.Pending) || !total.Confirmed.Equal(unpaid.Confirmed) {
-			t.Errorf("%s in %s: %s and %s are due, %s and %s unpaid", s.Month.Format("2006-01"), c.Currency, total.Pending, total.Confirmed, unpaid.Pending, unpaid.Confirmed)
+			t.Errorf("%s in %s: %s and %s are due, %s and %s unpaid", s.Month.Format("2006-01"), c.Currency, total.Pending,
+				total.Confirmed, unpaid.Pending, unpaid.Confirmed)
 		}
 		delete(parts, c.Currency)
 	}

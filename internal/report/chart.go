@@ -82,7 +82,8 @@ func (r Reconciliation) monthlyCharts() []*chart {
 	var charts []*chart
 	for _, currency := range sorted(byCurrency) {
 		months := sorted(byCurrency[currency])
-		c := newChart("Cashback by month, "+orUnknown(currency), "By the end of the period. Upper bar: reported by the payouts; lower bar: recomputed from their transactions.")
+		c := newChart("Cashback by month, "+orUnknown(currency),
+			"By the end of the period. Upper bar: reported by the payouts; lower bar: recomputed from their transactions.")
 		const most = 12
 		if len(months) > most {
 			months = months[len(months)-most:]

@@ -39,8 +39,9 @@ func Lists() []string {
 // something else. Times are ISO 8601 in UTC, amounts plain numbers.
 func (r Reconciliation) WriteCSV(w io.Writer, list string) error {
 	records := map[string]func() [][]string{
-		ListPayouts(): r.payoutRecords, ListTotals: r.totalRecords, ListExceptions: r.exceptionRecords, ListTransactions(): r.transactionRecords,
-		ListOrphans: r.orphanRecords, ListOverdue: r.overdueRecords,
+		ListPayouts(): r.payoutRecords, ListTotals: r.totalRecords, ListExceptions: r.exceptionRecords,
+		ListTransactions(): r.transactionRecords,
+		ListOrphans:        r.orphanRecords, ListOverdue: r.overdueRecords,
 	}[list]
 	return writeRecords(w, records())
 }
@@ -63,14 +64,16 @@ func iso(t *time.Time) string {
 }
 
 func (r Reconciliation) payoutRecords() [][]string {
-	header := []string{"account", "payout_id", "start_date", "end_date", "currency", "verdict", "paid", "worth_now", "difference"}
+	header := []string{"account", "payout_id", "start_date", "end_date", "currency", "verdict", "paid", "worth_now",
+		"difference"}
 	for _, k := range KindColumns() {
 		header = append(header, string(k.Kind))
 	}
 	records := [][]string{append(header, "what_to_do")}
 	for _, p := range r.Payouts {
 		for _, l := range p.Explained.Lines {
-			record := []string{visible.Cell(p.Account), strconv.FormatInt(p.ID, 10), iso(p.Start), iso(p.End), visible.Cell(l.Currency), p.Word(),
+			record := []string{visible.Cell(p.Account), strconv.FormatInt(p.ID, 10), iso(p.Start), iso(p.End),
+				visible.Cell(l.Currency), p.Word(),
 				MoneyIn(l.Currency, l.Paid), MoneyIn(l.Currency, l.Worth), MoneyIn(l.Currency, l.Difference())}
 			for _, k := range KindColumns() {
 				record = append(record, MoneyIn(l.Currency, l.Sum(k.Kind)))
@@ -82,10 +85,12 @@ func (r Reconciliation) payoutRecords() [][]string {
 }
 
 func (r Reconciliation) totalRecords() [][]string {
-	records := [][]string{{"account", "payout_id", "currency", "total", "reported", "recomputed", "difference", "as_of_now"}}
+	records := [][]string{{"account", "payout_id", "currency", "total", "reported", "recomputed", "difference",
+		"as_of_now"}}
 	for _, p := range r.Payouts {
 		for i, name := range warehouse.PayoutTotals() {
-			records = append(records, []string{visible.Cell(p.Account), strconv.FormatInt(p.ID, 10), visible.Cell(p.Currency()), name,
+			records = append(records, []string{visible.Cell(p.Account), strconv.FormatInt(p.ID, 10), visible.Cell(p.Currency()),
+				name,
 				Amount(name, p.Reported[i]), Amount(name, p.Stamped[i]), Amount(name, p.Difference[i]), Amount(name, p.AsOfNow[i])})
 		}
 	}
@@ -93,11 +98,14 @@ func (r Reconciliation) totalRecords() [][]string {
 }
 
 func (r Reconciliation) exceptionRecords() [][]string {
-	records := [][]string{{"account", "payout_id", "transaction_id", "sold_at", "retailer", "currency", "kind", "reason", "status_when_paid", "status_now", "paid", "worth_now", "difference", "changed_at"}}
+	records := [][]string{{"account", "payout_id", "transaction_id", "sold_at", "retailer", "currency", "kind", "reason",
+		"status_when_paid", "status_now", "paid", "worth_now", "difference", "changed_at"}}
 	for _, p := range r.Payouts {
 		for _, e := range p.Exceptions() {
-			records = append(records, []string{visible.Cell(p.Account), strconv.FormatInt(p.ID, 10), e.ID.String(), iso(e.SoldAt), visible.Cell(e.Retailer), visible.Cell(e.Currency),
-				string(e.Kind), string(e.Reason), visible.Cell(e.WhenPaid), visible.Cell(e.Status), MoneyIn(e.Currency, e.Paid), MoneyIn(e.Currency, e.Worth),
+			records = append(records, []string{visible.Cell(p.Account), strconv.FormatInt(p.ID, 10), e.ID.String(),
+				iso(e.SoldAt), visible.Cell(e.Retailer), visible.Cell(e.Currency),
+				string(e.Kind), string(e.Reason), visible.Cell(e.WhenPaid), visible.Cell(e.Status), MoneyIn(e.Currency, e.Paid),
+				MoneyIn(e.Currency, e.Worth),
 				MoneyIn(e.Currency, e.Paid.Sub(e.Worth)), iso(e.ChangedAt)})
 		}
 	}
@@ -107,7 +115,8 @@ func (r Reconciliation) exceptionRecords() [][]string {
 func (r Reconciliation) orphanRecords() [][]string {
 	records := [][]string{strings.Fields("account payout_id currency transactions cashback was_listed certain what_to_do")}
 	for _, o := range r.Orphans {
-		records = append(records, []string{visible.Cell(o.Account), strconv.FormatInt(o.Payout, 10), visible.Cell(o.Currency), fmt.Sprint(o.Transactions), MoneyIn(o.Currency, o.Cashback),
+		records = append(records, []string{visible.Cell(o.Account), strconv.FormatInt(o.Payout, 10), visible.Cell(o.Currency),
+			fmt.Sprint(o.Transactions), MoneyIn(o.Currency, o.Cashback),
 			strconv.FormatBool(o.WasListed), strconv.FormatBool(o.Certain), visible.Cell(OrphanAdvice(o))})
 	}
 	return records
@@ -116,13 +125,15 @@ func (r Reconciliation) orphanRecords() [][]string {
 func (r Reconciliation) overdueRecords() [][]string {
 	records := [][]string{strings.Fields("account month currency transactions cashback oldest_sale what_to_do")}
 	for _, o := range r.Overdue {
-		records = append(records, []string{visible.Cell(o.Account), o.Month, visible.Cell(o.Currency), fmt.Sprint(o.Transactions), MoneyIn(o.Currency, o.Cashback), iso(&o.OldestSale), visible.Cell(r.OverdueAdvice(o))})
+		records = append(records, []string{visible.Cell(o.Account), o.Month, visible.Cell(o.Currency),
+			fmt.Sprint(o.Transactions), MoneyIn(o.Currency, o.Cashback), iso(&o.OldestSale), visible.Cell(r.OverdueAdvice(o))})
 	}
 	return records
 }
 
 func (r Reconciliation) transactionRecords() [][]string {
-	records := [][]string{{"account", "payout_id", "transaction_id", "sold_at", "retailer", "currency", "status_when_paid", "paid", "state", "status_now", "order_value", "cashback_now", "worth_now",
+	records := [][]string{{"account", "payout_id", "transaction_id", "sold_at", "retailer", "currency", "status_when_paid",
+		"paid", "state", "status_now", "order_value", "cashback_now", "worth_now",
 		"payout_id_now", "changed_at"}}
 	for _, t := range r.Transactions {
 		now := ""
@@ -130,8 +141,10 @@ func (r Reconciliation) transactionRecords() [][]string {
 			now = strconv.FormatInt(*t.PayoutNow, 10)
 		}
 		p := r.Payout(t)
-		records = append(records, []string{visible.Cell(t.Account), strconv.FormatInt(t.Payout, 10), t.ID.String(), iso(t.SoldAt), visible.Cell(t.Retailer), visible.Cell(t.Currency),
-			visible.Cell(p.WhenPaid(t)), moneyOrNone(t.Currency, p.PaidFor(t)), t.State, visible.Cell(t.Status), Amount("", t.OrderValue), Amount("", t.Cashback), MoneyIn(t.Currency, p.WorthOf(t)), now, iso(t.ChangedAt)})
+		records = append(records, []string{visible.Cell(t.Account), strconv.FormatInt(t.Payout, 10), t.ID.String(),
+			iso(t.SoldAt), visible.Cell(t.Retailer), visible.Cell(t.Currency),
+			visible.Cell(p.WhenPaid(t)), moneyOrNone(t.Currency, p.PaidFor(t)), t.State, visible.Cell(t.Status),
+			Amount("", t.OrderValue), Amount("", t.Cashback), MoneyIn(t.Currency, p.WorthOf(t)), now, iso(t.ChangedAt)})
 	}
 	return records
 }

@@ -36,7 +36,8 @@ func (r *Reconciliation) explainAll(ctx context.Context, w *warehouse.Warehouse)
 }
 
 // readExceptions reads what is needed of the payouts of an account.
-func (r *Reconciliation) readExceptions(ctx context.Context, w *warehouse.Warehouse, account string, payouts []*Payout) error {
+func (r *Reconciliation) readExceptions(ctx context.Context, w *warehouse.Warehouse, account string,
+	payouts []*Payout) error {
 	byID := map[int64]*Payout{}
 	read := warehouse.PayoutsToRead{Account: account}
 	var mixed []int64
@@ -93,27 +94,31 @@ func (p *Payout) amountsAgree() bool {
 	return true
 }
 
-// explain splits the difference between what the payout paid and what that is worth now. A payout whose transactions can
-// be shown to have changed before they were loaded has drifted; it is not wrong.
+// explain splits the difference between what the payout paid and what that is worth now. A payout whose transactions
+// can be shown to have changed before they were loaded has drifted; it is not wrong.
 func (p *Payout) explain(budget *finance.Budget) {
-	in := finance.Payout{Currency: p.Currency(), Reported: totalsOf(p.Reported), Stamped: totalsOf(p.Stamped), Now: totalsOf(p.AsOfNow), Lines: p.currencySums}
+	in := finance.Payout{Currency: p.Currency(), Reported: totalsOf(p.Reported), Stamped: totalsOf(p.Stamped),
+		Now: totalsOf(p.AsOfNow), Lines: p.currencySums}
 	for _, t := range p.exceptions {
 		in.Transactions = append(in.Transactions, finance.Transaction{
 			ID: t.ID, Currency: t.Currency, State: t.State, Unseen: t.Unseen, Doubtful: t.FirstKnown,
-			Stamped: finance.Standing{Status: t.StampedStatus, Value: orZero(t.StampedOrderValue), Cashback: orZero(t.StampedCashback)},
-			Now:     finance.Standing{Status: t.Status, Value: orZero(t.OrderValue), Cashback: orZero(t.Cashback)},
+			Stamped: finance.Standing{Status: t.StampedStatus, Value: orZero(t.StampedOrderValue),
+				Cashback: orZero(t.StampedCashback)},
+			Now: finance.Standing{Status: t.Status, Value: orZero(t.OrderValue), Cashback: orZero(t.Cashback)},
 		})
 	}
 	p.Explained = finance.Explain(&in, budget)
 	p.find()
-	if p.Verdict == Mismatched && len(p.Explained.Culprits.Sets) > 0 && len(p.items(finance.PayoutError)) == 0 && p.amountsAgree() {
+	if p.Verdict == Mismatched && len(p.Explained.Culprits.Sets) > 0 && len(p.items(finance.PayoutError)) == 0 &&
+		p.amountsAgree() {
 		p.Verdict = Drifted
 	}
 }
 
 func totalsOf(totals []*decimal.Decimal) finance.Totals {
 	of := func(group string) finance.Figures {
-		return finance.Figures{Count: total(totals, group+"_transactions"), Value: total(totals, group+"_gmv"), Cashback: total(totals, group+"_cashback")}
+		return finance.Figures{Count: total(totals, group+"_transactions"), Value: total(totals, group+"_gmv"),
+			Cashback: total(totals, group+"_cashback")}
 	}
 	return finance.Totals{Total: of("total"), Confirmed: of("confirmed"), Declined: of("declined"), Pending: of("pending")}
 }
@@ -158,8 +163,9 @@ func (p *Payout) find() {
 			if item.Transaction == nil {
 				continue
 			}
-			e := Exception{PaidTransaction: p.paid[item.Transaction.ID], Kind: kind, Reason: item.Reason, WhenPaid: item.PaidAs.Status,
-				Paid: item.PaidAs.Worth(), Worth: item.Transaction.WorthNow()}
+			e := Exception{PaidTransaction: p.paid[item.Transaction.ID], Kind: kind, Reason: item.Reason,
+				WhenPaid: item.PaidAs.Status,
+				Paid:     item.PaidAs.Worth(), Worth: item.Transaction.WorthNow()}
 			switch {
 			case item.Deduced:
 				e.WhenPaid += " (deduced)"
@@ -194,15 +200,16 @@ func (r Reconciliation) Payout(t warehouse.PayoutTransaction) Payout {
 	return Payout{} // it is not there: its transactions are orphans
 }
 
-// PaidFor is what was paid for a transaction of the payout: its cashback, or nothing when it was declined. It is nil where
-// nobody saw it and nothing tells.
+// PaidFor is what was paid for a transaction of the payout: its cashback, or nothing when it was declined. It is nil
+// where nobody saw it and nothing tells.
 func (p Payout) PaidFor(t warehouse.PayoutTransaction) *decimal.Decimal {
 	for _, e := range p.found {
 		if e.ID == t.ID {
 			return &e.Paid
 		}
 	}
-	if p.told[t.ID] == notSeen && slices.ContainsFunc(p.Explained.Items(), func(i finance.Item) bool { return i.Reason == finance.BeforeLoaded }) {
+	if p.told[t.ID] == notSeen && slices.ContainsFunc(p.Explained.Items(),
+		func(i finance.Item) bool { return i.Reason == finance.BeforeLoaded }) {
 		return nil
 	}
 	worth := p.WorthOf(t) // nothing came between
@@ -223,7 +230,8 @@ type KindColumn struct {
 
 // KindColumns are the kinds in the order of the tables.
 func KindColumns() []KindColumn {
-	return []KindColumn{{finance.Clawback, "expect back"}, {finance.Claimable, "claim"}, {finance.PayoutError, "error in payout"}, {finance.NotLoaded, "not loaded"}, {finance.Vanished, "vanished"}}
+	return []KindColumn{{finance.Clawback, "expect back"}, {finance.Claimable, "claim"},
+		{finance.PayoutError, "error in payout"}, {finance.NotLoaded, "not loaded"}, {finance.Vanished, "vanished"}}
 }
 
 // MatterTitle is the kind of a matter as pages name it.

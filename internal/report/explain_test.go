@@ -15,8 +15,8 @@ import (
 	"dealhouse/internal/finance"
 )
 
-// addsUp wants the kinds of a payout to add up to what it paid less what that is worth now, in each currency, and that to
-// be what the view has at stake.
+// addsUp wants the kinds of a payout to add up to what it paid less what that is worth now, in each currency, and that
+// to be what the view has at stake.
 func addsUp(t *testing.T, p Payout) {
 	t.Helper()
 	all := decimal.Zero
@@ -76,12 +76,14 @@ func TestLateHistory(t *testing.T) {
 			x.pay(t, 3, "12.5")
 			x.Advance(day)
 			x.put(t, sale(2), "DECLINED", "9", 7)
-		}, Drifted, "expect EUR 9.00 back: 1 transaction was declined after it was paid and before it was loaded (" + sale(2) + "), which follows from what the payout counts", "CONFIRMED (deduced)"},
+		}, Drifted, "expect EUR 9.00 back: 1 transaction was declined after it was paid and before it was loaded (" +
+			sale(2) + "), which follows from what the payout counts", "CONFIRMED (deduced)"},
 		{"the only one was declined", func(t *testing.T, x *world) {
 			t.Helper()
 			x.pay(t, 1, "9")
 			x.put(t, sale(2), "DECLINED", "9", 7)
-		}, Drifted, "expect EUR 9.00 back: 1 transaction was declined after it was paid and before it was loaded (" + sale(2) + "), which follows from what the payout counts", "CONFIRMED (deduced)"},
+		}, Drifted, "expect EUR 9.00 back: 1 transaction was declined after it was paid and before it was loaded (" +
+			sale(2) + "), which follows from what the payout counts", "CONFIRMED (deduced)"},
 		{"one was declined and accepted again later", func(t *testing.T, x *world) {
 			t.Helper()
 			x.put(t, sale(1), "CONFIRMED", "1.5", 7)
@@ -91,7 +93,8 @@ func TestLateHistory(t *testing.T) {
 			x.put(t, sale(2), "DECLINED", "9", 7)
 			x.sync(false, "transactions", "payouts")
 			x.put(t, sale(2), "CONFIRMED", "9", 7)
-		}, Drifted, "nothing to do: 1 transaction changed between being paid and being loaded, and no cashback with it", notSeen},
+		}, Drifted, "nothing to do: 1 transaction changed between being paid and being loaded, and no cashback with it",
+			notSeen},
 		{"an amount was lowered", func(t *testing.T, x *world) {
 			t.Helper()
 			x.put(t, sale(1), "CONFIRMED", "1.5", 7)
@@ -143,7 +146,8 @@ func TestKindsAreNotNetted(t *testing.T) {
 	x.put(t, sale(2), "CONFIRMED", "30", 7)
 	x.sync(false, "transactions")
 	r, p := x.payout(t)
-	want := "expect EUR 10.00 back: 1 transaction was declined after it was paid (" + sale(1) + "); claim EUR 10.00: the cashback of 1 transaction was raised after it was paid (" + sale(2) + ")"
+	want := "expect EUR 10.00 back: 1 transaction was declined after it was paid (" + sale(1) +
+		"); claim EUR 10.00: the cashback of 1 transaction was raised after it was paid (" + sale(2) + ")"
 	if p.Advice() != want || !p.Explained.Lines[0].Difference().IsZero() {
 		t.Errorf("%s: %s", p.Explained.Lines[0].Difference(), p.Advice())
 	}
@@ -159,7 +163,8 @@ func TestKindsAreNotNetted(t *testing.T) {
 		if err != nil || len(rows[0]) > 15 {
 			t.Errorf("%s has %d columns: %v", list, len(rows[0]), err)
 		}
-		if list == ListExceptions && (len(rows) != 3 || rows[1][2] != sale(1) || rows[1][6] != "expected_clawback" || rows[2][12] != "-10.00") {
+		if list == ListExceptions && (len(rows) != 3 || rows[1][2] != sale(1) || rows[1][6] != "expected_clawback" ||
+			rows[2][12] != "-10.00") {
 			t.Errorf("%v", rows)
 		}
 	}

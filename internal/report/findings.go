@@ -22,9 +22,10 @@ type Counts struct {
 }
 
 // AfterSync reconciles an account, remembers what it found, and writes a log line for each finding that is new
-// (report-5), which it returns. The findings of the first time are one line: they are what has come together over years.
-// of says which account, and by which rules.
-func AfterSync(ctx context.Context, w *warehouse.Warehouse, log *slog.Logger, of Filter) (Reconciliation, []warehouse.Finding, error) {
+// (report-5), which it returns. The findings of the first time are one line: they are what has come together over
+// years. of says which account, and by which rules.
+func AfterSync(ctx context.Context, w *warehouse.Warehouse, log *slog.Logger,
+	of Filter) (Reconciliation, []warehouse.Finding, error) {
 	account := of.Account
 	w = w.At(account)
 	r, err := Reconcile(ctx, w, of)
@@ -37,7 +38,8 @@ func AfterSync(ctx context.Context, w *warehouse.Warehouse, log *slog.Logger, of
 	}
 	fresh, err := w.RecordFindings(ctx, account, r.findings())
 	if !known && len(fresh) > 1 {
-		log.Warn("payouts: "+summaryOf(fresh)+"; `dealhouse reconcile --account "+account+"` lists them", "account", account, "findings", len(fresh))
+		log.Warn("payouts: "+summaryOf(fresh)+"; `dealhouse reconcile --account "+account+"` lists them", "account", account,
+			"findings", len(fresh))
 		return r, fresh, err
 	}
 	for _, f := range fresh {
@@ -94,16 +96,19 @@ func (r Reconciliation) findings() []warehouse.Finding {
 	var all []warehouse.Finding
 	for _, p := range r.Payouts {
 		for _, kind := range p.Kinds() {
-			all = append(all, warehouse.Finding{Account: p.Account, Kind: kind, Subject: strconv.FormatInt(p.ID, 10), Detail: p.detail(kind)})
+			all = append(all, warehouse.Finding{Account: p.Account, Kind: kind, Subject: strconv.FormatInt(p.ID, 10),
+				Detail: p.detail(kind)})
 		}
 	}
 	for _, o := range r.Orphans {
 		if o.Certain {
-			all = append(all, warehouse.Finding{Account: o.Account, Kind: Orphan, Subject: strconv.FormatInt(o.Payout, 10), Detail: transactionsIn(o.Currency) + " carry " + orphanWords(o)})
+			all = append(all, warehouse.Finding{Account: o.Account, Kind: Orphan, Subject: strconv.FormatInt(o.Payout, 10),
+				Detail: transactionsIn(o.Currency) + " carry " + orphanWords(o)})
 		}
 	}
 	for _, o := range r.Overdue {
-		all = append(all, warehouse.Finding{Account: o.Account, Kind: Overdue, Subject: o.Month, Detail: transactionsIn(o.Currency) + " sold in " + o.Month + " are " + r.overdueWords()})
+		all = append(all, warehouse.Finding{Account: o.Account, Kind: Overdue, Subject: o.Month,
+			Detail: transactionsIn(o.Currency) + " sold in " + o.Month + " are " + r.overdueWords()})
 	}
 	return all
 }

@@ -30,7 +30,8 @@ func TestFirstFindingsAreOneLine(t *testing.T) {
 		}
 		return len(fresh), out.String()
 	}
-	if n, out := after(); n != 3 || strings.Count(out, "\n") != 1 || !strings.Contains(out, "3 findings: 2 orphan and 1 overdue; `dealhouse reconcile --account acme` lists them") {
+	if n, out := after(); n != 3 || strings.Count(out, "\n") != 1 ||
+		!strings.Contains(out, "3 findings: 2 orphan and 1 overdue; `dealhouse reconcile --account acme` lists them") {
 		t.Errorf("%d findings:\n%s", n, out)
 	}
 	x.put(t, sale("4"), "PENDING", "4", 9)

@@ -16,8 +16,8 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// Unpaid is what is unpaid at the end of a month, by the payout in which it is due: services make one at the beginning of
-// each month, of what was sold over 90 days before.
+// Unpaid is what is unpaid at the end of a month, by the payout in which it is due: services make one at the beginning
+// of each month, of what was sold over 90 days before.
 type Unpaid struct {
 	Next    [finance.Horizon]finance.Stock // by the months from then to the payout
 	Later   finance.Stock                  // due in one after these
@@ -72,7 +72,8 @@ func (s *Statement) forecast(ctx context.Context, w *warehouse.Warehouse) error 
 	before, after := seenMonths(days)
 	all := map[string]*finance.PayoutHistory{}
 	for i := range s.Currencies {
-		all[s.Currencies[i].Currency] = &finance.PayoutHistory{Paid: map[int]decimal.Decimal{}, SeenBefore: before, SeenAfter: after}
+		all[s.Currencies[i].Currency] = &finance.PayoutHistory{Paid: map[int]decimal.Decimal{}, SeenBefore: before,
+			SeenAfter: after}
 	}
 	for _, c := range cohorts {
 		h, due := all[c.Currency], finance.MonthNumber(c.Due)
@@ -81,7 +82,8 @@ func (s *Statement) forecast(ctx context.Context, w *warehouse.Warehouse) error 
 		case c.ToGo < 0:
 			h.Paid[due] = h.Paid[due].Add(c.Paid)
 		default:
-			h.Cohorts = append(h.Cohorts, finance.Cohort{Due: due, ToGo: int(c.ToGo), Confirmed: c.Confirmed, Count: c.Count, Unpaid: c.Unpaid, Paid: c.Paid})
+			h.Cohorts = append(h.Cohorts, finance.Cohort{Due: due, ToGo: int(c.ToGo), Confirmed: c.Confirmed, Count: c.Count,
+				Unpaid: c.Unpaid, Paid: c.Paid})
 		}
 	}
 	for i := range s.Currencies {
@@ -119,14 +121,18 @@ func (c CurrencyStatement) ForecastRows() []ForecastRow {
 	var rows []ForecastRow
 	money := func(d decimal.Decimal) string { return wording.Grouped(MoneyIn(c.Currency, d)) }
 	for _, f := range c.Forecast {
-		row := ForecastRow{Payout: finance.MonthOf(f.Due).Format("2006-01"), Count: f.Count(), Pending: money(f.Pending), Confirmed: money(f.Confirmed),
-			PendingRate: rateWords(f.PendingRate), ConfirmedRate: rateWords(f.ConfirmedRate), Forecast: "too little history", PastOff: "not tested"}
+		row := ForecastRow{Payout: finance.MonthOf(f.Due).Format("2006-01"), Count: f.Count(), Pending: money(f.Pending),
+			Confirmed:   money(f.Confirmed),
+			PendingRate: rateWords(f.PendingRate), ConfirmedRate: rateWords(f.ConfirmedRate), Forecast: "too little history",
+			PastOff: "not tested"}
 		if f.Known {
 			row.Forecast = money(f.Amount)
 		}
 		if f.Tested() {
 			worst := f.Worst()
-			row.PastOff = fmt.Sprintf("%s %% in %s, at most %s (%s)", f.OffPercent(), wording.Plural(uint64(len(f.Tests)), "payout"), money(worst.Off().Abs()), finance.MonthOf(worst.Due).Format("2006-01"))
+			row.PastOff = fmt.Sprintf("%s %% in %s, at most %s (%s)", f.OffPercent(),
+				wording.Plural(uint64(len(f.Tests)), "payout"), money(worst.Off().Abs()),
+				finance.MonthOf(worst.Due).Format("2006-01"))
 		}
 		rows = append(rows, row)
 	}
@@ -135,7 +141,8 @@ func (c CurrencyStatement) ForecastRows() []ForecastRow {
 		finance.Stock
 	}{{"later", c.Unpaid.Later}, {"overdue", c.Unpaid.Overdue}, {"no time of sale", c.Unpaid.Undated}} {
 		if len(c.Forecast) > 0 && rest.Count() != 0 {
-			rows = append(rows, ForecastRow{Payout: rest.title, Count: rest.Count(), Pending: money(rest.Pending), Confirmed: money(rest.Confirmed)})
+			rows = append(rows, ForecastRow{Payout: rest.title, Count: rest.Count(), Pending: money(rest.Pending),
+				Confirmed: money(rest.Confirmed)})
 		}
 	}
 	return rows
@@ -172,8 +179,10 @@ func (s Statement) WriteForecastCSV(w io.Writer) error {
 			if f.Known {
 				amount, state = money(f.Amount), "forecast"
 			}
-			records = append(records, []string{visible.Cell(s.Account), s.Month.Format("2006-01"), visible.Cell(c.Currency), finance.MonthOf(f.Due).Format("2006-01"), fmt.Sprint(f.Count()),
-				money(f.Pending), money(f.PendingRate.Paid), money(f.PendingRate.Unpaid), money(f.Confirmed), money(f.ConfirmedRate.Paid), money(f.ConfirmedRate.Unpaid), amount,
+			records = append(records, []string{visible.Cell(s.Account), s.Month.Format("2006-01"), visible.Cell(c.Currency),
+				finance.MonthOf(f.Due).Format("2006-01"), fmt.Sprint(f.Count()),
+				money(f.Pending), money(f.PendingRate.Paid), money(f.PendingRate.Unpaid), money(f.Confirmed),
+				money(f.ConfirmedRate.Paid), money(f.ConfirmedRate.Unpaid), amount,
 				fmt.Sprint(len(f.Tests)), f.OffPercent(), state})
 		}
 		for _, rest := range []struct {
@@ -181,7 +190,8 @@ func (s Statement) WriteForecastCSV(w io.Writer) error {
 			finance.Stock
 		}{{"later", c.Unpaid.Later}, {"overdue", c.Unpaid.Overdue}, {"no time of sale", c.Unpaid.Undated}} {
 			if rest.Count() != 0 {
-				records = append(records, []string{visible.Cell(s.Account), s.Month.Format("2006-01"), visible.Cell(c.Currency), "", fmt.Sprint(rest.Count()), money(rest.Pending), "", "",
+				records = append(records, []string{visible.Cell(s.Account), s.Month.Format("2006-01"), visible.Cell(c.Currency), "",
+					fmt.Sprint(rest.Count()), money(rest.Pending), "", "",
 					money(rest.Confirmed), "", "", "", "", "", rest.state})
 			}
 		}
@@ -191,11 +201,13 @@ func (s Statement) WriteForecastCSV(w io.Writer) error {
 
 // WriteBacktestCSV writes what the method would have said of earlier payouts, and what was paid.
 func (s Statement) WriteBacktestCSV(w io.Writer) error {
-	records := [][]string{{"account", "month", "currency", "months_before", "payout_month", "forecast", "paid", "difference"}}
+	records := [][]string{{"account", "month", "currency", "months_before", "payout_month", "forecast", "paid",
+		"difference"}}
 	for _, c := range s.Currencies {
 		for _, f := range c.Forecast {
 			for _, t := range f.Tests {
-				records = append(records, []string{visible.Cell(s.Account), s.Month.Format("2006-01"), visible.Cell(c.Currency), fmt.Sprint(f.ToGo), finance.MonthOf(t.Due).Format("2006-01"),
+				records = append(records, []string{visible.Cell(s.Account), s.Month.Format("2006-01"), visible.Cell(c.Currency),
+					fmt.Sprint(f.ToGo), finance.MonthOf(t.Due).Format("2006-01"),
 					MoneyIn(c.Currency, t.Forecast), MoneyIn(c.Currency, t.Paid), MoneyIn(c.Currency, t.Off())})
 			}
 		}
@@ -214,13 +226,15 @@ func WriteDueCSV(ctx context.Context, w *warehouse.Warehouse, account string, mo
 	if err != nil {
 		return err
 	}
-	records := [][]string{{"account", "month", "currency", "payout_month", "transaction_id", "sold_at", "retailer", "pending", "confirmed"}}
+	records := [][]string{{"account", "month", "currency", "payout_month", "transaction_id", "sold_at", "retailer",
+		"pending", "confirmed"}}
 	for _, d := range all {
 		due := ""
 		if d.Due != nil {
 			due = d.Due.Format("2006-01")
 		}
-		records = append(records, []string{visible.Cell(account), month.Format("2006-01"), visible.Cell(d.Currency), due, d.ID.String(), iso(d.SoldAt), visible.Cell(d.Retailer),
+		records = append(records, []string{visible.Cell(account), month.Format("2006-01"), visible.Cell(d.Currency), due,
+			d.ID.String(), iso(d.SoldAt), visible.Cell(d.Retailer),
 			MoneyIn(d.Currency, d.Pending), MoneyIn(d.Currency, d.Confirmed)})
 	}
 	return writeRecords(to, records)
@@ -259,8 +273,11 @@ func (c CurrencyStatement) forecastObjects() []forecastObject {
 	n := func(d decimal.Decimal) any { return json.Number(MoneyIn(c.Currency, d)) }
 	rate := func(r finance.Rate) rateObject { return rateObject{n(r.Paid), n(r.Unpaid), r.Months} }
 	for _, f := range c.Forecast {
-		o := forecastObject{Payout: finance.MonthOf(f.Due).Format("2006-01"), Transactions: f.Count(), Pending: n(f.Pending), PendingRate: rate(f.PendingRate),
-			Confirmed: n(f.Confirmed), ConfirmedRate: rate(f.ConfirmedRate), PayoutsTested: len(f.Tests), Tests: []testObject{}, SalesAreToCome: f.ToGo == finance.Horizon-1}
+		o := forecastObject{Payout: finance.MonthOf(f.Due).Format("2006-01"), Transactions: f.Count(), Pending: n(f.Pending),
+			PendingRate: rate(f.PendingRate),
+			Confirmed:   n(f.Confirmed), ConfirmedRate: rate(f.ConfirmedRate), PayoutsTested: len(f.Tests),
+			Tests:          []testObject{},
+			SalesAreToCome: f.ToGo == finance.Horizon-1}
 		if f.Known {
 			o.Forecast = n(f.Amount)
 		}

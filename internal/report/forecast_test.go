@@ -34,7 +34,8 @@ func TestForecastOfHistory(t *testing.T) {
 	for _, s := range []Statement{early, unseen} {
 		for _, c := range s.Currencies {
 			for i, r := range c.ForecastRows() {
-				if i < finance.Horizon && c.Forecast[i].Count() > 0 && (r.Forecast != "too little history" || r.PastOff != "not tested") {
+				if i < finance.Horizon && c.Forecast[i].Count() > 0 &&
+					(r.Forecast != "too little history" || r.PastOff != "not tested") {
 					t.Errorf("%s of %s: %+v", c.Currency, s.Month, r)
 				}
 			}
@@ -42,8 +43,8 @@ func TestForecastOfHistory(t *testing.T) {
 	}
 }
 
-// TestForecastOverMonths lives through 24 months of a simulated service, in which transactions are loaded shortly before
-// and after each payout is made. The error is reported.
+// TestForecastOverMonths lives through 24 months of a simulated service, in which transactions are loaded shortly
+// before and after each payout is made. The error is reported.
 func TestForecastOverMonths(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -100,8 +101,8 @@ func (j *journey) see(t *testing.T, x *world, month time.Time) Statement {
 	return s
 }
 
-// check compares the tests of the last statement with what the earlier ones have said. At least so many tests are there,
-// and the error in percent is at most what is given.
+// check compares the tests of the last statement with what the earlier ones have said. At least so many tests are
+// there, and the error in percent is at most what is given.
 func (j *journey) check(t *testing.T, tests int, most map[string]string) {
 	t.Helper()
 	compared := 0
@@ -113,7 +114,8 @@ func (j *journey) check(t *testing.T, tests int, most map[string]string) {
 				if was, ok := j.said[fmt.Sprint(c.Currency, test.Due, f.ToGo)]; ok && (f.ToGo < finance.Horizon-1 || !j.live) {
 					compared++
 					if !was.Equal(test.Forecast) {
-						t.Errorf("%s of %s, %d months before: the test says %s, the statement said %s", c.Currency, due, f.ToGo, test.Forecast, was)
+						t.Errorf("%s of %s, %d months before: the test says %s, the statement said %s", c.Currency, due, f.ToGo,
+							test.Forecast, was)
 					}
 				}
 				if was, ok := j.paid[fmt.Sprint(c.Currency, test.Due)]; ok && !was.Equal(test.Paid) {
@@ -124,8 +126,10 @@ func (j *journey) check(t *testing.T, tests int, most map[string]string) {
 				continue
 			}
 			t.Logf("%s, %d months before the payout: off by %s", c.Currency, f.ToGo, c.ForecastRows()[f.ToGo].PastOff)
-			if len(f.Tests) < tests-f.ToGo || !f.Tested() || decimal.RequireFromString(f.OffPercent()).GreaterThan(decimal.RequireFromString(most[c.Currency])) {
-				t.Errorf("%s, %d months before the payout: %d tests, off by %s %%", c.Currency, f.ToGo, len(f.Tests), f.OffPercent())
+			if len(f.Tests) < tests-f.ToGo || !f.Tested() ||
+				decimal.RequireFromString(f.OffPercent()).GreaterThan(decimal.RequireFromString(most[c.Currency])) {
+				t.Errorf("%s, %d months before the payout: %d tests, off by %s %%", c.Currency, f.ToGo, len(f.Tests),
+					f.OffPercent())
 			}
 		}
 	}
@@ -142,7 +146,8 @@ func unpaidIsWhole(t *testing.T, s Statement) {
 	t.Helper()
 	for _, c := range s.Currencies {
 		if u := c.Unpaid.Total(); !u.Pending.Equal(c.Closing.Pending) || !u.Confirmed.Equal(c.Closing.Confirmed) {
-			t.Errorf("%s of %s: %+v is unpaid, the statement closes with %+v", c.Currency, s.Month.Format("2006-01"), u, c.Closing)
+			t.Errorf("%s of %s: %+v is unpaid, the statement closes with %+v", c.Currency, s.Month.Format("2006-01"), u,
+				c.Closing)
 		}
 	}
 }
@@ -167,8 +172,10 @@ func (x *world) dueIsUnpaid(t *testing.T, s Statement) {
 	}
 	for _, c := range s.Currencies {
 		for _, f := range c.Forecast {
-			if key := c.Currency + finance.MonthOf(f.Due).Format("2006-01"); !got[key].Equal(f.Unpaid()) || count[key] != f.Count() {
-				t.Errorf("%s: the forecast is of %s in %d, its transactions are %s in %d", key, f.Unpaid(), f.Count(), got[key], count[key])
+			if key := c.Currency + finance.MonthOf(f.Due).Format("2006-01"); !got[key].Equal(f.Unpaid()) ||
+				count[key] != f.Count() {
+				t.Errorf("%s: the forecast is of %s in %d, its transactions are %s in %d", key, f.Unpaid(), f.Count(), got[key],
+					count[key])
 			}
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// years fills the tables as years of syncs would have, in one statement: sales are read pending, most are decided within
-// 80 days, all are paid when they are due, and some change after that. Rows are as they would have been loaded when the
-// service changed them.
+// years fills the tables as years of syncs would have, in one statement: sales are read pending, most are decided
+// within 80 days, all are paid when they are due, and some change after that. Rows are as they would have been loaded
+// when the service changed them.
 const years = `INSERT INTO transactions_versions (account, id, sold_at, updated_at, currency_code, order_value, cashback, status, retailer_name, payout_id, synced_at, _hash, _version, _deleted, _run_id)
 WITH number AS n, sipHash64(n, 3) AS h, toDateTime64('2024-01-01 00:00:00', 3, 'UTC') + toIntervalSecond(intDiv(n * {months} * 2600000, {sales})) AS sold,
     addMonths(toStartOfMonth(sold + toIntervalDay(90)), 1) AS due, toDateTime64(due, 3, 'UTC') + toIntervalSecond(1 + h % 200) AS stamped,
@@ -73,7 +73,8 @@ func lived(t *testing.T, seed uint64, months, sales int, until time.Time) *past 
 func (p *past) live(t *testing.T, until time.Time, more ...string) {
 	t.Helper()
 	at := func(at time.Time) string { return fmt.Sprintf("fromUnixTimestamp64Milli(%d, 'UTC')", at.UnixMilli()) }
-	fill := strings.NewReplacer("{seed}", fmt.Sprint(p.seed, "::UInt64"), "{months}", fmt.Sprint(p.months), "{sales}", fmt.Sprint(p.sales), "{days}", fmt.Sprint(31*p.months),
+	fill := strings.NewReplacer("{seed}", fmt.Sprint(p.seed, "::UInt64"), "{months}", fmt.Sprint(p.months), "{sales}",
+		fmt.Sprint(p.sales), "{days}", fmt.Sprint(31*p.months),
 		"{after}", at(p.now), "{until}", at(until))
 	for _, statement := range append([]string{years, daily}, more...) {
 		p.exec(t, fill.Replace(statement))

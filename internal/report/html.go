@@ -50,15 +50,20 @@ const shownExceptions = 25
 // A4.
 func (r Reconciliation) WriteHTML(w io.Writer) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
-		"day": Day, "words": spaced, "kinds": KindColumns, "orphan": OrphanAdvice, "overdue": r.OverdueAdvice, "payout": r.Payout,
-		"tone": tone, "sentence": wording.Sentence, "lines": func(l []finance.Line) *Alignment { return AlignLines(Page, l...) }, "exceptions": func(all []Exception) *Alignment { return AlignExceptions(Page, all) },
-		"all": func() *Alignment { return r.AlignPayouts(Page) }, "others": func() *Alignment { return r.AlignOthers(Page) },
-		"aligned": func() *Alignment { return r.AlignTransactions(Page) },
+		"day": Day, "words": spaced, "kinds": KindColumns, "orphan": OrphanAdvice, "overdue": r.OverdueAdvice,
+		"payout": r.Payout,
+		"tone":   tone, "sentence": wording.Sentence,
+		"lines":      func(l []finance.Line) *Alignment { return AlignLines(Page, l...) },
+		"exceptions": func(all []Exception) *Alignment { return AlignExceptions(Page, all) },
+		"all":        func() *Alignment { return r.AlignPayouts(Page) },
+		"others":     func() *Alignment { return r.AlignOthers(Page) },
+		"aligned":    func() *Alignment { return r.AlignTransactions(Page) },
 	}).Parse(pageText)
 	if err != nil {
 		return fmt.Errorf("reading the template of the report: %w", err)
 	}
-	p := page{Reconciliation: r, Title: r.title(), Made: r.MadeAt.UTC().Format("2006-01-02 15:04 UTC"), Expected: r.expected()}
+	p := page{Reconciliation: r, Title: r.title(), Made: r.MadeAt.UTC().Format("2006-01-02 15:04 UTC"),
+		Expected: r.expected()}
 	for _, payout := range r.Payouts {
 		look := len(payout.Kinds()) > 0
 		d := newDetail(payout, r.Filter.Payout != nil)
@@ -128,13 +133,14 @@ func tone(p Payout) string {
 	return "fine"
 }
 
-// expected are the kinds of what there is to expect, by currency, and in how many payouts. What is within the tolerance is
-// part of them, and comes again at the end.
+// expected are the kinds of what there is to expect, by currency, and in how many payouts. What is within the tolerance
+// is part of them, and comes again at the end.
 func (r Reconciliation) expected() []expectedRow {
 	kinds := r.Kinds()
 	n, together := r.withinSums()
 	if len(together.order) > 0 {
-		kinds = append(kinds, KindSum{Words: "Of this within the tolerance, each payout by itself:", sums: together, payouts: int(n)})
+		kinds = append(kinds, KindSum{Words: "Of this within the tolerance, each payout by itself:", sums: together,
+			payouts: int(n)})
 	}
 	d := NewAlignment(Page)
 	for _, k := range kinds {

@@ -50,9 +50,11 @@ var (
 )
 
 // NewJournal makes the journal of a month: what happened to transactions, as its statement has it, and what reached the
-// bank. What belongs to a month that was closed before, and was seen in this one, is an adjustment of this one (report-7).
-// Only the journal of a closed month is final: draft allows one of an open month, whose entries have other identifiers.
-func NewJournal(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time, codes Codes, draft bool) (Journal, error) {
+// bank. What belongs to a month that was closed before, and was seen in this one, is an adjustment of this one
+// (report-7). Only the journal of a closed month is final: draft allows one of an open month, whose entries have other
+// identifiers.
+func NewJournal(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time, codes Codes,
+	draft bool) (Journal, error) {
 	j := Journal{Account: account, Month: month, codes: codes}
 	closes, err := w.Closes(ctx, account)
 	if err != nil {
@@ -63,7 +65,8 @@ func NewJournal(ctx context.Context, w *warehouse.Warehouse, account string, mon
 	case err != nil:
 		return j, err
 	case s.Close == nil && !draft:
-		return j, fmt.Errorf("%w: close it with `dealhouse reconcile close --month %s`, or print a draft with --draft", ErrMonthDraft, month.Format("2006-01"))
+		return j, fmt.Errorf("%w: close it with `dealhouse reconcile close --month %s`, or print a draft with --draft",
+			ErrMonthDraft, month.Format("2006-01"))
 	case s.Close != nil && s.Hash() != s.Close.Hash:
 		return j, fmt.Errorf("%w: %s", ErrMonthDiffers, s.Note())
 	}
@@ -93,7 +96,8 @@ func (j Journal) id(parts ...string) string {
 	return strings.Join(all, "/")
 }
 
-// ofChanges are the entries of what happened to transactions: one for each event, currency and, of what was paid, payout.
+// ofChanges are the entries of what happened to transactions: one for each event, currency and, of what was paid,
+// payout.
 func (j Journal) ofChanges(changes []warehouse.Change) []Entry {
 	all := map[string]*Entry{}
 	month, last := j.Month.Format("2006-01"), j.Month.AddDate(0, 1, -1)
@@ -134,8 +138,8 @@ func (j Journal) ofChanges(changes []warehouse.Change) []Entry {
 
 func day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
-// booked is the day on which a settlement of a day is booked that was imported at a time: that day, unless its month, or a
-// later one, was closed by then. Then it is the day of the import, which is after the months that were closed.
+// booked is the day on which a settlement of a day is booked that was imported at a time: that day, unless its month,
+// or a later one, was closed by then. Then it is the day of the import, which is after the months that were closed.
 func booked(on, imported time.Time, closes []warehouse.Close) time.Time {
 	at := day(on)
 	for _, c := range closes { // the first month first
@@ -157,7 +161,8 @@ func later(a, b time.Time) time.Time {
 func (j Journal) ofSettlements(revisions []warehouse.SettlementRevision, closes []warehouse.Close) []Entry {
 	// The last one is that which the view settlements has.
 	slices.SortStableFunc(revisions, func(a, b warehouse.SettlementRevision) int {
-		return cmp.Or(cmp.Compare(a.Reference, b.Reference), cmp.Compare(a.Revision, b.Revision), a.At.Compare(b.At), cmp.Compare(b.Hash, a.Hash))
+		return cmp.Or(cmp.Compare(a.Reference, b.Reference), cmp.Compare(a.Revision, b.Revision), a.At.Compare(b.At),
+			cmp.Compare(b.Hash, a.Hash))
 	})
 	var entries []Entry
 	var on time.Time // when the revision before was booked
@@ -170,12 +175,16 @@ func (j Journal) ofSettlements(revisions []warehouse.SettlementRevision, closes 
 		on = booked(r.ReceivedOn, r.At, closes)
 		entries = append(entries, j.ofRevision(r, on, false)...)
 	}
-	return slices.DeleteFunc(entries, func(e Entry) bool { return e.Date.Before(j.Month) || !e.Date.Before(j.Month.AddDate(0, 1, 0)) })
+	return slices.DeleteFunc(entries, func(e Entry) bool {
+		return e.Date.Before(j.Month) ||
+			!e.Date.Before(j.Month.AddDate(0, 1, 0))
+	})
 }
 
 func (j Journal) ofRevision(r warehouse.SettlementRevision, on time.Time, reversed bool) []Entry {
 	var entries []Entry
-	receipt := finance.Receipt{Currency: r.Currency, Amount: r.Amount, Fee: r.Fee, SentCurrency: r.PayoutCurrency, Sent: r.PayoutAmount}
+	receipt := finance.Receipt{Currency: r.Currency, Amount: r.Amount, Fee: r.Fee, SentCurrency: r.PayoutCurrency,
+		Sent: r.PayoutAmount}
 	for currency, booking := range receipt.Bookings() {
 		e := Entry{Date: on, Currency: currency, Reference: r.Reference, Text: "received", Booking: booking}
 		kind := "settlement"
@@ -240,7 +249,8 @@ func (j Journal) Note() string {
 func (j Journal) WriteCSV(w io.Writer) error {
 	records := [][]string{strings.Fields("entry_id line date account_code debit credit currency reference text account month state")}
 	for _, l := range j.Lines() {
-		records = append(records, []string{visible.Cell(l.ID), fmt.Sprint(l.Number), l.Date.Format(time.DateOnly), visible.Cell(l.Code), l.DebitCell(), l.CreditCell(), visible.Cell(l.Currency),
+		records = append(records, []string{visible.Cell(l.ID), fmt.Sprint(l.Number), l.Date.Format(time.DateOnly),
+			visible.Cell(l.Code), l.DebitCell(), l.CreditCell(), visible.Cell(l.Currency),
 			visible.Cell(l.Reference), visible.Cell(l.Text), visible.Cell(j.Account), j.Month.Format("2006-01"), j.state()})
 	}
 	return writeRecords(w, records)
@@ -259,8 +269,10 @@ func (j Journal) WriteJSON(w io.Writer) error {
 	lines := []object{}
 	for _, l := range j.Lines() {
 		n := func(d decimal.Decimal) json.Number { return json.Number(MoneyIn(l.Currency, d)) }
-		lines = append(lines, object{"entry_id": l.ID, "line": l.Number, "date": l.Date.Format(time.DateOnly), "account_code": l.Code, "debit": n(l.Debit()), "credit": n(l.Credit()),
+		lines = append(lines, object{"entry_id": l.ID, "line": l.Number, "date": l.Date.Format(time.DateOnly),
+			"account_code": l.Code, "debit": n(l.Debit()), "credit": n(l.Credit()),
 			"currency": l.Currency, "reference": l.Reference, "text": l.Text})
 	}
-	return writeObject(w, object{"account": j.Account, "month": j.Month.Format("2006-01"), "state": j.state(), "note": j.Note(), "lines": lines}, "report")
+	return writeObject(w, object{"account": j.Account, "month": j.Month.Format("2006-01"), "state": j.state(),
+		"note": j.Note(), "lines": lines}, "report")
 }

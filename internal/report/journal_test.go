@@ -80,7 +80,8 @@ func booksOfAWorld(t *testing.T, seed uint64) {
 	if _, err := NewJournal(t.Context(), p.w, "acme", month(2), testCodes(), false); !errors.Is(err, ErrMonthDraft) {
 		t.Errorf("an open month has a journal: %v", err)
 	}
-	p.settle(t, false, "S-1,2024-05-03,EUR,12.50,0.50,,,,", "S-2,2024-05-04,CHF,9.10,0.40,USD,10.05,7,", "S-3,2024-06-02,EUR,3,,,,,")
+	p.settle(t, false, "S-1,2024-05-03,EUR,12.50,0.50,,,,", "S-2,2024-05-04,CHF,9.10,0.40,USD,10.05,7,",
+		"S-3,2024-06-02,EUR,3,,,,,")
 	for n := range enginetest.Sample(2, 4) {
 		last := 4 + n // May, and all before it, and then month by month
 		s, err := CloseMonth(t.Context(), p.w, "acme", month(last), "ann", "")
@@ -89,7 +90,8 @@ func booksOfAWorld(t *testing.T, seed uint64) {
 		}
 		closed[last], hashes[last] = p.csv(t, p.journal(t, month(last), false)), s.Hash()
 		p.live(t, month(last+2).Add(12*time.Hour), change, late)
-		p.settle(t, true, fmt.Sprintf("S-1,2024-05-03,EUR,%d.50,0.50,,,,", 13+n), fmt.Sprintf("T-%d,2024-05-20,EUR,7.77,,,,,found late", n),
+		p.settle(t, true, fmt.Sprintf("S-1,2024-05-03,EUR,%d.50,0.50,,,,", 13+n),
+			fmt.Sprintf("T-%d,2024-05-20,EUR,7.77,,,,,found late", n),
 			fmt.Sprintf("U-%d,2024-03-20,EUR,4.44,,,,,of a month before the first that was closed", n))
 		// March cannot be closed any more, so that nobody would ever see a final journal of it.
 		if now := p.csv(t, p.journal(t, month(2), true)); strings.Contains(now, "U-") {
@@ -194,8 +196,10 @@ func (p *past) booksBalance(t *testing.T, start time.Time) {
 	}
 	for _, c := range last.Currencies {
 		for ledger, want := range map[finance.Ledger]decimal.Decimal{
-			finance.LedgerPending: c.Closing.Pending, finance.LedgerConfirmed: c.Closing.Confirmed, finance.LedgerAfterPayment: c.Closing.Settled,
-			finance.LedgerPayouts: paid[c.Currency].Sub(sent[c.Currency]), finance.LedgerBank: bank[c.Currency], finance.LedgerFees: fees[c.Currency],
+			finance.LedgerPending: c.Closing.Pending, finance.LedgerConfirmed: c.Closing.Confirmed,
+			finance.LedgerAfterPayment: c.Closing.Settled,
+			finance.LedgerPayouts:      paid[c.Currency].Sub(sent[c.Currency]), finance.LedgerBank: bank[c.Currency],
+			finance.LedgerFees: fees[c.Currency],
 		} {
 			if got := all[c.Currency+" "+string(ledger)]; !got.Equal(want) {
 				t.Errorf("%s %s: the books have %s, want %s", c.Currency, ledger, got, want)

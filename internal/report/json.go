@@ -137,20 +137,26 @@ type (
 
 // WriteJSON writes one object with payouts, orphans and overdue, and the transactions when there is one payout.
 func (r Reconciliation) WriteJSON(w io.Writer) error {
-	d := document{MadeAt: r.MadeAt, Summary: r.Summary(), NeedsWork: r.NeedsWork(), Payouts: []payoutObject{}, Orphans: []orphanObject{}, Overdue: []overdueObject{}}
+	d := document{MadeAt: r.MadeAt, Summary: r.Summary(), NeedsWork: r.NeedsWork(), Payouts: []payoutObject{},
+		Orphans: []orphanObject{}, Overdue: []overdueObject{}}
 	for _, p := range r.Payouts {
 		d.Payouts = append(d.Payouts, p.object())
 	}
 	for _, o := range r.Orphans {
-		d.Orphans = append(d.Orphans, orphanObject{o.Account, o.Payout, o.Currency, o.Transactions, number(o.Cashback), o.WasListed, o.Certain, OrphanAdvice(o)})
+		d.Orphans = append(d.Orphans, orphanObject{o.Account, o.Payout, o.Currency, o.Transactions, number(o.Cashback),
+			o.WasListed, o.Certain, OrphanAdvice(o)})
 	}
 	for _, o := range r.Overdue {
-		d.Overdue = append(d.Overdue, overdueObject{o.Account, o.Month, o.Currency, o.Transactions, number(o.Cashback), o.OldestSale.UTC(), r.OverdueAdvice(o)})
+		d.Overdue = append(d.Overdue, overdueObject{o.Account, o.Month, o.Currency, o.Transactions, number(o.Cashback),
+			o.OldestSale.UTC(), r.OverdueAdvice(o)})
 	}
 	for _, t := range r.Transactions {
-		d.Transactions = append(d.Transactions, transactionObject{t.ID, t.Account, t.Payout, t.SoldAt, t.Retailer, t.Currency, t.State, r.Payout(t).WhenPaid(t), t.StampedStatus,
-			optional("", t.StampedOrderValue), optional("", t.StampedCashback), t.StampedAt, t.FirstKnown, t.Status, optional("", t.OrderValue),
-			optional("", t.Cashback), t.PayoutNow, t.ChangedAt, number(t.AtStake)})
+		d.Transactions = append(d.Transactions,
+			transactionObject{t.ID, t.Account, t.Payout, t.SoldAt, t.Retailer, t.Currency, t.State, r.Payout(t).WhenPaid(t),
+				t.StampedStatus,
+				optional("", t.StampedOrderValue), optional("", t.StampedCashback), t.StampedAt, t.FirstKnown, t.Status,
+				optional("", t.OrderValue),
+				optional("", t.Cashback), t.PayoutNow, t.ChangedAt, number(t.AtStake)})
 	}
 	return writeObject(w, d, "report")
 }
@@ -172,23 +178,30 @@ func writeObject(w io.Writer, o any, what string) error {
 }
 
 func (p Payout) object() payoutObject {
-	o := payoutObject{Account: p.Account, PayoutID: p.ID, StartDate: p.Start, EndDate: p.End, Verdict: p.Verdict, WhatToDo: p.Advice(), Mismatches: orEmpty(p.Mismatches),
-		Currencies: orEmpty(p.Currencies), MixedCurrency: p.MixedCurrency, Altered: p.Altered, AlteredAt: p.AlteredAt, Alterations: []alteration{}, CompleteTo: p.CompleteTo,
-		Loaded: p.Loaded, Changed: p.Changed, Moved: p.Moved, Gone: p.Gone, Late: p.Late, AtStake: number(p.AtStake), AtStakeBy: map[string]json.Number{},
-		Reported: totalsObject(p.Reported), Stamped: totalsObject(p.Stamped), AsOfNow: totalsObject(p.AsOfNow), Difference: totalsObject(p.Difference)}
+	o := payoutObject{Account: p.Account, PayoutID: p.ID, StartDate: p.Start, EndDate: p.End, Verdict: p.Verdict,
+		WhatToDo: p.Advice(), Mismatches: orEmpty(p.Mismatches),
+		Currencies: orEmpty(p.Currencies), MixedCurrency: p.MixedCurrency, Altered: p.Altered, AlteredAt: p.AlteredAt,
+		Alterations: []alteration{}, CompleteTo: p.CompleteTo,
+		Loaded: p.Loaded, Changed: p.Changed, Moved: p.Moved, Gone: p.Gone, Late: p.Late, AtStake: number(p.AtStake),
+		AtStakeBy: map[string]json.Number{},
+		Reported:  totalsObject(p.Reported), Stamped: totalsObject(p.Stamped), AsOfNow: totalsObject(p.AsOfNow),
+		Difference: totalsObject(p.Difference)}
 	o.Lines, o.Exceptions = []lineObject{}, []exceptionObject{}
 	for _, l := range p.Explained.Lines {
 		n := func(d decimal.Decimal) json.Number { return json.Number(MoneyIn(l.Currency, d)) }
-		o.Lines = append(o.Lines, lineObject{l.Currency, n(l.Paid), n(l.Worth), n(l.Sum(finance.Clawback)), n(l.Sum(finance.Claimable)), n(l.Sum(finance.PayoutError)),
+		o.Lines = append(o.Lines, lineObject{l.Currency, n(l.Paid), n(l.Worth), n(l.Sum(finance.Clawback)),
+			n(l.Sum(finance.Claimable)), n(l.Sum(finance.PayoutError)),
 			n(l.Sum(finance.NotLoaded)), n(l.Sum(finance.Vanished))})
 	}
 	for _, e := range p.Exceptions() {
-		o.Exceptions = append(o.Exceptions, exceptionObject{e.ID, string(e.Kind), string(e.Reason), e.Currency, e.WhenPaid, e.Status,
+		o.Exceptions = append(o.Exceptions, exceptionObject{e.ID, string(e.Kind), string(e.Reason), e.Currency, e.WhenPaid,
+			e.Status,
 			json.Number(MoneyIn(e.Currency, e.Paid)), json.Number(MoneyIn(e.Currency, e.Worth))})
 	}
 	o.Matters = []matterObject{}
 	for _, m := range p.Matters {
-		of := matterObject{Kind: m.Kind, Currency: m.Currency, Amount: json.Number(MoneyIn(m.Currency, m.Amount())), Open: m.Open, Within: m.Within, Moved: json.Number(MoneyIn(m.Currency, m.Moved))}
+		of := matterObject{Kind: m.Kind, Currency: m.Currency, Amount: json.Number(MoneyIn(m.Currency, m.Amount())),
+			Open: m.Open, Within: m.Within, Moved: json.Number(MoneyIn(m.Currency, m.Moved))}
 		if a := m.Acknowledged; a != nil {
 			of.By, of.At, of.Reason, of.Note = a.By, &a.At, a.Reason, a.Note
 		}

@@ -135,8 +135,10 @@ func (p Packet) WriteCSV(w io.Writer) error {
 	records := [][]string{strings.Fields("account payout_id record id version loaded_at updated_at gone changed content content_sha256 warehouse_hash run_id")}
 	for _, r := range p.Records {
 		for _, v := range r.Versions {
-			records = append(records, []string{visible.Cell(p.Payout.Account), strconv.FormatInt(p.Payout.ID, 10), strings.TrimSuffix(r.Stream, "s"), visible.Cell(r.ID), fmt.Sprint(v.Number), iso(&v.LoadedAt),
-				iso(v.UpdatedAt), strconv.FormatBool(v.Deleted), visible.Cell(strings.Join(v.Changed, "; ")), visible.Cell(v.Content), v.SHA256, v.Hash, v.RunID})
+			records = append(records, []string{visible.Cell(p.Payout.Account), strconv.FormatInt(p.Payout.ID, 10),
+				strings.TrimSuffix(r.Stream, "s"), visible.Cell(r.ID), fmt.Sprint(v.Number), iso(&v.LoadedAt),
+				iso(v.UpdatedAt), strconv.FormatBool(v.Deleted), visible.Cell(strings.Join(v.Changed, "; ")),
+				visible.Cell(v.Content), v.SHA256, v.Hash, v.RunID})
 		}
 	}
 	return writeRecords(w, records)
@@ -157,5 +159,6 @@ func (p Packet) WriteHTML(w io.Writer) error {
 	}, struct {
 		Packet
 		Title, Made string
-	}{p, fmt.Sprintf("Payout %d of %s: what was paid, and what became of it", p.Payout.ID, p.Payout.Account), p.MadeAt.UTC().Format("2006-01-02 15:04 UTC")})
+	}{p, fmt.Sprintf("Payout %d of %s: what was paid, and what became of it", p.Payout.ID, p.Payout.Account),
+		p.MadeAt.UTC().Format("2006-01-02 15:04 UTC")})
 }

@@ -234,7 +234,8 @@ func TestFindingsAreToldOnce(t *testing.T) {
 	x.put(t, sale("2"), "PENDING", "2", 8)
 	x.put(t, sale("3"), "PENDING", "3", 0)
 	x.sync(false, "transactions", "payouts")
-	if c, fresh, out = after(); len(fresh) != 2 || fresh[0].Kind != Orphan || fresh[1].Kind != Overdue || c.Orphans != 2 || c.Overdue != 1 {
+	if c, fresh, out = after(); len(fresh) != 2 || fresh[0].Kind != Orphan || fresh[1].Kind != Overdue || c.Orphans != 2 ||
+		c.Overdue != 1 {
 		t.Errorf("%+v %+v\n%s", c, fresh, out)
 	}
 	x.put(t, sale("4"), "PENDING", "4", 8)
@@ -257,7 +258,8 @@ func TestFindingsAreToldOnce(t *testing.T) {
 	}
 	x.put(t, saleOne, "DECLINED", "1.5", 7)
 	x.sync(false, "transactions")
-	if _, fresh, _ = after(); len(fresh) != 1 || fresh[0].Kind != Drifted || !strings.Contains(fresh[0].Detail, "EUR 1.50") {
+	if _, fresh, _ = after(); len(fresh) != 1 || fresh[0].Kind != Drifted ||
+		!strings.Contains(fresh[0].Detail, "EUR 1.50") {
 		t.Errorf("%+v", fresh)
 	}
 }
@@ -265,7 +267,8 @@ func TestFindingsAreToldOnce(t *testing.T) {
 // What we write as a number stays one.
 func TestNumbers(t *testing.T) {
 	t.Parallel()
-	for number, want := range map[string]string{"-0.5": "-0.50", "5000": "5000.00", "0.0001": "0.0001", "-12345678901234567890.1": "-12345678901234567890.10"} {
+	for number, want := range map[string]string{"-0.5": "-0.50", "5000": "5000.00", "0.0001": "0.0001",
+		"-12345678901234567890.1": "-12345678901234567890.10"} {
 		if got := Money(decimal.RequireFromString(number)); got != want {
 			t.Errorf("Money(%s) = %s, want %s", number, got, want)
 		}

@@ -23,7 +23,8 @@ func (p Payout) Advice() string {
 		advice = append(advice, p.alterations())
 	}
 	if p.MixedCurrency {
-		advice = append(advice, "its totals add up "+strings.Join(p.Currencies, " and ")+": ask the service what it paid in which currency")
+		advice = append(advice, "its totals add up "+strings.Join(p.Currencies, " and ")+
+			": ask the service what it paid in which currency")
 	}
 	if text := p.withinAdvice(); text != "" {
 		advice = append(advice, text)
@@ -42,14 +43,16 @@ func (p Payout) verdictAdvice() string {
 	case p.Verdict == NoTransactions && p.CompleteTo == nil:
 		return "none of its transactions is loaded: run dealhouse sync transactions"
 	case p.Verdict == NoTransactions:
-		return "none of its transactions is loaded, and transactions are complete up to " + Day(p.CompleteTo) + ": load older ones with dealhouse backfill, or wait"
+		return "none of its transactions is loaded, and transactions are complete up to " + Day(p.CompleteTo) +
+			": load older ones with dealhouse backfill, or wait"
 	}
 	all := p.expectations()
 	if n := p.lacking(); n > 0 && len(p.items(finance.NotLoaded)) == 0 {
 		all = append(all, p.notLoaded(n, "no cashback"))
 	}
 	if p.Gone > 0 && len(p.items(finance.Vanished)) == 0 {
-		all = append(all, "ask the service: it no longer lists "+wording.Plural(p.Gone, "transaction")+" of the payout, though there was no cashback to pay for "+verb(p.Gone, "them", "it"))
+		all = append(all, "ask the service: it no longer lists "+wording.Plural(p.Gone, "transaction")+
+			" of the payout, though there was no cashback to pay for "+verb(p.Gone, "them", "it"))
 	}
 	if p.Verdict == Mismatched && len(p.items(finance.PayoutError)) == 0 {
 		all = append(all, p.differences()+": ask the service")
@@ -71,7 +74,8 @@ func (p Payout) lacking() int64 {
 // harmless says what changed without changing what the payout is worth.
 func (p Payout) harmless() string {
 	if len(p.Mismatches) > 0 {
-		return wording.Plural(max(p.Late, uint64(len(p.Explained.Culprits.Unseen))), "transaction") + " changed between being paid and being loaded"
+		return wording.Plural(max(p.Late, uint64(len(p.Explained.Culprits.Unseen))), "transaction") +
+			" changed between being paid and being loaded"
 	}
 	return wording.Plural(p.Changed+p.Moved, "transaction") + " changed after being paid"
 }
@@ -124,13 +128,15 @@ func (p Payout) expectation(currency string, items []finance.Item) string {
 	name := namesOf(items)
 	switch items[0].Reason {
 	case finance.WasDeclined:
-		return fmt.Sprintf("expect %s back: %s %s declined %s%s%s", amount, which, verb(n, "were", "was"), after, name, p.deduction(deduced))
+		return fmt.Sprintf("expect %s back: %s %s declined %s%s%s", amount, which, verb(n, "were", "was"), after, name,
+			p.deduction(deduced))
 	case finance.WasLowered:
 		return fmt.Sprintf("expect %s back: the cashback of %s was lowered %s%s", amount, which, after, name)
 	case finance.WasRaised:
 		return fmt.Sprintf("claim %s: the cashback of %s was raised %s%s", amount, which, after, name)
 	case finance.WasReinstated:
-		return fmt.Sprintf("claim %s: %s %s declined when %s paid, and %s accepted now%s%s", amount, which, verb(n, "were", "was"), verb(n, "they were", "it was"), verb(n, "are", "is"), name, p.deduction(deduced))
+		return fmt.Sprintf("claim %s: %s %s declined when %s paid, and %s accepted now%s%s", amount, which,
+			verb(n, "were", "was"), verb(n, "they were", "it was"), verb(n, "are", "is"), name, p.deduction(deduced))
 	case finance.LeftPayout:
 		return fmt.Sprintf("%s: %s left the payout %s%s", expected(amount, sum), which, after, name)
 	case finance.LeftList:
@@ -189,9 +195,11 @@ func (p Payout) unseen() string {
 		if c.More {
 			many = "over " + many
 		}
-		return fmt.Sprintf("of %s that changed between being paid and being loaded, one of %s sets explains it%s", among, many, setNames(c))
+		return fmt.Sprintf("of %s that changed between being paid and being loaded, one of %s sets explains it%s", among,
+			many, setNames(c))
 	}
-	text := fmt.Sprintf("%s changed between being paid and being loaded, and nobody saw what %s when paid", among, verb(uint64(len(c.Unseen)), "they were", "it was"))
+	text := fmt.Sprintf("%s changed between being paid and being loaded, and nobody saw what %s when paid", among,
+		verb(uint64(len(c.Unseen)), "they were", "it was"))
 	if c.GaveUp {
 		text += "; there are too many ways in which they can explain it to try them all"
 	}
@@ -220,7 +228,8 @@ func setNames(c finance.Culprits) string {
 // notLoaded says of how many transactions only the payout knows.
 func (p Payout) notLoaded(n int64, with string) string {
 	return fmt.Sprintf("%s of %s %s not loaded, and %s with %s: run dealhouse sync transactions --full, and ask the service if it stays so",
-		wording.Count(uint64(n)), wording.Plural(uint64(*p.TransactionsReported), "transaction"), verb(uint64(n), "are", "is"), with, verb(uint64(n), "them", "it"))
+		wording.Count(uint64(n)), wording.Plural(uint64(*p.TransactionsReported), "transaction"),
+		verb(uint64(n), "are", "is"), with, verb(uint64(n), "them", "it"))
 }
 
 // kindsText says what to expect of all payouts: each kind by itself, by currency.
@@ -252,8 +261,10 @@ func (r Reconciliation) Kinds() []KindSum {
 		text     string
 	}{
 		{finance.Clawback, false, "Expect back:"}, {finance.Claimable, true, "Claim:"},
-		{finance.PayoutError, false, "Paid too much, by errors in payouts:"}, {finance.PayoutError, true, "Paid too little, by errors in payouts:"},
-		{finance.Vanished, false, "Paid for transactions that the service no longer lists:"}, {finance.Vanished, true, "Taken off for transactions that the service no longer lists:"},
+		{finance.PayoutError, false, "Paid too much, by errors in payouts:"},
+		{finance.PayoutError, true, "Paid too little, by errors in payouts:"},
+		{finance.Vanished, false, "Paid for transactions that the service no longer lists:"},
+		{finance.Vanished, true, "Taken off for transactions that the service no longer lists:"},
 		{finance.NotLoaded, false, "Not loaded:"}, {finance.NotLoaded, true, "Not loaded, taken off:"},
 	}
 	var all []KindSum

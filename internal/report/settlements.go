@@ -64,7 +64,8 @@ func ThreeWayAdvice(p warehouse.ThreeWay) string {
 	case "short":
 		return withCurrency(p.Currency, p.Outstanding) + " has not arrived: ask the service, or import the fee that was kept"
 	case "over":
-		return withCurrency(p.Currency, p.Outstanding.Neg()) + " more has arrived than was paid out: look whether it is for another payout"
+		return withCurrency(p.Currency, p.Outstanding.Neg()) +
+			" more has arrived than was paid out: look whether it is for another payout"
 	case "not paid out":
 		return "it has arrived, and the payout is not loaded or is of another currency: dealhouse sync payouts"
 	}
@@ -77,7 +78,8 @@ func SettlementAdvice(s warehouse.Settlement) string {
 	case s.MatchedBy == "" && !s.PayoutAmount.IsZero():
 		return "it is not known which payout it settles: name it in the column payouts, and import the file with --correct"
 	case len(s.NotLoaded) > 0:
-		return "payout " + wording.List(ids(s.NotLoaded)) + " is not loaded: dealhouse sync payouts, or correct the column payouts"
+		return "payout " + wording.List(ids(s.NotLoaded)) +
+			" is not loaded: dealhouse sync payouts, or correct the column payouts"
 	}
 	return ""
 }
@@ -138,7 +140,8 @@ func (t ThreeWay) Summary() string {
 	}
 	text := "No payout is due."
 	if len(counts) > 0 {
-		text = "Of " + wording.Plural(uint64(len(t.Payouts))-states["nothing due"], "payout") + ", " + wording.List(counts) + "."
+		text = "Of " + wording.Plural(uint64(len(t.Payouts))-states["nothing due"], "payout") + ", " + wording.List(counts) +
+			"."
 	}
 	open := uint64(0)
 	for _, s := range t.Settlements {
@@ -147,13 +150,14 @@ func (t ThreeWay) Summary() string {
 		}
 	}
 	if open > 0 {
-		text += fmt.Sprintf(" Of %s, %d without a payout that is known.", wording.Plural(uint64(len(t.Settlements)), "settlement"), open)
+		text += fmt.Sprintf(" Of %s, %d without a payout that is known.",
+			wording.Plural(uint64(len(t.Settlements)), "settlement"), open)
 	}
 	return text
 }
 
-// ToDo says what to do about payouts of which something is wrong, and settlements that are open. What has not arrived yet
-// is in the list of payouts.
+// ToDo says what to do about payouts of which something is wrong, and settlements that are open. What has not arrived
+// yet is in the list of payouts.
 func (t ThreeWay) ToDo() []string {
 	var all []string
 	for _, p := range t.Payouts {
@@ -187,7 +191,8 @@ func (t ThreeWay) payoutRecords() [][]string {
 		for _, d := range []decimal.Decimal{p.Earned, p.PaidOut, p.Received, p.Fees, p.Converted, p.Rounding, p.Outstanding} {
 			record = append(record, MoneyIn(p.Currency, d))
 		}
-		records = append(records, append(record, p.State, visible.Cell(strings.Join(p.Settlements, " ")), Day(p.LastReceivedOn), visible.Cell(ThreeWayAdvice(p))))
+		records = append(records, append(record, p.State, visible.Cell(strings.Join(p.Settlements, " ")),
+			Day(p.LastReceivedOn), visible.Cell(ThreeWayAdvice(p))))
 	}
 	return records
 }
@@ -199,8 +204,10 @@ func (t ThreeWay) settlementRecords() [][]string {
 		for _, d := range s.Shares {
 			shares = append(shares, MoneyIn(s.PayoutCurrency, d))
 		}
-		records = append(records, []string{visible.Cell(s.Account), visible.Cell(s.Reference), fmt.Sprint(s.Revision), Day(&s.ReceivedOn), visible.Cell(s.Currency), MoneyIn(s.Currency, s.Amount),
-			MoneyIn(s.Currency, s.Fee), visible.Cell(s.PayoutCurrency), MoneyIn(s.PayoutCurrency, s.PayoutAmount), s.MatchedBy, strings.Join(ids(s.Payouts), " "), strings.Join(shares, " "),
+		records = append(records, []string{visible.Cell(s.Account), visible.Cell(s.Reference), fmt.Sprint(s.Revision),
+			Day(&s.ReceivedOn), visible.Cell(s.Currency), MoneyIn(s.Currency, s.Amount),
+			MoneyIn(s.Currency, s.Fee), visible.Cell(s.PayoutCurrency), MoneyIn(s.PayoutCurrency, s.PayoutAmount), s.MatchedBy,
+			strings.Join(ids(s.Payouts), " "), strings.Join(shares, " "),
 			visible.Cell(s.Text), visible.Cell(SettlementAdvice(s))})
 	}
 	return records
@@ -209,8 +216,10 @@ func (t ThreeWay) settlementRecords() [][]string {
 func (t ThreeWay) revisionRecords() [][]string {
 	records := [][]string{strings.Fields("account reference revision received_on currency amount fee payout_currency payout_amount payouts imported_at imported_by source note hash")}
 	for _, s := range t.Revisions {
-		records = append(records, []string{visible.Cell(s.Account), visible.Cell(s.Reference), fmt.Sprint(s.Revision), Day(&s.ReceivedOn), visible.Cell(s.Currency), MoneyIn(s.Currency, s.Amount),
-			MoneyIn(s.Currency, s.Fee), visible.Cell(s.PayoutCurrency), MoneyIn(s.PayoutCurrency, s.PayoutAmount), strings.Join(ids(s.Payouts), " "), iso(&s.At), visible.Cell(s.By),
+		records = append(records, []string{visible.Cell(s.Account), visible.Cell(s.Reference), fmt.Sprint(s.Revision),
+			Day(&s.ReceivedOn), visible.Cell(s.Currency), MoneyIn(s.Currency, s.Amount),
+			MoneyIn(s.Currency, s.Fee), visible.Cell(s.PayoutCurrency), MoneyIn(s.PayoutCurrency, s.PayoutAmount),
+			strings.Join(ids(s.Payouts), " "), iso(&s.At), visible.Cell(s.By),
 			visible.Cell(fmt.Sprintf("%s, line %d", s.Source, s.Line)), visible.Cell(s.Note), s.Hash})
 	}
 	return records
@@ -222,20 +231,26 @@ func (t ThreeWay) WriteJSON(w io.Writer) error {
 	payouts, settlements := []object{}, []object{}
 	for _, p := range t.Payouts {
 		n := func(d decimal.Decimal) json.Number { return json.Number(MoneyIn(p.Currency, d)) }
-		payouts = append(payouts, object{"account": p.Account, "payout_id": p.Payout, "currency": p.Currency, "earned": n(p.Earned), "paid_out": n(p.PaidOut), "received": n(p.Received), "fees": n(p.Fees),
-			"converted": n(p.Converted), "rounding": n(p.Rounding), "outstanding": n(p.Outstanding), "state": p.State, "settlements": orEmpty(p.Settlements), "what_to_do": ThreeWayAdvice(p)})
+		payouts = append(payouts, object{"account": p.Account, "payout_id": p.Payout, "currency": p.Currency,
+			"earned": n(p.Earned), "paid_out": n(p.PaidOut), "received": n(p.Received), "fees": n(p.Fees),
+			"converted": n(p.Converted), "rounding": n(p.Rounding), "outstanding": n(p.Outstanding), "state": p.State,
+			"settlements": orEmpty(p.Settlements), "what_to_do": ThreeWayAdvice(p)})
 	}
 	for _, s := range t.Settlements {
 		shares := []json.Number{}
 		for _, d := range s.Shares {
 			shares = append(shares, json.Number(MoneyIn(s.PayoutCurrency, d)))
 		}
-		settlements = append(settlements, object{"account": s.Account, "reference": s.Reference, "revision": s.Revision, "received_on": Day(&s.ReceivedOn), "currency": s.Currency,
-			"amount": json.Number(MoneyIn(s.Currency, s.Amount)), "fee": json.Number(MoneyIn(s.Currency, s.Fee)), "payout_currency": s.PayoutCurrency,
-			"payout_amount": json.Number(MoneyIn(s.PayoutCurrency, s.PayoutAmount)), "matched_by": s.MatchedBy, ListPayouts(): append([]int64{}, s.Payouts...), "shares": shares, "text": s.Text,
+		settlements = append(settlements, object{"account": s.Account, "reference": s.Reference, "revision": s.Revision,
+			"received_on": Day(&s.ReceivedOn), "currency": s.Currency,
+			"amount": json.Number(MoneyIn(s.Currency, s.Amount)), "fee": json.Number(MoneyIn(s.Currency, s.Fee)),
+			"payout_currency": s.PayoutCurrency,
+			"payout_amount":   json.Number(MoneyIn(s.PayoutCurrency, s.PayoutAmount)), "matched_by": s.MatchedBy,
+			ListPayouts(): append([]int64{}, s.Payouts...), "shares": shares, "text": s.Text,
 			"imported_at": s.At.UTC(), "imported_by": s.By, "what_to_do": SettlementAdvice(s)})
 	}
-	return writeObject(w, object{"made_at": t.MadeAt, "summary": t.Summary(), ListPayouts(): payouts, "settlements": settlements}, "report")
+	return writeObject(w, object{"made_at": t.MadeAt, "summary": t.Summary(), ListPayouts(): payouts,
+		"settlements": settlements}, "report")
 }
 
 //go:embed threeway.html

@@ -47,7 +47,8 @@ func (x *world) bookPayout(t *testing.T, id int64, worth map[string]string) {
 // take imports a file of settlements.
 func (x *world) take(t *testing.T, o settlement.Options, text string) (settlement.Result, error) {
 	t.Helper()
-	rows, problems, err := settlement.ReadFile(strings.NewReader(text), "acme", time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC))
+	rows, problems, err := settlement.ReadFile(strings.NewReader(text), "acme",
+		time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,8 @@ func TestThreeWay(t *testing.T) {
 	t.Parallel()
 	x := newWorld(t, scripted())
 	for id, worth := range map[int64]map[string]string{
-		101: {"EUR": "10.05"}, 102: {"EUR": "20"}, 103: {"EUR": "30"}, 104: {"EUR": "40.0033"}, 105: {"EUR": "50"}, 106: {"EUR": "60"}, 107: {"USD": "70"}, 108: {"EUR": "80", "USD": "8"},
+		101: {"EUR": "10.05"}, 102: {"EUR": "20"}, 103: {"EUR": "30"}, 104: {"EUR": "40.0033"}, 105: {"EUR": "50"},
+		106: {"EUR": "60"}, 107: {"USD": "70"}, 108: {"EUR": "80", "USD": "8"},
 		109: {"EUR": "90"}, 110: {"EUR": "90"}, 111: {"JPY": "1200"}, 112: {"EUR": "33"}, 113: {"EUR": "33"},
 	} {
 		x.bookPayout(t, id, worth)
@@ -89,10 +91,14 @@ func TestThreeWay(t *testing.T) {
 		t.Fatalf("%+v %v", res, err)
 	}
 	x.states(t, map[string]string{
-		"101 EUR": "received: 10.05 = 8.55 + 1.50 fees", "102 EUR": "received: 20.00 = 20.00", "103 EUR": "received: 30.00 = 30.00", "104 EUR": "received: 40.0033 = 40.00 + 0.0033 rounding",
-		"105 EUR": "received: 50.00 = 50.00", "106 EUR": "short: 60.00 = 59.00 + 1.00 outstanding", "107 USD": "received: 70.00 = 0.00 + 70.00 converted",
-		"108 EUR": "outstanding: 80.00 = 0.00 + 80.00 outstanding", "108 USD": "received: 8.00 = 8.00", "109 EUR": "outstanding: 90.00 = 0.00 + 90.00 outstanding", "110 EUR": "received: 90.00 = 90.00",
-		"111 JPY": "received: 1200 = 1200", "112 EUR": "outstanding: 33.00 = 0.00 + 33.00 outstanding", "113 EUR": "outstanding: 33.00 = 0.00 + 33.00 outstanding",
+		"101 EUR": "received: 10.05 = 8.55 + 1.50 fees", "102 EUR": "received: 20.00 = 20.00",
+		"103 EUR": "received: 30.00 = 30.00", "104 EUR": "received: 40.0033 = 40.00 + 0.0033 rounding",
+		"105 EUR": "received: 50.00 = 50.00", "106 EUR": "short: 60.00 = 59.00 + 1.00 outstanding",
+		"107 USD": "received: 70.00 = 0.00 + 70.00 converted",
+		"108 EUR": "outstanding: 80.00 = 0.00 + 80.00 outstanding", "108 USD": "received: 8.00 = 8.00",
+		"109 EUR": "outstanding: 90.00 = 0.00 + 90.00 outstanding", "110 EUR": "received: 90.00 = 90.00",
+		"111 JPY": "received: 1200 = 1200", "112 EUR": "outstanding: 33.00 = 0.00 + 33.00 outstanding",
+		"113 EUR": "outstanding: 33.00 = 0.00 + 33.00 outstanding",
 		"999 EUR": "not paid out: 0.00 = 5.00 + -5.00 outstanding",
 	})
 	// The same again changes nothing. One that differs is refused with its line, and nothing of the file is taken in.
@@ -101,11 +107,13 @@ func TestThreeWay(t *testing.T) {
 	}
 	changed := strings.Replace(file, "EUR,59,,", "EUR,59,1,", 1) + "B-4,2026-01-12,EUR,1,,,,,\n"
 	refused := &settlement.ProblemsError{}
-	if _, err := x.take(t, o, changed); !errors.As(err, &refused) || len(refused.Problems) != 1 || refused.Problems[0].Line != 7 || !strings.Contains(err.Error(), `fee "0", now "1"`) {
+	if _, err := x.take(t, o, changed); !errors.As(err, &refused) || len(refused.Problems) != 1 ||
+		refused.Problems[0].Line != 7 || !strings.Contains(err.Error(), `fee "0", now "1"`) {
 		t.Errorf("a changed settlement: %v", err)
 	}
 	o.Correct, o.Note = true, "the bank forgot its fee"
-	if res, err := x.take(t, o, changed); err != nil || len(res.New) != 1 || len(res.Corrected) != 1 || res.Corrected[0].Revision != 2 {
+	if res, err := x.take(t, o, changed); err != nil || len(res.New) != 1 || len(res.Corrected) != 1 ||
+		res.Corrected[0].Revision != 2 {
 		t.Errorf("a correction: %+v %v", res, err)
 	}
 	all, err := NewThreeWay(t.Context(), x.w, "acme")
@@ -114,7 +122,8 @@ func TestThreeWay(t *testing.T) {
 	}
 	x.states(t, map[string]string{"106 EUR": "received: 60.00 = 59.00 + 1.00 fees"})
 	// A payout that is not in the currency in which it was sent.
-	if _, err := x.take(t, o, bankHeader+"C-1,2026-01-05,EUR,70,,,,107,\n"); err == nil || !strings.Contains(err.Error(), "payout 107, which is in USD, and this was sent in EUR") {
+	if _, err := x.take(t, o, bankHeader+"C-1,2026-01-05,EUR,70,,,,107,\n"); err == nil ||
+		!strings.Contains(err.Error(), "payout 107, which is in USD, and this was sent in EUR") {
 		t.Errorf("a wrong currency: %v", err)
 	}
 	checkThreeWayOutputs(t, all)
@@ -209,12 +218,14 @@ func TestThreeWayInRandomWorlds(t *testing.T) {
 				text += randomSettlement(r, paid, reference)
 			}
 		}
-		rows, problems, err := settlement.ReadFile(strings.NewReader(text), "acme", time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC))
+		rows, problems, err := settlement.ReadFile(strings.NewReader(text), "acme",
+			time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC))
 		if err != nil || len(problems) > 0 {
 			t.Fatalf("%v %v\n%s", err, problems, text)
 		}
 		for _, again := range []bool{false, true} {
-			res, err := settlement.Import(t.Context(), x.w, rows, settlement.Options{Source: "x", By: "ann", Correct: true, Note: "n"})
+			res, err := settlement.Import(t.Context(), x.w, rows,
+				settlement.Options{Source: "x", By: "ann", Correct: true, Note: "n"})
 			if err != nil || again && res.Known != len(rows) {
 				t.Fatalf("%+v %v", res, err)
 			}
@@ -259,7 +270,8 @@ func randomSettlement(r *rand.Rand, paid map[string]map[int64]decimal.Decimal, r
 	}
 	converted := ","
 	if r.IntN(8) == 0 {
-		return fmt.Sprintf("%s,2026-01-05,CHF,%s,%s,%s,%s,%s,%s\n", reference, amount.Truncate(2), "0", currency, amount, words, text)
+		return fmt.Sprintf("%s,2026-01-05,CHF,%s,%s,%s,%s,%s,%s\n", reference, amount.Truncate(2), "0", currency, amount,
+			words, text)
 	}
 	return fmt.Sprintf("%s,2026-01-05,%s,%s,%s,%s,%s,%s\n", reference, currency, amount, fee, converted, words, text)
 }
@@ -342,8 +354,10 @@ func (x *world) threeWayIs(t *testing.T, paid map[string]map[int64]decimal.Decim
 		for _, share := range s.Shares {
 			sum = sum.Add(share)
 		}
-		if r := resolved[s.Reference]; !slices.Equal(s.Payouts, r.Payouts) && len(s.Payouts)+len(r.Payouts) > 0 || (s.MatchedBy == "named") != r.named || len(s.Payouts) > 0 && !sum.Equal(s.PayoutAmount) {
-			t.Errorf("%s settles %v by %s, shares %v of %s; want %v", s.Reference, s.Payouts, s.MatchedBy, s.Shares, s.PayoutAmount, r.Payouts)
+		if r := resolved[s.Reference]; !slices.Equal(s.Payouts, r.Payouts) && len(s.Payouts)+len(r.Payouts) > 0 ||
+			(s.MatchedBy == "named") != r.named || len(s.Payouts) > 0 && !sum.Equal(s.PayoutAmount) {
+			t.Errorf("%s settles %v by %s, shares %v of %s; want %v", s.Reference, s.Payouts, s.MatchedBy, s.Shares,
+				s.PayoutAmount, r.Payouts)
 		}
 	}
 	all, err := x.w.ThreeWays(t.Context(), "acme")
@@ -352,7 +366,8 @@ func (x *world) threeWayIs(t *testing.T, paid map[string]map[int64]decimal.Decim
 	}
 	for _, p := range all {
 		l := of(p.Payout, p.Currency)
-		if !p.Received.Equal(l.received) || !p.Fees.Equal(l.fees) || !p.Converted.Equal(l.converted) || !p.PaidOut.Equal(paid[p.Currency][p.Payout]) || !p.Earned.Equal(p.PaidOut) {
+		if !p.Received.Equal(l.received) || !p.Fees.Equal(l.fees) || !p.Converted.Equal(l.converted) ||
+			!p.PaidOut.Equal(paid[p.Currency][p.Payout]) || !p.Earned.Equal(p.PaidOut) {
 			t.Errorf("payout %d in %s: %+v, want %+v of %s", p.Payout, p.Currency, p, l, paid[p.Currency][p.Payout])
 		}
 		if sum := decimal.Sum(p.Received, p.Fees, p.Converted, p.Rounding, p.Outstanding); !sum.Equal(p.PaidOut) {

@@ -64,9 +64,13 @@ func NewStatement(ctx context.Context, w *warehouse.Warehouse, account string, m
 	return s, s.forecast(ctx, w)
 }
 
-func newStatement(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time, closes []warehouse.Close) (s Statement, err error) {
+func newStatement(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time,
+	closes []warehouse.Close) (s Statement, err error) {
 	s = Statement{Account: account, Month: month}
-	if i := slices.IndexFunc(closes, func(c warehouse.Close) bool { return c.Month.Equal(month) && !c.ClosedAt.IsZero() }); i >= 0 {
+	if i := slices.IndexFunc(closes, func(c warehouse.Close) bool {
+		return c.Month.Equal(month) &&
+			!c.ClosedAt.IsZero()
+	}); i >= 0 {
 		s.Close = &closes[i]
 	}
 	if s.MadeAt, err = w.Now(ctx); err != nil {
@@ -113,8 +117,10 @@ func newCurrencyStatement(sums []warehouse.ChangeSum) CurrencyStatement {
 }
 
 func changeOf(c warehouse.ChangeSum) finance.Change {
-	return finance.Change{Sale: c.Sale, Before: c.StatusBefore, After: c.Status, InPayout: c.InPayout, IntoPayout: c.IntoPayout, SamePayout: c.SamePayout, FirstPaid: c.FirstPaid,
-		ListedBefore: c.ListedBefore, ListedAfter: c.Listed, Count: c.Count, CashbackBefore: c.CashbackBefore, Cashback: c.Cashback}
+	return finance.Change{Sale: c.Sale, Before: c.StatusBefore, After: c.Status, InPayout: c.InPayout,
+		IntoPayout: c.IntoPayout, SamePayout: c.SamePayout, FirstPaid: c.FirstPaid,
+		ListedBefore: c.ListedBefore, ListedAfter: c.Listed, Count: c.Count, CashbackBefore: c.CashbackBefore,
+		Cashback: c.Cashback}
 }
 
 // ParseMonth is the first day of a month such as 2026-03. Its error is a *RefusedError.
@@ -144,7 +150,8 @@ func (s Statement) Note() string {
 		return fmt.Sprintf("Closed by %s on %s with the hash %s, and it comes to something else now (%s): the statement as it was closed is in the view statement_closes.",
 			s.Close.By, s.Close.ClosedAt.Format(time.DateOnly), s.Close.Hash, s.Hash())
 	case s.Close != nil:
-		return fmt.Sprintf("Closed by %s on %s; SHA-256 %s.", s.Close.By, s.Close.ClosedAt.Format(time.DateOnly), s.Close.Hash)
+		return fmt.Sprintf("Closed by %s on %s; SHA-256 %s.", s.Close.By, s.Close.ClosedAt.Format(time.DateOnly),
+			s.Close.Hash)
 	case s.CompleteTo.IsZero():
 		return "No transactions are loaded."
 	case s.CompleteTo.Before(end):
@@ -164,7 +171,8 @@ func (s Statement) Records() [][]string {
 	month := s.Month.Format("2006-01")
 	for _, c := range s.Currencies {
 		add := func(entry, count string, b finance.Balance, paid string) {
-			records = append(records, []string{visible.Cell(s.Account), month, visible.Cell(c.Currency), entry, count, MoneyIn(c.Currency, b.Pending), MoneyIn(c.Currency, b.Confirmed),
+			records = append(records, []string{visible.Cell(s.Account), month, visible.Cell(c.Currency), entry, count,
+				MoneyIn(c.Currency, b.Pending), MoneyIn(c.Currency, b.Confirmed),
 				MoneyIn(c.Currency, b.Settled), MoneyIn(c.Currency, b.Total()), paid})
 		}
 		add("opening balance", "", c.Opening, "")
@@ -204,13 +212,15 @@ var (
 
 // CloseMonth closes a month: its statement is kept as it is, and what is loaded later and belongs to it counts in the
 // month in which it is loaded (report-7).
-func CloseMonth(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time, by, note string) (Statement, error) {
+func CloseMonth(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time, by,
+	note string) (Statement, error) {
 	return CloseAsSeen(ctx, w, account, month, by, note, "")
 }
 
-// CloseAsSeen is CloseMonth for who has looked at the statement: seen is its Hash then, and what has another one now is not
-// closed. "" closes it as it stands.
-func CloseAsSeen(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time, by, note, seen string) (Statement, error) {
+// CloseAsSeen is CloseMonth for who has looked at the statement: seen is its Hash then, and what has another one now is
+// not closed. "" closes it as it stands.
+func CloseAsSeen(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time, by, note,
+	seen string) (Statement, error) {
 	if err := errors.Join(CheckNote("the note", note), CheckNote("the name", by)); err != nil {
 		return Statement{}, err
 	}
@@ -219,7 +229,8 @@ func CloseAsSeen(ctx context.Context, w *warehouse.Warehouse, account string, mo
 		return Statement{}, err
 	}
 	if n := len(closes); n > 0 && !closes[n-1].Month.Before(month) {
-		return Statement{}, fmt.Errorf("%w: %s was closed by %s on %s", ErrMonthClosed, closes[n-1].Month.Format("2006-01"), closes[n-1].By, closes[n-1].ClosedAt.Format(time.DateOnly))
+		return Statement{}, fmt.Errorf("%w: %s was closed by %s on %s", ErrMonthClosed, closes[n-1].Month.Format("2006-01"),
+			closes[n-1].By, closes[n-1].ClosedAt.Format(time.DateOnly))
 	}
 	seenTo, complete, err := w.SeenTo(ctx, account)
 	if err != nil {
@@ -238,7 +249,8 @@ func CloseAsSeen(ctx context.Context, w *warehouse.Warehouse, account string, mo
 		return s, err
 	}
 	if c.Statement, c.Hash = s.text(), s.Hash(); seen != "" && seen != c.Hash {
-		return s, refused(HasMoved, "the statement of %s is not what was looked at any more: look at it again", month.Format("2006-01"))
+		return s, refused(HasMoved, "the statement of %s is not what was looked at any more: look at it again",
+			month.Format("2006-01"))
 	}
 	if err := w.CloseMonth(ctx, &c); err != nil {
 		return s, err

@@ -61,7 +61,8 @@ func TestStatementsOfAWorld(t *testing.T) {
 	x.record(t, late, before.Add(time.Hour), "EUR", "1000")
 	x.sync(true, "transactions", "payouts")
 	again, err := NewStatement(t.Context(), x.w, "acme", before)
-	if err != nil || again.Hash() != closed.Hash() || again.Close == nil || !strings.Contains(again.Note(), "Closed by ann") {
+	if err != nil || again.Hash() != closed.Hash() || again.Close == nil ||
+		!strings.Contains(again.Note(), "Closed by ann") {
 		t.Errorf("a closed month has another hash: %v\n%s\n%s", err, closed.text(), again.text())
 	}
 	seen, _, err := x.w.SeenTo(t.Context(), "acme")
@@ -76,7 +77,8 @@ func TestStatementsOfAWorld(t *testing.T) {
 	found := false
 	for _, c := range s.Currencies {
 		for _, e := range c.Entries {
-			found = found || e.Event == finance.Adjustment && c.Currency == "EUR" && e.Pending.Add(e.Confirmed).GreaterThanOrEqual(decimal.NewFromInt(1000))
+			found = found || e.Event == finance.Adjustment && c.Currency == "EUR" &&
+				e.Pending.Add(e.Confirmed).GreaterThanOrEqual(decimal.NewFromInt(1000))
 		}
 	}
 	if !found {
@@ -100,7 +102,8 @@ func balances(t *testing.T, s, before Statement) {
 			ages = ages.Add(b)
 		}
 		if before.Account != "" && !c.Opening.Equal(opening[c.Currency]) || !sum.Equal(c.Closing) || !ages.Equal(c.Closing) {
-			t.Errorf("%s of %s: %+v opens, %+v was closed with, %+v closes, %+v by age", c.Currency, s.Month.Format("2006-01"), c.Opening, opening[c.Currency], c.Closing, ages)
+			t.Errorf("%s of %s: %+v opens, %+v was closed with, %+v closes, %+v by age", c.Currency, s.Month.Format("2006-01"),
+				c.Opening, opening[c.Currency], c.Closing, ages)
 		}
 	}
 	for name, write := range map[string]func(*bytes.Buffer) error{"csv": func(b *bytes.Buffer) error { return s.WriteCSV(b) }, "ages": func(b *bytes.Buffer) error { return s.WriteAgesCSV(b) }} {
@@ -108,7 +111,8 @@ func balances(t *testing.T, s, before Statement) {
 		if err := write(&b); err != nil {
 			t.Fatal(err)
 		}
-		if rows, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(b.String(), byteOrderMark))).ReadAll(); err != nil || len(rows[0]) > 15 {
+		if rows, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(b.String(),
+			byteOrderMark))).ReadAll(); err != nil || len(rows[0]) > 15 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -119,9 +123,11 @@ func (x *world) closesWithTheViews(t *testing.T, s Statement) {
 	t.Helper()
 	for _, c := range s.Currencies {
 		var pending, confirmed, stake decimal.Decimal
-		err := x.w.Conn().QueryRow(t.Context(), `SELECT (SELECT sumIf(ifNull(cashback, 0), status != 'CONFIRMED') FROM payout_unpaid WHERE currency_code = {c:String}),
+		err := x.w.Conn().QueryRow(t.Context(),
+			`SELECT (SELECT sumIf(ifNull(cashback, 0), status != 'CONFIRMED') FROM payout_unpaid WHERE currency_code = {c:String}),
     (SELECT sumIf(ifNull(cashback, 0), status = 'CONFIRMED') FROM payout_unpaid WHERE currency_code = {c:String}),
-    (SELECT sum(at_stake) FROM payout_transactions WHERE currency_code = {c:String})`, namedArg("c", c.Currency)).Scan(&pending, &confirmed, &stake)
+    (SELECT sum(at_stake) FROM payout_transactions WHERE currency_code = {c:String})`,
+			namedArg("c", c.Currency)).Scan(&pending, &confirmed, &stake)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,7 +28,8 @@ func (s Statement) WriteAgesCSV(w io.Writer) error {
 	records := [][]string{{"account", "month", "currency", "age", "pending", "confirmed", "total"}}
 	for _, c := range s.Currencies {
 		for i, b := range c.Ages {
-			records = append(records, []string{visible.Cell(s.Account), s.Month.Format("2006-01"), visible.Cell(c.Currency), AgeTitles()[i],
+			records = append(records, []string{visible.Cell(s.Account), s.Month.Format("2006-01"), visible.Cell(c.Currency),
+				AgeTitles()[i],
 				MoneyIn(c.Currency, b.Pending), MoneyIn(c.Currency, b.Confirmed), MoneyIn(c.Currency, b.Pending.Add(b.Confirmed))})
 		}
 	}
@@ -72,7 +73,8 @@ type (
 
 // WriteJSON writes the statement as one object.
 func (s Statement) WriteJSON(w io.Writer) error {
-	o := statementObject{Account: s.Account, Month: s.Month.Format("2006-01"), MadeAt: s.MadeAt, Note: s.Note(), Hash: s.Hash(), Currencies: []currencyObject{}}
+	o := statementObject{Account: s.Account, Month: s.Month.Format("2006-01"), MadeAt: s.MadeAt, Note: s.Note(),
+		Hash: s.Hash(), Currencies: []currencyObject{}}
 	if !s.CompleteTo.IsZero() {
 		o.CompleteTo = &s.CompleteTo
 	}
@@ -82,12 +84,15 @@ func (s Statement) WriteJSON(w io.Writer) error {
 	for _, c := range s.Currencies {
 		of := func(b finance.Balance) balanceObject {
 			n := func(text string) json.Number { return json.Number(text) }
-			return balanceObject{n(MoneyIn(c.Currency, b.Pending)), n(MoneyIn(c.Currency, b.Confirmed)), n(MoneyIn(c.Currency, b.Settled)), n(MoneyIn(c.Currency, b.Total()))}
+			return balanceObject{n(MoneyIn(c.Currency, b.Pending)), n(MoneyIn(c.Currency, b.Confirmed)),
+				n(MoneyIn(c.Currency, b.Settled)), n(MoneyIn(c.Currency, b.Total()))}
 		}
-		one := currencyObject{Currency: c.Currency, Opening: of(c.Opening), Closing: of(c.Closing), Entries: []entryObject{}, Ages: map[string]balanceObject{},
+		one := currencyObject{Currency: c.Currency, Opening: of(c.Opening), Closing: of(c.Closing), Entries: []entryObject{},
+			Ages:     map[string]balanceObject{},
 			Forecast: c.forecastObjects()}
 		for _, e := range c.Entries {
-			one.Entries = append(one.Entries, entryObject{string(e.Event), e.Count, of(e.Balance), json.Number(MoneyIn(c.Currency, e.Paid))})
+			one.Entries = append(one.Entries, entryObject{string(e.Event), e.Count, of(e.Balance),
+				json.Number(MoneyIn(c.Currency, e.Paid))})
 		}
 		for i, b := range c.Ages {
 			one.Ages[AgeTitles()[i]] = of(finance.Balance{Pending: b.Pending, Confirmed: b.Confirmed})
@@ -99,7 +104,8 @@ func (s Statement) WriteJSON(w io.Writer) error {
 
 // WriteHTML writes one page that needs nothing beside itself, and prints on A4.
 func (s Statement) WriteHTML(w io.Writer) error {
-	t, err := template.New("statement").Funcs(template.FuncMap{"grouped": wording.Grouped, "ages": AgeTitles, "forecastNote": ForecastNote, "count": func(n int64) string { return wording.Count(uint64(n)) }}).Parse(statementText)
+	t, err := template.New("statement").Funcs(template.FuncMap{"grouped": wording.Grouped, "ages": AgeTitles,
+		"forecastNote": ForecastNote, "count": func(n int64) string { return wording.Count(uint64(n)) }}).Parse(statementText)
 	if err != nil {
 		return fmt.Errorf("reading the template of the statement: %w", err)
 	}
@@ -151,7 +157,8 @@ func WriteChangesCSV(ctx context.Context, w *warehouse.Warehouse, account string
 	if err != nil {
 		return err
 	}
-	records := [][]string{{"account", "month", "currency", "entry", "transaction_id", "at", "seen_at", "sold_at", "retailer", "payout_id", "pending", "confirmed", "after_payment", "paid"}}
+	records := [][]string{{"account", "month", "currency", "entry", "transaction_id", "at", "seen_at", "sold_at",
+		"retailer", "payout_id", "pending", "confirmed", "after_payment", "paid"}}
 	all, err := w.Changes(ctx, account, month, month.AddDate(0, 1, 0), closes)
 	if err != nil {
 		return err
@@ -166,8 +173,10 @@ func WriteChangesCSV(ctx context.Context, w *warehouse.Warehouse, account string
 			if c.Late {
 				event = finance.Adjustment
 			}
-			records = append(records, []string{visible.Cell(account), month.Format("2006-01"), visible.Cell(c.Currency), string(event), c.ID.String(), iso(&c.At), iso(&c.SeenAt), iso(c.SoldAt),
-				visible.Cell(c.Retailer), payout, MoneyIn(c.Currency, step.Pending), MoneyIn(c.Currency, step.Confirmed), MoneyIn(c.Currency, step.Settled), MoneyIn(c.Currency, step.Paid)})
+			records = append(records, []string{visible.Cell(account), month.Format("2006-01"), visible.Cell(c.Currency),
+				string(event), c.ID.String(), iso(&c.At), iso(&c.SeenAt), iso(c.SoldAt),
+				visible.Cell(c.Retailer), payout, MoneyIn(c.Currency, step.Pending), MoneyIn(c.Currency, step.Confirmed),
+				MoneyIn(c.Currency, step.Settled), MoneyIn(c.Currency, step.Paid)})
 		}
 	}
 	return writeRecords(to, records)

@@ -67,7 +67,8 @@ func AlignThreeWay(in Medium, all []warehouse.ThreeWay) *Alignment {
 
 // ThreeWayAmounts are the amounts of a payout by the names of their columns.
 func ThreeWayAmounts(p warehouse.ThreeWay) map[string]decimal.Decimal {
-	return map[string]decimal.Decimal{"earned": p.Earned, "paid out": p.PaidOut, "received": p.Received, "fees": p.Fees, "converted": p.Converted, "rounding": p.Rounding, "outstanding": p.Outstanding}
+	return map[string]decimal.Decimal{"earned": p.Earned, "paid out": p.PaidOut, "received": p.Received, "fees": p.Fees,
+		"converted": p.Converted, "rounding": p.Rounding, "outstanding": p.Outstanding}
 }
 
 // Arrived is what reached the bank with a settlement, in words: EUR 63.50, of USD 70.00, after EUR 0.50 of fees.

@@ -8,8 +8,8 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// tolerates reports whether a matter of the payout is within the tolerance (report-8). What nobody has seen never is, and neither is
-// a count that differs, or a payout that was altered.
+// tolerates reports whether a matter of the payout is within the tolerance (report-8). What nobody has seen never is,
+// and neither is a count that differs, or a payout that was altered.
 func (p Payout) tolerates(m finance.Matter, t finance.Tolerances) bool {
 	switch {
 	case m.Kind == Altered, m.Kind == MixedCurrency, m.Kind == string(finance.NotLoaded), p.Verdict == Missing:
@@ -19,7 +19,8 @@ func (p Payout) tolerates(m finance.Matter, t finance.Tolerances) bool {
 	case m.Kind == Mismatched:
 		return true
 	}
-	return !slices.ContainsFunc(p.Explained.Lines, func(l finance.Line) bool { return l.Currency == m.Currency && !t.Covers(&l) })
+	return !slices.ContainsFunc(p.Explained.Lines,
+		func(l finance.Line) bool { return l.Currency == m.Currency && !t.Covers(&l) })
 }
 
 // amountsWithin reports whether all totals that differ are amounts, and each differs by no more than the tolerance.
@@ -62,8 +63,8 @@ func (p Payout) withinAdvice() string {
 	return "within the tolerance, so nothing has to be done: " + wording.List(said)
 }
 
-// withinText says in how many payouts something is within the tolerance, and what that adds up to over all of them: it is
-// part of the sums by kind, and each payout was looked at by itself.
+// withinText says in how many payouts something is within the tolerance, and what that adds up to over all of them: it
+// is part of the sums by kind, and each payout was looked at by itself.
 func (r Reconciliation) withinText() string {
 	n, together := r.withinSums()
 	switch {
@@ -72,7 +73,8 @@ func (r Reconciliation) withinText() string {
 	case len(together.order) == 0:
 		return fmt.Sprintf(" Within the tolerance: %s.", wording.Plural(n, "payout"))
 	}
-	return fmt.Sprintf(" Within the tolerance, each payout by itself: %s; over all of them it adds up to %s.", wording.Plural(n, "payout"), together.text())
+	return fmt.Sprintf(" Within the tolerance, each payout by itself: %s; over all of them it adds up to %s.",
+		wording.Plural(n, "payout"), together.text())
 }
 
 // withinSums adds up what is within the tolerance, without signs, and counts its payouts.

@@ -28,7 +28,8 @@ func Amount(name string, d *decimal.Decimal) string {
 
 // isCount reports whether a total of a payout counts something.
 func isCount(name string) bool {
-	return slices.ContainsFunc(catalog.Payouts().Fields, func(f catalog.Field) bool { return f.Column == name && f.Type == catalog.Int })
+	return slices.ContainsFunc(catalog.Payouts().Fields,
+		func(f catalog.Field) bool { return f.Column == name && f.Type == catalog.Int })
 }
 
 // Money writes an amount as a plain number, with two decimals at least.
@@ -66,7 +67,8 @@ func (p Payout) Totals() []Total {
 	all := make([]Total, len(warehouse.PayoutTotals()))
 	each(func(i int, column, unit string, amount *decimal.Decimal) {
 		t := &all[i]
-		into := map[string]*string{"reported": &t.Reported, "stamped": &t.Stamped, "difference": &t.Difference, "now": &t.Now}[column]
+		into := map[string]*string{"reported": &t.Reported, "stamped": &t.Stamped, "difference": &t.Difference,
+			"now": &t.Now}[column]
 		*into = d.TextKnown(column, unit, amount)
 	})
 	for i, name := range warehouse.PayoutTotals() {
@@ -75,8 +77,8 @@ func (p Payout) Totals() []Total {
 	return all
 }
 
-// likeReported rounds an average for people, which has no end of decimals, to as many as the payout reports. Sums stay as
-// they are.
+// likeReported rounds an average for people, which has no end of decimals, to as many as the payout reports. Sums stay
+// as they are.
 func (p Payout) likeReported(i int, amount *decimal.Decimal) *decimal.Decimal {
 	if warehouse.PayoutTotals()[i] != "aov" || amount == nil {
 		return amount
@@ -143,20 +145,24 @@ func (p Payout) differences() string {
 			break
 		}
 		all = append(all, fmt.Sprintf("%s is %s and its transactions give %s (difference %s)",
-			name, Amount(name, total(p.Reported, name)), Amount(name, total(p.Stamped, name)), Amount(name, total(p.Difference, name))))
+			name, Amount(name, total(p.Reported, name)), Amount(name, total(p.Stamped, name)),
+			Amount(name, total(p.Difference, name))))
 	}
 	return wording.List(all)
 }
 
 func (p Payout) alterations() string {
 	if len(p.AlteredColumns) == 0 {
-		return "the payout was altered after it was first seen on " + p.FirstSeenAt.Format(time.DateOnly) + ", and changed back"
+		return "the payout was altered after it was first seen on " + p.FirstSeenAt.Format(time.DateOnly) +
+			", and changed back"
 	}
 	var changes []string
 	for i, name := range p.AlteredColumns {
-		changes = append(changes, fmt.Sprintf("%s from %s to %s", name, orNone(p.AlteredBefore[i]), orNone(p.AlteredAfter[i])))
+		changes = append(changes, fmt.Sprintf("%s from %s to %s", name, orNone(p.AlteredBefore[i]),
+			orNone(p.AlteredAfter[i])))
 	}
-	return "the payout was altered after it was first seen on " + p.FirstSeenAt.Format(time.DateOnly) + ": " + strings.Join(changes, ", ") + "; ask the service which is right"
+	return "the payout was altered after it was first seen on " + p.FirstSeenAt.Format(time.DateOnly) + ": " +
+		strings.Join(changes, ", ") + "; ask the service which is right"
 }
 
 func orNone(text string) string {
@@ -173,7 +179,8 @@ func withCurrency(currency string, d decimal.Decimal) string {
 
 // OrphanAdvice says what to do about transactions whose payout is not there.
 func OrphanAdvice(o warehouse.OrphanGroup) string {
-	return fmt.Sprintf("%s (%s) %s %s", wording.Plural(o.Transactions, "transaction"), withCurrency(o.Currency, o.Cashback), verb(o.Transactions, "carry", "carries"), orphanWords(o))
+	return fmt.Sprintf("%s (%s) %s %s", wording.Plural(o.Transactions, "transaction"),
+		withCurrency(o.Currency, o.Cashback), verb(o.Transactions, "carry", "carries"), orphanWords(o))
 }
 
 // orphanWords goes on from "transactions carry".
@@ -190,7 +197,8 @@ func orphanWords(o warehouse.OrphanGroup) string {
 
 // OverdueAdvice says what to do about sales that should have been paid.
 func (r Reconciliation) OverdueAdvice(o warehouse.OverdueGroup) string {
-	return fmt.Sprintf("%s sold in %s (%s) %s %s", wording.Plural(o.Transactions, "transaction"), o.Month, withCurrency(o.Currency, o.Cashback), verb(o.Transactions, "are", "is"), r.overdueWords())
+	return fmt.Sprintf("%s sold in %s (%s) %s %s", wording.Plural(o.Transactions, "transaction"), o.Month,
+		withCurrency(o.Currency, o.Cashback), verb(o.Transactions, "are", "is"), r.overdueWords())
 }
 
 // overdueWords goes on from "transactions are".
@@ -258,7 +266,8 @@ func verdictWords(n int, verdict string) string {
 	case Matched:
 		return verb(uint64(n), "match their transactions", "matches its transactions")
 	case Drifted:
-		return verb(uint64(n), "have transactions that changed after they were paid", "has transactions that changed after they were paid")
+		return verb(uint64(n), "have transactions that changed after they were paid",
+			"has transactions that changed after they were paid")
 	case NoTransactions:
 		return verb(uint64(n), "have", "has") + " no transactions loaded"
 	case Missing:

@@ -23,7 +23,8 @@ func TestYearOnPaper(t *testing.T) {
 			t.Fatal(err)
 		}
 		paper := filepath.Join(folder, name+".pdf")
-		out, err := exec.CommandContext(t.Context(), "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer", "--user-data-dir="+t.TempDir(),
+		out, err := exec.CommandContext(t.Context(), "chromium", "--headless", "--no-sandbox", "--disable-gpu",
+			"--no-pdf-header-footer", "--user-data-dir="+t.TempDir(),
 			"--print-to-pdf="+paper, "file://"+document).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)

@@ -41,7 +41,8 @@ func (y *year) write(t *testing.T, n int) {
 		payout = fmt.Sprint(s.payout)
 	}
 	record := fmt.Sprintf(`{"id":"00000000-0000-4000-8000-%012d","soldAt":%q,"updatedAt":%q,"currencyCode":%q,"orderValue":%s,"cashback":%s,"status":%q,"retailerName":%q,"payoutId":%s}`,
-		n, s.sold.Format(time.RFC3339), y.Now().Format(time.RFC3339Nano), s.currency, s.value, s.cashback, s.status, []string{"Nordlicht Books", "Café Müller", "Outdoor & Co"}[n%3], payout)
+		n, s.sold.Format(time.RFC3339), y.Now().Format(time.RFC3339Nano), s.currency, s.value, s.cashback, s.status,
+		[]string{"Nordlicht Books", "Café Müller", "Outdoor & Co"}[n%3], payout)
 	if err := y.Put(apisim.StreamTransactions, "acme", []byte(record)); err != nil {
 		t.Fatal(err)
 	}
@@ -107,18 +108,20 @@ func (y *year) pay(t *testing.T, id int, wrong map[string]string, sales ...int) 
 	}
 }
 
-// playYear is a year of an account that is paid three months after the sale, in euros and in dollars. Each month sells 10 m
-// + 1 to 4, of which the last one is in dollars; payouts 200 + m are in euros and 300 + m in dollars.
+// playYear is a year of an account that is paid three months after the sale, in euros and in dollars. Each month sells
+// 10 m + 1 to 4, of which the last one is in dollars; payouts 200 + m are in euros and 300 + m in dollars.
 func playYear(t *testing.T) *year {
 	t.Helper()
 	y := &year{newWorld(t, scripted()), map[int]*yearSale{}}
 	wrong := map[int]map[string]string{
-		6: {"totalTransactions": "1", "totalGmv": "80", "totalCashback": "8", "pendingTransactions": "1", "pendingGmv": "80", "pendingCashback": "8"}, // one that is not there
-		7: {"totalCashback": "0.03"},                                                                                                                  // within the tolerance
+		6: {"totalTransactions": "1", "totalGmv": "80", "totalCashback": "8", "pendingTransactions": "1", "pendingGmv": "80",
+			"pendingCashback": "8"}, // one that is not there
+		7: {"totalCashback": "0.03"}, // within the tolerance
 		8: {"totalCashback": "15"},
 	}
 	for m := range 12 {
-		for i, sale := range [][3]string{{"EUR", "120.00", "12.00"}, {"EUR", "80.50", "8.05"}, {"EUR", "99.90", "9.99"}, {"USD", "60.00", "6.00"}} {
+		for i, sale := range [][3]string{{"EUR", "120.00", "12.00"}, {"EUR", "80.50", "8.05"}, {"EUR", "99.90", "9.99"},
+			{"USD", "60.00", "6.00"}} {
 			value, cashback := decimal.RequireFromString(sale[1]).Add(decimal.NewFromInt(int64(m))), decimal.RequireFromString(sale[2]).Add(decimal.New(int64(m), -1))
 			y.sell(t, 10*m+i+1, sale[0], value.String(), cashback.String())
 		}
@@ -158,8 +161,8 @@ func playYear(t *testing.T) *year {
 	return y
 }
 
-// bank takes in what reached the bank in the year: with fees, converted, two payouts at once, one in two parts, one that is
-// short, and one that was taken back.
+// bank takes in what reached the bank in the year: with fees, converted, two payouts at once, one in two parts, one
+// that is short, and one that was taken back.
 func (y *year) bank(t *testing.T) ThreeWay {
 	t.Helper()
 	_, err := y.take(t, settlement.Options{Source: "bank-2026.csv", By: "ann"}, bankHeader+
@@ -180,7 +183,8 @@ func (y *year) bank(t *testing.T) ThreeWay {
 		t.Fatal(err)
 	}
 	y.states(t, map[string]string{
-		"200 EUR": "received: 30.04 = 28.54 + 1.50 fees", "300 USD": "received: 6.00 = 0.00 + 6.00 converted", "301 USD": "received: 6.10 = 6.10", "302 USD": "received: 6.20 = 6.20",
+		"200 EUR": "received: 30.04 = 28.54 + 1.50 fees", "300 USD": "received: 6.00 = 0.00 + 6.00 converted",
+		"301 USD": "received: 6.10 = 6.10", "302 USD": "received: 6.20 = 6.20",
 		"203 EUR": "short: 30.94 = 30.00 + 0.94 outstanding",
 	})
 	return all
@@ -191,7 +195,9 @@ func TestYear(t *testing.T) {
 	t.Parallel()
 	y := playYear(t)
 	rules := Filter{Account: "acme", Tolerances: finance.Tolerances{"EUR": 5, "USD": 5}}
-	if _, err := Acknowledge(t.Context(), y.w, Acknowledging{Account: "acme", Payout: 202, Reason: "expected", Note: "taken off in June", By: "ann", Rules: rules}); err != nil {
+	if _, err := Acknowledge(t.Context(), y.w,
+		Acknowledging{Account: "acme", Payout: 202, Reason: "expected", Note: "taken off in June", By: "ann",
+			Rules: rules}); err != nil {
 		t.Fatal(err)
 	}
 	r, err := Reconcile(t.Context(), y.w, rules)
@@ -204,8 +210,11 @@ func TestYear(t *testing.T) {
 		addsUp(t, p)
 	}
 	for id, want := range map[int64]string{
-		200: "drifted", 201: "mismatched, altered", 202: "drifted, acknowledged", 203: "drifted", 204: "matched, mixed currency", 205: "missing", 206: "missing", 207: "mismatched, within tolerance", 208: "mismatched",
-		300: "matched", 301: "matched", 302: "matched", 303: "matched", 305: "drifted", 306: "matched", 307: "matched", 308: "matched",
+		200: "drifted", 201: "mismatched, altered", 202: "drifted, acknowledged", 203: "drifted",
+		204: "matched, mixed currency", 205: "missing", 206: "missing", 207: "mismatched, within tolerance",
+		208: "mismatched",
+		300: "matched", 301: "matched", 302: "matched", 303: "matched", 305: "drifted", 306: "matched", 307: "matched",
+		308: "matched",
 	} {
 		if got[id] != want {
 			t.Errorf("payout %d is %q, want %q", id, got[id], want)

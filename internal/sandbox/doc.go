@@ -24,8 +24,8 @@
 //   - sandbox-4: Rights cannot be had back: no_new_privs is set, and the rules hold for whatever the process starts.
 //   - sandbox-5: Who is inside can make sure of it: [Policy.Verify] tries what must be refused.
 //   - sandbox-6: A policy with Network is for a process that loads: it leaves all sockets, and refuses child processes
-//     and files as the others do. Where the kernel's Landlock cannot let an engine work that writes (before Linux 5.19 it
-//     always refuses to move files between folders), such a policy leaves files as they are.
+//     and files as the others do. Where the kernel's Landlock cannot let an engine work that writes (before Linux 5.19
+//     it always refuses to move files between folders), such a policy leaves files as they are.
 //
 // Files are Landlock's (Linux 5.13), TCP is Landlock's from Linux 6.7 on, and child processes and other sockets are a
 // seccomp filter's. [Policy.Missing] tells what a kernel cannot do.

@@ -144,7 +144,8 @@ func (p Policy) landlock(path string) error {
 	for _, right := range []struct {
 		since int
 		bit   uint64
-	}{{abiRefer, unix.LANDLOCK_ACCESS_FS_REFER}, {abiTruncate, unix.LANDLOCK_ACCESS_FS_TRUNCATE}, {abiIoctl, unix.LANDLOCK_ACCESS_FS_IOCTL_DEV}} {
+	}{{abiRefer, unix.LANDLOCK_ACCESS_FS_REFER}, {abiTruncate, unix.LANDLOCK_ACCESS_FS_TRUNCATE},
+		{abiIoctl, unix.LANDLOCK_ACCESS_FS_IOCTL_DEV}} {
 		if version >= right.since {
 			attr.Handled_access_fs |= right.bit
 		}

@@ -124,7 +124,11 @@ func inside() error {
 	report("libraries", err)
 	report("execute", exec.Command("/bin/true").Run())
 	report("execute by loader", exec.Command("/lib64/ld-linux-x86-64.so.2", "/bin/true").Run())
-	report("execute itself", func() error { _, err := os.StartProcess("/proc/self/exe", []string{"x"}, &os.ProcAttr{}); return err }())
+	report("execute itself", func() error {
+		_, err := os.StartProcess("/proc/self/exe", []string{"x"},
+			&os.ProcAttr{})
+		return err
+	}())
 	report("become another", syscall.Exec("/lib64/ld-linux-x86-64.so.2", []string{"x", "/bin/true"}, nil))
 	report("fork", func() error {
 		pid, _, errno := syscall.RawSyscall(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0)
@@ -142,7 +146,8 @@ func inside() error {
 	report("listen", err)
 	for name, s := range map[string][3]int{
 		"unix socket": {unix.AF_UNIX, unix.SOCK_STREAM, 0}, "mptcp": {unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP},
-		"netlink": {unix.AF_NETLINK, unix.SOCK_RAW, 0}, "raw": {unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP}, "packet": {unix.AF_PACKET, unix.SOCK_RAW, 0},
+		"netlink": {unix.AF_NETLINK, unix.SOCK_RAW, 0}, "raw": {unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP},
+		"packet": {unix.AF_PACKET, unix.SOCK_RAW, 0},
 	} {
 		fd, err := unix.Socket(s[0], s[1], s[2])
 		if err == nil {
@@ -170,7 +175,8 @@ func reportPossessions() error {
 	for fd := range 50 {
 		var st unix.Stat_t
 		// What Go has opened for itself is closed on exec; what came along is not.
-		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 && unix.Fstat(fd, &st) == nil {
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 &&
+			unix.Fstat(fd, &st) == nil {
 			open = append(open, fmt.Sprint(fd))
 		}
 	}
@@ -195,7 +201,10 @@ func serveInside() error {
 		return err
 	}
 	fmt.Println(l.Addr())
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "from inside") })}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
+		fmt.Fprintln(w, "from inside")
+	})}
 	go func() { _ = server.Serve(l) }()
 	<-ctx.Done()
 	_ = server.Close()
@@ -245,7 +254,8 @@ func TestInside(t *testing.T) {
 		if network {
 			cmd.Env = append(cmd.Env, "NETWORK=yes")
 			for _, what := range []string{
-				"read", "list", "environ", "proc", "symlink", "connect", "udp", "listen", "unix socket", "netlink", "mptcp", "raw", "packet",
+				"read", "list", "environ", "proc", "symlink", "connect", "udp", "listen", "unix socket", "netlink", "mptcp", "raw",
+				"packet",
 			} {
 				want[what] = "allowed"
 			}

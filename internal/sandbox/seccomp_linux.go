@@ -26,7 +26,8 @@ func hasSeccomp() bool {
 	return errno == unix.EFAULT && architecture() != 0
 }
 
-// Where the filter finds the call that is made. Both architectures are little endian: an argument's low half comes first.
+// Where the filter finds the call that is made. Both architectures are little endian: an argument's low half comes
+// first.
 const (
 	callNumber = 0
 	callArch   = 4
@@ -37,8 +38,10 @@ const (
 
 // refusedCalls are never needed by who may start nothing and look at nobody else.
 var refusedCalls = append([]uint32{
-	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PIDFD_GETFD, unix.SYS_IO_URING_SETUP, unix.SYS_BPF,
-	unix.SYS_USERFAULTFD, unix.SYS_PERF_EVENT_OPEN, unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_MOUNT,
+	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PIDFD_GETFD, unix.SYS_IO_URING_SETUP,
+	unix.SYS_BPF,
+	unix.SYS_USERFAULTFD, unix.SYS_PERF_EVENT_OPEN, unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
+	unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_MOUNT,
 }, forks...)
 
 // filterCalls puts a filter on the calling thread that refuses what Landlock does not cover (sandbox-2). With network,

@@ -15,7 +15,8 @@ import (
 // AfterRuns does what follows from runs that have ended: it asks for deals that no list had, checks what readers see,
 // and reconciles payouts. What goes wrong in it is a warning, and no failure of the runs (service-2); a signal ends it,
 // and the next sync makes up for it.
-func (s *Service) AfterRuns(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, api *Clients, results []syncer.Result) {
+func (s *Service) AfterRuns(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, api *Clients,
+	results []syncer.Result) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -47,8 +48,8 @@ type reconciled struct {
 	unsettled bool // the next run of payouts may make certain which of them are not there
 }
 
-// reconcile reconciles the payouts of the accounts of which a payout, or a transaction in one, was loaded, and logs what
-// is new.
+// reconcile reconciles the payouts of the accounts of which a payout, or a transaction in one, was loaded, and logs
+// what is new.
 func (s *Service) reconcile(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, results []syncer.Result) {
 	done := map[string]bool{}
 	for _, r := range results {
@@ -80,11 +81,13 @@ func (s *Service) concernsPayouts(r syncer.Result) bool {
 	return r.Record.Changes.Any() && (stream.Payouts || r.Record.Written.Payouts > 0)
 }
 
-func (s *Service) reconcileAccount(ctx context.Context, w *warehouse.Warehouse, account string, rules config.Finance) error {
+func (s *Service) reconcileAccount(ctx context.Context, w *warehouse.Warehouse, account string,
+	rules config.Finance) error {
 	s.reconciling.Lock() // service-4: of two at once, both would find the same to be new
 	defer s.reconciling.Unlock()
 	s.reconciled.Store(account, reconciled{})
-	found, _, err := report.AfterSync(ctx, w, s.log, report.Filter{Account: account, OverdueAfter: rules.OverdueAfter, Tolerances: rules.Tolerances})
+	found, _, err := report.AfterSync(ctx, w, s.log,
+		report.Filter{Account: account, OverdueAfter: rules.OverdueAfter, Tolerances: rules.Tolerances})
 	if err == nil {
 		s.metrics.SetPayouts(account, found.Counts())
 		s.reconciled.Store(account, reconciled{at: s.now(), ended: true, unsettled: found.Unsettled()})

@@ -27,7 +27,8 @@ func ran(t *testing.T, stream string, c warehouse.Changes) syncer.Result {
 func TestAfterQuietRuns(t *testing.T) {
 	t.Parallel()
 	s := New(Options{})
-	quiet, busy := ran(t, "transactions", warehouse.Changes{Unchanged: 5}), ran(t, "transactions", warehouse.Changes{Updated: 1})
+	quiet, busy := ran(t, "transactions", warehouse.Changes{Unchanged: 5}), ran(t, "transactions",
+		warehouse.Changes{Updated: 1})
 	expect := func(when string, afterQuiet bool) {
 		t.Helper()
 		if s.mayNameDeals(quiet) != afterQuiet || !s.mayNameDeals(busy) {
@@ -58,17 +59,21 @@ func TestAfterQuietRuns(t *testing.T) {
 		last *reconciled
 		want []bool // after each of the runs below
 	}{
-		"at the start":          {nil, []bool{true, false, false, false, true, true, false}},
-		"all was settled":       {&reconciled{at: time.Now(), ended: true}, []bool{true, false, false, false, false, true, false}},
-		"some was not settled":  {&reconciled{at: time.Now(), ended: true, unsettled: true}, []bool{true, false, false, false, true, true, false}},
-		"that was long ago":     {&reconciled{at: time.Now().Add(-reconcileAgain), ended: true}, []bool{true, true, true, false, true, true, false}},
+		"at the start": {nil, []bool{true, false, false, false, true, true, false}},
+		"all was settled": {&reconciled{at: time.Now(), ended: true},
+			[]bool{true, false, false, false, false, true, false}},
+		"some was not settled": {&reconciled{at: time.Now(), ended: true, unsettled: true},
+			[]bool{true, false, false, false, true, true, false}},
+		"that was long ago": {&reconciled{at: time.Now().Add(-reconcileAgain), ended: true},
+			[]bool{true, true, true, false, true, true, false}},
 		"it was not to the end": {&reconciled{at: time.Now()}, []bool{true, true, true, false, true, true, false}},
 	} {
 		s := New(Options{})
 		if c.last != nil {
 			s.reconciled.Store("acme", *c.last)
 		}
-		for i, r := range []syncer.Result{paid, busy, quiet, failed, same, more, ran(t, "coupons", warehouse.Changes{Inserted: 1})} {
+		for i, r := range []syncer.Result{paid, busy, quiet, failed, same, more,
+			ran(t, "coupons", warehouse.Changes{Inserted: 1})} {
 			if got := s.concernsPayouts(r); got != c.want[i] {
 				t.Errorf("%s: after run %d reconciled is %v", when, i, got)
 			}
@@ -81,7 +86,8 @@ func TestChecksThatHold(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	s := New(Options{Clock: func() time.Time { return now }})
-	quiet, busy := ran(t, "transactions", warehouse.Changes{Unchanged: 5}), ran(t, "transactions", warehouse.Changes{Updated: 1})
+	quiet, busy := ran(t, "transactions", warehouse.Changes{Unchanged: 5}), ran(t, "transactions",
+		warehouse.Changes{Updated: 1})
 	expect := func(when string, want bool) {
 		t.Helper()
 		if s.stillHolds(quiet) != want || s.stillHolds(busy) {

@@ -27,7 +27,8 @@ type clientKey struct{ account, key, from string } // of two keys that are alike
 
 // Clients makes API clients; tune may change what they are made of, and be nil.
 func (s *Service) Clients(tune func(*dealapi.Options)) *Clients {
-	return &Clients{service: s, tune: tune, clients: map[clientKey]*dealapi.Client{}, limiters: map[string]*dealapi.Limiter{}, pulses: map[string]pulse{}}
+	return &Clients{service: s, tune: tune, clients: map[clientKey]*dealapi.Client{},
+		limiters: map[string]*dealapi.Limiter{}, pulses: map[string]pulse{}}
 }
 
 // measured are clients whose requests are counted by the metrics.
@@ -48,8 +49,10 @@ func (c *Clients) Get(t Target) (*dealapi.Client, error) {
 	}
 	o := dealapi.Options{
 		Account: id.account, BaseURL: t.Account.BaseURL, Key: id.key, UserAgent: c.service.userAgent,
-		Timeout: t.Account.Timeout, MaxBodyBytes: t.Account.MaxBodyBytes, Bodies: c.service.bodies, MaxElapsed: t.Account.MaxRetryElapsed,
-		Limiter: c.limiters[id.account], AllowInsecure: t.Account.AllowInsecure, Logger: c.service.log, Trace: traceRequest,
+		Timeout: t.Account.Timeout, MaxBodyBytes: t.Account.MaxBodyBytes, Bodies: c.service.bodies,
+		MaxElapsed: t.Account.MaxRetryElapsed,
+		Limiter:    c.limiters[id.account], AllowInsecure: t.Account.AllowInsecure, Logger: c.service.log,
+		Trace: traceRequest,
 	}
 	if id.from != "" {
 		o.KeyAgain = func() (string, error) {
@@ -78,7 +81,8 @@ func traceRequest(ctx context.Context, r dealapi.RequestInfo) {
 	if verb == "get" { // of a single record, whose key makes each address another
 		name = verb + " " + path.Dir(address) + "/{id}"
 	}
-	made := tracing.Request{Name: name, Path: address, SentAt: r.SentAt, Duration: r.Duration, Attempt: r.Attempt, Status: r.Status, Bytes: r.Bytes}
+	made := tracing.Request{Name: name, Path: address, SentAt: r.SentAt, Duration: r.Duration, Attempt: r.Attempt,
+		Status: r.Status, Bytes: r.Bytes}
 	if r.Kind != 0 {
 		made.Failed = r.Kind.String()
 	}

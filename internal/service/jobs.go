@@ -13,7 +13,8 @@ import (
 
 // Jobs makes the jobs of what is selected; change may change each of them, and be nil. The clients are to be closed
 // after the runs. An error of the selection is a SettingError.
-func (s *Service) Jobs(cfg *config.Config, selected Selection, change func(*syncer.Job)) ([]syncer.Job, *Clients, error) {
+func (s *Service) Jobs(cfg *config.Config, selected Selection,
+	change func(*syncer.Job)) ([]syncer.Job, *Clients, error) {
 	targets, err := selected.Targets(cfg)
 	if err != nil {
 		return nil, nil, err
@@ -71,8 +72,10 @@ type Watch struct {
 }
 
 // Sync makes all runs side by side. One that fails does not stop the others. Its error says that none was made.
-func (s *Service) Sync(ctx context.Context, w *warehouse.Warehouse, jobs []syncer.Job, watch Watch) ([]syncer.Result, error) {
-	runner, err := syncer.New(syncer.Options{Warehouse: w, Logger: s.log, Metrics: s.metrics.Syncer, Progress: watch.Progress, Observer: s.observer})
+func (s *Service) Sync(ctx context.Context, w *warehouse.Warehouse, jobs []syncer.Job,
+	watch Watch) ([]syncer.Result, error) {
+	runner, err := syncer.New(syncer.Options{Warehouse: w, Logger: s.log, Metrics: s.metrics.Syncer,
+		Progress: watch.Progress, Observer: s.observer})
 	if err != nil {
 		return nil, fmt.Errorf("preparing the sync: %w", err)
 	}
@@ -84,7 +87,8 @@ func (s *Service) Sync(ctx context.Context, w *warehouse.Warehouse, jobs []synce
 
 // Backfill reads a range of time for all jobs side by side. One that fails does not stop the others. Its error says
 // that nothing was read.
-func (s *Service) Backfill(ctx context.Context, w *warehouse.Warehouse, jobs []syncer.Job, asked syncer.Range, watch Watch) ([]syncer.Result, error) {
+func (s *Service) Backfill(ctx context.Context, w *warehouse.Warehouse, jobs []syncer.Job, asked syncer.Range,
+	watch Watch) ([]syncer.Result, error) {
 	runner, err := syncer.New(syncer.Options{Warehouse: w, Logger: s.log, Progress: watch.Progress, Observer: s.observer})
 	if err != nil {
 		return nil, fmt.Errorf("preparing the backfill: %w", err)
@@ -100,7 +104,8 @@ func (s *Service) Backfill(ctx context.Context, w *warehouse.Warehouse, jobs []s
 }
 
 // sideBySide makes a run of each job at the same time, and returns what came of them in the order of the jobs.
-func (s *Service) sideBySide(ctx context.Context, jobs []syncer.Job, watch Watch, run func(context.Context, syncer.Job) syncer.Result) []syncer.Result {
+func (s *Service) sideBySide(ctx context.Context, jobs []syncer.Job, watch Watch,
+	run func(context.Context, syncer.Job) syncer.Result) []syncer.Result {
 	defer s.announceDrain(ctx)()
 	results := make([]syncer.Result, len(jobs))
 	var group sync.WaitGroup
@@ -119,6 +124,7 @@ func (s *Service) sideBySide(ctx context.Context, jobs []syncer.Job, watch Watch
 // announceDrain tells whoever stops the program why it does not end at once.
 func (s *Service) announceDrain(ctx context.Context) (done func() bool) {
 	return context.AfterFunc(ctx, func() {
-		s.log.Info("stopping: what is in hand is finished first; a second signal ends it at once", "grace", syncer.DefaultGrace)
+		s.log.Info("stopping: what is in hand is finished first; a second signal ends it at once", "grace",
+			syncer.DefaultGrace)
 	})
 }

@@ -17,8 +17,10 @@ func (s *Service) Receivers(cfg *config.Config) (*notify.Receivers, error) {
 	var all []notify.Receiver
 	for _, r := range cfg.Receivers {
 		all = append(all, notify.Receiver{
-			Name: r.Name, Form: r.Form, URL: r.URL.Reveal(), Token: r.Token.Reveal(), Server: r.Server, TLS: r.TLS, User: r.User, Password: r.Password.Reveal(),
-			From: r.From, To: r.To, Events: r.Events, Accounts: r.Accounts, Streams: r.Streams, After: r.After, Template: r.Template, AllowInsecure: r.AllowInsecure,
+			Name: r.Name, Form: r.Form, URL: r.URL.Reveal(), Token: r.Token.Reveal(), Server: r.Server, TLS: r.TLS, User: r.User,
+			Password: r.Password.Reveal(),
+			From:     r.From, To: r.To, Events: r.Events, Accounts: r.Accounts, Streams: r.Streams, After: r.After,
+			Template: r.Template, AllowInsecure: r.AllowInsecure,
 		})
 	}
 	compiled, err := notify.Compile(all, nil)
@@ -31,21 +33,22 @@ func (s *Service) Receivers(cfg *config.Config) (*notify.Receivers, error) {
 // telling bounds what a sync does for its receivers once its runs have ended.
 const telling = 20 * time.Second
 
-// Tell tells receivers what there is to tell after the runs of a sync. What they do not take waits for the next sync, or
-// the daemon (service-2).
+// Tell tells receivers what there is to tell after the runs of a sync. What they do not take waits for the next sync,
+// or the daemon (service-2).
 func (s *Service) Tell(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, receivers *notify.Receivers) {
 	if names, _ := receivers.Names(); len(names) == 0 || ctx.Err() != nil {
 		return
 	}
-	n, err := notify.New(notify.Options{Warehouse: w, Metrics: s.metrics.Notify, Logger: s.log, Clock: s.now, Streams: func() []notify.Stream {
-		var all []notify.Stream
-		for _, a := range cfg.Accounts {
-			for _, st := range a.Streams {
-				all = append(all, notify.Stream{Account: a.Name, Stream: st.Name, Enabled: st.Enabled})
+	n, err := notify.New(notify.Options{Warehouse: w, Metrics: s.metrics.Notify, Logger: s.log, Clock: s.now,
+		Streams: func() []notify.Stream {
+			var all []notify.Stream
+			for _, a := range cfg.Accounts {
+				for _, st := range a.Streams {
+					all = append(all, notify.Stream{Account: a.Name, Stream: st.Name, Enabled: st.Enabled})
+				}
 			}
-		}
-		return all
-	}})
+			return all
+		}})
 	if err == nil {
 		n.Adopt(receivers)
 		bounded, cancel := context.WithTimeout(ctx, telling)
@@ -70,8 +73,8 @@ func (s *Service) Switches(receivers *notify.Receivers, jobs []syncer.Job) *noti
 	})
 }
 
-// EndSwitches tells them how the runs ended; err is why there were none. Where a signal ended them, nothing is said: the
-// next run does.
+// EndSwitches tells them how the runs ended; err is why there were none. Where a signal ended them, nothing is said:
+// the next run does.
 func (s *Service) EndSwitches(ctx context.Context, run *notify.Run, results []syncer.Result, err error) {
 	if ctx.Err() != nil {
 		return
@@ -92,7 +95,8 @@ func (s *Service) EndSwitches(ctx context.Context, run *notify.Run, results []sy
 func (s *Service) noteFields(ctx context.Context, w *warehouse.Warehouse, results []syncer.Result) {
 	for _, r := range results {
 		names, id := r.Record.Unknown, streamOf(r)
-		if last, known := s.fields.Load(id); len(names) == 0 || r.Record.Outcome == warehouse.OutcomeDryRun || known && last == strings.Join(names, "\x00") {
+		if last, known := s.fields.Load(id); len(names) == 0 || r.Record.Outcome == warehouse.OutcomeDryRun || known &&
+			last == strings.Join(names, "\x00") {
 			continue
 		}
 		if err := w.At(id.Account).NoteUnknownFields(ctx, id, names); err != nil {

@@ -21,7 +21,8 @@ type Planner struct {
 	// Warehouse is to be set before the first plan takes effect: a configuration that makes no plan is refused before
 	// anything is opened.
 	Warehouse *warehouse.Warehouse
-	// Notifier is told of the receivers of each plan that takes effect, and after each run. It is to be set as Warehouse is.
+	// Notifier is told of the receivers of each plan that takes effect, and after each run. It is to be set as Warehouse
+	// is.
 	Notifier *notify.Notifier
 
 	service *Service
@@ -83,7 +84,8 @@ func (p *Planner) warnOfFixed(cfg *config.Config) {
 		{"daemon.pprof", was.Pprof != is.Pprof},
 	} {
 		if setting.changed {
-			p.service.log.Warn("a setting was changed that takes effect at the next start only: restart the daemon", "setting", setting.name)
+			p.service.log.Warn("a setting was changed that takes effect at the next start only: restart the daemon", "setting",
+				setting.name)
 		}
 	}
 }

@@ -53,7 +53,8 @@ func TestPlanIsAdopted(t *testing.T) {
 	defer plan.Close()
 	plan.Adopted()
 	was := p.paces["acme"].limiter
-	for _, change := range []string{"DEALHOUSE_DEFAULTS_REQUESTS_PER_SECOND=7", "DEALHOUSE_FINANCE_OVERDUE_AFTER=48h", "DEALHOUSE_WAREHOUSE_MAX_RETRY_ELAPSED=3s"} {
+	for _, change := range []string{"DEALHOUSE_DEFAULTS_REQUESTS_PER_SECOND=7", "DEALHOUSE_FINANCE_OVERDUE_AFTER=48h",
+		"DEALHOUSE_WAREHOUSE_MAX_RETRY_ELAPSED=3s"} {
 		plan, err := p.Plan(configured(t, change))
 		if err != nil {
 			t.Fatal(err)

@@ -73,7 +73,8 @@ func afterSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // fillMetrics makes the metrics say where all streams, checks and payouts stand, whatever this process was about
 // (service-3). Where the warehouse cannot be asked, it returns how the names of the metrics begin that would be wrong.
-func (s *Service) fillMetrics(ctx context.Context, p *Publishing, cfg *config.Config, w *warehouse.Warehouse) (unknown []string, err error) {
+func (s *Service) fillMetrics(ctx context.Context, p *Publishing, cfg *config.Config,
+	w *warehouse.Warehouse) (unknown []string, err error) {
 	if ctx.Err() != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = afterSignal(ctx)

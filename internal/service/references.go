@@ -15,7 +15,8 @@ import (
 
 // askForReferences asks for the deals that transactions name and no list had, for each account whose transactions were
 // loaded.
-func (s *Service) askForReferences(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, api *Clients, results []syncer.Result) error {
+func (s *Service) askForReferences(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, api *Clients,
+	results []syncer.Result) error {
 	runner, err := syncer.New(syncer.Options{Warehouse: w, Logger: s.log, Observer: s.observer})
 	if err != nil {
 		return err
@@ -84,7 +85,8 @@ func dealJobs(cfg *config.Config, api *Clients, account string) ([]syncer.Job, e
 }
 
 // reportReferences says what was found, and what went wrong, which is no failure of the sync: the next one asks again.
-func (s *Service) reportReferences(ctx context.Context, account, stream string, found []syncer.ReferenceResult, err error) {
+func (s *Service) reportReferences(ctx context.Context, account, stream string, found []syncer.ReferenceResult,
+	err error) {
 	if err != nil && !WasStopped(ctx, err) {
 		s.warnOf(account, stream, err)
 	}

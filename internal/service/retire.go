@@ -12,19 +12,21 @@ import (
 // retireEvery is how often a process asks whether it is time to remove old rows.
 const retireEvery = time.Hour
 
-// retire removes what is older than the configuration wants it to be kept, about once a day. That it fails is a warning,
-// and the next time makes up for it.
+// retire removes what is older than the configuration wants it to be kept, about once a day. That it fails is a
+// warning, and the next time makes up for it.
 func (s *Service) retire(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse) {
 	now, last := s.now().Unix(), s.retired.Load()
 	if ctx.Err() != nil || last != 0 && now-last < int64(retireEvery.Seconds()) || !s.retired.CompareAndSwap(last, now) {
 		return
 	}
 	removed, err := w.Retire(ctx, warehouse.Retention{
-		Runs: cfg.Retention.Runs, Rejects: cfg.Retention.Rejects, Findings: cfg.Retention.Findings, DealVersions: cfg.Retention.DealVersions,
+		Runs: cfg.Retention.Runs, Rejects: cfg.Retention.Rejects, Findings: cfg.Retention.Findings,
+		DealVersions: cfg.Retention.DealVersions,
 	})
 	for _, x := range removed {
 		if x.Rows > 0 {
-			s.log.Info("removed what is older than it is to be kept", "what", x.What, "older_than", x.OlderThan.UTC(), "removed", x.Rows)
+			s.log.Info("removed what is older than it is to be kept", "what", x.What, "older_than", x.OlderThan.UTC(), "removed",
+				x.Rows)
 		}
 	}
 	if err != nil && !Canceled(err) {

@@ -15,7 +15,8 @@ func (s *Service) RetryJobs(open []warehouse.OpenRejects, dryRun bool) []syncer.
 	for _, o := range open {
 		stream, err := catalog.Find(o.Stream)
 		if err != nil {
-			s.log.Warn("what was rejected of a stream that this version does not know stays open", "stream", o.Stream, "rejects", o.Rejects)
+			s.log.Warn("what was rejected of a stream that this version does not know stays open", "stream", o.Stream, "rejects",
+				o.Rejects)
 			continue
 		}
 		job := syncer.NewJob(o.Account, stream, nil)
@@ -27,7 +28,8 @@ func (s *Service) RetryJobs(open []warehouse.OpenRejects, dryRun bool) []syncer.
 
 // Retry loads what was rejected and can be read now, one job after the other. One that fails does not stop the others.
 // Its error says that the program was told to stop, or that no retry was made.
-func (s *Service) Retry(ctx context.Context, w *warehouse.Warehouse, jobs []syncer.Job, f warehouse.RejectFilter, watch Watch) (results []syncer.Result, records []syncer.RetryRecord, err error) {
+func (s *Service) Retry(ctx context.Context, w *warehouse.Warehouse, jobs []syncer.Job, f warehouse.RejectFilter,
+	watch Watch) (results []syncer.Result, records []syncer.RetryRecord, err error) {
 	runner, err := syncer.New(syncer.Options{Warehouse: w, Logger: s.log, Progress: watch.Progress, Observer: s.observer})
 	if err != nil {
 		return nil, nil, fmt.Errorf("preparing the retry: %w", err)

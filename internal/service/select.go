@@ -45,7 +45,8 @@ func (s Selection) Targets(cfg *config.Config) ([]Target, error) {
 	}
 	for _, name := range s.Streams {
 		if name = StreamName(name); !enabled[name] {
-			return nil, settingf("%s is disabled in the configuration: set enabled = true under [account.streams.%s]", name, name)
+			return nil, settingf("%s is disabled in the configuration: set enabled = true under [account.streams.%s]", name,
+				name)
 		}
 	}
 	if len(all) == 0 {
@@ -64,7 +65,8 @@ func (s Selection) chosenAccounts(cfg *config.Config) ([]config.Account, error) 
 	if len(s.Accounts) == 0 {
 		return cfg.Accounts, nil
 	}
-	return slices.DeleteFunc(slices.Clone(cfg.Accounts), func(a config.Account) bool { return !slices.Contains(s.Accounts, a.Name) }), nil
+	return slices.DeleteFunc(slices.Clone(cfg.Accounts),
+		func(a config.Account) bool { return !slices.Contains(s.Accounts, a.Name) }), nil
 }
 
 func (s Selection) chosenStreams() ([]*catalog.Stream, error) {
@@ -78,7 +80,8 @@ func (s Selection) chosenStreams() ([]*catalog.Stream, error) {
 	if len(wanted) == 0 {
 		return catalog.All(), nil
 	}
-	return slices.DeleteFunc(catalog.All(), func(stream *catalog.Stream) bool { return !slices.Contains(wanted, stream.Name) }), nil
+	return slices.DeleteFunc(catalog.All(),
+		func(stream *catalog.Stream) bool { return !slices.Contains(wanted, stream.Name) }), nil
 }
 
 // AccountNames are the configured accounts, in the order of the configuration.

@@ -57,7 +57,8 @@ type Service struct {
 // New makes a Service.
 func New(o Options) *Service {
 	s := &Service{
-		log: o.Logger, metrics: o.Metrics, now: o.Clock, userAgent: o.UserAgent, warn: o.Warn, showWaiting: o.ShowWaiting, bodies: dealapi.NewBodies(),
+		log: o.Logger, metrics: o.Metrics, now: o.Clock, userAgent: o.UserAgent, warn: o.Warn, showWaiting: o.ShowWaiting,
+		bodies: dealapi.NewBodies(),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -126,7 +127,8 @@ func (s *Service) Prepare(ctx context.Context, w *warehouse.Warehouse, dryRun bo
 	recovered, err := w.RecoverAll(ctx)
 	s.metrics.Syncer.Recovered(recovered)
 	if err != nil {
-		s.log.Warn("could not finish what interrupted runs had begun to publish: the next run of each stream tries again", "error", err)
+		s.log.Warn("could not finish what interrupted runs had begun to publish: the next run of each stream tries again",
+			"error", err)
 	}
 	return nil
 }

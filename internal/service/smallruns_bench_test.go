@@ -15,8 +15,9 @@ const (
 )
 
 // BenchmarkSmallRuns prints what a run of transactions costs that finds 0, 3 and 1,000 changed rows among few and many,
-// with all that follows it: CPU seconds of the process beside the goal, and statements. The first sizes are small, so that
-// it can run anywhere; SMALL_RUNS is the larger of the two. With -v it lists the statements of the last run of each.
+// with all that follows it: CPU seconds of the process beside the goal, and statements. The first sizes are small, so
+// that it can run anywhere; SMALL_RUNS is the larger of the two. With -v it lists the statements of the last run of
+// each.
 func BenchmarkSmallRuns(b *testing.B) {
 	many := 200_000
 	if n, err := strconv.Atoi(os.Getenv("SMALL_RUNS")); err == nil {

@@ -87,7 +87,8 @@ func (c metered) QueryRow(ctx context.Context, query string, args ...any) driver
 	return c.Conn.QueryRow(ctx, query, args...)
 }
 
-func (c metered) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
+func (c metered) PrepareBatch(ctx context.Context, query string,
+	opts ...driver.PrepareBatchOption) (driver.Batch, error) {
 	c.meter.note(query)
 	return c.Conn.PrepareBatch(ctx, query, opts...)
 }
@@ -107,14 +108,16 @@ func newHouse(t testing.TB, transactions int) *house {
 	t.Helper()
 	o := apisim.Options{
 		Seed: 5, Retailers: 60, Promotions: 120, Coupons: 150, CashbackOffers: 130, Transactions: transactions, Products: -1,
-		Orgs: []apisim.Org{{Name: "acme", Currency: "EUR"}}, Rates: apisim.Rates{DealTurnover: -1, DealEdits: -1, NewTransactions: -1},
+		Orgs:  []apisim.Org{{Name: "acme", Currency: "EUR"}},
+		Rates: apisim.Rates{DealTurnover: -1, DealEdits: -1, NewTransactions: -1},
 	}
 	o.Settings.PageSize = 1000
 	sim, url := enginetest.Serve(t, o)
 	h := &house{sim: sim, meter: &meter{}}
 	key, _ := sim.Keys("acme")
 	text := fmt.Sprintf("[defaults]\nrequests_per_second = 10000\n[[account]]\nname = \"acme\"\nbase_url = %q\napi_key = %q\n", url, key)
-	cfg, _, err := config.Load(config.Source{Path: "dealhouse.toml", NeedAccounts: true, ReadFile: func(string) ([]byte, fs.FileMode, error) { return []byte(text), 0o600, nil }})
+	cfg, _, err := config.Load(config.Source{Path: "dealhouse.toml", NeedAccounts: true,
+		ReadFile: func(string) ([]byte, fs.FileMode, error) { return []byte(text), 0o600, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +125,8 @@ func newHouse(t testing.TB, transactions int) *house {
 	h.w = warehousetest.Again(t, warehousetest.Open(t), warehouse.Options{Wrap: h.meter.wrap})
 	h.service = New(Options{})
 	h.run(t)
-	rows, err := h.w.Conn().Query(t.Context(), "SELECT toString(id) FROM transactions WHERE payout_id IS NULL ORDER BY id LIMIT 10000")
+	rows, err := h.w.Conn().Query(t.Context(),
+		"SELECT toString(id) FROM transactions WHERE payout_id IS NULL ORDER BY id LIMIT 10000")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,8 +174,8 @@ func (h *house) change(t testing.TB, n int) {
 	}
 }
 
-// A run that finds nothing new costs little: one request, and these statements. One that finds three changed rows needs no
-// table that they do not concern. The numbers may only fall.
+// A run that finds nothing new costs little: one request, and these statements. One that finds three changed rows needs
+// no table that they do not concern. The numbers may only fall.
 func TestQuietRun(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, 900)

@@ -94,7 +94,9 @@ func ReadFile(from io.Reader, account string, until time.Time) (rows []Row, prob
 		}
 		line, _ := in.FieldPos(0)
 		if len(record) != len(header) {
-			problems = append(problems, Problem{Line: line, Text: fmt.Sprintf("has %s, and the header %d: put text with a comma into quotes", wording.Plural(uint64(len(record)), "field"), len(header))})
+			problems = append(problems, Problem{Line: line,
+				Text: fmt.Sprintf("has %s, and the header %d: put text with a comma into quotes",
+					wording.Plural(uint64(len(record)), "field"), len(header))})
 			continue
 		}
 		r, wrong := parse(line, named(header, record), account, until)
@@ -119,7 +121,8 @@ func ReadTable(columns []string, records [][]string, account string, until time.
 func twice(r Row, lines map[string]int) []Problem {
 	key := r.Account + "\x00" + r.Reference
 	if first, is := lines[key]; is {
-		return []Problem{{r.Line, "reference", fmt.Sprintf("is %s, as on line %d: each settlement has one of its own", quoted(r.Reference), first)}}
+		return []Problem{{r.Line, "reference",
+			fmt.Sprintf("is %s, as on line %d: each settlement has one of its own", quoted(r.Reference), first)}}
 	}
 	lines[key] = r.Line
 	return nil
@@ -159,7 +162,8 @@ func invalid(text []byte) int {
 
 func malformed(err error) Problem {
 	if e, is := errors.AsType[*csv.ParseError](err); is {
-		return Problem{Line: e.StartLine, Text: "is no CSV: " + e.Err.Error() + "; put text with quotes into quotes, and double them"}
+		return Problem{Line: e.StartLine, Text: "is no CSV: " + e.Err.Error() +
+			"; put text with quotes into quotes, and double them"}
 	}
 	return Problem{Text: err.Error()}
 }
@@ -178,7 +182,8 @@ func checkHeader(header []string) (problems []Problem) {
 		case slices.Index(header, name) < i:
 			problems = append(problems, Problem{1, "", fmt.Sprintf("has the column %s twice", quoted(name))})
 		case !slices.Contains(known, name):
-			problems = append(problems, Problem{1, "", fmt.Sprintf("has the column %s, which is not known: the columns are %s", quoted(name), strings.Join(known, ", "))})
+			problems = append(problems, Problem{1, "",
+				fmt.Sprintf("has the column %s, which is not known: the columns are %s", quoted(name), strings.Join(known, ", "))})
 		}
 	}
 	for _, name := range required {

@@ -21,14 +21,18 @@ func TestReadFile(t *testing.T) {
 		t.Fatalf("%+v %v %v", rows, problems, err)
 	}
 	a, b := rows[0], rows[1]
-	if a.Line != 2 || a.Account != "acme" || a.Reference != "A-1" || a.Text != `two, "at once"` || a.Amount.String() != "1234.5" || a.Fee.String() != "1.5" || a.PayoutCurrency != "EUR" ||
-		a.PayoutAmount.String() != "1236" || fmt.Sprint(a.Payouts) != "[101 103]" || !a.ReceivedOn.Equal(time.Date(2026, 3, 31, 0, 0, 0, 0, time.UTC)) {
+	if a.Line != 2 || a.Account != "acme" || a.Reference != "A-1" || a.Text != `two, "at once"` ||
+		a.Amount.String() != "1234.5" || a.Fee.String() != "1.5" || a.PayoutCurrency != "EUR" ||
+		a.PayoutAmount.String() != "1236" || fmt.Sprint(a.Payouts) != "[101 103]" ||
+		!a.ReceivedOn.Equal(time.Date(2026, 3, 31, 0, 0, 0, 0, time.UTC)) {
 		t.Errorf("%+v", a)
 	}
-	if b.Line != 4 || b.Amount.String() != "-3" || b.PayoutCurrency != "USD" || b.PayoutAmount.String() != "-0.025" || len(b.Payouts) != 0 || b.unit().String() != "0.01" {
+	if b.Line != 4 || b.Amount.String() != "-3" || b.PayoutCurrency != "USD" || b.PayoutAmount.String() != "-0.025" ||
+		len(b.Payouts) != 0 || b.unit().String() != "0.01" {
 		t.Errorf("%+v", b)
 	}
-	if excel, wrong, err := ReadFile(strings.NewReader("\ufeff"+header+"A-1,2026-03-31,EUR,1,,,,,\n"), "acme", today); err != nil || len(wrong) > 0 || len(excel) != 1 {
+	if excel, wrong, err := ReadFile(strings.NewReader("\ufeff"+header+"A-1,2026-03-31,EUR,1,,,,,\n"), "acme",
+		today); err != nil || len(wrong) > 0 || len(excel) != 1 {
 		t.Errorf("with a byte order mark: %v %v %v", excel, wrong, err)
 	}
 	if same := a; a.Hash() != same.Hash() || a.Hash() == b.Hash() {
@@ -101,7 +105,9 @@ func TestReadFileRefuses(t *testing.T) {
 	if lines := (&ProblemsError{"bank.csv", problems[:2]}).Lines(); len(lines) != 3 || lines[1] != problems[0].String() {
 		t.Errorf("the lines of the message are %q", lines)
 	}
-	if text := (&ProblemsError{"bank.csv", problems}).Error(); !strings.HasPrefix(text, "bank.csv: nothing was imported. Correct 179 mistakes") || strings.Count(text, "\n") != shownProblems+1 || !strings.HasSuffix(text, "more") {
+	if text := (&ProblemsError{"bank.csv", problems}).Error(); !strings.HasPrefix(text,
+		"bank.csv: nothing was imported. Correct 179 mistakes") || strings.Count(text, "\n") != shownProblems+1 ||
+		!strings.HasSuffix(text, "more") {
 		t.Error(text)
 	}
 }
@@ -115,7 +121,8 @@ func FuzzReadFile(f *testing.F) {
 			t.Fatal(err)
 		}
 		for _, r := range rows {
-			if len(problems) == 0 && (r.Reference == "" || len(r.Currency) != 3 || len(r.PayoutCurrency) != 3 || r.ReceivedOn.IsZero() || r.Line < 2) {
+			if len(problems) == 0 && (r.Reference == "" || len(r.Currency) != 3 || len(r.PayoutCurrency) != 3 ||
+				r.ReceivedOn.IsZero() || r.Line < 2) {
 				t.Errorf("%+v", r)
 			}
 		}

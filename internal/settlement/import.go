@@ -37,8 +37,10 @@ func Import(ctx context.Context, w *warehouse.Warehouse, rows []Row, o Options) 
 		return res, err
 	}
 	for _, r := range rows {
-		now := warehouse.SettlementRevision{Account: r.Account, Reference: r.Reference, Revision: 1, Hash: r.Hash(), ReceivedOn: r.ReceivedOn, Currency: r.Currency, Amount: r.Amount, Fee: r.Fee,
-			PayoutCurrency: r.PayoutCurrency, PayoutAmount: r.PayoutAmount, Unit: r.unit(), Payouts: r.Payouts, Text: r.Text, Source: o.Source, Line: uint32(r.Line), By: o.By}
+		now := warehouse.SettlementRevision{Account: r.Account, Reference: r.Reference, Revision: 1, Hash: r.Hash(),
+			ReceivedOn: r.ReceivedOn, Currency: r.Currency, Amount: r.Amount, Fee: r.Fee,
+			PayoutCurrency: r.PayoutCurrency, PayoutAmount: r.PayoutAmount, Unit: r.unit(), Payouts: r.Payouts, Text: r.Text,
+			Source: o.Source, Line: uint32(r.Line), By: o.By}
 		before, known := last[[2]string{r.Account, r.Reference}]
 		switch {
 		case !known:
@@ -46,8 +48,9 @@ func Import(ctx context.Context, w *warehouse.Warehouse, rows []Row, o Options) 
 		case before.Hash == now.Hash:
 			res.Known++
 		case !o.Correct:
-			problems = append(problems, Problem{r.Line, "", fmt.Sprintf("%s was imported on %s with %s: correct the file, or record it as a correction with --correct and --note",
-				quoted(r.Reference), before.At.Format("2006-01-02"), differences(before, now))})
+			problems = append(problems, Problem{r.Line, "",
+				fmt.Sprintf("%s was imported on %s with %s: correct the file, or record it as a correction with --correct and --note",
+					quoted(r.Reference), before.At.Format("2006-01-02"), differences(before, now))})
 		default:
 			now.Revision, now.Note = before.Revision+1, o.Note
 			res.Corrected = append(res.Corrected, now)
@@ -70,7 +73,8 @@ func Import(ctx context.Context, w *warehouse.Warehouse, rows []Row, o Options) 
 }
 
 // lastRevisions are the last revisions of the settlements of all accounts that the rows name.
-func lastRevisions(ctx context.Context, w *warehouse.Warehouse, rows []Row) (map[[2]string]warehouse.SettlementRevision, error) {
+func lastRevisions(ctx context.Context, w *warehouse.Warehouse,
+	rows []Row) (map[[2]string]warehouse.SettlementRevision, error) {
 	last := map[[2]string]warehouse.SettlementRevision{}
 	for _, account := range accounts(rows) {
 		all, err := w.SettlementRevisions(ctx, account)
@@ -114,8 +118,9 @@ func checkPayouts(ctx context.Context, w *warehouse.Warehouse, rows []Row) (prob
 		for _, id := range r.Payouts {
 			in := currencies[r.Account][id]
 			if len(in) > 0 && !slices.Contains(in, r.PayoutCurrency) && !slices.Contains(in, "") {
-				problems = append(problems, Problem{r.Line, columnPayouts(), fmt.Sprintf("has payout %d, which is in %s, and this was sent in %s: where it was converted, write payout_currency and payout_amount",
-					id, strings.Join(in, " and "), r.PayoutCurrency)})
+				problems = append(problems, Problem{r.Line, columnPayouts(),
+					fmt.Sprintf("has payout %d, which is in %s, and this was sent in %s: where it was converted, write payout_currency and payout_amount",
+						id, strings.Join(in, " and "), r.PayoutCurrency)})
 			}
 		}
 	}

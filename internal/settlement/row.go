@@ -60,7 +60,8 @@ type Row struct {
 
 // Hash is the SHA-256 of what the row says, in hexadecimal digits: equal hashes are the same settlement.
 func (r Row) Hash() string {
-	parts := []string{r.Account, r.Reference, r.ReceivedOn.Format(time.DateOnly), r.Currency, r.Amount.String(), r.Fee.String(), r.PayoutCurrency, r.PayoutAmount.String(), fmt.Sprint(r.Payouts), r.Text}
+	parts := []string{r.Account, r.Reference, r.ReceivedOn.Format(time.DateOnly), r.Currency, r.Amount.String(),
+		r.Fee.String(), r.PayoutCurrency, r.PayoutAmount.String(), fmt.Sprint(r.Payouts), r.Text}
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:])
 }
@@ -140,7 +141,8 @@ func (p *parser) sent(r *Row) {
 	sent := p.amount("payout_amount", 4)
 	switch {
 	case r.PayoutCurrency == r.Currency && !sent.Equal(r.PayoutAmount):
-		p.wrong("payout_amount", "is %s, and amount and fee make %s in the same currency: correct the fee", sent, r.PayoutAmount)
+		p.wrong("payout_amount", "is %s, and amount and fee make %s in the same currency: correct the fee", sent,
+			r.PayoutAmount)
 	case sent.Sign()*r.Amount.Sign() < 0:
 		p.wrong("payout_amount", "is %s, and amount is %s: both are above zero, or both below", sent, r.Amount)
 	}
@@ -215,7 +217,8 @@ func amountHint(s string) string {
 		return "write it without spaces: 1234.50"
 	case strings.ContainsAny(s, "eE"):
 		return "write all its digits: 1234.50"
-	case strings.ContainsFunc(s, unicode.IsLetter), strings.ContainsFunc(s, func(r rune) bool { return unicode.Is(unicode.Sc, r) }):
+	case strings.ContainsFunc(s, unicode.IsLetter), strings.ContainsFunc(s,
+		func(r rune) bool { return unicode.Is(unicode.Sc, r) }):
 		return "write the number alone, and its currency in the column currency: 1234.50"
 	}
 	return fmt.Sprintf("write 1234.50, with at most %d digits before the point and 4 after it", maxDigits)

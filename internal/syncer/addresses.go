@@ -65,7 +65,8 @@ func (s *Syncer) References(ctx context.Context, from Job, to []Job) ([]Referenc
 	return results, nil
 }
 
-func (s tools) unknownReferences(ctx context.Context, from Job, to []*catalog.Stream, limit int) ([]warehouse.Reference, error) {
+func (s tools) unknownReferences(ctx context.Context, from Job, to []*catalog.Stream,
+	limit int) ([]warehouse.Reference, error) {
 	return s.warehouse.UnknownReferences(ctx, from.Account, from.Stream, to, from.ReferenceRetry, limit)
 }
 
@@ -159,10 +160,12 @@ func (r *addresses) read(ctx context.Context) error {
 	case r.fault != nil && answered == 0:
 		return r.fault
 	case r.fault != nil:
-		run.warn(fmt.Sprintf("%d of %d deals that transactions name gave no answer and are asked for again later: %v", uint64(len(r.keys))-answered, len(r.keys), r.fault))
+		run.warn(fmt.Sprintf("%d of %d deals that transactions name gave no answer and are asked for again later: %v",
+			uint64(len(r.keys))-answered, len(r.keys), r.fault))
 	}
 	if r.result.Unusable > 0 {
-		run.warn(fmt.Sprintf("for %d deals that transactions name the service gave no usable answer: see reference_misses", r.result.Unusable))
+		run.warn(fmt.Sprintf("for %d deals that transactions name the service gave no usable answer: see reference_misses",
+			r.result.Unusable))
 	}
 	return nil
 }
@@ -195,7 +198,10 @@ func (r *addresses) decode(key string, sent time.Time, object []byte) error {
 	r.fetched = max(r.fetched+1, r.session.now(sent).UnixMicro())
 	rows := r.batch.Len()
 	totals.Bytes += uint64(len(object))
-	err := run.tally(r.batch, func() error { return r.decoder.Item(r.batch, object, key, uint32(totals.Pages+1), r.fetched) })
+	err := run.tally(r.batch, func() error {
+		return r.decoder.Item(r.batch, object, key, uint32(totals.Pages+1),
+			r.fetched)
+	})
 	if err != nil {
 		return err
 	}

@@ -106,7 +106,8 @@ func (b *backfill) readWindows(ctx context.Context) (err error) {
 	err = b.readTasks(ctx, tasks, len(tasks) > 1)
 	unfiltered := errors.Is(err, errUnfiltered)
 	if unfiltered {
-		b.session.log.Warn("the service does not keep to the range that it is asked for: what is left is read in one chain", "windows", len(b.windows)-b.state.Done.count())
+		b.session.log.Warn("the service does not keep to the range that it is asked for: what is left is read in one chain",
+			"windows", len(b.windows)-b.state.Done.count())
 		b.gaps = nil
 		err = b.readTasks(ctx, joined(b.left()), false)
 	}
@@ -267,5 +268,6 @@ func (b *backfill) notice(s *seen, unfiltered bool) {
 func (b *backfill) show() {
 	totals, windows := b.meter.now()
 	b.session.metrics.windows(b.session.run, windows)
-	b.session.progress(Progress{Account: b.session.job.Account, Stream: b.session.job.Stream.Name, Phase: PhaseReading, Totals: totals, Windows: windows})
+	b.session.progress(Progress{Account: b.session.job.Account, Stream: b.session.job.Stream.Name, Phase: PhaseReading,
+		Totals: totals, Windows: windows})
 }

@@ -40,8 +40,8 @@ func childBackfill(ctx context.Context, w *warehouse.Warehouse, client *dealapi.
 	return err
 }
 
-// TestKilledBackfill kills a backfill three times on its way. Less than 15 % of the pages are read again, and in the end
-// the warehouse is that of a backfill that was never disturbed. TestBackfillGoesOn breaks one without killing it.
+// TestKilledBackfill kills a backfill three times on its way. Less than 15 % of the pages are read again, and in the
+// end the warehouse is that of a backfill that was never disturbed. TestBackfillGoesOn breaks one without killing it.
 func TestKilledBackfill(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()

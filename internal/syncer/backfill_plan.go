@@ -25,7 +25,8 @@ func askedBackfill(ctx context.Context, s *session, asked Range) (*backfill, err
 		return nil, err
 	}
 	b := &backfill{session: s, name: name, parallel: asked.Parallel, watermark: watermark}
-	fresh := progressState{BegunAt: s.run.StartedAt, Origin: origin, From: asked.From, To: asked.To, Window: asked.Window.String()}
+	fresh := progressState{BegunAt: s.run.StartedAt, Origin: origin, From: asked.From, To: asked.To,
+		Window: asked.Window.String()}
 	if err := b.plan(ctx, stored, fresh); err != nil {
 		return nil, err
 	}
@@ -94,7 +95,8 @@ func (b *backfill) plan(ctx context.Context, stored *progressState, fresh progre
 	}
 	width, err := time.ParseDuration(b.state.Window)
 	if err != nil || width <= 0 {
-		return fmt.Errorf("reading the state %s of %s of account %s: the window %q is none", b.name, s.job.Stream.Name, s.job.Account, b.state.Window)
+		return fmt.Errorf("reading the state %s of %s of account %s: the window %q is none", b.name, s.job.Stream.Name,
+			s.job.Account, b.state.Window)
 	}
 	b.windows = cut(b.state.From, b.state.To, width)
 	b.publisher = &publisher{backfill: b, seen: newSeen(), lastTime: time.Now()}
@@ -102,10 +104,12 @@ func (b *backfill) plan(ctx context.Context, stored *progressState, fresh progre
 		return err
 	}
 	b.earlier = b.state.count()
-	b.meter = meter{live: map[*run]warehouse.Totals{}, windows: Windows{Total: len(b.windows), Done: b.earlier, Earlier: b.earlier}}
+	b.meter = meter{live: map[*run]warehouse.Totals{},
+		windows: Windows{Total: len(b.windows), Done: b.earlier, Earlier: b.earlier}}
 	s.meter = &b.meter
 	if stored != nil {
-		s.log.Info("going on with a backfill that was interrupted", "begun", b.state.BegunAt, "windows", len(b.windows), "left", len(b.windows)-b.earlier)
+		s.log.Info("going on with a backfill that was interrupted", "begun", b.state.BegunAt, "windows", len(b.windows),
+			"left", len(b.windows)-b.earlier)
 	}
 	return nil
 }

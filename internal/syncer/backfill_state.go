@@ -16,7 +16,8 @@ const initialBackfill = warehouse.BackfillPrefix + "initial"
 
 // stateName is that of the backfill of a range: the same range and window go on with each other.
 func stateName(r Range) string {
-	return fmt.Sprintf("%s%s/%s/%s", warehouse.BackfillPrefix, r.From.Format(time.RFC3339Nano), r.To.Format(time.RFC3339Nano), r.Window)
+	return fmt.Sprintf("%s%s/%s/%s", warehouse.BackfillPrefix, r.From.Format(time.RFC3339Nano),
+		r.To.Format(time.RFC3339Nano), r.Window)
 }
 
 // progressState is a backfill that has not ended, as sync_state has it.

@@ -68,10 +68,12 @@ func TestBackfillRange(t *testing.T) {
 	asked := Range{From: from, To: from.AddDate(0, 0, 10)}
 	job := x.jobs(t, "acme", "transactions")[0]
 	r := backfillAll(t, w, job, asked)
-	if r.Windows != 10 || r.Totals.Read != uint64(want) || r.Changes.Inserted != uint64(want) || r.Duplicates != 0 || len(r.Warnings) > 0 {
+	if r.Windows != 10 || r.Totals.Read != uint64(want) || r.Changes.Inserted != uint64(want) || r.Duplicates != 0 ||
+		len(r.Warnings) > 0 {
 		t.Errorf("%d rows are in the range: %+v", want, r)
 	}
-	outside := fmt.Sprintf("updated_at < '%s' OR updated_at >= '%s'", from.Format(time.DateTime), asked.To.Format(time.DateTime))
+	outside := fmt.Sprintf("updated_at < '%s' OR updated_at >= '%s'", from.Format(time.DateTime),
+		asked.To.Format(time.DateTime))
 	if got := one(t, w, "SELECT (count(), countIf("+outside+")) FROM transactions"); got != fmt.Sprintf("(%d,0)", want) {
 		t.Errorf("%s rows, want %d", got, want)
 	}
@@ -103,7 +105,8 @@ func TestBackfillIsParallel(t *testing.T) {
 	o.Settings.Latency = 200 * time.Millisecond
 	x, w := serve(t, o), open(t)
 	begin := time.Now()
-	backfillAll(t, w, x.jobs(t, "acme", "transactions")[0], everything(x, time.Duration(enginetest.Sample(8, 5))*24*time.Hour, 8))
+	backfillAll(t, w, x.jobs(t, "acme", "transactions")[0],
+		everything(x, time.Duration(enginetest.Sample(8, 5))*24*time.Hour, 8))
 	took, pages := time.Since(begin), x.Requests(transactionsPath)
 	if oneByOne := time.Duration(pages) * o.Settings.Latency; oneByOne < 3*took {
 		t.Errorf("it took %s; %d requests one after the other take %s", took, pages, oneByOne)
@@ -111,8 +114,8 @@ func TestBackfillIsParallel(t *testing.T) {
 	checkTruth(t, w, x, "acme", "transactions")
 }
 
-// TestBackfillGoesOn breaks a backfill by a window that fails: the others are kept, and the same command reads the rest.
-// A backfill of another range in between changes nothing about that.
+// TestBackfillGoesOn breaks a backfill by a window that fails: the others are kept, and the same command reads the
+// rest. A backfill of another range in between changes nothing about that.
 func TestBackfillGoesOn(t *testing.T) {
 	t.Parallel()
 	rows := enginetest.Sample(2_000, 6_000)
@@ -134,7 +137,8 @@ func TestBackfillGoesOn(t *testing.T) {
 	if err == nil || failed.Outcome != warehouse.OutcomeFailed || failed.Done < 38 || failed.Done >= failed.Windows {
 		t.Fatalf("%+v %v", failed, err)
 	}
-	if got := one(t, w, "SELECT count() FROM transactions"); got != fmt.Sprint(failed.Changes.Inserted) || failed.Changes.Inserted == 0 {
+	if got := one(t, w, "SELECT count() FROM transactions"); got != fmt.Sprint(failed.Changes.Inserted) ||
+		failed.Changes.Inserted == 0 {
 		t.Errorf("%s rows, %+v", got, failed.Changes)
 	}
 	if got := one(t, w, "SELECT countIf(outcome = 'failed' AND error LIKE '%HTTP 500%') || ' ' || countIf(outcome = 'running') FROM sync_runs"); got != "1 0" {
@@ -147,7 +151,8 @@ func TestBackfillGoesOn(t *testing.T) {
 	x.ResetLog()
 	done := backfillAll(t, w, job, asked)
 	if done.Earlier != failed.Done || x.Rows(transactionsPath) > rows-int(failed.Changes.Inserted) {
-		t.Errorf("%d windows of %d were done; %d rows were read for those that were left: %+v", failed.Done, failed.Windows, x.Rows(transactionsPath), done)
+		t.Errorf("%d windows of %d were done; %d rows were read for those that were left: %+v", failed.Done, failed.Windows,
+			x.Rows(transactionsPath), done)
 	}
 	checkTruth(t, w, x, "acme", "transactions")
 }
@@ -216,12 +221,14 @@ func TestBackfillStagedIsGone(t *testing.T) {
 	x, w := serve(t, pastWorld(500, 50)), open(t)
 	job, asked := x.jobs(t, "acme", "transactions")[0], everything(x, 30*24*time.Hour, 2)
 	asked.setDefaults()
-	state := progressState{From: asked.From, To: asked.To, Window: asked.Window.String(), RunID: uuid.NewString(), Staged: spans{{0, 12}}, Totals: warehouse.Totals{Staged: 400}}
+	state := progressState{From: asked.From, To: asked.To, Window: asked.Window.String(), RunID: uuid.NewString(),
+		Staged: spans{{0, 12}}, Totals: warehouse.Totals{Staged: 400}}
 	text, err := state.text()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Writer(warehouse.Run{Account: "acme", Stream: job.Stream}).SaveBackfill(t.Context(), stateName(asked), text); err != nil {
+	if err := w.Writer(warehouse.Run{Account: "acme", Stream: job.Stream}).SaveBackfill(t.Context(), stateName(asked),
+		text); err != nil {
 		t.Fatal(err)
 	}
 	if r := backfillAll(t, w, job, asked); r.Earlier != 0 || r.Totals.Read != 500 {
@@ -273,7 +280,8 @@ func TestFirstSyncFromATime(t *testing.T) {
 	if err == nil || first.Mode != warehouse.ModeInitial || first.Changes.Inserted == 0 {
 		t.Fatalf("%+v %v", first, err)
 	}
-	if got := one(t, w, "SELECT groupArray(name) FROM sync_state WHERE name NOT IN ('lease', 'derived')"); got != "['"+initialBackfill+"']" {
+	if got := one(t, w, "SELECT groupArray(name) FROM sync_state WHERE name NOT IN ('lease', 'derived')"); got != "['"+
+		initialBackfill+"']" {
 		t.Errorf("state %s", got)
 	}
 	broken.Store(false)
@@ -299,7 +307,8 @@ func TestFirstSyncOfOnePage(t *testing.T) {
 	x, w := serve(t, pastWorld(40, 50)), open(t)
 	job := x.jobs(t, "acme", "transactions")[0]
 	job.InitialFrom = x.Now().AddDate(0, 0, -430)
-	if r := syncAll(t, w, []Job{job})["acme/transactions"]; r.Mode != "incremental" || r.Watermark.IsZero() || x.Requests(transactionsPath) != 2 {
+	if r := syncAll(t, w, []Job{job})["acme/transactions"]; r.Mode != "incremental" || r.Watermark.IsZero() ||
+		x.Requests(transactionsPath) != 2 {
 		t.Errorf("%d requests: %+v", x.Requests(transactionsPath), r)
 	}
 }

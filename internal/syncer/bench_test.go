@@ -19,7 +19,8 @@ import (
 )
 
 func transactionsWorld(n int) apisim.Options {
-	o := apisim.Options{Seed: 1, Promotions: -1, Coupons: -1, CashbackOffers: -1, Products: -1, Transactions: n, Orgs: []apisim.Org{{Name: "acme", Currency: "EUR"}}}
+	o := apisim.Options{Seed: 1, Promotions: -1, Coupons: -1, CashbackOffers: -1, Products: -1, Transactions: n,
+		Orgs: []apisim.Org{{Name: "acme", Currency: "EUR"}}}
 	o.Settings.PageSize = 1000
 	return o
 }
@@ -31,15 +32,16 @@ const (
 )
 
 // BenchmarkProductWalk loads products with 30 days of history, and again when none of them has changed. It reports both
-// walks' CPU seconds without the simulator's, and the peak of the Go heap above that before the walk, which must not grow
-// with the feed, beside their goals. WALK_PRODUCTS is the number of products.
+// walks' CPU seconds without the simulator's, and the peak of the Go heap above that before the walk, which must not
+// grow with the feed, beside their goals. WALK_PRODUCTS is the number of products.
 func BenchmarkProductWalk(b *testing.B) {
 	products, err := strconv.Atoi(cmp.Or(os.Getenv("WALK_PRODUCTS"), "20000"))
 	if err != nil {
 		b.Fatal("WALK_PRODUCTS:", err)
 	}
-	o := apisim.Options{Seed: 1, Promotions: -1, Coupons: -1, CashbackOffers: -1, Transactions: -1, Products: products, HistoryDays: 30,
-		Orgs: []apisim.Org{{Name: "acme", Currency: "EUR"}}}
+	o := apisim.Options{Seed: 1, Promotions: -1, Coupons: -1, CashbackOffers: -1, Transactions: -1, Products: products,
+		HistoryDays: 30,
+		Orgs:        []apisim.Org{{Name: "acme", Currency: "EUR"}}}
 	o.Settings.PageSize = 1000
 	x := serve(b, o)
 	feed := min(x.readFeed(b), x.readFeed(b))
@@ -55,7 +57,8 @@ func BenchmarkProductWalk(b *testing.B) {
 		again := syncAll(b, w, x.jobs(b, "acme", "products"))["acme/products"]
 		end := cpu(b)
 		stop()
-		if first.Changes.Inserted != uint64(x.Count(apisim.StreamProducts, "acme")) || again.Changes.Unchanged != first.Changes.Inserted {
+		if first.Changes.Inserted != uint64(x.Count(apisim.StreamProducts, "acme")) ||
+			again.Changes.Unchanged != first.Changes.Inserted {
 			b.Fatalf("%+v\n%+v", first.Changes, again.Changes)
 		}
 		one, two := (between - start - feed).Seconds(), (end - between - feed).Seconds()
@@ -75,7 +78,8 @@ func (x *world) readFeed(b *testing.B) time.Duration {
 	key, _ := x.Keys("acme")
 	pages := 0
 	for token, more := "", true; more; pages++ {
-		req, err := http.NewRequestWithContext(b.Context(), http.MethodGet, x.url+"/v2/products?page="+url.QueryEscape(token), nil)
+		req, err := http.NewRequestWithContext(b.Context(), http.MethodGet, x.url+"/v2/products?page="+url.QueryEscape(token),
+			nil)
 		if err != nil {
 			b.Fatal(err)
 		}

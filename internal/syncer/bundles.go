@@ -85,7 +85,8 @@ func newHandover(parallel int, batchRows uint64) *handover {
 func (h *handover) share(w *bundle) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for h.failed == nil && h.open != nil && (len(h.open.windows) >= h.parallel || h.open.run.record.Totals.Staged >= h.batchRows) {
+	for h.failed == nil && h.open != nil &&
+		(len(h.open.windows) >= h.parallel || h.open.run.record.Totals.Staged >= h.batchRows) {
 		h.news.Wait()
 	}
 	switch {

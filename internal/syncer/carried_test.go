@@ -12,8 +12,8 @@ import (
 	"dealhouse/internal/decode"
 )
 
-// A complete run says in how many records each field has a value; one that reads a part says nothing of it. That a field
-// has left all records is noticed after the run.
+// A complete run says in how many records each field has a value; one that reads a part says nothing of it. That a
+// field has left all records is noticed after the run.
 func TestCarried(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -41,7 +41,8 @@ func TestCarried(t *testing.T) {
 		if record.Carried == nil {
 			return vanished, 0, false
 		}
-		if c := record.Carried; c.Records != record.Totals.Read || c.Fields["updatedAt"] != c.Records || slices.Contains(slices.Collect(maps.Keys(c.Fields)), "id") {
+		if c := record.Carried; c.Records != record.Totals.Read || c.Fields["updatedAt"] != c.Records ||
+			slices.Contains(slices.Collect(maps.Keys(c.Fields)), "id") {
 			t.Errorf("%+v of %d records", c, record.Totals.Read)
 		}
 		return vanished, record.Carried.Fields["updatedAt"], true
@@ -97,10 +98,12 @@ func TestCarriedOfMany(t *testing.T) {
 		c.add(b)
 	}
 	b.Reset()
-	page(`{"url":"https://shop.example/1","brandName":"y","price":1,"history":[{"yearMonthDay":"2026-01-01","price":1}]}`, 3)
+	page(`{"url":"https://shop.example/1","brandName":"y","price":1,"history":[{"yearMonthDay":"2026-01-01","price":1}]}`,
+		3)
 	c.add(b)
 	got := c.named(stream)
-	for name, want := range map[string]uint64{"url": countedRecords, "name": countedRecords, "price": countedRecords, "brandName": 1, "history": 1, "gtin": 0} {
+	for name, want := range map[string]uint64{"url": countedRecords, "name": countedRecords, "price": countedRecords,
+		"brandName": 1, "history": 1, "gtin": 0} {
 		if n, named := got.Fields[name]; n != want || !named {
 			t.Errorf("%s: %d, want %d", name, n, want)
 		}

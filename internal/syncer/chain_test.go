@@ -19,8 +19,9 @@ import (
 // chainSeeds is how many lists TestChainsAreWhole reads.
 const chainSeeds = "SYNCER_CHAIN_SEEDS" // default 60, or 400 in a wide sample
 
-// TestChainsAreWhole reads lists that move between any two pages, without a warehouse: a chain that has no gap has every
-// row that did not change while it was read (syncer-11), whatever the order of the list and the kind of its cursors.
+// TestChainsAreWhole reads lists that move between any two pages, without a warehouse: a chain that has no gap has
+// every row that did not change while it was read (syncer-11), whatever the order of the list and the kind of its
+// cursors.
 func TestChainsAreWhole(t *testing.T) {
 	var gaps, chains atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
@@ -52,8 +53,10 @@ func readMovingChain(t *testing.T, seed uint64) (gap bool) {
 		UnknownCursor: apisim.UnknownCursor(chance.IntN(4)), CursorMustMatch: chance.IntN(2) == 0,
 		DateSkew: []time.Duration{0, 0, time.Hour, -time.Hour}[chance.IntN(4)],
 		Movement: apisim.Movement{
-			Seed: seed, PerPage: []float64{.02, .1, .5, 2}[chance.IntN(4)], Aim: chance.Float64() * float64(chance.IntN(2)), Insert: 1,
-			Update: float64(1 + chance.IntN(3)), Delete: float64(chance.IntN(3)), Return: float64(chance.IntN(2)), Step: time.Millisecond, MaxEvents: 400,
+			Seed: seed, PerPage: []float64{.02, .1, .5, 2}[chance.IntN(4)], Aim: chance.Float64() * float64(chance.IntN(2)),
+			Insert: 1,
+			Update: float64(1 + chance.IntN(3)), Delete: float64(chance.IntN(3)), Return: float64(chance.IntN(2)),
+			Step: time.Millisecond, MaxEvents: 400,
 		},
 	}
 	if stream == "coupons" { // with other cursors nothing is promised of lists that are read anew each time
@@ -73,11 +76,13 @@ func readMovingChain(t *testing.T, seed uint64) (gap bool) {
 	read, c := collect(t, r, after, func(c *chain) error { return c.read("") })
 	for id, row := range truthRows(t, x, stream, "acme") {
 		at := updatedAt(t, row)
-		if old := before[id]; old == nil || !updatedAt(t, old).Equal(at) || !after.IsZero() && !at.After(after) || !r.before.IsZero() && !at.Before(r.before) {
+		if old := before[id]; old == nil || !updatedAt(t, old).Equal(at) || !after.IsZero() && !at.After(after) ||
+			!r.before.IsZero() && !at.Before(r.before) {
 			continue
 		}
 		if !read[id] && c.gap == "" {
-			t.Fatalf("%s, %+v, after %s, before %s: %s was not read, and stood still: %d pages, %d repairs, kind %d", stream, o.Settings, after, r.before, id, c.pages, c.repairs, c.kind)
+			t.Fatalf("%s, %+v, after %s, before %s: %s was not read, and stood still: %d pages, %d repairs, kind %d", stream,
+				o.Settings, after, r.before, id, c.pages, c.repairs, c.kind)
 		}
 	}
 	return c.gap != ""
@@ -85,7 +90,8 @@ func readMovingChain(t *testing.T, seed uint64) (gap bool) {
 
 // newTestReader reads a list without a warehouse.
 func newTestReader(job Job) *pageReader {
-	s := &Syncer{tools{log: slog.New(slog.DiscardHandler), progress: func(Progress) {}, local: time.Now, said: &sync.Map{}}}
+	s := &Syncer{tools{log: slog.New(slog.DiscardHandler), progress: func(Progress) {}, local: time.Now,
+		said: &sync.Map{}}}
 	x := s.newSession(job)
 	return &pageReader{session: x, run: x.run, batchBytes: batchBytes, report: func() {}}
 }
@@ -97,7 +103,8 @@ func collect(t *testing.T, r *pageReader, after time.Time, read func(*chain) err
 	full, empty := make(chan filled), make(chan *decode.Batch, 2)
 	empty <- decode.NewBatch(r.run.Stream)
 	empty <- decode.NewBatch(r.run.Stream)
-	d := &pager{reader: r, staging: t.Context(), fetching: t.Context(), seen: newSeen(), after: after, full: full, empty: empty, decoder: decode.New(r.run.Stream)}
+	d := &pager{reader: r, staging: t.Context(), fetching: t.Context(), seen: newSeen(), after: after, full: full,
+		empty: empty, decoder: decode.New(r.run.Stream)}
 	var c *chain
 	var failed error
 	go func() {

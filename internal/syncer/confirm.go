@@ -34,7 +34,8 @@ func sideBySide(ctx context.Context, n int, f func(context.Context, int) error) 
 
 // ask asks for records by their own addresses and hands on the answers, one at a time, with the time at which each was
 // asked for. It ends with the first error that answer returns.
-func (s *session) ask(ctx context.Context, keys []string, answer func(key string, sent time.Time, object []byte, err error) error) error {
+func (s *session) ask(ctx context.Context, keys []string,
+	answer func(key string, sent time.Time, object []byte, err error) error) error {
 	var mu sync.Mutex
 	return sideBySide(ctx, len(keys), func(ctx context.Context, i int) error {
 		sent := s.local()
@@ -85,8 +86,10 @@ func (d *deletes) guard(_ context.Context, c *warehouse.Changes) error {
 	}
 	return &GuardError{
 		Account: job.Account, Stream: job.Stream.Name, Guard: GuardDeletes, Deletes: c.Deleted,
-		Reason: fmt.Sprintf("%s of %d rows, and max_delete_ratio allows %.4g %%", whatLeaves(c, job.Scope), c.Live, 100*job.MaxDeleteRatio),
-		Advice: "nothing was changed; " + really + ", agree to it with `dealhouse operate consent " + job.Stream.Name + " --account " + job.Account +
+		Reason: fmt.Sprintf("%s of %d rows, and max_delete_ratio allows %.4g %%", whatLeaves(c, job.Scope), c.Live,
+			100*job.MaxDeleteRatio),
+		Advice: "nothing was changed; " + really + ", agree to it with `dealhouse operate consent " + job.Stream.Name +
+			" --account " + job.Account +
 			"`, or run `dealhouse sync " + job.Stream.Name + " --account " + job.Account + " --allow-mass-delete` once",
 	}
 }
@@ -99,7 +102,8 @@ func whatLeaves(c *warehouse.Changes, scope catalog.Scope) string {
 	if c.Outside == c.Deleted {
 		return fmt.Sprintf("the scope of the stream, %s, leaves out %d", scope.Brief(), c.Outside)
 	}
-	return fmt.Sprintf("the scope of the stream, %s, leaves out %d and the service no longer lists %d others", scope.Brief(), c.Outside, c.Deleted-c.Outside)
+	return fmt.Sprintf("the scope of the stream, %s, leaves out %d and the service no longer lists %d others",
+		scope.Brief(), c.Outside, c.Deleted-c.Outside)
 }
 
 // guardUnlessConsented is guard, unless an operator has agreed to as many deletions since a run was stopped.
@@ -110,7 +114,8 @@ func (d *deletes) guardUnlessConsented(ctx context.Context, c *warehouse.Changes
 		return stopped
 	}
 	s := d.session
-	consent, err := s.warehouse.Consent(ctx, warehouse.StreamID{Account: guard.Account, Stream: guard.Stream}, d.run.ID, c.Deleted, s.job.DryRun)
+	consent, err := s.warehouse.Consent(ctx, warehouse.StreamID{Account: guard.Account, Stream: guard.Stream}, d.run.ID,
+		c.Deleted, s.job.DryRun)
 	switch {
 	case err != nil:
 		return fmt.Errorf("looking for the consent of an operator: %w", err)
@@ -181,10 +186,11 @@ func (d *deletes) lookFor(ctx context.Context, planned []warehouse.PlannedDelete
 	return d.lookByTime(ctx, planned)
 }
 
-// lookByAddress asks for each row by its own address. One that is out of scope now has left. One that is there, and has not changed since it was loaded, kept
-// its place in the list, and so is not listed: a chain of pages has whatever did not change. One that did change may
-// have moved, and stays.
-func (d *deletes) lookByAddress(ctx context.Context, planned []warehouse.PlannedDelete) (found confirmation, err error) {
+// lookByAddress asks for each row by its own address. One that is out of scope now has left. One that is there, and has
+// not changed since it was loaded, kept its place in the list, and so is not listed: a chain of pages has whatever did
+// not change. One that did change may have moved, and stays.
+func (d *deletes) lookByAddress(ctx context.Context,
+	planned []warehouse.PlannedDelete) (found confirmation, err error) {
 	keys, stored := make([]string, len(planned)), map[string]warehouse.PlannedDelete{}
 	for i, p := range planned {
 		keys[i], stored[p.Key] = p.Key, p
@@ -292,7 +298,8 @@ func (d *deletes) listedAt(ctx context.Context, updated int64) (ids map[string]b
 			ids[batch.Key(i)] = true
 			certain = certain && at == updated
 		}
-		certain = certain && len(batch.Rejects) == 0 && (page.Token == "" || strings.EqualFold(decode.FirstKey(d.run.Stream, page.Data), page.Token))
+		certain = certain && len(batch.Rejects) == 0 &&
+			(page.Token == "" || strings.EqualFold(decode.FirstKey(d.run.Stream, page.Data), page.Token))
 	}
 	return ids, certain, nil
 }

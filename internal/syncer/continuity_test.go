@@ -29,7 +29,8 @@ func (x *world) between(path string, page int, do func(r *http.Request)) {
 // thousand is a world of 1,000 transactions and as many coupons, on pages of 100.
 func thousand(t *testing.T, order apisim.Order, unknown apisim.UnknownCursor) *world {
 	t.Helper()
-	o := apisim.Options{Seed: 3, Retailers: 20, Promotions: 1000, Coupons: -1, CashbackOffers: -1, Transactions: 1000, Products: -1,
+	o := apisim.Options{Seed: 3, Retailers: 20, Promotions: 1000, Coupons: -1, CashbackOffers: -1, Transactions: 1000,
+		Products: -1,
 		Orgs:     []apisim.Org{{Name: "acme", Currency: "EUR"}},
 		Settings: apisim.Settings{Order: order, UnknownCursor: unknown}}
 	return serve(t, o)
@@ -86,7 +87,8 @@ func TestCursorRowMoves(t *testing.T) {
 func TestCursorRowVanishes(t *testing.T) {
 	t.Parallel()
 	orders := []apisim.Order{apisim.ByID, apisim.ByUpdatedAsc, apisim.Shuffled}
-	for i, unknown := range []apisim.UnknownCursor{apisim.UnknownBadRequest, apisim.UnknownNotFound, apisim.UnknownFirstPage, apisim.UnknownEmpty} {
+	for i, unknown := range []apisim.UnknownCursor{apisim.UnknownBadRequest, apisim.UnknownNotFound,
+		apisim.UnknownFirstPage, apisim.UnknownEmpty} {
 		for j, stream := range []string{"transactions", "promotions"} {
 			path := "/v1/deals/" + stream
 			for k, page := range []int{2, 10, 7} {
@@ -137,7 +139,8 @@ func TestListThatNeverStandsStill(t *testing.T) {
 		}
 	})
 	record, err := runOnce(t, w, job)
-	if _, incomplete := errors.AsType[*IncompleteError](err); !incomplete || record.Outcome != warehouse.OutcomeIncomplete || record.Changes.Deleted != 0 {
+	if _, incomplete := errors.AsType[*IncompleteError](err); !incomplete ||
+		record.Outcome != warehouse.OutcomeIncomplete || record.Changes.Deleted != 0 {
 		t.Errorf("%v, %s, %+v", err, record.Outcome, record.Changes)
 	}
 	if n := one(t, w, "SELECT count() FROM promotions"); n < loaded {
@@ -175,8 +178,8 @@ func TestOpaqueCursors(t *testing.T) {
 	}
 }
 
-// TestProductMissingOnce takes a product out of one walk, as a feed does that shifts while it is read. It stays, until two
-// walks in a row do not have it.
+// TestProductMissingOnce takes a product out of one walk, as a feed does that shifts while it is read. It stays, until
+// two walks in a row do not have it.
 func TestProductMissingOnce(t *testing.T) {
 	t.Parallel()
 	o := tinyWorld(5, "acme")
@@ -220,7 +223,8 @@ func TestProductMissingOnce(t *testing.T) {
 		t.Errorf("a dry run: %v, %+v", err, r.Changes)
 	}
 	record := syncAll(t, w, []Job{job})["acme/products"]
-	if n := one(t, w, "SELECT count() + 1 FROM products"); n != all || record.Changes.Deleted != 1 || record.Changes.Kept != 0 {
+	if n := one(t, w, "SELECT count() + 1 FROM products"); n != all || record.Changes.Deleted != 1 ||
+		record.Changes.Kept != 0 {
 		t.Errorf("missing twice in a row: %s products, %+v", n, record.Changes)
 	}
 }
@@ -231,13 +235,15 @@ func TestProductMissingOnce(t *testing.T) {
 func TestRowsOnTheBorder(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
-	o := apisim.Options{Seed: 1, Retailers: 3, Promotions: -1, Coupons: -1, CashbackOffers: -1, Transactions: -1, Products: -1,
-		Orgs: []apisim.Org{{Name: "acme", Currency: "EUR"}}}
+	o := apisim.Options{Seed: 1, Retailers: 3, Promotions: -1, Coupons: -1, CashbackOffers: -1, Transactions: -1,
+		Products: -1,
+		Orgs:     []apisim.Org{{Name: "acme", Currency: "EUR"}}}
 	x, w := serve(t, o), open(t)
 	at := x.Now().Add(-time.Hour).Truncate(time.Millisecond)
 	put := func(n int, updated time.Time) {
 		t.Helper()
-		record := fmt.Sprintf(`{"id":"00000000-0000-4000-8000-%012d","updatedAt":%q,"status":"PENDING"}`, n, updated.UTC().Format(timestampLayout))
+		record := fmt.Sprintf(`{"id":"00000000-0000-4000-8000-%012d","updatedAt":%q,"status":"PENDING"}`, n,
+			updated.UTC().Format(timestampLayout))
 		if err := x.Put("transactions", "acme", []byte(record)); err != nil {
 			t.Fatal(err)
 		}
@@ -247,7 +253,8 @@ func TestRowsOnTheBorder(t *testing.T) {
 	put(1, at)
 	put(2, at.Add(-time.Millisecond))
 	put(3, at.Add(time.Minute))
-	if r := syncAll(t, w, []Job{job})["acme/transactions"]; r.Changes.Inserted != 2 || !r.Watermark.Equal(at.Add(time.Minute)) {
+	if r := syncAll(t, w, []Job{job})["acme/transactions"]; r.Changes.Inserted != 2 ||
+		!r.Watermark.Equal(at.Add(time.Minute)) {
 		t.Errorf("%+v, watermark %s", r.Changes, r.Watermark)
 	}
 	put(4, at.Add(time.Minute))                    // with the newest row

@@ -2,8 +2,9 @@
 //
 // # How a run goes
 //
-// A session has one stream of one account: it takes the lease, finishes what dead runs left, does its work, and gives the
-// lease back. The work is that of a source, which reads and stages rows under the id of a run, and says what it saw:
+// A session has one stream of one account: it takes the lease, finishes what dead runs left, does its work, and gives
+// the lease back. The work is that of a source, which reads and stages rows under the id of a run, and says what it
+// saw:
 //
 //   - list reads what the list operation gives: everything, or what changed after the watermark;
 //   - backfill reads a range of time in windows, side by side, each bundle of them under a run of its own;
@@ -13,8 +14,8 @@
 // No source publishes. Each ends in a publication: it counts what is staged, compares it with the warehouse, has checks
 // look at the difference, prepares it, looks at the lease once more, and makes it visible at once.
 //
-// Some words have one meaning each here. To take is to get the lease of a stream. To begin is to make the row of a run in
-// sync_runs. To load is to read, stage and publish. A run that ends with an error is abandoned.
+// Some words have one meaning each here. To take is to get the lease of a stream. To begin is to make the row of a run
+// in sync_runs. To load is to read, stage and publish. A run that ends with an error is abandoned.
 //
 // # Invariants
 //
@@ -22,35 +23,38 @@
 //
 //  1. Nothing that readers see changes before the run's last page is staged and its guards have passed.
 //  2. Rows are deleted only by a run that read the whole stream. Without Job.AllowMassDelete it never deletes more than
-//     Job.MaxDeleteRatio of them, or all of them, unless an operator has agreed to as many deletions (warehouse.Consent).
+//     Job.MaxDeleteRatio of them, or all of them, unless an operator has agreed to as many deletions
+//     (warehouse.Consent).
 //  3. The watermark becomes max(old, min(newest updatedAt seen, the service's time when the run began)): it never moves
 //     back, and never past the start of the run that read it.
 //  4. A run that has lost its lease publishes nothing.
 //  5. A batch number is used once: the warehouse drops rows that come again under a deduplication token that it knows.
 //  6. A window of a backfill counts as staged only after its rows are staged, and as done only in the write that ends
 //     their publication. The windows of a range cover each of its milliseconds.
-//  7. A run that is told to stop stops reading at once. What it has read to the end it still publishes. A walk stages what
-//     it has read, and its checkpoint says how far that is.
-//  8. A rejected record that is loaded again counts as read at the time when it was first read. It is loaded only while no
-//     later read of the whole stream has succeeded: it replaces nothing newer, and brings back nothing that is gone.
-//  9. A row that was read by its own address is kept only where nothing was known of it, and never as one that is listed.
-//  10. A panic ends its run and nothing else, whichever goroutine of the run it comes from. It is recorded as a failure.
-//  11. A list that moved while it was read is not taken for whole. It is whole when each page that was asked for by a cursor
-//     begins with the item that the cursor names, and that item kept its place in between. Then the pages have every item
-//     that did not change meanwhile, whatever the order of the list. What breaks a chain of pages is read again, from the
-//     last page that can be found again. Where that does not help, the run is incomplete: what it read is published,
-//     nothing is deleted, the watermark stays and no window is done. Where cursors are not the ids of items, a list of
-//     transactions is whole if it reads the same twice; otherwise it is read in ranges of updatedAt that fit on a page,
-//     since a page is of one moment.
+//  7. A run that is told to stop stops reading at once. What it has read to the end it still publishes. A walk stages
+//     what it has read, and its checkpoint says how far that is.
+//  8. A rejected record that is loaded again counts as read at the time when it was first read. It is loaded only while
+//     no later read of the whole stream has succeeded: it replaces nothing newer, and brings back nothing that is gone.
+//  9. A row that was read by its own address is kept only where nothing was known of it, and never as one that is
+//     listed.
+//  10. A panic ends its run and nothing else, whichever goroutine of the run it comes from. It is recorded as a
+//     failure.
+//  11. A list that moved while it was read is not taken for whole. It is whole when each page that was asked for by a
+//     cursor begins with the item that the cursor names, and that item kept its place in between. Then the pages have
+//     every item that did not change meanwhile, whatever the order of the list. What breaks a chain of pages is read
+//     again, from the last page that can be found again. Where that does not help, the run is incomplete: what it read
+//     is published, nothing is deleted, the watermark stays and no window is done. Where cursors are not the ids of
+//     items, a list of transactions is whole if it reads the same twice; otherwise it is read in ranges of updatedAt
+//     that fit on a page, since a page is of one moment.
 //  12. What a complete list does not have is deleted only when it cannot be there. That is so when the list was of one
-//     moment, or in the order of ids. Otherwise the row is asked for by its own address: it is gone when it is not there, or
-//     is there unchanged, and so cannot have moved past the reader. Of transactions, nothing with its id may have its
-//     updatedAt, and all that changed meanwhile was read. Of products, Job.DeleteAfterLists complete lists in a row must
-//     not have it. Until then it stays.
-//  13. A stream with a scope has the rows whose values are in it, and no others, whatever the service gives. Its lists are
-//     of different moments: what a row needs to be gone is what syncer-12 asks of a list that moved, or that it has left
-//     the scope. The state has the scope of the last complete list, and gets it with its publication. What is loaded and
-//     outside of the scope leaves with that, guarded as syncer-2 says and counted by itself.
+//     moment, or in the order of ids. Otherwise the row is asked for by its own address: it is gone when it is not
+//     there, or is there unchanged, and so cannot have moved past the reader. Of transactions, nothing with its id may
+//     have its updatedAt, and all that changed meanwhile was read. Of products, Job.DeleteAfterLists complete lists in
+//     a row must not have it. Until then it stays.
+//  13. A stream with a scope has the rows whose values are in it, and no others, whatever the service gives. Its lists
+//     are of different moments: what a row needs to be gone is what syncer-12 asks of a list that moved, or that it has
+//     left the scope. The state has the scope of the last complete list, and gets it with its publication. What is
+//     loaded and outside of the scope leaves with that, guarded as syncer-2 says and counted by itself.
 //
 // # What the service promises
 //

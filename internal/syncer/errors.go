@@ -56,7 +56,8 @@ func overdue(ctx context.Context, err error) error {
 	var late *DeadlineError
 	var api *dealapi.Error
 	if errors.As(context.Cause(ctx), &late) &&
-		(errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, &late) || errors.As(err, &api) && api.Kind == dealapi.KindCanceled) {
+		(errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, &late) ||
+			errors.As(err, &api) && api.Kind == dealapi.KindCanceled) {
 		return late
 	}
 	return err

@@ -27,7 +27,8 @@ func (r *run) guardRejects() error {
 	}
 	return &GuardError{
 		Account: r.Account, Stream: r.Stream.Name, Guard: GuardRejects,
-		Reason: fmt.Sprintf("%d of %d records cannot be loaded, and max_rejected_ratio allows %.4g %%", t.Unloadable, t.Read, 100*r.session.job.MaxRejectedRatio),
+		Reason: fmt.Sprintf("%d of %d records cannot be loaded, and max_rejected_ratio allows %.4g %%", t.Unloadable, t.Read,
+			100*r.session.job.MaxRejectedRatio),
 		Advice: "nothing was changed; look at them with `dealhouse rejects --run " + r.ID.String() + "`",
 	}
 }
@@ -44,7 +45,8 @@ func (r *run) notice(seen *seen, after time.Time) {
 		r.warn(fmt.Sprintf("the service sends no usable Date header: the local clock less %s stands in for it", noDateMargin))
 	}
 	if seen.future > 0 {
-		r.warn(fmt.Sprintf("%d rows are dated after the server's own time: they are loaded, but do not move the watermark", seen.future))
+		r.warn(fmt.Sprintf("%d rows are dated after the server's own time: they are loaded, but do not move the watermark",
+			seen.future))
 	}
 	if len(seen.unknown) > 0 {
 		names := make([]string, 0, len(seen.unknown))
@@ -53,10 +55,12 @@ func (r *run) notice(seen *seen, after time.Time) {
 		}
 		slices.Sort(names)
 		r.record.Unknown = names
-		r.warn(fmt.Sprintf("the service sends fields that the interface does not name; they are kept in _extra: %s", joinSome(names)))
+		r.warn(fmt.Sprintf("the service sends fields that the interface does not name; they are kept in _extra: %s",
+			joinSome(names)))
 	}
 	if n := r.record.Totals.Rejected; n > 0 {
-		r.warn(fmt.Sprintf("values or records that could not be loaded as they were sent: %d; `dealhouse rejects` lists them", n))
+		r.warn(fmt.Sprintf("values or records that could not be loaded as they were sent: %d; `dealhouse rejects` lists them",
+			n))
 	}
 }
 

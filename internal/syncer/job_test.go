@@ -24,7 +24,8 @@ func TestZeroIsZero(t *testing.T) {
 	x := s.newSession(job)
 	var guard *GuardError
 	d := &deletes{session: x, run: x.run}
-	if err := d.guard(t.Context(), &warehouse.Changes{Deleted: 1, Live: 1000}); !errors.As(err, &guard) || guard.Guard != GuardDeletes {
+	if err := d.guard(t.Context(), &warehouse.Changes{Deleted: 1, Live: 1000}); !errors.As(err, &guard) ||
+		guard.Guard != GuardDeletes {
 		t.Errorf("one of 1000 rows may be deleted: %v", err)
 	}
 	x.run.record.Totals = warehouse.Totals{Read: 1000, Unloadable: 1}

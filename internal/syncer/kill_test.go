@@ -70,13 +70,16 @@ func child(ctx context.Context) error {
 func digest(ctx context.Context, w *warehouse.Warehouse) (string, error) {
 	var parts []string
 	for _, s := range catalog.All() {
-		queries := []string{"SELECT toString((count(), uniqExact(" + s.KeyColumn() + "), sum(sipHash64(toString(tuple(* EXCEPT synced_at)))))) FROM " + s.Name}
+		queries := []string{"SELECT toString((count(), uniqExact(" + s.KeyColumn() +
+			"), sum(sipHash64(toString(tuple(* EXCEPT synced_at)))))) FROM " + s.Name}
 		if s.History {
 			// Where nothing changed between two loads, every row has one version; a killed run must not have made another.
-			queries = append(queries, "SELECT toString((count(), uniqExact("+s.KeyColumn()+"), sum(sipHash64(toString(tuple(* EXCEPT (synced_at, valid_from, valid_to))))))) FROM "+s.Name+"_history")
+			queries = append(queries, "SELECT toString((count(), uniqExact("+s.KeyColumn()+
+				"), sum(sipHash64(toString(tuple(* EXCEPT (synced_at, valid_from, valid_to))))))) FROM "+s.Name+"_history")
 		}
 		if s.Child != nil {
-			queries = append(queries, "SELECT toString((count(), sum(sipHash64(toString(tuple(* EXCEPT synced_at)))))) FROM "+s.Child.Table)
+			queries = append(queries, "SELECT toString((count(), sum(sipHash64(toString(tuple(* EXCEPT synced_at)))))) FROM "+
+				s.Child.Table)
 		}
 		for _, q := range queries {
 			var text string
@@ -93,7 +96,8 @@ func digest(ctx context.Context, w *warehouse.Warehouse) (string, error) {
 func startChild(t *testing.T, folder string, x *world, env ...string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	key, _ := x.Keys("acme")
-	cmd := enginetest.Role(t.Context(), workerRole, append(env, childFolder+"="+folder, childURL+"="+x.url, childKey+"="+key)...)
+	cmd := enginetest.Role(t.Context(), workerRole,
+		append(env, childFolder+"="+folder, childURL+"="+x.url, childKey+"="+key)...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -30,7 +30,8 @@ func killCells(stream string) []killCell {
 	for number, step := range append([]matrixStep{{name: "decode", point: "decode"}}, matrixSteps...) {
 		for i, after := range []bool{false, true} {
 			// Dead before the decoding is dead after the body.
-			if step.at(stream) != "" && (step.name == "decode" && after || step.name != "decode" && inShortForm(slices.Index(kinds, stream), number, 2*i)) {
+			if step.at(stream) != "" && (step.name == "decode" && after || step.name != "decode" &&
+				inShortForm(slices.Index(kinds, stream), number, 2*i)) {
 				cells = append(cells, killCell{step, step.at(stream), after})
 			}
 		}
@@ -66,7 +67,8 @@ func TestKillMatrix(t *testing.T) {
 				if i < len(cells) {
 					what = fmt.Sprintf("%s (after: %t)", cells[i].step.name, cells[i].after)
 				}
-				out, err := enginetest.Life(t.Context(), folder, "TestKillMatrixChild", matrixCell+"="+stream+"/"+strconv.Itoa(i)).CombinedOutput()
+				out, err := enginetest.Life(t.Context(), folder, "TestKillMatrixChild",
+					matrixCell+"="+stream+"/"+strconv.Itoa(i)).CombinedOutput()
 				if i < len(cells) && enginetest.Killed(err) {
 					continue
 				}
@@ -110,7 +112,8 @@ func TestKillMatrixChild(t *testing.T) {
 	v := newWorker(t, x, "", account, clocks{})
 	if life > 0 {
 		got, killed := shownRows(t, first, stream, account), cells[life-1]
-		if after := truthRows(t, x, stream, account); !cmp.Equal(got, before) && (!killed.step.visible || !cmp.Equal(got, after)) {
+		if after := truthRows(t, x, stream, account); !cmp.Equal(got, before) &&
+			(!killed.step.visible || !cmp.Equal(got, after)) {
 			t.Errorf("killed at %s: readers see neither the old nor the new rows: %s", killed.step.name, cmp.Diff(before, got))
 		}
 	}

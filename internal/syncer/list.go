@@ -35,7 +35,8 @@ func newList(ctx context.Context, s *session) (*list, error) {
 		return nil, err
 	}
 	l.run.record.RequestedAfter, l.run.record.Watermark = l.after, l.watermark
-	l.reader = &pageReader{session: s, run: l.run, batchBytes: batchBytes, stage: l.stage, report: func() { s.report(PhaseReading) }}
+	l.reader = &pageReader{session: s, run: l.run, batchBytes: batchBytes, stage: l.stage,
+		report: func() { s.report(PhaseReading) }}
 	return l, nil
 }
 
@@ -100,7 +101,8 @@ func (l *list) load(ctx context.Context) error {
 		return err
 	}
 	l.run.gap = seen.gap
-	p := publication{run: l.run, scope: l.session.job.scope(l.after), watermark: seen.watermark(l.watermark, l.session.job.overlap()), state: l.state, last: true}
+	p := publication{run: l.run, scope: l.session.job.scope(l.after),
+		watermark: seen.watermark(l.watermark, l.session.job.overlap()), state: l.state, last: true}
 	if seen.gap != "" || seen.unsure {
 		p.scope = warehouse.Part // what was missed must not look gone (syncer-11)
 	}
@@ -131,8 +133,9 @@ func (l *list) read(ctx, fetching context.Context) (*seen, error) {
 	seen, err := l.reader.readChain(ctx, fetching, l.after, start)
 	var api *dealapi.Error
 	if r.Stream.Paging != catalog.NextPages || !errors.As(err, &api) || !api.CursorRefused() {
-		seen.still, seen.resumed = seen.still && start == "", start != "" // the pages before a checkpoint are of other moments
-		return seen, err                                                  // a chain of cursors mends itself
+		seen.still, seen.resumed = seen.still &&
+			start == "", start != "" // the pages before a checkpoint are of other moments
+		return seen, err // a chain of cursors mends itself
 	}
 	l.session.log.Warn("the service no longer knows the page: the list is read from its beginning", "error", err)
 	if err := l.startOver(ctx); err != nil {
@@ -170,7 +173,8 @@ func (l *list) catchUp(ctx, fetching context.Context, s *seen) error {
 	s.add(more)
 	if more.gap != "" {
 		s.unsure = true
-		l.run.warn("rows that are gone were not deleted: what changed while the list was read could not be told, since " + more.gap)
+		l.run.warn("rows that are gone were not deleted: what changed while the list was read could not be told, since " +
+			more.gap)
 	}
 	return nil
 }
@@ -193,7 +197,8 @@ func (l *list) stage(ctx context.Context, f filled) error {
 	if err := r.stage(ctx, f.batch); err != nil || s.job.DryRun || r.Stream.Kind != catalog.Walk || f.next == "" {
 		return err
 	}
-	c := warehouse.Checkpoint{RunID: r.ID, StartedAt: r.StartedAt, SavedAt: s.now(s.local()), Next: f.next, Batch: r.batches, Totals: r.refused.of(f.totals)}
+	c := warehouse.Checkpoint{RunID: r.ID, StartedAt: r.StartedAt, SavedAt: s.now(s.local()), Next: f.next,
+		Batch: r.batches, Totals: r.refused.of(f.totals)}
 	if err := r.writer().SaveCheckpoint(ctx, c); err != nil {
 		return err
 	}

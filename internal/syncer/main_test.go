@@ -36,7 +36,8 @@ type world struct {
 
 // smallWorld is large enough to page and to have every kind of row.
 func smallWorld() apisim.Options {
-	return apisim.Options{Seed: 7, Retailers: 60, Promotions: 120, Coupons: 150, CashbackOffers: 130, Transactions: 900, Products: 110, HistoryDays: 9}
+	return apisim.Options{Seed: 7, Retailers: 60, Promotions: 120, Coupons: 150, CashbackOffers: 130, Transactions: 900,
+		Products: 110, HistoryDays: 9}
 }
 
 func serve(t testing.TB, o apisim.Options) *world {
@@ -65,7 +66,8 @@ func (x *world) client(t testing.TB, account string) *dealapi.Client {
 
 func newClient(t testing.TB, account, url, key string) *dealapi.Client {
 	t.Helper()
-	c, err := dealapi.New(dealapi.Options{Account: account, BaseURL: url, Key: key, Backoff: time.Millisecond, MaxBackoff: 10 * time.Millisecond, MaxAttempts: 4})
+	c, err := dealapi.New(dealapi.Options{Account: account, BaseURL: url, Key: key, Backoff: time.Millisecond,
+		MaxBackoff: 10 * time.Millisecond, MaxAttempts: 4})
 	if err != nil {
 		t.Fatal(err)
 	}

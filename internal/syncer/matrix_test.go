@@ -70,8 +70,8 @@ func inShortForm(kind, step, fault int) bool {
 	return os.Getenv(wholeMatrix) != "" || (kind+step+fault)%4 == 0 && (step+2*kind)%3 == 2
 }
 
-// inFewest picks, of those in short form, the ones that are tried when no wide sample is asked for: every fourth step for
-// one kind, and every other of those that a walk has.
+// inFewest picks, of those in short form, the ones that are tried when no wide sample is asked for: every fourth step
+// for one kind, and every other of those that a walk has.
 func inFewest(kind, step int) bool {
 	walk := kinds[kind] == "products"
 	if enginetest.Wide() || os.Getenv(wholeMatrix) != "" || walk && step%4 == 1 {
@@ -80,8 +80,8 @@ func inFewest(kind, step int) bool {
 	return step%4 == 0 && (step%3 != 2 || walk == (step%4 == 0))
 }
 
-// chosenKinds are all kinds of stream where a wide sample is asked for, else one that keeps state: an incremental one for
-// even numbers, a walk for odd ones.
+// chosenKinds are all kinds of stream where a wide sample is asked for, else one that keeps state: an incremental one
+// for even numbers, a walk for odd ones.
 func chosenKinds(number int) []string {
 	if enginetest.Wide() {
 		return kinds
@@ -195,7 +195,8 @@ func checkEnd(t *testing.T, step matrixStep, fault string, err error) {
 			t.Errorf("%s: %v", fault, err)
 		}
 	case fault == "hang":
-		if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) && (!errors.As(err, &api) || api.Kind != dealapi.KindCanceled) {
+		if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) &&
+			(!errors.As(err, &api) || api.Kind != dealapi.KindCanceled) {
 			t.Errorf("%s: %v", fault, err)
 		}
 	case step.heals:

@@ -37,7 +37,8 @@ func NewMetrics(reg prometheus.Registerer, clock func() time.Time) *Metrics {
 		clock = time.Now
 	}
 	counter := func(name, help string, more ...string) *prometheus.CounterVec {
-		vec := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, append([]string{"account", "stream"}, more...))
+		vec := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help},
+			append([]string{"account", "stream"}, more...))
 		reg.MustRegister(vec)
 		return vec
 	}
@@ -47,32 +48,44 @@ func NewMetrics(reg prometheus.Registerer, clock func() time.Time) *Metrics {
 		return vec
 	}
 	histogram := func(name, help string, buckets ...float64) *prometheus.HistogramVec {
-		vec := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, []string{"account", "stream"})
+		vec := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets},
+			[]string{"account", "stream"})
 		reg.MustRegister(vec)
 		return vec
 	}
 	m := &Metrics{
 		standing: newStanding(clock),
-		runs:     counter("dealhouse_runs_total", "Runs that have ended, by how: success, incomplete (rows of a list that moved may be missing), failed, guarded (a person must look) or stopped (by a signal).", "outcome"),
-		duration: histogram("dealhouse_run_duration_seconds", "Time from the begin of a run to its end, whatever the outcome; waiting for another run of the stream included.",
+		runs: counter("dealhouse_runs_total",
+			"Runs that have ended, by how: success, incomplete (rows of a list that moved may be missing), failed, guarded (a person must look) or stopped (by a signal).", "outcome"),
+		duration: histogram("dealhouse_run_duration_seconds",
+			"Time from the begin of a run to its end, whatever the outcome; waiting for another run of the stream included.",
 			.1, .5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 4*3600),
 		inProgress: gauge("dealhouse_runs_in_progress", "Runs under way."),
-		merging: histogram("dealhouse_merge_duration_seconds", "Time from the last staged row to the moment at which readers see the run: comparing and publishing.",
+		merging: histogram("dealhouse_merge_duration_seconds",
+			"Time from the last staged row to the moment at which readers see the run: comparing and publishing.",
 			.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300),
-		pages:     counter("dealhouse_pages_total", "Pages read, whatever became of their run."),
-		trips:     counter("dealhouse_guard_trips_total", "Runs that a guard stopped before they changed anything: too many deletes, or too many rejects.", "guard"),
-		unknown:   counter("dealhouse_unknown_fields_total", "Values of fields that the interface does not name; they are kept in _extra."),
-		ignored:   counter("dealhouse_filter_ignored_total", "Runs to which the API sent rows from outside of what was asked for: of the time, or of the scope of the stream."),
-		panics:    counter("dealhouse_run_panics_total", "Runs that ended in a panic: a mistake in this program, with its stack in the log."),
-		reread:    counter("dealhouse_pages_reread_total", "Pages that were read again, or thrown away, because the list moved while it was read."),
-		backfill:  gauge("dealhouse_backfill_completed_ratio", "Share of the windows of the backfill that is under way, or was interrupted, which need not be read again; 1 without one."),
-		read:      counter("dealhouse_records_read_total", "Records read by runs that readers see."),
-		inserted:  counter("dealhouse_records_inserted_total", "Rows that were not there before."),
-		updated:   counter("dealhouse_records_updated_total", "Rows whose content changed."),
-		deleted:   counter("dealhouse_records_deleted_total", "Rows that a complete list no longer had."),
-		outside:   counter("dealhouse_records_out_of_scope_total", "Of the rows deleted, those that left the scope of their stream."),
+		pages: counter("dealhouse_pages_total", "Pages read, whatever became of their run."),
+		trips: counter("dealhouse_guard_trips_total",
+			"Runs that a guard stopped before they changed anything: too many deletes, or too many rejects.", "guard"),
+		unknown: counter("dealhouse_unknown_fields_total",
+			"Values of fields that the interface does not name; they are kept in _extra."),
+		ignored: counter("dealhouse_filter_ignored_total",
+			"Runs to which the API sent rows from outside of what was asked for: of the time, or of the scope of the stream."),
+		panics: counter("dealhouse_run_panics_total",
+			"Runs that ended in a panic: a mistake in this program, with its stack in the log."),
+		reread: counter("dealhouse_pages_reread_total",
+			"Pages that were read again, or thrown away, because the list moved while it was read."),
+		backfill: gauge("dealhouse_backfill_completed_ratio",
+			"Share of the windows of the backfill that is under way, or was interrupted, which need not be read again; 1 without one."),
+		read:     counter("dealhouse_records_read_total", "Records read by runs that readers see."),
+		inserted: counter("dealhouse_records_inserted_total", "Rows that were not there before."),
+		updated:  counter("dealhouse_records_updated_total", "Rows whose content changed."),
+		deleted:  counter("dealhouse_records_deleted_total", "Rows that a complete list no longer had."),
+		outside: counter("dealhouse_records_out_of_scope_total",
+			"Of the rows deleted, those that left the scope of their stream."),
 		unchanged: counter("dealhouse_records_unchanged_total", "Rows that were read and already there."),
-		rejected:  counter("dealhouse_records_rejected_total", "Values and records that could not be loaded as they were sent; they are in rejected_records."),
+		rejected: counter("dealhouse_records_rejected_total",
+			"Values and records that could not be loaded as they were sent; they are in rejected_records."),
 	}
 	reg.MustRegister(m.standing)
 	return m
@@ -80,13 +93,15 @@ func NewMetrics(reg prometheus.Registerer, clock func() time.Time) *Metrics {
 
 // The values of the labels outcome and guard.
 var (
-	countedOutcomes = []string{warehouse.OutcomeSuccess, warehouse.OutcomeIncomplete, warehouse.OutcomeFailed, warehouse.OutcomeGuarded, warehouse.OutcomeStopped}
-	guards          = []string{GuardDeletes, GuardRejects}
+	countedOutcomes = []string{warehouse.OutcomeSuccess, warehouse.OutcomeIncomplete, warehouse.OutcomeFailed,
+		warehouse.OutcomeGuarded, warehouse.OutcomeStopped}
+	guards = []string{GuardDeletes, GuardRejects}
 )
 
 // counters are those labelled with account and stream alone, of every stream.
 func (m *Metrics) counters() []*prometheus.CounterVec {
-	return []*prometheus.CounterVec{m.pages, m.reread, m.unknown, m.panics, m.read, m.inserted, m.updated, m.deleted, m.outside, m.unchanged, m.rejected}
+	return []*prometheus.CounterVec{m.pages, m.reread, m.unknown, m.panics, m.read, m.inserted, m.updated, m.deleted,
+		m.outside, m.unchanged, m.rejected}
 }
 
 // Expect exports a stream's series before anything has happened.

@@ -90,7 +90,8 @@ func TestRecordsCountWhenTheyAreVisible(t *testing.T) {
 			if v, _ := gathered(t, registry, "dealhouse_live_rows"); v != count {
 				t.Errorf("%v live, of %v", v, count)
 			}
-			failed, succeeded := c.metrics.runs.WithLabelValues("coupons", "coupons", "failed"), c.metrics.runs.WithLabelValues("coupons", "coupons", "success")
+			failed, succeeded := c.metrics.runs.WithLabelValues("coupons", "coupons",
+				"failed"), c.metrics.runs.WithLabelValues("coupons", "coupons", "success")
 			if value(t, failed) != 1 || value(t, succeeded) != 1 {
 				t.Errorf("%v failed, %v succeeded", value(t, failed), value(t, succeeded))
 			}
@@ -146,7 +147,8 @@ func TestLagAndAge(t *testing.T) {
 	m = NewMetrics(again, nil)
 	m.Expect("acme", "transactions")
 	m.Observe(all)
-	for _, name := range []string{"dealhouse_last_success_timestamp_seconds", "dealhouse_watermark_timestamp_seconds", "dealhouse_live_rows", "dealhouse_last_attempt_timestamp_seconds"} {
+	for _, name := range []string{"dealhouse_last_success_timestamp_seconds", "dealhouse_watermark_timestamp_seconds",
+		"dealhouse_live_rows", "dealhouse_last_attempt_timestamp_seconds"} {
 		was, _ := gathered(t, registry, name)
 		if is, _ := gathered(t, again, name); math.Abs(is-was) > 1 || is == 0 {
 			t.Errorf("%s was %v and is %v", name, was, is)

@@ -49,7 +49,8 @@ func TestModel(t *testing.T) {
 			h := newHistory(t, w, uint64(seed))
 			t.Cleanup(func() {
 				if t.Failed() {
-					t.Logf("again with %s=%d %s=1 %s=%d; what happened:\n%s", modelSeed, seed, modelHistories, modelEvents, most, strings.Join(h.events, "\n"))
+					t.Logf("again with %s=%d %s=1 %s=%d; what happened:\n%s", modelSeed, seed, modelHistories, modelEvents, most,
+						strings.Join(h.events, "\n"))
 				}
 			})
 			reader := watch(t, w, h.account, h.registered)
@@ -88,13 +89,16 @@ type history struct {
 
 func newHistory(t *testing.T, w *warehouse.Warehouse, seed uint64) *history {
 	t.Helper()
-	h := &history{store: w, account: fmt.Sprintf("h%d", seed), random: rand.New(rand.NewPCG(seed, 1)), registered: newStates()}
+	h := &history{store: w, account: fmt.Sprintf("h%d", seed), random: rand.New(rand.NewPCG(seed, 1)),
+		registered: newStates()}
 	r := h.random
 	o := tinyWorld(seed, h.account)
 	skew := func() time.Duration { return time.Duration(r.IntN(1201)-600) * time.Second }
 	o.Settings = apisim.Settings{
-		PageSize: 3 + r.IntN(20), Order: apisim.Order(r.IntN(3)), Gzip: r.IntN(2) == 0, Timestamps: apisim.TimestampStyle(r.IntN(3)),
-		NextPage: apisim.NextPageKind(r.IntN(4)), LastPage: apisim.LastPageKind(r.IntN(3)), DateSkew: skew(), VanishedCursorNotFound: r.IntN(2) == 0,
+		PageSize: 3 + r.IntN(20), Order: apisim.Order(r.IntN(3)), Gzip: r.IntN(2) == 0,
+		Timestamps: apisim.TimestampStyle(r.IntN(3)),
+		NextPage:   apisim.NextPageKind(r.IntN(4)), LastPage: apisim.LastPageKind(r.IntN(3)), DateSkew: skew(),
+		VanishedCursorNotFound: r.IntN(2) == 0,
 	}
 	if r.IntN(4) == 0 {
 		// The workers' own clocks stand in for the server's, and are up to 10 minutes off.
@@ -108,7 +112,8 @@ func newHistory(t *testing.T, w *warehouse.Warehouse, seed uint64) *history {
 		h.note("local clock of worker %d: %v", i, clock.local)
 		h.workers[i] = newWorker(t, h.world, w.Database(), h.account, clock)
 	}
-	h.note("page size %d, order %d, nextPage %d, date skew %v, no date %t, warehouse skew %v, shifting %t", o.Settings.PageSize, o.Settings.Order,
+	h.note("page size %d, order %d, nextPage %d, date skew %v, no date %t, warehouse skew %v, shifting %t",
+		o.Settings.PageSize, o.Settings.Order,
 		o.Settings.NextPage, o.Settings.DateSkew, o.Settings.OmitDate, clock.warehouse, h.shifting)
 	return h
 }
@@ -234,7 +239,8 @@ func (h *history) run(t *testing.T, ctx context.Context, v *worker, jobs []Job, 
 	t.Helper()
 	text := how
 	for _, result := range v.All(ctx, jobs) {
-		text += fmt.Sprintf("\n    %s (batches of %d, full %t): %v", result.Job.Stream.Name, result.Job.BatchRows, result.Job.Full, result.Err)
+		text += fmt.Sprintf("\n    %s (batches of %d, full %t): %v", result.Job.Stream.Name, result.Job.BatchRows,
+			result.Job.Full, result.Err)
 	}
 	h.note("%s", text)
 }
@@ -304,8 +310,10 @@ func (h *history) disturb() {
 			return apisim.Fault{}
 		}
 		return []apisim.Fault{
-			{Kind: apisim.FaultStatus, Status: http.StatusServiceUnavailable}, {Kind: apisim.FaultStatus, Status: http.StatusTooManyRequests},
-			{Kind: apisim.FaultCut, After: random.IntN(2000)}, {Kind: apisim.FaultDrop}, {Kind: apisim.FaultInvalidJSON}, {Kind: apisim.FaultErrorObject},
+			{Kind: apisim.FaultStatus, Status: http.StatusServiceUnavailable},
+			{Kind: apisim.FaultStatus, Status: http.StatusTooManyRequests},
+			{Kind: apisim.FaultCut, After: random.IntN(2000)}, {Kind: apisim.FaultDrop}, {Kind: apisim.FaultInvalidJSON},
+			{Kind: apisim.FaultErrorObject},
 			{Kind: apisim.FaultStatus, Status: http.StatusBadRequest},
 		}[random.IntN(7)]
 	})

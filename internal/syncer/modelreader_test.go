@@ -41,7 +41,8 @@ type reader struct {
 
 func watch(t *testing.T, w *warehouse.Warehouse, account string, s *states) *reader {
 	t.Helper()
-	r := &reader{w: w, account: account, states: s, nudge: make(chan struct{}, 1), done: make(chan struct{}), seen: map[string]map[string]bool{}}
+	r := &reader{w: w, account: account, states: s, nudge: make(chan struct{}, 1), done: make(chan struct{}),
+		seen: map[string]map[string]bool{}}
 	r.ended.Go(func() {
 		var mark int64
 		for i := 0; ; i++ {
@@ -55,8 +56,10 @@ func watch(t *testing.T, w *warehouse.Warehouse, account string, s *states) *rea
 				continue
 			}
 			var now int64 // nanoseconds; 0: there is none
-			err := w.Conn().QueryRow(context.Background(), "SELECT max(toUnixTimestamp64Nano(parseDateTime64BestEffort(value, 9, 'UTC'))) FROM sync_state "+
-				"WHERE account = {account:String} AND stream = 'transactions' AND name = 'watermark'", named("account", account)).Scan(&now)
+			err := w.Conn().QueryRow(context.Background(),
+				"SELECT max(toUnixTimestamp64Nano(parseDateTime64BestEffort(value, 9, 'UTC'))) FROM sync_state "+
+					"WHERE account = {account:String} AND stream = 'transactions' AND name = 'watermark'",
+				named("account", account)).Scan(&now)
 			if err != nil || now < mark {
 				r.broken = append(r.broken, fmt.Sprintf("the watermark went from %d to %d: %v", mark, now, err))
 			}
@@ -73,8 +76,9 @@ func (r *reader) digest(stream string) (rows, keys uint64, text string, err erro
 		return 0, 0, "", err
 	}
 	var sum uint64
-	err = r.w.Conn().QueryRow(context.Background(), "SELECT count(), uniqExact("+s.KeyColumn()+"), sum(sipHash64(toString(tuple(* EXCEPT synced_at)))) FROM "+stream+
-		" WHERE account = {account:String}", named("account", r.account)).Scan(&rows, &keys, &sum)
+	err = r.w.Conn().QueryRow(context.Background(),
+		"SELECT count(), uniqExact("+s.KeyColumn()+"), sum(sipHash64(toString(tuple(* EXCEPT synced_at)))) FROM "+stream+
+			" WHERE account = {account:String}", named("account", r.account)).Scan(&rows, &keys, &sum)
 	return rows, keys, fmt.Sprintf("%d/%d", rows, sum), err
 }
 

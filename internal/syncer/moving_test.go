@@ -94,7 +94,8 @@ func newMoving(t *testing.T, w *warehouse.Warehouse, seed uint64) *moving {
 		Insert: 1, Update: 2, Delete: float64(chance.IntN(2)), Step: time.Millisecond, MaxEvents: 300,
 	}
 	m.world = serve(t, o)
-	m.what = fmt.Sprintf("%s, %s, cursor %s, unknown %s, match %t, pages of %d, %+v", m.stream, o.Settings.Order, o.Settings.Cursor,
+	m.what = fmt.Sprintf("%s, %s, cursor %s, unknown %s, match %t, pages of %d, %+v", m.stream, o.Settings.Order,
+		o.Settings.Cursor,
 		o.Settings.UnknownCursor, o.Settings.CursorMustMatch, o.Settings.PageSize, m.movement)
 	m.job = m.jobs(t, m.account, m.stream)[0]
 	m.job.AllowMassDelete, m.job.DeleteAfterLists, m.job.BatchRows = true, 2, 16

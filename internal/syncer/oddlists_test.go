@@ -67,7 +67,8 @@ func (l *oddList) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	end := min(at+oddPage, len(listed))
 	answer, data := map[string]any{}, []map[string]any{}
 	for _, i := range listed[min(at, end):end] {
-		data = append(data, map[string]any{"id": i.id, "updatedAt": i.updated.UTC().Format(timestampLayout), "status": "PENDING"})
+		data = append(data, map[string]any{"id": i.id, "updatedAt": i.updated.UTC().Format(timestampLayout),
+			"status": "PENDING"})
 	}
 	answer["data"] = data
 	switch {
@@ -115,11 +116,12 @@ func minutes(rows int, id func(n int) string) []*item {
 
 func randomID(int) string { return uuid.NewString() }
 
-// TestIDsThatFollowTime moves the row at the cursor of a list by updatedAt whose ids are in the same order: it looks like
-// a list by id, in which nothing can move.
+// TestIDsThatFollowTime moves the row at the cursor of a list by updatedAt whose ids are in the same order: it looks
+// like a list by id, in which nothing can move.
 func TestIDsThatFollowTime(t *testing.T) {
 	t.Parallel()
-	l := &oddList{less: byUpdated, items: minutes(1000, func(n int) string { return fmt.Sprintf("01920000-%04x-7000-8000-%012x", n, n) })}
+	l := &oddList{less: byUpdated, items: minutes(1000,
+		func(n int) string { return fmt.Sprintf("01920000-%04x-7000-8000-%012x", n, n) })}
 	moved := false
 	l.before = func(cursor string) {
 		if cursor == l.items[300].id && !moved {
@@ -131,8 +133,8 @@ func TestIDsThatFollowTime(t *testing.T) {
 	}
 }
 
-// TestSweepByCreation reads a list by creation in ranges of time. Only the last row of its first page changed lately, so
-// the page looks like the earliest rows of a list by updatedAt.
+// TestSweepByCreation reads a list by creation in ranges of time. Only the last row of its first page changed lately,
+// so the page looks like the earliest rows of a list by updatedAt.
 func TestSweepByCreation(t *testing.T) {
 	t.Parallel()
 	l := &oddList{less: byCreation, items: minutes(1000, randomID)}
@@ -166,7 +168,8 @@ func TestNewestFirstUnderTraffic(t *testing.T) {
 	l := &oddList{less: func(a, b *item) int { return byUpdated(b, a) }}
 	const pages = 100
 	for n := range pages * oddPage {
-		l.items = append(l.items, &item{uuid.NewString(), n, time.Now().Add(-time.Duration(pages*oddPage-n) * 15 * time.Millisecond)})
+		l.items = append(l.items, &item{uuid.NewString(), n,
+			time.Now().Add(-time.Duration(pages*oddPage-n) * 15 * time.Millisecond)})
 	}
 	l.before = func(string) {
 		l.items = append(l.items, &item{uuid.NewString(), len(l.items), time.Now()})

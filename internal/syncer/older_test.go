@@ -20,7 +20,8 @@ func TestDatedAheadIsCorrected(t *testing.T) {
 	const id = "7f000000-0000-4000-8000-00000000000f"
 	put := func(status string, at time.Time) {
 		t.Helper()
-		record := `{"id":"` + id + `","status":"` + status + `","currencyCode":"EUR","updatedAt":"` + at.UTC().Format(time.RFC3339Nano) + `"}`
+		record := `{"id":"` + id + `","status":"` + status + `","currencyCode":"EUR","updatedAt":"` +
+			at.UTC().Format(time.RFC3339Nano) + `"}`
 		if err := x.Put(apisim.StreamTransactions, "acme", []byte(record)); err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +39,8 @@ func TestDatedAheadIsCorrected(t *testing.T) {
 	put("CONFIRMED", x.Now())
 	sync("CONFIRMED")
 	put("DECLINED", x.Now().Add(-2*time.Minute)) // its updatedAt is set back
-	if r := sync("CONFIRMED"); r.Changes.Older != 1 || !strings.Contains(strings.Join(r.Warnings, " "), "older updatedAt") {
+	if r := sync("CONFIRMED"); r.Changes.Older != 1 ||
+		!strings.Contains(strings.Join(r.Warnings, " "), "older updatedAt") {
 		t.Errorf("%+v, %q", r.Changes, r.Warnings)
 	}
 	job.Full = true

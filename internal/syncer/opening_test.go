@@ -19,7 +19,8 @@ func TestFinishedAtOpening(t *testing.T) {
 	if _, err := v.Run(t.Context(), v.job(t, stream, stream)); err != nil {
 		t.Fatal(err)
 	}
-	for i, point := range []string{"INSERT sync_state_log intent", "ALTER TABLE transactions_versions ATTACH", "ALTER TABLE transactions_latest ATTACH"} {
+	for i, point := range []string{"INSERT sync_state_log intent", "ALTER TABLE transactions_versions ATTACH",
+		"ALTER TABLE transactions_latest ATTACH"} {
 		if i != 1 && !enginetest.Wide() {
 			continue // between the tables of a stream
 		}

@@ -31,7 +31,8 @@ func TestServiceChanges(t *testing.T) {
 		t.Errorf("the same service: %s", got)
 	}
 	for range 2 {
-		if got := told(other); !strings.Contains(got, x.url) || !strings.Contains(got, server.URL) || !strings.Contains(got, "--full") {
+		if got := told(other); !strings.Contains(got, x.url) || !strings.Contains(got, server.URL) ||
+			!strings.Contains(got, "--full") {
 			t.Errorf("another service: %q", got)
 		}
 	}

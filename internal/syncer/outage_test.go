@@ -91,14 +91,16 @@ func TestRunTimeout(t *testing.T) {
 	}
 	first, err := s.Run(t.Context(), job)
 	var late *DeadlineError
-	if !errors.As(err, &late) || first.Outcome != warehouse.OutcomeFailed || !strings.Contains(first.Error, "run_timeout = 1s") {
+	if !errors.As(err, &late) || first.Outcome != warehouse.OutcomeFailed ||
+		!strings.Contains(first.Error, "run_timeout = 1s") {
 		t.Fatalf("%v, %+v", err, first)
 	}
 	x.SetBefore(nil)
 	x.ResetLog()
 	job.Timeout = 0
 	second := syncAll(t, w, []Job{job})["acme/products"]
-	if n := uint64(x.Requests("/v2/products")); n+first.Totals.Pages != second.Totals.Pages || second.Changes.Inserted != 110 {
+	if n := uint64(x.Requests("/v2/products")); n+first.Totals.Pages != second.Totals.Pages ||
+		second.Changes.Inserted != 110 {
 		t.Errorf("%d pages, then %d, of %d; %+v", first.Totals.Pages, n, second.Totals.Pages, second.Changes)
 	}
 }
@@ -145,8 +147,8 @@ func TestBusyStream(t *testing.T) {
 	}
 }
 
-// TestPoisonIsQuarantined has ClickHouse refuse some records of a snapshot and of a backfill: those are rejects, with their JSON,
-// and the rest is loaded. When it refuses them no more, the next run loads them.
+// TestPoisonIsQuarantined has ClickHouse refuse some records of a snapshot and of a backfill: those are rejects, with
+// their JSON, and the rest is loaded. When it refuses them no more, the next run loads them.
 func TestPoisonIsQuarantined(t *testing.T) {
 	t.Parallel()
 	for _, stream := range []string{"transactions", "coupons"}[:enginetest.Sample(1, 2)] {
@@ -166,7 +168,8 @@ func TestPoisonIsQuarantined(t *testing.T) {
 			record := syncAll(t, w, []Job{job})["acme/"+stream]
 			truth := uint64(x.Count(stream, "acme"))
 			n := record.Totals.Unloadable
-			if n == 0 || record.Totals.Rejected != n || record.Changes.Inserted != truth-n || record.Totals.Staged != record.Changes.Staged {
+			if n == 0 || record.Totals.Rejected != n || record.Changes.Inserted != truth-n ||
+				record.Totals.Staged != record.Changes.Staged {
 				t.Errorf("%d records: %+v", truth, record)
 			}
 			if got := one(t, w, "SELECT (count(), countIf(reason = 'refused' AND field = '' AND isValidJSON(raw) AND raw LIKE '{%'), uniqExact(key)) FROM rejected_records"); got != fmt.Sprintf("(%d,%d,%d)", n, n, n) {
@@ -214,7 +217,8 @@ func TestPoisonAndCheckpoint(t *testing.T) {
 	}
 	r := syncAll(t, w, []Job{job})["acme/products"]
 	n := r.Totals.Unloadable
-	if n == 0 || r.Totals.Rejected != n || r.Totals.Read != 110 || r.Totals.Staged != 110-n || r.Changes.Inserted != 110-n {
+	if n == 0 || r.Totals.Rejected != n || r.Totals.Read != 110 || r.Totals.Staged != 110-n ||
+		r.Changes.Inserted != 110-n {
 		t.Errorf("%+v", r)
 	}
 	if got := one(t, w, "SELECT count() FROM rejected_records"); got != fmt.Sprint(n) {

@@ -52,7 +52,8 @@ func (r *pageReader) readPages(ctx, fetching context.Context, after time.Time, r
 	group.Go(func() error {
 		defer close(full)
 		return Contain(func() error {
-			d := &pager{reader: r, staging: staging, fetching: fetching, seen: s, after: after, full: full, empty: empty, decoder: decode.New(r.run.Stream)}
+			d := &pager{reader: r, staging: staging, fetching: fetching, seen: s, after: after, full: full, empty: empty,
+				decoder: decode.New(r.run.Stream)}
 			d.filters = scopeFilters(r.run.Stream, r.session.job.Scope)
 			return d.read(read)
 		})

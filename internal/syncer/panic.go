@@ -13,7 +13,8 @@ type PanicError struct {
 }
 
 func (e *PanicError) Error() string {
-	return fmt.Sprintf("the program made a mistake, and this run ended for it; nothing half-loaded is visible: panic: %v", e.Value)
+	return fmt.Sprintf("the program made a mistake, and this run ended for it; nothing half-loaded is visible: panic: %v",
+		e.Value)
 }
 
 // Contain runs a part of a run and makes a [*PanicError] of its panic (syncer-10). Every goroutine of a run needs its

@@ -94,5 +94,6 @@ func (p publication) intent(mergedAt time.Time, prepared warehouse.Prepared) war
 	if err := r.incomplete(); err != nil {
 		r.record.Outcome, r.record.Error = warehouse.OutcomeIncomplete, err.Error()
 	}
-	return warehouse.Intent{RunID: r.ID, MergedAt: mergedAt, Watermark: r.record.Watermark, Record: r.record, State: p.state, Prepared: prepared, Last: p.last, Beside: r.beside}
+	return warehouse.Intent{RunID: r.ID, MergedAt: mergedAt, Watermark: r.record.Watermark, Record: r.record,
+		State: p.state, Prepared: prepared, Last: p.last, Beside: r.beside}
 }

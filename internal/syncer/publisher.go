@@ -65,7 +65,8 @@ func (p *publisher) handle(ctx context.Context, u *bundle, do func(context.Conte
 
 // isDue reports that what is pending is worth being published.
 func (p *publisher) isDue() bool {
-	return p.pending != nil && (p.pending.run.record.Totals.Staged >= publishRows || time.Since(p.lastTime) >= publishEvery)
+	return p.pending != nil && (p.pending.run.record.Totals.Staged >= publishRows ||
+		time.Since(p.lastTime) >= publishEvery)
 }
 
 func (p *publisher) takePending() *bundle {
@@ -177,7 +178,8 @@ func (b *backfill) after(u *bundle) (progressState, publication, error) {
 	}
 	p.state[b.name] = ""
 	if b.name == initialBackfill {
-		read := &seen{newest: state.Newest, serverStart: state.ServerStart, took: b.session.now(b.session.local()).Sub(state.BegunAt)}
+		read := &seen{newest: state.Newest, serverStart: state.ServerStart,
+			took: b.session.now(b.session.local()).Sub(state.BegunAt)}
 		p.watermark = read.watermark(b.watermark, b.session.job.overlap()) // syncer-3
 		maps.Copy(p.state, b.origin)
 	}

@@ -30,7 +30,8 @@ func TestReadersSeeWholeRuns(t *testing.T) {
 			if i%10 == 0 {
 				id = i + int(n)*rows
 			}
-			records[i] = fmt.Sprintf(`{"id":"00000000-0000-4000-8000-%012d","code":"g%d","updatedAt":"2026-01-01T00:00:%02dZ"}`, id, n, n)
+			records[i] = fmt.Sprintf(`{"id":"00000000-0000-4000-8000-%012d","code":"g%d","updatedAt":"2026-01-01T00:00:%02dZ"}`,
+				id, n, n)
 		}
 		fmt.Fprint(w, `{"data":[`+strings.Join(records, ",")+`]}`)
 	}))
@@ -55,9 +56,11 @@ func TestReadersSeeWholeRuns(t *testing.T) {
 			}
 			var count, ids uint64
 			var codes []string
-			err := w.Conn().QueryRow(t.Context(), "SELECT count(), uniqExact(id), groupUniqArray(code) FROM coupons").Scan(&count, &ids, &codes)
+			err := w.Conn().QueryRow(t.Context(),
+				"SELECT count(), uniqExact(id), groupUniqArray(code) FROM coupons").Scan(&count, &ids, &codes)
 			if err != nil || count != rows || ids != rows || len(codes) != 1 {
-				ended <- fmt.Sprintf("a reader saw %d rows, %d of them different, of the generations %v: %v", count, ids, codes, err)
+				ended <- fmt.Sprintf("a reader saw %d rows, %d of them different, of the generations %v: %v", count, ids, codes,
+					err)
 				return
 			}
 			if codes[0] != last {
@@ -68,7 +71,8 @@ func TestReadersSeeWholeRuns(t *testing.T) {
 	}()
 	for range runs {
 		generation.Add(1)
-		if r := syncAll(t, w, []Job{job})["acme/coupons"]; r.Changes.Inserted != rows/10 || r.Changes.Deleted != rows/10 || r.Changes.Updated != rows*9/10 {
+		if r := syncAll(t, w, []Job{job})["acme/coupons"]; r.Changes.Inserted != rows/10 || r.Changes.Deleted != rows/10 ||
+			r.Changes.Updated != rows*9/10 {
 			t.Fatalf("%+v", r.Changes)
 		}
 	}

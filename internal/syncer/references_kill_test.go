@@ -52,7 +52,8 @@ func TestReferencesKilled(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	for i := range len(deaths()) + 1 {
-		out, err := enginetest.Life(t.Context(), folder, "TestReferencesKilledChild", referencesLife+"="+strconv.Itoa(i)).CombinedOutput()
+		out, err := enginetest.Life(t.Context(), folder, "TestReferencesKilledChild",
+			referencesLife+"="+strconv.Itoa(i)).CombinedOutput()
 		if last := i == len(deaths()); last && err != nil || !last && !enginetest.Killed(err) {
 			t.Fatalf("life %d ended with %v:\n%s", i, err, out)
 		}
@@ -82,7 +83,8 @@ func TestReferencesKilledChild(t *testing.T) {
 	if r := refer(t, v.Syncer, jobs, jobs[1].ReferenceLimit); r.Record.Mode != "" { // else all was visible, and the next run clears up
 		checkTidy(t, w, "acme", "cashback_offers")
 	}
-	if n := one(t, w, unknownOffers+" AND cashback_offer_id NOT IN (SELECT id FROM reference_misses)"); n != "0" && life > 0 {
+	if n := one(t, w, unknownOffers+" AND cashback_offer_id NOT IN (SELECT id FROM reference_misses)"); n != "0" &&
+		life > 0 {
 		t.Errorf("%s offers were lost", n)
 	}
 	checkHistory(t, w, "acme", "cashback_offers")

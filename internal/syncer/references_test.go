@@ -24,10 +24,11 @@ const offerAddresses = "/v1/deals/cashback-offers/{id}"
 
 // expiredWorld has transactions that name cashback offers, most of which have expired since.
 func expiredWorld(transactions, offers int) apisim.Options {
-	return apisim.Options{Seed: 21, Retailers: offers, Promotions: -1, Coupons: -1, CashbackOffers: offers, Products: -1, Transactions: transactions,
-		Orgs:     []apisim.Org{{Name: "acme", Currency: "EUR"}},
-		Rates:    apisim.Rates{DealTurnover: 0.2, DealEdits: 0.2, NewTransactions: 0.001},
-		Settings: apisim.Settings{PageSize: 5000, KeepExpired: true}}
+	return apisim.Options{Seed: 21, Retailers: offers, Promotions: -1, Coupons: -1, CashbackOffers: offers, Products: -1,
+		Transactions: transactions,
+		Orgs:         []apisim.Org{{Name: "acme", Currency: "EUR"}},
+		Rates:        apisim.Rates{DealTurnover: 0.2, DealEdits: 0.2, NewTransactions: 0.001},
+		Settings:     apisim.Settings{PageSize: 5000, KeepExpired: true}}
 }
 
 // refer asks for what transactions name, at most limit, and wants no error.
@@ -61,7 +62,8 @@ func TestReferences(t *testing.T) {
 	if err := x.SetRateLimit(apisim.RateLimit{PerSecond: ceiling}); err != nil {
 		t.Fatal(err)
 	}
-	client, err := dealapi.New(dealapi.Options{Account: "acme", BaseURL: x.url, Key: key, Limiter: dealapi.NewLimiter(ceiling)})
+	client, err := dealapi.New(dealapi.Options{Account: "acme", BaseURL: x.url, Key: key,
+		Limiter: dealapi.NewLimiter(ceiling)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,10 +99,12 @@ WHERE id IS NOT NULL AND id NOT IN (SELECT id FROM offers_all) GROUP BY id ORDER
 		if r.Stored == 0 || r.Stored > 100 || r.NotFound+r.Unusable > 0 || x.Requests(offerAddresses) != stored {
 			t.Fatalf("run %d: %+v after %d requests", runs, r, x.Requests(offerAddresses))
 		}
-		if c, n := r.Record.Changes, r.Stored; c.Inserted != n || c.Updated+c.Deleted+c.Unchanged != 0 || r.Record.Totals.Pages != n || r.Record.Totals.Read != n {
+		if c, n := r.Record.Changes, r.Stored; c.Inserted != n || c.Updated+c.Deleted+c.Unchanged != 0 ||
+			r.Record.Totals.Pages != n || r.Record.Totals.Read != n {
 			t.Errorf("%+v", r.Record)
 		}
-		if got := one(t, w, "SELECT count() FROM offers_all WHERE NOT listed AND has("+newest+", toString(id))"); runs == 0 && got != "100" {
+		if got := one(t, w, "SELECT count() FROM offers_all WHERE NOT listed AND has("+newest+", toString(id))"); runs == 0 &&
+			got != "100" {
 			t.Errorf("only %s of the 100 newest were asked for first", got)
 		}
 	}
@@ -135,7 +139,8 @@ WHERE id IS NOT NULL AND id NOT IN (SELECT id FROM offers_all) GROUP BY id ORDER
 	checkTruth(t, w, x, "acme", "cashback_offers")
 	checkHistory(t, w, "acme", "cashback_offers")
 	checkTidy(t, w, "acme", "cashback_offers")
-	if c := syncAll(t, w, jobs[:1])["acme/cashback_offers"].Changes; c.Any() || c.Live != uint64(x.Count(apisim.StreamCashbackOffers, "")) {
+	if c := syncAll(t, w, jobs[:1])["acme/cashback_offers"].Changes; c.Any() ||
+		c.Live != uint64(x.Count(apisim.StreamCashbackOffers, "")) {
 		t.Errorf("the next list: %+v", c)
 	}
 	if got := one(t, w, "SELECT (countIf(mode = 'references'), sumIf(inserted, mode = 'references')) FROM sync_runs"); got != fmt.Sprintf("(%d,%d)", runs, unknown) {
@@ -177,7 +182,8 @@ func TestReferenceIsListedLater(t *testing.T) {
 	syncAll(t, w, jobs)
 	checkTruth(t, w, x, "acme", "cashback_offers")
 	checkHistory(t, w, "acme", "cashback_offers")
-	if got := one(t, w, "SELECT (count(), countIf(listed)) FROM offers_all WHERE id IN ("+early+")"); got != fmt.Sprintf("(%d,0)", r.Stored) {
+	if got := one(t, w, "SELECT (count(), countIf(listed)) FROM offers_all WHERE id IN ("+early+
+		")"); got != fmt.Sprintf("(%d,0)", r.Stored) {
 		t.Errorf("of %d offers, (known, listed) are %s", r.Stored, got)
 	}
 }
@@ -198,7 +204,8 @@ func TestReferencesNotFound(t *testing.T) {
 	}
 	syncAll(t, w, jobs)
 	first := refer(t, s, jobs, 70)
-	if first.NotFound != 70 || first.Stored != 0 || first.Record.Totals.Pages != 70 || first.Record.Totals.Read != 0 || first.Record.Outcome != warehouse.OutcomeSuccess || len(first.Record.Warnings) > 0 {
+	if first.NotFound != 70 || first.Stored != 0 || first.Record.Totals.Pages != 70 || first.Record.Totals.Read != 0 ||
+		first.Record.Outcome != warehouse.OutcomeSuccess || len(first.Record.Warnings) > 0 {
 		t.Errorf("%+v", first)
 	}
 	second := refer(t, s, jobs, jobs[1].ReferenceLimit)
@@ -217,7 +224,8 @@ func TestReferencesNotFound(t *testing.T) {
 	age := func(minutes int) {
 		t.Helper()
 		old := fmt.Sprintf("CREATE TABLE aged ENGINE = MergeTree ORDER BY id AS SELECT * REPLACE (now64(3) - INTERVAL %d MINUTE AS asked_at) FROM reference_misses_log FINAL", minutes)
-		for _, q := range []string{old, "TRUNCATE TABLE reference_misses_log", "INSERT INTO reference_misses_log SELECT * FROM aged", "DROP TABLE aged SYNC"} {
+		for _, q := range []string{old, "TRUNCATE TABLE reference_misses_log",
+			"INSERT INTO reference_misses_log SELECT * FROM aged", "DROP TABLE aged SYNC"} {
 			if err := w.Conn().Exec(t.Context(), q); err != nil {
 				t.Fatal(err)
 			}
@@ -228,7 +236,8 @@ func TestReferencesNotFound(t *testing.T) {
 		t.Errorf("asked again too early: %+v", r)
 	}
 	age(61)
-	if r := refer(t, s, jobs, jobs[1].ReferenceLimit); int(r.NotFound) != missing || x.Requests(offerAddresses) != 2*missing {
+	if r := refer(t, s, jobs, jobs[1].ReferenceLimit); int(r.NotFound) != missing ||
+		x.Requests(offerAddresses) != 2*missing {
 		t.Errorf("not asked again: %+v", r)
 	}
 	if r := refer(t, s, jobs, jobs[1].ReferenceLimit); r.Record.Mode != "" || x.Requests(offerAddresses) != 2*missing {
@@ -259,28 +268,38 @@ func TestReferenceFaults(t *testing.T) {
 		misses                     string // of reference_misses: (times, reason)
 		fails                      bool
 	}{
-		"all is well":           {answer: func(i int) (int, string) { return http.StatusOK, offer(i) }, stored: rows, requests: rows, misses: "[]"},
-		"refused key":           {answer: always(http.StatusForbidden), requests: askers, misses: "[]", fails: true},
-		"service down":          {answer: always(http.StatusBadGateway), requests: 4 * (maxFaults + askers), misses: "[]", fails: true},
-		"one always fails":      {answer: only(http.StatusInternalServerError, ""), stored: rows - 1, requests: rows + 3, misses: "[]"},
-		"one is refused":        {answer: only(http.StatusBadRequest, ""), stored: rows - 1, unusable: 1, requests: rows, misses: "[(1,'refused')]"},
-		"one is another record": {answer: only(http.StatusOK, offer(rows)), stored: rows - 1, unusable: 1, requests: rows, misses: "[(1,'unusable')]"},
-		"one has no key":        {answer: only(http.StatusOK, `{"url":"x"}`), stored: rows - 1, unusable: 1, requests: rows, misses: "[(1,'unusable')]"},
-		"one is gone":           {answer: only(http.StatusGone, ""), stored: rows - 1, requests: rows, misses: "[(1,'not_found')]"},
-		"one is no record":      {answer: only(http.StatusOK, `[1]`), stored: rows - 1, requests: rows + 3, misses: "[]"},
+		"all is well": {answer: func(i int) (int, string) { return http.StatusOK, offer(i) }, stored: rows,
+			requests: rows, misses: "[]"},
+		"refused key": {answer: always(http.StatusForbidden), requests: askers, misses: "[]", fails: true},
+		"service down": {answer: always(http.StatusBadGateway), requests: 4 * (maxFaults + askers), misses: "[]",
+			fails: true},
+		"one always fails": {answer: only(http.StatusInternalServerError, ""), stored: rows - 1, requests: rows + 3,
+			misses: "[]"},
+		"one is refused": {answer: only(http.StatusBadRequest, ""), stored: rows - 1, unusable: 1, requests: rows,
+			misses: "[(1,'refused')]"},
+		"one is another record": {answer: only(http.StatusOK, offer(rows)), stored: rows - 1, unusable: 1, requests: rows,
+			misses: "[(1,'unusable')]"},
+		"one has no key": {answer: only(http.StatusOK, `{"url":"x"}`), stored: rows - 1, unusable: 1, requests: rows,
+			misses: "[(1,'unusable')]"},
+		"one is gone": {answer: only(http.StatusGone, ""), stored: rows - 1, requests: rows,
+			misses: "[(1,'not_found')]"},
+		"one is no record": {answer: only(http.StatusOK, `[1]`), stored: rows - 1, requests: rows + 3, misses: "[]"},
 	} {
-		if slices.Contains([]string{"all is well", "one is refused", "one has no key", "one is no record", "one always fails", "one is gone", "refused key"}, name) && !enginetest.Wide() {
+		if slices.Contains([]string{"all is well", "one is refused", "one has no key", "one is no record", "one always fails",
+			"one is gone", "refused key"}, name) && !enginetest.Wide() {
 			continue // much like another one of these
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var requests atomic.Int64
 			mux := http.NewServeMux()
-			mux.HandleFunc("/v1/deals/cashback-offers", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"data":[]}`) })
+			mux.HandleFunc("/v1/deals/cashback-offers",
+				func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"data":[]}`) })
 			mux.HandleFunc("/v1/deals/transactions", func(w http.ResponseWriter, _ *http.Request) {
 				var records []string
 				for i := range rows {
-					records = append(records, fmt.Sprintf(`{"id":%q,"cashbackOfferId":%q,"updatedAt":"2026-01-01T00:00:%02dZ"}`, id(1000+i), id(i), i))
+					records = append(records, fmt.Sprintf(`{"id":%q,"cashbackOfferId":%q,"updatedAt":"2026-01-01T00:00:%02dZ"}`,
+						id(1000+i), id(i), i))
 				}
 				fmt.Fprint(w, `{"data":[`+strings.Join(records, ",")+`]}`)
 			})
@@ -308,7 +327,8 @@ func TestReferenceFaults(t *testing.T) {
 				t.Fatalf("%+v, %v", results, err)
 			}
 			r := results[0]
-			if int(r.Stored) != c.stored || int(r.Unusable) != c.unusable || (r.Err != nil) != c.fails || int(requests.Load()) > c.requests {
+			if int(r.Stored) != c.stored || int(r.Unusable) != c.unusable || (r.Err != nil) != c.fails ||
+				int(requests.Load()) > c.requests {
 				t.Errorf("%+v after %d requests, want at most %d", r, requests.Load(), c.requests)
 			}
 			mine := " WHERE account = '" + account + "'"
@@ -316,14 +336,17 @@ func TestReferenceFaults(t *testing.T) {
 			if !c.fails && (len(r.Record.Warnings) == 0) != quiet {
 				t.Errorf("warnings: %q", r.Record.Warnings)
 			}
-			if got := one(t, w, "SELECT groupArray((n, reason)) FROM (SELECT count() AS n, reason FROM reference_misses"+mine+" GROUP BY reason)"); got != c.misses {
+			if got := one(t, w, "SELECT groupArray((n, reason)) FROM (SELECT count() AS n, reason FROM reference_misses"+mine+
+				" GROUP BY reason)"); got != c.misses {
 				t.Errorf("misses: %s", got)
 			}
-			if got := one(t, w, "SELECT (count(), countIf(listed)) FROM offers_all"+mine); got != fmt.Sprintf("(%d,0)", c.stored) {
+			if got := one(t, w, "SELECT (count(), countIf(listed)) FROM offers_all"+mine); got != fmt.Sprintf("(%d,0)",
+				c.stored) {
 				t.Errorf("offers_all: %s", got)
 			}
 			if name == "one is another record" {
-				if got := one(t, w, "SELECT (any(key), any(reason), any(raw), count()) FROM rejected_records"+mine); got != fmt.Sprintf("('%s','other_key','%s',1)", id(rows-1), offer(rows)) {
+				if got := one(t, w, "SELECT (any(key), any(reason), any(raw), count()) FROM rejected_records"+
+					mine); got != fmt.Sprintf("('%s','other_key','%s',1)", id(rows-1), offer(rows)) {
 					t.Errorf("rejected_records: %s", got)
 				}
 			}
@@ -358,7 +381,8 @@ func TestReferencesStopped(t *testing.T) {
 		t.Fatalf("%+v, %v", results, err)
 	}
 	r := results[0]
-	if r.Err != nil || r.Record.Outcome != warehouse.OutcomeSuccess || r.Stored == 0 || r.Stored > 40 || len(r.Record.Warnings) != 1 {
+	if r.Err != nil || r.Record.Outcome != warehouse.OutcomeSuccess || r.Stored == 0 || r.Stored > 40 ||
+		len(r.Record.Warnings) != 1 {
 		t.Errorf("%+v", r)
 	}
 	if got := one(t, w, "SELECT count() FROM offers_all WHERE NOT listed"); got != fmt.Sprint(r.Stored) {

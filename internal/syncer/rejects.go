@@ -234,11 +234,13 @@ func (t *rejects) improves(patched map[string]bool) bool {
 // checked when the page came, but not what has been stored since.
 func (t *rejects) look(record string, page uint32, fetched int64) bool {
 	t.scratch.Reset()
-	return json.Valid([]byte(record)) && t.decoder.Page(t.scratch, []byte("["+record+"]"), page, fetched) == nil && t.scratch.Len() == 1
+	return json.Valid([]byte(record)) && t.decoder.Page(t.scratch, []byte("["+record+"]"), page, fetched) == nil &&
+		t.scratch.Len() == 1
 }
 
 // stageRecord adds a record that was looked at to the batch, with rejects to keep beside those of the decoder.
-func (t *rejects) stageRecord(ctx context.Context, record string, page uint32, fetched int64, keep []decode.Reject) error {
+func (t *rejects) stageRecord(ctx context.Context, record string, page uint32, fetched int64,
+	keep []decode.Reject) error {
 	err := t.run.tally(t.batch, func() error {
 		err := t.decoder.Page(t.batch, []byte("["+record+"]"), page, fetched)
 		t.batch.Rejects = append(t.batch.Rejects, keep...)

@@ -24,7 +24,8 @@ func TestOverlapRejectsOnce(t *testing.T) {
 	runs := enginetest.Sample(3, 5)
 	put := func(n int, value string) {
 		t.Helper()
-		record := fmt.Appendf(nil, `{"id":%q,"status":"NEW","orderValue":%s,"updatedAt":%q}`, recordID(n), value, x.Now().Add(-time.Minute).Format(timestampLayout))
+		record := fmt.Appendf(nil, `{"id":%q,"status":"NEW","orderValue":%s,"updatedAt":%q}`, recordID(n), value,
+			x.Now().Add(-time.Minute).Format(timestampLayout))
 		if err := x.Put("transactions", "acme", record); err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +91,8 @@ func TestRetryOfWhatWasReadAgain(t *testing.T) {
 
 	// Met once more, it is open once more, and the retry does not count as one that met it.
 	k.reject(t, k.load(t, sale(3, "NEW", day3, "")), bad(1, day2))
-	if got := one(t, k.w, "SELECT (state, times) FROM rejected_records WHERE key = '"+recordID(1)+"'"); got != "('open',3)" {
+	if got := one(t, k.w, "SELECT (state, times) FROM rejected_records WHERE key = '"+recordID(1)+
+		"'"); got != "('open',3)" {
 		t.Errorf("it is %s", got)
 	}
 }
@@ -125,7 +127,8 @@ func TestFreshnessOfBackfills(t *testing.T) {
 	}
 	job := x.jobs(t, "acme", "transactions")[0]
 	r := Range{From: x.Now().AddDate(0, 0, -60), To: x.Now().AddDate(0, 0, -50)}
-	if b, err := s.Backfill(t.Context(), job, r); err != nil || b.Mode != warehouse.ModeBackfill || b.Changes.Inserted == 0 {
+	if b, err := s.Backfill(t.Context(), job, r); err != nil || b.Mode != warehouse.ModeBackfill ||
+		b.Changes.Inserted == 0 {
 		t.Fatalf("%+v, %v", b.RunRecord, err)
 	}
 	if st := standing(); st.LastSuccess != nil || st.LookedAt != nil || st.LastFull != nil {
@@ -174,7 +177,8 @@ func TestIncompleteRunsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	job := Job{Account: "acme", Stream: coupons}
-	record := warehouse.RunRecord{Account: "acme", Stream: "coupons", Mode: "snapshot", Outcome: warehouse.OutcomeIncomplete, StartedAt: now, FinishedAt: now, Changes: warehouse.Changes{Kept: 12}}
+	record := warehouse.RunRecord{Account: "acme", Stream: "coupons", Mode: "snapshot",
+		Outcome: warehouse.OutcomeIncomplete, StartedAt: now, FinishedAt: now, Changes: warehouse.Changes{Kept: 12}}
 	m.started(job, now)
 	m.published(record)
 	m.ended(job, record, &IncompleteError{}, now, now)

@@ -61,7 +61,8 @@ func (k *kept) load(t *testing.T, records ...string) warehouse.RunRecord {
 func (k *kept) reject(t *testing.T, r warehouse.RunRecord, rejects ...decode.Reject) {
 	t.Helper()
 	read := r.StartedAt.UnixMicro() + 1
-	if rows := one(t, k.w, "SELECT toUInt64(max(bitAnd(_version, toUInt128(18446744073709551615)))) FROM "+k.job.Stream.Name+"_latest WHERE _deleted = 0 AND _run_id = '"+r.RunID.String()+"'"); rows != "0" {
+	if rows := one(t, k.w, "SELECT toUInt64(max(bitAnd(_version, toUInt128(18446744073709551615)))) FROM "+
+		k.job.Stream.Name+"_latest WHERE _deleted = 0 AND _run_id = '"+r.RunID.String()+"'"); rows != "0" {
 		if _, err := fmt.Sscan(rows, &read); err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +73,8 @@ func (k *kept) reject(t *testing.T, r warehouse.RunRecord, rejects ...decode.Rej
 			rejects[i].Reason = decode.ReasonWrongType
 		}
 	}
-	if err := k.w.Writer(warehouse.Run{ID: r.RunID, Account: k.job.Account, Stream: k.job.Stream}).Reject(t.Context(), rejects); err != nil {
+	if err := k.w.Writer(warehouse.Run{ID: r.RunID, Account: k.job.Account, Stream: k.job.Stream}).Reject(t.Context(),
+		rejects); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -84,7 +86,8 @@ func (k *kept) retry(t *testing.T, loaded, rejected, superseded int) RetryRecord
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Loaded != loaded || r.Rejected != rejected || r.Superseded != superseded || r.Tried != loaded+rejected+superseded || r.Outcome != warehouse.OutcomeSuccess {
+	if r.Loaded != loaded || r.Rejected != rejected || r.Superseded != superseded ||
+		r.Tried != loaded+rejected+superseded || r.Outcome != warehouse.OutcomeSuccess {
 		t.Errorf("%+v, want %d loaded, %d rejected, %d superseded", r, loaded, rejected, superseded)
 	}
 	return r
@@ -117,7 +120,8 @@ func TestRetryTransactions(t *testing.T) {
 	k := keep(t, "transactions")
 	k.job.BatchRows = 1 // so that rows are staged while candidates are still read
 	r := k.load(t,
-		sale(1, "NEW", day2, ""), sale(2, "NEW", day1, `,"passbackData":"a\"}{,\u00e9","cashback":1.5,"soldAt":"`+day1+`","later":{"x":[1]}`),
+		sale(1, "NEW", day2, ""), sale(2, "NEW", day1,
+			`,"passbackData":"a\"}{,\u00e9","cashback":1.5,"soldAt":"`+day1+`","later":{"x":[1]}`),
 		sale(3, "NEW", day1, `,"orderValue":12.34567`), sale(4, "NEW", day1, ""))
 	k.reject(t, r,
 		decode.Reject{Reason: decode.ReasonUnusableKey, Raw: sale(5, "LATE", day1, `,"orderValue":7`)}, // can be read now
@@ -137,7 +141,8 @@ func TestRetryTransactions(t *testing.T) {
 	// A dry run counts the same and changes nothing.
 	dry := k.job
 	dry.DryRun = true
-	if d, err := k.syncer.Retry(t.Context(), dry, warehouse.RejectFilter{}); err != nil || d.Loaded != 3 || d.Tried != 12 || d.Outcome != warehouse.OutcomeDryRun {
+	if d, err := k.syncer.Retry(t.Context(), dry, warehouse.RejectFilter{}); err != nil || d.Loaded != 3 ||
+		d.Tried != 12 || d.Outcome != warehouse.OutcomeDryRun {
 		t.Errorf("%+v, %v", d, err)
 	}
 	k.wantRows(t, statusOf, "1 NEW -", "2 NEW -", "3 NEW 12.3457", "4 NEW -")
@@ -149,7 +154,8 @@ func TestRetryTransactions(t *testing.T) {
 	k.retry(t, 3, 7, 2)
 	want := []string{"1 NEW -", "2 NEW 19.99", "3 NEW 12.3457", "4 NEW -", "5 LATE 7", "6 LATE -"}
 	k.wantRows(t, statusOf, want...)
-	if after := one(t, k.w, "SELECT tuple(* EXCEPT (order_value, synced_at)) FROM transactions WHERE id = '"+recordID(2)+"'"); after != before {
+	if after := one(t, k.w, "SELECT tuple(* EXCEPT (order_value, synced_at)) FROM transactions WHERE id = '"+recordID(2)+
+		"'"); after != before {
 		t.Errorf("the row came back as\n%s\nit was\n%s", after, before)
 	}
 	history := one(t, k.w, "SELECT count() FROM transactions_versions")
@@ -174,7 +180,8 @@ func TestRetryTransactions(t *testing.T) {
 		t.Error("a retry counts as a success of the stream")
 	}
 	// The service sends what it always had: the versions that the retry made are the same content.
-	if r := k.load(t, sale(5, "LATE", day1, `,"orderValue":7`), sale(3, "NEW", day3, "")); r.Changes.Updated != 1 || r.Changes.Inserted != 0 {
+	if r := k.load(t, sale(5, "LATE", day1, `,"orderValue":7`), sale(3, "NEW", day3, "")); r.Changes.Updated != 1 ||
+		r.Changes.Inserted != 0 {
 		t.Errorf("%+v", r.Changes)
 	}
 }
@@ -220,7 +227,8 @@ func TestRetrySnapshot(t *testing.T) {
 	// What the last run rejected is listed: 2, which it therefore took for gone, and 4. What only an earlier run
 	// rejected is not.
 	k.reject(t, second,
-		decode.Reject{Reason: decode.ReasonUnusableKey, Raw: coupon(2, "b")}, decode.Reject{Reason: decode.ReasonUnusableKey, Raw: coupon(4, "d")},
+		decode.Reject{Reason: decode.ReasonUnusableKey, Raw: coupon(2, "b")},
+		decode.Reject{Reason: decode.ReasonUnusableKey, Raw: coupon(4, "d")},
 		// The run found the row as it was: it is still what it made of the record.
 		decode.Reject{Key: recordID(1), Field: "startDate", Raw: `"` + day2 + `"`})
 	k.retry(t, 3, 0, 0)
@@ -244,7 +252,8 @@ func TestRetrySnapshot(t *testing.T) {
 		t.Errorf("states %s", got)
 	}
 	k.load(t, coupon(1, "a"), coupon(2, "b"), coupon(4, "d"))
-	if got := one(t, k.w, "SELECT groupUniqArray(state) FROM rejected_records WHERE run_id = '"+third.RunID.String()+"'"); got != "['superseded']" {
+	if got := one(t, k.w, "SELECT groupUniqArray(state) FROM rejected_records WHERE run_id = '"+third.RunID.String()+
+		"'"); got != "['superseded']" {
 		t.Errorf("what the next run read again is %s", got)
 	}
 }
@@ -304,7 +313,8 @@ func TestRetryAfterFaults(t *testing.T) {
 	for i, row := range want {
 		want[i] = "'" + row + "'"
 	}
-	if d := cmp.Diff(want, strings.Split(strings.Trim(got, "[]"), ","), cmpopts.SortSlices(func(a, b string) bool { return a < b })); d != "" {
+	if d := cmp.Diff(want, strings.Split(strings.Trim(got, "[]"), ","),
+		cmpopts.SortSlices(func(a, b string) bool { return a < b })); d != "" {
 		t.Error(d)
 	}
 	if n := one(t, k.w, "SELECT count() FROM transactions_versions"); n != fmt.Sprint(len(want)+len(want)/2) {
@@ -324,7 +334,9 @@ func TestRetryBesideWalk(t *testing.T) {
 	first := syncAll(t, w, []Job{job})["acme/products"]
 	run := warehouse.Run{ID: first.RunID, Account: "acme", Stream: job.Stream}
 	raw := `{"url":"https://x/rejected","price":3,"history":[{"yearMonthDay":"2026-01-01","price":3}]}`
-	if err := w.Writer(run).Reject(t.Context(), []decode.Reject{{Page: 1, Fetched: first.StartedAt.UnixMicro() + 1, Reason: decode.ReasonMissingKey, Raw: raw}}); err != nil {
+	if err := w.Writer(run).Reject(t.Context(),
+		[]decode.Reject{{Page: 1, Fetched: first.StartedAt.UnixMicro() + 1, Reason: decode.ReasonMissingKey,
+			Raw: raw}}); err != nil {
 		t.Fatal(err)
 	}
 	x.failAfter("/v2/products", 6)
@@ -359,7 +371,8 @@ func TestRetryKeepsTheKey(t *testing.T) {
 	key := one(t, k.w, "SELECT product_key FROM products WHERE asin = 'B'")
 	k.reject(t, r, decode.Reject{Key: key, Field: "url", Raw: `"https://x/2"`})
 	k.retry(t, 0, 1, 0)
-	k.reject(t, r, decode.Reject{Key: key, Field: "price", Raw: `2`}, decode.Reject{Key: key, Field: "history[0]", Raw: `{"yearMonthDay":"2026-01-01"}`})
+	k.reject(t, r, decode.Reject{Key: key, Field: "price", Raw: `2`},
+		decode.Reject{Key: key, Field: "history[0]", Raw: `{"yearMonthDay":"2026-01-01"}`})
 	k.retry(t, 0, 3, 0)
 	k.wantRows(t, "asin, ' ', url, ' ', ifNull(toString(price), '-')", "A https://x/1 1", "B  -")
 }
@@ -371,8 +384,10 @@ func TestRetryFilter(t *testing.T) {
 	k := keep(t, "transactions")
 	r := k.load(t, sale(1, "NEW", day1, ""), sale(2, "NEW", day1, ""))
 	k.reject(t, r,
-		decode.Reject{Key: recordID(1), Field: "orderValue", Raw: `1`}, decode.Reject{Key: recordID(1), Field: "cashback", Raw: `2`},
-		decode.Reject{Key: recordID(2), Field: "cashback", Raw: `3`}, decode.Reject{Reason: decode.ReasonUnusableKey, Raw: sale(3, "LATE", day1, "")})
+		decode.Reject{Key: recordID(1), Field: "orderValue", Raw: `1`},
+		decode.Reject{Key: recordID(1), Field: "cashback", Raw: `2`},
+		decode.Reject{Key: recordID(2), Field: "cashback", Raw: `3`},
+		decode.Reject{Reason: decode.ReasonUnusableKey, Raw: sale(3, "LATE", day1, "")})
 	for _, test := range []struct {
 		filter warehouse.RejectFilter
 		loaded int
@@ -383,7 +398,8 @@ func TestRetryFilter(t *testing.T) {
 		{warehouse.RejectFilter{Reason: decode.ReasonUnusableKey, RunID: r.RunID}, 1},
 		{warehouse.RejectFilter{}, 1},
 	} {
-		if got, err := k.syncer.Retry(t.Context(), k.job, test.filter); err != nil || got.Loaded != test.loaded || got.Tried != test.loaded {
+		if got, err := k.syncer.Retry(t.Context(), k.job, test.filter); err != nil || got.Loaded != test.loaded ||
+			got.Tried != test.loaded {
 			t.Errorf("%+v: %+v, %v", test.filter, got, err)
 		}
 	}

@@ -129,7 +129,8 @@ func (r *run) abandon(ctx context.Context, cause error) error {
 // recordUnchanged takes what the run would have changed out of its record, where columns say what it did change.
 func (r *run) recordUnchanged() {
 	if c := r.record.Changes; c.Any() {
-		r.warn(fmt.Sprintf("nothing was changed: it would have inserted %d rows, updated %d and deleted %d", c.Inserted, c.Updated, c.Deleted))
+		r.warn(fmt.Sprintf("nothing was changed: it would have inserted %d rows, updated %d and deleted %d", c.Inserted,
+			c.Updated, c.Deleted))
 	}
 	r.record.Changes = warehouse.Changes{}
 }

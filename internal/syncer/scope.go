@@ -14,20 +14,20 @@ import (
 )
 
 // A stream with a scope is read in the lists whose union the scope is, one after the other, since a request takes one
-// value of a filter. Each list is a chain of pages of its own, and the union is whole when each of them is. No cursor leads
-// from one list to another.
+// value of a filter. Each list is a chain of pages of its own, and the union is whole when each of them is. No cursor
+// leads from one list to another.
 //
-// The lists are of different moments, so a row that moves from a list that is yet to be read to one that was read already
-// is in none. It is not taken for gone: what the union lacks is asked for by its own address, and is gone when it is not
-// there, has left the scope, or has changed in nothing that the lists are selected by (syncer-12). A row that is in several
-// lists is loaded once, as it was read last.
+// The lists are of different moments, so a row that moves from a list that is yet to be read to one that was read
+// already is in none. It is not taken for gone: what the union lacks is asked for by its own address, and is gone when
+// it is not there, has left the scope, or has changed in nothing that the lists are selected by (syncer-12). A row that
+// is in several lists is loaded once, as it was read last.
 //
-// The scope (syncer-13) is what the rows say, not what the service gives: rows that are outside of it are left out, so that a service
-// which does not know a filter, or knows it by another name, costs time and not correctness. A row that says nothing, since
-// the service left its value out, is where its list is.
+// The scope (syncer-13) is what the rows say, not what the service gives: rows that are outside of it are left out, so
+// that a service which does not know a filter, or knows it by another name, costs time and not correctness. A row that
+// says nothing, since the service left its value out, is where its list is.
 //
-// The state has the scope of the last complete list. Rows that are loaded and outside of the scope leave the views with the
-// next complete list, as deletions do: guarded, and counted by themselves.
+// The state has the scope of the last complete list. Rows that are loaded and outside of the scope leave the views with
+// the next complete list, as deletions do: guarded, and counted by themselves.
 
 // scopeFilters are the columns of a batch that a scope selects by.
 type scopeFilter struct {
@@ -65,7 +65,8 @@ func (f scopeFilter) valuesOf(b *decode.Batch, row int) []string {
 // has reports whether a row has one of the values of the filter, or, with unsaid, no value at all.
 func (f scopeFilter) has(b *decode.Batch, row int, unsaid bool) bool {
 	has := f.valuesOf(b, row)
-	return unsaid && len(has) == 0 || slices.ContainsFunc(has, func(v string) bool { return slices.Contains(f.values, f.Normal(v)) })
+	return unsaid && len(has) == 0 || slices.ContainsFunc(has,
+		func(v string) bool { return slices.Contains(f.values, f.Normal(v)) })
 }
 
 // inScope reports whether a row is in the scope.
@@ -99,7 +100,8 @@ func (d *pager) leaveOut() {
 		d.seen.outOfScope(d.filters, b, row)
 	}
 	rejects := len(b.Rejects)
-	b.Rejects = slices.DeleteFunc(b.Rejects, func(x decode.Reject) bool { return x.Field != "" && out[x.Key] && !kept[x.Key] })
+	b.Rejects = slices.DeleteFunc(b.Rejects,
+		func(x decode.Reject) bool { return x.Field != "" && out[x.Key] && !kept[x.Key] })
 	r.record.Totals.Staged -= uint64(len(b.LeftOut))
 	r.record.Totals.Rejected -= uint64(rejects - len(b.Rejects))
 }
@@ -138,7 +140,8 @@ func (d *pager) readLists(read func(*chain) error) error {
 		}
 	}
 	if len(refused) > 0 {
-		d.seen.gap = fmt.Sprintf("the service refused %d of the %d lists of its scope: %s", len(refused), len(lists), joinSome(refused))
+		d.seen.gap = fmt.Sprintf("the service refused %d of the %d lists of its scope: %s", len(refused), len(lists),
+			joinSome(refused))
 	}
 	return nil
 }
@@ -168,8 +171,8 @@ func nameList(filter map[string]string) string {
 	return strings.Join(parts, " and ")
 }
 
-// checkScope says so when the stored rows are of another scope than the run reads. What it reads, if that is complete, is
-// what the state stands for from then on.
+// checkScope says so when the stored rows are of another scope than the run reads. What it reads, if that is complete,
+// is what the state stands for from then on.
 func (l *list) checkScope() error {
 	r, now := l.run, l.session.job.Scope
 	r.record.Scope = now.Encode()
@@ -181,8 +184,10 @@ func (l *list) checkScope() error {
 	if err != nil {
 		return err
 	}
-	r.warn(fmt.Sprintf("the scope of the stream was changed from %s to %s: all of it is read", before.Or("all rows"), now.Or("all rows")))
-	l.session.log.Info("the scope of the stream was changed: all of it is read", "before", before.Or("all rows"), "now", now.Or("all rows"))
+	r.warn(fmt.Sprintf("the scope of the stream was changed from %s to %s: all of it is read", before.Or("all rows"),
+		now.Or("all rows")))
+	l.session.log.Info("the scope of the stream was changed: all of it is read", "before", before.Or("all rows"), "now",
+		now.Or("all rows"))
 	return nil
 }
 
@@ -216,7 +221,8 @@ func (r *run) noticeStrangers(seen *seen) {
 			values = append(values, fmt.Sprintf("%q", v))
 		}
 		if slices.Sort(values); len(values) > 0 {
-			parts = append(parts, fmt.Sprintf("with %s %s, which was asked for with the parameter %q", f.Name, joinSome(values), r.session.job.Params.filter(f.Name)))
+			parts = append(parts, fmt.Sprintf("with %s %s, which was asked for with the parameter %q", f.Name, joinSome(values),
+				r.session.job.Params.filter(f.Name)))
 		}
 	}
 	r.warn(fmt.Sprintf("the service sent %d rows from outside of the scope, %s: they were left out. Where they belong to the stream, add their values to its scope; "+

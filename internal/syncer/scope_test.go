@@ -34,7 +34,8 @@ type scoped struct {
 
 func newScoped(t *testing.T, account, stream string, change func(*apisim.Options)) *scoped {
 	t.Helper()
-	o := apisim.Options{Seed: 7, Retailers: 6, Promotions: 20, Coupons: 40, CashbackOffers: 40, Transactions: 20, Products: -1, HistoryDays: 3,
+	o := apisim.Options{Seed: 7, Retailers: 6, Promotions: 20, Coupons: 40, CashbackOffers: 40, Transactions: 20,
+		Products: -1, HistoryDays: 3,
 		Orgs:     []apisim.Org{{Name: account, Currency: "EUR"}},
 		Rates:    apisim.Rates{DealTurnover: 0.15, DealEdits: 0.2},
 		Settings: apisim.Settings{PageSize: 4}}
@@ -65,7 +66,8 @@ func (s *scoped) admits(t *testing.T, record []byte) bool {
 		t.Fatal(err)
 	}
 	for filter, values := range s.values {
-		has := map[string][]string{"hostname": {r.Hostname}, "name": {r.Name}, "category": {r.Category}, "country": r.Countries}[filter]
+		has := map[string][]string{"hostname": {r.Hostname}, "name": {r.Name}, "category": {r.Category},
+			"country": r.Countries}[filter]
 		if !slices.ContainsFunc(values, func(v string) bool {
 			return slices.ContainsFunc(has, func(h string) bool { return strings.EqualFold(h, v) })
 		}) {
@@ -130,8 +132,8 @@ func warned(r warehouse.RunRecord, text string) bool {
 	return slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, text) })
 }
 
-// TestScope loads a part of a stream, and holds it against that part of the truth: while it changes, widened, narrowed with
-// and without consent, from a service that does not know the filters, and from one that refuses a value.
+// TestScope loads a part of a stream, and holds it against that part of the truth: while it changes, widened, narrowed
+// with and without consent, from a service that does not know the filters, and from one that refuses a value.
 func TestScope(t *testing.T) {
 	t.Parallel()
 	s := newScoped(t, "acme", "coupons", nil)
@@ -175,11 +177,13 @@ func TestScope(t *testing.T) {
 	if err != nil || g == nil {
 		t.Fatal(g, err)
 	}
-	consent := warehouse.Action{Actor: "jane", Via: warehouse.ViaPage, Action: warehouse.ActionConsent, Account: "acme", Stream: "coupons", RunID: g.RunID, Deletes: g.Deletes}
+	consent := warehouse.Action{Actor: "jane", Via: warehouse.ViaPage, Action: warehouse.ActionConsent, Account: "acme",
+		Stream: "coupons", RunID: g.RunID, Deletes: g.Deletes}
 	if _, err := s.store.RecordAction(t.Context(), consent); err != nil {
 		t.Fatal(err)
 	}
-	if r = s.run(t); r.Changes.Outside == 0 || r.Changes.Outside > r.Changes.Deleted || r.Changes.Deleted > guard.Deletes || !warned(r, "rows are outside of the scope") {
+	if r = s.run(t); r.Changes.Outside == 0 || r.Changes.Outside > r.Changes.Deleted ||
+		r.Changes.Deleted > guard.Deletes || !warned(r, "rows are outside of the scope") {
 		t.Errorf("narrowed with consent to %d: %+v %q", guard.Deletes, r.Changes, r.Warnings)
 	}
 	s.check(t, 2)
@@ -194,13 +198,15 @@ func TestScope(t *testing.T) {
 		defer s.ignoreFilters(t, false)
 		s.ignoreFilters(t, true)
 		s.values, s.job.Scope, s.job.AllowMassDelete = map[string][]string{"hostname": hosts[:2]}, wide, true
-		if r := s.run(t); !warned(r, "rows from outside of the scope, with hostname ") || !warned(r, `the parameter "hostname"`) || r.Totals.Staged >= r.Totals.Read {
+		if r := s.run(t); !warned(r, "rows from outside of the scope, with hostname ") ||
+			!warned(r, `the parameter "hostname"`) || r.Totals.Staged >= r.Totals.Read {
 			t.Errorf("%+v %q", r.Totals, r.Warnings)
 		}
 		s.check(t, 4)
 	})
 	t.Run("changed there and back", func(t *testing.T) {
-		for _, values := range []map[string][]string{{"hostname": hosts[2:4]}, {"hostname": hosts[:2]}, nil, {"hostname": hosts[:1]}} {
+		for _, values := range []map[string][]string{{"hostname": hosts[2:4]}, {"hostname": hosts[:2]}, nil,
+			{"hostname": hosts[:1]}} {
 			s.to(values)
 			s.run(t)
 			s.check(t, 2)
@@ -248,7 +254,8 @@ func (s *scoped) ignoreFilters(t *testing.T, on bool) {
 func (s *scoped) put(t *testing.T, n int, host string, updated time.Time) string {
 	t.Helper()
 	id := fmt.Sprintf("%08d-0000-4000-8000-000000000000", n)
-	text := fmt.Sprintf(`{"id":%q,"code":"C%d","hostname":%q,"updatedAt":%q}`, id, n, host, updated.UTC().Format(time.RFC3339Nano))
+	text := fmt.Sprintf(`{"id":%q,"code":"C%d","hostname":%q,"updatedAt":%q}`, id, n, host,
+		updated.UTC().Format(time.RFC3339Nano))
 	if err := s.Put(s.job.Stream.Name, "", []byte(text)); err != nil {
 		t.Error(err)
 	}
@@ -312,7 +319,8 @@ func TestRowsThatMoveBetweenLists(t *testing.T) {
 func TestScopeOfOffers(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
-	s := newScoped(t, "acme", "cashback_offers", func(o *apisim.Options) { o.Rates.DealEdits, o.Settings.KeepExpired = 0, true })
+	s := newScoped(t, "acme", "cashback_offers",
+		func(o *apisim.Options) { o.Rates.DealEdits, o.Settings.KeepExpired = 0, true })
 	s.job.AllowMassDelete = true
 	var countries []string
 	var pair map[string][]string // of one offer
@@ -347,14 +355,16 @@ func TestScopeOfOffers(t *testing.T) {
 	s.Advance(5 * 24 * time.Hour)
 	s.to(map[string][]string{"country": {countries[0], "GERMANY"}})
 	r, err := s.worker.Run(t.Context(), s.job)
-	if _, incomplete := errors.AsType[*IncompleteError](err); !incomplete || !strings.Contains(err.Error(), `refused 1 of the 2 lists of its scope: country "GERMANY"`) {
+	if _, incomplete := errors.AsType[*IncompleteError](err); !incomplete ||
+		!strings.Contains(err.Error(), `refused 1 of the 2 lists of its scope: country "GERMANY"`) {
 		t.Errorf("a value that is refused: %v", err)
 	}
 	if r.Changes.Deleted > 0 || len(shownRows(t, s.store, "cashback_offers", "acme")) <= loaded {
 		t.Errorf("of %d rows: %+v", loaded, r.Changes)
 	}
 	s.to(map[string][]string{"country": {"GERMANY"}})
-	if _, err := s.worker.Run(t.Context(), s.job); err == nil || !strings.Contains(err.Error(), `reading the part of the scope with country "GERMANY"`) {
+	if _, err := s.worker.Run(t.Context(), s.job); err == nil ||
+		!strings.Contains(err.Error(), `reading the part of the scope with country "GERMANY"`) {
 		t.Errorf("a scope that is refused: %v", err)
 	}
 	s.to(map[string][]string{"name": {"Nobody & Sons"}, "country": countries[:1]})
@@ -378,7 +388,8 @@ func TestScopeWhileListsMove(t *testing.T) {
 		s.to(map[string][]string{"hostname": hosts[:3]})
 		s.job.AllowMassDelete = true
 		for range 3 {
-			move := apisim.Movement{Seed: seed, PerPage: 0.5, Aim: 0.3, Insert: 1, Update: 2, Delete: 1, Step: time.Millisecond, MaxEvents: 100}
+			move := apisim.Movement{Seed: seed, PerPage: 0.5, Aim: 0.3, Insert: 1, Update: 2, Delete: 1, Step: time.Millisecond,
+				MaxEvents: 100}
 			if err := s.SetMovement(move); err != nil {
 				t.Fatal(err)
 			}
@@ -407,7 +418,8 @@ func TestScopeWhileListsMove(t *testing.T) {
 func TestKilledWhileTheScopeChanges(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
-	points := []string{"ALTER TABLE coupons_latest ATTACH", "INSERT coupons_delta", "INSERT sync_state_log intent", "INSERT sync_state_log intent cleared"}
+	points := []string{"ALTER TABLE coupons_latest ATTACH", "INSERT coupons_delta", "INSERT sync_state_log intent",
+		"INSERT sync_state_log intent cleared"}
 	s := newScoped(t, "acme", "coupons", nil)
 	s.job.AllowMassDelete = true
 	s.run(t)
@@ -464,7 +476,8 @@ func TestReferencesOutsideTheScope(t *testing.T) {
 	s.to(map[string][]string{"hostname": {"near.example"}})
 	s.put(t, 78, "near.example", s.Now().Add(-time.Hour))
 	s.run(t)
-	sale := fmt.Sprintf(`{"id":"00000001-0000-4000-8000-000000000000","couponId":%q,"updatedAt":%q}`, id, s.Now().UTC().Format(time.RFC3339Nano))
+	sale := fmt.Sprintf(`{"id":"00000001-0000-4000-8000-000000000000","couponId":%q,"updatedAt":%q}`, id,
+		s.Now().UTC().Format(time.RFC3339Nano))
 	if err := s.Put(apisim.StreamTransactions, "acme", []byte(sale)); err != nil {
 		t.Fatal(err)
 	}
@@ -476,7 +489,8 @@ func TestReferencesOutsideTheScope(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := one(t, s.store, "SELECT (count(), countIf(hostname = 'far.example')) FROM coupons_all WHERE id = '"+id+"'"); n != "(1,1)" {
+	if n := one(t, s.store, "SELECT (count(), countIf(hostname = 'far.example')) FROM coupons_all WHERE id = '"+id+
+		"'"); n != "(1,1)" {
 		t.Errorf("coupons_all has %s: %+v", n, r)
 	}
 	s.run(t)

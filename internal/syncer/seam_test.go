@@ -118,7 +118,8 @@ func (r *seamRow) Scan(dest ...any) error {
 	return r.rows.Close()
 }
 
-func (c *seamConn) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
+func (c *seamConn) PrepareBatch(ctx context.Context, query string,
+	opts ...driver.PrepareBatchOption) (driver.Batch, error) {
 	b, err := c.Conn.PrepareBatch(ctx, query, opts...)
 	if err != nil {
 		return nil, err

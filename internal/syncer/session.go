@@ -84,7 +84,8 @@ func (s *session) wait(ctx context.Context) (err error) {
 		s.log.Debug("waiting for another run of this stream", "reason", err)
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for another run of %s of account %s: %w", s.job.Stream.Name, s.job.Account, context.Cause(ctx))
+			return fmt.Errorf("waiting for another run of %s of account %s: %w", s.job.Stream.Name, s.job.Account,
+				context.Cause(ctx))
 		case <-time.After(pause):
 		}
 	}

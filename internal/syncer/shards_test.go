@@ -21,8 +21,8 @@ import (
 var shardAccounts = []string{"acme", "globex"}
 
 // TestShards loads two accounts that live on different shards, and compares what is over all shards with the truth, and
-// every view with that of a warehouse that is not divided. Without a wide sample, payouts and transactions of a tiny world
-// are compared with the truth.
+// every view with that of a warehouse that is not divided. Without a wide sample, payouts and transactions of a tiny
+// world are compared with the truth.
 func TestShards(t *testing.T) {
 	t.Parallel()
 	size, streams := tinyWorld(17, shardAccounts...), []string{catalog.Payouts().Name, catalog.Transactions().Name}
@@ -76,7 +76,8 @@ func samePublic(t *testing.T, w *warehouse.Warehouse) {
 	public := w.Database() + "_public."
 	for _, from := range []string{"transactions", "payout_reconciliation", "deals_active(at = '2100-01-01 00:00:00')"} {
 		query := "SELECT (count(), groupUniqArray(account)) FROM "
-		if want, got := one(t, w, query+from), one(t, w, query+public+from); want != got || strings.HasPrefix(got, "(0,") && from == "transactions" {
+		if want, got := one(t, w, query+from), one(t, w, query+public+from); want != got || strings.HasPrefix(got, "(0,") &&
+			from == "transactions" {
 			t.Errorf("%s: %s in the database of views, %s in the warehouse", from, got, want)
 		}
 	}
@@ -120,7 +121,8 @@ func sameViews(t *testing.T, w *warehouse.Warehouse) {
 		case from == "deals_active":
 			from += "(at = toDateTime64('2026-03-01 00:00:00', 3, 'UTC'))"
 		}
-		query := "SELECT (count(), sum(cityHash64(toString(tuple(* EXCEPT '^age_seconds$'))))) FROM " + from // an age grows meanwhile
+		query := "SELECT (count(), sum(cityHash64(toString(tuple(* EXCEPT '^age_seconds$'))))) FROM " +
+			from // an age grows meanwhile
 		if want, got := one(t, whole, query), one(t, w, query); want != got {
 			t.Errorf("%s: %s over all shards, %s in one warehouse", v.Name, got, want)
 		} else if !strings.HasPrefix(got, "(0,") {
@@ -135,17 +137,19 @@ func sameViews(t *testing.T, w *warehouse.Warehouse) {
 const shardCell = "DEALHOUSE_TEST_SHARD_CELL" // number of the point at which the life ends
 
 // shardPoints are the steps of a publication at which a process is killed that publishes on both shards.
-var shardPoints = []string{"INSERT sync_state_log intent", "ALTER TABLE transactions_versions ATTACH", "ALTER TABLE transactions_latest ATTACH",
+var shardPoints = []string{"INSERT sync_state_log intent", "ALTER TABLE transactions_versions ATTACH",
+	"ALTER TABLE transactions_latest ATTACH",
 	"ALTER TABLE transactions_keys ATTACH", "INSERT sync_runs_log", "INSERT sync_state_log intent cleared"}
 
-// TestShardsKilled kills a process that publishes on two shards, when the second of them is at a step of the publication.
-// The next process finishes both.
+// TestShardsKilled kills a process that publishes on two shards, when the second of them is at a step of the
+// publication. The next process finishes both.
 func TestShardsKilled(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
 	folder := t.TempDir()
 	for i := range len(shardPoints) + 1 {
-		out, err := enginetest.Life(t.Context(), folder, "TestShardsKilledChild", shardCell+"="+strconv.Itoa(i)).CombinedOutput()
+		out, err := enginetest.Life(t.Context(), folder, "TestShardsKilledChild",
+			shardCell+"="+strconv.Itoa(i)).CombinedOutput()
 		if i < len(shardPoints) && enginetest.Killed(err) {
 			continue
 		}

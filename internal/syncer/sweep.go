@@ -167,7 +167,8 @@ func (r timeRange) rest(rows span) (rest []timeRange, gap string) {
 			middle := r.after.Add(r.before.Sub(r.after) / 2).Truncate(time.Millisecond)
 			return []timeRange{{after: middle.Add(-time.Millisecond), before: r.before}, {after: r.after, before: middle}}, ""
 		case !r.after.IsZero():
-			return []timeRange{{after: r.after.Add(time.Millisecond)}, {after: r.after, before: r.after.Add(2 * time.Millisecond)}}, ""
+			return []timeRange{{after: r.after.Add(time.Millisecond)},
+				{after: r.after, before: r.after.Add(2 * time.Millisecond)}}, ""
 		}
 		return nil, "a page that promises more has no rows to tell its time by"
 	}

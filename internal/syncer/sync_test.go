@@ -29,7 +29,8 @@ func TestSecondSyncChangesNothing(t *testing.T) {
 		var sizes []string
 		for _, s := range catalog.All() {
 			if s.History {
-				sizes = append(sizes, one(t, w, "SELECT count() FROM "+s.Name+"_history"), one(t, w, "SELECT count() FROM "+s.Name+"_versions"))
+				sizes = append(sizes, one(t, w, "SELECT count() FROM "+s.Name+"_history"),
+					one(t, w, "SELECT count() FROM "+s.Name+"_versions"))
 			}
 		}
 		return strings.Join(append(sizes, one(t, w, "SELECT count() FROM product_prices_latest")), " ")
@@ -65,7 +66,8 @@ func TestExpiredCouponStaysInHistory(t *testing.T) {
 	}
 	// As of the first load, the history shows exactly what the view showed then.
 	if n := one(t, w, "SELECT count() FROM coupons_history WHERE valid_from <= (SELECT min(valid_from) FROM coupons_history) AND "+
-		"(valid_to IS NULL OR valid_to > (SELECT min(valid_from) FROM coupons_history))"); n == "0" || n != fmt.Sprint(record.Changes.Live) {
+		"(valid_to IS NULL OR valid_to > (SELECT min(valid_from) FROM coupons_history))"); n == "0" ||
+		n != fmt.Sprint(record.Changes.Live) {
 		t.Errorf("as of the first load there were %s coupons, the view had %d", n, record.Changes.Live)
 	}
 }
@@ -84,15 +86,18 @@ func respond(t *testing.T, bodies map[string]string) string {
 func TestMoneyArrivesExactly(t *testing.T) {
 	t.Parallel()
 	amounts := []struct{ sent, want string }{
-		{"0.1", "0.1"}, {"112.45", "112.45"}, {"99999999999999.9999", "99999999999999.9999"}, {"1e2", "100"}, {"5e-3", "0.005"},
-		{"23.139999999999997", "23.14"}, {"12.34567", "12.3457"}, {"75.57", "75.57"}, {"-0.0001", "-0.0001"}, {"123456789012345", "NULL"},
+		{"0.1", "0.1"}, {"112.45", "112.45"}, {"99999999999999.9999", "99999999999999.9999"}, {"1e2", "100"},
+		{"5e-3", "0.005"},
+		{"23.139999999999997", "23.14"}, {"12.34567", "12.3457"}, {"75.57", "75.57"}, {"-0.0001", "-0.0001"},
+		{"123456789012345", "NULL"},
 	}
 	var records []string
 	for i, a := range amounts {
 		records = append(records, fmt.Sprintf(`{"id":"00000000-0000-4000-8000-%012d","orderValue":%s,"updatedAt":"2026-01-01T00:00:00Z","status":"PENDING"}`, i, a.sent))
 	}
 	w := open(t)
-	c := newClient(t, "acme", respond(t, map[string]string{"/v1/deals/transactions": `{"data":[` + strings.Join(records, ",") + `]}`}), "key")
+	c := newClient(t, "acme", respond(t, map[string]string{"/v1/deals/transactions": `{"data":[` +
+		strings.Join(records, ",") + `]}`}), "key")
 	s, err := catalog.Find("transactions")
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +120,8 @@ func TestMoneyArrivesExactly(t *testing.T) {
 
 func TestIncrementalReadsOnlyWhatChanged(t *testing.T) {
 	t.Parallel()
-	options := apisim.Options{Seed: 3, Retailers: 50, Promotions: -1, Coupons: -1, CashbackOffers: 10, Products: -1, Transactions: 20_000}
+	options := apisim.Options{Seed: 3, Retailers: 50, Promotions: -1, Coupons: -1, CashbackOffers: 10, Products: -1,
+		Transactions: 20_000}
 	options.Settings.PageSize = 100
 	x, w := serve(t, options), open(t)
 	syncAll(t, w, x.jobs(t, "acme", "transactions"))
@@ -135,7 +141,8 @@ func TestIncrementalReadsOnlyWhatChanged(t *testing.T) {
 	if got := one(t, w, "SELECT concat(mode, ' ', toString(rows_read), ' ', toString(requested_after IS NOT NULL)) FROM sync_runs ORDER BY started_at DESC LIMIT 1"); got != fmt.Sprintf("incremental %d 1", r.Totals.Read) {
 		t.Errorf("sync_runs: %s", got)
 	}
-	if got := one(t, w, "SELECT count() FROM transactions"); got != fmt.Sprint(x.Count(apisim.StreamTransactions, "acme")) {
+	if got := one(t, w, "SELECT count() FROM transactions"); got != fmt.Sprint(x.Count(apisim.StreamTransactions,
+		"acme")) {
 		t.Errorf("%s rows", got)
 	}
 }
@@ -210,7 +217,8 @@ func TestMassDeleteIsStopped(t *testing.T) {
 			t.Fatalf("%s: %v, outcome %s", shrunk, err, record.Outcome)
 		}
 		said := strings.Join(record.Warnings, "\n")
-		if want := fmt.Sprintf("deleted %d", 3-strings.Count(shrunk, "id")); record.Changes.Any() || !strings.Contains(said, "nothing was changed") || !strings.Contains(said, want) {
+		if want := fmt.Sprintf("deleted %d", 3-strings.Count(shrunk, "id")); record.Changes.Any() ||
+			!strings.Contains(said, "nothing was changed") || !strings.Contains(said, want) {
 			t.Errorf("%s: it changed %+v and says %q", shrunk, record.Changes, said)
 		}
 		if n := one(t, w, "SELECT sum(deleted) FROM sync_runs"); n != "0" {
@@ -225,7 +233,8 @@ func TestMassDeleteIsStopped(t *testing.T) {
 		t.Errorf("%+v", r.Changes)
 	}
 	bodies["/v1/deals/payouts"] = body
-	if r := syncAll(t, w, []Job{job})["acme/payouts"]; r.Changes.Inserted != 2 || one(t, w, "SELECT count() FROM payouts") != "3" {
+	if r := syncAll(t, w, []Job{job})["acme/payouts"]; r.Changes.Inserted != 2 ||
+		one(t, w, "SELECT count() FROM payouts") != "3" {
 		t.Errorf("rows that came back: %+v", r.Changes)
 	}
 }
@@ -271,7 +280,8 @@ func TestConsentIsForOneRun(t *testing.T) {
 		if err != nil || g == nil {
 			t.Fatal(g, err)
 		}
-		a := warehouse.Action{Actor: "ops", Via: warehouse.ViaPage, Action: warehouse.ActionConsent, Account: "acme", Stream: "payouts", RunID: g.RunID, Deletes: g.Deletes}
+		a := warehouse.Action{Actor: "ops", Via: warehouse.ViaPage, Action: warehouse.ActionConsent, Account: "acme",
+			Stream: "payouts", RunID: g.RunID, Deletes: g.Deletes}
 		if _, err := w.RecordAction(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
@@ -455,10 +465,13 @@ func TestWatermark(t *testing.T) {
 		{name: "advances to the newest row", old: "10:00:00", newest: "11:00:00", server: "12:00:00", want: "11:00:00"},
 		{name: "never past the start of the run", old: "10:00:00", newest: "13:00:00", server: "12:00:00", want: "12:00:00"},
 		{name: "never back to the newest row", old: "10:00:00", newest: "09:00:00", server: "12:00:00", want: "10:00:00"},
-		{name: "never back to a server's wrong clock", old: "10:00:00", newest: "11:00:00", server: "09:00:00", want: "10:00:00"},
+		{name: "never back to a server's wrong clock", old: "10:00:00", newest: "11:00:00", server: "09:00:00",
+			want: "10:00:00"},
 		{name: "stays where nothing was read", old: "10:00:00", server: "12:00:00", want: "10:00:00"},
-		{name: "stays where rows may have been missed", old: "10:00:00", newest: "11:00:00", server: "12:00:00", want: "10:00:00", gap: "moved"},
-		{name: "less what a long run may have missed", old: "10:00:00", newest: "11:00:00", server: "12:00:00", want: "10:40:00", took: 30 * time.Minute},
+		{name: "stays where rows may have been missed", old: "10:00:00", newest: "11:00:00", server: "12:00:00",
+			want: "10:00:00", gap: "moved"},
+		{name: "less what a long run may have missed", old: "10:00:00", newest: "11:00:00", server: "12:00:00",
+			want: "10:40:00", took: 30 * time.Minute},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := seen{serverStart: at(c.server), took: c.took, gap: c.gap}
@@ -480,7 +493,8 @@ func TestQuery(t *testing.T) {
 	job := NewJob("acme", s, nil)
 	job.Params.UpdatedAfter = "updatedAtGreaterThan"
 	q := job.query(time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.FixedZone("", 3600)), "c")
-	if d := cmp.Diff(url.Values{"updatedAtGreaterThan": {"2026-01-02T02:04:05.006Z"}}, q.Params); d != "" || q.PageParam != "cursor" || q.Start != "c" {
+	if d := cmp.Diff(url.Values{"updatedAtGreaterThan": {"2026-01-02T02:04:05.006Z"}}, q.Params); d != "" ||
+		q.PageParam != "cursor" || q.Start != "c" {
 		t.Errorf("%s %+v", d, q)
 	}
 }

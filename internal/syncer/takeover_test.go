@@ -12,9 +12,9 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// TestTakenOver lets a worker stand still for longer than its lease, at each step from the last look at the lease to the
-// end of the publication. Meanwhile another one loads a newer world. When the first wakes up it must not bring the old
-// rows back, nor leave anything that stops those who come later.
+// TestTakenOver lets a worker stand still for longer than its lease, at each step from the last look at the lease to
+// the end of the publication. Meanwhile another one loads a newer world. When the first wakes up it must not bring the
+// old rows back, nor leave anything that stops those who come later.
 func TestTakenOver(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -30,7 +30,8 @@ func TestTakenOver(t *testing.T) {
 				point string
 				after bool
 			}{
-				{"INSERT " + stream + "_delta", true}, {"INSERT sync_state_log intent", false}, {"INSERT sync_state_log intent", true},
+				{"INSERT " + stream + "_delta", true}, {"INSERT sync_state_log intent", false},
+				{"INSERT sync_state_log intent", true},
 				{"ALTER TABLE " + stream + "_latest ATTACH", false}, {"INSERT sync_state_log intent cleared", false},
 			} {
 				if (i+kind)%enginetest.Sample(5, 2) != 0 && os.Getenv(wholeMatrix) == "" {
@@ -114,7 +115,8 @@ func TestTakenInTheSameMoment(t *testing.T) {
 		aAtLease, aOn := stop(a, "INSERT sync_state_log lease", false, 1)
 		aEnded := run(a)
 		<-aAtLease
-		bAtLease, bGo := stop(b, "SELECT toUnixTimestamp64Micro(now64(6)),", true, 1) // its first look at the state is at the lease
+		bAtLease, bGo := stop(b, "SELECT toUnixTimestamp64Micro(now64(6)),", true,
+			1) // its first look at the state is at the lease
 		bEnded := run(b)
 		<-bAtLease
 		aAtDelta, aGo := stop(a, "INSERT "+stream+"_delta", true, 1)

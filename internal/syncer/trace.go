@@ -7,8 +7,8 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// StartSpan begins the span of a run, for whoever makes the run and does what follows from it. The returned function ends
-// it, with what came of the run.
+// StartSpan begins the span of a run, for whoever makes the run and does what follows from it. The returned function
+// ends it, with what came of the run.
 func StartSpan(ctx context.Context, job Job) (context.Context, func(warehouse.RunRecord, error)) {
 	ctx, span := tracing.StartRun(ctx, "run", job.Stream.Name)
 	return ctx, func(r warehouse.RunRecord, err error) {
@@ -21,8 +21,10 @@ func StartSpan(ctx context.Context, job Job) (context.Context, func(warehouse.Ru
 		span.Text("dealhouse.mode", r.Mode)
 		span.Text("dealhouse.outcome", r.Outcome)
 		for name, n := range map[string]uint64{
-			"pages": r.Totals.Pages, "read": r.Totals.Read, "rejected": r.Totals.Rejected, "bytes": r.Totals.Bytes, "retries": r.Totals.Retries,
-			"inserted": r.Changes.Inserted, "updated": r.Changes.Updated, "deleted": r.Changes.Deleted, "unchanged": r.Changes.Unchanged,
+			"pages": r.Totals.Pages, "read": r.Totals.Read, "rejected": r.Totals.Rejected, "bytes": r.Totals.Bytes,
+			"retries":  r.Totals.Retries,
+			"inserted": r.Changes.Inserted, "updated": r.Changes.Updated, "deleted": r.Changes.Deleted,
+			"unchanged": r.Changes.Unchanged,
 		} {
 			span.Count("dealhouse."+name, n)
 		}

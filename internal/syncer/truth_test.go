@@ -32,14 +32,19 @@ type shape struct {
 func byID(row map[string]string) string { return row["id"] }
 
 var shapes = map[string]shape{
-	"promotions": {strings: []string{"description", "url", "name", "hostname", "logo", "deepLink"}, times: []string{"startDate", "endDate", "updatedAt"}, key: byID},
-	"coupons":    {strings: []string{"code", "description", "url", "name", "hostname", "logo"}, times: []string{"startDate", "endDate", "updatedAt"}, key: byID},
-	"cashback_offers": {strings: []string{"description", "category", "termsAndExclusions", "url", "name", "hostname", "logo"},
+	"promotions": {strings: []string{"description", "url", "name", "hostname", "logo", "deepLink"},
+		times: []string{"startDate", "endDate", "updatedAt"}, key: byID},
+	"coupons": {strings: []string{"code", "description", "url", "name", "hostname", "logo"},
+		times: []string{"startDate", "endDate", "updatedAt"}, key: byID},
+	"cashback_offers": {strings: []string{"description", "category", "termsAndExclusions", "url", "name", "hostname",
+		"logo"},
 		times: []string{"updatedAt"}, lists: []string{"countries"}, key: byID},
-	"transactions": {strings: []string{"country", "currencyCode", "status", "passbackUid", "retailerName", "retailerLogo", "passbackData"},
+	"transactions": {strings: []string{"country", "currencyCode", "status", "passbackUid", "retailerName", "retailerLogo",
+		"passbackData"},
 		times: []string{"activatedAt", "clickedAt", "soldAt", "updatedAt"}, key: byID},
 	"payouts": {times: []string{"startDate", "endDate"}, key: byID},
-	"products": {strings: []string{"url", "name", "currencyCode", "brandName", "description", "categoryId", "categoryVersion", "categoryBreadcrumb", "asin", "sku", "gtin", "mpn"},
+	"products": {strings: []string{"url", "name", "currencyCode", "brandName", "description", "categoryId",
+		"categoryVersion", "categoryBreadcrumb", "asin", "sku", "gtin", "mpn"},
 		times: []string{"lastViewedAt"}, lists: []string{"imageUrls"}, skip: []string{"history"},
 		key: func(r map[string]string) string {
 			return strings.Join([]string{r["url"], r["asin"], r["gtin"], r["brand_name"], r["mpn"], r["sku"]}, "|")
@@ -133,11 +138,14 @@ func withoutEmpty(row map[string]string) map[string]string {
 func viewRows(t *testing.T, w *warehouse.Warehouse, view, account string) []map[string]string {
 	t.Helper()
 	var names []string
-	if err := w.Conn().QueryRow(t.Context(), "SELECT groupArray(name) FROM (SELECT name FROM system.columns WHERE database = currentDatabase() AND table = {view:String} ORDER BY position)",
+	if err := w.Conn().QueryRow(t.Context(),
+		"SELECT groupArray(name) FROM (SELECT name FROM system.columns WHERE database = currentDatabase() AND table = {view:String} ORDER BY position)",
 		named("view", view)).Scan(&names); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := w.Conn().Query(t.Context(), "SELECT COLUMNS('.*') APPLY (x -> ifNull(toJSONString(x), 'null')) FROM "+view+" WHERE account = {account:String}", named("account", account))
+	rows, err := w.Conn().Query(t.Context(),
+		"SELECT COLUMNS('.*') APPLY (x -> ifNull(toJSONString(x), 'null')) FROM "+view+" WHERE account = {account:String}",
+		named("account", account))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +185,8 @@ func cellText(t *testing.T, column, cell string) string {
 	case json.Number:
 		return exact(t, v.String())
 	case string:
-		if at, err := time.Parse("2006-01-02 15:04:05.000", v); err == nil && (strings.HasSuffix(column, "_at") || strings.HasSuffix(column, "_date")) {
+		if at, err := time.Parse("2006-01-02 15:04:05.000", v); err == nil &&
+			(strings.HasSuffix(column, "_at") || strings.HasSuffix(column, "_date")) {
 			return at.Format(time.RFC3339Nano)
 		}
 		return v
@@ -315,19 +324,22 @@ func checkPrices(t *testing.T, w *warehouse.Warehouse, x *world, account string)
 }
 
 // TestTruth compares everything with the truth after each step, for page sizes and orders. The order changes nothing
-// for payouts and products, so those are read in the first order only. Without a wide sample, all is read by id, and of one
-// account.
+// for payouts and products, so those are read in the first order only. Without a wide sample, all is read by id, and of
+// one account.
 func TestTruth(t *testing.T) {
 	shortForm := map[int]apisim.Order{1: apisim.ByUpdatedAsc, 7: apisim.ByID, 1000: apisim.ByUpdatedDesc}
 	for _, pageSize := range []int{1, 7, 1000} {
-		for order, name := range []string{apisim.ByID: "by id", apisim.ByUpdatedAsc: "by updatedAt", apisim.ByUpdatedDesc: "newest first"} {
-			if !enginetest.Wide() && pageSize != 7 || os.Getenv(wholeMatrix) == "" && shortForm[pageSize] != apisim.Order(order) {
+		for order, name := range []string{apisim.ByID: "by id", apisim.ByUpdatedAsc: "by updatedAt",
+			apisim.ByUpdatedDesc: "newest first"} {
+			if !enginetest.Wide() && pageSize != 7 || os.Getenv(wholeMatrix) == "" &&
+				shortForm[pageSize] != apisim.Order(order) {
 				continue
 			}
 			t.Run(fmt.Sprintf("pages of %d %s", pageSize, name), func(t *testing.T) {
 				t.Parallel()
 				options := smallWorld()
-				options.Settings = apisim.Settings{PageSize: pageSize, Order: apisim.Order(order), Gzip: pageSize == 7, Timestamps: apisim.TimestampStyle(pageSize % 3)}
+				options.Settings = apisim.Settings{PageSize: pageSize, Order: apisim.Order(order), Gzip: pageSize == 7,
+					Timestamps: apisim.TimestampStyle(pageSize % 3)}
 				if pageSize == 1 {
 					options.Transactions, options.Products = 150, 40
 				}

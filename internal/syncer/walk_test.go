@@ -94,8 +94,9 @@ func TestCheckpointWithoutItsRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	stale := warehouse.Run{ID: uuid.New(), Account: "acme", Stream: job.Stream, StartedAt: now.Add(-time.Hour)}
-	if err := w.Writer(stale).SaveCheckpoint(t.Context(), warehouse.Checkpoint{RunID: stale.ID, StartedAt: stale.StartedAt, SavedAt: now, Next: "gone", Batch: 3,
-		Totals: warehouse.Totals{Pages: 3, Read: 60, Staged: 60}}); err != nil {
+	if err := w.Writer(stale).SaveCheckpoint(t.Context(),
+		warehouse.Checkpoint{RunID: stale.ID, StartedAt: stale.StartedAt, SavedAt: now, Next: "gone", Batch: 3,
+			Totals: warehouse.Totals{Pages: 3, Read: 60, Staged: 60}}); err != nil {
 		t.Fatal(err)
 	}
 	if r := syncAll(t, w, []Job{job})["acme/products"]; r.Changes.Inserted != 110 || r.Totals.Read != 110 {

@@ -38,7 +38,8 @@ func (r Range) Validate() error {
 	case r.From.IsZero() || r.To.IsZero():
 		return badRange("a backfill needs both ends of its range")
 	case !r.From.Before(r.To):
-		return badRange("the range is empty: it begins at %s and ends at %s", r.From.Format(time.RFC3339), r.To.Format(time.RFC3339))
+		return badRange("the range is empty: it begins at %s and ends at %s", r.From.Format(time.RFC3339),
+			r.To.Format(time.RFC3339))
 	case r.Window < MinWindow:
 		return badRange("a window of %s is too narrow: it takes at least %s", r.Window, MinWindow)
 	case r.Parallel < 1 || r.Parallel > MaxParallel:

@@ -26,11 +26,15 @@ func TestCut(t *testing.T) {
 		width          time.Duration
 		want           string // from..to of each window
 	}{
-		{"whole windows", "2026-01-01T00:00:00", "2026-01-03T00:00:00", 24 * time.Hour, "01T00:00:00..02T00:00:00 02T00:00:00..03T00:00:00"},
-		{"a narrow last one", "2026-01-01T00:00:00", "2026-01-02T06:00:00", 24 * time.Hour, "01T00:00:00..02T00:00:00 02T00:00:00..02T06:00:00"},
-		{"a range narrower than a window", "2026-01-01T10:00:00", "2026-01-01T10:00:00.001", time.Hour, "01T10:00:00..01T10:00:00.001"},
+		{"whole windows", "2026-01-01T00:00:00", "2026-01-03T00:00:00", 24 * time.Hour,
+			"01T00:00:00..02T00:00:00 02T00:00:00..03T00:00:00"},
+		{"a narrow last one", "2026-01-01T00:00:00", "2026-01-02T06:00:00", 24 * time.Hour,
+			"01T00:00:00..02T00:00:00 02T00:00:00..02T06:00:00"},
+		{"a range narrower than a window", "2026-01-01T10:00:00", "2026-01-01T10:00:00.001", time.Hour,
+			"01T10:00:00..01T10:00:00.001"},
 		{"an empty range", "2026-01-01T10:00:00", "2026-01-01T10:00:00", time.Hour, ""},
-		{"one millisecond more than a window", "2026-01-01T00:00:00", "2026-01-01T01:00:00.001", time.Hour, "01T00:00:00..01T01:00:00 01T01:00:00..01T01:00:00.001"},
+		{"one millisecond more than a window", "2026-01-01T00:00:00", "2026-01-01T01:00:00.001", time.Hour,
+			"01T00:00:00..01T01:00:00 01T01:00:00..01T01:00:00.001"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

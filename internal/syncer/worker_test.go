@@ -18,8 +18,10 @@ var kinds = []string{"coupons", "payouts", "transactions", "products"}
 
 // tinyWorld pages, has rows of each kind, and changes some of them every day.
 func tinyWorld(seed uint64, accounts ...string) apisim.Options {
-	o := apisim.Options{Seed: seed, Retailers: 12, Promotions: -1, Coupons: 24, CashbackOffers: 6, Transactions: 36, Products: 22, HistoryDays: 3,
-		Rates:    apisim.Rates{DealTurnover: 0.1, DealEdits: 0.1, NewTransactions: 0.1, ProductTurnover: 0.1, ProductPrices: 0.5},
+	o := apisim.Options{Seed: seed, Retailers: 12, Promotions: -1, Coupons: 24, CashbackOffers: 6, Transactions: 36,
+		Products: 22, HistoryDays: 3,
+		Rates: apisim.Rates{DealTurnover: 0.1, DealEdits: 0.1, NewTransactions: 0.1, ProductTurnover: 0.1,
+			ProductPrices: 0.5},
 		Settings: apisim.Settings{PageSize: 8}}
 	for _, name := range accounts {
 		o.Orgs = append(o.Orgs, apisim.Org{Name: name, Currency: "EUR"})
@@ -32,7 +34,8 @@ func (x *world) turn(t testing.TB, account string, n int) {
 	t.Helper()
 	x.Advance(26 * time.Hour)
 	x.TouchTransactions(account, 0.2)
-	payout := fmt.Sprintf(`{"id":9000%02d,"totalTransactions":%d,"aov":1.5,"totalGmv":%d.25,"startDate":"2026-01-01"}`, n%7, n, n)
+	payout := fmt.Sprintf(`{"id":9000%02d,"totalTransactions":%d,"aov":1.5,"totalGmv":%d.25,"startDate":"2026-01-01"}`,
+		n%7, n, n)
 	if err := x.Put(apisim.StreamPayouts, account, []byte(payout)); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +59,9 @@ func newWorker(t *testing.T, x *world, database, account string, skew clocks) *w
 	v := &worker{seam: &seam{skew: skew.warehouse}}
 	local := func() time.Time { return time.Now().Add(skew.local) }
 	var err error
-	if v.store, err = warehouse.Open(t.Context(), warehouse.Options{DSN: enginetest.DSN(), Database: database, Cluster: enginetest.Cluster(), Wrap: v.seam.wrap, Backoff: time.Millisecond}); err != nil {
+	if v.store, err = warehouse.Open(t.Context(),
+		warehouse.Options{DSN: enginetest.DSN(), Database: database, Cluster: enginetest.Cluster(), Wrap: v.seam.wrap,
+			Backoff: time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -66,7 +71,8 @@ func newWorker(t *testing.T, x *world, database, account string, skew clocks) *w
 		}
 	})
 	key, _ := x.Keys(account)
-	v.client, err = dealapi.New(dealapi.Options{Account: account, BaseURL: x.url, Key: key, Backoff: time.Millisecond, MaxBackoff: 2 * time.Millisecond,
+	v.client, err = dealapi.New(dealapi.Options{Account: account, BaseURL: x.url, Key: key, Backoff: time.Millisecond,
+		MaxBackoff:  2 * time.Millisecond,
 		MaxAttempts: 3, Transport: v.seam, Clock: local})
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +105,8 @@ func expireLeases(t *testing.T, w *warehouse.Warehouse, account string) {
 	t.Helper()
 	err := w.Conn().Exec(t.Context(), `INSERT INTO sync_state_log (account, stream, name, value, version)
 SELECT account, stream, name, replaceRegexpOne(value, '"expires":[0-9]+', '"expires":1'), version + 1
-FROM sync_state_log FINAL WHERE name = 'lease' AND value != '' AND account = {account:String}`, named("account", account))
+FROM sync_state_log FINAL WHERE name = 'lease' AND value != '' AND account = {account:String}`,
+		named("account", account))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +154,9 @@ func checkHistory(t *testing.T, w *warehouse.Warehouse, account, stream string) 
 		t.Errorf("%s versions of %s are there twice", n, stream)
 	}
 	current := fmt.Sprintf("SELECT (count(), sum(sipHash64(toString(tuple(* EXCEPT (valid_from, valid_to)))))) FROM %s_history WHERE valid_to IS NULL AND account = '%s'", stream, account)
-	if h, v := one(t, w, current), one(t, w, fmt.Sprintf("SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM %s WHERE account = '%s'", stream, account)); h != v {
+	if h, v := one(t, w, current), one(t, w,
+		fmt.Sprintf("SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM %s WHERE account = '%s'", stream,
+			account)); h != v {
 		t.Errorf("%s: the history shows %s as current, the view %s", stream, h, v)
 	}
 }

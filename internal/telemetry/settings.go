@@ -47,7 +47,8 @@ type variables map[string]string
 func Read(environ []string) Settings {
 	env := variables{}
 	for _, entry := range environ {
-		if name, value, _ := strings.Cut(entry, "="); strings.TrimSpace(value) != "" && (strings.HasPrefix(name, "OTEL_") || name == "TRACEPARENT") {
+		if name, value, _ := strings.Cut(entry, "="); strings.TrimSpace(value) != "" &&
+			(strings.HasPrefix(name, "OTEL_") || name == "TRACEPARENT") {
 			env[name] = strings.TrimSpace(value)
 		}
 	}

@@ -76,7 +76,8 @@ func Start(ctx context.Context, o Options) (*Sender, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.traces = trace.NewTracerProvider(trace.WithResource(about), trace.WithBatcher(&spanExporter{exporter, loss{o: &o, signal: Traces, to: e}}, o.Batch...))
+		s.traces = trace.NewTracerProvider(trace.WithResource(about),
+			trace.WithBatcher(&spanExporter{exporter, loss{o: &o, signal: Traces, to: e}}, o.Batch...))
 	}
 	if e := o.Metrics; e != nil && o.Gatherer != nil {
 		exporter, err := otlpmetrichttp.New(ctx, metricOptions(e, o.Retry)...)
@@ -101,7 +102,8 @@ func (o *Options) setDefaults() {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.Retry == (otlptracehttp.RetryConfig{}) {
-		o.Retry = otlptracehttp.RetryConfig{Enabled: true, InitialInterval: time.Second, MaxInterval: 5 * time.Second, MaxElapsedTime: 30 * time.Second}
+		o.Retry = otlptracehttp.RetryConfig{Enabled: true, InitialInterval: time.Second, MaxInterval: 5 * time.Second,
+			MaxElapsedTime: 30 * time.Second}
 	}
 }
 
@@ -140,7 +142,8 @@ func (s *Sender) shutdown(ctx context.Context) error {
 // client makes the requests to an endpoint.
 func (e *Endpoint) client() *http.Client {
 	return &http.Client{
-		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: e.TLS, ForceAttemptHTTP2: true, MaxIdleConns: 2, IdleConnTimeout: 90 * time.Second},
+		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: e.TLS, ForceAttemptHTTP2: true,
+			MaxIdleConns: 2, IdleConnTimeout: 90 * time.Second},
 		// It would get the headers (telemetry-3).
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Timeout:       e.Timeout,
@@ -149,8 +152,10 @@ func (e *Endpoint) client() *http.Client {
 
 func traceOptions(e *Endpoint, retry otlptracehttp.RetryConfig) []otlptracehttp.Option {
 	all := []otlptracehttp.Option{
-		otlptracehttp.WithEndpointURL(e.URL), otlptracehttp.WithHeaders(e.Headers), otlptracehttp.WithTimeout(e.Timeout), otlptracehttp.WithHTTPClient(e.client()),
-		otlptracehttp.WithRetry(retry), otlptracehttp.WithCompression(otlptracehttp.NoCompression), otlptracehttp.WithEncoding(otlptracehttp.EncodingProtobuf),
+		otlptracehttp.WithEndpointURL(e.URL), otlptracehttp.WithHeaders(e.Headers), otlptracehttp.WithTimeout(e.Timeout),
+		otlptracehttp.WithHTTPClient(e.client()),
+		otlptracehttp.WithRetry(retry), otlptracehttp.WithCompression(otlptracehttp.NoCompression),
+		otlptracehttp.WithEncoding(otlptracehttp.EncodingProtobuf),
 	}
 	if e.Gzip {
 		all = append(all, otlptracehttp.WithCompression(otlptracehttp.GzipCompression))
@@ -160,8 +165,10 @@ func traceOptions(e *Endpoint, retry otlptracehttp.RetryConfig) []otlptracehttp.
 
 func metricOptions(e *Endpoint, retry otlptracehttp.RetryConfig) []otlpmetrichttp.Option {
 	all := []otlpmetrichttp.Option{
-		otlpmetrichttp.WithEndpointURL(e.URL), otlpmetrichttp.WithHeaders(e.Headers), otlpmetrichttp.WithTimeout(e.Timeout), otlpmetrichttp.WithHTTPClient(e.client()),
-		otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig(retry)), otlpmetrichttp.WithCompression(otlpmetrichttp.NoCompression),
+		otlpmetrichttp.WithEndpointURL(e.URL), otlpmetrichttp.WithHeaders(e.Headers), otlpmetrichttp.WithTimeout(e.Timeout),
+		otlpmetrichttp.WithHTTPClient(e.client()),
+		otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig(retry)),
+		otlpmetrichttp.WithCompression(otlpmetrichttp.NoCompression),
 	}
 	if e.Gzip {
 		all = append(all, otlpmetrichttp.WithCompression(otlpmetrichttp.GzipCompression))
@@ -191,7 +198,8 @@ func (l *loss) note(n int, err error) {
 		for _, value := range l.to.Headers {
 			text = strings.ReplaceAll(text, value, "***")
 		}
-		l.o.Logger.Warn("what is sent over OTLP does not arrive: runs go on, and it is said once until something arrives", "signal", l.signal, "receiver", l.to.URL, "error", text)
+		l.o.Logger.Warn("what is sent over OTLP does not arrive: runs go on, and it is said once until something arrives",
+			"signal", l.signal, "receiver", l.to.URL, "error", text)
 	}
 }
 

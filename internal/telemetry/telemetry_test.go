@@ -124,15 +124,18 @@ func TestSend(t *testing.T) {
 	counter := prometheus.NewCounter(prometheus.CounterOpts{Name: "deals_total"})
 	registry.MustRegister(counter)
 	counter.Add(42)
-	s := start(t, Options{Gatherer: registry}, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL+"/", "OTEL_EXPORTER_OTLP_HEADERS=x-key="+secret+"%20,other=1", "OTEL_EXPORTER_OTLP_COMPRESSION=gzip",
-		"OTEL_SERVICE_NAME=shop", "OTEL_RESOURCE_ATTRIBUTES=deployment.environment=prod%2Ceu,service.name=not-this", "TRACEPARENT=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	s := start(t, Options{Gatherer: registry}, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL+"/",
+		"OTEL_EXPORTER_OTLP_HEADERS=x-key="+secret+"%20,other=1", "OTEL_EXPORTER_OTLP_COMPRESSION=gzip",
+		"OTEL_SERVICE_NAME=shop", "OTEL_RESOURCE_ATTRIBUTES=deployment.environment=prod%2Ceu,service.name=not-this",
+		"TRACEPARENT=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	ctx := s.Context(t.Context())
 	ctx, run := tracing.StartRun(ctx, "run", "coupons")
 	reading, read := tracing.Start(ctx, "read")
 	for range 600 {
 		tracing.AddRequest(reading, tracing.Request{Name: "list", SentAt: time.Now(), Status: 200})
 	}
-	tracing.AddRequest(reading, tracing.Request{Name: "list", SentAt: time.Now(), Duration: time.Second, Attempt: 2, Status: 503, Failed: "server"})
+	tracing.AddRequest(reading, tracing.Request{Name: "list", SentAt: time.Now(), Duration: time.Second, Attempt: 2,
+		Status: 503, Failed: "server"})
 	read.End(errors.New("the API is down"))
 	run.Count("rows", 7)
 	run.End(nil)
@@ -145,10 +148,12 @@ func TestSend(t *testing.T) {
 		byName[span.Name] = append(byName[span.Name], span)
 		ids[string(span.SpanId)] = span.Name
 	}
-	if got := byName["run coupons"]; len(got) != 1 || got[0].ParentSpanId[0] != 0xb7 || got[0].TraceId[0] != 0x0a || !strings.Contains(got[0].String(), "dealhouse.spans_left_out") {
+	if got := byName["run coupons"]; len(got) != 1 || got[0].ParentSpanId[0] != 0xb7 || got[0].TraceId[0] != 0x0a ||
+		!strings.Contains(got[0].String(), "dealhouse.spans_left_out") {
 		t.Fatalf("the run is %v", got)
 	}
-	if got := byName["read"]; len(got) != 1 || ids[string(got[0].ParentSpanId)] != "run coupons" || got[0].Status.GetMessage() != "the API is down" {
+	if got := byName["read"]; len(got) != 1 || ids[string(got[0].ParentSpanId)] != "run coupons" ||
+		got[0].Status.GetMessage() != "the API is down" {
 		t.Errorf("reading is %v", got)
 	}
 	requests := byName["list"]
@@ -156,10 +161,12 @@ func TestSend(t *testing.T) {
 		t.Errorf("%d requests are shown", len(requests))
 	}
 	last := requests[len(requests)-1]
-	if ids[string(last.ParentSpanId)] != "read" || last.Status.GetCode() != v1.Status_STATUS_CODE_ERROR || last.EndTimeUnixNano-last.StartTimeUnixNano != 1e9 || last.Kind != v1.Span_SPAN_KIND_CLIENT {
+	if ids[string(last.ParentSpanId)] != "read" || last.Status.GetCode() != v1.Status_STATUS_CODE_ERROR ||
+		last.EndTimeUnixNano-last.StartTimeUnixNano != 1e9 || last.Kind != v1.Span_SPAN_KIND_CLIENT {
 		t.Errorf("the request that failed is %v", last)
 	}
-	for name, want := range map[string]string{"service.name": "shop", "service.version": "1.2.3", "deployment.environment": "prod,eu"} {
+	for name, want := range map[string]string{"service.name": "shop", "service.version": "1.2.3",
+		"deployment.environment": "prod,eu"} {
 		if c.about[name] != want {
 			t.Errorf("%s is %q, want %q", name, c.about[name], want)
 		}
@@ -185,7 +192,9 @@ func TestCollectorThatIsDown(t *testing.T) {
 	defer server.Close()
 	defer close(stuck)
 	var log bytes.Buffer
-	s := start(t, Options{Gatherer: prometheus.NewRegistry(), Logger: slog.New(slog.NewTextHandler(&log, nil))}, "OTEL_EXPORTER_OTLP_ENDPOINT="+server.URL, "OTEL_EXPORTER_OTLP_HEADERS=x-key="+secret, "OTEL_METRICS_EXPORTER=none", "OTEL_EXPORTER_OTLP_TIMEOUT=3600000")
+	s := start(t, Options{Gatherer: prometheus.NewRegistry(), Logger: slog.New(slog.NewTextHandler(&log, nil))},
+		"OTEL_EXPORTER_OTLP_ENDPOINT="+server.URL, "OTEL_EXPORTER_OTLP_HEADERS=x-key="+secret, "OTEL_METRICS_EXPORTER=none",
+		"OTEL_EXPORTER_OTLP_TIMEOUT=3600000")
 	ctx := s.Context(t.Context())
 	for range 10_000 { // more than the queue takes
 		_, run := tracing.StartRun(ctx, "run", "coupons")
@@ -252,24 +261,37 @@ func TestRead(t *testing.T) {
 		traces, metrics string // their addresses
 		problem         string
 	}{
-		"nothing":                  {[]string{"OTEL_SERVICE_NAME=x", "OTEL_RESOURCE_ATTRIBUTES=broken"}, "", "", ""},
-		"an address for both":      {[]string{e + "ENDPOINT=http://c:4318/otlp"}, "http://c:4318/otlp/v1/traces", "http://c:4318/otlp/v1/metrics", ""},
-		"one of its own":           {[]string{e + "ENDPOINT=http://c:4318", e + "METRICS_ENDPOINT=https://m/push"}, "http://c:4318/v1/traces", "https://m/push", ""},
-		"only traces":              {[]string{e + "TRACES_ENDPOINT=http://c/v1/traces"}, "http://c/v1/traces", "", ""},
-		"no metrics":               {[]string{e + "ENDPOINT=http://c:4318", "OTEL_METRICS_EXPORTER=none"}, "http://c:4318/v1/traces", "", ""},
-		"without an address":       {[]string{"OTEL_TRACES_EXPORTER=otlp"}, "http://localhost:4318/v1/traces", "", ""},
-		"disabled":                 {[]string{e + "ENDPOINT=http://c:4318", "OTEL_SDK_DISABLED=TRUE"}, "", "", ""},
-		"set to nothing":           {[]string{e + "ENDPOINT=", "OTEL_TRACES_EXPORTER= "}, "", "", ""},
-		"another exporter":         {[]string{e + "ENDPOINT=http://c:4318", "OTEL_METRICS_EXPORTER=prometheus"}, "http://c:4318/v1/traces", "", "OTEL_METRICS_EXPORTER: only"},
-		"grpc":                     {[]string{e + "ENDPOINT=http://c:4317", e + "PROTOCOL=grpc", e + "METRICS_PROTOCOL=http/protobuf"}, "", "http://c:4317/v1/metrics", e + "PROTOCOL: only http/protobuf"},
-		"a password in it":         {[]string{e + "ENDPOINT=http://u:" + secret + "@c:4318", "OTEL_METRICS_EXPORTER=none"}, "", "", e + "ENDPOINT: it must be a URL"},
-		"no URL":                   {[]string{e + "ENDPOINT=c:4318", "OTEL_METRICS_EXPORTER=none"}, "", "", e + "ENDPOINT: it must be a URL"},
-		"headers of both":          {[]string{e + "ENDPOINT=http://c", e + "HEADERS=" + secret}, "", "", e + "HEADERS: it must be name=value"},
-		"headers that are none":    {[]string{e + "TRACES_ENDPOINT=http://c", e + "HEADERS=Bearer " + secret}, "", "", e + "HEADERS: it must be name=value"},
-		"headers with line breaks": {[]string{e + "TRACES_ENDPOINT=http://c", e + "TRACES_HEADERS=a=" + secret + "%0d%0ab"}, "", "", e + "TRACES_HEADERS: it must be name=value"},
-		"a time in words":          {[]string{e + "TRACES_ENDPOINT=http://c", e + "TIMEOUT=10s"}, "", "", e + "TIMEOUT: it must be a number"},
-		"no authorities":           {[]string{e + "TRACES_ENDPOINT=https://c", e + "CERTIFICATE=/not/there"}, "", "", "the file of authorities cannot be read"},
-		"attributes that are none": {[]string{e + "TRACES_ENDPOINT=http://c", "OTEL_RESOURCE_ATTRIBUTES=a"}, "http://c", "", "OTEL_RESOURCE_ATTRIBUTES: it must be"},
+		"nothing": {[]string{"OTEL_SERVICE_NAME=x", "OTEL_RESOURCE_ATTRIBUTES=broken"}, "", "", ""},
+		"an address for both": {[]string{e + "ENDPOINT=http://c:4318/otlp"}, "http://c:4318/otlp/v1/traces",
+			"http://c:4318/otlp/v1/metrics", ""},
+		"one of its own": {[]string{e + "ENDPOINT=http://c:4318", e + "METRICS_ENDPOINT=https://m/push"},
+			"http://c:4318/v1/traces", "https://m/push", ""},
+		"only traces": {[]string{e + "TRACES_ENDPOINT=http://c/v1/traces"}, "http://c/v1/traces", "", ""},
+		"no metrics": {[]string{e + "ENDPOINT=http://c:4318", "OTEL_METRICS_EXPORTER=none"},
+			"http://c:4318/v1/traces", "", ""},
+		"without an address": {[]string{"OTEL_TRACES_EXPORTER=otlp"}, "http://localhost:4318/v1/traces", "", ""},
+		"disabled":           {[]string{e + "ENDPOINT=http://c:4318", "OTEL_SDK_DISABLED=TRUE"}, "", "", ""},
+		"set to nothing":     {[]string{e + "ENDPOINT=", "OTEL_TRACES_EXPORTER= "}, "", "", ""},
+		"another exporter": {[]string{e + "ENDPOINT=http://c:4318", "OTEL_METRICS_EXPORTER=prometheus"},
+			"http://c:4318/v1/traces", "", "OTEL_METRICS_EXPORTER: only"},
+		"grpc": {[]string{e + "ENDPOINT=http://c:4317", e + "PROTOCOL=grpc",
+			e + "METRICS_PROTOCOL=http/protobuf"}, "", "http://c:4317/v1/metrics", e + "PROTOCOL: only http/protobuf"},
+		"a password in it": {[]string{e + "ENDPOINT=http://u:" + secret + "@c:4318", "OTEL_METRICS_EXPORTER=none"},
+			"", "", e + "ENDPOINT: it must be a URL"},
+		"no URL": {[]string{e + "ENDPOINT=c:4318", "OTEL_METRICS_EXPORTER=none"}, "", "",
+			e + "ENDPOINT: it must be a URL"},
+		"headers of both": {[]string{e + "ENDPOINT=http://c", e + "HEADERS=" + secret}, "", "",
+			e + "HEADERS: it must be name=value"},
+		"headers that are none": {[]string{e + "TRACES_ENDPOINT=http://c", e + "HEADERS=Bearer " + secret}, "", "",
+			e + "HEADERS: it must be name=value"},
+		"headers with line breaks": {[]string{e + "TRACES_ENDPOINT=http://c", e + "TRACES_HEADERS=a=" + secret + "%0d%0ab"},
+			"", "", e + "TRACES_HEADERS: it must be name=value"},
+		"a time in words": {[]string{e + "TRACES_ENDPOINT=http://c", e + "TIMEOUT=10s"}, "", "",
+			e + "TIMEOUT: it must be a number"},
+		"no authorities": {[]string{e + "TRACES_ENDPOINT=https://c", e + "CERTIFICATE=/not/there"}, "", "",
+			"the file of authorities cannot be read"},
+		"attributes that are none": {[]string{e + "TRACES_ENDPOINT=http://c", "OTEL_RESOURCE_ATTRIBUTES=a"}, "http://c", "",
+			"OTEL_RESOURCE_ATTRIBUTES: it must be"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := Read(c.env)
@@ -280,7 +302,8 @@ func TestRead(t *testing.T) {
 				}
 			}
 			said := strings.Join(s.Problems, "\n")
-			if d := cmp.Diff([]string{c.traces, c.metrics}, got); d != "" || (said == "") != (c.problem == "") || !strings.Contains(said, c.problem) || len(s.Problems) > 1 || strings.Contains(said, secret) {
+			if d := cmp.Diff([]string{c.traces, c.metrics}, got); d != "" || (said == "") != (c.problem == "") ||
+				!strings.Contains(said, c.problem) || len(s.Problems) > 1 || strings.Contains(said, secret) {
 				t.Errorf("%s\n%s", d, said)
 			}
 			if s.On() && s.Attributes["service.name"] != "dealhouse" {

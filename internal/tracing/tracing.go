@@ -133,7 +133,8 @@ func AddRequest(ctx context.Context, r Request) {
 	if !s.take(most) {
 		return
 	}
-	attributes := []attribute.KeyValue{attribute.String("http.request.method", "GET"), attribute.String("url.path", r.Path), attribute.Int64("http.response.body.size", r.Bytes)}
+	attributes := []attribute.KeyValue{attribute.String("http.request.method", "GET"),
+		attribute.String("url.path", r.Path), attribute.Int64("http.response.body.size", r.Bytes)}
 	if r.Status != 0 {
 		attributes = append(attributes, attribute.Int("http.response.status_code", r.Status))
 	}
@@ -143,7 +144,8 @@ func AddRequest(ctx context.Context, r Request) {
 	if r.Failed != "" {
 		attributes = append(attributes, attribute.String("error.type", r.Failed))
 	}
-	_, span := s.tracer.Start(ctx, r.Name, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(r.SentAt), trace.WithAttributes(attributes...))
+	_, span := s.tracer.Start(ctx, r.Name, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(r.SentAt),
+		trace.WithAttributes(attributes...))
 	if r.Failed != "" {
 		span.SetStatus(codes.Error, r.Failed)
 	}

@@ -16,8 +16,10 @@ import (
 func TestOrdinaryTextStays(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
-		"", "plain = \"quoted\" \\ <b>", "Größe, naïve, Ελλάδα, Україна, Ünïcödé", "日本語、葛\U000e0100城", "한국어", "עברית", "العربية ١٢٣", "می\u200cخواهم", "क्\u200dष",
-		"ไทย\u200bไทย", "ខ្មែរ\u200bខ្មែរ", "👩‍👩‍👧‍👦 ❤️‍🔥 1️⃣ 👍🏽 🏳️‍🌈 ©️", "100 % – 5 €", "non\u00a0breaking\u202fspaces\u3000here", "e\u0301", "\ufffd", "\u0600١",
+		"", "plain = \"quoted\" \\ <b>", "Größe, naïve, Ελλάδα, Україна, Ünïcödé", "日本語、葛\U000e0100城", "한국어", "עברית",
+		"العربية ١٢٣", "می\u200cخواهم", "क्\u200dष",
+		"ไทย\u200bไทย", "ខ្មែរ\u200bខ្មែរ", "👩‍👩‍👧‍👦 ❤️‍🔥 1️⃣ 👍🏽 🏳️‍🌈 ©️", "100 % – 5 €",
+		"non\u00a0breaking\u202fspaces\u3000here", "e\u0301", "\ufffd", "\u0600١",
 	} {
 		if got := Line(text); got != text {
 			t.Errorf("%q became %q", text, got)
@@ -29,7 +31,8 @@ func TestOrdinaryTextStays(t *testing.T) {
 func TestEveryCharacter(t *testing.T) {
 	t.Parallel()
 	for r := rune(0x80); r <= unicode.MaxRune; r++ {
-		hidden := unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&
+		hidden := unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point,
+			unicode.Variation_Selector) &&
 			!unicode.In(r, unicode.Prepended_Concatenation_Mark, unicode.Egyptian_Hieroglyphs)
 		if got := shows(r, 'a'); got == hidden {
 			t.Fatalf("%U shows: %v", r, got)
@@ -62,7 +65,8 @@ func TestWhatSteersIsVisible(t *testing.T) {
 
 func TestJSONIsEqual(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"plain", "\x7f\u0080\u009b\u202e\u2028\ufeff\U000e0041 <&> 字\u200d日本 👩‍👩‍👧", "line\nbreak\t\x1b"} {
+	for _, text := range []string{"plain", "\x7f\u0080\u009b\u202e\u2028\ufeff\U000e0041 <&> 字\u200d日本 👩‍👩‍👧",
+		"line\nbreak\t\x1b"} {
 		var b bytes.Buffer
 		enc := json.NewEncoder(&b)
 		enc.SetEscapeHTML(false)
@@ -87,7 +91,8 @@ func TestJSONIsEqual(t *testing.T) {
 func TestCellsAreNoFormulas(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@SUM(A1)": "'@SUM(A1)", "\tx": "'\tx", "\rx": `'\rx`, "\n=1": "'\n=1", "  =1": "'  =1", "\u3000=1": "'\u3000=1",
+		"=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@SUM(A1)": "'@SUM(A1)", "\tx": "'\tx", "\rx": `'\rx`, "\n=1": "'\n=1",
+		"  =1": "'  =1", "\u3000=1": "'\u3000=1",
 		"＝1": "'＝1", "＋1": "'＋1", "－1": "'－1", "＠x": "'＠x", "﹦1": "'﹦1", "\u200b=1": `\u200b=1`,
 		"a=1": "a=1", "": "", "'=1": "'=1", "two\r\nlines\rover": "two\nlines" + `\rover`, "\u009b\u202e": `\u009b\u202e`,
 	} {
@@ -99,7 +104,8 @@ func TestCellsAreNoFormulas(t *testing.T) {
 		if err := w.WriteAll([][]string{{Cell(text), "end"}}); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := csv.NewReader(strings.NewReader(b.String())).ReadAll(); err != nil || !reflect.DeepEqual(got, [][]string{{want, "end"}}) {
+		if got, err := csv.NewReader(strings.NewReader(b.String())).ReadAll(); err != nil ||
+			!reflect.DeepEqual(got, [][]string{{want, "end"}}) {
 			t.Errorf("%q is read as %q: %v", text, got, err)
 		}
 	}
@@ -162,7 +168,8 @@ func steers(text, allowed string) bool {
 		if strings.ContainsRune(allowed, r) {
 			return false
 		}
-		return r < ' ' || r >= 0x7f && r < 0xa0 || r == 0xad || r == 0x61c || r == 0x200e || r == 0x200f || r >= 0x2028 && r <= 0x202e ||
+		return r < ' ' || r >= 0x7f && r < 0xa0 || r == 0xad || r == 0x61c || r == 0x200e || r == 0x200f || r >= 0x2028 &&
+			r <= 0x202e ||
 			r >= 0x2060 && r <= 0x206f || r == 0xfeff || r >= 0xe0000 && r < 0xe0100 || r == 0x3164
 	})
 }
@@ -190,7 +197,8 @@ func FuzzVisible(f *testing.F) {
 		if err := json.Unmarshal(document, &before); err != nil {
 			t.Fatal(err)
 		}
-		if err := json.Unmarshal(JSON(document), &after); err != nil || before != after || steers(string(JSON(document)), "") {
+		if err := json.Unmarshal(JSON(document), &after); err != nil || before != after ||
+			steers(string(JSON(document)), "") {
 			t.Errorf("%q became %q: %v", document, JSON(document), err)
 		}
 		var b strings.Builder
@@ -210,7 +218,8 @@ func FuzzVisible(f *testing.F) {
 }
 
 func BenchmarkWriter(b *testing.B) {
-	for name, text := range map[string]string{"ascii": strings.Repeat("a line of plain text\n", 3000), "japanese": strings.Repeat("日本語の説明\n", 3000)} {
+	for name, text := range map[string]string{"ascii": strings.Repeat("a line of plain text\n", 3000),
+		"japanese": strings.Repeat("日本語の説明\n", 3000)} {
 		b.Run(name, func(b *testing.B) {
 			w := NewWriter(discard{})
 			b.SetBytes(int64(len(text)))

@@ -14,8 +14,9 @@ func (x script) selectPlannedDeletes(limit int) string {
 	}
 	return x.render(`SELECT toString($key), $updated, $filtered FROM $latest FINAL
 WHERE account = {account:String} AND $stored`,
-		parts{"updated": updated, "filtered": filtered(x.Stream, x.Within), "stored": x.stored(x.render("$gone AND $key IN (SELECT $key FROM $changes WHERE $gone$inside ORDER BY cityHash64($key, $run) LIMIT $limit)",
-			parts{"run": quote(x.ID.String()), "limit": strconv.Itoa(limit), "inside": x.render(inside, nil)}))})
+		parts{"updated": updated, "filtered": filtered(x.Stream, x.Within),
+			"stored": x.stored(x.render("$gone AND $key IN (SELECT $key FROM $changes WHERE $gone$inside ORDER BY cityHash64($key, $run) LIMIT $limit)",
+				parts{"run": quote(x.ID.String()), "limit": strconv.Itoa(limit), "inside": x.render(inside, nil)}))})
 }
 
 // deletePlanned takes the planned deletes back whose key, as text, is not in the list or query. What is outside of the
@@ -36,7 +37,8 @@ func (x script) selectAbsent(lists int) string {
 
 // countUnconfirmed counts the planned deletes that deletePlanned would take back.
 func (x script) countUnconfirmed(confirmed string) string {
-	return x.render("SELECT count() FROM $changes WHERE $gone AND toString($key) NOT IN ($confirmed)", parts{"confirmed": confirmed})
+	return x.render("SELECT count() FROM $changes WHERE $gone AND toString($key) NOT IN ($confirmed)",
+		parts{"confirmed": confirmed})
 }
 
 // countAbsence counts the run for each row that its plan deletes, and sets the count of the others back to 0.

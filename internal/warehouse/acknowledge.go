@@ -31,7 +31,8 @@ var acknowledgementColumns = columns("account String, payout_id Int64, kind Stri
 // Acknowledge adds acknowledgements of an account, made now by the clock of the warehouse. Their time and ID are set.
 func (w *Warehouse) Acknowledge(ctx context.Context, account string, all []Acknowledgement) error {
 	w = w.At(account)
-	_, at, err := w.timeAfter(ctx, newestTime("at"), "payout_acknowledgements_log WHERE account = {account:String}", named("account", account))
+	_, at, err := w.timeAfter(ctx, newestTime("at"), "payout_acknowledgements_log WHERE account = {account:String}",
+		named("account", account))
 	if err != nil {
 		return fmt.Errorf("acknowledging what was found about payouts: %w", err)
 	}
@@ -43,7 +44,8 @@ func (w *Warehouse) Acknowledge(ctx context.Context, account string, all []Ackno
 		for i := range all {
 			a := &all[i]
 			a.Account, a.At, a.ID = account, at.UTC(), id
-			if err := b.Append(a.Account, a.Payout, a.Kind, a.Currency, a.At, a.ID, a.Amount, a.Entries, a.Amounts, a.Tolerance, a.Reason, a.Note, a.By); err != nil {
+			if err := b.Append(a.Account, a.Payout, a.Kind, a.Currency, a.At, a.ID, a.Amount, a.Entries, a.Amounts, a.Tolerance,
+				a.Reason, a.Note, a.By); err != nil {
 				return err
 			}
 		}
@@ -62,7 +64,8 @@ FROM payout_acknowledgements
 WHERE {account:String} IN ('', account)
 ORDER BY at DESC, account, payout_id, kind, currency_code`, named("account", account))
 	all, err := scanned(rows, err, func(a *Acknowledgement) []any {
-		return []any{&a.Account, &a.Payout, &a.Kind, &a.Currency, &a.At, &a.ID, &a.Amount, &a.Entries, &a.Amounts, &a.Tolerance, &a.Reason, &a.Note, &a.By}
+		return []any{&a.Account, &a.Payout, &a.Kind, &a.Currency, &a.At, &a.ID, &a.Amount, &a.Entries, &a.Amounts,
+			&a.Tolerance, &a.Reason, &a.Note, &a.By}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading what was acknowledged about payouts: %w", err)

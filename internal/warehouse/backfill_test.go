@@ -22,12 +22,14 @@ func TestOthersRunsAreNotOrphans(t *testing.T) {
 		return Run{ID: uuid.New(), Attempt: uuid.New(), Account: account, Stream: s}
 	}
 	stage := func(r Run) {
-		if err := w.exec(t.Context(), "INSERT INTO transactions_2_staging (run_id, id) VALUES ({run:UUID}, generateUUIDv4())", named("run", r.ID.String())); err != nil {
+		if err := w.exec(t.Context(), "INSERT INTO transactions_2_staging (run_id, id) VALUES ({run:UUID}, generateUUIDv4())",
+			named("run", r.ID.String())); err != nil {
 			t.Fatal(err)
 		}
 	}
 	record := func(r Run) {
-		if err := w.SaveRun(t.Context(), RunRecord{Account: r.Account, Stream: s.Name, RunID: r.ID, Mode: "backfill", Outcome: OutcomeRunning}); err != nil {
+		if err := w.SaveRun(t.Context(), RunRecord{Account: r.Account, Stream: s.Name, RunID: r.ID, Mode: "backfill",
+			Outcome: OutcomeRunning}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -40,7 +42,8 @@ func TestOthersRunsAreNotOrphans(t *testing.T) {
 	for _, r := range alive {
 		record(r)
 	}
-	if err := w.Writer(staged).SaveBackfill(t.Context(), BackfillPrefix+"x", `{"run_id":"`+staged.ID.String()+`"}`); err != nil {
+	if err := w.Writer(staged).SaveBackfill(t.Context(), BackfillPrefix+"x",
+		`{"run_id":"`+staged.ID.String()+`"}`); err != nil {
 		t.Fatal(err)
 	}
 	next := run("acme")
@@ -58,7 +61,8 @@ func TestOthersRunsAreNotOrphans(t *testing.T) {
 			t.Errorf("a dead run of %s is left", r.Account)
 		}
 	}
-	if got := text(t, w, "SELECT outcome FROM sync_runs WHERE account = 'acme'"); len(got) != 1 || got[0] != OutcomeKilled {
+	if got := text(t, w, "SELECT outcome FROM sync_runs WHERE account = 'acme'"); len(got) != 1 ||
+		got[0] != OutcomeKilled {
 		t.Errorf("outcome of the dead run: %q", got)
 	}
 	if got := text(t, w, "SELECT count() FROM sync_runs WHERE outcome = 'running'"); got[0] != "2" {
@@ -75,7 +79,8 @@ func TestIntentState(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := Run{ID: uuid.New(), Attempt: uuid.New(), Account: "acme", Stream: s}
-	in := Intent{RunID: r.ID, Record: RunRecord{Account: "acme", Stream: s.Name, RunID: r.ID, Outcome: OutcomeSuccess}, State: map[string]string{BackfillPrefix + "x": "1", BackfillPrefix + "y": ""}}
+	in := Intent{RunID: r.ID, Record: RunRecord{Account: "acme", Stream: s.Name, RunID: r.ID, Outcome: OutcomeSuccess},
+		State: map[string]string{BackfillPrefix + "x": "1", BackfillPrefix + "y": ""}}
 	if err := w.Writer(r).SaveBackfill(t.Context(), BackfillPrefix+"y", "0"); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +89,8 @@ func TestIntentState(t *testing.T) {
 	}
 	next := Run{ID: uuid.New(), Attempt: uuid.New(), Account: "acme", Stream: s}
 	takeOver(t, w, next)
-	if got := strings.Join(text(t, w, "SELECT name, value FROM sync_state WHERE name != 'derived'"), ", "); got != BackfillPrefix+"x 1" {
+	if got := strings.Join(text(t, w, "SELECT name, value FROM sync_state WHERE name != 'derived'"),
+		", "); got != BackfillPrefix+"x 1" {
 		t.Errorf("state: %s", got)
 	}
 }

@@ -13,16 +13,16 @@ import (
 	"dealhouse/internal/chdb"
 )
 
-// Hold is the right to run each stream of each account, so that nobody else runs one. What is copied meanwhile is all of
-// one moment: the state of a stream says no more than its tables have (warehouse-19).
+// Hold is the right to run each stream of each account, so that nobody else runs one. What is copied meanwhile is all
+// of one moment: the state of a stream says no more than its tables have (warehouse-19).
 type Hold struct {
 	w      *Warehouse
 	leases map[StreamID]*Lease
 }
 
-// Hold takes the lease of each stream that was ever run, and of those that are named, as soon as the runs under way have
-// ended, and finishes what runs that died had begun to publish. waiting is told of each that it waits for. The end of
-// patient ends the waiting; its cause is the error.
+// Hold takes the lease of each stream that was ever run, and of those that are named, as soon as the runs under way
+// have ended, and finishes what runs that died had begun to publish. waiting is told of each that it waits for. The end
+// of patient ends the waiting; its cause is the error.
 func (w *Warehouse) Hold(ctx, patient context.Context, named []StreamID, waiting func(StreamID)) (*Hold, error) {
 	h := &Hold{w: w, leases: map[StreamID]*Lease{}}
 	for {

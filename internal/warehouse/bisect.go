@@ -80,7 +80,8 @@ func (w *Writer) stage(ctx context.Context, number int, pieces []piece) (rejects
 		return nil, fmt.Errorf("staging batch %d of %s: %w", number, w.Stream.Name, err)
 	}
 	if len(rejects) > 0 {
-		w.log.Warn("ClickHouse refuses rows for their content; they go to rejected_records", "account", w.Account, "table", w.Stream.Name, "run_id", w.ID,
+		w.log.Warn("ClickHouse refuses rows for their content; they go to rejected_records", "account", w.Account, "table",
+			w.Stream.Name, "run_id", w.ID,
 			"rows", len(rejects), "error", last)
 	}
 	return rejects, nil
@@ -101,5 +102,6 @@ func split(pieces []piece) (left, right []piece) {
 
 func rejectRow(b *decode.Batch, row int) (decode.Reject, error) {
 	raw, err := b.Record(row)
-	return decode.Reject{Page: b.Pages[row], Fetched: b.Fetched[row], Key: b.Key(row), Reason: decode.ReasonRefused, Raw: raw}, err
+	return decode.Reject{Page: b.Pages[row], Fetched: b.Fetched[row], Key: b.Key(row), Reason: decode.ReasonRefused,
+		Raw: raw}, err
 }

@@ -24,7 +24,8 @@ type counted struct {
 	inserts *int
 }
 
-func (c counted) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
+func (c counted) PrepareBatch(ctx context.Context, query string,
+	opts ...driver.PrepareBatchOption) (driver.Batch, error) {
 	*c.inserts++
 	return c.Conn.PrepareBatch(ctx, query, opts...)
 }
@@ -61,7 +62,8 @@ func TestPoison(t *testing.T) {
 	}
 	var want []decode.Reject
 	for _, i := range poisoned {
-		want = append(want, decode.Reject{Page: uint32(i/100 + 1), Fetched: 1, Key: id(i), Reason: decode.ReasonRefused, Raw: record(i)})
+		want = append(want, decode.Reject{Page: uint32(i/100 + 1), Fetched: 1, Key: id(i), Reason: decode.ReasonRefused,
+			Raw: record(i)})
 	}
 	for range 2 {
 		inserts = 0
@@ -99,11 +101,13 @@ func TestPoison(t *testing.T) {
 	}
 	live := uint64(rows - len(poisoned))
 	c := publish(t, w, r, Whole)
-	if got := text(t, w, "SELECT code FROM coupons WHERE id = '"+id(5)+"'"); c.Deleted != live-2 || len(got) != 1 || got[0] != "5" {
+	if got := text(t, w, "SELECT code FROM coupons WHERE id = '"+id(5)+"'"); c.Deleted != live-2 || len(got) != 1 ||
+		got[0] != "5" {
 		t.Errorf("%+v, and of the row that was refused there is %q", c, got)
 	}
-	checks, err := w.CheckQuality(t.Context(), RunRecord{Account: "acme", Stream: "coupons", RunID: r.ID, Mode: catalog.Snapshot.String(), Outcome: OutcomeSuccess,
-		StartedAt: r.StartedAt, FinishedAt: time.Now().Add(time.Hour), Changes: c, Totals: Totals{Unloadable: 1}})
+	checks, err := w.CheckQuality(t.Context(),
+		RunRecord{Account: "acme", Stream: "coupons", RunID: r.ID, Mode: catalog.Snapshot.String(), Outcome: OutcomeSuccess,
+			StartedAt: r.StartedAt, FinishedAt: time.Now().Add(time.Hour), Changes: c, Totals: Totals{Unloadable: 1}})
 	if err != nil || len(checks) == 0 || checks[0].Name != CheckRowsMatch || !checks[0].OK {
 		t.Errorf("%+v, %v", checks, err)
 	}
@@ -130,7 +134,8 @@ func TestPoisonedParent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []decode.Reject{{Page: 1, Fetched: r.StartedAt.UnixMicro(), Key: batch.Key(1), Reason: decode.ReasonRefused, Raw: poisoned}}
+	want := []decode.Reject{{Page: 1, Fetched: r.StartedAt.UnixMicro(), Key: batch.Key(1), Reason: decode.ReasonRefused,
+		Raw: poisoned}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
@@ -159,7 +164,8 @@ func TestAllIsPoison(t *testing.T) {
 	}
 	var refused *RefusedError
 	var exception *clickhouse.Exception
-	if _, err := w.Writer(r).Stage(t.Context(), 1, batch); !errors.As(err, &refused) || !errors.As(err, &exception) || !strings.Contains(err.Error(), "coupons") {
+	if _, err := w.Writer(r).Stage(t.Context(), 1, batch); !errors.As(err, &refused) || !errors.As(err, &exception) ||
+		!strings.Contains(err.Error(), "coupons") {
 		t.Errorf("%v", err)
 	}
 	if n := staged(t, w, r); n != 0 {

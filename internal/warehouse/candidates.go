@@ -38,7 +38,8 @@ func (w *Writer) Candidates(ctx context.Context, filter RejectFilter, f func(Can
 	for rows.Next() {
 		var x Candidate
 		var current uint8
-		if err := rows.Scan(&x.RunID, &x.Page, &x.Key, &x.Field, &x.Reason, &x.Raw, &x.Fetched, &x.Updated, &x.hash, &x.Row, &x.RowRead, &current); err != nil {
+		if err := rows.Scan(&x.RunID, &x.Page, &x.Key, &x.Field, &x.Reason, &x.Raw, &x.Fetched, &x.Updated, &x.hash, &x.Row,
+			&x.RowRead, &current); err != nil {
 			return fmt.Errorf("reading the open rejects of %s of account %s: %w", w.Stream.Name, w.Account, err)
 		}
 		x.Current = current == 1

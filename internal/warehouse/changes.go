@@ -61,12 +61,14 @@ type Change struct {
 	Payout     *int64
 }
 
-// Changes reads the changes of an account's transactions that count in a month, as ChangeSums adds them up, in the order
-// in which they happened.
+// Changes reads the changes of an account's transactions that count in a month, as ChangeSums adds them up, in the
+// order in which they happened.
 func (r Reader) Changes(ctx context.Context, account string, from, to time.Time, closes []Close) ([]Change, error) {
-	rows, err := r.conn.Query(ctx, selectChanges(closes), named("account", account), named("from", fmt.Sprint(from.UnixMilli())), named("to", fmt.Sprint(to.UnixMilli())))
+	rows, err := r.conn.Query(ctx, selectChanges(closes), named("account", account),
+		named("from", fmt.Sprint(from.UnixMilli())), named("to", fmt.Sprint(to.UnixMilli())))
 	all, err := scanned(rows, err, func(c *Change) []any {
-		return []any{&c.Currency, &c.Late, &c.Sale, &c.StatusBefore, &c.Status, &c.InPayout, &c.IntoPayout, &c.SamePayout, &c.FirstPaid, &c.ListedBefore, &c.Listed,
+		return []any{&c.Currency, &c.Late, &c.Sale, &c.StatusBefore, &c.Status, &c.InPayout, &c.IntoPayout, &c.SamePayout,
+			&c.FirstPaid, &c.ListedBefore, &c.Listed,
 			&c.CashbackBefore, &c.Cashback, &c.ID, &c.At, &c.SeenAt, &c.SoldAt, &c.Retailer, &c.Payout}
 	})
 	if err != nil {
@@ -87,7 +89,8 @@ ORDER BY effective, id, sale DESC`, parts{"effective": effective(closes), "since
 func effective(closes []Close) string {
 	seen := "9999999999999" // milliseconds: never
 	for _, c := range closes {
-		seen += fmt.Sprintf(", if(at < fromUnixTimestamp64Milli(%d, 'UTC'), %d, 9999999999999)", c.Month.AddDate(0, 1, 0).UnixMilli(), c.SeenTo.UnixMilli())
+		seen += fmt.Sprintf(", if(at < fromUnixTimestamp64Milli(%d, 'UTC'), %d, 9999999999999)",
+			c.Month.AddDate(0, 1, 0).UnixMilli(), c.SeenTo.UnixMilli())
 	}
 	return sql("toUnixTimestamp64Milli(seen_at) > arrayMin([$seen]) AS late, toUnixTimestamp64Milli(if(late, seen_at, at)) AS effective", parts{"seen": seen})
 }
@@ -98,7 +101,8 @@ func ageOfDays() string {
 	for i, days := range Ages() {
 		ages = append(ages, fmt.Sprintf("days <= %d, %d", days, i))
 	}
-	return sql("multiIf(isNull(days), $unknown, $ages, $more)", parts{"ages": strings.Join(ages, ", "), "more": fmt.Sprint(len(ages)), "unknown": fmt.Sprint(len(ages) + 1)})
+	return sql("multiIf(isNull(days), $unknown, $ages, $more)",
+		parts{"ages": strings.Join(ages, ", "), "more": fmt.Sprint(len(ages)), "unknown": fmt.Sprint(len(ages) + 1)})
 }
 
 // Closes reads the months of an account that were closed, the first one first.
@@ -119,7 +123,8 @@ FROM statement_closes WHERE account = {account:String} ORDER BY month`, named("a
 func (r Reader) SeenTo(ctx context.Context, account string) (seen, completeTo time.Time, err error) {
 	var s, c *time.Time
 	err = r.conn.QueryRow(ctx, sql(`SELECT (SELECT max(finished_at) FROM sync_runs WHERE account = {account:String} AND stream = 'transactions' AND outcome = $success),
-    (SELECT max(complete_to) FROM service_clock WHERE account = {account:String})`, parts{"success": quote(OutcomeSuccess)}), named("account", account)).Scan(&s, &c)
+    (SELECT max(complete_to) FROM service_clock WHERE account = {account:String})`,
+		parts{"success": quote(OutcomeSuccess)}), named("account", account)).Scan(&s, &c)
 	if err != nil {
 		return seen, completeTo, fmt.Errorf("reading until when the transactions of account %s are loaded: %w", account, err)
 	}

@@ -7,17 +7,20 @@ import (
 	"time"
 )
 
-// EachChange hands on the changes of an account's transactions that count from a time on and before another, transaction by
-// transaction, currency by currency, and of each in the order in which they count. Age is that of the sale at the end.
-// Nothing of them is kept, however many they are.
-func (r Reader) EachChange(ctx context.Context, account string, from, before time.Time, closes []Close, do func(Change) error) error {
-	rows, err := r.conn.Query(ctx, selectEachChange(closes), named("account", account), named("from", fmt.Sprint(from.UnixMilli())), named("to", fmt.Sprint(before.UnixMilli())))
+// EachChange hands on the changes of an account's transactions that count from a time on and before another,
+// transaction by transaction, currency by currency, and of each in the order in which they count. Age is that of the
+// sale at the end. Nothing of them is kept, however many they are.
+func (r Reader) EachChange(ctx context.Context, account string, from, before time.Time, closes []Close,
+	do func(Change) error) error {
+	rows, err := r.conn.Query(ctx, selectEachChange(closes), named("account", account),
+		named("from", fmt.Sprint(from.UnixMilli())), named("to", fmt.Sprint(before.UnixMilli())))
 	if err != nil {
 		return fmt.Errorf("reading the changes of the transactions of account %s: %w", account, err)
 	}
 	for err == nil && rows.Next() {
 		var c Change
-		err = rows.Scan(&c.Currency, &c.Late, &c.Age, &c.Sale, &c.StatusBefore, &c.Status, &c.InPayout, &c.IntoPayout, &c.SamePayout, &c.FirstPaid, &c.ListedBefore, &c.Listed,
+		err = rows.Scan(&c.Currency, &c.Late, &c.Age, &c.Sale, &c.StatusBefore, &c.Status, &c.InPayout, &c.IntoPayout,
+			&c.SamePayout, &c.FirstPaid, &c.ListedBefore, &c.Listed,
 			&c.CashbackBefore, &c.Cashback, &c.ID, &c.At, &c.SeenAt, &c.SoldAt, &c.Retailer, &c.Payout)
 		if err == nil {
 			err = do(c)

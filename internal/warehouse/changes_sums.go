@@ -14,14 +14,16 @@ import (
 //   - transactions that changed both since the beginning of the month and before its end,
 //   - transactions that may have left a payout, or changed in one.
 //
-// Of each of the others, all changes together come to what it is now: in a payout to nothing, since it is worth what was
-// paid for it, and else to what is unpaid of it. That is read from the rows as they are now.
+// Of each of the others, all changes together come to what it is now: in a payout to nothing, since it is worth what
+// was paid for it, and else to what is unpaid of it. That is read from the rows as they are now.
 
 // ChangeSums adds up the changes of an account's transactions until the end of a month that begins at from and ends
 // before to. What belongs to a closed month and was seen after it was closed counts when it was seen. Transactions that
 // did not change any more since from may be added up as one sale at their last status.
-func (r Reader) ChangeSums(ctx context.Context, account string, from, to time.Time, closes []Close) ([]ChangeSum, error) {
-	args := []any{named("account", account), named("from", fmt.Sprint(from.UnixMilli())), named("to", fmt.Sprint(to.UnixMilli()))}
+func (r Reader) ChangeSums(ctx context.Context, account string, from, to time.Time,
+	closes []Close) ([]ChangeSum, error) {
+	args := []any{named("account", account), named("from", fmt.Sprint(from.UnixMilli())),
+		named("to", fmt.Sprint(to.UnixMilli()))}
 	for range sumsTries {
 		before, err := r.loadedMark(ctx, account)
 		if err != nil {
@@ -48,7 +50,8 @@ const sumsTries = 3
 func (r Reader) changeSums(ctx context.Context, account, query string, args []any) ([]ChangeSum, error) {
 	rows, err := r.conn.Query(ctx, query, args...)
 	all, err := scanned(rows, err, func(c *ChangeSum) []any {
-		return []any{&c.Currency, &c.Before, &c.Late, &c.Age, &c.Due, &c.Sale, &c.StatusBefore, &c.Status, &c.InPayout, &c.IntoPayout, &c.SamePayout, &c.FirstPaid, &c.ListedBefore, &c.Listed,
+		return []any{&c.Currency, &c.Before, &c.Late, &c.Age, &c.Due, &c.Sale, &c.StatusBefore, &c.Status, &c.InPayout,
+			&c.IntoPayout, &c.SamePayout, &c.FirstPaid, &c.ListedBefore, &c.Listed,
 			&c.Count, &c.CashbackBefore, &c.Cashback}
 	})
 	if err != nil {
@@ -69,7 +72,8 @@ func (m loadedMark) whole() bool { return m.newest == m.newestNow }
 
 func (r Reader) loadedMark(ctx context.Context, account string) (m loadedMark, err error) {
 	err = r.conn.QueryRow(ctx, `SELECT count(), ifNull(toUnixTimestamp64Milli(max(synced_at)), 0), (SELECT ifNull(toUnixTimestamp64Milli(max(synced_at)), 0) FROM transactions_latest WHERE account = {account:String})
-FROM transactions_versions WHERE account = {account:String}`, named("account", account)).Scan(&m.versions, &m.newest, &m.newestNow)
+FROM transactions_versions WHERE account = {account:String}`, named("account", account)).Scan(&m.versions, &m.newest,
+		&m.newestNow)
 	if err != nil {
 		return m, fmt.Errorf("looking whether transactions of account %s are being loaded: %w", account, err)
 	}
@@ -90,7 +94,8 @@ func maybeSeen(closes []Close, otherwise string) string {
 			first = c.SeenTo
 		}
 	}
-	return sql("if(toUnixTimestamp64Milli(synced_at) > $first, toUnixTimestamp64Milli(synced_at), $otherwise)", parts{"first": fmt.Sprint(first.UnixMilli()), "otherwise": otherwise})
+	return sql("if(toUnixTimestamp64Milli(synced_at) > $first, toUnixTimestamp64Milli(synced_at), $otherwise)",
+		parts{"first": fmt.Sprint(first.UnixMilli()), "otherwise": otherwise})
 }
 
 // changedSince are at least the transactions of which a change counts since from.
@@ -124,7 +129,8 @@ func sumsOf(from, more string) string {
 FROM ($from)
 WHERE effective < {to:Int64}
 GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, sign(cashback - cashback_before), cashback_before = 0, cashback = 0
-ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14`, parts{"from": from + more, "age": ageOfDays(), "due": dueOf("sold_at"), "never": fmt.Sprint(NotDue)})
+ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14`,
+		parts{"from": from + more, "age": ageOfDays(), "due": dueOf("sold_at"), "never": fmt.Sprint(NotDue)})
 }
 
 // daysOld is the age of a sale at the end of the month.
@@ -132,13 +138,16 @@ const daysOld = "dateDiff('day', sold_at, fromUnixTimestamp64Milli({to:Int64}, '
 
 // selectAllChangeSums adds up every change.
 func selectAllChangeSums(closes []Close) string {
-	return sumsOf(sql("SELECT *, $effective, $days FROM transaction_changes WHERE account = {account:String}", parts{"effective": effective(closes), "days": daysOld}), "")
+	return sumsOf(sql("SELECT *, $effective, $days FROM transaction_changes WHERE account = {account:String}",
+		parts{"effective": effective(closes), "days": daysOld}), "")
 }
 
 func selectChangeSums(closes []Close) string {
 	columns := `currency_code, effective, late, days, sold_at, sale, status_before, status, payout_id_before, payout_id, first_paid, listed_before, listed, cashback_before, cashback`
-	named := parts{"columns": columns, "effective": effective(closes), "days": daysOld, "since": changedSince(closes), "before": changedBefore(closes), "unsettled": unsettled(),
-		"confirmed": quote(catalog.StatusConfirmed), "declined": quote(catalog.StatusDeclined), "pending": quote(catalog.StatusPending)}
+	named := parts{"columns": columns, "effective": effective(closes), "days": daysOld, "since": changedSince(closes),
+		"before": changedBefore(closes), "unsettled": unsettled(),
+		"confirmed": quote(catalog.StatusConfirmed), "declined": quote(catalog.StatusDeclined),
+		"pending": quote(catalog.StatusPending)}
 	return sumsOf(sql(`
     SELECT $columns
     FROM (SELECT *, $effective, $days FROM transaction_changes WHERE account = {account:String} AND cityHash64(id) IN

@@ -54,12 +54,13 @@ func hashOfEntries(c *catalog.Child) string {
 	for _, f := range c.Inherit {
 		inherited = append(inherited, f.Column)
 	}
-	return "sipHash128(" + strings.Join(append([]string{quote(strings.Join(names, " ")), "_entries"}, inherited...), ", ") + ")"
+	return "sipHash128(" + strings.Join(append([]string{quote(strings.Join(names, " ")), "_entries"}, inherited...),
+		", ") + ")"
 }
 
-// insertChildDelta fills the delta of the child with the staged entries that are new or differ from the current ones, of
-// the lists that differ. Where a record was staged twice, an entry may be in one of its lists alone, and of two readings
-// of an entry the later one counts. A time of reading that lies ahead came from a clock that was wrong.
+// insertChildDelta fills the delta of the child with the staged entries that are new or differ from the current ones,
+// of the lists that differ. Where a record was staged twice, an entry may be in one of its lists alone, and of two
+// readings of an entry the later one counts. A time of reading that lies ahead came from a clock that was wrong.
 func (x script) insertChildDelta(c Changes) string {
 	fields := x.Stream.Child.AllFields()
 	var stored, read, staged, differ []string
@@ -72,8 +73,10 @@ func (x script) insertChildDelta(c Changes) string {
 	day := childKeyField(x.Stream.Child)
 	lists, newest := x.render("SELECT $key FROM $child_hashes_delta", nil), ""
 	if c.Distinct != c.Staged {
-		lists += x.render(" UNION ALL SELECT $key FROM $staging WHERE run_id = {run:UUID} GROUP BY $key HAVING count() > 1", nil)
-		newest = x.render("\n    ORDER BY $key, ${day}_read, read DESC, _entry\n    LIMIT 1 BY $key, ${day}_read", parts{"day": fields[day].Column})
+		lists += x.render(" UNION ALL SELECT $key FROM $staging WHERE run_id = {run:UUID} GROUP BY $key HAVING count() > 1",
+			nil)
+		newest = x.render("\n    ORDER BY $key, ${day}_read, read DESC, _entry\n    LIMIT 1 BY $key, ${day}_read",
+			parts{"day": fields[day].Column})
 	}
 	return x.render(`INSERT INTO $child_delta (account, $child_key, $stored, synced_at, _version, _run_id)
 SELECT {account:String}, s.$key, ${day}_read, $read, $merged_at, greatest(s.read, l._version + 1), {run:UUID}
@@ -93,8 +96,10 @@ LEFT JOIN
 ) AS l
 ON s.$key = l.$key AND s.${day}_read = l.$day
 WHERE l._version = 0 OR (s.read > l._version OR l._version > {latest:UInt64}) AND ($differ)`, parts{
-		"day": fields[day].Column, "staged_day": fromWire(fields, day), "stored": strings.Join(stored, ", "), "read": strings.Join(read, ", "),
-		"staged": strings.Join(staged, ", "), "differ": strings.Join(differ, " OR "), "lists": lists, "newest": newest, "unpacked": x.unpacked(lists),
+		"day": fields[day].Column, "staged_day": fromWire(fields, day), "stored": strings.Join(stored, ", "),
+		"read":   strings.Join(read, ", "),
+		"staged": strings.Join(staged, ", "), "differ": strings.Join(differ, " OR "), "lists": lists, "newest": newest,
+		"unpacked": x.unpacked(lists),
 	})
 }
 
@@ -109,7 +114,8 @@ func (x script) unpacked(lists string) string {
 	values := []string{"reinterpret(substring(_entry, 1, 1), 'UInt8') AS _nulls"}
 	at := 2
 	for _, f := range child.Fields {
-		values = append(values, fmt.Sprintf("reinterpret(substring(_entry, %d, %d), '%s') AS %s", at, f.PackedSize(), f.Type.Wire(), f.Column))
+		values = append(values, fmt.Sprintf("reinterpret(substring(_entry, %d, %d), '%s') AS %s", at, f.PackedSize(),
+			f.Type.Wire(), f.Column))
 		at += f.PackedSize()
 	}
 	return x.render(`SELECT $key, $repeated, read, _entry, $values
@@ -119,5 +125,6 @@ func (x script) unpacked(lists string) string {
                 arrayJoin(arrayMap(i -> substring(_entries, i * $size + 1, $size), range(intDiv(length(_entries), $size)))) AS _entry
             FROM $staging
             WHERE run_id = {run:UUID} AND $key IN ($lists)
-        )`, parts{"repeated": repeated, "values": strings.Join(values, ", "), "size": fmt.Sprint(child.PackedSize()), "lists": lists})
+        )`, parts{"repeated": repeated, "values": strings.Join(values, ", "), "size": fmt.Sprint(child.PackedSize()),
+		"lists": lists})
 }

@@ -29,7 +29,8 @@ func (l priceList) json() string {
 	for _, day := range slices.Sorted(maps.Keys(l.views)) {
 		history = append(history, fmt.Sprintf(`{"yearMonthDay":"2026-01-%02d","views":%d}`, day, l.views[day]))
 	}
-	return fmt.Sprintf(`[{"url":"https://a.test/%d","currencyCode":%q,"history":[%s]}]`, l.product, l.currency, strings.Join(history, ","))
+	return fmt.Sprintf(`[{"url":"https://a.test/%d","currencyCode":%q,"history":[%s]}]`, l.product, l.currency,
+		strings.Join(history, ","))
 }
 
 // pricesModel says what product_prices has to hold: each entry as it was read last, also after it has left the feed.
@@ -40,13 +41,14 @@ type price struct {
 	read  int64
 }
 
-// load takes the readings of one run: of an entry that was read twice, the later reading counts, and it replaces what is
-// stored when it is later and differs.
+// load takes the readings of one run: of an entry that was read twice, the later reading counts, and it replaces what
+// is stored when it is later and differs.
 func (m pricesModel) load(run []priceList) {
 	newest := pricesModel{}
 	for _, l := range run {
 		for day, views := range l.views {
-			at, p := fmt.Sprintf("https://a.test/%d 2026-01-%02d", l.product, day), price{fmt.Sprint(views, " ", l.currency), l.read}
+			at, p := fmt.Sprintf("https://a.test/%d 2026-01-%02d", l.product, day), price{fmt.Sprint(views, " ", l.currency),
+				l.read}
 			if p.read >= newest[at].read {
 				newest[at] = p
 			}
@@ -142,7 +144,8 @@ func next(random *rand.Rand, before priceList) priceList {
 	return l
 }
 
-// TestUnchangedPricesAreNotUnpacked loads a list again that is as it was: nothing is written, and no entry is looked at.
+// TestUnchangedPricesAreNotUnpacked loads a list again that is as it was: nothing is written, and no entry is looked
+// at.
 func TestUnchangedPricesAreNotUnpacked(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -161,7 +164,8 @@ func TestUnchangedPricesAreNotUnpacked(t *testing.T) {
 	if c := load(t, w, "products", Whole, page("b", 2)); c.Any() {
 		t.Errorf("only prices changed, and yet %+v", c)
 	}
-	if got := text(t, w, "SELECT day, ifNull(views, -1) FROM product_prices ORDER BY day"); !slices.Equal(got, []string{"2026-01-01 2", "2026-01-02 -1"}) {
+	if got := text(t, w, "SELECT day, ifNull(views, -1) FROM product_prices ORDER BY day"); !slices.Equal(got,
+		[]string{"2026-01-01 2", "2026-01-02 -1"}) {
 		t.Errorf("%q", got)
 	}
 }
@@ -178,7 +182,8 @@ func TestPricesOfAccounts(t *testing.T) {
 		stage(t, w, r, `[{"url":"https://a.test/1","history":[{"yearMonthDay":"2026-01-01","price":"12.3456"}]}]`)
 		publish(t, w, r, Whole)
 	}
-	if got := text(t, w, "SELECT account, price FROM product_prices ORDER BY account"); !slices.Equal(got, []string{"acme 12.3456", "globex 12.3456"}) {
+	if got := text(t, w, "SELECT account, price FROM product_prices ORDER BY account"); !slices.Equal(got,
+		[]string{"acme 12.3456", "globex 12.3456"}) {
 		t.Errorf("%q", got)
 	}
 }
@@ -190,7 +195,8 @@ func TestRecoverPrices(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
 	const page = `[{"url":"https://a.test/1","history":[{"yearMonthDay":"2026-01-01","views":1}]}]`
-	for name, derived := range map[string][]string{"killed between": {"product_prices_hashes"}, "of an older version": nil} {
+	for name, derived := range map[string][]string{"killed between": {"product_prices_hashes"},
+		"of an older version": nil} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := open(t)
@@ -202,10 +208,12 @@ func TestRecoverPrices(t *testing.T) {
 			_, err = w.Writer(r).Prepare(t.Context(), c, now)
 			must(t, err)
 			in := Intent{RunID: r.ID, MergedAt: now, Derived: derived,
-				Record: RunRecord{Account: "acme", Stream: "products", RunID: r.ID, StartedAt: r.StartedAt, FinishedAt: now, Outcome: OutcomeSuccess, Changes: c}}
+				Record: RunRecord{Account: "acme", Stream: "products", RunID: r.ID, StartedAt: r.StartedAt, FinishedAt: now,
+					Outcome: OutcomeSuccess, Changes: c}}
 			must(t, w.saveJSON(t.Context(), r, intentName(r.ID), in))
 			p := publication{Writer: w.Writer(r)}
-			for _, table := range []target{{table: "products_latest", delta: r.delta()}, {table: "product_prices_latest", delta: r.childDelta()}} {
+			for _, table := range []target{{table: "products_latest", delta: r.delta()},
+				{table: "product_prices_latest", delta: r.childDelta()}} {
 				must(t, p.attach(t.Context(), table))
 			}
 			if _, err := w.RecoverAll(t.Context()); err != nil {

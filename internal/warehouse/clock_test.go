@@ -56,9 +56,10 @@ func (r skewedRow) Scan(dest ...any) error {
 func openSkewed(t *testing.T) (w *Warehouse, clock skewed) {
 	t.Helper()
 	clock = skewed{by: &atomic.Int64{}, statements: &atomic.Int64{}}
-	w, err := Open(t.Context(), Options{DSN: enginetest.DSN(), Database: open(t).database, Wrap: func(c driver.Conn) driver.Conn {
-		return skewed{c, clock.by, clock.statements}
-	}})
+	w, err := Open(t.Context(), Options{DSN: enginetest.DSN(), Database: open(t).database,
+		Wrap: func(c driver.Conn) driver.Conn {
+			return skewed{c, clock.by, clock.statements}
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,25 +80,29 @@ func TestClockIsSet(t *testing.T) {
 	cases := []struct {
 		name          string
 		before, after time.Duration
-	}{{"a year back", 0, -year}, {"a year ahead", 0, year}, {"a year ahead and back", year, 0}, {"two minutes back", 0, -2 * time.Minute}, {"from 1971", -54 * year, 0}}
+	}{{"a year back", 0, -year}, {"a year ahead", 0, year}, {"a year ahead and back", year, 0},
+		{"two minutes back", 0, -2 * time.Minute}, {"from 1971", -54 * year, 0}}
 	for _, c := range cases[:enginetest.Sample(1, len(cases))] {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			w, clock := openSkewed(t)
 			const day = "2026-01-01T00:00:00Z"
 			product := func(price int) string {
-				return fmt.Sprintf(`[{"url":"https://a.test/p","price":%d,"history":[{"yearMonthDay":"2026-01-01","price":%d}]}]`, price, price)
+				return fmt.Sprintf(`[{"url":"https://a.test/p","price":%d,"history":[{"yearMonthDay":"2026-01-01","price":%d}]}]`,
+					price, price)
 			}
 			clock.by.Store(int64(c.before))
 			load(t, w, "coupons", Whole, "["+coupon(idA, "a1", day)+","+coupon(idB, "b1", day)+"]")
 			load(t, w, "products", Whole, product(1))
 			earlier := begin(t, w, "coupons")
-			record := RunRecord{Account: "acme", Stream: "coupons", RunID: earlier.ID, StartedAt: earlier.StartedAt, Outcome: OutcomeRunning}
+			record := RunRecord{Account: "acme", Stream: "coupons", RunID: earlier.ID, StartedAt: earlier.StartedAt,
+				Outcome: OutcomeRunning}
 			orphan := record
 			orphan.RunID = uuid.New()
 			check := Check{Account: "acme", Stream: "coupons", RunID: earlier.ID, Name: CheckRowsMatch}
 			finding := Finding{Account: "acme", Kind: "missing", Subject: "1", Detail: "d"}
-			must(t, w.SaveRun(t.Context(), record), w.SaveRun(t.Context(), orphan), w.Writer(earlier).SaveBackfill(t.Context(), BackfillPrefix+"x", "1"), saveCheck(t, w, check))
+			must(t, w.SaveRun(t.Context(), record), w.SaveRun(t.Context(), orphan),
+				w.Writer(earlier).SaveBackfill(t.Context(), BackfillPrefix+"x", "1"), saveCheck(t, w, check))
 			if _, err := w.RecordFindings(t.Context(), "acme", []Finding{finding}); err != nil {
 				t.Fatal(err)
 			}
@@ -107,7 +112,8 @@ func TestClockIsSet(t *testing.T) {
 			load(t, w, "coupons", Whole, "["+coupon(idA, "a2", day)+"]")
 			load(t, w, "products", Whole, product(2))
 			record.Outcome, check.OK = OutcomeSuccess, true
-			must(t, w.SaveRun(t.Context(), record), w.markDeadRuns(t.Context(), "acme", "coupons", uuid.Nil), w.Writer(earlier).SaveBackfill(t.Context(), BackfillPrefix+"x", "2"), saveCheck(t, w, check))
+			must(t, w.SaveRun(t.Context(), record), w.markDeadRuns(t.Context(), "acme", "coupons", uuid.Nil),
+				w.Writer(earlier).SaveBackfill(t.Context(), BackfillPrefix+"x", "2"), saveCheck(t, w, check))
 			if _, err := w.RecordFindings(t.Context(), "acme", nil); err != nil {
 				t.Fatal(err)
 			}
@@ -117,7 +123,8 @@ func TestClockIsSet(t *testing.T) {
 				{"SELECT code FROM coupons", "a2"},
 				{"SELECT price FROM products", "2"},
 				{"SELECT price FROM product_prices", "2"},
-				{"SELECT outcome, count() FROM sync_runs WHERE stream = 'coupons' GROUP BY outcome ORDER BY outcome", "killed 1,success 3"},
+				{"SELECT outcome, count() FROM sync_runs WHERE stream = 'coupons' GROUP BY outcome ORDER BY outcome",
+					"killed 1,success 3"},
 				{"SELECT value FROM sync_state WHERE name = '" + BackfillPrefix + "x'", "2"},
 				{"SELECT name FROM sync_state WHERE name = 'lease'", ""},
 				{"SELECT count() FROM payout_findings WHERE resolved_at IS NULL", "0"},
@@ -160,10 +167,12 @@ func TestRunOfAWrongClockIsNotTheLast(t *testing.T) {
 	}{{year, OutcomeSuccess}, {0, OutcomeFailed}} {
 		clock.by.Store(int64(run.skew))
 		r := begin(t, w, "coupons")
-		must(t, w.SaveRun(t.Context(), RunRecord{Account: "acme", Stream: "coupons", RunID: r.ID, StartedAt: r.StartedAt, FinishedAt: r.StartedAt, Outcome: run.outcome}))
+		must(t, w.SaveRun(t.Context(), RunRecord{Account: "acme", Stream: "coupons", RunID: r.ID, StartedAt: r.StartedAt,
+			FinishedAt: r.StartedAt, Outcome: run.outcome}))
 	}
 	all, err := w.Standings(t.Context())
-	if err != nil || len(all) != 1 || all[0].LastOutcome != OutcomeFailed || all[0].LookedAt != nil && all[0].LookedAt.After(all[0].Now) {
+	if err != nil || len(all) != 1 || all[0].LastOutcome != OutcomeFailed || all[0].LookedAt != nil &&
+		all[0].LookedAt.After(all[0].Now) {
 		t.Errorf("%+v, %v", all, err)
 	}
 }
@@ -181,7 +190,8 @@ func TestMigrationsAreKeptWhenTheClockIsSetBack(t *testing.T) {
 	}
 }
 
-// TestLeaseOfAWrongClock does not wait for the time that a lease says, but for as long as one that is not renewed lives.
+// TestLeaseOfAWrongClock does not wait for the time that a lease says, but for as long as one that is not renewed
+// lives.
 func TestLeaseOfAWrongClock(t *testing.T) {
 	t.Parallel()
 	w, clock := openSkewed(t)
@@ -193,7 +203,8 @@ func TestLeaseOfAWrongClock(t *testing.T) {
 		clock.by.Store(int64(year))
 		now, err := w.Now(t.Context())
 		must(t, err)
-		value, err := json.Marshal(leaseValue{Owner: "elsewhere", Attempt: uuid.New(), RunID: uuid.New(), Expires: now.Add(leaseTTL).UnixMicro()})
+		value, err := json.Marshal(leaseValue{Owner: "elsewhere", Attempt: uuid.New(), RunID: uuid.New(),
+			Expires: now.Add(leaseTTL).UnixMicro()})
 		must(t, err, w.saveStates(t.Context(), r.Account, "coupons", stateRow{stateLease, string(value), 0}))
 		clock.by.Store(0)
 	}
@@ -222,7 +233,8 @@ func TestLeaseOfAWrongClock(t *testing.T) {
 	must(t, l.Release(t.Context()))
 }
 
-// TestIntentsInTheOrderOfWriting carries out the older of two intents first, though the clock was set back between them.
+// TestIntentsInTheOrderOfWriting carries out the older of two intents first, though the clock was set back between
+// them.
 func TestIntentsInTheOrderOfWriting(t *testing.T) {
 	t.Parallel()
 	w := open(t)

@@ -18,7 +18,8 @@ func (x script) countBefore(scope Scope) string {
     (SELECT count() FROM $staging FINAL WHERE run_id = {run:UUID}),
     (SELECT count() FROM $staging WHERE run_id = {run:UUID} AND $ahead),
     ($live),
-    (SELECT count() = 0 FROM (SELECT 1 FROM $latest WHERE account = {account:String} LIMIT 1))`, parts{"ahead": stagedAhead, "live": x.countLive(scope == Whole)})
+    (SELECT count() = 0 FROM (SELECT 1 FROM $latest WHERE account = {account:String} LIMIT 1))`,
+		parts{"ahead": stagedAhead, "live": x.countLive(scope == Whole)})
 }
 
 func (x script) dropOldChanges() string { return x.render("DROP TABLE IF EXISTS $changes", nil) }
@@ -56,9 +57,11 @@ $join
     $current
 ) AS l ON s.$key = l.$key
 WHERE $chosen`, parts{
-		"compared": joined(compared(x.Stream, scope)), "staged": x.comparedRows(ahead), "join": join, "current": x.currentRows(scope),
+		"compared": joined(compared(x.Stream, scope)), "staged": x.comparedRows(ahead), "join": join,
+		"current":  x.currentRows(scope),
 		"position": position, "where": where, "upstream": upstreamPart("l._version"), "chosen": x.chosenChanges(scope),
-		"insert": strconv.Itoa(changeInsert), "update": strconv.Itoa(changeUpdate), "delete": strconv.Itoa(changeDelete), "older": strconv.Itoa(changeOlder),
+		"insert": strconv.Itoa(changeInsert), "update": strconv.Itoa(changeUpdate), "delete": strconv.Itoa(changeDelete),
+		"older": strconv.Itoa(changeOlder),
 	})
 }
 
@@ -83,14 +86,17 @@ func compared(s *catalog.Stream, scope Scope) []string {
 	case s.VersionField() < 0:
 		names = append(names, "l_capped AS l_changed", "s_own AS s_changed")
 	case scope == Whole:
-		names = append(names, "least(l_capped, toUInt128(l._updated)) AS l_changed", "greatest(s_own, l_changed) AS s_changed")
+		names = append(names, "least(l_capped, toUInt128(l._updated)) AS l_changed",
+			"greatest(s_own, l_changed) AS s_changed")
 	default:
 		names = append(names, "least(l_capped, toUInt128(l._updated)) AS l_changed",
-			"if(s._undated OR l._deleted OR "+datedAhead("l._updated", "l_capped")+", greatest(s_own, l_changed), s_own) AS s_changed")
+			"if(s._undated OR l._deleted OR "+datedAhead("l._updated", "l_capped")+
+				", greatest(s_own, l_changed), s_own) AS s_changed")
 	}
 	step := "1"
 	if s.OrderedBy != "" {
-		names = append(names, sql("s._version != 0 AND l._version != 0 AND NOT (s._position <=> l.$ordered_by) AS moved", parts{"ordered_by": s.OrderedBy}))
+		names = append(names, sql("s._version != 0 AND l._version != 0 AND NOT (s._position <=> l.$ordered_by) AS moved",
+			parts{"ordered_by": s.OrderedBy}))
 		step = "if(moved, 2, 1)"
 	}
 	return append(names,
@@ -100,7 +106,8 @@ func compared(s *catalog.Stream, scope Scope) []string {
 		sql(`greatest(
         $capped,
         if(l._version = 0, 0, bitOr($upstream, s_read)),
-        if(l._version = 0, 0, l._version + $step)) AS s_version`, parts{"step": step, "capped": cappedVersion("s._version"), "upstream": upstreamPart("l._version")}),
+        if(l._version = 0, 0, l._version + $step)) AS s_version`,
+			parts{"step": step, "capped": cappedVersion("s._version"), "upstream": upstreamPart("l._version")}),
 	)
 }
 
@@ -139,7 +146,8 @@ func (x script) currentRows(scope Scope) string {
 	more := ""
 	switch i := x.Stream.VersionField(); {
 	case x.Stream.OrderedBy != "":
-		more = sql(", toUInt64($time + _ahead) AS _updated, $ordered_by", parts{"time": upstreamTime, "ordered_by": x.Stream.OrderedBy})
+		more = sql(", toUInt64($time + _ahead) AS _updated, $ordered_by",
+			parts{"time": upstreamTime, "ordered_by": x.Stream.OrderedBy})
 	case i >= 0:
 		more = sql(", ifNull(toUInt64(greatest(toUnixTimestamp64Milli($updated_at), 0)), toUInt64(bitShiftRight(_version, 64))) AS _updated",
 			parts{"updated_at": x.Stream.Fields[i].Column})

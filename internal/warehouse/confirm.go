@@ -11,13 +11,13 @@ import (
 type PlannedDelete struct {
 	Key     string
 	Updated int64 // its updatedAt in milliseconds since 1970; 0 when it has none
-	// Filtered is what the row has in the columns that the scope of the run selects by, each value followed by a zero byte;
-	// "" without a scope.
+	// Filtered is what the row has in the columns that the scope of the run selects by, each value followed by a zero
+	// byte; "" without a scope.
 	Filtered string
 }
 
-// PlannedDeletes are at most limit rows that the run's plan deletes, but for those that are out of its scope. Which ones differs from run to run, so that rows
-// which are never confirmed do not keep others from being asked for.
+// PlannedDeletes are at most limit rows that the run's plan deletes, but for those that are out of its scope. Which
+// ones differs from run to run, so that rows which are never confirmed do not keep others from being asked for.
 func (w *Writer) PlannedDeletes(ctx context.Context, limit int) ([]PlannedDelete, error) {
 	rows, err := w.conn.Query(ctx, w.script.selectPlannedDeletes(limit), named("account", w.Account))
 	all, err := scanned(rows, err, func(d *PlannedDelete) []any { return []any{&d.Key, &d.Updated, &d.Filtered} })
@@ -34,7 +34,8 @@ func (w *Writer) KeepUnconfirmed(ctx context.Context, confirmed []string) error 
 
 // keepBut takes the planned deletes back whose key, as text, is not in the list or query.
 func (w *Writer) keepBut(ctx context.Context, confirmed string) error {
-	err := w.execAll(ctx, []step{{statement: w.script.deletePlanned(confirmed), settings: clickhouse.Settings{"mutations_sync": 2}}})
+	err := w.execAll(ctx, []step{{statement: w.script.deletePlanned(confirmed),
+		settings: clickhouse.Settings{"mutations_sync": 2}}})
 	if err != nil {
 		return fmt.Errorf("keeping the rows of %s that are not confirmed to be gone: %w", w.Stream.Name, err)
 	}
@@ -63,5 +64,6 @@ func (w *Writer) KeepUntilAbsent(ctx context.Context, lists int, count bool) (ke
 
 // countAbsence counts the run for each row that its plan deletes, and sets the count of the others back to 0.
 func (w *Writer) countAbsence(ctx context.Context) error {
-	return w.exec(ctx, w.script.countAbsence(), named("account", w.Account), named("stream", w.Stream.Name), named("run", w.ID.String()))
+	return w.exec(ctx, w.script.countAbsence(), named("account", w.Account), named("stream", w.Stream.Name),
+		named("run", w.ID.String()))
 }

@@ -148,7 +148,8 @@ func (p publication) countTargets(ctx context.Context, targets []target) (map[st
 	for i, t := range targets {
 		tables[i], deltas[i] = t.table, p.dialect.bare(t.delta)
 	}
-	rows, err := p.conn.Query(ctx, selectParts(p.dialect), named("tables", "["+words(slices.Concat(tables, deltas))+"]"), named("deltas", "["+words(deltas)+"]"))
+	rows, err := p.conn.Query(ctx, selectParts(p.dialect), named("tables", "["+words(slices.Concat(tables, deltas))+"]"),
+		named("deltas", "["+words(deltas)+"]"))
 	parts, err := scanned(rows, err, func(x *part) []any { return []any{&x.table, &x.hash, &x.rows} })
 	if err != nil {
 		return nil, fmt.Errorf("counting what is published: %w", err)
@@ -181,7 +182,8 @@ func (p publication) countTargets(ctx context.Context, targets []target) (map[st
 
 // look counts the rows of targets that are not there. Where the parts of one do not say so, the rows of the run are
 // counted in all of the table.
-func (p publication) look(ctx context.Context, targets []target) (counts map[string]attached, missing *PublishedError, err error) {
+func (p publication) look(ctx context.Context,
+	targets []target) (counts map[string]attached, missing *PublishedError, err error) {
 	counts, err = p.countTargets(ctx, targets)
 	if err != nil {
 		return nil, nil, err
@@ -191,7 +193,8 @@ func (p publication) look(ctx context.Context, targets []target) (counts map[str
 		if n.target >= n.delta {
 			continue
 		}
-		if err := p.conn.QueryRow(clickhouse.Context(ctx, clickhouse.WithSettings(nullsEqual)), t.count(), named("account", p.Account), named("run", p.ID.String())).Scan(&n.target); err != nil {
+		if err := p.conn.QueryRow(clickhouse.Context(ctx, clickhouse.WithSettings(nullsEqual)), t.count(),
+			named("account", p.Account), named("run", p.ID.String())).Scan(&n.target); err != nil {
 			return nil, nil, fmt.Errorf("counting what is published: %w", err)
 		}
 		if n.target < n.delta {
@@ -221,8 +224,8 @@ func (p publication) checkDeltas(targets []target, counts map[string]attached) e
 	return nil
 }
 
-// checkAttached holds that each target has all rows of its delta. A delta that was emptied meanwhile has none that could
-// be missing.
+// checkAttached holds that each target has all rows of its delta. A delta that was emptied meanwhile has none that
+// could be missing.
 func (p publication) checkAttached(ctx context.Context, targets []target) error {
 	counts, missing, err := p.look(ctx, targets)
 	if err == nil {

@@ -43,7 +43,8 @@ func BenchmarkCounts(b *testing.B) {
 		for page := range pages {
 			rows := make([]string, 1000)
 			for i := range rows {
-				rows[i] = saleAt(fmt.Sprintf("aaaaaaaa-0000-4000-8000-%012d", page*1000+i), fmt.Sprintf("2026-01-%02dT00:00:00Z", 1+i%28), "PENDING", "2026-02-01T00:00:00Z")
+				rows[i] = saleAt(fmt.Sprintf("aaaaaaaa-0000-4000-8000-%012d", page*1000+i),
+					fmt.Sprintf("2026-01-%02dT00:00:00Z", 1+i%28), "PENDING", "2026-02-01T00:00:00Z")
 			}
 			pages[page] = "[" + strings.Join(rows, ",") + "]"
 		}
@@ -64,7 +65,8 @@ func BenchmarkCounts(b *testing.B) {
 		measure("prepare", func() error { return x.prepare(b.Context(), c, r.StartedAt) })
 		measure("count-keys", func() (err error) { prepared, err = x.countPrepared(b.Context(), c); return err })
 		in := Intent{RunID: r.ID, MergedAt: r.StartedAt, Prepared: prepared, Derived: derivedNames(r.Stream),
-			Record: RunRecord{Account: "acme", Stream: "transactions", RunID: r.ID, StartedAt: r.StartedAt, Outcome: OutcomeSuccess, Changes: c}}
+			Record: RunRecord{Account: "acme", Stream: "transactions", RunID: r.ID, StartedAt: r.StartedAt,
+				Outcome: OutcomeSuccess, Changes: c}}
 		p := publication{Writer: x, lease: l, intent: in}
 		measure("count-parts", func() error { _, err := p.countTargets(b.Context(), p.targets()); return err })
 		measure("publish", func() error { return x.Publish(b.Context(), l, in) })

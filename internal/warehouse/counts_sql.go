@@ -21,12 +21,14 @@ func selectParts(d dialect) string {
 	return sql(`SELECT table, hash_of_all_files, rows FROM system.parts
 WHERE active AND database IN (currentDatabase(), $local) AND table IN ({tables:Array(String)})
 UNION ALL
-SELECT name, '', 0 FROM system.tables WHERE database = $local AND name IN ({deltas:Array(String)})`, parts{"local": d.runDatabase()})
+SELECT name, '', 0 FROM system.tables WHERE database = $local AND name IN ({deltas:Array(String)})`,
+		parts{"local": d.runDatabase()})
 }
 
 // countOfRun counts the rows of a table that a run has loaded.
 func countOfRun(table string) string {
-	return sql("SELECT count() FROM $table WHERE account = {account:String} AND _run_id = {run:UUID}", parts{"table": table})
+	return sql("SELECT count() FROM $table WHERE account = {account:String} AND _run_id = {run:UUID}",
+		parts{"table": table})
 }
 
 // countSame counts the rows of a delta that the derived table has. It looks at their keys, and reads nothing else.

@@ -24,7 +24,8 @@ func prepare(t *testing.T, w *Warehouse, page string, rows uint64) (Run, Intent,
 	prepared, err := w.Writer(r).Prepare(t.Context(), c, r.StartedAt)
 	must(t, err)
 	return r, Intent{RunID: r.ID, MergedAt: r.StartedAt, Watermark: r.StartedAt, Prepared: prepared,
-		Record: RunRecord{Account: "acme", Stream: "coupons", RunID: r.ID, StartedAt: r.StartedAt, Outcome: OutcomeSuccess, Changes: c}}, l
+		Record: RunRecord{Account: "acme", Stream: "coupons", RunID: r.ID, StartedAt: r.StartedAt, Outcome: OutcomeSuccess,
+			Changes: c}}, l
 }
 
 // TestServerAttachesNothing publishes to a server that says that all went well, and has not a row of it, or those of
@@ -44,7 +45,8 @@ func TestServerAttachesNothing(t *testing.T) {
 				return s
 			})
 			err := far.Writer(r).Publish(t.Context(), l, in)
-			if lost, ok := errors.AsType[*PublishedError](err); !ok || *lost != (PublishedError{Table: table, Want: 1, Have: 0}) {
+			if lost, ok := errors.AsType[*PublishedError](err); !ok ||
+				*lost != (PublishedError{Table: table, Want: 1, Have: 0}) {
 				t.Errorf("%v", err)
 			}
 			if marks := watermarks(t, w); len(marks) > 0 {
@@ -101,7 +103,8 @@ func TestEmptiedDelta(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
 	for name, before := range map[string]string{
-		"before": "SELECT table, hash_of_all_files", "while": "ALTER TABLE coupons_versions ATTACH", "between": "ALTER TABLE coupons_latest ATTACH",
+		"before": "SELECT table, hash_of_all_files", "while": "ALTER TABLE coupons_versions ATTACH",
+		"between": "ALTER TABLE coupons_latest ATTACH",
 	} {
 		if name != "while" && !enginetest.Wide() {
 			continue
@@ -110,13 +113,14 @@ func TestEmptiedDelta(t *testing.T) {
 			t.Parallel()
 			w := open(t)
 			c := &emptier{}
-			again, err := Open(t.Context(), Options{DSN: enginetest.DSN(), Database: w.database, Wrap: func(conn driver.Conn) driver.Conn {
-				if c.Conn == nil {
-					c.Conn = conn
-					return c
-				}
-				return conn
-			}})
+			again, err := Open(t.Context(), Options{DSN: enginetest.DSN(), Database: w.database,
+				Wrap: func(conn driver.Conn) driver.Conn {
+					if c.Conn == nil {
+						c.Conn = conn
+						return c
+					}
+					return conn
+				}})
 			must(t, err)
 			t.Cleanup(func() { must(t, again.Close()) })
 			load(t, again, "coupons", Whole, "["+coupon(idA, "a1", day1)+"]")
@@ -153,7 +157,8 @@ func TestKeyTwice(t *testing.T) {
 	_, err = x.Prepare(t.Context(), c, r.StartedAt)
 	must(t, err)
 	for table, delta := range map[string]string{"products_latest": r.delta(), "product_prices_latest": r.childDelta()} {
-		must(t, w.exec(t.Context(), "SYSTEM STOP MERGES "+delta), w.exec(t.Context(), "INSERT INTO "+delta+" SELECT * FROM "+delta))
+		must(t, w.exec(t.Context(), "SYSTEM STOP MERGES "+delta),
+			w.exec(t.Context(), "INSERT INTO "+delta+" SELECT * FROM "+delta))
 		if rows := text(t, w, "SELECT count() FROM "+delta); rows[0] != "2" {
 			t.Fatalf("%s rows", rows[0])
 		}
@@ -162,7 +167,8 @@ func TestKeyTwice(t *testing.T) {
 			counted.Inserted = 2
 		}
 		_, err := x.countPrepared(t.Context(), counted)
-		if twice, ok := errors.AsType[*DeltaError](err); !ok || *twice != (DeltaError{Table: table, Want: 2, Rows: 2, Keys: 1}) {
+		if twice, ok := errors.AsType[*DeltaError](err); !ok ||
+			*twice != (DeltaError{Table: table, Want: 2, Rows: 2, Keys: 1}) {
 			t.Errorf("%v", err)
 		}
 		must(t, w.exec(t.Context(), "TRUNCATE TABLE "+delta), x.Discard(t.Context()))
@@ -186,10 +192,12 @@ func TestKeyOfNullTwice(t *testing.T) {
 	must(t, err)
 	_, err = x.Prepare(t.Context(), c, r.StartedAt)
 	must(t, err)
-	must(t, w.exec(t.Context(), "SYSTEM STOP MERGES "+r.delta()), w.exec(t.Context(), "INSERT INTO "+r.delta()+" SELECT * FROM "+r.delta()+" WHERE id = '"+idA+"'"))
+	must(t, w.exec(t.Context(), "SYSTEM STOP MERGES "+r.delta()),
+		w.exec(t.Context(), "INSERT INTO "+r.delta()+" SELECT * FROM "+r.delta()+" WHERE id = '"+idA+"'"))
 	c.Inserted = 3
 	_, err = x.countPrepared(t.Context(), c)
-	if twice, ok := errors.AsType[*DeltaError](err); !ok || *twice != (DeltaError{Table: "transactions_latest", Want: 3, Rows: 3, Keys: 2}) {
+	if twice, ok := errors.AsType[*DeltaError](err); !ok ||
+		*twice != (DeltaError{Table: "transactions_latest", Want: 3, Rows: 3, Keys: 2}) {
 		t.Errorf("%v", err)
 	}
 }

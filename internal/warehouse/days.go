@@ -21,7 +21,8 @@ type DayChanges struct {
 func (r Reader) ChangesByDay(ctx context.Context, id StreamID, days int) ([]DayChanges, error) {
 	rows, err := r.readOnly.Query(ctx, `SELECT toDate32(started_at) AS day, sum(inserted), sum(updated), sum(deleted), count(),
     countIf(`+faulty+`)
-FROM (SELECT started_at, outcome, if(`+publishedSomething+`, inserted, 0) AS inserted, if(`+publishedSomething+`, updated, 0) AS updated,
+FROM (SELECT started_at, outcome, if(`+publishedSomething+`, inserted, 0) AS inserted, if(`+publishedSomething+
+		`, updated, 0) AS updated,
           if(`+publishedSomething+`, deleted, 0) AS deleted
       FROM sync_runs WHERE account = {account:String} AND stream = {stream:String} AND `+wholeLooks+`)
 WHERE started_at > now64(3, 'UTC') - toIntervalDay({days:UInt32})
@@ -47,8 +48,8 @@ func HasDays(stream string) bool {
 	return err == nil && s.ByDay != nil
 }
 
-// RowsByDay counts the live rows of each of the newest days that have any, the oldest first, by the day that the catalog
-// says (ByDay). Days that have not come yet are left out. A stream whose rows belong to no day is an error.
+// RowsByDay counts the live rows of each of the newest days that have any, the oldest first, by the day that the
+// catalog says (ByDay). Days that have not come yet are left out. A stream whose rows belong to no day is an error.
 func (r Reader) RowsByDay(ctx context.Context, id StreamID, days int) ([]DayRows, error) {
 	s, err := catalog.Find(id.Stream)
 	if err != nil {

@@ -13,9 +13,12 @@ type column struct{ name, typ, comment string }
 
 // Columns that every table of current rows has beside the stream's own.
 var (
-	accountColumn = column{"account", "LowCardinality(String)", "Account of the configuration: one API key, one organization"}
-	extraColumn   = column{"_extra", "String", "Fields that the interface does not name, verbatim as JSON; empty when there are none"}
-	syncedColumn  = column{"synced_at", "DateTime64(3, 'UTC')", "When this version was loaded: the moment it became visible [UTC]"}
+	accountColumn = column{"account", "LowCardinality(String)",
+		"Account of the configuration: one API key, one organization"}
+	extraColumn = column{"_extra", "String",
+		"Fields that the interface does not name, verbatim as JSON; empty when there are none"}
+	syncedColumn = column{"synced_at", "DateTime64(3, 'UTC')",
+		"When this version was loaded: the moment it became visible [UTC]"}
 )
 
 // keyColumns are the columns of the stream's key, in the order of the sorting key, without the account.
@@ -31,7 +34,8 @@ func keyColumns(s *catalog.Stream) []column {
 func dataColumns(s *catalog.Stream) []column {
 	var cols []column
 	if s.DerivedKey {
-		cols = append(cols, column{catalog.KeyRuleColumn, "LowCardinality(String)", "Rule that gave the key: url, asin, gtin, brand_mpn or brand_sku"})
+		cols = append(cols, column{catalog.KeyRuleColumn, "LowCardinality(String)",
+			"Rule that gave the key: url, asin, gtin, brand_mpn or brand_sku"})
 	}
 	for _, f := range s.Fields {
 		if !f.Key {
@@ -104,8 +108,10 @@ FROM ${stream}_latest FINAL`, parts{"key": joinNames(key), "columns": joinNames(
 func createHistory(s *catalog.Stream) string {
 	cols := append(viewColumns(s),
 		column{"valid_from", "DateTime64(3, 'UTC')", "When this version became visible [UTC]"},
-		column{"valid_to", "Nullable(DateTime64(3, 'UTC'))", "When the next version, or the row's deletion, became visible; NULL while it is current [UTC]"})
-	return createViewAs(s.Name+"_history", cols, "Every version of "+s.Name+" that was ever loaded", sql(`SELECT $columns, synced_at AS valid_from, valid_to
+		column{"valid_to", "Nullable(DateTime64(3, 'UTC'))",
+			"When the next version, or the row's deletion, became visible; NULL while it is current [UTC]"})
+	return createViewAs(s.Name+"_history", cols, "Every version of "+s.Name+" that was ever loaded",
+		sql(`SELECT $columns, synced_at AS valid_from, valid_to
 FROM
 (
     SELECT *, leadInFrame(toNullable(synced_at)) OVER ($versions ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS valid_to
@@ -119,9 +125,9 @@ FROM
     WHERE _n = 1 OR _hash != _hash_before OR _deleted != _deleted_before
 )
 WHERE _deleted = 0`, parts{
-		"columns": joinNames(viewColumns(s)), "stream": s.Name,
-		"versions": "PARTITION BY account, " + keyNames(s) + " ORDER BY _version",
-	}))
+			"columns": joinNames(viewColumns(s)), "stream": s.Name,
+			"versions": "PARTITION BY account, " + keyNames(s) + " ORDER BY _version",
+		}))
 }
 
 // createStaging makes the table of rows of runs under way, one partition a run. It is sorted by key and replacing, so
@@ -151,7 +157,8 @@ PARTITION BY run_id
 ORDER BY (run_id, $key)
 SETTINGS $settings
 COMMENT 'Rows of runs under way'`, parts{
-		"table": name, "columns": strings.Join(defs, ",\n    "), "version": version, "key": key, "settings": d.stagingSettings(),
+		"table": name, "columns": strings.Join(defs, ",\n    "), "version": version, "key": key,
+		"settings": d.stagingSettings(),
 	}))
 }
 
@@ -159,7 +166,8 @@ COMMENT 'Rows of runs under way'`, parts{
 func stagingColumns(s *catalog.Stream) []column {
 	cols := []column{{name: "run_id", typ: "UUID"}}
 	if s.DerivedKey {
-		cols = append(cols, column{name: catalog.DerivedKeyColumn, typ: "UUID"}, column{name: catalog.KeyRuleColumn, typ: "String"})
+		cols = append(cols, column{name: catalog.DerivedKeyColumn, typ: "UUID"},
+			column{name: catalog.KeyRuleColumn, typ: "String"})
 	}
 	for _, f := range s.Fields {
 		cols = append(cols, column{name: f.Column, typ: f.Type.Wire()})
@@ -220,7 +228,8 @@ func createTableOf(name string, defs []string, engine, key, comment string) stri
 )
 ENGINE = $engine
 ORDER BY $key
-COMMENT $comment`, parts{"table": name, "columns": strings.Join(defs, ",\n    "), "engine": engine, "key": key, "comment": quote(comment)})
+COMMENT $comment`, parts{"table": name, "columns": strings.Join(defs, ",\n    "), "engine": engine, "key": key,
+		"comment": quote(comment)})
 }
 
 func createViewAs(name string, cols []column, comment, query string) string {
@@ -229,7 +238,8 @@ func createViewAs(name string, cols []column, comment, query string) string {
     $columns
 )
 AS $query
-COMMENT $comment`, parts{"view": name, "columns": strings.Join(columnDefs(cols), ",\n    "), "query": query, "comment": quote(comment)})
+COMMENT $comment`, parts{"view": name, "columns": strings.Join(columnDefs(cols), ",\n    "), "query": query,
+		"comment": quote(comment)})
 }
 
 func columnDefs(cols []column) []string {

@@ -5,8 +5,8 @@ import (
 )
 
 // A child table (a product's price history) has the parent's key and its own as its key, keeps entries after they have
-// left the feed, and compares its few columns directly. It does so only where the hash of a record's entries differs from
-// that of those which were last loaded.
+// left the feed, and compares its few columns directly. It does so only where the hash of a record's entries differs
+// from that of those which were last loaded.
 
 func childKeyField(c *catalog.Child) int {
 	for i, f := range c.Fields {
@@ -50,7 +50,8 @@ func childStoredColumns(s *catalog.Stream) []column {
 }
 
 func createChildLatest(s *catalog.Stream) string {
-	return createTable(s.Child.Table+"_latest", childStoredColumns(s), "ReplacingMergeTree(_version)", "(account, "+childKeyNames(s)+")",
+	return createTable(s.Child.Table+"_latest", childStoredColumns(s), "ReplacingMergeTree(_version)",
+		"(account, "+childKeyNames(s)+")",
 		"Storage behind the view "+s.Child.Table)
 }
 
@@ -70,5 +71,6 @@ func childHashesColumns(s *catalog.Stream) []column {
 }
 
 func createChildHashes(s *catalog.Stream) string {
-	return createTable(childHashes(s), childHashesColumns(s), "ReplacingMergeTree(_version)", sortingKey(s), "Which entries of "+s.Child.Table+" were last loaded")
+	return createTable(childHashes(s), childHashesColumns(s), "ReplacingMergeTree(_version)", sortingKey(s),
+		"Which entries of "+s.Child.Table+" were last loaded")
 }

@@ -56,8 +56,9 @@ func decisionParts(more parts) parts {
 	}.with(more)
 }
 
-// insertDecisions computes the decisions of the transactions in the delta of a run, from their stored versions and those
-// in the delta. Each of the times is that of the earliest version with the status, and may be missing on either side.
+// insertDecisions computes the decisions of the transactions in the delta of a run, from their stored versions and
+// those in the delta. Each of the times is that of the earliest version with the status, and may be missing on either
+// side.
 func (x script) insertDecisions(delta string) string {
 	return x.render(`INSERT INTO $decisions ($columns)
 WITH
@@ -81,8 +82,9 @@ INNER JOIN
 WHERE first_confirmed > first_pending OR first_declined > first_pending`, decisionParts(parts{"decisions": delta}))
 }
 
-// insertAllDecisions computes the decisions of all transactions of an account, from all their versions. One whose newest
-// version is not the current one belongs to a run that is about to be published, with its decisions. Parameter: account.
+// insertAllDecisions computes the decisions of all transactions of an account, from all their versions. One whose
+// newest version is not the current one belongs to a run that is about to be published, with its decisions. Parameter:
+// account.
 const insertAllDecisions = `INSERT INTO $into ($columns)
 SELECT account, v.id, row.1, row.2, row.3, row.4, if(confirmed > pending AND NOT gone, confirmed, NULL), if(declined > pending AND NOT gone, declined, NULL), newest, row.5
 FROM

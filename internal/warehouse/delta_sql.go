@@ -29,7 +29,8 @@ func (x script) insertDelta(c Changes) string {
 	restriction = x.render(restriction, nil)
 	rows := x.stagedRows("*, _version, _hash", restriction, c.Ahead > 0)
 	if c.Distinct == c.Staged {
-		rows = x.render("SELECT *, _version, _hash\n    FROM $staging\n    WHERE run_id = {run:UUID}$restriction", parts{"restriction": restriction})
+		rows = x.render("SELECT *, _version, _hash\n    FROM $staging\n    WHERE run_id = {run:UUID}$restriction",
+			parts{"restriction": restriction})
 	}
 	deleted := "0"
 	if c.Unlisted {
@@ -43,7 +44,8 @@ SELECT {account:String}, s.$key,
 FROM
 (
     $rows
-) AS s$join`, parts{"names": names, "values": values, "version": version, "deleted": deleted, "rows": rows, "join": x.render(join, nil)})
+) AS s$join`, parts{"names": names, "values": values, "version": version, "deleted": deleted, "rows": rows,
+		"join": x.render(join, nil)})
 }
 
 // deltaColumns are the columns of a delta that hold what was read, without the key, and their values in the staging
@@ -92,7 +94,8 @@ func attachDelta(table, delta string) string {
 
 // attachDerived publishes the delta of a derived table.
 func attachDerived(table, delta, account string) string {
-	return sql("ALTER TABLE $table ATTACH PARTITION $account FROM $delta", parts{"table": table, "delta": delta, "account": quote(account)})
+	return sql("ALTER TABLE $table ATTACH PARTITION $account FROM $delta",
+		parts{"table": table, "delta": delta, "account": quote(account)})
 }
 
 func dropTable(tables ...string) string {

@@ -54,7 +54,8 @@ func derivedTables(s *catalog.Stream) (tables []derived) {
 		tables = append(tables, namedBy(s))
 	}
 	if s.Sales {
-		tables = append(tables, salesTable().derived, saleRetailersTable().derived, payoutTransactionsTable().derived, payoutMovesTable().derived, payoutSumsTable().derived)
+		tables = append(tables, salesTable().derived, saleRetailersTable().derived, payoutTransactionsTable().derived,
+			payoutMovesTable().derived, payoutSumsTable().derived)
 	}
 	for i, t := range tables {
 		tables[i].create = strings.Replace(t.create, "\nORDER BY ", "\nPARTITION BY account\nORDER BY ", 1)

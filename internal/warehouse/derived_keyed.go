@@ -20,7 +20,8 @@ func newKeyed(table, comment, settings, nothing string, key, values []column) ke
 	})
 	order := "(account, " + joinNames(key) + ")\nSETTINGS " + settings
 	t := keyed{key: key, values: values}
-	t.table, t.nothing, t.create = table, nothing, createTable(table, columns, "ReplacingMergeTree(version)", order, comment)
+	t.table, t.nothing, t.create = table, nothing, createTable(table, columns, "ReplacingMergeTree(version)", order,
+		comment)
 	return t
 }
 
@@ -43,14 +44,15 @@ func versionAfter(stored string) string {
 	return "greatest(toUInt64({merged_at:Int64}), " + stored + " + 1)"
 }
 
-// changedSums fills the delta of a table of sums: of the groups that rows name, what is stored and the rows on top. They
-// are key and values of single rows, those that are no more with the opposite sign.
+// changedSums fills the delta of a table of sums: of the groups that rows name, what is stored and the rows on top.
+// They are key and values of single rows, those that are no more with the opposite sign.
 func (t keyed) changedSums(delta, rows string, first bool) string {
 	sums := make([]string, len(t.values))
 	for i, c := range t.values {
 		sums[i] = "sum(" + c.name + ")"
 	}
-	named := parts{"key": joinNames(t.key), "columns": t.columns(), "table": t.table, "rows": rows, "sums": strings.Join(sums, ", "), "version": versionAfter("max(version)")}
+	named := parts{"key": joinNames(t.key), "columns": t.columns(), "table": t.table, "rows": rows,
+		"sums": strings.Join(sums, ", "), "version": versionAfter("max(version)")}
 	stored := ""
 	if !first {
 		stored = sql(`
@@ -73,7 +75,8 @@ func (t keyed) wholeSums(into, rows string) string {
 	for i, c := range t.values {
 		sums[i] = fmt.Sprintf("sum(s.%s) AS %[1]s", c.name)
 	}
-	return t.insertAll(into, sql("SELECT $key, $sums\nFROM ($rows) AS s\nGROUP BY $key", parts{"key": joinNames(t.key), "sums": strings.Join(sums, ", "), "rows": rows}))
+	return t.insertAll(into, sql("SELECT $key, $sums\nFROM ($rows) AS s\nGROUP BY $key",
+		parts{"key": joinNames(t.key), "sums": strings.Join(sums, ", "), "rows": rows}))
 }
 
 // changed is the name of the table of the rows that a run changes, as they were and as they become.
@@ -81,7 +84,8 @@ func (r Run) changed() string { return r.Stream.Name + "_changed_" + r.suffix() 
 
 // changedColumns are what tables of sums know of a row.
 var changedColumns = []string{
-	"id", "sold_at", "currency_code", "retailer_id", "retailer_name", "retailer_logo", "country", "status", "order_value", "cashback", "payout_id",
+	"id", "sold_at", "currency_code", "retailer_id", "retailer_name", "retailer_logo", "country", "status", "order_value",
+	"cashback", "payout_id",
 	"updated_at", "synced_at", "_version", "_deleted",
 }
 

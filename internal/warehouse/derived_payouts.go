@@ -41,13 +41,15 @@ var memberValues = []column{
 // payoutTransactionsTable has every transaction of a payout, one row for each payout that it ever carried. Views:
 // payout_transactions. A run looks up single rows, so that granules are small.
 func payoutTransactionsTable() keyed {
-	t := newKeyed(membersTable, "Storage behind the view payout_transactions", "index_granularity = 1024", "state = ''", []column{
-		{"payout_id", "Int64", "Payout that the transaction carries or carried"},
-		{"id", "UUID", "Transaction identifier"},
-	}, memberValues)
+	t := newKeyed(membersTable, "Storage behind the view payout_transactions", "index_granularity = 1024", "state = ''",
+		[]column{
+			{"payout_id", "Int64", "Payout that the transaction carries or carried"},
+			{"id", "UUID", "Transaction identifier"},
+		}, memberValues)
 	t.fill = func(x script, delta string, first bool) []string {
 		if first {
-			return []string{t.insertAll(delta, stampedRows(x.names["delta"], "transactions.payout_id IS NOT NULL AND _deleted = 0", "1"))}
+			return []string{t.insertAll(delta, stampedRows(x.names["delta"],
+				"transactions.payout_id IS NOT NULL AND _deleted = 0", "1"))}
 		}
 		return []string{t.changedMembers(x, delta)}
 	}
@@ -72,11 +74,13 @@ func stampedRows(from, where, firstKnown string) string {
         order_value AS stamped_order_value, cashback AS stamped_cashback, updated_at AS stamped_at, synced_at AS stamped_seen_at,
         $first_known AS stamped_is_first_known, status, order_value, cashback, transactions.payout_id AS payout_id_now,
         currency_code AS currency_code_now, updated_at, updated_at AS turned_at, synced_at AS turned_seen_at
-    FROM $from AS transactions WHERE $where`, stateWords.with(parts{"from": from, "where": where, "first_known": firstKnown}))
+    FROM $from AS transactions WHERE $where`,
+		stateWords.with(parts{"from": from, "where": where, "first_known": firstKnown}))
 }
 
 var stateWords = parts{
-	"same": quote(TransactionSame), "changed": quote(TransactionChanged), "moved": quote(TransactionMoved), "gone": quote(TransactionGone),
+	"same": quote(TransactionSame), "changed": quote(TransactionChanged), "moved": quote(TransactionMoved),
+	"gone":     quote(TransactionGone),
 	"declined": quote(catalog.StatusDeclined),
 }
 
@@ -84,7 +88,8 @@ var stateWords = parts{
 func memberState(status, orderValue, cashback, now, payout string) string {
 	return sql(`multiIf($now._deleted = 1, $gone, ifNull($now.payout_id != $payout, 1), $moved,
         $status != $now.status OR ifNull($order_value, 0) != ifNull($now.order_value, 0) OR ifNull($cashback, 0) != ifNull($now.cashback, 0), $changed,
-        $same)`, stateWords.with(parts{"now": now, "payout": payout, "status": status, "order_value": orderValue, "cashback": cashback}))
+        $same)`, stateWords.with(parts{"now": now, "payout": payout, "status": status, "order_value": orderValue,
+		"cashback": cashback}))
 }
 
 // changedMembers fills the delta with what becomes of the transactions that the run changes, of every payout that one
@@ -146,7 +151,8 @@ func (x script) wholeMembers() string {
     (
         SELECT cityHash64(id) AS key, payout_id IS NULL AS bare, toUInt64(bitShiftRight(_version, 64)) AS changed_at FROM ($versions)
     )
-    GROUP BY key HAVING sum(NOT bare) > 1 OR sum(NOT bare) = 1 AND max(2 * changed_at + bare) % 2 = 1`, parts{"versions": versions})
+    GROUP BY key HAVING sum(NOT bare) > 1 OR sum(NOT bare) = 1 AND max(2 * changed_at + bare) % 2 = 1`,
+		parts{"versions": versions})
 	once := stampedRows("("+versions+")", "transactions.payout_id IS NOT NULL AND _deleted = 0 AND cityHash64(id) NOT IN ("+changed+")",
 		"cityHash64(id) NOT IN (SELECT cityHash64(id) FROM ("+versions+") WHERE payout_id IS NULL)")
 	return once + sql(`
@@ -175,17 +181,19 @@ FROM
         GROUP BY id
     )
     ARRAY JOIN arrayDistinct(arrayMap(v -> v.payout_id, carrying)) AS payout
-)`, parts{"versions": versions, "changed": changed, "state": memberState("stamped.status", "stamped.order_value", "stamped.cashback", "last", "payout")})
+)`, parts{"versions": versions, "changed": changed,
+		"state": memberState("stamped.status", "stamped.order_value", "stamped.cashback", "last", "payout")})
 }
 
 // payoutMovesTable has the transactions that carry, or carried, another payoutId than the current one, with all payouts
 // of each: where a run finds their rows in payoutTransactionsTable. They are few. No view reads it.
 func payoutMovesTable() keyed {
-	t := newKeyed(movesTable, "Which payouts the transactions carried that do not carry one alone", "index_granularity = 1024", "empty(payout_ids)", []column{
-		{"id", "UUID", "Transaction identifier"},
-	}, []column{
-		{"payout_ids", "Array(Int64)", "All payouts that it ever carried; empty: the row stands for none"},
-	})
+	t := newKeyed(movesTable, "Which payouts the transactions carried that do not carry one alone",
+		"index_granularity = 1024", "empty(payout_ids)", []column{
+			{"id", "UUID", "Transaction identifier"},
+		}, []column{
+			{"payout_ids", "Array(Int64)", "All payouts that it ever carried; empty: the row stands for none"},
+		})
 	t.fill = func(x script, delta string, first bool) []string {
 		if first {
 			return nil // each has one version
@@ -199,7 +207,8 @@ FROM
     SELECT id, 0, false AS astray, false AS member, version FROM $table FINAL WHERE account = {account:String} AND id IN (SELECT id FROM $members)
 )
 GROUP BY id
-HAVING max(astray) OR max(NOT member)`, parts{"next": versionAfter("max(stored)"), "members": members, "table": t.table})}
+HAVING max(astray) OR max(NOT member)`, parts{"next": versionAfter("max(stored)"), "members": members,
+			"table": t.table})}
 	}
 	t.touched = script.countPaid
 	t.rebuild = func(_ script, into string) []string {
@@ -216,22 +225,23 @@ GROUP BY id`, parts{"members": membersTable}))}
 
 // payoutSumsTable has sums over payoutTransactionsTable. Views: payout_sums, payout_reconciliation.
 func payoutSumsTable() keyed {
-	t := newKeyed("payout_sums_latest", "Storage behind the view payout_sums", "index_granularity = 1024", "stamped_n = 0", []column{
-		{"payout_id", "Int64", "Payout"},
-		{"quarters", "Int64", "Quarters of an hour from 1970 to stamped_at; the lowest number there is: it is not known"},
-		{"currency_code", "LowCardinality(String)", "Currency as stamped"},
-		{"state", "LowCardinality(String)", "As in payout_transactions"},
-		{"stamped_status", "LowCardinality(String)", "Status as stamped"},
-		{"now_status", "LowCardinality(String)", "Status as of now"},
-	}, []column{
-		{"stamped_n", "Int64", "Number of transactions, as stamped; 0: the row stands for none"},
-		{"stamped_gmv", "Decimal(38, 4)", "Sum of their order_value as stamped"},
-		{"stamped_cashback", "Decimal(38, 4)", "Sum of their cashback as stamped"},
-		{"now_n", "Int64", "Number of those that carry the payoutId as of now"},
-		{"now_gmv", "Decimal(38, 4)", "Sum of their order_value as of now"},
-		{"now_cashback", "Decimal(38, 4)", "Sum of their cashback as of now"},
-		{"at_stake", "Decimal(38, 4)", "Cashback as stamped less cashback as of now"},
-	})
+	t := newKeyed("payout_sums_latest", "Storage behind the view payout_sums", "index_granularity = 1024", "stamped_n = 0",
+		[]column{
+			{"payout_id", "Int64", "Payout"},
+			{"quarters", "Int64", "Quarters of an hour from 1970 to stamped_at; the lowest number there is: it is not known"},
+			{"currency_code", "LowCardinality(String)", "Currency as stamped"},
+			{"state", "LowCardinality(String)", "As in payout_transactions"},
+			{"stamped_status", "LowCardinality(String)", "Status as stamped"},
+			{"now_status", "LowCardinality(String)", "Status as of now"},
+		}, []column{
+			{"stamped_n", "Int64", "Number of transactions, as stamped; 0: the row stands for none"},
+			{"stamped_gmv", "Decimal(38, 4)", "Sum of their order_value as stamped"},
+			{"stamped_cashback", "Decimal(38, 4)", "Sum of their cashback as stamped"},
+			{"now_n", "Int64", "Number of those that carry the payoutId as of now"},
+			{"now_gmv", "Decimal(38, 4)", "Sum of their order_value as of now"},
+			{"now_cashback", "Decimal(38, 4)", "Sum of their cashback as of now"},
+			{"at_stake", "Decimal(38, 4)", "Cashback as stamped less cashback as of now"},
+		})
 	t.fill = func(x script, delta string, first bool) []string {
 		members := x.dialect.ofRun(x.derivedDelta(membersTable))
 		if first {
@@ -248,7 +258,8 @@ func payoutSumsTable() keyed {
 	}
 	t.touched = script.countPaid
 	t.rebuild = func(_ script, into string) []string {
-		return []string{t.wholeSums(into, memberSums("(SELECT * FROM "+membersTable+" FINAL WHERE account = {account:String} AND state != '')", "1"))}
+		return []string{t.wholeSums(into, memberSums("(SELECT * FROM "+membersTable+
+			" FINAL WHERE account = {account:String} AND state != '')", "1"))}
 	}
 	return t
 }

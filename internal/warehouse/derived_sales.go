@@ -6,27 +6,29 @@ package warehouse
 // salesTable has sums of sales by everything that panels group by. Views: daily_sales, daily_cashback. Its key has no
 // NULL, so that groups are found by IN: two columns say which day and which retailer are none.
 func salesTable() keyed {
-	t := newKeyed("sales_latest", "Storage behind the views daily_sales and daily_cashback", "index_granularity = 1024", "sales = 0", []column{
-		{"dated", "UInt8", "1 when the day of the sale is known"},
-		{"day", "Date32", "Day of the sale [UTC]"},
-		{"currency_code", "LowCardinality(String)", "Currency of the amounts"},
-		{"retailer_name", "LowCardinality(String)", "Retailer name"},
-		{"identified", "UInt8", "1 when the retailer has an identifier"},
-		{"retailer_id", "UUID", "Retailer"},
-		{"country", "LowCardinality(String)", "Country code"},
-		{"status", "LowCardinality(String)", "Status as of now"},
-	}, []column{
-		{"sales", "Int64", "Transactions; 0: the row stands for none"},
-		{"order_value", "Decimal(38, 4)", "Sum of the values of the orders"},
-		{"cashback", "Decimal(38, 4)", "Sum of the cashback"},
-		{"paid_transactions", "Int64", "Those of them that a payout includes"},
-		{"paid_cashback", "Decimal(38, 4)", "Cashback of those that a payout includes"},
-	})
+	t := newKeyed("sales_latest", "Storage behind the views daily_sales and daily_cashback", "index_granularity = 1024",
+		"sales = 0", []column{
+			{"dated", "UInt8", "1 when the day of the sale is known"},
+			{"day", "Date32", "Day of the sale [UTC]"},
+			{"currency_code", "LowCardinality(String)", "Currency of the amounts"},
+			{"retailer_name", "LowCardinality(String)", "Retailer name"},
+			{"identified", "UInt8", "1 when the retailer has an identifier"},
+			{"retailer_id", "UUID", "Retailer"},
+			{"country", "LowCardinality(String)", "Country code"},
+			{"status", "LowCardinality(String)", "Status as of now"},
+		}, []column{
+			{"sales", "Int64", "Transactions; 0: the row stands for none"},
+			{"order_value", "Decimal(38, 4)", "Sum of the values of the orders"},
+			{"cashback", "Decimal(38, 4)", "Sum of the cashback"},
+			{"paid_transactions", "Int64", "Those of them that a payout includes"},
+			{"paid_cashback", "Decimal(38, 4)", "Cashback of those that a payout includes"},
+		})
 	t.fill = func(x script, delta string, first bool) []string {
 		return []string{t.changedSums(delta, saleSums(x.changedRows(first)+" AS t", "sign"), first)}
 	}
 	t.rebuild = func(x script, into string) []string {
-		return []string{t.wholeSums(into, saleSums(x.render("$latest AS t FINAL", nil), "1")+" AND account = {account:String}")}
+		return []string{t.wholeSums(into, saleSums(x.render("$latest AS t FINAL", nil), "1")+
+			" AND account = {account:String}")}
 	}
 	return t
 }
@@ -46,18 +48,19 @@ func saleSums(from, sign string) string {
 // A maximum follows from the new rows, unless the row that held it is among those that change and none of the new ones
 // reaches it. Only then the retailer's sales are read again: _lost says so within a run.
 func saleRetailersTable() keyed {
-	t := newKeyed("sale_retailers_latest", "Storage behind the view retailers: what sales say of them", "allow_nullable_key = 1", "sales = 0", []column{
-		{"retailer_name", "LowCardinality(String)", "Retailer name"},
-		{"retailer_id", "Nullable(UUID)", "Retailer"},
-	}, []column{
-		{"sales", "Int64", "Transactions; 0: the row stands for none"},
-		{"last_sold_at", "Nullable(DateTime64(3, 'UTC'))", "Time of the last sale [UTC]"},
-		{"last_version", "UInt128", "The highest version of a sale"},
-		{"logo", "String", "Logo URL of the newest sale that has one"},
-		{"logo_version", "UInt128", "Version of that sale"},
-		{"newest", "DateTime64(3, 'UTC')", "When a sale was last loaded new or changed [UTC]"},
-		{"_lost", "UInt8", "Used within a run only: a maximum has to be read anew"},
-	})
+	t := newKeyed("sale_retailers_latest", "Storage behind the view retailers: what sales say of them",
+		"allow_nullable_key = 1", "sales = 0", []column{
+			{"retailer_name", "LowCardinality(String)", "Retailer name"},
+			{"retailer_id", "Nullable(UUID)", "Retailer"},
+		}, []column{
+			{"sales", "Int64", "Transactions; 0: the row stands for none"},
+			{"last_sold_at", "Nullable(DateTime64(3, 'UTC'))", "Time of the last sale [UTC]"},
+			{"last_version", "UInt128", "The highest version of a sale"},
+			{"logo", "String", "Logo URL of the newest sale that has one"},
+			{"logo_version", "UInt128", "Version of that sale"},
+			{"newest", "DateTime64(3, 'UTC')", "When a sale was last loaded new or changed [UTC]"},
+			{"_lost", "UInt8", "Used within a run only: a maximum has to be read anew"},
+		})
 	t.fill = func(x script, delta string, first bool) []string {
 		if first {
 			return []string{t.insertAll(delta, retailerSums(x.names["delta"]+" WHERE _deleted = 0"))}
@@ -77,7 +80,8 @@ func retailerSums(from string) string {
         argMaxIf(retailer_logo, _version, retailer_logo != '') AS logo, maxIf(_version, retailer_logo != '') AS logo_version,
         max(synced_at) AS newest, 0 AS _lost
     FROM $from
-    GROUP BY retailer_name, retailer_id`, parts{"from": from, "latest": fromMillis("max(toUnixTimestamp64Milli(sold_at))")})
+    GROUP BY retailer_name, retailer_id`,
+		parts{"from": from, "latest": fromMillis("max(toUnixTimestamp64Milli(sold_at))")})
 }
 
 // fromMillis is the time of a number of milliseconds. Where times are compared by an aggregate function they go as such

@@ -68,14 +68,20 @@ func (s *randomSales) page(some float64) string {
 		}
 		s.last[id] = updated
 		record := `{"id":"` + id + `"` +
-			s.pick("", "", "", `,"status":"PENDING"`, `,"status":"CONFIRMED"`, `,"status":"CONFIRMED"`, `,"status":"DECLINED"`, `,"status":"ODD"`) +
+			s.pick("", "", "", `,"status":"PENDING"`, `,"status":"CONFIRMED"`, `,"status":"CONFIRMED"`, `,"status":"DECLINED"`,
+				`,"status":"ODD"`) +
 			s.pick("", `,"payoutId":1`, `,"payoutId":1`, `,"payoutId":2`, `,"payoutId":-3`) +
 			s.pick("", `,"currencyCode":"EUR"`, `,"currencyCode":"EUR"`, `,"currencyCode":"USD"`) +
 			s.pick("", `,"cashback":"oops"`, `,"cashback":0`, `,"cashback":1.0001`, `,"cashback":1.0001`, `,"cashback":-2.5`) +
-			s.pick("", `,"orderValue":"oops"`, `,"orderValue":10`, `,"orderValue":10`, `,"orderValue":0.0003`, `,"orderValue":99999999999999.9999`) +
-			s.pick("", `,"soldAt":"1969-12-31T23:59:59.999Z"`, `,"soldAt":"1970-01-01T00:00:00Z"`, `,"soldAt":"2026-01-01T10:00:00Z"`, `,"soldAt":"2026-01-01T11:00:00Z"`, `,"soldAt":"2026-01-02T10:00:00Z"`, `,"soldAt":"never"`) +
-			s.pick("", `,"retailerId":"`+retailerA+`"`, `,"retailerId":"00000000-0000-0000-0000-000000000000"`, `,"retailerId":"shop-7"`) +
-			s.pick("", `,"retailerName":"Shop"`, `,"retailerName":"Shop"`, `,"retailerName":"Other"`) + s.pick("", "", `,"retailerLogo":"a"`, `,"retailerLogo":"b"`) +
+			s.pick("", `,"orderValue":"oops"`, `,"orderValue":10`, `,"orderValue":10`, `,"orderValue":0.0003`,
+				`,"orderValue":99999999999999.9999`) +
+			s.pick("", `,"soldAt":"1969-12-31T23:59:59.999Z"`, `,"soldAt":"1970-01-01T00:00:00Z"`,
+				`,"soldAt":"2026-01-01T10:00:00Z"`, `,"soldAt":"2026-01-01T11:00:00Z"`, `,"soldAt":"2026-01-02T10:00:00Z"`,
+				`,"soldAt":"never"`) +
+			s.pick("", `,"retailerId":"`+retailerA+`"`, `,"retailerId":"00000000-0000-0000-0000-000000000000"`,
+				`,"retailerId":"shop-7"`) +
+			s.pick("", `,"retailerName":"Shop"`, `,"retailerName":"Shop"`, `,"retailerName":"Other"`) + s.pick("", "",
+			`,"retailerLogo":"a"`, `,"retailerLogo":"b"`) +
 			s.pick("", `,"country":"DE"`, `,"country":"FR"`)
 		if s.IntN(12) > 0 {
 			record += `,"updatedAt":"` + updated + `"`
@@ -101,7 +107,8 @@ func TestDerivedTablesFollow(t *testing.T) {
 			makeReferences(t, w)
 			accounts := map[string]*randomSales{}
 			for n, account := range []string{"acme", "globex"} {
-				accounts[account] = &randomSales{rand.New(rand.NewPCG(seed, uint64(2*i+n))), time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC), map[string]string{}}
+				accounts[account] = &randomSales{rand.New(rand.NewPCG(seed, uint64(2*i+n))),
+					time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC), map[string]string{}}
 			}
 			for run := range enginetest.Sample(5, 60) {
 				account := []string{"acme", "acme", "globex"}[run%3]
@@ -163,7 +170,8 @@ func TestRebuild(t *testing.T) {
 		must(t, w.exec(t.Context(), statement))
 	}
 	wrong, err := w.CheckDerived(t.Context(), id)
-	if err != nil || !slices.Contains(wrong, "sales_latest") || !slices.Contains(wrong, "sale_retailers_latest") || !slices.Contains(wrong, "payout_transactions_latest") {
+	if err != nil || !slices.Contains(wrong, "sales_latest") || !slices.Contains(wrong, "sale_retailers_latest") ||
+		!slices.Contains(wrong, "payout_transactions_latest") {
 		t.Errorf("what is wrong is not found: %v %v", wrong, err)
 	}
 	must(t, w.RebuildDerived(t.Context(), id))

@@ -8,9 +8,9 @@ import (
 )
 
 // dialect is how a warehouse's servers want to be told to make and change tables. Every statement that does so is
-// rendered by the one value that Open puts into the pool, or Identify where the server is Cloud. The zero value is for a
-// single server, with plain engines and all tables in one database; it leaves statements as they are written. That of a
-// cluster makes the same on all its shards.
+// rendered by the one value that Open puts into the pool, or Identify where the server is Cloud. The zero value is for
+// a single server, with plain engines and all tables in one database; it leaves statements as they are written. That of
+// a cluster makes the same on all its shards.
 type dialect struct {
 	cluster       string // whose servers replicate the tables of their shard
 	onCluster     string // comes after the name of what is made or changed; begins with a space
@@ -52,7 +52,8 @@ func (d dialect) lasting(statement string) string {
 	if made == nil || !strings.HasPrefix(made[1], "CREATE TABLE") || !d.syncs() {
 		return statement
 	}
-	statement = tableEngine.ReplaceAllStringFunc(statement, func(engine string) string { return d.engine(engine, made[2]) })
+	statement = tableEngine.ReplaceAllStringFunc(statement,
+		func(engine string) string { return d.engine(engine, made[2]) })
 	return withSetting(statement, "replicated_deduplication_window = 0")
 }
 
@@ -69,8 +70,8 @@ func (d dialect) engine(engine, table string) string {
 	return "ENGINE = " + d.replicated + found[1] + "(" + args + ")"
 }
 
-// withSetting adds a setting to a statement that makes a table. Servers that replicate drop an insert that has the bytes
-// of an earlier one: a state that is written, changed and written back would stay changed.
+// withSetting adds a setting to a statement that makes a table. Servers that replicate drop an insert that has the
+// bytes of an earlier one: a state that is written, changed and written back would stay changed.
 func withSetting(create, setting string) string {
 	if strings.Contains(create, "\nSETTINGS ") {
 		return strings.Replace(create, "\nSETTINGS ", "\nSETTINGS "+setting+", ", 1)

@@ -28,8 +28,10 @@ func TestTablesOfRunsInTheirOwnDatabase(t *testing.T) {
 		load(t, w, "products", Whole, `[{"url":"https://a.test/p","history":[{"yearMonthDay":"2026-01-01","price":1}]}]`)
 		must(t, w.RebuildDerived(t.Context(), StreamID{"acme", "transactions"}))
 		derivedHold(t, w)
-		wantRows(t, w, "SELECT id, status, sold_at FROM transactions ORDER BY id", idA+" CONFIRMED 2026-01-02 10:00:00.000", idB+" CONFIRMED 2026-01-01 10:00:00.000")
-		wantRows(t, w, "SELECT id, status FROM transactions_history ORDER BY id, valid_from", idA+" PENDING", idA+" CONFIRMED", idB+" CONFIRMED")
+		wantRows(t, w, "SELECT id, status, sold_at FROM transactions ORDER BY id", idA+" CONFIRMED 2026-01-02 10:00:00.000",
+			idB+" CONFIRMED 2026-01-01 10:00:00.000")
+		wantRows(t, w, "SELECT id, status FROM transactions_history ORDER BY id, valid_from", idA+" PENDING",
+			idA+" CONFIRMED", idB+" CONFIRMED")
 		wantRows(t, w, "SELECT code FROM coupons", "a2")
 		wantRows(t, w, "SELECT count() FROM coupons_history", "3")
 		wantRows(t, w, "SELECT url FROM products", "https://a.test/p")

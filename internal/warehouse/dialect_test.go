@@ -10,7 +10,8 @@ import (
 )
 
 // dialects are those of servers that are not alone.
-var dialects = map[string]dialect{"replicated": replicatedDialect("main", "dealhouse"), "cloud": cloudDialect(dialect{})}
+var dialects = map[string]dialect{"replicated": replicatedDialect("main", "dealhouse"),
+	"cloud": cloudDialect(dialect{})}
 
 // TestDialectStatements compares what is sent to other kinds of servers with the golden files, and has the engine parse
 // it. What is the same for a single server is left out, and of views their first line has to do.
@@ -31,7 +32,8 @@ func TestDialectStatements(t *testing.T) {
 					all[i].text = firstLine(s.text)
 				}
 			}
-			golden(t, name, "What is sent in the dialect "+name+" where a single server is sent something else, of the migrations, of products and of transactions.", all)
+			golden(t, name, "What is sent in the dialect "+name+
+				" where a single server is sent something else, of the migrations, of products and of transactions.", all)
 		})
 	}
 }
@@ -40,7 +42,8 @@ func TestDialectStatements(t *testing.T) {
 func allOf(t *testing.T, d dialect) (all []statement) {
 	t.Helper()
 	m := migrator{pool: &pool{database: "dealhouse", dialect: d}}
-	all = append(all, statement{"createDatabase", m.createDatabase()}, statement{"createMigrations", d.lasting(createMigrations)}, statement{"createTurns", d.lasting(createTurns)},
+	all = append(all, statement{"createDatabase", m.createDatabase()},
+		statement{"createMigrations", d.lasting(createMigrations)}, statement{"createTurns", d.lasting(createTurns)},
 		statement{"selectStagedRuns", selectStagedRuns(d)})
 	for i, s := range d.createLocal() {
 		all = append(all, statement{fmt.Sprintf("createLocal %d", i), s})
@@ -58,7 +61,8 @@ func allOf(t *testing.T, d dialect) (all []statement) {
 			all = append(all, statement{fmt.Sprintf("%s %d", f.name, i+1), s})
 		}
 	}
-	for _, name := range []string{"products", "transactions"} { // one has a child, one an order and what follows from it; the others are written alike
+	for _, name := range []string{"products",
+		"transactions"} { // one has a child, one an order and what follows from it; the others are written alike
 		s, err := catalog.Find(name)
 		must(t, err)
 		all = append(all, ofStream(d, s)...)
@@ -76,24 +80,30 @@ func publicStatements(t *testing.T, d dialect) (all []statement) {
 	for i, s := range append(w.createPublicDatabase(), w.createPublicViews(shown)...) {
 		all = append(all, statement{fmt.Sprintf("views %d", i+1), s})
 	}
-	return append(all, statement{"createPublicMark", w.everywhere(createPublicMark("dealhouse", "dealhouse_views", 19, 12))[0]})
+	return append(all, statement{"createPublicMark",
+		w.everywhere(createPublicMark("dealhouse", "dealhouse_views", 19, 12))[0]})
 }
 
 // unionStatements are those that make what is over several shards: a table, a view with a parameter, and the mark.
 func unionStatements(t *testing.T, d dialect) (all []statement) {
 	t.Helper()
-	statements, err := d.union(shardDatabase("dealhouse"), []string{"deals_active", "transactions", "sync_runs_log"}, []string{"gone", unionMark}, createMark(19, 12))
+	statements, err := d.union(shardDatabase("dealhouse"), []string{"deals_active", "transactions", "sync_runs_log"},
+		[]string{"gone", unionMark}, createMark(19, 12))
 	must(t, err)
 	for i, s := range statements {
 		all = append(all, statement{fmt.Sprintf("over several shards %d", i+1), s})
 	}
-	w := &Warehouse{pool: &pool{database: "dealhouse", dialect: d, given: Options{ViewsDatabase: "dealhouse_views"}}, shards: &shards{}}
+	w := &Warehouse{pool: &pool{database: "dealhouse", dialect: d, given: Options{ViewsDatabase: "dealhouse_views"}},
+		shards: &shards{}}
 	public, err := publicViews()
 	must(t, err)
-	for i, s := range append(w.createPublicDatabase(), w.createPublicViews(slices.DeleteFunc(public, func(v publicView) bool { return !strings.HasPrefix(v.name, "deals_active") }))...) {
+	for i, s := range append(w.createPublicDatabase(),
+		w.createPublicViews(slices.DeleteFunc(public,
+			func(v publicView) bool { return !strings.HasPrefix(v.name, "deals_active") }))...) {
 		all = append(all, statement{fmt.Sprintf("views over several shards %d", i+1), s})
 	}
-	return append(all, statement{"selectMark", selectMark}, statement{"selectShard", selectShard}, statement{"selectAccounts", selectAccounts}, statement{"selectNames", selectNames})
+	return append(all, statement{"selectMark", selectMark}, statement{"selectShard", selectShard},
+		statement{"selectAccounts", selectAccounts}, statement{"selectNames", selectNames})
 }
 
 // TestEveryTableIsReplicated holds that each table which lasts has a place of its own in Keeper and keeps every insert,
@@ -116,7 +126,8 @@ func TestEveryTableIsReplicated(t *testing.T) {
 		default:
 			_, place, _ := strings.Cut(s.text, "MergeTree('")
 			place, _, _ = strings.Cut(place, "'")
-			if other, taken := places[place]; taken && other != made[2] || place != "/clickhouse/tables/{shard}/dealhouse/"+made[2] {
+			if other, taken := places[place]; taken && other != made[2] ||
+				place != "/clickhouse/tables/{shard}/dealhouse/"+made[2] {
 				t.Errorf("%s has the place %s, and so has %q", made[2], place, other)
 			}
 			places[place] = made[2]

@@ -29,7 +29,10 @@ type ViewColumn struct {
 // Dictionary describes all views of the database, in the order of their names, from their comments.
 func (r Reader) Dictionary(ctx context.Context) ([]View, error) {
 	rows, err := r.conn.Query(ctx, selectViews)
-	defined, err := scanned(rows, err, func(v *definedView) []any { return []any{&v.Name, &v.Meaning, &v.definition, &v.columns} })
+	defined, err := scanned(rows, err, func(v *definedView) []any {
+		return []any{&v.Name, &v.Meaning, &v.definition,
+			&v.columns}
+	})
 	if err != nil {
 		return nil, fmt.Errorf("reading the comments of the views: %w", err)
 	}

@@ -48,35 +48,36 @@
 //     one after the other.
 //  12. A view reads one table of a stream: <stream>_latest, <stream>_versions, or one that follows from them
 //     (warehouse-15). A run is attached to a table in one step (warehouse-1), and a query takes one snapshot of a table
-//     however often it reads it (enable_shared_storage_snapshot_in_query, the default of ClickHouse 25.12 and later). So a
-//     view shows each stream as it was before a run or after it, also between two attachments, and for as long as a
-//     killed run is not finished. The newest version in _versions is the current one; a view that needs both takes it
+//     however often it reads it (enable_shared_storage_snapshot_in_query, the default of ClickHouse 25.12 and later).
+//     So a view shows each stream as it was before a run or after it, also between two attachments, and for as long as
+//     a killed run is not finished. The newest version in _versions is the current one; a view that needs both takes it
 //     from there. Only confirmation_funnel has columns from two tables: its counts, and the times of decisions.
 //  13. Ages are measured by one clock, the service's (service_clock); none is below 0.
 //  14. A run deletes no row that another run has loaded since it began.
-//  15. Tables that follow from the rows of a stream (derivedTables: keys, counts, sums, decisions) are changed by the run
-//     that changes the rows, under its intent, by rows that replace those of the same key; so attaching them again changes
-//     nothing. Their rows are what would come of making them anew (rebuild). A run leaves those alone that it does not
-//     concern, and its intent says which these are. A run of a binary that does not know one of them leaves it out of the
-//     state "derived", and the next holder of the lease makes it anew before anything else.
+//  15. Tables that follow from the rows of a stream (derivedTables: keys, counts, sums, decisions) are changed by the
+//     run that changes the rows, under its intent, by rows that replace those of the same key; so attaching them again
+//     changes nothing. Their rows are what would come of making them anew (rebuild). A run leaves those alone that it
+//     does not concern, and its intent says which these are. A run of a binary that does not know one of them leaves it
+//     out of the state "derived", and the next holder of the lease makes it anew before anything else.
 //  16. What is published is counted: the rows of each delta before it is attached, and those of the table after. The
 //     state moves only when both are what was prepared. Else the intent stays, and whoever finds it publishes again;
 //     where what was prepared is not there any more, everything is read again.
-//  17. One process at a time changes the schema (turn). Tables and views that follow from the catalog have a generation,
-//     which rises with every change of them (schema.Generation). A binary replaces only those of a lower generation than
-//     its own. So two versions side by side never undo each other's views; the older one works with the views of the
-//     newer one, or is refused where their tables differ (ErrSchemaNew).
-//  18. In a cluster of several shards, each shard is a whole warehouse, in a database of its own, and an account lives on
-//     one of them: where it has anything, or where its name leads (At). So all of the above holds on each shard, and no
-//     run touches two. The database that is configured has a table over all shards for each view, which can only be read.
-//     A view of one account is a view of one shard; one of several accounts may show each of them at another moment.
+//  17. One process at a time changes the schema (turn). Tables and views that follow from the catalog have a
+//     generation, which rises with every change of them (schema.Generation). A binary replaces only those of a lower
+//     generation than its own. So two versions side by side never undo each other's views; the older one works with the
+//     views of the newer one, or is refused where their tables differ (ErrSchemaNew).
+//  18. In a cluster of several shards, each shard is a whole warehouse, in a database of its own, and an account lives
+//     on one of them: where it has anything, or where its name leads (At). So all of the above holds on each shard, and
+//     no run touches two. The database that is configured has a table over all shards for each view, which can only be
+//     read. A view of one account is a view of one shard; one of several accounts may show each of them at another
+//     moment.
 //  19. What is copied for a backup is of one moment: it is copied while the leases of all streams and the turn are held
 //     (Hold). What is removed because of its age is removed in an order in which no older row comes back (Retire).
-//  20. One worker at a time publishes a stream. The lease has one holder in the eyes of all: the newest version of it counts,
-//     and what a holder writes to keep or end it is as old as its last look, so that it never replaces the lease of
-//     another one. A worker looks again when its intent is durable, and before each attachment; who takes a stream over
-//     looks for intents after that. What a worker attaches on one replica after it had lost the lease on another, in a
-//     statement that took longer than that, is put right by the next run that reads everything.
+//  20. One worker at a time publishes a stream. The lease has one holder in the eyes of all: the newest version of it
+//     counts, and what a holder writes to keep or end it is as old as its last look, so that it never replaces the
+//     lease of another one. A worker looks again when its intent is durable, and before each attachment; who takes a
+//     stream over looks for intents after that. What a worker attaches on one replica after it had lost the lease on
+//     another, in a statement that took longer than that, is put right by the next run that reads everything.
 //
 // Deleted rows stay in _latest with their last content, as versions that the views leave out: the merge must know their
 // versions, and later joins their content. A row that was read by its own address, because a transaction names it and

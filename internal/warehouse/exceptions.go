@@ -26,8 +26,8 @@ type PayoutsToRead struct {
 	First   []int64 // of them, those of which all are needed that have no earlier version
 }
 
-// PayoutExceptions reads the transactions that explain payouts: those whose worth has changed, and those of which nobody
-// knows how they stood when they were paid. They come by payout, the largest amount first.
+// PayoutExceptions reads the transactions that explain payouts: those whose worth has changed, and those of which
+// nobody knows how they stood when they were paid. They come by payout, the largest amount first.
 func (r Reader) PayoutExceptions(ctx context.Context, of PayoutsToRead) ([]PaidTransaction, error) {
 	rows, err := r.conn.Query(ctx, selectPayoutExceptions(of), named("account", of.Account))
 	all, err := scanned(rows, err, func(t *PaidTransaction) []any { return append(t.fields(), &t.Unseen) })
@@ -50,8 +50,12 @@ func (r Reader) PayoutCurrencies(ctx context.Context, account string, payouts []
 	rows, err := r.conn.Query(ctx, sql(`SELECT payout_id, currency_code, sumIf(stamped_cashback, stamped_status != $declined), sumIf(now_cashback, now_status != $declined)
 FROM payout_sums
 WHERE account = {account:String} AND payout_id IN ($ids)
-GROUP BY payout_id, currency_code ORDER BY payout_id, currency_code`, parts{"ids": numbers(payouts), "declined": quote(catalog.StatusDeclined)}), named("account", account))
-	all, err := scanned(rows, err, func(s *CurrencySums) []any { return []any{&s.Payout, &s.Currency, &s.Stamped, &s.Now} })
+GROUP BY payout_id, currency_code ORDER BY payout_id, currency_code`,
+		parts{"ids": numbers(payouts), "declined": quote(catalog.StatusDeclined)}), named("account", account))
+	all, err := scanned(rows, err, func(s *CurrencySums) []any {
+		return []any{&s.Payout, &s.Currency, &s.Stamped,
+			&s.Now}
+	})
 	if err != nil {
 		return nil, fmt.Errorf("adding up the payouts of account %s by currency: %w", account, err)
 	}

@@ -29,9 +29,12 @@ func (w *Warehouse) RecordFindings(ctx context.Context, account string, current 
 // HasFindings reports whether anything was ever recorded of an account, whatever has become of it.
 func (w *Warehouse) HasFindings(ctx context.Context, account string) (bool, error) {
 	var n uint64
-	err := w.At(account).conn.QueryRow(ctx, "SELECT count() FROM (SELECT 1 FROM payout_findings_log WHERE account = {account:String} LIMIT 1)", named("account", account)).Scan(&n)
+	err := w.At(account).conn.QueryRow(ctx,
+		"SELECT count() FROM (SELECT 1 FROM payout_findings_log WHERE account = {account:String} LIMIT 1)",
+		named("account", account)).Scan(&n)
 	if err != nil {
-		return false, fmt.Errorf("reading whether anything was found about the payouts of account %s before: %w", account, err)
+		return false, fmt.Errorf("reading whether anything was found about the payouts of account %s before: %w", account,
+			err)
 	}
 	return n > 0, nil
 }
@@ -43,11 +46,15 @@ func (w *Warehouse) recordFindings(ctx context.Context, account string, current 
 	}
 	rows, err := w.conn.Query(ctx, "SELECT account, kind, subject, detail, first_seen FROM payout_findings WHERE account = {account:String} AND resolved_at IS NULL",
 		named("account", account))
-	open, err := scanned(rows, err, func(s *standing) []any { return []any{&s.Account, &s.Kind, &s.Subject, &s.Detail, &s.firstSeen} })
+	open, err := scanned(rows, err, func(s *standing) []any {
+		return []any{&s.Account, &s.Kind, &s.Subject, &s.Detail,
+			&s.firstSeen}
+	})
 	if err != nil {
 		return nil, err
 	}
-	now, next, err := w.timeAfter(ctx, newestVersion, "payout_findings_log WHERE account = {account:String}", named("account", account))
+	now, next, err := w.timeAfter(ctx, newestVersion, "payout_findings_log WHERE account = {account:String}",
+		named("account", account))
 	if err != nil {
 		return nil, err
 	}

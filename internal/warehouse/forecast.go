@@ -24,15 +24,17 @@ type UnpaidCohort struct {
 }
 
 // UnpaidCohorts reads what was unpaid at the beginnings of months, as it was loaded, and what was paid of it: of sales
-// from a time on and before another one. Transactions that were not loaded yet are not in it. horizon is how many months
-// before a payout it begins. The same cohort may come several times, in parts.
-func (r Reader) UnpaidCohorts(ctx context.Context, account string, from, to time.Time, horizon int) (all []UnpaidCohort, err error) {
+// from a time on and before another one. Transactions that were not loaded yet are not in it. horizon is how many
+// months before a payout it begins. The same cohort may come several times, in parts.
+func (r Reader) UnpaidCohorts(ctx context.Context, account string, from, to time.Time,
+	horizon int) (all []UnpaidCohort, err error) {
 	for ; from.Before(to); from = from.AddDate(0, cohortMonths, 0) {
 		until := from.AddDate(0, cohortMonths, 0)
 		if until.After(to) {
 			until = to
 		}
-		rows, err := r.conn.Query(ctx, selectUnpaidCohorts(horizon), named("account", account), named("from", fmt.Sprint(from.UnixMilli())), named("to", fmt.Sprint(until.UnixMilli())))
+		rows, err := r.conn.Query(ctx, selectUnpaidCohorts(horizon), named("account", account),
+			named("from", fmt.Sprint(from.UnixMilli())), named("to", fmt.Sprint(until.UnixMilli())))
 		part, err := scanned(rows, err, func(c *UnpaidCohort) []any {
 			return []any{&c.Currency, &c.Due, &c.ToGo, &c.Confirmed, &c.Count, &c.Unpaid, &c.Paid}
 		})
@@ -47,8 +49,8 @@ func (r Reader) UnpaidCohorts(ctx context.Context, account string, from, to time
 // cohortMonths is of how many months the sales are looked at together: the memory for it grows with them.
 const cohortMonths = 6
 
-// selectUnpaidCohorts looks at each transaction at the beginning of each month before its payout: what counts is the last
-// version with an earlier updatedAt. What was paid for it is its cashback in the first version with a payout.
+// selectUnpaidCohorts looks at each transaction at the beginning of each month before its payout: what counts is the
+// last version with an earlier updatedAt. What was paid for it is its cashback in the first version with a payout.
 //
 // There may be millions of transactions, and the engine keeps the last of something fast and small only where that is a
 // number. So what counts of a version is packed into one: its cashback, and whether it is confirmed, and unpaid.
@@ -80,9 +82,11 @@ FROM
 )
 GROUP BY currency, month, togo, confirmed
 ORDER BY currency, month, togo, confirmed`, parts{
-		"confirmed": quote(catalog.StatusConfirmed), "declined": quote(catalog.StatusDeclined), "cells": strings.Join(cells, ", "), "seen": strings.Join(seen, ", "),
-		"due": dueOf("assumeNotNull(sold_at)"), "until": "toUnixTimestamp(toDateTime(addMonths(due, 1), 'UTC')) * 1000", "changed": changedAt,
-		"amount": unpacked("c.2"), "paid": unpacked("stamped"),
+		"confirmed": quote(catalog.StatusConfirmed), "declined": quote(catalog.StatusDeclined),
+		"cells": strings.Join(cells, ", "), "seen": strings.Join(seen, ", "),
+		"due": dueOf("assumeNotNull(sold_at)"), "until": "toUnixTimestamp(toDateTime(addMonths(due, 1), 'UTC')) * 1000",
+		"changed": changedAt,
+		"amount":  unpacked("c.2"), "paid": unpacked("stamped"),
 	})
 }
 
@@ -119,8 +123,10 @@ type DueTransaction struct {
 
 // DueTransactions reads the transactions behind what is unpaid at the end of a month that ends before to, as ChangeSums
 // adds it up, those that are due first in front.
-func (r Reader) DueTransactions(ctx context.Context, account string, to time.Time, closes []Close) ([]DueTransaction, error) {
-	rows, err := r.conn.Query(ctx, selectDueTransactions(closes), named("account", account), named("to", fmt.Sprint(to.UnixMilli())))
+func (r Reader) DueTransactions(ctx context.Context, account string, to time.Time,
+	closes []Close) ([]DueTransaction, error) {
+	rows, err := r.conn.Query(ctx, selectDueTransactions(closes), named("account", account),
+		named("to", fmt.Sprint(to.UnixMilli())))
 	all, err := scanned(rows, err, func(d *DueTransaction) []any {
 		return []any{&d.ID, &d.Currency, &d.Retailer, &d.SoldAt, &d.Due, &d.Pending, &d.Confirmed}
 	})
@@ -132,7 +138,8 @@ func (r Reader) DueTransactions(ctx context.Context, account string, to time.Tim
 
 func selectDueTransactions(closes []Close) string {
 	unpaid := func(suffix string) string {
-		return sql("listed$s AND payout_id$s IS NULL AND status$s != $declined", parts{"s": suffix, "declined": quote(catalog.StatusDeclined)})
+		return sql("listed$s AND payout_id$s IS NULL AND status$s != $declined",
+			parts{"s": suffix, "declined": quote(catalog.StatusDeclined)})
 	}
 	return sql(`SELECT id, currency_code AS currency, any(retailer_name), any(sold_at) AS sold, toDateTime64($due, 3, 'UTC') AS due,
     sumIf(cashback, $after AND status != $confirmed) - sumIf(cashback_before, $before AND status_before != $confirmed) AS pending,
@@ -142,6 +149,7 @@ WHERE effective < {to:Int64}
 GROUP BY id, currency_code
 HAVING countIf($after) != countIf($before)
 ORDER BY currency, due, sold, id`, parts{
-		"due": dueOf("sold"), "after": unpaid(""), "before": unpaid("_before"), "confirmed": quote(catalog.StatusConfirmed), "effective": effective(closes),
+		"due": dueOf("sold"), "after": unpaid(""), "before": unpaid("_before"), "confirmed": quote(catalog.StatusConfirmed),
+		"effective": effective(closes),
 	})
 }

@@ -71,7 +71,8 @@ var statementText = regexp.MustCompile("^[\"`](SELECT|INSERT INTO|ALTER TABLE|CR
 
 // within are functions whose text is a piece of statements that are named above, or that Migrate sends.
 var within = []string{
-	"createLocal", "grantsOf", "grantsOnTables", "createTable", "createViewAs", "createStagingTable", "currentRows", "stagedRows", "unpacked", "createDatabase",
+	"createLocal", "grantsOf", "grantsOnTables", "createTable", "createViewAs", "createStagingTable", "currentRows",
+	"stagedRows", "unpacked", "createDatabase",
 	"createTableOf", "copyTable", "dropDelta", "createDelta", "createUnion", "createPublic", "unwantedPublic",
 	"changedSince", "changedBefore", "unsettled", "sumsOf",
 }
@@ -157,15 +158,18 @@ func TestEveryDefinitionIsRendered(t *testing.T) {
 			t.Errorf("not rendered: %s", firstLine(s))
 		}
 		local := strings.Contains(firstLine(s), "_staging")
-		if replicated := strings.Contains(s, "ENGINE = Replicated"); strings.Contains(s, "\nENGINE = ") && replicated == local {
+		if replicated := strings.Contains(s, "ENGINE = Replicated"); strings.Contains(s, "\nENGINE = ") &&
+			replicated == local {
 			t.Errorf("the wrong engine: %s", s)
 		}
 	}
 	s, err := catalog.Find("products")
 	must(t, err)
 	for _, x := range ofStream(marked, s) {
-		for _, table := range []string{"products_changes_", "products_delta_", "product_prices_delta_", "product_prices_hashes_delta_"} {
-			if strings.Count(x.text, table) != strings.Count(x.text, "local."+table)+strings.Count(x.text, "'"+table) { // as a name, or as a value
+		for _, table := range []string{"products_changes_", "products_delta_", "product_prices_delta_",
+			"product_prices_hashes_delta_"} {
+			if strings.Count(x.text, table) != strings.Count(x.text, "local."+table)+strings.Count(x.text,
+				"'"+table) { // as a name, or as a value
 				t.Errorf("%s is not in the database of what is only there for a run: %s", table, x.text)
 			}
 		}

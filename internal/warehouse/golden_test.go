@@ -129,13 +129,15 @@ func ofSchema(d dialect, s *catalog.Stream) []statement {
 		{"createView", d.lasting(createView(s))}, {"rehash", d.staging(rehash(s))},
 	}
 	if s.History {
-		all = append(all, statement{"createVersions", d.lasting(createVersions(s))}, statement{"createHistory", d.lasting(createHistory(s))})
+		all = append(all, statement{"createVersions", d.lasting(createVersions(s))},
+			statement{"createHistory", d.lasting(createHistory(s))})
 	}
 	if s.AllView != "" {
 		all = append(all, statement{"createAllView", d.lasting(createAllView(s))})
 	}
 	if s.Child != nil {
-		all = append(all, statement{"createChildLatest", d.lasting(createChildLatest(s))}, statement{"createChildHashes", d.lasting(createChildHashes(s))},
+		all = append(all, statement{"createChildLatest", d.lasting(createChildLatest(s))},
+			statement{"createChildHashes", d.lasting(createChildHashes(s))},
 			statement{"createChildView", d.lasting(createChildView(s))})
 	}
 	if s.OrderedBy != "" {
@@ -153,10 +155,10 @@ func ofSchema(d dialect, s *catalog.Stream) []statement {
 	return all
 }
 
-// ofDerived renders what is done about the tables that follow from the rows of a stream: keysOf, liveOf, createDecisions
-// with insertDecisions and insertAllDecisions, namedBy with insertNamed, saleSums and retailerSums with changedRetailers
-// and lostRetailers, stampedRows with changedMembers and wholeMembers, payoutMovesTable, memberSums; inserted, insertAll,
-// changedSums and wholeSums are what they share.
+// ofDerived renders what is done about the tables that follow from the rows of a stream: keysOf, liveOf,
+// createDecisions with insertDecisions and insertAllDecisions, namedBy with insertNamed, saleSums and retailerSums with
+// changedRetailers and lostRetailers, stampedRows with changedMembers and wholeMembers, payoutMovesTable, memberSums;
+// inserted, insertAll, changedSums and wholeSums are what they share.
 func ofDerived(d dialect, x script) []statement {
 	var all []statement
 	for _, t := range derivedTables(x.Stream) {
@@ -216,7 +218,8 @@ func ofPublication(d dialect, x script) []statement {
 	tables := []string{x.names["changes"], x.names["delta"]}
 	attached := []target{{x.names["latest"], x.names["delta"], x.names["latest"], "", ""}}
 	if x.Stream.OrderedBy != "" {
-		attached, tables = append(attached, target{x.names["latest"], x.names["moves"], movesOf(x.Stream), "", ""}), append(tables, x.names["moves"])
+		attached, tables = append(attached, target{x.names["latest"], x.names["moves"], movesOf(x.Stream), "",
+			""}), append(tables, x.names["moves"])
 	}
 	if x.Stream.History {
 		attached = append(attached, target{x.names["versions"], x.names["delta"], x.names["latest"], "", ""})
@@ -253,10 +256,13 @@ func ofUpkeep() []statement {
 	ids := []string{"01", "02"}
 	return []statement{
 		{"selectRetired", selectRetired}, {"neededRuns", neededRuns}, {"selectOldRuns", selectOldRuns},
-		{"deleteRuns", deleteRuns(goldenSince, []string{"('acme', 'coupons')"}, []string{goldenRun}, false)}, {"deleteRuns, last", deleteRuns(goldenSince, []string{"('acme', 'coupons')"}, []string{goldenRun}, true)},
+		{"deleteRuns", deleteRuns(goldenSince, []string{"('acme', 'coupons')"}, []string{goldenRun}, false)},
+		{"deleteRuns, last", deleteRuns(goldenSince, []string{"('acme', 'coupons')"}, []string{goldenRun}, true)},
 		{"selectOldRejects", selectOldRejects}, {"deleteRejects", deleteRejects(goldenSince, ids)},
-		{"selectOldFindings", selectOldFindings}, {"deleteFindings", deleteFindings(goldenSince, ids, false)}, {"deleteFindings, resolved", deleteFindings(goldenSince, ids, true)},
-		{"selectOldVersions", selectOldVersions(dealHistories()[0])}, {"deleteVersions", deleteVersions(dealHistories()[0], goldenSince, ids)},
+		{"selectOldFindings", selectOldFindings}, {"deleteFindings", deleteFindings(goldenSince, ids, false)},
+		{"deleteFindings, resolved", deleteFindings(goldenSince, ids, true)},
+		{"selectOldVersions", selectOldVersions(dealHistories()[0])},
+		{"deleteVersions", deleteVersions(dealHistories()[0], goldenSince, ids)},
 		{"selectKnownStreams", selectKnownStreams}, {"selectSchemaState", selectSchemaState},
 	}
 }
@@ -265,28 +271,43 @@ func ofUpkeep() []statement {
 func ofAll() []statement {
 	one := int64(1)
 	all := []statement{
-		{"createMigrations", createMigrations}, {"createMigrationsView", createMigrationsView}, {"addGeneration", addGeneration},
+		{"createMigrations", createMigrations}, {"createMigrationsView", createMigrationsView},
+		{"addGeneration", addGeneration},
 		{"selectApplied", selectApplied}, {"selectAppliedEarlier", selectAppliedEarlier}, {"selectColumns", selectColumns},
-		{"recordOf", recordOf([]migration{{version: 1, name: "0001_first.sql"}, {version: streamsVersion, name: "streams", generation: 1}})},
-		{"createTurns", createTurns}, {"selectPublic", selectPublic}, {"selectPublicMark", selectPublicMark("dealhouse_views")}, {"selectTurns", selectTurns(schemaTurns)}, {"selectTold", selectTold}, {"selectWaiting", selectWaiting}, {"selectNotifications", selectNotifications}, {"selectReceivers", selectReceivers},
+		{"recordOf", recordOf([]migration{{version: 1, name: "0001_first.sql"},
+			{version: streamsVersion, name: "streams", generation: 1}})},
+		{"createTurns", createTurns}, {"selectPublic", selectPublic},
+		{"selectPublicMark", selectPublicMark("dealhouse_views")}, {"selectTurns", selectTurns(schemaTurns)},
+		{"selectTold", selectTold}, {"selectWaiting", selectWaiting}, {"selectNotifications", selectNotifications},
+		{"selectReceivers", selectReceivers},
 		{"selectOrders", selectOrders},
 		{"selectVersion", selectVersion}, {"selectTime", selectTime}, {"selectInParts", selectInParts(dialect{})},
-		{"selectState", selectState}, {"selectStates", selectStates}, {"selectLease", selectLease(false)}, {"selectLease with the row of a run", selectLease(true)}, {"selectInterrupted", selectInterrupted}, {"selectOutcome", selectOutcome},
-		{"selectAliveRuns by row", selectAliveRuns[0]}, {"selectAliveRuns by state", selectAliveRuns[1]}, {"selectStagedRuns", selectStagedRuns(dialect{})},
-		{"selectRejectVersion", selectRejectVersion}, {"insertCounted", insertCounted}, {"countOpenRejects", countOpenRejects},
+		{"selectState", selectState}, {"selectStates", selectStates}, {"selectLease", selectLease(false)},
+		{"selectLease with the row of a run", selectLease(true)}, {"selectInterrupted", selectInterrupted},
+		{"selectOutcome", selectOutcome},
+		{"selectAliveRuns by row", selectAliveRuns[0]}, {"selectAliveRuns by state", selectAliveRuns[1]},
+		{"selectStagedRuns", selectStagedRuns(dialect{})},
+		{"selectRejectVersion", selectRejectVersion}, {"insertCounted", insertCounted},
+		{"countOpenRejects", countOpenRejects},
 		{"selectRejected", selectRejected(false, "50")}, {"selectRejected, unsettled", selectRejected(true, "50")},
-		{"selectServer", selectServer}, {"selectServerID", selectServerID}, {"selectCluster", selectCluster}, {"checkGrant", checkGrant("ALTER DELETE", "`dealhouse`.*")},
+		{"selectServer", selectServer}, {"selectServerID", selectServerID}, {"selectCluster", selectCluster},
+		{"checkGrant", checkGrant("ALTER DELETE", "`dealhouse`.*")},
 		{"syncReplica", syncReplica("coupons_latest")}, {"trySettings", trySettings},
 		{"deleteLaterMisses", deleteLaterMisses(1767225600000)},
-		{"selectStandings", selectStandings()}, {"selectRunSpans", selectRunSpans(goldenLimit)}, {"selectDirectives", selectDirectives()}, {"selectGuardedRuns", selectGuardedRuns()},
-		{"countOpenFindings", countOpenFindings}, {"selectStorage", selectStorage}, {"selectLiveRows", selectLiveRows()}, {"selectViews", selectViews},
-		{"selectChecksBefore", selectChecksBefore}, {"selectPresence", selectPresence}, {"selectUnknownPayouts", selectUnknownPayouts},
+		{"selectStandings", selectStandings()}, {"selectRunSpans", selectRunSpans(goldenLimit)},
+		{"selectDirectives", selectDirectives()}, {"selectGuardedRuns", selectGuardedRuns()},
+		{"countOpenFindings", countOpenFindings}, {"selectStorage", selectStorage}, {"selectLiveRows", selectLiveRows()},
+		{"selectViews", selectViews},
+		{"selectChecksBefore", selectChecksBefore}, {"selectPresence", selectPresence},
+		{"selectUnknownPayouts", selectUnknownPayouts},
 	}
 	for i, text := range retired {
 		all = append(all, statement{fmt.Sprintf("retired %d", i+1), text})
 	}
-	for _, f := range []RunFilter{{Limit: 20}, {Limit: 20, PerStream: 1}, {Limit: 20, WholeLooks: true}, {Limit: 20, PerStream: 1, WholeLooks: true}} {
-		all = append(all, statement{fmt.Sprintf("selectRuns, by stream: %t, whole looks: %t", f.PerStream > 0, f.WholeLooks), selectRuns(f)})
+	for _, f := range []RunFilter{{Limit: 20}, {Limit: 20, PerStream: 1}, {Limit: 20, WholeLooks: true},
+		{Limit: 20, PerStream: 1, WholeLooks: true}} {
+		all = append(all, statement{fmt.Sprintf("selectRuns, by stream: %t, whole looks: %t", f.PerStream > 0, f.WholeLooks),
+			selectRuns(f)})
 	}
 	for _, f := range []PayoutFilter{{}, {Account: "acme", Since: goldenSince, Payout: &one}} {
 		name := ""
@@ -296,13 +317,19 @@ func ofAll() []statement {
 		closed, _ := f.conditions("end_date", "payout_id")
 		sold, _ := f.conditions("sold_at", "payout_id")
 		unpaid, _ := f.conditions("sold_at", "")
-		all = append(all, statement{"selectPayouts" + name, selectPayouts(closed)}, statement{"selectPayoutTransactions" + name, selectPayoutTransactions(sold)},
-			statement{"selectPayoutOrphans" + name, selectPayoutOrphans(sold)}, statement{"selectPayoutOverdue" + name, selectPayoutOverdue(unpaid)})
+		all = append(all, statement{"selectPayouts" + name, selectPayouts(closed)},
+			statement{"selectPayoutTransactions" + name, selectPayoutTransactions(sold)},
+			statement{"selectPayoutOrphans" + name, selectPayoutOrphans(sold)},
+			statement{"selectPayoutOverdue" + name, selectPayoutOverdue(unpaid)})
 	}
-	all = append(all, statement{"selectPayoutExceptions", selectPayoutExceptions(PayoutsToRead{Payouts: []int64{1, 2, 3}, Unseen: []int64{2, 3}})})
+	all = append(all, statement{"selectPayoutExceptions",
+		selectPayoutExceptions(PayoutsToRead{Payouts: []int64{1, 2, 3}, Unseen: []int64{2, 3}})})
 	closed := []Close{{Month: time.UnixMilli(0).UTC(), SeenTo: goldenSince}}
-	all = append(all, statement{"selectChangeSums", selectChangeSums(closed)}, statement{"selectAllChangeSums", selectAllChangeSums(closed)}, statement{"selectChanges", selectChanges(nil)}, statement{"selectEachChange", selectEachChange(nil)},
-		statement{"selectUnpaidCohorts", selectUnpaidCohorts(goldenHorizon)}, statement{"selectLoadedDays", selectLoadedDays()}, statement{"selectDueTransactions", selectDueTransactions(closed)},
+	all = append(all, statement{"selectChangeSums", selectChangeSums(closed)},
+		statement{"selectAllChangeSums", selectAllChangeSums(closed)}, statement{"selectChanges", selectChanges(nil)},
+		statement{"selectEachChange", selectEachChange(nil)},
+		statement{"selectUnpaidCohorts", selectUnpaidCohorts(goldenHorizon)},
+		statement{"selectLoadedDays", selectLoadedDays()}, statement{"selectDueTransactions", selectDueTransactions(closed)},
 		statement{"selectRecordVersions", selectRecordVersions(catalog.Payouts())})
 	all = append(all, ofUpkeep()...)
 	for _, t := range []struct{ newest, from string }{
@@ -318,7 +345,9 @@ func ofAll() []statement {
 		columns []column
 	}{
 		{"schema_migrations_log", migrationColumns}, {"schema_turns_log", turnColumns}, {"sync_state_log", stateColumns},
-		{"notifications_log", notificationColumns}, {"unknown_fields_log", unknownFieldColumns}, {"field_presence_log", presenceColumns}, {"rejects_log", rejectColumns}, {"rejects_log", settledColumns}, {"reference_misses_log", missColumns},
+		{"notifications_log", notificationColumns}, {"unknown_fields_log", unknownFieldColumns},
+		{"field_presence_log", presenceColumns}, {"rejects_log", rejectColumns}, {"rejects_log", settledColumns},
+		{"reference_misses_log", missColumns},
 	} {
 		all = append(all, statement{"insertInto " + t.table, insertInto(t.table, t.columns)})
 	}
@@ -352,7 +381,8 @@ func TestStatements(t *testing.T) {
 	for _, name := range goldenStreams {
 		s, err := catalog.Find(name)
 		must(t, err)
-		files[name], about[name] = ofStream(dialect{}, s), "What is sent for "+name+", rendered for the account acme and the run "+goldenRun+"."
+		files[name], about[name] = ofStream(dialect{}, s), "What is sent for "+name+
+			", rendered for the account acme and the run "+goldenRun+"."
 	}
 	for name, statements := range files {
 		golden(t, name, about[name], statements)

@@ -47,7 +47,8 @@ func TestClearedStatesAreBounded(t *testing.T) {
 		name := intentName(uuid.New())
 		states, cleared = append(states, stateRow{name, "{}", 0}), append(cleared, stateRow{name, "", 0})
 	}
-	must(t, w.saveStates(t.Context(), "acme", "coupons", states...), w.saveStates(t.Context(), "acme", "coupons", cleared...))
+	must(t, w.saveStates(t.Context(), "acme", "coupons", states...),
+		w.saveStates(t.Context(), "acme", "coupons", cleared...))
 	for range 2 {
 		takeOver(t, w, begin(t, w, "coupons"))
 	}

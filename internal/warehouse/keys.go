@@ -31,15 +31,18 @@ func keysOf(s *catalog.Stream) derived {
 	insert := func(x script, into, from string) []string {
 		return []string{x.render(`INSERT INTO $into ($columns)
 SELECT account, $key, $ordered_by, _hash, _version, _deleted, $ahead
-FROM $from`, parts{"into": into, "columns": joinNames(columns), "ordered_by": s.OrderedBy, "ahead": updatedAhead(s), "from": from})}
+FROM $from`, parts{"into": into, "columns": joinNames(columns), "ordered_by": s.OrderedBy, "ahead": updatedAhead(s),
+			"from": from})}
 	}
 	return derived{
 		table: keysTable(s),
-		create: createTable(keysTable(s), columns, "ReplacingMergeTree(_version)", "(account, "+keyNames(s)+")\nSETTINGS index_granularity = 512",
+		create: createTable(keysTable(s), columns, "ReplacingMergeTree(_version)",
+			"(account, "+keyNames(s)+")\nSETTINGS index_granularity = 512",
 			"Storage beside "+s.Name+"_latest: what a run compares its rows with"),
 		fill: func(x script, delta string, _ bool) []string { return insert(x, delta, x.names["delta"]) },
 		rebuild: func(x script, into string) []string {
-			return insert(x, into, x.render("$latest FINAL\nWHERE account = {account:String} AND _deleted != $moved", parts{"moved": markedMoved}))
+			return insert(x, into, x.render("$latest FINAL\nWHERE account = {account:String} AND _deleted != $moved",
+				parts{"moved": markedMoved}))
 		},
 	}
 }
@@ -52,7 +55,8 @@ func updatedAhead(s *catalog.Stream) string {
 	if i < 0 {
 		return "0"
 	}
-	return sql("ifNull(greatest(toUnixTimestamp64Milli($updated), 0) - $time, 0)", parts{"updated": s.Fields[i].Column, "time": upstreamTime})
+	return sql("ifNull(greatest(toUnixTimestamp64Milli($updated), 0) - $time, 0)",
+		parts{"updated": s.Fields[i].Column, "time": upstreamTime})
 }
 
 // liveOf is the number of live rows of each account.
@@ -96,5 +100,6 @@ func (x script) countLive(exact bool) string {
 	case exact:
 		return x.render("SELECT count() FROM $current FINAL WHERE account = {account:String} AND _deleted = 0", nil)
 	}
-	return x.render("SELECT toUInt64(sum(live)) FROM $live FINAL WHERE account = {account:String}", parts{"live": liveTable(x.Stream)})
+	return x.render("SELECT toUInt64(sum(live)) FROM $live FINAL WHERE account = {account:String}",
+		parts{"live": liveTable(x.Stream)})
 }

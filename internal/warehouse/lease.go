@@ -22,7 +22,8 @@ type HeldError struct {
 }
 
 func (e *HeldError) Error() string {
-	return fmt.Sprintf("run %s of %s is under way; its lease ends at %s unless it is renewed", e.RunID, e.Owner, e.Expires.Format(time.RFC3339))
+	return fmt.Sprintf("run %s of %s is under way; its lease ends at %s unless it is renewed", e.RunID, e.Owner,
+		e.Expires.Format(time.RFC3339))
 }
 
 // leaseTTL is how long a stream stays taken after its worker was last heard of. A worker that paused for longer may
@@ -80,7 +81,8 @@ func (w *Warehouse) Acquire(ctx context.Context, r Run) (*Lease, error) {
 	if w.shards != nil {
 		return w.At(r.Account).Acquire(ctx, r)
 	}
-	l := &Lease{pool: w.pool, account: r.Account, stream: r.Stream.Name, value: leaseValue{Owner: w.owner.String(), RunID: r.ID, Attempt: r.Attempt}, ttl: leaseTTL}
+	l := &Lease{pool: w.pool, account: r.Account, stream: r.Stream.Name,
+		value: leaseValue{Owner: w.owner.String(), RunID: r.ID, Attempt: r.Attempt}, ttl: leaseTTL}
 	seen, err := l.look(ctx, uuid.Nil)
 	if err != nil {
 		return nil, err
@@ -152,7 +154,8 @@ func (l *Lease) recheck(ctx context.Context) error {
 func (l *Lease) look(ctx context.Context, run uuid.UUID) (glance, error) {
 	seen := glance{local: time.Now()}
 	var us int64
-	err := l.pool.conn.QueryRow(ctx, selectLease(run != uuid.Nil), named("account", l.account), named("stream", l.stream), named("run", run.String())).
+	err := l.pool.conn.QueryRow(ctx, selectLease(run != uuid.Nil), named("account", l.account), named("stream", l.stream),
+		named("run", run.String())).
 		Scan(&us, &seen.newest, &seen.lease, &seen.leaseAs, &seen.runVersion)
 	if err != nil {
 		return seen, fmt.Errorf("reading the lease of %s of account %s: %w", l.stream, l.account, err)
@@ -170,8 +173,9 @@ func (l *Lease) save(ctx context.Context, states ...stateRow) error {
 	return l.saveAsOf(ctx, glance.clock, states...)
 }
 
-// saveSeen is save for what is true only while the lease is held: its versions are of the time when it was last looked at.
-// Where this process stood still since then, they do not replace those of another worker who has taken the lease over.
+// saveSeen is save for what is true only while the lease is held: its versions are of the time when it was last looked
+// at. Where this process stood still since then, they do not replace those of another worker who has taken the lease
+// over.
 func (l *Lease) saveSeen(ctx context.Context, states ...stateRow) error {
 	return l.saveAsOf(ctx, func(g glance) time.Time { return g.at }, states...)
 }
@@ -244,8 +248,8 @@ func (l *Lease) Expire(ctx context.Context) error {
 	return l.giveBack(ctx, ended)
 }
 
-// giveBack stops the heartbeat, and writes the end of the lease with what becomes true at its end, unless another worker
-// has it.
+// giveBack stops the heartbeat, and writes the end of the lease with what becomes true at its end, unless another
+// worker has it.
 func (l *Lease) giveBack(ctx context.Context, end stateRow) error {
 	if l.stop == nil {
 		return nil
@@ -268,8 +272,8 @@ func (l *Lease) giveBack(ctx context.Context, end stateRow) error {
 	return l.saveSeen(ctx, append(l.pending, end)...)
 }
 
-// checkedJustNow is for how long a check of the lease counts: for its end where a run had nothing to publish, and for each
-// attachment. It is much less than it takes for a lease that is held to be taken over.
+// checkedJustNow is for how long a check of the lease counts: for its end where a run had nothing to publish, and for
+// each attachment. It is much less than it takes for a lease that is held to be taken over.
 const checkedJustNow = 2 * time.Second
 
 func (l *Lease) heartbeat(ctx context.Context) {

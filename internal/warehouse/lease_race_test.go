@@ -84,8 +84,8 @@ func through(t *testing.T, w *Warehouse, o Options) (*Warehouse, *gated) {
 	return far, g
 }
 
-// replica is the database of w as a worker of its own sees it on a replica of its own: what is only there for a run is in
-// a database that nobody else has.
+// replica is the database of w as a worker of its own sees it on a replica of its own: what is only there for a run is
+// in a database that nobody else has.
 func replica(t *testing.T, w *Warehouse, name string) (*Warehouse, *gated) {
 	t.Helper()
 	far, g := through(t, w, Options{})
@@ -119,8 +119,8 @@ func outlive(t *testing.T, w *Warehouse, r Run) {
 	now = now.Add(leaseTTL)
 }
 
-// TestTwoTakeOneStream lets two workers on two replicas find a stream free at the same instant: one of them publishes, and
-// only one, and the next run has all.
+// TestTwoTakeOneStream lets two workers on two replicas find a stream free at the same instant: one of them publishes,
+// and only one, and the next run has all.
 func TestTwoTakeOneStream(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -170,13 +170,14 @@ func publishAsRun(ctx context.Context, w *Warehouse, r Run) error {
 	}
 	if err == nil {
 		err = x.Publish(ctx, l, Intent{RunID: r.ID, MergedAt: l.Begun(), Prepared: p,
-			Record: RunRecord{Account: r.Account, Stream: r.Stream.Name, RunID: r.ID, StartedAt: r.StartedAt, FinishedAt: l.Begun(), Outcome: OutcomeSuccess, Changes: c}})
+			Record: RunRecord{Account: r.Account, Stream: r.Stream.Name, RunID: r.ID, StartedAt: r.StartedAt,
+				FinishedAt: l.Begun(), Outcome: OutcomeSuccess, Changes: c}})
 	}
 	return errors.Join(err, l.Release(ctx))
 }
 
-// TestBeatOfAPausedWorker does not take a stream back: the worker stood still between its look at the lease and the beat,
-// for so long that another one has the stream.
+// TestBeatOfAPausedWorker does not take a stream back: the worker stood still between its look at the lease and the
+// beat, for so long that another one has the stream.
 func TestBeatOfAPausedWorker(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -207,9 +208,9 @@ func TestBeatOfAPausedWorker(t *testing.T) {
 	must(t, slow.Release(t.Context()), l.Check(t.Context()), l.Release(t.Context()))
 }
 
-// TestAttachmentAfterATakeover cuts a worker off from its replica while it attaches. Another one, on another replica, takes
-// the stream over and cannot drop what the first had prepared. When the first reaches its replica again, it publishes
-// nothing: its rows are older than those that are there by now.
+// TestAttachmentAfterATakeover cuts a worker off from its replica while it attaches. Another one, on another replica,
+// takes the stream over and cannot drop what the first had prepared. When the first reaches its replica again, it
+// publishes nothing: its rows are older than those that are there by now.
 func TestAttachmentAfterATakeover(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -247,7 +248,8 @@ func TestAttachmentAfterATakeover(t *testing.T) {
 	}
 	must(t, slow.Release(t.Context()))
 	wantRows(t, w, "SELECT code FROM coupons ORDER BY code", "a3", "b1")
-	if d := cmp.Diff([]string{"0"}, text(t, w, "SELECT count() FROM coupons_versions WHERE _run_id = {run:UUID}", named("run", r.ID.String()))); d != "" {
+	if d := cmp.Diff([]string{"0"}, text(t, w, "SELECT count() FROM coupons_versions WHERE _run_id = {run:UUID}",
+		named("run", r.ID.String()))); d != "" {
 		t.Error(d)
 	}
 }

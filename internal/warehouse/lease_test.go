@@ -51,7 +51,8 @@ func TestDeadRunsAreBuried(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	dead, next := begin(t, w, "coupons"), begin(t, w, "coupons")
-	if err := w.SaveRun(t.Context(), RunRecord{Account: "acme", Stream: "coupons", RunID: dead.ID, StartedAt: dead.StartedAt, Outcome: OutcomeRunning}); err != nil {
+	if err := w.SaveRun(t.Context(), RunRecord{Account: "acme", Stream: "coupons", RunID: dead.ID,
+		StartedAt: dead.StartedAt, Outcome: OutcomeRunning}); err != nil {
 		t.Fatal(err)
 	}
 	stage(t, w, dead, "["+coupon(idA, "a", "2026-01-01T00:00:00Z")+"]")
@@ -66,7 +67,8 @@ func TestDeadRunsAreBuried(t *testing.T) {
 	if err := lease.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]string{"killed 1 0"}, text(t, w, "SELECT outcome, finished_at IS NOT NULL, (SELECT count() FROM coupons_staging) FROM sync_runs")); d != "" {
+	if d := cmp.Diff([]string{"killed 1 0"},
+		text(t, w, "SELECT outcome, finished_at IS NOT NULL, (SELECT count() FROM coupons_staging) FROM sync_runs")); d != "" {
 		t.Error(d)
 	}
 }

@@ -20,7 +20,8 @@ func open(t testing.TB) *Warehouse {
 // text runs a query and returns its rows, cells separated by a space.
 func text(t *testing.T, w *Warehouse, query string, args ...any) []string {
 	t.Helper()
-	rows, err := w.conn.Query(t.Context(), "SELECT arrayStringConcat([COLUMNS('.*') APPLY toString], ' ') FROM ("+query+")", args...)
+	rows, err := w.conn.Query(t.Context(), "SELECT arrayStringConcat([COLUMNS('.*') APPLY toString], ' ') FROM ("+query+
+		")", args...)
 	all, err := scanned(rows, err, only[string])
 	if err != nil {
 		t.Fatalf("%s: %v", query, err)

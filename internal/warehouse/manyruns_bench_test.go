@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// insertRuns writes runs of ten accounts, equally spread over three years until now: of a hundred one fails, and one is of
-// the deals that transactions name.
+// insertRuns writes runs of ten accounts, equally spread over three years until now: of a hundred one fails, and one is
+// of the deals that transactions name.
 const insertRuns = `INSERT INTO sync_runs_log (account, stream, run_id, mode, started_at, finished_at, outcome, server_time, pages, rows_read, unchanged, bytes, warnings, error, version)
 SELECT concat('account', toString(modulo(number, 10))), ['transactions', 'transactions', 'transactions', 'coupons', 'promotions', 'payouts'][1 + modulo(intDiv(number, 10), 6)] AS stream, generateUUIDv7(number),
     multiIf(modulo(number, 100) = 1, 'references', stream = 'transactions', if(modulo(intDiv(number, 60), 2000) = 0, 'full', 'incremental'), 'snapshot'),
@@ -49,7 +49,10 @@ func BenchmarkMillionRuns(b *testing.B) {
 		{"dead", func(ctx context.Context) error {
 			return w.markDeadRuns(ctx, stream.Account, stream.Stream, [16]byte{1})
 		}},
-		{"freshness", func(ctx context.Context) error { return w.conn.Exec(ctx, "SELECT * FROM stream_freshness FORMAT Null") }},
+		{"freshness", func(ctx context.Context) error {
+			return w.conn.Exec(ctx,
+				"SELECT * FROM stream_freshness FORMAT Null")
+		}},
 		{"clock", func(ctx context.Context) error { return w.conn.Exec(ctx, "SELECT * FROM service_clock FORMAT Null") }},
 	} {
 		b.Run(x.name, func(b *testing.B) {

@@ -50,7 +50,8 @@ func stage(t testing.TB, w *Warehouse, r Run, pages ...string) {
 func staged(t *testing.T, w *Warehouse, r Run) uint64 {
 	t.Helper()
 	var n uint64
-	if err := w.conn.QueryRow(t.Context(), "SELECT count() FROM "+stagingTable(r.Stream)+" WHERE run_id = {run:UUID}", named("run", r.ID.String())).Scan(&n); err != nil {
+	if err := w.conn.QueryRow(t.Context(), "SELECT count() FROM "+stagingTable(r.Stream)+" WHERE run_id = {run:UUID}",
+		named("run", r.ID.String())).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -82,7 +83,8 @@ func publishInspected(t *testing.T, w *Warehouse, r Run, scope Scope) (Changes, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	record := RunRecord{Account: r.Account, Stream: r.Stream.Name, RunID: r.ID, StartedAt: r.StartedAt, FinishedAt: now, Outcome: OutcomeSuccess, Changes: c}
+	record := RunRecord{Account: r.Account, Stream: r.Stream.Name, RunID: r.ID, StartedAt: r.StartedAt, FinishedAt: now,
+		Outcome: OutcomeSuccess, Changes: c}
 	lease, err := w.Acquire(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +97,8 @@ func publishInspected(t *testing.T, w *Warehouse, r Run, scope Scope) (Changes, 
 	if err := w.Writer(r).refreshDerived(t.Context(), lease); err != nil { // as Recover does
 		t.Fatal(err)
 	}
-	if err := w.Writer(r).Publish(t.Context(), lease, Intent{RunID: r.ID, MergedAt: now, Record: record, Prepared: prepared}); err != nil {
+	if err := w.Writer(r).Publish(t.Context(), lease,
+		Intent{RunID: r.ID, MergedAt: now, Record: record, Prepared: prepared}); err != nil {
 		t.Fatal(err)
 	}
 	return c, written
@@ -127,7 +130,8 @@ func TestSnapshotMerge(t *testing.T) {
 		t.Errorf("nothing changed: %s", d)
 	}
 	// A changed, B gone, C new; A also comes as an older version on a later page, which must lose.
-	got = load(t, w, "coupons", Whole, "["+coupon(idA, "a2", day2)+"]", "["+coupon(idC, "c1", day1)+","+coupon(idA, "a1", day1)+"]")
+	got = load(t, w, "coupons", Whole, "["+coupon(idA, "a2", day2)+"]",
+		"["+coupon(idC, "c1", day1)+","+coupon(idA, "a1", day1)+"]")
 	if d := cmp.Diff(Changes{Inserted: 1, Updated: 1, Deleted: 1, Distinct: 2, Live: 2, Staged: 3}, got); d != "" {
 		t.Errorf("changes: %s", d)
 	}
@@ -135,7 +139,8 @@ func TestSnapshotMerge(t *testing.T) {
 		t.Error(d)
 	}
 	// B comes back.
-	got = load(t, w, "coupons", Whole, "["+coupon(idA, "a2", day2)+","+coupon(idB, "b1", day1)+","+coupon(idC, "c1", day1)+"]")
+	got = load(t, w, "coupons", Whole, "["+coupon(idA, "a2", day2)+","+coupon(idB, "b1", day1)+","+coupon(idC, "c1", day1)+
+		"]")
 	if d := cmp.Diff(Changes{Inserted: 1, Unchanged: 2, Distinct: 3, Live: 2, Staged: 3}, got); d != "" {
 		t.Errorf("return: %s", d)
 	}
@@ -160,7 +165,8 @@ func TestEqualUpdatedAtLaterReadWins(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	const day = "2026-01-01T00:00:00Z"
-	load(t, w, "coupons", Whole, "["+coupon(idA, "first", day)+"]", "["+coupon(idA, "second", day)+","+coupon(idA, "third", day)+"]")
+	load(t, w, "coupons", Whole, "["+coupon(idA, "first", day)+"]",
+		"["+coupon(idA, "second", day)+","+coupon(idA, "third", day)+"]")
 	if d := cmp.Diff([]string{"third"}, text(t, w, "SELECT code FROM coupons")); d != "" {
 		t.Error(d)
 	}
@@ -227,7 +233,8 @@ func TestAccountsDoNotMix(t *testing.T) {
 			t.Errorf("%s: %+v", account, got)
 		}
 	}
-	if d := cmp.Diff([]string{"acme 1.5 0.123457", `o'brien\ 1.5 0.123457`}, text(t, w, "SELECT account, total_gmv, aov FROM payouts ORDER BY account")); d != "" {
+	if d := cmp.Diff([]string{"acme 1.5 0.123457", `o'brien\ 1.5 0.123457`},
+		text(t, w, "SELECT account, total_gmv, aov FROM payouts ORDER BY account")); d != "" {
 		t.Error(d)
 	}
 }
@@ -249,7 +256,8 @@ func TestProductPrices(t *testing.T) {
 	if n := text(t, w, "SELECT count() FROM product_prices_latest"); n[0] != "4" {
 		t.Errorf("%s price rows are stored: unchanged days were written again", n[0])
 	}
-	if d := cmp.Diff([]string{"['a','','ü'] url"}, text(t, w, "SELECT image_urls, product_key_rule FROM products")); d != "" {
+	if d := cmp.Diff([]string{"['a','','ü'] url"},
+		text(t, w, "SELECT image_urls, product_key_rule FROM products")); d != "" {
 		t.Error(d)
 	}
 }

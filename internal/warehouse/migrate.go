@@ -123,8 +123,8 @@ func (m migrator) run(ctx context.Context, migrations ...migration) error {
 	return m.record(ctx, migrations)
 }
 
-// apply runs statements. What is not for all servers of the cluster is run on a server of each shard, one statement after
-// the other: so no shard is ahead of another by more than one.
+// apply runs statements. What is not for all servers of the cluster is run on a server of each shard, one statement
+// after the other: so no shard is ahead of another by more than one.
 func (m migrator) apply(ctx context.Context, statements []string) error {
 	for _, statement := range statements {
 		for _, p := range m.pools(statement) {
@@ -179,8 +179,8 @@ func (p *pool) record(ctx context.Context, applied []migration) error {
 	return nil
 }
 
-// PlanMigration returns the statements that Migrate would run now, without running any. The last one records the others:
-// after somebody has run all of them, nothing is left for Migrate.
+// PlanMigration returns the statements that Migrate would run now, without running any. The last one records the
+// others: after somebody has run all of them, nothing is left for Migrate.
 func (m migrator) PlanMigration(ctx context.Context) ([]string, error) {
 	plan, err := m.pending(ctx)
 	if err != nil || plan.empty() {
@@ -199,7 +199,8 @@ func (m migrator) CheckSchema(ctx context.Context) error {
 }
 
 func (m migrator) createDatabase() string {
-	return m.pool.dialect.lasting(sql("CREATE DATABASE IF NOT EXISTS $database", parts{"database": "`" + m.pool.database + "`"}))
+	return m.pool.dialect.lasting(sql("CREATE DATABASE IF NOT EXISTS $database",
+		parts{"database": "`" + m.pool.database + "`"}))
 }
 
 // bookkeeping are the statements that make the record of what was applied.
@@ -321,7 +322,10 @@ func (m migrator) applied(ctx context.Context, withGeneration bool) (map[uint32]
 	if IsMissing(err) {
 		return nil, nil
 	}
-	all, err := scanned(rows, err, func(r *row) []any { return []any{&r.version, &r.name, &r.sum, &r.generation, &r.tables} })
+	all, err := scanned(rows, err, func(r *row) []any {
+		return []any{&r.version, &r.name, &r.sum, &r.generation,
+			&r.tables}
+	})
 	if err != nil {
 		return nil, fmt.Errorf("reading which migrations were applied: %w", err)
 	}

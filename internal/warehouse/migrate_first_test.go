@@ -42,7 +42,8 @@ func TestMigrateFromTheFirstVersion(t *testing.T) {
 		asked[view] = "SELECT " + strings.Join(columns, ", ") + " FROM " + view + only + " ORDER BY ALL"
 		shown[view] = text(t, w, asked[view])
 	}
-	for _, full := range []string{"transactions", "transactions_history", "coupons", "payouts", "products", "product_prices", "sync_runs", "sync_state"} {
+	for _, full := range []string{"transactions", "transactions_history", "coupons", "payouts", "products",
+		"product_prices", "sync_runs", "sync_state"} {
 		if len(shown[full]) == 0 {
 			t.Fatalf("the first version has no rows in %s", full)
 		}
@@ -61,7 +62,8 @@ func TestMigrateFromTheFirstVersion(t *testing.T) {
 			text(t, w, "SELECT * FROM "+view)
 		}
 	}
-	for _, same := range [][2]string{{"transactions_enriched", "transactions"}, {"payout_reconciliation", "payouts"}, {"coupons_all WHERE listed", "coupons"}} {
+	for _, same := range [][2]string{{"transactions_enriched", "transactions"}, {"payout_reconciliation", "payouts"},
+		{"coupons_all WHERE listed", "coupons"}} {
 		if got := text(t, w, "SELECT (SELECT count() FROM "+same[0]+") = (SELECT count() FROM "+same[1]+")"); got[0] != "1" {
 			t.Errorf("%s has not as many rows as %s", same[0], same[1])
 		}
@@ -70,7 +72,8 @@ func TestMigrateFromTheFirstVersion(t *testing.T) {
 	if got := load(t, w, "coupons", Part, "["+coupon(first[0], "after", "2027-01-01T00:00:00Z")+"]"); got.Updated != 1 {
 		t.Errorf("a run after the upgrade: %+v", got)
 	}
-	if got := text(t, w, "SELECT code FROM coupons_history WHERE id = {id:UUID} ORDER BY valid_from", named("id", first[0])); !slices.Equal(got, []string{first[1], "after"}) {
+	if got := text(t, w, "SELECT code FROM coupons_history WHERE id = {id:UUID} ORDER BY valid_from",
+		named("id", first[0])); !slices.Equal(got, []string{first[1], "after"}) {
 		t.Errorf("the coupon was %v", got)
 	}
 	if again, err := w.Migrate(t.Context()); err != nil || len(again) > 0 {
@@ -103,7 +106,8 @@ func TestMigrateWithoutTheRight(t *testing.T) {
 	if !errors.Is(err, ErrSchemaOld) || !IsAuth(err) || !strings.Contains(err.Error(), "dealhouse migrate") {
 		t.Errorf("%v", err)
 	}
-	if other := errors.New("other"); !errors.Is(mayNot(other), other) || errors.Is(mayNot(other), ErrSchemaOld) || mayNot(nil) != nil {
+	if other := errors.New("other"); !errors.Is(mayNot(other), other) || errors.Is(mayNot(other), ErrSchemaOld) ||
+		mayNot(nil) != nil {
 		t.Error("other errors are changed")
 	}
 }

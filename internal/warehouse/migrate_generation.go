@@ -41,7 +41,8 @@ func (m migrator) outranked(streams migration, found appliedMigration) (bool, er
 		return false, nil
 	}
 	if found.tables != streams.tables() && found.generation > streams.generation {
-		return true, fmt.Errorf("%w (its tables are of generation %d, those of this binary of %d)", ErrSchemaNew, found.generation, streams.generation)
+		return true, fmt.Errorf("%w (its tables are of generation %d, those of this binary of %d)", ErrSchemaNew,
+			found.generation, streams.generation)
 	}
 	if found.sum != streams.checksum() {
 		m.told.Do(func() {
@@ -77,8 +78,10 @@ func (m migration) tables() string {
 func recordOf(applied []migration) string {
 	rows := make([]string, len(applied))
 	for i, a := range applied {
-		rows[i] = fmt.Sprintf("    (%d, %s, %s, %d, %s)", a.version, quote(a.name), quote(a.checksum()), a.generation, quote(a.tables()))
+		rows[i] = fmt.Sprintf("    (%d, %s, %s, %d, %s)", a.version, quote(a.name), quote(a.checksum()), a.generation,
+			quote(a.tables()))
 	}
 	return sql("INSERT INTO schema_migrations_log (version, name, checksum, generation, tables)\nSELECT * FROM VALUES($types,\n$rows)",
-		parts{"types": quote("version UInt32, name String, checksum String, generation UInt32, tables String"), "rows": strings.Join(rows, ",\n")})
+		parts{"types": quote("version UInt32, name String, checksum String, generation UInt32, tables String"),
+			"rows": strings.Join(rows, ",\n")})
 }

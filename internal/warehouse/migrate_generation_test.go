@@ -107,7 +107,8 @@ func TestTwoVersionsSideBySide(t *testing.T) {
 			t.Errorf("after migration %d the views are those of the %s version", i+1, got[0])
 		}
 	}
-	if said := older.said.String(); strings.Count(said, "another version") != 1 || !strings.Contains(said, "generation_of_the_warehouse=1001 generation_of_this_version=1000") {
+	if said := older.said.String(); strings.Count(said, "another version") != 1 ||
+		!strings.Contains(said, "generation_of_the_warehouse=1001 generation_of_this_version=1000") {
 		t.Errorf("the older version says %q", said)
 	}
 	if said := newer.said.String(); strings.Contains(said, "another version") {
@@ -229,13 +230,15 @@ func atOnce(t *testing.T, all ...*Warehouse) {
 	group.Wait()
 }
 
-// TestTurnOfADeadProcess waits neither for a process that is known to be dead nor for one that was not heard of for long.
+// TestTurnOfADeadProcess waits neither for a process that is known to be dead nor for one that was not heard of for
+// long.
 func TestTurnOfADeadProcess(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	say := func(id, owner string) {
 		t.Helper()
-		must(t, w.exec(t.Context(), "INSERT INTO schema_turns_log (id, owner, over, version) VALUES ('"+id+"', '"+owner+"', 0, 1)"))
+		must(t, w.exec(t.Context(), "INSERT INTO schema_turns_log (id, owner, over, version) VALUES ('"+id+"', '"+owner+
+			"', 0, 1)"))
 	}
 	mine := &turn{w: w, table: schemaTurns}
 	say(idA, "elsewhere/1/deadbeef") // an embedded warehouse has one process

@@ -16,9 +16,9 @@ import (
 // right order, and both exchange their names. Readers see the same rows before and after. What is left to do follows
 // from the tables that are there, so the work may be killed at any statement and done again.
 //
-// Nobody may publish meanwhile. So the leases of all accounts are taken first, which waits for runs under way. Workers of
-// an older binary that go on afterwards find no staging table (stagingTable), and a delta that they have made already
-// does not fit. The intents of those that died are carried out before anything is copied.
+// Nobody may publish meanwhile. So the leases of all accounts are taken first, which waits for runs under way. Workers
+// of an older binary that go on afterwards find no staging table (stagingTable), and a delta that they have made
+// already does not fit. The intents of those that died are carried out before anything is copied.
 
 // orderedSuffix ends the name of the table that a copy is made in.
 const orderedSuffix = "_ordered"
@@ -34,12 +34,13 @@ type stored struct {
 
 func (h stored) has(table string) bool { return h.columns[table] != nil }
 
-// misordered reports that the tables of a stream have another order than is wanted, or that putting them into it was not
-// finished.
+// misordered reports that the tables of a stream have another order than is wanted, or that putting them into it was
+// not finished.
 func (h stored) misordered(s *catalog.Stream) bool {
-	return s.OrderedBy != "" && (h.has(firstStagingTable(s)) || slices.ContainsFunc(orderedTables(s), func(t orderedTable) bool {
-		return h.has(t.name+orderedSuffix) || h.needs(t, s)
-	}))
+	return s.OrderedBy != "" && (h.has(firstStagingTable(s)) ||
+		slices.ContainsFunc(orderedTables(s), func(t orderedTable) bool {
+			return h.has(t.name+orderedSuffix) || h.needs(t, s)
+		}))
 }
 
 func (h stored) needs(t orderedTable, s *catalog.Stream) bool {
@@ -59,7 +60,8 @@ func orderedTables(s *catalog.Stream) []orderedTable {
 	latest, versions := s.Name+"_latest", s.Name+"_versions"
 	return []orderedTable{
 		{versions, createStored(versions+orderedSuffix, s, "MergeTree", "Storage behind the view "+s.Name+"_history"), ""},
-		{latest, createStored(latest+orderedSuffix, s, "ReplacingMergeTree(_version)", "Storage behind the view "+s.Name), " FINAL"},
+		{latest, createStored(latest+orderedSuffix, s, "ReplacingMergeTree(_version)", "Storage behind the view "+s.Name),
+			" FINAL"},
 	}
 }
 
@@ -82,14 +84,16 @@ func (h stored) renameStaging(d dialect, s *catalog.Stream) []string {
 	if h.has(stagingTable(s)) {
 		return []string{drop}
 	}
-	return []string{sql("RENAME TABLE IF EXISTS $from TO $to$on_cluster", parts{"on_cluster": d.onCluster, "from": firstStagingTable(s), "to": stagingTable(s)}), drop}
+	return []string{sql("RENAME TABLE IF EXISTS $from TO $to$on_cluster",
+		parts{"on_cluster": d.onCluster, "from": firstStagingTable(s), "to": stagingTable(s)}), drop}
 }
 
 // copyTable are the statements that copy a table into its order. They are repeated together.
 func (h stored) copyTable(d dialect, t orderedTable, s *catalog.Stream) []string {
 	columns := slices.DeleteFunc(storedColumns(s), func(c column) bool { return h.columns[t.name][c.name] == "" })
-	return []string{d.everywhere(dropTable(t.name + orderedSuffix)), d.lasting(t.create), sql("INSERT INTO $table$suffix ($columns) SELECT $columns FROM $table$final",
-		parts{"table": t.name, "suffix": orderedSuffix, "columns": joinNames(columns), "final": t.final})}
+	return []string{d.everywhere(dropTable(t.name + orderedSuffix)), d.lasting(t.create),
+		sql("INSERT INTO $table$suffix ($columns) SELECT $columns FROM $table$final",
+			parts{"table": t.name, "suffix": orderedSuffix, "columns": joinNames(columns), "final": t.final})}
 }
 
 // countCopied counts what was to be copied of a table, and what was.
@@ -99,7 +103,8 @@ func countCopied(t orderedTable) string {
 }
 
 func exchangeTables(d dialect, table string) string {
-	return sql("EXCHANGE TABLES $table$suffix AND $table$on_cluster", parts{"table": table, "suffix": orderedSuffix, "on_cluster": d.onCluster})
+	return sql("EXCHANGE TABLES $table$suffix AND $table$on_cluster",
+		parts{"table": table, "suffix": orderedSuffix, "on_cluster": d.onCluster})
 }
 
 // order puts the tables of a stream into the order that the catalog wants.
@@ -160,7 +165,8 @@ func (h holder) order(ctx context.Context) error {
 
 // store copies a table into its order, and puts the copy in its place.
 func (h holder) store(ctx context.Context, tables stored, t orderedTable) error {
-	h.w.log.Info("storing a table in another order; this takes a while, and the space of the table once more", "table", t.name)
+	h.w.log.Info("storing a table in another order; this takes a while, and the space of the table once more", "table",
+		t.name)
 	statements := tables.copyTable(h.w.dialect, t, h.stream)
 	steps := make([]step, len(statements))
 	for i, statement := range statements {
@@ -203,7 +209,8 @@ func (h holder) take(ctx context.Context) error {
 		}
 		l, err := h.w.await(ctx, Run{ID: uuid.New(), Attempt: uuid.New(), Account: account, Stream: h.stream})
 		if err != nil {
-			return fmt.Errorf("%s of account %s is being loaded: stop the other workers, or try again when they are done: %w", h.stream.Name, account, err)
+			return fmt.Errorf("%s of account %s is being loaded: stop the other workers, or try again when they are done: %w",
+				h.stream.Name, account, err)
 		}
 		h.leases[account] = l
 	}
@@ -267,7 +274,8 @@ func (w *Warehouse) refreshAccount(ctx context.Context, account string, s *catal
 	if err != nil {
 		return err
 	}
-	if fresh := (&Lease{states: []stateRow{{name: stateDerived, value: state.value}}}).derived(); !lacksAny(fresh, derivedNames(s)) {
+	if fresh := (&Lease{states: []stateRow{{name: stateDerived, value: state.value}}}).derived(); !lacksAny(fresh,
+		derivedNames(s)) {
 		return nil
 	}
 	r := Run{ID: uuid.New(), Attempt: uuid.New(), Account: account, Stream: s}

@@ -26,7 +26,8 @@ func namedBy(s *catalog.Stream) derived {
 )
 ENGINE = AggregatingMergeTree
 ORDER BY (account, stream, key)
-COMMENT 'Which records of other streams are named by $stream, in any of their versions'`, parts{"table": namedTable(s), "stream": s.Name}),
+COMMENT 'Which records of other streams are named by $stream, in any of their versions'`,
+			parts{"table": namedTable(s), "stream": s.Name}),
 		fill: func(x script, delta string, _ bool) []string {
 			return []string{insertNamed(x.Stream, delta, x.names["delta"], "{run:UUID}", "")}
 		},
@@ -42,8 +43,10 @@ func insertNamed(s *catalog.Stream, into, from, run, condition string) string {
 	for _, f := range s.References() {
 		each = append(each, sql(`SELECT {account:String}, $to, toString(assumeNotNull($named)), max($updated), min(synced_at), $run
 FROM $from WHERE $condition$named IS NOT NULL GROUP BY $named`, parts{
-			"to": quote(f.RefersTo), "named": f.Column, "updated": s.Fields[s.VersionField()].Column, "run": run, "from": from, "condition": condition,
+			"to": quote(f.RefersTo), "named": f.Column, "updated": s.Fields[s.VersionField()].Column, "run": run, "from": from,
+			"condition": condition,
 		}))
 	}
-	return sql("INSERT INTO $into (account, stream, key, newest, named_at, _run_id)\n$each", parts{"into": into, "each": strings.Join(each, "\nUNION ALL\n")})
+	return sql("INSERT INTO $into (account, stream, key, newest, named_at, _run_id)\n$each",
+		parts{"into": into, "each": strings.Join(each, "\nUNION ALL\n")})
 }

@@ -86,7 +86,8 @@ func (w *Warehouse) SettleNotifications(ctx context.Context, all ...Notification
 func (w *Warehouse) insertNotifications(ctx context.Context, all []Notification, version uint64) error {
 	err := w.insert(ctx, "notifications_log", notificationColumns, func(b driver.Batch) error {
 		for _, n := range all {
-			if err := b.Append(n.Receiver, n.ID, n.queued, n.At.UTC(), n.Event, n.Account, append([]string{}, n.Streams...), append([]string{}, n.Subjects...), n.Title, n.Text,
+			if err := b.Append(n.Receiver, n.ID, n.queued, n.At.UTC(), n.Event, n.Account, append([]string{}, n.Streams...),
+				append([]string{}, n.Subjects...), n.Title, n.Text,
 				n.State, n.Attempts, n.NextAt.UTC(), n.Error, n.EndedAt, version); err != nil {
 				return err
 			}
@@ -136,7 +137,8 @@ func (n *Notification) fields() []any {
 // selectWaiting is the first messages of each receiver that wait.
 var selectWaiting = sql(`SELECT $fields FROM notifications_log FINAL
 WHERE state = $waiting AND {receiver:String} IN ('', receiver)
-ORDER BY receiver, queued, id LIMIT {limit:UInt64} BY receiver`, parts{"fields": notificationFields, "waiting": quote(NotificationWaiting)})
+ORDER BY receiver, queued, id LIMIT {limit:UInt64} BY receiver`,
+	parts{"fields": notificationFields, "waiting": quote(NotificationWaiting)})
 
 // WaitingNotifications are the first messages of a receiver that wait, or without a name of each, in their order.
 func (r Reader) WaitingNotifications(ctx context.Context, receiver string, limit int) ([]Notification, error) {
@@ -164,7 +166,8 @@ func (r Reader) Notifications(ctx context.Context, receiver string, limit int) (
 
 var selectReceivers = sql(`SELECT receiver, countIf(state = $waiting), minOrNullIf(at, state = $waiting), maxIf(ended_at, state = $sent), countIf(state = $sent), countIf(state = $dropped),
     argMinIf(attempts, (queued, id), state = $waiting), argMinIf(error, (queued, id), state = $waiting)
-FROM notifications_log FINAL WHERE event != '' GROUP BY receiver`, parts{"waiting": quote(NotificationWaiting), "sent": quote(NotificationSent), "dropped": quote(NotificationDropped)})
+FROM notifications_log FINAL WHERE event != '' GROUP BY receiver`,
+	parts{"waiting": quote(NotificationWaiting), "sent": quote(NotificationSent), "dropped": quote(NotificationDropped)})
 
 // Receivers is how the messages of each receiver stand that ever had one.
 func (r Reader) Receivers(ctx context.Context) (map[string]ReceiverState, error) {
@@ -188,9 +191,11 @@ const (
 	TurnOfSending = "notification_sending_log" // sends what waits
 )
 
-// TakeTurn makes this process the only one that does something, by one of those tables, for less than a minute, until it
-// gives the turn back. Where another process has the turn, or wants it, other says which, and it is to be tried again.
-func (w *Warehouse) TakeTurn(ctx context.Context, table string) (giveBack func(context.Context), other string, err error) {
+// TakeTurn makes this process the only one that does something, by one of those tables, for less than a minute, until
+// it gives the turn back. Where another process has the turn, or wants it, other says which, and it is to be tried
+// again.
+func (w *Warehouse) TakeTurn(ctx context.Context,
+	table string) (giveBack func(context.Context), other string, err error) {
 	t := &turn{w: w.common(), table: table, id: uuid.New()}
 	if other, err = t.ask(ctx); err != nil || other != "" {
 		return nil, other, err
@@ -209,7 +214,10 @@ var unknownFieldColumns = columns("account String, stream String, field String, 
 // UnknownFields are all of them, by account, stream and name.
 func (r Reader) UnknownFields(ctx context.Context) ([]UnknownField, error) {
 	rows, err := r.conn.Query(ctx, "SELECT account, stream, field, first_seen FROM unknown_fields ORDER BY account, stream, field")
-	all, err := scanned(rows, err, func(f *UnknownField) []any { return []any{&f.Account, &f.Stream, &f.Field, &f.FirstSeen} })
+	all, err := scanned(rows, err, func(f *UnknownField) []any {
+		return []any{&f.Account, &f.Stream, &f.Field,
+			&f.FirstSeen}
+	})
 	if err != nil {
 		return nil, fmt.Errorf("reading which fields the interface does not name: %w", err)
 	}
@@ -267,7 +275,10 @@ type OpenFinding struct {
 // OpenFindings are those of all accounts, the oldest first.
 func (r Reader) OpenFindings(ctx context.Context) ([]OpenFinding, error) {
 	rows, err := r.conn.Query(ctx, "SELECT account, kind, subject, detail, first_seen FROM payout_findings WHERE resolved_at IS NULL ORDER BY first_seen, account, kind, subject, detail")
-	all, err := scanned(rows, err, func(f *OpenFinding) []any { return []any{&f.Account, &f.Kind, &f.Subject, &f.Detail, &f.FirstSeen} })
+	all, err := scanned(rows, err, func(f *OpenFinding) []any {
+		return []any{&f.Account, &f.Kind, &f.Subject, &f.Detail,
+			&f.FirstSeen}
+	})
 	if err != nil {
 		return nil, fmt.Errorf("reading what was found about payouts: %w", err)
 	}

@@ -29,12 +29,19 @@ func TestUpstreamTimes(t *testing.T) {
 		after  string
 	}
 	for name, reads := range map[string][]read{
-		"dated ahead, corrected":              {{Part, 30 * days, "PENDING", "PENDING"}, {Part, -time.Hour, "CONFIRMED", "CONFIRMED"}, {Part, -time.Minute, "DECLINED", "DECLINED"}},
-		"dated ahead, corrected in a full":    {{Part, 30 * days, "PENDING", "PENDING"}, {Whole, -time.Hour, "CONFIRMED", "CONFIRMED"}, {Part, -time.Minute, "DECLINED", "DECLINED"}},
-		"dated ahead twice":                   {{Part, 30 * days, "PENDING", "PENDING"}, {Part, 40 * days, "CONFIRMED", "CONFIRMED"}, {Part, 20 * days, "DECLINED", "DECLINED"}},
-		"set back, repaired, changed":         {{Part, -time.Hour, "PENDING", "PENDING"}, {Part, -9 * time.Hour, "CONFIRMED", "PENDING"}, {Whole, -9 * time.Hour, "CONFIRMED", "CONFIRMED"}, {Part, -8 * time.Hour, "DECLINED", "DECLINED"}},
-		"set back, repaired, an older answer": {{Part, -time.Hour, "PENDING", "PENDING"}, {Whole, -9 * time.Hour, "CONFIRMED", "CONFIRMED"}, {Part, -10 * time.Hour, "PENDING", "CONFIRMED"}},
-		"an older answer":                     {{Part, -time.Hour, "CONFIRMED", "CONFIRMED"}, {Part, -2 * time.Hour, "PENDING", "CONFIRMED"}, {Part, -time.Minute, "DECLINED", "DECLINED"}},
+		"dated ahead, corrected": {{Part, 30 * days, "PENDING", "PENDING"},
+			{Part, -time.Hour, "CONFIRMED", "CONFIRMED"}, {Part, -time.Minute, "DECLINED", "DECLINED"}},
+		"dated ahead, corrected in a full": {{Part, 30 * days, "PENDING", "PENDING"},
+			{Whole, -time.Hour, "CONFIRMED", "CONFIRMED"}, {Part, -time.Minute, "DECLINED", "DECLINED"}},
+		"dated ahead twice": {{Part, 30 * days, "PENDING", "PENDING"},
+			{Part, 40 * days, "CONFIRMED", "CONFIRMED"}, {Part, 20 * days, "DECLINED", "DECLINED"}},
+		"set back, repaired, changed": {{Part, -time.Hour, "PENDING", "PENDING"},
+			{Part, -9 * time.Hour, "CONFIRMED", "PENDING"}, {Whole, -9 * time.Hour, "CONFIRMED", "CONFIRMED"},
+			{Part, -8 * time.Hour, "DECLINED", "DECLINED"}},
+		"set back, repaired, an older answer": {{Part, -time.Hour, "PENDING", "PENDING"},
+			{Whole, -9 * time.Hour, "CONFIRMED", "CONFIRMED"}, {Part, -10 * time.Hour, "PENDING", "CONFIRMED"}},
+		"an older answer": {{Part, -time.Hour, "CONFIRMED", "CONFIRMED"},
+			{Part, -2 * time.Hour, "PENDING", "CONFIRMED"}, {Part, -time.Minute, "DECLINED", "DECLINED"}},
 	} {
 		if name != "dated ahead, corrected in a full" && name != "set back, repaired, changed" && !enginetest.Wide() {
 			continue
@@ -67,7 +74,8 @@ func TestVersionsOfTheFuture(t *testing.T) {
 	w := open(t)
 	load(t, w, "transactions", Part, sale("PENDING", -time.Hour))
 	far := fmt.Sprint(time.Now().Add(30 * days).UnixMilli())
-	must(t, w.exec(t.Context(), "INSERT INTO transactions_latest SELECT * REPLACE (bitOr(bitShiftLeft(toUInt128("+far+"), 64), bitAnd(_version, "+readPart+")) AS _version) FROM transactions_latest"))
+	must(t, w.exec(t.Context(), "INSERT INTO transactions_latest SELECT * REPLACE (bitOr(bitShiftLeft(toUInt128("+far+
+		"), 64), bitAnd(_version, "+readPart+")) AS _version) FROM transactions_latest"))
 	must(t, w.RebuildDerived(t.Context(), StreamID{"acme", "transactions"})) // as its migration does
 	load(t, w, "transactions", Part, sale("CONFIRMED", -time.Minute))
 	if got := text(t, w, "SELECT status FROM transactions"); got[0] != "CONFIRMED" {
@@ -81,7 +89,8 @@ func TestDatedAheadAndCorrectedInOneRun(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
-	for _, statuses := range [][2]string{{"PENDING", "CONFIRMED"}, {"CONFIRMED", "DECLINED"}} { // in the first load, and over a row
+	for _, statuses := range [][2]string{{"PENDING", "CONFIRMED"},
+		{"CONFIRMED", "DECLINED"}} { // in the first load, and over a row
 		load(t, w, "transactions", Part, sale(statuses[0], 30*days), sale(statuses[1], -time.Minute))
 		if got := text(t, w, "SELECT status FROM transactions"); len(got) != 1 || got[0] != statuses[1] {
 			t.Error(got)

@@ -33,7 +33,8 @@ func fingerprints(t *testing.T, w *Warehouse) func() map[string]string {
 			columns := map[string]string{"": "*"}
 			if v.Name == "confirmation_funnel" { // what it says of decisions comes from another table than its counts
 				const decided = "'_seen$|_days_to_'"
-				columns = map[string]string{" without decisions": "* EXCEPT " + decided, " of decisions": "account, month, retailer_id, currency_code, COLUMNS(" + decided + ")"}
+				columns = map[string]string{" without decisions": "* EXCEPT " + decided,
+					" of decisions": "account, month, retailer_id, currency_code, COLUMNS(" + decided + ")"}
 			}
 			for part, list := range columns {
 				all[v.Name+part] = text(t, w, "SELECT count(), sum(cityHash64(toString(tuple("+list+")))) FROM "+v.Name)[0]
@@ -52,21 +53,26 @@ const (
 // paid loads transactions in every state that the next run changes: A unpaid, B and C and D in payout 1, E in payout 2.
 func paid(t *testing.T, w *Warehouse) {
 	t.Helper()
-	load(t, w, "transactions", Part, "["+transaction(idA, "PENDING", "1", day1, "")+","+transaction(idB, "CONFIRMED", "2", day1, "")+","+transaction(idC, "CONFIRMED", "4", day1, `,"payoutId":1`)+","+
-		transaction(idD, "CONFIRMED", "8", day1, `,"payoutId":1`)+","+transaction(idE, "CONFIRMED", "16", day1, `,"payoutId":2`)+"]")
+	load(t, w, "transactions", Part, "["+transaction(idA, "PENDING", "1", day1, "")+","+
+		transaction(idB, "CONFIRMED", "2", day1, "")+","+transaction(idC, "CONFIRMED", "4", day1, `,"payoutId":1`)+","+
+		transaction(idD, "CONFIRMED", "8", day1, `,"payoutId":1`)+","+
+		transaction(idE, "CONFIRMED", "16", day1, `,"payoutId":2`)+"]")
 	load(t, w, "transactions", Part, "["+transaction(idB, "CONFIRMED", "2", "2026-01-01T01:00:00Z", `,"payoutId":1`)+"]")
 	load(t, w, "payouts", Whole, "["+payout(1, 3, 14)+","+payout(2, 1, 16)+"]")
 }
 
-// changed is a list that stamps A, declines B, moves C to payout 2, takes D out of its payout, has no E any more, and has
-// F for the first time.
+// changed is a list that stamps A, declines B, moves C to payout 2, takes D out of its payout, has no E any more, and
+// has F for the first time.
 func changed() string {
-	return "[" + transaction(idA, "CONFIRMED", "1", day2, `,"payoutId":1`) + "," + transaction(idB, "DECLINED", "2", day2, `,"payoutId":1`) + "," +
-		transaction(idC, "CONFIRMED", "4", day2, `,"payoutId":2`) + "," + transaction(idD, "CONFIRMED", "8", day2, "") + "," + transaction(idF, "PENDING", "32", day2, `,"payoutId":2`) + "]"
+	return "[" + transaction(idA, "CONFIRMED", "1", day2, `,"payoutId":1`) + "," +
+		transaction(idB, "DECLINED", "2", day2, `,"payoutId":1`) + "," +
+		transaction(idC, "CONFIRMED", "4", day2, `,"payoutId":2`) + "," + transaction(idD, "CONFIRMED", "8", day2, "") + "," +
+		transaction(idF, "PENDING", "32", day2, `,"payoutId":2`) + "]"
 }
 
 func payout(id, transactions, cashback int) string {
-	return strings.NewReplacer("ID", strconv.Itoa(id), "GMV", strconv.Itoa(10*transactions), "N", strconv.Itoa(transactions), "C", strconv.Itoa(cashback)).Replace(
+	return strings.NewReplacer("ID", strconv.Itoa(id), "GMV", strconv.Itoa(10*transactions), "N",
+		strconv.Itoa(transactions), "C", strconv.Itoa(cashback)).Replace(
 		`{"id":ID,"totalTransactions":N,"totalGmv":GMV,"aov":10,"totalCashback":C,"confirmedTransactions":N,"declinedTransactions":0,"pendingTransactions":0,` +
 			`"confirmedGmv":GMV,"declinedGmv":0,"pendingGmv":0,"confirmedCashback":C,"declinedCashback":0,"pendingCashback":0}`)
 }
@@ -86,7 +92,8 @@ func TestHalfPublishedByHand(t *testing.T) {
 			paid(t, w)
 			look := fingerprints(t, w)
 			moved, before := 0, look()
-			for _, list := range []struct{ stream, page string }{{"transactions", changed()}, {"payouts", "[" + payout(1, 4, 15) + "," + payout(3, 1, 1) + "]"}} {
+			for _, list := range []struct{ stream, page string }{{"transactions", changed()},
+				{"payouts", "[" + payout(1, 4, 15) + "," + payout(3, 1, 1) + "]"}} {
 				r := begin(t, w, list.stream)
 				stage(t, w, r, list.page)
 				c, err := w.Writer(r).Plan(t.Context(), Whole, staged(t, w, r))
@@ -117,7 +124,8 @@ func TestHalfPublishedByHand(t *testing.T) {
 				for _, half := range halves {
 					for view, rows := range half {
 						if rows != before[view] && rows != after[view] {
-							t.Errorf("%s shows what it showed neither before nor after the run of %s: %s, not %s or %s", view, list.stream, rows, before[view], after[view])
+							t.Errorf("%s shows what it showed neither before nor after the run of %s: %s, not %s or %s", view, list.stream,
+								rows, before[view], after[view])
 						}
 					}
 				}
@@ -148,9 +156,9 @@ func (c atLatest) Exec(ctx context.Context, query string, args ...any) error {
 	return c.Conn.Exec(ctx, query, args...)
 }
 
-// TestReadersDuringPublications reads the views of payouts all the time while runs are published, and for certain between
-// the two attachments of each: whatever is read was there before or after one of the runs. TestHalfPublishedByHand reads
-// every view between two attachments.
+// TestReadersDuringPublications reads the views of payouts all the time while runs are published, and for certain
+// between the two attachments of each: whatever is read was there before or after one of the runs.
+// TestHalfPublishedByHand reads every view between two attachments.
 func TestReadersDuringPublications(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -165,9 +173,10 @@ func TestReadersDuringPublications(t *testing.T) {
 		return strings.Join(all, ", ")
 	}
 	var between []string
-	pausing, err := Open(t.Context(), Options{DSN: enginetest.DSN(), Database: w.database, Wrap: func(c driver.Conn) driver.Conn {
-		return atLatest{c, func() { between = append(between, read()) }}
-	}})
+	pausing, err := Open(t.Context(), Options{DSN: enginetest.DSN(), Database: w.database,
+		Wrap: func(c driver.Conn) driver.Conn {
+			return atLatest{c, func() { between = append(between, read()) }}
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,10 +199,13 @@ func TestReadersDuringPublications(t *testing.T) {
 			}
 		}
 	}()
-	states, totals := []string{read()}, []string{text(t, w, "SELECT (count(), sum(cityHash64(toString(tuple(*))))) FROM payout_reconciliation")[0]}
+	states, totals := []string{read()}, []string{text(t, w,
+		"SELECT (count(), sum(cityHash64(toString(tuple(*))))) FROM payout_reconciliation")[0]}
 	pages := []string{
-		changed(), "[" + transaction(idA, "DECLINED", "1", "2026-01-03T00:00:00Z", `,"payoutId":1`) + "," + transaction(idD, "CONFIRMED", "8", "2026-01-03T00:00:00Z", `,"payoutId":2`) + "]",
-		"[" + transaction(idC, "CONFIRMED", "4", "2026-01-04T00:00:00Z", "") + "," + transaction(idE, "PENDING", "1", "2026-01-04T00:00:00Z", `,"payoutId":1`) + "]", changed(),
+		changed(), "[" + transaction(idA, "DECLINED", "1", "2026-01-03T00:00:00Z", `,"payoutId":1`) + "," +
+			transaction(idD, "CONFIRMED", "8", "2026-01-03T00:00:00Z", `,"payoutId":2`) + "]",
+		"[" + transaction(idC, "CONFIRMED", "4", "2026-01-04T00:00:00Z", "") + "," +
+			transaction(idE, "PENDING", "1", "2026-01-04T00:00:00Z", `,"payoutId":1`) + "]", changed(),
 	}
 	for _, page := range pages {
 		load(t, pausing, "transactions", Whole, page)
@@ -227,7 +239,8 @@ func TestViewsReadOneTableOfAStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, table := range text(t, w, "SELECT name FROM system.tables WHERE database = currentDatabase() AND match(name, '_(latest|versions)$')") {
-		if err := w.exec(t.Context(), "INSERT INTO "+table+" (account) VALUES ('acme')"); err != nil { // of an empty table a plan says nothing
+		if err := w.exec(t.Context(), "INSERT INTO "+table+
+			" (account) VALUES ('acme')"); err != nil { // of an empty table a plan says nothing
 			t.Fatal(err)
 		}
 	}

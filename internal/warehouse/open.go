@@ -88,18 +88,21 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 	if o.Backoff == 0 {
 		o.Backoff = 200 * time.Millisecond
 	}
-	p := &pool{given: o, database: o.Database, log: o.Logger, metrics: o.Metrics, maxRetryElapsed: o.MaxRetryElapsed, lagTurn: lagTurn, backoff: o.Backoff}
+	p := &pool{given: o, database: o.Database, log: o.Logger, metrics: o.Metrics, maxRetryElapsed: o.MaxRetryElapsed,
+		lagTurn: lagTurn, backoff: o.Backoff}
 	if o.Cluster != "" {
 		p.dialect = replicatedDialect(o.Cluster, o.Database)
 	}
 	if strings.HasPrefix(o.DSN, EmbeddedScheme) {
 		p.dialect.onCluster, p.dialect.alone = "", o.Cluster != "" // of tests with a Keeper: there is no other server
 	}
-	w := &Warehouse{pool: p, migrator: migrator{pool: p, told: new(sync.Once)}, owner: newOwner(), sightings: &sightings{now: time.Now}}
+	w := &Warehouse{pool: p, migrator: migrator{pool: p, told: new(sync.Once)}, owner: newOwner(),
+		sightings: &sightings{now: time.Now}}
 	if p.guest = o.Guest; p.guest != nil {
 		p.guest.Name = w.owner.String()
 	} else if dir, embedded := strings.CutPrefix(o.DSN, EmbeddedScheme); embedded {
-		engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Logger: o.Logger, Limits: o.Limits, Downloading: o.Downloading, Shards: len(o.Shards), Restoring: o.Restoring})
+		engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Logger: o.Logger, Limits: o.Limits, Downloading: o.Downloading,
+			Shards: len(o.Shards), Restoring: o.Restoring})
 		if err != nil {
 			return nil, fmt.Errorf("opening the embedded warehouse: %w", err)
 		}

@@ -70,7 +70,8 @@ func hash(texts ...string) string {
 type KeyReusedError struct{ Action string }
 
 func (e *KeyReusedError) Error() string {
-	return "this idempotency key was given before, with another request (" + e.Action + "): give each request a key of its own"
+	return "this idempotency key was given before, with another request (" + e.Action +
+		"): give each request a key of its own"
 }
 
 var actionColumns = columns("action_id UUID, at DateTime64(3), actor String, via String, action String, account String, stream String, run_id UUID, deletes UInt64, " +
@@ -88,7 +89,8 @@ func (p *pool) RecordAction(ctx context.Context, a Action) (Action, error) {
 		key = hash(a.Actor, a.Key)
 	}
 	err = p.insert(ctx, "operator_actions_log", actionColumns, func(b driver.Batch) error {
-		return b.Append(a.ID, a.At, a.Actor, a.Via, a.Action, a.Account, a.Stream, a.RunID, a.Deletes, a.Reason, key, a.request(), uint64(next.UnixMicro()))
+		return b.Append(a.ID, a.At, a.Actor, a.Via, a.Action, a.Account, a.Stream, a.RunID, a.Deletes, a.Reason, key,
+			a.request(), uint64(next.UnixMicro()))
 	})
 	if err != nil {
 		return a, fmt.Errorf("writing to operator_actions: %w", err)
@@ -109,7 +111,9 @@ func (p *pool) EarlierAction(ctx context.Context, a Action) (*Action, error) {
 		Action
 		request string
 	}
-	rows, err := p.conn.Query(ctx, "SELECT "+actionFields+", request FROM operator_actions_log WHERE key = {key:String} ORDER BY version LIMIT 1", named("key", hash(a.Actor, a.Key)))
+	rows, err := p.conn.Query(ctx, "SELECT "+actionFields+
+		", request FROM operator_actions_log WHERE key = {key:String} ORDER BY version LIMIT 1",
+		named("key", hash(a.Actor, a.Key)))
 	found, err := scanned(rows, err, func(s *stored) []any { return append(s.fields(), &s.request) })
 	switch {
 	case err != nil:
@@ -124,7 +128,8 @@ func (p *pool) EarlierAction(ctx context.Context, a Action) (*Action, error) {
 
 // Actions lists the last actions, the newest first.
 func (r Reader) Actions(ctx context.Context, limit int) ([]Action, error) {
-	rows, err := r.readOnly.Query(ctx, fmt.Sprintf("SELECT "+actionFields+" FROM operator_actions_log FINAL ORDER BY version DESC LIMIT %d", limit))
+	rows, err := r.readOnly.Query(ctx, fmt.Sprintf("SELECT "+actionFields+
+		" FROM operator_actions_log FINAL ORDER BY version DESC LIMIT %d", limit))
 	all, err := scanned(rows, err, (*Action).fields)
 	if err != nil {
 		return nil, fmt.Errorf("reading what operators did: %w", err)
@@ -184,7 +189,8 @@ WHERE action IN ($lasting)
 ORDER BY version DESC
 LIMIT 1 BY account, stream, action IN ($pausing)`, parts{
 		"fields": actionFields, "age": fmt.Sprint(int(consentFor.Seconds())),
-		"lasting": words([]string{ActionPause, ActionResume, ActionConsent, actionConsentUsed}), "pausing": words([]string{ActionPause, ActionResume}),
+		"lasting": words([]string{ActionPause, ActionResume, ActionConsent, actionConsentUsed}),
+		"pausing": words([]string{ActionPause, ActionResume}),
 	})
 }
 
@@ -233,7 +239,8 @@ func selectGuardedRuns() string {
     GROUP BY account, stream
 )
 WHERE last.4 = $guarded
-ORDER BY account, stream`, parts{"success": quote(OutcomeSuccess), "guarded": quote(OutcomeGuarded), "whole": wholeModes, "not_ahead": notAhead})
+ORDER BY account, stream`, parts{"success": quote(OutcomeSuccess), "guarded": quote(OutcomeGuarded),
+		"whole": wholeModes, "not_ahead": notAhead})
 }
 
 // Consent is the consent of an operator to what a run of a stream is about to delete; nil when there is none. It counts
@@ -253,7 +260,8 @@ func (p *pool) Consent(ctx context.Context, id StreamID, run uuid.UUID, deletes 
 			return nil, err
 		}
 		if !only {
-			used := Action{Via: viaRun, Action: actionConsentUsed, Account: id.Account, Stream: id.Stream, RunID: run, Deletes: deletes}
+			used := Action{Via: viaRun, Action: actionConsentUsed, Account: id.Account, Stream: id.Stream, RunID: run,
+				Deletes: deletes}
 			if deletes > c.Deletes {
 				used.Reason = "more than was agreed to: nothing was deleted"
 			}

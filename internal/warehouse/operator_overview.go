@@ -41,8 +41,8 @@ func (r Reader) Openings(ctx context.Context) (o Openings, err error) {
 // Storage is what the database takes of its disk, in bytes.
 type Storage struct{ Used, Free uint64 }
 
-// Room on the disk of an embedded warehouse, in bytes. Below LittleRoom it should be looked at, below NoRoom the next load
-// is likely to fail.
+// Room on the disk of an embedded warehouse, in bytes. Below LittleRoom it should be looked at, below NoRoom the next
+// load is likely to fail.
 const (
 	LittleRoom = 2 << 30
 	NoRoom     = 200 << 20

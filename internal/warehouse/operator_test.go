@@ -62,7 +62,8 @@ func TestPauses(t *testing.T) {
 		}
 	}
 	all, err := w.Actions(t.Context(), 3)
-	if err != nil || len(all) != 3 || all[0].Action != ActionResume || all[1].Action != ActionConsent || all[2].Stream != "" {
+	if err != nil || len(all) != 3 || all[0].Action != ActionResume || all[1].Action != ActionConsent ||
+		all[2].Stream != "" {
 		t.Errorf("%+v, %v", all, err)
 	}
 	if got := text(t, w, "SELECT count(), countIf(run_id IS NULL), countIf(at > now64(3) - 600) FROM operator_actions"); got[0] != "10 10 10" {
@@ -75,7 +76,8 @@ func TestActionKeys(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	const secret = "not-to-be-stored-4411"
-	pause := Action{Actor: "ops", Via: ViaAPI, Action: ActionPause, Account: "acme", Stream: "coupons", Reason: "they asked", Key: secret}
+	pause := Action{Actor: "ops", Via: ViaAPI, Action: ActionPause, Account: "acme", Stream: "coupons",
+		Reason: "they asked", Key: secret}
 	if earlier, err := w.EarlierAction(t.Context(), pause); err != nil || earlier != nil {
 		t.Fatalf("%+v, %v", earlier, err)
 	}
@@ -85,7 +87,8 @@ func TestActionKeys(t *testing.T) {
 	}
 	act(t, w, ActionResume, "acme", "coupons")
 	earlier, err := w.EarlierAction(t.Context(), pause)
-	if err != nil || earlier == nil || earlier.ID != first.ID || !earlier.At.Equal(first.At) || earlier.Reason != "they asked" {
+	if err != nil || earlier == nil || earlier.ID != first.ID || !earlier.At.Equal(first.At) ||
+		earlier.Reason != "they asked" {
 		t.Errorf("%+v, %v", earlier, err)
 	}
 	other := pause
@@ -98,7 +101,8 @@ func TestActionKeys(t *testing.T) {
 	if earlier, err := w.EarlierAction(t.Context(), other); err != nil || earlier != nil {
 		t.Errorf("another user's key: %+v, %v", earlier, err)
 	}
-	if got := text(t, w, "SELECT count() FROM operator_actions_log WHERE toString(tuple(*)) LIKE '%"+secret+"%'"); got[0] != "0" {
+	if got := text(t, w, "SELECT count() FROM operator_actions_log WHERE toString(tuple(*)) LIKE '%"+secret+
+		"%'"); got[0] != "0" {
 		t.Error("the key is stored as it was given")
 	}
 }
@@ -116,7 +120,8 @@ func TestConsent(t *testing.T) {
 	run := func(outcome string, deletes uint64) uuid.UUID {
 		t.Helper()
 		began = began.Add(time.Minute)
-		r := RunRecord{Account: id.Account, Stream: id.Stream, RunID: uuid.New(), Mode: ModeSnapshot, StartedAt: began, FinishedAt: began, Outcome: outcome, WouldDelete: deletes}
+		r := RunRecord{Account: id.Account, Stream: id.Stream, RunID: uuid.New(), Mode: ModeSnapshot, StartedAt: began,
+			FinishedAt: began, Outcome: outcome, WouldDelete: deletes}
 		if err := w.SaveRun(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +140,8 @@ func TestConsent(t *testing.T) {
 	guarded := func(want uuid.UUID) {
 		t.Helper()
 		g, err := w.GuardedRun(t.Context(), id)
-		if err != nil || (g == nil) != (want == uuid.Nil) || g != nil && (g.RunID != want || g.Deletes == 0 || g.Mode != ModeSnapshot) {
+		if err != nil || (g == nil) != (want == uuid.Nil) || g != nil &&
+			(g.RunID != want || g.Deletes == 0 || g.Mode != ModeSnapshot) {
 			t.Errorf("%+v, %v, want %s", g, err, want)
 		}
 	}

@@ -38,7 +38,8 @@ func TestMovedSale(t *testing.T) {
 	w := open(t)
 	const day1, day2, day3 = "2026-01-01T10:00:00Z", "2026-01-02T10:00:00Z", "2026-01-03T10:00:00Z"
 	updated := func(n int) string { return fmt.Sprintf("2026-02-%02dT00:00:00Z", n) }
-	load(t, w, "transactions", Whole, sales(saleAt(idA, day1, "PENDING", updated(1)), saleAt(idB, day1, "PENDING", updated(1)), saleAt(idC, "", "PENDING", updated(1))))
+	load(t, w, "transactions", Whole, sales(saleAt(idA, day1, "PENDING", updated(1)),
+		saleAt(idB, day1, "PENDING", updated(1)), saleAt(idC, "", "PENDING", updated(1))))
 	type want struct {
 		changes Changes
 		sold    string // of A, as the view shows it; "gone" when it does not
@@ -51,19 +52,30 @@ func TestMovedSale(t *testing.T) {
 		rows  string
 		want  want
 	}{
-		{"to another day", Part, saleAt(idA, day2, "PENDING", updated(2)), want{Changes{Updated: 1, Moved: 1, Distinct: 1, Staged: 1, Live: 3}, day2, 2}},
-		{"back", Part, saleAt(idA, day1, "PENDING", updated(3)), want{Changes{Updated: 1, Moved: 1, Distinct: 1, Staged: 1, Live: 3}, day1, 3}},
-		{"there again", Part, saleAt(idA, day2, "PENDING", updated(4)), want{Changes{Updated: 1, Moved: 1, Distinct: 1, Staged: 1, Live: 3}, day2, 4}},
-		{"where it is", Part, saleAt(idA, day2, "CONFIRMED", updated(5)), want{Changes{Updated: 1, Distinct: 1, Staged: 1, Live: 3}, day2, 5}},
-		{"an older state, elsewhere", Part, saleAt(idA, day1, "PENDING", updated(3)), want{Changes{Older: 1, Distinct: 1, Staged: 1, Live: 3}, day2, 5}},
-		{"the same again", Part, saleAt(idA, day2, "CONFIRMED", updated(5)), want{Changes{Unchanged: 1, Distinct: 1, Staged: 1, Live: 3}, day2, 5}},
-		{"to no time", Part, saleAt(idA, "", "CONFIRMED", updated(6)), want{Changes{Updated: 1, Moved: 1, Distinct: 1, Staged: 1, Live: 3}, "", 6}},
-		{"from none", Part, saleAt(idA, day3, "CONFIRMED", updated(7)), want{Changes{Updated: 1, Moved: 1, Distinct: 1, Staged: 1, Live: 3}, day3, 7}},
+		{"to another day", Part, saleAt(idA, day2, "PENDING", updated(2)),
+			want{Changes{Updated: 1, Moved: 1, Distinct: 1, Staged: 1, Live: 3}, day2, 2}},
+		{"back", Part, saleAt(idA, day1, "PENDING", updated(3)),
+			want{Changes{Updated: 1, Moved: 1, Distinct: 1, Staged: 1, Live: 3}, day1, 3}},
+		{"there again", Part, saleAt(idA, day2, "PENDING", updated(4)),
+			want{Changes{Updated: 1, Moved: 1, Distinct: 1, Staged: 1, Live: 3}, day2, 4}},
+		{"where it is", Part, saleAt(idA, day2, "CONFIRMED", updated(5)),
+			want{Changes{Updated: 1, Distinct: 1, Staged: 1, Live: 3}, day2, 5}},
+		{"an older state, elsewhere", Part, saleAt(idA, day1, "PENDING", updated(3)),
+			want{Changes{Older: 1, Distinct: 1, Staged: 1, Live: 3}, day2, 5}},
+		{"the same again", Part, saleAt(idA, day2, "CONFIRMED", updated(5)),
+			want{Changes{Unchanged: 1, Distinct: 1, Staged: 1, Live: 3}, day2, 5}},
+		{"to no time", Part, saleAt(idA, "", "CONFIRMED", updated(6)),
+			want{Changes{Updated: 1, Moved: 1, Distinct: 1, Staged: 1, Live: 3}, "", 6}},
+		{"from none", Part, saleAt(idA, day3, "CONFIRMED", updated(7)),
+			want{Changes{Updated: 1, Moved: 1, Distinct: 1, Staged: 1, Live: 3}, day3, 7}},
 		{"gone", Whole, other, want{Changes{Deleted: 1, Unchanged: 2, Distinct: 2, Staged: 2, Live: 3}, "gone", 7}},
 		{"still gone", Whole, other, want{Changes{Unchanged: 2, Distinct: 2, Staged: 2, Live: 2}, "gone", 7}},
-		{"back on another day", Part, saleAt(idA, day1, "CONFIRMED", updated(8)), want{Changes{Inserted: 1, Moved: 1, Distinct: 1, Staged: 1, Live: 2}, day1, 8}},
-		{"set back, by the whole list", Whole, other + "," + saleAt(idA, day2, "PENDING", updated(2)), want{Changes{Updated: 1, Moved: 1, Unchanged: 2, Distinct: 3, Staged: 3, Live: 3}, day2, 9}},
-		{"all move at once", Whole, saleAt(idA, day3, "PENDING", updated(9)) + "," + saleAt(idB, "", "PENDING", updated(9)) + "," + saleAt(idC, day3, "PENDING", updated(9)),
+		{"back on another day", Part, saleAt(idA, day1, "CONFIRMED", updated(8)),
+			want{Changes{Inserted: 1, Moved: 1, Distinct: 1, Staged: 1, Live: 2}, day1, 8}},
+		{"set back, by the whole list", Whole, other + "," + saleAt(idA, day2, "PENDING", updated(2)),
+			want{Changes{Updated: 1, Moved: 1, Unchanged: 2, Distinct: 3, Staged: 3, Live: 3}, day2, 9}},
+		{"all move at once", Whole, saleAt(idA, day3, "PENDING", updated(9)) + "," + saleAt(idB, "", "PENDING", updated(9)) +
+			"," + saleAt(idC, day3, "PENDING", updated(9)),
 			want{Changes{Updated: 3, Moved: 3, Distinct: 3, Staged: 3, Live: 3}, day3, 10}},
 	} {
 		if i == enginetest.Sample(3, 1000) {
@@ -79,10 +91,12 @@ func TestMovedSale(t *testing.T) {
 			derivedHold(t, w)
 		}
 		shown := strings.Join(text(t, w, "SELECT ifNull(formatDateTime(sold_at, '%Y-%m-%dT%H:%i:%SZ'), '') FROM transactions WHERE id = '"+idA+"'"), ",")
-		if want := strings.TrimSuffix(test.want.sold, "gone"); shown != want || (test.want.sold == "gone") != (len(text(t, w, "SELECT id FROM transactions WHERE id = '"+idA+"'")) == 0) {
+		if want := strings.TrimSuffix(test.want.sold, "gone"); shown != want ||
+			(test.want.sold == "gone") != (len(text(t, w, "SELECT id FROM transactions WHERE id = '"+idA+"'")) == 0) {
 			t.Errorf("%s: shown as sold at %q", test.name, shown)
 		}
-		if n := text(t, w, "SELECT count() FROM transactions_history WHERE id = '"+idA+"'"); n[0] != fmt.Sprint(test.want.history) {
+		if n := text(t, w, "SELECT count() FROM transactions_history WHERE id = '"+idA+
+			"'"); n[0] != fmt.Sprint(test.want.history) {
 			t.Errorf("%s: %s versions", test.name, n[0])
 		}
 		// Every view of whole rows, and one row a key in the storage but for the marks.
@@ -122,8 +136,9 @@ func TestMovedSaleIsRecovered(t *testing.T) {
 		must(t, err)
 		prepared, err := writer.Prepare(t.Context(), c, r.StartedAt)
 		must(t, err)
-		in := Intent{RunID: r.ID, MergedAt: r.StartedAt, Prepared: prepared, Record: RunRecord{Account: "acme", Stream: "transactions", RunID: r.ID,
-			StartedAt: r.StartedAt, FinishedAt: r.StartedAt, Outcome: OutcomeSuccess, Changes: c}}
+		in := Intent{RunID: r.ID, MergedAt: r.StartedAt, Prepared: prepared,
+			Record: RunRecord{Account: "acme", Stream: "transactions", RunID: r.ID,
+				StartedAt: r.StartedAt, FinishedAt: r.StartedAt, Outcome: OutcomeSuccess, Changes: c}}
 		in.divide(derivedNames(r.Stream))
 		must(t, w.saveJSON(t.Context(), r, intentName(r.ID), in))
 		p := publication{Writer: writer, intent: in}
@@ -135,7 +150,8 @@ func TestMovedSaleIsRecovered(t *testing.T) {
 		}
 		takeOver(t, w, begin(t, w, "transactions"))
 		derivedHold(t, w)
-		if d := cmp.Diff([]string{"CONFIRMED " + strings.NewReplacer("T", " ", "Z", ".000").Replace(to)}, text(t, w, "SELECT status, sold_at FROM transactions")); d != "" {
+		if d := cmp.Diff([]string{"CONFIRMED " + strings.NewReplacer("T", " ", "Z", ".000").Replace(to)},
+			text(t, w, "SELECT status, sold_at FROM transactions")); d != "" {
 			t.Errorf("dead after %s: %s", name, d)
 		}
 		if left := text(t, w, "SELECT name FROM system.tables WHERE database = currentDatabase() AND match(name, '_(delta|changes|changed|moves)_[0-9a-f]{32}')"); len(left) > 0 {
@@ -158,8 +174,9 @@ func TestDerivedOutOfDate(t *testing.T) {
 		must(t, err)
 		prepared, err := w.Writer(r).Prepare(t.Context(), c, r.StartedAt)
 		must(t, err)
-		in := Intent{RunID: r.ID, MergedAt: r.StartedAt, Prepared: prepared, Record: RunRecord{Account: "acme", Stream: "transactions",
-			RunID: r.ID, StartedAt: r.StartedAt, FinishedAt: r.StartedAt, Outcome: OutcomeSuccess, Changes: c}}
+		in := Intent{RunID: r.ID, MergedAt: r.StartedAt, Prepared: prepared,
+			Record: RunRecord{Account: "acme", Stream: "transactions",
+				RunID: r.ID, StartedAt: r.StartedAt, FinishedAt: r.StartedAt, Outcome: OutcomeSuccess, Changes: c}}
 		if named {
 			in.divide(derivedNames(r.Stream))
 		}
@@ -169,13 +186,15 @@ func TestDerivedOutOfDate(t *testing.T) {
 	load(t, w, "transactions", Part, sales(saleAt(idA, "2026-01-01T10:00:00Z", "PENDING", "2026-02-01T00:00:00Z")))
 	upToDate := func() {
 		t.Helper()
-		if fresh := text(t, w, "SELECT value FROM sync_state WHERE name = 'derived'"); len(fresh) != 1 || fresh[0] != strings.Join(derivedNames(catalog.Transactions()), " ") {
+		if fresh := text(t, w, "SELECT value FROM sync_state WHERE name = 'derived'"); len(fresh) != 1 ||
+			fresh[0] != strings.Join(derivedNames(catalog.Transactions()), " ") {
 			t.Errorf("up to date: %q", fresh)
 		}
 		derivedHold(t, w)
 	}
 	upToDate()
-	load(t, w, "transactions", Part, sales(saleAt(idA, "2026-01-01T10:00:00Z", "CONFIRMED", "2026-02-01T01:00:00Z"))) // most of them it leaves alone
+	load(t, w, "transactions", Part, sales(saleAt(idA, "2026-01-01T10:00:00Z", "CONFIRMED",
+		"2026-02-01T01:00:00Z"))) // most of them it leaves alone
 	upToDate()
 	// The newer of two intents names them all, and comes second.
 	publishOld(false, saleAt(idB, "2026-01-01T10:00:00Z", "PENDING", "2026-02-01T00:00:00Z"))
@@ -186,14 +205,16 @@ func TestDerivedOutOfDate(t *testing.T) {
 	}
 	takeOver(t, w, begin(t, w, "transactions"))
 	derivedHold(t, w)
-	if got := load(t, w, "transactions", Part, sales(saleAt(idB, "2026-01-01T10:00:00Z", "PENDING", "2026-02-01T00:00:00Z"))); got.Unchanged != 1 || got.Live != 3 {
+	if got := load(t, w, "transactions", Part,
+		sales(saleAt(idB, "2026-01-01T10:00:00Z", "PENDING", "2026-02-01T00:00:00Z"))); got.Unchanged != 1 || got.Live != 3 {
 		t.Errorf("%+v", got)
 	}
 
 	// What is wrong for any other reason is found by a run that reads everything, and mended on demand.
 	for _, mend := range []func(){
 		func() {
-			load(t, w, "transactions", Whole, sales(saleAt(idA, "2026-01-01T10:00:00Z", "PENDING", "2026-02-01T00:00:00Z"), saleAt(idB, "2026-01-01T10:00:00Z", "PENDING", "2026-02-01T00:00:00Z"),
+			load(t, w, "transactions", Whole, sales(saleAt(idA, "2026-01-01T10:00:00Z", "PENDING", "2026-02-01T00:00:00Z"),
+				saleAt(idB, "2026-01-01T10:00:00Z", "PENDING", "2026-02-01T00:00:00Z"),
 				saleAt(idC, "2026-01-01T10:00:00Z", "PENDING", "2026-02-01T00:00:00Z")))
 		},
 		func() { must(t, w.RebuildDerived(t.Context(), id)) },
@@ -245,7 +266,10 @@ func granules(t *testing.T, w *Warehouse, query string) (sum int) {
 		database, table    string
 		parts, rows, marks uint64
 	}
-	all, err := scanned(rows, err, func(e *estimate) []any { return []any{&e.database, &e.table, &e.parts, &e.rows, &e.marks} })
+	all, err := scanned(rows, err, func(e *estimate) []any {
+		return []any{&e.database, &e.table, &e.parts, &e.rows,
+			&e.marks}
+	})
 	must(t, err)
 	for _, e := range all {
 		sum += int(e.marks)

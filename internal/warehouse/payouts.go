@@ -54,8 +54,10 @@ func (r Reader) Payouts(ctx context.Context, f PayoutFilter) ([]Payout, error) {
 	where, args := f.conditions("end_date", "payout_id")
 	rows, err := r.conn.Query(ctx, selectPayouts(where), args...)
 	all, err := scanned(rows, err, func(p *Payout) []any {
-		into := []any{&p.Account, &p.ID, &p.Start, &p.End, &p.Verdict, &p.Mismatches, &p.Currencies, &p.MixedCurrency, &p.Altered, &p.AlteredColumns, &p.AlteredBefore,
-			&p.AlteredAfter, &p.AlteredAt, &p.FirstSeenAt, &p.CompleteTo, &p.TransactionsReported, &p.Loaded, &p.Changed, &p.Moved, &p.Gone, &p.Late, &p.AtStake}
+		into := []any{&p.Account, &p.ID, &p.Start, &p.End, &p.Verdict, &p.Mismatches, &p.Currencies, &p.MixedCurrency,
+			&p.Altered, &p.AlteredColumns, &p.AlteredBefore,
+			&p.AlteredAfter, &p.AlteredAt, &p.FirstSeenAt, &p.CompleteTo, &p.TransactionsReported, &p.Loaded, &p.Changed,
+			&p.Moved, &p.Gone, &p.Late, &p.AtStake}
 		p.AtStakeBy = make([]decimal.Decimal, len(StakeStates()))
 		for i := range p.AtStakeBy {
 			into = append(into, &p.AtStakeBy[i])
@@ -94,7 +96,8 @@ type PayoutTransaction struct {
 
 // fields are what payoutTransactionColumns are read into.
 func (t *PayoutTransaction) fields() []any {
-	return []any{&t.Account, &t.Payout, &t.ID, &t.SoldAt, &t.Retailer, &t.Currency, &t.State, &t.StampedStatus, &t.StampedOrderValue, &t.StampedCashback,
+	return []any{&t.Account, &t.Payout, &t.ID, &t.SoldAt, &t.Retailer, &t.Currency, &t.State, &t.StampedStatus,
+		&t.StampedOrderValue, &t.StampedCashback,
 		&t.StampedAt, &t.FirstKnown, &t.Status, &t.OrderValue, &t.Cashback, &t.PayoutNow, &t.ChangedAt, &t.AtStake}
 }
 

@@ -14,7 +14,8 @@ func (f PayoutFilter) conditions(when, payout string) (string, []any) {
 		where, args = append(where, "account = {account:String}"), append(args, named("account", f.Account))
 	}
 	if !f.Since.IsZero() {
-		where = append(where, sql("ifNull($when >= fromUnixTimestamp64Milli({since:Int64}, 'UTC'), true)", parts{"when": when}))
+		where = append(where, sql("ifNull($when >= fromUnixTimestamp64Milli({since:Int64}, 'UTC'), true)",
+			parts{"when": when}))
 		args = append(args, named("since", fmt.Sprint(f.Since.UnixMilli())))
 	}
 	if f.Payout != nil && payout != "" {
@@ -42,7 +43,8 @@ FROM payout_reconciliation
 WHERE $where
 ORDER BY account, payout_id DESC`, parts{
 		"where": where, "at_stake": "at_stake_" + strings.Join(StakeStates(), ", at_stake_"),
-		"reported": totals("", ""), "stamped": totals("stamped_", ""), "now": totals("now_", ""), "difference": totals("", "_difference"),
+		"reported": totals("", ""), "stamped": totals("stamped_", ""), "now": totals("now_", ""),
+		"difference": totals("", "_difference"),
 	})
 }
 
@@ -54,14 +56,16 @@ func selectPayoutTransactions(where string) string {
 	return sql(`SELECT $columns
 FROM payout_transactions
 WHERE $where
-ORDER BY account, payout_id, state = $same, abs(at_stake) DESC, stamped_at DESC, id`, parts{"columns": payoutTransactionColumns, "where": where, "same": quote(TransactionSame)})
+ORDER BY account, payout_id, state = $same, abs(at_stake) DESC, stamped_at DESC, id`,
+		parts{"columns": payoutTransactionColumns, "where": where, "same": quote(TransactionSame)})
 }
 
 func selectPayoutOrphans(where string) string {
 	return sql(`SELECT account, payout_id, currency_code, count(), ifNull(sumIf(cashback, status != $declined), 0), max(was_listed) = 1, max(certain) = 1
 FROM payout_orphans
 WHERE $where
-GROUP BY account, payout_id, currency_code ORDER BY account, payout_id, currency_code`, parts{"where": where, "declined": quote(catalog.StatusDeclined)})
+GROUP BY account, payout_id, currency_code ORDER BY account, payout_id, currency_code`,
+		parts{"where": where, "declined": quote(catalog.StatusDeclined)})
 }
 
 func selectPayoutOverdue(where string) string {

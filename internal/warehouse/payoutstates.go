@@ -16,8 +16,8 @@ func TransactionStates() []string {
 // Differs reports whether the transaction no longer stands as it was stamped.
 func (t PayoutTransaction) Differs() bool { return t.State != TransactionSame }
 
-// What an amount at stake is in, as the columns at_stake_* of payout_reconciliation have it: transactions that are still
-// in the payout, by their status, those that are not, and what no transaction explains.
+// What an amount at stake is in, as the columns at_stake_* of payout_reconciliation have it: transactions that are
+// still in the payout, by their status, those that are not, and what no transaction explains.
 const (
 	StakeConfirmed   = "confirmed"
 	StakeDeclined    = "declined"

@@ -52,7 +52,8 @@ func (w *Writer) plan(ctx context.Context, scope Scope, c *Changes) error {
 		return err
 	}
 	args := append(w.args(now), named("started", fmt.Sprint(w.StartedAt.UnixMicro())))
-	if err := w.conn.QueryRow(ctx, w.script.countBefore(scope), args...).Scan(&c.Distinct, &c.Ahead, &c.Live, &c.First); err != nil {
+	if err := w.conn.QueryRow(ctx, w.script.countBefore(scope), args...).Scan(&c.Distinct, &c.Ahead, &c.Live,
+		&c.First); err != nil {
 		return err
 	}
 	if scope == Whole {
@@ -80,10 +81,12 @@ func (w *Writer) verifyLive(ctx context.Context, exact uint64) error {
 		return nil
 	}
 	var kept uint64
-	if err := w.conn.QueryRow(ctx, w.script.countLive(false), named("account", w.Account)).Scan(&kept); err != nil || kept == exact {
+	if err := w.conn.QueryRow(ctx, w.script.countLive(false), named("account", w.Account)).Scan(&kept); err != nil ||
+		kept == exact {
 		return err
 	}
-	w.log.Warn("the number of rows that is kept from run to run was wrong: it is counted anew", "account", w.Account, "stream", w.Stream.Name,
+	w.log.Warn("the number of rows that is kept from run to run was wrong: it is counted anew", "account", w.Account,
+		"stream", w.Stream.Name,
 		"kept", kept, "rows", exact)
 	return w.rebuildDerived(ctx)
 }
@@ -122,7 +125,8 @@ func (w *Writer) count(ctx context.Context, c *Changes) error {
 // args are the parameters that the statements of a comparison and of a delta share.
 func (w *Writer) args(now time.Time) []any {
 	return []any{
-		named("account", w.Account), named("run", w.ID.String()), named("latest", fmt.Sprint(now.Add(clockTolerance).UnixMicro())), w.cap(now),
+		named("account", w.Account), named("run", w.ID.String()),
+		named("latest", fmt.Sprint(now.Add(clockTolerance).UnixMicro())), w.cap(now),
 	}
 }
 

@@ -73,7 +73,8 @@ func (p *pool) connect(o Options) error {
 			conns[i] = p.replicas.pinned[i]
 		}
 	}
-	p.conn, p.admin, p.readOnly = patient{conns[0], p}, patient{conns[1], p}, conns[2] // at the last, a person waits for the answer
+	p.conn, p.admin, p.readOnly = patient{conns[0], p}, patient{conns[1],
+		p}, conns[2] // at the last, a person waits for the answer
 	p.Reader = Reader{conn: p.conn, readOnly: p.readOnly}
 	return nil
 }

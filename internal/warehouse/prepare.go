@@ -102,7 +102,8 @@ func (w *Writer) rowSteps(c Changes) []step {
 // has left.
 func (w *Writer) moveSteps() []step {
 	return []step{
-		{statement: w.script.createMoves()}, {statement: w.script.copyDelta(), settings: deltaSettings}, {statement: w.script.insertMarks(), settings: deltaSettings},
+		{statement: w.script.createMoves()}, {statement: w.script.copyDelta(), settings: deltaSettings},
+		{statement: w.script.insertMarks(), settings: deltaSettings},
 	}
 }
 
@@ -113,7 +114,8 @@ func (w *Writer) childSteps(c Changes) []step {
 	maps.Copy(settings, childDeltaSettings)
 	x := w.script
 	return []step{
-		{statement: x.createChildHashesDelta()}, {statement: x.insertChildHashes(c), settings: joinSettings(c.Distinct + c.Live)},
+		{statement: x.createChildHashesDelta()},
+		{statement: x.insertChildHashes(c), settings: joinSettings(c.Distinct + c.Live)},
 		{statement: x.createChildDelta()}, {statement: x.insertChildDelta(c), settings: settings},
 	}
 }

@@ -28,7 +28,8 @@ const (
 	nearlyAll  = 9  // of ten records
 )
 
-// vanishedFor is how long the check fails for a field that has vanished: the API no longer sends it, and everybody knows.
+// vanishedFor is how long the check fails for a field that has vanished: the API no longer sends it, and everybody
+// knows.
 const vanishedFor = 14 * 24 * time.Hour
 
 // presence is what is known of a field of a stream.
@@ -120,8 +121,9 @@ func (q *quality) fields(ctx context.Context) error {
 			gone = append(gone, name)
 		}
 	}
-	q.add(CheckFields, uint64(len(gone)), 0, "fields that nearly every record had, and that no record of a complete run has any more: "+strings.Join(gone, ", ")+
-		"; their columns are NULL or empty now; the view vanished_fields has since when, and unknown_fields whether the service has another name for them")
+	q.add(CheckFields, uint64(len(gone)), 0,
+		"fields that nearly every record had, and that no record of a complete run has any more: "+strings.Join(gone, ", ")+
+			"; their columns are NULL or empty now; the view vanished_fields has since when, and unknown_fields whether the service has another name for them")
 	return q.notePresence(ctx, changed)
 }
 
@@ -152,7 +154,10 @@ type VanishedField struct {
 // VanishedFields are all of them, by account, stream and name.
 func (r Reader) VanishedFields(ctx context.Context) ([]VanishedField, error) {
 	rows, err := r.conn.Query(ctx, "SELECT account, stream, field, missing_since FROM vanished_fields ORDER BY account, stream, field")
-	all, err := scanned(rows, err, func(f *VanishedField) []any { return []any{&f.Account, &f.Stream, &f.Field, &f.MissingSince} })
+	all, err := scanned(rows, err, func(f *VanishedField) []any {
+		return []any{&f.Account, &f.Stream, &f.Field,
+			&f.MissingSince}
+	})
 	if err != nil {
 		return nil, fmt.Errorf("reading which fields have vanished: %w", err)
 	}

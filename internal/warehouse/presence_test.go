@@ -33,7 +33,8 @@ func TestVanishedFields(t *testing.T) {
 		{"another scope", 100, 0, 0, "hostname=a.example", nil},
 		{"and back", 100, 0, 0, "", nil},
 	} {
-		run.Scope, run.Carried = step.scope, &Carried{Records: step.records, Counted: step.records, Fields: map[string]uint64{"code": step.code, "logo": step.logo}}
+		run.Scope, run.Carried = step.scope, &Carried{Records: step.records, Counted: step.records,
+			Fields: map[string]uint64{"code": step.code, "logo": step.logo}}
 		checks, err := w.CheckQuality(t.Context(), run)
 		if err != nil {
 			t.Fatal(err)
@@ -51,8 +52,8 @@ func TestVanishedFields(t *testing.T) {
 	}
 }
 
-// That a field has vanished is told for two weeks, and listed for as long as it is gone. A field that this version does not
-// name, since its row is of another one, has not vanished.
+// That a field has vanished is told for two weeks, and listed for as long as it is gone. A field that this version does
+// not name, since its row is of another one, has not vanished.
 func TestVanishedLongAgo(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -60,7 +61,8 @@ func TestVanishedLongAgo(t *testing.T) {
 	insert := func(field string, age time.Duration) {
 		t.Helper()
 		err := w.exec(t.Context(), "INSERT INTO field_presence_log (account, stream, field, scope, usual, missing_since, noted_at) SELECT "+
-			quote(run.Account)+", 'coupons', "+quote(field)+", '', true, now64(3) - toIntervalSecond("+fmt.Sprint(int(age.Seconds()))+"), now64(6) - toIntervalHour(1)")
+			quote(run.Account)+", 'coupons', "+quote(field)+", '', true, now64(3) - toIntervalSecond("+
+			fmt.Sprint(int(age.Seconds()))+"), now64(6) - toIntervalHour(1)")
 		if err != nil {
 			t.Fatal(err)
 		}

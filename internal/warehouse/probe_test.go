@@ -11,7 +11,8 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// biSettings change what a query means or how its result looks, and may come from a tool or from the profile of its user.
+// biSettings change what a query means or how its result looks, and may come from a tool or from the profile of its
+// user.
 var biSettings = []clickhouse.Settings{
 	{},
 	{"join_use_nulls": 1, "select_sequential_consistency": 1},
@@ -26,25 +27,31 @@ var biSettings = []clickhouse.Settings{
 	{"join_use_nulls": 1, "transform_null_in": 1, "join_algorithm": "full_sorting_merge", "data_type_default_nullable": 1},
 }
 
-// wholeProbes asks each view under all settings, with all conditions under the defaults. Without it, each is asked under the
-// defaults and another one, or two others in a wide sample, and under the defaults with all conditions only in that.
+// wholeProbes asks each view under all settings, with all conditions under the defaults. Without it, each is asked
+// under the defaults and another one, or two others in a wide sample, and under the defaults with all conditions only
+// in that.
 const wholeProbes = "WAREHOUSE_PROBES"
 
 // probesOf are conditions on a column, as its type allows them: equality first, then what reads a part of a column.
 func probesOf(c ViewColumn) []string {
 	name := "`" + c.Name + "`"
 	null := []string{name + " IS NULL", name + " IS NOT NULL"}
-	bare := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSuffix(strings.TrimPrefix(c.Type, "LowCardinality("), ")"), "Nullable("), ")")
+	bare := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSuffix(strings.TrimPrefix(c.Type, "LowCardinality("), ")"),
+		"Nullable("), ")")
 	equal := func(value string) []string {
-		return append([]string{name + " = " + value, name + " != " + value}, append(null, name+" IN ("+value+", "+value+")", "toString("+name+") LIKE '%x%'")...)
+		return append([]string{name + " = " + value, name + " != " + value},
+			append(null, name+" IN ("+value+", "+value+")", "toString("+name+") LIKE '%x%'")...)
 	}
 	switch {
 	case strings.HasPrefix(c.Type, "Array(Decimal"):
-		return append([]string{"empty(" + name + ")", "notEmpty(" + name + ")"}, append(null, "length("+name+") > 1", "has("+name+", toDecimal64(1, 4))")...)
+		return append([]string{"empty(" + name + ")", "notEmpty(" + name + ")"},
+			append(null, "length("+name+") > 1", "has("+name+", toDecimal64(1, 4))")...)
 	case strings.HasPrefix(c.Type, "Array(Int"):
-		return append([]string{"empty(" + name + ")", "notEmpty(" + name + ")"}, append(null, "length("+name+") > 1", "has("+name+", 1)")...)
+		return append([]string{"empty(" + name + ")", "notEmpty(" + name + ")"},
+			append(null, "length("+name+") > 1", "has("+name+", 1)")...)
 	case strings.HasPrefix(c.Type, "Array("):
-		return append([]string{"empty(" + name + ")", "notEmpty(" + name + ")"}, append(null, "length("+name+") > 1", "has("+name+", 'x')")...)
+		return append([]string{"empty(" + name + ")", "notEmpty(" + name + ")"},
+			append(null, "length("+name+") > 1", "has("+name+", 'x')")...)
 	case bare == "String":
 		return append(equal("''"), "length("+name+") > 1")
 	case bare == "UUID":
@@ -111,7 +118,8 @@ func TestViewsUnderEverySetting(t *testing.T) {
 					ask(settings, "SELECT count() FROM "+from+" WHERE "+strings.Join(conditions, " AND "))
 				}
 			}
-			ask(settings, "SELECT "+strings.Join(names, ", ")+", count() FROM "+from+" GROUP BY "+strings.Join(names, ", ")+" ORDER BY "+strings.Join(names, ", "))
+			ask(settings, "SELECT "+strings.Join(names, ", ")+", count() FROM "+from+" GROUP BY "+strings.Join(names, ", ")+
+				" ORDER BY "+strings.Join(names, ", "))
 		}
 	}
 }

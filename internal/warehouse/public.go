@@ -87,7 +87,8 @@ func createPublic(database, views string, v publicView, divided bool) string {
 		names = append(names, c[1])
 	}
 	return sql("CREATE OR REPLACE VIEW $views.$name\n(\n$columns\n)$rights\nAS SELECT $names\nFROM $database.$name$parameters\nCOMMENT $comment", parts{
-		"views": views, "name": v.name, "columns": v.columns, "rights": rights, "names": strings.Join(names, ", "), "database": database,
+		"views": views, "name": v.name, "columns": v.columns, "rights": rights, "names": strings.Join(names, ", "),
+		"database":   database,
 		"parameters": v.parameters, "comment": v.comment,
 	})
 }
@@ -97,7 +98,8 @@ func createPublicMark(database, views string, files, generation uint32) string {
 	return sql("CREATE OR REPLACE VIEW $views.$mark (database String, files UInt32, generation UInt32)\n"+
 		"AS SELECT $database AS database, toUInt32($files) AS files, toUInt32($generation) AS generation\n"+
 		"COMMENT 'What the views of this database were made for: the database that they read, the last file in schema/, and the generation of its views'",
-		parts{"views": views, "mark": publicMark, "database": quote(database), "files": fmt.Sprint(files), "generation": fmt.Sprint(generation)})
+		parts{"views": views, "mark": publicMark, "database": quote(database), "files": fmt.Sprint(files),
+			"generation": fmt.Sprint(generation)})
 }
 
 // selectPublicMark asks whether the views were made for these, or for newer ones.
@@ -106,7 +108,8 @@ func selectPublicMark(views string) string {
 }
 
 // selectPublic lists what the database of views has, and which of it reads a view of the same name of the database.
-const selectPublic = `SELECT name, engine = 'View' AND (name = {mark:String} OR position(replaceAll(as_select, '` + "`" + `', ''), concat(' FROM ', {database:String}, '.', name)) > 0)
+const selectPublic = `SELECT name, engine = 'View' AND (name = {mark:String} OR position(replaceAll(as_select, '` +
+	"`" + `', ''), concat(' FROM ', {database:String}, '.', name)) > 0)
         OR engine = 'Distributed' AND position(engine_full, concat('\'', {shard:String}, '\', \'', name, '\'')) > 0 AS made
 FROM system.tables
 WHERE database = {views:String}
@@ -133,7 +136,8 @@ func (w *Warehouse) pendingPublic(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	var fits bool
-	err = w.admin.QueryRow(ctx, selectPublicMark(views), named("database", w.database), named("files", fmt.Sprint(files)), named("generation", fmt.Sprint(generation))).Scan(&fits)
+	err = w.admin.QueryRow(ctx, selectPublicMark(views), named("database", w.database), named("files", fmt.Sprint(files)),
+		named("generation", fmt.Sprint(generation))).Scan(&fits)
 	if err != nil && !IsMissing(err) {
 		return nil, fmt.Errorf("asking what the views of database %s were made for: %w", views, err)
 	}
@@ -148,7 +152,8 @@ func (w *Warehouse) pendingPublic(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(w.createPublicDatabase(), drops, w.createPublicViews(wanted), w.everywhere(createPublicMark(w.database, views, files, generation))), nil
+	return slices.Concat(w.createPublicDatabase(), drops, w.createPublicViews(wanted),
+		w.everywhere(createPublicMark(w.database, views, files, generation))), nil
 }
 
 // everywhere are statements for all servers.
@@ -183,7 +188,8 @@ func (w *Warehouse) unwantedPublic(ctx context.Context, wanted []publicView) (st
 		name string
 		made bool
 	}
-	rows, err := w.admin.Query(ctx, selectPublic, named("views", views), named("mark", publicMark), named("database", w.database), named("shard", shardDatabase(w.database)))
+	rows, err := w.admin.Query(ctx, selectPublic, named("views", views), named("mark", publicMark),
+		named("database", w.database), named("shard", shardDatabase(w.database)))
 	tables, err := scanned(rows, err, func(t *table) []any { return []any{&t.name, &t.made} })
 	if err != nil {
 		return nil, fmt.Errorf("listing the views of database %s: %w", views, err)

@@ -50,7 +50,8 @@ func TestPublicViews(t *testing.T) {
 	described := func(database, more string) []string {
 		return text(t, w, "SELECT t.name, t.comment, t.engine, groupArray((c.name, c.type, c.comment)) FROM system.tables AS t LEFT JOIN "+
 			"(SELECT * FROM system.columns WHERE database = {database:String} ORDER BY position) AS c ON c.table = t.name "+
-			"WHERE t.database = {database:String} AND t.engine = 'View' AND t.name NOT IN ("+more+") GROUP BY ALL ORDER BY t.name", named("database", database))
+			"WHERE t.database = {database:String} AND t.engine = 'View' AND t.name NOT IN ("+more+
+			") GROUP BY ALL ORDER BY t.name", named("database", database))
 	}
 	if d := cmp.Diff(described(w.database, words(innerViews)), described(views, quote(publicMark))); d != "" {
 		t.Errorf("the views are not those of the warehouse: %s", d)
@@ -63,15 +64,19 @@ func TestPublicViews(t *testing.T) {
 	elsewhere, err := Open(t.Context(), Options{DSN: w.given.DSN, Database: "default"})
 	must(t, err)
 	defer elsewhere.Close() //nolint:errcheck // the engine stays open
-	wantRows(t, elsewhere, "SELECT id, cashback, status FROM "+views+".transactions WHERE sold_at < '2026-02-01'", "00000000-0000-4000-8000-000000000001 1.25 CONFIRMED")
-	wantRows(t, elsewhere, "SELECT kind, id FROM "+views+".deals_active(at = '2100-01-01 00:00:00')", "promotion 00000000-0000-4000-8000-000000000003")
+	wantRows(t, elsewhere, "SELECT id, cashback, status FROM "+views+".transactions WHERE sold_at < '2026-02-01'",
+		"00000000-0000-4000-8000-000000000001 1.25 CONFIRMED")
+	wantRows(t, elsewhere, "SELECT kind, id FROM "+views+".deals_active(at = '2100-01-01 00:00:00')",
+		"promotion 00000000-0000-4000-8000-000000000003")
 	wantRows(t, elsewhere, "SELECT count() FROM "+views+".deals_active(at = '2000-01-01 00:00:00')", "0")
-	wantRows(t, elsewhere, "SELECT payout_id, id, state FROM "+views+".payout_transactions WHERE payout_id = 1", "1 00000000-0000-4000-8000-000000000001 same")
+	wantRows(t, elsewhere, "SELECT payout_id, id, state FROM "+views+".payout_transactions WHERE payout_id = 1",
+		"1 00000000-0000-4000-8000-000000000001 same")
 
 	for _, filter := range []string{"sold_at >= '2026-06-01'", "toDate(sold_at) = '2025-01-01'", "account = 'globex'"} {
 		for _, view := range []string{"transactions", "transactions_enriched"} {
 			read := func(database string) []string {
-				return text(t, w, "SELECT sum(rows) FROM (EXPLAIN ESTIMATE SELECT sum(cashback) FROM "+database+"."+view+" WHERE "+filter+")")
+				return text(t, w, "SELECT sum(rows) FROM (EXPLAIN ESTIMATE SELECT sum(cashback) FROM "+database+"."+view+" WHERE "+
+					filter+")")
 			}
 			if want, got := read(w.database), read(views); want[0] != got[0] {
 				t.Errorf("%s where %s: %s rows are read, and %s without the database of views", view, filter, got, want)
@@ -79,14 +84,16 @@ func TestPublicViews(t *testing.T) {
 		}
 	}
 	wantRows(t, w, "SELECT sum(rows) FROM (EXPLAIN ESTIMATE SELECT sum(cashback) FROM "+views+".transactions)", "2")
-	wantRows(t, w, "SELECT sum(rows) FROM (EXPLAIN ESTIMATE SELECT sum(cashback) FROM "+views+".transactions WHERE sold_at >= '2026-06-01')", "0")
-	if err := w.exec(t.Context(), "SELECT * FROM "+views+".transactions FORMAT Null SETTINGS max_rows_to_read = 1"); err == nil {
+	wantRows(t, w, "SELECT sum(rows) FROM (EXPLAIN ESTIMATE SELECT sum(cashback) FROM "+views+
+		".transactions WHERE sold_at >= '2026-06-01')", "0")
+	if err := w.exec(t.Context(), "SELECT * FROM "+views+
+		".transactions FORMAT Null SETTINGS max_rows_to_read = 1"); err == nil {
 		t.Error("a limit of who asks does not hold for what the view reads")
 	}
 }
 
-// TestPublicViewsKeepUp changes the database of views, and holds what the next migration makes of it: what is missing or
-// older is made, what is not wanted any more goes, and what somebody else has made stays.
+// TestPublicViewsKeepUp changes the database of views, and holds what the next migration makes of it: what is missing
+// or older is made, what is not wanted any more goes, and what somebody else has made stays.
 func TestPublicViewsKeepUp(t *testing.T) {
 	t.Parallel()
 	w, views := openPublic(t)
@@ -99,14 +106,16 @@ func TestPublicViewsKeepUp(t *testing.T) {
 	files, generation, err := madeFor(w.dialect)
 	must(t, err)
 	names := func() []string {
-		return text(t, w, "SELECT name FROM system.tables WHERE database = {views:String} ORDER BY name", named("views", views))
+		return text(t, w, "SELECT name FROM system.tables WHERE database = {views:String} ORDER BY name",
+			named("views", views))
 	}
 	whole := names()
 
 	do("DROP DATABASE " + views + " SYNC") // as after a backup of the warehouse alone was restored
 	migratePublic(t, w)
 
-	do("CREATE VIEW "+views+".sync_state AS SELECT name FROM "+w.database+".sync_state", "CREATE VIEW "+views+".mine AS SELECT id FROM "+w.database+".transactions",
+	do("CREATE VIEW "+views+".sync_state AS SELECT name FROM "+w.database+".sync_state",
+		"CREATE VIEW "+views+".mine AS SELECT id FROM "+w.database+".transactions",
 		"DROP VIEW "+views+".coupons", createPublicMark(w.database, views, files, generation-1))
 	migratePublic(t, w)
 	want := append(slices.Clone(whole), "mine")
@@ -120,12 +129,14 @@ func TestPublicViewsKeepUp(t *testing.T) {
 		t.Errorf("the views of a newer version are replaced: %q, %v", done, err)
 	}
 
-	do("CREATE TABLE "+views+".coupons (kept UInt8) ENGINE = MergeTree ORDER BY kept", createPublicMark(w.database, views, files-1, generation))
+	do("CREATE TABLE "+views+".coupons (kept UInt8) ENGINE = MergeTree ORDER BY kept",
+		createPublicMark(w.database, views, files-1, generation))
 	_, err = w.Migrate(t.Context())
 	if refused, ok := errors.AsType[*ServerError](err); !ok || !strings.Contains(refused.Problem, views+".coupons") {
 		t.Errorf("a table that has the name of a view: %v", err)
 	}
-	wantRows(t, w, "SELECT count() FROM system.tables WHERE database = '"+views+"' AND name = 'coupons' AND engine = 'MergeTree'", "1")
+	wantRows(t, w, "SELECT count() FROM system.tables WHERE database = '"+views+
+		"' AND name = 'coupons' AND engine = 'MergeTree'", "1")
 	do("DROP TABLE " + views + ".coupons")
 	migratePublic(t, w)
 
@@ -141,8 +152,8 @@ func isServerError(err error) bool {
 	return ok
 }
 
-// TestEveryViewIsPublic holds that each view of the files and of the catalog is found where people look, or is named among
-// those that are not for them.
+// TestEveryViewIsPublic holds that each view of the files and of the catalog is found where people look, or is named
+// among those that are not for them.
 func TestEveryViewIsPublic(t *testing.T) {
 	t.Parallel()
 	public, err := publicViews()

@@ -10,8 +10,8 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// TestRecover kills a publication after each of its steps, or after two of them without a wide sample, and lets the next
-// run finish it.
+// TestRecover kills a publication after each of its steps, or after two of them without a wide sample, and lets the
+// next run finish it.
 func TestRecover(t *testing.T) {
 	t.Parallel()
 	const day1, day2 = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
@@ -34,17 +34,22 @@ func TestRecover(t *testing.T) {
 			if _, err := w.Writer(r).Prepare(t.Context(), c, now); err != nil {
 				t.Fatal(err)
 			}
-			in := Intent{RunID: r.ID, MergedAt: now, Watermark: now, Record: RunRecord{Account: "acme", Stream: "coupons", RunID: r.ID, StartedAt: r.StartedAt, FinishedAt: now, Outcome: OutcomeSuccess, Changes: c}}
-			if err := w.SaveRun(t.Context(), RunRecord{Account: "acme", Stream: "coupons", RunID: r.ID, StartedAt: r.StartedAt, Outcome: OutcomeRunning}); err != nil {
+			in := Intent{RunID: r.ID, MergedAt: now, Watermark: now,
+				Record: RunRecord{Account: "acme", Stream: "coupons", RunID: r.ID, StartedAt: r.StartedAt, FinishedAt: now,
+					Outcome: OutcomeSuccess, Changes: c}}
+			if err := w.SaveRun(t.Context(), RunRecord{Account: "acme", Stream: "coupons", RunID: r.ID, StartedAt: r.StartedAt,
+				Outcome: OutcomeRunning}); err != nil {
 				t.Fatal(err)
 			}
 			for i, step := range []func() error{
 				func() error { return w.saveJSON(t.Context(), r, intentName(r.ID), in) },
 				func() error {
-					return publication{Writer: w.Writer(r)}.attach(t.Context(), target{"coupons_versions", r.delta(), "coupons_latest", "", ""})
+					return publication{Writer: w.Writer(r)}.attach(t.Context(),
+						target{"coupons_versions", r.delta(), "coupons_latest", "", ""})
 				},
 				func() error {
-					return publication{Writer: w.Writer(r)}.attach(t.Context(), target{"coupons_latest", r.delta(), "coupons_latest", "", ""})
+					return publication{Writer: w.Writer(r)}.attach(t.Context(),
+						target{"coupons_latest", r.delta(), "coupons_latest", "", ""})
 				},
 				func() error { return w.SaveRun(t.Context(), in.Record) },
 				func() error {
@@ -77,7 +82,8 @@ func TestRecover(t *testing.T) {
 			if d := cmp.Diff([]string{"a2"}, text(t, w, "SELECT code FROM coupons")); d != "" {
 				t.Error(d)
 			}
-			if d := cmp.Diff([]string{"a1 1", "a2 0", "b1 1"}, text(t, w, "SELECT code, valid_to IS NOT NULL FROM coupons_history ORDER BY code")); d != "" {
+			if d := cmp.Diff([]string{"a1 1", "a2 0", "b1 1"},
+				text(t, w, "SELECT code, valid_to IS NOT NULL FROM coupons_history ORDER BY code")); d != "" {
 				t.Error(d)
 			}
 			if n := text(t, w, "SELECT count() FROM coupons_versions"); n[0] != "4" {
@@ -124,20 +130,24 @@ func TestStaleReads(t *testing.T) {
 	if got := publish(t, w, slow, Whole); got.Updated != 0 || code() != "['newer']" {
 		t.Errorf("a read that began earlier: %+v, %s", got, code())
 	}
-	if got := load(t, w, "coupons", Part, "["+coupon(idA, "lagging replica", day1)+"]"); got.Updated != 0 || code() != "['newer']" {
+	if got := load(t, w, "coupons", Part, "["+coupon(idA, "lagging replica", day1)+"]"); got.Updated != 0 ||
+		code() != "['newer']" {
 		t.Errorf("an older state in a partial read: %+v, %s", got, code())
 	}
 	load(t, w, "coupons", Whole, "["+coupon(idA, "wrong date", far)+"]")
-	if got := load(t, w, "coupons", Whole, "["+coupon(idA, "corrected", day2)+"]"); got.Updated != 1 || code() != "['corrected']" {
+	if got := load(t, w, "coupons", Whole, "["+coupon(idA, "corrected", day2)+"]"); got.Updated != 1 ||
+		code() != "['corrected']" {
 		t.Errorf("a corrected date: %+v, %s", got, code())
 	}
 	load(t, w, "coupons", Whole, "["+coupon(idB, "other", day1)+"]")
-	if got := load(t, w, "coupons", Whole, "["+coupon(idA, "back", day1)+","+coupon(idB, "other", day1)+"]"); got.Inserted != 1 || code() != "['back','other']" {
+	if got := load(t, w, "coupons", Whole, "["+coupon(idA, "back", day1)+","+coupon(idB, "other", day1)+
+		"]"); got.Inserted != 1 || code() != "['back','other']" {
 		t.Errorf("a row that came back with an older date: %+v, %s", got, code())
 	}
 	// Emptied, and then a row without a usable date: it must not lose to its own tombstone.
 	load(t, w, "coupons", Whole, "[]")
-	if got := load(t, w, "coupons", Whole, "["+coupon(idA, "undated", "soon")+"]"); got.Inserted != 1 || code() != "['undated']" {
+	if got := load(t, w, "coupons", Whole, "["+coupon(idA, "undated", "soon")+"]"); got.Inserted != 1 ||
+		code() != "['undated']" {
 		t.Errorf("an undated row that came back: %+v, %s", got, code())
 	}
 }
@@ -155,7 +165,9 @@ func TestPartialAttachIsRepaired(t *testing.T) {
 	if _, err := w.Writer(r).Prepare(t.Context(), c, r.StartedAt); err != nil {
 		t.Fatal(err)
 	}
-	in := Intent{RunID: r.ID, MergedAt: r.StartedAt, Record: RunRecord{Account: "acme", Stream: "coupons", RunID: r.ID, StartedAt: r.StartedAt, Outcome: OutcomeSuccess, Changes: c}}
+	in := Intent{RunID: r.ID, MergedAt: r.StartedAt,
+		Record: RunRecord{Account: "acme", Stream: "coupons", RunID: r.ID, StartedAt: r.StartedAt, Outcome: OutcomeSuccess,
+			Changes: c}}
 	if err := w.saveJSON(t.Context(), r, intentName(r.ID), in); err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +188,8 @@ func TestPartialAttachIsRepaired(t *testing.T) {
 func TestDeltaIsOnePart(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	load(t, w, "coupons", Whole, "["+coupon(idA, "a", "2026-01-01T00:00:00Z")+","+coupon(idB, "b", "2026-01-01T00:00:00Z")+"]")
+	load(t, w, "coupons", Whole, "["+coupon(idA, "a", "2026-01-01T00:00:00Z")+","+coupon(idB, "b", "2026-01-01T00:00:00Z")+
+		"]")
 	r := begin(t, w, "coupons") // one row changes, one is gone: two inserts into the delta
 	stage(t, w, r, "["+coupon(idA, "a2", "2026-01-02T00:00:00Z")+"]")
 	c, err := w.Writer(r).Plan(t.Context(), Whole, 1)
@@ -186,7 +199,9 @@ func TestDeltaIsOnePart(t *testing.T) {
 	if _, err := w.Writer(r).Prepare(t.Context(), c, r.StartedAt); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]string{"1 2"}, text(t, w, "SELECT uniqExact(name), sum(rows) FROM system.parts WHERE active AND database = currentDatabase() AND table = '"+r.delta()+"'")); d != "" {
+	if d := cmp.Diff([]string{"1 2"}, text(t, w,
+		"SELECT uniqExact(name), sum(rows) FROM system.parts WHERE active AND database = currentDatabase() AND table = '"+
+			r.delta()+"'")); d != "" {
 		t.Error(d)
 	}
 }

@@ -17,8 +17,8 @@ import (
 // is durable first, so that whoever comes after a crash finishes the work (warehouse-2). After an error the run must
 // not be discarded: Recover carries the intent out.
 //
-// The lease is checked before, and once more when the intent is durable: a worker that lost it in between withdraws, and
-// returns ErrLeaseLost.
+// The lease is checked before, and once more when the intent is durable: a worker that lost it in between withdraws,
+// and returns ErrLeaseLost.
 func (w *Writer) Publish(ctx context.Context, l *Lease, in Intent) error {
 	in.divide(derivedNames(w.Stream))
 	if w.Stream.Child != nil {
@@ -61,9 +61,9 @@ type publication struct {
 	begun  bool   // an earlier attempt may have attached something
 }
 
-// settle ends a run that has changed nothing. Nothing is attached, so it needs no intent: its row, what it leaves behind
-// and the state follow each other in an order in which a crash between two of them makes the next run read the same
-// again, and no more.
+// settle ends a run that has changed nothing. Nothing is attached, so it needs no intent: its row, what it leaves
+// behind and the state follow each other in an order in which a crash between two of them makes the next run read the
+// same again, and no more.
 func (p publication) settle(ctx context.Context) error {
 	if err := p.saveRow(ctx); err != nil {
 		return err
@@ -251,7 +251,8 @@ func (p publication) stillHeld(ctx context.Context) error {
 
 // goneDelta makes an errDeltaGone of an error that says so.
 func goneDelta(err error) error {
-	if e, ok := errors.AsType[*clickhouse.Exception](err); IsMissing(err) || ok && (e.Code == codeIncompatibleColumns || e.Code == codeBadArguments) {
+	if e, ok := errors.AsType[*clickhouse.Exception](err); IsMissing(err) || ok &&
+		(e.Code == codeIncompatibleColumns || e.Code == codeBadArguments) {
 		return fmt.Errorf("%w: %w", errDeltaGone, err)
 	}
 	return err

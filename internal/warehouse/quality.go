@@ -41,13 +41,15 @@ const countAgain = 24 * time.Hour
 // fewRows is how many rows are counted after each run that changed any, or read all: it costs milliseconds.
 const fewRows = 100_000
 
-// CheckQuality checks what readers see after a run that succeeded, and records it in quality_checks. A check that cannot
-// be made is left out: of payouts before payouts are loaded, of the number of rows when another run has published since.
+// CheckQuality checks what readers see after a run that succeeded, and records it in quality_checks. A check that
+// cannot be made is left out: of payouts before payouts are loaded, of the number of rows when another run has
+// published since.
 //
 // It looks at what the run has written, and costs the same however many rows there are. The rows of a large stream are
-// counted once a day only, after a run that read them all and found changes, and for as long as a check does not hold: that no key is
-// there twice needs no look at the others, since they were checked when they were written, and a second row of a key
-// shows in the number of rows. After a run that changed nothing there is nothing new to check: what held does.
+// counted once a day only, after a run that read them all and found changes, and for as long as a check does not hold:
+// that no key is there twice needs no look at the others, since they were checked when they were written, and a second
+// row of a key shows in the number of rows. After a run that changed nothing there is nothing new to check: what held
+// does.
 func (w *Warehouse) CheckQuality(ctx context.Context, run RunRecord) ([]Check, error) {
 	if run.Outcome != OutcomeSuccess {
 		return nil, nil
@@ -57,7 +59,8 @@ func (w *Warehouse) CheckQuality(ctx context.Context, run RunRecord) ([]Check, e
 		return nil, err
 	}
 	q := newQuality(w.At(run.Account), run, s)
-	for _, step := range []func(context.Context) error{q.before, q.rows, q.keys, q.values, q.payouts, q.prices, q.fields, q.save} {
+	for _, step := range []func(context.Context) error{q.before, q.rows, q.keys, q.values, q.payouts, q.prices, q.fields,
+		q.save} {
 		if err := step(ctx); err != nil {
 			return nil, fmt.Errorf("checking %s of account %s after run %s: %w", run.Stream, run.Account, run.RunID, err)
 		}
@@ -137,7 +140,8 @@ FROM (SELECT check, max(checked_at) AS checked_at, argMax(ok, quality_checks_log
 func (q *quality) before(ctx context.Context) error {
 	var us, counted int64
 	var newest, failed uint64
-	if err := q.w.conn.QueryRow(ctx, selectChecksBefore, q.args...).Scan(&us, &newest, &counted, &failed, &q.presence); err != nil {
+	if err := q.w.conn.QueryRow(ctx, selectChecksBefore, q.args...).Scan(&us, &newest, &counted, &failed,
+		&q.presence); err != nil {
 		return err
 	}
 	now := time.UnixMicro(us).UTC()
@@ -153,13 +157,14 @@ func (q *quality) before(ctx context.Context) error {
 	return nil
 }
 
-// idle says that there is nothing to check about the rows of the run: it wrote none, and what it may have left as it was
-// holds.
+// idle says that there is nothing to check about the rows of the run: it wrote none, and what it may have left as it
+// was holds.
 func (q *quality) idle() bool { return !q.run.Changes.Any() && !q.failed }
 
 // add keeps the outcome of a check. detail says what is wrong when it does not hold.
 func (q *quality) add(name string, found, expected uint64, detail string) {
-	c := Check{Account: q.run.Account, Stream: q.run.Stream, RunID: q.run.RunID, Name: name, OK: found == expected, Found: found, Expected: expected}
+	c := Check{Account: q.run.Account, Stream: q.run.Stream, RunID: q.run.RunID, Name: name, OK: found == expected,
+		Found: found, Expected: expected}
 	if !c.OK {
 		c.Detail = detail
 	}
@@ -186,11 +191,14 @@ func (q *quality) rows(ctx context.Context) error {
 		}
 	}
 	var found, later uint64
-	err := q.w.conn.QueryRow(ctx, "SELECT (SELECT count() FROM "+q.stream.Name+" WHERE account = {account:String}), (SELECT countIf(synced_at > fromUnixTimestamp64Milli({to:Int64}, 'UTC')) FROM "+
+	err := q.w.conn.QueryRow(ctx, "SELECT (SELECT count() FROM "+q.stream.Name+
+		" WHERE account = {account:String}), (SELECT countIf(synced_at > fromUnixTimestamp64Milli({to:Int64}, 'UTC')) FROM "+
 		q.stream.Name+"_latest WHERE account = {account:String})", q.args...).Scan(&found, &later)
 	if err == nil && later == 0 {
-		q.add(CheckRowsMatch, found, expected, fmt.Sprintf("rows of the view: %d; by the count of the run: %d; `dealhouse sync %s --full` reads the stream anew; "+
-			"`dealhouse migrate` and SHOW CREATE VIEW %s tell whether the view is the one of this version", found, expected, q.stream.Name, q.stream.Name))
+		q.add(CheckRowsMatch, found, expected,
+			fmt.Sprintf("rows of the view: %d; by the count of the run: %d; `dealhouse sync %s --full` reads the stream anew; "+
+				"`dealhouse migrate` and SHOW CREATE VIEW %s tell whether the view is the one of this version", found, expected,
+				q.stream.Name, q.stream.Name))
 	}
 	return err
 }
@@ -203,7 +211,8 @@ func (q *quality) keys(ctx context.Context) error {
 	var twice uint64
 	if some := q.run.Written.Keys; len(some) > 0 {
 		key := keyNames(q.stream)
-		err := q.w.conn.QueryRow(ctx, "SELECT toUInt64(count() - uniqExact("+key+")) FROM "+q.stream.Name+" WHERE account = {account:String} AND "+key+" IN ("+words(some)+")", q.args...).Scan(&twice)
+		err := q.w.conn.QueryRow(ctx, "SELECT toUInt64(count() - uniqExact("+key+")) FROM "+q.stream.Name+
+			" WHERE account = {account:String} AND "+key+" IN ("+words(some)+")", q.args...).Scan(&twice)
 		if err != nil {
 			return err
 		}
@@ -225,7 +234,8 @@ func (q *quality) values(context.Context) error {
 		if i := slices.IndexFunc(q.run.Written.Broken, func(b Broken) bool { return b.Rule == r.name }); i >= 0 {
 			b = q.run.Written.Broken[i]
 		}
-		q.add(r.name, b.Rows, 0, fmt.Sprintf("rows %s: %d; look at `dealhouse query \"SELECT * FROM %s WHERE %s = '%s'\"`", r.what, b.Rows, q.stream.Name, keyNames(q.stream), b.Example))
+		q.add(r.name, b.Rows, 0, fmt.Sprintf("rows %s: %d; look at `dealhouse query \"SELECT * FROM %s WHERE %s = '%s'\"`",
+			r.what, b.Rows, q.stream.Name, keyNames(q.stream), b.Example))
 	}
 	return nil
 }
@@ -238,7 +248,8 @@ func rulesOf(s *catalog.Stream, serverTime bool) []rule {
 		if serverTime {
 			now = "fromUnixTimestamp64Milli({server:Int64}, 'UTC')"
 		}
-		rules = append(rules, rule{CheckUpdatesNotFuture, fmt.Sprintf("%s > %s + toIntervalSecond(%d)", s.Fields[i].Column, now, int(catalog.FutureTolerance.Seconds())),
+		rules = append(rules, rule{CheckUpdatesNotFuture,
+			fmt.Sprintf("%s > %s + toIntervalSecond(%d)", s.Fields[i].Column, now, int(catalog.FutureTolerance.Seconds())),
 			"with an updatedAt that lies more than " + catalog.FutureTolerance.String() + " after the API's own time"})
 	}
 	var amounts []string
@@ -259,14 +270,15 @@ func rulesOf(s *catalog.Stream, serverTime bool) []rule {
 		rules = append(rules, rule{CheckAmounts, broken, "with an amount below zero that are not declined"})
 	}
 	if status != "" {
-		rules = append(rules, rule{CheckStatuses, status + " NOT IN (" + literals(catalog.Statuses()) + ") OR " + status + " = ''",
+		rules = append(rules, rule{CheckStatuses,
+			status + " NOT IN (" + literals(catalog.Statuses()) + ") OR " + status + " = ''",
 			"with a status that the interface does not name, which payouts and reports leave out"})
 	}
 	return rules
 }
 
-// payouts checks that the payouts which transactions name are there. Those that were named after the last run of payouts
-// began may be ones that the run could not see yet. What names them is looked for only where one is not there.
+// payouts checks that the payouts which transactions name are there. Those that were named after the last run of
+// payouts began may be ones that the run could not see yet. What names them is looked for only where one is not there.
 func (q *quality) payouts(ctx context.Context) error {
 	if !q.stream.Payouts && (!q.stream.NamesPayouts() || q.run.Written.Payouts == 0 && !q.failed) {
 		return nil
@@ -274,15 +286,18 @@ func (q *quality) payouts(ctx context.Context) error {
 	payouts, naming := catalog.Payouts(), catalog.Transactions()
 	var loaded time.Time
 	var unknown []string
-	if err := q.w.conn.QueryRow(ctx, selectUnknownPayouts, q.args...).Scan(&loaded, &unknown); err != nil || loaded.Unix() <= 0 {
+	if err := q.w.conn.QueryRow(ctx, selectUnknownPayouts, q.args...).Scan(&loaded, &unknown); err != nil ||
+		loaded.Unix() <= 0 {
 		return err
 	}
 	var found uint64
 	var example int64
 	payout := naming.Reference(payouts).Column
 	if len(unknown) > 0 {
-		err := q.w.conn.QueryRow(ctx, "SELECT count(), ifNull(any("+payout+"), 0) FROM "+naming.Name+" WHERE account = {account:String} AND "+payout+" IN ("+strings.Join(unknown, ", ")+
-			") AND synced_at < fromUnixTimestamp64Milli({loaded:Int64}, 'UTC')", append(q.args, named("loaded", fmt.Sprint(loaded.UnixMilli())))...).Scan(&found, &example)
+		err := q.w.conn.QueryRow(ctx, "SELECT count(), ifNull(any("+payout+"), 0) FROM "+naming.Name+
+			" WHERE account = {account:String} AND "+payout+" IN ("+strings.Join(unknown, ", ")+
+			") AND synced_at < fromUnixTimestamp64Milli({loaded:Int64}, 'UTC')",
+			append(q.args, named("loaded", fmt.Sprint(loaded.UnixMilli())))...).Scan(&found, &example)
 		if err != nil {
 			return err
 		}
@@ -295,8 +310,8 @@ func (q *quality) payouts(ctx context.Context) error {
 // mostUnknown bounds how many payouts that are not there are looked for.
 const mostUnknown = 1000
 
-// selectUnknownPayouts is when the last run of payouts began, and which payouts had been named by then and are not there.
-// Parameter: account.
+// selectUnknownPayouts is when the last run of payouts began, and which payouts had been named by then and are not
+// there. Parameter: account.
 var selectUnknownPayouts = sql(`WITH (SELECT max(started_at) FROM sync_runs WHERE account = {account:String} AND stream = $to AND outcome = $success AND $whole) AS loaded
 SELECT loaded, groupArray($most)(key) FROM
 (
@@ -304,8 +319,9 @@ SELECT loaded, groupArray($most)(key) FROM
     WHERE account = {account:String} AND n.stream = $to AND n.key NOT IN (SELECT toString($key) FROM $table WHERE account = {account:String})
     GROUP BY n.key HAVING min(n.named_at) < loaded
 )`, parts{
-	"to": quote(catalog.Payouts().Name), "success": quote(OutcomeSuccess), "whole": wholeLooks, "names": namedTable(catalog.Transactions()),
-	"key": catalog.Payouts().KeyColumn(), "table": catalog.Payouts().Name, "most": fmt.Sprint(mostUnknown),
+	"to": quote(catalog.Payouts().Name), "success": quote(OutcomeSuccess), "whole": wholeLooks,
+	"names": namedTable(catalog.Transactions()),
+	"key":   catalog.Payouts().KeyColumn(), "table": catalog.Payouts().Name, "most": fmt.Sprint(mostUnknown),
 })
 
 // prices compares the price of the products that the run has written with their price history of the same day, where it
@@ -321,8 +337,10 @@ func (q *quality) prices(ctx context.Context) error {
 	}
 	var found uint64
 	var example string
-	err := q.w.conn.QueryRow(ctx, "SELECT count(), any(toString(p."+key+")) FROM (SELECT "+key+", price FROM "+q.stream.Name+"_latest WHERE "+ofRun+" AND _deleted = 0) AS p\n"+
-		"INNER JOIN (SELECT "+key+", argMax(price, _version) AS price FROM "+child+" WHERE account = {account:String} AND day = "+day+" GROUP BY "+key+") AS h ON p."+key+" = h."+key+"\n"+
+	err := q.w.conn.QueryRow(ctx, "SELECT count(), any(toString(p."+key+")) FROM (SELECT "+key+", price FROM "+
+		q.stream.Name+"_latest WHERE "+ofRun+" AND _deleted = 0) AS p\n"+
+		"INNER JOIN (SELECT "+key+", argMax(price, _version) AS price FROM "+child+
+		" WHERE account = {account:String} AND day = "+day+" GROUP BY "+key+") AS h ON p."+key+" = h."+key+"\n"+
 		"WHERE p.price != h.price", q.args...).Scan(&found, &example)
 	if err != nil {
 		return err

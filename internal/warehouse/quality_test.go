@@ -19,7 +19,8 @@ func loadRecord(t *testing.T, w *Warehouse, stream, mode string, scope Scope, pa
 }
 
 // loadRecordAt is loadRecord when the service's clock shows a time.
-func loadRecordAt(t *testing.T, w *Warehouse, serverTime time.Time, stream, mode string, scope Scope, pages ...string) RunRecord {
+func loadRecordAt(t *testing.T, w *Warehouse, serverTime time.Time, stream, mode string, scope Scope,
+	pages ...string) RunRecord {
 	t.Helper()
 	r := begin(t, w, stream)
 	r.ServerTime = serverTime
@@ -29,7 +30,8 @@ func loadRecordAt(t *testing.T, w *Warehouse, serverTime time.Time, stream, mode
 	if err != nil {
 		t.Fatal(err)
 	}
-	record := RunRecord{Account: r.Account, Stream: stream, RunID: r.ID, Mode: mode, StartedAt: r.StartedAt, FinishedAt: now, Outcome: OutcomeSuccess,
+	record := RunRecord{Account: r.Account, Stream: stream, RunID: r.ID, Mode: mode, StartedAt: r.StartedAt,
+		FinishedAt: now, Outcome: OutcomeSuccess,
 		ServerTime: serverTime, Changes: c, Written: written}
 	if err := w.SaveRun(t.Context(), record); err != nil {
 		t.Fatal(err)
@@ -63,7 +65,8 @@ func broken(t *testing.T, w *Warehouse, run RunRecord) []string {
 		}
 	}
 	recorded := text(t, w, "SELECT check || ' ' || toString(found) || '/' || toString(expected) FROM quality_checks WHERE run_id = {run:UUID} AND NOT ok ORDER BY indexOf("+
-		stringArray([]string{CheckRowsMatch, CheckKeysUnique, CheckUpdatesNotFuture, CheckAmounts, CheckStatuses, CheckPayoutsKnown, CheckPrices, CheckFields})+", check)", named("run", run.RunID.String()))
+		stringArray([]string{CheckRowsMatch, CheckKeysUnique, CheckUpdatesNotFuture, CheckAmounts, CheckStatuses,
+			CheckPayoutsKnown, CheckPrices, CheckFields})+", check)", named("run", run.RunID.String()))
 	if d := cmp.Diff(found, append([]string{}, recorded...)); d != "" {
 		t.Errorf("quality_checks has something else: %s", d)
 	}
@@ -83,7 +86,8 @@ const day1, day2 = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 func TestQualityOfRows(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	wantBroken(t, w, loadRecord(t, w, "coupons", "snapshot", Whole, "["+coupon(idA, "a", day1)+","+coupon(idB, "b", day1)+"]"))
+	wantBroken(t, w, loadRecord(t, w, "coupons", "snapshot", Whole,
+		"["+coupon(idA, "a", day1)+","+coupon(idB, "b", day1)+"]"))
 	run := loadRecord(t, w, "coupons", "snapshot", Whole, "["+coupon(idA, "a2", day2)+","+coupon(idB, "b", day1)+"]")
 	wantBroken(t, w, run)
 
@@ -99,7 +103,8 @@ func TestQualityOfRows(t *testing.T) {
 	wantBroken(t, w, run)
 
 	// Rows get lost.
-	if err := w.exec(t.Context(), "ALTER TABLE coupons_latest DELETE WHERE id = '"+idB+"' SETTINGS mutations_sync = 2"); err != nil {
+	if err := w.exec(t.Context(), "ALTER TABLE coupons_latest DELETE WHERE id = '"+idB+
+		"' SETTINGS mutations_sync = 2"); err != nil {
 		t.Fatal(err)
 	}
 	wantBroken(t, w, run, "rows_match 1/2")
@@ -122,7 +127,8 @@ func TestQualityOfKeptRows(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	loadRecord(t, w, "coupons", "snapshot", Whole, "["+coupon(idA, "a", day1)+","+coupon(idB, "b", day1)+"]")
-	run := loadRecord(t, w, "coupons", "snapshot", Part, "["+coupon(idA, "a", day1)+"]") // as if the delete of B was taken back
+	run := loadRecord(t, w, "coupons", "snapshot", Part,
+		"["+coupon(idA, "a", day1)+"]") // as if the delete of B was taken back
 	run.Changes.Kept = 1
 	wantBroken(t, w, run)
 	run.Changes.Kept = 0
@@ -146,8 +152,10 @@ func TestQualityOfValues(t *testing.T) {
 		transaction(idA, "PENDING", "0", soon, "")+","+transaction(idB, "DECLINED", "-3.5", day1, "")+"]"))
 
 	late := now.Add(2 * time.Hour).Format(time.RFC3339)
-	wrong := "[" + transaction(idA, "PENDING", "-0.0001", late, "") + "," + transaction(idB, "REVERSED", "1", day2, "") + "," + transaction(idC, "", "1", day2, "") + "]"
-	wantBroken(t, w, loadRecord(t, w, "transactions", "incremental", Part, wrong), "updates_not_in_future 1/0", "amounts_not_negative 1/0", "statuses_known 2/0")
+	wrong := "[" + transaction(idA, "PENDING", "-0.0001", late, "") + "," + transaction(idB, "REVERSED", "1", day2, "") +
+		"," + transaction(idC, "", "1", day2, "") + "]"
+	wantBroken(t, w, loadRecord(t, w, "transactions", "incremental", Part, wrong), "updates_not_in_future 1/0",
+		"amounts_not_negative 1/0", "statuses_known 2/0")
 	// The next run writes nothing that is wrong.
 	wantBroken(t, w, loadRecord(t, w, "transactions", "incremental", Part, wrong))
 	if !enginetest.Wide() {
@@ -155,15 +163,17 @@ func TestQualityOfValues(t *testing.T) {
 	}
 	// The API's own time decides, where it is known: 2026-01-01 was the future once.
 	for at, broken := range map[time.Time][]string{
-		time.Date(2025, 12, 31, 0, 0, 0, 0, time.UTC): {"updates_not_in_future 3/0", "amounts_not_negative 1/0", "statuses_known 2/0"},
-		now.Add(2 * time.Hour):                        {"amounts_not_negative 1/0", "statuses_known 2/0"},
+		time.Date(2025, 12, 31, 0, 0, 0, 0, time.UTC): {"updates_not_in_future 3/0", "amounts_not_negative 1/0",
+			"statuses_known 2/0"},
+		now.Add(2 * time.Hour): {"amounts_not_negative 1/0", "statuses_known 2/0"},
 	} {
 		w := open(t)
 		wantBroken(t, w, loadRecordAt(t, w, at, "transactions", "incremental", Part, wrong), broken...)
 	}
 
 	wantBroken(t, w, loadRecord(t, w, "payouts", "snapshot", Whole, `[{"id":1,"declinedCashback":-5,"totalCashback":5}]`))
-	wantBroken(t, w, loadRecord(t, w, "payouts", "snapshot", Whole, `[{"id":1,"declinedCashback":-5,"totalCashback":5,"confirmedGmv":-1}]`), "amounts_not_negative 1/0")
+	wantBroken(t, w, loadRecord(t, w, "payouts", "snapshot", Whole,
+		`[{"id":1,"declinedCashback":-5,"totalCashback":5,"confirmedGmv":-1}]`), "amounts_not_negative 1/0")
 }
 
 // TestQualityOfPayoutReferences is for wide samples: TestQualityOfRows and TestQualityOfValues have other checks.
@@ -171,7 +181,8 @@ func TestQualityOfPayoutReferences(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
-	orphan := "[" + transaction(idA, "CONFIRMED", "1", day1, `,"payoutId":7`) + "," + transaction(idB, "CONFIRMED", "1", day1, `,"payoutId":8`) + "]"
+	orphan := "[" + transaction(idA, "CONFIRMED", "1", day1, `,"payoutId":7`) + "," +
+		transaction(idB, "CONFIRMED", "1", day1, `,"payoutId":8`) + "]"
 	// Payouts are not loaded yet: nothing can be said.
 	run := loadRecord(t, w, "transactions", "incremental", Part, orphan)
 	wantBroken(t, w, run)
@@ -179,7 +190,8 @@ func TestQualityOfPayoutReferences(t *testing.T) {
 	wantBroken(t, w, payouts, "payouts_known 1/0")
 	wantBroken(t, w, run, "payouts_known 1/0")
 	// One that was stamped after the payouts were read is given time.
-	wantBroken(t, w, loadRecord(t, w, "transactions", "incremental", Part, "["+transaction(idB, "CONFIRMED", "1", day2, `,"payoutId":9`)+"]"))
+	wantBroken(t, w, loadRecord(t, w, "transactions", "incremental", Part,
+		"["+transaction(idB, "CONFIRMED", "1", day2, `,"payoutId":9`)+"]"))
 	wantBroken(t, w, loadRecord(t, w, "payouts", "snapshot", Whole, `[{"id":7},{"id":9}]`))
 }
 

@@ -40,8 +40,10 @@ type runRow struct {
 // fields are where the columns of selectRuns go.
 func (r *runRow) fields() []any {
 	return []any{
-		&r.Account, &r.Stream, &r.RunID, &r.Mode, &r.StartedAt, &r.finished, &r.Outcome, &r.after, &r.watermark, &r.server, &r.Totals.Pages, &r.Totals.Read,
-		&r.Changes.Inserted, &r.Changes.Updated, &r.Changes.Deleted, &r.WouldDelete, &r.Changes.Outside, &r.Scope, &r.Changes.Unchanged, &r.Changes.Older, &r.Changes.Kept, &r.Totals.Rejected, &r.Duplicates,
+		&r.Account, &r.Stream, &r.RunID, &r.Mode, &r.StartedAt, &r.finished, &r.Outcome, &r.after, &r.watermark, &r.server,
+		&r.Totals.Pages, &r.Totals.Read,
+		&r.Changes.Inserted, &r.Changes.Updated, &r.Changes.Deleted, &r.WouldDelete, &r.Changes.Outside, &r.Scope,
+		&r.Changes.Unchanged, &r.Changes.Older, &r.Changes.Kept, &r.Totals.Rejected, &r.Duplicates,
 		&r.Totals.Bytes, &r.Totals.Retries, &r.Warnings, &r.Error,
 	}
 }

@@ -52,7 +52,8 @@ func (w *Writer) refreshDerived(ctx context.Context, l *Lease) error {
 		l.setState(stateDerived, value)
 		return nil
 	}
-	w.log.Info("making the tables anew that follow from a stream's rows", "account", w.Account, "stream", w.Stream.Name, "tables", names)
+	w.log.Info("making the tables anew that follow from a stream's rows", "account", w.Account, "stream", w.Stream.Name,
+		"tables", names)
 	if err := w.rebuildDerived(ctx); err != nil {
 		return err
 	}
@@ -98,7 +99,8 @@ func (w *Writer) rebuildTable(ctx context.Context, t derived) error {
 }
 
 // rebuildSettings keep memory bounded where all rows of an account are grouped.
-var rebuildSettings = clickhouse.Settings{"join_algorithm": "full_sorting_merge", "max_bytes_before_external_group_by": 256 << 20}
+var rebuildSettings = clickhouse.Settings{"join_algorithm": "full_sorting_merge",
+	"max_bytes_before_external_group_by": 256 << 20}
 
 // fillAnew makes a table like a derived one, with the account's rows as they follow from those that are stored.
 func (w *Writer) fillAnew(ctx context.Context, t derived, into string) error {
@@ -147,8 +149,8 @@ func (w *Warehouse) RebuildDerived(ctx context.Context, id StreamID) error {
 	})
 }
 
-// CheckDerived compares the derived tables of a stream of an account with what they would be if they were made anew, and
-// names those that differ. It waits for runs as RebuildDerived does.
+// CheckDerived compares the derived tables of a stream of an account with what they would be if they were made anew,
+// and names those that differ. It waits for runs as RebuildDerived does.
 func (w *Warehouse) CheckDerived(ctx context.Context, id StreamID) (wrong []string, err error) {
 	if s, err := catalog.Find(id.Stream); err != nil || len(derivedTables(s)) == 0 {
 		return nil, err

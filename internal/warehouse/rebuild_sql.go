@@ -9,14 +9,16 @@ func countRows(table string) string { return sql("SELECT count() FROM $table", p
 
 // replaceDerived puts the account's rows of one table in the place of those of another, at once.
 func replaceDerived(table, from, account string) string {
-	return sql("ALTER TABLE $table REPLACE PARTITION $account FROM $from", parts{"table": table, "from": from, "account": quote(account)})
+	return sql("ALTER TABLE $table REPLACE PARTITION $account FROM $from",
+		parts{"table": table, "from": from, "account": quote(account)})
 }
 
 func dropDerived(table, account string) string {
 	return sql("ALTER TABLE $table DROP PARTITION $account", parts{"table": table, "account": quote(account)})
 }
 
-// compareDerived says whether a derived table has the account's rows that the other one has, but for the columns version and _run_id.
+// compareDerived says whether a derived table has the account's rows that the other one has, but for the columns
+// version and _run_id.
 func compareDerived(t derived, other string) string {
 	return sql(`SELECT
     (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM $table FINAL WHERE account = {account:String}$something))

@@ -20,12 +20,13 @@ const stampedTotals = `SELECT payout_id, count(), sum(v), sum(c), countIf(s = 'C
 FROM (SELECT payout_id, stamped_status AS s, toDecimal128(ifNull(stamped_order_value, 0), 4) AS v, toDecimal128(ifNull(p.stamped_cashback, 0), 4) AS c FROM payout_transactions AS p)
 GROUP BY payout_id ORDER BY payout_id`
 
-// payoutPage is a list of payouts: most of what they say is true of their transactions, and some of it is missing, wrong, or
-// counted by another status. One payout may have no transaction, and one may not be listed.
+// payoutPage is a list of payouts: most of what they say is true of their transactions, and some of it is missing,
+// wrong, or counted by another status. One payout may have no transaction, and one may not be listed.
 func payoutPage(t *testing.T, w *Warehouse, d *rand.Rand) string {
 	t.Helper()
 	names := []string{
-		"id", "totalTransactions", "totalGmv", "totalCashback", "confirmedTransactions", "declinedTransactions", "pendingTransactions",
+		"id", "totalTransactions", "totalGmv", "totalCashback", "confirmedTransactions", "declinedTransactions",
+		"pendingTransactions",
 		"confirmedGmv", "declinedGmv", "pendingGmv", "confirmedCashback", "declinedCashback", "pendingCashback", "aov",
 	}
 	records := []string{`{"id":9,"totalTransactions":` + fmt.Sprint(d.IntN(2)) + `}`}

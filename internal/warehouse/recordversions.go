@@ -24,11 +24,13 @@ type RecordVersion struct {
 const versionKeys = 200
 
 // RecordVersions reads all versions of records of an account, in the order of the keys, the oldest of each first.
-func (r Reader) RecordVersions(ctx context.Context, s *catalog.Stream, account string, keys []string) ([]RecordVersion, error) {
+func (r Reader) RecordVersions(ctx context.Context, s *catalog.Stream, account string,
+	keys []string) ([]RecordVersion, error) {
 	var all []RecordVersion
 	for len(keys) > 0 {
 		n := min(len(keys), versionKeys)
-		rows, err := r.conn.Query(ctx, selectRecordVersions(s), named("account", account), named("keys", "["+words(keys[:n])+"]"))
+		rows, err := r.conn.Query(ctx, selectRecordVersions(s), named("account", account),
+			named("keys", "["+words(keys[:n])+"]"))
 		some, err := scanned(rows, err, func(v *RecordVersion) []any {
 			return []any{&v.Key, &v.LoadedAt, &v.UpdatedAt, &v.Deleted, &v.Hash, &v.RunID, &v.Content}
 		})
@@ -55,6 +57,7 @@ FROM ${stream}_versions
 WHERE account = {account:String} AND $key IN (SELECT CAST(arrayJoin({keys:Array(String)}) AS $type))
 ORDER BY indexOf({keys:Array(String)}, toString($key)), _version, synced_at
 SETTINGS output_format_json_named_tuples_as_objects = 1, output_format_json_quote_64bit_integers = 0, output_format_json_quote_decimals = 0, output_format_json_escape_forward_slashes = 0`, parts{
-		"key": key.name, "type": key.typ, "updated": updated, "names": strings.Join(names, ", "), "types": strings.Join(types, ", "), "stream": s.Name,
+		"key": key.name, "type": key.typ, "updated": updated, "names": strings.Join(names, ", "),
+		"types": strings.Join(types, ", "), "stream": s.Name,
 	})
 }

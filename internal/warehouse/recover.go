@@ -71,7 +71,8 @@ func (r recovery) finish(ctx context.Context, intent string) (in Intent, finishe
 	}
 	in = *stored
 	r.log.Info("finishing a run that was interrupted", "account", r.Account, "stream", r.Stream.Name, "run_id", in.RunID)
-	dead := publication{Writer: r.writer(Run{ID: in.RunID, Account: r.Account, Stream: r.Stream}), lease: r.lease, intent: in, begun: true}
+	dead := publication{Writer: r.writer(Run{ID: in.RunID, Account: r.Account, Stream: r.Stream}), lease: r.lease,
+		intent: in, begun: true}
 	err = dead.finish(ctx)
 	_, short := errors.AsType[*DeltaError](err)
 	gone := short || errors.Is(err, errDeltaGone)
@@ -87,8 +88,8 @@ func (r recovery) finish(ctx context.Context, intent string) (in Intent, finishe
 	return in, !gone, nil
 }
 
-// outlast waits, on replicas, until the worker whose intent it is would find its lease lost before it attaches anything: what
-// it had prepared may be whole, on another server (warehouse-20).
+// outlast waits, on replicas, until the worker whose intent it is would find its lease lost before it attaches
+// anything: what it had prepared may be whole, on another server (warehouse-20).
 func (r recovery) outlast(ctx context.Context) error {
 	if r.dialect.replicated == "" || r.dialect.alone {
 		return nil
@@ -106,7 +107,8 @@ func (r recovery) outlast(ctx context.Context) error {
 // giveUp forgets an intent whose delta is gone. Where the run had been published all the same, its row says so: then it
 // is the intent that came back, from a worker that slept while it wrote it.
 func (p publication) giveUp(ctx context.Context, cause error) error {
-	rows, err := p.conn.Query(ctx, selectOutcome, named("account", p.Account), named("stream", p.Stream.Name), named("run", p.ID.String()))
+	rows, err := p.conn.Query(ctx, selectOutcome, named("account", p.Account), named("stream", p.Stream.Name),
+		named("run", p.ID.String()))
 	outcomes, err := scanned(rows, err, only[string])
 	switch {
 	case err != nil:

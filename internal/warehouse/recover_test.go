@@ -23,7 +23,8 @@ func prepared(t *testing.T, w *Warehouse, page string) (Run, Intent) {
 		t.Fatal(err)
 	}
 	return r, Intent{RunID: r.ID, MergedAt: r.StartedAt,
-		Record: RunRecord{Account: "acme", Stream: "coupons", RunID: r.ID, StartedAt: r.StartedAt, Outcome: OutcomeSuccess, Changes: c}}
+		Record: RunRecord{Account: "acme", Stream: "coupons", RunID: r.ID, StartedAt: r.StartedAt, Outcome: OutcomeSuccess,
+			Changes: c}}
 }
 
 // takeOver takes the stream for the next run, which finishes what was interrupted, and returns that.
@@ -67,7 +68,8 @@ func TestIntentWithoutDelta(t *testing.T) {
 	if marks := watermarks(t, w); len(marks) > 0 {
 		t.Errorf("watermark %v", marks)
 	}
-	if d := cmp.Diff([]string{"success", "failed"}, text(t, w, "SELECT outcome FROM sync_runs ORDER BY started_at")); d != "" {
+	if d := cmp.Diff([]string{"success", "failed"},
+		text(t, w, "SELECT outcome FROM sync_runs ORDER BY started_at")); d != "" {
 		t.Error(d)
 	}
 	load(t, w, "coupons", Whole, "["+coupon(idA, "a2", day2)+"]")
@@ -92,8 +94,8 @@ func TestIntentWithoutDelta(t *testing.T) {
 	}
 }
 
-// TestMigratedMeanwhile finds a delta that was made before a migration added a column: it cannot be attached any more, and
-// what it holds is read again.
+// TestMigratedMeanwhile finds a delta that was made before a migration added a column: it cannot be attached any more,
+// and what it holds is read again.
 func TestMigratedMeanwhile(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -150,8 +152,8 @@ func TestExpiredLease(t *testing.T) {
 	}
 }
 
-// TestPublishAsksOnceMore stops a publication whose worker has lost its lease, when the intent is durable and nothing is
-// attached yet.
+// TestPublishAsksOnceMore stops a publication whose worker has lost its lease, when the intent is durable and nothing
+// is attached yet.
 func TestPublishAsksOnceMore(t *testing.T) {
 	t.Parallel()
 	w := open(t)

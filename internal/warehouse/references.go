@@ -35,12 +35,14 @@ type Miss struct {
 // nothing is known. Those that the rows changed last name come first, and after all others those that were asked for in
 // vain longer ago than retry; what was asked for since is left out. So is a stream of which no list was ever loaded:
 // all that it lists would be unknown.
-func (r Reader) UnknownReferences(ctx context.Context, account string, from *catalog.Stream, to []*catalog.Stream, retry time.Duration, limit int) ([]Reference, error) {
+func (r Reader) UnknownReferences(ctx context.Context, account string, from *catalog.Stream, to []*catalog.Stream,
+	retry time.Duration, limit int) ([]Reference, error) {
 	query := selectUnknownReferences(from, to)
 	if query == "" || limit <= 0 {
 		return nil, nil
 	}
-	rows, err := r.conn.Query(ctx, query, named("account", account), named("retry", fmt.Sprint(retry.Milliseconds())), named("limit", fmt.Sprint(limit)))
+	rows, err := r.conn.Query(ctx, query, named("account", account), named("retry", fmt.Sprint(retry.Milliseconds())),
+		named("limit", fmt.Sprint(limit)))
 	all, err := scanned(rows, err, func(r *Reference) []any { return []any{&r.Stream, &r.Key} })
 	if err != nil {
 		return nil, fmt.Errorf("looking for what %s of account %s name: %w", from.Name, account, err)
@@ -63,14 +65,16 @@ func (w *Writer) SaveMisses(ctx context.Context, misses []Miss) error {
 
 func (w *Writer) saveMisses(ctx context.Context, misses []Miss) error {
 	args := []any{named("account", w.Account), named("stream", w.Stream.Name)}
-	now, next, err := w.timeAfter(ctx, newestTime("asked_at"), "reference_misses_log WHERE account = {account:String} AND stream = {stream:String}", args...)
+	now, next, err := w.timeAfter(ctx, newestTime("asked_at"),
+		"reference_misses_log WHERE account = {account:String} AND stream = {stream:String}", args...)
 	if err != nil {
 		return err
 	}
 	// The next question waits for this time, so a wrong one is dropped here instead of outdone.
 	if latest := now.Add(clockTolerance); next.After(latest) {
 		next = now
-		if err := w.execAll(ctx, []step{{statement: deleteLaterMisses(latest.UnixMilli()), settings: clickhouse.Settings{"mutations_sync": 2}}}, args...); err != nil {
+		if err := w.execAll(ctx, []step{{statement: deleteLaterMisses(latest.UnixMilli()),
+			settings: clickhouse.Settings{"mutations_sync": 2}}}, args...); err != nil {
 			return err
 		}
 	}

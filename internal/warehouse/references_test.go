@@ -40,7 +40,8 @@ func TestUnlisted(t *testing.T) {
 				}
 			}
 			got := load(t, w, "coupons", Unlisted, "["+coupon(idA, "a1", day2)+","+coupon(idB, "b1", day1)+"]")
-			if d := cmp.Diff(Changes{Inserted: 2, Distinct: 2, Staged: 2, Live: live, First: first, Unlisted: true}, got); d != "" {
+			if d := cmp.Diff(Changes{Inserted: 2, Distinct: 2, Staged: 2, Live: live, First: first, Unlisted: true},
+				got); d != "" {
 				t.Errorf("read by address: %s", d)
 			}
 			known("a1 false", "b1 false")
@@ -71,7 +72,8 @@ func TestUnlisted(t *testing.T) {
 				t.Errorf("dropped: %+v", got)
 			}
 			known("a1 false", "b1 false")
-			if got := text(t, w, "SELECT code, valid_to IS NULL FROM coupons_history ORDER BY code"); !slices.Equal(got, []string{"a1 0", "c1 1"}) {
+			if got := text(t, w, "SELECT code, valid_to IS NULL FROM coupons_history ORDER BY code"); !slices.Equal(got,
+				[]string{"a1 0", "c1 1"}) {
 				t.Errorf("history: %q", got)
 			}
 		})
@@ -116,14 +118,17 @@ func TestUnknownReferences(t *testing.T) {
 	sale := func(n int, member string, key int) string {
 		return fmt.Sprintf(`{"id":%q,%q:%q,"updatedAt":"2026-01-01T00:00:%02dZ"}`, id(100+n), member, id(key), n)
 	}
-	load(t, w, "transactions", Part, "["+sale(1, "couponId", 1)+","+sale(2, "couponId", 2)+","+sale(3, "promotionId", 3)+","+sale(4, "couponId", 4)+
-		","+sale(5, "cashbackOfferId", 5)+","+sale(6, "couponId", 4)+`,{"id":"`+id(107)+`","couponId":"none","updatedAt":"2026-01-01T00:00:07Z"}]`)
+	load(t, w, "transactions", Part, "["+sale(1, "couponId", 1)+","+sale(2, "couponId", 2)+","+sale(3, "promotionId", 3)+
+		","+sale(4, "couponId", 4)+
+		","+sale(5, "cashbackOfferId", 5)+","+sale(6, "couponId", 4)+`,{"id":"`+id(107)+
+		`","couponId":"none","updatedAt":"2026-01-01T00:00:07Z"}]`)
 	all := []string{"promotions", "coupons", "cashback_offers"}
 	same("[]", unknown(9, all...)) // no list was loaded yet
 
 	for _, name := range all[:2] {
 		r := begin(t, w, name)
-		if err := w.SaveRun(t.Context(), RunRecord{Account: "acme", Stream: name, RunID: r.ID, Mode: "snapshot", StartedAt: r.StartedAt, Outcome: OutcomeSuccess}); err != nil {
+		if err := w.SaveRun(t.Context(), RunRecord{Account: "acme", Stream: name, RunID: r.ID, Mode: "snapshot",
+			StartedAt: r.StartedAt, Outcome: OutcomeSuccess}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -139,7 +144,8 @@ func TestUnknownReferences(t *testing.T) {
 
 	// Those that were asked for in vain come again, after all others, when it is long ago.
 	coupons := begin(t, w, "coupons")
-	if err := w.Writer(coupons).SaveMisses(t.Context(), []Miss{{Key: uuid.MustParse(id(4)), Reason: MissNotFound}}); err != nil {
+	if err := w.Writer(coupons).SaveMisses(t.Context(),
+		[]Miss{{Key: uuid.MustParse(id(4)), Reason: MissNotFound}}); err != nil {
 		t.Fatal(err)
 	}
 	same("[p3]", unknown(9, all...))
@@ -148,7 +154,8 @@ func TestUnknownReferences(t *testing.T) {
 		if err := w.exec(t.Context(), "TRUNCATE TABLE reference_misses_log"); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.exec(t.Context(), "INSERT INTO reference_misses_log SELECT 'acme', 'coupons', toUUID('"+id(4)+"'), 'not_found', now64(3) - INTERVAL "+when); err != nil {
+		if err := w.exec(t.Context(), "INSERT INTO reference_misses_log SELECT 'acme', 'coupons', toUUID('"+id(4)+
+			"'), 'not_found', now64(3) - INTERVAL "+when); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -156,7 +163,8 @@ func TestUnknownReferences(t *testing.T) {
 	same("[p3]", unknown(9, all...))
 	ago("61 MINUTE")
 	same("[p3 c4]", unknown(9, all...))
-	if got := text(t, w, "SELECT account, stream, reason FROM reference_misses"); !slices.Equal(got, []string{"acme coupons not_found"}) {
+	if got := text(t, w, "SELECT account, stream, reason FROM reference_misses"); !slices.Equal(got,
+		[]string{"acme coupons not_found"}) {
 		t.Errorf("%q", got)
 	}
 }
@@ -166,7 +174,8 @@ func TestReferencesAreNoSuccess(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	r := begin(t, w, "coupons")
-	record := RunRecord{Account: "acme", Stream: "coupons", RunID: r.ID, Mode: "snapshot", StartedAt: r.StartedAt, FinishedAt: r.StartedAt, Outcome: OutcomeFailed, Error: "list"}
+	record := RunRecord{Account: "acme", Stream: "coupons", RunID: r.ID, Mode: "snapshot", StartedAt: r.StartedAt,
+		FinishedAt: r.StartedAt, Outcome: OutcomeFailed, Error: "list"}
 	if err := w.SaveRun(t.Context(), record); err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +184,8 @@ func TestReferencesAreNoSuccess(t *testing.T) {
 	if err := w.SaveRun(t.Context(), record); err != nil {
 		t.Fatal(err)
 	}
-	if got := text(t, w, "SELECT last_success IS NULL, last_outcome FROM stream_freshness"); !slices.Equal(got, []string{"1 failed"}) {
+	if got := text(t, w, "SELECT last_success IS NULL, last_outcome FROM stream_freshness"); !slices.Equal(got,
+		[]string{"1 failed"}) {
 		t.Errorf("stream_freshness: %q", got)
 	}
 	days, err := w.ChangesByDay(t.Context(), StreamID{"acme", "coupons"}, 2)
@@ -186,7 +196,8 @@ func TestReferencesAreNoSuccess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(status) != 1 || status[0].LastSuccess != nil && status[0].LastSuccess.Unix() > 0 || status[0].LastError != "list" || status[0].Faults.Count != 1 {
+	if len(status) != 1 || status[0].LastSuccess != nil && status[0].LastSuccess.Unix() > 0 ||
+		status[0].LastError != "list" || status[0].Faults.Count != 1 {
 		t.Errorf("%+v", status)
 	}
 }

@@ -47,7 +47,8 @@ func (w *Writer) keepRejects(ctx context.Context, rejects []decode.Reject) error
 // rejectVersion is a version above all that the rejects of the stream have, also where the clock of the warehouse was
 // set back: what is written now is the last reading. With it comes the time.
 func (w *Writer) rejectVersion(ctx context.Context) (version uint64, now time.Time, err error) {
-	err = w.conn.QueryRow(ctx, selectRejectVersion, named("account", w.Account), named("stream", w.Stream.Name)).Scan(&version, &now)
+	err = w.conn.QueryRow(ctx, selectRejectVersion, named("account", w.Account),
+		named("stream", w.Stream.Name)).Scan(&version, &now)
 	return version, now, err
 }
 
@@ -58,7 +59,8 @@ func (w *Writer) countRejects(ctx context.Context) error {
 	if last, known := w.counted.Load(id); known && last == w.ID {
 		return nil // all that is not counted is of this run
 	}
-	err := w.exec(ctx, insertCounted, named("account", w.Account), named("stream", w.Stream.Name), named("run", w.ID.String()))
+	err := w.exec(ctx, insertCounted, named("account", w.Account), named("stream", w.Stream.Name),
+		named("run", w.ID.String()))
 	if err == nil {
 		w.counted.Store(id, w.ID)
 	}

@@ -33,7 +33,8 @@ FROM
     GROUP BY account, stream, key, field, reason, raw_hash
 )
 WHERE last.version > counted AND last.run_id != {run:UUID}`,
-	parts{"mine": "account = {account:String} AND stream = {stream:String}", "published": publishedSomething, "retry": quote(ModeRetry)})
+	parts{"mine": "account = {account:String} AND stream = {stream:String}", "published": publishedSomething,
+		"retry": quote(ModeRetry)})
 
 // rejectCondition is what a RejectFilter lets through.
 const rejectCondition = `({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})
@@ -49,7 +50,8 @@ func selectRejected(unsettled bool, limit string) string {
 	return sql(`SELECT account, stream, run_id, page, key, field, reason, raw, first_seen_at, seen_at, times, last_run_id, read_at, state, settled_at
 FROM rejected_records
 WHERE $condition
-ORDER BY read_at DESC, account, stream, run_id, page, key, field, reason, raw LIMIT $limit`, parts{"condition": condition, "limit": limit})
+ORDER BY read_at DESC, account, stream, run_id, page, key, field, reason, raw LIMIT $limit`,
+		parts{"condition": condition, "limit": limit})
 }
 
 var countOpenRejects = `SELECT account, stream, count() FROM rejected_records
@@ -69,7 +71,8 @@ func (x script) selectCandidates(all bool) string {
         AND run_id NOT IN (SELECT run_id FROM sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND mode = $references)`,
 		parts{"open": quote(string(RejectOpen)), "references": quote(ModeReferences)})
 	matching := "SELECT key " + open + " AND field != '' AND " + rejectCondition
-	chosen := sql(" AND (field = '' AND $condition OR field != '' AND key IN ($matching))", parts{"condition": rejectCondition, "matching": matching})
+	chosen := sql(" AND (field = '' AND $condition OR field != '' AND key IN ($matching))",
+		parts{"condition": rejectCondition, "matching": matching})
 	if all {
 		chosen = ""
 	}
@@ -101,7 +104,8 @@ LEFT JOIN
 ) AS u ON u.run_id = r.run_id
 ORDER BY r.field != '', r.key, r.read, r.run_id, r.page, r.field
 SETTINGS join_use_nulls = 0`, parts{
-		"same": same, "open": open, "chosen": chosen, "record": recordJSON(x.Stream), "updated": updated, "cast": cast, "matching": matching, "whole": wholeModes,
+		"same": same, "open": open, "chosen": chosen, "record": recordJSON(x.Stream), "updated": updated, "cast": cast,
+		"matching": matching, "whole": wholeModes,
 	})
 }
 
@@ -112,6 +116,8 @@ func recordJSON(s *catalog.Stream) string {
 		values = append(values, f.Column)
 		types = append(types, "`"+f.JSON+"` "+f.ColumnType())
 	}
-	known := sql("toJSONString(CAST(tuple($values), $type))", parts{"values": strings.Join(values, ", "), "type": quote("Tuple(" + strings.Join(types, ", ") + ")")})
-	return sql("if(_extra = '', $known, concat(substring($known, 1, length($known) - 1), ',', substring(_extra, 2)))", parts{"known": known})
+	known := sql("toJSONString(CAST(tuple($values), $type))",
+		parts{"values": strings.Join(values, ", "), "type": quote("Tuple(" + strings.Join(types, ", ") + ")")})
+	return sql("if(_extra = '', $known, concat(substring($known, 1, length($known) - 1), ',', substring(_extra, 2)))",
+		parts{"known": known})
 }

@@ -17,11 +17,15 @@ func TestStoredRowsAsRecords(t *testing.T) {
 	w := open(t)
 	const day = "2026-01-01T00:00:00.001Z"
 	for stream, page := range map[string]string{
-		"coupons": `[` + coupon(idA, `"quoted\" \u00e9 \u2028 \\ \n`, day) + `,{"id":"` + idB + `","new":{"a":[1.50, "x"]},"z":1e400}]`,
+		"coupons": `[` + coupon(idA, `"quoted\" \u00e9 \u2028 \\ \n`, day) + `,{"id":"` + idB +
+			`","new":{"a":[1.50, "x"]},"z":1e400}]`,
 		"cashback_offers": `[{"id":"` + idA + `","featured":true,"countries":["DE","a,\"b\"",""],"maximumFixedCommissionFee":-0.0001,"cashbackPercentage":0.123456789},
-			{"id":"` + idB + `","featured":false,"countries":[]},{"id":"` + idC + `","maximumFixedCommissionFee":99999999999999.9999}]`,
-		"transactions": `[{"id":"` + idA + `","orderValue":12.3,"soldAt":"` + day + `","activatedAt":"1900-01-01","clickedAt":"2299-12-31T23:59:59.999Z","payoutId":9223372036854775807,"retailerId":"` + idB + `"}]`,
-		"payouts":      `[{"id":9223372036854775807,"totalGmv":0.1,"aov":0.333333},{"id":-1}]`,
+			{"id":"` + idB + `","featured":false,"countries":[]},{"id":"` + idC +
+			`","maximumFixedCommissionFee":99999999999999.9999}]`,
+		"transactions": `[{"id":"` + idA + `","orderValue":12.3,"soldAt":"` + day +
+			`","activatedAt":"1900-01-01","clickedAt":"2299-12-31T23:59:59.999Z","payoutId":9223372036854775807,"retailerId":"` +
+			idB + `"}]`,
+		"payouts": `[{"id":9223372036854775807,"totalGmv":0.1,"aov":0.333333},{"id":-1}]`,
 		"products": `[{"url":"https://x/1?a=\"","imageUrls":["a\\","b"],"ratingValue":4.5,"ratingCount":3,"history":[{"yearMonthDay":"2026-01-01"}]},
 			{"brandName":"B","sku":"S","price":1}]`,
 	} {

@@ -18,7 +18,8 @@ import (
 func meets(t *testing.T, w *Warehouse, mode, outcome string, rejects ...decode.Reject) Run {
 	t.Helper()
 	r := begin(t, w, "coupons")
-	row := RunRecord{Account: r.Account, Stream: "coupons", RunID: r.ID, Mode: mode, StartedAt: r.StartedAt, Outcome: OutcomeRunning}
+	row := RunRecord{Account: r.Account, Stream: "coupons", RunID: r.ID, Mode: mode, StartedAt: r.StartedAt,
+		Outcome: OutcomeRunning}
 	if err := w.SaveRun(t.Context(), row); err != nil {
 		t.Fatal(err)
 	}
@@ -43,13 +44,16 @@ func listed(t *testing.T, w *Warehouse, columns string) []string {
 	return text(t, w, "SELECT "+columns+" FROM rejected_records ORDER BY key, field, raw")
 }
 
-// TestRejectsAreKeptOnce has runs meet the same values again and again: each is one row, in the view and in the storage.
+// TestRejectsAreKeptOnce has runs meet the same values again and again: each is one row, in the view and in the
+// storage.
 func TestRejectsAreKeptOnce(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	bad := []decode.Reject{
-		{Key: "k", Field: "endDate", Reason: "not_a_timestamp", Raw: `"soon"`}, {Key: "k", Field: "endDate", Reason: "not_a_timestamp", Raw: `"later"`},
-		{Key: "k", Field: "startDate", Reason: "not_a_timestamp", Raw: `"soon"`}, {Key: "l", Field: "endDate", Reason: "not_a_timestamp", Raw: `"soon"`},
+		{Key: "k", Field: "endDate", Reason: "not_a_timestamp", Raw: `"soon"`},
+		{Key: "k", Field: "endDate", Reason: "not_a_timestamp", Raw: `"later"`},
+		{Key: "k", Field: "startDate", Reason: "not_a_timestamp", Raw: `"soon"`},
+		{Key: "l", Field: "endDate", Reason: "not_a_timestamp", Raw: `"soon"`},
 		{Reason: "missing_key", Raw: `{"code":1}`}, {Reason: "missing_key", Raw: `{"code":2}`},
 	}
 	first := meets(t, w, "incremental", OutcomeSuccess, bad...)
@@ -165,18 +169,21 @@ func TestRejectsAreMigrated(t *testing.T) {
 		if i == 3 {
 			mode = ModeRetry
 		}
-		if err := w.SaveRun(t.Context(), RunRecord{Account: "acme", Stream: "transactions", RunID: id, Mode: mode, Outcome: outcome, StartedAt: at.Add(time.Duration(i) * time.Minute)}); err != nil {
+		if err := w.SaveRun(t.Context(), RunRecord{Account: "acme", Stream: "transactions", RunID: id, Mode: mode,
+			Outcome: outcome, StartedAt: at.Add(time.Duration(i) * time.Minute)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	old := []string{"DROP TABLE rejects_log", "ALTER TABLE schema_migrations_log DELETE WHERE version = 9 SETTINGS mutations_sync = 2"}
+	old := []string{"DROP TABLE rejects_log",
+		"ALTER TABLE schema_migrations_log DELETE WHERE version = 9 SETTINGS mutations_sync = 2"}
 	for _, name := range []string{"0001_bookkeeping.sql", "0002_rejects.sql"} {
 		text, err := os.ReadFile("../../schema/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, statement := range splitStatements(string(text)) {
-			if strings.Contains(firstLine(statement), "rejected_records_log") || strings.Contains(firstLine(statement), "settled_rejects_log") {
+			if strings.Contains(firstLine(statement), "rejected_records_log") ||
+				strings.Contains(firstLine(statement), "settled_rejects_log") {
 				old = append(old, statement)
 			}
 		}
@@ -197,7 +204,8 @@ func TestRejectsAreMigrated(t *testing.T) {
 	old = append(old, fmt.Sprintf("INSERT INTO settled_rejects_log SELECT account, stream, run_id, page, key, field, reason, sipHash64(raw), 'loaded', '%s', toDateTime64('2026-01-02', 3, 'UTC')"+
 		" FROM rejected_records_log WHERE key = 'l'", runs[3]))
 	old = append(old, fmt.Sprintf("INSERT INTO rejected_records_log (account, stream, run_id, page, key, field, reason, raw, seen_at)"+
-		" VALUES ('acme', 'transactions', '%s', 1, 'm', 'orderValue', 'wrong_type', '{}', '2026-01-05 00:00:00')", runs[1])) // from before the time of reading was noted
+		" VALUES ('acme', 'transactions', '%s', 1, 'm', 'orderValue', 'wrong_type', '{}', '2026-01-05 00:00:00')",
+		runs[1])) // from before the time of reading was noted
 	for _, statement := range old {
 		if err := w.exec(t.Context(), statement); err != nil {
 			t.Fatalf("%s: %v", statement, err)
@@ -224,12 +232,13 @@ func TestRejectsAreMigrated(t *testing.T) {
 	}
 }
 
-// TestListedAndUnreadable: a row whose record is listed and cannot be loaded stays, also where another worker, which has
-// lost the stream, has met the record since.
+// TestListedAndUnreadable: a row whose record is listed and cannot be loaded stays, also where another worker, which
+// has lost the stream, has met the record since.
 func TestListedAndUnreadable(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	load(t, w, "coupons", Whole, "["+coupon(idA, "a", "2026-01-01T00:00:00Z")+","+coupon(idB, "b", "2026-01-01T00:00:00Z")+"]")
+	load(t, w, "coupons", Whole, "["+coupon(idA, "a", "2026-01-01T00:00:00Z")+","+coupon(idB, "b", "2026-01-01T00:00:00Z")+
+		"]")
 	x := decode.Reject{Key: idB, Reason: decode.ReasonRefused, Raw: "{}"}
 	meets(t, w, "snapshot", OutcomeFailed, x)
 	for _, thief := range []bool{false, true} {
@@ -257,8 +266,10 @@ func TestListedAndUnreadable(t *testing.T) {
 func TestViewsOfRejectsUnderOtherSettings(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	meets(t, w, "incremental", OutcomeFailed, decode.Reject{Key: "k", Field: "endDate", Reason: "not_a_timestamp", Raw: `"soon"`})
-	for _, settings := range []string{"join_use_nulls = 1", "group_by_use_nulls = 1", "transform_null_in = 1", "final = 1", "prefer_column_name_to_alias = 1", "join_algorithm = 'full_sorting_merge'"} {
+	meets(t, w, "incremental", OutcomeFailed,
+		decode.Reject{Key: "k", Field: "endDate", Reason: "not_a_timestamp", Raw: `"soon"`})
+	for _, settings := range []string{"join_use_nulls = 1", "group_by_use_nulls = 1", "transform_null_in = 1", "final = 1",
+		"prefer_column_name_to_alias = 1", "join_algorithm = 'full_sorting_merge'"} {
 		if got := text(t, w, "SELECT state, times, record_updated_at IS NULL, length(raw) FROM rejected_records WHERE key != '' AND raw LIKE '%soon%' ORDER BY seen_at SETTINGS "+settings); len(got) != 1 || got[0] != "unpublished 1 1 6" {
 			t.Errorf("%s: %q", settings, got)
 		}

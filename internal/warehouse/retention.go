@@ -28,14 +28,14 @@ type Removed struct {
 	Rows      uint64
 }
 
-// retentionPause is the least time between two looks at what is too old, whichever process takes them. To remove rows is
-// to write their parts anew.
+// retentionPause is the least time between two looks at what is too old, whichever process takes them. To remove rows
+// is to write their parts anew.
 const retentionPause = 20 * time.Hour
 
 // Retire removes what is older than it is to be kept, but for what something rests on, if nobody has looked for it for
-// retentionPause. It removes in steps after each of which the tables are whole: what replaces an older row goes last, so
-// that no older row comes back (warehouse-19). Killed in between, the next one goes on. What is loaded, its history but for
-// that of deals, acknowledgements, closed months and what operators did is never removed.
+// retentionPause. It removes in steps after each of which the tables are whole: what replaces an older row goes last,
+// so that no older row comes back (warehouse-19). Killed in between, the next one goes on. What is loaded, its history
+// but for that of deals, acknowledgements, closed months and what operators did is never removed.
 func (w *Warehouse) Retire(ctx context.Context, r Retention) (removed []Removed, err error) {
 	if r == (Retention{}) {
 		return nil, nil
@@ -61,7 +61,8 @@ func (w *Warehouse) retire(ctx context.Context, r Retention) (removed []Removed,
 		what string
 		keep time.Duration
 		do   func(ctx context.Context, before time.Time) (uint64, error)
-	}{{"runs", r.Runs, w.retireRuns}, {"rejects", r.Rejects, w.retireRejects}, {"findings", r.Findings, w.retireFindings}, {"deal versions", r.DealVersions, w.retireDealVersions}} {
+	}{{"runs", r.Runs, w.retireRuns}, {"rejects", r.Rejects, w.retireRejects}, {"findings", r.Findings, w.retireFindings},
+		{"deal versions", r.DealVersions, w.retireDealVersions}} {
 		if kind.keep == 0 {
 			continue
 		}
@@ -153,8 +154,8 @@ func (w *Warehouse) retireFindings(ctx context.Context, before time.Time) (uint6
 	})
 }
 
-// retireDealVersions removes versions of deals that a later one had replaced before a time: what was listed at any moment
-// since then stays as it is.
+// retireDealVersions removes versions of deals that a later one had replaced before a time: what was listed at any
+// moment since then stays as it is.
 func (w *Warehouse) retireDealVersions(ctx context.Context, before time.Time) (removed uint64, err error) {
 	for _, s := range dealHistories() {
 		n, err := w.retireNamed(ctx, before, selectOldVersions(s), versionsAtOnce, func(ids []string) []string {
@@ -168,8 +169,10 @@ func (w *Warehouse) retireDealVersions(ctx context.Context, before time.Time) (r
 }
 
 // retireNamed removes the rows that a query finds, some at a time.
-func (w *Warehouse) retireNamed(ctx context.Context, before time.Time, query string, atOnce int, statements func(ids []string) []string) (removed uint64, err error) {
-	rows, err := w.conn.Query(ctx, query, named("before", fmt.Sprint(before.UnixMilli())), named("limit", fmt.Sprint(atOnce*statementsAtMost)))
+func (w *Warehouse) retireNamed(ctx context.Context, before time.Time, query string, atOnce int,
+	statements func(ids []string) []string) (removed uint64, err error) {
+	rows, err := w.conn.Query(ctx, query, named("before", fmt.Sprint(before.UnixMilli())),
+		named("limit", fmt.Sprint(atOnce*statementsAtMost)))
 	ids, err := scanned(rows, err, only[string])
 	if err != nil {
 		return 0, err
@@ -187,5 +190,6 @@ func (w *Warehouse) retireNamed(ctx context.Context, before time.Time, query str
 
 // mutate changes rows that are stored, and returns when that is done.
 func (w *Warehouse) mutate(ctx context.Context, statement string) error {
-	return w.conn.Exec(clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"mutations_sync": 1})), statement)
+	return w.conn.Exec(clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"mutations_sync": 1})),
+		statement)
 }

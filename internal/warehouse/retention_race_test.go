@@ -35,12 +35,13 @@ func TestRetireSparesWhatStandsAgain(t *testing.T) {
 ('a', 'drifted', '1', 'x', now64(3) - toIntervalDay(900), now64(3) - toIntervalDay(800), now64(3) - toIntervalDay(800), 2),
 ('a', 'drifted', '2', 'x', now64(3) - toIntervalDay(900), now64(3) - toIntervalDay(800), now64(3) - toIntervalDay(800), 2)`))
 	stands := Finding{Account: "a", Kind: "drifted", Subject: "2", Detail: "x"}
-	busy, err := Open(t.Context(), Options{DSN: enginetest.DSN(), Database: w.database, Wrap: func(c driver.Conn) driver.Conn {
-		return before{c, "ALTER TABLE payout_findings_log DELETE", new(sync.Once), func() {
-			_, err := w.RecordFindings(t.Context(), "a", []Finding{stands})
-			must(t, err)
-		}}
-	}})
+	busy, err := Open(t.Context(), Options{DSN: enginetest.DSN(), Database: w.database,
+		Wrap: func(c driver.Conn) driver.Conn {
+			return before{c, "ALTER TABLE payout_findings_log DELETE", new(sync.Once), func() {
+				_, err := w.RecordFindings(t.Context(), "a", []Finding{stands})
+				must(t, err)
+			}}
+		}})
 	must(t, err)
 	_, err = busy.Retire(t.Context(), Retention{Findings: 400 * 24 * time.Hour})
 	must(t, err)

@@ -7,9 +7,9 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// neededRuns are the runs that something rests on: the first and the last of each kind, by which the state of a stream is
-// told; those since the last success, which are counted; those that are under way; those that a state names; and those of
-// readings of rejects.
+// neededRuns are the runs that something rests on: the first and the last of each kind, by which the state of a stream
+// is told; those since the last success, which are counted; those that are under way; those that a state names; and
+// those of readings of rejects.
 var neededRuns = sql(`SELECT arrayJoin([argMin(run_id, started_at), argMax(run_id, started_at)]) AS run_id FROM sync_runs GROUP BY account, stream, mode, outcome, isNull(watermark)
     UNION ALL
     SELECT r.run_id FROM sync_runs AS r
@@ -42,7 +42,8 @@ func deleteRuns(before time.Time, streams, kept []string, last bool) string {
 		rows = "outcome != "
 	}
 	return sql("ALTER TABLE sync_runs_log DELETE WHERE started_at < fromUnixTimestamp64Milli($before, 'UTC') AND $rows AND (account, stream) IN ($streams) AND toString(run_id) NOT IN ($kept)",
-		parts{"before": fmt.Sprint(before.UnixMilli()), "rows": rows + quote(OutcomeRunning), "streams": joinedRights(streams), "kept": literals(kept)})
+		parts{"before": fmt.Sprint(before.UnixMilli()), "rows": rows + quote(OutcomeRunning),
+			"streams": joinedRights(streams), "kept": literals(kept)})
 }
 
 // rejectID and findingID tell rows of one key from those of others.
@@ -64,12 +65,14 @@ WHERE (account, stream, key, field, reason, raw_hash) IN
     SELECT account, stream, key, field, reason, sipHash128(raw) FROM rejected_records
     WHERE stream = $stream AND state != $open
 )
-ORDER BY id LIMIT {limit:UInt64}`, parts{"id": rejectID, "stream": quote(catalog.Transactions().Name), "open": quote(string(RejectOpen))})
+ORDER BY id LIMIT {limit:UInt64}`, parts{"id": rejectID, "stream": quote(catalog.Transactions().Name),
+	"open": quote(string(RejectOpen))})
 
 // deleteRejects removes rejects by their ids, unless one was met again meanwhile.
 func deleteRejects(before time.Time, ids []string) string {
 	return sql("ALTER TABLE rejects_log DELETE WHERE stream = $stream AND written_at < toDateTime($before, 'UTC') AND $id IN ($ids)",
-		parts{"stream": quote(catalog.Transactions().Name), "before": fmt.Sprint(before.Unix()), "id": rejectID, "ids": literals(ids)})
+		parts{"stream": quote(catalog.Transactions().Name), "before": fmt.Sprint(before.Unix()), "id": rejectID,
+			"ids": literals(ids)})
 }
 
 // selectOldFindings are findings that were resolved before a time. Parameters: before, in milliseconds, and limit.
@@ -77,8 +80,8 @@ var selectOldFindings = sql(`SELECT $id AS id FROM payout_findings_log FINAL
 WHERE isNotNull(resolved_at) AND resolved_at < fromUnixTimestamp64Milli({before:Int64}, 'UTC')
 ORDER BY id LIMIT {limit:UInt64}`, parts{"id": findingID})
 
-// deleteFindings removes findings by their ids: the rows in which they still stand, or those in which they are resolved.
-// One that stands again meanwhile stays.
+// deleteFindings removes findings by their ids: the rows in which they still stand, or those in which they are
+// resolved. One that stands again meanwhile stays.
 func deleteFindings(before time.Time, ids []string, resolved bool) string {
 	rows := "isNull(resolved_at)"
 	if resolved {
@@ -88,8 +91,8 @@ func deleteFindings(before time.Time, ids []string, resolved bool) string {
 		parts{"rows": rows, "before": fmt.Sprint(before.UnixMilli()), "id": findingID, "ids": literals(ids)})
 }
 
-// dealHistories are the streams of which every version is kept, and of which nothing but the past is made of the earlier
-// ones: sums, payouts and decisions are not.
+// dealHistories are the streams of which every version is kept, and of which nothing but the past is made of the
+// earlier ones: sums, payouts and decisions are not.
 func dealHistories() (all []*catalog.Stream) {
 	for _, s := range catalog.All() {
 		if s.History && !s.Payouts && !s.Sales {
@@ -104,10 +107,10 @@ func versionID(s *catalog.Stream) string {
 	return "hex(sipHash128(account, " + keyNames(s) + ", _version))"
 }
 
-// selectOldVersions are versions of records that others had replaced before a time. What was in force then stays, from the
-// first of equal versions on, since these are shown as one; and with it the newest version, which may be a deletion. The
-// oldest go first: of A, B and again A, the first A never stands next to the last. Parameters: before, in milliseconds, and
-// limit.
+// selectOldVersions are versions of records that others had replaced before a time. What was in force then stays, from
+// the first of equal versions on, since these are shown as one; and with it the newest version, which may be a
+// deletion. The oldest go first: of A, B and again A, the first A never stands next to the last. Parameters: before, in
+// milliseconds, and limit.
 func selectOldVersions(s *catalog.Stream) string {
 	return sql(`SELECT $id AS id FROM
 (
@@ -126,8 +129,10 @@ func selectOldVersions(s *catalog.Stream) string {
 )
 WHERE $old AND _nth < _in_force
 ORDER BY _nth, id LIMIT {limit:UInt64}`, parts{
-		"id": versionID(s), "key": keyNames(s), "stream": s.Name, "intent": quote(stateIntent + ":"), "old": "synced_at < fromUnixTimestamp64Milli({before:Int64}, 'UTC')",
-		"versions": "PARTITION BY account, " + keyNames(s) + " ORDER BY _version ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
+		"id": versionID(s), "key": keyNames(s), "stream": s.Name, "intent": quote(stateIntent + ":"),
+		"old": "synced_at < fromUnixTimestamp64Milli({before:Int64}, 'UTC')",
+		"versions": "PARTITION BY account, " + keyNames(s) +
+			" ORDER BY _version ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
 	})
 }
 

@@ -14,8 +14,8 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// What is older than it is to be kept goes, and what anything rests on stays: where the streams stand is the same before
-// and after.
+// What is older than it is to be kept goes, and what anything rests on stays: where the streams stand is the same
+// before and after.
 func TestRetire(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -27,7 +27,8 @@ func TestRetire(t *testing.T) {
 	guarded, err := w.GuardedRuns(t.Context())
 	must(t, err)
 
-	removed, err := w.Retire(t.Context(), Retention{Runs: 400 * 24 * time.Hour, Rejects: 400 * 24 * time.Hour, Findings: 400 * 24 * time.Hour})
+	removed, err := w.Retire(t.Context(), Retention{Runs: 400 * 24 * time.Hour, Rejects: 400 * 24 * time.Hour,
+		Findings: 400 * 24 * time.Hour})
 	must(t, err)
 	if len(removed) != 3 || removed[0].Rows < 3000 || removed[1].Rows != 1 || removed[2].Rows != 1 {
 		t.Errorf("removed %+v", removed)
@@ -88,10 +89,13 @@ func fillOdd(t *testing.T, w *Warehouse) {
 	const run = `INSERT INTO sync_runs_log (account, stream, run_id, mode, started_at, outcome, would_delete, version) SELECT '%s', 'coupons', %s, 'snapshot', now64(3) - toIntervalDay(%s), '%s', %d, %d FROM numbers(%d)`
 	for _, s := range []string{
 		fmt.Sprintf(run, "failing", "generateUUIDv4(number)", "900 - number", OutcomeFailed, 0, 1, 40),
-		fmt.Sprintf(run, "publishing", "toUUID('00000000-0000-4000-8000-00000000000' || toString(number))", "900 - number", OutcomeSuccess, 0, 2, 4),
+		fmt.Sprintf(run, "publishing", "toUUID('00000000-0000-4000-8000-00000000000' || toString(number))", "900 - number",
+			OutcomeSuccess, 0, 2, 4),
 		"INSERT INTO sync_state_log (account, stream, name, value, version) VALUES ('publishing', 'coupons', 'intent:x', '{}', 1)",
-		fmt.Sprintf(run, "reading", "toUUID('10000000-0000-4000-8000-00000000000' || toString(number))", "900 - number", OutcomeSuccess, 0, 2, 6),
-		fmt.Sprintf(run, "reading", "toUUID('10000000-0000-4000-8000-00000000000' || toString(number))", "900 - number", OutcomeRunning, 0, 1, 6),
+		fmt.Sprintf(run, "reading", "toUUID('10000000-0000-4000-8000-00000000000' || toString(number))", "900 - number",
+			OutcomeSuccess, 0, 2, 6),
+		fmt.Sprintf(run, "reading", "toUUID('10000000-0000-4000-8000-00000000000' || toString(number))", "900 - number",
+			OutcomeRunning, 0, 1, 6),
 		fmt.Sprintf(run, "reading", "toUUID('10000000-0000-4000-8000-000000000009')", "880", OutcomeSuccess, 0, 2, 1),
 		fmt.Sprintf(run, "alive", "generateUUIDv4(number)", "900", OutcomeRunning, 0, 1, 2),
 		fmt.Sprintf(run, "guarded", "generateUUIDv4(number)", "900 - number", OutcomeSuccess, 0, 1, 3),
@@ -144,7 +148,8 @@ func TestRetireKilled(t *testing.T) {
 		fillOdd(t, w)
 		before := standingsOf(t, w)
 		left := dies
-		broken, err := Open(t.Context(), Options{DSN: enginetest.DSN(), Database: w.database, MaxRetryElapsed: -1, Wrap: func(c driver.Conn) driver.Conn { return exhausted{c, &left} }})
+		broken, err := Open(t.Context(), Options{DSN: enginetest.DSN(), Database: w.database, MaxRetryElapsed: -1,
+			Wrap: func(c driver.Conn) driver.Conn { return exhausted{c, &left} }})
 		must(t, err)
 		keep := Retention{Runs: 400 * 24 * time.Hour, Rejects: 400 * 24 * time.Hour, Findings: 400 * 24 * time.Hour}
 		_, err = broken.Retire(t.Context(), keep)

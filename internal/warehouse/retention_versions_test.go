@@ -11,8 +11,8 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// Versions of deals that were replaced long ago go, and no moment since then looks different: not the list of that moment,
-// not a version that was in force then, and not since when it was. Other histories stay whole.
+// Versions of deals that were replaced long ago go, and no moment since then looks different: not the list of that
+// moment, not a version that was in force then, and not since when it was. Other histories stay whole.
 func TestRetireDealVersions(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -52,7 +52,8 @@ func TestRetireDealVersions(t *testing.T) {
 	if len(left) > 0 {
 		t.Errorf("old versions are left that others had replaced: %q", left)
 	}
-	if names := dealHistories(); slices.ContainsFunc(names, func(s *catalog.Stream) bool { return s.Name == "transactions" || s.Name == "payouts" }) || len(names) != 3 {
+	if names := dealHistories(); slices.ContainsFunc(names,
+		func(s *catalog.Stream) bool { return s.Name == "transactions" || s.Name == "payouts" }) || len(names) != 3 {
 		t.Errorf("these lose their past: %v", names)
 	}
 }
@@ -64,18 +65,22 @@ func atoi(t *testing.T, s string) (n int) {
 	return n
 }
 
-// fillVersions writes versions of coupons over 100 days: some equal to those before them, some deletions. A stream that is
-// being published has some, and so have payouts.
+// fillVersions writes versions of coupons over 100 days: some equal to those before them, some deletions. A stream that
+// is being published has some, and so have payouts.
 func fillVersions(t testing.TB, w *Warehouse, keys, versions int) {
 	t.Helper()
 	const insert = `INSERT INTO %s_versions (account, id, %s _version, _hash, _deleted, synced_at) SELECT '%s', %s, %s number + 1, sipHash128(cityHash64(number %% %[7]d, %[8]d + intDiv(number, %[7]d)) %% 3),
     cityHash64(number, 'x') %% 6 = 0, now64(3) - toIntervalHour(2400 - intDiv(2390 * intDiv(number, %[7]d), %[6]d)) FROM numbers(%[9]d)`
 	for _, s := range []struct{ stream, account, columns, key, values string }{
-		{"coupons", "acme", "code,", "toUUID(concat('00000000-0000-4000-8000-', leftPad(toString(number % " + fmt.Sprint(keys) + "), 12, '0')))", "toString(cityHash64(number % " + fmt.Sprint(keys) + ", 7 + intDiv(number, " + fmt.Sprint(keys) + ")) % 3),"},
-		{"coupons", "publishing", "code,", "toUUID(concat('00000000-0000-4000-8000-', leftPad(toString(number % " + fmt.Sprint(keys) + "), 12, '0')))", "'x',"},
+		{"coupons", "acme", "code,", "toUUID(concat('00000000-0000-4000-8000-', leftPad(toString(number % " +
+			fmt.Sprint(keys) + "), 12, '0')))", "toString(cityHash64(number % " + fmt.Sprint(keys) + ", 7 + intDiv(number, " +
+			fmt.Sprint(keys) + ")) % 3),"},
+		{"coupons", "publishing", "code,", "toUUID(concat('00000000-0000-4000-8000-', leftPad(toString(number % " +
+			fmt.Sprint(keys) + "), 12, '0')))", "'x',"},
 		{"payouts", "acme", "", "number % " + fmt.Sprint(keys), ""},
 	} {
-		must(t, w.conn.Exec(t.Context(), fmt.Sprintf(insert, s.stream, s.columns, s.account, s.key, s.values, versions, keys, 7, keys*versions)))
+		must(t, w.conn.Exec(t.Context(), fmt.Sprintf(insert, s.stream, s.columns, s.account, s.key, s.values, versions, keys,
+			7, keys*versions)))
 	}
 	must(t, w.conn.Exec(t.Context(), "INSERT INTO sync_state_log (account, stream, name, value, version) VALUES ('publishing', 'coupons', 'intent:x', '{}', 1)"))
 }

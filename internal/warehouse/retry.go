@@ -41,7 +41,8 @@ func (e *FaultError) Error() string {
 	if e.Attempts == 1 {
 		return fmt.Sprintf("%s; %s", brief(e.Err), e.Advice)
 	}
-	return fmt.Sprintf("%s: gave up after %d attempts in %s; %s", brief(e.Err), e.Attempts, e.Elapsed.Round(100*time.Millisecond), e.Advice)
+	return fmt.Sprintf("%s: gave up after %d attempts in %s; %s", brief(e.Err), e.Attempts,
+		e.Elapsed.Round(100*time.Millisecond), e.Advice)
 }
 
 func (e *FaultError) Unwrap() error { return e.Err }
@@ -105,7 +106,8 @@ func remedyOfCode(code int32) (remedy, bool) {
 
 // isConnection reports that the connection failed, or something between here and the server did.
 func isConnection(err error) bool {
-	for _, known := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE, clickhouse.ErrAcquireConnTimeout} {
+	for _, known := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNREFUSED, syscall.ECONNRESET,
+		syscall.ECONNABORTED, syscall.EPIPE, clickhouse.ErrAcquireConnTimeout} {
 		if errors.Is(err, known) {
 			return true
 		}
@@ -145,7 +147,8 @@ func isRefusal(err error) bool {
 // retry does a step until it succeeds, fails for good, or has been tried for long enough. The step must be one that can
 // be done twice, also when the first time succeeded and only its answer was lost.
 func (p *pool) retry(ctx context.Context, statement string, do func() error) error {
-	exp := backoff.NewExponentialBackOff(backoff.WithInitialInterval(p.backoff), backoff.WithMaxInterval(longestPause), backoff.WithMultiplier(2),
+	exp := backoff.NewExponentialBackOff(backoff.WithInitialInterval(p.backoff), backoff.WithMaxInterval(longestPause),
+		backoff.WithMultiplier(2),
 		backoff.WithRandomizationFactor(0.5), backoff.WithMaxElapsedTime(0)) // the time is kept below
 	begin := time.Now()
 	for attempt := 1; ; attempt++ {
@@ -162,12 +165,14 @@ func (p *pool) retry(ctx context.Context, statement string, do func() error) err
 			wait *= slowdown
 		}
 		deadline, limited := ctx.Deadline()
-		if elapsed := time.Since(begin); fault.never || elapsed+wait > p.maxRetryElapsed || limited && time.Until(deadline) < wait {
+		if elapsed := time.Since(begin); fault.never || elapsed+wait > p.maxRetryElapsed || limited &&
+			time.Until(deadline) < wait {
 			return &FaultError{Code: fault.code, Attempts: attempt, Elapsed: elapsed, Advice: fault.advice, Err: err}
 		}
 		p.retries.Add(1)
 		p.metrics.retried()
-		p.log.Warn("the warehouse could not do a statement; trying again", "statement", head(statement), "code", fault.code, "attempt", attempt,
+		p.log.Warn("the warehouse could not do a statement; trying again", "statement", head(statement), "code", fault.code,
+			"attempt", attempt,
 			"wait", wait.Round(time.Millisecond), "error", brief(err))
 		timer := time.NewTimer(wait)
 		select {

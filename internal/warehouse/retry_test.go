@@ -143,7 +143,8 @@ func (l *line) serve(client net.Conn) {
 func coupons(n int) string {
 	var page strings.Builder
 	for i := range n {
-		fmt.Fprintf(&page, ",%s", coupon(fmt.Sprintf("aaaaaaaa-0000-4000-8000-%012d", i), strings.Repeat(fmt.Sprint(i), 20), "2026-01-01T00:00:00Z"))
+		fmt.Fprintf(&page, ",%s", coupon(fmt.Sprintf("aaaaaaaa-0000-4000-8000-%012d", i), strings.Repeat(fmt.Sprint(i), 20),
+			"2026-01-01T00:00:00Z"))
 	}
 	return "[" + page.String()[1:] + "]"
 }
@@ -222,7 +223,8 @@ func TestEveryAnswerIsLost(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
-	server := httptest.NewServer(&forgetful{Handler: w.Engine().Handler(chdb.HandlerOptions{AllowWrites: true}), seen: map[string]bool{}})
+	server := httptest.NewServer(&forgetful{Handler: w.Engine().Handler(chdb.HandlerOptions{AllowWrites: true}),
+		seen: map[string]bool{}})
 	t.Cleanup(server.Close)
 	far := remote(t, w, server.Listener.Addr().String())
 	const day1, day2 = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
@@ -231,18 +233,21 @@ func TestEveryAnswerIsLost(t *testing.T) {
 		load(t, far, "coupons", Whole, "["+coupon(idA, "a1", day1)+"]", "["+coupon(idB, "b1", day1)+"]"),
 		load(t, far, "coupons", Whole, "["+coupon(idA, "a2", day2)+"]", "["+coupon(idC, "c1", day1)+"]"),
 	}
-	want := []Changes{{Inserted: 2, Distinct: 2, Staged: 2, First: true}, {Inserted: 1, Updated: 1, Deleted: 1, Distinct: 2, Live: 2, Staged: 2}}
+	want := []Changes{{Inserted: 2, Distinct: 2, Staged: 2, First: true},
+		{Inserted: 1, Updated: 1, Deleted: 1, Distinct: 2, Live: 2, Staged: 2}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
 	if d := cmp.Diff([]string{"a2", "c1"}, text(t, w, "SELECT code FROM coupons ORDER BY id")); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]string{"a1", "a2", "b1", "c1"}, text(t, w, "SELECT code FROM coupons_history ORDER BY code")); d != "" {
+	if d := cmp.Diff([]string{"a1", "a2", "b1", "c1"},
+		text(t, w, "SELECT code FROM coupons_history ORDER BY code")); d != "" {
 		t.Error(d)
 	}
 	load(t, far, "products", Whole, `[{"url":"https://a.test/p","history":[{"yearMonthDay":"2026-01-01","price":1},{"yearMonthDay":"2026-01-02","price":2}]}]`)
-	if d := cmp.Diff([]string{"2026-01-01 1", "2026-01-02 2"}, text(t, w, "SELECT day, price FROM product_prices ORDER BY day")); d != "" {
+	if d := cmp.Diff([]string{"2026-01-01 1", "2026-01-02 2"},
+		text(t, w, "SELECT day, price FROM product_prices ORDER BY day")); d != "" {
 		t.Error(d)
 	}
 	if far.Retries() < 30 {
@@ -267,10 +272,12 @@ func TestWarehouseFaults(t *testing.T) {
 		code              int32
 	}{
 		{"too many parts", "parts_to_delay_insert = 100, parts_to_throw_insert = 1", "parts_to_throw_insert = 30000", 252},
-		{"disk full", "min_free_disk_bytes_to_perform_insert = 1000000000000000", "min_free_disk_bytes_to_perform_insert = 0", 243},
+		{"disk full", "min_free_disk_bytes_to_perform_insert = 1000000000000000", "min_free_disk_bytes_to_perform_insert = 0",
+			243},
 	} {
 		alter := func(settings string) {
-			if err := w.conn.Exec(context.WithoutCancel(t.Context()), "ALTER TABLE coupons_staging MODIFY SETTING "+settings); err != nil {
+			if err := w.conn.Exec(context.WithoutCancel(t.Context()),
+				"ALTER TABLE coupons_staging MODIFY SETTING "+settings); err != nil {
 				t.Error(err)
 			}
 		}
@@ -278,7 +285,8 @@ func TestWarehouseFaults(t *testing.T) {
 		alter(c.spoil)
 		w.maxRetryElapsed = 20 * time.Millisecond
 		var fault *FaultError
-		if _, err := w.Writer(r).Stage(t.Context(), number, batch); !errors.As(err, &fault) || fault.Code != c.code || fault.Advice == "" {
+		if _, err := w.Writer(r).Stage(t.Context(), number, batch); !errors.As(err, &fault) || fault.Code != c.code ||
+			fault.Advice == "" {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		if n := staged(t, w, r); n != uint64(1+5*(number-1)) {
@@ -308,7 +316,8 @@ func TestWarehouseFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	var fault *FaultError
-	if _, err := w.Writer(r).Stage(t.Context(), number, batch); !errors.As(err, &fault) || fault.Attempts != 1 || !strings.Contains(fault.Error(), "table_readonly = 0") {
+	if _, err := w.Writer(r).Stage(t.Context(), number, batch); !errors.As(err, &fault) || fault.Attempts != 1 ||
+		!strings.Contains(fault.Error(), "table_readonly = 0") {
 		t.Errorf("%v", err)
 	}
 }
@@ -332,7 +341,8 @@ func TestMemoryLimit(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	done := false
-	short, err := Open(t.Context(), Options{DSN: enginetest.DSN(), Database: w.database, Wrap: func(c driver.Conn) driver.Conn { return starved{c, &done} }})
+	short, err := Open(t.Context(), Options{DSN: enginetest.DSN(), Database: w.database,
+		Wrap: func(c driver.Conn) driver.Conn { return starved{c, &done} }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -408,7 +418,8 @@ func TestRetryEndsWithItsContext(t *testing.T) {
 	short, cancelShort := context.WithTimeout(t.Context(), time.Minute)
 	defer cancelShort()
 	var fault *FaultError
-	if err := w.retry(short, "SELECT 1", func() error { return syscall.ECONNREFUSED }); !errors.As(err, &fault) || fault.Attempts != 1 {
+	if err := w.retry(short, "SELECT 1", func() error { return syscall.ECONNREFUSED }); !errors.As(err, &fault) ||
+		fault.Attempts != 1 {
 		t.Errorf("it waited for what could not come in time: %v", err)
 	}
 }

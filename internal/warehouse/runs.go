@@ -52,7 +52,8 @@ var runColumns = columns("account String, stream String, run_id UUID, mode Strin
 
 // SaveRun writes the run's row; a later write replaces an earlier one.
 func (p *pool) SaveRun(ctx context.Context, r RunRecord) error {
-	_, next, err := p.timeAfter(ctx, newestVersion, "sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID}",
+	_, next, err := p.timeAfter(ctx, newestVersion,
+		"sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID}",
 		named("account", r.Account), named("stream", r.Stream), named("run", r.RunID.String()))
 	if err != nil {
 		return err
@@ -72,8 +73,10 @@ func (p *pool) insertRun(ctx context.Context, r RunRecord, next time.Time) error
 		warnings = []string{}
 	}
 	err := p.insert(ctx, "sync_runs_log", runColumns, func(b driver.Batch) error {
-		return b.Append(r.Account, r.Stream, r.RunID, r.Mode, r.StartedAt, optional(r.FinishedAt), r.Outcome, optional(r.RequestedAfter),
-			optional(r.Watermark), optional(r.ServerTime), r.Totals.Pages, r.Totals.Read, r.Changes.Inserted, r.Changes.Updated, r.Changes.Deleted, r.WouldDelete, r.Changes.Outside, r.Scope, r.Changes.Unchanged, r.Changes.Older, r.Changes.Kept,
+		return b.Append(r.Account, r.Stream, r.RunID, r.Mode, r.StartedAt, optional(r.FinishedAt), r.Outcome,
+			optional(r.RequestedAfter),
+			optional(r.Watermark), optional(r.ServerTime), r.Totals.Pages, r.Totals.Read, r.Changes.Inserted, r.Changes.Updated,
+			r.Changes.Deleted, r.WouldDelete, r.Changes.Outside, r.Scope, r.Changes.Unchanged, r.Changes.Older, r.Changes.Kept,
 			r.Totals.Rejected, r.Duplicates, r.Totals.Bytes, r.Totals.Retries, warnings, r.Error, uint64(next.UnixMicro()))
 	})
 	if err != nil {
@@ -90,8 +93,8 @@ func optional(t time.Time) *time.Time {
 	return &t
 }
 
-// markDeadRuns marks runs of the stream that never ended as killed. The caller holds the lease, so none of them is alive;
-// alive is the run that goes on.
+// markDeadRuns marks runs of the stream that never ended as killed. The caller holds the lease, so none of them is
+// alive; alive is the run that goes on.
 func (p *pool) markDeadRuns(ctx context.Context, account, stream string, alive uuid.UUID) error {
 	now, err := p.Now(ctx)
 	if err != nil {
@@ -99,14 +102,17 @@ func (p *pool) markDeadRuns(ctx context.Context, account, stream string, alive u
 	}
 	// The condition stands in a query of its own: beside REPLACE, outcome would be the new one.
 	err = p.exec(ctx, `INSERT INTO sync_runs_log
-SELECT * REPLACE (`+quote(OutcomeKilled)+` AS outcome, fromUnixTimestamp64Milli(intDiv({now:Int64}, 1000), 'UTC') AS finished_at, 'the process ended before the run did' AS error,
+SELECT * REPLACE (`+quote(OutcomeKilled)+
+		` AS outcome, fromUnixTimestamp64Milli(intDiv({now:Int64}, 1000), 'UTC') AS finished_at, 'the process ended before the run did' AS error,
     greatest(toUInt64({now:Int64}), version + 1) AS version)
 FROM
 (
     SELECT * FROM sync_runs_log FINAL
-    WHERE account = {account:String} AND stream = {stream:String} AND outcome = `+quote(OutcomeRunning)+` AND run_id != {alive:UUID}
+    WHERE account = {account:String} AND stream = {stream:String} AND outcome = `+quote(OutcomeRunning)+
+		` AND run_id != {alive:UUID}
 )`,
-		named("account", account), named("stream", stream), named("alive", alive.String()), named("now", fmt.Sprint(now.UnixMicro())))
+		named("account", account), named("stream", stream), named("alive", alive.String()),
+		named("now", fmt.Sprint(now.UnixMicro())))
 	if err != nil {
 		return fmt.Errorf("marking the dead runs of %s of account %s: %w", stream, account, err)
 	}

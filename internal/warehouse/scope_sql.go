@@ -22,7 +22,8 @@ func scopeCondition(s *catalog.Stream, scope catalog.Scope) string {
 		}
 		condition := sql("has($values, $value)", parts{"values": stringArray(c.Values), "value": normal(f.Column)})
 		if s.Fields[s.Field(f.Column)].Type.List() {
-			condition = sql("arrayExists(v -> has($values, $value), $column)", parts{"values": stringArray(c.Values), "value": normal("v"), "column": f.Column})
+			condition = sql("arrayExists(v -> has($values, $value), $column)",
+				parts{"values": stringArray(c.Values), "value": normal("v"), "column": f.Column})
 		}
 		conditions = append(conditions, condition)
 	}
@@ -46,8 +47,8 @@ func filtered(s *catalog.Stream, scope catalog.Scope) string {
 	return "concat(" + strings.Join(values, ", ") + ")"
 }
 
-// selectOutside are the keys of the account's rows that are outside of the scope of the run. It has no parameters, since
-// it is also part of a mutation.
+// selectOutside are the keys of the account's rows that are outside of the scope of the run. It has no parameters,
+// since it is also part of a mutation.
 func (x script) selectOutside() string {
 	return x.render("SELECT $key FROM $latest FINAL WHERE account = $account AND NOT ($within)",
 		parts{"account": quote(x.Account), "within": scopeCondition(x.Stream, x.Within)})

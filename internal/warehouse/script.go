@@ -22,7 +22,8 @@ func (d dialect) script(r Run) script {
 	s := r.Stream
 	names := parts{
 		"stream": s.Name, "latest": s.Name + "_latest", "versions": s.Name + "_versions", "staging": stagingTable(s),
-		"changes": d.ofRun(r.changes()), "delta": d.ofRun(r.delta()), "moves": d.ofRun(r.moves()), "changed": d.ofRun(r.changed()), "current": cmp.Or(keysTable(s), s.Name+"_latest"),
+		"changes": d.ofRun(r.changes()), "delta": d.ofRun(r.delta()), "moves": d.ofRun(r.moves()),
+		"changed": d.ofRun(r.changed()), "current": cmp.Or(keysTable(s), s.Name+"_latest"),
 		"key": keyNames(s), "written": isWritten, "gone": isGone, "read_part": readPart, "merged_at": mergedAt,
 	}
 	if s.Child != nil {
@@ -66,7 +67,8 @@ func upstreamPart(version string) string {
 
 // cappedVersion is the version of a staged row with an updatedAt that is not after the service's own time.
 func cappedVersion(version string) string {
-	return sql("least($v, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd($v, $read_part)))", parts{"v": version, "read_part": readPart})
+	return sql("least($v, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd($v, $read_part)))",
+		parts{"v": version, "read_part": readPart})
 }
 
 // datedAhead says that a time upstream, in milliseconds, lies so far after the one it is compared with that clocks

@@ -45,7 +45,8 @@ func sender() string {
 	for {
 		frame, more := frames.Next()
 		file := filepath.Base(frame.File)
-		if strings.Contains(frame.Function, "/internal/warehouse.") && file != "statement.go" && file != "retry.go" && !strings.HasSuffix(file, "_test.go") {
+		if strings.Contains(frame.Function, "/internal/warehouse.") && file != "statement.go" && file != "retry.go" &&
+			!strings.HasSuffix(file, "_test.go") {
 			name := frame.Function[strings.Index(frame.Function, "/internal/warehouse.")+len("/internal/warehouse."):]
 			name, _, _ = strings.Cut(name, ".func")
 			return strings.NewReplacer("(*", "", ")", "").Replace(name)
@@ -71,7 +72,8 @@ func (c recorder) QueryRow(ctx context.Context, query string, args ...any) drive
 	return c.Conn.QueryRow(ctx, query, args...)
 }
 
-func (c recorder) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
+func (c recorder) PrepareBatch(ctx context.Context, query string,
+	opts ...driver.PrepareBatchOption) (driver.Batch, error) {
 	c.sent.record(query)
 	return c.Conn.PrepareBatch(ctx, query, opts...)
 }
@@ -108,7 +110,8 @@ func everything(t *testing.T) []statement {
 	aside, err := Open(t.Context(), Options{DSN: enginetest.DSN(), Database: w.database}) // for statements of the test
 	must(t, err)
 	t.Cleanup(func() {
-		must(t, aside.admin.Exec(context.Background(), "DROP DATABASE IF EXISTS "+w.database+" SYNC"), aside.Close(), w.Close())
+		must(t, aside.admin.Exec(context.Background(), "DROP DATABASE IF EXISTS "+w.database+" SYNC"), aside.Close(),
+			w.Close())
 	})
 	_, err = w.Migrate(t.Context())
 	must(t, err, w.CheckSchema(t.Context()))
@@ -144,9 +147,11 @@ func records(s *catalog.Stream) (first, second string) {
 	if s.Child != nil {
 		history = `,"history":[{"yearMonthDay":"2026-01-01","price":1,"views":1}]`
 	}
-	first = "[" + record(1, "2026-01-01T00:00:00Z", history) + "," + record(2, "2026-01-01T00:00:00Z", "") + "," + record(3, "2026-01-01T00:00:00Z", "") + "]"
+	first = "[" + record(1, "2026-01-01T00:00:00Z", history) + "," + record(2, "2026-01-01T00:00:00Z", "") + "," +
+		record(3, "2026-01-01T00:00:00Z", "") + "]"
 	changed := `,"payoutId":7,"status":"CONFIRMED","description":"changed","totalGmv":1,"name":"changed","brand":"changed"`
-	return first, "[" + record(1, "2026-01-02T00:00:00Z", changed) + "," + record(4, "2299-01-01T00:00:00Z", changed) + "," + record(4, "2026-01-02T00:00:00Z", "") + "]"
+	return first, "[" + record(1, "2026-01-02T00:00:00Z", changed) + "," + record(4, "2299-01-01T00:00:00Z", changed) +
+		"," + record(4, "2026-01-02T00:00:00Z", "") + "]"
 }
 
 // everyStep loads a stream in each way. The statements of all streams are made alike, so of those without a golden file
@@ -156,8 +161,10 @@ func everyStep(t *testing.T, w, aside *Warehouse, s *catalog.Stream) {
 	ctx := t.Context()
 	first, second := records(s)
 	loadStream(t, w, s, Whole, first, func(x *Writer, _ Changes) {
-		reject := decode.Reject{Page: 1, Key: "1", Field: "description", Reason: "test", Raw: "1", Fetched: x.StartedAt.UnixMicro() + 1000}
-		must(t, x.Reject(ctx, []decode.Reject{reject}), x.SaveCheckpoint(ctx, Checkpoint{RunID: x.ID}), x.ClearCheckpoint(ctx), x.SaveBackfill(ctx, BackfillPrefix+"x", ""))
+		reject := decode.Reject{Page: 1, Key: "1", Field: "description", Reason: "test", Raw: "1",
+			Fetched: x.StartedAt.UnixMicro() + 1000}
+		must(t, x.Reject(ctx, []decode.Reject{reject}), x.SaveCheckpoint(ctx, Checkpoint{RunID: x.ID}),
+			x.ClearCheckpoint(ctx), x.SaveBackfill(ctx, BackfillPrefix+"x", ""))
 		_, err := x.StagedKeys(ctx)
 		must(t, err)
 	})
@@ -205,7 +212,8 @@ func stageAll(t *testing.T, w *Warehouse, s *catalog.Stream, scope Scope, page s
 	return l, x, c
 }
 
-func loadStream(t *testing.T, w *Warehouse, s *catalog.Stream, scope Scope, page string, between func(*Writer, Changes)) {
+func loadStream(t *testing.T, w *Warehouse, s *catalog.Stream, scope Scope, page string,
+	between func(*Writer, Changes)) {
 	t.Helper()
 	ctx := t.Context()
 	l, x, c := stageAll(t, w, s, scope, page)
@@ -216,7 +224,8 @@ func loadStream(t *testing.T, w *Warehouse, s *catalog.Stream, scope Scope, page
 	must(t, err)
 	prepared, err := x.Prepare(ctx, c, now)
 	must(t, err)
-	record := RunRecord{Account: x.Account, Stream: s.Name, RunID: x.ID, Mode: "full", StartedAt: x.StartedAt, FinishedAt: now, Outcome: OutcomeSuccess, Changes: c}
+	record := RunRecord{Account: x.Account, Stream: s.Name, RunID: x.ID, Mode: "full", StartedAt: x.StartedAt,
+		FinishedAt: now, Outcome: OutcomeSuccess, Changes: c}
 	must(t, x.Publish(ctx, l, Intent{RunID: x.ID, MergedAt: now, Record: record, Prepared: prepared}), l.Release(ctx))
 }
 
@@ -235,7 +244,8 @@ func everyRetry(t *testing.T, aside *Warehouse, x *Writer) {
 		t.Errorf("%s has no rejects to settle", x.Stream.Name)
 	}
 	must(t, x.Settle(ctx, settled))
-	must(t, aside.exec(ctx, "INSERT INTO reference_misses_log (account, stream, id, reason, asked_at) SELECT 'acme', '"+x.Stream.Name+"', generateUUIDv4(), 'not_found', now64(3) + toIntervalDay(1)"))
+	must(t, aside.exec(ctx, "INSERT INTO reference_misses_log (account, stream, id, reason, asked_at) SELECT 'acme', '"+
+		x.Stream.Name+"', generateUUIDv4(), 'not_found', now64(3) + toIntervalDay(1)"))
 	must(t, x.SaveMisses(ctx, []Miss{{uuid.New(), MissNotFound}}))
 }
 
@@ -250,17 +260,20 @@ func everyRecovery(t *testing.T, w *Warehouse, s *catalog.Stream, page string) {
 			must(t, err)
 		}
 		c.Inserted++ // so that there is something to attach
-		record := RunRecord{Account: x.Account, Stream: s.Name, RunID: x.ID, StartedAt: x.StartedAt, Outcome: OutcomeSuccess, Changes: c}
+		record := RunRecord{Account: x.Account, Stream: s.Name, RunID: x.ID, StartedAt: x.StartedAt, Outcome: OutcomeSuccess,
+			Changes: c}
 		must(t, w.saveJSON(ctx, x.Run, intentName(x.ID), Intent{RunID: x.ID, Record: record}))
 		must(t, l.Expire(ctx)) // whoever takes it next recovers
 	}
 	var states, cleared []stateRow
 	for i := range 2 * keptCleared {
 		name := fmt.Sprintf("%s%d", BackfillPrefix, i)
-		states, cleared = append(states, stateRow{name, "1", uint64(i + 1)}), append(cleared, stateRow{name, "", uint64(i + 1000)})
+		states, cleared = append(states, stateRow{name, "1", uint64(i + 1)}), append(cleared,
+			stateRow{name, "", uint64(i + 1000)})
 	}
 	must(t, w.saveStates(ctx, "acme", s.Name, states...), w.saveStates(ctx, "acme", s.Name, cleared...))
-	must(t, w.saveStates(ctx, "acme", s.Name, stateRow{BackfillPrefix + "old", `{"run_id":"` + uuid.NewString() + `"}`, 1}))
+	must(t, w.saveStates(ctx, "acme", s.Name,
+		stateRow{BackfillPrefix + "old", `{"run_id":"` + uuid.NewString() + `"}`, 1}))
 	r := Run{ID: uuid.New(), Attempt: uuid.New(), Account: "acme", Stream: s}
 	l, err := w.Acquire(ctx, r)
 	must(t, err)
@@ -278,7 +291,8 @@ func everyLedgerQuestion(t *testing.T, w *Warehouse) {
 	_, err = w.LoadedDays(ctx, "acme")
 	must(t, err)
 	_, err = w.DueTransactions(ctx, "acme", time.UnixMilli(1), nil)
-	must(t, err, w.AddSettlements(ctx, []SettlementRevision{{Account: "acme", Reference: "a", Revision: 1, ReceivedOn: time.UnixMilli(0).UTC(), Payouts: []int64{1}}}))
+	must(t, err, w.AddSettlements(ctx, []SettlementRevision{{Account: "acme", Reference: "a", Revision: 1,
+		ReceivedOn: time.UnixMilli(0).UTC(), Payouts: []int64{1}}}))
 	_, err = w.SettlementRevisions(ctx, "acme")
 	must(t, err)
 	_, err = w.Settlements(ctx, "acme")
@@ -309,7 +323,8 @@ func everyQuestion(t *testing.T, w *Warehouse) {
 	_, err = w.PayoutExceptions(ctx, PayoutsToRead{Account: "acme", Payouts: []int64{1, 2, 3}, Unseen: []int64{2, 3}})
 	must(t, err)
 	_, err = w.PayoutCurrencies(ctx, "acme", []int64{1})
-	must(t, err, w.Acknowledge(ctx, "acme", []Acknowledgement{{Payout: 1, Kind: "altered", Entries: []string{"a"}, Amounts: make([]decimal.Decimal, 1)}}))
+	must(t, err, w.Acknowledge(ctx, "acme",
+		[]Acknowledgement{{Payout: 1, Kind: "altered", Entries: []string{"a"}, Amounts: make([]decimal.Decimal, 1)}}))
 	_, err = w.Acknowledgements(ctx, "acme")
 	must(t, err, w.CloseMonth(ctx, &Close{Account: "acme", Month: time.UnixMilli(0).UTC()}))
 	_, err = w.Closes(ctx, "acme")
@@ -392,7 +407,8 @@ func everyCheck(t *testing.T, w *Warehouse, s *catalog.Stream) {
 	t.Helper()
 	now, err := w.Now(t.Context())
 	must(t, err)
-	small := RunRecord{Account: "acme", Stream: s.Name, RunID: uuid.New(), Mode: "full", StartedAt: now, FinishedAt: now.Add(time.Hour), Outcome: OutcomeSuccess, Changes: Changes{Inserted: 1}}
+	small := RunRecord{Account: "acme", Stream: s.Name, RunID: uuid.New(), Mode: "full", StartedAt: now,
+		FinishedAt: now.Add(time.Hour), Outcome: OutcomeSuccess, Changes: Changes{Inserted: 1}}
 	must(t, w.SaveRun(t.Context(), small))
 	large := small
 	large.ServerTime, large.Changes.Inserted = now, largeJoin

@@ -99,7 +99,8 @@ func (p *pool) countReplicas(c cluster) error {
 
 // ask reads what there is to know. A server that does not understand the question may be older than any that is of use.
 func (p *pool) ask(ctx context.Context) (s Server, err error) {
-	err = p.admin.QueryRow(ctx, selectServer, named("database", p.database)).Scan(&s.Version, &s.TimeZone, &s.Cloud, &s.engine, &s.bare, &s.copies)
+	err = p.admin.QueryRow(ctx, selectServer, named("database", p.database)).Scan(&s.Version, &s.TimeZone, &s.Cloud,
+		&s.engine, &s.bare, &s.copies)
 	if err == nil || isConnection(err) || IsAuth(err) {
 		return s, err
 	}
@@ -115,21 +116,27 @@ func (s Server) fits(database string, d dialect, addresses int) error {
 	case isOlder(s.Version, MinimumVersion):
 		return tooOld(s.Version)
 	case s.Cloud && d.cluster != "":
-		return &ServerError{Problem: "the server is ClickHouse Cloud, which replicates by itself", Advice: "leave warehouse.cluster empty"}
+		return &ServerError{Problem: "the server is ClickHouse Cloud, which replicates by itself",
+			Advice: "leave warehouse.cluster empty"}
 	case s.Cloud:
 		return nil
 	case s.engine == "Replicated":
-		return &ServerError{Problem: "database " + database + " has the engine Replicated, in which tables of plain engines are not replicated",
+		return &ServerError{Problem: "database " + database +
+			" has the engine Replicated, in which tables of plain engines are not replicated",
 			Advice: "give warehouse.database another name, which is made as Atomic, and set warehouse.cluster"}
 	case s.engine != "" && s.engine != "Atomic":
-		return &ServerError{Problem: "database " + database + " has the engine " + s.engine, Advice: "give warehouse.database another name, which is made as Atomic"}
+		return &ServerError{Problem: "database " + database + " has the engine " + s.engine,
+			Advice: "give warehouse.database another name, which is made as Atomic"}
 	case d.cluster == "" && addresses > 1:
-		return &ServerError{Problem: "warehouse.dsn names several servers, which do not replicate each other", Advice: "set warehouse.cluster to the name of their cluster, or name one server"}
+		return &ServerError{Problem: "warehouse.dsn names several servers, which do not replicate each other",
+			Advice: "set warehouse.cluster to the name of their cluster, or name one server"}
 	case d.cluster != "" && s.bare > 0:
-		return &ServerError{Problem: fmt.Sprintf("%d tables of database %s are not replicated, and warehouse.cluster is set", s.bare, database),
+		return &ServerError{Problem: fmt.Sprintf("%d tables of database %s are not replicated, and warehouse.cluster is set",
+			s.bare, database),
 			Advice: "give warehouse.database another name and load it anew, or leave warehouse.cluster empty"}
 	case d.cluster == "" && s.copies > 0:
-		return &ServerError{Problem: fmt.Sprintf("%d tables of database %s are replicated, and warehouse.cluster is not set", s.copies, database),
+		return &ServerError{Problem: fmt.Sprintf("%d tables of database %s are replicated, and warehouse.cluster is not set",
+			s.copies, database),
 			Advice: "set warehouse.cluster to the name of the cluster"}
 	}
 	return nil
@@ -146,15 +153,18 @@ type cluster struct {
 // checkCluster holds that the cluster is there, and that the server knows its place in it.
 func (p *pool) checkCluster(ctx context.Context) (c cluster, err error) {
 	name := p.dialect.cluster
-	if err := p.admin.QueryRow(ctx, selectCluster, named("cluster", name)).Scan(&c.shards, &c.others, &c.macros, &c.replicas); err != nil {
+	if err := p.admin.QueryRow(ctx, selectCluster, named("cluster", name)).Scan(&c.shards, &c.others, &c.macros,
+		&c.replicas); err != nil {
 		return c, fmt.Errorf("asking for the cluster %s: %w", name, err)
 	}
 	if c.shards == 0 {
-		return c, &ServerError{Problem: "the server knows no cluster " + name, Advice: "set warehouse.cluster to one of system.clusters: " + strings.Join(c.others, ", ")}
+		return c, &ServerError{Problem: "the server knows no cluster " + name,
+			Advice: "set warehouse.cluster to one of system.clusters: " + strings.Join(c.others, ", ")}
 	}
 	for _, macro := range []string{"shard", "replica"} {
 		if !slices.Contains(c.macros, macro) {
-			return c, &ServerError{Problem: "the server has no macro {" + macro + "}", Advice: "replicated tables need the macros {shard} and {replica} in the server's configuration, with another {replica} on each server"}
+			return c, &ServerError{Problem: "the server has no macro {" + macro + "}",
+				Advice: "replicated tables need the macros {shard} and {replica} in the server's configuration, with another {replica} on each server"}
 		}
 	}
 	return c, nil
@@ -215,5 +225,6 @@ func (p *pool) dialTo(address string) (driver.Conn, error) {
 // IsSettingRefused reports that the user may not change a setting that the program depends on.
 func IsSettingRefused(err error) bool {
 	e, ok := errors.AsType[*clickhouse.Exception](err)
-	return ok && (e.Code == 164 || e.Code == 452 || e.Code == 115) // READONLY, SETTING_CONSTRAINT_VIOLATION, UNKNOWN_SETTING
+	return ok && (e.Code == 164 || e.Code == 452 ||
+		e.Code == 115) // READONLY, SETTING_CONSTRAINT_VIOLATION, UNKNOWN_SETTING
 }

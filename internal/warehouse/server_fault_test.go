@@ -18,24 +18,29 @@ func refuse(w http.ResponseWriter, code int, text string) {
 	fmt.Fprintf(w, "Code: %d. DB::Exception: %s", code, text)
 }
 
-// TestServerFaults fails each statement of a publication that writes, for each reason that a server or what stands before it
-// may have. The run ends with an error that says what to do, never with a success. When the reason is gone, the next run
-// finishes the work, or reads again: no row is lost.
+// TestServerFaults fails each statement of a publication that writes, for each reason that a server or what stands
+// before it may have. The run ends with an error that says what to do, never with a success. When the reason is gone,
+// the next run finishes the work, or reads again: no row is lost.
 func TestServerFaults(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	far, g := through(t, w, Options{MaxRetryElapsed: 1}) // a second attempt comes too late
-	steps := []string{"INSERT INTO sync_state_log", "ALTER TABLE coupons_versions ATTACH", "ALTER TABLE coupons_latest ATTACH", "INSERT INTO sync_runs_log"}
+	steps := []string{"INSERT INTO sync_state_log", "ALTER TABLE coupons_versions ATTACH",
+		"ALTER TABLE coupons_latest ATTACH", "INSERT INTO sync_runs_log"}
 	faults := []struct {
 		name string
 		do   func(w http.ResponseWriter, done func(http.ResponseWriter))
 		want string // of the error
 	}{
-		{"table in readonly mode", refusal(242, "Table is in readonly mode since table metadata was not found in zookeeper"), "replica that has lost its Keeper"},
+		{"table in readonly mode", refusal(242, "Table is in readonly mode since table metadata was not found in zookeeper"),
+			"replica that has lost its Keeper"},
 		{"disk full", refusal(243, "Cannot reserve 1.00 MiB, not enough space"), "disk of the warehouse is full"},
-		{"session of Keeper lost", refusal(999, "Coordination::Exception: Session expired"), "Keeper or a replica does not answer"},
-		{"no quorum", refusal(285, "Number of alive replicas is less than requested quorum"), "Keeper or a replica does not answer"},
-		{"quota used up", refusal(201, "Quota for user `loader` for 3600s has been exceeded: queries = 101/100"), "quota of the server's user"},
+		{"session of Keeper lost", refusal(999, "Coordination::Exception: Session expired"),
+			"Keeper or a replica does not answer"},
+		{"no quorum", refusal(285, "Number of alive replicas is less than requested quorum"),
+			"Keeper or a replica does not answer"},
+		{"quota used up", refusal(201, "Quota for user `loader` for 3600s has been exceeded: queries = 101/100"),
+			"quota of the server's user"},
 		{"restarting", refusal(236, "Query was cancelled: the server is being stopped"), "stopped or restarted"},
 		{"restarted after it was done", cut(true), "check that the server runs"},
 		{"cut before it was done", cut(false), "check that the server runs"},
@@ -72,7 +77,8 @@ func TestServerFaults(t *testing.T) {
 				return false
 			})
 			err = x.Publish(t.Context(), l, Intent{RunID: r.ID, MergedAt: l.Begun(), Prepared: p,
-				Record: RunRecord{Account: r.Account, Stream: "coupons", RunID: r.ID, StartedAt: r.StartedAt, FinishedAt: l.Begun(), Outcome: OutcomeSuccess, Changes: c}})
+				Record: RunRecord{Account: r.Account, Stream: "coupons", RunID: r.ID, StartedAt: r.StartedAt, FinishedAt: l.Begun(),
+					Outcome: OutcomeSuccess, Changes: c}})
 			g.breaks(nil)
 			if err == nil || !strings.Contains(err.Error(), fault.want) || errors.Is(err, ErrLeaseLost) {
 				t.Errorf("%s at %s: %v", fault.name, step, err)
@@ -101,8 +107,8 @@ func cut(after bool) func(http.ResponseWriter, func(http.ResponseWriter)) {
 	}
 }
 
-// TestAnswersThatBreakOff are never taken for whole: of a list of rows, some have come, with the status 200, when the server
-// fails.
+// TestAnswersThatBreakOff are never taken for whole: of a list of rows, some have come, with the status 200, when the
+// server fails.
 func TestAnswersThatBreakOff(t *testing.T) {
 	t.Parallel()
 	w := open(t)

@@ -34,7 +34,8 @@ func TestLagThatDoesNotPass(t *testing.T) {
 	})
 	_, err := far.Writer(r).Plan(t.Context(), Whole, 1)
 	lag, ok := errors.AsType[*LagError](err)
-	if !ok || lag.Table != "coupons_latest" || lag.Waited != lagTurns*time.Second || !strings.Contains(err.Error(), "lags behind the other replicas") {
+	if !ok || lag.Table != "coupons_latest" || lag.Waited != lagTurns*time.Second ||
+		!strings.Contains(err.Error(), "lags behind the other replicas") {
 		t.Errorf("%+v, %v", lag, err)
 	}
 	wantRows(t, w, "SELECT code FROM coupons", "a1")
@@ -59,10 +60,12 @@ func TestLagOnKeeper(t *testing.T) {
 	other := w.database + "_other"
 	definition := text(t, w, "SELECT create_table_query FROM system.tables WHERE database = currentDatabase() AND name = 'coupons_latest'")[0]
 	must(t, w.exec(t.Context(), "CREATE DATABASE "+other),
-		w.exec(t.Context(), strings.NewReplacer(w.database+".coupons_latest ", other+".coupons_latest ", "'{replica}'", "'two'").Replace(definition)),
+		w.exec(t.Context(), strings.NewReplacer(w.database+".coupons_latest ", other+".coupons_latest ", "'{replica}'",
+			"'two'").Replace(definition)),
 		w.exec(t.Context(), "SYSTEM STOP FETCHES "+other+".coupons_latest"))
 	t.Cleanup(func() {
-		must(t, w.exec(context.Background(), "SYSTEM START REPLICATION QUEUES coupons_latest"), w.exec(context.Background(), "DROP DATABASE "+other+" SYNC"))
+		must(t, w.exec(context.Background(), "SYSTEM START REPLICATION QUEUES coupons_latest"),
+			w.exec(context.Background(), "DROP DATABASE "+other+" SYNC"))
 	})
 	must(t, w.exec(t.Context(), "SYSTEM STOP REPLICATION QUEUES coupons_latest"))
 	elsewhere := begin(t, w, "coupons")
@@ -71,7 +74,8 @@ func TestLagOnKeeper(t *testing.T) {
 	c, err := x.Plan(t.Context(), Whole, 1)
 	must(t, err)
 	_, err = x.Prepare(t.Context(), c, elsewhere.StartedAt)
-	must(t, err, w.exec(t.Context(), "ALTER TABLE "+other+".coupons_latest ATTACH PARTITION tuple() FROM "+w.dialect.ofRun(elsewhere.delta())))
+	must(t, err, w.exec(t.Context(), "ALTER TABLE "+other+".coupons_latest ATTACH PARTITION tuple() FROM "+
+		w.dialect.ofRun(elsewhere.delta())))
 
 	r := begin(t, w, "coupons")
 	stage(t, w, r, "["+coupon(idB, "b1", day2)+"]")

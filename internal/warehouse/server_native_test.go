@@ -56,7 +56,8 @@ func startInstalled(t *testing.T, a authority) installed {
 	}
 	dir := t.TempDir()
 	config := fmt.Sprintf(serverConfig, ports[0], ports[1], ports[2], a.cert, a.key, filepath.Join(dir, "data"))
-	must(t, os.WriteFile(filepath.Join(dir, "config.xml"), []byte(config), 0o600), os.WriteFile(filepath.Join(dir, "users.xml"), []byte(serverUsers), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "config.xml"), []byte(config), 0o600),
+		os.WriteFile(filepath.Join(dir, "users.xml"), []byte(serverUsers), 0o600))
 	cmd := exec.CommandContext(t.Context(), path, "--config-file="+filepath.Join(dir, "config.xml"))
 	cmd.Dir = dir
 	var said strings.Builder
@@ -112,10 +113,12 @@ func TestInstalledServer(t *testing.T) {
 		{"wrong password", "clickhouse://loader:wrong@" + s.native, TLS{}, true, ""},
 		{"wrong password with TLS", "clickhouse://loader:wrong@" + s.secure + "?secure=true", ca, true, ""},
 		{"wrong password over HTTP", "http://loader:wrong@" + s.web, TLS{}, true, ""},
-		{"an authority that is not known", "clickhouse://loader:right@" + s.secure + "?secure=true", TLS{}, false, "warehouse.ca_file"},
+		{"an authority that is not known", "clickhouse://loader:right@" + s.secure + "?secure=true", TLS{}, false,
+			"warehouse.ca_file"},
 		{"native on the HTTP port", "clickhouse://loader:right@" + s.web, TLS{}, false, "begin it with http://"},
 		{"HTTP on the native port", "http://loader:right@" + s.native, TLS{}, false, "begin it with clickhouse://"},
-		{"TLS on the port without", "clickhouse://loader:right@" + s.native + "?secure=true", ca, false, "begin it with clickhouse://"},
+		{"TLS on the port without", "clickhouse://loader:right@" + s.native + "?secure=true", ca, false,
+			"begin it with clickhouse://"},
 		{"no TLS on the port with", "clickhouse://loader:right@" + s.secure, TLS{}, false, "begin it with clickhouses://"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -136,7 +139,8 @@ func TestInstalledServer(t *testing.T) {
 		})
 	}
 	for name, o := range map[string]Options{
-		"native": {DSN: "clickhouse://loader:right@" + s.native}, "native with TLS": {DSN: "clickhouse://loader:right@" + s.secure + "?secure=true", TLS: ca},
+		"native":          {DSN: "clickhouse://loader:right@" + s.native},
+		"native with TLS": {DSN: "clickhouse://loader:right@" + s.secure + "?secure=true", TLS: ca},
 	} {
 		t.Run("rows, "+name, func(t *testing.T) { rowsBothWays(t, o) })
 	}

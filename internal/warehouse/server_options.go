@@ -58,8 +58,8 @@ func serverOptions(o Options, d dialect, database string, readOnly bool) (*click
 	return opts, nil
 }
 
-// plainspoken makes a failure of an answer that says so only in a header: once a server has sent its progress, it can no
-// longer change the status, and the driver looks at nothing else.
+// plainspoken makes a failure of an answer that says so only in a header: once a server has sent its progress, it can
+// no longer change the status, and the driver looks at nothing else.
 type plainspoken struct{ http.RoundTripper }
 
 // RoundTrip sends a request.
@@ -68,7 +68,8 @@ func (t plainspoken) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if code := answer.Header.Get("X-ClickHouse-Exception-Code"); code != "" && code != "0" && answer.StatusCode == http.StatusOK {
+	if code := answer.Header.Get("X-ClickHouse-Exception-Code"); code != "" && code != "0" &&
+		answer.StatusCode == http.StatusOK {
 		answer.StatusCode, answer.Status = http.StatusInternalServerError, "500 Internal Server Error"
 	}
 	return answer, nil
@@ -80,7 +81,8 @@ func (t TLS) apply(config *tls.Config) (*tls.Config, error) {
 		return config, nil
 	}
 	if config == nil {
-		return nil, &ServerError{Problem: "ca_file, cert_file and key_file are for TLS, and warehouse.dsn asks for none", Advice: "begin it with clickhouses:// or https://"}
+		return nil, &ServerError{Problem: "ca_file, cert_file and key_file are for TLS, and warehouse.dsn asks for none",
+			Advice: "begin it with clickhouses:// or https://"}
 	}
 	config = config.Clone()
 	if t.CAFile != "" {
@@ -93,7 +95,8 @@ func (t TLS) apply(config *tls.Config) (*tls.Config, error) {
 			config.RootCAs = x509.NewCertPool()
 		}
 		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, &ServerError{Problem: "warehouse.ca_file has no certificate", Advice: "it must be PEM, with -----BEGIN CERTIFICATE-----"}
+			return nil, &ServerError{Problem: "warehouse.ca_file has no certificate",
+				Advice: "it must be PEM, with -----BEGIN CERTIFICATE-----"}
 		}
 	}
 	if t.CertFile == "" {

@@ -41,7 +41,8 @@ func (p *pinned) QueryRow(ctx context.Context, query string, args ...any) driver
 }
 
 // PrepareBatch begins an insert.
-func (p *pinned) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
+func (p *pinned) PrepareBatch(ctx context.Context, query string,
+	opts ...driver.PrepareBatchOption) (driver.Batch, error) {
 	return p.conn().PrepareBatch(ctx, query, opts...)
 }
 

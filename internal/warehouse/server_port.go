@@ -76,7 +76,8 @@ func (p *pool) explain(ctx context.Context, err error) error {
 	if heard != nil || spoken == asked {
 		return err
 	}
-	return &ServerError{Problem: fmt.Sprintf("the port of %s speaks %s, and warehouse.dsn asks for %s", p.address(), spoken, asked), Err: err,
+	return &ServerError{Problem: fmt.Sprintf("the port of %s speaks %s, and warehouse.dsn asks for %s", p.address(),
+		spoken, asked), Err: err,
 		Advice: fmt.Sprintf("begin it with %s://, or give the port for %s (ClickHouse listens on 9000 for clickhouse://, 9440 for clickhouses://, 8123 for http:// and 8443 for https://)",
 			spoken.scheme(), asked)}
 }
@@ -85,13 +86,16 @@ func (p *pool) explain(ctx context.Context, err error) error {
 func ofCertificate(err error) (ServerError, bool) {
 	const problem = "the connection to the server is not trusted"
 	if wrong, ok := errors.AsType[x509.HostnameError](err); ok {
-		return ServerError{Problem: problem, Advice: "its certificate is for another name, so write that in warehouse.dsn: " + wrong.Error(), Err: err}, true
+		return ServerError{Problem: problem, Advice: "its certificate is for another name, so write that in warehouse.dsn: " +
+			wrong.Error(), Err: err}, true
 	}
 	if wrong, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return ServerError{Problem: problem, Advice: "put the authority of its certificate into warehouse.ca_file: " + wrong.Error(), Err: err}, true
+		return ServerError{Problem: problem, Advice: "put the authority of its certificate into warehouse.ca_file: " +
+			wrong.Error(), Err: err}, true
 	}
 	if alert, ok := errors.AsType[*net.OpError](err); ok && alert.Op == opAlert {
-		return ServerError{Problem: problem, Advice: "it refuses this client: check warehouse.cert_file and key_file: " + alert.Err.Error(), Err: err}, true
+		return ServerError{Problem: problem, Advice: "it refuses this client: check warehouse.cert_file and key_file: " +
+			alert.Err.Error(), Err: err}, true
 	}
 	return ServerError{}, false
 }
@@ -130,7 +134,8 @@ func speaksHTTP(ctx context.Context, conn net.Conn) (bool, error) {
 	if err := conn.SetDeadline(deadline); err != nil {
 		return false, err
 	}
-	if _, err := fmt.Fprintf(conn, "GET /ping HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", conn.RemoteAddr()); err != nil {
+	if _, err := fmt.Fprintf(conn, "GET /ping HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n",
+		conn.RemoteAddr()); err != nil {
 		return false, err
 	}
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -141,5 +146,6 @@ func speaksHTTP(ctx context.Context, conn net.Conn) (bool, error) {
 		return false, nil // it speaks something else
 	}
 	_ = answer.Body.Close()
-	return answer.StatusCode < http.StatusBadRequest || answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden, nil
+	return answer.StatusCode < http.StatusBadRequest || answer.StatusCode == http.StatusUnauthorized ||
+		answer.StatusCode == http.StatusForbidden, nil
 }

@@ -34,9 +34,11 @@ func newAuthority(t *testing.T) authority {
 	t.Helper()
 	template := func(serial int64, ca bool) *x509.Certificate {
 		return &x509.Certificate{
-			SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "dealhouse test"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+			SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "dealhouse test"},
+			NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 			IsCA: ca, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+			IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		}
 	}
 	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -55,7 +57,8 @@ func newAuthority(t *testing.T) authority {
 		must(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes}), 0o600))
 		return path
 	}
-	a := authority{ca: write("ca.crt", "CERTIFICATE", ca), cert: write("c.crt", "CERTIFICATE", cert), key: write("c.key", "EC PRIVATE KEY", der), pool: x509.NewCertPool()}
+	a := authority{ca: write("ca.crt", "CERTIFICATE", ca), cert: write("c.crt", "CERTIFICATE", cert),
+		key: write("c.key", "EC PRIVATE KEY", der), pool: x509.NewCertPool()}
 	parsed, err := x509.ParseCertificate(ca)
 	must(t, err)
 	a.pool.AddCert(parsed)
@@ -83,7 +86,8 @@ func native(t *testing.T, config *tls.Config) string {
 			go func() {
 				defer c.Close() //nolint:errcheck // it hangs up
 				first := make([]byte, 4)
-				if n, err := c.Read(first); err == nil && strings.HasPrefix(string(first[:n]), "GET") || strings.HasPrefix(string(first[:n]), "POST") {
+				if n, err := c.Read(first); err == nil && strings.HasPrefix(string(first[:n]), "GET") ||
+					strings.HasPrefix(string(first[:n]), "POST") {
 					_, _ = c.Write([]byte("HTTP/1.0 400 Bad Request\r\n\r\nPort 9000 is for clickhouse-client program\r\nYou must use port 8123 for HTTP.\r\n"))
 				}
 			}()
@@ -107,7 +111,8 @@ func TestWrongPort(t *testing.T) {
 	secure.StartTLS()
 	t.Cleanup(secure.Close)
 	mutual := httptest.NewUnstartedServer(door)
-	mutual.TLS = &tls.Config{Certificates: []tls.Certificate{a.pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: a.pool, MinVersion: tls.VersionTLS12}
+	mutual.TLS = &tls.Config{Certificates: []tls.Certificate{a.pair}, ClientAuth: tls.RequireAndVerifyClientCert,
+		ClientCAs: a.pool, MinVersion: tls.VersionTLS12}
 	mutual.Config.ErrorLog = nil
 	mutual.StartTLS()
 	t.Cleanup(mutual.Close)
@@ -117,16 +122,25 @@ func TestWrongPort(t *testing.T) {
 		tls       TLS
 		want      string // of a ServerError; "": it works
 	}{
-		{"native on the HTTP port", "clickhouse://" + plain.Listener.Addr().String(), TLS{}, "speaks HTTP without TLS, and warehouse.dsn asks for the native protocol without TLS: begin it with http://"},
-		{"native on the HTTPS port", "clickhouse://" + secure.Listener.Addr().String() + "?secure=true", ca, "speaks HTTP with TLS, and warehouse.dsn asks for the native protocol with TLS: begin it with https://"},
-		{"HTTP on the native port", "http://" + native(t, nil), TLS{}, "speaks the native protocol without TLS, and warehouse.dsn asks for HTTP without TLS: begin it with clickhouse://"},
-		{"HTTP on the HTTPS port", "http://" + secure.Listener.Addr().String(), TLS{}, "speaks HTTP with TLS, and warehouse.dsn asks for HTTP without TLS: begin it with https://"},
-		{"HTTPS on the HTTP port", "https://" + plain.Listener.Addr().String() + "?secure=true", TLS{}, "speaks HTTP without TLS, and warehouse.dsn asks for HTTP with TLS: begin it with http://"},
-		{"native on the port with TLS", "clickhouse://" + native(t, secure.TLS), TLS{}, "speaks the native protocol with TLS, and warehouse.dsn asks for the native protocol without TLS: begin it with clickhouses://"},
-		{"an authority that is not known", "https://" + secure.Listener.Addr().String() + "?secure=true", TLS{}, "warehouse.ca_file"},
+		{"native on the HTTP port", "clickhouse://" + plain.Listener.Addr().String(), TLS{},
+			"speaks HTTP without TLS, and warehouse.dsn asks for the native protocol without TLS: begin it with http://"},
+		{"native on the HTTPS port", "clickhouse://" + secure.Listener.Addr().String() + "?secure=true", ca,
+			"speaks HTTP with TLS, and warehouse.dsn asks for the native protocol with TLS: begin it with https://"},
+		{"HTTP on the native port", "http://" + native(t, nil), TLS{},
+			"speaks the native protocol without TLS, and warehouse.dsn asks for HTTP without TLS: begin it with clickhouse://"},
+		{"HTTP on the HTTPS port", "http://" + secure.Listener.Addr().String(), TLS{},
+			"speaks HTTP with TLS, and warehouse.dsn asks for HTTP without TLS: begin it with https://"},
+		{"HTTPS on the HTTP port", "https://" + plain.Listener.Addr().String() + "?secure=true", TLS{},
+			"speaks HTTP without TLS, and warehouse.dsn asks for HTTP with TLS: begin it with http://"},
+		{"native on the port with TLS", "clickhouse://" + native(t, secure.TLS), TLS{},
+			"speaks the native protocol with TLS, and warehouse.dsn asks for the native protocol without TLS: begin it with clickhouses://"},
+		{"an authority that is not known", "https://" + secure.Listener.Addr().String() + "?secure=true", TLS{},
+			"warehouse.ca_file"},
 		{"an authority of our own", "https://" + secure.Listener.Addr().String() + "?secure=true", ca, ""},
-		{"no certificate of the client", "https://" + mutual.Listener.Addr().String() + "?secure=true", ca, "warehouse.cert_file"},
-		{"a certificate of the client", "https://" + mutual.Listener.Addr().String() + "?secure=true", TLS{CAFile: a.ca, CertFile: a.cert, KeyFile: a.key}, ""},
+		{"no certificate of the client", "https://" + mutual.Listener.Addr().String() + "?secure=true", ca,
+			"warehouse.cert_file"},
+		{"a certificate of the client", "https://" + mutual.Listener.Addr().String() + "?secure=true",
+			TLS{CAFile: a.ca, CertFile: a.cert, KeyFile: a.key}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -168,7 +182,8 @@ func TestCertificateFiles(t *testing.T) {
 // HTTP.
 func TestConnectionOptions(t *testing.T) {
 	t.Parallel()
-	for dsn, compressed := range map[string]bool{"clickhouse://h:9000": true, "http://h:8123": true, "clickhouse://h:9000?compress=none": false, "http://h:8123?compress=false": false} {
+	for dsn, compressed := range map[string]bool{"clickhouse://h:9000": true, "http://h:8123": true,
+		"clickhouse://h:9000?compress=none": false, "http://h:8123?compress=false": false} {
 		opts, err := serverOptions(Options{DSN: dsn}, dialect{}, "d", false)
 		must(t, err)
 		if on := opts.Compression != nil && opts.Compression.Method != 0; on != compressed {

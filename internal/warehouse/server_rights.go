@@ -78,7 +78,8 @@ func overShards(role Role) []grants {
 	case Visitor:
 		return []grants{{onDatabase, []string{"SELECT"}}, {onShard, []string{"SELECT"}}}
 	case Migrator:
-		return []grants{{onDatabase, []string{"SELECT", "CREATE", "DROP"}}, {onServer, []string{"CLUSTER"}}, {onServer, []string{"REMOTE"}}}
+		return []grants{{onDatabase, []string{"SELECT", "CREATE", "DROP"}}, {onServer, []string{"CLUSTER"}},
+			{onServer, []string{"REMOTE"}}}
 	}
 	return []grants{{onDatabase, []string{"SELECT"}}}
 }
@@ -109,7 +110,8 @@ func (w *Warehouse) MissingGrants(ctx context.Context, role Role) (statements []
 			}
 		}
 		if len(missing) > 0 {
-			statements = append(statements, sql("GRANT $rights ON $on TO CURRENT_USER", parts{"rights": joinedRights(missing), "on": g.on(w.pool)}))
+			statements = append(statements, sql("GRANT $rights ON $on TO CURRENT_USER",
+				parts{"rights": joinedRights(missing), "on": g.on(w.pool)}))
 		}
 	}
 	return statements, nil
@@ -118,8 +120,10 @@ func (w *Warehouse) MissingGrants(ctx context.Context, role Role) (statements []
 // TrySettings sends the settings of the statements that write with one that does nothing: a user who may not change one
 // of them is told so before a run depends on it. Its error fits IsSettingRefused then.
 func (w *Warehouse) TrySettings(ctx context.Context) error {
-	settings := clickhouse.Settings{"insert_deduplication_token": "", "optimize_on_insert": 0, "optimize_throw_if_noop": 1, "receive_timeout": int(lagTurn.Seconds())}
-	for _, more := range []clickhouse.Settings{w.dialect.insertSettings(), w.dialect.mergeSettings(), deltaSettings, joinSettings(0), nullsEqual} {
+	settings := clickhouse.Settings{"insert_deduplication_token": "", "optimize_on_insert": 0, "optimize_throw_if_noop": 1,
+		"receive_timeout": int(lagTurn.Seconds())}
+	for _, more := range []clickhouse.Settings{w.dialect.insertSettings(), w.dialect.mergeSettings(), deltaSettings,
+		joinSettings(0), nullsEqual} {
 		maps.Copy(settings, more)
 	}
 	var one uint8

@@ -12,7 +12,8 @@ func TestGrantsAreDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../deploy/SERVERS.md")
 	must(t, err)
 	users := map[Role]string{Loader: "loader", Migrator: "migrator", Visitor: "reader"}
-	for _, d := range []dialect{{}, replicatedDialect("main", "dealhouse"), cloudDialect(dialect{}), {cluster: "main", divided: true}} {
+	for _, d := range []dialect{{}, replicatedDialect("main", "dealhouse"), cloudDialect(dialect{}),
+		{cluster: "main", divided: true}} {
 		p := &pool{database: "dealhouse", dialect: d, given: Options{ViewsDatabase: "dealhouse_views"}}
 		for role, user := range users {
 			for _, g := range append(p.grantsOf(role), p.grantsOnTables(role)...) {

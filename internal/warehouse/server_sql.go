@@ -19,7 +19,8 @@ const selectCluster = `SELECT (SELECT uniqExact(shard_num) FROM system.clusters 
     (SELECT arraySort(groupUniqArray(cluster)) FROM system.clusters), (SELECT groupArray(macro) FROM system.macros),
     (SELECT count() FROM system.clusters WHERE cluster = {cluster:String} AND shard_num IN (SELECT shard_num FROM system.clusters WHERE cluster = {cluster:String} AND is_local))`
 
-// selectShard asks a server for the number of its shard; 0: it does not find itself in the cluster, or in several shards.
+// selectShard asks a server for the number of its shard; 0: it does not find itself in the cluster, or in several
+// shards.
 const selectShard = `SELECT if(uniqExact(shard_num) = 1, toUInt64(any(shard_num)), 0) FROM system.clusters WHERE cluster = {cluster:String} AND is_local`
 
 // selectAccounts lists the accounts of which there is anything.

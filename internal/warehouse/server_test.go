@@ -102,7 +102,8 @@ func TestUnfitServers(t *testing.T) {
 		want   []string // of the error
 	}{
 		{"too old", Options{}, is("version()", "'24.8.14.39'"), []string{"24.8.14.39", "25.12 or later"}},
-		{"too old to understand the question", Options{}, is("timezone()", "timezoneOfThisServer()", "version()", "'22.3.1.1'"), []string{"22.3.1.1", "25.12 or later"}},
+		{"too old to understand the question", Options{},
+			is("timezone()", "timezoneOfThisServer()", "version()", "'22.3.1.1'"), []string{"22.3.1.1", "25.12 or later"}},
 		{"a load balancer over two", Options{}, func(s string) string {
 			if s == selectServerID {
 				return fmt.Sprintf("SELECT '%d'", turn.Add(1)%2)
@@ -110,15 +111,23 @@ func TestUnfitServers(t *testing.T) {
 			return s
 		}, []string{"several servers", "load balancer", "separated by commas"}},
 		{"a replicated database", Options{}, is(engine, "'Replicated'"), []string{"engine Replicated", "warehouse.cluster"}},
-		{"a database of another server", Options{}, is(engine, "'PostgreSQL'"), []string{"engine PostgreSQL", "another name"}},
-		{"a cluster that is not there", Options{Cluster: "gone"}, is("(SELECT uniqExact(shard_num) FROM system.clusters WHERE cluster = {cluster:String})", "toUInt64(0)",
-			"(SELECT arraySort(groupUniqArray(cluster)) FROM system.clusters)", "['default', 'main']", "(SELECT groupArray(macro) FROM system.macros)", "['shard']", replicasOfShard, "toUInt64(2)",
-			"AND NOT startsWith(engine, 'Replicated')", "AND 0"), []string{"no cluster gone", "default, main"}},
-		{"a server without macros", Options{Cluster: "main"}, is("(SELECT uniqExact(shard_num) FROM system.clusters WHERE cluster = {cluster:String})", "toUInt64(1)",
-			"(SELECT arraySort(groupUniqArray(cluster)) FROM system.clusters)", "['main']", "(SELECT groupArray(macro) FROM system.macros)", "['shard']", replicasOfShard, "toUInt64(2)",
-			"AND NOT startsWith(engine, 'Replicated')", "AND 0"), []string{"macro {replica}", "another {replica} on each server"}},
-		{"tables that were made without the cluster", Options{Cluster: "main"}, is(), []string{"are not replicated", "load it anew"}},
-		{"tables that were made with a cluster", Options{}, is("AND startsWith(engine, 'Replicated')", "AND 1"), []string{"are replicated", "set warehouse.cluster"}},
+		{"a database of another server", Options{}, is(engine, "'PostgreSQL'"),
+			[]string{"engine PostgreSQL", "another name"}},
+		{"a cluster that is not there", Options{Cluster: "gone"},
+			is("(SELECT uniqExact(shard_num) FROM system.clusters WHERE cluster = {cluster:String})", "toUInt64(0)",
+				"(SELECT arraySort(groupUniqArray(cluster)) FROM system.clusters)", "['default', 'main']",
+				"(SELECT groupArray(macro) FROM system.macros)", "['shard']", replicasOfShard, "toUInt64(2)",
+				"AND NOT startsWith(engine, 'Replicated')", "AND 0"), []string{"no cluster gone", "default, main"}},
+		{"a server without macros", Options{Cluster: "main"},
+			is("(SELECT uniqExact(shard_num) FROM system.clusters WHERE cluster = {cluster:String})", "toUInt64(1)",
+				"(SELECT arraySort(groupUniqArray(cluster)) FROM system.clusters)", "['main']",
+				"(SELECT groupArray(macro) FROM system.macros)", "['shard']", replicasOfShard, "toUInt64(2)",
+				"AND NOT startsWith(engine, 'Replicated')", "AND 0"),
+			[]string{"macro {replica}", "another {replica} on each server"}},
+		{"tables that were made without the cluster", Options{Cluster: "main"}, is(),
+			[]string{"are not replicated", "load it anew"}},
+		{"tables that were made with a cluster", Options{}, is("AND startsWith(engine, 'Replicated')", "AND 1"),
+			[]string{"are replicated", "set warehouse.cluster"}},
 		{"a cluster in Cloud", Options{Cluster: "main"}, inCloud, []string{"Cloud", "leave warehouse.cluster empty"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -205,7 +214,8 @@ func TestMissingGrants(t *testing.T) {
 		}
 	}
 	f.does(func(s string) string {
-		if strings.HasPrefix(s, "CHECK GRANT ALTER DELETE") || strings.HasPrefix(s, "CHECK GRANT OPTIMIZE") || strings.HasPrefix(s, "CHECK GRANT DROP TABLE") {
+		if strings.HasPrefix(s, "CHECK GRANT ALTER DELETE") || strings.HasPrefix(s, "CHECK GRANT OPTIMIZE") ||
+			strings.HasPrefix(s, "CHECK GRANT DROP TABLE") {
 			return "SELECT toUInt8(0)"
 		}
 		return strings.ReplaceAll(s, "CHECK GRANT ", "SELECT toUInt8(1) -- ")
@@ -279,7 +289,8 @@ func TestFailureInAHeader(t *testing.T) {
 func TestFailover(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	server := httptest.NewServer(&fake{Handler: w.Engine().Handler(chdb.HandlerOptions{AllowWrites: true}), change: inCloud})
+	server := httptest.NewServer(&fake{Handler: w.Engine().Handler(chdb.HandlerOptions{AllowWrites: true}),
+		change: inCloud})
 	t.Cleanup(server.Close)
 	first, second := newLine(t, server.Listener.Addr().String()), newLine(t, server.Listener.Addr().String())
 	one, two := first.listener.Addr().String(), second.listener.Addr().String()

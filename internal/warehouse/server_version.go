@@ -12,8 +12,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// MinimumVersion is the oldest ClickHouse that understands every statement, and whose readers see one state of a table by
-// default (warehouse-12).
+// MinimumVersion is the oldest ClickHouse that understands every statement, and whose readers see one state of a table
+// by default (warehouse-12).
 const MinimumVersion = "25.12"
 
 // isOlder compares the first two numbers of versions.
@@ -29,7 +29,8 @@ func isOlder(version, minimum string) bool {
 }
 
 func tooOld(version string) error {
-	return &ServerError{Problem: "the server is ClickHouse " + version, Advice: "this program needs " + MinimumVersion + " or later: upgrade the server"}
+	return &ServerError{Problem: "the server is ClickHouse " + version,
+		Advice: "this program needs " + MinimumVersion + " or later: upgrade the server"}
 }
 
 // longestVersion is more than any has.
@@ -51,14 +52,16 @@ func (p *pool) bareVersion(ctx context.Context) (version string, known bool) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patienceForPort)
 	defer cancel()
-	to := url.URL{Scheme: language{http: true, tls: opts.TLS != nil}.scheme(), Host: p.address(), Path: "/" + strings.TrimPrefix(opts.HttpUrlPath, "/")}
+	to := url.URL{Scheme: language{http: true, tls: opts.TLS != nil}.scheme(), Host: p.address(),
+		Path: "/" + strings.TrimPrefix(opts.HttpUrlPath, "/")}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to.String(), strings.NewReader(selectVersion))
 	if err != nil {
 		return "", false
 	}
 	req.Header.Set("X-ClickHouse-User", opts.Auth.Username)
 	req.Header.Set("X-ClickHouse-Key", opts.Auth.Password)
-	answer, err := (&http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: opts.TLS, DisableKeepAlives: true}).RoundTrip(req)
+	answer, err := (&http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: opts.TLS,
+		DisableKeepAlives: true}).RoundTrip(req)
 	if err != nil {
 		return "", false
 	}

@@ -19,7 +19,8 @@ func lookedAt(t *testing.T, w *Warehouse, mode string, server time.Time) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := RunRecord{Account: "acme", Stream: "transactions", RunID: uuid.New(), Mode: mode, StartedAt: now, FinishedAt: now, Outcome: OutcomeSuccess, ServerTime: server}
+	run := RunRecord{Account: "acme", Stream: "transactions", RunID: uuid.New(), Mode: mode, StartedAt: now,
+		FinishedAt: now, Outcome: OutcomeSuccess, ServerTime: server}
 	if err := w.SaveRun(t.Context(), run); err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +32,8 @@ func TestServiceClock(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	sale := time.Date(2026, 1, 1, 2, 0, 0, 0, time.UTC) // as transaction has it
-	load(t, w, "transactions", Part, "["+transaction(idA, "PENDING", "1", day1, "")+","+transaction(idB, "PENDING", "1", day1, `,"soldAt":"2200-01-01T00:00:00Z"`)+"]")
+	load(t, w, "transactions", Part, "["+transaction(idA, "PENDING", "1", day1, "")+","+
+		transaction(idB, "PENDING", "1", day1, `,"soldAt":"2200-01-01T00:00:00Z"`)+"]")
 	const ages = "SELECT ifNull(toString(age_seconds / 86400), '-') FROM payout_unpaid ORDER BY id"
 	wantRows(t, w, ages, "-", "-") // no run is known to have succeeded
 	if err := w.saveStates(t.Context(), "acme", "transactions", watermarkRow(sale.AddDate(0, 0, 2))); err != nil {
@@ -47,7 +49,8 @@ func TestServiceClock(t *testing.T) {
 	lookedAt(t, w, ModeRetry, sale.AddDate(0, 0, 500))
 	wantRows(t, w, ages, "130", "0")
 	wantRows(t, w, "SELECT id FROM payout_overdue", idA)
-	wantRows(t, w, "SELECT month, median_days_pending, max_days_pending FROM confirmation_funnel ORDER BY month", "2026-01-01 130 130", "2200-01-01 0 0")
+	wantRows(t, w, "SELECT month, median_days_pending, max_days_pending FROM confirmation_funnel ORDER BY month",
+		"2026-01-01 130 130", "2200-01-01 0 0")
 	overdue, err := w.PayoutOverdue(t.Context(), PayoutFilter{}, 100*24*time.Hour)
 	if err != nil || len(overdue) != 1 || overdue[0].Transactions != 1 {
 		t.Errorf("%+v, %v", overdue, err)

@@ -32,8 +32,8 @@ type SettlementRevision struct {
 var settlementColumns = columns("account String, reference String, revision UInt32, hash String, received_on Date, currency_code String, amount Decimal(38,4), fee Decimal(38,4), payout_currency String, " +
 	"payout_amount Decimal(38,4), unit Decimal(38,4), payouts Array(Int64), text String, at DateTime64(3), id UUID, source String, line UInt32, by String, note String")
 
-// AddSettlements adds revisions of settlements, made now by the clock of the warehouse: all or none of the accounts of a
-// shard. Their time and ID are set.
+// AddSettlements adds revisions of settlements, made now by the clock of the warehouse: all or none of the accounts of
+// a shard. Their time and ID are set.
 func (w *Warehouse) AddSettlements(ctx context.Context, all []SettlementRevision) error {
 	for _, shard := range w.each() {
 		var here []*SettlementRevision
@@ -64,7 +64,8 @@ func (w *Warehouse) addSettlements(ctx context.Context, all []*SettlementRevisio
 	err = w.insert(ctx, "settlements_log", settlementColumns, func(b driver.Batch) error {
 		for _, s := range all {
 			s.At, s.ID = at.UTC(), id
-			if err := b.Append(s.Account, s.Reference, s.Revision, s.Hash, s.ReceivedOn, s.Currency, s.Amount, s.Fee, s.PayoutCurrency, s.PayoutAmount, s.Unit, s.Payouts, s.Text, s.At, s.ID,
+			if err := b.Append(s.Account, s.Reference, s.Revision, s.Hash, s.ReceivedOn, s.Currency, s.Amount, s.Fee,
+				s.PayoutCurrency, s.PayoutAmount, s.Unit, s.Payouts, s.Text, s.At, s.ID,
 				s.Source, s.Line, s.By, s.Note); err != nil {
 				return err
 			}
@@ -85,7 +86,8 @@ FROM settlement_revisions
 WHERE {account:String} IN ('', account)
 ORDER BY at, account, reference, revision, hash`, named("account", account))
 	all, err := scanned(rows, err, func(s *SettlementRevision) []any {
-		return []any{&s.Account, &s.Reference, &s.Revision, &s.Hash, &s.ReceivedOn, &s.Currency, &s.Amount, &s.Fee, &s.PayoutCurrency, &s.PayoutAmount, &s.Unit, &s.Payouts, &s.Text, &s.At, &s.ID,
+		return []any{&s.Account, &s.Reference, &s.Revision, &s.Hash, &s.ReceivedOn, &s.Currency, &s.Amount, &s.Fee,
+			&s.PayoutCurrency, &s.PayoutAmount, &s.Unit, &s.Payouts, &s.Text, &s.At, &s.ID,
 			&s.Source, &s.Line, &s.By, &s.Note}
 	})
 	if err != nil {
@@ -118,7 +120,8 @@ FROM settlements
 WHERE {account:String} IN ('', account)
 ORDER BY account, received_on DESC, reference`, named("account", account))
 	all, err := scanned(rows, err, func(s *Settlement) []any {
-		return []any{&s.Account, &s.Reference, &s.Revision, &s.ReceivedOn, &s.Currency, &s.Amount, &s.Fee, &s.PayoutCurrency, &s.PayoutAmount, &s.Text, &s.MatchedBy, &s.Payouts, &s.Shares, &s.NotLoaded, &s.At, &s.By}
+		return []any{&s.Account, &s.Reference, &s.Revision, &s.ReceivedOn, &s.Currency, &s.Amount, &s.Fee, &s.PayoutCurrency,
+			&s.PayoutAmount, &s.Text, &s.MatchedBy, &s.Payouts, &s.Shares, &s.NotLoaded, &s.At, &s.By}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("matching the settlements with payouts: %w", err)
@@ -137,15 +140,16 @@ type ThreeWay struct {
 	LastReceivedOn                                                    *time.Time
 }
 
-// ThreeWays reads what payouts earned, paid out and brought, of one account or, without a name, of all; the newest payout
-// first.
+// ThreeWays reads what payouts earned, paid out and brought, of one account or, without a name, of all; the newest
+// payout first.
 func (r Reader) ThreeWays(ctx context.Context, account string) ([]ThreeWay, error) {
 	rows, err := r.conn.Query(ctx, `SELECT account, payout_id, currency_code, earned, paid_out, received, fees, converted, rounding, outstanding, state, settlements, last_received_on
 FROM payout_three_way
 WHERE {account:String} IN ('', account)
 ORDER BY account, payout_id DESC, currency_code`, named("account", account))
 	all, err := scanned(rows, err, func(t *ThreeWay) []any {
-		return []any{&t.Account, &t.Payout, &t.Currency, &t.Earned, &t.PaidOut, &t.Received, &t.Fees, &t.Converted, &t.Rounding, &t.Outstanding, &t.State, &t.Settlements, &t.LastReceivedOn}
+		return []any{&t.Account, &t.Payout, &t.Currency, &t.Earned, &t.PaidOut, &t.Received, &t.Fees, &t.Converted,
+			&t.Rounding, &t.Outstanding, &t.State, &t.Settlements, &t.LastReceivedOn}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("comparing payouts with settlements: %w", err)
@@ -174,7 +178,8 @@ func (r Reader) PayoutsPaid(ctx context.Context, account string) ([]PayoutPaid, 
 func (r Reader) PayoutsEnded(ctx context.Context, account string, from, before time.Time) ([]int64, error) {
 	rows, err := r.conn.Query(ctx, `SELECT id FROM payouts
 WHERE account = {account:String} AND end_date >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND end_date < fromUnixTimestamp64Milli({before:Int64}, 'UTC')
-ORDER BY id`, named("account", account), named("from", fmt.Sprint(from.UnixMilli())), named("before", fmt.Sprint(before.UnixMilli())))
+ORDER BY id`, named("account", account), named("from", fmt.Sprint(from.UnixMilli())),
+		named("before", fmt.Sprint(before.UnixMilli())))
 	all, err := scanned(rows, err, only[int64])
 	if err != nil {
 		return nil, fmt.Errorf("reading which payouts of account %s end in a month: %w", account, err)

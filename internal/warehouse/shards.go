@@ -76,7 +76,8 @@ func (w *Warehouse) Close() error {
 // divide opens the shards, each by those of the servers that are in it.
 func (w *Warehouse) divide(ctx context.Context, number uint64, found Server) error {
 	if found.copies > 0 {
-		return &ServerError{Problem: fmt.Sprintf("database %s has the tables of a single shard, and the cluster %s has %d", w.database, w.dialect.cluster, number),
+		return &ServerError{Problem: fmt.Sprintf("database %s has the tables of a single shard, and the cluster %s has %d",
+			w.database, w.dialect.cluster, number),
 			Advice: "give warehouse.database another name and load it anew, or name a cluster of one shard"}
 	}
 	servers, err := w.serversOf(ctx, number)
@@ -153,7 +154,8 @@ func (w *Warehouse) serversOf(ctx context.Context, number uint64) ([][]string, e
 			return nil, fmt.Errorf("asking %s in which shard it is: %w", address, err)
 		}
 		if shard == 0 || shard > number {
-			return nil, &ServerError{Problem: fmt.Sprintf("the server %s does not find itself in the cluster %s", address, w.dialect.cluster),
+			return nil, &ServerError{Problem: fmt.Sprintf("the server %s does not find itself in the cluster %s", address,
+				w.dialect.cluster),
 				Advice: "name it in remote_servers of its own configuration as it names itself, with its own port"}
 		}
 		servers[shard-1] = append(servers[shard-1], address)
@@ -161,9 +163,11 @@ func (w *Warehouse) serversOf(ctx context.Context, number uint64) ([][]string, e
 	for i, addresses := range servers {
 		if len(addresses) == 0 {
 			if len(silent) > 0 {
-				return nil, fmt.Errorf("no server of shard %d of the cluster %s answers: %s: %w", i+1, w.dialect.cluster, strings.Join(silent, ", "), errSilent)
+				return nil, fmt.Errorf("no server of shard %d of the cluster %s answers: %s: %w", i+1, w.dialect.cluster,
+					strings.Join(silent, ", "), errSilent)
 			}
-			return nil, &ServerError{Problem: fmt.Sprintf("warehouse.dsn names no server of shard %d of the cluster %s", i+1, w.dialect.cluster),
+			return nil, &ServerError{Problem: fmt.Sprintf("warehouse.dsn names no server of shard %d of the cluster %s", i+1,
+				w.dialect.cluster),
 				Advice: "name at least one server of each shard, separated by commas"}
 		}
 	}
@@ -236,12 +240,14 @@ func (w *Warehouse) RecordAction(ctx context.Context, a Action) (Action, error) 
 
 // Consent is the consent of an operator to what a run of a stream is about to delete; nil when there is none. See that
 // of a shard.
-func (w *Warehouse) Consent(ctx context.Context, id StreamID, run uuid.UUID, deletes uint64, only bool) (*Action, error) {
+func (w *Warehouse) Consent(ctx context.Context, id StreamID, run uuid.UUID, deletes uint64,
+	only bool) (*Action, error) {
 	return w.At(id.Account).pool.Consent(ctx, id, run, deletes, only)
 }
 
 // UnknownReferences are keys that the transactions of an account name, and that nothing is known of.
-func (w *Warehouse) UnknownReferences(ctx context.Context, account string, from *catalog.Stream, to []*catalog.Stream, retry time.Duration, limit int) ([]Reference, error) {
+func (w *Warehouse) UnknownReferences(ctx context.Context, account string, from *catalog.Stream, to []*catalog.Stream,
+	retry time.Duration, limit int) ([]Reference, error) {
 	return w.At(account).pool.UnknownReferences(ctx, account, from, to, retry, limit)
 }
 

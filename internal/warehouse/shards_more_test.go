@@ -7,9 +7,9 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// TestOneShardMore adds a shard to a warehouse of one, as deploy/SERVERS.md says. Accounts that have rows stay where they
-// are and go on there; new ones go where their names lead. A worker that does not know of the new shard has made an
-// account twice: the next start refuses that, and what the document says mends it.
+// TestOneShardMore adds a shard to a warehouse of one, as deploy/SERVERS.md says. Accounts that have rows stay where
+// they are and go on there; new ones go where their names lead. A worker that does not know of the new shard has made
+// an account twice: the next start refuses that, and what the document says mends it.
 func TestOneShardMore(t *testing.T) {
 	t.Parallel()
 	first, second := open(t), open(t)
@@ -55,7 +55,8 @@ func TestOneShardMore(t *testing.T) {
 	}
 	t.Log(err)
 	for _, table := range text(t, first, "SELECT table FROM system.columns WHERE database = currentDatabase() AND name = 'account' AND table IN (SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree')") {
-		must(t, first.exec(t.Context(), "ALTER TABLE "+table+" DELETE WHERE account = '"+fresh+"' SETTINGS mutations_sync = 1"))
+		must(t, first.exec(t.Context(), "ALTER TABLE "+table+" DELETE WHERE account = '"+fresh+
+			"' SETTINGS mutations_sync = 1"))
 	}
 	mended, err := divided(first.database, second.database)
 	must(t, err)

@@ -41,8 +41,10 @@ func TestHomes(t *testing.T) {
 // ofCluster is what statements find on a server of a cluster of two shards, in one of them.
 func ofCluster(shard int) func(string) string {
 	return is("(SELECT uniqExact(shard_num) FROM system.clusters WHERE cluster = {cluster:String})", "toUInt64(2)",
-		"(SELECT arraySort(groupUniqArray(cluster)) FROM system.clusters)", "['wide']", "(SELECT groupArray(macro) FROM system.macros)", "['shard', 'replica']", replicasOfShard, "toUInt64(2)",
-		"AND NOT startsWith(engine, 'Replicated')", "AND 0", selectShard, fmt.Sprintf("SELECT toUInt64(%d)", shard), "CHECK GRANT ", "SELECT toUInt8(0) -- ")
+		"(SELECT arraySort(groupUniqArray(cluster)) FROM system.clusters)", "['wide']",
+		"(SELECT groupArray(macro) FROM system.macros)", "['shard', 'replica']", replicasOfShard, "toUInt64(2)",
+		"AND NOT startsWith(engine, 'Replicated')", "AND 0", selectShard, fmt.Sprintf("SELECT toUInt64(%d)", shard),
+		"CHECK GRANT ", "SELECT toUInt8(0) -- ")
 }
 
 // openCluster opens a database of w on servers of a cluster, each of which does what its change says.
@@ -56,11 +58,13 @@ func openCluster(t *testing.T, w *Warehouse, database string, servers ...func(st
 			gone.close(t)
 			continue
 		}
-		server := httptest.NewServer(&fake{Handler: aCluster(w.Engine().Handler(chdb.HandlerOptions{AllowWrites: true})), change: change})
+		server := httptest.NewServer(&fake{Handler: aCluster(w.Engine().Handler(chdb.HandlerOptions{AllowWrites: true})),
+			change: change})
 		t.Cleanup(server.Close)
 		addresses = append(addresses, server.Listener.Addr().String())
 	}
-	far, err := Open(t.Context(), Options{DSN: "http://" + strings.Join(addresses, ","), Database: database, Cluster: "wide", Backoff: time.Millisecond, MaxRetryElapsed: -1})
+	far, err := Open(t.Context(), Options{DSN: "http://" + strings.Join(addresses, ","), Database: database,
+		Cluster: "wide", Backoff: time.Millisecond, MaxRetryElapsed: -1})
 	must(t, err)
 	t.Cleanup(func() { must(t, far.Close()) })
 	return far, addresses
@@ -103,7 +107,8 @@ func TestClusterOfShards(t *testing.T) {
 	far.server.door = false // it is one in truth, and those have no grants
 	missing, err := far.MissingGrants(t.Context(), Visitor)
 	must(t, err)
-	if d := cmp.Diff([]string{"GRANT SELECT ON `wide_" + w.database + "`.* TO CURRENT_USER", "GRANT SELECT ON `wide_" + w.database + "_shard`.* TO CURRENT_USER"}, missing); d != "" {
+	if d := cmp.Diff([]string{"GRANT SELECT ON `wide_" + w.database + "`.* TO CURRENT_USER",
+		"GRANT SELECT ON `wide_" + w.database + "_shard`.* TO CURRENT_USER"}, missing); d != "" {
 		t.Error(d)
 	}
 	missing, err = far.MissingGrants(t.Context(), Migrator)
@@ -123,7 +128,8 @@ func TestUnfitShards(t *testing.T) {
 	both := open(t)
 	must(t, both.exec(t.Context(), "CREATE DATABASE both_"+both.database+"_shard"))
 	t.Cleanup(func() { must(t, both.exec(context.Background(), "DROP DATABASE both_"+both.database+"_shard SYNC")) })
-	must(t, both.exec(t.Context(), "CREATE TABLE both_"+both.database+"_shard.sync_state_log (account String) ENGINE = MergeTree ORDER BY account"))
+	must(t, both.exec(t.Context(), "CREATE TABLE both_"+both.database+
+		"_shard.sync_state_log (account String) ENGINE = MergeTree ORDER BY account"))
 	must(t, both.exec(t.Context(), "INSERT INTO both_"+both.database+"_shard.sync_state_log VALUES ('acme')"))
 	single := func(s string) string {
 		return strings.ReplaceAll(ofCluster(1)(s), "AND startsWith(engine, 'Replicated')", "AND 1")
@@ -133,11 +139,16 @@ func TestUnfitShards(t *testing.T) {
 		servers        []func(string) string
 		want           []string
 	}{
-		{"no server of a shard", "wide_" + w.database, []func(string) string{ofCluster(1), ofCluster(1)}, []string{"no server of shard 2", "at least one server of each shard"}},
-		{"a server that is in no shard", "wide_" + w.database, []func(string) string{ofCluster(1), ofCluster(0)}, []string{"does not find itself", "remote_servers"}},
-		{"tables of a single shard", w.database, []func(string) string{single, ofCluster(2)}, []string{"of a single shard", "another name"}},
-		{"a shard that is down", "wide_" + w.database, []func(string) string{ofCluster(1), nil}, []string{"no server of shard 2", "try again"}},
-		{"an account on both shards", "both_" + both.database, []func(string) string{ofCluster(1), ofCluster(2)}, []string{"account acme is on shard 1 and on shard 2", "stop them"}},
+		{"no server of a shard", "wide_" + w.database, []func(string) string{ofCluster(1), ofCluster(1)},
+			[]string{"no server of shard 2", "at least one server of each shard"}},
+		{"a server that is in no shard", "wide_" + w.database, []func(string) string{ofCluster(1), ofCluster(0)},
+			[]string{"does not find itself", "remote_servers"}},
+		{"tables of a single shard", w.database, []func(string) string{single, ofCluster(2)},
+			[]string{"of a single shard", "another name"}},
+		{"a shard that is down", "wide_" + w.database, []func(string) string{ofCluster(1), nil},
+			[]string{"no server of shard 2", "try again"}},
+		{"an account on both shards", "both_" + both.database, []func(string) string{ofCluster(1), ofCluster(2)},
+			[]string{"account acme is on shard 1 and on shard 2", "stop them"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			far, _ := openCluster(t, w, tt.database, tt.servers...)

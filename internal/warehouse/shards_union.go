@@ -61,8 +61,8 @@ func (w *Warehouse) pendingOver(ctx context.Context) (statements []string, err e
 	return append(statements, public...), err
 }
 
-// PlanMigration returns the statements that Migrate would run now, without running any. Of several shards, those that do
-// not name the cluster are for a server of each. What is over a shard follows from its tables, so it is planned when
+// PlanMigration returns the statements that Migrate would run now, without running any. Of several shards, those that
+// do not name the cluster are for a server of each. What is over a shard follows from its tables, so it is planned when
 // these are there.
 func (w *Warehouse) PlanMigration(ctx context.Context) ([]string, error) {
 	tables := w.migrator
@@ -90,7 +90,8 @@ func (w *Warehouse) pendingUnion(ctx context.Context) ([]string, error) {
 	}
 	mark := createMark(files, generation)
 	var fits bool
-	err = w.conn.QueryRow(ctx, selectMark, named("files", fmt.Sprint(files)), named("generation", fmt.Sprint(generation))).Scan(&fits)
+	err = w.conn.QueryRow(ctx, selectMark, named("files", fmt.Sprint(files)),
+		named("generation", fmt.Sprint(generation))).Scan(&fits)
 	if fits || err != nil && !IsMissing(err) {
 		return nil, err
 	}
@@ -159,7 +160,8 @@ func parameterisedViews() (map[string]string, error) {
 // createUnion makes the table over a table or view of all shards, with the same columns, under a name of its own.
 func createUnion(cluster, shard, union, name string) string {
 	return sql("CREATE OR REPLACE TABLE $union AS `$shard`.$name\nENGINE = Distributed($cluster, $database, $table)",
-		parts{"union": union, "name": name, "shard": shard, "cluster": quote(cluster), "database": quote(shard), "table": quote(name)})
+		parts{"union": union, "name": name, "shard": shard, "cluster": quote(cluster), "database": quote(shard),
+			"table": quote(name)})
 }
 
 // createMark makes the view that says what the tables over all shards were made for.

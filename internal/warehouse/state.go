@@ -101,8 +101,8 @@ func (w *Writer) SaveCheckpoint(ctx context.Context, c Checkpoint) error {
 	return w.saveJSON(ctx, w.Run, stateCheckpoint, c)
 }
 
-// HasCheckpoint reports whether the stored place of a walk is the run's. A worker that has taken the stream over may have
-// put its own there, or have cleared it.
+// HasCheckpoint reports whether the stored place of a walk is the run's. A worker that has taken the stream over may
+// have put its own there, or have cleared it.
 func (w *Writer) HasCheckpoint(ctx context.Context) (bool, error) {
 	stored, err := w.state(ctx, w.Account, w.Stream.Name, stateCheckpoint)
 	if err != nil {
@@ -169,7 +169,8 @@ var stateColumns = columns("account String, stream String, name String, value St
 
 // saveStates writes several states of one stream in one block: all of them or none is kept.
 func (p *pool) saveStates(ctx context.Context, account, stream string, states ...stateRow) error {
-	_, next, err := p.timeAfter(ctx, newestVersion, "sync_state_log WHERE account = {account:String} AND stream = {stream:String}",
+	_, next, err := p.timeAfter(ctx, newestVersion,
+		"sync_state_log WHERE account = {account:String} AND stream = {stream:String}",
 		named("account", account), named("stream", stream))
 	if err != nil {
 		return err

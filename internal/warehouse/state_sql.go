@@ -14,16 +14,17 @@ WHERE account = {account:String} AND stream = {stream:String} AND name = {name:S
 WHERE account = {account:String} AND stream = {stream:String} ORDER BY version`
 )
 
-// selectLease is the warehouse's clock, the newest version of all states of a stream, its lease with the version of that,
-// and, with run, the newest version of that run's row. It needs no FINAL: the newest value of one state is asked for, and of
-// two that are equally new, which takes a clock that stands still, everyone sees the same.
+// selectLease is the warehouse's clock, the newest version of all states of a stream, its lease with the version of
+// that, and, with run, the newest version of that run's row. It needs no FINAL: the newest value of one state is asked
+// for, and of two that are equally new, which takes a clock that stands still, everyone sees the same.
 func selectLease(run bool) string {
 	row := "toUInt64(0)"
 	if run {
 		row = "(SELECT max(version) FROM sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID})"
 	}
 	return sql(`SELECT toUnixTimestamp64Micro(now64(6)), max(version), argMaxIf(value, (version, value), name = $lease), maxIf(version, name = $lease), $row
-FROM sync_state_log WHERE account = {account:String} AND stream = {stream:String}`, parts{"lease": quote(stateLease), "row": row})
+FROM sync_state_log WHERE account = {account:String} AND stream = {stream:String}`,
+		parts{"lease": quote(stateLease), "row": row})
 }
 
 // deleteCleared drops what is stored of some states of a stream that were cleared: what they were before, or with
@@ -83,7 +84,8 @@ const selectVersion = "SELECT version()"
 const selectTime = "SELECT toUnixTimestamp64Micro(now64(6))"
 
 func selectTimeAfter(newest, from string) string {
-	return sql("SELECT toUnixTimestamp64Micro(now64(6)), toUInt64($newest) FROM $from", parts{"newest": newest, "from": from})
+	return sql("SELECT toUnixTimestamp64Micro(now64(6)), toUInt64($newest) FROM $from",
+		parts{"newest": newest, "from": from})
 }
 
 // literals writes strings as a list of SQL literals that is never empty.

@@ -48,10 +48,12 @@ func (p *pool) insert(ctx context.Context, table string, cols []column, fill fun
 
 // send sends one block of rows, again where the warehouse could not take it for the moment. The rows are the same each
 // time, to the byte (warehouse-7).
-func (p *pool) send(ctx context.Context, table string, cols []column, settings clickhouse.Settings, fill func(driver.Batch) error) error {
+func (p *pool) send(ctx context.Context, table string, cols []column, settings clickhouse.Settings,
+	fill func(driver.Batch) error) error {
 	statement := insertInto(table, cols)
 	return p.retry(ctx, statement, func() error {
-		batch, err := p.conn.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(settings), knownColumns(cols)), statement)
+		batch, err := p.conn.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(settings), knownColumns(cols)),
+			statement)
 		if err != nil {
 			return err
 		}

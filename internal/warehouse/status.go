@@ -54,7 +54,8 @@ func (r Reader) Status(ctx context.Context) ([]StreamStatus, error) {
 func (r Reader) Standings(ctx context.Context) ([]StreamStatus, error) {
 	rows, err := r.readOnly.Query(ctx, selectStandings())
 	all, err := scanned(rows, err, func(s *StreamStatus) []any {
-		return []any{&s.Account, &s.Stream, &s.LastSuccess, &s.LookedAt, &s.LastFull, &s.LastFailure, &s.LastRun, &s.LastOutcome, &s.LastError, &s.Waiting,
+		return []any{&s.Account, &s.Stream, &s.LastSuccess, &s.LookedAt, &s.LastFull, &s.LastFailure, &s.LastRun,
+			&s.LastOutcome, &s.LastError, &s.Waiting,
 			&s.Faults.Count, &s.Faults.Since, &s.Faults.Outcome, &s.Faults.Error, &s.Watermark, &s.Scope, &s.Now}
 	})
 	if err != nil {

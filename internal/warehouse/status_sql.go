@@ -7,8 +7,8 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// notAhead leaves out runs that began after now: a clock that was wrong timed them, and they would be the last ones until
-// then.
+// notAhead leaves out runs that began after now: a clock that was wrong timed them, and they would be the last ones
+// until then.
 const notAhead = "started_at <= now64(3, 'UTC') + toIntervalMinute(1)"
 
 // wholeLooks are the runs that bring a stream in step with the API. The others load single records of it, and say
@@ -24,8 +24,8 @@ var freshLooks = freshModes + " AND " + notAhead
 const succeeded = "(outcome = '" + OutcomeSuccess + "' AND (mode != '" + ModeInitial + "' OR isNotNull(watermark)))"
 
 // selectStandings is where each stream stands, by the bookkeeping alone. It reads the runs once for all but what has
-// failed since the last success: there may be a million. What has failed is read without FINAL. A row that was replaced by
-// that of a success began with it, and so does not count.
+// failed since the last success: there may be a million. What has failed is read without FINAL. A row that was replaced
+// by that of a success began with it, and so does not count.
 func selectStandings() string {
 	return sql(`SELECT r.account, r.stream, r.last_success, r.looked_at, r.last_full, r.last_failure, r.last_run, r.last_outcome, r.last_error, r.last_waiting,
     ifNull(f.faults, 0), if(ifNull(f.faults, 0) = 0, NULL, f.since), ifNull(f.fault, ''), ifNull(f.fault_error, ''),
@@ -57,7 +57,8 @@ LEFT JOIN
 LEFT JOIN (SELECT account, stream, value FROM sync_state WHERE name = 'watermark') AS w ON r.account = w.account AND r.stream = w.stream
 LEFT JOIN (SELECT account, stream, value FROM sync_state WHERE name = $scope) AS c ON r.account = c.account AND r.stream = c.stream
 ORDER BY r.account, indexOf($streams, r.stream)`, parts{
-		"succeeded": succeeded, "fresh": freshLooks, "faulty": faulty, "published": publishedSomething, "whole": wholeModes, "initial": quote(ModeInitial), "scope": quote(StateScope),
+		"succeeded": succeeded, "fresh": freshLooks, "faulty": faulty, "published": publishedSomething, "whole": wholeModes,
+		"initial": quote(ModeInitial), "scope": quote(StateScope),
 		"streams": stringArray(catalog.Names()),
 	})
 }
@@ -66,7 +67,8 @@ ORDER BY r.account, indexOf($streams, r.stream)`, parts{
 func selectLiveRows() string {
 	var counts []string
 	for _, s := range catalog.All() {
-		counts = append(counts, sql("SELECT account, $name AS stream, count() AS live FROM $view GROUP BY account", parts{"name": quote(s.Name), "view": s.Name}))
+		counts = append(counts, sql("SELECT account, $name AS stream, count() AS live FROM $view GROUP BY account",
+			parts{"name": quote(s.Name), "view": s.Name}))
 	}
 	return strings.Join(counts, "\nUNION ALL\n")
 }
@@ -74,12 +76,12 @@ func selectLiveRows() string {
 // askedStream lets rows of the account and the stream through that are asked for, or of all.
 const askedStream = "({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})"
 
-// rowsOfRun is how many rows a run has at most before they are merged: its beginning, its end, and that it was found dead
-// or finished by another.
+// rowsOfRun is how many rows a run has at most before they are merged: its beginning, its end, and that it was found
+// dead or finished by another.
 const rowsOfRun = 4
 
-// selectRuns lists the runs that a filter lets through, the newest first. Parameters: account and stream. Where a few of
-// each stream are asked for, it first looks since when these are: to order a million runs takes long.
+// selectRuns lists the runs that a filter lets through, the newest first. Parameters: account and stream. Where a few
+// of each stream are asked for, it first looks since when these are: to order a million runs takes long.
 func selectRuns(f RunFilter) string {
 	modes, recent, each := "", "", ""
 	if f.WholeLooks {
@@ -92,14 +94,16 @@ INNER JOIN
 (
     SELECT account, stream, -groupArraySorted($versions)(-toUnixTimestamp64Milli(started_at))[-1] AS since FROM sync_runs_log
     WHERE $mine$modes GROUP BY account, stream
-) AS recent ON recent.account = r.account AND recent.stream = r.stream`, parts{"versions": fmt.Sprint(rowsOfRun * f.PerStream), "mine": askedStream, "modes": modes})
+) AS recent ON recent.account = r.account AND recent.stream = r.stream`,
+			parts{"versions": fmt.Sprint(rowsOfRun * f.PerStream), "mine": askedStream, "modes": modes})
 		modes += " AND toUnixTimestamp64Milli(started_at) >= recent.since"
 	}
 	return sql(`SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
     inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
 FROM sync_runs AS r$recent
 WHERE $mine$modes
-ORDER BY started_at DESC, account, stream ${each}LIMIT $limit`, parts{"mine": askedStream, "modes": modes, "recent": recent, "each": each, "limit": fmt.Sprint(f.Limit)})
+ORDER BY started_at DESC, account, stream ${each}LIMIT $limit`,
+		parts{"mine": askedStream, "modes": modes, "recent": recent, "each": each, "limit": fmt.Sprint(f.Limit)})
 }
 
 // stringArray writes strings as an array of SQL.

@@ -15,7 +15,8 @@ import (
 // record writes a run that began at the given time and took a minute.
 func record(t *testing.T, w *Warehouse, stream, outcome string, at time.Time, changes Changes) {
 	t.Helper()
-	r := RunRecord{Account: "acme", Stream: stream, RunID: uuid.New(), Mode: "snapshot", StartedAt: at, Outcome: outcome, Changes: changes}
+	r := RunRecord{Account: "acme", Stream: stream, RunID: uuid.New(), Mode: "snapshot", StartedAt: at, Outcome: outcome,
+		Changes: changes}
 	if outcome != OutcomeRunning {
 		r.FinishedAt = at.Add(time.Minute)
 	}
@@ -55,7 +56,8 @@ func TestStandings(t *testing.T) {
 		if s.LastSuccess != nil {
 			success = s.LastSuccess.Format("15:04")
 		}
-		got = append(got, fmt.Sprintf("%s: success %s, %d faults since %s: %s, %q, last %s", s.Stream, success, s.Faults.Count, since, s.Faults.Outcome, s.Faults.Error, s.LastOutcome))
+		got = append(got, fmt.Sprintf("%s: success %s, %d faults since %s: %s, %q, last %s", s.Stream, success,
+			s.Faults.Count, since, s.Faults.Outcome, s.Faults.Error, s.LastOutcome))
 	}
 	want := []string{
 		`promotions: success 00:01, 3 faults since 01:00: guarded, "guarded at 04:00:00", last running`,
@@ -68,7 +70,8 @@ func TestStandings(t *testing.T) {
 	}
 
 	for _, mode := range []string{ModeRetry, ModeReferences} { // no look at the whole stream
-		if err := w.SaveRun(t.Context(), RunRecord{Account: "acme", Stream: "coupons", RunID: uuid.New(), Mode: mode, StartedAt: at(6), Outcome: OutcomeRunning}); err != nil {
+		if err := w.SaveRun(t.Context(), RunRecord{Account: "acme", Stream: "coupons", RunID: uuid.New(), Mode: mode,
+			StartedAt: at(6), Outcome: OutcomeRunning}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -80,7 +83,8 @@ func TestStandings(t *testing.T) {
 	for _, r := range runs {
 		got = append(got, r.StartedAt.Format("15 ")+r.Stream+" "+r.Outcome)
 	}
-	want = []string{"05 promotions running", "04 promotions guarded", "03 coupons running", "02 coupons stopped", "00 payouts failed", "00 transactions running"}
+	want = []string{"05 promotions running", "04 promotions guarded", "03 coupons running", "02 coupons stopped",
+		"00 payouts failed", "00 transactions running"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
@@ -98,8 +102,10 @@ func TestStandingsOfIncompleteRuns(t *testing.T) {
 	if err != nil || len(all) != 1 {
 		t.Fatal(all, err)
 	}
-	if s := all[0]; !s.LookedAt.Equal(day) || !s.LastSuccess.Equal(day.Add(time.Minute)) || !s.LastFailure.Equal(day.Add(2*time.Hour+time.Minute)) ||
-		s.Faults.Count != 2 || s.Faults.Outcome != OutcomeIncomplete || !strings.HasPrefix(s.Faults.Error, "incomplete") || s.LastOutcome != OutcomeIncomplete || s.Waiting != 3 {
+	if s := all[0]; !s.LookedAt.Equal(day) || !s.LastSuccess.Equal(day.Add(time.Minute)) ||
+		!s.LastFailure.Equal(day.Add(2*time.Hour+time.Minute)) ||
+		s.Faults.Count != 2 || s.Faults.Outcome != OutcomeIncomplete || !strings.HasPrefix(s.Faults.Error, "incomplete") ||
+		s.LastOutcome != OutcomeIncomplete || s.Waiting != 3 {
 		t.Errorf("%+v", s)
 	}
 	runs, err := w.Runs(t.Context(), RunFilter{})
@@ -121,8 +127,8 @@ func TestStandingsOfIncompleteRuns(t *testing.T) {
 	}
 }
 
-// TestStandingsOfBackfills: a backfill that was asked for says nothing of its stream, however it ends. One that is the first
-// sync does once its last load has moved the watermark: then all is known that changed before its first load.
+// TestStandingsOfBackfills: a backfill that was asked for says nothing of its stream, however it ends. One that is the
+// first sync does once its last load has moved the watermark: then all is known that changed before its first load.
 func TestStandingsOfBackfills(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -130,7 +136,8 @@ func TestStandingsOfBackfills(t *testing.T) {
 	run := func(mode, outcome string, hour int, watermark time.Time) {
 		t.Helper()
 		at := day.Add(time.Duration(hour) * time.Hour)
-		r := RunRecord{Account: "acme", Stream: "transactions", RunID: uuid.New(), Mode: mode, StartedAt: at, FinishedAt: at.Add(time.Minute), Outcome: outcome, Watermark: watermark}
+		r := RunRecord{Account: "acme", Stream: "transactions", RunID: uuid.New(), Mode: mode, StartedAt: at,
+			FinishedAt: at.Add(time.Minute), Outcome: outcome, Watermark: watermark}
 		if err := w.SaveRun(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
@@ -147,8 +154,10 @@ func TestStandingsOfBackfills(t *testing.T) {
 			}
 			return at.Format("15:04")
 		}
-		if s := all[0]; clock(s.LastSuccess) != success || clock(s.LookedAt) != looked || clock(s.LastFull) != looked && looked == "never" || s.Faults.Count != faults {
-			t.Errorf("success %s, looked %s, %d faults; want %s, %s, %d", clock(s.LastSuccess), clock(s.LookedAt), s.Faults.Count, success, looked, faults)
+		if s := all[0]; clock(s.LastSuccess) != success || clock(s.LookedAt) != looked || clock(s.LastFull) != looked &&
+			looked == "never" || s.Faults.Count != faults {
+			t.Errorf("success %s, looked %s, %d faults; want %s, %s, %d", clock(s.LastSuccess), clock(s.LookedAt),
+				s.Faults.Count, success, looked, faults)
 		}
 		if got := text(t, w, "SELECT ifNull(formatDateTime(last_success, '%H:%i'), 'never') FROM stream_freshness"); got[0] != success {
 			t.Errorf("stream_freshness has %s, want %s", got[0], success)
@@ -175,7 +184,8 @@ func TestStandingsOfBackfills(t *testing.T) {
 func TestLiveRows(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	load(t, w, "coupons", Whole, "["+coupon(idA, "a", "2026-01-01T00:00:00Z")+","+coupon(idB, "b", "2026-01-01T00:00:00Z")+"]")
+	load(t, w, "coupons", Whole, "["+coupon(idA, "a", "2026-01-01T00:00:00Z")+","+coupon(idB, "b", "2026-01-01T00:00:00Z")+
+		"]")
 	load(t, w, "coupons", Whole, "["+coupon(idA, "a", "2026-01-02T00:00:00Z")+"]")
 	rows, err := w.LiveRows(t.Context())
 	if err != nil {
@@ -202,7 +212,8 @@ func TestDays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []DayChanges{{Day: today.AddDate(0, 0, -2), Inserted: 11, Updated: 3, Deleted: 2, Runs: 2}, {Day: today, Runs: 1, Faults: 1}}
+	want := []DayChanges{{Day: today.AddDate(0, 0, -2), Inserted: 11, Updated: 3, Deleted: 2, Runs: 2},
+		{Day: today, Runs: 1, Faults: 1}}
 	if d := cmp.Diff(want, days); d != "" {
 		t.Error(d)
 	}
@@ -220,7 +231,8 @@ func TestDays(t *testing.T) {
 	if d := cmp.Diff([]DayRows{{first, 1}, {first.AddDate(0, 0, 1), 2}}, sales); d != "" {
 		t.Error(d)
 	}
-	if sales, err = w.RowsByDay(t.Context(), StreamID{"acme", "transactions"}, 1); err != nil || len(sales) != 1 || sales[0].Rows != 2 {
+	if sales, err = w.RowsByDay(t.Context(), StreamID{"acme", "transactions"}, 1); err != nil || len(sales) != 1 ||
+		sales[0].Rows != 2 {
 		t.Errorf("the newest day: %v, %v", sales, err)
 	}
 	if prices, err := w.RowsByDay(t.Context(), StreamID{"acme", "products"}, 30); err != nil || len(prices) != 0 {
@@ -250,7 +262,8 @@ func TestRejectGroups(t *testing.T) {
 		}
 	}
 	r := begin(t, w, "coupons")
-	if err := w.Writer(r).Reject(t.Context(), []decode.Reject{{Key: "l", Field: "code", Reason: "too long", Raw: long}}); err != nil {
+	if err := w.Writer(r).Reject(t.Context(),
+		[]decode.Reject{{Key: "l", Field: "code", Reason: "too long", Raw: long}}); err != nil {
 		t.Fatal(err)
 	}
 	all, err := w.RejectGroups(t.Context(), StreamID{"acme", "coupons"}, 10)
@@ -260,7 +273,8 @@ func TestRejectGroups(t *testing.T) {
 	if len(all) != 4 {
 		t.Fatalf("%d entries: %v", len(all), all)
 	}
-	if x := all[0]; x.Key != "l" || x.Size != uint64(len(long)) || len([]rune(x.Raw)) != maxRaw || x.Raw != string([]rune(long)[:maxRaw]) || x.RunID != r.ID.String() {
+	if x := all[0]; x.Key != "l" || x.Size != uint64(len(long)) || len([]rune(x.Raw)) != maxRaw ||
+		x.Raw != string([]rune(long)[:maxRaw]) || x.RunID != r.ID.String() {
 		t.Errorf("the long one: %d characters of %d bytes, run %s", len([]rune(x.Raw)), x.Size, x.RunID)
 	}
 	for _, x := range all[1:] {

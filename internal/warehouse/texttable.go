@@ -35,12 +35,14 @@ WHERE database = if({database:String} = '', currentDatabase(), {database:String}
 	case err != nil:
 		return t, fmt.Errorf("reading which columns %s has: %w", name, err)
 	case len(cols) == 0:
-		return t, fmt.Errorf("%w: there is no table or view %s, or the user of the warehouse may not read it", ErrTextTable, name)
+		return t, fmt.Errorf("%w: there is no table or view %s, or the user of the warehouse may not read it", ErrTextTable,
+			name)
 	}
 	var fields []string
 	for _, c := range cols {
 		if strings.Contains(c.typ, "Float") {
-			return t, fmt.Errorf("%w: column %s of %s is a %s, which is not exact: make it a Decimal or text", ErrTextTable, c.name, name, c.typ)
+			return t, fmt.Errorf("%w: column %s of %s is a %s, which is not exact: make it a Decimal or text", ErrTextTable,
+				c.name, name, c.typ)
 		}
 		field := identifier(c.name)
 		if strings.HasPrefix(c.typ, "Array") {
@@ -52,12 +54,14 @@ WHERE database = if({database:String} = '', currentDatabase(), {database:String}
 	if has {
 		from = identifier(database) + "." + from
 	}
-	rows, err = r.conn.Query(ctx, fmt.Sprintf("SELECT [%s] FROM %s LIMIT %d", strings.Join(fields, ", "), from, maxTextRows+1))
+	rows, err = r.conn.Query(ctx, fmt.Sprintf("SELECT [%s] FROM %s LIMIT %d", strings.Join(fields, ", "), from,
+		maxTextRows+1))
 	if t.Rows, err = scanned(rows, err, only[[]string]); err != nil {
 		return t, fmt.Errorf("reading %s: %w", name, err)
 	}
 	if len(t.Rows) > maxTextRows {
-		return t, fmt.Errorf("%w: %s has more than %d rows: make a view of those that are new", ErrTextTable, name, maxTextRows)
+		return t, fmt.Errorf("%w: %s has more than %d rows: make a view of those that are new", ErrTextTable, name,
+			maxTextRows)
 	}
 	return t, nil
 }

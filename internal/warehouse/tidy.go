@@ -28,7 +28,8 @@ func (r recovery) expireBackfills(ctx context.Context) (expired bool, err error)
 			return expired, err
 		}
 		r.log.Warn("forgetting an interrupted backfill that was not repeated: what it had read and not published is dropped",
-			"account", r.Account, "stream", r.Stream.Name, "backfill", strings.TrimPrefix(s.name, BackfillPrefix), "saved_at", saved.UTC(), "kept_for", backfillLife)
+			"account", r.Account, "stream", r.Stream.Name, "backfill", strings.TrimPrefix(s.name, BackfillPrefix), "saved_at",
+			saved.UTC(), "kept_for", backfillLife)
 		if err := r.save(ctx, stateRow{s.name, "", 0}); err != nil {
 			return expired, err
 		}
@@ -67,8 +68,10 @@ func (r recovery) dropCleared(ctx context.Context) {
 	names := cleared[:len(cleared)-keptCleared]
 	for _, last := range []bool{false, true} {
 		statement := deleteCleared(r.Account, r.Stream.Name, names, last)
-		if err := r.execAll(ctx, []step{{statement: statement, settings: clickhouse.Settings{"mutations_sync": 1}}}); err != nil {
-			r.log.Warn("could not drop the cleared states of runs that ended long ago", "account", r.Account, "stream", r.Stream.Name, "error", err)
+		if err := r.execAll(ctx, []step{{statement: statement,
+			settings: clickhouse.Settings{"mutations_sync": 1}}}); err != nil {
+			r.log.Warn("could not drop the cleared states of runs that ended long ago", "account", r.Account, "stream",
+				r.Stream.Name, "error", err)
 			return
 		}
 	}

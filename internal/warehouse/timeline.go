@@ -15,14 +15,19 @@ type RunSpan struct {
 }
 
 // RunSpans are the runs that were under way at any time from one moment to another, the oldest first, and whether there
-// are more than most: then the newest are given. A run that took longer than a month before the first moment is left out.
+// are more than most: then the newest are given. A run that took longer than a month before the first moment is left
+// out.
 func (r Reader) RunSpans(ctx context.Context, from, to time.Time, most int) (spans []RunSpan, more bool, err error) {
-	rows, err := r.readOnly.Query(ctx, selectRunSpans(most), named("from", fmt.Sprint(from.UnixMilli())), named("to", fmt.Sprint(to.UnixMilli())))
+	rows, err := r.readOnly.Query(ctx, selectRunSpans(most), named("from", fmt.Sprint(from.UnixMilli())),
+		named("to", fmt.Sprint(to.UnixMilli())))
 	type row struct {
 		RunSpan
 		to *time.Time
 	}
-	all, err := scanned(rows, err, func(s *row) []any { return []any{&s.Account, &s.Stream, &s.Mode, &s.Outcome, &s.From, &s.to} })
+	all, err := scanned(rows, err, func(s *row) []any {
+		return []any{&s.Account, &s.Stream, &s.Mode, &s.Outcome, &s.From,
+			&s.to}
+	})
 	if err != nil {
 		return nil, false, fmt.Errorf("reading the runs of a day: %w", err)
 	}
@@ -41,5 +46,6 @@ func selectRunSpans(most int) string {
 	return sql(`SELECT account, stream, mode, outcome, started_at, finished_at FROM sync_runs
 WHERE started_at < fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND started_at > fromUnixTimestamp64Milli({from:Int64}, 'UTC') - toIntervalDay(31)
     AND (isNull(finished_at) AND outcome = $running OR finished_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC'))
-ORDER BY started_at DESC, account, stream LIMIT $limit`, parts{"limit": fmt.Sprint(most + 1), "running": quote(OutcomeRunning)})
+ORDER BY started_at DESC, account, stream LIMIT $limit`,
+		parts{"limit": fmt.Sprint(most + 1), "running": quote(OutcomeRunning)})
 }

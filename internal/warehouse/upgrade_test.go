@@ -81,7 +81,8 @@ func checkUpgraded(t *testing.T, w *Warehouse, views, want map[string]string) {
 		t.Errorf("left to do: %q %v", again, err)
 	}
 	for _, table := range []string{"transactions_latest", "transactions_versions"} {
-		if key := text(t, w, "SELECT sorting_key FROM system.tables WHERE database = currentDatabase() AND name = '"+table+"'"); key[0] != "account, sold_at, id" {
+		if key := text(t, w, "SELECT sorting_key FROM system.tables WHERE database = currentDatabase() AND name = '"+table+
+			"'"); key[0] != "account, sold_at, id" {
 			t.Errorf("%s is ordered by %s", table, key[0])
 		}
 	}
@@ -128,7 +129,9 @@ func TestUpgrade(t *testing.T) {
 	checkUpgraded(t, w, views, before)
 	row := text(t, w, "SELECT id FROM transactions WHERE account = 'acme' ORDER BY id LIMIT 1")[0]
 	live := text(t, w, "SELECT count() FROM transactions WHERE account = 'acme'")[0]
-	got := load(t, w, "transactions", Part, sales(saleAt(row, "2026-03-01T00:00:00Z", "CONFIRMED", "2026-03-02T00:00:00Z"), saleAt(idA, "2026-03-01T00:00:00Z", "PENDING", "2026-03-02T00:00:00Z")))
+	got := load(t, w, "transactions", Part,
+		sales(saleAt(row, "2026-03-01T00:00:00Z", "CONFIRMED", "2026-03-02T00:00:00Z"),
+			saleAt(idA, "2026-03-01T00:00:00Z", "PENDING", "2026-03-02T00:00:00Z")))
 	if got.Updated != 1 || got.Moved != 1 || got.Inserted != 1 || fmt.Sprint(got.Live) != live {
 		t.Errorf("the first run: %+v, of %s rows", got, live)
 	}
@@ -167,19 +170,21 @@ func (c mortal) Query(ctx context.Context, query string, args ...any) (driver.Ro
 	return c.Conn.Query(ctx, query, args...)
 }
 
-func (c mortal) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
+func (c mortal) PrepareBatch(ctx context.Context, query string,
+	opts ...driver.PrepareBatchOption) (driver.Batch, error) {
 	if c.dead.Load() {
 		return nil, errKilled
 	}
 	return c.Conn.PrepareBatch(ctx, query, opts...)
 }
 
-// dieMigrating lets a migration die before or after a statement, and holds what readers see then against what they saw at
-// first. What the dead process had taken is free again.
+// dieMigrating lets a migration die before or after a statement, and holds what readers see then against what they saw
+// at first. What the dead process had taken is free again.
 func dieMigrating(t *testing.T, w *Warehouse, at string, after bool, views, before map[string]string) {
 	t.Helper()
 	dead := &atomic.Bool{}
-	victim, err := Open(t.Context(), Options{DSN: enginetest.DSN(), Database: w.database, Wrap: func(c driver.Conn) driver.Conn { return mortal{c, at, after, dead} }})
+	victim, err := Open(t.Context(), Options{DSN: enginetest.DSN(), Database: w.database,
+		Wrap: func(c driver.Conn) driver.Conn { return mortal{c, at, after, dead} }})
 	must(t, err)
 	if _, err := victim.Migrate(t.Context()); !errors.Is(err, errKilled) {
 		t.Errorf("%s (after: %t): the migration ended with %v", at, after, err)
@@ -193,8 +198,8 @@ SELECT account, stream, name, replaceRegexpOne(value, '"expires":[0-9]+', '"expi
 	}
 }
 
-// TestUpgradeKilled lets the migration die before and after each statement that matters, one death after the other on the
-// same warehouse, and holds what readers see in between against what they saw at first.
+// TestUpgradeKilled lets the migration die before and after each statement that matters, one death after the other on
+// the same warehouse, and holds what readers see in between against what they saw at first.
 func TestUpgradeKilled(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -202,10 +207,14 @@ func TestUpgradeKilled(t *testing.T) {
 	old(t, w)
 	views := oldViews(t, w)
 	before := viewHashes(t, w, views)
-	for _, at := range []string{"RENAME TABLE", "DROP TABLE IF EXISTS transactions_staging", "ALTER TABLE transactions_latest ATTACH",
-		"INSERT INTO transactions_versions_ordered", "EXCHANGE TABLES transactions_versions", "DROP TABLE IF EXISTS transactions_versions_ordered",
-		"CREATE TABLE IF NOT EXISTS transactions_latest_ordered", "INSERT INTO transactions_latest_ordered", "EXCHANGE TABLES transactions_latest",
-		"CREATE TABLE IF NOT EXISTS transactions_keys\n", "INSERT INTO transactions_keys_delta", "ALTER TABLE transactions_keys REPLACE",
+	for _, at := range []string{"RENAME TABLE", "DROP TABLE IF EXISTS transactions_staging",
+		"ALTER TABLE transactions_latest ATTACH",
+		"INSERT INTO transactions_versions_ordered", "EXCHANGE TABLES transactions_versions",
+		"DROP TABLE IF EXISTS transactions_versions_ordered",
+		"CREATE TABLE IF NOT EXISTS transactions_latest_ordered", "INSERT INTO transactions_latest_ordered",
+		"EXCHANGE TABLES transactions_latest",
+		"CREATE TABLE IF NOT EXISTS transactions_keys\n", "INSERT INTO transactions_keys_delta",
+		"ALTER TABLE transactions_keys REPLACE",
 		"ALTER TABLE transactions_live REPLACE", "CREATE OR REPLACE VIEW transactions\n"} {
 		for _, after := range []bool{false, true} {
 			dieMigrating(t, w, at, after, views, before)
@@ -230,7 +239,8 @@ func TestOldBinaryPublishesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, table := range []string{"transactions_latest", "transactions_versions"} {
-		if err := goneDelta(w.conn.Exec(t.Context(), attachDelta(table, "transactions_delta_kept"))); !errors.Is(err, errDeltaGone) {
+		if err := goneDelta(w.conn.Exec(t.Context(), attachDelta(table, "transactions_delta_kept"))); !errors.Is(err,
+			errDeltaGone) {
 			t.Errorf("a delta of the old order is attached to %s: %v", table, err)
 		}
 	}

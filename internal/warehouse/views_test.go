@@ -32,18 +32,22 @@ func TestDecisions(t *testing.T) {
 	}
 	const decided = "SELECT id, confirmed_at, declined_at, round(days_to_confirm, 2), round(days_to_decline, 2) FROM transaction_decisions ORDER BY id"
 	// B is first seen confirmed: nobody knows since when.
-	step(Part, "["+transaction(idA, "PENDING", "1", day1, "")+","+transaction(idB, "CONFIRMED", "1", day1, "")+","+transaction(idC, "PENDING", "1", day1, "")+"]")
+	step(Part, "["+transaction(idA, "PENDING", "1", day1, "")+","+transaction(idB, "CONFIRMED", "1", day1, "")+","+
+		transaction(idC, "PENDING", "1", day1, "")+"]")
 	wantRows(t, w, decided)
 	step(Part, "["+transaction(idA, "CONFIRMED", "1", "2026-01-05T02:00:00Z", "")+"]")
 	wantRows(t, w, decided, idA+" 2026-01-05 02:00:00.000 - 4 -")
 	// A is stamped, later declined after all: the first time of each state counts. C is declined.
 	step(Part, "["+transaction(idA, "CONFIRMED", "1", "2026-01-06T00:00:00Z", `,"payoutId":1`)+"]")
-	step(Part, "["+transaction(idA, "DECLINED", "1", "2026-01-07T02:00:00Z", `,"payoutId":1`)+","+transaction(idC, "DECLINED", "1", "2026-01-02T14:00:00Z", "")+"]")
-	wantRows(t, w, decided, idA+" 2026-01-05 02:00:00.000 2026-01-07 02:00:00.000 4 6", idC+" - 2026-01-02 14:00:00.000 - 1.5")
+	step(Part, "["+transaction(idA, "DECLINED", "1", "2026-01-07T02:00:00Z", `,"payoutId":1`)+","+
+		transaction(idC, "DECLINED", "1", "2026-01-02T14:00:00Z", "")+"]")
+	wantRows(t, w, decided, idA+" 2026-01-05 02:00:00.000 2026-01-07 02:00:00.000 4 6",
+		idC+" - 2026-01-02 14:00:00.000 - 1.5")
 	wantRows(t, w, "SELECT account, month, currency_code, transactions, pending, confirmed, declined, median_hours_to_sale, confirmed_seen, median_days_to_confirm, declined_seen, p90_days_to_decline, median_days_pending FROM confirmation_funnel",
 		"acme 2026-01-01 EUR 3 0 1 2 2 1 4 2 6 -")
 	// A vanishes upstream, and comes back.
-	step(Whole, "["+transaction(idB, "CONFIRMED", "1", day1, "")+","+transaction(idC, "DECLINED", "1", "2026-01-02T14:00:00Z", "")+"]")
+	step(Whole, "["+transaction(idB, "CONFIRMED", "1", day1, "")+","+
+		transaction(idC, "DECLINED", "1", "2026-01-02T14:00:00Z", "")+"]")
 	wantRows(t, w, "SELECT id FROM transaction_decisions", idC)
 	step(Part, "["+transaction(idA, "DECLINED", "1", "2026-01-07T02:00:00Z", "")+"]")
 	wantRows(t, w, "SELECT id FROM transaction_decisions ORDER BY id", idA, idC)
@@ -64,7 +68,8 @@ func TestEnriched(t *testing.T) {
 	w := open(t)
 	load(t, w, "coupons", Whole, "["+coupon(idA, "SAVE", day1)+","+coupon(idB, "OLD", day1)+"]")
 	load(t, w, "coupons", Whole, "["+coupon(idA, "SAVE", day1)+"]")
-	load(t, w, "cashback_offers", Whole, `[{"id":"`+idA+`","category":"Shoes","hostname":"a.test","cashbackPercentage":0.05,"updatedAt":"2026-01-01T00:00:00Z"}]`)
+	load(t, w, "cashback_offers", Whole, `[{"id":"`+idA+
+		`","category":"Shoes","hostname":"a.test","cashbackPercentage":0.05,"updatedAt":"2026-01-01T00:00:00Z"}]`)
 	load(t, w, "transactions", Part, "["+
 		transaction(idA, "PENDING", "1", day1, `,"couponId":"`+idA+`","cashbackOfferId":"`+idA+`"`)+","+
 		transaction(idB, "PENDING", "1", day1, `,"couponId":"`+idB+`"`)+","+
@@ -82,10 +87,13 @@ func TestRetailers(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	of := func(more string) string { return `,"retailerId":"` + retailerA + `"` + more }
-	load(t, w, "coupons", Whole, `[{"id":"`+idA+`","name":"Shop","hostname":"shop.test","logo":"l1","endDate":"2026-01-01T00:00:00Z"`+of("")+`},`+
-		`{"id":"`+idB+`","name":"Shop","hostname":"shop.test"`+of("")+`},{"id":"`+idC+`","name":"No UUID","retailerId":"shop-7"}]`)
+	load(t, w, "coupons", Whole, `[{"id":"`+idA+
+		`","name":"Shop","hostname":"shop.test","logo":"l1","endDate":"2026-01-01T00:00:00Z"`+of("")+`},`+
+		`{"id":"`+idB+`","name":"Shop","hostname":"shop.test"`+of("")+`},{"id":"`+idC+
+		`","name":"No UUID","retailerId":"shop-7"}]`)
 	load(t, w, "promotions", Whole, `[{"id":"`+idA+`","name":"Shop"`+of(`,"startDate":"2200-01-01T00:00:00Z"`)+`}]`)
-	load(t, w, "transactions", Part, "["+transaction(idA, "PENDING", "1", day1, of(`,"retailerName":"Shop Ltd"`))+","+transaction(idB, "PENDING", "1", day1, `,"retailerName":"No UUID"`)+"]")
+	load(t, w, "transactions", Part, "["+transaction(idA, "PENDING", "1", day1, of(`,"retailerName":"Shop Ltd"`))+","+
+		transaction(idB, "PENDING", "1", day1, `,"retailerName":"No UUID"`)+"]")
 	wantRows(t, w, "SELECT ifNull(toString(retailer_id), '-'), name, hostname, logo, live_promotions, live_coupons, live_cashback_offers, transactions, last_sold_at FROM retailers ORDER BY retailer_id NULLS LAST",
 		retailerA+" Shop Ltd shop.test l1 0 1 0 1 2026-01-01 02:00:00.000", "- No UUID   0 1 0 1 2026-01-01 02:00:00.000")
 }
@@ -97,13 +105,18 @@ func TestRetailersKeepWhatIsKnown(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	deal := func(id, updatedAt, more string) string {
-		return `{"id":"` + id + `","retailerId":"` + retailerA + `","name":"Shop","updatedAt":"` + updatedAt + `"` + more + `}`
+		return `{"id":"` + id + `","retailerId":"` + retailerA + `","name":"Shop","updatedAt":"` + updatedAt + `"` + more +
+			`}`
 	}
-	load(t, w, "coupons", Whole, "["+deal(idA, day1, `,"hostname":"old.test","logo":"old"`)+","+deal(idB, "2026-01-05T00:00:00Z", `,"hostname":"shop.test"`)+","+deal(idC, "2026-01-06T00:00:00Z", "")+"]")
-	load(t, w, "promotions", Whole, "["+deal(idA, "2026-01-04T00:00:00Z", `,"logo":"new"`)+","+deal(idB, "2026-01-07T00:00:00Z", "")+"]")
-	load(t, w, "cashback_offers", Whole, "["+deal(idA, "2026-01-03T00:00:00Z", `,"hostname":"older.test","logo":"older"`)+"]")
+	load(t, w, "coupons", Whole, "["+deal(idA, day1, `,"hostname":"old.test","logo":"old"`)+","+
+		deal(idB, "2026-01-05T00:00:00Z", `,"hostname":"shop.test"`)+","+deal(idC, "2026-01-06T00:00:00Z", "")+"]")
+	load(t, w, "promotions", Whole, "["+deal(idA, "2026-01-04T00:00:00Z", `,"logo":"new"`)+","+
+		deal(idB, "2026-01-07T00:00:00Z", "")+"]")
+	load(t, w, "cashback_offers", Whole, "["+deal(idA, "2026-01-03T00:00:00Z", `,"hostname":"older.test","logo":"older"`)+
+		"]")
 	// What was loaded last is not what changed last.
-	load(t, w, "transactions", Part, "["+transaction(idA, "PENDING", "1", day2, `,"retailerId":"`+retailerA+`","retailerName":"Old Shop","retailerLogo":"oldest"`)+"]")
+	load(t, w, "transactions", Part, "["+transaction(idA, "PENDING", "1", day2,
+		`,"retailerId":"`+retailerA+`","retailerName":"Old Shop","retailerLogo":"oldest"`)+"]")
 	wantRows(t, w, "SELECT name, hostname, logo FROM retailers", "Shop shop.test new")
 }
 
@@ -114,14 +127,17 @@ func TestDaysOutsideDate(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	sale := func(id, soldAt string) string {
-		return `{"id":"` + id + `","status":"PENDING","currencyCode":"EUR","soldAt":"` + soldAt + `","clickedAt":"` + soldAt + `","payoutId":1,"updatedAt":"` + soldAt + `"}`
+		return `{"id":"` + id + `","status":"PENDING","currencyCode":"EUR","soldAt":"` + soldAt + `","clickedAt":"` + soldAt +
+			`","payoutId":1,"updatedAt":"` + soldAt + `"}`
 	}
-	load(t, w, "transactions", Part, "["+sale(idA, "1950-03-10T05:06:07.008Z")+","+sale(idB, "2200-11-30T23:59:59Z")+","+sale(idC, "1969-12-31T23:59:59.999Z")+"]")
+	load(t, w, "transactions", Part, "["+sale(idA, "1950-03-10T05:06:07.008Z")+","+sale(idB, "2200-11-30T23:59:59Z")+","+
+		sale(idC, "1969-12-31T23:59:59.999Z")+"]")
 	load(t, w, "payouts", Whole, "["+payout(1, 3, 0)+"]")
 	want := []string{"1950-03-10", "1969-12-31", "2200-11-30"}
 	wantRows(t, w, "SELECT day FROM daily_cashback ORDER BY day", want...)
 	wantRows(t, w, "SELECT month FROM confirmation_funnel ORDER BY month", "1950-03-01", "1969-12-01", "2200-11-01")
-	wantRows(t, w, "SELECT quarter FROM payout_sums ORDER BY quarter", "1950-03-10 05:00:00.000", "1969-12-31 23:45:00.000", "2200-11-30 23:45:00.000")
+	wantRows(t, w, "SELECT quarter FROM payout_sums ORDER BY quarter", "1950-03-10 05:00:00.000",
+		"1969-12-31 23:45:00.000", "2200-11-30 23:45:00.000")
 	wantRows(t, w, "SELECT transactions_late FROM payout_reconciliation", "2")
 	days, err := w.RowsByDay(t.Context(), StreamID{"acme", "transactions"}, 10)
 	if err != nil {
@@ -147,7 +163,8 @@ func TestMedians(t *testing.T) {
 	}
 	load(t, w, "transactions", Part, "["+strings.Join(sales, ",")+"]")
 	wantRows(t, w, "SELECT median_hours_to_sale FROM confirmation_funnel", "3.5")
-	load(t, w, "transactions", Part, "["+strings.ReplaceAll(strings.ReplaceAll(strings.Join(sales, ","), "PENDING", "CONFIRMED"), `"updatedAt":"`+day1, `"updatedAt":"2026-01-03T00:00:00Z`)+"]")
+	load(t, w, "transactions", Part, "["+strings.ReplaceAll(strings.ReplaceAll(strings.Join(sales, ","), "PENDING",
+		"CONFIRMED"), `"updatedAt":"`+day1, `"updatedAt":"2026-01-03T00:00:00Z`)+"]")
 	wantRows(t, w, "SELECT round(24 * median_days_to_confirm, 9), confirmed_seen FROM confirmation_funnel", "44.5 4")
 }
 
@@ -158,7 +175,8 @@ func TestSinceKeepsWhatHasNoDate(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	load(t, w, "payouts", Whole, `[{"id":1,"endDate":"2025-01-01T00:00:00Z"},{"id":2},{"id":3,"endDate":"2026-01-01T00:00:00Z"}]`)
-	load(t, w, "transactions", Part, `[{"id":"`+idA+`","payoutId":8,"updatedAt":"`+day1+`"},{"id":"`+idB+`","payoutId":9,"soldAt":"2025-01-01T00:00:00Z","updatedAt":"`+day1+`"}]`)
+	load(t, w, "transactions", Part, `[{"id":"`+idA+`","payoutId":8,"updatedAt":"`+day1+`"},{"id":"`+idB+
+		`","payoutId":9,"soldAt":"2025-01-01T00:00:00Z","updatedAt":"`+day1+`"}]`)
 	f := PayoutFilter{Since: time.Date(2025, 6, 1, 0, 0, 0, 0, time.UTC)}
 	payouts, err := w.Payouts(t.Context(), f)
 	if err != nil {
@@ -176,7 +194,8 @@ func TestSinceKeepsWhatHasNoDate(t *testing.T) {
 func TestDailyCashback(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	load(t, w, "transactions", Part, "["+transaction(idA, "PENDING", "1.0001", day1, "")+","+transaction(idB, "PENDING", "2.0002", day1, `,"payoutId":3`)+","+
+	load(t, w, "transactions", Part, "["+transaction(idA, "PENDING", "1.0001", day1, "")+","+
+		transaction(idB, "PENDING", "2.0002", day1, `,"payoutId":3`)+","+
 		`{"id":"`+idC+`","status":"PENDING","currencyCode":"GBP"}]`)
 	wantRows(t, w, "SELECT day, currency_code, status, transactions, order_value, cashback, paid_transactions, paid_cashback FROM daily_cashback ORDER BY currency_code",
 		"2026-01-01 EUR PENDING 2 20 3.0003 1 2.0002", "- GBP PENDING 1 0 0 0 0")
@@ -207,19 +226,25 @@ func TestDealsActive(t *testing.T) {
 		return "SELECT code FROM deals_active(at = '" + moments[i] + "') ORDER BY code"
 	}
 	look()
-	load(t, w, "coupons", Whole, "["+deal(idA, "open", "", "")+","+deal(idB, "ended", "2020-01-01T00:00:00Z", "2021-01-01T00:00:00Z")+","+deal(idC, "later", "2200-01-01T00:00:00Z", "")+"]")
+	load(t, w, "coupons", Whole, "["+deal(idA, "open", "", "")+","+
+		deal(idB, "ended", "2020-01-01T00:00:00Z", "2021-01-01T00:00:00Z")+","+deal(idC, "later", "2200-01-01T00:00:00Z", "")+
+		"]")
 	look()
-	load(t, w, "coupons", Whole, "["+deal(idB, "again", "2020-01-01T00:00:00Z", "")+","+deal(idC, "later", "2200-01-01T00:00:00Z", "")+"]")
+	load(t, w, "coupons", Whole, "["+deal(idB, "again", "2020-01-01T00:00:00Z", "")+","+
+		deal(idC, "later", "2200-01-01T00:00:00Z", "")+"]")
 	look()
-	load(t, w, "coupons", Whole, "["+deal(idA, "back", "", "")+","+deal(idB, "again", "2020-01-01T00:00:00Z", "2021-01-01T00:00:00Z")+"]")
+	load(t, w, "coupons", Whole, "["+deal(idA, "back", "", "")+","+
+		deal(idB, "again", "2020-01-01T00:00:00Z", "2021-01-01T00:00:00Z")+"]")
 	look()
 	load(t, w, "cashback_offers", Whole, `[{"id":"`+idA+`","category":"Shoes"}]`)
 	wantRows(t, w, at(0))
 	wantRows(t, w, at(1), "open")
 	wantRows(t, w, at(2), "again")
 	wantRows(t, w, at(3), "back")
-	wantRows(t, w, "SELECT kind, code, category FROM deals_active(at = now64(3)) ORDER BY kind", "cashback_offer  Shoes", "coupon back ")
-	wantRows(t, w, "SELECT kind, code, category FROM deals_active_now ORDER BY kind", "cashback_offer  Shoes", "coupon back ")
+	wantRows(t, w, "SELECT kind, code, category FROM deals_active(at = now64(3)) ORDER BY kind", "cashback_offer  Shoes",
+		"coupon back ")
+	wantRows(t, w, "SELECT kind, code, category FROM deals_active_now ORDER BY kind", "cashback_offer  Shoes",
+		"coupon back ")
 	wantRows(t, w, "SELECT code FROM deals_active(at = '2200-06-01 00:00:00') WHERE kind = 'coupon'", "back")
 }
 
@@ -231,11 +256,12 @@ func TestProductPriceChanges(t *testing.T) {
 	// From then on A is sold in another currency, whose first price is no move.
 	load(t, w, "products", Whole, `[{"url":"https://a.test","currencyCode":"USD","history":[{"yearMonthDay":"2026-01-06","price":13,"views":4},{"yearMonthDay":"2026-01-07","price":6.5,"views":5}]},{"url":"https://b.test","currencyCode":"EUR"}]`)
 	wantRows(t, w, "SELECT currency_code, day, price, previous_day, previous_price, change, change_percent, views, previous_views FROM product_price_changes ORDER BY currency_code, price DESC",
-		"EUR 2026-01-05 12.5 2026-01-02 10 2.5 25 3 2", "EUR 2026-01-02 1 2026-01-01 0 1 - - 1", "USD 2026-01-07 6.5 2026-01-06 13 -6.5 -50 5 4")
+		"EUR 2026-01-05 12.5 2026-01-02 10 2.5 25 3 2", "EUR 2026-01-02 1 2026-01-01 0 1 - - 1",
+		"USD 2026-01-07 6.5 2026-01-06 13 -6.5 -50 5 4")
 }
 
-// TestViewsHaveTheirTypes: a view's list of columns is what the dictionary and BI tools show, and has to be what a query
-// returns.
+// TestViewsHaveTheirTypes: a view's list of columns is what the dictionary and BI tools show, and has to be what a
+// query returns.
 func TestViewsHaveTheirTypes(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -285,10 +311,11 @@ func TestDictionary(t *testing.T) {
 		t.Fatal(err)
 	}
 	columns := map[string]ViewColumn{}
-	// What dealhouse writes itself has no source: what it knows of its own work, what people tell it, and the frame of each
-	// stream's rows. The comments that are in migrations lack units, too: migrations stay as they are.
+	// What dealhouse writes itself has no source: what it knows of its own work, what people tell it, and the frame of
+	// each stream's rows. The comments that are in migrations lack units, too: migrations stay as they are.
 	migrated := []string{"payout_findings", "schema_migrations", "settlement_revisions", "sync_runs", "sync_state"}
-	own := append([]string{"notifications", "operator_actions", "payout_acknowledgements", "quality_checks", "reference_misses", "rejected_records", "statement_closes", "unknown_fields", "vanished_fields"}, migrated...)
+	own := append([]string{"notifications", "operator_actions", "payout_acknowledgements", "quality_checks",
+		"reference_misses", "rejected_records", "statement_closes", "unknown_fields", "vanished_fields"}, migrated...)
 	for _, v := range views {
 		framed := slices.ContainsFunc(v.Columns, func(c ViewColumn) bool { return c.Name == "synced_at" })
 		if v.Meaning == "" || len(v.Columns) == 0 {
@@ -299,11 +326,13 @@ func TestDictionary(t *testing.T) {
 			if c.Source == "" && !framed && c.Name != "kind" && !slices.Contains(own, v.Name) {
 				t.Errorf("%s.%s does not say what it is made from: %+v", v.Name, c.Name, c)
 			}
-			number := strings.Contains(c.Type, "Int64") && !strings.HasPrefix(c.Type, "Array") && !strings.Contains("_"+c.Name+"_", "_id_") && c.Name != "key"
+			number := strings.Contains(c.Type, "Int64") && !strings.HasPrefix(c.Type, "Array") &&
+				!strings.Contains("_"+c.Name+"_", "_id_") && c.Name != "key"
 			if c.Unit == "" && (number || strings.Contains(c.Type, "DateTime")) && !slices.Contains(migrated, v.Name) {
 				t.Errorf("%s.%s has no unit: %+v", v.Name, c.Name, c)
 			}
-			if c.Meaning == "" || (strings.Contains(c.Type, "Decimal") || strings.Contains(c.Type, "Float")) && c.Unit == "" && !strings.Contains(c.Name, "rating") {
+			if c.Meaning == "" || (strings.Contains(c.Type, "Decimal") || strings.Contains(c.Type, "Float")) && c.Unit == "" &&
+				!strings.Contains(c.Name, "rating") {
 				t.Errorf("%s.%s lacks its meaning or its unit: %+v", v.Name, c.Name, c)
 			}
 		}
@@ -311,11 +340,15 @@ func TestDictionary(t *testing.T) {
 	for _, want := range []struct{ name, typ, absent, unit, source, meaning string }{
 		{"transactions.cashback", "Nullable(Decimal(18, 4))", "NULL", "currency_code", "API: cashback", "Cashback amount"},
 		{"coupons.retailer_name", "LowCardinality(String)", "empty", "", "API: name", "Retailer name; empty when absent"},
-		{"coupons.account", "LowCardinality(String)", "", "", "", "Account of the configuration: one API key, one organization"},
-		{"deals_active.hostname", "LowCardinality(String)", "empty", "", "API: hostname", "Hostname of the retailer's website; empty when absent"},
-		{"retailers.last_sold_at", "Nullable(DateTime64(3, 'UTC'))", "NULL", "UTC", "transactions.sold_at", "Time of the last sale; NULL when there was none"},
+		{"coupons.account", "LowCardinality(String)", "", "", "",
+			"Account of the configuration: one API key, one organization"},
+		{"deals_active.hostname", "LowCardinality(String)", "empty", "", "API: hostname",
+			"Hostname of the retailer's website; empty when absent"},
+		{"retailers.last_sold_at", "Nullable(DateTime64(3, 'UTC'))", "NULL", "UTC", "transactions.sold_at",
+			"Time of the last sale; NULL when there was none"},
 	} {
-		if d := cmp.Diff(ViewColumn{want.name[strings.Index(want.name, ".")+1:], want.typ, want.absent, want.unit, want.source, want.meaning}, columns[want.name]); d != "" {
+		if d := cmp.Diff(ViewColumn{want.name[strings.Index(want.name, ".")+1:], want.typ, want.absent, want.unit,
+			want.source, want.meaning}, columns[want.name]); d != "" {
 			t.Errorf("%s: %s", want.name, d)
 		}
 	}

@@ -45,7 +45,8 @@ func TestMigrateAddsColumns(t *testing.T) {
 	for _, statement := range []string{
 		"DROP VIEW coupons", "DROP VIEW coupons_history",
 		"ALTER TABLE coupons_staging MODIFY COLUMN _hash FixedString(16) MATERIALIZED sipHash128(id)",
-		"ALTER TABLE coupons_staging DROP COLUMN code", "ALTER TABLE coupons_latest DROP COLUMN code", "ALTER TABLE coupons_versions DROP COLUMN code",
+		"ALTER TABLE coupons_staging DROP COLUMN code", "ALTER TABLE coupons_latest DROP COLUMN code",
+		"ALTER TABLE coupons_versions DROP COLUMN code",
 	} {
 		if err := w.exec(t.Context(), statement); err != nil {
 			t.Fatal(err)

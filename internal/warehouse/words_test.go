@@ -41,9 +41,10 @@ func groups() map[string][][]string {
 			modesThat(func(m mode) bool { return !m.inStep }), modesThat(func(m mode) bool { return !m.fresh }),
 			modesThat(func(m mode) bool { return m.inStep && !m.window }),
 		},
-		"outcome": {outcomesThat(func(o outcome) bool { return o.published }), outcomesThat(func(o outcome) bool { return o.fault })},
-		"status":  {catalog.Statuses()},
-		"state":   {{TransactionSame, TransactionChanged}, {TransactionMoved, TransactionGone}},
+		"outcome": {outcomesThat(func(o outcome) bool { return o.published }),
+			outcomesThat(func(o outcome) bool { return o.fault })},
+		"status": {catalog.Statuses()},
+		"state":  {{TransactionSame, TransactionChanged}, {TransactionMoved, TransactionGone}},
 	}
 }
 
@@ -69,7 +70,8 @@ func strangers(statement string) (found []string, seen int) {
 				found = append(found, column+" "+w)
 			}
 		}
-		if strings.HasSuffix(m[2], "IN") && !slices.ContainsFunc(groups()[column], func(g []string) bool { return sameWords(g, list) }) {
+		if strings.HasSuffix(m[2], "IN") && !slices.ContainsFunc(groups()[column],
+			func(g []string) bool { return sameWords(g, list) }) {
 			found = append(found, column+" "+m[2]+" "+strings.Join(list, ", "))
 		}
 	}
@@ -109,7 +111,8 @@ func TestWordsOfTheSchema(t *testing.T) {
 		t.Errorf("%d words were found: the pattern finds too few", total)
 	}
 	for _, broken := range []string{
-		"SELECT mode = 'sanpshot'", "SELECT outcome IN ('success')", "SELECT mode NOT IN ('retry', 'backfill')", "SELECT tupleElement(last, 'status') = 'REJECTED'",
+		"SELECT mode = 'sanpshot'", "SELECT outcome IN ('success')", "SELECT mode NOT IN ('retry', 'backfill')",
+		"SELECT tupleElement(last, 'status') = 'REJECTED'",
 		"SELECT state IN ('moved', 'changed')",
 	} {
 		if found, _ := strangers(broken); len(found) == 0 {
@@ -135,8 +138,10 @@ func TestStatesOfTheViews(t *testing.T) {
 		of, text string
 		want     []string
 	}{
-		{"rejected_records", rejected, slices.DeleteFunc(rejects, func(s string) bool { return s == string(RejectLoaded) })}, // what a retry set is as it was set
-		{"payout_transactions", memberState("status", "order_value", "cashback", "n", "payout") + " AS state,", TransactionStates()},
+		{"rejected_records", rejected, slices.DeleteFunc(rejects,
+			func(s string) bool { return s == string(RejectLoaded) })}, // what a retry set is as it was set
+		{"payout_transactions", memberState("status", "order_value", "cashback", "n", "payout") + " AS state,",
+			TransactionStates()},
 	} {
 		if got := made(test.text, "state"); !sameWords(got, test.want) {
 			t.Errorf("%s has %q, want %q", test.of, got, test.want)
@@ -170,7 +175,8 @@ func made(text, column string) (words []string) {
 
 // TestModesOfTheCatalog holds that the kinds of streams are modes, and that each of them keeps its meaning.
 func TestModesOfTheCatalog(t *testing.T) {
-	for kind, whole := range map[catalog.Kind]bool{catalog.Snapshot: true, catalog.Walk: true, catalog.Incremental: false} {
+	for kind, whole := range map[catalog.Kind]bool{catalog.Snapshot: true, catalog.Walk: true,
+		catalog.Incremental: false} {
 		if !slices.Contains(modesThat(func(mode) bool { return true }), kind.String()) || ReadsWhole(kind.String()) != whole {
 			t.Errorf("%s is no mode, or reads the whole list: %v", kind, ReadsWhole(kind.String()))
 		}
@@ -197,7 +203,8 @@ func TestWordsInStatements(t *testing.T) {
 	if err != nil || files == 0 {
 		t.Fatalf("%d files read: %v", files, err)
 	}
-	if found := statementsWithWords(t, "broken.go", "package p\nvar q = `SELECT 1 WHERE mode != 'walk'`"); len(found) != 1 {
+	if found := statementsWithWords(t, "broken.go",
+		"package p\nvar q = `SELECT 1 WHERE mode != 'walk'`"); len(found) != 1 {
 		t.Errorf("found %q", found)
 	}
 }

@@ -57,14 +57,15 @@ func (w *Writer) Inspect(ctx context.Context, c Changes) (Written, error) {
 		into = append(into, &written.Broken[i].Rows, &written.Broken[i].Example)
 	}
 	args := []any{named("account", w.Account), named("server", fmt.Sprint(w.ServerTime.UnixMilli()))}
-	if err := w.conn.QueryRow(ctx, w.script.inspectDelta(rules, c.Updated+c.Deleted > 0), args...).Scan(into...); err != nil {
+	if err := w.conn.QueryRow(ctx, w.script.inspectDelta(rules, c.Updated+c.Deleted > 0),
+		args...).Scan(into...); err != nil {
 		return written, fmt.Errorf("reading what run %s of %s is about to publish: %w", w.ID, w.Stream.Name, err)
 	}
 	return written, nil
 }
 
-// inspectDelta counts the rows that break each rule, with an example. known says that there are earlier versions of some
-// rows. Parameters: account and server.
+// inspectDelta counts the rows that break each rule, with an example. known says that there are earlier versions of
+// some rows. Parameters: account and server.
 func (x script) inspectDelta(rules []rule, known bool) string {
 	payouts := "toUInt64(0)"
 	if f := x.Stream.Reference(catalog.Payouts()); f != nil {

@@ -1,5 +1,5 @@
-// Command sbom writes what a Go binary was built from, as CycloneDX in JSON: sbom BINARY VERSION. It says what the linker
-// has recorded in the binary, so it names the modules that are in it and no others.
+// Command sbom writes what a Go binary was built from, as CycloneDX in JSON: sbom BINARY VERSION. It says what the
+// linker has recorded in the binary, so it names the modules that are in it and no others.
 package main
 
 import (
@@ -30,7 +30,8 @@ func write(path, version string) error {
 	}
 	name := filepath.Base(path)
 	bom := cdx.NewBOM()
-	bom.Metadata = &cdx.Metadata{Component: &cdx.Component{Type: cdx.ComponentTypeApplication, Name: name, Version: version, BOMRef: name}}
+	bom.Metadata = &cdx.Metadata{Component: &cdx.Component{Type: cdx.ComponentTypeApplication, Name: name,
+		Version: version, BOMRef: name}}
 	components := []cdx.Component{library("std", info.GoVersion[len("go"):])}
 	for _, m := range info.Deps {
 		if m.Replace != nil {
@@ -44,7 +45,8 @@ func write(path, version string) error {
 	}
 	bom.Components = &components
 	bom.Dependencies = &[]cdx.Dependency{{Ref: name, Dependencies: &refs}}
-	if err := cdx.NewBOMEncoder(os.Stdout, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom, cdx.SpecVersion1_6); err != nil {
+	if err := cdx.NewBOMEncoder(os.Stdout, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom,
+		cdx.SpecVersion1_6); err != nil {
 		return fmt.Errorf("writing the list: %w", err)
 	}
 	return nil

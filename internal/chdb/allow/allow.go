@@ -109,7 +109,8 @@ func readEntry(fields []string) Entry {
 
 // Combinators are the suffixes that make a new aggregate function of another.
 var Combinators = []string{
-	"simplestate", "ordefault", "distinct", "resample", "foreach", "argmax", "argmin", "ornull", "tuple", "merge", "state", "array", "null", "map", "if",
+	"simplestate", "ordefault", "distinct", "resample", "foreach", "argmax", "argmin", "ornull", "tuple", "merge", "state",
+	"array", "null", "map", "if",
 }
 
 // Function finds what the lists say of a name in a call. Of those that they do not have, ok is false.
@@ -145,8 +146,10 @@ var madeByParser = map[string]bool{"lambda": true, "exists": true, "untuple": tr
 // InDefinitions are what stands like a function in the definition of a column, an index or a statistic: codecs, and the
 // kinds of the others.
 var InDefinitions = map[string]bool{
-	"codec": true, "alp": true, "default": true, "delta": true, "doubledelta": true, "fpc": true, "gcd": true, "gorilla": true, "lz4": true,
+	"codec": true, "alp": true, "default": true, "delta": true, "doubledelta": true, "fpc": true, "gcd": true,
+	"gorilla": true, "lz4": true,
 	"lz4hc": true, "none": true, "t64": true, "zstd": true, "bloom_filter": true, "hypothesis": true, "minmax": true,
-	"ngrambf_v1": true, "set": true, "sparse_grams": true, "text": true, "tokenbf_v1": true, "vector_similarity": true, "countmin": true,
-	"tdigest": true, "uniq": true,
+	"ngrambf_v1": true, "set": true, "sparse_grams": true, "text": true, "tokenbf_v1": true, "vector_similarity": true,
+	"countmin": true,
+	"tdigest":  true, "uniq": true,
 }

@@ -10,7 +10,8 @@ func TestSettingsDiff(t *testing.T) {
 	}{
 		{nil, nil, ""},
 		{map[string]string{"a": "1"}, map[string]string{"a": "1"}, ""},
-		{map[string]string{"a": "1", "b": "2"}, map[string]string{"b": "3", "c": `it's \`}, `SET a = DEFAULT, b = '3', c = 'it\'s \\'`},
+		{map[string]string{"a": "1", "b": "2"}, map[string]string{"b": "3", "c": `it's \`},
+			`SET a = DEFAULT, b = '3', c = 'it\'s \\'`},
 	} {
 		if got := settingsDiff(c.have, c.want); got != c.sql {
 			t.Errorf("got %s, want %s", got, c.sql)

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 )
 
-// BackupDisk is the name by which statements know BackupFolder: BACKUP ... TO Disk('backups', 'name'). There is no other
-// place that they can name.
+// BackupDisk is the name by which statements know BackupFolder: BACKUP ... TO Disk('backups', 'name'). There is no
+// other place that they can name.
 const BackupDisk = "backups"
 
 // BackupFolder is where the engine of a data directory puts backups, and finds those to restore.

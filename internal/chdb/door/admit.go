@@ -17,7 +17,8 @@ import (
 var (
 	errHost = exception.New(exception.AccessDenied, "ACCESS_DENIED",
 		"the Host header is not one of this server: address it as localhost or by its number, or set a user and password")
-	errOrigin      = exception.New(exception.AccessDenied, "ACCESS_DENIED", "requests from web pages of other origins are not served")
+	errOrigin = exception.New(exception.AccessDenied, "ACCESS_DENIED",
+		"requests from web pages of other origins are not served")
 	errNoPassword  = exception.New(exception.PasswordRequired, "REQUIRED_PASSWORD", "a user and password are required")
 	errBadPassword = exception.New(exception.AuthFailed, "AUTHENTICATION_FAILED", "the user or the password is not right")
 )

@@ -79,7 +79,9 @@ func (f *frames) next() error {
 	packed := int64(binary.LittleEndian.Uint32(header[framePacked:])) - frameCounted
 	unpacked := int64(binary.LittleEndian.Uint32(header[frameUnpacked:]))
 	if packed < 0 || packed > largestFrame || unpacked > largestFrame {
-		return exception.New(exception.BadArguments, "BAD_ARGUMENTS", fmt.Sprintf("a compressed frame of the body is broken, or has more than %d MiB: send smaller ones", largestFrame>>20))
+		return exception.New(exception.BadArguments, "BAD_ARGUMENTS",
+			fmt.Sprintf("a compressed frame of the body is broken, or has more than %d MiB: send smaller ones",
+				largestFrame>>20))
 	}
 	if packed+unpacked > smallText {
 		if err := f.bounds.large(); err != nil {
@@ -101,13 +103,15 @@ func (f *frames) next() error {
 
 // checkZSTD refuses what would unpack to another size, before anybody makes room for that.
 func checkZSTD(packed []byte, size int64) error {
-	z, err := zstd.NewReader(bytes.NewReader(packed), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(largestFrame))
+	z, err := zstd.NewReader(bytes.NewReader(packed), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxMemory(largestFrame))
 	if err != nil {
 		return fmt.Errorf("unpack a frame: %w", err)
 	}
 	defer z.Close()
 	if n, err := io.Copy(io.Discard, io.LimitReader(z, size+1)); err != nil || n != size {
-		return exception.New(exception.BadArguments, "BAD_ARGUMENTS", "a compressed frame of the body does not have the size that it says")
+		return exception.New(exception.BadArguments, "BAD_ARGUMENTS",
+			"a compressed frame of the body does not have the size that it says")
 	}
 	return nil
 }

@@ -43,7 +43,8 @@ func Handler(e *engine.Engine, o contract.HandlerOptions) http.Handler {
 	if o.MaxQueries > 0 {
 		n = min(n, o.MaxQueries)
 	}
-	return &handler{engine: e, o: o, readers: newTurns(n), writers: newTurns(max(1, min(n, e.Writers()/2))), large: newTurns(n)}
+	return &handler{engine: e, o: o, readers: newTurns(n), writers: newTurns(max(1, min(n, e.Writers()/2))),
+		large: newTurns(n)}
 }
 
 // ServeHTTP answers one request.
@@ -139,7 +140,8 @@ func (h *handler) query(w http.ResponseWriter, req *http.Request) {
 
 // answer waits for a turn and does what the request asks for, up to the point where its result can be sent; over ends
 // the turn after that.
-func (h *handler) answer(req *http.Request, client *peer, turns *turns, r *request) (a *engine.Answer, over func(), err error) {
+func (h *handler) answer(req *http.Request, client *peer, turns *turns,
+	r *request) (a *engine.Answer, over func(), err error) {
 	ctx, begin, s := req.Context(), time.Now(), sourceOf(req, r)
 	// Who asks for memory by name gets what it asks for.
 	for brief := r.Data == nil && !strings.Contains(strings.ToLower(r.SQL), "max_memory_usage"); ; brief = false {
@@ -170,7 +172,8 @@ func (h *handler) answer(req *http.Request, client *peer, turns *turns, r *reque
 func (h *handler) parse(req *http.Request, b *bounds) (*request, error) {
 	values, err := url.ParseQuery(req.URL.RawQuery)
 	if err != nil {
-		return nil, exception.New(exception.BadArguments, "BAD_ARGUMENTS", "the URL's parameters cannot be read: "+err.Error())
+		return nil, exception.New(exception.BadArguments, "BAD_ARGUMENTS",
+			"the URL's parameters cannot be read: "+err.Error())
 	}
 	r, err := parseRequest(values, req.Header, req.Body, h.o.MaxQueryBytes, b)
 	if err != nil {
@@ -235,7 +238,8 @@ func (h *handler) fail(w http.ResponseWriter, status int, err error) {
 		ex = exception.New(exception.QueryCancelled, "QUERY_WAS_CANCELLED", "the query was cancelled")
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		status = http.StatusRequestTimeout
-		ex = exception.New(exception.SocketTimeout, "SOCKET_TIMEOUT", fmt.Sprintf("the request came too slowly: send at least %d bytes a second", h.o.MinRate))
+		ex = exception.New(exception.SocketTimeout, "SOCKET_TIMEOUT",
+			fmt.Sprintf("the request came too slowly: send at least %d bytes a second", h.o.MinRate))
 	default:
 		status = cmp.Or(status, http.StatusBadRequest)
 		ex = exception.New(exception.Unknown, "UNKNOWN_EXCEPTION", err.Error())

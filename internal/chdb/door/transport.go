@@ -195,7 +195,8 @@ func parseRequest(v url.Values, h http.Header, body io.Reader, maxText int64, b 
 		}
 	}
 	if strings.HasPrefix(h.Get("Content-Type"), "multipart/form-data") {
-		return nil, exception.New(exception.NotImplemented, "NOT_IMPLEMENTED", "external tables are not supported by the embedded engine")
+		return nil, exception.New(exception.NotImplemented, "NOT_IMPLEMENTED",
+			"external tables are not supported by the embedded engine")
 	}
 	body, err := decodeBody(body, h.Get("Content-Encoding"), v.Get("decompress") == "1", b)
 	if err != nil {
@@ -244,7 +245,8 @@ func (r *request) readText(sql string, body io.Reader, maxText int64) error {
 		r.Data = body
 		return nil
 	}
-	return exception.New(exception.QueryTooLarge, "QUERY_IS_TOO_LARGE", fmt.Sprintf("the query is longer than %d bytes", maxText))
+	return exception.New(exception.QueryTooLarge, "QUERY_IS_TOO_LARGE",
+		fmt.Sprintf("the query is longer than %d bytes", maxText))
 }
 
 // awaitData waits for the first bytes of an INSERT's data.
@@ -280,7 +282,8 @@ func decodeBody(body io.Reader, encoding string, framed bool, b *bounds) (io.Rea
 		}
 		body = z
 	default:
-		return nil, exception.New(exception.NotImplemented, "NOT_IMPLEMENTED", "Content-Encoding "+encoding+" is not supported by the embedded engine; use gzip, LZ4 or none")
+		return nil, exception.New(exception.NotImplemented, "NOT_IMPLEMENTED",
+			"Content-Encoding "+encoding+" is not supported by the embedded engine; use gzip, LZ4 or none")
 	}
 	if framed && b != nil {
 		body = &frames{r: body, bounds: b}

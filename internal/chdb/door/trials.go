@@ -85,7 +85,8 @@ func (t *trial) try(ctx context.Context, e *engine.Engine, r request) (*engine.A
 	defer broken(nil)
 	defer context.AfterFunc(t.ctx, func() { broken(context.Cause(t.ctx)) })()
 	a, err := t.run(ctx, e, &r)
-	if ex, ok := errors.AsType[*clickhouse.Exception](err); ok && (ex.Code == exception.MemoryLimit || ex.Code == exception.TooManyRows) {
+	if ex, ok := errors.AsType[*clickhouse.Exception](err); ok &&
+		(ex.Code == exception.MemoryLimit || ex.Code == exception.TooManyRows) {
 		err = errNotBrief
 	}
 	if err != nil && errors.Is(context.Cause(ctx), errNotBrief) {

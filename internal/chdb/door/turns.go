@@ -31,7 +31,8 @@ type turns struct {
 }
 
 func newTurns(n int) *turns {
-	return &turns{free: n, spare: engine.SpareFor(n), holders: map[*peer]time.Time{}, costs: costs{recent.New[string, time.Duration](remembered)}}
+	return &turns{free: n, spare: engine.SpareFor(n), holders: map[*peer]time.Time{},
+		costs: costs{recent.New[string, time.Duration](remembered)}}
 }
 
 // stalled is how long a client may keep others waiting without a byte, and check how often that is looked at.
@@ -53,9 +54,10 @@ type waiter struct {
 	trial *trial        // set before that, when the turn is a spare one
 }
 
-// take waits for a turn, but not longer than wait. over gives it back. brief says that a spare turn would do: then there
-// may be a trial, whose end the caller has to obey.
-func (t *turns) take(ctx context.Context, p *peer, s source, wait time.Duration, brief bool) (tr *trial, over func(), err error) {
+// take waits for a turn, but not longer than wait. over gives it back. brief says that a spare turn would do: then
+// there may be a trial, whose end the caller has to obey.
+func (t *turns) take(ctx context.Context, p *peer, s source, wait time.Duration,
+	brief bool) (tr *trial, over func(), err error) {
 	w := &waiter{
 		peer: p, due: time.Now().Add(min(deferral*t.costs.expect(s), wait/2)), turn: make(chan struct{}),
 		brief: brief && t.costs.mayBeBrief(s),

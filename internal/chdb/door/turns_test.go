@@ -66,14 +66,16 @@ func TestTurnsAreFair(t *testing.T) {
 			map[source]time.Duration{{statement: "h"}: 300 * time.Millisecond, {statement: "l"}: 5 * time.Millisecond},
 			source{statement: "h", connection: "c1", address: "a"}, source{statement: "l", connection: "c2", address: "a"}},
 		{"by connection, among strangers",
-			map[source]time.Duration{{connection: "mine", address: "a"}: 5 * time.Millisecond, {address: "a"}: 300 * time.Millisecond},
+			map[source]time.Duration{{connection: "mine", address: "a"}: 5 * time.Millisecond,
+				{address: "a"}: 300 * time.Millisecond},
 			source{connection: "new", address: "a"}, source{statement: "new", connection: "mine", address: "a"}},
 		{"by address",
 			map[source]time.Duration{{address: "heavy"}: 300 * time.Millisecond, {address: "light"}: 5 * time.Millisecond},
 			source{connection: "c1", address: "heavy"}, source{connection: "c2", address: "light"}},
 		{"whatever others do with the same statement",
 			map[source]time.Duration{{statement: "same"}: 300 * time.Millisecond, {connection: "mine"}: 5 * time.Millisecond},
-			source{statement: "same", connection: "c1", address: "a"}, source{statement: "same", connection: "mine", address: "a"}},
+			source{statement: "same", connection: "c1", address: "a"},
+			source{statement: "same", connection: "mine", address: "a"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -144,6 +146,7 @@ func TestTurnsAreNotLost(t *testing.T) {
 	}
 	group.Wait()
 	if q.free != 2 || q.spare != 1 || len(q.queue) != 0 || len(q.holders) != 0 || len(q.trials) != 0 {
-		t.Errorf("%d turns and %d spare ones are free, %d wait, %d and %d hold one", q.free, q.spare, len(q.queue), len(q.holders), len(q.trials))
+		t.Errorf("%d turns and %d spare ones are free, %d wait, %d and %d hold one", q.free, q.spare, len(q.queue),
+			len(q.holders), len(q.trials))
 	}
 }

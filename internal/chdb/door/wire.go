@@ -44,7 +44,8 @@ func hello(version string, clientVersion uint64) (io.ReadCloser, error) {
 // client wants them. The engine knows nothing of those.
 func (r *request) finish(a *engine.Answer) *engine.Answer {
 	if r.compress && a.Body != nil {
-		a.Body = &framer{src: a.Body, w: compress.NewWriter(compress.LevelZero, compress.LZ4), raw: make([]byte, engine.ChunkSize)}
+		a.Body = &framer{src: a.Body, w: compress.NewWriter(compress.LevelZero, compress.LZ4),
+			raw: make([]byte, engine.ChunkSize)}
 	}
 	return a
 }
@@ -164,7 +165,8 @@ func contentType(format string) string {
 		return "text/markdown; charset=UTF-8"
 	case f == "parquet":
 		return "application/vnd.apache.parquet"
-	case f == "native", f == "rowbinary", strings.HasPrefix(f, "rowbinary"), f == "arrow", f == "arrowstream", f == "orc", f == "avro", f == "msgpack":
+	case f == "native", f == "rowbinary", strings.HasPrefix(f,
+		"rowbinary"), f == "arrow", f == "arrowstream", f == "orc", f == "avro", f == "msgpack":
 		return "application/octet-stream"
 	}
 	return "text/plain; charset=UTF-8"

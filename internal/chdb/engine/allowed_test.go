@@ -112,10 +112,12 @@ func TestOwnQueriesAreAllowed(t *testing.T) {
 	}
 	for _, sql := range queries {
 		sql = strings.TrimSpace(sql)
-		if sql == "" || sql == "SQL" || strings.Contains(sql, "ON CLUSTER") || strings.Contains(sql, "\nGRANT ") || strings.HasPrefix(sql, "GRANT ") {
+		if sql == "" || sql == "SQL" || strings.Contains(sql, "ON CLUSTER") || strings.Contains(sql, "\nGRANT ") ||
+			strings.HasPrefix(sql, "GRANT ") {
 			continue // for who administers a server
 		}
-		if err := examine(g, guard.Request{SQL: sql, ReadOnly: true}); err != nil && !hasCode(err, exception.UnknownFunction) { // a view with parameters that is not here
+		if err := examine(g, guard.Request{SQL: sql, ReadOnly: true}); err != nil &&
+			!hasCode(err, exception.UnknownFunction) { // a view with parameters that is not here
 			t.Errorf("%s: %v", sql, err)
 		}
 	}
@@ -141,7 +143,8 @@ func freshGuard(t testing.TB) *guard.Guard {
 func TestNoNameOfTheHost(t *testing.T) {
 	t.Parallel()
 	srv := openDoor(t, contract.HandlerOptions{})
-	if status, body, _ := ask(t, srv, http.MethodPost, "SELECT displayName(), timezone()", nil, nil); status != http.StatusOK || body != "chdb\tUTC\n" {
+	if status, body, _ := ask(t, srv, http.MethodPost, "SELECT displayName(), timezone()", nil,
+		nil); status != http.StatusOK || body != "chdb\tUTC\n" {
 		t.Errorf("%d %q", status, body)
 	}
 }
@@ -155,7 +158,8 @@ func TestPersistedIsJudged(t *testing.T) {
 	g := freshGuard(t)
 	for sql, served := range map[string]bool{
 		"SELECT * FROM persisted_leak": false, "SELECT * FROM `persisted_leak`": false, "SELECT * FROM Persisted_LEAK": false,
-		"SELECT joinGet('persisted_leak', 'x', 1)": false, "SELECT 'd.persisted_leak'": false, "DROP VIEW persisted_leak": true, "SELECT * FROM persisted_good": true,
+		"SELECT joinGet('persisted_leak', 'x', 1)": false, "SELECT 'd.persisted_leak'": false,
+		"DROP VIEW persisted_leak": true, "SELECT * FROM persisted_good": true,
 	} {
 		if err := examine(g, guard.Request{SQL: sql}); (err == nil) != served {
 			t.Errorf("%s: %v", sql, err)
@@ -185,11 +189,16 @@ func TestVerdictsAreRemembered(t *testing.T) {
 	t.Parallel()
 	db, g := connect(t), freshGuard(t)
 	for name, c := range map[string]struct{ good, bad guard.Request }{
-		"other rights":             {guard.Request{SQL: "INSERT INTO x SELECT 1"}, guard.Request{SQL: "INSERT INTO x SELECT 1", ReadOnly: true}},
-		"another database":         {guard.Request{SQL: "SELECT * FROM disks"}, guard.Request{SQL: "SELECT * FROM disks", Database: "system"}},
-		"the head of other data":   {guard.Request{SQL: "INSERT INTO x FORMAT CSV 1", Fed: true}, guard.Request{SQL: "INSERT INTO x"}},
-		"with a setting":           {guard.Request{SQL: "SELECT 1"}, guard.Request{SQL: "SELECT 1", Settings: map[string]string{"format_schema": "/etc"}}},
-		"with a parameter":         {guard.Request{SQL: "SELECT {p:String}"}, guard.Request{SQL: "SELECT {p:String}", Params: []library.Param{{Name: "p", Value: "file:/etc/passwd"}}}},
+		"other rights": {guard.Request{SQL: "INSERT INTO x SELECT 1"},
+			guard.Request{SQL: "INSERT INTO x SELECT 1", ReadOnly: true}},
+		"another database": {guard.Request{SQL: "SELECT * FROM disks"},
+			guard.Request{SQL: "SELECT * FROM disks", Database: "system"}},
+		"the head of other data": {guard.Request{SQL: "INSERT INTO x FORMAT CSV 1", Fed: true},
+			guard.Request{SQL: "INSERT INTO x"}},
+		"with a setting": {guard.Request{SQL: "SELECT 1"},
+			guard.Request{SQL: "SELECT 1", Settings: map[string]string{"format_schema": "/etc"}}},
+		"with a parameter": {guard.Request{SQL: "SELECT {p:String}"},
+			guard.Request{SQL: "SELECT {p:String}", Params: []library.Param{{Name: "p", Value: "file:/etc/passwd"}}}},
 		"in another output format": {guard.Request{SQL: "SELECT 2"}, guard.Request{SQL: "SELECT 2", Format: "MySQLDump"}},
 	} {
 		for range 2 {

@@ -30,7 +30,8 @@ import (
 // The attack corpus is testdata/attacks. Each is run against the doors with everything that the guard must keep from
 // them in reach: a file, an environment, a pipe that nobody writes to, and a port that counts who connects.
 
-var updateAttacks = flag.Bool("update-attacks", false, "write testdata/attacks/generated.txt anew from the engine's catalogues")
+var updateAttacks = flag.Bool("update-attacks", false,
+	"write testdata/attacks/generated.txt anew from the engine's catalogues")
 
 // attack is one line of the corpus.
 type attack struct {
@@ -74,12 +75,14 @@ func newCanary(t testing.TB) *canary {
 func (c *canary) fill(s string) string {
 	back := []byte(c.fifo)
 	slices.Reverse(back)
-	return strings.NewReplacer("{FILE}", c.file, "{DIR}", c.dir, "{FIFO}", c.fifo, "{OFIF}", string(back), "{ADDR}", c.addr, "{LF}", "\n").Replace(s)
+	return strings.NewReplacer("{FILE}", c.file, "{DIR}", c.dir, "{FIFO}", c.fifo, "{OFIF}", string(back), "{ADDR}",
+		c.addr, "{LF}", "\n").Replace(s)
 }
 
 // leaks tells what of the host is in an answer.
 func (c *canary) leaks(body string) string {
-	for _, w := range []string{c.word, c.word[6:], hex.EncodeToString([]byte(c.word)), strings.ToUpper(hex.EncodeToString([]byte(c.word))),
+	for _, w := range []string{c.word, c.word[6:], hex.EncodeToString([]byte(c.word)),
+		strings.ToUpper(hex.EncodeToString([]byte(c.word))),
 		base64.StdEncoding.EncodeToString([]byte(c.word))[:16], "PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")} {
 		if strings.Contains(body, w) {
 			return w
@@ -161,7 +164,8 @@ func waysIn(t testing.TB) []way {
 		{"read-only", overHTTP(contract.HandlerOptions{})},
 		{"writes", overHTTP(contract.HandlerOptions{AllowWrites: true})},
 		{"query", func(ctx context.Context, sql string, v url.Values) (int, string, error) {
-			req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://embedded/?"+v.Encode(), io.NopCloser(strings.NewReader(sql)))
+			req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://embedded/?"+v.Encode(),
+				io.NopCloser(strings.NewReader(sql)))
 			if err != nil {
 				return 0, "", err
 			}

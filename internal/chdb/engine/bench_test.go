@@ -48,7 +48,8 @@ func benchColumns(n int) []any {
 		ids[i], ints[i], words[i] = uuid.New(), int64(i)*1_000_003, "some text number "+strconv.Itoa(i)
 		codes[i], small[i], floats[i] = []string{"EUR", "USD", "PLN"}[i%3], uint32(i), float64(i)/7
 	}
-	return []any{ids, ids, ids, ints, ints, ints, ints, ints, ints, words, words, words, words, words, words, codes, codes, small, small, floats}
+	return []any{ids, ids, ids, ints, ints, ints, ints, ints, ints, words, words, words, words, words, words, codes, codes,
+		small, small, floats}
 }
 
 // BenchmarkSelect reads a table of 1,000,000 rows through clickhouse-go.
@@ -83,7 +84,8 @@ func drain(b *testing.B, rows driver.Rows) (n int) {
 // BenchmarkRoundTripBytes is the transport alone: the bytes of a result, undecoded.
 func BenchmarkRoundTripBytes(b *testing.B) {
 	for b.Loop() {
-		resp := roundTrip(context.Background(), b, "SELECT number FROM numbers(10000000)", nil, url.Values{"default_format": {"Native"}})
+		resp := roundTrip(context.Background(), b, "SELECT number FROM numbers(10000000)", nil,
+			url.Values{"default_format": {"Native"}})
 		n, err := io.Copy(io.Discard, resp.Body)
 		must(b, err)
 		b.SetBytes(n)

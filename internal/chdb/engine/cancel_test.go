@@ -20,7 +20,8 @@ func TestCloseBodyEarly(t *testing.T) {
 	t.Parallel()
 	for range 3 {
 		for range shared.Writers() + 2 {
-			resp := roundTrip(context.Background(), t, "SELECT number FROM system.numbers", nil, url.Values{"default_format": {"TSV"}})
+			resp := roundTrip(context.Background(), t, "SELECT number FROM system.numbers", nil,
+				url.Values{"default_format": {"TSV"}})
 			b := make([]byte, 4)
 			_, err := io.ReadFull(resp.Body, b)
 			must(t, err)
@@ -87,7 +88,8 @@ func TestCancel(t *testing.T) {
 func waitRunning(t testing.TB, sql string) {
 	t.Helper()
 	for begin := time.Now(); time.Since(begin) < 20*time.Second; runtime.Gosched() {
-		resp := roundTrip(context.Background(), t, "SELECT count() FROM system.processes WHERE endsWith(query, {q:String}) AND elapsed > 0.01",
+		resp := roundTrip(context.Background(), t,
+			"SELECT count() FROM system.processes WHERE endsWith(query, {q:String}) AND elapsed > 0.01",
 			nil, url.Values{"param_q": {conn.EscapeParam(sql)}})
 		b, err := io.ReadAll(resp.Body)
 		must(t, err)
@@ -119,14 +121,16 @@ func TestInsertThatBreaksOff(t *testing.T) {
 		}
 	}
 	// A body that the engine cannot read, near its end.
-	resp := roundTrip(context.Background(), t, "INSERT INTO i FORMAT TSV", io.MultiReader(bytes.NewReader(rows[:1000]), strings.NewReader("x\ty\n")), database)
+	resp := roundTrip(context.Background(), t, "INSERT INTO i FORMAT TSV",
+		io.MultiReader(bytes.NewReader(rows[:1000]), strings.NewReader("x\ty\n")), database)
 	if resp.StatusCode == http.StatusOK || resp.Header.Get("X-ClickHouse-Exception-Code") == "" {
 		t.Errorf("bad data: got %v", resp.Status)
 	}
 	// A cancelled one, while it waits for its data.
 	ctx, cancel := context.WithCancel(context.Background())
 	pr, pw := io.Pipe()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://embedded/?query=INSERT+INTO+i+FORMAT+TSV&"+database.Encode(), pr)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost,
+		"http://embedded/?query=INSERT+INTO+i+FORMAT+TSV&"+database.Encode(), pr)
 	must(t, err)
 	done := make(chan error, 1)
 	go func() {
@@ -144,7 +148,8 @@ func TestInsertThatBreaksOff(t *testing.T) {
 	}
 	// An empty one is fine, and so is the next.
 	for _, data := range []string{"", "1\ta\n2\tb\n"} {
-		if resp := roundTrip(context.Background(), t, "INSERT INTO i FORMAT TSV", strings.NewReader(data), database); resp.StatusCode != http.StatusOK {
+		if resp := roundTrip(context.Background(), t, "INSERT INTO i FORMAT TSV", strings.NewReader(data),
+			database); resp.StatusCode != http.StatusOK {
 			t.Errorf("%q: %s", data, resp.Status)
 		}
 	}

@@ -61,7 +61,8 @@ func outputFormats(t testing.TB) []string {
 		return all
 	}
 	kinds := []string{
-		"ArrowStream", "Avro", "CSVWithNames", "JSON", "JSONEachRow", "MySQLWire", "Native", "PNG", "Parquet", "PrettyCompact", "RawBLOB",
+		"ArrowStream", "Avro", "CSVWithNames", "JSON", "JSONEachRow", "MySQLWire", "Native", "PNG", "Parquet",
+		"PrettyCompact", "RawBLOB",
 		"RowBinaryWithNamesAndTypes", "Template", "XML",
 	}
 	return slices.DeleteFunc(all, func(f string) bool { return !slices.Contains(kinds, f) })
@@ -76,18 +77,24 @@ var breaks = []struct {
 }{
 	{"a late error", rowsOfA("5000", "throwIf(number = 4000, 'boom') AS x"), url.Values{"max_block_size": {"50"}}, false},
 	{"an error at once", rowsOfA("5000", "throwIf(number = 0, 'boom') AS x"), url.Values{"max_block_size": {"50"}}, false},
-	{"an error in the last block", rowsOfA("5000", "throwIf(number = 4999, 'boom') AS x"), url.Values{"max_block_size": {"50"}}, false},
+	{"an error in the last block", rowsOfA("5000", "throwIf(number = 4999, 'boom') AS x"),
+		url.Values{"max_block_size": {"50"}}, false},
 	{"too many rows", rowsOfA("5000", "1 AS x"), url.Values{"max_block_size": {"50"}, "max_result_rows": {"700"}}, false},
-	{"too many rows, cut", rowsOfA("5000", "1 AS x"), url.Values{"max_block_size": {"50"}, "max_result_rows": {"700"}, "result_overflow_mode": {"break"}}, false},
-	{"too many bytes", rowsOfA("50000", "1 AS x"), url.Values{"max_block_size": {"50"}, "max_result_bytes": {"40000"}}, false},
+	{"too many rows, cut", rowsOfA("5000", "1 AS x"),
+		url.Values{"max_block_size": {"50"}, "max_result_rows": {"700"}, "result_overflow_mode": {"break"}}, false},
+	{"too many bytes", rowsOfA("50000", "1 AS x"), url.Values{"max_block_size": {"50"}, "max_result_bytes": {"40000"}},
+		false},
 	{"the door's cap", rowsOfA("400000", "1 AS x"), url.Values{"max_block_size": {"65536"}}, false},
-	{"too long", rowsOfA("100000", "sleepEachRow(0.001) AS x"), url.Values{"max_block_size": {"5"}, "max_execution_time": {"0.03"}}, false},
-	{"too long, cut", rowsOfA("100000", "sleepEachRow(0.001) AS x"), url.Values{"max_block_size": {"5"}, "max_execution_time": {"0.03"}, "timeout_overflow_mode": {"break"}}, false},
+	{"too long", rowsOfA("100000", "sleepEachRow(0.001) AS x"),
+		url.Values{"max_block_size": {"5"}, "max_execution_time": {"0.03"}}, false},
+	{"too long, cut", rowsOfA("100000", "sleepEachRow(0.001) AS x"),
+		url.Values{"max_block_size": {"5"}, "max_execution_time": {"0.03"}, "timeout_overflow_mode": {"break"}}, false},
 	{"A goes away", rowsOfA("100000", "sleepEachRow(0.001) AS x"), url.Values{"max_block_size": {"5"}}, true},
 }
 
 func rowsOfA(rows, last string) string {
-	return "SELECT number, concat('" + secretOfA + "', toString(number)) AS " + secretOfA + ", " + last + " FROM numbers(" + rows + ")"
+	return "SELECT number, concat('" + secretOfA + "', toString(number)) AS " + secretOfA + ", " + last +
+		" FROM numbers(" + rows + ")"
 }
 
 // queryOfB has an answer of one value that nobody else has.
@@ -199,14 +206,16 @@ func TestCleanConnections(t *testing.T) {
 						}
 						got, err := askIn(context.Background(), srv.URL, second, queryOfB, v)
 						for range tooSlow { // B's own time was up: nothing of A's
-							late := bytes.Contains(got.Body, []byte("TIMEOUT_EXCEEDED")) || v.Get("timeout_overflow_mode") == "break" && !right(got)
+							late := bytes.Contains(got.Body, []byte("TIMEOUT_EXCEEDED")) || v.Get("timeout_overflow_mode") == "break" &&
+								!right(got)
 							if err != nil || !late || bytes.Contains(got.Body, []byte(secretOfA)) {
 								break
 							}
 							got, err = askIn(context.Background(), srv.URL, second, queryOfB, v)
 						}
 						if err != nil || !right(got) {
-							t.Errorf("%s, %s, then %s: %v\ngot  %d %.300q\nwant %d %.300q", format, way.name, second, err, got.Status, got.Body, want.Status, want.Body)
+							t.Errorf("%s, %s, then %s: %v\ngot  %d %.300q\nwant %d %.300q", format, way.name, second, err, got.Status,
+								got.Body, want.Status, want.Body)
 						}
 						if broken := bytes.Contains(got.Body, []byte(secretOfA)); broken {
 							t.Errorf("%s, %s, then %s: B sees what is A's", format, way.name, second)
@@ -270,7 +279,8 @@ func TestCleanTransport(t *testing.T) {
 	if os.Getenv(wholeFormats) == "" {
 		formats = formats[:1]
 	}
-	for name, o := range map[string]*clickhouse.Options{"read-only": e.ReadOnlyOptions(""), "writer": e.ClickHouseOptions("")} {
+	for name, o := range map[string]*clickhouse.Options{"read-only": e.ReadOnlyOptions(""),
+		"writer": e.ClickHouseOptions("")} {
 		db, err := clickhouse.Open(o)
 		must(t, err)
 		defer func() { _ = db.Close() }()
@@ -288,7 +298,8 @@ func TestCleanTransport(t *testing.T) {
 			ctx := clickhouse.Context(context.Background(), clickhouse.WithSettings(settings))
 			for _, format := range formats {
 				// The first streams, the others are buffered.
-				for sql, want := range map[string]string{"SELECT 'mine'": "mine", "SHOW DATABASES LIKE 'system'": "system", "DESCRIBE system.one": "dummy"} {
+				for sql, want := range map[string]string{"SELECT 'mine'": "mine", "SHOW DATABASES LIKE 'system'": "system",
+					"DESCRIBE system.one": "dummy"} {
 					breakOff(t, srv.URL, format, way.sql, v, way.leaves)
 					got, err := firstColumn(ctx, db, sql)
 					for range tooSlow {

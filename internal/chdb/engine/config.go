@@ -81,18 +81,22 @@ func frozenSettings() []string {
 // tableEngines are those that writers may use: they keep to the data directory
 // or to the cluster that the engine is configured for.
 var tableEngines = []string{
-	"AggregatingMergeTree", "Alias", "Atomic", "Buffer", "CoalescingMergeTree", "CollapsingMergeTree", "Dictionary", "Distributed",
-	"GenerateRandom", "GraphiteMergeTree", "Join", "KeeperMap", "Log", "MaterializedView", "Memory", "Merge", "MergeTree", "Null",
-	"ReplacingMergeTree", "ReplicatedAggregatingMergeTree", "ReplicatedCoalescingMergeTree", "ReplicatedCollapsingMergeTree",
+	"AggregatingMergeTree", "Alias", "Atomic", "Buffer", "CoalescingMergeTree", "CollapsingMergeTree", "Dictionary",
+	"Distributed",
+	"GenerateRandom", "GraphiteMergeTree", "Join", "KeeperMap", "Log", "MaterializedView", "Memory", "Merge", "MergeTree",
+	"Null",
+	"ReplacingMergeTree", "ReplicatedAggregatingMergeTree", "ReplicatedCoalescingMergeTree",
+	"ReplicatedCollapsingMergeTree",
 	"ReplicatedGraphiteMergeTree", "ReplicatedMergeTree", "ReplicatedReplacingMergeTree", "ReplicatedSummingMergeTree",
-	"ReplicatedVersionedCollapsingMergeTree", "Replicated", "Set", "StripeLog", "SummingMergeTree", "TimeSeries", "TinyLog",
+	"ReplicatedVersionedCollapsingMergeTree", "Replicated", "Set", "StripeLog", "SummingMergeTree", "TimeSeries",
+	"TinyLog",
 	"VersionedCollapsingMergeTree", "View",
 }
 
 // configXML has the path of the file above, which must be absolute: the engine
 // resolves a relative one against the working directory. The scripts directory
-// is one that never exists. The name is what displayName() says, which is the host's otherwise. Backups go to one folder
-// among the data, and come from there.
+// is one that never exists. The name is what displayName() says, which is the host's otherwise. Backups go to one
+// folder among the data, and come from there.
 const configXML = `<clickhouse>
   <users_config>%[1]s</users_config>
   <user_scripts_path>%[2]s</user_scripts_path>
@@ -110,7 +114,8 @@ func ownCluster(shards int) (cluster, profile string) {
 		return "", ""
 	}
 	shard := "      <shard><replica><host>localhost</host><port>9000</port></replica></shard>\n"
-	return "  <tcp_port>9000</tcp_port>\n  <remote_servers><" + contract.OwnCluster + ">\n" + strings.Repeat(shard, shards) + "  </" + contract.OwnCluster + "></remote_servers>\n",
+	return "  <tcp_port>9000</tcp_port>\n  <remote_servers><" + contract.OwnCluster + ">\n" +
+			strings.Repeat(shard, shards) + "  </" + contract.OwnCluster + "></remote_servers>\n",
 		"      <distributed_product_mode>global</distributed_product_mode>\n"
 }
 
@@ -120,7 +125,8 @@ func keeper(address string) string {
 	if !found {
 		return ""
 	}
-	return "  <zookeeper><node><host>" + escapeXML(host) + "</host><port>" + escapeXML(port) + "</port></node></zookeeper>\n" +
+	return "  <zookeeper><node><host>" + escapeXML(host) + "</host><port>" + escapeXML(port) +
+		"</port></node></zookeeper>\n" +
 		"  <macros><shard>1</shard><replica>one</replica></macros>\n"
 }
 
@@ -142,10 +148,12 @@ func writeConfig(dir string, o contract.Options) (string, error) {
 	for _, name := range tableEngines {
 		fmt.Fprintf(&engines, "        <query>GRANT TABLE ENGINE ON %s</query>\n", name)
 	}
-	if err := library.ReplaceFile(users, fmt.Appendf(nil, usersXML, profile, frozen.String(), engines.String())); err != nil {
+	if err := library.ReplaceFile(users, fmt.Appendf(nil, usersXML, profile, frozen.String(),
+		engines.String())); err != nil {
 		return "", err
 	}
-	text := fmt.Sprintf(configXML, escapeXML(users), escapeXML(filepath.Join(conf, "no-scripts")), contract.BackupDisk, escapeXML(contract.BackupFolder(dir)), cluster+keeper(o.Keeper))
+	text := fmt.Sprintf(configXML, escapeXML(users), escapeXML(filepath.Join(conf, "no-scripts")), contract.BackupDisk,
+		escapeXML(contract.BackupFolder(dir)), cluster+keeper(o.Keeper))
 	return mainFile, library.ReplaceFile(mainFile, []byte(text))
 }
 

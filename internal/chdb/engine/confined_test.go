@@ -85,7 +85,8 @@ func (u *unguarded) ask(t testing.TB, q question) outcome {
 
 // childConfined enters the sandbox and is childUnguarded there.
 func childConfined() error {
-	place, err := engine.Find(context.Background(), contract.Options{Dir: os.Getenv(childDir), Library: os.Getenv(childLib)})
+	place, err := engine.Find(context.Background(),
+		contract.Options{Dir: os.Getenv(childDir), Library: os.Getenv(childLib)})
 	if err != nil {
 		return err
 	}
@@ -103,7 +104,8 @@ func childUnguarded() error {
 			return err
 		}
 	}
-	e, err := engine.OpenUnguarded(context.Background(), contract.Options{Dir: os.Getenv(childDir), Library: os.Getenv(childLib)})
+	e, err := engine.OpenUnguarded(context.Background(),
+		contract.Options{Dir: os.Getenv(childDir), Library: os.Getenv(childLib)})
 	if err != nil {
 		return err
 	}
@@ -166,7 +168,10 @@ func newCanaries(t *testing.T) *canaries {
 	t.Helper()
 	c := &canaries{file: filepath.Join(t.TempDir(), "canary"), secret: "CANARY-" + hexName(t)}
 	must(t, os.WriteFile(c.file, []byte(c.secret+"\n"), 0o644))
-	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, c.secret+"\n") }))
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
+		_, _ = io.WriteString(w, c.secret+"\n")
+	}))
 	srv.Config.ErrorLog = log.New(io.Discard, "", 0) // not everyone who comes speaks HTTP
 	srv.Config.ConnState = func(_ net.Conn, s http.ConnState) {
 		if s == http.StateNew {
@@ -180,7 +185,8 @@ func newCanaries(t *testing.T) *canaries {
 }
 
 // once makes whatever reaches for the network give up at once.
-var once = url.Values{"http_max_tries": {"1"}, "connections_with_failover_max_tries": {"1"}, "handshake_timeout_ms": {"500"}}
+var once = url.Values{"http_max_tries": {"1"}, "connections_with_failover_max_tries": {"1"},
+	"handshake_timeout_ms": {"500"}}
 
 // attacks are statements that reach a canary where nothing is forbidden.
 func (c *canaries) attacks() []question {

@@ -97,7 +97,8 @@ func crowd(e *house, writes bool, addresses int) error {
 		waits = append(waits, time.Since(begin))
 	}
 	slices.Sort(waits)
-	fmt.Printf("writes %t, long queries from %d addresses: a small one took %s, and %s at most\n", writes, addresses, waits[len(waits)/2], waits[len(waits)-1])
+	fmt.Printf("writes %t, long queries from %d addresses: a small one took %s, and %s at most\n", writes, addresses,
+		waits[len(waits)/2], waits[len(waits)-1])
 	if median := waits[len(waits)/2]; median > time.Second {
 		return fmt.Errorf("small queries took %s", median)
 	}
@@ -116,7 +117,8 @@ func askFrom(ctx context.Context, address string, n int, sql string) (code int, 
 			return new(net.Dialer).DialContext(ctx, network, to)
 		},
 	}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address+"/?"+url.Values{"max_threads": {"1"}}.Encode(), strings.NewReader(sql))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address+"/?"+url.Values{"max_threads": {"1"}}.Encode(),
+		strings.NewReader(sql))
 	if err != nil {
 		return 0, "", err
 	}

@@ -63,7 +63,8 @@ func TestReadOnlyDoorRefuses(t *testing.T) {
 		"DROP TABLE r",
 		"OPTIMIZE TABLE r",
 		"ATTACH TABLE x",
-		"CREATE DICTIONARY d (a Int8) PRIMARY KEY a SOURCE(FILE(path '" + file + "' format 'CSV')) LAYOUT(FLAT()) LIFETIME(0)",
+		"CREATE DICTIONARY d (a Int8) PRIMARY KEY a SOURCE(FILE(path '" + file +
+			"' format 'CSV')) LAYOUT(FLAT()) LIFETIME(0)",
 		// Undoing the locks.
 		"SET readonly = DEFAULT",
 		"SET readonly = 0",
@@ -223,10 +224,14 @@ func TestReaderLocksAreIndependent(t *testing.T) {
 		wantCode(t, c.Exec(sql), exception.AccessDenied)
 	}
 	for _, name := range []string{
-		"additional_result_filter", "additional_table_filters", "allow_experimental_ai_functions", "allow_experimental_eval_table_function",
-		"allow_experimental_kusto_dialect", "allow_experimental_polyglot_dialect", "allow_experimental_prql_dialect", "dialect",
-		"format_avro_schema_registry_url", "format_schema", "format_schema_source", "format_template_resultset", "format_template_resultset_format",
-		"format_template_row", "format_template_row_format", "input_format_record_errors_file_path", "output_format_schema", "parallel_replicas_custom_key",
+		"additional_result_filter", "additional_table_filters", "allow_experimental_ai_functions",
+		"allow_experimental_eval_table_function",
+		"allow_experimental_kusto_dialect", "allow_experimental_polyglot_dialect", "allow_experimental_prql_dialect",
+		"dialect",
+		"format_avro_schema_registry_url", "format_schema", "format_schema_source", "format_template_resultset",
+		"format_template_resultset_format",
+		"format_template_row", "format_template_row_format", "input_format_record_errors_file_path", "output_format_schema",
+		"parallel_replicas_custom_key",
 		"polyglot_dialect",
 	} {
 		if !slices.Contains(engine.FrozenSettings(), name) {
@@ -319,14 +324,18 @@ func TestReadOnlyDoorServes(t *testing.T) {
 		}
 	}
 	// Settings of one's own, of the harmless kind.
-	if status, body, _ := post(t, srv, "SELECT getSetting('max_threads'), getSetting('readonly')", url.Values{"max_threads": {"3"}, "readonly": {"2"}}); body != "3\t1\n" {
+	if status, body, _ := post(t, srv, "SELECT getSetting('max_threads'), getSetting('readonly')",
+		url.Values{"max_threads": {"3"}, "readonly": {"2"}}); body != "3\t1\n" {
 		t.Errorf("max_threads: %d %s", status, body)
 	}
 	for _, v := range []url.Values{
-		{"readonly": {"0"}}, {"readonly": {"DEFAULT"}}, {"format_schema": {"/etc/passwd"}}, {"output_format_schema": {"/tmp/x"}},
-		{"additional_result_filter": {"1"}}, {"role": {"writer"}}, {"dialect": {"kusto"}}, {"compatibility": {"22.1"}}, {"profile": {"x"}},
+		{"readonly": {"0"}}, {"readonly": {"DEFAULT"}}, {"format_schema": {"/etc/passwd"}},
+		{"output_format_schema": {"/tmp/x"}},
+		{"additional_result_filter": {"1"}}, {"role": {"writer"}}, {"dialect": {"kusto"}}, {"compatibility": {"22.1"}},
+		{"profile": {"x"}},
 		{"max_memory_usage_for_user": {"1"}}, {"max_concurrent_queries_for_all_users": {"1"}},
-		{"allow_experimental_eval_table_function": {"1"}}, {"readonly = DEFAULT, x": {"1"}}, {"max_threads=1, readonly": {"0"}},
+		{"allow_experimental_eval_table_function": {"1"}}, {"readonly = DEFAULT, x": {"1"}},
+		{"max_threads=1, readonly": {"0"}},
 	} {
 		if status, body, _ := post(t, srv, "SELECT 1", v); status == http.StatusOK {
 			t.Errorf("%v was let through: %s", v, body)

@@ -67,8 +67,9 @@ func Open(ctx context.Context, o contract.Options) (*Engine, error) { return ope
 
 // rules are what the engine itself has to keep, whoever asks it.
 type rules struct {
-	config func(dir string, o contract.Options) (path string, err error) // writes the configuration with the rights of roles
-	tables func(*conn.Conn) error                                        // takes system tables away
+	config func(dir string, o contract.Options) (path string,
+		err error) // writes the configuration with the rights of roles
+	tables func(*conn.Conn) error // takes system tables away
 }
 
 // confining are those of every engine but the ones in tests of what stands outside of it.
@@ -157,7 +158,8 @@ func obtainLibrary(ctx context.Context, o contract.Options) (*library.API, error
 	}
 	lib, err := library.Load(path)
 	if err != nil {
-		return nil, &contract.LibraryError{Op: "load " + path, Hint: "it needs glibc and must be libchdb " + contract.Version, Err: err}
+		return nil, &contract.LibraryError{Op: "load " + path, Hint: "it needs glibc and must be libchdb " + contract.Version,
+			Err: err}
 	}
 	process.lib, process.libPath = lib, path
 	return lib, nil
@@ -229,7 +231,8 @@ func (in *instance) connectFirst() (*conn.Conn, error) {
 			return nil, lerr
 		}
 		if attempt == 3 {
-			return nil, fmt.Errorf("open %s with the embedded engine: %w: the reason is on the standard error stream", in.dir, err)
+			return nil, fmt.Errorf("open %s with the embedded engine: %w: the reason is on the standard error stream", in.dir,
+				err)
 		}
 	}
 }

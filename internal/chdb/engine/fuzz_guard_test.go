@@ -12,26 +12,35 @@ import (
 // pieces are what FuzzGuard composes statements of; {X} is filled with another piece.
 var pieces = map[string][]string{
 	"STATEMENT": {
-		"SELECT {X}", "WITH {X} AS a SELECT {X}, a", "SELECT * FROM {T}", "SELECT {X} FROM {T} WHERE {X} IN {T}", "SELECT * APPLY({F}) FROM (SELECT {S})",
-		"SELECT * REPLACE({X} AS a) FROM (SELECT {S} AS a)", "EXPLAIN SYNTAX SELECT {X}", "DESCRIBE (SELECT {X})", "SHOW TABLES WHERE {X} = ''",
-		"CREATE VIEW fuzz_{N} AS SELECT {X} AS x ;;; SELECT * FROM fuzz_{N}", "CREATE FUNCTION fuzz_{N} AS (x) -> {X} ;;; SELECT fuzz_{N}({S})",
+		"SELECT {X}", "WITH {X} AS a SELECT {X}, a", "SELECT * FROM {T}", "SELECT {X} FROM {T} WHERE {X} IN {T}",
+		"SELECT * APPLY({F}) FROM (SELECT {S})",
+		"SELECT * REPLACE({X} AS a) FROM (SELECT {S} AS a)", "EXPLAIN SYNTAX SELECT {X}", "DESCRIBE (SELECT {X})",
+		"SHOW TABLES WHERE {X} = ''",
+		"CREATE VIEW fuzz_{N} AS SELECT {X} AS x ;;; SELECT * FROM fuzz_{N}",
+		"CREATE FUNCTION fuzz_{N} AS (x) -> {X} ;;; SELECT fuzz_{N}({S})",
 		"CREATE TABLE fuzz_{N} (a String, b String {D} {X}) ENGINE = Memory ;;; INSERT INTO fuzz_{N} (a) VALUES ({X}) ;;; SELECT b FROM fuzz_{N}",
-		"INSERT INTO fuzz_w VALUES ({X})", "SELECT {X} SETTINGS {Z} = {S}", "SELECT a FROM {T} ARRAY JOIN [{X}] AS a", "(SELECT {X}) UNION ALL (SELECT {X})",
+		"INSERT INTO fuzz_w VALUES ({X})", "SELECT {X} SETTINGS {Z} = {S}", "SELECT a FROM {T} ARRAY JOIN [{X}] AS a",
+		"(SELECT {X}) UNION ALL (SELECT {X})",
 	},
 	"X": {
-		"{F}({S})", "arrayMap({F}, [{S}])", "arrayMap(x -> {F}(x), [{S}])", "(SELECT {X})", "[{X}]", "toString({X})", "concat({S}, {X})", "{P}",
+		"{F}({S})", "arrayMap({F}, [{S}])", "arrayMap(x -> {F}(x), [{S}])", "(SELECT {X})", "[{X}]", "toString({X})",
+		"concat({S}, {X})", "{P}",
 		"toTimeZone(now(), {S})", "CAST({S}, {S})", "if(1, {X}, '')", "arrayMap({P}, [{S}])", "{S}", "x",
 	},
-	"F": {"file", "FILE", "`file`", "\"file\"", "`fil\\x65`", "f/**/ile", "file/**/", "{P}", "upper", "hostName", "reverse", "format", "joinGet", "dictGet"},
+	"F": {"file", "FILE", "`file`", "\"file\"", "`fil\\x65`", "f/**/ile", "file/**/", "{P}", "upper", "hostName",
+		"reverse", "format", "joinGet", "dictGet"},
 	"T": {
-		"{T0}({S})", "{T0}({S}, {S})", "{T0}('a String, b String ALIAS file({Q}{FILE}{Q})', ('x'))", "(SELECT {X} AS a)", "system.processes", "`{FILE}`",
+		"{T0}({S})", "{T0}({S}, {S})", "{T0}('a String, b String ALIAS file({Q}{FILE}{Q})', ('x'))", "(SELECT {X} AS a)",
+		"system.processes", "`{FILE}`",
 		"numbers(2)", "{T0}(concat('a String, b String AL', 'IAS fi', 'le({Q}{FILE}{Q})'))", "fuzz_w",
 	},
-	"T0": {"values", "format", "generateRandom", "file", "null", "input", "url", "merge", "executable", "VALUES", "`values`", "eval", "loop", "view"},
-	"S":  {"'{FILE}'", "'/proc/self/environ'", "'fi' || 'le'", "'DateTime({Q}x{Q})'", "$a${FILE}$a$", "'LineAsString'", "concat('{DIR}', '/secret')", "{X}"},
-	"P":  {"{p:String}", "{f:Identifier}", "{f : Identifier}", "{f:/**/Identifier}"},
-	"D":  {"DEFAULT", "ALIAS", "MATERIALIZED", "EPHEMERAL"},
-	"Z":  {"additional_result_filter", "parallel_replicas_custom_key", "max_threads", "readonly", "format_schema"},
+	"T0": {"values", "format", "generateRandom", "file", "null", "input", "url", "merge", "executable", "VALUES",
+		"`values`", "eval", "loop", "view"},
+	"S": {"'{FILE}'", "'/proc/self/environ'", "'fi' || 'le'", "'DateTime({Q}x{Q})'", "$a${FILE}$a$", "'LineAsString'",
+		"concat('{DIR}', '/secret')", "{X}"},
+	"P": {"{p:String}", "{f:Identifier}", "{f : Identifier}", "{f:/**/Identifier}"},
+	"D": {"DEFAULT", "ALIAS", "MATERIALIZED", "EPHEMERAL"},
+	"Z": {"additional_result_filter", "parallel_replicas_custom_key", "max_threads", "readonly", "format_schema"},
 }
 
 // compose makes a statement; the same seed makes the same one.

@@ -42,7 +42,8 @@ func generated(t testing.TB, db driver.Conn) string {
 			b.WriteString(form + "\n")
 		}
 	}
-	each("functions: the name, called, given to another function, applied, hidden", "SELECT name FROM system.functions WHERE NOT is_aggregate AND origin = 'System' ORDER BY lower(name), name",
+	each("functions: the name, called, given to another function, applied, hidden",
+		"SELECT name FROM system.functions WHERE NOT is_aggregate AND origin = 'System' ORDER BY lower(name), name",
 		"SELECT {NAME}('{FILE}')", "SELECT arrayMap({NAME}, ['{FILE}'])", "SELECT * APPLY({NAME}) FROM (SELECT '{FILE}')",
 		"SELECT `{NAME}`/**/('{FILE}', 'LineAsString')", "?param_f={NAME} SELECT arrayMap({f:Identifier}, ['{FILE}'])")
 	each("aggregate functions", "SELECT name FROM system.functions WHERE is_aggregate AND origin = 'System' ORDER BY lower(name), name",
@@ -63,20 +64,25 @@ func generated(t testing.TB, db driver.Conn) string {
 	} {
 		each("table engines", "SELECT name FROM system.table_engines ORDER BY lower(name), name", form)
 	}
-	each("database engines", "SELECT name FROM system.database_engines ORDER BY name", "CREATE DATABASE guard_d_{NAME} ENGINE = {NAME}('{DIR}', '{ADDR}', 'a', 'b')")
+	each("database engines", "SELECT name FROM system.database_engines ORDER BY name",
+		"CREATE DATABASE guard_d_{NAME} ENGINE = {NAME}('{DIR}', '{ADDR}', 'a', 'b')")
 	each("formats, of results and of data", "SELECT name FROM system.formats ORDER BY lower(name), name",
 		"?format_schema={FILE}:M&format_template_row={FILE} SELECT '{FILE}' FORMAT {NAME}")
 	each("formats, of a table function", "SELECT name FROM system.formats ORDER BY lower(name), name",
 		"SELECT * FROM format({NAME}, 'a String, b String DEFAULT file(\\'{FILE}\\')', '{FILE}')")
 	each("settings, in the URL and in the text", "SELECT name FROM system.settings ORDER BY name",
-		"?{NAME}=file('{FILE}') SELECT * FROM guard_w", "SELECT * FROM guard_w SETTINGS {NAME} = '{FILE}'", "?{NAME}={FILE} SELECT * FROM guard_w",
+		"?{NAME}=file('{FILE}') SELECT * FROM guard_w", "SELECT * FROM guard_w SETTINGS {NAME} = '{FILE}'",
+		"?{NAME}={FILE} SELECT * FROM guard_w",
 		"SET {NAME} = 'file(\\'{FILE}\\')'")
 	each("settings of tables", "SELECT name FROM system.merge_tree_settings ORDER BY name",
-		"CREATE TABLE guard_s (a Int8) ENGINE = MergeTree ORDER BY a SETTINGS {NAME} = '{DIR}/out'", "ALTER TABLE guard_w MODIFY SETTING {NAME} = '{FILE}'")
-	each("types", "SELECT name FROM system.data_type_families ORDER BY lower(name), name", "SELECT CAST('{FILE}', '{NAME}(file(\\'{FILE}\\'))')")
+		"CREATE TABLE guard_s (a Int8) ENGINE = MergeTree ORDER BY a SETTINGS {NAME} = '{DIR}/out'",
+		"ALTER TABLE guard_w MODIFY SETTING {NAME} = '{FILE}'")
+	each("types", "SELECT name FROM system.data_type_families ORDER BY lower(name), name",
+		"SELECT CAST('{FILE}', '{NAME}(file(\\'{FILE}\\'))')")
 	b.WriteString("# system tables, those too that the engine had before they were dropped\n")
 	for _, name := range strings.Fields(systemTableNames) {
-		for _, form := range []string{"SELECT * FROM system.{NAME} LIMIT 1000", "CREATE TABLE guard_m_{NAME} ENGINE = Merge('system', '^{NAME}$')"} {
+		for _, form := range []string{"SELECT * FROM system.{NAME} LIMIT 1000",
+			"CREATE TABLE guard_m_{NAME} ENGINE = Merge('system', '^{NAME}$')"} {
 			b.WriteString(strings.ReplaceAll(form, "{NAME}", name) + "\n")
 		}
 	}

@@ -23,7 +23,8 @@ func post(t testing.TB, srv *httptest.Server, sql string, v url.Values) (int, st
 	return ask(t, srv, http.MethodPost, sql, v, nil)
 }
 
-func ask(t testing.TB, srv *httptest.Server, method, body string, v url.Values, h http.Header) (int, string, http.Header) {
+func ask(t testing.TB, srv *httptest.Server, method, body string, v url.Values,
+	h http.Header) (int, string, http.Header) {
 	t.Helper()
 	req, err := http.NewRequest(method, srv.URL+"/?"+v.Encode(), strings.NewReader(body))
 	must(t, err)
@@ -69,11 +70,14 @@ func TestDoorBasics(t *testing.T) {
 		{"unknown setting", "POST", "SELECT 1", url.Values{"max_nothing": {"1"}}, 404, "max_nothing", "115"},
 		{"unknown database", "POST", "SELECT 1", url.Values{"database": {"nowhere"}}, 404, "nowhere", "81"},
 		{"too long", "POST", "SELECT '" + strings.Repeat("x", 1000) + "'", nil, 413, "1000 bytes", "55"},
-		{"a block without a byte", "POST", "SELECT if(number < 70000, '', 'x') FROM numbers(140000) FORMAT RawBLOB", nil, 200, strings.Repeat("x", 70000), ""},
+		{"a block without a byte", "POST", "SELECT if(number < 70000, '', 'x') FROM numbers(140000) FORMAT RawBLOB", nil, 200,
+			strings.Repeat("x", 70000), ""},
 		{"at run time", "POST", "SELECT throwIf(1)", nil, 500, "FUNCTION_THROW_IF", "395"},
-		{"write with GET", "GET", "", url.Values{"query": {"CREATE TABLE x (a Int8) ENGINE = Memory"}}, 403, "read-only", "164"},
+		{"write with GET", "GET", "", url.Values{"query": {"CREATE TABLE x (a Int8) ENGINE = Memory"}}, 403, "read-only",
+			"164"},
 		{"another method", "PUT", "SELECT 1", nil, 405, "", ""},
-		{"a timeout", "POST", "SELECT sleepEachRow(1) FROM numbers(30)", url.Values{"max_execution_time": {"0.1"}, "max_block_size": {"1"}}, 408, "TIMEOUT", "159"},
+		{"a timeout", "POST", "SELECT sleepEachRow(1) FROM numbers(30)",
+			url.Values{"max_execution_time": {"0.1"}, "max_block_size": {"1"}}, 408, "TIMEOUT", "159"},
 	} {
 		status, body, h := ask(t, srv, c.method, c.body, c.v, nil)
 		if status != c.status || !strings.Contains(body, c.says) || h.Get("X-ClickHouse-Exception-Code") != c.code {
@@ -115,13 +119,15 @@ func TestDoorFormats(t *testing.T) {
 	} {
 		t.Run(c.format, func(t *testing.T) {
 			t.Parallel()
-			for _, v := range []url.Values{{"default_format": {c.format}}, {"default_format": {"TSV"}, "query": {sql + " FORMAT " + c.format}}} {
+			for _, v := range []url.Values{{"default_format": {c.format}},
+				{"default_format": {"TSV"}, "query": {sql + " FORMAT " + c.format}}} {
 				body := sql
 				if v.Has("query") {
 					body = ""
 				}
 				status, got, h := post(t, srv, body, v)
-				if status != 200 || !strings.HasPrefix(got, c.begin) || !strings.HasSuffix(got, c.end) || !strings.HasPrefix(h.Get("Content-Type"), c.typ) {
+				if status != 200 || !strings.HasPrefix(got, c.begin) || !strings.HasSuffix(got, c.end) ||
+					!strings.HasPrefix(h.Get("Content-Type"), c.typ) {
 					t.Errorf("%d %v %.60q ... %.60q", status, h, got, got[max(0, len(got)-60):])
 				}
 				switch {
@@ -137,10 +143,13 @@ func TestDoorFormats(t *testing.T) {
 			}
 		})
 	}
-	if _, got, h := ask(t, srv, "POST", "SELECT 1 AS a", nil, http.Header{"X-Clickhouse-Format": {"JSONEachRow"}}); got != "{\"a\":1}\n" || h.Get("X-ClickHouse-Format") != "JSONEachRow" {
+	if _, got, h := ask(t, srv, "POST", "SELECT 1 AS a", nil,
+		http.Header{"X-Clickhouse-Format": {"JSONEachRow"}}); got != "{\"a\":1}\n" ||
+		h.Get("X-ClickHouse-Format") != "JSONEachRow" {
 		t.Errorf("by header: %q", got)
 	}
-	if _, got, _ := post(t, srv, "SELECT 1 AS a WHERE 0", url.Values{"default_format": {"CSVWithNames"}}); got != "\"a\"\n" {
+	if _, got, _ := post(t, srv, "SELECT 1 AS a WHERE 0",
+		url.Values{"default_format": {"CSVWithNames"}}); got != "\"a\"\n" {
 		t.Errorf("no rows: %q", got)
 	}
 	small := openDoor(t, contract.HandlerOptions{MaxBufferedBytes: 1000})
@@ -158,7 +167,8 @@ func TestDoorFormats(t *testing.T) {
 func TestDoorCompression(t *testing.T) {
 	t.Parallel()
 	srv := openDoor(t, contract.HandlerOptions{AllowWrites: true})
-	req, err := http.NewRequest(http.MethodGet, srv.URL+"/?query="+url.QueryEscape("SELECT number FROM numbers(100000)"), nil)
+	req, err := http.NewRequest(http.MethodGet, srv.URL+"/?query="+url.QueryEscape("SELECT number FROM numbers(100000)"),
+		nil)
 	must(t, err)
 	req.Header.Set("Accept-Encoding", "br, gzip;q=0.5")
 	resp, err := plain.Do(req)

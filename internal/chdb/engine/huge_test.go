@@ -77,7 +77,8 @@ func TestLongTextsHavePlaces(t *testing.T) {
 		c, err := new(net.Dialer).DialContext(context.Background(), "tcp", strings.TrimPrefix(srv.URL, "http://"))
 		must(t, err)
 		t.Cleanup(func() { _ = c.Close() })
-		_, err = fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 200000\r\n\r\n%s", strings.Repeat(" ", 100_000))
+		_, err = fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 200000\r\n\r\n%s",
+			strings.Repeat(" ", 100_000))
 		must(t, err)
 		go func() {
 			_, _ = io.Copy(io.Discard, c)
@@ -88,7 +89,8 @@ func TestLongTextsHavePlaces(t *testing.T) {
 		t.Errorf("a small query: %d %s", status, body)
 	}
 	begin := time.Now()
-	if status, body, _ := ask(t, srv, http.MethodPost, "SELECT 2 -- "+strings.Repeat("x", 100_000), nil, nil); status != http.StatusOK {
+	if status, body, _ := ask(t, srv, http.MethodPost, "SELECT 2 -- "+strings.Repeat("x", 100_000), nil,
+		nil); status != http.StatusOK {
 		t.Errorf("a long query after %s: %d %s", time.Since(begin), status, body)
 	}
 	for range 2 { // of the four, whichever came first: those that had a place while others waited for one
@@ -105,8 +107,10 @@ func TestLongTextsHavePlaces(t *testing.T) {
 func TestLongStatements(t *testing.T) {
 	t.Parallel()
 	srv := openDoor(t, contract.HandlerOptions{})
-	for _, sql := range []string{"SELECT '" + strings.Repeat("x", 300<<10) + "'", strings.Repeat("\n", 300<<10) + "SELECT 1"} {
-		if status, body, _ := ask(t, srv, http.MethodPost, sql, nil, nil); status != http.StatusBadRequest || !strings.Contains(body, "256 KiB") {
+	for _, sql := range []string{"SELECT '" + strings.Repeat("x", 300<<10) + "'",
+		strings.Repeat("\n", 300<<10) + "SELECT 1"} {
+		if status, body, _ := ask(t, srv, http.MethodPost, sql, nil, nil); status != http.StatusBadRequest ||
+			!strings.Contains(body, "256 KiB") {
 			t.Errorf("%d %.200s", status, body)
 		}
 	}

@@ -65,8 +65,8 @@ func writeLimits(dir string, l contract.Limits) error {
 }
 
 // totalXML bounds the memory of all queries together. It is the engine's whole memory that is bounded, not what it
-// counts for its user: that grows with every result whose memory is given back after the query has ended, for as long as
-// any query runs, until there seems to be none left for the smallest.
+// counts for its user: that grows with every result whose memory is given back after the query has ended, for as long
+// as any query runs, until there seems to be none left for the smallest.
 func totalXML(l contract.Limits) string {
 	if l.Memory == 0 {
 		return "<clickhouse/>\n"
@@ -102,6 +102,7 @@ func limitsXML(l contract.Limits) string {
 		set(s.name, s.value)
 		fmt.Fprintf(&constraints, "        <%[1]s><const/></%[1]s>\n", s.name)
 	}
-	return "<clickhouse>\n  <profiles>\n    <default>\n" + values.String() + "      <constraints>\n" + constraints.String() +
+	return "<clickhouse>\n  <profiles>\n    <default>\n" + values.String() + "      <constraints>\n" +
+		constraints.String() +
 		"      </constraints>\n    </default>\n  </profiles>\n</clickhouse>\n"
 }

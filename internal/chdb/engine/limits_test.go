@@ -18,7 +18,8 @@ import (
 func childLimits() error {
 	e, err := openHouse(context.Background(), contract.Options{
 		Dir: os.Getenv(childDir), Library: os.Getenv(childLib),
-		Limits: contract.Limits{QueryMemory: 60 << 20, Memory: 100 << 20, Time: 3 * time.Second, ResultBytes: 20 << 20, ResultRows: 1_000_000, Threads: 2, Disk: 10 << 20},
+		Limits: contract.Limits{QueryMemory: 60 << 20, Memory: 100 << 20, Time: 3 * time.Second, ResultBytes: 20 << 20,
+			ResultRows: 1_000_000, Threads: 2, Disk: 10 << 20},
 	})
 	if err != nil {
 		return err

@@ -70,7 +70,8 @@ func together(address string) error {
 	var group sync.WaitGroup
 	for n := range 24 {
 		group.Go(func() {
-			_, body, _ := askFrom(context.Background(), address, n+2, fmt.Sprintf("SELECT length(groupArray(number)), %d, sleep(0.5) FROM numbers(3000000)", n))
+			_, body, _ := askFrom(context.Background(), address, n+2,
+				fmt.Sprintf("SELECT length(groupArray(number)), %d, sleep(0.5) FROM numbers(3000000)", n))
 			if strings.HasPrefix(body, "Code: 241.") {
 				refused.Add(1)
 			}

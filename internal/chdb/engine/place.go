@@ -57,7 +57,8 @@ func Holder(dir string) (pid int, held bool) {
 		return 0, true
 	}
 	for line := range strings.Lines(string(locks)) {
-		if words := strings.Fields(line); len(words) > 5 && words[1] == "FLOCK" && strings.HasSuffix(words[5], fmt.Sprintf(":%d", st.Ino)) {
+		if words := strings.Fields(line); len(words) > 5 && words[1] == "FLOCK" &&
+			strings.HasSuffix(words[5], fmt.Sprintf(":%d", st.Ino)) {
 			pid, _ = strconv.Atoi(words[4]) // 0 when it is in another container
 		}
 	}

@@ -39,7 +39,8 @@ func TestRemoteClients(t *testing.T) {
 		return db
 	}
 	var wg sync.WaitGroup
-	for who, method := range map[string]clickhouse.CompressionMethod{"none": clickhouse.CompressionNone, "lz4": clickhouse.CompressionLZ4, "gzip": clickhouse.CompressionGZIP} {
+	for who, method := range map[string]clickhouse.CompressionMethod{"none": clickhouse.CompressionNone,
+		"lz4": clickhouse.CompressionLZ4, "gzip": clickhouse.CompressionGZIP} {
 		db := open(method, "t"+hexName(t))
 		wg.Go(func() {
 			for n := range uint64(5) {
@@ -58,7 +59,8 @@ func TestRemoteClients(t *testing.T) {
 				}
 			}
 			var count, sum uint64
-			if err := db.QueryRow(ctx, "SELECT count(), sum(i) FROM remote WHERE who = {who:String}", clickhouse.Named("who", who)).Scan(&count, &sum); err != nil {
+			if err := db.QueryRow(ctx, "SELECT count(), sum(i) FROM remote WHERE who = {who:String}",
+				clickhouse.Named("who", who)).Scan(&count, &sum); err != nil {
 				t.Error(who, err)
 			}
 			if count != 10000 || sum != 49995000 {
@@ -164,11 +166,14 @@ func TestDoorWrites(t *testing.T) {
 		{"", "INSERT INTO w SELECT 1 PARALLEL WITH CREATE VIEW leak AS SELECT * FROM " + leak, "62", "It hides the view."},
 		{"", "CREATE TABLE leak (a Int8) ENGINE = MergeTree ORDER BY a SETTINGS disk = disk(type = local_blob_storage, path = '" + file + "d/')", "497", "A disk is a directory."},
 		{"", "CREATE TABLE leak (a Int8) ENGINE = MergeTree ORDER BY a SETTINGS disk = disk(type = web, endpoint = 'http://127.0.0.1:1/')", "497", "A disk is an address."},
-		{"", "CREATE DATABASE leak ENGINE = Atomic SETTINGS disk = disk(type = local_blob_storage, path = '" + file + "d/')", "497", "A disk is a directory."},
-		{"", "CREATE DATABASE leak ENGINE = DataLakeCatalog('http://127.0.0.1:1') SETTINGS catalog_type = 'rest'", "497", "A catalog is an address."},
+		{"", "CREATE DATABASE leak ENGINE = Atomic SETTINGS disk = disk(type = local_blob_storage, path = '" + file + "d/')",
+			"497", "A disk is a directory."},
+		{"", "CREATE DATABASE leak ENGINE = DataLakeCatalog('http://127.0.0.1:1') SETTINGS catalog_type = 'rest'", "497",
+			"A catalog is an address."},
 		{"", "BACKUP TABLE w TO S3('http://127.0.0.1:1/bucket/key')", "497", "Backups go to addresses."},
 		{"", "RESTORE TABLE w FROM S3('http://127.0.0.1:1/bucket/key')", "497", "Backups come from addresses."},
-		{"", "BACKUP TABLE w TO AzureBlobStorage('BlobEndpoint=http://127.0.0.1:1/x;', 'c', 'p')", "497", "Backups go to addresses."},
+		{"", "BACKUP TABLE w TO AzureBlobStorage('BlobEndpoint=http://127.0.0.1:1/x;', 'c', 'p')", "497",
+			"Backups go to addresses."},
 	} {
 		u := v()
 		if c.query != "" {

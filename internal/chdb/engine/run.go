@@ -146,7 +146,8 @@ func (in *instance) run(ctx context.Context, q *Query) (*Answer, error) {
 	fed := st.Insert && (!st.values || !st.dataAny || q.Data != nil)
 	if q.Guarded {
 		if err := in.guard.Examine(ctx, &guard.Request{
-			SQL: q.SQL, Head: st.Head, Fed: fed, Format: q.Format, Database: q.Database, Settings: q.Settings, Params: q.Params, ReadOnly: q.ReadOnly,
+			SQL: q.SQL, Head: st.Head, Fed: fed, Format: q.Format, Database: q.Database, Settings: q.Settings, Params: q.Params,
+			ReadOnly: q.ReadOnly,
 		}); err != nil {
 			return nil, err
 		}
@@ -205,7 +206,8 @@ func admissible(c *conn.Conn, q *Query, st *Statement, v conn.Verdict) error {
 	switch {
 	case v.Count > 1:
 		return exception.New(exception.SyntaxError, "SYNTAX_ERROR", "Multi-statements are not allowed: send them one by one")
-	case q.ReadOnly && (v.Class == conn.ClassWrite || v.Class == conn.ClassAccess || v.Class == conn.ClassOther || v.Flags&conn.FlagExternal != 0 || st.Insert):
+	case q.ReadOnly && (v.Class == conn.ClassWrite || v.Class == conn.ClassAccess || v.Class == conn.ClassOther ||
+		v.Flags&conn.FlagExternal != 0 || st.Insert):
 		return guard.ErrReadOnly
 	case v.Class == conn.ClassUnknown && st.Insert:
 		// VALUES with data behind it is no SQL to the classifier.
@@ -247,7 +249,8 @@ var chunks = sync.Pool{New: func() any { return new([ChunkSize]byte) }}
 // the whole of it, or has dropped it (chdb-5).
 func (l *lease) insert(q *Query, st *Statement) error {
 	lib, sql := l.conn.Lib, l.mark+st.Head
-	in := lib.StreamInsert(l.conn.C, library.BytePtr(sql), uintptr(len(sql)), library.BytePtr(st.format), uintptr(len(st.format)))
+	in := lib.StreamInsert(l.conn.C, library.BytePtr(sql), uintptr(len(sql)), library.BytePtr(st.format),
+		uintptr(len(st.format)))
 	defer lib.DestroyInsert(in)
 	if text := lib.StreamInsertError(in); text != "" {
 		return exception.Parse(text)

@@ -76,9 +76,12 @@ func typesRoundTrip(t *testing.T, change func(*clickhouse.Options)) {
 	for i := range 300 {
 		d := decimal.New(int64(i)*1234567891, -4)
 		e := everything{
-			ID: uuid.New(), D: d.Neg(), T: time.UnixMilli(1700000000123 + int64(i)).UTC(), Day: time.Date(1969, 7, i%28+1, 0, 0, 0, 0, time.UTC),
-			Low: fmt.Sprint("v", i%3), Arr: []string{"a", "", "ö\t'\n\\"}, Deep: [][]int32{{1, int32(-i)}, {}}, M: map[string]uint64{"k": 1 << 63, "": 0},
-			I: int64(i) - 1<<62, U: uint8(i), F: float64(i) / 3, B: i%2 == 0, DD: []*decimal.Decimal{nil, &d}, MA: map[string][]float64{"x": {1, 2}},
+			ID: uuid.New(), D: d.Neg(), T: time.UnixMilli(1700000000123 + int64(i)).UTC(),
+			Day: time.Date(1969, 7, i%28+1, 0, 0, 0, 0, time.UTC),
+			Low: fmt.Sprint("v", i%3), Arr: []string{"a", "", "ö\t'\n\\"}, Deep: [][]int32{{1, int32(-i)}, {}},
+			M: map[string]uint64{"k": 1 << 63, "": 0},
+			I: int64(i) - 1<<62, U: uint8(i), F: float64(i) / 3, B: i%2 == 0, DD: []*decimal.Decimal{nil, &d},
+			MA: map[string][]float64{"x": {1, 2}},
 		}
 		if i%2 == 0 {
 			n, s := int64(-i), "\x00\xff quoted ' \\"
@@ -110,7 +113,8 @@ func TestParameters(t *testing.T) {
 	ctx := context.Background()
 	do(t, db, "CREATE TABLE p (a Int64, s String) ENGINE = Memory")
 	nasty := "it's \\ a\ttab\nand -- /* {x:Int64} */ \x00 ö"
-	must(t, db.Exec(ctx, "INSERT INTO p SELECT {a:Int64}, {s:String}", clickhouse.Named("a", int64(-5)), clickhouse.Named("s", nasty)))
+	must(t, db.Exec(ctx, "INSERT INTO p SELECT {a:Int64}, {s:String}", clickhouse.Named("a", int64(-5)),
+		clickhouse.Named("s", nasty)))
 	var a int64
 	var s string
 	must(t, db.QueryRow(ctx, "SELECT a, s FROM {t:Identifier} WHERE s = {s:String} AND a IN {l:Array(Int64)}",
@@ -210,7 +214,8 @@ func TestErrors(t *testing.T) {
 func TestLargeResultStreams(t *testing.T) {
 	db := connect(t)
 	total := uint64(enginetest.Sample(1_500_000, 3_000_000))
-	rows, err := db.Query(context.Background(), fmt.Sprintf("SELECT number, randomPrintableASCII(90) FROM numbers(%d)", total))
+	rows, err := db.Query(context.Background(),
+		fmt.Sprintf("SELECT number, randomPrintableASCII(90) FROM numbers(%d)", total))
 	must(t, err)
 	defer rows.Close()
 	var before, peak runtime.MemStats
@@ -286,7 +291,8 @@ func TestManyAtOnce(t *testing.T) {
 				// One's own writes are there at once.
 				var c, d uint64
 				q := clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"max_threads": n%3 + 1}))
-				if err := db.QueryRow(q, "SELECT count(), uniqExact(i) FROM m WHERE w = {w:UInt32}", clickhouse.Named("w", w)).Scan(&c, &d); err != nil {
+				if err := db.QueryRow(q, "SELECT count(), uniqExact(i) FROM m WHERE w = {w:UInt32}",
+					clickhouse.Named("w", w)).Scan(&c, &d); err != nil {
 					t.Error(err)
 				}
 				if want := uint64(n+1) * size; c != want || d != want {

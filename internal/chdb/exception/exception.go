@@ -56,7 +56,8 @@ func Parse(text string) *clickhouse.Exception {
 	e.Message = strings.TrimSpace(rest)
 	// The symbolic name is the last parenthesis; only the code is relied upon.
 	if i := strings.LastIndex(e.Message, "("); i >= 0 && strings.HasSuffix(e.Message, ")") {
-		if name := e.Message[i+1 : len(e.Message)-1]; name != "" && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == "" {
+		if name := e.Message[i+1 : len(e.Message)-1]; name != "" &&
+			strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == "" {
 			e.CodeName = name
 			e.Message = strings.TrimSpace(e.Message[:i])
 		}

@@ -163,14 +163,16 @@ func (x *examination) visitOne(n, parent *node) error {
 func (x *examination) call(n, parent *node) error {
 	switch {
 	case parent == nil:
-	case parent.kind == "TableExpression" || parent.kind == "InsertQuery" || parent.kind == "CreateQuery" || parent.kind == "Explain":
+	case parent.kind == "TableExpression" || parent.kind == "InsertQuery" || parent.kind == "CreateQuery" ||
+		parent.kind == "Explain":
 		return x.tableFunction(n.text)
 	case parent.kind == "Storage" && parent.children[0] == n && allow.All().Engines[strings.ToLower(n.text)].Name != "":
 		if !allow.All().Engines.Allows(n.text) {
 			return denied("the engine %s is not allowed here", n.text)
 		}
 		return nil
-	case (parent.kind == "Index" || parent.kind == "Stat" || parent.kind == "ColumnDeclaration" || parent.kind == "ExpressionList") && allow.InDefinitions[strings.ToLower(n.text)] && x.defines:
+	case (parent.kind == "Index" || parent.kind == "Stat" || parent.kind == "ColumnDeclaration" ||
+		parent.kind == "ExpressionList") && allow.InDefinitions[strings.ToLower(n.text)] && x.defines:
 		return nil
 	}
 	e, ok := allow.All().Function(n.text)
@@ -208,7 +210,8 @@ func arguments(n *node, e allow.Entry) error {
 	if len(n.children) > 0 {
 		args = n.children[0].children
 	}
-	if isIn.MatchString(n.text) && len(args) == 2 && args[1].kind == "Function" && allow.All().TableFunctions.Refuses(args[1].text) {
+	if isIn.MatchString(n.text) && len(args) == 2 && args[1].kind == "Function" &&
+		allow.All().TableFunctions.Refuses(args[1].text) {
 		return denied("the table function %s is not allowed here", args[1].text)
 	}
 	if e.Higher && len(args) > 0 && args[0].kind == "Identifier" {
@@ -228,7 +231,8 @@ func arguments(n *node, e allow.Entry) error {
 		if i == allow.LastArgument {
 			i = len(args) - 1
 		}
-		if i < len(args) && (args[i].kind != "Literal" || !strings.HasPrefix(args[i].text, "'") || strings.Contains(args[i].text, `\\`)) {
+		if i < len(args) && (args[i].kind != "Literal" || !strings.HasPrefix(args[i].text, "'") ||
+			strings.Contains(args[i].text, `\\`)) {
 			return denied("%s takes a type only as it is written out, not as an expression", n.text)
 		}
 	}

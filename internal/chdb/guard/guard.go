@@ -84,7 +84,8 @@ type Guard struct {
 	allowed   *recent.Map[verdictKey, struct{}] // what was let through
 }
 
-// longest is how many bytes a statement may have, without the data of an INSERT: as much as the engine's own parser takes.
+// longest is how many bytes a statement may have, without the data of an INSERT: as much as the engine's own parser
+// takes.
 const longest = 256 << 10
 
 // looks is how many statements may be looked at, at once.
@@ -126,7 +127,8 @@ func (g *Guard) Examine(ctx context.Context, r *Request) error {
 		tree = r.Head + " FORMAT Values" // or it is no statement
 	}
 	if len(text) > longest {
-		return exception.New(exception.SyntaxError, "SYNTAX_ERROR", "the statement is too long: write at most 256 KiB, and send data apart from it")
+		return exception.New(exception.SyntaxError, "SYNTAX_ERROR",
+			"the statement is too long: write at most 256 KiB, and send data apart from it")
 	}
 	key := verdictKey{text: sha256.Sum256([]byte(text)), db: r.Database, readOnly: r.ReadOnly, fed: r.Fed}
 	if _, ok := g.allowed.Get(key); ok {
@@ -267,7 +269,8 @@ var enumValue = regexp.MustCompile(`'(\w+)' = (\d+)`)
 
 // split makes tokens of a text, without white space and comments.
 func (x *examination) split(sql string) error {
-	b, err := x.Buffered("SELECT tokenizeQuery({q:String})", "RowBinary", []library.Param{{Name: "q", Value: conn.EscapeParam(sql)}})
+	b, err := x.Buffered("SELECT tokenizeQuery({q:String})", "RowBinary",
+		[]library.Param{{Name: "q", Value: conn.EscapeParam(sql)}})
 	if err != nil {
 		return err
 	}

@@ -100,7 +100,8 @@ func (x *examination) resolve() error {
 			return err
 		}
 		if string(b) == "0\n" {
-			return exception.New(exception.UnknownFunction, "UNKNOWN_FUNCTION", "Function "+u.name+" is not known here"+allow.Where)
+			return exception.New(exception.UnknownFunction, "UNKNOWN_FUNCTION",
+				"Function "+u.name+" is not known here"+allow.Where)
 		}
 	}
 	return nil

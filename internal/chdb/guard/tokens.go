@@ -57,7 +57,8 @@ func (x *examination) checkName(i int) error {
 		return denied("the format %s is not allowed here", x.at(i+1).text)
 	}
 	table, ok := l.SystemTables[t.name]
-	if x.at(i-1).kind == "Dot" && x.at(i-2).name == "system" || strings.EqualFold(x.db, "system") && ok && table.Sign != 0 {
+	if x.at(i-1).kind == "Dot" && x.at(i-2).name == "system" || strings.EqualFold(x.db, "system") && ok &&
+		table.Sign != 0 {
 		return systemTable(t.name)
 	}
 	if whole, cut := strings.CutPrefix(t.name, "system."); cut && t.kind == "QuotedIdentifier" {
@@ -226,7 +227,8 @@ func (x *examination) plain(from, to int) error {
 		if t.kind == "BareWord" && (t.name == "select" || t.name == "with") {
 			return denied("a query is not allowed at this place: write INSERT ... SELECT, or a query of system.tables")
 		}
-		if t.name == "" || x.at(i+1).kind != "OpeningRoundBracket" || beforeBracket[t.name] && t.kind == "BareWord" && t.name != "array" && t.name != "tuple" && t.name != "cast" {
+		if t.name == "" || x.at(i+1).kind != "OpeningRoundBracket" || beforeBracket[t.name] && t.kind == "BareWord" &&
+			t.name != "array" && t.name != "tuple" && t.name != "cast" {
 			continue
 		}
 		e, ok := allow.All().Function(t.name)
@@ -246,7 +248,8 @@ func (x *examination) plainArguments(open int, e allow.Entry) bool {
 	arg, depth, length, last := 0, 0, 0, token{}
 	plain := func() bool {
 		checked := e.Zone >= 0 && arg >= e.Zone || e.HasType && (arg == e.Type || e.Type == allow.LastArgument)
-		return !checked || length == 0 || length == 1 && last.kind != "BareWord" && last.kind != "QuotedIdentifier" && !strings.Contains(last.text, `\`)
+		return !checked || length == 0 || length == 1 && last.kind != "BareWord" && last.kind != "QuotedIdentifier" &&
+			!strings.Contains(last.text, `\`)
 	}
 	for i := open + 1; i < len(x.tokens); i++ {
 		switch t := x.tokens[i]; t.kind {

@@ -8,7 +8,8 @@ import (
 
 // kinds of the tokens that the tests are made of.
 var kinds = map[string]string{
-	"=": "Equals", ",": "Comma", ":": "Colon", "(": "OpeningRoundBracket", ")": "ClosingRoundBracket", "{": "OpeningCurlyBrace", "}": "ClosingCurlyBrace",
+	"=": "Equals", ",": "Comma", ":": "Colon", "(": "OpeningRoundBracket", ")": "ClosingRoundBracket",
+	"{": "OpeningCurlyBrace", "}": "ClosingCurlyBrace",
 }
 
 // tokensOf are those of a text whose tokens have a space between them, with names and texts as split finds them.

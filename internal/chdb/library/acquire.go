@@ -23,7 +23,8 @@ import (
 
 const (
 	libraryFile = "libchdb.so"
-	hintInstall = "set " + contract.EnvLibrary + " to a libchdb.so, or set warehouse.dsn to a clickhouse:// or https:// server"
+	hintInstall = "set " + contract.EnvLibrary +
+		" to a libchdb.so, or set warehouse.dsn to a clickhouse:// or https:// server"
 )
 
 // downloadPrefix begins the names of the folders that downloads work in.
@@ -109,12 +110,14 @@ func (a acquirer) path(ctx context.Context) (string, error) {
 	}
 	rel, ok := a.releases[a.platform]
 	if !ok {
-		return "", &contract.LibraryError{Op: "find a library for " + a.platform, Hint: hintInstall, Err: contract.ErrNoVerifiedLibrary}
+		return "", &contract.LibraryError{Op: "find a library for " + a.platform, Hint: hintInstall,
+			Err: contract.ErrNoVerifiedLibrary}
 	}
 	if a.cacheDir == "" {
 		base, err := os.UserCacheDir()
 		if err != nil {
-			return "", &contract.LibraryError{Op: "find the cache directory", Hint: "set HOME or XDG_CACHE_HOME, or " + hintInstall, Err: err}
+			return "", &contract.LibraryError{Op: "find the cache directory",
+				Hint: "set HOME or XDG_CACHE_HOME, or " + hintInstall, Err: err}
 		}
 		a.cacheDir = filepath.Join(base, "dealhouse", "chdb")
 	}
@@ -155,7 +158,8 @@ func (a acquirer) named() (string, error) {
 		err = regularFile(path)
 	}
 	if err != nil {
-		return "", &contract.LibraryError{Op: "use the named library", Hint: "correct or unset " + contract.EnvLibrary, Err: err}
+		return "", &contract.LibraryError{Op: "use the named library", Hint: "correct or unset " + contract.EnvLibrary,
+			Err: err}
 	}
 	if err := onlyOurs(path, filepath.Dir(path)); err != nil {
 		return "", &contract.LibraryError{Op: "use the named library", Hint: hintOwner, Err: err}
@@ -187,7 +191,8 @@ func removeLeftovers(dir string) error {
 // download fetches, verifies and unpacks the library. The target appears by a
 // rename, so that it is complete or absent (chdb-9).
 func (a acquirer) download(ctx context.Context, rel release, dir, target string) error {
-	a.log.Info("downloading the ClickHouse engine, 178 MB, once", "package", rel.pkg, "version", contract.Version, "to", dir)
+	a.log.Info("downloading the ClickHouse engine, 178 MB, once", "package", rel.pkg, "version", contract.Version, "to",
+		dir)
 	begin := time.Now()
 	p := &progress{size: rel.size, tell: a.progress}
 	p.downloaded(0)
@@ -200,15 +205,18 @@ func (a acquirer) download(ctx context.Context, rel release, dir, target string)
 	tarball, err := a.pack(ctx, tmp, rel.pkg, p.downloaded)
 	if err != nil {
 		if errors.Is(err, contract.ErrNoNPM) {
-			return &contract.LibraryError{Op: "download the library", Hint: "install Node.js with npm, or " + hintInstall, Err: err}
+			return &contract.LibraryError{Op: "download the library", Hint: "install Node.js with npm, or " + hintInstall,
+				Err: err}
 		}
 		if ctx.Err() != nil {
 			err = fmt.Errorf("%w: %w", ctx.Err(), err)
 		}
-		return &contract.LibraryError{Op: "download the library", Hint: "check npm's registry and network, or " + hintInstall, Err: err}
+		return &contract.LibraryError{Op: "download the library", Hint: "check npm's registry and network, or " + hintInstall,
+			Err: err}
 	}
 	if err := verify(ctx, tarball, rel.integrity); err != nil {
-		return &contract.LibraryError{Op: "verify the download", Hint: "check the registry that npm is configured for, or " + hintInstall, Err: err}
+		return &contract.LibraryError{Op: "verify the download",
+			Hint: "check the registry that npm is configured for, or " + hintInstall, Err: err}
 	}
 	unpacked := filepath.Join(tmp, libraryFile)
 	if err := unpack(ctx, tarball, unpacked, p.unpacked); err != nil {

@@ -68,7 +68,8 @@ func integrity(b []byte) string {
 func testAcquirer(cache, hash, library string, pack packFunc) acquirer {
 	return acquirer{
 		platform: testPlatform,
-		releases: map[string]release{testPlatform: {pkg: "@test/lib", integrity: hash, library: integrity([]byte(library)), size: 400}},
+		releases: map[string]release{testPlatform: {pkg: "@test/lib", integrity: hash, library: integrity([]byte(library)),
+			size: 400}},
 		cacheDir: cache,
 		pack:     pack,
 		log:      slog.New(slog.DiscardHandler),
@@ -97,7 +98,8 @@ func TestAcquireDownloadsOnce(t *testing.T) {
 	var logged bytes.Buffer
 	a := testAcquirer(cache, integrity(b), "the library", packer(b))
 	a.log = slog.New(slog.NewTextHandler(&logged, nil))
-	a.releases[testPlatform] = release{pkg: "@test/lib", integrity: integrity(b), library: integrity([]byte("the library")), size: int64(len(b))}
+	a.releases[testPlatform] = release{pkg: "@test/lib", integrity: integrity(b),
+		library: integrity([]byte("the library")), size: int64(len(b))}
 	var percents []int
 	a.progress = func(percent int) { percents = append(percents, percent) }
 	path, err := a.path(context.Background())
@@ -153,8 +155,10 @@ func TestAcquireErrors(t *testing.T) {
 		{"no npm", nil, func(a *acquirer) {
 			a.pack = func(context.Context, string, string, func(int64)) (string, error) { return "", contract.ErrNoNPM }
 		}, contract.ErrNoNPM, "install Node.js"},
-		{"other platform", nil, func(a *acquirer) { a.platform = "darwin/arm64" }, contract.ErrNoVerifiedLibrary, "warehouse.dsn"},
-		{"named file missing", nil, func(a *acquirer) { a.library = "/nonexistent/lib.so" }, os.ErrNotExist, contract.EnvLibrary},
+		{"other platform", nil, func(a *acquirer) { a.platform = "darwin/arm64" }, contract.ErrNoVerifiedLibrary,
+			"warehouse.dsn"},
+		{"named file missing", nil, func(a *acquirer) { a.library = "/nonexistent/lib.so" }, os.ErrNotExist,
+			contract.EnvLibrary},
 		{"named file a directory", nil, func(a *acquirer) { a.library = os.TempDir() }, nil, "is not a file"},
 		{"no library inside", nil, func(a *acquirer) {
 			b := []byte("not even gzip")
@@ -215,7 +219,8 @@ func TestNPMPack(t *testing.T) {
 		t.Errorf("got %s", path)
 	}
 	script(`echo "E404 no such package" >&2; exit 1`)
-	if _, err := npmPack(context.Background(), t.TempDir(), "@test/lib", unheard); err == nil || !strings.Contains(err.Error(), "E404") {
+	if _, err := npmPack(context.Background(), t.TempDir(), "@test/lib", unheard); err == nil ||
+		!strings.Contains(err.Error(), "E404") {
 		t.Errorf("got %v", err)
 	}
 	script(`exec sleep 60`)
@@ -261,14 +266,15 @@ func childAcquire() error {
 	if err != nil {
 		return err
 	}
-	path, err := testAcquirer(filepath.Join(dir, "cache"), integrity(b), strings.Repeat("x", 1<<20), func(ctx context.Context, tmp, pkg string, came func(int64)) (string, error) {
-		mark, err := os.CreateTemp(dir, "mark-")
-		if err != nil {
-			return "", err
-		}
-		_ = mark.Close()
-		return packer(b)(ctx, tmp, pkg, came)
-	}).path(context.Background())
+	path, err := testAcquirer(filepath.Join(dir, "cache"), integrity(b), strings.Repeat("x", 1<<20),
+		func(ctx context.Context, tmp, pkg string, came func(int64)) (string, error) {
+			mark, err := os.CreateTemp(dir, "mark-")
+			if err != nil {
+				return "", err
+			}
+			_ = mark.Close()
+			return packer(b)(ctx, tmp, pkg, came)
+		}).path(context.Background())
 	if err != nil {
 		return err
 	}

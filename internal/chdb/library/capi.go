@@ -20,12 +20,14 @@ type API struct {
 	connect           func(argc int32, argv *Pointer) Pointer
 	CloseConn         func(connPtr Pointer)
 
-	query             func(c Pointer, q *byte, ql uintptr, fmt *byte, fl uintptr) Pointer
-	queryParams       func(c Pointer, q *byte, ql uintptr, fmt *byte, fl uintptr, names *Pointer, nlens *uintptr, vals *Pointer, vlens *uintptr, n uintptr) Pointer
+	query       func(c Pointer, q *byte, ql uintptr, fmt *byte, fl uintptr) Pointer
+	queryParams func(c Pointer, q *byte, ql uintptr, fmt *byte, fl uintptr, names *Pointer, nlens *uintptr,
+		vals *Pointer, vlens *uintptr, n uintptr) Pointer
 	streamQuery       func(c Pointer, q *byte, ql uintptr, fmt *byte, fl uintptr) Pointer
-	streamQueryParams func(c Pointer, q *byte, ql uintptr, fmt *byte, fl uintptr, names *Pointer, nlens *uintptr, vals *Pointer, vlens *uintptr, n uintptr) Pointer
-	StreamFetch       func(c, stream Pointer) Pointer
-	StreamCancel      func(c, stream Pointer)
+	streamQueryParams func(c Pointer, q *byte, ql uintptr, fmt *byte, fl uintptr, names *Pointer, nlens *uintptr,
+		vals *Pointer, vlens *uintptr, n uintptr) Pointer
+	StreamFetch  func(c, stream Pointer) Pointer
+	StreamCancel func(c, stream Pointer)
 
 	resultBuffer      func(Pointer) Pointer
 	resultLength      func(Pointer) uintptr

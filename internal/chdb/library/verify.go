@@ -45,9 +45,11 @@ func (a acquirer) verifyCached(ctx context.Context, rel release, path string) er
 	}
 	// What was changed while it was hashed is not what was hashed.
 	if now, err := fileIdentity(path); err != nil || now != identity {
-		return &contract.LibraryError{Op: "verify the cached library " + path, Hint: hintCache, Err: errors.Join(contract.ErrCorrupt, err)}
+		return &contract.LibraryError{Op: "verify the cached library " + path, Hint: hintCache,
+			Err: errors.Join(contract.ErrCorrupt, err)}
 	}
-	a.log.Info("the ClickHouse engine's library has the expected hash", "path", path, "took", time.Since(begin).Round(time.Millisecond))
+	a.log.Info("the ClickHouse engine's library has the expected hash", "path", path, "took",
+		time.Since(begin).Round(time.Millisecond))
 	if err := ReplaceFile(record, []byte(known)); err != nil {
 		a.log.Warn("the library will be hashed again at the next start, since that it was cannot be noted", "error", err)
 	}
@@ -74,7 +76,8 @@ func fileIdentity(path string) (string, error) {
 	if err := unix.Stat(path, &st); err != nil {
 		return "", &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
-	return fmt.Sprintf("dev=%d inode=%d size=%d mtime=%d ctime=%d", st.Dev, st.Ino, st.Size, st.Mtim.Nano(), st.Ctim.Nano()), nil
+	return fmt.Sprintf("dev=%d inode=%d size=%d mtime=%d ctime=%d", st.Dev, st.Ino, st.Size, st.Mtim.Nano(),
+		st.Ctim.Nano()), nil
 }
 
 // onlyOurs refuses a file that somebody else owns or can write to, or whose folders, up to and with root, somebody else

@@ -83,7 +83,8 @@ func TestChangedLibraryIsRefused(t *testing.T) {
 			change(t, path)
 			_, err := a.path(context.Background())
 			var le *contract.LibraryError
-			if !errors.Is(err, contract.ErrCorrupt) || !errors.As(err, &le) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "remove it") {
+			if !errors.Is(err, contract.ErrCorrupt) || !errors.As(err, &le) || !strings.Contains(err.Error(), path) ||
+				!strings.Contains(err.Error(), "remove it") {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -129,7 +130,8 @@ func TestLibraryOfOthersIsRefused(t *testing.T) {
 		{"its folder is another's", folder(1, stranger), false},
 		{"the cache is everyone's", folder(2, chmod(0o777)), false},
 		{"the program's folder is everyone's", folder(3, chmod(0o777)), false},
-		{"the user's cache is everyone's", folder(4, chmod(0o777)), true}, // whoever may exchange folders there is not their owner
+		{"the user's cache is everyone's", folder(4, chmod(0o777)),
+			true}, // whoever may exchange folders there is not their owner
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -137,7 +139,8 @@ func TestLibraryOfOthersIsRefused(t *testing.T) {
 			c.change(t, path)
 			got, err := a.path(context.Background())
 			var le *contract.LibraryError
-			if c.ok && (err != nil || got != path) || !c.ok && (!errors.As(err, &le) || !strings.Contains(err.Error(), "chmod go-w")) {
+			if c.ok && (err != nil || got != path) || !c.ok &&
+				(!errors.As(err, &le) || !strings.Contains(err.Error(), "chmod go-w")) {
 				t.Errorf("got %s, %v", got, err)
 			}
 		})

@@ -74,7 +74,8 @@ func (h *Host) Serve() (stop func(), err error) {
 	if err := os.Chmod(filepath.Join(h.Dir, socketName), 0o600); err != nil { // share-1
 		return nil, errors.Join(err, listener.Close())
 	}
-	server := &http.Server{Handler: h.handler(), ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(h.Logger.Handler(), slog.LevelDebug)}
+	server := &http.Server{Handler: h.handler(), ReadHeaderTimeout: time.Minute,
+		ErrorLog: slog.NewLogLogger(h.Logger.Handler(), slog.LevelDebug)}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

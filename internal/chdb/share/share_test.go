@@ -30,7 +30,8 @@ func (a *answering) RoundTrip(r *http.Request) (*http.Response, error) {
 	if a.err != nil {
 		return nil, a.err
 	}
-	return &http.Response{StatusCode: a.status, Header: http.Header{"X-Clickhouse-Exception-Code": {"60"}}, Body: io.NopCloser(a.body), ContentLength: -1, Request: r}, nil
+	return &http.Response{StatusCode: a.status, Header: http.Header{"X-Clickhouse-Exception-Code": {"60"}},
+		Body: io.NopCloser(a.body), ContentLength: -1, Request: r}, nil
 }
 
 // serve makes a host, with its folder.
@@ -55,7 +56,8 @@ func join(t *testing.T, dir string) *Guest {
 }
 
 func (g *Guest) ask(ctx context.Context, path, query, body string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://dealhouse:80/?query="+query, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://dealhouse:80/?query="+query,
+		strings.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +66,8 @@ func (g *Guest) ask(ctx context.Context, path, query, body string) (*http.Respon
 
 // What a guest asks reaches the engine with the rights of its address, and the answer comes back as it is.
 func TestRelay(t *testing.T) {
-	all, reader := &answering{status: 404, body: strings.NewReader("no such table")}, &answering{status: 200, body: strings.NewReader("1\n")}
+	all, reader := &answering{status: 404, body: strings.NewReader("no such table")}, &answering{status: 200,
+		body: strings.NewReader("1\n")}
 	dir := t.TempDir()
 	h, stop := serve(t, dir, all, reader, true)
 	defer stop()
@@ -84,7 +87,8 @@ func TestRelay(t *testing.T) {
 		}
 		text, err := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
-		if err != nil || string(text) != x.want || resp.StatusCode != x.to.status || resp.Header.Get("X-ClickHouse-Exception-Code") != "60" {
+		if err != nil || string(text) != x.want || resp.StatusCode != x.to.status ||
+			resp.Header.Get("X-ClickHouse-Exception-Code") != "60" {
 			t.Errorf("%s: %d %q %v", x.path, resp.StatusCode, text, err)
 		}
 		if q := x.to.asked.Load().URL.Query(); q.Get("query") != "SELECT 1" || q.Get("database") != "d" {
@@ -123,7 +127,8 @@ func (b broken) Read(p []byte) (int, error) {
 // Half an answer is an error, and so is a host that has ended (share-2).
 func TestCutOff(t *testing.T) {
 	dir := t.TempDir()
-	_, stop := serve(t, dir, &answering{status: 200, body: broken{strings.NewReader("half")}}, &answering{err: errors.New("closed")}, false)
+	_, stop := serve(t, dir, &answering{status: 200, body: broken{strings.NewReader("half")}},
+		&answering{err: errors.New("closed")}, false)
 	g := join(t, dir)
 	if g.Lasting() {
 		t.Error("it is said to last")

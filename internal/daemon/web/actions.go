@@ -39,7 +39,8 @@ const (
 
 // actionWords are the actions that may be asked for.
 var actionWords = []string{
-	warehouse.ActionRun, warehouse.ActionRunFull, warehouse.ActionPause, warehouse.ActionResume, warehouse.ActionConsent, warehouse.ActionCancel, warehouse.ActionReload,
+	warehouse.ActionRun, warehouse.ActionRunFull, warehouse.ActionPause, warehouse.ActionResume, warehouse.ActionConsent,
+	warehouse.ActionCancel, warehouse.ActionReload,
 	warehouse.ActionAcknowledge, warehouse.ActionCloseMonth,
 }
 
@@ -56,8 +57,8 @@ func newSecret() []byte {
 	return secret
 }
 
-// token is what a form of a page has, and what a page of somebody else cannot know (web-6). It is the same for as long as
-// the process lives, so that a page which was opened this morning still works.
+// token is what a form of a page has, and what a page of somebody else cannot know (web-6). It is the same for as long
+// as the process lives, so that a page which was opened this morning still works.
 func (s *Server) token() string {
 	if !s.acts() {
 		return ""
@@ -143,8 +144,9 @@ type actedJSON struct {
 
 func newActionJSON(a warehouse.Action) actionJSON {
 	return actionJSON{
-		ID: uuidJSON(a.ID), At: timeJSON(a.At), Actor: a.Actor, Via: a.Via, Action: a.Action, Account: a.Account, Stream: a.Stream,
-		RunID: uuidJSON(a.RunID), Deletes: a.Deletes, Reason: a.Reason,
+		ID: uuidJSON(a.ID), At: timeJSON(a.At), Actor: a.Actor, Via: a.Via, Action: a.Action, Account: a.Account,
+		Stream: a.Stream,
+		RunID:  uuidJSON(a.RunID), Deletes: a.Deletes, Reason: a.Reason,
 	}
 }
 
@@ -168,7 +170,8 @@ func (s *Server) apiAct(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) actOf(w http.ResponseWriter, r *http.Request) (acted Acted, err error) {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" { // web-6
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil ||
+		kind != "application/json" { // web-6
 		return acted, &requestError{http.StatusUnsupportedMediaType, "want Content-Type: application/json"}
 	}
 	if _, err := parameters(r); err != nil {
@@ -201,7 +204,8 @@ func idempotencyKey(r *http.Request) (string, error) {
 		return "", nil
 	}
 	key := keys[0]
-	if len(keys) > 1 || key == "" || len(key) > maxKey || strings.ContainsFunc(key, func(c rune) bool { return c < '!' || c > '~' }) {
+	if len(keys) > 1 || key == "" || len(key) > maxKey ||
+		strings.ContainsFunc(key, func(c rune) bool { return c < '!' || c > '~' }) {
 		return "", badRequest("Idempotency-Key: want one, of 1 to %d visible ASCII characters", maxKey)
 	}
 	return key, nil

@@ -87,19 +87,23 @@ func TestActionsAPI(t *testing.T) {
 	x, d := b.serveDesk(t, nil)
 	answer, body := x.post(t, actionsAPI, pauseCoupons, header("Idempotency-Key", "k-1"))
 	var acted actedJSON
-	if err := json.Unmarshal([]byte(body), &acted); err != nil || answer.StatusCode != http.StatusOK || !acted.Done || acted.Message == "" || acted.Action.ID == nil || acted.Action.Actor != "ops" {
+	if err := json.Unmarshal([]byte(body), &acted); err != nil || answer.StatusCode != http.StatusOK || !acted.Done ||
+		acted.Message == "" || acted.Action.ID == nil || acted.Action.Actor != "ops" {
 		t.Fatalf("%s: %s", answer.Status, body)
 	}
-	want := warehouse.Action{Actor: "ops", Via: warehouse.ViaAPI, Action: "pause", Account: "acme", Stream: "coupons", Reason: "half empty", Key: "k-1"}
+	want := warehouse.Action{Actor: "ops", Via: warehouse.ViaAPI, Action: "pause", Account: "acme", Stream: "coupons",
+		Reason: "half empty", Key: "k-1"}
 	if got := d.take(); len(got) != 1 || got[0] != want {
 		t.Errorf("%+v", got)
 	}
 	run := uuid.NewString()
 	for _, good := range []string{
-		`{"action":"reload"}`, `{"action":"run","account":"acme"}`, `{"action":"run_full","account":"acme","stream":"products"}`, `{"action":"cancel","account":"acme"}`,
+		`{"action":"reload"}`, `{"action":"run","account":"acme"}`,
+		`{"action":"run_full","account":"acme","stream":"products"}`, `{"action":"cancel","account":"acme"}`,
 		`{"action":"consent","account":"acme","stream":"coupons","run_id":"` + run + `"}`,
 	} {
-		if answer, body := x.post(t, actionsAPI, good, header("Content-Type", "application/json; charset=utf-8")); answer.StatusCode != http.StatusOK {
+		if answer, body := x.post(t, actionsAPI, good,
+			header("Content-Type", "application/json; charset=utf-8")); answer.StatusCode != http.StatusOK {
 			t.Errorf("%s: %s: %s", good, answer.Status, body)
 		}
 	}
@@ -107,31 +111,43 @@ func TestActionsAPI(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	for bad, says := range map[string]string{
-		``: "cannot be read", `{`: "cannot be read", `[]`: "cannot be read", `{"action":"pause"} {}`: "after its end", `{"action":"pause","account":"acme","all":true}`: "unknown field",
-		`{"action":"drop","account":"acme"}`: "want run, run_full", `{"action":"consent_used","account":"acme","stream":"coupons","run_id":"` + run + `"}`: "want run, run_full",
-		`{"action":"pause"}`: "account", `{"action":"reload","account":"acme"}`: "leave account", `{"action":"consent","account":"acme","run_id":"` + run + `"}`: "one stream",
-		`{"action":"consent","account":"acme","stream":"coupons"}`: "run_id", `{"action":"pause","account":"acme","run_id":"` + run + `"}`: "nothing else", `{"action":"consent","account":"acme","stream":"coupons","run_id":"7"}`: "id of a run",
-		`{"action":"pause","account":"acme","reason":"a\u0000b"}`: "one line", `{"action":"pause","account":"acme","reason":"` + strings.Repeat("ä", 501) + `"}`: "500",
-		`{"action":"pause","account":"` + strings.Repeat("a", maxRequest) + `"}`: "too large",
+		``: "cannot be read", `{`: "cannot be read", `[]`: "cannot be read", `{"action":"pause"} {}`: "after its end",
+		`{"action":"pause","account":"acme","all":true}`:                                       "unknown field",
+		`{"action":"drop","account":"acme"}`:                                                   "want run, run_full",
+		`{"action":"consent_used","account":"acme","stream":"coupons","run_id":"` + run + `"}`: "want run, run_full",
+		`{"action":"pause"}`: "account", `{"action":"reload","account":"acme"}`: "leave account",
+		`{"action":"consent","account":"acme","run_id":"` + run + `"}`:                    "one stream",
+		`{"action":"consent","account":"acme","stream":"coupons"}`:                        "run_id",
+		`{"action":"pause","account":"acme","run_id":"` + run + `"}`:                      "nothing else",
+		`{"action":"consent","account":"acme","stream":"coupons","run_id":"7"}`:           "id of a run",
+		`{"action":"pause","account":"acme","reason":"a\u0000b"}`:                         "one line",
+		`{"action":"pause","account":"acme","reason":"` + strings.Repeat("ä", 501) + `"}`: "500",
+		`{"action":"pause","account":"` + strings.Repeat("a", maxRequest) + `"}`:          "too large",
 	} {
-		if answer, body := x.post(t, actionsAPI, bad); answer.StatusCode != http.StatusBadRequest || !strings.Contains(body, says) || !strings.Contains(body, `"error"`) {
+		if answer, body := x.post(t, actionsAPI, bad); answer.StatusCode != http.StatusBadRequest ||
+			!strings.Contains(body, says) || !strings.Contains(body, `"error"`) {
 			t.Errorf("%.80s: %s: %s", bad, answer.Status, body)
 		}
 	}
 	for name, change := range map[string]func(*http.Request){
-		"no key": header("Idempotency-Key", ""), "two keys": header("Idempotency-Key", "a", "b"), "a long key": header("Idempotency-Key", strings.Repeat("k", maxKey+1)),
-		"a key with a space": header("Idempotency-Key", "a b"), "parameters": func(r *http.Request) { r.URL.RawQuery = "stream=coupons" },
+		"no key": header("Idempotency-Key", ""), "two keys": header("Idempotency-Key", "a", "b"),
+		"a long key":         header("Idempotency-Key", strings.Repeat("k", maxKey+1)),
+		"a key with a space": header("Idempotency-Key", "a b"),
+		"parameters":         func(r *http.Request) { r.URL.RawQuery = "stream=coupons" },
 	} {
 		if answer, body := x.post(t, actionsAPI, pauseCoupons, change); answer.StatusCode != http.StatusBadRequest {
 			t.Errorf("%s: %s: %s", name, answer.Status, body)
 		}
 	}
 	for want, err := range map[int]error{
-		http.StatusConflict: &RefusalError{Reason: "it is paused"}, http.StatusNotFound: &RefusalError{Unknown: true, Reason: "no such stream"},
-		http.StatusUnprocessableEntity: &warehouse.KeyReusedError{Action: "run"}, http.StatusServiceUnavailable: errors.New("the disk is full"),
+		http.StatusConflict:            &RefusalError{Reason: "it is paused"},
+		http.StatusNotFound:            &RefusalError{Unknown: true, Reason: "no such stream"},
+		http.StatusUnprocessableEntity: &warehouse.KeyReusedError{Action: "run"},
+		http.StatusServiceUnavailable:  errors.New("the disk is full"),
 	} {
 		d.err = err
-		if answer, body := x.post(t, actionsAPI, pauseCoupons); answer.StatusCode != want || !strings.Contains(body, err.Error()) {
+		if answer, body := x.post(t, actionsAPI, pauseCoupons); answer.StatusCode != want ||
+			!strings.Contains(body, err.Error()) {
 			t.Errorf("%v: %s: %s", err, answer.Status, body)
 		}
 	}
@@ -187,7 +203,8 @@ func TestActionsPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guarded := warehouse.RunRecord{Account: "acme", Stream: "coupons", RunID: uuid.New(), Mode: warehouse.ModeSnapshot, StartedAt: now, FinishedAt: now, Outcome: warehouse.OutcomeGuarded, WouldDelete: 4321, Error: "stopped by a guard"}
+	guarded := warehouse.RunRecord{Account: "acme", Stream: "coupons", RunID: uuid.New(), Mode: warehouse.ModeSnapshot,
+		StartedAt: now, FinishedAt: now, Outcome: warehouse.OutcomeGuarded, WouldDelete: 4321, Error: "stopped by a guard"}
 	if err := b.w.SaveRun(t.Context(), guarded); err != nil {
 		t.Fatal(err)
 	}
@@ -205,8 +222,11 @@ func TestActionsPage(t *testing.T) {
 		t.Errorf("the page does not say what would have been deleted:\n%s", stream)
 	}
 	for _, c := range []struct{ page, action, back string }{
-		{"/streams/acme/coupons", "run", "/streams/acme/coupons?said="}, {"/streams/acme/coupons", "pause", "/streams/acme/coupons?said="}, {"/streams/acme/coupons", "consent", "/streams/acme/coupons?said="},
-		{"/streams/acme/transactions", "run_full", "/streams/acme/transactions?said="}, {"/", "run", "/?account=acme&said="}, {actionsPage, "reload", "/actions?said="},
+		{"/streams/acme/coupons", "run", "/streams/acme/coupons?said="},
+		{"/streams/acme/coupons", "pause", "/streams/acme/coupons?said="},
+		{"/streams/acme/coupons", "consent", "/streams/acme/coupons?said="},
+		{"/streams/acme/transactions", "run_full", "/streams/acme/transactions?said="}, {"/", "run", "/?account=acme&said="},
+		{actionsPage, "reload", "/actions?said="},
 	} {
 		fields := formOf(t, page(c.page), c.action)
 		fields.Set("reason", "because")
@@ -215,7 +235,8 @@ func TestActionsPage(t *testing.T) {
 		if answer.StatusCode != http.StatusSeeOther || !strings.HasPrefix(to, c.back) {
 			t.Fatalf("%s on %s: %s to %s: %s", c.action, c.page, answer.Status, to, body)
 		}
-		if got := d.take(); len(got) != 1 || got[0].Action != c.action || got[0].Via != warehouse.ViaPage || got[0].Actor != "ops" || got[0].Reason != "because" ||
+		if got := d.take(); len(got) != 1 || got[0].Action != c.action || got[0].Via != warehouse.ViaPage ||
+			got[0].Actor != "ops" || got[0].Reason != "because" ||
 			(c.action == "consent") != (got[0].RunID == guarded.RunID) || (got[0].Account == "") != (c.action == "reload") {
 			t.Errorf("%s on %s: %+v", c.action, c.page, got)
 		}
@@ -224,7 +245,8 @@ func TestActionsPage(t *testing.T) {
 		}
 	}
 	d.err = &RefusalError{Reason: "it is paused"}
-	answer, _ := x.post(t, actionsPage, formOf(t, page("/streams/acme/coupons"), "run").Encode(), header("Content-Type", formType))
+	answer, _ := x.post(t, actionsPage, formOf(t, page("/streams/acme/coupons"), "run").Encode(),
+		header("Content-Type", formType))
 	if next := page(answer.Header.Get("Location")); !strings.Contains(next, "Not done: it is paused.") {
 		t.Error("a refusal is not shown")
 	}
@@ -233,11 +255,13 @@ func TestActionsPage(t *testing.T) {
 		s.Paused = &warehouse.Action{Actor: "robin", At: now, Account: "acme", Stream: "coupons", Reason: "<i>half</i> empty"}
 	})
 	stream = page("/streams/acme/coupons")
-	if !strings.Contains(stream, "by robin") || !strings.Contains(stream, "&lt;i&gt;half&lt;/i&gt; empty") || strings.Contains(stream, `value="pause"`) || strings.Contains(stream, `value="run"`) {
+	if !strings.Contains(stream, "by robin") || !strings.Contains(stream, "&lt;i&gt;half&lt;/i&gt; empty") ||
+		strings.Contains(stream, `value="pause"`) || strings.Contains(stream, `value="run"`) {
 		t.Errorf("a paused stream:\n%s", stream)
 	}
 	formOf(t, stream, "resume")
-	if body := page("/"); !strings.Contains(body, "1 stream is paused.") || !strings.Contains(body, `data-state="paused"`) {
+	if body := page("/"); !strings.Contains(body, "1 stream is paused.") ||
+		!strings.Contains(body, `data-state="paused"`) {
 		t.Errorf("the status does not say that it is paused:\n%s", body)
 	}
 	plain := b.serve(t, nil)
@@ -275,36 +299,63 @@ func TestNoForeignAction(t *testing.T) {
 		change     []func(*http.Request)
 		want       int
 	}{
-		"no credentials":                      {actionsAPI, pauseCoupons, []func(*http.Request){none}, http.StatusUnauthorized},
-		"a wrong password":                    {actionsAPI, pauseCoupons, []func(*http.Request){as("ops", "pässword")}, http.StatusUnauthorized},
-		"a token without credentials":         {actionsPage, form.Encode(), []func(*http.Request){asForm, none}, http.StatusUnauthorized},
-		"another origin, as JSON":             {actionsAPI, pauseCoupons, []func(*http.Request){origin("https://evil.example")}, http.StatusForbidden},
-		"an origin that is hidden":            {actionsAPI, pauseCoupons, []func(*http.Request){origin("null")}, http.StatusForbidden},
-		"another port of this machine":        {actionsAPI, pauseCoupons, []func(*http.Request){origin("http://127.0.0.1:1")}, http.StatusForbidden},
-		"a site beside ours":                  {actionsAPI, pauseCoupons, []func(*http.Request){header("Sec-Fetch-Site", "same-site")}, http.StatusForbidden},
-		"another site, with our token":        {actionsPage, form.Encode(), []func(*http.Request){asForm, header("Sec-Fetch-Site", "cross-site")}, http.StatusForbidden},
-		"another origin, with our token":      {actionsPage, form.Encode(), []func(*http.Request){asForm, origin("https://evil.example")}, http.StatusForbidden},
-		"a form without a token":              {actionsPage, without.Encode(), []func(*http.Request){asForm}, http.StatusForbidden},
-		"a form with an empty token":          {actionsPage, elsewhere(form, "token", ""), []func(*http.Request){asForm}, http.StatusForbidden},
-		"a form with another token":           {actionsPage, elsewhere(form, "token", strings.Repeat("A", 43)), []func(*http.Request){asForm}, http.StatusForbidden},
-		"a form of another process":           {actionsPage, stale, []func(*http.Request){asForm}, http.StatusForbidden},
-		"a token in the address":              {actionsPage + "?" + form.Encode(), "", []func(*http.Request){asForm}, http.StatusForbidden},
-		"a form for the API":                  {actionsAPI, form.Encode(), []func(*http.Request){asForm}, http.StatusUnsupportedMediaType},
-		"JSON as text, without a preflight":   {actionsAPI, pauseCoupons, []func(*http.Request){header("Content-Type", "text/plain")}, http.StatusUnsupportedMediaType},
-		"JSON of no type":                     {actionsAPI, pauseCoupons, []func(*http.Request){header("Content-Type")}, http.StatusUnsupportedMediaType},
-		"JSON for the page":                   {actionsPage, pauseCoupons, nil, http.StatusUnsupportedMediaType},
-		"a form in parts":                     {actionsPage, form.Encode(), []func(*http.Request){header("Content-Type", "multipart/form-data; boundary=x")}, http.StatusUnsupportedMediaType},
-		"a large form":                        {actionsPage, form.Encode() + "&reason=" + strings.Repeat("x", maxRequest), []func(*http.Request){asForm}, http.StatusBadRequest},
-		"a method in disguise":                {actionsAPI, pauseCoupons, []func(*http.Request){func(r *http.Request) { r.Method = http.MethodPut }}, http.StatusMethodNotAllowed},
-		"GET with a body":                     {actionsAPI, pauseCoupons, []func(*http.Request){func(r *http.Request) { r.Method = http.MethodGet }}, http.StatusOK},
-		"GET with what a form has":            {actionsPage + "?" + form.Encode(), "", []func(*http.Request){func(r *http.Request) { r.Method = http.MethodGet }}, http.StatusOK},
-		"GET that says it is POST":            {actionsPage, form.Encode(), []func(*http.Request){asForm, func(r *http.Request) { r.Method = http.MethodGet }, header("X-HTTP-Method-Override", "POST")}, http.StatusOK},
-		"POST to another page":                {"/streams/acme/coupons", form.Encode(), []func(*http.Request){asForm}, http.StatusMethodNotAllowed},
+		"no credentials": {actionsAPI, pauseCoupons, []func(*http.Request){none},
+			http.StatusUnauthorized},
+		"a wrong password": {actionsAPI, pauseCoupons, []func(*http.Request){as("ops", "pässword")},
+			http.StatusUnauthorized},
+		"a token without credentials": {actionsPage, form.Encode(), []func(*http.Request){asForm, none},
+			http.StatusUnauthorized},
+		"another origin, as JSON": {actionsAPI, pauseCoupons,
+			[]func(*http.Request){origin("https://evil.example")}, http.StatusForbidden},
+		"an origin that is hidden": {actionsAPI, pauseCoupons, []func(*http.Request){origin("null")},
+			http.StatusForbidden},
+		"another port of this machine": {actionsAPI, pauseCoupons, []func(*http.Request){origin("http://127.0.0.1:1")},
+			http.StatusForbidden},
+		"a site beside ours": {actionsAPI, pauseCoupons,
+			[]func(*http.Request){header("Sec-Fetch-Site", "same-site")}, http.StatusForbidden},
+		"another site, with our token": {actionsPage, form.Encode(),
+			[]func(*http.Request){asForm, header("Sec-Fetch-Site", "cross-site")}, http.StatusForbidden},
+		"another origin, with our token": {actionsPage, form.Encode(),
+			[]func(*http.Request){asForm, origin("https://evil.example")}, http.StatusForbidden},
+		"a form without a token": {actionsPage, without.Encode(), []func(*http.Request){asForm},
+			http.StatusForbidden},
+		"a form with an empty token": {actionsPage, elsewhere(form, "token", ""), []func(*http.Request){asForm},
+			http.StatusForbidden},
+		"a form with another token": {actionsPage, elsewhere(form, "token", strings.Repeat("A", 43)),
+			[]func(*http.Request){asForm}, http.StatusForbidden},
+		"a form of another process": {actionsPage, stale, []func(*http.Request){asForm}, http.StatusForbidden},
+		"a token in the address": {actionsPage + "?" + form.Encode(), "", []func(*http.Request){asForm},
+			http.StatusForbidden},
+		"a form for the API": {actionsAPI, form.Encode(), []func(*http.Request){asForm},
+			http.StatusUnsupportedMediaType},
+		"JSON as text, without a preflight": {actionsAPI, pauseCoupons,
+			[]func(*http.Request){header("Content-Type", "text/plain")}, http.StatusUnsupportedMediaType},
+		"JSON of no type": {actionsAPI, pauseCoupons, []func(*http.Request){header("Content-Type")},
+			http.StatusUnsupportedMediaType},
+		"JSON for the page": {actionsPage, pauseCoupons, nil, http.StatusUnsupportedMediaType},
+		"a form in parts": {actionsPage, form.Encode(),
+			[]func(*http.Request){header("Content-Type", "multipart/form-data; boundary=x")}, http.StatusUnsupportedMediaType},
+		"a large form": {actionsPage, form.Encode() + "&reason=" + strings.Repeat("x", maxRequest),
+			[]func(*http.Request){asForm}, http.StatusBadRequest},
+		"a method in disguise": {actionsAPI, pauseCoupons,
+			[]func(*http.Request){func(r *http.Request) { r.Method = http.MethodPut }}, http.StatusMethodNotAllowed},
+		"GET with a body": {actionsAPI, pauseCoupons,
+			[]func(*http.Request){func(r *http.Request) { r.Method = http.MethodGet }}, http.StatusOK},
+		"GET with what a form has": {actionsPage + "?" + form.Encode(), "",
+			[]func(*http.Request){func(r *http.Request) { r.Method = http.MethodGet }}, http.StatusOK},
+		"GET that says it is POST": {actionsPage, form.Encode(),
+			[]func(*http.Request){asForm, func(r *http.Request) { r.Method = http.MethodGet },
+				header("X-HTTP-Method-Override", "POST")}, http.StatusOK},
+		"POST to another page": {"/streams/acme/coupons", form.Encode(), []func(*http.Request){asForm},
+			http.StatusMethodNotAllowed},
 		"POST to an address that looks alike": {actionsAPI + "/", pauseCoupons, nil, http.StatusMethodNotAllowed},
-		"a browser asks before (preflight)":   {actionsAPI, "", []func(*http.Request){func(r *http.Request) { r.Method = http.MethodOptions }, none, origin("https://evil.example")}, http.StatusMethodNotAllowed},
+		"a browser asks before (preflight)": {actionsAPI, "",
+			[]func(*http.Request){func(r *http.Request) { r.Method = http.MethodOptions }, none, origin("https://evil.example")},
+			http.StatusMethodNotAllowed},
 	} {
 		answer, body := x.post(t, c.path, c.body, c.change...)
-		if got := d.take(); answer.StatusCode != c.want || len(got) > 0 || answer.Header.Get("Access-Control-Allow-Origin") != "" {
+		if got := d.take(); answer.StatusCode != c.want || len(got) > 0 ||
+			answer.Header.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("%s: %s, %+v: %s", name, answer.Status, got, body)
 		}
 	}
@@ -314,27 +365,32 @@ func TestNoForeignAction(t *testing.T) {
 		"of a program":           func(*http.Request) {},
 		"typed into the address": header("Sec-Fetch-Site", "none"),
 	} {
-		if answer, body := x.post(t, actionsPage, form.Encode(), asForm, change); answer.StatusCode != http.StatusSeeOther || len(d.take()) != 1 {
+		if answer, body := x.post(t, actionsPage, form.Encode(), asForm, change); answer.StatusCode != http.StatusSeeOther ||
+			len(d.take()) != 1 {
 			t.Errorf("a form %s: %s: %s", name, answer.Status, body)
 		}
 	}
 	// Wherever the form says to return to, it is one of our pages.
-	for _, back := range []string{"https://evil.example", "//evil.example", "/\\evil.example", "javascript:alert(1)", "../..", ""} {
+	for _, back := range []string{"https://evil.example", "//evil.example", "/\\evil.example", "javascript:alert(1)",
+		"../..", ""} {
 		answer, _ := x.post(t, actionsPage, elsewhere(form, "back", back), asForm)
 		if to := answer.Header.Get("Location"); !strings.HasPrefix(to, "/?said=") {
 			t.Errorf("back to %q leads to %q", back, to)
 		}
 	}
-	evil := url.Values{"token": form["token"], "back": {"stream"}, "action": {"run"}, "account": {"/evil.example"}, "stream": {"..\r\nSet-Cookie: a=b"}}
+	evil := url.Values{"token": form["token"], "back": {"stream"}, "action": {"run"}, "account": {"/evil.example"},
+		"stream": {"..\r\nSet-Cookie: a=b"}}
 	answer, _ := x.post(t, actionsPage, evil.Encode(), asForm)
-	if to := answer.Header.Get("Location"); !strings.HasPrefix(to, "/streams/%2Fevil.example/") || answer.Header.Get("Set-Cookie") != "" {
+	if to := answer.Header.Get("Location"); !strings.HasPrefix(to, "/streams/%2Fevil.example/") ||
+		answer.Header.Get("Set-Cookie") != "" {
 		t.Errorf("it leads to %q: %v", to, answer.Header)
 	}
 	d.take()
 
 	open := b.serve(t, func(o *Options) { o.Act = d.act })
 	for _, path := range []string{actionsAPI, actionsPage} {
-		if answer, body := open.post(t, path, pauseCoupons); answer.StatusCode != http.StatusForbidden || !strings.Contains(body, "daemon.user") || len(d.take()) > 0 {
+		if answer, body := open.post(t, path, pauseCoupons); answer.StatusCode != http.StatusForbidden ||
+			!strings.Contains(body, "daemon.user") || len(d.take()) > 0 {
 			t.Errorf("%s without a user: %s: %s", path, answer.Status, body)
 		}
 	}
@@ -342,7 +398,8 @@ func TestNoForeignAction(t *testing.T) {
 	if answer, _ := idle.post(t, actionsAPI, pauseCoupons); answer.StatusCode != http.StatusForbidden {
 		t.Error(answer.Status)
 	}
-	if text := x.log.String() + open.log.String(); strings.Contains(text, form.Get("token")) || strings.Contains(text, opsPassword) {
+	if text := x.log.String() + open.log.String(); strings.Contains(text, form.Get("token")) ||
+		strings.Contains(text, opsPassword) {
 		t.Errorf("the log has a secret: %s", text)
 	}
 }

@@ -32,7 +32,8 @@ func (s *Server) formsOf(st *streamState, back string) *forms {
 		return nil
 	}
 	f := &forms{
-		Token: s.token(), Account: st.id.Account, Stream: st.id.Stream, Back: back, Name: st.name(), Running: st.Running != nil, Stopping: st.Stopping,
+		Token: s.token(), Account: st.id.Account, Stream: st.id.Stream, Back: back, Name: st.name(),
+		Running: st.Running != nil, Stopping: st.Stopping,
 		Paused: st.Paused != nil && st.Paused.Stream != "", OfAccount: st.Paused != nil && st.Paused.Stream == "",
 	}
 	if stream, err := catalog.Find(st.id.Stream); err == nil {
@@ -107,7 +108,8 @@ func (s *said) to(r *http.Request) *notice {
 func (s *Server) pageAct(w http.ResponseWriter, r *http.Request) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/x-www-form-urlencoded" {
-		http.Error(w, "this takes what the forms of the pages send; programs use "+actionsAPI, http.StatusUnsupportedMediaType)
+		http.Error(w, "this takes what the forms of the pages send; programs use "+actionsAPI,
+			http.StatusUnsupportedMediaType)
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
@@ -120,7 +122,8 @@ func (s *Server) pageAct(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this form is not of a page of this daemon, which may have been restarted: go back, load the page again and repeat it", http.StatusForbidden)
 		return
 	}
-	q := actionRequest{Action: form.Get("action"), Account: form.Get("account"), Stream: form.Get("stream"), RunID: form.Get("run_id"), Reason: form.Get("reason"), payoutRequest: payoutRequestOf(form)}
+	q := actionRequest{Action: form.Get("action"), Account: form.Get("account"), Stream: form.Get("stream"),
+		RunID: form.Get("run_id"), Reason: form.Get("reason"), payoutRequest: payoutRequestOf(form)}
 	a, err := q.read()
 	var acted Acted
 	if err == nil {
@@ -171,8 +174,10 @@ type actionRow struct {
 
 // whats are the actions as people read them.
 var whats = map[string]string{
-	warehouse.ActionRun: "run now", warehouse.ActionRunFull: "read everything", warehouse.ActionPause: "pause", warehouse.ActionResume: "resume",
-	warehouse.ActionConsent: "consent", warehouse.ActionCancel: "cancel", warehouse.ActionReload: "reload", "consent_used": "consent used",
+	warehouse.ActionRun: "run now", warehouse.ActionRunFull: "read everything", warehouse.ActionPause: "pause",
+	warehouse.ActionResume:  "resume",
+	warehouse.ActionConsent: "consent", warehouse.ActionCancel: "cancel", warehouse.ActionReload: "reload",
+	"consent_used":              "consent used",
 	warehouse.ActionAcknowledge: "acknowledge", warehouse.ActionCloseMonth: "close month",
 }
 
@@ -186,7 +191,8 @@ func (s *Server) actionsPage(w http.ResponseWriter, r *http.Request) {
 	}
 	body.Error = explain(all.err)
 	for _, a := range all.value {
-		row := actionRow{At: o.moment(a.At), Exact: a.At.UTC().Format("2006-01-02 15:04:05"), Who: a.Actor, Via: a.Via, What: whats[a.Action], Account: a.Account, Stream: a.Stream, Reason: a.Reason}
+		row := actionRow{At: o.moment(a.At), Exact: a.At.UTC().Format("2006-01-02 15:04:05"), Who: a.Actor, Via: a.Via,
+			What: whats[a.Action], Account: a.Account, Stream: a.Stream, Reason: a.Reason}
 		if a.RunID != uuid.Nil {
 			row.Run, row.About = a.RunID.String(), wording.Plural(a.Deletes, "row")
 		}

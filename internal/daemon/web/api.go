@@ -107,11 +107,15 @@ func (s *Server) apiStatus(w http.ResponseWriter, r *http.Request) {
 
 func (o *overview) streamJSON(st *streamState) streamJSON {
 	out := streamJSON{
-		Account: st.id.Account, Stream: st.id.Stream, State: st.state, Enabled: st.Enabled, Schedule: st.Schedule, NextRun: timeJSON(st.Next),
-		LastSuccess: pointedJSON(st.standing.LastSuccess), LastSuccessAge: seconds(o.age(st)), LastRun: pointedJSON(st.standing.LastRun),
-		FailingSince: pointedJSON(st.standing.Faults.Since), FailedRuns: st.standing.Faults.Count, LastError: st.standing.Faults.Error,
-		Watermark: pointedJSON(st.standing.Watermark), Lag: seconds(o.lag(st)), Rows: st.rows, Waiting: st.standing.Waiting, LastAttemptError: st.LastError,
-		Scope: newScopeJSON(st.Scope), LoadedScope: newScopeJSON(st.loadedScope()), FailedChecks: []checkJSON{},
+		Account: st.id.Account, Stream: st.id.Stream, State: st.state, Enabled: st.Enabled, Schedule: st.Schedule,
+		NextRun:     timeJSON(st.Next),
+		LastSuccess: pointedJSON(st.standing.LastSuccess), LastSuccessAge: seconds(o.age(st)),
+		LastRun:      pointedJSON(st.standing.LastRun),
+		FailingSince: pointedJSON(st.standing.Faults.Since), FailedRuns: st.standing.Faults.Count,
+		LastError: st.standing.Faults.Error,
+		Watermark: pointedJSON(st.standing.Watermark), Lag: seconds(o.lag(st)), Rows: st.rows, Waiting: st.standing.Waiting,
+		LastAttemptError: st.LastError,
+		Scope:            newScopeJSON(st.Scope), LoadedScope: newScopeJSON(st.loadedScope()), FailedChecks: []checkJSON{},
 	}
 	for _, c := range st.failedChecks() {
 		out.FailedChecks = append(out.FailedChecks, checkJSON{c.Name, c.Detail, rfc3339(c.CheckedAt)})
@@ -130,8 +134,9 @@ func (o *overview) streamJSON(st *streamState) streamJSON {
 	}
 	if p := st.Running; p != nil {
 		out.Running = &runningJSON{
-			Phase: string(p.Phase), Since: rfc3339(st.Since), Pages: p.Totals.Pages, RowsRead: p.Totals.Read, Rejected: p.Totals.Rejected,
-			Bytes: p.Totals.Bytes, Retries: p.Totals.Retries, WindowsDone: p.Windows.Done, WindowsTotal: p.Windows.Total,
+			Phase: string(p.Phase), Since: rfc3339(st.Since), Pages: p.Totals.Pages, RowsRead: p.Totals.Read,
+			Rejected: p.Totals.Rejected,
+			Bytes:    p.Totals.Bytes, Retries: p.Totals.Retries, WindowsDone: p.Windows.Done, WindowsTotal: p.Windows.Total,
 		}
 	}
 	return out
@@ -212,7 +217,8 @@ func runFilter(r *http.Request) (f warehouse.RunFilter, err error) {
 	}
 	f = warehouse.RunFilter{Account: query.Get("account"), Stream: query.Get("stream"), Limit: defaultRuns}
 	if f.Stream != "" && !slices.Contains(catalog.Names(), f.Stream) {
-		return f, fmt.Errorf("stream: there is no stream %q: the streams are %s", f.Stream, strings.Join(catalog.Names(), ", "))
+		return f, fmt.Errorf("stream: there is no stream %q: the streams are %s", f.Stream,
+			strings.Join(catalog.Names(), ", "))
 	}
 	if text := query.Get("limit"); query.Has("limit") {
 		n, err := strconv.Atoi(text)
@@ -246,10 +252,15 @@ func parameters(r *http.Request, names ...string) (url.Values, error) {
 
 func newRunJSON(r warehouse.RunRecord) runJSON {
 	out := runJSON{
-		Account: r.Account, Stream: r.Stream, RunID: r.RunID.String(), Mode: r.Mode, StartedAt: rfc3339(r.StartedAt), FinishedAt: timeJSON(r.FinishedAt),
-		Outcome: r.Outcome, RequestedAfter: timeJSON(r.RequestedAfter), Watermark: timeJSON(r.Watermark), ServerTime: timeJSON(r.ServerTime), Pages: r.Totals.Pages, RowsRead: r.Totals.Read,
-		Inserted: r.Changes.Inserted, Updated: r.Changes.Updated, Deleted: r.Changes.Deleted, WouldDelete: r.WouldDelete, OutOfScope: r.Changes.Outside, Scope: r.Scope, Unchanged: r.Changes.Unchanged, Older: r.Changes.Older, Waiting: r.Changes.Kept,
-		Rejected: r.Totals.Rejected, Duplicates: r.Duplicates, Bytes: r.Totals.Bytes, Retries: r.Totals.Retries, Warnings: r.Warnings, Error: r.Error,
+		Account: r.Account, Stream: r.Stream, RunID: r.RunID.String(), Mode: r.Mode, StartedAt: rfc3339(r.StartedAt),
+		FinishedAt: timeJSON(r.FinishedAt),
+		Outcome:    r.Outcome, RequestedAfter: timeJSON(r.RequestedAfter), Watermark: timeJSON(r.Watermark),
+		ServerTime: timeJSON(r.ServerTime), Pages: r.Totals.Pages, RowsRead: r.Totals.Read,
+		Inserted: r.Changes.Inserted, Updated: r.Changes.Updated, Deleted: r.Changes.Deleted, WouldDelete: r.WouldDelete,
+		OutOfScope: r.Changes.Outside, Scope: r.Scope, Unchanged: r.Changes.Unchanged, Older: r.Changes.Older,
+		Waiting:  r.Changes.Kept,
+		Rejected: r.Totals.Rejected, Duplicates: r.Duplicates, Bytes: r.Totals.Bytes, Retries: r.Totals.Retries,
+		Warnings: r.Warnings, Error: r.Error,
 	}
 	if out.Warnings == nil {
 		out.Warnings = []string{}

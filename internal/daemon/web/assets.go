@@ -54,7 +54,8 @@ func readAssets() (assets, map[string][]byte, error) {
 }
 
 // contentTypes are fixed here, since browsers are asked not to guess and the system's table of types may lack them.
-var contentTypes = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+var contentTypes = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+	".svg": "image/svg+xml"}
 
 func (s *Server) static(w http.ResponseWriter, r *http.Request) {
 	content, ok := s.files[r.URL.Path]
@@ -70,7 +71,8 @@ func (s *Server) static(w http.ResponseWriter, r *http.Request) {
 // parsePages parses the template of each page together with what all have.
 func parsePages() (map[string]*template.Template, error) {
 	pages := map[string]*template.Template{}
-	for _, name := range []string{"status.html", "stream.html", "payouts.html", "payout.html", "statement.html", "figure.html", "actions.html", "timeline.html"} {
+	for _, name := range []string{"status.html", "stream.html", "payouts.html", "payout.html", "statement.html",
+		"figure.html", "actions.html", "timeline.html"} {
 		t, err := template.ParseFS(templateFiles, "templates/layout.html", "templates/parts.html", "templates/"+name)
 		if err != nil {
 			return nil, fmt.Errorf("parsing the page %s: %w", name, err)

@@ -28,8 +28,8 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// These tests open the pages in a real Chromium while real runs read from the simulator. AXE_PATH names axe.min.js of the
-// npm package axe-core; PAGE_SHOTS a folder for screenshots. Either may be missing: then that part is left out.
+// These tests open the pages in a real Chromium while real runs read from the simulator. AXE_PATH names axe.min.js of
+// the npm package axe-core; PAGE_SHOTS a folder for screenshots. Either may be missing: then that part is left out.
 
 // tab is a browser with one page, and what it asked for and complained of.
 type tab struct {
@@ -124,9 +124,11 @@ func value[T any](t *testing.T, x *tab, expression string) T {
 // wait waits until an expression gives something that is true.
 func wait[T any](t *testing.T, x *tab, expression string) T {
 	t.Helper()
-	v, err := chromedp.Run(x.ctx, chromedp.Poll[T](expression, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(time.Minute)))
+	v, err := chromedp.Run(x.ctx, chromedp.Poll[T](expression, chromedp.WithPollingInterval(50*time.Millisecond),
+		chromedp.WithPollingTimeout(time.Minute)))
 	if err != nil {
-		t.Fatalf("waiting for %s: %v; the page says %s", expression, err, value[string](t, x, "document.querySelector('main').innerText"))
+		t.Fatalf("waiting for %s: %v; the page says %s", expression, err,
+			value[string](t, x, "document.querySelector('main').innerText"))
 	}
 	return v
 }
@@ -194,7 +196,9 @@ func TestBrowser(t *testing.T) {
 		v.check(t, x.base)
 	})
 	t.Run("keyboard", func(t *testing.T) { testKeyboard(t, b, x, v) })
-	for name, path := range map[string]string{"status": "/", "stream": "/streams/acme/coupons", "days": "/streams/acme/transactions", "empty": "/streams/globex/products", "payouts": "/payouts", "checks": "/streams/acme/promotions", "actions": "/actions", "account": "/?account=acme", "timeline": "/timeline"} {
+	for name, path := range map[string]string{"status": "/", "stream": "/streams/acme/coupons",
+		"days": "/streams/acme/transactions", "empty": "/streams/globex/products", "payouts": "/payouts",
+		"checks": "/streams/acme/promotions", "actions": "/actions", "account": "/?account=acme", "timeline": "/timeline"} {
 		t.Run("accessible and shown: "+name, func(t *testing.T) { testLooks(t, x, v, name, path) })
 	}
 	t.Run("payouts are live", func(t *testing.T) { testPayouts(t, b, x, v) })
@@ -242,7 +246,8 @@ func testProgress(t *testing.T, b *bench, x *site, v *tab) {
 // tell has a message wait for a receiver that refuses it with hostile text.
 func (b *bench) tell(t *testing.T) {
 	t.Helper()
-	m := warehouse.Notification{Receiver: "on-call", ID: uuid.New(), At: time.Now().Add(-time.Hour), Event: "failing", Title: "Failing", State: warehouse.NotificationWaiting, Attempts: 3, Error: hostile}
+	m := warehouse.Notification{Receiver: "on-call", ID: uuid.New(), At: time.Now().Add(-time.Hour), Event: "failing",
+		Title: "Failing", State: warehouse.NotificationWaiting, Attempts: 3, Error: hostile}
 	if err := b.w.QueueNotifications(t.Context(), []warehouse.Notification{m}); err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +260,8 @@ func testReceivers(t *testing.T, x *site, v *tab) {
 	if n := value[int](t, v, "document.querySelectorAll('.receivers li').length"); n != 3 {
 		t.Errorf("%d receivers are listed", n)
 	}
-	wait[bool](t, v, part("receiver/on-call")+".className === 'why' && "+part("receiver/on-call")+".textContent.includes('1 message waiting')")
+	wait[bool](t, v, part("receiver/on-call")+".className === 'why' && "+part("receiver/on-call")+
+		".textContent.includes('1 message waiting')")
 	if text := value[string](t, v, part("receiver/on-call")+".textContent"); !strings.Contains(text, hostile) {
 		t.Errorf("the error is not there as text: %s", text)
 	}
@@ -294,7 +300,8 @@ func testKeyboard(t *testing.T, b *bench, x *site, v *tab) {
 		}
 	}
 	headline := value[string](t, v, "document.querySelector('h1').innerText.trim()")
-	if want := []string{"Skip to the content", "dealhouse", "Status", "Timeline", "Payouts", "Actions", headline, "All accounts"}; !slices.Equal(order[:min(len(order), len(want))], want) || order[len(order)-1] != "Coupons" {
+	if want := []string{"Skip to the content", "dealhouse", "Status", "Timeline", "Payouts", "Actions", headline,
+		"All accounts"}; !slices.Equal(order[:min(len(order), len(want))], want) || order[len(order)-1] != "Coupons" {
 		t.Errorf("the tabulator key goes to %q, not %q and on to the coupons", order, want)
 	}
 	before := value[string](t, v, part("asof")+".innerText")
@@ -323,7 +330,8 @@ func testLooks(t *testing.T, x *site, v *tab, name, path string) {
 		name, scheme  string
 		width, height int64
 	}{{"light", "light", 1280, 900}, {"dark", "dark", 1280, 900}, {"phone", "light", 390, 844}} {
-		media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: look.scheme}}}
+		media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme",
+			Value: look.scheme}}}
 		v.mustCall(t, func() error { _, err := chromedp.Call(v.ctx, emulation.SetEmulatedMedia, media); return err })
 		v.do(t, chromedp.EmulateViewport(look.width, look.height))
 		v.open(t, x.base+path)
@@ -391,24 +399,28 @@ func TestBrowserActs(t *testing.T) {
 	x, d := b.serveDesk(t, nil)
 	v := newTab(t)
 	v.asUser(t)
-	for name, path := range map[string]string{"many": "/", "many-one": "/?account=account-07", "guarded": "/streams/account-31/coupons", "acted": "/actions"} {
+	for name, path := range map[string]string{"many": "/", "many-one": "/?account=account-07",
+		"guarded": "/streams/account-31/coupons", "acted": "/actions"} {
 		t.Run("accessible and shown: "+name, func(t *testing.T) { testLooks(t, x, v, name, path) })
 	}
 	v.open(t, x.base+"/")
 	v.do(t, chromedp.Click(chromedp.CSS("h1 a")))
 	v.do(t, chromedp.WaitReady(chromedp.CSS(".consent")))
-	v.do(t, chromedp.Evaluate[chromedp.Void]("document.querySelector('.consent button').focus()"), chromedp.KeyEvent(kb.Enter))
+	v.do(t, chromedp.Evaluate[chromedp.Void]("document.querySelector('.consent button').focus()"),
+		chromedp.KeyEvent(kb.Enter))
 	v.do(t, chromedp.WaitReady(chromedp.CSS(".said")))
 	if said := value[string](t, v, "document.querySelector('.said').innerText"); said != "Done as <b>asked</b>." {
 		t.Errorf("the page says %q", said)
 	}
-	v.do(t, chromedp.Evaluate[chromedp.Void]("document.querySelector('input[name=reason]').focus()"), chromedp.KeyEvent("half empty"), chromedp.KeyEvent(kb.Enter))
+	v.do(t, chromedp.Evaluate[chromedp.Void]("document.querySelector('input[name=reason]').focus()"),
+		chromedp.KeyEvent("half empty"), chromedp.KeyEvent(kb.Enter))
 	got := d.take()
 	for deadline := time.Now().Add(time.Minute); len(got) < 2 && time.Now().Before(deadline); {
 		v.do(t, chromedp.WaitReady(chromedp.CSS("footer")))
 		got = append(got, d.take()...)
 	}
-	if len(got) != 2 || got[0].Action != "consent" || got[1].Action != "pause" || got[1].Reason != "half empty" || got[1].Stream != "coupons" {
+	if len(got) != 2 || got[0].Action != "consent" || got[1].Action != "pause" || got[1].Reason != "half empty" ||
+		got[1].Stream != "coupons" {
 		t.Errorf("%+v", got)
 	}
 	v.check(t, x.base)
@@ -419,7 +431,8 @@ func (x *tab) asUser(t *testing.T) {
 	t.Helper()
 	credentials := "Basic " + base64.StdEncoding.EncodeToString([]byte("ops:"+opsPassword))
 	x.mustCall(t, func() error {
-		_, err := chromedp.Call(x.ctx, network.SetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{Headers: network.Headers{"Authorization": credentials}})
+		_, err := chromedp.Call(x.ctx, network.SetExtraHTTPHeaders,
+			network.SetExtraHTTPHeadersParams{Headers: network.Headers{"Authorization": credentials}})
 		return err
 	})
 }
@@ -428,8 +441,8 @@ func (x *tab) asUser(t *testing.T) {
 const offScreen = `[...document.querySelectorAll('.amounts dd, .amount, td.n')].filter(e => e.getClientRects().length &&
 	(e.getBoundingClientRect().left < 0 || e.getBoundingClientRect().right > innerWidth)).map(e => e.innerText)`
 
-// TestBrowserPayouts looks at the pages of accounting, and lets a person with the keyboard alone acknowledge a payout and
-// close a month.
+// TestBrowserPayouts looks at the pages of accounting, and lets a person with the keyboard alone acknowledge a payout
+// and close a month.
 func TestBrowserPayouts(t *testing.T) {
 	b := newBench(t)
 	b.books(t)
@@ -438,8 +451,10 @@ func TestBrowserPayouts(t *testing.T) {
 	v.asUser(t)
 	v.open(t, x.base+"/payouts")
 	wait[bool](t, v, "document.querySelectorAll('.ledger li').length > 6")
-	for name, path := range map[string]string{"payout-list": "/payouts", "payout": "/payouts/acme/9001", "payout-mixed": "/payouts/acme/9004", "statement": "/statements/acme/2026-03", "statement-open": "/statements/acme/2026-02",
-		"figure": "/statements/acme/2026-03/figure?currency=EUR&of=closing"} {
+	for name, path := range map[string]string{"payout-list": "/payouts", "payout": "/payouts/acme/9001",
+		"payout-mixed": "/payouts/acme/9004", "statement": "/statements/acme/2026-03",
+		"statement-open": "/statements/acme/2026-02",
+		"figure":         "/statements/acme/2026-03/figure?currency=EUR&of=closing"} {
 		t.Run("accessible and shown: "+name, func(t *testing.T) {
 			testLooks(t, x, v, name, path)
 			v.do(t, chromedp.EmulateViewport(390, 844))
@@ -454,16 +469,22 @@ func TestBrowserPayouts(t *testing.T) {
 		})
 	}
 	v.open(t, x.base+"/payouts")
-	v.do(t, chromedp.Evaluate[chromedp.Void]("document.querySelector('a[href=\"/payouts/acme/9001\"]').focus()"), chromedp.KeyEvent(kb.Enter), chromedp.WaitReady(chromedp.CSS(".settle")))
-	v.do(t, chromedp.Evaluate[chromedp.Void]("document.querySelector('.settle select').focus()"), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("ticket 7"))
-	v.do(t, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter), chromedp.WaitReady(chromedp.CSS(".said")))
-	if said := value[string](t, v, "document.querySelector('.said').innerText"); !strings.HasPrefix(said, "Acknowledged of payout 9001 as expected: expected clawback of EUR 1,500.00.") {
+	v.do(t, chromedp.Evaluate[chromedp.Void]("document.querySelector('a[href=\"/payouts/acme/9001\"]').focus()"),
+		chromedp.KeyEvent(kb.Enter), chromedp.WaitReady(chromedp.CSS(".settle")))
+	v.do(t, chromedp.Evaluate[chromedp.Void]("document.querySelector('.settle select').focus()"),
+		chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("ticket 7"))
+	v.do(t, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter),
+		chromedp.WaitReady(chromedp.CSS(".said")))
+	if said := value[string](t, v, "document.querySelector('.said').innerText"); !strings.HasPrefix(said,
+		"Acknowledged of payout 9001 as expected: expected clawback of EUR 1,500.00.") {
 		t.Errorf("the page says %q", said)
 	}
 	shoot(t, v, "payout-acknowledged")
 	v.open(t, x.base+"/statements/acme/2026-02")
-	v.do(t, chromedp.Evaluate[chromedp.Void]("document.querySelector('.settle button').focus()"), chromedp.KeyEvent(kb.Enter), chromedp.WaitReady(chromedp.CSS(".said")))
-	if said := value[string](t, v, "document.querySelector('.said').innerText"); !strings.HasPrefix(said, "2026-02 of acme is closed") {
+	v.do(t, chromedp.Evaluate[chromedp.Void]("document.querySelector('.settle button').focus()"),
+		chromedp.KeyEvent(kb.Enter), chromedp.WaitReady(chromedp.CSS(".said")))
+	if said := value[string](t, v, "document.querySelector('.said').innerText"); !strings.HasPrefix(said,
+		"2026-02 of acme is closed") {
 		t.Errorf("the page says %q", said)
 	}
 	shoot(t, v, "statement-closed")

@@ -48,7 +48,8 @@ func newRunChart(id string, runs []warehouse.RunRecord, now time.Time) *runChart
 		return nil
 	}
 	runs = runs[:min(len(runs), chartRuns)]
-	c := &runChart{ID: id, Width: chartRuns*slotWidth - (slotWidth - barWidth), Base: markHeight + rowsHeight + lineGap, Text: describe(runs, now)}
+	c := &runChart{ID: id, Width: chartRuns*slotWidth - (slotWidth - barWidth), Base: markHeight + rowsHeight + lineGap,
+		Text: describe(runs, now)}
 	c.Height = c.Base + lineGap + tookHeight
 	var most uint64
 	var longest time.Duration
@@ -108,7 +109,8 @@ func describe(runs []warehouse.RunRecord, now time.Time) string {
 	for i, o := range outcomes {
 		outcomes[i] = fmt.Sprintf("%d %s", times[o], o)
 	}
-	return fmt.Sprintf("The last %s: %s. The newest: %s.", wording.Plural(uint64(len(runs)), "run"), strings.Join(outcomes, ", "), summary(runs[0], now))
+	return fmt.Sprintf("The last %s: %s. The newest: %s.", wording.Plural(uint64(len(runs)), "run"),
+		strings.Join(outcomes, ", "), summary(runs[0], now))
 }
 
 // dayChart has a bar for each day, in layers.
@@ -155,7 +157,8 @@ func newDayChart(id, title string, layers []layer, days []day, root bool) *dayCh
 		first = days[0].Date
 	}
 	span := int(last.Sub(first).Hours()/24) + 1
-	c := &dayChart{ID: id, Title: title, Layers: layers, Width: span * dayWidth, Height: dayHeight, First: date(first), Last: date(last)}
+	c := &dayChart{ID: id, Title: title, Layers: layers, Width: span * dayWidth, Height: dayHeight, First: date(first),
+		Last: date(last)}
 	most, best := uint64(0), days[0]
 	for _, d := range days {
 		if n := d.total(); n > most {

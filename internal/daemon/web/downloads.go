@@ -21,7 +21,8 @@ type download struct {
 }
 
 // formats are the formats of downloads, with their types.
-var formats = map[string]string{"csv": "text/csv; charset=utf-8", "json": "application/json", "html": "text/html; charset=utf-8"}
+var formats = map[string]string{"csv": "text/csv; charset=utf-8", "json": "application/json",
+	"html": "text/html; charset=utf-8"}
 
 // formatOf reads the format of a download and, of CSV, its kind of rows.
 func formatOf(q url.Values, lists []string) (format, list string, err error) {
@@ -116,7 +117,8 @@ func (s *Server) downloadPayout(w http.ResponseWriter, r *http.Request) {
 	q, err := parameters(r, "format", "list")
 	var format, list string
 	if err == nil {
-		format, list, err = formatOf(q, append([]string{report.ListTransactions(), report.ListExceptions, report.ListTotals, report.ListPayouts()}, report.ThreeWayLists()...))
+		format, list, err = formatOf(q, append([]string{report.ListTransactions(), report.ListExceptions, report.ListTotals,
+			report.ListPayouts()}, report.ThreeWayLists()...))
 	}
 	if err != nil {
 		s.refuse(w, http.StatusBadRequest, err)
@@ -124,20 +126,21 @@ func (s *Server) downloadPayout(w http.ResponseWriter, r *http.Request) {
 	}
 	f := s.rules()
 	f.Account, f.Payout = k.account, &k.id
-	s.give(w, r, download{fmt.Sprintf("payout-%s-%d", k.account, k.id), format, func(ctx context.Context, to io.Writer) error {
-		one, err := report.Reconcile(ctx, s.o.Warehouse, f)
-		if err != nil {
-			return err
-		}
-		if len(one.Payouts) == 0 {
-			return &RefusalError{Unknown: true, Reason: "there is no such payout"}
-		}
-		if slices.Contains(report.ThreeWayLists(), list) {
-			t, err := report.PayoutThreeWay(ctx, s.o.Warehouse, k.account, k.id)
-			return orWrite(err, t, list, to)
-		}
-		return writeReconciliation(one, format, list, to)
-	}})
+	s.give(w, r, download{fmt.Sprintf("payout-%s-%d", k.account, k.id), format,
+		func(ctx context.Context, to io.Writer) error {
+			one, err := report.Reconcile(ctx, s.o.Warehouse, f)
+			if err != nil {
+				return err
+			}
+			if len(one.Payouts) == 0 {
+				return &RefusalError{Unknown: true, Reason: "there is no such payout"}
+			}
+			if slices.Contains(report.ThreeWayLists(), list) {
+				t, err := report.PayoutThreeWay(ctx, s.o.Warehouse, k.account, k.id)
+				return orWrite(err, t, list, to)
+			}
+			return writeReconciliation(one, format, list, to)
+		}})
 }
 
 // Kinds of rows of a statement, beside itself and the balances.
@@ -159,7 +162,8 @@ func (s *Server) downloadStatement(w http.ResponseWriter, r *http.Request) {
 	q, err := parameters(r, "format", "list", "of", "currency", "age")
 	var format, list string
 	if err == nil {
-		format, list, err = formatOf(q, append([]string{"statement", listAges, listChanges, report.Opening, report.Closing, listForecast, listDue, listBacktest}, report.ThreeWayLists()...))
+		format, list, err = formatOf(q, append([]string{"statement", listAges, listChanges, report.Opening, report.Closing,
+			listForecast, listDue, listBacktest}, report.ThreeWayLists()...))
 	}
 	f := report.Figure{Of: list}
 	if err == nil && (q.Has("of") || q.Has("age") || q.Has("currency")) {
@@ -171,34 +175,35 @@ func (s *Server) downloadStatement(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, http.StatusBadRequest, err)
 		return
 	}
-	s.give(w, r, download{"statement-" + k.account + "-" + k.month.Format("2006-01"), format, func(ctx context.Context, to io.Writer) error {
-		switch {
-		case f.Known():
-			return report.WriteBehindCSV(ctx, s.o.Warehouse, k.account, k.month, f, to)
-		case list == listChanges:
-			return report.WriteChangesCSV(ctx, s.o.Warehouse, k.account, k.month, to)
-		case list == listDue:
-			return report.WriteDueCSV(ctx, s.o.Warehouse, k.account, k.month, to)
-		case slices.Contains(report.ThreeWayLists(), list):
-			t, err := report.MonthThreeWay(ctx, s.o.Warehouse, k.account, k.month)
-			return orWrite(err, t, list, to)
-		}
-		statement, err := report.NewStatement(ctx, s.o.Warehouse, k.account, k.month)
-		if err != nil {
-			return err
-		}
-		switch {
-		case format == "json":
-			return statement.WriteJSON(to)
-		case format == "html":
-			return statement.WriteHTML(to)
-		case list == listAges:
-			return statement.WriteAgesCSV(to)
-		case list == listForecast:
-			return statement.WriteForecastCSV(to)
-		case list == listBacktest:
-			return statement.WriteBacktestCSV(to)
-		}
-		return statement.WriteCSV(to)
-	}})
+	s.give(w, r, download{"statement-" + k.account + "-" + k.month.Format("2006-01"), format,
+		func(ctx context.Context, to io.Writer) error {
+			switch {
+			case f.Known():
+				return report.WriteBehindCSV(ctx, s.o.Warehouse, k.account, k.month, f, to)
+			case list == listChanges:
+				return report.WriteChangesCSV(ctx, s.o.Warehouse, k.account, k.month, to)
+			case list == listDue:
+				return report.WriteDueCSV(ctx, s.o.Warehouse, k.account, k.month, to)
+			case slices.Contains(report.ThreeWayLists(), list):
+				t, err := report.MonthThreeWay(ctx, s.o.Warehouse, k.account, k.month)
+				return orWrite(err, t, list, to)
+			}
+			statement, err := report.NewStatement(ctx, s.o.Warehouse, k.account, k.month)
+			if err != nil {
+				return err
+			}
+			switch {
+			case format == "json":
+				return statement.WriteJSON(to)
+			case format == "html":
+				return statement.WriteHTML(to)
+			case list == listAges:
+				return statement.WriteAgesCSV(to)
+			case list == listForecast:
+				return statement.WriteForecastCSV(to)
+			case list == listBacktest:
+				return statement.WriteBacktestCSV(to)
+			}
+			return statement.WriteCSV(to)
+		}})
 }

@@ -66,7 +66,8 @@ type calmRow struct {
 type about struct{ Version, Up, Memory, Disk string }
 
 // trouble orders states: what needs a person most comes first.
-var trouble = []state{stateGuarded, stateFailing, stateIncomplete, stateLate, stateDoubtful, stateUnknown, stateWaiting, stateFine, statePaused, stateDisabled, stateRemoved}
+var trouble = []state{stateGuarded, stateFailing, stateIncomplete, stateLate, stateDoubtful, stateUnknown, stateWaiting,
+	stateFine, statePaused, stateDisabled, stateRemoved}
 
 // need is what a person has to know of a stream first.
 func (st *streamState) need() state {
@@ -124,7 +125,8 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 		}
 		findings := badge(openings.value.Findings[account], "payout finding")
 		if fold && !of[account][0].troubled() {
-			body.Calm = append(body.Calm, calmRow{Account: account, Path: accountPath(account), Text: o.calm(of[account]), Findings: findings})
+			body.Calm = append(body.Calm, calmRow{Account: account, Path: accountPath(account), Text: o.calm(of[account]),
+				Findings: findings})
 			continue
 		}
 		rows := o.accountRows(account, of[account], openings.value, fold)
@@ -177,7 +179,8 @@ func filterLinks(names []string, of map[string][]*streamState, chosen string) []
 }
 
 // accountRows shows the streams of an account; fold leaves out those that are well.
-func (o *overview) accountRows(account string, streams []*streamState, openings warehouse.Openings, fold bool) accountRows {
+func (o *overview) accountRows(account string, streams []*streamState, openings warehouse.Openings,
+	fold bool) accountRows {
 	rows := accountRows{Account: account}
 	var rest []*streamState
 	for _, st := range streams {
@@ -222,7 +225,8 @@ func (rows *accountRows) shareErrors() {
 			rows.Streams[i].Shared = true
 		}
 		first := rows.Streams[same[key][0]]
-		rows.Errors = append(rows.Errors, sharedError{Streams: wording.List(names), State: first.State, Text: plain(first.Note, first.Account)})
+		rows.Errors = append(rows.Errors, sharedError{Streams: wording.List(names), State: first.State,
+			Text: plain(first.Note, first.Account)})
 	}
 }
 
@@ -285,7 +289,8 @@ func (s *Server) about(o *overview) about {
 	return a
 }
 
-// residentMemory is what this process has of the machine's memory, in bytes, the embedded engine included; 0: not known.
+// residentMemory is what this process has of the machine's memory, in bytes, the embedded engine included; 0: not
+// known.
 func residentMemory() uint64 {
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

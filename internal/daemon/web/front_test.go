@@ -13,15 +13,16 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// crowd makes a warehouse with the books of so many accounts, 30 runs of each stream, all well but for some, and a daemon
-// that knows them.
+// crowd makes a warehouse with the books of so many accounts, 30 runs of each stream, all well but for some, and a
+// daemon that knows them.
 func crowd(t testing.TB, accounts int) *bench {
 	t.Helper()
 	b := newBench(t)
 	b.streams = nil
 	for i := range accounts {
 		for _, stream := range catalog.Names() {
-			b.streams = append(b.streams, Stream{Account: fmt.Sprintf("account-%02d", i), Stream: stream, Enabled: true, Schedule: "*/5 * * * *", Next: time.Now().Add(4 * time.Minute), StaleAfter: time.Hour})
+			b.streams = append(b.streams, Stream{Account: fmt.Sprintf("account-%02d", i), Stream: stream, Enabled: true,
+				Schedule: "*/5 * * * *", Next: time.Now().Add(4 * time.Minute), StaleAfter: time.Hour})
 		}
 	}
 	// Of account 7 the last run of each stream failed, by a refused key; of account 31 that of the coupons was guarded.
@@ -43,7 +44,9 @@ func TestManyAccounts(t *testing.T) {
 	t.Parallel()
 	b := crowd(t, 50)
 	finding := warehouse.Finding{Account: "account-07", Kind: "missing", Subject: "1", Detail: "payout 1 is missing"}
-	if _, err := b.w.RecordFindings(t.Context(), "account-07", []warehouse.Finding{finding, {Account: "account-07", Kind: "missing", Subject: "2", Detail: "payout 2 is missing"}}); err != nil {
+	if _, err := b.w.RecordFindings(t.Context(), "account-07",
+		[]warehouse.Finding{finding, {Account: "account-07", Kind: "missing", Subject: "2",
+			Detail: "payout 2 is missing"}}); err != nil {
 		t.Fatal(err)
 	}
 	finding.Account = "account-40"
@@ -61,7 +64,8 @@ func TestManyAccounts(t *testing.T) {
 	}
 	body := page("/")
 	wantText(t, body, `<h1 data-state="guarded"><a href="/streams/account-31/coupons">A guard stopped the coupons of account-31: a person must look. 6 others are failing.</a>`,
-		"It would have deleted 1,234 rows.", "Promotions, Coupons, ", "the API refused the key (HTTP 401): check api_key</span>", "2 payout findings", "1 payout finding", "6 up to date",
+		"It would have deleted 1,234 rows.", "Promotions, Coupons, ",
+		"the API refused the key (HTTP 401): check api_key</span>", "2 payout findings", "1 payout finding", "6 up to date",
 		`<dt>Version</dt><dd>1.2.3</dd>`, "Not shown: 5 up to date.", "Warehouse on disk", " free</dd>")
 	if n := strings.Count(body, "HTTP 401"); n != 1 {
 		t.Errorf("an error that six streams have is shown %d times", n)
@@ -82,11 +86,14 @@ func TestManyAccounts(t *testing.T) {
 		}
 	}
 	one := page("/?account=account-40")
-	if n := strings.Count(one, `<li class="stream">`); n != 6 || !strings.Contains(one, `aria-current="page">account-40`) || !strings.Contains(one, "1 payout finding") || !strings.Contains(one, "Act on account account-40") {
+	if n := strings.Count(one, `<li class="stream">`); n != 6 ||
+		!strings.Contains(one, `aria-current="page">account-40`) || !strings.Contains(one, "1 payout finding") ||
+		!strings.Contains(one, "Act on account account-40") {
 		t.Errorf("the page of one account shows %d streams:\n%s", n, one)
 	}
 	for _, path := range []string{"/?account=nobody", "/?account=%3Cscript%3E"} {
-		if answer, body := x.get(t, path, as("ops", opsPassword)); answer.StatusCode != http.StatusNotFound || strings.Contains(body, "<script") {
+		if answer, body := x.get(t, path, as("ops", opsPassword)); answer.StatusCode != http.StatusNotFound ||
+			strings.Contains(body, "<script") {
 			t.Errorf("%s: %s", path, answer.Status)
 		}
 	}
@@ -108,7 +115,8 @@ func TestManyAccounts(t *testing.T) {
 func TestHeadlineLeads(t *testing.T) {
 	t.Parallel()
 	fine := stands("payouts", time.Minute)
-	failing, again := stands("promotions", time.Hour, faults("failed", time.Minute)), stands("coupons", time.Hour, faults("failed", time.Minute))
+	failing, again := stands("promotions", time.Hour, faults("failed", time.Minute)), stands("coupons", time.Hour,
+		faults("failed", time.Minute))
 	elsewhere := stands("coupons", time.Minute)
 	elsewhere.id.Account = "globex"
 	paused := stands("coupons", 900*time.Hour, faults("failed", time.Minute))
@@ -120,12 +128,16 @@ func TestHeadlineLeads(t *testing.T) {
 		text    string
 	}{
 		{"nothing is wrong", []streamState{fine, elsewhere}, "", "All is fine: 2 streams are up to date."},
-		{"one stream", []streamState{fine, elsewhere, failing}, "/streams/acme/promotions", "The promotions of acme have been failing since 11:59 UTC."},
-		{"an account of several", []streamState{elsewhere, failing, fine, again}, "/?account=acme", "2 streams of acme have been failing, the first since 11:59 UTC."},
-		{"the only account", []streamState{failing, fine, again}, "", "2 streams of acme have been failing, the first since 11:59 UTC."},
+		{"one stream", []streamState{fine, elsewhere, failing}, "/streams/acme/promotions",
+			"The promotions of acme have been failing since 11:59 UTC."},
+		{"an account of several", []streamState{elsewhere, failing, fine, again}, "/?account=acme",
+			"2 streams of acme have been failing, the first since 11:59 UTC."},
+		{"the only account", []streamState{failing, fine, again}, "",
+			"2 streams of acme have been failing, the first since 11:59 UTC."},
 		{"one is paused", []streamState{fine, paused}, "", "All is fine: the one stream is up to date. 1 stream is paused."},
 		{"all are", []streamState{paused}, "", "Every stream is paused: nothing is loaded."},
-		{"paused beside another", []streamState{paused, failing}, "/streams/acme/promotions", "The promotions of acme have been failing since 11:59 UTC. 1 stream is paused."},
+		{"paused beside another", []streamState{paused, failing}, "/streams/acme/promotions",
+			"The promotions of acme have been failing since 11:59 UTC. 1 stream is paused."},
 	} {
 		o := overview{now: noon, local: noon, known: noon, streams: c.streams}
 		for i := range o.streams {
@@ -146,8 +158,10 @@ func TestErrorsThatAreOne(t *testing.T) {
 		same bool
 	}{
 		{"account acme: list /v1/deals/coupons: the service failed (HTTP 503) after 2 attempts [GET http://x/v1/deals/coupons]", "account acme: list /v1/deals/cashback-offers: the service failed (HTTP 503) after 2 attempts [GET http://x/v1/deals/cashback-offers?cursor=7]", true},
-		{"account acme: list /v1/deals/coupons: the service failed (HTTP 503)", "account acme: list /v1/deals/cashback-offers: the API refused the key (HTTP 401)", false},
-		{"account acme: coupons: stopped by a guard: 3 of 9", "account acme: cashback_offers: stopped by a guard: 4 of 7", true},
+		{"account acme: list /v1/deals/coupons: the service failed (HTTP 503)",
+			"account acme: list /v1/deals/cashback-offers: the API refused the key (HTTP 401)", false},
+		{"account acme: coupons: stopped by a guard: 3 of 9", "account acme: cashback_offers: stopped by a guard: 4 of 7",
+			true},
 		{"dial tcp 10.0.0.1:9000: refused", "dial tcp 10.0.0.1:9000: refused", true},
 		{"no lease", "no disk", false},
 	} {

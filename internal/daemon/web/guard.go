@@ -31,11 +31,13 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
 		switch {
-		case r.Method != http.MethodGet && r.Method != http.MethodHead && (r.Method != http.MethodPost || !takesActions(r.URL.Path)): // web-1
+		case r.Method != http.MethodGet && r.Method != http.MethodHead &&
+			(r.Method != http.MethodPost || !takesActions(r.URL.Path)): // web-1
 			h.Set("Allow", "GET, HEAD")
 			http.Error(w, "only GET and HEAD", http.StatusMethodNotAllowed)
 		case !s.hostAllowed(r.Host):
-			http.Error(w, "this address answers under the names of this machine only (127.0.0.1, localhost)", http.StatusMisdirectedRequest)
+			http.Error(w, "this address answers under the names of this machine only (127.0.0.1, localhost)",
+				http.StatusMisdirectedRequest)
 		case !s.authorized(r) && !isProbe(r.URL.Path): // web-5
 			h.Set("WWW-Authenticate", `Basic realm="dealhouse", charset="UTF-8"`)
 			http.Error(w, "user and password, please", http.StatusUnauthorized)

@@ -26,7 +26,8 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	case err == nil:
 		s.writeJSON(w, http.StatusOK, readiness{Ready: true, Reasons: []string{}})
 	case !s.authorized(r): // web-5
-		s.writeJSON(w, http.StatusServiceUnavailable, readiness{Reasons: []string{"the reason is told with the user and the password only"}})
+		s.writeJSON(w, http.StatusServiceUnavailable,
+			readiness{Reasons: []string{"the reason is told with the user and the password only"}})
 	default:
 		s.writeJSON(w, http.StatusServiceUnavailable, readiness{Reasons: reasons(err)})
 	}

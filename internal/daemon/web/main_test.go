@@ -25,7 +25,8 @@ import (
 // The connections of the browsers of these tests end when they notice.
 func TestMain(m *testing.M) {
 	enginetest.Main(m, enginetest.Options{Leaks: []goleak.Option{
-		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
 	}})
 }
 
@@ -52,7 +53,8 @@ func newBenchAt(t testing.TB, world time.Time) *bench {
 	t.Helper()
 	b := &bench{w: warehousetest.Open(t), clients: map[string]*dealapi.Client{}}
 	var url string
-	b.Sim, url = enginetest.Serve(t, apisim.Options{Seed: 7, Now: world, Retailers: 60, Promotions: 120, Coupons: 150, CashbackOffers: 130, Transactions: 900,
+	b.Sim, url = enginetest.Serve(t, apisim.Options{Seed: 7, Now: world, Retailers: 60, Promotions: 120, Coupons: 150,
+		CashbackOffers: 130, Transactions: 900,
 		Products: 110, HistoryDays: 9, Settings: apisim.Settings{PageSize: 20}})
 	var err error
 	if b.syncer, err = syncer.New(syncer.Options{Warehouse: b.w, Progress: b.note}); err != nil {
@@ -60,7 +62,8 @@ func newBenchAt(t testing.TB, world time.Time) *bench {
 	}
 	for _, account := range b.Orgs() {
 		key, _ := b.Keys(account)
-		b.clients[account], err = dealapi.New(dealapi.Options{Account: account, BaseURL: url, Key: key, Backoff: time.Millisecond,
+		b.clients[account], err = dealapi.New(dealapi.Options{Account: account, BaseURL: url, Key: key,
+			Backoff:    time.Millisecond,
 			MaxBackoff: 2 * time.Millisecond, MaxAttempts: 2})
 		if err != nil {
 			t.Fatal(err)
@@ -160,7 +163,8 @@ func (b *bench) fail(t *testing.T, account, stream string) {
 		if r.URL.Path != s.Path {
 			return apisim.Fault{}
 		}
-		return apisim.Fault{Kind: apisim.FaultStatus, Status: http.StatusServiceUnavailable, Body: `{"error":"<script>alert(1)</script>"}`}
+		return apisim.Fault{Kind: apisim.FaultStatus, Status: http.StatusServiceUnavailable,
+			Body: `{"error":"<script>alert(1)</script>"}`}
 	})
 	defer b.SetFault(nil)
 	if errs := b.sync(t.Context(), t, account, stream); errs[stream] == nil {

@@ -29,7 +29,8 @@ func (s *Server) readBookkeeping(ctx context.Context, _ struct{}) (b bookkeeping
 	if len(b.standings) > 0 {
 		b.now = b.standings[0].Now
 	}
-	runs, err := s.o.Warehouse.Runs(ctx, warehouse.RunFilter{WholeLooks: true, PerStream: chartRuns, Limit: chartRuns * max(1, len(b.standings))})
+	runs, err := s.o.Warehouse.Runs(ctx, warehouse.RunFilter{WholeLooks: true, PerStream: chartRuns,
+		Limit: chartRuns * max(1, len(b.standings))})
 	if err != nil {
 		return b, err
 	}

@@ -32,7 +32,8 @@ type navItem struct {
 	Here       bool
 }
 
-var navigation = []navItem{{Path: "/", Name: "Status"}, {Path: timelinePage, Name: "Timeline"}, {Path: "/payouts", Name: "Payouts"}, {Path: actionsPage, Name: "Actions"}}
+var navigation = []navItem{{Path: "/", Name: "Status"}, {Path: timelinePage, Name: "Timeline"},
+	{Path: "/payouts", Name: "Payouts"}, {Path: actionsPage, Name: "Actions"}}
 
 // navAt is the navigation as a page shows it.
 func navAt(path string) []navItem {
@@ -50,7 +51,8 @@ const (
 )
 
 func (s *Server) newPage(o *overview, path, title string, body any) page {
-	p := page{Title: title, Nav: navAt(path), Refresh: refreshIdle, AsOf: o.localMoment(o.local), Problem: explain(o.problem), Assets: s.assets, Body: body}
+	p := page{Title: title, Nav: navAt(path), Refresh: refreshIdle, AsOf: o.localMoment(o.local),
+		Problem: explain(o.problem), Assets: s.assets, Body: body}
 	p.State, p.Summary = o.verdict()
 	for _, st := range o.streams {
 		if st.Running != nil {
@@ -133,10 +135,12 @@ type progress struct {
 
 func (o *overview) row(st *streamState) streamRow {
 	row := streamRow{
-		Account: st.id.Account, Stream: st.id.Stream, Name: capitalized(spaced(st.id.Stream)), Key: st.id.Account + "/" + st.id.Stream,
+		Account: st.id.Account, Stream: st.id.Stream, Name: capitalized(spaced(st.id.Stream)),
+		Key:   st.id.Account + "/" + st.id.Stream,
 		State: st.state, Label: st.state.label(), Schedule: st.Schedule,
 		Success: o.optionalMoment(st.standing.LastSuccess), Watermark: o.optionalMoment(st.standing.Watermark),
-		Scope: st.scope(), Chart: newRunChart("runs-"+st.id.Account+"-"+st.id.Stream, st.runs, o.now), Progress: o.progress(st),
+		Scope: st.scope(), Chart: newRunChart("runs-"+st.id.Account+"-"+st.id.Stream, st.runs, o.now),
+		Progress: o.progress(st),
 	}
 	if lag := o.lag(st); lag != nil {
 		row.Lag = wording.Long(*lag)
@@ -149,7 +153,8 @@ func (o *overview) row(st *streamState) streamRow {
 		row.Next = &m
 	}
 	for _, c := range st.checks {
-		row.Checks = append(row.Checks, checkRow{Name: c.Name, RunID: c.RunID.String(), Failed: !c.OK, Found: wording.Count(c.Found), Expected: wording.Count(c.Expected),
+		row.Checks = append(row.Checks, checkRow{Name: c.Name, RunID: c.RunID.String(), Failed: !c.OK,
+			Found: wording.Count(c.Found), Expected: wording.Count(c.Expected),
 			Detail: c.Detail, At: o.moment(c.CheckedAt)})
 	}
 	if p := st.Paused; p != nil {
@@ -191,7 +196,8 @@ func (o *overview) progress(st *streamState) *progress {
 		out.Words = capitalized(string(p.Phase))
 	}
 	if p.Totals.Pages > 0 {
-		out.Words += ": " + wording.Plural(p.Totals.Read, "row") + ", " + wording.Plural(p.Totals.Pages, "page") + ", " + volume(p.Totals.Bytes)
+		out.Words += ": " + wording.Plural(p.Totals.Read, "row") + ", " + wording.Plural(p.Totals.Pages, "page") + ", " +
+			volume(p.Totals.Bytes)
 	}
 	if !st.Since.IsZero() {
 		out.Words += ", for " + wording.Span(o.local.Sub(st.Since))
@@ -203,7 +209,8 @@ func (o *overview) progress(st *streamState) *progress {
 	}
 	// A stream that is read whole is about as long as the last time.
 	for _, r := range st.runs {
-		if r.Outcome == warehouse.OutcomeSuccess && r.RequestedAfter.IsZero() && r.Mode != warehouse.ModeFull && r.Mode != warehouse.ModeBackfill && r.Totals.Read > 0 {
+		if r.Outcome == warehouse.OutcomeSuccess && r.RequestedAfter.IsZero() && r.Mode != warehouse.ModeFull &&
+			r.Mode != warehouse.ModeBackfill && r.Totals.Read > 0 {
 			out.Value, out.Max = min(p.Totals.Read, r.Totals.Read), r.Totals.Read
 			break
 		}
@@ -262,7 +269,8 @@ type details struct {
 
 func (s *Server) readDetails(ctx context.Context, id warehouse.StreamID) (d details, err error) {
 	w := s.o.Warehouse
-	if d.runs, err = w.Runs(ctx, warehouse.RunFilter{Account: id.Account, Stream: id.Stream, Limit: shownRuns}); err != nil {
+	if d.runs, err = w.Runs(ctx, warehouse.RunFilter{Account: id.Account, Stream: id.Stream,
+		Limit: shownRuns}); err != nil {
 		return d, err
 	}
 	if d.changes, err = w.ChangesByDay(ctx, id, shownDays); err != nil {
@@ -305,7 +313,8 @@ func (o *overview) fill(body *streamPage, d details) {
 		body.Runs = append(body.Runs, o.runRow(r, body.Guarded))
 	}
 	for _, x := range d.rejects {
-		row := rejectRow{Key: x.Key, Field: x.Field, Reason: x.Reason, Raw: x.Raw, Seen: o.moment(x.SeenAt), Page: x.Page, RunID: x.RunID}
+		row := rejectRow{Key: x.Key, Field: x.Field, Reason: x.Reason, Raw: x.Raw, Seen: o.moment(x.SeenAt), Page: x.Page,
+			RunID: x.RunID}
 		if uint64(len(x.Raw)) < x.Size {
 			row.Cut = volume(x.Size)
 		}
@@ -321,14 +330,16 @@ func (o *overview) fill(body *streamPage, d details) {
 	for _, n := range d.rows {
 		rows = append(rows, day{n.Day, []uint64{n.Rows}})
 	}
-	body.Changes = newDayChart("changes", "Changes by day", []layer{{"inserted", "inserted"}, {"updated", "updated"}, {"deleted", "deleted"}}, changes, true)
+	body.Changes = newDayChart("changes", "Changes by day",
+		[]layer{{"inserted", "inserted"}, {"updated", "updated"}, {"deleted", "deleted"}}, changes, true)
 	if s, err := catalog.Find(body.Stream); err == nil && s.ByDay != nil {
 		body.ByDay = newDayChart("days", s.ByDay.Title, []layer{{"rows", "rows"}}, rows, false)
 	}
 }
 
 func (o *overview) runRow(r warehouse.RunRecord, guarded bool) runRow {
-	row := runRow{Started: o.moment(r.StartedAt), Exact: r.StartedAt.UTC().Format("2006-01-02 15:04:05"), Mode: r.Mode, Outcome: r.Outcome, Kind: toneOf(r.Outcome).class,
+	row := runRow{Started: o.moment(r.StartedAt), Exact: r.StartedAt.UTC().Format("2006-01-02 15:04:05"), Mode: r.Mode,
+		Outcome: r.Outcome, Kind: toneOf(r.Outcome).class,
 		Took: wording.Span(took(r, o.now)), Error: r.Error, Warnings: r.Warnings}
 	counts := []uint64{r.Totals.Read, r.Changes.Inserted, r.Changes.Updated, r.Changes.Deleted}
 	if guarded {

@@ -35,7 +35,8 @@ func poison(t *testing.T, b *bench) {
 			t.Fatal(err)
 		}
 	}
-	if err := b.Put(apisim.StreamCoupons, "acme", []byte(`{"name":"`+hostile+`","description":"a record without an id"}`)); err != nil {
+	if err := b.Put(apisim.StreamCoupons, "acme",
+		[]byte(`{"name":"`+hostile+`","description":"a record without an id"}`)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -57,7 +58,8 @@ func TestEscaping(t *testing.T) {
 	})
 	x := b.serve(t, nil)
 	x.soon(t, "Compared ")
-	for path, least := range map[string]int{"/": 5, "/streams/acme/coupons": 5, "/streams/globex/coupons": 2, "/streams/acme/payouts": 2, "/payouts": 1} {
+	for path, least := range map[string]int{"/": 5, "/streams/acme/coupons": 5, "/streams/globex/coupons": 2,
+		"/streams/acme/payouts": 2, "/payouts": 1} {
 		body := x.page(t, path)
 		if strings.Contains(body, "<script>") || strings.Contains(body, "alert(1)<") {
 			t.Errorf("%s has hostile text as markup", path)
@@ -66,8 +68,10 @@ func TestEscaping(t *testing.T) {
 			t.Errorf("%s has the text %d times, want %d", path, n, least)
 		}
 	}
-	for _, path := range []string{"/streams/acme/%3Cscript%3Ealert(1)%3C%2Fscript%3E", "/%3Cscript%3E", "/api/v1/runs?stream=%3Cscript%3E"} {
-		if answer, body := x.get(t, path); strings.Contains(body, "<script") || strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html") {
+	for _, path := range []string{"/streams/acme/%3Cscript%3Ealert(1)%3C%2Fscript%3E", "/%3Cscript%3E",
+		"/api/v1/runs?stream=%3Cscript%3E"} {
+		if answer, body := x.get(t, path); strings.Contains(body, "<script") ||
+			strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html") {
 			t.Errorf("%s: %s: %s", path, answer.Status, body)
 		}
 	}
@@ -78,15 +82,19 @@ func TestPages(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	x := b.serve(t, nil)
-	wantText(t, x.page(t, "/"), "Nothing has run yet.", "Not run yet", "No runs yet", "in 3 minutes", "<code>*/5 * * * *</code>")
-	wantText(t, x.page(t, "/streams/acme/coupons"), "Nothing has run yet. The first run comes in 3 minutes.", "Nothing that was rejected is open.")
+	wantText(t, x.page(t, "/"), "Nothing has run yet.", "Not run yet", "No runs yet", "in 3 minutes",
+		"<code>*/5 * * * *</code>")
+	wantText(t, x.page(t, "/streams/acme/coupons"), "Nothing has run yet. The first run comes in 3 minutes.",
+		"Nothing that was rejected is open.")
 
 	poison(t, b)
 	b.mustSync(t, "acme")
 	b.fresh()
-	wantText(t, x.page(t, "/"), fmt.Sprintf("All is fine; %d streams have not run yet.", len(catalog.All())), "The last 1 run: 1 success.", ">Up to date<")
+	wantText(t, x.page(t, "/"), fmt.Sprintf("All is fine; %d streams have not run yet.", len(catalog.All())),
+		"The last 1 run: 1 success.", ">Up to date<")
 	page := x.page(t, "/streams/acme/coupons")
-	wantText(t, page, "missing_key", "not_a_timestamp", "<code>endDate</code>", "<td>snapshot</td>", "Changes by day", fmt.Sprintf("1 success. The newest: success, %d rows in", b.loaded("acme", "coupons")),
+	wantText(t, page, "missing_key", "not_a_timestamp", "<code>endDate</code>", "<td>snapshot</td>", "Changes by day",
+		fmt.Sprintf("1 success. The newest: success, %d rows in", b.loaded("acme", "coupons")),
 		`href="/api/v1/runs?account=acme&amp;stream=coupons&amp;limit=1000"`)
 	wantText(t, x.page(t, "/streams/acme/transactions"), "Transactions by day of sale", "at most", `title="2`)
 	wantText(t, x.page(t, "/streams/acme/products"), "Product prices by day")
@@ -99,7 +107,8 @@ func TestPages(t *testing.T) {
 	b.change("acme", "transactions", func(s *Stream) {
 		s.Running = &syncer.Progress{Phase: syncer.PhaseReading, Windows: syncer.Windows{Total: 12, Done: 5}}
 	})
-	wantText(t, x.page(t, "/"), `<progress value="40" max="110"`, "Reading: 40 rows, 2 pages, 46.0 kB, for 1 min 30 s", `<progress value="5" max="12"`, "5 windows of 12", `data-refresh="1500"`)
+	wantText(t, x.page(t, "/"), `<progress value="40" max="110"`, "Reading: 40 rows, 2 pages, 46.0 kB, for 1 min 30 s",
+		`<progress value="5" max="12"`, "5 windows of 12", `data-refresh="1500"`)
 
 	// A guard stops the run after half of the coupons have vanished.
 	n := 0
@@ -115,7 +124,8 @@ func TestPages(t *testing.T) {
 		t.Fatal("no guard stopped the run")
 	}
 	b.fresh()
-	wantText(t, x.page(t, "/"), "A guard stopped the promotions of acme: a person must look.", ">Needs a person<", "1 run failed", "no longer lists")
+	wantText(t, x.page(t, "/"), "A guard stopped the promotions of acme: a person must look.", ">Needs a person<",
+		"1 run failed", "no longer lists")
 	if body := x.page(t, "/"); strings.Count(body, `class="mark"`) != 1 {
 		t.Error("the chart does not mark the run that was stopped")
 	}
@@ -163,14 +173,17 @@ func TestUnreachable(t *testing.T) {
 	x.page(t, "/streams/acme/coupons")
 	broken.Store(true)
 	b.pass(3 * time.Minute)
-	wantText(t, x.page(t, "/"), "The warehouse does not answer. This is what was known 3 minutes ago.", "connection refused", fmt.Sprintf(">%d</dd>", b.loaded("acme", "coupons")), ">Up to date<")
+	wantText(t, x.page(t, "/"), "The warehouse does not answer. This is what was known 3 minutes ago.",
+		"connection refused", fmt.Sprintf(">%d</dd>", b.loaded("acme", "coupons")), ">Up to date<")
 	wantText(t, x.page(t, "/streams/acme/coupons"), "The warehouse does not answer (", "<td>snapshot</td>")
 	var status statusJSON
 	x.json(t, "/api/v1/status", &status)
-	if status.State != stateCut || status.Warehouse.Reachable || !strings.Contains(status.Warehouse.Error, "connection refused") || len(status.Streams) != 2*len(catalog.All()) {
+	if status.State != stateCut || status.Warehouse.Reachable ||
+		!strings.Contains(status.Warehouse.Error, "connection refused") || len(status.Streams) != 2*len(catalog.All()) {
 		t.Errorf("%+v", status)
 	}
-	if answer, body := x.get(t, "/api/v1/runs"); answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, "connection refused") {
+	if answer, body := x.get(t, "/api/v1/runs"); answer.StatusCode != http.StatusServiceUnavailable ||
+		!strings.Contains(body, "connection refused") {
 		t.Errorf("%s: %s", answer.Status, body)
 	}
 
@@ -198,14 +211,16 @@ func TestNoServer(t *testing.T) {
 	}
 	for _, scheme := range []string{"http", "clickhouse"} {
 		log := &buffer{}
-		w, err := warehouse.Open(t.Context(), warehouse.Options{DSN: scheme + "://reader:s3cret@" + closed.Addr().String(), Logger: slog.New(slog.NewTextHandler(log, nil))})
+		w, err := warehouse.Open(t.Context(), warehouse.Options{DSN: scheme + "://reader:s3cret@" + closed.Addr().String(),
+			Logger: slog.New(slog.NewTextHandler(log, nil))})
 		if err != nil {
 			t.Fatal(err)
 		}
 		x := b.serve(t, func(o *Options) { o.Warehouse = w })
 		body := x.page(t, "/")
 		wantText(t, body, "The warehouse does not answer.", "connection refused")
-		if strings.Contains(body, "SELECT") || strings.Contains(body, "s3cret") || strings.Contains(log.String(), "trying again") {
+		if strings.Contains(body, "SELECT") || strings.Contains(body, "s3cret") ||
+			strings.Contains(log.String(), "trying again") {
 			t.Errorf("%s: %s\n%s", scheme, body, log)
 		}
 		if err := w.Close(); err != nil {

@@ -33,7 +33,8 @@ type payoutRequest struct {
 
 // payoutRequestOf reads one from a form. A matter is its kind, and its currency where it has one.
 func payoutRequestOf(form url.Values) payoutRequest {
-	q := payoutRequest{PayoutID: json.Number(form.Get("payout_id")), Code: form.Get("code"), Tolerance: json.Number(form.Get("tolerance")), Month: form.Get("month"), Seen: form.Get("seen")}
+	q := payoutRequest{PayoutID: json.Number(form.Get("payout_id")), Code: form.Get("code"),
+		Tolerance: json.Number(form.Get("tolerance")), Month: form.Get("month"), Seen: form.Get("seen")}
 	q.Kind, q.Currency, _ = strings.Cut(form.Get("matter"), " ")
 	return q
 }
@@ -44,8 +45,8 @@ func aboutPayouts(action string) bool {
 }
 
 // actOnPayouts writes what an operator asks for as `dealhouse reconcile` does, and then the record of it. Without the
-// record the same request does no harm when it comes again: there is nothing left to do, or what the operator has looked
-// at is not what stands.
+// record the same request does no harm when it comes again: there is nothing left to do, or what the operator has
+// looked at is not what stands.
 func (s *Server) actOnPayouts(ctx context.Context, q actionRequest, a warehouse.Action) (Acted, error) {
 	s.accounting.Lock()
 	defer s.accounting.Unlock()
@@ -70,7 +71,8 @@ func (s *Server) actOnPayouts(ctx context.Context, q actionRequest, a warehouse.
 	if acted.Action, err = s.o.Warehouse.RecordAction(ctx, a); err != nil {
 		return acted, err
 	}
-	s.log.Info("an operator has acted", "action", a.Action, "actor", a.Actor, "via", a.Via, "account", a.Account, "reason", a.Reason)
+	s.log.Info("an operator has acted", "action", a.Action, "actor", a.Actor, "via", a.Via, "account", a.Account, "reason",
+		a.Reason)
 	return acted, nil
 }
 
@@ -87,7 +89,8 @@ func (q payoutRequest) about() string {
 }
 
 func (s *Server) acknowledge(ctx context.Context, q actionRequest) (acted Acted, err error) {
-	ask := report.Acknowledging{Account: q.Account, Kind: q.Kind, Currency: q.Currency, Reason: q.Code, Note: q.Reason, By: s.o.User, Seen: q.Seen, Rules: s.rules()}
+	ask := report.Acknowledging{Account: q.Account, Kind: q.Kind, Currency: q.Currency, Reason: q.Code, Note: q.Reason,
+		By: s.o.User, Seen: q.Seen, Rules: s.rules()}
 	switch {
 	case q.RunID != "" || q.Month != "":
 		return acted, badRequest("run_id, month: an acknowledgement is about a payout")
@@ -115,7 +118,8 @@ func (s *Server) acknowledge(ctx context.Context, q actionRequest) (acted Acted,
 	for _, k := range all {
 		what = append(what, report.Acknowledged(k))
 	}
-	return Acted{Done: true, Text: fmt.Sprintf("Acknowledged of payout %d as %s: %s. It is quiet until its amounts move.", ask.Payout, spaced(q.Code), wording.List(what))}, nil
+	return Acted{Done: true, Text: fmt.Sprintf("Acknowledged of payout %d as %s: %s. It is quiet until its amounts move.",
+		ask.Payout, spaced(q.Code), wording.List(what))}, nil
 }
 
 func (s *Server) closeMonth(ctx context.Context, q actionRequest) (acted Acted, err error) {
@@ -146,7 +150,8 @@ func (s *Server) closeMonth(ctx context.Context, q actionRequest) (acted Acted, 
 	case err != nil:
 		return acted, err
 	}
-	return Acted{Done: true, Text: fmt.Sprintf("%s of %s is closed, with the hash %s.", q.Month, q.Account, statement.Hash())}, nil
+	return Acted{Done: true, Text: fmt.Sprintf("%s of %s is closed, with the hash %s.", q.Month, q.Account,
+		statement.Hash())}, nil
 }
 
 // whyRefused is a refusal as requests are answered.

@@ -101,7 +101,8 @@ func (s *Server) readPayout(ctx context.Context, k payoutKey) (d payoutDetails, 
 
 func newPayoutBody(r report.Reconciliation, p report.Payout) payoutBody {
 	row := newPayoutRow(p, report.AlignLines(report.Page, p.Explained.Lines...))
-	b := payoutBody{Account: p.Account, ID: row.ID, Path: row.Path, Period: row.Period, Month: p.Month(), MonthTitle: monthTitle(p.Month()), State: verdictTone(p), Pills: row.Pills,
+	b := payoutBody{Account: p.Account, ID: row.ID, Path: row.Path, Period: row.Period, Month: p.Month(),
+		MonthTitle: monthTitle(p.Month()), State: verdictTone(p), Pills: row.Pills,
 		Advice: row.Advice, Lines: row.Lines, Totals: p.Totals()}
 	ack := ackForm{Seen: p.Seen(), Account: p.Account, ID: row.ID, Reasons: report.Reasons()}
 	for _, m := range p.Matters {
@@ -115,13 +116,18 @@ func newPayoutBody(r report.Reconciliation, p report.Payout) payoutBody {
 	}
 	d := report.AlignExceptions(report.Page, p.Exceptions())
 	for _, e := range firstOf(p.Exceptions()) {
-		b.Exceptions = append(b.Exceptions, paidRow{ID: e.ID.String(), Sold: report.Day(e.SoldAt), Retailer: e.Retailer, Kind: report.MatterTitle(string(e.Kind)), Reason: string(e.Reason), WhenPaid: e.WhenPaid, Now: e.Status,
-			Currency: e.Currency, Paid: d.Text("paid", e.Currency, e.Paid), Worth: d.Text("worth", e.Currency, e.Worth), Differs: d.Text("difference", e.Currency, e.Difference())})
+		b.Exceptions = append(b.Exceptions, paidRow{ID: e.ID.String(), Sold: report.Day(e.SoldAt), Retailer: e.Retailer,
+			Kind: report.MatterTitle(string(e.Kind)), Reason: string(e.Reason), WhenPaid: e.WhenPaid, Now: e.Status,
+			Currency: e.Currency, Paid: d.Text("paid", e.Currency, e.Paid), Worth: d.Text("worth", e.Currency, e.Worth),
+			Differs: d.Text("difference", e.Currency, e.Difference())})
 	}
 	d = r.AlignTransactions(report.Page)
 	for _, t := range firstOf(r.Transactions) {
-		b.Transactions = append(b.Transactions, paidRow{ID: t.ID.String(), Sold: report.Day(t.SoldAt), Retailer: t.Retailer, Reason: t.State, WhenPaid: p.WhenPaid(t), Now: t.Status,
-			Currency: t.Currency, Paid: d.TextKnown("paid", t.Currency, p.PaidFor(t)), Worth: d.Text("worth", t.Currency, p.WorthOf(t))})
+		b.Transactions = append(b.Transactions,
+			paidRow{ID: t.ID.String(), Sold: report.Day(t.SoldAt), Retailer: t.Retailer, Reason: t.State,
+				WhenPaid: p.WhenPaid(t), Now: t.Status,
+				Currency: t.Currency, Paid: d.TextKnown("paid", t.Currency, p.PaidFor(t)),
+				Worth: d.Text("worth", t.Currency, p.WorthOf(t))})
 	}
 	if n := len(r.Transactions) - len(b.Transactions); n > 0 {
 		b.More = wording.Plural(uint64(n), "more transaction")
@@ -133,7 +139,8 @@ func newPayoutBody(r report.Reconciliation, p report.Payout) payoutBody {
 func firstOf[T any](all []T) []T { return all[:min(len(all), shownTransactions)] }
 
 func newMatterRow(m report.Matter) matterRow {
-	row := matterRow{Value: strings.TrimSpace(m.Kind + " " + m.Currency), Kind: report.MatterTitle(m.Kind), State: stateLate, Standing: "open", Transactions: wording.Count(uint64(len(m.Entries)))}
+	row := matterRow{Value: strings.TrimSpace(m.Kind + " " + m.Currency), Kind: report.MatterTitle(m.Kind),
+		State: stateLate, Standing: "open", Transactions: wording.Count(uint64(len(m.Entries)))}
 	if a := m.Amount(); !a.IsZero() || m.Currency != "" {
 		row.Amount = strings.TrimSpace(m.Currency + " " + wording.Grouped(report.MoneyIn(m.Currency, a.Abs())))
 	}
@@ -144,9 +151,12 @@ func newMatterRow(m report.Matter) matterRow {
 	case m.Open && a != nil && m.Moved.IsZero():
 		row.Standing = "open again: it has changed since " + a.By + " acknowledged it"
 	case m.Open && a != nil:
-		row.Standing = "open again: it has moved by " + strings.TrimSpace(m.Currency+" "+wording.Grouped(report.MoneyIn(m.Currency, m.Moved))) + " since " + a.By + " acknowledged it"
+		row.Standing = "open again: it has moved by " +
+			strings.TrimSpace(m.Currency+" "+wording.Grouped(report.MoneyIn(m.Currency, m.Moved))) + " since " + a.By +
+			" acknowledged it"
 	case !m.Open:
-		row.State, row.Standing = stateFine, "acknowledged by "+a.By+" on "+a.At.UTC().Format(time.DateOnly)+" as "+spaced(a.Reason)
+		row.State, row.Standing = stateFine, "acknowledged by "+a.By+" on "+a.At.UTC().Format(time.DateOnly)+" as "+
+			spaced(a.Reason)
 	}
 	return row
 }
@@ -159,11 +169,13 @@ func historyOf(r report.Reconciliation, p report.Payout, acknowledged []warehous
 		for i, name := range p.AlteredColumns {
 			changes = append(changes, name+" from "+p.AlteredBefore[i]+" to "+p.AlteredAfter[i])
 		}
-		all = append(all, event{At: exact(*p.AlteredAt), What: strings.TrimSuffix("the payout was altered: "+strings.Join(changes, ", "), ": ")})
+		all = append(all, event{At: exact(*p.AlteredAt),
+			What: strings.TrimSuffix("the payout was altered: "+strings.Join(changes, ", "), ": ")})
 	}
 	for _, t := range firstOf(r.Transactions) {
 		if t.Differs() && t.ChangedAt != nil {
-			all = append(all, event{At: exact(*t.ChangedAt), What: "transaction " + t.ID.String() + " " + t.State + ": " + p.WhenPaid(t) + " when paid, " + t.Status + " now"})
+			all = append(all, event{At: exact(*t.ChangedAt),
+				What: "transaction " + t.ID.String() + " " + t.State + ": " + p.WhenPaid(t) + " when paid, " + t.Status + " now"})
 		}
 	}
 	for _, a := range acknowledged {

@@ -89,7 +89,8 @@ func (s *Server) readPayouts(ctx context.Context, _ struct{}) (out reconciliatio
 
 // newAccountPayouts takes a reconciliation of one account.
 func newAccountPayouts(r report.Reconciliation) accountPayouts {
-	a := accountPayouts{Account: r.Filter.Account, Summary: r.Summary(), NeedsWork: r.NeedsWork(), Total: len(r.Payouts), State: accountTone(r)}
+	a := accountPayouts{Account: r.Filter.Account, Summary: r.Summary(), NeedsWork: r.NeedsWork(), Total: len(r.Payouts),
+		State: accountTone(r)}
 	shown := r.Payouts[:min(len(r.Payouts), shownPayouts)]
 	for _, p := range r.Payouts[len(shown):] {
 		if len(p.Kinds()) > 0 {
@@ -145,9 +146,11 @@ func monthTitle(month string) string {
 
 func newPayoutRow(p report.Payout, d *report.Alignment) payoutRow {
 	id := strconv.FormatInt(p.ID, 10)
-	row := payoutRow{ID: id, Path: payoutPath(p.Account, p.ID), Key: p.Account + "/" + id, Period: p.Period(), Pills: pillsOf(p), Advice: wording.Sentence(p.Advice())}
+	row := payoutRow{ID: id, Path: payoutPath(p.Account, p.ID), Key: p.Account + "/" + id, Period: p.Period(),
+		Pills: pillsOf(p), Advice: wording.Sentence(p.Advice())}
 	for _, l := range p.Explained.Lines {
-		line := payoutLine{Currency: l.Currency, Paid: d.Text("paid", l.Currency, l.Paid), Worth: d.Text("worth", l.Currency, l.Worth)}
+		line := payoutLine{Currency: l.Currency, Paid: d.Text("paid", l.Currency, l.Paid),
+			Worth: d.Text("worth", l.Currency, l.Worth)}
 		for _, k := range report.KindColumns() {
 			if amount := k.Cell(l); amount != nil {
 				line.Kinds = append(line.Kinds, kindAmount{k.Title, d.Text(k.Title, l.Currency, *amount)})
@@ -179,8 +182,8 @@ func pillsOf(p report.Payout) []pill {
 	return all
 }
 
-// verdictTone is the state whose colour a verdict has: what needs nothing is fine, whatever its name. What only waits for
-// money is milder than what does not add up.
+// verdictTone is the state whose colour a verdict has: what needs nothing is fine, whatever its name. What only waits
+// for money is milder than what does not add up.
 func verdictTone(p report.Payout) state {
 	switch {
 	case p.Verdict == report.NoTransactions:
@@ -204,7 +207,8 @@ func accountTone(r report.Reconciliation) state {
 	drifts := func(p report.Payout) bool {
 		return !slices.ContainsFunc(p.Kinds(), func(kind string) bool { return kind != report.Drifted })
 	}
-	if len(r.Orphans)+len(r.Overdue) == 0 && !slices.ContainsFunc(r.Payouts, func(p report.Payout) bool { return !drifts(p) }) {
+	if len(r.Orphans)+len(r.Overdue) == 0 &&
+		!slices.ContainsFunc(r.Payouts, func(p report.Payout) bool { return !drifts(p) }) {
 		return stateLate
 	}
 	return stateFailing

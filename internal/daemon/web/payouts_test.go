@@ -71,7 +71,8 @@ func (b *bench) books(t *testing.T) {
 		id := firstPayout + i
 		b.pay(t, id, p.transactions, p.cashback)
 		for j, currency := range p.currencies {
-			each := decimal.RequireFromString(p.cashback).Sub(decimal.New(int64(i/3%2*(1-i%3)), -2)).Div(decimal.NewFromInt(int64(p.transactions)))
+			each := decimal.RequireFromString(p.cashback).Sub(decimal.New(int64(i/3%2*(1-i%3)),
+				-2)).Div(decimal.NewFromInt(int64(p.transactions)))
 			b.sell(t, 10*id+j, "CONFIRMED", each.String(), currency, id)
 		}
 	}
@@ -87,7 +88,8 @@ func (b *bench) books(t *testing.T) {
 func (b *bench) bank(t *testing.T) {
 	t.Helper()
 	const file = "reference,received_on,currency,amount,fee,payouts,text\nbank-9001,2026-03-28,EUR,2998.50,1.50,9001,\nbank-lost,2026-03-29,EUR,7.77,,,of whom is this\n"
-	rows, problems, err := settlement.ReadFile(strings.NewReader(file), "acme", time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC))
+	rows, problems, err := settlement.ReadFile(strings.NewReader(file), "acme",
+		time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC))
 	if err != nil || len(problems) > 0 {
 		t.Fatal(err, problems)
 	}
@@ -143,7 +145,8 @@ func TestPayouts(t *testing.T) {
 			t.Errorf("%q is not on the page", r.Of(account).Summary())
 		}
 	}
-	for i, verdict := range []string{"matched", "drifted", "missing", "mismatched", "matched, mixed currency", "no transactions", "mismatched, altered"} {
+	for i, verdict := range []string{"matched", "drifted", "missing", "mismatched", "matched, mixed currency",
+		"no transactions", "mismatched, altered"} {
 		p := r.Payouts[indexOf(t, r, firstPayout+int64(i))]
 		if p.Word() != verdict {
 			t.Errorf("payout %d is %s, want %s: %s", p.ID, p.Word(), verdict, p.Advice())
@@ -157,16 +160,20 @@ func TestPayouts(t *testing.T) {
 			wantText(t, row, report.Grouped(report.MoneyIn(l.Currency, l.Paid)), ">"+l.Currency+"</span>")
 		}
 	}
-	wantText(t, rowOf(t, page, "acme/9001"), "Expect EUR 1,500.00 back: 1 transaction was declined after it was paid", `<dt>expect back</dt><dd><span class="unit">EUR</span> 1,500.00`, `data-state="late"`)
-	wantText(t, rowOf(t, page, "acme/9003"), `<dt>error in payout</dt><dd><span class="unit">EUR</span> `, "0.01</dd>", `data-state="failing"`)
-	if row := rowOf(t, page, "acme/9000"); strings.Contains(row, `data-state="late"`) || !strings.Contains(row, `data-state="fine"`) {
+	wantText(t, rowOf(t, page, "acme/9001"), "Expect EUR 1,500.00 back: 1 transaction was declined after it was paid",
+		`<dt>expect back</dt><dd><span class="unit">EUR</span> 1,500.00`, `data-state="late"`)
+	wantText(t, rowOf(t, page, "acme/9003"), `<dt>error in payout</dt><dd><span class="unit">EUR</span> `, "0.01</dd>",
+		`data-state="failing"`)
+	if row := rowOf(t, page, "acme/9000"); strings.Contains(row, `data-state="late"`) ||
+		!strings.Contains(row, `data-state="fine"`) {
 		t.Errorf("what needs nothing is not fine: %s", row)
 	}
 	wantText(t, rowOf(t, page, "acme/9006"), "total_cashback from 6.5 to 7.5")
 	if strings.Index(page, `data-live="acme/9006"`) > strings.Index(page, `data-live="acme/9005"`) {
 		t.Error("the newest payout is not the first")
 	}
-	wantText(t, page, "1 transaction (EUR 17.05) carries payout 9999", "dealhouse reconcile --account acme", "over 60 days old", "<h3>March 2026</h3>", `href="/statements/acme/2026-03"`)
+	wantText(t, page, "1 transaction (EUR 17.05) carries payout 9999", "dealhouse reconcile --account acme",
+		"over 60 days old", "<h3>March 2026</h3>", `href="/statements/acme/2026-03"`)
 	wantText(t, x.page(t, "/"), ">Payouts</a>")
 	y, _ := b.serveDesk(t, func(o *Options) { o.OverdueAfter = func() time.Duration { return 60 * 24 * time.Hour } })
 	t.Run("pages", func(t *testing.T) { testPayoutPages(t, b, y, r) })
@@ -207,22 +214,27 @@ func TestManyPayouts(t *testing.T) {
 			p.Verdict = report.Mismatched
 		}
 		n := len(warehouse.PayoutTotals())
-		p.Reported, p.Stamped, p.AsOfNow, p.Difference = make([]*decimal.Decimal, n), make([]*decimal.Decimal, n), make([]*decimal.Decimal, n), make([]*decimal.Decimal, n)
+		p.Reported, p.Stamped, p.AsOfNow, p.Difference = make([]*decimal.Decimal, n), make([]*decimal.Decimal,
+			n), make([]*decimal.Decimal, n), make([]*decimal.Decimal, n)
 		r.Payouts = append(r.Payouts, report.Payout{Payout: p})
 	}
 	for i := range shownOthers + 5 {
 		r.Orphans = append(r.Orphans, warehouse.OrphanGroup{Account: "acme", Payout: int64(i), Transactions: 1})
 	}
 	a := newAccountPayouts(r.Of("acme"))
-	if len(a.Months) != 1 || len(a.Months[0].Payouts) != shownPayouts || a.Months[0].Payouts[0].ID != "1000" || a.Total != shownPayouts+10 || a.Unshown != 3 || len(a.Others) != shownOthers || a.MoreOther != 5 || a.State != stateFailing {
-		t.Errorf("%d months, %d payouts, %d others and %d more, %d unshown, %s", len(a.Months), a.Total, len(a.Others), a.MoreOther, a.Unshown, a.State)
+	if len(a.Months) != 1 || len(a.Months[0].Payouts) != shownPayouts || a.Months[0].Payouts[0].ID != "1000" ||
+		a.Total != shownPayouts+10 || a.Unshown != 3 || len(a.Others) != shownOthers || a.MoreOther != 5 ||
+		a.State != stateFailing {
+		t.Errorf("%d months, %d payouts, %d others and %d more, %d unshown, %s", len(a.Months), a.Total, len(a.Others),
+			a.MoreOther, a.Unshown, a.State)
 	}
 	pages, err := parsePages()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	if err := pages["payouts.html"].ExecuteTemplate(&out, "content", page{Body: payoutsPage{Compared: &moment{}, Accounts: []accountPayouts{a}, Shown: shownPayouts}}); err != nil {
+	if err := pages["payouts.html"].ExecuteTemplate(&out, "content",
+		page{Body: payoutsPage{Compared: &moment{}, Accounts: []accountPayouts{a}, Shown: shownPayouts}}); err != nil {
 		t.Fatal(err)
 	}
 	wantText(t, out.String(), "The newest 200 of 210 are shown; of the older ones, 3 need a look.", "and 5 more")
@@ -298,7 +310,8 @@ func TestPayoutsUnreachable(t *testing.T) {
 	x.soon(t, "Compared ")
 	broken.Store(true)
 	b.pass(3 * time.Minute)
-	wantText(t, x.page(t, "/payouts"), "The warehouse does not answer (", "connection refused", ">3 minutes ago</time>", `data-live="acme/`)
+	wantText(t, x.page(t, "/payouts"), "The warehouse does not answer (", "connection refused", ">3 minutes ago</time>",
+		`data-live="acme/`)
 	y := b.serve(t, through)
 	wantText(t, y.page(t, "/payouts"), "The warehouse does not answer.", "connection refused")
 	broken.Store(false)
@@ -314,10 +327,12 @@ func (b *bench) doubt(t *testing.T, account, stream string) {
 		check, detail string
 		found, ago    int
 	}{
-		{"amounts_not_negative", "", 0, 600}, {"amounts_not_negative", "3 rows have an amount below zero: look at " + hostile, 3, 300},
+		{"amounts_not_negative", "", 0, 600}, {"amounts_not_negative", "3 rows have an amount below zero: look at " + hostile,
+			3, 300},
 		{"statuses_known", "which has passed since", 2, 600}, {"statuses_known", "", 0, 300}, {"keys_unique", "", 0, 300},
 	} {
-		if err := b.w.Conn().Exec(t.Context(), one, account, stream, uuid.New(), c.check, c.detail == "", c.found, c.detail, c.ago); err != nil {
+		if err := b.w.Conn().Exec(t.Context(), one, account, stream, uuid.New(), c.check, c.detail == "", c.found, c.detail,
+			c.ago); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -345,7 +360,8 @@ func TestFailedChecks(t *testing.T) {
 	}
 	page = x.page(t, "/streams/acme/coupons")
 	wantText(t, page, "<code>statuses_known</code>", "<code>keys_unique</code>", ">holds<", ">failed<", escaped)
-	if strings.Index(page, "<code>amounts_not_negative</code></th>") > strings.Index(page, "<code>keys_unique</code></th>") {
+	if strings.Index(page, "<code>amounts_not_negative</code></th>") > strings.Index(page,
+		"<code>keys_unique</code></th>") {
 		t.Error("what failed is not the first")
 	}
 	var status statusJSON
@@ -358,7 +374,8 @@ func TestFailedChecks(t *testing.T) {
 			if len(s.FailedChecks) != 1 || s.FailedChecks[0].CheckedAt == "" {
 				t.Fatalf("%+v", s.FailedChecks)
 			}
-			want := checkJSON{"amounts_not_negative", "3 rows have an amount below zero: look at " + hostile, s.FailedChecks[0].CheckedAt}
+			want := checkJSON{"amounts_not_negative", "3 rows have an amount below zero: look at " + hostile,
+				s.FailedChecks[0].CheckedAt}
 			if d := cmp.Diff(want, s.FailedChecks[0]); d != "" {
 				t.Error(d)
 			}

@@ -115,8 +115,8 @@ func keep[K comparable, V any](r *reads, fresh time.Duration, read func(context.
 	return &kept[K, V]{reads: r, fresh: fresh, timeout: readTimeout, read: read, entries: map[K]*entry[V]{}}
 }
 
-// get gives the answer to a question, a fresh one if there is none. One viewer asks; the others have the answer before it
-// meanwhile, or wait when there is none yet. What one viewer asks for is not given up when that viewer leaves.
+// get gives the answer to a question, a fresh one if there is none. One viewer asks; the others have the answer before
+// it meanwhile, or wait when there is none yet. What one viewer asks for is not given up when that viewer leaves.
 func (k *kept[K, V]) get(ctx context.Context, question K) answer[V] {
 	e := k.entry(question)
 	if last, fresh := e.read(k.clock(), k.fresh); fresh {

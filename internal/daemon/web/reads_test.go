@@ -70,13 +70,14 @@ func TestViewersDoNotWait(t *testing.T) {
 	t.Parallel()
 	var now atomic.Int64
 	began, release := make(chan struct{}), make(chan struct{})
-	k := keep(newReads(func() time.Time { return time.Unix(now.Load(), 0) }), time.Second, func(context.Context, int) (int64, error) {
-		if now.Load() > 0 {
-			began <- struct{}{}
-			<-release
-		}
-		return now.Load(), nil
-	})
+	k := keep(newReads(func() time.Time { return time.Unix(now.Load(), 0) }), time.Second,
+		func(context.Context, int) (int64, error) {
+			if now.Load() > 0 {
+				began <- struct{}{}
+				<-release
+			}
+			return now.Load(), nil
+		})
 	k.get(t.Context(), 1)
 	now.Store(100)
 	asking := make(chan answer[int64])

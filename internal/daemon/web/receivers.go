@@ -88,8 +88,9 @@ func (s *Server) apiReceivers(w http.ResponseWriter, r *http.Request) {
 	out := []receiverJSON{}
 	for i, x := range all {
 		out = append(out, receiverJSON{
-			Receiver: x.Receiver, Form: forms[i], Waiting: x.Waiting, OldestWaiting: pointedJSON(x.Oldest), Attempts: x.Attempts, LastError: x.Error,
-			LastSent: pointedJSON(x.LastSent), Sent: x.Sent, Dropped: x.Dropped,
+			Receiver: x.Receiver, Form: forms[i], Waiting: x.Waiting, OldestWaiting: pointedJSON(x.Oldest), Attempts: x.Attempts,
+			LastError: x.Error,
+			LastSent:  pointedJSON(x.LastSent), Sent: x.Sent, Dropped: x.Dropped,
 		})
 	}
 	s.writeJSON(w, http.StatusOK, map[string][]receiverJSON{"receivers": out})

@@ -39,9 +39,11 @@ func TestHeaders(t *testing.T) {
 	x := b.serve(t, nil)
 	inline := regexp.MustCompile(`(?i)<script(\s[^>]*)?>[^<]|<style|\sstyle=|\son[a-z]+=|javascript:`)
 	outside := regexp.MustCompile(`(?i)(src|href)="(https?:)?//`)
-	for _, path := range []string{"/", "/streams/acme/coupons", "/streams/acme/transactions", "/streams/globex/products", "/payouts", "/api/v1/status", "/healthz", "/metrics", "/nowhere", "/streams/acme/nothing"} {
+	for _, path := range []string{"/", "/streams/acme/coupons", "/streams/acme/transactions", "/streams/globex/products",
+		"/payouts", "/api/v1/status", "/healthz", "/metrics", "/nowhere", "/streams/acme/nothing"} {
 		answer, body := x.get(t, path)
-		for name, want := range map[string]string{"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store"} {
+		for name, want := range map[string]string{"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff",
+			"Referrer-Policy": "no-referrer", "Cache-Control": "no-store"} {
 			if got := answer.Header.Get(name); got != want {
 				t.Errorf("%s: %s is %q", path, name, got)
 			}
@@ -69,16 +71,22 @@ func TestHeaders(t *testing.T) {
 	}
 	for _, path := range assets {
 		answer, _ := x.get(t, path)
-		if answer.StatusCode != http.StatusOK || answer.Header.Get("Cache-Control") != "public, max-age=31536000, immutable" || answer.Header.Get("Content-Type") == "" {
+		if answer.StatusCode != http.StatusOK ||
+			answer.Header.Get("Cache-Control") != "public, max-age=31536000, immutable" ||
+			answer.Header.Get("Content-Type") == "" {
 			t.Errorf("%s: %s, %v", path, answer.Status, answer.Header)
 		}
 	}
-	for _, path := range []string{"/static/", "/static/style.css", "/static/../web.go", "/templates/layout.html", "/debug/pprof/", "/payouts/", "/payouts/1"} {
+	for _, path := range []string{"/static/", "/static/style.css", "/static/../web.go", "/templates/layout.html",
+		"/debug/pprof/", "/payouts/", "/payouts/1"} {
 		if answer, _ := x.get(t, path); answer.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: %s", path, answer.Status)
 		}
 	}
-	if answer, _ := x.get(t, "/", func(r *http.Request) { r.Header.Set("X-Long", strings.Repeat("x", 64<<10)) }); answer.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+	if answer, _ := x.get(t, "/", func(r *http.Request) {
+		r.Header.Set("X-Long",
+			strings.Repeat("x", 64<<10))
+	}); answer.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 		t.Errorf("a header of 64 KiB: %s", answer.Status)
 	}
 }
@@ -88,13 +96,16 @@ func TestCredentials(t *testing.T) {
 	b := newBench(t)
 	b.ready = errors.New("the warehouse at secret.internal does not answer")
 	x := b.serve(t, func(o *Options) { o.User, o.Password = "ops", "pässword:with colon" })
-	for _, path := range []string{"/", "/metrics", "/api/v1/status", "/api/v1/runs", "/streams/acme/coupons", x.assets["style.css"], "/nowhere"} {
+	for _, path := range []string{"/", "/metrics", "/api/v1/status", "/api/v1/runs", "/streams/acme/coupons",
+		x.assets["style.css"], "/nowhere"} {
 		for name, change := range map[string]func(*http.Request){
-			"none": func(*http.Request) {}, "another user": as("root", "pässword:with colon"), "another password": as("ops", "x"), "no password": as("ops", ""),
+			"none": func(*http.Request) {}, "another user": as("root", "pässword:with colon"),
+			"another password": as("ops", "x"), "no password": as("ops", ""),
 			"another scheme": func(r *http.Request) { r.Header.Set("Authorization", "Bearer ops") },
 		} {
 			answer, body := x.get(t, path, change)
-			if answer.StatusCode != http.StatusUnauthorized || !strings.HasPrefix(answer.Header.Get("WWW-Authenticate"), "Basic ") || strings.Contains(body, "acme") {
+			if answer.StatusCode != http.StatusUnauthorized ||
+				!strings.HasPrefix(answer.Header.Get("WWW-Authenticate"), "Basic ") || strings.Contains(body, "acme") {
 				t.Errorf("%s with %s: %s: %s", path, name, answer.Status, body)
 			}
 		}
@@ -105,7 +116,8 @@ func TestCredentials(t *testing.T) {
 	if answer, body := x.get(t, "/healthz"); answer.StatusCode != http.StatusOK || body != "alive\n" {
 		t.Errorf("a probe for life gets %s: %s", answer.Status, body)
 	}
-	if answer, body := x.get(t, "/readyz"); answer.StatusCode != http.StatusServiceUnavailable || strings.Contains(body, "secret.internal") {
+	if answer, body := x.get(t, "/readyz"); answer.StatusCode != http.StatusServiceUnavailable ||
+		strings.Contains(body, "secret.internal") {
 		t.Errorf("a probe for readiness gets %s: %s", answer.Status, body)
 	}
 	if _, body := x.get(t, "/readyz", as("ops", "pässword:with colon")); !strings.Contains(body, "secret.internal") {
@@ -120,7 +132,8 @@ func TestReady(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	x := b.serve(t, nil)
-	if answer, body := x.get(t, "/readyz"); answer.StatusCode != http.StatusOK || body != "{\n  \"ready\": true,\n  \"reasons\": []\n}\n" {
+	if answer, body := x.get(t, "/readyz"); answer.StatusCode != http.StatusOK ||
+		body != "{\n  \"ready\": true,\n  \"reasons\": []\n}\n" {
 		t.Errorf("%s: %s", answer.Status, body)
 	}
 	b.ready = errors.Join(errors.New("the configuration is not valid"), errors.New("the schema is old"))
@@ -138,8 +151,10 @@ func TestHosts(t *testing.T) {
 	b := newBench(t)
 	x := b.serve(t, nil)
 	for host, want := range map[string]int{
-		"": http.StatusOK, "localhost": http.StatusOK, "localhost:9464": http.StatusOK, "127.0.0.1:1": http.StatusOK, "[::1]:9464": http.StatusOK, "[::1]": http.StatusOK,
-		"evil.example": http.StatusMisdirectedRequest, "evil.example:9464": http.StatusMisdirectedRequest, "localhost.evil.example": http.StatusMisdirectedRequest,
+		"": http.StatusOK, "localhost": http.StatusOK, "localhost:9464": http.StatusOK, "127.0.0.1:1": http.StatusOK,
+		"[::1]:9464": http.StatusOK, "[::1]": http.StatusOK,
+		"evil.example": http.StatusMisdirectedRequest, "evil.example:9464": http.StatusMisdirectedRequest,
+		"localhost.evil.example": http.StatusMisdirectedRequest,
 		"127.0.0.1.evil.example": http.StatusMisdirectedRequest, "10.0.0.1": http.StatusMisdirectedRequest,
 	} {
 		if answer, _ := x.get(t, "/healthz", withHost(host)); answer.StatusCode != want {
@@ -147,7 +162,8 @@ func TestHosts(t *testing.T) {
 		}
 	}
 	secured := b.serve(t, func(o *Options) { o.User, o.Password = "ops", "x" })
-	if answer, _ := secured.get(t, "/", withHost("status.example.com"), as("ops", "x")); answer.StatusCode != http.StatusOK {
+	if answer, _ := secured.get(t, "/", withHost("status.example.com"),
+		as("ops", "x")); answer.StatusCode != http.StatusOK {
 		t.Errorf("behind a proxy, with credentials: %s", answer.Status)
 	}
 }
@@ -160,9 +176,10 @@ func TestWarnings(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		"on loopback":                     {func(*Options) {}, ""},
-		"for all":                         {func(o *Options) { o.Listen = "0.0.0.0:0" }, "anyone who reaches this address"},
-		"for all, with a password":        {func(o *Options) { o.Listen, o.User, o.Password = "0.0.0.0:0", "u", "p" }, "travels unencrypted"},
+		"on loopback": {func(*Options) {}, ""},
+		"for all":     {func(o *Options) { o.Listen = "0.0.0.0:0" }, "anyone who reaches this address"},
+		"for all, with a password": {func(o *Options) { o.Listen, o.User, o.Password = "0.0.0.0:0", "u", "p" },
+			"travels unencrypted"},
 		"for all, with password and TLS":  {func(o *Options) { o.Listen, o.User, o.Password, o.TLSCert, o.TLSKey = "0.0.0.0:0", "u", "p", cert, key }, ""},
 		"on loopback with pprof":          {func(o *Options) { o.Pprof = true }, ""},
 		"on loopback, without a password": {func(o *Options) { o.TLSCert, o.TLSKey = cert, key }, ""},
@@ -266,7 +283,8 @@ func newCertificate(t *testing.T, dir, name string) (certFile, keyFile string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
@@ -277,7 +295,8 @@ func newCertificate(t *testing.T, dir, name string) (certFile, keyFile string) {
 		t.Fatal(err)
 	}
 	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	for file, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "PRIVATE KEY", Bytes: private}} {
+	for file, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der},
+		keyFile: {Type: "PRIVATE KEY", Bytes: private}} {
 		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -106,8 +106,10 @@ func (s *Server) statementPage(w http.ResponseWriter, r *http.Request) {
 	if o.problem == nil { // otherwise it would only take the time-out once more
 		known = s.statements.get(r.Context(), k)
 	}
-	body := statementBody{Account: k.account, Month: k.month.Format("2006-01"), Title: k.month.Format("January 2006"), Path: k.path(), State: stateCut, Error: explain(known.err),
-		Before: statementKey{k.account, k.month.AddDate(0, -1, 0)}.path(), After: statementKey{k.account, k.month.AddDate(0, 1, 0)}.path()}
+	body := statementBody{Account: k.account, Month: k.month.Format("2006-01"), Title: k.month.Format("January 2006"),
+		Path: k.path(), State: stateCut, Error: explain(known.err),
+		Before: statementKey{k.account, k.month.AddDate(0, -1, 0)}.path(),
+		After:  statementKey{k.account, k.month.AddDate(0, 1, 0)}.path()}
 	if !known.at.IsZero() {
 		body.fill(k, known.value)
 		if token := s.token(); token != "" && known.value.Close == nil && known.value.Complete() {
@@ -131,10 +133,12 @@ func (b *statementBody) fill(k statementKey, statement statementDetails) {
 	for _, c := range statement.Currencies {
 		row := func(name string, f report.Figure, of report.Balance) balanceRow {
 			f.Currency = c.Currency
-			return balanceRow{Name: name, Path: figureKey{k, f}.path("figure"), Pending: c.Money(of, "pending"), Confirmed: c.Money(of, "confirmed"), Settled: c.Money(of, "settled"),
+			return balanceRow{Name: name, Path: figureKey{k, f}.path("figure"), Pending: c.Money(of, "pending"),
+				Confirmed: c.Money(of, "confirmed"), Settled: c.Money(of, "settled"),
 				Total: c.Money(of, "total"), Unpaid: c.Money(of, "unpaid")}
 		}
-		t := currencyTable{Currency: c.Currency, Entries: []balanceRow{row("Opening balance", report.Figure{Of: report.Opening}, c.Opening)}}
+		t := currencyTable{Currency: c.Currency,
+			Entries: []balanceRow{row("Opening balance", report.Figure{Of: report.Opening}, c.Opening)}}
 		for _, e := range c.Entries {
 			entry := row(string(e.Event), report.Figure{Of: string(e.Event)}, e.Balance)
 			entry.Count = wording.Count(uint64(e.Count))
@@ -228,7 +232,8 @@ func (s *Server) figurePage(w http.ResponseWriter, r *http.Request) {
 	if o.problem == nil {
 		known = s.figures.get(r.Context(), of)
 	}
-	body := figureBody{Account: k.account, Title: f.Title(), Statement: k.path(), Month: k.month.Format("January 2006"), Currency: f.Currency, Download: of.path("download"), Error: explain(known.err), Shown: shownTransactions}
+	body := figureBody{Account: k.account, Title: f.Title(), Statement: k.path(), Month: k.month.Format("January 2006"),
+		Currency: f.Currency, Download: of.path("download"), Error: explain(known.err), Shown: shownTransactions}
 	body.fill(known.value)
 	p := s.newPage(&o, "/statements/figure", capitalized(body.Title)+" of "+k.account+", "+body.Month, body)
 	p.Refresh = refreshStill
@@ -244,7 +249,9 @@ func (b *figureBody) fill(all figureRows) {
 		d.Note("total", currency, of.Total())
 	}
 	text := func(currency string, of report.Balance) figureRow {
-		return figureRow{Pending: d.Text("pending", currency, of.Pending), Confirmed: d.Text("confirmed", currency, of.Confirmed), Settled: d.Text("settled", currency, of.Settled), Total: d.Text("total", currency, of.Total())}
+		return figureRow{Pending: d.Text("pending", currency, of.Pending),
+			Confirmed: d.Text("confirmed", currency, of.Confirmed), Settled: d.Text("settled", currency, of.Settled),
+			Total: d.Text("total", currency, of.Total())}
 	}
 	for _, x := range all.rows {
 		note(x.Currency, x.Balance)

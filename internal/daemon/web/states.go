@@ -24,9 +24,11 @@ const (
 
 // labels are the states as people read them on a stream.
 var labels = map[state]string{
-	stateFine: "Up to date", stateWaiting: "Not run yet", stateLate: "Late", stateFailing: "Failing", stateIncomplete: "Incomplete",
-	stateGuarded: "Needs a person", stateDisabled: "Disabled", statePaused: "Paused", stateRemoved: "Not configured", stateUnknown: "Unknown",
-	stateCut: "Unknown", stateDoubtful: "Unknown",
+	stateFine: "Up to date", stateWaiting: "Not run yet", stateLate: "Late", stateFailing: "Failing",
+	stateIncomplete: "Incomplete",
+	stateGuarded:    "Needs a person", stateDisabled: "Disabled", statePaused: "Paused", stateRemoved: "Not configured",
+	stateUnknown: "Unknown",
+	stateCut:     "Unknown", stateDoubtful: "Unknown",
 }
 
 func (s state) label() string { return labels[s] }

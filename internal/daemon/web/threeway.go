@@ -36,20 +36,25 @@ func newThreeWayTable(t report.ThreeWay, path string) threeWayTable {
 	for _, p := range t.Payouts {
 		text := map[string]string{}
 		for column, amount := range report.ThreeWayAmounts(p) {
-			if text[column] = d.Text(column, p.Currency, amount); amount.IsZero() && column != "earned" && column != "paid out" && column != "received" {
+			if text[column] = d.Text(column, p.Currency, amount); amount.IsZero() && column != "earned" &&
+				column != "paid out" && column != "received" {
 				text[column] = "" // there is no such part
 			}
 		}
-		row := threeWayRow{ID: fmt.Sprint(p.Payout), Path: payoutPath(p.Account, p.Payout), Currency: p.Currency, Earned: text["earned"], PaidOut: text["paid out"], Received: text["received"],
-			Fees: text["fees"], Converted: text["converted"], Rounding: text["rounding"], Outstanding: text["outstanding"], State: pill{threeWayTone(p.State), p.State}}
+		row := threeWayRow{ID: fmt.Sprint(p.Payout), Path: payoutPath(p.Account, p.Payout), Currency: p.Currency,
+			Earned: text["earned"], PaidOut: text["paid out"], Received: text["received"],
+			Fees: text["fees"], Converted: text["converted"], Rounding: text["rounding"], Outstanding: text["outstanding"],
+			State: pill{threeWayTone(p.State), p.State}}
 		if t.Imported > 0 { // otherwise there is nothing to look for
 			row.Advice = wording.Sentence(report.ThreeWayAdvice(p))
 		}
 		table.Rows = append(table.Rows, row)
 	}
 	for _, s := range t.Settlements {
-		table.Settlements = append(table.Settlements, settlementRow{Reference: s.Reference, Day: report.Day(&s.ReceivedOn), Arrived: report.Arrived(s), Payouts: report.SettlementPayouts(s),
-			Text: s.Text, Advice: wording.Sentence(report.SettlementAdvice(s))})
+		table.Settlements = append(table.Settlements,
+			settlementRow{Reference: s.Reference, Day: report.Day(&s.ReceivedOn), Arrived: report.Arrived(s),
+				Payouts: report.SettlementPayouts(s),
+				Text:    s.Text, Advice: wording.Sentence(report.SettlementAdvice(s))})
 	}
 	return table
 }

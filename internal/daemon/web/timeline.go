@@ -173,8 +173,8 @@ func (b *timelineBody) link(d daySpan, day, account string, now time.Time) {
 	b.Today = !now.Before(d.from) && now.Before(d.to)
 }
 
-// newTimeline draws the runs of a day, of one account or of all. Where there are too many streams, those that had trouble
-// are drawn, and then those that ran longest.
+// newTimeline draws the runs of a day, of one account or of all. Where there are too many streams, those that had
+// trouble are drawn, and then those that ran longest.
 func newTimeline(d daySpan, now time.Time, o *overview, read spans, account string) timelineBody {
 	b := timelineBody{Chosen: account, Total: len(read.runs)}
 	for h := 0; h <= 24; h += 6 {
@@ -217,7 +217,8 @@ func (b *timelineBody) choose(idle int, read spans) {
 			keep[l.Key] = true
 		}
 		b.Lanes = slices.DeleteFunc(b.Lanes, func(l lane) bool { return !keep[l.Key] })
-		parts = append(parts, wording.Plural(uint64(n), "stream")+" that ran without trouble and shorter than these: choose an account to see them")
+		parts = append(parts, wording.Plural(uint64(n), "stream")+
+			" that ran without trouble and shorter than these: choose an account to see them")
 	}
 	if idle > 0 {
 		parts = append(parts, wording.Plural(uint64(idle), "stream")+" without a run")
@@ -248,7 +249,8 @@ func (d daySpan) bounds(r warehouse.RunSpan, now time.Time) (from, to float64) {
 var laneOrder = []string{"good", "other", "running", "late", "guard", "bad"}
 
 func newLane(d daySpan, now time.Time, st *streamState, runs []warehouse.RunSpan, slots []int) lane {
-	l := lane{Account: st.id.Account, Stream: st.id.Stream, Name: capitalized(spaced(st.id.Stream)), Key: st.id.Account + "/" + st.id.Stream,
+	l := lane{Account: st.id.Account, Stream: st.id.Stream, Name: capitalized(spaced(st.id.Stream)),
+		Key:  st.id.Account + "/" + st.id.Stream,
 		Path: streamPath(st.id), Width: laneWidth, Height: laneHeight, Runs: len(runs)}
 	paths := map[string]*strings.Builder{}
 	var longest time.Duration
@@ -400,7 +402,8 @@ func busyMoments(d daySpan, now time.Time, slots []int, runs []warehouse.RunSpan
 			}
 			who = append(who, text)
 		}
-		moments = append(moments, busyMoment{At: clock(d.from.Add(time.Duration(i*slotMinutes)*time.Minute), d), Runs: slots[i], Streams: strings.Join(who, ", ")})
+		moments = append(moments, busyMoment{At: clock(d.from.Add(time.Duration(i*slotMinutes)*time.Minute), d),
+			Runs: slots[i], Streams: strings.Join(who, ", ")})
 	}
 	return moments
 }

@@ -58,21 +58,26 @@ func TestTimeline(t *testing.T) {
 	d := daySpan{noon.Add(-24 * time.Hour), noon}
 	b := newTimeline(d, noon, o, spans{runs: []warehouse.RunSpan{
 		{StreamID: id("coupons"), Outcome: "success", From: noon.Add(-25 * time.Hour), To: noon.Add(-23 * time.Hour)},
-		{StreamID: id("products"), Outcome: "failed", From: noon.Add(-23*time.Hour - 30*time.Minute), To: noon.Add(-22 * time.Hour)},
+		{StreamID: id("products"), Outcome: "failed", From: noon.Add(-23*time.Hour - 30*time.Minute),
+			To: noon.Add(-22 * time.Hour)},
 		{StreamID: id("coupons"), Outcome: "running", From: noon.Add(-time.Minute)},
 	}}, "")
-	if len(b.Lanes) != 2 || b.Rest != "Not shown: 1 stream without a run." || b.Running != 1 || b.Lanes[0].Name != "Coupons" {
+	if len(b.Lanes) != 2 || b.Rest != "Not shown: 1 stream without a run." || b.Running != 1 ||
+		b.Lanes[0].Name != "Coupons" {
 		t.Fatalf("%+v", b)
 	}
 	coupons, products := b.Lanes[0], b.Lanes[1]
-	if coupons.Runs != 2 || coupons.Bad != 0 || coupons.Longest != "2 h 0 min" || coupons.Busy != "1 h 1 min" || coupons.Beside != "1" || products.Bad != 1 {
+	if coupons.Runs != 2 || coupons.Bad != 0 || coupons.Longest != "2 h 0 min" || coupons.Busy != "1 h 1 min" ||
+		coupons.Beside != "1" || products.Bad != 1 {
 		t.Errorf("%+v\n%+v", coupons, products)
 	}
 	want := []mark{{"good", "M0 4h60V12h-60z"}, {"running", "M1439 4h2V12h-2z"}}
-	if len(coupons.Marks) != 2 || coupons.Marks[0] != want[0] || coupons.Marks[1] != want[1] || products.Marks[0].Path != "M30 0h90V12h-90z" {
+	if len(coupons.Marks) != 2 || coupons.Marks[0] != want[0] || coupons.Marks[1] != want[1] ||
+		products.Marks[0].Path != "M30 0h90V12h-90z" {
 		t.Errorf("%+v\n%+v", coupons.Marks, products.Marks)
 	}
-	if !strings.HasPrefix(b.Crowd.Text, "Runs under way at once: at most 2, at ") || b.Crowd.Busiest[0].Streams != "coupons, products" {
+	if !strings.HasPrefix(b.Crowd.Text, "Runs under way at once: at most 2, at ") ||
+		b.Crowd.Busiest[0].Streams != "coupons, products" {
 		t.Errorf("%+v", b.Crowd)
 	}
 }
@@ -96,8 +101,10 @@ func TestTimelineOfMany(t *testing.T) {
 	if n := strings.Count(body, `<li><a href="/streams/`); n != mostLanes {
 		t.Errorf("%d streams are drawn, want %d", n, mostLanes)
 	}
-	wantText(t, body, fmt.Sprintf("Not shown: %d streams that ran without trouble and shorter", 300-mostLanes), `href="/streams/account-31/coupons"`, `href="/streams/account-07/payouts"`,
-		"1 not successful", "Timeline as a table", "at most ", `href="/timeline?account=account-40"`, `rel="prev"`, `aria-current="page">Timeline`)
+	wantText(t, body, fmt.Sprintf("Not shown: %d streams that ran without trouble and shorter", 300-mostLanes),
+		`href="/streams/account-31/coupons"`, `href="/streams/account-07/payouts"`,
+		"1 not successful", "Timeline as a table", "at most ", `href="/timeline?account=account-40"`, `rel="prev"`,
+		`aria-current="page">Timeline`)
 	if len(body) > 150_000 {
 		t.Errorf("the page has %d bytes", len(body))
 	}
@@ -105,12 +112,15 @@ func TestTimelineOfMany(t *testing.T) {
 	if n := strings.Count(one, `<li><a href="/streams/account-40/`); n != 6 {
 		t.Errorf("account-40 has %d lanes", n)
 	}
-	if m := regexp.MustCompile(`<path class="good" d="([^"]*)"`).FindStringSubmatch(one); m == nil || strings.Count(m[1], "M") != 30 {
+	if m := regexp.MustCompile(`<path class="good" d="([^"]*)"`).FindStringSubmatch(one); m == nil ||
+		strings.Count(m[1], "M") != 30 {
 		t.Errorf("the first lane has the marks %v", m)
 	}
 	before := page("/timeline?day=2020-02-29&account=account-40", http.StatusOK)
-	wantText(t, before, "29 Feb 2020", "Nothing ran in this time.", `href="/timeline?account=account-40&amp;day=2020-02-28"`, `href="/timeline?account=account-40&amp;day=2020-03-01"`)
-	for _, bad := range []string{"/timeline?day=2020-02-30", "/timeline?day=%3Cscript%3E", "/timeline?when=now", "/timeline?day=9999-01-01"} {
+	wantText(t, before, "29 Feb 2020", "Nothing ran in this time.",
+		`href="/timeline?account=account-40&amp;day=2020-02-28"`, `href="/timeline?account=account-40&amp;day=2020-03-01"`)
+	for _, bad := range []string{"/timeline?day=2020-02-30", "/timeline?day=%3Cscript%3E", "/timeline?when=now",
+		"/timeline?day=9999-01-01"} {
 		if body := page(bad, http.StatusBadRequest); strings.Contains(body, "<script>") {
 			t.Errorf("%s: %s", bad, body)
 		}

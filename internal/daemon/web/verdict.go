@@ -44,8 +44,8 @@ func (o *overview) attemptFailed(st *streamState) bool {
 	return st.LastError != "" && (age == nil || *age > o.local.Sub(st.FailedAt))
 }
 
-// verdict says how everything is: the worst state that a stream has, and the sentence about it. A full disk comes first,
-// before a run has failed for it. What is paused is mentioned, since nothing else says that it is not loaded.
+// verdict says how everything is: the worst state that a stream has, and the sentence about it. A full disk comes
+// first, before a run has failed for it. What is paused is mentioned, since nothing else says that it is not loaded.
 func (o *overview) verdict() (state, string) {
 	worst, text := o.worst()
 	if o.room != nil && o.room.Free < warehouse.NoRoom {
@@ -104,9 +104,11 @@ func (o *overview) worst() (state, string) {
 	case len(failing) > 0:
 		return stateFailing, o.failing(failing) + also(nil, partial, late)
 	case len(partial) == 1:
-		return stateIncomplete, capitalized(partial[0].name()) + " may lack rows: their list moved while it was read." + also(nil, nil, late)
+		return stateIncomplete, capitalized(partial[0].name()) + " may lack rows: their list moved while it was read." +
+			also(nil, nil, late)
 	case len(partial) > 1:
-		return stateIncomplete, capitalized(streamsOf(partial)) + " may lack rows: their lists moved while they were read." + also(nil, nil, late)
+		return stateIncomplete, capitalized(streamsOf(partial)) + " may lack rows: their lists moved while they were read." +
+			also(nil, nil, late)
 	case len(late) == 1:
 		return stateLate, capitalized(late[0].name()) + " are late: they were last loaded " + ago(*o.age(late[0])) + "."
 	case len(late) > 1:

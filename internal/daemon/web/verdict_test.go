@@ -13,7 +13,8 @@ var noon = time.Date(2026, 3, 15, 12, 0, 0, 0, time.UTC)
 
 // stands makes a configured stream of acme that last succeeded so long ago; negative: never.
 func stands(stream string, age time.Duration, faults ...warehouse.Faults) streamState {
-	st := streamState{Stream: Stream{Account: "acme", Stream: stream, Enabled: true, StaleAfter: time.Hour}, id: warehouse.StreamID{Account: "acme", Stream: stream}, configured: true}
+	st := streamState{Stream: Stream{Account: "acme", Stream: stream, Enabled: true, StaleAfter: time.Hour},
+		id: warehouse.StreamID{Account: "acme", Stream: stream}, configured: true}
 	if age >= 0 {
 		at := noon.Add(-age)
 		st.standing.LastSuccess = &at
@@ -36,7 +37,8 @@ func TestVerdict(t *testing.T) {
 	killed := stands("cashback_offers", time.Hour, faults("killed", 26*time.Hour))
 	guarded := stands("products", time.Hour, faults("guarded", time.Minute))
 	partial := stands("promotions", time.Minute, faults("incomplete", time.Minute))
-	odd, twice, oddLate, oddOff := stands("coupons", time.Minute), stands("products", time.Minute), stands("payouts", 3*time.Hour), stands("payouts", time.Minute)
+	odd, twice, oddLate, oddOff := stands("coupons", time.Minute), stands("products", time.Minute), stands("payouts",
+		3*time.Hour), stands("payouts", time.Minute)
 	failed, holds := warehouse.Check{Name: "rows_match", Detail: "why"}, warehouse.Check{Name: "keys_unique", OK: true}
 	odd.checks, twice.checks = []warehouse.Check{failed, holds}, []warehouse.Check{failed, failed}
 	oddLate.checks, oddOff.checks, oddOff.Enabled = odd.checks, odd.checks, false
@@ -71,15 +73,21 @@ func TestVerdict(t *testing.T) {
 		{[]streamState{fine, late}, stateLate, "The payouts of acme are late: they were last loaded 3 hours ago."},
 		{[]streamState{late, late, fine}, stateLate, "2 streams of acme are late."},
 		{[]streamState{failing, fine}, stateFailing, "The promotions of acme have been failing since 11:30 UTC."},
-		{[]streamState{killed, failing, late}, stateFailing, "2 streams of acme have been failing, the first since 14 March 10:00 UTC. 1 other is late."},
-		{[]streamState{partial, fine}, stateIncomplete, "The promotions of acme may lack rows: their list moved while it was read."},
-		{[]streamState{partial, late, partial}, stateIncomplete, "2 streams of acme may lack rows: their lists moved while they were read. 1 other is late."},
-		{[]streamState{partial, failing}, stateFailing, "The promotions of acme have been failing since 11:30 UTC. 1 other is incomplete."},
-		{[]streamState{partial, guarded, failing}, stateGuarded, "A guard stopped the products of acme: a person must look. 1 other is failing. 1 other is incomplete."},
+		{[]streamState{killed, failing, late}, stateFailing,
+			"2 streams of acme have been failing, the first since 14 March 10:00 UTC. 1 other is late."},
+		{[]streamState{partial, fine}, stateIncomplete,
+			"The promotions of acme may lack rows: their list moved while it was read."},
+		{[]streamState{partial, late, partial}, stateIncomplete,
+			"2 streams of acme may lack rows: their lists moved while they were read. 1 other is late."},
+		{[]streamState{partial, failing}, stateFailing,
+			"The promotions of acme have been failing since 11:30 UTC. 1 other is incomplete."},
+		{[]streamState{partial, guarded, failing}, stateGuarded,
+			"A guard stopped the products of acme: a person must look. 1 other is failing. 1 other is incomplete."},
 		{[]streamState{broken}, stateFailing, "The products of acme have been failing."},
 		{[]streamState{mute, mended}, stateFailing, "The payouts of acme have been failing."},
 		{[]streamState{mended}, stateFine, "All is fine: the one stream is up to date."},
-		{[]streamState{guarded, failing, late, late}, stateGuarded, "A guard stopped the products of acme: a person must look. 1 other is failing. 2 others are late."},
+		{[]streamState{guarded, failing, late, late}, stateGuarded,
+			"A guard stopped the products of acme: a person must look. 1 other is failing. 2 others are late."},
 		{[]streamState{guarded, guarded}, stateGuarded, "Guards stopped 2 streams of acme: a person must look."},
 	} {
 		o := overview{now: noon, local: noon, known: noon, streams: c.streams}
@@ -98,7 +106,8 @@ func TestVerdict(t *testing.T) {
 		for i := range o.streams {
 			o.streams[i].state = o.judge(&o.streams[i])
 		}
-		if s, got := o.verdict(); s == stateFine || got != "The disk of the warehouse has 48.0 MB left: make room, or nothing can be loaded soon."+text {
+		if s, got := o.verdict(); s == stateFine ||
+			got != "The disk of the warehouse has 48.0 MB left: make room, or nothing can be loaded soon."+text {
 			t.Errorf("with a full disk: %s: %q", s, got)
 		}
 	}
@@ -111,10 +120,14 @@ func TestVerdict(t *testing.T) {
 func TestWords(t *testing.T) {
 	t.Parallel()
 	for want, got := range map[string]string{
-		"just now": ago(0), "1 second ago": ago(time.Second), "59 minutes ago": ago(time.Hour - 1), "47 hours ago": ago(47 * time.Hour), "2 days ago": ago(49 * time.Hour),
-		"now": until(0), "in 5 minutes": until(5*time.Minute + 59*time.Second), "0 ms": wording.Span(-time.Second), "1.5 s": wording.Span(1500 * time.Millisecond), "2 min 5 s": wording.Span(125 * time.Second),
-		"26 h 0 min": wording.Span(26 * time.Hour), "1,234,567": wording.Count(1234567), "123": wording.Count(123), "1 row": wording.Plural(1, "row"), "0 rows": wording.Plural(0, "row"),
-		"999 B": volume(999), "1.2 kB": volume(1234), "3.4 MB": volume(3_400_000), "5.0 GB": volume(5e9), "2026-03-15T12:00:00.000Z": rfc3339(noon),
+		"just now": ago(0), "1 second ago": ago(time.Second), "59 minutes ago": ago(time.Hour - 1),
+		"47 hours ago": ago(47 * time.Hour), "2 days ago": ago(49 * time.Hour),
+		"now": until(0), "in 5 minutes": until(5*time.Minute + 59*time.Second), "0 ms": wording.Span(-time.Second),
+		"1.5 s": wording.Span(1500 * time.Millisecond), "2 min 5 s": wording.Span(125 * time.Second),
+		"26 h 0 min": wording.Span(26 * time.Hour), "1,234,567": wording.Count(1234567), "123": wording.Count(123),
+		"1 row": wording.Plural(1, "row"), "0 rows": wording.Plural(0, "row"),
+		"999 B": volume(999), "1.2 kB": volume(1234), "3.4 MB": volume(3_400_000), "5.0 GB": volume(5e9),
+		"2026-03-15T12:00:00.000Z": rfc3339(noon),
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -166,7 +166,10 @@ func New(o Options) (*Server, error) {
 func (s *Server) prepareReads() {
 	reads := newReads(s.clock)
 	s.reads = reads
-	s.ready = keep(reads, readyFor, func(ctx context.Context, _ struct{}) (struct{}, error) { return struct{}{}, s.o.Ready(ctx) })
+	s.ready = keep(reads, readyFor, func(ctx context.Context, _ struct{}) (struct{},
+		error) {
+		return struct{}{}, s.o.Ready(ctx)
+	})
 	s.books = keep(reads, freshFor, s.readBookkeeping)
 	s.counts = keep(reads, countsFor, s.readCounts)
 	s.openings = keep(reads, countsFor, s.readOpenings)
@@ -175,7 +178,8 @@ func (s *Server) prepareReads() {
 	s.checks = keep(reads, countsFor, s.readChecks)
 	s.payouts = keep(reads, payoutsFor, s.readPayouts)
 	s.payouts.timeout = payoutsTimeout
-	s.onePayout, s.statements, s.figures = keep(reads, countsFor, s.readPayout), keep(reads, countsFor, s.readStatement), keep(reads, countsFor, s.readFigure)
+	s.onePayout, s.statements, s.figures = keep(reads, countsFor, s.readPayout), keep(reads, countsFor,
+		s.readStatement), keep(reads, countsFor, s.readFigure)
 	s.onePayout.timeout, s.statements.timeout, s.figures.timeout = detailTimeout, detailTimeout, detailTimeout
 	s.actions = keep(reads, freshFor, s.readActions)
 	s.runs = keep(reads, freshFor, s.readRuns)

@@ -35,7 +35,8 @@ func TestNeed(t *testing.T) {
 		if v.failed != "" {
 			v.skipped = ""
 		}
-		if (v.skipped != "") != test.skipped || (v.failed != "") != test.failed || len(test.missing) > 0 && !strings.Contains(v.skipped+v.failed, "files") {
+		if (v.skipped != "") != test.skipped || (v.failed != "") != test.failed || len(test.missing) > 0 &&
+			!strings.Contains(v.skipped+v.failed, "files") {
 			t.Errorf("%+v: %+v", test, v)
 		}
 	}

@@ -83,12 +83,15 @@ func stand(t testing.TB, name string) {
 	}
 	defer w.Close() //nolint:errcheck // the engine stays open
 	var names, engines []string
-	if err := w.Conn().QueryRow(t.Context(), "SELECT groupArray(name), groupArray(engine) FROM system.tables WHERE database = '"+shards[0]+"' AND NOT match(name, '_[0-9a-f]{32}$')").Scan(&names, &engines); err != nil {
+	if err := w.Conn().QueryRow(t.Context(),
+		"SELECT groupArray(name), groupArray(engine) FROM system.tables WHERE database = '"+shards[0]+
+			"' AND NOT match(name, '_[0-9a-f]{32}$')").Scan(&names, &engines); err != nil {
 		t.Fatal(err)
 	}
 	statements := []string{"CREATE DATABASE IF NOT EXISTS " + name + "_shard"}
 	for i, table := range names {
-		statements = append(statements, "CREATE OR REPLACE VIEW "+name+"_shard."+table+" AS "+overAll(shards, table, engines[i]))
+		statements = append(statements, "CREATE OR REPLACE VIEW "+name+"_shard."+table+" AS "+
+			overAll(shards, table, engines[i]))
 	}
 	for _, statement := range statements {
 		if err := w.Conn().Exec(t.Context(), statement); err != nil {
