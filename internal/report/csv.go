@@ -59,7 +59,7 @@ func writeRecords(w io.Writer, records [][]string) error {
 }
 
 // writeRows writes the rows that each hands on, and keeps none. Where each fails, the rest of the file is not there, and
-// its error is returned.
+// its error is returned (report-10).
 func writeRows(w io.Writer, header []string, each func(write func(...string) error) error) error {
 	if _, err := io.WriteString(w, byteOrderMark); err != nil {
 		return fmt.Errorf("writing the report as CSV: %w", err)
