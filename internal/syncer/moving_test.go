@@ -106,7 +106,7 @@ func newMoving(t *testing.T, w *warehouse.Warehouse, seed uint64) *moving {
 		m.job.DeleteAfterLists = 4
 	}
 	var err error
-	if m.syncer, err = New(Options{Warehouse: w}); err != nil {
+	if m.syncer, err = New(Options{Warehouse: w, Grace: patience}); err != nil {
 		t.Fatal(err)
 	}
 	return m
@@ -236,7 +236,7 @@ func TestMovingBackfill(t *testing.T) {
 				x := serve(t, o)
 				from, to := x.Now().Add(-400*24*time.Hour), x.Now()
 				job := x.jobs(t, account, "transactions")[0]
-				s, err := New(Options{Warehouse: w})
+				s, err := New(Options{Warehouse: w, Grace: patience})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -205,7 +205,7 @@ func TestMassDeleteIsStopped(t *testing.T) {
 	}
 	job := NewJob("acme", s, c)
 	syncAll(t, w, []Job{job})
-	syncer, err := New(Options{Warehouse: w})
+	syncer, err := New(Options{Warehouse: w, Grace: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +259,7 @@ func TestConsentIsForOneRun(t *testing.T) {
 	}
 	job := NewJob("acme", s, newClient(t, "acme", respond(t, bodies), "key"))
 	syncAll(t, w, []Job{job})
-	syncer, err := New(Options{Warehouse: w})
+	syncer, err := New(Options{Warehouse: w, Grace: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +344,7 @@ func TestWalkGoesOn(t *testing.T) {
 	x.failAfter("/v2/products", 6)
 	job := x.jobs(t, "acme", "products")[0]
 	job.BatchRows = 20
-	syncer, err := New(Options{Warehouse: w})
+	syncer, err := New(Options{Warehouse: w, Grace: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -387,7 +387,7 @@ func TestWalkStartsOver(t *testing.T) {
 	})
 	job := x.jobs(t, "acme", "products")[0]
 	job.BatchRows = 20
-	syncer, err := New(Options{Warehouse: w})
+	syncer, err := New(Options{Warehouse: w, Grace: patience})
 	if err != nil {
 		t.Fatal(err)
 	}

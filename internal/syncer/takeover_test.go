@@ -53,13 +53,14 @@ func TestTakenOver(t *testing.T) {
 					ended <- err
 				}()
 				<-paused
-				expireLeases(t, w, stream)
 				x.turn(t, stream, 2*i+1)
+				back := quick.takeOver(t, w, stream)
 				job := quick.job(t, stream, stream)
 				job.Full = stream == "products" // a walk that goes on would show pages of the older world
 				if _, err := quick.Run(t.Context(), job); err != nil {
 					t.Errorf("paused at %s: the other worker: %v", at.point, err)
 				}
+				back()
 				want := shownRows(t, w, stream, stream)
 				checkTruth(t, w, x, stream, stream)
 				close(wake)
@@ -160,7 +161,7 @@ func TestLostAndFailed(t *testing.T) {
 		ended <- err
 	}()
 	<-paused
-	expireLeases(t, w, "products")
+	defer quick.takeOver(t, w, "products")()
 	job := quick.job(t, "products", "products")
 	job.Full = true
 	if _, err := quick.Run(t.Context(), job); err != nil {

@@ -23,7 +23,7 @@ func stopped(t *testing.T, w *warehouse.Warehouse, job Job, at Phase) (warehouse
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	s, err := New(Options{Warehouse: w, Progress: func(p Progress) {
+	s, err := New(Options{Warehouse: w, Grace: patience, Progress: func(p Progress) {
 		if p.Phase == at && (at != PhaseReading || p.Totals.Read > 60) {
 			cancel()
 		}
