@@ -128,11 +128,11 @@ func TestBackfillIsParallel(t *testing.T) {
 // rest. A backfill of another range in between changes nothing about that.
 func TestBackfillGoesOn(t *testing.T) {
 	t.Parallel()
-	rows := enginetest.Sample(2_000, 6_000)
+	rows, early := enginetest.Sample(1_000, 6_000), enginetest.Sample(20, 40) // windows before the one that fails
 	x, w := serve(t, pastWorld(rows, 50)), open(t)
 	job := x.jobs(t, "acme", "transactions")[0]
-	asked := everything(x, 5*24*time.Hour, 4)
-	broken := window{from: asked.From.Truncate(time.Millisecond).Add(40 * asked.Window)}.after().Format(timestampLayout)
+	asked := everything(x, time.Duration(enginetest.Sample(10, 5))*24*time.Hour, 4)
+	broken := window{from: asked.From.Truncate(time.Millisecond).Add(time.Duration(early) * asked.Window)}.after().Format(timestampLayout)
 	enough := make(chan struct{}) // of the others are done
 	x.SetFault(func(r *http.Request) apisim.Fault {
 		if r.URL.Query().Get("updatedAfter") == broken {
@@ -146,7 +146,7 @@ func TestBackfillGoesOn(t *testing.T) {
 	})
 	var once sync.Once
 	s, err := New(Options{Warehouse: w, Grace: patience, Progress: func(p Progress) {
-		if p.Windows.Done >= 38 {
+		if p.Windows.Done >= early-2 {
 			once.Do(func() { close(enough) })
 		}
 	}})
@@ -154,7 +154,7 @@ func TestBackfillGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	failed, err := s.Backfill(t.Context(), job, asked)
-	if err == nil || failed.Outcome != warehouse.OutcomeFailed || failed.Done < 38 || failed.Done >= failed.Windows {
+	if err == nil || failed.Outcome != warehouse.OutcomeFailed || failed.Done < early-2 || failed.Done >= failed.Windows {
 		t.Fatalf("%+v %v", failed, err)
 	}
 	if got := one(t, w, "SELECT count() FROM transactions"); got != fmt.Sprint(failed.Changes.Inserted) ||

@@ -96,6 +96,9 @@ func TestFaultMatrix(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	for kind, stream := range kinds {
+		if !enginetest.Wide() && stream == "coupons" {
+			continue // no cell of the smallest sample is of its kind
+		}
 		t.Run(stream, func(t *testing.T) {
 			t.Parallel()
 			x := serve(t, tinyWorld(11, stream))
@@ -227,7 +230,7 @@ func TestDecodeFaults(t *testing.T) {
 			if stream == "payouts" {
 				body = `["no record"]`
 			}
-			for i, times := range []int{1, 1 << 30} {
+			for i, times := range enginetest.Spread([]int{1 << 30, 1}, 1) {
 				x.turn(t, stream, i)
 				before := shownRows(t, w, stream, stream)
 				left := times
@@ -270,6 +273,7 @@ func TestDecodeFaults(t *testing.T) {
 			}
 			checkTruth(t, w, x, stream, stream)
 			checkTidy(t, w, stream, stream)
+			checkDerived(t, w, stream, stream)
 		})
 	}
 }
