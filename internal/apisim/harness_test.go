@@ -107,6 +107,14 @@ func paths() map[string]string {
 	}
 }
 
+// documented are the streams that the digests were taken of.
+func documented() []string {
+	return []string{
+		apisim.StreamPromotions, apisim.StreamCoupons, apisim.StreamCashbackOffers,
+		apisim.StreamTransactions, apisim.StreamPayouts, apisim.StreamProducts,
+	}
+}
+
 func cursorStreams() []string {
 	return []string{
 		apisim.StreamPromotions, apisim.StreamCoupons,

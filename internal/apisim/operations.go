@@ -1,6 +1,7 @@
 package apisim
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -65,7 +66,7 @@ func (c *call) query(known ...string) (url.Values, *answer) {
 		return nil, problem(http.StatusBadRequest, "query", err.Error())
 	}
 	if c.set.RejectUnknownParams {
-		for name := range q {
+		for _, name := range slices.Sorted(maps.Keys(q)) { // the same one each time (apisim-1)
 			if !slices.Contains(known, name) {
 				return nil, problem(http.StatusBadRequest, name, "unknown parameter")
 			}
