@@ -2,18 +2,17 @@ package apisim
 
 import "strconv"
 
-// dealKind tells the three deal streams apart.
-type dealKind int
+// dealKind is how the records of a list of deals are made.
+type dealKind struct {
+	salt uint64  // of its own
+	stay float64 // how many times as long as others its records stay
+	// write appends what follows the id.
+	write func(d *deals, dst []byte, i uint32, s *span, st *style) []byte
+}
 
-const (
-	promotion dealKind = iota
-	coupon
-	cashbackOffer
-)
-
-// deals is what the three deal streams are made of, for good.
+// deals is what a list of deals is made of, for good.
 type deals struct {
-	kind      dealKind
+	*dealKind
 	n         int
 	ids       identity
 	line      timeline
@@ -62,18 +61,13 @@ func (d dealSource) matches(i uint32, f *filter) bool {
 	if f.hostname != "" && r.hostname != f.hostname || f.name != "" && r.name != f.name {
 		return false
 	}
-	if d.kind == cashbackOffer {
-		if f.category != "" {
-			s, _ := d.line.at(i, d.now)
-			if d.bareCategory(s.hash) || d.category(i).name != f.category {
-				return false
-			}
-		}
-		if f.country != "" && !contains(r.countries, f.country) {
+	if f.category != "" {
+		s, _ := d.line.at(i, d.now)
+		if d.bareCategory(s.hash) || d.category(i).name != f.category {
 			return false
 		}
 	}
-	return true
+	return f.country == "" || contains(r.countries, f.country)
 }
 
 func contains(list []string, s string) bool {
@@ -92,16 +86,7 @@ func (d dealSource) record(dst []byte, i uint32, st *style) []byte {
 	s, _ := d.line.at(i, d.now)
 	dst = append(dst, `{"id":"`...)
 	dst = d.ids.appendUUID(dst, s.code)
-	dst = append(dst, '"')
-	switch d.kind {
-	case promotion:
-		dst = d.promotion(dst, i, &s, st)
-	case coupon:
-		dst = d.coupon(dst, i, &s, st)
-	default:
-		dst = d.offer(dst, i, &s, st)
-	}
-	return st.closeRecord(dst)
+	return st.closeRecord(d.write(d.deals, append(dst, '"'), i, &s, st))
 }
 
 // dates appends startDate and endDate. Most records start at midnight, a few are announced some days ahead.
