@@ -6,8 +6,8 @@ import "strconv"
 type dealKind struct {
 	salt uint64  // of its own
 	stay float64 // how many times as long as others its records stay
-	// write appends what follows the id.
-	write func(d *deals, dst []byte, i uint32, s *span, st *style) []byte
+	// write appends what follows the id. The span is a copy: a pointer would cost an allocation for each record.
+	write func(d *deals, dst []byte, i uint32, s span, st *style) []byte
 }
 
 // deals is what a list of deals is made of, for good.
@@ -86,7 +86,7 @@ func (d dealSource) record(dst []byte, i uint32, st *style) []byte {
 	s, _ := d.line.at(i, d.now)
 	dst = append(dst, `{"id":"`...)
 	dst = d.ids.appendUUID(dst, s.code)
-	return st.closeRecord(d.write(d.deals, append(dst, '"'), i, &s, st))
+	return st.closeRecord(d.write(d.deals, append(dst, '"'), i, s, st))
 }
 
 // dates appends startDate and endDate. Most records start at midnight, a few are announced some days ahead.
@@ -117,13 +117,13 @@ func (d *deals) phrase(dst []byte, list []phrase, s *span, r *retailer) []byte {
 	return append(dst, '"')
 }
 
-func (d *deals) promotion(dst []byte, i uint32, s *span, st *style) []byte {
+func (d *deals) promotion(dst []byte, i uint32, s span, st *style) []byte {
 	r := d.retailer(i)
-	dst = d.dates(dst, s, st, false)
+	dst = d.dates(dst, &s, st, false)
 	if s.hash>>16&63 == 0 {
 		dst = append(dst, `,"description":""`...)
 	} else {
-		dst = d.phrase(dst, d.words.promos, s, r)
+		dst = d.phrase(dst, d.words.promos, &s, r)
 	}
 	dst = append(dst, r.head...)
 	dst = append(dst, r.url...)
@@ -136,7 +136,7 @@ func (d *deals) promotion(dst []byte, i uint32, s *span, st *style) []byte {
 	return st.time(dst, s.updated)
 }
 
-func (d *deals) coupon(dst []byte, i uint32, s *span, st *style) []byte {
+func (d *deals) coupon(dst []byte, i uint32, s span, st *style) []byte {
 	r := d.retailer(i)
 	switch s.hash >> 20 & 63 {
 	case 0:
@@ -149,7 +149,7 @@ func (d *deals) coupon(dst []byte, i uint32, s *span, st *style) []byte {
 		dst = appendBase36(dst, at(s.hash, 3), 5)
 		dst = append(dst, '"')
 	}
-	dst = d.dates(dst, s, st, s.hash>>32&63 == 0)
+	dst = d.dates(dst, &s, st, s.hash>>32&63 == 0)
 	switch s.hash >> 16 & 63 {
 	case 0:
 		dst = append(dst, `,"description":""`...)
@@ -157,7 +157,7 @@ func (d *deals) coupon(dst []byte, i uint32, s *span, st *style) []byte {
 		dst = append(dst, `,"description":null`...)
 	case 2: // absent
 	default:
-		dst = d.phrase(dst, d.words.coupons, s, r)
+		dst = d.phrase(dst, d.words.coupons, &s, r)
 	}
 	dst = append(dst, r.head...)
 	dst = append(dst, r.url...)
@@ -166,7 +166,7 @@ func (d *deals) coupon(dst []byte, i uint32, s *span, st *style) []byte {
 	return append(dst, r.logo...)
 }
 
-func (d *deals) offer(dst []byte, i uint32, s *span, st *style) []byte {
+func (d *deals) offer(dst []byte, i uint32, s span, st *style) []byte {
 	r := d.retailer(i)
 	h := at(s.hash, 50+s.rev)
 	if s.hash>>12&15 == 0 {

@@ -83,7 +83,7 @@ func live(t *testing.T, sim *apisim.Sim, out io.Writer) {
 			walkOn(t, path, ask, full)
 			var some []string
 			for record := range sim.Truth(stream, "acme") {
-				out.Write(record)
+				fmt.Fprintf(out, "%s", record)
 				if id := field(t, record, "id"); id != "" && len(some) < 40 {
 					some = append(some, id)
 				} else if address := field(t, record, "url"); len(some) < 40 {
