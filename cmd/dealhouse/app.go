@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -42,11 +43,19 @@ type app struct {
 	unattended  bool           // nobody reads along: messages go to the log, in whatever format
 	limits      chdb.Limits    // of the embedded engine, where others ask it; zero: none
 	download    download       // of the embedded engine
+	waits       waits
 }
 
-// run is the program. args begins with its name, as os.Args does.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) int {
-	return newApp(args, stdin, stdout, stderr, env).run(ctx, args)
+// waits are how long the program waits for what others do.
+type waits struct {
+	folder    time.Duration // a command that writes, for another process to close the embedded warehouse
+	lastWords time.Duration // the end of a command, for receivers of traces, metrics and lineage to take the last of them
+	telling   time.Duration // the end of a sync, for receivers of notifications (service.Options)
+}
+
+// standardWaits are those of the program as people run it.
+func standardWaits() waits {
+	return waits{folder: time.Minute, lastWords: 2 * time.Second, telling: service.DefaultTelling}
 }
 
 func newApp(args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) *app {
@@ -56,11 +65,13 @@ func newApp(args []string, stdin io.Reader, stdout, stderr io.Writer, env []stri
 		console:   output.NewConsole(stderr),
 		logFormat: choice{"text", []string{"text", "json"}},
 		logLevel:  choice{"info", []string{"debug", "info", "warn", "error"}},
+		waits:     standardWaits(),
 	}
 	a.log = slog.New(slog.NewTextHandler(a.console, &slog.HandlerOptions{ReplaceAttr: output.Clip}))
 	return a
 }
 
+// run is the program. args begins with its name, as os.Args does.
 func (a *app) run(ctx context.Context, args []string) int {
 	root := newRoot(a)
 	args = args[min(1, len(args)):]
@@ -123,7 +134,7 @@ func (a *app) measure(ctx context.Context) *prometheus.Registry {
 func (a *app) newService() *service.Service {
 	return service.New(service.Options{
 		Logger: a.log, Metrics: &a.metrics, UserAgent: "dealhouse/" + readBuild().version, Warn: a.printWarning,
-		ShowWaiting: a.showWaiting,
+		ShowWaiting: a.showWaiting, Telling: a.waits.telling,
 	})
 }
 

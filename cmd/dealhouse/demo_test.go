@@ -10,19 +10,17 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"dealhouse/internal/enginetest"
 )
 
-// The demo shows what it should in time, leaves behind what it says, can be looked into while it serves, and can be
-// repeated on the same folder. Its time is measured, so it has the machine to itself. It loads 80,000 transactions, so
-// it is for wide samples.
+// The demo shows what it should, leaves behind what it says, can be looked into while it serves, and can be
+// repeated on the same folder. It loads 80,000 transactions, so it is for wide samples. How long it takes is measured by
+// .ci/run, without the race detector.
 func TestDemo(t *testing.T) {
 	enginetest.OnlyWide(t)
 	dir := filepath.Join(t.TempDir(), "demo-data")
-	begin := time.Now()
 	p := start(t, nil, "demo", "--data", dir, "--serve")
 	for _, text := range []string{
 		"First sync", "^acme +transactions +full +39,999 +39,999 ", "Second sync, 3 days later", "incremental",
@@ -31,9 +29,6 @@ func TestDemo(t *testing.T) {
 		"8 match their transactions, 2 have transactions that changed", "Payout 623: 1 of 2,930 transactions is not loaded",
 	} {
 		p.find(t, text)
-	}
-	if took := time.Since(begin); took > time.Minute {
-		t.Errorf("the demo took %s", took)
 	}
 	warehouse := p.find(t, `warehouse +(http://\S+) `)[1]
 	api := p.find(t, `API +(http://\S+)`)[1]

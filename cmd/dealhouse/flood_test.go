@@ -105,12 +105,20 @@ func TestFlood(t *testing.T) {
 	b := newBench(t)
 	b.migrated(t)
 	server := start(t, b.env, "serve-warehouse", "--allow-writes", "--listen", "127.0.0.1:0", "--config", b.config,
-		"--max-memory", "192", "--max-query-memory", "96", "--max-time", "5", "--max-buffered", "8")
+		"--max-memory", "192", "--max-query-memory", "96", "--max-time", "120", "--max-buffered", "8")
 	address := server.find(t, `on (http://\S+) `)[1]
 	if status, body := ask(t, address+"/?database=dealhouse", "",
 		"CREATE TABLE flood (n UInt64) ENGINE = MergeTree ORDER BY n"); status != http.StatusOK {
 		t.Fatalf("%d %s", status, body)
 	}
+	const normal, queries = "SELECT count() FROM transactions", 5
+	quiet := time.Now()
+	for range queries {
+		if status, body := ask(t, address+"/?database=dealhouse", "", normal); status != http.StatusOK {
+			t.Fatalf("%d %s", status, body)
+		}
+	}
+	alone := time.Since(quiet) / queries // what a normal query takes on this machine
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var flood sync.WaitGroup
@@ -132,7 +140,7 @@ func TestFlood(t *testing.T) {
 		}
 		close(next)
 	}()
-	client := &http.Client{Timeout: 30 * time.Second}
+	client := &http.Client{Timeout: comesWithin}
 	for done := false; !done; {
 		select {
 		case <-asked:
@@ -140,8 +148,7 @@ func TestFlood(t *testing.T) {
 		default:
 		}
 		begin := time.Now()
-		resp, err := client.Post(address+"/?database=dealhouse", "text/plain",
-			strings.NewReader("SELECT count() FROM transactions"))
+		resp, err := client.Post(address+"/?database=dealhouse", "text/plain", strings.NewReader(normal))
 		if err != nil {
 			t.Errorf("a normal query: %v", err)
 			continue
@@ -164,9 +171,9 @@ func TestFlood(t *testing.T) {
 	slices.Sort(waits)
 	peak := residentPeak(t, server)
 	median, worst := waits[len(waits)/2], waits[len(waits)-1]
-	t.Logf("%d hostile requests; %d normal queries, of which were turned away: %v; median %s, 95 %% %s, worst %s; at most %d MiB of memory", total, len(waits), turnedAway, median, waits[len(waits)*95/100], worst, peak>>20)
-	if median > 5*time.Second {
-		t.Errorf("a normal query took %s", median)
+	t.Logf("%d hostile requests; %d normal queries, of which were turned away: %v; median %s, 95 %% %s, worst %s, alone %s; at most %d MiB of memory", total, len(waits), turnedAway, median, waits[len(waits)*95/100], worst, alone, peak>>20)
+	if median > 5*time.Second+20*alone { // it waits for a turn for 5 s at most
+		t.Errorf("a normal query took %s, and %s alone", median, alone)
 	}
 	if peak > 1<<30 {
 		t.Errorf("the server took %d MiB", peak>>20)

@@ -60,9 +60,15 @@ func TestFloodOfHangups(t *testing.T) {
 	go func() { ended <- cmd.Wait() }()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	flood := func(until string) {
+	// flood returns a time before which it was not said.
+	flood := func(until string) (before time.Time) {
 		t.Helper()
-		for !strings.Contains(said(), until) {
+		for {
+			looked := time.Now()
+			if strings.Contains(said(), until) {
+				return before
+			}
+			before = looked
 			select {
 			case err := <-ended:
 				t.Fatalf("it has ended before %q: %v\n%s", until, err, said())
@@ -82,8 +88,7 @@ func TestFloodOfHangups(t *testing.T) {
 		t.Fatal(err)
 	}
 	const again = "the configuration was read again"
-	flood("the daemon has begun")
-	begin := time.Now()
+	begin := flood("the daemon has begun") // it reads nothing again before
 	flood(again)
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

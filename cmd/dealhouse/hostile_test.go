@@ -310,13 +310,12 @@ func (b *bench) daemonLog(t *testing.T) {
 	t.Helper()
 	config := b.hurried(t, `listen = "127.0.0.1:0"`)
 	for _, format := range []string{"text", "json"} {
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), comesWithin)
 		logs, stderr := io.Pipe()
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			run(ctx, []string{"dealhouse", "run", "--config", config, "--log-format", format}, strings.NewReader(""), io.Discard,
-				stderr, b.env)
+			command(ctx, strings.NewReader(""), io.Discard, stderr, b.env, "run", "--config", config, "--log-format", format)
 			_ = stderr.Close()
 		}()
 		lines := bufio.NewReader(logs)

@@ -13,13 +13,14 @@ import (
 	"dealhouse/internal/service"
 )
 
-func main() { os.Exit(sandbox.Aside(standalone)) }
+func main() { os.Exit(sandbox.Aside(func() int { return standalone(standardWaits()) })) }
 
 // standalone is the program as a process of its own, which hears signals.
-func standalone() int {
+func standalone(w waits) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	deaf := hear(cancel)
 	a := newApp(os.Args, os.Stdin, os.Stdout, os.Stderr, os.Environ())
+	a.waits = w
 	a.become = func(policy sandbox.Policy, args []string) error {
 		// From here on a signal ends the process by itself; one that has come already must not get lost.
 		deaf()

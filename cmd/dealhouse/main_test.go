@@ -2,17 +2,21 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"fmt"
+	"io"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/enginetest"
+	"dealhouse/internal/sandbox"
 )
 
 // childVariable makes the test binary be the program.
@@ -24,7 +28,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
-		main()
+		os.Exit(sandbox.Aside(func() int { return standalone(patient()) }))
 	}
 	if err := enginetest.InMemory(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -73,6 +77,20 @@ func clean(t *testing.T, output string) {
 	}
 }
 
+// patient is a program that waits for others as long as the slowest machine needs.
+func patient() waits {
+	const longer = 10 * time.Minute
+	return waits{folder: longer, lastWords: longer, telling: longer}
+}
+
+// command runs a command in this process, and returns its exit code.
+func command(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, env []string, args ...string) int {
+	args = append([]string{"dealhouse"}, args...)
+	a := newApp(args, stdin, stdout, stderr, env)
+	a.waits = patient()
+	return a.run(ctx, args)
+}
+
 // outcome is how a command ended.
 type outcome struct {
 	code     int
@@ -88,7 +106,7 @@ func call(t *testing.T, env []string, args ...string) outcome {
 func callWith(t *testing.T, stdin string, env []string, args ...string) outcome {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code := run(t.Context(), append([]string{"dealhouse"}, args...), strings.NewReader(stdin), &out, &errs, env)
+	code := command(t.Context(), strings.NewReader(stdin), &out, &errs, env, args...)
 	clean(t, out.String()+errs.String())
 	return outcome{code, out.String(), errs.String()}
 }

@@ -189,21 +189,18 @@ func (a *app) share(w *warehouse.Warehouse, lasting bool) {
 	}
 }
 
-// patience is how long a command that writes waits for another process to close the embedded warehouse.
-const patience = time.Minute
-
 // whenFree opens an embedded warehouse as soon as no other process has it open.
 func (a *app) whenFree(ctx context.Context, open func() (*warehouse.Warehouse, error)) (*warehouse.Warehouse, error) {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(a.waits.folder)
 	for first := true; ; first = false {
 		w, err := open()
 		if !errors.Is(err, chdb.ErrLocked) || time.Now().After(deadline) {
 			return w, err
 		}
 		if first {
-			a.log.Info("waiting for another process to close the embedded warehouse", "patience", patience)
+			a.log.Info("waiting for another process to close the embedded warehouse", "patience", a.waits.folder)
 		}
 		select {
 		case <-ctx.Done():

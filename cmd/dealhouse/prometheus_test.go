@@ -94,7 +94,7 @@ func (p *scraper) until(t *testing.T, query string, good func(float64) bool) {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	answer := "none"
-	for deadline := time.Now().Add(2 * time.Minute); ; <-tick.C {
+	for deadline := time.Now().Add(comesWithin); ; <-tick.C {
 		if value, ok := p.ask(t, query, &answer); ok && good(value) {
 			return
 		}

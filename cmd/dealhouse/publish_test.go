@@ -255,8 +255,8 @@ func TestStatusWatch(t *testing.T) {
 		ctx, stop := context.WithCancelCause(t.Context())
 		out := &stopping{left: 3, word: word, stop: stop}
 		var errs strings.Builder
-		code := run(ctx, []string{"dealhouse", "status", "--watch", "--interval", "100ms", "-o", format, "--config",
-			b.config}, strings.NewReader(""), out, &errs, b.env)
+		code := command(ctx, strings.NewReader(""), out, &errs, b.env, "status", "--watch", "--interval", "100ms", "-o",
+			format, "--config", b.config)
 		if n := strings.Count(out.String(), word); code != 130 || n < 3 || n > 4 {
 			t.Errorf("%s: exit code %d, shown %d times\n%s", format, code, n, errs.String())
 		}

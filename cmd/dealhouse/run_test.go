@@ -67,7 +67,7 @@ func (d *running) until(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(3 * time.Minute); !done(); <-tick.C {
+	for deadline := time.Now().Add(comesWithin); !done(); <-tick.C {
 		if time.Now().After(deadline) {
 			_ = d.Process.Kill()
 			_ = d.Wait()

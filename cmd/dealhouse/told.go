@@ -17,15 +17,13 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// lastWords is how long the end of a command may take for what others are still to be told.
-const lastWords = 2 * time.Second
-
 // told is who is told of what a command does: receivers of OpenLineage events, and of traces and metrics. Nobody may
 // be.
 type told struct {
 	*lineage.Emitter
 	sender *telemetry.Sender
 	span   *tracing.Span
+	within time.Duration // what close takes at the most
 }
 
 // exported is what the variables of OpenTelemetry ask for. Where that is metrics, all that is made from here on is
@@ -47,7 +45,7 @@ func (a *app) exported(ctx context.Context, registry *prometheus.Registry) (tele
 // a part of what is told.
 func (a *app) tell(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, settings telemetry.Settings,
 	registry *prometheus.Registry, span string) (context.Context, told, error) {
-	var t told
+	t := told{within: a.waits.lastWords}
 	if l := cfg.Lineage; l.On() {
 		server, err := w.Identify(ctx)
 		if err != nil {
@@ -81,7 +79,7 @@ func (a *app) tell(ctx context.Context, cfg *config.Config, w *warehouse.Warehou
 // close tells what is left to be told, for a bounded time, even after a signal.
 func (t told) close(ctx context.Context) {
 	t.span.End(nil)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.within)
 	defer cancel()
 	var group sync.WaitGroup
 	group.Go(func() { t.Close(ctx) })

@@ -1,5 +1,6 @@
-// Package notify tells people what the daemon and `dealhouse sync` have to say, without a stack of monitoring: one
-// message for each edge, to a webhook, to Slack, to Teams or by mail, and pings to a dead man's switch.
+// Package notify tells people when something begins or ends to be wrong, where there is no Prometheus: one message for
+// each such change (an edge), to a webhook, to Slack, to Teams or by mail. It also pings dead man's switches. The daemon
+// and `dealhouse sync` use it.
 //
 // The way of a message: a turn reads where the streams stand (observe.go), compares that with what each receiver was
 // told (edges.go), stores a message for each difference (Warehouse.QueueNotifications), and sends what waits
@@ -25,6 +26,6 @@
 //     it.
 //  7. Texts of the API stay text in every form: they cannot mention people, format, add a header or a field, or steer a
 //     terminal. What the author of a template writes is left as it is.
-//  8. That the warehouse does not work is the one thing that cannot be stored in it: it is told directly, remembered by
-//     the process alone, and so may be told by two processes, or once more after a restart.
+//  8. A message that the warehouse does not work cannot be stored in it. It is sent directly, and only the process
+//     remembers it: two processes may both send it, and so may one after a restart.
 package notify

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -97,72 +98,79 @@ func TestNoFrameWithoutTerminal(t *testing.T) {
 }
 
 func TestProgressOnATerminal(t *testing.T) {
-	c, out := live(100, 24)
-	promotions, coupons := Run{"acme", "promotions"}, Run{"acme", "coupons"}
-	p := NewProgress(ProgressOptions{Console: c, Logger: slog.New(slog.NewTextHandler(c, nil)),
-		Runs: []Run{promotions, coupons}, Keep: true})
-	p.Update(State{Run: coupons, Phase: "reading", Reading: true, Rows: 12345, Pages: 13})
-	p.Finish(promotions, "done           1,000 rows  7 inserted, 2 deleted")
-	p.Stop()
-	want := []string{
-		"acme promotions  done           1,000 rows  7 inserted, 2 deleted",
-		"acme coupons     reading       12,345 rows     13 pages",
-		"",
-	}
-	if diff := cmp.Diff(want, screen(out.String(), 100)); diff != "" {
-		t.Error(diff)
-	}
+	synctest.Test(t, func(t *testing.T) { // no second passes while it works
+		c, out := live(100, 24)
+		promotions, coupons := Run{"acme", "promotions"}, Run{"acme", "coupons"}
+		p := NewProgress(ProgressOptions{Console: c, Logger: slog.New(slog.NewTextHandler(c, nil)),
+			Runs: []Run{promotions, coupons}, Keep: true})
+		p.Update(State{Run: coupons, Phase: "reading", Reading: true, Rows: 12345, Pages: 13})
+		p.Finish(promotions, "done           1,000 rows  7 inserted, 2 deleted")
+		p.Stop()
+		want := []string{
+			"acme promotions  done           1,000 rows  7 inserted, 2 deleted",
+			"acme coupons     reading       12,345 rows     13 pages",
+			"",
+		}
+		if diff := cmp.Diff(want, screen(out.String(), 100)); diff != "" {
+			t.Error(diff)
+		}
+	})
 }
 
 func TestProgressAsLogLines(t *testing.T) {
-	var out bytes.Buffer
-	c := NewConsole(&out)
-	promotions := Run{"acme", "promotions"}
-	p := NewProgress(ProgressOptions{Console: c, Logger: slog.New(slog.NewTextHandler(c, nil)), Runs: []Run{promotions}})
-	p.Update(State{Run: promotions, Phase: "reading", Reading: true, Rows: 50})
-	p.logLines()
-	p.Finish(promotions, "failed", "outcome", "failed")
-	p.logLines()
-	p.Stop()
-	for _, want := range []string{"under way", "rows=50", "outcome=failed"} {
-		if strings.Count(out.String(), want) != 1 {
-			t.Errorf("%q is not there once:\n%s", want, out.String())
+	synctest.Test(t, func(t *testing.T) { // no second passes while it works
+		var out bytes.Buffer
+		c := NewConsole(&out)
+		promotions := Run{"acme", "promotions"}
+		p := NewProgress(ProgressOptions{Console: c, Logger: slog.New(slog.NewTextHandler(c, nil)),
+			Runs: []Run{promotions}})
+		p.Update(State{Run: promotions, Phase: "reading", Reading: true, Rows: 50})
+		p.logLines()
+		p.Finish(promotions, "failed", "outcome", "failed")
+		p.logLines()
+		p.Stop()
+		for _, want := range []string{"under way", "rows=50", "outcome=failed"} {
+			if strings.Count(out.String(), want) != 1 {
+				t.Errorf("%q is not there once:\n%s", want, out.String())
+			}
 		}
-	}
+	})
 }
 
 // What holds all runs up is said once for the account, and as soon as there is something to say.
 func TestProgressOfAll(t *testing.T) {
-	c, out := live(100, 24)
-	var log bytes.Buffer
-	runs := []Run{{"acme", "promotions"}, {"acme", "coupons"}, {"globex", "coupons"}}
-	p := NewProgress(ProgressOptions{Console: c, Logger: slog.New(slog.NewTextHandler(&log, nil)), Runs: runs, Keep: true,
-		LimitedTo: func(account string) float64 {
-			return map[string]float64{"acme": 10, "initech": 2}[account]
-		}})
-	for _, r := range runs {
-		p.Update(State{Run: r, Phase: "reading", Reading: true})
-	}
-	p.begun = p.begun.Add(-72 * time.Second)
-	p.measure()
-	p.drawLines()
-	lines := screen(out.String(), 100)
-	if want := "1m12s elapsed, acme limited to 10 requests/s"; len(lines) != 5 || lines[3] != want {
-		t.Errorf("%q, want %q", lines, want)
-	}
-	p.logLines()
-	for want, n := range map[string]int{"seconds=72": 3, `limited_to="10 requests/s"`: 2} {
-		if strings.Count(log.String(), want) != n {
-			t.Errorf("%q is not there %d times:\n%s", want, n, log.String())
+	synctest.Test(t, func(t *testing.T) { // no second passes while it works
+		c, out := live(100, 24)
+		var log bytes.Buffer
+		runs := []Run{{"acme", "promotions"}, {"acme", "coupons"}, {"globex", "coupons"}}
+		p := NewProgress(ProgressOptions{Console: c, Logger: slog.New(slog.NewTextHandler(&log, nil)), Runs: runs,
+			Keep: true, LimitedTo: func(account string) float64 {
+				return map[string]float64{"acme": 10, "initech": 2}[account]
+			}})
+		for _, r := range runs {
+			p.Update(State{Run: r, Phase: "reading", Reading: true})
 		}
-	}
-	for _, r := range runs {
-		p.Finish(r, "done")
-	}
-	p.Stop()
-	if lines := screen(out.String(), 100); lines[3] != "1m12s elapsed" {
-		t.Errorf("at the end: %q", lines)
-	}
+		p.begun = p.begun.Add(-72 * time.Second)
+		p.measure()
+		p.drawLines()
+		lines := screen(out.String(), 100)
+		if want := "1m12s elapsed, acme limited to 10 requests/s"; len(lines) != 5 || lines[3] != want {
+			t.Errorf("%q, want %q", lines, want)
+		}
+		p.logLines()
+		for want, n := range map[string]int{"seconds=72": 3, `limited_to="10 requests/s"`: 2} {
+			if strings.Count(log.String(), want) != n {
+				t.Errorf("%q is not there %d times:\n%s", want, n, log.String())
+			}
+		}
+		for _, r := range runs {
+			p.Finish(r, "done")
+		}
+		p.Stop()
+		if lines := screen(out.String(), 100); lines[3] != "1m12s elapsed" {
+			t.Errorf("at the end: %q", lines)
+		}
+	})
 }
 
 // The share of a backfill is shown, and how long the rest takes as soon as that can be told.

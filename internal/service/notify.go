@@ -30,8 +30,8 @@ func (s *Service) Receivers(cfg *config.Config) (*notify.Receivers, error) {
 	return compiled, nil
 }
 
-// telling bounds what a sync does for its receivers once its runs have ended.
-const telling = 20 * time.Second
+// DefaultTelling bounds what a sync does for its receivers once its runs have ended.
+const DefaultTelling = 20 * time.Second
 
 // Tell tells receivers what there is to tell after the runs of a sync. What they do not take waits for the next sync,
 // or the daemon (service-2).
@@ -51,7 +51,7 @@ func (s *Service) Tell(ctx context.Context, cfg *config.Config, w *warehouse.War
 		}})
 	if err == nil {
 		n.Adopt(receivers)
-		bounded, cancel := context.WithTimeout(ctx, telling)
+		bounded, cancel := context.WithTimeout(ctx, s.telling)
 		defer cancel()
 		err = n.Turn(bounded)
 	}

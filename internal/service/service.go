@@ -26,6 +26,8 @@ type Options struct {
 	Warn func(Warning)
 	// ShowWaiting tells a person who waits what for, until done is called. Default: nobody waits.
 	ShowWaiting func(what string) (done func())
+	// Telling is how long Tell may take. Default: DefaultTelling.
+	Telling time.Duration
 }
 
 // Warning is what went wrong and stops nothing. Where it is about streams of an account, it names them.
@@ -43,6 +45,7 @@ type Service struct {
 	userAgent   string
 	warn        func(Warning)
 	showWaiting func(what string) (done func())
+	telling     time.Duration
 	bodies      *dealapi.Bodies // of all API clients together
 	observer    *syncer.Observer
 
@@ -58,7 +61,10 @@ type Service struct {
 func New(o Options) *Service {
 	s := &Service{
 		log: o.Logger, metrics: o.Metrics, now: o.Clock, userAgent: o.UserAgent, warn: o.Warn, showWaiting: o.ShowWaiting,
-		bodies: dealapi.NewBodies(),
+		telling: o.Telling, bodies: dealapi.NewBodies(),
+	}
+	if s.telling <= 0 {
+		s.telling = DefaultTelling
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
