@@ -183,9 +183,6 @@ func answerOf(resp *http.Response, err error) (int, string, error) {
 	return resp.StatusCode, string(b), err
 }
 
-// patience is how long one statement of the corpus may take, on a busy machine.
-const patience = 20 * time.Second
-
 // run sends an attack and says what came of it: whether all steps went through, and what leaked.
 func (a *attack) run(ctx context.Context, w way, c *canary) (through bool, report string) {
 	through = true
