@@ -15,7 +15,6 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/google/go-cmp/cmp"
-
 )
 
 // fake is a server of another kind than the embedded engine, which does its work: what a statement would find there is
