@@ -25,6 +25,7 @@ import (
 
 	"dealhouse/internal/chdb/contract"
 	"dealhouse/internal/chdb/door"
+	"dealhouse/internal/enginetest"
 )
 
 // The attack corpus is testdata/attacks. Each is run against the doors with everything that the guard must keep from
@@ -261,7 +262,7 @@ func TestAttacks(t *testing.T) {
 			jobs = append(jobs, job{a, w, true})
 		}
 	}
-	for i, a := range share(readAttacks(t, "generated"), 10) {
+	for i, a := range share(readAttacks(t, "generated"), enginetest.Sample(30, 10)) {
 		jobs = append(jobs, job{a, ways[i%len(ways)], false})
 	}
 	feed := make(chan job)
