@@ -308,7 +308,7 @@ func TestServeInside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := http.Client{Timeout: 10 * time.Second}
+	client := http.Client{Timeout: 5 * time.Minute} // it may be a slow machine
 	resp, err := client.Get("http://" + strings.TrimSpace(address))
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,6 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/go-cmp/cmp"
 
-	"dealhouse/internal/chdb"
 	"dealhouse/internal/decode"
 	"dealhouse/internal/enginetest"
 )
@@ -28,7 +27,8 @@ import (
 // remote opens the database of w again, as that of a server at the address.
 func remote(t *testing.T, w *Warehouse, address string) *Warehouse {
 	t.Helper()
-	far, err := Open(t.Context(), Options{DSN: "http://" + address, Database: w.database})
+	far, err := Open(t.Context(), Options{DSN: "http://" + address, Database: w.database,
+		MaxRetryElapsed: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,6 +63,10 @@ func newLine(t *testing.T, target string) *line {
 func (l *line) open(t *testing.T, address string) {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
+	for begun := time.Now(); errors.Is(err, syscall.EADDRINUSE) && time.Since(begun) < patience; {
+		<-time.After(time.Millisecond) // a port that was ours may be that of somebody's connection for a moment
+		listener, err = (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
+	}
 	if err != nil {
 		t.Error(err)
 		return
@@ -154,7 +158,7 @@ func coupons(n int) string {
 func TestLostConnection(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	server := httptest.NewServer(w.Engine().Handler(chdb.HandlerOptions{AllowWrites: true}))
+	server := httptest.NewServer(door(w))
 	t.Cleanup(server.Close)
 	wire := newLine(t, server.Listener.Addr().String())
 	address := wire.listener.Addr().String()
@@ -223,7 +227,7 @@ func TestEveryAnswerIsLost(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
-	server := httptest.NewServer(&forgetful{Handler: w.Engine().Handler(chdb.HandlerOptions{AllowWrites: true}),
+	server := httptest.NewServer(&forgetful{Handler: door(w),
 		seen: map[string]bool{}})
 	t.Cleanup(server.Close)
 	far := remote(t, w, server.Listener.Addr().String())
@@ -293,7 +297,7 @@ func TestWarehouseFaults(t *testing.T) {
 			t.Errorf("%s: %d rows are staged", c.name, n)
 		}
 		// Mended while it is tried: the same batch goes in, once.
-		w.maxRetryElapsed = time.Minute
+		w.maxRetryElapsed = patience
 		before, mended := w.Retries(), make(chan struct{})
 		go func() {
 			defer close(mended)

@@ -52,7 +52,11 @@ func serverOptions(o Options, d dialect, database string, readOnly bool) (*click
 		opts.Settings["http_headers_progress_interval_ms"] = progressInterval.Milliseconds()
 		opts.TransportFunc = func(t *http.Transport) (http.RoundTripper, error) { return plainspoken{t}, nil }
 	}
-	opts.DialTimeout = max(opts.DialTimeout, 10*time.Second)
+	dial := 10 * time.Second
+	if opts.Protocol == clickhouse.HTTP {
+		dial = patienceForServer // the driver asks a question in that time, and has to wait for a connection that is free
+	}
+	opts.DialTimeout = max(opts.DialTimeout, dial)
 	opts.ReadTimeout = max(opts.ReadTimeout, 30*time.Minute) // a merge of millions of rows answers when it is done
 	opts.MaxOpenConns = max(opts.MaxOpenConns, 16)
 	return opts, nil

@@ -104,7 +104,7 @@ func ofCertificate(err error) (ServerError, bool) {
 const opAlert = "remote error"
 
 // patienceForPort is how long a port may take to show what it speaks.
-const patienceForPort = 3 * time.Second
+const patienceForPort = 10 * time.Second
 
 // listen finds out what a port speaks. Nothing secret is sent. The error says that nobody answers, or that the server
 // does not talk to a client without a certificate.

@@ -19,7 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"dealhouse/internal/chdb"
 	"dealhouse/internal/enginetest"
 )
 
@@ -103,14 +102,14 @@ func TestWrongPort(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	a := newAuthority(t)
-	door := w.Engine().Handler(chdb.HandlerOptions{AllowWrites: true})
-	plain := httptest.NewServer(door)
+	handler := door(w)
+	plain := httptest.NewServer(handler)
 	t.Cleanup(plain.Close)
-	secure := httptest.NewUnstartedServer(door)
+	secure := httptest.NewUnstartedServer(handler)
 	secure.TLS = &tls.Config{Certificates: []tls.Certificate{a.pair}, MinVersion: tls.VersionTLS12}
 	secure.StartTLS()
 	t.Cleanup(secure.Close)
-	mutual := httptest.NewUnstartedServer(door)
+	mutual := httptest.NewUnstartedServer(handler)
 	mutual.TLS = &tls.Config{Certificates: []tls.Certificate{a.pair}, ClientAuth: tls.RequireAndVerifyClientCert,
 		ClientCAs: a.pool, MinVersion: tls.VersionTLS12}
 	mutual.Config.ErrorLog = nil

@@ -27,7 +27,7 @@ type replicas struct {
 const toAdmin = 1
 
 // patienceForServer is how long a server may take to say that it is there.
-const patienceForServer = 10 * time.Second
+const patienceForServer = 30 * time.Second
 
 // address is that of the server that is worked with.
 func (r *replicas) address() string {

@@ -15,8 +15,6 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/google/go-cmp/cmp"
-
-	"dealhouse/internal/chdb"
 )
 
 // fake is a server of another kind than the embedded engine, which does its work: what a statement would find there is
@@ -73,7 +71,7 @@ func (f *fake) sent(begin string) (n int) {
 // serve opens the database of w as that of a server which differs from the embedded engine.
 func serve(t *testing.T, w *Warehouse, o Options, change func(string) string) (*Warehouse, *fake) {
 	t.Helper()
-	f := &fake{Handler: w.Engine().Handler(chdb.HandlerOptions{AllowWrites: true}), change: change}
+	f := &fake{Handler: door(w), change: change}
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
 	o.DSN, o.Database = server.URL, w.database
@@ -238,7 +236,7 @@ func TestRefusedSettings(t *testing.T) {
 			body, _ := io.ReadAll(r.Body)
 			if bytes.HasPrefix(body, []byte("SELECT displayName()")) {
 				r.Body = io.NopCloser(bytes.NewReader(body))
-				w.Engine().Handler(chdb.HandlerOptions{AllowWrites: true}).ServeHTTP(rw, r)
+				door(w).ServeHTTP(rw, r)
 				return
 			}
 			rw.Header().Set("X-ClickHouse-Exception-Code", fmt.Sprint(code))
@@ -262,7 +260,7 @@ func TestRefusedSettings(t *testing.T) {
 func TestFailureInAHeader(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	handler := w.Engine().Handler(chdb.HandlerOptions{AllowWrites: true})
+	handler := door(w)
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(bytes.NewReader(body))
@@ -289,7 +287,7 @@ func TestFailureInAHeader(t *testing.T) {
 func TestFailover(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	server := httptest.NewServer(&fake{Handler: w.Engine().Handler(chdb.HandlerOptions{AllowWrites: true}),
+	server := httptest.NewServer(&fake{Handler: door(w),
 		change: inCloud})
 	t.Cleanup(server.Close)
 	first, second := newLine(t, server.Listener.Addr().String()), newLine(t, server.Listener.Addr().String())

@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"dealhouse/internal/chdb"
 	"dealhouse/internal/enginetest"
 )
 
@@ -58,8 +57,7 @@ func openCluster(t *testing.T, w *Warehouse, database string, servers ...func(st
 			gone.close(t)
 			continue
 		}
-		server := httptest.NewServer(&fake{Handler: aCluster(w.Engine().Handler(chdb.HandlerOptions{AllowWrites: true})),
-			change: change})
+		server := httptest.NewServer(&fake{Handler: aCluster(door(w)), change: change})
 		t.Cleanup(server.Close)
 		addresses = append(addresses, server.Listener.Addr().String())
 	}

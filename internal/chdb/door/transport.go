@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 
@@ -48,8 +49,13 @@ func (t *Transport) Options(database string) *clickhouse.Options {
 		// The same number as the pool's, so that requests queue in one place.
 		MaxOpenConns: n,
 		MaxIdleConns: n,
+		// Nothing is dialled, so this is how long a request waits for its turn: as long as its caller does.
+		DialTimeout: longestWait,
 	}
 }
+
+// longestWait is more than any request waits for those before it.
+const longestWait = 24 * time.Hour
 
 // RoundTrip answers errors of the engine like a server does, with a status, a
 // header and a text. Only a request that could not be made at all fails.

@@ -119,6 +119,12 @@ func ownCluster(shards int) (cluster, profile string) {
 		"      <distributed_product_mode>global</distributed_product_mode>\n"
 }
 
+// interpreted is the part of the profile that compiles no expressions.
+const interpreted = `      <compile_expressions>0</compile_expressions>
+      <compile_aggregate_expressions>0</compile_aggregate_expressions>
+      <compile_sort_description>0</compile_sort_description>
+`
+
 // keeper is what replicated tables need.
 func keeper(address string) string {
 	host, port, found := strings.Cut(address, ":")
@@ -140,6 +146,9 @@ func writeConfig(dir string, o contract.Options) (string, error) {
 	users := filepath.Join(conf, "users.xml")
 	mainFile := filepath.Join(conf, "config.xml")
 	cluster, profile := ownCluster(o.Shards)
+	if o.Interpreted {
+		profile += interpreted
+	}
 	var frozen strings.Builder
 	for _, name := range frozenSettings() {
 		fmt.Fprintf(&frozen, "        <%[1]s><const/></%[1]s>\n", name)

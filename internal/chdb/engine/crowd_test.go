@@ -24,7 +24,8 @@ import (
 
 // TestLongQueriesLeaveRoom has all places of a door, and as many more, taken by long queries, and asks for little: it
 // is answered soon, whether the long ones come from one address or from several, and whether it comes from another or
-// not. For wide samples: TestLimitsHold has the bounds.
+// not. Soon is measured by what this machine takes for the same without a door. For wide samples: TestLimitsHold has the
+// bounds.
 func TestLongQueriesLeaveRoom(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -39,7 +40,7 @@ func TestLongQueriesLeaveRoom(t *testing.T) {
 func childCrowd() error {
 	e, err := openHouse(context.Background(), contract.Options{
 		Dir: os.Getenv(childDir), Library: os.Getenv(childLib),
-		Limits: contract.Limits{QueryMemory: 64 << 20, Memory: 128 << 20, Time: 100 * time.Second, Threads: 1},
+		Limits: contract.Limits{QueryMemory: 64 << 20, Memory: 128 << 20, Time: time.Hour, Threads: 1},
 	})
 	if err != nil {
 		return err
@@ -65,9 +66,12 @@ func crowd(e *house, writes bool, addresses int) error {
 	defer cancel()
 	for n := range 16 {
 		long.Go(func() {
-			sql := fmt.Sprintf("SELECT sum(sipHash64(number + %d)) FROM numbers(1000000000000)", n)
-			if n%2 == 0 { // some give a result from the beginning
-				sql = fmt.Sprintf("SELECT number + %d FROM numbers(1000000000000) WHERE sipHash64(number) %% 1000000 = 0", n)
+			sql := fmt.Sprintf("SELECT sum(sleepEachRow(0.00001)), %d AS long FROM numbers(1000000000000)", n)
+			switch n % 4 {
+			case 0: // some give a result from the beginning
+				sql = fmt.Sprintf("SELECT sleepEachRow(0.00001), %d AS long FROM numbers(1000000000000)", n)
+			case 1: // and some leave little of the machine to others
+				sql = fmt.Sprintf("SELECT sum(sipHash64(number)), %d AS long FROM numbers(1000000000000)", n)
 			}
 			_, _, _ = askFrom(ctx, srv.URL, n%addresses+2, sql)
 		})
@@ -82,27 +86,48 @@ func crowd(e *house, writes bool, addresses int) error {
 	}
 	defer func() { _ = db.Close() }()
 	for running := uint64(0); running < held; {
-		if err := db.QueryRow(ctx, "SELECT count() FROM system.processes WHERE query LIKE '%sipHash'||'64%'").Scan(&running); err != nil {
+		if err := db.QueryRow(ctx, "SELECT count() FROM system.processes WHERE query LIKE '%AS '||'long%'").Scan(&running); err != nil {
 			return err
 		}
 	}
-	var waits []time.Duration
+	var waits, without []time.Duration
 	for n := range 10 {
 		begin := time.Now()
-		// Another's address, and one of those that ask for much.
-		code, body, err := askFrom(ctx, srv.URL, 200-198*(n%2), fmt.Sprintf("SELECT count(), %d FROM numbers(10)", n))
-		if err != nil || code != http.StatusOK || !strings.HasPrefix(body, "10\t") {
-			return fmt.Errorf("small query %d after %s: %d %s %v", n, time.Since(begin), code, body, err) //nolint:errorlint // mostly nil
+		if err := db.Exec(ctx, fmt.Sprintf("SELECT count(), %d FROM numbers(10)", n)); err != nil {
+			return err
+		}
+		without, begin = append(without, time.Since(begin)), time.Now()
+		if err := askLittle(ctx, srv.URL, n); err != nil {
+			return fmt.Errorf("small query %d after %s: %w", n, time.Since(begin), err)
 		}
 		waits = append(waits, time.Since(begin))
 	}
 	slices.Sort(waits)
-	fmt.Printf("writes %t, long queries from %d addresses: a small one took %s, and %s at most\n", writes, addresses,
-		waits[len(waits)/2], waits[len(waits)-1])
-	if median := waits[len(waits)/2]; median > time.Second {
-		return fmt.Errorf("small queries took %s", median)
+	slices.Sort(without)
+	median, most := waits[len(waits)/2], time.Second+20*without[len(without)/2]
+	fmt.Printf("writes %t, long queries from %d addresses: a small one took %s, and %s at most; without a door %s\n", writes,
+		addresses, median, waits[len(waits)-1], without[len(without)/2])
+	if median > most {
+		return fmt.Errorf("small queries took %s, more than %s", median, most)
 	}
 	return nil
+}
+
+// askLittle asks for little, from another's address or from one of those that ask for much. What a machine cannot do in
+// a moment has to wait for a turn, and is turned away: it is asked again, which counts as waiting.
+func askLittle(ctx context.Context, address string, n int) error {
+	for begin := time.Now(); ; {
+		code, body, err := askFrom(ctx, address, 200-198*(n%2), fmt.Sprintf("SELECT count(), %d FROM numbers(10)", n))
+		switch {
+		case err != nil:
+			return err
+		case code == http.StatusServiceUnavailable && time.Since(begin) < patience:
+			continue
+		case code != http.StatusOK || !strings.HasPrefix(body, "10\t"):
+			return fmt.Errorf("%d %s", code, body)
+		}
+		return nil
+	}
 }
 
 // askFrom asks on a connection of its own, from the address 127.0.0.n where the system has it.

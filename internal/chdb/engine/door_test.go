@@ -17,9 +17,10 @@ import (
 	"dealhouse/internal/chdb/exception"
 )
 
-// openDoor serves the shared engine over real HTTP.
+// openDoor serves the shared engine over real HTTP. Who has to wait for a turn, on a slow machine, is not turned away.
 func openDoor(t testing.TB, o contract.HandlerOptions) *httptest.Server {
 	t.Helper()
+	o.MaxWait = patience
 	srv := httptest.NewServer(shared.Handler(o))
 	t.Cleanup(srv.Close)
 	return srv

@@ -88,18 +88,23 @@ func TestLongTextsHavePlaces(t *testing.T) {
 	if status, body, _ := ask(t, srv, http.MethodPost, "SELECT 1", nil, nil); status != http.StatusOK {
 		t.Errorf("a small query: %d %s", status, body)
 	}
-	begin := time.Now()
-	if status, body, _ := ask(t, srv, http.MethodPost, "SELECT 2 -- "+strings.Repeat("x", 100_000), nil,
-		nil); status != http.StatusOK {
-		t.Errorf("a long query after %s: %d %s", time.Since(begin), status, body)
-	}
-	for range 2 { // of the four, whichever came first: those that had a place while others waited for one
+	losesItsPlace := func() {
+		t.Helper()
 		select {
 		case <-cut:
-		case <-time.After(20 * time.Second):
+		case <-time.After(patience):
 			t.Fatal("a slow client keeps its place")
 		}
 	}
+	for range 2 { // of the four, whichever came first: those that had a place while the others waited for one
+		losesItsPlace()
+	}
+	// Nobody is behind this one, so that it may be sent as slowly as this machine does.
+	if status, body, _ := ask(t, srv, http.MethodPost, "SELECT 2 -- "+strings.Repeat("x", 100_000), nil,
+		nil); status != http.StatusOK {
+		t.Errorf("a long query: %d %s", status, body)
+	}
+	losesItsPlace()
 }
 
 // TestLongStatements: what is longer than the engine's parser takes is not even split into words, and a list that is

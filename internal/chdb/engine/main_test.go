@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -16,6 +17,9 @@ import (
 	"dealhouse/internal/chdb/engine"
 	"dealhouse/internal/sandbox"
 )
+
+// patience is how long tests wait for what has to come: it only ends those that hang, on the slowest of machines too.
+const patience = 5 * time.Minute
 
 // shared is the engine of all tests: the library allows one directory per process.
 var shared *house

@@ -35,13 +35,13 @@ func TestMemoryOfAllQueries(t *testing.T) {
 func childMemory() error {
 	e, err := openHouse(context.Background(), contract.Options{
 		Dir: os.Getenv(childDir), Library: os.Getenv(childLib), MaxConns: 24,
-		Limits: contract.Limits{QueryMemory: 100 << 20, Memory: 64 << 20, Time: 100 * time.Second, Threads: 1},
+		Limits: contract.Limits{QueryMemory: 100 << 20, Memory: 64 << 20, Time: time.Hour, Threads: 1},
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = e.Close() }()
-	srv := httptest.NewServer(e.Handler(contract.HandlerOptions{}))
+	srv := httptest.NewServer(e.Handler(contract.HandlerOptions{MaxWait: patience}))
 	defer srv.Close()
 	return errors.Join(givenBack(srv.URL), together(srv.URL))
 }

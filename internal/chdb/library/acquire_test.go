@@ -245,7 +245,7 @@ config) echo "`+cache+`";;
 *) printf 1234567 > "`+tmp+`/part"; until [ -e "`+seen+`" ]; do sleep 0.02; done; echo x > test-lib.tgz;;
 esac
 `), 0o700))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	var most int64
 	_, err := npmPack(ctx, t.TempDir(), "@test/lib", func(bytes int64) {

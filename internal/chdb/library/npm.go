@@ -13,6 +13,9 @@ import (
 	"dealhouse/internal/chdb/contract"
 )
 
+// waitDelay is how long is waited for what npm has printed, after it has ended or was told to.
+const waitDelay = 5 * time.Second
+
 // npmPack downloads a package's tarball with the user's npm, that is from the
 // registry and with the credentials that npm is configured for. Nothing is
 // installed and no script of the package runs.
@@ -25,7 +28,7 @@ func npmPack(ctx context.Context, dir, pkg string, came func(bytes int64)) (stri
 	// The directory has no package.json of anybody, so that npm reads no
 	// project's configuration.
 	cmd.Dir = dir
-	cmd.WaitDelay = 5 * time.Second
+	cmd.WaitDelay = waitDelay
 	defer watchCache(ctx, npm, dir, came)()
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -49,7 +52,7 @@ func watchCache(ctx context.Context, npm, dir string, came func(bytes int64)) (s
 	var group sync.WaitGroup
 	group.Go(func() {
 		cmd := exec.CommandContext(ctx, npm, "config", "get", "cache")
-		cmd.Dir, cmd.WaitDelay = dir, time.Second
+		cmd.Dir, cmd.WaitDelay = dir, waitDelay
 		cache, err := cmd.Output()
 		if folder := string(bytes.TrimSpace(cache)); err == nil && filepath.IsAbs(folder) {
 			watch(ctx, filepath.Join(folder, "_cacache", "tmp"), since, came)

@@ -29,7 +29,7 @@ type Guest struct {
 }
 
 // hello is how long a host may take to say who it is.
-const hello = 10 * time.Second
+const hello = 30 * time.Second
 
 // Join finds the host of a data directory, or returns ErrNobody.
 func Join(ctx context.Context, dir string) (*Guest, error) {
@@ -95,6 +95,7 @@ func (g *Guest) options(database, path string) *clickhouse.Options {
 		MaxOpenConns:  connections,
 		MaxIdleConns:  connections,
 		ReadTimeout:   30 * time.Minute, // a merge of millions of rows answers when it is done
+		DialTimeout:   24 * time.Hour,   // for a connection that is free: as long as the caller waits
 	}
 }
 
