@@ -40,7 +40,7 @@ func formatOf(q url.Values, lists []string) (format, list string, err error) {
 
 // give answers with a file, whole or not at all.
 func (s *Server) give(w http.ResponseWriter, r *http.Request, d download) {
-	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), s.o.Waits.Answer)
 	defer cancel()
 	var file bytes.Buffer
 	if err := s.reads.inTurn(ctx, func() error { return d.write(ctx, &file) }); err != nil {
