@@ -112,7 +112,8 @@ func newNight(t *testing.T) *night {
 		CashbackOffers: 20, Transactions: 100, Products: 20, HistoryDays: 3,
 	})
 	n.store = warehousetest.Again(t, warehousetest.Open(t), warehouse.Options{Wrap: n.disk, MaxRetryElapsed: -1})
-	client, err := dealapi.New(dealapi.Options{Account: "acme", BaseURL: address, Key: "k", MaxAttempts: 1})
+	client, err := dealapi.New(dealapi.Options{Account: "acme", BaseURL: address, Key: "k", MaxAttempts: 1,
+		Timeout: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,6 +148,7 @@ func newNight(t *testing.T) *night {
 	server, err := web.New(web.Options{
 		Listen: "127.0.0.1:0", User: "ops", Password: nightPassword, Warehouse: n.store,
 		Metrics: promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{}),
+		Waits:   web.Waits{Read: patience, Act: patience, Answer: 2 * patience},
 		Ready:   n.Ready, Streams: n.Streams, Act: n.Act, Receivers: n.notifier.Receivers, Clock: n.clock,
 	})
 	if err != nil {
