@@ -321,6 +321,7 @@ func (n *night) consent() {
 	n.t.Helper()
 	options := slices.Concat(chromedp.DefaultExecAllocatorOptions[:], []chromedp.ExecAllocatorOption{
 		chromedp.ExecPath("/usr/bin/chromium"), chromedp.UserDataDir(n.t.TempDir()), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.WSURLReadTimeout(patience),
 	})
 	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	defer stop()
