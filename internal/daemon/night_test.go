@@ -20,7 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
@@ -169,29 +168,6 @@ func newNight(t *testing.T) *night {
 
 // disk fails what writes while the disk is full.
 func (n *night) disk(c driver.Conn) driver.Conn { return &fullDisk{c, &n.full} }
-
-type fullDisk struct {
-	driver.Conn
-	full *atomic.Bool
-}
-
-var errFull = &clickhouse.Exception{Code: 243, Name: "NOT_ENOUGH_SPACE",
-	Message: "Cannot reserve 1.00 MiB, not enough space"}
-
-func (d *fullDisk) Exec(ctx context.Context, query string, args ...any) error {
-	if d.full.Load() {
-		return errFull
-	}
-	return d.Conn.Exec(ctx, query, args...)
-}
-
-func (d *fullDisk) PrepareBatch(ctx context.Context, query string,
-	opts ...driver.PrepareBatchOption) (driver.Batch, error) {
-	if d.full.Load() {
-		return nil, errFull
-	}
-	return d.Conn.PrepareBatch(ctx, query, opts...)
-}
 
 // take is the receiver.
 func (n *night) take(w http.ResponseWriter, r *http.Request) {

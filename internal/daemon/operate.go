@@ -82,6 +82,12 @@ func Ask(ctx context.Context, w *warehouse.Warehouse, a warehouse.Action) (acted
 		return acted, refusef("%s is done by a daemon, and not through the warehouse", a.Action)
 	}
 	acted.Action, err = w.RecordAction(ctx, a)
+	if _, said := errors.AsType[*warehouse.FaultError](err); said {
+		return acted, err
+	}
+	if advice := warehouse.Advice(err); advice != "" {
+		err = fmt.Errorf("%w; %s", err, advice)
+	}
 	return acted, err
 }
 

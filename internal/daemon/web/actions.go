@@ -235,7 +235,15 @@ func (s *Server) whyNot(err error) (status int, text string) {
 		return http.StatusUnprocessableEntity, reused.Error()
 	}
 	s.log.Error("an action could not be carried out", "error", err)
-	return http.StatusServiceUnavailable, "it could not be recorded in the warehouse, and so was not done: " + explain(err)
+	return http.StatusServiceUnavailable, "it could not be recorded in the warehouse, and so was not done: " + advised(err)
+}
+
+// advised is why an action could not be recorded, with what can be done about it.
+func advised(err error) string {
+	if advice := warehouse.Advice(err); advice != "" {
+		return explain(err) + "; " + advice
+	}
+	return explain(err)
 }
 
 // apiActions lists what operators did.
