@@ -21,7 +21,7 @@ type late struct {
 	hold  *atomic.Bool
 	held  chan struct{}
 	let   chan struct{}
-	until context.Context //nolint:containedctx // of the test
+	until context.Context // of the test
 }
 
 func (l late) Query(ctx context.Context, query string, args ...any) (driver.Rows, error) {

@@ -118,13 +118,6 @@ func (b *bench) now() time.Time {
 	return b.stands.Add(b.clock)
 }
 
-// goOn has the clock go on by itself: for browsers, which look again from time to time.
-func (b *bench) goOn() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.stands = time.Time{}
-}
-
 func (b *bench) pass(d time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
