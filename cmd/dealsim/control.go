@@ -118,7 +118,7 @@ func (c *control) org(stream string, r *http.Request) (string, error) {
 		return "", fmt.Errorf("stream %q is not one of %v", stream, apisim.Streams())
 	}
 	org, orgs := r.URL.Query().Get("org"), c.sim.Orgs()
-	if stream != apisim.StreamTransactions && stream != apisim.StreamPayouts {
+	if !apisim.OfOrganizations(stream) {
 		return org, nil
 	}
 	if org == "" && len(orgs) == 1 {
@@ -159,7 +159,7 @@ func (c *control) truth(w http.ResponseWriter, r *http.Request) {
 func (c *control) status(w http.ResponseWriter, _ *http.Request) {
 	counts := map[string]any{}
 	for _, stream := range apisim.Streams() {
-		if stream != apisim.StreamTransactions && stream != apisim.StreamPayouts {
+		if !apisim.OfOrganizations(stream) {
 			counts[stream] = c.sim.Count(stream, "")
 			continue
 		}

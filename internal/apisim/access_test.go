@@ -2,6 +2,7 @@ package apisim_test
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,7 +18,7 @@ func TestAccess(t *testing.T) {
 		must(t, s.Update(func(set *apisim.Settings) { set.PayoutsKeyRequired = required }))
 		for stream, path := range paths() {
 			targets := []string{path}
-			if stream != apisim.StreamPayouts && stream != apisim.StreamProducts && stream != apisim.StreamTransactions {
+			if slices.Contains(addressed(), stream) {
 				targets = append(targets, path+"/"+field(t, s.truth(stream, "")[0], "id"))
 			}
 			for _, target := range targets {

@@ -166,9 +166,34 @@ func TestEveryRecordIsAsTheDocumentSays(t *testing.T) {
 	}
 }
 
+// The table that the simulator is made of says what the API's documentation says.
+func TestPathsAreThoseOfTheDocument(t *testing.T) {
+	for stream, want := range map[string]string{
+		apisim.StreamPromotions:     "/v1/deals/promotions",
+		apisim.StreamCoupons:        "/v1/deals/coupons",
+		apisim.StreamCashbackOffers: "/v1/deals/cashback-offers",
+		apisim.StreamTransactions:   "/v1/deals/transactions",
+		apisim.StreamPayouts:        "/v1/deals/payouts",
+		apisim.StreamProducts:       "/v2/products",
+	} {
+		if got := paths()[stream]; got != want {
+			t.Errorf("%s is at %q, want %s", stream, got, want)
+		}
+		if own := stream == apisim.StreamTransactions || stream == apisim.StreamPayouts; apisim.OfOrganizations(stream) != own {
+			t.Errorf("%s belongs to organizations: %t", stream, !own)
+		}
+	}
+	deals := []string{apisim.StreamPromotions, apisim.StreamCoupons, apisim.StreamCashbackOffers}
+	for _, stream := range documented() {
+		if slices.Contains(addressed(), stream) != slices.Contains(deals, stream) {
+			t.Errorf("records of %s have an address: %v", stream, addressed())
+		}
+	}
+}
+
 func TestGetByID(t *testing.T) {
 	s := start(t, small())
-	for _, stream := range []string{apisim.StreamPromotions, apisim.StreamCoupons, apisim.StreamCashbackOffers} {
+	for _, stream := range addressed() {
 		for _, record := range s.truth(stream, "")[:5] {
 			id := field(t, record, "id")
 			for _, spelled := range []string{id, strings.ToUpper(id)} {

@@ -2,18 +2,17 @@ package apisim
 
 import "strconv"
 
-// dealKind tells the three deal streams apart.
-type dealKind int
+// dealKind is how the records of a list of deals are made.
+type dealKind struct {
+	salt uint64  // of its own
+	stay float64 // how many times as long as others its records stay
+	// write appends what follows the id. The span is a copy: a pointer would cost an allocation for each record.
+	write func(d *deals, dst []byte, i uint32, s span, st *style) []byte
+}
 
-const (
-	promotion dealKind = iota
-	coupon
-	cashbackOffer
-)
-
-// deals is what the three deal streams are made of, for good.
+// deals is what a list of deals is made of, for good.
 type deals struct {
-	kind      dealKind
+	*dealKind
 	n         int
 	ids       identity
 	line      timeline
@@ -62,18 +61,13 @@ func (d dealSource) matches(i uint32, f *filter) bool {
 	if f.hostname != "" && r.hostname != f.hostname || f.name != "" && r.name != f.name {
 		return false
 	}
-	if d.kind == cashbackOffer {
-		if f.category != "" {
-			s, _ := d.line.at(i, d.now)
-			if d.bareCategory(s.hash) || d.category(i).name != f.category {
-				return false
-			}
-		}
-		if f.country != "" && !contains(r.countries, f.country) {
+	if f.category != "" {
+		s, _ := d.line.at(i, d.now)
+		if d.bareCategory(s.hash) || d.category(i).name != f.category {
 			return false
 		}
 	}
-	return true
+	return f.country == "" || contains(r.countries, f.country)
 }
 
 func contains(list []string, s string) bool {
@@ -92,16 +86,7 @@ func (d dealSource) record(dst []byte, i uint32, st *style) []byte {
 	s, _ := d.line.at(i, d.now)
 	dst = append(dst, `{"id":"`...)
 	dst = d.ids.appendUUID(dst, s.code)
-	dst = append(dst, '"')
-	switch d.kind {
-	case promotion:
-		dst = d.promotion(dst, i, &s, st)
-	case coupon:
-		dst = d.coupon(dst, i, &s, st)
-	default:
-		dst = d.offer(dst, i, &s, st)
-	}
-	return st.closeRecord(dst)
+	return st.closeRecord(d.write(d.deals, append(dst, '"'), i, s, st))
 }
 
 // dates appends startDate and endDate. Most records start at midnight, a few are announced some days ahead.
@@ -132,13 +117,13 @@ func (d *deals) phrase(dst []byte, list []phrase, s *span, r *retailer) []byte {
 	return append(dst, '"')
 }
 
-func (d *deals) promotion(dst []byte, i uint32, s *span, st *style) []byte {
+func (d *deals) promotion(dst []byte, i uint32, s span, st *style) []byte {
 	r := d.retailer(i)
-	dst = d.dates(dst, s, st, false)
+	dst = d.dates(dst, &s, st, false)
 	if s.hash>>16&63 == 0 {
 		dst = append(dst, `,"description":""`...)
 	} else {
-		dst = d.phrase(dst, d.words.promos, s, r)
+		dst = d.phrase(dst, d.words.promos, &s, r)
 	}
 	dst = append(dst, r.head...)
 	dst = append(dst, r.url...)
@@ -151,7 +136,7 @@ func (d *deals) promotion(dst []byte, i uint32, s *span, st *style) []byte {
 	return st.time(dst, s.updated)
 }
 
-func (d *deals) coupon(dst []byte, i uint32, s *span, st *style) []byte {
+func (d *deals) coupon(dst []byte, i uint32, s span, st *style) []byte {
 	r := d.retailer(i)
 	switch s.hash >> 20 & 63 {
 	case 0:
@@ -164,7 +149,7 @@ func (d *deals) coupon(dst []byte, i uint32, s *span, st *style) []byte {
 		dst = appendBase36(dst, at(s.hash, 3), 5)
 		dst = append(dst, '"')
 	}
-	dst = d.dates(dst, s, st, s.hash>>32&63 == 0)
+	dst = d.dates(dst, &s, st, s.hash>>32&63 == 0)
 	switch s.hash >> 16 & 63 {
 	case 0:
 		dst = append(dst, `,"description":""`...)
@@ -172,7 +157,7 @@ func (d *deals) coupon(dst []byte, i uint32, s *span, st *style) []byte {
 		dst = append(dst, `,"description":null`...)
 	case 2: // absent
 	default:
-		dst = d.phrase(dst, d.words.coupons, s, r)
+		dst = d.phrase(dst, d.words.coupons, &s, r)
 	}
 	dst = append(dst, r.head...)
 	dst = append(dst, r.url...)
@@ -181,7 +166,7 @@ func (d *deals) coupon(dst []byte, i uint32, s *span, st *style) []byte {
 	return append(dst, r.logo...)
 }
 
-func (d *deals) offer(dst []byte, i uint32, s *span, st *style) []byte {
+func (d *deals) offer(dst []byte, i uint32, s span, st *style) []byte {
 	r := d.retailer(i)
 	h := at(s.hash, 50+s.rev)
 	if s.hash>>12&15 == 0 {

@@ -60,31 +60,33 @@ func eachField(object []byte, f func(key string, start, end int)) {
 // isObject: what is served but is no object has no content to change.
 func isObject(raw []byte) bool { return len(raw) > 0 && raw[0] == '{' }
 
-// revise is a record with other content, drawn from h, and the time now as its updatedAt: another status and cashback
-// of a transaction, another price of a product, another description of a deal.
-func revise(stream string, raw []byte, h uint64, now int64, st *style) []byte {
-	switch stream {
-	case StreamProducts:
-		price := (1 + below(h, 500_000)) * 100
-		out := setField(raw, "price", appendAmount(nil, price))
-		if bytes.Equal(out, raw) {
-			out = setField(raw, "price", appendAmount(nil, price+100))
-		}
-		return out
-	case StreamTransactions:
-		status := `"CONFIRMED"`
-		switch was := fieldText(raw, "status"); {
-		case was == "CONFIRMED", was == "PENDING" && h&3 == 0:
-			status = `"DECLINED"`
-		}
-		raw = setField(raw, "status", []byte(status))
-		raw = setField(raw, "cashback", appendAmount(nil, below(mix(h), 300_000)))
-	default:
-		text := strconv.AppendInt([]byte(`"Now `), 5+below(h, 14)*5, 10)
-		text = append(appendHex(append(text, ` % off, as of revision `...), mix(h)), '"')
-		raw = setField(raw, "description", text)
+// reviseProduct is a product with another price.
+func reviseProduct(raw []byte, h uint64, _ int64, _ *style) []byte {
+	price := (1 + below(h, 500_000)) * 100
+	out := setField(raw, "price", appendAmount(nil, price))
+	if bytes.Equal(out, raw) {
+		out = setField(raw, "price", appendAmount(nil, price+100))
 	}
+	return out
+}
+
+// reviseSale is a transaction with another status and cashback.
+func reviseSale(raw []byte, h uint64, now int64, st *style) []byte {
+	status := `"CONFIRMED"`
+	switch was := fieldText(raw, "status"); {
+	case was == "CONFIRMED", was == "PENDING" && h&3 == 0:
+		status = `"DECLINED"`
+	}
+	raw = setField(raw, "status", []byte(status))
+	raw = setField(raw, "cashback", appendAmount(nil, below(mix(h), 300_000)))
 	return stamp(raw, now, st)
+}
+
+// reviseDeal is a deal with another description.
+func reviseDeal(raw []byte, h uint64, now int64, st *style) []byte {
+	text := strconv.AppendInt([]byte(`"Now `), 5+below(h, 14)*5, 10)
+	text = append(appendHex(append(text, ` % off, as of revision `...), mix(h)), '"')
+	return stamp(setField(raw, "description", text), now, st)
 }
 
 // stamp is a record with the time now as its updatedAt.
@@ -93,22 +95,29 @@ func stamp(raw []byte, now int64, st *style) []byte {
 }
 
 // newcomer is a new record in the likeness of another, with keys of its own.
-func newcomer(stream string, raw []byte, h uint64, now int64, st *style) []byte {
-	raw = revise(stream, raw, h, now, st)
+func (e *endpoint) newcomer(raw []byte, h uint64, now int64, st *style) []byte {
+	return e.rename(e.revise(raw, h, now, st), h, now, st)
+}
+
+func renameProduct(raw []byte, h uint64, _ int64, _ *style) []byte {
 	code := appendHex(nil, mix(h^golden))
 	text := func(before string, n int) []byte { return append(append([]byte(before), code[:n]...), '"') }
-	switch stream {
-	case StreamProducts:
-		raw = setField(raw, "url", text(`"https://www.new-arrivals.test/p/`, 16))
-		raw = setField(raw, "asin", text(`"B0`, 8))
-		raw = setField(raw, "sku", text(`"`, 8))
-		gtin := strconv.AppendInt([]byte(`"4`), 100_000_000_000+below(h, 899_999_999_999), 10)
-		return setField(raw, "gtin", append(gtin, '"'))
-	case StreamTransactions:
-		raw = setField(raw, "status", []byte(`"PENDING"`))
-		raw = setField(raw, "payoutId", []byte("null"))
-		raw = setField(raw, "soldAt", st.time(nil, now))
-	}
+	raw = setField(raw, "url", text(`"https://www.new-arrivals.test/p/`, 16))
+	raw = setField(raw, "asin", text(`"B0`, 8))
+	raw = setField(raw, "sku", text(`"`, 8))
+	gtin := strconv.AppendInt([]byte(`"4`), 100_000_000_000+below(h, 899_999_999_999), 10)
+	return setField(raw, "gtin", append(gtin, '"'))
+}
+
+// renameSale is a transaction that was tracked just now.
+func renameSale(raw []byte, h uint64, now int64, st *style) []byte {
+	raw = setField(raw, "status", []byte(`"PENDING"`))
+	raw = setField(raw, "payoutId", []byte("null"))
+	raw = setField(raw, "soldAt", st.time(nil, now))
+	return renameID(raw, h, now, st)
+}
+
+func renameID(raw []byte, h uint64, _ int64, _ *style) []byte {
 	id := newIdentity(h)
 	return setField(raw, "id", append(id.appendUUID([]byte{'"'}, mix(h)>>16), '"'))
 }

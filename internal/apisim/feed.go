@@ -44,14 +44,6 @@ func (f *feed) record(dst []byte, p int, st *style) []byte {
 	return append(dst, f.script.records[p-f.src.n].raw...)
 }
 
-func (f *feed) count() int {
-	n := 0
-	for p := f.next(0); p >= 0; p = f.next(p + 1) {
-		n++
-	}
-	return n
-}
-
 // length is the first position that no page can begin with.
 func (f *feed) length() int { return f.src.n + len(f.script.records) }
 
@@ -100,7 +92,7 @@ func (f *feed) appendNext(dst []byte, r *http.Request, p int, set *Settings) []b
 	case NextJSONNumber:
 		return strconv.AppendInt(dst, int64(p), 10)
 	case NextURL:
-		u := url.URL{Scheme: "http", Host: r.Host, Path: pathProducts}
+		u := url.URL{Scheme: "http", Host: r.Host, Path: r.URL.Path}
 		if r.TLS != nil {
 			u.Scheme = "https"
 		}

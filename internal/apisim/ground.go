@@ -1,5 +1,7 @@
 package apisim
 
+import "fmt"
+
 // ground is a list that moves: a listing, or the feed. The numbers of the feed's items are its positions, with
 // scriptedBit for those of a script.
 type ground interface {
@@ -35,19 +37,34 @@ type departure struct {
 	raw       []byte // as it was served last
 }
 
-// ground is a stream of an organization that can move, with a script of its own.
-func (w *world) ground(stream, org string) (ground, error) {
-	if stream == StreamProducts {
-		w.feed.script = w.feed.script.own()
-		return feedGround{w.feed}, nil
-	}
-	l, err := w.listing(stream, org)
+// ground is a stream of an organization that can move, with a script of its own; one that never changes is unknown.
+func (w *world) ground(stream, org string) (*endpoint, ground, error) {
+	e, err := w.endpoint(stream)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	l.script = l.script.own()
-	return listGround{l}, nil
+	if e.revise == nil {
+		return nil, nil, fmt.Errorf("stream %q: %w", stream, ErrUnknown)
+	}
+	l, err := w.list(stream, org)
+	if err != nil {
+		return nil, nil, err
+	}
+	return e, l.ground(), nil
 }
+
+func (l *listing) ground() ground {
+	l.script = l.script.own()
+	return listGround{l}
+}
+
+func (f *feed) ground() ground {
+	f.script = f.script.own()
+	return feedGround{f}
+}
+
+// Payouts never change.
+func (o *orgWorld) ground() ground { return nil }
 
 // listGround is a listing whose orders follow each change.
 type listGround struct{ *listing }

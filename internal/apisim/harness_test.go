@@ -96,22 +96,25 @@ func parse[T any](t testing.TB, b []byte) T {
 	return v
 }
 
-func paths() map[string]string {
-	return map[string]string{
-		apisim.StreamPromotions:     "/v1/deals/promotions",
-		apisim.StreamCoupons:        "/v1/deals/coupons",
-		apisim.StreamCashbackOffers: "/v1/deals/cashback-offers",
-		apisim.StreamTransactions:   "/v1/deals/transactions",
-		apisim.StreamPayouts:        "/v1/deals/payouts",
-		apisim.StreamProducts:       "/v2/products",
+func paths() map[string]string { return apisim.Paths() }
+
+// documented are the streams that the API's documentation names, of which the digests were taken.
+func documented() []string {
+	return []string{
+		apisim.StreamPromotions, apisim.StreamCoupons, apisim.StreamCashbackOffers,
+		apisim.StreamTransactions, apisim.StreamPayouts, apisim.StreamProducts,
 	}
 }
 
 func cursorStreams() []string {
-	return []string{
-		apisim.StreamPromotions, apisim.StreamCoupons,
-		apisim.StreamCashbackOffers, apisim.StreamTransactions,
-	}
+	all, _ := apisim.CursorStreams()
+	return all
+}
+
+// addressed are the streams whose records have an address of their own.
+func addressed() []string {
+	_, byID := apisim.CursorStreams()
+	return byID
 }
 
 // walk reads a stream to its end and returns the records and the page sizes.

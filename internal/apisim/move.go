@@ -10,11 +10,11 @@ type mover struct {
 // listName tells the lists apart; deals and products are the same for all.
 type listName struct{ stream, org string }
 
-func nameList(stream, org string) listName {
-	if stream != StreamTransactions {
+func (e *endpoint) name(org string) listName {
+	if e.own == nil {
 		org = ""
 	}
-	return listName{stream, org}
+	return listName{e.stream, org}
 }
 
 func (s *Sim) mover(name listName) *mover {
@@ -33,13 +33,13 @@ func (m *mover) draw(seed uint64, name listName) uint64 {
 }
 
 // moved is the moment in which a page is made: w, or a later one when the list moves before it.
-func (s *Sim) moved(w *world, stream, org string, set *Settings) *world {
+func (s *Sim) moved(w *world, of *endpoint, org string, set *Settings) *world {
 	if set.Movement.PerPage == 0 {
 		return w
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	name := nameList(stream, org)
+	name := of.name(org)
 	m := s.mover(name)
 	n := set.Movement.events(m.draw(set.Movement.Seed, name), m.draw(set.Movement.Seed, name))
 	for range n {
@@ -50,9 +50,9 @@ func (s *Sim) moved(w *world, stream, org string, set *Settings) *world {
 			s.cur = s.cur.clone()
 		}
 		s.cur.settle()
-		e := event{moves: &s.moves, mover: m, world: s.cur, stream: stream, set: set, chance: m.draw(set.Movement.Seed, name)}
+		e := event{moves: &s.moves, mover: m, world: s.cur, of: of, set: set, chance: m.draw(set.Movement.Seed, name)}
 		e.style = s.cur.style(set)
-		if e.ground, _ = s.cur.ground(stream, org); e.ground != nil {
+		if _, e.ground, _ = s.cur.ground(of.stream, org); e.ground != nil {
 			e.happen()
 		}
 	}
@@ -61,10 +61,10 @@ func (s *Sim) moved(w *world, stream, org string, set *Settings) *world {
 }
 
 // handOut remembers which items the cursor of a page names; none on the last.
-func (s *Sim) handOut(stream, org string, spots ...spot) {
+func (s *Sim) handOut(of *endpoint, org string, spots ...spot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mover(nameList(stream, org)).aim = spots
+	s.mover(of.name(org)).aim = spots
 }
 
 // event is one thing that befalls a list.
@@ -73,7 +73,7 @@ type event struct {
 	mover  *mover
 	world  *world
 	ground ground
-	stream string
+	of     *endpoint
 	set    *Settings
 	style  style
 	chance uint64
@@ -144,11 +144,11 @@ func (e *event) change(kind eventKind, item uint32) bool {
 		return false
 	}
 	if kind == inserted {
-		e.ground.add(e.record(newcomer(e.stream, raw, e.draw(7), e.world.now, &e.style)))
+		e.ground.add(e.record(e.of.newcomer(raw, e.draw(7), e.world.now, &e.style)))
 		e.moves.Inserted++
 		return true
 	}
-	e.ground.swap(item, e.record(revise(e.stream, raw, e.draw(7), e.world.now, &e.style)))
+	e.ground.swap(item, e.record(e.of.revise(raw, e.draw(7), e.world.now, &e.style)))
 	e.moves.Updated++
 	return true
 }
@@ -160,16 +160,16 @@ func (e *event) giveBack(i int) bool {
 	if !e.ground.vacant(&d) {
 		return false
 	}
-	same := e.set.Movement.ReturnOld || e.stream == StreamProducts || !isObject(d.raw)
+	same := e.set.Movement.ReturnOld || e.of.undated || !isObject(d.raw)
 	switch {
 	case same && e.ground.undo(&d):
 	case same:
 		e.ground.add(e.record(d.raw))
 	default:
-		e.ground.add(e.record(revise(e.stream, d.raw, e.draw(7), e.world.now, &e.style)))
+		e.ground.add(e.record(e.of.revise(d.raw, e.draw(7), e.world.now, &e.style)))
 	}
 	e.moves.Returned++
 	return true
 }
 
-func (e *event) record(raw []byte) *scriptedRecord { return readScripted(e.stream, raw) }
+func (e *event) record(raw []byte) *scriptedRecord { return e.of.read(raw) }

@@ -23,6 +23,11 @@ func allOrders() []apisim.Order {
 
 func movingStreams() []string { return append(cursorStreams(), apisim.StreamProducts) }
 
+// documentedMoving are those of them that the digest was taken of.
+func documentedMoving() []string {
+	return slices.DeleteFunc(documented(), func(stream string) bool { return stream == apisim.StreamPayouts })
+}
+
 // page asks for one page of a stream, without a network between.
 func page(t testing.TB, sim *apisim.Sim, stream, cursor string) (int, http.Header, []byte) {
 	t.Helper()
@@ -62,7 +67,7 @@ func TestMovementIsTheSameEverywhere(t *testing.T) {
 		answers := sha256.New()
 		for _, order := range allOrders() {
 			must(t, sim.SetOrder(order))
-			for _, stream := range movingStreams() {
+			for _, stream := range documentedMoving() {
 				cursor := ""
 				for range 8 {
 					code, header, body := page(t, sim, stream, cursor)
@@ -73,7 +78,7 @@ func TestMovementIsTheSameEverywhere(t *testing.T) {
 				}
 			}
 		}
-		fmt.Fprintln(answers, sim.Now(), sim.Moves(), digest(sim))
+		fmt.Fprintln(answers, sim.Now(), sim.Moves(), digestOf(sim, documented()))
 		return hex.EncodeToString(answers.Sum(nil))
 	}
 	one := walk(1)
@@ -224,7 +229,7 @@ func TestOrdersFollowMovement(t *testing.T) {
 	}}
 	sim := newSim(t, o)
 	for i := range 120 {
-		stream := cursorStreams()[i%4]
+		stream := cursorStreams()[i%len(cursorStreams())]
 		must(t, sim.SetOrder(allOrders()[i%5]))
 		page(t, sim, stream, "")
 		if i%29 != 0 {
@@ -336,7 +341,7 @@ func TestMovingListsAreSafe(t *testing.T) {
 					cursor = next(t, body)
 				}
 				switch {
-				case i > 4:
+				case i >= len(movingStreams()):
 				case n%20 == 7:
 					must(t, sim.Put(stream, "acme", []byte(`{"id":"`+uuidText(n)+`","updatedAt":"2026-03-01T00:00:00Z"}`)))
 					must(t, sim.Update(func(set *apisim.Settings) { set.Cursor = cursorKinds()[n/20+i%2] }))

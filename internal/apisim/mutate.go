@@ -1,6 +1,8 @@
 package apisim
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -23,10 +25,15 @@ func (s *Sim) Append(stream, org string, record []byte) error {
 }
 
 func (s *Sim) script(op, stream, org string, record []byte, twice bool) error {
-	rec, err := parseScripted(stream, record)
-	if err != nil {
-		return fmt.Errorf("apisim: %s %s: %w", op, stream, err)
+	raw := bytes.TrimSpace(record)
+	if !json.Valid(raw) {
+		return fmt.Errorf("apisim: %s %s: the record is not JSON", op, stream)
 	}
+	e, err := s.stage.endpoint(stream)
+	if err != nil {
+		return fmt.Errorf("apisim: %s: %w", op, err)
+	}
+	rec := e.read(bytes.Clone(raw))
 	return s.change(func(w *world) error {
 		t, err := w.target(stream, org)
 		if err != nil {
@@ -89,7 +96,7 @@ func (s *Sim) Restore(stream, org, id string) error {
 func (s *Sim) Touch(stream, org, id string) error {
 	set := s.settings.Load()
 	return s.change(func(w *world) error {
-		g, err := w.ground(stream, org)
+		e, g, err := w.ground(stream, org)
 		if err != nil {
 			return fmt.Errorf("apisim: touch: %w", err)
 		}
@@ -103,7 +110,7 @@ func (s *Sim) Touch(stream, org, id string) error {
 			return fmt.Errorf("apisim: touch: %s: record %q: %w", stream, id, ErrUnknown)
 		}
 		h := hashText(uint64(w.now), string(raw))
-		g.swap(item, readScripted(stream, revise(stream, raw, h, w.now, &st)))
+		g.swap(item, e.read(e.revise(raw, h, w.now, &st)))
 		return nil
 	})
 }
@@ -117,39 +124,41 @@ type target struct {
 }
 
 func (w *world) target(stream, org string) (target, error) {
-	same := func(id string) string { return id }
-	if stream == StreamProducts {
-		w.feed.script = w.feed.script.own()
-		return target{w.feed.script, func(url string) (uint64, bool) {
-			i, ok := w.feed.src.find(url)
-			if !ok {
-				return 0, false
-			}
-			code, _ := w.feed.src.code(i)
-			return code, true
-		}, same}, nil
-	}
-	if stream == StreamPayouts {
-		i := w.org(org)
-		if i < 0 {
-			return target{}, fmt.Errorf("%s: organization %q: %w", stream, org, ErrUnknown)
-		}
-		o := w.orgs[i]
-		o.script = o.script.own()
-		return target{o.script, func(id string) (uint64, bool) {
-			n, err := strconv.ParseInt(id, 10, 64)
-			for _, p := range o.payouts {
-				if err == nil && p.id == n {
-					return uint64(n), true
-				}
-			}
-			return 0, false
-		}, same}, nil
-	}
-	l, err := w.listing(stream, org)
+	l, err := w.list(stream, org)
 	if err != nil {
 		return target{}, err
 	}
+	return l.target(), nil
+}
+
+func sameID(id string) string { return id }
+
+func (f *feed) target() target {
+	f.script = f.script.own()
+	return target{f.script, func(url string) (uint64, bool) {
+		i, ok := f.src.find(url)
+		if !ok {
+			return 0, false
+		}
+		code, _ := f.src.code(i)
+		return code, true
+	}, sameID}
+}
+
+func (o *orgWorld) target() target {
+	o.script = o.script.own()
+	return target{o.script, func(id string) (uint64, bool) {
+		n, err := strconv.ParseInt(id, 10, 64)
+		for _, p := range o.payouts {
+			if err == nil && p.id == n {
+				return uint64(n), true
+			}
+		}
+		return 0, false
+	}, sameID}
+}
+
+func (l *listing) target() target {
 	l.script = l.script.own()
 	l.forget()
 	return target{l.script, func(id string) (uint64, bool) {
@@ -159,28 +168,13 @@ func (w *world) target(stream, org string) (target, error) {
 		}
 		code, _ := l.src.code(i)
 		return code, true
-	}, func(id string) string {
-		if isUUID(id) {
-			return strings.ToLower(id)
-		}
-		return id
-	}}, nil
+	}, plainID}
 }
 
-// listing is a cursor stream of an organization.
-func (w *world) listing(stream, org string) (*listing, error) {
-	switch stream {
-	case StreamPromotions:
-		return w.promotions, nil
-	case StreamCoupons:
-		return w.coupons, nil
-	case StreamCashbackOffers:
-		return w.offers, nil
-	case StreamTransactions:
-		if i := w.org(org); i >= 0 {
-			return w.orgs[i].transactions, nil
-		}
-		return nil, fmt.Errorf("%s: organization %q: %w", stream, org, ErrUnknown)
+// plainID is an id as it is kept: the case of a UUID does not matter.
+func plainID(id string) string {
+	if isUUID(id) {
+		return strings.ToLower(id)
 	}
-	return nil, fmt.Errorf("stream %q: %w", stream, ErrUnknown)
+	return id
 }

@@ -49,7 +49,7 @@ func TestMovementOfOddLists(t *testing.T) {
 	t.Parallel()
 	empty := newSim(t, apisim.Options{Promotions: -1, Coupons: -1, CashbackOffers: -1, Transactions: -1, Products: -1})
 	must(t, empty.SetMovement(apisim.Movement{PerPage: 5}))
-	for _, stream := range movingStreams() {
+	for _, stream := range documentedMoving() {
 		page(t, empty, stream, "")
 	}
 	if m := empty.Moves(); m != (apisim.Moves{}) {

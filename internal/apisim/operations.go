@@ -1,55 +1,30 @@
 package apisim
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 )
 
-// The paths of the API.
-const (
-	pathPromotions   = "/v1/deals/promotions"
-	pathCoupons      = "/v1/deals/coupons"
-	pathOffers       = "/v1/deals/cashback-offers"
-	pathTransactions = "/v1/deals/transactions"
-	pathPayouts      = "/v1/deals/payouts"
-	pathProducts     = "/v2/products"
-)
-
-// operation is one of the nine; serve is nil for a path that is none of them.
+// operation is one of the nine; of is nil for a path that is none of them.
 type operation struct {
-	name  string // for counting: the path, with {id} for an id
-	id    string
-	serve func(*call) *answer
+	name string // for counting: the path, with {id} for an id
+	of   *endpoint
+	id   string // of the one record that is asked for; "" for the list
 }
 
-func route(path string) operation {
-	list := func(stream string, params ...string) operation {
-		return operation{name: path, serve: func(c *call) *answer { return c.list(stream, params) }}
-	}
-	switch path {
-	case pathPromotions:
-		return list(StreamPromotions, "hostname")
-	case pathCoupons:
-		return list(StreamCoupons, "hostname")
-	case pathOffers:
-		return list(StreamCashbackOffers, "hostname", "name", "category", "country")
-	case pathTransactions:
-		return list(StreamTransactions)
-	case pathPayouts:
-		return operation{name: path, serve: (*call).payouts}
-	case pathProducts:
-		return operation{name: path, serve: (*call).products}
-	}
-	for _, get := range []struct{ path, stream string }{
-		{pathPromotions, StreamPromotions}, {pathCoupons, StreamCoupons}, {pathOffers, StreamCashbackOffers},
-	} {
-		if id, ok := strings.CutPrefix(path, get.path+"/"); ok && id != "" && !strings.Contains(id, "/") {
-			return operation{
-				name: get.path + "/{id}", id: id,
-				serve: func(c *call) *answer { return c.get(get.stream) },
-			}
+func (st *stage) route(path string) operation {
+	for _, e := range st.endpoints {
+		if path == e.path {
+			return operation{name: path, of: e}
+		}
+		if !e.byID {
+			continue
+		}
+		if id, ok := strings.CutPrefix(path, e.path+"/"); ok && id != "" && !strings.Contains(id, "/") {
+			return operation{name: e.path + "/{id}", of: e, id: id}
 		}
 	}
 	return operation{name: "other"}
@@ -65,7 +40,7 @@ func (c *call) query(known ...string) (url.Values, *answer) {
 		return nil, problem(http.StatusBadRequest, "query", err.Error())
 	}
 	if c.set.RejectUnknownParams {
-		for name := range q {
+		for _, name := range slices.Sorted(maps.Keys(q)) { // the same one each time (apisim-1)
 			if !slices.Contains(known, name) {
 				return nil, problem(http.StatusBadRequest, name, "unknown parameter")
 			}
@@ -74,26 +49,29 @@ func (c *call) query(known ...string) (url.Values, *answer) {
 	return q, nil
 }
 
-// list serves a page of a cursor stream.
-func (c *call) list(stream string, texts []string) *answer {
-	known := append([]string{"cursor"}, texts...)
-	dates := stream == StreamTransactions
-	if dates {
+// listing is the cursor list that is asked for, at the call's moment.
+func (c *call) listing() *listing {
+	l, _ := c.world.list(c.op.of.stream, c.account.name) // whoever has a key is there
+	return l.(*listing)
+}
+
+// cursorPage serves a page of a cursor list.
+func (c *call) cursorPage() *answer {
+	e := c.op.of
+	known := append([]string{"cursor"}, e.texts...)
+	if e.dates {
 		known = append(known, c.set.Params.UpdatedAfter, c.set.Params.UpdatedBefore)
 	}
 	q, refusal := c.query(known...)
 	if refusal != nil {
 		return refusal
 	}
-	f, refusal := c.filter(q, texts, dates)
+	f, refusal := c.filter(q, e.texts, e.dates)
 	if refusal != nil {
 		return refusal
 	}
-	c.world = c.sim.moved(c.world, stream, c.account.name, c.set)
-	l, err := c.world.listing(stream, c.account.name)
-	if err != nil {
-		return problem(http.StatusNotFound, "", err.Error())
-	}
+	c.world = c.sim.moved(c.world, e, c.account.name, c.set)
+	l := c.listing()
 	v := l.view(f, c.set.Order)
 	pos := 0
 	if q.Has("cursor") {
@@ -117,7 +95,7 @@ func (c *call) list(stream string, texts []string) *answer {
 		c.buf = appendText(c.buf, cursor, false)
 		border = append(border, listGround{l}.spot(item))
 	}
-	c.sim.handOut(stream, c.account.name, border...)
+	c.sim.handOut(e, c.account.name, border...)
 	return c.page(end - pos)
 }
 
@@ -130,15 +108,12 @@ func (c *call) page(rows int) *answer {
 	return &answer{status: http.StatusOK, body: c.buf, rows: rows}
 }
 
-// get serves one record.
-func (c *call) get(stream string) *answer {
+// get serves one record of a cursor list.
+func (c *call) get() *answer {
 	if _, refusal := c.query(); refusal != nil {
 		return refusal
 	}
-	l, err := c.world.listing(stream, "")
-	if err != nil {
-		return problem(http.StatusNotFound, "", err.Error())
-	}
+	l := c.listing()
 	item, ok := l.find(c.op.id)
 	switch {
 	case ok:
@@ -156,32 +131,33 @@ func (c *call) get(stream string) *answer {
 	return problem(http.StatusNotFound, "id", "no such item")
 }
 
-// payouts serves all payouts as a bare array.
-func (c *call) payouts() *answer {
+// array serves a list as a bare array.
+func (c *call) array() *answer {
 	if _, refusal := c.query(); refusal != nil {
 		return refusal
 	}
 	rows := 0
 	c.buf = append(c.sim.pages.get(), '[')
-	c.world.orgs[c.account.org].eachPayout(func(record func([]byte) []byte) bool {
+	l, _ := c.world.list(c.op.of.stream, c.account.name) // whoever has a key is there
+	l.each(c.set.Order, &c.style, func(record func([]byte) []byte) bool {
 		if rows > 0 {
 			c.buf = append(c.buf, ',')
 		}
 		rows++
 		c.buf = record(c.buf)
 		return true
-	}, &c.style)
+	})
 	c.buf = append(c.buf, ']')
 	return &answer{status: http.StatusOK, body: c.buf, rows: rows}
 }
 
-// products serves a page of the feed.
-func (c *call) products() *answer {
+// feedPage serves a page of the feed.
+func (c *call) feedPage() *answer {
 	q, refusal := c.query(c.set.Params.Page)
 	if refusal != nil {
 		return refusal
 	}
-	c.world = c.sim.moved(c.world, StreamProducts, "", c.set)
+	c.world = c.sim.moved(c.world, c.op.of, "", c.set)
 	f, begin := c.world.feed, 0
 	if s := q.Get(c.set.Params.Page); s != "" {
 		p, ok := f.parsePage(s, c.set.NextPage)
@@ -215,6 +191,6 @@ func (c *call) products() *answer {
 		}
 	}
 	c.buf = f.appendNext(c.buf, c.r, next, c.set)
-	c.sim.handOut(StreamProducts, "", border...)
+	c.sim.handOut(c.op.of, "", border...)
 	return c.page(rows)
 }

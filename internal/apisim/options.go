@@ -101,11 +101,11 @@ func (o *Options) setDefaults() {
 		}
 	}
 	count(&o.Retailers, 1500)
-	count(&o.Promotions, 2000)
-	count(&o.Coupons, 3000)
-	count(&o.CashbackOffers, 2500)
-	count(&o.Transactions, 40000)
-	count(&o.Products, 5000)
+	for _, e := range endpoints() {
+		if e.count != nil {
+			count(e.count(o), e.usual)
+		}
+	}
 	count(&o.HistoryDays, 30)
 	rate := func(r *float64, def float64) {
 		switch {
@@ -138,11 +138,9 @@ func (o *Options) validate() error {
 		}
 	}
 	limit("retailers", o.Retailers, 1, maxRetailer)
-	limit("promotions", o.Promotions, 0, maxItems)
-	limit("coupons", o.Coupons, 0, maxItems)
-	limit("cashback offers", o.CashbackOffers, 0, maxItems)
-	limit("transactions", o.Transactions, 0, maxItems)
-	limit("products", o.Products, 0, maxItems)
+	for _, e := range endpoints() {
+		limit(e.label(), e.number(o), 0, maxItems)
+	}
 	limit("history days", o.HistoryDays, 0, maxHistory)
 	share := func(name string, v float64) {
 		if math.IsNaN(v) || v < 0 || v > 1 {

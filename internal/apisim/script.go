@@ -1,13 +1,10 @@
 package apisim
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -134,48 +131,39 @@ func (r *scriptedRecord) matches(f *filter) bool {
 		(f.country == "" || contains(r.countries, f.country))
 }
 
-// parseScripted reads from a record what listing it takes. Any JSON value will do: fields that are not there or not of
-// the expected kind count as absent.
-func parseScripted(stream string, raw []byte) (*scriptedRecord, error) {
-	raw = bytes.TrimSpace(raw)
-	if !json.Valid(raw) {
-		return nil, errors.New("the record is not JSON")
-	}
-	return readScripted(stream, bytes.Clone(raw)), nil
-}
-
-// readScripted is parseScripted for what is JSON, which the record keeps.
-func readScripted(stream string, raw []byte) *scriptedRecord {
+// read reads from a record, which it keeps, what listing it takes. Any JSON value will do: fields that are not there or
+// not of the expected kind count as absent.
+func (e *endpoint) read(raw []byte) *scriptedRecord {
 	rec := &scriptedRecord{raw: raw}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil || fields == nil {
 		return rec // null, a number, an array: served, known by nothing
 	}
-	text := func(name string) (s string) {
-		// An error leaves the field absent.
-		_ = json.Unmarshal(fields[name], &s)
-		return s
-	}
-	switch stream {
-	case StreamProducts:
-		rec.id = text("url")
-	case StreamPayouts:
-		var n json.Number
-		if json.Unmarshal(fields["id"], &n) == nil {
-			rec.id = n.String()
-		}
-	default:
-		rec.id = text("id")
-		if isUUID(rec.id) {
-			rec.id = strings.ToLower(rec.id)
-		}
-	}
-	if t, err := parseTime(text("updatedAt")); err == nil {
+	rec.id = e.key(fields)
+	if t, err := parseTime(textOf(fields, "updatedAt")); err == nil {
 		rec.updated = t.UnixMilli()
 	}
-	rec.hostname, rec.name, rec.category = text("hostname"), text("name"), text("category")
+	rec.hostname, rec.name, rec.category = textOf(fields, "hostname"), textOf(fields, "name"), textOf(fields, "category")
 	_ = json.Unmarshal(fields["countries"], &rec.countries)
 	return rec
+}
+
+// textOf is a field of text; any other is absent.
+func textOf(fields map[string]json.RawMessage, name string) (s string) {
+	_ = json.Unmarshal(fields[name], &s)
+	return s
+}
+
+// The keys of records: an id, a url, an id that is a number.
+func idOf(fields map[string]json.RawMessage) string  { return plainID(textOf(fields, "id")) }
+func urlOf(fields map[string]json.RawMessage) string { return textOf(fields, "url") }
+
+func numberOf(fields map[string]json.RawMessage) string {
+	var n json.Number
+	if json.Unmarshal(fields["id"], &n) != nil {
+		return ""
+	}
+	return n.String()
 }
 
 // parseTime reads RFC 3339, the same with no zone (which is UTC), or a day.

@@ -12,7 +12,7 @@ import (
 
 // ServeHTTP serves the nine operations.
 func (s *Sim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	op := route(r.URL.Path)
+	op := s.stage.route(r.URL.Path)
 	s.journal.arrive(op.name)
 	entry := Request{Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery}
 	defer func() { s.journal.done(op.name, entry) }()
@@ -83,7 +83,7 @@ type call struct {
 
 // answer checks what every operation checks, and then asks the operation.
 func (c *call) answer() *answer {
-	if c.op.serve == nil {
+	if c.op.of == nil {
 		return problem(http.StatusNotFound, "", "no such path")
 	}
 	if c.r.Method != http.MethodGet {
@@ -99,10 +99,13 @@ func (c *call) answer() *answer {
 	if wait, ok := c.sim.limiter.take(key, c.set.RateLimit, c.sim.wall()); !ok {
 		return c.tooMany(wait)
 	}
-	if !acct.allowed(c.op.name == pathPayouts, c.set) {
+	if !acct.allowed(c.op.of.payouts, c.set) {
 		return problem(http.StatusForbidden, "", "this API key is not allowed to read this resource")
 	}
-	return c.op.serve(c)
+	if c.op.id != "" {
+		return c.get()
+	}
+	return c.op.of.serve(c)
 }
 
 func (c *call) tooMany(wait time.Duration) *answer {

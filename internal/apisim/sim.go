@@ -8,24 +8,6 @@ import (
 	"time"
 )
 
-// The streams, as Truth, Count, Put and Delete name them.
-const (
-	StreamPromotions     = "promotions"
-	StreamCoupons        = "coupons"
-	StreamCashbackOffers = "cashback_offers"
-	StreamTransactions   = "transactions"
-	StreamPayouts        = "payouts"
-	StreamProducts       = "products"
-)
-
-// Streams returns the names of the streams.
-func Streams() []string {
-	return []string{
-		StreamPromotions, StreamCoupons, StreamCashbackOffers,
-		StreamTransactions, StreamPayouts, StreamProducts,
-	}
-}
-
 // Sim is the simulated service. It is an http.Handler, all of its methods may be called at any time from any goroutine,
 // and it runs no goroutine itself.
 type Sim struct {

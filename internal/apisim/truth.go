@@ -8,9 +8,13 @@ import "iter"
 func (s *Sim) Truth(stream, org string) iter.Seq[[]byte] {
 	w, set := s.snapshot(), s.settings.Load()
 	st := w.style(set)
+	l, err := w.list(stream, org)
 	return func(yield func([]byte) bool) {
+		if err != nil {
+			return
+		}
 		var chunk []byte
-		w.each(stream, org, set.Order, func(record func([]byte) []byte) bool {
+		l.each(set.Order, &st, func(record func([]byte) []byte) bool {
 			// Records share chunks, which saves an allocation for each.
 			if cap(chunk)-len(chunk) < 4<<10 {
 				chunk = make([]byte, 0, 64<<10)
@@ -18,52 +22,57 @@ func (s *Sim) Truth(stream, org string) iter.Seq[[]byte] {
 			from := len(chunk)
 			chunk = record(chunk)
 			return yield(chunk[from:len(chunk):len(chunk)])
-		}, &st)
+		})
 	}
 }
 
 // Count is the number of records that are listed now.
 func (s *Sim) Count(stream, org string) int {
-	w := s.snapshot()
-	switch stream {
-	case StreamProducts:
-		return w.feed.count()
-	case StreamPayouts:
-		if i := w.org(org); i >= 0 {
-			return len(w.orgs[i].listedPayouts()) + w.orgs[i].script.live
-		}
-		return 0
-	}
-	l, err := w.listing(stream, org)
+	l, err := s.snapshot().list(stream, org)
 	if err != nil {
 		return 0
 	}
-	return len(l.view(filter{}, s.settings.Load().Order).items)
+	return l.count(s.settings.Load().Order)
 }
 
-// each calls f with the rendering of each listed record until f says no.
-func (w *world) each(stream, org string, order Order, f func(func([]byte) []byte) bool, st *style) {
-	switch stream {
-	case StreamProducts:
-		for p := w.feed.next(0); p >= 0; p = w.feed.next(p + 1) {
-			if !f(func(dst []byte) []byte { return w.feed.record(dst, p, st) }) {
-				return
-			}
-		}
-	case StreamPayouts:
-		if i := w.org(org); i >= 0 {
-			w.orgs[i].eachPayout(f, st)
-		}
-	default:
-		l, err := w.listing(stream, org)
-		if err != nil {
+func (l *listing) count(order Order) int { return len(l.view(filter{}, order).items) }
+
+func (l *listing) each(order Order, st *style, f func(func([]byte) []byte) bool) {
+	v := l.view(filter{}, order)
+	for p := range v.items {
+		if !f(func(dst []byte) []byte { return l.record(dst, v.at(p), st) }) {
 			return
 		}
-		v := l.view(filter{}, order)
-		for p := range v.items {
-			if !f(func(dst []byte) []byte { return l.record(dst, v.at(p), st) }) {
-				return
-			}
+	}
+}
+
+func (f *feed) count(Order) int {
+	n := 0
+	for p := f.next(0); p >= 0; p = f.next(p + 1) {
+		n++
+	}
+	return n
+}
+
+func (f *feed) each(_ Order, st *style, yield func(func([]byte) []byte) bool) {
+	for p := f.next(0); p >= 0; p = f.next(p + 1) {
+		if !yield(func(dst []byte) []byte { return f.record(dst, p, st) }) {
+			return
+		}
+	}
+}
+
+func (o *orgWorld) count(Order) int { return len(o.listedPayouts()) + o.script.live }
+
+func (o *orgWorld) each(_ Order, st *style, f func(func([]byte) []byte) bool) {
+	for _, p := range o.listedPayouts() {
+		if !f(func(dst []byte) []byte { return p.record(dst, st) }) {
+			return
+		}
+	}
+	for _, rec := range o.script.records {
+		if rec != nil && !f(func(dst []byte) []byte { return append(dst, rec.raw...) }) {
+			return
 		}
 	}
 }
@@ -77,19 +86,6 @@ func (o *orgWorld) listedPayouts() []*payout {
 		}
 	}
 	return out
-}
-
-func (o *orgWorld) eachPayout(f func(func([]byte) []byte) bool, st *style) {
-	for _, p := range o.listedPayouts() {
-		if !f(func(dst []byte) []byte { return p.record(dst, st) }) {
-			return
-		}
-	}
-	for _, rec := range o.script.records {
-		if rec != nil && !f(func(dst []byte) []byte { return append(dst, rec.raw...) }) {
-			return
-		}
-	}
 }
 
 func (w *world) style(set *Settings) style {

@@ -4,14 +4,13 @@ import "maps"
 
 // stage is what never changes about a world: who is in it, and by which functions of time it moves.
 type stage struct {
-	orgs     []Org
-	cal      *calendar
-	origin   int64
-	promos   *deals
-	coupons  *deals
-	offers   *deals
-	books    []*book // by organization
-	products *products
+	endpoints []*endpoint
+	orgs      []Org
+	cal       *calendar
+	origin    int64
+	offered   map[string]*deals // by stream
+	books     []*book           // by organization
+	products  *products
 }
 
 // world is a moment. Once it is shared with a reader it is never changed: changes are made to a copy (apisim-4).
@@ -20,11 +19,9 @@ type world struct {
 	now    int64
 	shared bool // guarded by Sim.mu
 
-	promotions *listing
-	coupons    *listing
-	offers     *listing
-	orgs       []*orgWorld
-	feed       *feed
+	deals map[string]*listing // by stream
+	orgs  []*orgWorld
+	feed  *feed
 }
 
 // orgWorld is what an organization owns at a moment.
@@ -44,26 +41,26 @@ type feed struct {
 }
 
 func newStage(o *Options) *stage {
-	st := &stage{orgs: o.Orgs, origin: o.Now.UnixMilli()}
+	st := &stage{endpoints: endpoints(), orgs: o.Orgs, origin: o.Now.UnixMilli(), offered: map[string]*deals{}}
 	st.cal = newCalendar(st.origin)
 	words, shops := newLexicon(), newRetailers(o.Seed, o.Retailers)
-	deal := func(kind dealKind, n int, turnover float64) *deals {
-		salt := at(o.Seed, 1000+uint64(kind))
-		return &deals{
-			kind: kind, n: n, ids: newIdentity(salt), retailers: shops, words: words,
-			line: newTimeline(salt, st.origin, turnover, o.Rates.DealEdits),
+	for _, e := range st.endpoints {
+		if e.deals == nil {
+			continue
+		}
+		salt := at(o.Seed, e.deals.salt)
+		st.offered[e.stream] = &deals{
+			dealKind: e.deals, n: e.number(o), ids: newIdentity(salt), retailers: shops, words: words,
+			line: newTimeline(salt, st.origin, o.Rates.DealTurnover/e.deals.stay, o.Rates.DealEdits),
 		}
 	}
-	st.promos = deal(promotion, o.Promotions, o.Rates.DealTurnover)
-	st.coupons = deal(coupon, o.Coupons, o.Rates.DealTurnover)
-	// Offers have no end of their own and stay three times as long.
-	st.offers = deal(cashbackOffer, o.CashbackOffers, o.Rates.DealTurnover/3)
 	for i, org := range o.Orgs {
 		salt := hashText(at(o.Seed, 2000), org.Name)
 		st.books = append(st.books, &book{
 			ledger: newLedger(salt, o, org, st.cal), ids: newIdentity(salt),
 			position: int64(i), orgs: int64(len(o.Orgs)), retailers: shops,
-			offers: st.offers, coupons: st.coupons, promos: st.promos, words: words,
+			offers: st.offered[StreamCashbackOffers], coupons: st.offered[StreamCoupons],
+			promos: st.offered[StreamPromotions], words: words,
 		})
 	}
 	salt := at(o.Seed, 3000)
@@ -79,12 +76,9 @@ func newStage(o *Options) *stage {
 
 // newWorld is the moment the options name, with the payouts made before it.
 func newWorld(st *stage) *world {
-	w := &world{
-		stage:      st,
-		promotions: &listing{script: newScript()},
-		coupons:    &listing{script: newScript()},
-		offers:     &listing{script: newScript()},
-		feed:       &feed{script: newScript()},
+	w := &world{stage: st, deals: map[string]*listing{}, feed: &feed{script: newScript()}}
+	for stream := range st.offered {
+		w.deals[stream] = &listing{script: newScript()}
 	}
 	for range st.orgs {
 		w.orgs = append(w.orgs, &orgWorld{
@@ -102,11 +96,11 @@ func newWorld(st *stage) *world {
 // clone is a copy that may be changed, with the orders of items that hold.
 func (w *world) clone() *world {
 	c := &world{
-		stage: w.stage, now: w.now,
-		promotions: w.promotions.carry(),
-		coupons:    w.coupons.carry(),
-		offers:     w.offers.carry(),
-		feed:       &feed{script: w.feed.script.freeze()},
+		stage: w.stage, now: w.now, deals: make(map[string]*listing, len(w.deals)),
+		feed: &feed{script: w.feed.script.freeze()},
+	}
+	for stream, l := range w.deals {
+		c.deals[stream] = l.carry()
 	}
 	for _, o := range w.orgs {
 		c.orgs = append(c.orgs, &orgWorld{
@@ -124,9 +118,9 @@ func (w *world) clone() *world {
 
 // bind points the sources at the moment.
 func (w *world) bind() {
-	w.promotions.bind(dealSource{w.promos, w.now}, w.now)
-	w.coupons.bind(dealSource{w.stage.coupons, w.now}, w.now)
-	w.offers.bind(dealSource{w.stage.offers, w.now}, w.now)
+	for stream, l := range w.deals {
+		l.bind(dealSource{w.offered[stream], w.now}, w.now)
+	}
 	w.feed.src = productSource{w.products, w.now}
 	for i, o := range w.orgs {
 		b := w.books[i]
@@ -139,7 +133,7 @@ func (w *world) bind() {
 
 // settle lets the orders that were made outlive small steps of the clock.
 func (w *world) settle() {
-	for _, l := range []*listing{w.promotions, w.coupons, w.offers} {
+	for _, l := range w.deals {
 		l.settle()
 	}
 	for _, o := range w.orgs {

@@ -15,6 +15,9 @@ import (
 
 const testKey = "sk_live_T0p+Secret/Key=="
 
+// patience is the time for one attempt where a test is not about it: no machine is so slow.
+const patience = 10 * time.Minute
+
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // fakeClock makes waiting for a retry instant and remembers the waits.
@@ -70,7 +73,7 @@ func newRig(t *testing.T, handler http.HandlerFunc, change func(*Options)) *rig 
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
-	o := Options{Account: "acme", BaseURL: server.URL, Key: testKey}
+	o := Options{Account: "acme", BaseURL: server.URL, Key: testKey, Timeout: patience}
 	if change != nil {
 		change(&o)
 	}

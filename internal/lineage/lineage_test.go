@@ -89,6 +89,7 @@ func options(b *inbox) Options {
 		URL: b.URL + "/api/v1/lineage", Key: key, Namespace: "dealhouse", Warehouse: "clickhouse://warehouse:9000",
 		Database: "dealhouse",
 		Engine:   "26.7.1.1", Version: "1.2.3 (devel)", Pauses: []time.Duration{time.Millisecond},
+		Timeout: 10 * time.Minute, // of a receiver that answers at once, on a machine that may be slow
 	}
 }
 

@@ -114,9 +114,6 @@ func TestTroubleIsToldSideBySide(t *testing.T) {
 	t.Cleanup(other.Close)
 	n := h.notifier(Receiver{Name: "hangs", Form: FormJSON, URL: hanging.URL},
 		Receiver{Name: "ops", Form: FormJSON, URL: other.URL})
-	for _, receiver := range n.receivers.Load().all {
-		receiver.patience = time.Minute
-	}
 	n.tellTrouble(t.Context(), n.receivers.Load(), errors.New("no room"))
 	h.pass(lasts)
 	n.tellTrouble(t.Context(), n.receivers.Load(), errors.New("no room"))

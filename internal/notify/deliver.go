@@ -19,7 +19,6 @@ const (
 	maxAge      = 72 * time.Hour
 	maxRefusals = 5  // attempts with a message that a receiver refuses as such
 	atOnce      = 20 // messages that are read at a time
-	serving     = 30 * time.Second
 )
 
 // backoff are the pauses after one failed attempt, and the next; the last stands for all further ones.
@@ -46,14 +45,16 @@ func (n *Notifier) deliver(ctx context.Context, r *Receivers) error {
 	if len(due) == 0 {
 		return n.countWaiting(ctx, r)
 	}
-	giveBack, err := n.turn(ctx, warehouse.TurnOfSending)
+	sending, cancel := context.WithTimeout(ctx, n.o.limits.serving)
+	defer cancel()
+	giveBack, err := n.turn(sending, warehouse.TurnOfSending)
 	if err != nil || giveBack == nil {
 		return err // whoever has the turn sends
 	}
 	errs := make([]error, len(due))
 	var group sync.WaitGroup
 	for i, t := range due {
-		group.Go(func() { errs[i] = n.serve(ctx, t) })
+		group.Go(func() { errs[i] = n.serve(sending, t) })
 	}
 	group.Wait()
 	giveBack(ctx)
@@ -81,10 +82,8 @@ func (n *Notifier) countWaiting(ctx context.Context, r *Receivers) error {
 	return nil
 }
 
-// serve sends the messages of a receiver in their order (notify-3), until one is not taken or it has had its time.
+// serve sends the messages of a receiver in their order (notify-3), until one is not taken or ctx, its time, is over.
 func (n *Notifier) serve(ctx context.Context, t *target) error {
-	ctx, cancel := context.WithTimeout(ctx, serving)
-	defer cancel()
 	for {
 		waiting, err := n.outbox().WaitingNotifications(ctx, t.Name, atOnce)
 		if err != nil || len(waiting) == 0 {
@@ -151,7 +150,7 @@ func (n *Notifier) settle(ctx context.Context) error {
 	if len(all) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, storing)
+	ctx, cancel := context.WithTimeout(ctx, n.o.limits.settling)
 	defer cancel()
 	if err := n.outbox().SettleNotifications(ctx, all...); err != nil {
 		return err

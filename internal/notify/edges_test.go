@@ -164,6 +164,19 @@ func TestTwoProcesses(t *testing.T) {
 	}
 }
 
+// A process that waits for no other one takes its turn all the same, however long the warehouse takes to give it.
+func TestTurnWithoutPatience(t *testing.T) {
+	t.Parallel()
+	h, ops := newHouse(t), newHook(t)
+	h.run("acme", "coupons", warehouse.OutcomeFailed, "told to fail")
+	n := h.notifier(ops.webhook("ops"))
+	n.o.limits.patience = 1
+	h.turn(n)
+	if got := ops.titles(t); !slices.Equal(got, []string{"Failing: coupons of acme"}) {
+		t.Errorf("told %q", got)
+	}
+}
+
 // A message has what its stream said, shortened, and no more than some of what it is about.
 func TestTexts(t *testing.T) {
 	t.Parallel()

@@ -23,9 +23,10 @@ type Options struct {
 	Logger    *slog.Logger         // default: none
 	Clock     func() time.Time     // default: time.Now
 
-	roots *x509.CertPool   // seam: default: those of the system
-	point func(string)     // seam: told of each step that a kill may come after
-	ticks <-chan time.Time // seam: default: one every two seconds
+	roots  *x509.CertPool   // seam: default: those of the system
+	point  func(string)     // seam: told of each step that a kill may come after
+	ticks  <-chan time.Time // seam: default: one every two seconds
+	limits limits           // seam: default: defaultLimits
 }
 
 // Notifier tells the receivers of a configuration.
@@ -59,6 +60,9 @@ func New(o Options) (*Notifier, error) {
 	}
 	if n.o.point == nil {
 		n.o.point = func(string) {}
+	}
+	if n.o.limits == (limits{}) {
+		n.o.limits = defaultLimits
 	}
 	n.receivers.Store(&Receivers{})
 	return n, nil
@@ -114,11 +118,17 @@ func (n *Notifier) Run(ctx context.Context) {
 	}
 }
 
-// Limits of a turn.
-const (
-	storing  = 40 * time.Second // deciding and storing
-	patience = 5 * time.Second  // waiting for another process to have done it
-)
+// limits of a turn.
+type limits struct {
+	storing  time.Duration // deciding and storing, with taking the turn
+	serving  time.Duration // sending, with taking the turn
+	settling time.Duration // storing that messages were sent
+	patience time.Duration // waiting for another process to have done it
+}
+
+// defaultLimits let a turn be over before it counts as forgotten (notify-2).
+var defaultLimits = limits{storing: 40 * time.Second, serving: 35 * time.Second, settling: 40 * time.Second,
+	patience: 5 * time.Second}
 
 // Turn tells what is to be told: it stores what is new, and sends what waits and is due. What a receiver does not take
 // is no error; an error says that the warehouse does not work, which is told when it lasts (notify-8).
@@ -147,7 +157,7 @@ func (n *Notifier) outbox() *warehouse.Warehouse { return n.o.Warehouse.At("") }
 
 // store stores a message for each edge (notify-1).
 func (n *Notifier) store(ctx context.Context, r *Receivers) error {
-	ctx, cancel := context.WithTimeout(ctx, storing)
+	ctx, cancel := context.WithTimeout(ctx, n.o.limits.storing)
 	defer cancel()
 	all, unrecorded, err := n.news(ctx, r)
 	if err != nil || len(all) == 0 && !unrecorded { // what could not be recorded is found out by taking the turn
@@ -185,10 +195,11 @@ func (n *Notifier) news(ctx context.Context, r *Receivers) (all []warehouse.Noti
 	return all, o.unrecorded(), nil
 }
 
-// turn takes a turn (notify-2), and waits for it a while. The function is nil where another process keeps it.
+// turn takes a turn (notify-2), and waits for it a while. The function is nil where another process keeps it. Only
+// the waiting counts: a warehouse that is slow to give the turn gives it.
 func (n *Notifier) turn(ctx context.Context, table string) (giveBack func(context.Context), err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
+	over := time.NewTimer(n.o.limits.patience)
+	defer over.Stop()
 	for {
 		giveBack, other, err := n.outbox().TakeTurn(ctx, table)
 		if err != nil || other == "" {
@@ -197,12 +208,14 @@ func (n *Notifier) turn(ctx context.Context, table string) (giveBack func(contex
 		// At random, so that two do not step back from each other again and again.
 		again := time.NewTimer(time.Duration(5+rand.IntN(100)) * time.Millisecond)
 		select {
-		case <-ctx.Done():
-			again.Stop()
-			n.log.Debug("another process has the turn", "process", other)
-			return nil, nil //nolint:nilnil // that another one has it is no error
 		case <-again.C:
+			continue
+		case <-ctx.Done():
+		case <-over.C:
 		}
+		again.Stop()
+		n.log.Debug("another process has the turn", "process", other)
+		return nil, nil //nolint:nilnil // that another one has it is no error
 	}
 }
 

@@ -117,7 +117,7 @@ func (n *Notifier) pingHealth(ctx context.Context) {
 	if len(switches) == 0 {
 		return
 	}
-	reading, cancel := context.WithTimeout(ctx, storing)
+	reading, cancel := context.WithTimeout(ctx, n.o.limits.storing)
 	o, err := n.observe(reading)
 	cancel()
 	if ctx.Err() != nil || errors.Is(err, errEnded) {

@@ -22,14 +22,13 @@ const (
 	maxHeader      = 64 << 10
 )
 
-// newClient is what requests are made with: it follows no redirect, keeps no connection, and bounds what it reads.
+// newClient is what requests are made with: it follows no redirect, keeps no connection, and bounds what it reads. Each
+// request has a time limit of its own.
 func newClient(transport http.RoundTripper) *http.Client {
 	if transport == nil {
-		dialer := &net.Dialer{Timeout: attemptTimeout}
 		transport = &http.Transport{
-			Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, TLSHandshakeTimeout: attemptTimeout,
-			ResponseHeaderTimeout:  attemptTimeout,
-			MaxResponseHeaderBytes: maxHeader, DisableKeepAlives: true, DisableCompression: true, ForceAttemptHTTP2: true,
+			Proxy: http.ProxyFromEnvironment, MaxResponseHeaderBytes: maxHeader, DisableKeepAlives: true,
+			DisableCompression: true, ForceAttemptHTTP2: true,
 		}
 	}
 	return &http.Client{Transport: transport,

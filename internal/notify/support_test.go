@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -99,7 +100,11 @@ type house struct {
 	now     time.Time
 	streams []Stream
 	log     *lockedText
+	hasty   time.Duration // of one attempt, where it is not the time that counts; 0: unhurried
 }
+
+// unhurried is longer than anything takes here that is not to be cut off, on a machine that is slow.
+const unhurried = 10 * time.Minute
 
 type lockedText struct {
 	mu   sync.Mutex
@@ -146,7 +151,8 @@ func (h *house) pass(d time.Duration) {
 func (h *house) notifier(all ...Receiver) *Notifier {
 	h.Helper()
 	n, err := New(Options{Warehouse: h.w, Streams: func() []Stream { return h.streams }, Clock: h.clock,
-		Logger: slog.New(slog.NewTextHandler(h.log, nil))})
+		Logger: slog.New(slog.NewTextHandler(h.log, nil)),
+		limits: limits{storing: unhurried, serving: unhurried, settling: unhurried, patience: unhurried}})
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -161,7 +167,7 @@ func (h *house) compile(all ...Receiver) *Receivers {
 		h.Fatal(err)
 	}
 	for _, t := range r.all {
-		t.patience = 2 * time.Second
+		t.patience = cmp.Or(h.hasty, unhurried)
 	}
 	return r
 }

@@ -2,8 +2,6 @@ package report
 
 import (
 	"context"
-	"encoding/csv"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -139,27 +137,19 @@ func behind(c warehouse.Change, b finance.Balance) Behind {
 // WriteBehindCSV writes what a figure is made of, one row a transaction, as it is read.
 func WriteBehindCSV(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time, f Figure,
 	to io.Writer) error {
-	if _, err := io.WriteString(to, byteOrderMark); err != nil {
-		return fmt.Errorf("writing the report as CSV: %w", err)
-	}
-	out := csv.NewWriter(to)
-	_ = out.Write([]string{"account", "month", "figure", "currency", "transaction_id", "at", "sold_at", "age", "retailer",
-		"status", "payout_id", "pending", "confirmed", "after_payment", "total"}) // Flush keeps its error
-	err := EachBehind(ctx, w, account, month, f, func(b Behind) error {
-		payout := ""
-		if b.Payout != nil {
-			payout = strconv.FormatInt(*b.Payout, 10)
-		}
-		return out.Write([]string{visible.Cell(account), month.Format("2006-01"), f.Title(), visible.Cell(b.Currency),
-			b.ID.String(), iso(&b.At), iso(b.SoldAt), AgeTitles()[b.Age],
-			visible.Cell(b.Retailer), visible.Cell(b.Status), payout, MoneyIn(b.Currency, b.Pending),
-			MoneyIn(b.Currency, b.Confirmed), MoneyIn(b.Currency, b.Settled), MoneyIn(b.Currency, b.Total())})
+	header := []string{"account", "month", "figure", "currency", "transaction_id", "at", "sold_at", "age", "retailer",
+		"status", "payout_id", "pending", "confirmed", "after_payment", "total"}
+	ages := AgeTitles()
+	return writeRows(to, header, func(write func(...string) error) error {
+		return EachBehind(ctx, w, account, month, f, func(b Behind) error {
+			payout := ""
+			if b.Payout != nil {
+				payout = strconv.FormatInt(*b.Payout, 10)
+			}
+			return write(visible.Cell(account), month.Format("2006-01"), f.Title(), visible.Cell(b.Currency),
+				b.ID.String(), iso(&b.At), iso(b.SoldAt), ages[b.Age],
+				visible.Cell(b.Retailer), visible.Cell(b.Status), payout, MoneyIn(b.Currency, b.Pending),
+				MoneyIn(b.Currency, b.Confirmed), MoneyIn(b.Currency, b.Settled), MoneyIn(b.Currency, b.Total()))
+		})
 	})
-	if err != nil {
-		return err
-	}
-	if out.Flush(); out.Error() != nil {
-		return fmt.Errorf("writing the report as CSV: %w", out.Error())
-	}
-	return nil
 }

@@ -131,7 +131,7 @@ func TestLedgersInRandomWorlds(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
 	moved, quiet, closed := 0, 0, 0
-	for seed := range uint64(3) {
+	for seed := range uint64(worlds(t)) {
 		b := &ledgers{newWorld(t, scripted()), rand.New(rand.NewPCG(seed, 23)), nil, 0, map[time.Time]string{},
 			map[string]finance.Matter{}}
 		for range 60 {

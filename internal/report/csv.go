@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -47,11 +48,34 @@ func (r Reconciliation) WriteCSV(w io.Writer, list string) error {
 }
 
 func writeRecords(w io.Writer, records [][]string) error {
+	return writeRows(w, records[0], func(write func(...string) error) error {
+		for _, record := range records[1:] {
+			if err := write(record...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// writeRows writes the rows that each hands on, and keeps none. Where each fails, the rest of the file is not there, and
+// its error is returned (report-10).
+func writeRows(w io.Writer, header []string, each func(write func(...string) error) error) error {
 	if _, err := io.WriteString(w, byteOrderMark); err != nil {
 		return fmt.Errorf("writing the report as CSV: %w", err)
 	}
-	if err := csv.NewWriter(w).WriteAll(records); err != nil {
-		return fmt.Errorf("writing the report as CSV: %w", err)
+	out := csv.NewWriter(w)
+	write := func(record ...string) error {
+		if err := out.Write(record); err != nil {
+			return fmt.Errorf("writing the report as CSV: %w", err)
+		}
+		return nil
+	}
+	if err := errors.Join(write(header...), each(write)); err != nil {
+		return err
+	}
+	if out.Flush(); out.Error() != nil {
+		return fmt.Errorf("writing the report as CSV: %w", out.Error())
 	}
 	return nil
 }

@@ -222,22 +222,18 @@ func WriteDueCSV(ctx context.Context, w *warehouse.Warehouse, account string, mo
 	if err != nil {
 		return err
 	}
-	all, err := w.DueTransactions(ctx, account, month.AddDate(0, 1, 0), closes)
-	if err != nil {
-		return err
-	}
-	records := [][]string{{"account", "month", "currency", "payout_month", "transaction_id", "sold_at", "retailer",
-		"pending", "confirmed"}}
-	for _, d := range all {
-		due := ""
-		if d.Due != nil {
-			due = d.Due.Format("2006-01")
-		}
-		records = append(records, []string{visible.Cell(account), month.Format("2006-01"), visible.Cell(d.Currency), due,
-			d.ID.String(), iso(d.SoldAt), visible.Cell(d.Retailer),
-			MoneyIn(d.Currency, d.Pending), MoneyIn(d.Currency, d.Confirmed)})
-	}
-	return writeRecords(to, records)
+	header := []string{"account", "month", "currency", "payout_month", "transaction_id", "sold_at", "retailer", "pending",
+		"confirmed"}
+	return writeRows(to, header, func(write func(...string) error) error {
+		return w.EachDueTransaction(ctx, account, month.AddDate(0, 1, 0), closes, func(d warehouse.DueTransaction) error {
+			due := ""
+			if d.Due != nil {
+				due = d.Due.Format("2006-01")
+			}
+			return write(visible.Cell(account), month.Format("2006-01"), visible.Cell(d.Currency), due, d.ID.String(),
+				iso(d.SoldAt), visible.Cell(d.Retailer), MoneyIn(d.Currency, d.Pending), MoneyIn(d.Currency, d.Confirmed))
+		})
+	})
 }
 
 // The shapes of the forecast in JSON.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"dealhouse/internal/enginetest"
 	"dealhouse/internal/finance"
 	"dealhouse/internal/settlement"
+	"dealhouse/internal/warehouse"
 )
 
 func d(text string) decimal.Decimal { return decimal.RequireFromString(text) }
@@ -82,7 +84,7 @@ func TestThreeWay(t *testing.T) {
 		"A-6,2026-01-08,EUR,59,,,,106,one is missing\n" +
 		"A-7,2026-01-09,EUR,63.50,0.50,USD,70,107,\n" + // converted
 		"A-8,2026-01-09,EUR,90,,,,,payout 110 of January\n" + // two are of this amount, and it names one
-		"A-9,2026-01-10,JPY,1200,,,,,\n" +
+		"A'9\\n,2026-01-10,JPY,1200,,,,,\n" +
 		"B-1,2026-01-10,EUR,33,,,,,\n" + // two are of this amount, and it names none
 		"B-2,2026-01-11,EUR,5,,,,999,of a payout that is not loaded\n" +
 		"B-3,2026-01-12,USD,8,,,,108,\n"
@@ -127,6 +129,7 @@ func TestThreeWay(t *testing.T) {
 		t.Errorf("a wrong currency: %v", err)
 	}
 	checkThreeWayOutputs(t, all)
+	x.payoutsAreParts(t)
 }
 
 // states compares payouts in words: state: paid out = received + what else it is made of.
@@ -234,6 +237,38 @@ func TestThreeWayInRandomWorlds(t *testing.T) {
 			last[row.Reference] = row
 		}
 		x.threeWayIs(t, paid, last)
+	}
+	x.payoutsAreParts(t)
+}
+
+// payoutsAreParts compares what is read of one payout with its part of all: of some payouts of each state, with and
+// without settlements, and of one that nobody knows.
+func (x *world) payoutsAreParts(t *testing.T) {
+	t.Helper()
+	all, err := NewThreeWay(t.Context(), x.w, "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	looked, settled, states := []int64{99_999}, 0, map[string]int{}
+	for _, p := range all.Payouts {
+		if states[p.State]++; states[p.State] <= 3 && !slices.Contains(looked, p.Payout) {
+			looked = append(looked, p.Payout)
+		}
+	}
+	for _, id := range looked {
+		got, err := PayoutThreeWay(t.Context(), x.w, "acme", id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := all.of([]int64{id}, func(warehouse.Settlement) bool { return false })
+		got.MadeAt = want.MadeAt
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("of payout %d alone:\n%+v\nof all:\n%+v", id, got, want)
+		}
+		settled += len(got.Settlements)
+	}
+	if settled < 2 || len(states) < 3 {
+		t.Errorf("too tame: %d settlements, %v", settled, states)
 	}
 }
 

@@ -157,27 +157,28 @@ func WriteChangesCSV(ctx context.Context, w *warehouse.Warehouse, account string
 	if err != nil {
 		return err
 	}
-	records := [][]string{{"account", "month", "currency", "entry", "transaction_id", "at", "seen_at", "sold_at",
-		"retailer", "payout_id", "pending", "confirmed", "after_payment", "paid"}}
-	all, err := w.Changes(ctx, account, month, month.AddDate(0, 1, 0), closes)
-	if err != nil {
-		return err
-	}
-	for _, c := range all {
-		payout := ""
-		if c.Payout != nil {
-			payout = fmt.Sprint(*c.Payout)
-		}
-		for _, step := range changeOf(c.ChangeSum).Steps() {
-			event := step.Event
-			if c.Late {
-				event = finance.Adjustment
+	header := []string{"account", "month", "currency", "entry", "transaction_id", "at", "seen_at", "sold_at", "retailer",
+		"payout_id", "pending", "confirmed", "after_payment", "paid"}
+	return writeRows(to, header, func(write func(...string) error) error {
+		return w.EachChangeInOrder(ctx, account, month, month.AddDate(0, 1, 0), closes, func(c warehouse.Change) error {
+			payout := ""
+			if c.Payout != nil {
+				payout = fmt.Sprint(*c.Payout)
 			}
-			records = append(records, []string{visible.Cell(account), month.Format("2006-01"), visible.Cell(c.Currency),
-				string(event), c.ID.String(), iso(&c.At), iso(&c.SeenAt), iso(c.SoldAt),
-				visible.Cell(c.Retailer), payout, MoneyIn(c.Currency, step.Pending), MoneyIn(c.Currency, step.Confirmed),
-				MoneyIn(c.Currency, step.Settled), MoneyIn(c.Currency, step.Paid)})
-		}
-	}
-	return writeRecords(to, records)
+			for _, step := range changeOf(c.ChangeSum).Steps() {
+				event := step.Event
+				if c.Late {
+					event = finance.Adjustment
+				}
+				err := write(visible.Cell(account), month.Format("2006-01"), visible.Cell(c.Currency), string(event),
+					c.ID.String(), iso(&c.At), iso(&c.SeenAt), iso(c.SoldAt), visible.Cell(c.Retailer), payout,
+					MoneyIn(c.Currency, step.Pending), MoneyIn(c.Currency, step.Confirmed), MoneyIn(c.Currency, step.Settled),
+					MoneyIn(c.Currency, step.Paid))
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
 }

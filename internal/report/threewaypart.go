@@ -13,8 +13,28 @@ import (
 
 // PayoutThreeWay is the part of NewThreeWay that is about one payout.
 func PayoutThreeWay(ctx context.Context, w *warehouse.Warehouse, account string, payout int64) (ThreeWay, error) {
-	t, err := NewThreeWay(ctx, w, account)
-	return t.of([]int64{payout}, func(warehouse.Settlement) bool { return false }), err
+	t := ThreeWay{Account: account}
+	var err error
+	if t.MadeAt, err = w.Now(ctx); err != nil {
+		return t, err
+	}
+	imported, err := w.CountSettlements(ctx, account)
+	if err != nil {
+		return t, err
+	}
+	t.Imported = int(imported)
+	if t.Payouts, err = w.ThreeWaysOfPayout(ctx, account, payout); err != nil {
+		return t, err
+	}
+	if t.Settlements, err = w.SettlementsOfPayout(ctx, account, payout); err != nil || len(t.Settlements) == 0 {
+		return t, err
+	}
+	var references []string
+	for _, s := range t.Settlements {
+		references = append(references, s.Reference)
+	}
+	t.Revisions, err = w.RevisionsOfSettlements(ctx, account, references)
+	return t, err
 }
 
 // MonthThreeWay is the part of NewThreeWay that is about a month: the payouts whose periods ended in it, with their

@@ -17,7 +17,7 @@ func BenchmarkBackfill(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
 				w := open(b)
-				s, err := New(Options{Warehouse: w})
+				s, err := New(Options{Warehouse: w, Grace: patience})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -3,6 +3,7 @@ package syncer
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -28,7 +29,7 @@ func childBackfill(ctx context.Context, w *warehouse.Warehouse, client *dealapi.
 	if err != nil {
 		return err
 	}
-	s, err := New(Options{Warehouse: w, Progress: func(p Progress) { fmt.Fprintln(os.Stdout, "windows", p.Windows.Done) }})
+	s, err := New(Options{Warehouse: w, Grace: patience, Progress: func(p Progress) { fmt.Fprintln(os.Stdout, "windows", p.Windows.Done) }})
 	if err != nil {
 		return err
 	}
@@ -59,6 +60,13 @@ func TestKilledBackfill(t *testing.T) {
 	folder := t.TempDir()
 	env := childRange + "=" + asked.From.Format(time.RFC3339) + "/" + asked.To.Format(time.RFC3339)
 	const kills = 3
+	// The last window is not answered before the last kill: no child ends, however late it is killed.
+	last := asked.To.UTC().Format(timestampLayout)
+	x.SetBefore(func(r *http.Request) {
+		if r.URL.Query().Get("updatedBefore") == last {
+			<-r.Context().Done()
+		}
+	})
 	for kill := range kills {
 		cmd, lines := startChild(t, folder, x, env)
 		for done := 0; lines.Scan(); {
@@ -75,6 +83,7 @@ func TestKilledBackfill(t *testing.T) {
 			t.Fatalf("child %d had ended before it was killed", kill)
 		}
 	}
+	x.SetBefore(nil)
 	cmd, lines := startChild(t, folder, x, env)
 	got := ""
 	for lines.Scan() {

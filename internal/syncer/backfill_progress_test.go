@@ -16,7 +16,7 @@ func TestBackfillProgress(t *testing.T) {
 	x, w := serve(t, pastWorld(300, 10)), open(t)
 	var mu sync.Mutex
 	var most uint64
-	s, err := New(Options{Warehouse: w, Progress: func(p Progress) {
+	s, err := New(Options{Warehouse: w, Grace: patience, Progress: func(p Progress) {
 		mu.Lock()
 		defer mu.Unlock()
 		most = max(most, p.Totals.Read)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -29,7 +30,7 @@ func pastWorld(n, pageSize int) apisim.Options {
 // backfill runs a backfill that has to succeed.
 func backfillAll(t *testing.T, w *warehouse.Warehouse, job Job, r Range) BackfillRecord {
 	t.Helper()
-	s, err := New(Options{Warehouse: w})
+	s, err := New(Options{Warehouse: w, Grace: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,21 +97,30 @@ func TestBackfillRange(t *testing.T) {
 	checkTruth(t, w, x, "acme", "transactions")
 }
 
-// TestBackfillIsParallel holds the time against that of the requests alone, one after the other. For wide samples:
+// TestBackfillIsParallel answers no request for a window before as many are under way as may be. For wide samples:
 // TestBackfillGoesOn has the windows.
 func TestBackfillIsParallel(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
-	o := pastWorld(enginetest.Sample(2_000, 6_000), 150)
-	o.Settings.Latency = 200 * time.Millisecond
-	x, w := serve(t, o), open(t)
-	begin := time.Now()
-	backfillAll(t, w, x.jobs(t, "acme", "transactions")[0],
-		everything(x, time.Duration(enginetest.Sample(8, 5))*24*time.Hour, 8))
-	took, pages := time.Since(begin), x.Requests(transactionsPath)
-	if oneByOne := time.Duration(pages) * o.Settings.Latency; oneByOne < 3*took {
-		t.Errorf("it took %s; %d requests one after the other take %s", took, pages, oneByOne)
-	}
+	const parallel = 8
+	x, w := serve(t, pastWorld(2_000, 150)), open(t)
+	var waiting atomic.Int64
+	together := make(chan struct{})
+	x.SetBefore(func(r *http.Request) {
+		if r.URL.Query().Get("updatedBefore") == "" {
+			return // a look at the whole list
+		}
+		if waiting.Add(1) == parallel {
+			close(together)
+		}
+		select {
+		case <-together:
+		case <-r.Context().Done():
+		case <-time.After(patience):
+			t.Errorf("after %s only %d windows are read side by side", patience, waiting.Load())
+		}
+	})
+	backfillAll(t, w, x.jobs(t, "acme", "transactions")[0], everything(x, 8*24*time.Hour, parallel))
 	checkTruth(t, w, x, "acme", "transactions")
 }
 
@@ -118,23 +128,33 @@ func TestBackfillIsParallel(t *testing.T) {
 // rest. A backfill of another range in between changes nothing about that.
 func TestBackfillGoesOn(t *testing.T) {
 	t.Parallel()
-	rows := enginetest.Sample(2_000, 6_000)
+	rows, early := enginetest.Sample(1_000, 6_000), enginetest.Sample(20, 40) // windows before the one that fails
 	x, w := serve(t, pastWorld(rows, 50)), open(t)
 	job := x.jobs(t, "acme", "transactions")[0]
-	asked := everything(x, 5*24*time.Hour, 4)
-	broken := window{from: asked.From.Truncate(time.Millisecond).Add(40 * asked.Window)}.after().Format(timestampLayout)
+	asked := everything(x, time.Duration(enginetest.Sample(10, 5))*24*time.Hour, 4)
+	broken := window{from: asked.From.Truncate(time.Millisecond).Add(time.Duration(early) * asked.Window)}.after().Format(timestampLayout)
+	enough := make(chan struct{}) // of the others are done
 	x.SetFault(func(r *http.Request) apisim.Fault {
 		if r.URL.Query().Get("updatedAfter") == broken {
+			select {
+			case <-enough:
+			case <-r.Context().Done():
+			}
 			return apisim.Fault{Kind: apisim.FaultStatus, Status: http.StatusInternalServerError}
 		}
 		return apisim.Fault{}
 	})
-	s, err := New(Options{Warehouse: w})
+	var once sync.Once
+	s, err := New(Options{Warehouse: w, Grace: patience, Progress: func(p Progress) {
+		if p.Windows.Done >= early-2 {
+			once.Do(func() { close(enough) })
+		}
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	failed, err := s.Backfill(t.Context(), job, asked)
-	if err == nil || failed.Outcome != warehouse.OutcomeFailed || failed.Done < 38 || failed.Done >= failed.Windows {
+	if err == nil || failed.Outcome != warehouse.OutcomeFailed || failed.Done < early-2 || failed.Done >= failed.Windows {
 		t.Fatalf("%+v %v", failed, err)
 	}
 	if got := one(t, w, "SELECT count() FROM transactions"); got != fmt.Sprint(failed.Changes.Inserted) ||
@@ -171,7 +191,7 @@ func TestBackfillStops(t *testing.T) {
 			cancel(told)
 		}
 	})
-	s, err := New(Options{Warehouse: w})
+	s, err := New(Options{Warehouse: w, Grace: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +260,7 @@ func TestBackfillStagedIsGone(t *testing.T) {
 func TestBackfillRefusesOtherStreams(t *testing.T) {
 	t.Parallel()
 	x, w := serve(t, smallWorld()), open(t)
-	s, err := New(Options{Warehouse: w})
+	s, err := New(Options{Warehouse: w, Grace: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +291,7 @@ func TestFirstSyncFromATime(t *testing.T) {
 		}
 		return apisim.Fault{}
 	})
-	s, err := New(Options{Warehouse: w})
+	s, err := New(Options{Warehouse: w, Grace: patience})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ func TestCarried(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	x := serve(t, tinyWorld(15, "acme"))
-	s, err := New(Options{Warehouse: w})
+	s, err := New(Options{Warehouse: w, Grace: patience})
 	if err != nil {
 		t.Fatal(err)
 	}

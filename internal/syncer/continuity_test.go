@@ -38,7 +38,7 @@ func thousand(t *testing.T, order apisim.Order, unknown apisim.UnknownCursor) *w
 
 func runOnce(t *testing.T, w *warehouse.Warehouse, job Job) (warehouse.RunRecord, error) {
 	t.Helper()
-	s, err := New(Options{Warehouse: w})
+	s, err := New(Options{Warehouse: w, Grace: patience})
 	if err != nil {
 		t.Fatal(err)
 	}

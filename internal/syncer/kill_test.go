@@ -40,7 +40,7 @@ func child(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := New(Options{Warehouse: w, Progress: func(p Progress) { fmt.Fprintln(os.Stdout, p.Stream, p.Phase) }})
+	s, err := New(Options{Warehouse: w, Grace: patience, Progress: func(p Progress) { fmt.Fprintln(os.Stdout, p.Stream, p.Phase) }})
 	if err != nil {
 		return err
 	}

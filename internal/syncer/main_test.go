@@ -22,6 +22,10 @@ func TestMain(m *testing.M) {
 	})
 }
 
+// patience is what tests give where the product has a bound that they are not about: how long a run that is stopped may
+// take for what is in hand, a service for an answer, a statement for its attempts. A machine may be very slow.
+const patience = 10 * time.Minute
+
 // open gives the test a migrated database of its own.
 func open(t testing.TB) *warehouse.Warehouse {
 	t.Helper()
@@ -67,7 +71,7 @@ func (x *world) client(t testing.TB, account string) *dealapi.Client {
 func newClient(t testing.TB, account, url, key string) *dealapi.Client {
 	t.Helper()
 	c, err := dealapi.New(dealapi.Options{Account: account, BaseURL: url, Key: key, Backoff: time.Millisecond,
-		MaxBackoff: 10 * time.Millisecond, MaxAttempts: 4})
+		MaxBackoff: 10 * time.Millisecond, MaxAttempts: 4, Timeout: patience, MaxElapsed: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +115,7 @@ func some(streams ...string) []string {
 // sync runs the jobs and wants them all to succeed.
 func syncAll(t testing.TB, w *warehouse.Warehouse, jobs []Job) map[string]warehouse.RunRecord {
 	t.Helper()
-	s, err := New(Options{Warehouse: w})
+	s, err := New(Options{Warehouse: w, Grace: patience})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -268,11 +268,12 @@ func (h *history) pause(t *testing.T, v, other *worker, jobs []Job, n int64, r *
 	}()
 	select {
 	case where := <-paused:
-		expireLeases(t, h.store, h.account)
+		back := other.takeOver(t, h.store, h.account)
 		text := "taken over while the other stands at " + where
 		for _, result := range other.All(t.Context(), takeover) {
 			text += fmt.Sprintf("\n    %s: %v", result.Job.Stream.Name, result.Err)
 		}
+		back()
 		close(wake)
 		<-ended
 		h.note("%s", text)

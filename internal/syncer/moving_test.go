@@ -22,7 +22,7 @@ import (
 // Lists that move while they are read, from seeds: how many, and the first of them.
 const (
 	movingSeeds = "SYNCER_MOVING_SEEDS" // default 1, or 16 in a wide sample
-	movingSeed  = "SYNCER_MOVING_SEED"  // default 1
+	movingSeed  = "SYNCER_MOVING_SEED"  // default 4, a small one, or 1 in a wide sample
 )
 
 func numberFrom(t *testing.T, name string, standard uint64) uint64 {
@@ -43,7 +43,7 @@ func numberFrom(t *testing.T, name string, standard uint64) uint64 {
 // the views equal the truth.
 func TestMovingLists(t *testing.T) {
 	w := open(t)
-	first := numberFrom(t, movingSeed, 1)
+	first := numberFrom(t, movingSeed, uint64(enginetest.Sample(4, 1)))
 	var incomplete, runs atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
 		for seed := first; seed < first+numberFrom(t, movingSeeds, uint64(enginetest.Sample(1, 16))); seed++ {
@@ -106,7 +106,7 @@ func newMoving(t *testing.T, w *warehouse.Warehouse, seed uint64) *moving {
 		m.job.DeleteAfterLists = 4
 	}
 	var err error
-	if m.syncer, err = New(Options{Warehouse: w}); err != nil {
+	if m.syncer, err = New(Options{Warehouse: w, Grace: patience}); err != nil {
 		t.Fatal(err)
 	}
 	return m
@@ -236,7 +236,7 @@ func TestMovingBackfill(t *testing.T) {
 				x := serve(t, o)
 				from, to := x.Now().Add(-400*24*time.Hour), x.Now()
 				job := x.jobs(t, account, "transactions")[0]
-				s, err := New(Options{Warehouse: w})
+				s, err := New(Options{Warehouse: w, Grace: patience})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -10,7 +10,7 @@ import (
 // says so, until one has read everything.
 func TestServiceChanges(t *testing.T) {
 	t.Parallel()
-	x, w := serve(t, smallWorld()), open(t)
+	x, w := serve(t, tinyWorld(18, "acme")), open(t)
 	job := x.jobs(t, "acme", "transactions")[0]
 	syncAll(t, w, []Job{job})
 	server := httptest.NewServer(x.Sim)

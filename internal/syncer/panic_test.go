@@ -68,6 +68,7 @@ func TestPanicsAreContained(t *testing.T) {
 			c.clean(t)
 		})
 	}
+	checkDerived(t, w, c.stream, c.stream)
 	if n := value(t, metrics.panics.WithLabelValues(c.stream, c.stream)); n != float64(len(points)+len(backfillPoints)) {
 		t.Errorf("%v panics were counted", n)
 	}

@@ -63,14 +63,14 @@ func TestReferences(t *testing.T) {
 		t.Fatal(err)
 	}
 	client, err := dealapi.New(dealapi.Options{Account: "acme", BaseURL: x.url, Key: key,
-		Limiter: dealapi.NewLimiter(ceiling)})
+		Limiter: dealapi.NewLimiter(ceiling), Timeout: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
 	jobs := x.jobs(t, "acme", "cashback_offers", "transactions")
 	jobs[0].Client, jobs[1].Client = client, client
-	s, err := New(Options{Warehouse: w})
+	s, err := New(Options{Warehouse: w, Grace: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestReferenceIsListedLater(t *testing.T) {
 	for i := range jobs {
 		jobs[i].AllowMassDelete = true
 	}
-	s, err := New(Options{Warehouse: w})
+	s, err := New(Options{Warehouse: w, Grace: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestReferencesNotFound(t *testing.T) {
 	x, w := serve(t, o), open(t)
 	x.Advance(14 * 24 * time.Hour)
 	jobs := x.jobs(t, "acme", "cashback_offers", "transactions")
-	s, err := New(Options{Warehouse: w})
+	s, err := New(Options{Warehouse: w, Grace: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func TestReferencesNotFound(t *testing.T) {
 			}
 		}
 	}
-	age(59)
+	age(30)
 	if r := refer(t, s, jobs, jobs[1].ReferenceLimit); r.Record.Mode != "" {
 		t.Errorf("asked again too early: %+v", r)
 	}
@@ -318,7 +318,7 @@ func TestReferenceFaults(t *testing.T) {
 			account := strings.ReplaceAll(name, " ", "-")
 			jobs := jobsOf(t, newClient(t, account, server.URL, "key"), account, "cashback_offers", "transactions")
 			syncAll(t, w, jobs)
-			s, err := New(Options{Warehouse: w})
+			s, err := New(Options{Warehouse: w, Grace: patience})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -364,7 +364,7 @@ func TestReferencesStopped(t *testing.T) {
 	x.Advance(14 * 24 * time.Hour)
 	jobs := x.jobs(t, "acme", "cashback_offers", "transactions")
 	syncAll(t, w, jobs)
-	s, err := New(Options{Warehouse: w})
+	s, err := New(Options{Warehouse: w, Grace: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -417,7 +417,7 @@ func TestReferencesTwice(t *testing.T) {
 		})
 	}
 	group.Wait()
-	s, err := New(Options{Warehouse: w})
+	s, err := New(Options{Warehouse: w, Grace: patience})
 	if err != nil {
 		t.Fatal(err)
 	}

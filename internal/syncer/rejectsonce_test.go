@@ -109,7 +109,7 @@ func TestFreshnessOfBackfills(t *testing.T) {
 	if v, known := gathered(t, registry, "dealhouse_waiting_deletes"); v != 0 || !known {
 		t.Errorf("%v rows wait before the first run: %v", v, known)
 	}
-	s, err := New(Options{Warehouse: w, Metrics: m})
+	s, err := New(Options{Warehouse: w, Grace: patience, Metrics: m})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func keep(t *testing.T, stream string) *kept {
 	k := &kept{w: open(t), bodies: map[string]string{}}
 	k.job = NewJob("acme", s, newClient(t, "acme", respond(t, k.bodies), "key"))
 	k.job.MaxDeleteRatio = 0.9
-	k.syncer, err = New(Options{Warehouse: k.w})
+	k.syncer, err = New(Options{Warehouse: k.w, Grace: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestRetryAfterFaults(t *testing.T) {
 	k := keep(t, "transactions")
 	s := &seam{}
 	w := warehousetest.Again(t, k.w, warehouse.Options{Wrap: s.wrap})
-	breaking, err := New(Options{Warehouse: w})
+	breaking, err := New(Options{Warehouse: w, Grace: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,7 +340,7 @@ func TestRetryBesideWalk(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.failAfter("/v2/products", 6)
-	syncer, err := New(Options{Warehouse: w})
+	syncer, err := New(Options{Warehouse: w, Grace: patience})
 	if err != nil {
 		t.Fatal(err)
 	}

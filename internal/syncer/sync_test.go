@@ -21,31 +21,6 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-func TestSecondSyncChangesNothing(t *testing.T) {
-	t.Parallel()
-	x, w := serve(t, smallWorld()), open(t)
-	syncAll(t, w, x.jobs(t, "acme"))
-	history := func() string {
-		var sizes []string
-		for _, s := range catalog.All() {
-			if s.History {
-				sizes = append(sizes, one(t, w, "SELECT count() FROM "+s.Name+"_history"),
-					one(t, w, "SELECT count() FROM "+s.Name+"_versions"))
-			}
-		}
-		return strings.Join(append(sizes, one(t, w, "SELECT count() FROM product_prices_latest")), " ")
-	}
-	before := history()
-	for name, r := range syncAll(t, w, x.jobs(t, "acme")) {
-		if c := r.Changes; c.Any() || c.Unchanged == 0 || c.Unchanged != c.Distinct {
-			t.Errorf("%s: %+v", name, c)
-		}
-	}
-	if after := history(); after != before {
-		t.Errorf("history grew from %s to %s", before, after)
-	}
-}
-
 func TestExpiredCouponStaysInHistory(t *testing.T) {
 	t.Parallel()
 	options := smallWorld()
@@ -120,14 +95,15 @@ func TestMoneyArrivesExactly(t *testing.T) {
 
 func TestIncrementalReadsOnlyWhatChanged(t *testing.T) {
 	t.Parallel()
+	rows := enginetest.Sample(5_000, 20_000)
 	options := apisim.Options{Seed: 3, Retailers: 50, Promotions: -1, Coupons: -1, CashbackOffers: 10, Products: -1,
-		Transactions: 20_000}
+		Transactions: rows}
 	options.Settings.PageSize = 100
 	x, w := serve(t, options), open(t)
 	syncAll(t, w, x.jobs(t, "acme", "transactions"))
 	x.Advance(time.Hour)
 	overlap := one(t, w, "SELECT countIf(updated_at > m - INTERVAL 10 MINUTE) FROM transactions AS a, (SELECT max(updated_at) AS m FROM transactions) AS b")
-	arrived := x.Count(apisim.StreamTransactions, "acme") - 20_000
+	arrived := x.Count(apisim.StreamTransactions, "acme") - rows
 	changed := x.TouchTransactions("acme", 0.01)
 	x.ResetLog()
 	r := syncAll(t, w, x.jobs(t, "acme", "transactions"))["acme/transactions"]
@@ -205,7 +181,7 @@ func TestMassDeleteIsStopped(t *testing.T) {
 	}
 	job := NewJob("acme", s, c)
 	syncAll(t, w, []Job{job})
-	syncer, err := New(Options{Warehouse: w})
+	syncer, err := New(Options{Warehouse: w, Grace: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +235,7 @@ func TestConsentIsForOneRun(t *testing.T) {
 	}
 	job := NewJob("acme", s, newClient(t, "acme", respond(t, bodies), "key"))
 	syncAll(t, w, []Job{job})
-	syncer, err := New(Options{Warehouse: w})
+	syncer, err := New(Options{Warehouse: w, Grace: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +320,7 @@ func TestWalkGoesOn(t *testing.T) {
 	x.failAfter("/v2/products", 6)
 	job := x.jobs(t, "acme", "products")[0]
 	job.BatchRows = 20
-	syncer, err := New(Options{Warehouse: w})
+	syncer, err := New(Options{Warehouse: w, Grace: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -387,7 +363,7 @@ func TestWalkStartsOver(t *testing.T) {
 	})
 	job := x.jobs(t, "acme", "products")[0]
 	job.BatchRows = 20
-	syncer, err := New(Options{Warehouse: w})
+	syncer, err := New(Options{Warehouse: w, Grace: patience})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/warehouse"
 )
 
@@ -23,7 +24,7 @@ func stopped(t *testing.T, w *warehouse.Warehouse, job Job, at Phase) (warehouse
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	s, err := New(Options{Warehouse: w, Progress: func(p Progress) {
+	s, err := New(Options{Warehouse: w, Grace: patience, Progress: func(p Progress) {
 		if p.Phase == at && (at != PhaseReading || p.Totals.Read > 60) {
 			cancel()
 		}
@@ -38,6 +39,9 @@ func stopped(t *testing.T, w *warehouse.Warehouse, job Job, at Phase) (warehouse
 // once it has read everything, it publishes it. The next run ends well, and nothing is left behind.
 func TestStoppedWalk(t *testing.T) {
 	for _, phase := range []Phase{PhaseReading, PhaseComparing, PhaseMerging} {
+		if phase == PhaseComparing && !enginetest.Wide() {
+			continue // once all is read, the phases differ little
+		}
 		for name, full := range map[string]bool{"goes on": false, "starts over with --full": true} {
 			if full && phase != PhaseReading && os.Getenv(wholeMatrix) == "" {
 				continue // nothing is left to go on with

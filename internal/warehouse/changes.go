@@ -63,18 +63,29 @@ type Change struct {
 
 // Changes reads the changes of an account's transactions that count in a month, as ChangeSums adds them up, in the
 // order in which they happened.
-func (r Reader) Changes(ctx context.Context, account string, from, to time.Time, closes []Close) ([]Change, error) {
+func (r Reader) Changes(ctx context.Context, account string, from, to time.Time,
+	closes []Close) (all []Change, err error) {
+	err = r.EachChangeInOrder(ctx, account, from, to, closes, func(c Change) error {
+		all = append(all, c)
+		return nil
+	})
+	return all, err
+}
+
+// EachChangeInOrder hands on what Changes reads, one by one.
+func (r Reader) EachChangeInOrder(ctx context.Context, account string, from, to time.Time, closes []Close,
+	do func(Change) error) error {
 	rows, err := r.conn.Query(ctx, selectChanges(closes), named("account", account),
 		named("from", fmt.Sprint(from.UnixMilli())), named("to", fmt.Sprint(to.UnixMilli())))
-	all, err := scanned(rows, err, func(c *Change) []any {
+	err = each(rows, err, func(c *Change) []any {
 		return []any{&c.Currency, &c.Late, &c.Sale, &c.StatusBefore, &c.Status, &c.InPayout, &c.IntoPayout, &c.SamePayout,
 			&c.FirstPaid, &c.ListedBefore, &c.Listed,
 			&c.CashbackBefore, &c.Cashback, &c.ID, &c.At, &c.SeenAt, &c.SoldAt, &c.Retailer, &c.Payout}
-	})
+	}, do)
 	if err != nil {
-		return nil, fmt.Errorf("reading the changes of the transactions of account %s: %w", account, err)
+		return fmt.Errorf("reading the changes of the transactions of account %s: %w", account, err)
 	}
-	return all, nil
+	return nil
 }
 
 func selectChanges(closes []Close) string {

@@ -2,7 +2,6 @@ package warehouse
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 )
@@ -14,19 +13,12 @@ func (r Reader) EachChange(ctx context.Context, account string, from, before tim
 	do func(Change) error) error {
 	rows, err := r.conn.Query(ctx, selectEachChange(closes), named("account", account),
 		named("from", fmt.Sprint(from.UnixMilli())), named("to", fmt.Sprint(before.UnixMilli())))
-	if err != nil {
-		return fmt.Errorf("reading the changes of the transactions of account %s: %w", account, err)
-	}
-	for err == nil && rows.Next() {
-		var c Change
-		err = rows.Scan(&c.Currency, &c.Late, &c.Age, &c.Sale, &c.StatusBefore, &c.Status, &c.InPayout, &c.IntoPayout,
+	err = each(rows, err, func(c *Change) []any {
+		return []any{&c.Currency, &c.Late, &c.Age, &c.Sale, &c.StatusBefore, &c.Status, &c.InPayout, &c.IntoPayout,
 			&c.SamePayout, &c.FirstPaid, &c.ListedBefore, &c.Listed,
-			&c.CashbackBefore, &c.Cashback, &c.ID, &c.At, &c.SeenAt, &c.SoldAt, &c.Retailer, &c.Payout)
-		if err == nil {
-			err = do(c)
-		}
-	}
-	if err := errors.Join(err, rows.Err(), rows.Close()); err != nil {
+			&c.CashbackBefore, &c.Cashback, &c.ID, &c.At, &c.SeenAt, &c.SoldAt, &c.Retailer, &c.Payout}
+	}, do)
+	if err != nil {
 		return fmt.Errorf("reading the changes of the transactions of account %s: %w", account, err)
 	}
 	return nil

@@ -121,19 +121,19 @@ type DueTransaction struct {
 	Pending, Confirmed decimal.Decimal
 }
 
-// DueTransactions reads the transactions behind what is unpaid at the end of a month that ends before to, as ChangeSums
+// EachDueTransaction hands on the transactions behind what is unpaid at the end of a month that ends before to, as ChangeSums
 // adds it up, those that are due first in front.
-func (r Reader) DueTransactions(ctx context.Context, account string, to time.Time,
-	closes []Close) ([]DueTransaction, error) {
+func (r Reader) EachDueTransaction(ctx context.Context, account string, to time.Time, closes []Close,
+	do func(DueTransaction) error) error {
 	rows, err := r.conn.Query(ctx, selectDueTransactions(closes), named("account", account),
 		named("to", fmt.Sprint(to.UnixMilli())))
-	all, err := scanned(rows, err, func(d *DueTransaction) []any {
+	err = each(rows, err, func(d *DueTransaction) []any {
 		return []any{&d.ID, &d.Currency, &d.Retailer, &d.SoldAt, &d.Due, &d.Pending, &d.Confirmed}
-	})
+	}, do)
 	if err != nil {
-		return nil, fmt.Errorf("reading what is unpaid of account %s: %w", account, err)
+		return fmt.Errorf("reading what is unpaid of account %s: %w", account, err)
 	}
-	return all, nil
+	return nil
 }
 
 func selectDueTransactions(closes []Close) string {

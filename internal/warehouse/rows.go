@@ -1,22 +1,36 @@
 package warehouse
 
-import "github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+import (
+	"errors"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
 
 // scanned reads all rows of a query into values. err is that of the query; fields says where the columns of a row go.
 func scanned[T any](rows driver.Rows, err error, fields func(*T) []any) ([]T, error) {
+	var all []T
+	err = each(rows, err, fields, func(value T) error {
+		all = append(all, value)
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	var all []T
-	for rows.Next() {
-		var value T
-		if err := rows.Scan(fields(&value)...); err != nil {
-			return nil, err
-		}
-		all = append(all, value)
+	return all, nil
+}
+
+// each hands on the rows of a query as values, one by one, and keeps none. Its arguments are as those of scanned.
+func each[T any](rows driver.Rows, err error, fields func(*T) []any, do func(T) error) error {
+	if err != nil {
+		return err
 	}
-	return all, rows.Err()
+	for err == nil && rows.Next() {
+		var value T
+		if err = rows.Scan(fields(&value)...); err == nil {
+			err = do(value)
+		}
+	}
+	return errors.Join(err, rows.Err(), rows.Close())
 }
 
 // only is for queries of one column.

@@ -2,6 +2,7 @@ package warehouse
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -81,10 +82,25 @@ func (w *Warehouse) addSettlements(ctx context.Context, all []*SettlementRevisio
 // SettlementRevisions reads every revision of settlements, of one account or, without a name, of all, in the order in
 // which they were imported.
 func (r Reader) SettlementRevisions(ctx context.Context, account string) ([]SettlementRevision, error) {
-	rows, err := r.conn.Query(ctx, `SELECT account, reference, revision, hash, received_on, currency_code, amount, fee, payout_currency, payout_amount, unit, payouts, text, at, id, source, line, by, note
+	return r.settlementRevisions(ctx, "", named("account", account))
+}
+
+// RevisionsOfSettlements is SettlementRevisions of those that an account has by these references.
+func (r Reader) RevisionsOfSettlements(ctx context.Context, account string,
+	references []string) ([]SettlementRevision, error) {
+	list, err := json.Marshal(references) // a bank may write quotes and backslashes
+	if err != nil {
+		return nil, fmt.Errorf("naming settlements of account %s: %w", account, err)
+	}
+	return r.settlementRevisions(ctx, " AND has(JSONExtract({references:String}, 'Array(String)'), reference)",
+		named("account", account), named("references", string(list)))
+}
+
+func (r Reader) settlementRevisions(ctx context.Context, and string, args ...any) ([]SettlementRevision, error) {
+	rows, err := r.conn.Query(ctx, sql(`SELECT account, reference, revision, hash, received_on, currency_code, amount, fee, payout_currency, payout_amount, unit, payouts, text, at, id, source, line, by, note
 FROM settlement_revisions
-WHERE {account:String} IN ('', account)
-ORDER BY at, account, reference, revision, hash`, named("account", account))
+WHERE {account:String} IN ('', account)$and
+ORDER BY at, account, reference, revision, hash`, parts{"and": and}), args...)
 	all, err := scanned(rows, err, func(s *SettlementRevision) []any {
 		return []any{&s.Account, &s.Reference, &s.Revision, &s.Hash, &s.ReceivedOn, &s.Currency, &s.Amount, &s.Fee,
 			&s.PayoutCurrency, &s.PayoutAmount, &s.Unit, &s.Payouts, &s.Text, &s.At, &s.ID,
@@ -115,10 +131,30 @@ type Settlement struct {
 
 // Settlements reads what reached the bank, of one account or, without a name, of all; the newest first.
 func (r Reader) Settlements(ctx context.Context, account string) ([]Settlement, error) {
-	rows, err := r.conn.Query(ctx, `SELECT account, reference, revision, received_on, currency_code, amount, fee, payout_currency, payout_amount, text, matched_by, payouts, shares, not_loaded, at, by
+	return r.settlements(ctx, "", named("account", account))
+}
+
+// SettlementsOfPayout is Settlements of those that settle one payout, alone or with others.
+func (r Reader) SettlementsOfPayout(ctx context.Context, account string, payout int64) ([]Settlement, error) {
+	return r.settlements(ctx, " AND has(payouts, {payout:Int64})", named("account", account),
+		named("payout", fmt.Sprint(payout)))
+}
+
+// CountSettlements is how many settlements of an account were imported.
+func (r Reader) CountSettlements(ctx context.Context, account string) (n uint64, err error) {
+	err = r.conn.QueryRow(ctx, "SELECT uniqExact(reference) FROM settlement_revisions WHERE account = {account:String}",
+		named("account", account)).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("counting the settlements of account %s: %w", account, err)
+	}
+	return n, nil
+}
+
+func (r Reader) settlements(ctx context.Context, and string, args ...any) ([]Settlement, error) {
+	rows, err := r.conn.Query(ctx, sql(`SELECT account, reference, revision, received_on, currency_code, amount, fee, payout_currency, payout_amount, text, matched_by, payouts, shares, not_loaded, at, by
 FROM settlements
-WHERE {account:String} IN ('', account)
-ORDER BY account, received_on DESC, reference`, named("account", account))
+WHERE {account:String} IN ('', account)$and
+ORDER BY account, received_on DESC, reference`, parts{"and": and}), args...)
 	all, err := scanned(rows, err, func(s *Settlement) []any {
 		return []any{&s.Account, &s.Reference, &s.Revision, &s.ReceivedOn, &s.Currency, &s.Amount, &s.Fee, &s.PayoutCurrency,
 			&s.PayoutAmount, &s.Text, &s.MatchedBy, &s.Payouts, &s.Shares, &s.NotLoaded, &s.At, &s.By}
@@ -143,10 +179,20 @@ type ThreeWay struct {
 // ThreeWays reads what payouts earned, paid out and brought, of one account or, without a name, of all; the newest
 // payout first.
 func (r Reader) ThreeWays(ctx context.Context, account string) ([]ThreeWay, error) {
-	rows, err := r.conn.Query(ctx, `SELECT account, payout_id, currency_code, earned, paid_out, received, fees, converted, rounding, outstanding, state, settlements, last_received_on
+	return r.threeWays(ctx, "", named("account", account))
+}
+
+// ThreeWaysOfPayout is ThreeWays of one payout, which has a row for each currency.
+func (r Reader) ThreeWaysOfPayout(ctx context.Context, account string, payout int64) ([]ThreeWay, error) {
+	return r.threeWays(ctx, " AND payout_id = {payout:Int64}", named("account", account),
+		named("payout", fmt.Sprint(payout)))
+}
+
+func (r Reader) threeWays(ctx context.Context, and string, args ...any) ([]ThreeWay, error) {
+	rows, err := r.conn.Query(ctx, sql(`SELECT account, payout_id, currency_code, earned, paid_out, received, fees, converted, rounding, outstanding, state, settlements, last_received_on
 FROM payout_three_way
-WHERE {account:String} IN ('', account)
-ORDER BY account, payout_id DESC, currency_code`, named("account", account))
+WHERE {account:String} IN ('', account)$and
+ORDER BY account, payout_id DESC, currency_code`, parts{"and": and}), args...)
 	all, err := scanned(rows, err, func(t *ThreeWay) []any {
 		return []any{&t.Account, &t.Payout, &t.Currency, &t.Earned, &t.PaidOut, &t.Received, &t.Fees, &t.Converted,
 			&t.Rounding, &t.Outstanding, &t.State, &t.Settlements, &t.LastReceivedOn}

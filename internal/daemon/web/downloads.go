@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -38,24 +37,30 @@ func formatOf(q url.Values, lists []string) (format, list string, err error) {
 	return format, list, nil
 }
 
-// give answers with a file, whole or not at all.
+// give answers with a file as it is made: see attachment.
 func (s *Server) give(w http.ResponseWriter, r *http.Request, d download) {
 	ctx, cancel := context.WithTimeout(r.Context(), s.o.Waits.Answer)
 	defer cancel()
-	var file bytes.Buffer
-	if err := s.reads.inTurn(ctx, func() error { return d.write(ctx, &file) }); err != nil {
+	file := newAttachment(w, r, func(h http.Header) {
+		h.Set("Content-Type", formats[d.format])
+		h.Set("Content-Disposition", `attachment; filename="`+fileName(d.name)+"."+d.format+`"`)
+	})
+	err := s.toDownload(ctx, func() error { return d.write(ctx, file) })
+	if err == nil {
+		err = file.send()
+	}
+	switch {
+	case err != nil && file.begun: // also a viewer who has left, or who does not take it
+		s.log.Info("a download was cut off", "file", d.name, "error", explain(err))
+		panic(http.ErrAbortHandler)
+	case err != nil:
 		missing, gone := errors.AsType[*RefusalError](err)
 		if gone {
 			s.refuse(w, http.StatusNotFound, missing)
 			return
 		}
 		s.refuse(w, http.StatusServiceUnavailable, fmt.Errorf("the warehouse does not answer: %s", explain(err)))
-		return
 	}
-	h := w.Header()
-	h.Set("Content-Type", formats[d.format])
-	h.Set("Content-Disposition", `attachment; filename="`+fileName(d.name)+"."+d.format+`"`)
-	_, _ = w.Write(file.Bytes()) // a viewer who has left is no error
 }
 
 // fileName keeps of a name what every file system takes.

@@ -178,6 +178,7 @@ func TestPayouts(t *testing.T) {
 	y, _ := b.serveDesk(t, func(o *Options) { o.OverdueAfter = func() time.Duration { return 60 * 24 * time.Hour } })
 	t.Run("pages", func(t *testing.T) { testPayoutPages(t, b, y, r) })
 	t.Run("downloads", func(t *testing.T) { testDownloads(t, b, y, r) })
+	t.Run("cut off", func(t *testing.T) { testCutOff(t, b) })
 	t.Run("acknowledge", func(t *testing.T) { testAcknowledge(t, b, y) })
 	t.Run("close", func(t *testing.T) { testClose(t, b, y) })
 }

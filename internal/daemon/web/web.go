@@ -96,7 +96,8 @@ type Server struct {
 	onePayout  *kept[payoutKey, payoutDetails]
 	statements *kept[statementKey, statementDetails]
 	figures    *kept[figureKey, figureRows]
-	accounting sync.Mutex // held while a payout is acknowledged or a month is closed
+	accounting sync.Mutex    // held while a payout is acknowledged or a month is closed
+	downloads  chan struct{} // of those under way
 	actions    *kept[int, []warehouse.Action]
 	runs       *kept[warehouse.RunFilter, []warehouse.RunRecord]
 	details    *kept[warehouse.StreamID, details]
@@ -114,7 +115,8 @@ func New(o Options) (*Server, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{o: o, log: o.Logger, clock: o.Clock, secret: newSecret(), crossing: http.NewCrossOriginProtection()}
+	s := &Server{o: o, log: o.Logger, clock: o.Clock, secret: newSecret(), crossing: http.NewCrossOriginProtection(),
+		downloads: make(chan struct{}, maxDownloads)}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}

@@ -22,6 +22,9 @@ GROUP BY day ORDER BY day;
 SELECT account, toDateTime64(month, 3, 'UTC'), closed_at, id, seen_to, statement, hash, by, note
 FROM statement_closes WHERE account = {account:String} ORDER BY month;
 
+-- Reader.CountSettlements
+SELECT uniqExact(reference) FROM settlement_revisions WHERE account = {account:String};
+
 -- Reader.DueTransactions
 SELECT id, currency_code AS currency, any(retailer_name), any(sold_at) AS sold, toDateTime64(addMonths(toStartOfMonth(sold + toIntervalDay(90)), 1), 3, 'UTC') AS due,
     sumIf(cashback, listed AND payout_id IS NULL AND status != 'DECLINED' AND status != 'CONFIRMED') - sumIf(cashback_before, listed_before AND payout_id_before IS NULL AND status_before != 'DECLINED' AND status_before != 'CONFIRMED') AS pending,
@@ -80,24 +83,6 @@ GROUP BY on_day ORDER BY on_day DESC LIMIT {days:UInt32};
 SELECT (SELECT max(finished_at) FROM sync_runs WHERE account = {account:String} AND stream = 'transactions' AND outcome = 'success'),
     (SELECT max(complete_to) FROM service_clock WHERE account = {account:String});
 
--- Reader.SettlementRevisions
-SELECT account, reference, revision, hash, received_on, currency_code, amount, fee, payout_currency, payout_amount, unit, payouts, text, at, id, source, line, by, note
-FROM settlement_revisions
-WHERE {account:String} IN ('', account)
-ORDER BY at, account, reference, revision, hash;
-
--- Reader.Settlements
-SELECT account, reference, revision, received_on, currency_code, amount, fee, payout_currency, payout_amount, text, matched_by, payouts, shares, not_loaded, at, by
-FROM settlements
-WHERE {account:String} IN ('', account)
-ORDER BY account, received_on DESC, reference;
-
--- Reader.ThreeWays
-SELECT account, payout_id, currency_code, earned, paid_out, received, fees, converted, rounding, outstanding, state, settlements, last_received_on
-FROM payout_three_way
-WHERE {account:String} IN ('', account)
-ORDER BY account, payout_id DESC, currency_code;
-
 -- Reader.UnknownFields
 SELECT account, stream, field, first_seen FROM unknown_fields ORDER BY account, stream, field;
 
@@ -107,6 +92,42 @@ SELECT account, stream, field, missing_since FROM vanished_fields ORDER BY accou
 -- Reader.loadedMark
 SELECT count(), ifNull(toUnixTimestamp64Milli(max(synced_at)), 0), (SELECT ifNull(toUnixTimestamp64Milli(max(synced_at)), 0) FROM transactions_latest WHERE account = {account:String})
 FROM transactions_versions WHERE account = {account:String};
+
+-- Reader.settlementRevisions
+SELECT account, reference, revision, hash, received_on, currency_code, amount, fee, payout_currency, payout_amount, unit, payouts, text, at, id, source, line, by, note
+FROM settlement_revisions
+WHERE {account:String} IN ('', account) AND has(JSONExtract({references:String}, 'Array(String)'), reference)
+ORDER BY at, account, reference, revision, hash;
+
+-- Reader.settlementRevisions
+SELECT account, reference, revision, hash, received_on, currency_code, amount, fee, payout_currency, payout_amount, unit, payouts, text, at, id, source, line, by, note
+FROM settlement_revisions
+WHERE {account:String} IN ('', account)
+ORDER BY at, account, reference, revision, hash;
+
+-- Reader.settlements
+SELECT account, reference, revision, received_on, currency_code, amount, fee, payout_currency, payout_amount, text, matched_by, payouts, shares, not_loaded, at, by
+FROM settlements
+WHERE {account:String} IN ('', account) AND has(payouts, {payout:Int64})
+ORDER BY account, received_on DESC, reference;
+
+-- Reader.settlements
+SELECT account, reference, revision, received_on, currency_code, amount, fee, payout_currency, payout_amount, text, matched_by, payouts, shares, not_loaded, at, by
+FROM settlements
+WHERE {account:String} IN ('', account)
+ORDER BY account, received_on DESC, reference;
+
+-- Reader.threeWays
+SELECT account, payout_id, currency_code, earned, paid_out, received, fees, converted, rounding, outstanding, state, settlements, last_received_on
+FROM payout_three_way
+WHERE {account:String} IN ('', account) AND payout_id = {payout:Int64}
+ORDER BY account, payout_id DESC, currency_code;
+
+-- Reader.threeWays
+SELECT account, payout_id, currency_code, earned, paid_out, received, fees, converted, rounding, outstanding, state, settlements, last_received_on
+FROM payout_three_way
+WHERE {account:String} IN ('', account)
+ORDER BY account, payout_id DESC, currency_code;
 
 -- Warehouse.Acknowledge
 INSERT INTO payout_acknowledgements_log (account, payout_id, kind, currency_code, at, id, amount, entries, amounts, tolerance, reason, note, by);

@@ -1,0 +1,70 @@
+package web
+
+import (
+	"context"
+	"math"
+	"net/http"
+)
+
+const (
+	// heldBack is how many bytes of a download are made before the first is sent: what goes wrong until then is said.
+	heldBack = 64 << 10
+	// maxDownloads is how many downloads are made side by side. A viewer who is slow to take one holds up no page.
+	maxDownloads = 2
+)
+
+// attachment is a download under way: it is sent as it is made, and not kept. What goes wrong before the first bytes
+// are sent is an error that is said; what goes wrong after them cuts the answer off, so that nobody takes it for whole.
+type attachment struct {
+	to     http.ResponseWriter
+	header func(http.Header)
+	most   int // bytes that are held back
+	held   []byte
+	begun  bool // the first bytes are sent
+}
+
+// newAttachment is one for a request. An answer of HTTP/1.0, as some proxies ask for, ends with its connection and looks
+// whole wherever it is cut off: so it is sent when it is whole.
+func newAttachment(to http.ResponseWriter, r *http.Request, header func(http.Header)) *attachment {
+	a := &attachment{to: to, header: header, most: heldBack}
+	if !r.ProtoAtLeast(1, 1) {
+		a.most = math.MaxInt
+	}
+	return a
+}
+
+// Write is io.Writer's.
+func (a *attachment) Write(p []byte) (int, error) {
+	if len(a.held)+len(p) > a.most {
+		if err := a.send(); err != nil {
+			return 0, err
+		}
+	}
+	if len(p) > a.most {
+		return a.to.Write(p)
+	}
+	a.held = append(a.held, p...)
+	return len(p), nil
+}
+
+// send sends what is held back.
+func (a *attachment) send() error {
+	if !a.begun {
+		a.header(a.to.Header())
+		a.begun = true
+	}
+	_, err := a.to.Write(a.held)
+	a.held = a.held[:0]
+	return err
+}
+
+// toDownload does something as soon as fewer than maxDownloads are under way.
+func (s *Server) toDownload(ctx context.Context, do func() error) error {
+	select {
+	case s.downloads <- struct{}{}:
+		defer func() { <-s.downloads }()
+		return do()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
