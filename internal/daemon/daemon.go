@@ -32,6 +32,7 @@ type Options struct {
 	Clock    func() time.Time // default: time.Now
 
 	ticks <-chan time.Time                                                            // seam: default: four a second
+	saves time.Duration                                                               // seam: default: saveTimeout
 	run   func(ctx context.Context, job syncer.Job) (warehouse.RunRecord, error)      // seam: default: the syncer's
 	looks <-chan time.Time                                                            // seam: default: one every five seconds
 	after func(d time.Duration) (expired <-chan time.Time, stop func() (active bool)) // seam: default: a timer
@@ -46,7 +47,8 @@ type Daemon struct {
 
 	requests chan chan []web.Stream
 	asks     chan func(*loop)
-	acting   sync.Mutex // one operator at a time
+	acting   sync.Mutex    // one operator at a time
+	readings atomic.Uint64 // of directives
 	ended    chan ended
 	reloaded chan reloaded
 	stopped  chan struct{} // closed when the loop has ended
@@ -74,7 +76,7 @@ type reloaded struct {
 // known is what the warehouse knows of the streams when a plan takes effect.
 type known struct {
 	standings  []warehouse.StreamStatus
-	directives warehouse.Directives
+	directives directives
 	checks     map[warehouse.StreamID][]warehouse.Check
 }
 
@@ -93,6 +95,9 @@ func New(o Options) (*Daemon, error) {
 	}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
+	}
+	if d.o.saves == 0 {
+		d.o.saves = saveTimeout
 	}
 	if d.now == nil {
 		d.now = func() time.Time { return time.Now().Round(0) } // daemon-3: without the clock that stands still
@@ -170,7 +175,7 @@ func (d *Daemon) know(ctx context.Context) (k known, err error) {
 		k.checks, err = d.o.Warehouse.LatestChecks(ctx)
 	}
 	if err == nil {
-		k.directives, err = d.o.Warehouse.Directives(ctx)
+		k.directives, err = d.directives(ctx)
 	}
 	return k, err
 }
@@ -191,7 +196,7 @@ type loop struct {
 	waiting    []chan error // for the outcome of the reload under way
 	later      []chan error // for that of the one after it
 
-	directives warehouse.Directives // of operators, as they were last read
+	directives directives // of operators, the newest that were read
 }
 
 func (d *Daemon) newLoop(ctx context.Context) *loop {

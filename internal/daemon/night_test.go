@@ -20,7 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
@@ -112,7 +111,8 @@ func newNight(t *testing.T) *night {
 		CashbackOffers: 20, Transactions: 100, Products: 20, HistoryDays: 3,
 	})
 	n.store = warehousetest.Again(t, warehousetest.Open(t), warehouse.Options{Wrap: n.disk, MaxRetryElapsed: -1})
-	client, err := dealapi.New(dealapi.Options{Account: "acme", BaseURL: address, Key: "k", MaxAttempts: 1})
+	client, err := dealapi.New(dealapi.Options{Account: "acme", BaseURL: address, Key: "k", MaxAttempts: 1,
+		Timeout: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,6 +147,7 @@ func newNight(t *testing.T) *night {
 	server, err := web.New(web.Options{
 		Listen: "127.0.0.1:0", User: "ops", Password: nightPassword, Warehouse: n.store,
 		Metrics: promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{}),
+		Waits:   web.Waits{Read: patience, Act: patience, Answer: 2 * patience},
 		Ready:   n.Ready, Streams: n.Streams, Act: n.Act, Receivers: n.notifier.Receivers, Clock: n.clock,
 	})
 	if err != nil {
@@ -167,29 +168,6 @@ func newNight(t *testing.T) *night {
 
 // disk fails what writes while the disk is full.
 func (n *night) disk(c driver.Conn) driver.Conn { return &fullDisk{c, &n.full} }
-
-type fullDisk struct {
-	driver.Conn
-	full *atomic.Bool
-}
-
-var errFull = &clickhouse.Exception{Code: 243, Name: "NOT_ENOUGH_SPACE",
-	Message: "Cannot reserve 1.00 MiB, not enough space"}
-
-func (d *fullDisk) Exec(ctx context.Context, query string, args ...any) error {
-	if d.full.Load() {
-		return errFull
-	}
-	return d.Conn.Exec(ctx, query, args...)
-}
-
-func (d *fullDisk) PrepareBatch(ctx context.Context, query string,
-	opts ...driver.PrepareBatchOption) (driver.Batch, error) {
-	if d.full.Load() {
-		return nil, errFull
-	}
-	return d.Conn.PrepareBatch(ctx, query, opts...)
-}
 
 // take is the receiver.
 func (n *night) take(w http.ResponseWriter, r *http.Request) {
@@ -319,6 +297,7 @@ func (n *night) consent() {
 	n.t.Helper()
 	options := slices.Concat(chromedp.DefaultExecAllocatorOptions[:], []chromedp.ExecAllocatorOption{
 		chromedp.ExecPath("/usr/bin/chromium"), chromedp.UserDataDir(n.t.TempDir()), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.WSURLReadTimeout(patience),
 	})
 	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	defer stop()

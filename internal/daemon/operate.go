@@ -82,6 +82,12 @@ func Ask(ctx context.Context, w *warehouse.Warehouse, a warehouse.Action) (acted
 		return acted, refusef("%s is done by a daemon, and not through the warehouse", a.Action)
 	}
 	acted.Action, err = w.RecordAction(ctx, a)
+	if _, said := errors.AsType[*warehouse.FaultError](err); said {
+		return acted, err
+	}
+	if advice := warehouse.Advice(err); advice != "" {
+		err = fmt.Errorf("%w; %s", err, advice)
+	}
 	return acted, err
 }
 
@@ -140,9 +146,22 @@ func (d *Daemon) carryOut(ctx context.Context, a warehouse.Action) error {
 	return d.inLoop(ctx, func(l *loop) { l.carryOut(a) })
 }
 
+// directives are what operators have asked for. Of two readings the one that began later knows at least as much: the
+// other must not take effect after it, or a pause would end by itself.
+type directives struct {
+	warehouse.Directives
+	reading uint64
+}
+
+func (d *Daemon) directives(ctx context.Context) (x directives, err error) {
+	x.reading = d.readings.Add(1)
+	x.Directives, err = d.o.Warehouse.Directives(ctx)
+	return x, err
+}
+
 // look asks the warehouse what operators have asked for, and has it take effect.
 func (d *Daemon) look(ctx context.Context) error {
-	directives, err := d.o.Warehouse.Directives(ctx)
+	directives, err := d.directives(ctx)
 	if err != nil {
 		return err
 	}
@@ -227,7 +246,7 @@ func (l *loop) foresee(a warehouse.Action) (web.Acted, error) {
 	}
 	switch a.Action {
 	case warehouse.ActionPause, warehouse.ActionResume:
-		return foreseePause(l.directives, a)
+		return foreseePause(l.directives.Directives, a)
 	case warehouse.ActionCancel:
 		return foreseeCancel(a, targets), nil
 	case warehouse.ActionRun, warehouse.ActionRunFull, warehouse.ActionConsent:
@@ -344,8 +363,11 @@ func (l *loop) carryOut(a warehouse.Action) {
 	}
 }
 
-// direct has what operators have asked for take effect (daemon-10).
-func (l *loop) direct(d warehouse.Directives) {
+// direct has what operators have asked for take effect, as far as it is known by now (daemon-10).
+func (l *loop) direct(d directives) {
+	if d.reading < l.directives.reading {
+		d = l.directives
+	}
 	l.directives = d
 	for _, e := range l.timetable.entries {
 		e.paused = d.PauseOf(e.id())

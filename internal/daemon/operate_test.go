@@ -6,13 +6,17 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 
 	"dealhouse/internal/daemon/web"
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/warehouse/warehousetest"
 )
 
 // operated runs a daemon on a warehouse of its own, with streams that ran once and have an hour until the next time.
@@ -295,6 +299,48 @@ func TestNoActionWithoutRecord(t *testing.T) {
 	b.idle()
 	if s := b.stream("acme", "coupons"); s.Paused != nil {
 		t.Error("it is paused")
+	}
+}
+
+// fullDisk is a connection to a warehouse whose disk may be full: what writes fails then.
+type fullDisk struct {
+	driver.Conn
+	full *atomic.Bool
+}
+
+var errFull = &clickhouse.Exception{Code: 243, Name: "NOT_ENOUGH_SPACE",
+	Message: "Cannot reserve 1.00 MiB, not enough space"}
+
+func (d *fullDisk) Exec(ctx context.Context, query string, args ...any) error {
+	if d.full.Load() {
+		return errFull
+	}
+	return d.Conn.Exec(ctx, query, args...)
+}
+
+func (d *fullDisk) PrepareBatch(ctx context.Context, query string,
+	opts ...driver.PrepareBatchOption) (driver.Batch, error) {
+	if d.full.Load() {
+		return nil, errFull
+	}
+	return d.Conn.PrepareBatch(ctx, query, opts...)
+}
+
+// Where the disk is full, who asks is told what to do, and not only what the engine says.
+func TestFullDiskIsAdvised(t *testing.T) {
+	t.Parallel()
+	full := &atomic.Bool{}
+	full.Store(true)
+	w := warehousetest.Again(t, open(t), warehouse.Options{MaxRetryElapsed: -1,
+		Wrap: func(c driver.Conn) driver.Conn { return &fullDisk{c, full} }})
+	pause := warehouse.Action{Actor: "root", Via: warehouse.ViaCommand, Action: warehouse.ActionPause, Account: "acme"}
+	_, err := Ask(t.Context(), w, pause)
+	if err == nil || !strings.Contains(err.Error(), "Cannot reserve") || strings.Count(err.Error(), "free space on it") != 1 {
+		t.Errorf("%v", err)
+	}
+	full.Store(false)
+	if acted, err := Ask(t.Context(), w, pause); err != nil || !acted.Done {
+		t.Errorf("when there is room again: %+v, %v", acted, err)
 	}
 }
 

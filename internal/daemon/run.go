@@ -72,9 +72,12 @@ func (l *loop) goBeside(plan *Plan) {
 	}
 }
 
+// saveTimeout is how long the row may take of a run that failed before it had one.
+const saveTimeout = 5 * time.Second
+
 // record writes a row to sync_runs for a run that ended before it had one, so that each scheduled run is accounted for.
 func (d *Daemon) record(ctx context.Context, r *warehouse.RunRecord, cause error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.o.saves)
 	defer cancel()
 	now, err := d.o.Warehouse.Now(ctx)
 	if err == nil {

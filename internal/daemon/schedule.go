@@ -99,8 +99,12 @@ func (s *slot) pass(now time.Time) (passed int) {
 	return passed
 }
 
-// planFirst plans the first time, for something that was last done at last (zero: never).
+// planFirst plans the first time, for something that was last done at last (zero: never). A last that lies ahead came
+// from a clock that has been set back since: nothing waits until that time comes (daemon-2).
 func (s *slot) planFirst(last, now time.Time) {
+	if last.After(now) {
+		last = now
+	}
 	s.at = s.Next(last)
 	if !s.at.IsZero() && (last.IsZero() || s.at.Before(now)) { // daemon-4
 		s.at = now

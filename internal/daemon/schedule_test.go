@@ -65,6 +65,7 @@ func TestSlot(t *testing.T) {
 		{"ran since its last time", noon.Add(-time.Second), noon},
 		{"ran before its last time", noon.Add(-3 * time.Hour), noon},
 		{"ran just now", noon.Add(time.Second), noon.Add(time.Hour)},
+		{"ran by a clock that was ten years ahead", noon.AddDate(10, 0, 0), noon.Add(time.Hour)},
 	} {
 		s := slot{Schedule: hourly}
 		if s.planFirst(tt.last, noon); !s.at.Equal(tt.want) {

@@ -241,7 +241,7 @@ func (s *soak) settle(t *testing.T) {
 	since := time.Now()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(3 * time.Minute); ; <-tick.C {
+	for deadline := time.Now().Add(patience); ; <-tick.C {
 		all, err := s.store.Standings(t.Context())
 		if err != nil {
 			t.Fatal(err)

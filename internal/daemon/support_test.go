@@ -69,6 +69,9 @@ type attempted struct {
 	end chan func() (warehouse.RunRecord, error)
 }
 
+// patience is how long a test waits for what has to come.
+const patience = 10 * time.Minute
+
 var errTold = errors.New("told to end")
 
 // asEver is what every run notices.
@@ -87,7 +90,7 @@ func start(t *testing.T, plan *Plan, change func(*bed, *Options)) *bed {
 	metrics := NewMetrics(b.registry, Build{Version: "test"}, b.clock)
 	o := Options{
 		Plan: plan, Metrics: metrics, Reload: b.reloads, Clock: b.clock, Logger: slog.New(slog.NewTextHandler(b.log, nil)),
-		ticks: b.ticks, run: b.run, after: func(time.Duration) (<-chan time.Time,
+		ticks: b.ticks, run: b.run, saves: patience, after: func(time.Duration) (<-chan time.Time,
 			func() bool) {
 			return b.grace, func() bool { return true }
 		},
@@ -110,7 +113,7 @@ func start(t *testing.T, plan *Plan, change func(*bed, *Options)) *bed {
 		close(b.grace) // whatever still runs is stopped
 		select {
 		case <-b.stopped:
-		case <-time.After(time.Minute):
+		case <-time.After(patience):
 			t.Error("the daemon does not end")
 		}
 	})
@@ -165,7 +168,7 @@ func (b *bed) begins(stream string) *attempted {
 			b.t.Fatalf("a run of %s began, not of %s", a.job.Stream.Name, stream)
 		}
 		return a
-	case <-time.After(time.Minute):
+	case <-time.After(patience):
 		b.t.Fatalf("no run of %s began", stream)
 		return nil
 	}
@@ -204,7 +207,7 @@ func (b *bed) finishAs(a *attempted, how func() (warehouse.RunRecord, error)) {
 // until asks again and again: what it waits for happens in other goroutines, and soon.
 func (b *bed) until(what string, done func() bool) {
 	b.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !done(); runtime.Gosched() {
+	for deadline := time.Now().Add(patience); !done(); runtime.Gosched() {
 		if time.Now().After(deadline) {
 			b.t.Fatalf("it never came to it that %s\n%s", what, b.log.String())
 		}

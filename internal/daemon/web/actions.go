@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -31,8 +30,6 @@ const (
 const (
 	// maxRequest bounds what is read of an action, in bytes.
 	maxRequest = 16 << 10
-	// actTimeout is how long an action may take, the record of it included.
-	actTimeout = 30 * time.Second
 	// maxKey bounds an idempotency key, in bytes.
 	maxKey = 200
 )
@@ -213,7 +210,7 @@ func idempotencyKey(r *http.Request) (string, error) {
 
 // act has an action carried out, whether or not who asked for it stays to hear of it.
 func (s *Server) act(ctx context.Context, q actionRequest, a warehouse.Action) (Acted, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), actTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.Waits.Act)
 	defer cancel()
 	a.Actor = s.o.User
 	if aboutPayouts(a.Action) {
@@ -238,7 +235,15 @@ func (s *Server) whyNot(err error) (status int, text string) {
 		return http.StatusUnprocessableEntity, reused.Error()
 	}
 	s.log.Error("an action could not be carried out", "error", err)
-	return http.StatusServiceUnavailable, "it could not be recorded in the warehouse, and so was not done: " + explain(err)
+	return http.StatusServiceUnavailable, "it could not be recorded in the warehouse, and so was not done: " + advised(err)
+}
+
+// advised is why an action could not be recorded, with what can be done about it.
+func advised(err error) string {
+	if advice := warehouse.Advice(err); advice != "" {
+		return explain(err) + "; " + advice
+	}
+	return explain(err)
 }
 
 // apiActions lists what operators did.

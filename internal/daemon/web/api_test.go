@@ -85,7 +85,7 @@ func TestStatusAPI(t *testing.T) {
 	coupons := streams["acme/coupons"]
 	if coupons.FailedRuns != 1 || coupons.FailingSince == nil || *coupons.LastOutcome != "failed" ||
 		!strings.Contains(coupons.LastError, "503") || *coupons.Rows != b.loaded("acme", "coupons") ||
-		coupons.LastSuccess == nil || *coupons.LastSuccessAge < 0 || coupons.Watermark != nil || *coupons.StaleAfter != 900 ||
+		coupons.LastSuccess == nil || *coupons.LastSuccessAge < 0 || coupons.Watermark != nil || *coupons.StaleAfter != 15*3600 ||
 		coupons.NextRun == nil {
 		t.Errorf("%+v", coupons)
 	}

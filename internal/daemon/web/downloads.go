@@ -39,7 +39,7 @@ func formatOf(q url.Values, lists []string) (format, list string, err error) {
 
 // give answers with a file as it is made: see attachment.
 func (s *Server) give(w http.ResponseWriter, r *http.Request, d download) {
-	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), s.o.Waits.Answer)
 	defer cancel()
 	file := newAttachment(w, r, func(h http.Header) {
 		h.Set("Content-Type", formats[d.format])

@@ -39,7 +39,8 @@ type bench struct {
 
 	mu      sync.Mutex
 	streams []Stream
-	clock   time.Duration // added to the real one
+	stands  time.Time     // where the clock stands still; zero: it goes on
+	clock   time.Duration // added to that
 	ready   error
 }
 
@@ -51,7 +52,7 @@ func newBench(t testing.TB) *bench {
 
 func newBenchAt(t testing.TB, world time.Time) *bench {
 	t.Helper()
-	b := &bench{w: warehousetest.Open(t), clients: map[string]*dealapi.Client{}}
+	b := &bench{w: warehousetest.Open(t), clients: map[string]*dealapi.Client{}, stands: time.Now()}
 	var url string
 	b.Sim, url = enginetest.Serve(t, apisim.Options{Seed: 7, Now: world, Retailers: 60, Promotions: 120, Coupons: 150,
 		CashbackOffers: 130, Transactions: 900,
@@ -63,15 +64,14 @@ func newBenchAt(t testing.TB, world time.Time) *bench {
 	for _, account := range b.Orgs() {
 		key, _ := b.Keys(account)
 		b.clients[account], err = dealapi.New(dealapi.Options{Account: account, BaseURL: url, Key: key,
-			Backoff:    time.Millisecond,
-			MaxBackoff: 2 * time.Millisecond, MaxAttempts: 2})
+			Backoff: time.Millisecond, MaxBackoff: 2 * time.Millisecond, MaxAttempts: 2, Timeout: patient.Read})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(b.clients[account].Close)
 		for _, name := range catalog.Names() {
 			b.streams = append(b.streams, Stream{Account: account, Stream: name, Enabled: true, Schedule: "*/5 * * * *",
-				Next: time.Now().Add(4 * time.Minute), StaleAfter: 15 * time.Minute})
+				Next: b.stands.Add(4 * time.Minute), StaleAfter: 15 * time.Hour})
 		}
 	}
 	return b
@@ -110,8 +110,13 @@ func (b *bench) note(p syncer.Progress) {
 	})
 }
 
-// now must be called with the lock.
-func (b *bench) now() time.Time { return time.Now().Add(b.clock) }
+// now must be called with the lock. What it gives does not depend on how fast the machine is, unless the clock goes on.
+func (b *bench) now() time.Time {
+	if b.stands.IsZero() {
+		return time.Now().Add(b.clock)
+	}
+	return b.stands.Add(b.clock)
+}
 
 func (b *bench) pass(d time.Duration) {
 	b.mu.Lock()
@@ -139,7 +144,7 @@ func (b *bench) sync(ctx context.Context, t *testing.T, account string, streams 
 		if r.Err != nil {
 			text, errs[r.Record.Stream] = r.Err.Error(), r.Err
 		}
-		b.change(account, r.Record.Stream, func(s *Stream) { s.LastError, s.FailedAt = text, time.Now() })
+		b.change(account, r.Record.Stream, func(s *Stream) { s.LastError, s.FailedAt = text, b.now() })
 	}
 	return errs
 }
@@ -199,11 +204,18 @@ func (b *buffer) String() string {
 	return b.text.String()
 }
 
+// patient are waits that no machine is too slow for.
+var patient = Waits{Read: patience, Detail: patience, Compare: patience, Viewer: patience, Act: patience,
+	Header: patience, Request: patience, Answer: 2 * patience, Drain: patience}
+
+// patience is how long a test waits for what has to come.
+const patience = 10 * time.Minute
+
 // serve serves the bench until the test ends.
 func (b *bench) serve(t testing.TB, change func(*Options)) *site {
 	t.Helper()
 	log := &buffer{}
-	o := Options{Listen: "127.0.0.1:0", Warehouse: b.w, Logger: slog.New(slog.NewTextHandler(log, nil)),
+	o := Options{Listen: "127.0.0.1:0", Warehouse: b.w, Waits: patient, Logger: slog.New(slog.NewTextHandler(log, nil)),
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeText(w, "dealhouse_up 1\n") }),
 		Ready: func(context.Context) error {
 			b.mu.Lock()

@@ -82,9 +82,9 @@ func TestPages(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	x := b.serve(t, nil)
-	wantText(t, x.page(t, "/"), "Nothing has run yet.", "Not run yet", "No runs yet", "in 3 minutes",
+	wantText(t, x.page(t, "/"), "Nothing has run yet.", "Not run yet", "No runs yet", "in 4 minutes",
 		"<code>*/5 * * * *</code>")
-	wantText(t, x.page(t, "/streams/acme/coupons"), "Nothing has run yet. The first run comes in 3 minutes.",
+	wantText(t, x.page(t, "/streams/acme/coupons"), "Nothing has run yet. The first run comes in 4 minutes.",
 		"Nothing that was rejected is open.")
 
 	poison(t, b)

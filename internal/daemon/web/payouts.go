@@ -218,7 +218,7 @@ func (s *Server) payoutsPage(w http.ResponseWriter, r *http.Request) {
 	o := s.overview(r.Context())
 	known := s.payouts.last(struct{}{})
 	if o.problem == nil { // otherwise it would only take the time-out once more
-		known = s.payouts.soon(r.Context(), struct{}{}, patience)
+		known = s.payouts.soon(r.Context(), struct{}{}, s.o.Waits.Viewer)
 	}
 	body := payoutsPage{Shown: shownPayouts, Error: explain(known.err)}
 	if !known.at.IsZero() {

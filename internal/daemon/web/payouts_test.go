@@ -101,7 +101,7 @@ func (b *bench) bank(t *testing.T) {
 // soon wants the page of payouts to say something; what is read in the background may take its time.
 func (x *site) soon(t *testing.T, text string) string {
 	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), patience)
 	defer stop()
 	for every := time.NewTicker(20 * time.Millisecond); ; {
 		body := x.page(t, "/payouts")
@@ -275,14 +275,14 @@ func TestSlowPayouts(t *testing.T) {
 		c.Conn = conn
 		return c
 	})
-	x := b.serve(t, func(o *Options) { o.Warehouse = w })
+	x := b.serve(t, func(o *Options) { o.Warehouse, o.Waits.Viewer = w, time.Millisecond })
 	for range 2 {
 		wantText(t, x.page(t, "/payouts"), "The payouts are being compared with their transactions.", `data-refresh="1500"`)
 	}
 	wantText(t, x.page(t, "/"), "All is fine")
 	select {
 	case c.free <- struct{}{}:
-	case <-time.After(payoutsTimeout):
+	case <-time.After(patience):
 		t.Fatal("no comparison is under way any more")
 	}
 	x.soon(t, "Compared ")
@@ -328,9 +328,10 @@ func (b *bench) doubt(t *testing.T, account, stream string) {
 		check, detail string
 		found, ago    int
 	}{
-		{"amounts_not_negative", "", 0, 600}, {"amounts_not_negative", "3 rows have an amount below zero: look at " + hostile,
-			3, 300},
-		{"statuses_known", "which has passed since", 2, 600}, {"statuses_known", "", 0, 300}, {"keys_unique", "", 0, 300},
+		{"amounts_not_negative", "", 0, 6 * 3600}, {"amounts_not_negative", "3 rows have an amount below zero: look at " + hostile,
+			3, 5 * 3600},
+		{"statuses_known", "which has passed since", 2, 6 * 3600}, {"statuses_known", "", 0, 5 * 3600},
+		{"keys_unique", "", 0, 5 * 3600},
 	} {
 		if err := b.w.Conn().Exec(t.Context(), one, account, stream, uuid.New(), c.check, c.detail == "", c.found, c.detail,
 			c.ago); err != nil {
@@ -352,7 +353,7 @@ func TestFailedChecks(t *testing.T) {
 	b.doubt(t, "acme", "coupons")
 	b.fresh()
 	page := x.page(t, "/")
-	wantText(t, page, `<h1 data-state="doubtful"><a href="/streams/acme/coupons">Everything is loaded, but a check of the coupons of acme failed.</a>`, "The check <code>amounts_not_negative</code> failed", ">5 minutes ago</time>", "look at "+escaped)
+	wantText(t, page, `<h1 data-state="doubtful"><a href="/streams/acme/coupons">Everything is loaded, but a check of the coupons of acme failed.</a>`, "The check <code>amounts_not_negative</code> failed", ">5 hours ago</time>", "look at "+escaped)
 	if n := strings.Count(page, ">Up to date</span>"); n != 2*len(catalog.All()) {
 		t.Errorf("%d streams are up to date, want all", n)
 	}

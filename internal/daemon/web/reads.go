@@ -16,15 +16,8 @@ const (
 	countsFor = 10 * time.Second
 	// readyFor is the same for the question whether the daemon is ready.
 	readyFor = time.Second
-	// readTimeout is how long the warehouse may take to answer before the page is shown without it.
-	readTimeout = 4 * time.Second
-	// payoutsFor, payoutsTimeout: payouts are compared with all transactions, which takes seconds when there are millions.
-	payoutsFor     = time.Minute
-	payoutsTimeout = time.Minute
-	// detailTimeout is how long a page of a payout or of a month waits for its figures.
-	detailTimeout = 30 * time.Second
-	// patience is how long a viewer waits for what is read in the background, when nothing is known yet.
-	patience = 3 * time.Second
+	// payoutsFor is the same for payouts, which are compared with all transactions.
+	payoutsFor = time.Minute
 	// maxReads is how many questions are asked side by side: the embedded engine needs its connections for runs.
 	maxReads = 2
 	// maxKept is how many answers of one kind are kept.
@@ -34,6 +27,7 @@ const (
 // reads bounds the questions under way.
 type reads struct {
 	clock   func() time.Time
+	timeout time.Duration // of a question, unless it has one of its own
 	tokens  chan struct{}
 	closing chan struct{} // closed by close
 
@@ -42,8 +36,8 @@ type reads struct {
 	background sync.WaitGroup // what is asked while no one waits
 }
 
-func newReads(clock func() time.Time) *reads {
-	return &reads{clock: clock, tokens: make(chan struct{}, maxReads), closing: make(chan struct{})}
+func newReads(clock func() time.Time, timeout time.Duration) *reads {
+	return &reads{clock: clock, timeout: timeout, tokens: make(chan struct{}, maxReads), closing: make(chan struct{})}
 }
 
 // close gives up what is asked in the background, and waits until it is given up. It must be called once.
@@ -112,7 +106,7 @@ type answer[V any] struct {
 }
 
 func keep[K comparable, V any](r *reads, fresh time.Duration, read func(context.Context, K) (V, error)) *kept[K, V] {
-	return &kept[K, V]{reads: r, fresh: fresh, timeout: readTimeout, read: read, entries: map[K]*entry[V]{}}
+	return &kept[K, V]{reads: r, fresh: fresh, timeout: r.timeout, read: read, entries: map[K]*entry[V]{}}
 }
 
 // get gives the answer to a question, a fresh one if there is none. One viewer asks; the others have the answer before

@@ -13,7 +13,7 @@ import (
 func TestKept(t *testing.T) {
 	t.Parallel()
 	var now atomic.Int64
-	r := newReads(func() time.Time { return time.Unix(now.Load(), 0) })
+	r := newReads(func() time.Time { return time.Unix(now.Load(), 0) }, patience)
 	var asked atomic.Int64
 	var broken atomic.Bool
 	k := keep(r, 10*time.Second, func(ctx context.Context, question string) (int64, error) {
@@ -70,7 +70,7 @@ func TestViewersDoNotWait(t *testing.T) {
 	t.Parallel()
 	var now atomic.Int64
 	began, release := make(chan struct{}), make(chan struct{})
-	k := keep(newReads(func() time.Time { return time.Unix(now.Load(), 0) }), time.Second,
+	k := keep(newReads(func() time.Time { return time.Unix(now.Load(), 0) }, patience), time.Second,
 		func(context.Context, int) (int64, error) {
 			if now.Load() > 0 {
 				began <- struct{}{}
@@ -97,7 +97,7 @@ func TestReadsAreBounded(t *testing.T) {
 	t.Parallel()
 	var at, most atomic.Int64
 	full, release := make(chan struct{}, 100), make(chan struct{})
-	k := keep(newReads(time.Now), time.Hour, func(context.Context, int) (int, error) {
+	k := keep(newReads(time.Now, patience), time.Hour, func(context.Context, int) (int, error) {
 		most.Store(max(most.Load(), at.Add(1)))
 		full <- struct{}{}
 		<-release

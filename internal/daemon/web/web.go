@@ -44,6 +44,8 @@ type Options struct {
 	// Receivers are the names and the forms of the receivers of notifications; nil: there are none.
 	Receivers func() (names, forms []string)
 
+	Waits Waits // default: the usual ones
+
 	Version string           // of the program, for people; "": not shown
 	Logger  *slog.Logger     // default: none
 	Clock   func() time.Time // default: time.Now
@@ -66,15 +68,10 @@ type Stream struct {
 	Paused *warehouse.Action // by an operator, it or its account; nil when it is not
 }
 
-// Limits of one request. Nobody has a reason to send a large one or to take long over it.
+// Limits of one request, beside Waits. Nobody has a reason to send a large one.
 const (
-	headerTimeout  = 5 * time.Second
-	requestTimeout = 10 * time.Second
-	answerTimeout  = time.Minute
 	idleTimeout    = 2 * time.Minute
 	maxHeaderBytes = 32 << 10
-	// drainTimeout is how long answers under way may take when the server is asked to stop.
-	drainTimeout = 10 * time.Second
 )
 
 // Server serves the daemon's HTTP side.
@@ -132,6 +129,7 @@ func New(o Options) (*Server, error) {
 	if s.o.Tolerances == nil {
 		s.o.Tolerances = func() map[string]int64 { return nil }
 	}
+	s.o.Waits = o.Waits.orUsual()
 	s.began = s.clock()
 	certificate, err := s.loadCertificate()
 	if err != nil {
@@ -156,9 +154,9 @@ func New(o Options) (*Server, error) {
 	s.server = &http.Server{
 		Handler:           s.guard(s.routes()),
 		TLSConfig:         certificate,
-		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: answerTimeout, IdleTimeout: idleTimeout,
-		MaxHeaderBytes: maxHeaderBytes,
-		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // what strangers send is no event of ours
+		ReadHeaderTimeout: s.o.Waits.Header, ReadTimeout: s.o.Waits.Request, WriteTimeout: s.o.Waits.Answer,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // what strangers send is no event of ours
 	}
 	s.warn()
 	return s, nil
@@ -166,7 +164,7 @@ func New(o Options) (*Server, error) {
 
 // prepareReads makes the places where answers of the warehouse are kept.
 func (s *Server) prepareReads() {
-	reads := newReads(s.clock)
+	reads := newReads(s.clock, s.o.Waits.Read)
 	s.reads = reads
 	s.ready = keep(reads, readyFor, func(ctx context.Context, _ struct{}) (struct{},
 		error) {
@@ -179,10 +177,11 @@ func (s *Server) prepareReads() {
 	s.storage = keep(reads, storageFor, s.readStorage)
 	s.checks = keep(reads, countsFor, s.readChecks)
 	s.payouts = keep(reads, payoutsFor, s.readPayouts)
-	s.payouts.timeout = payoutsTimeout
+	s.payouts.timeout = s.o.Waits.Compare
 	s.onePayout, s.statements, s.figures = keep(reads, countsFor, s.readPayout), keep(reads, countsFor,
 		s.readStatement), keep(reads, countsFor, s.readFigure)
-	s.onePayout.timeout, s.statements.timeout, s.figures.timeout = detailTimeout, detailTimeout, detailTimeout
+	detail := s.o.Waits.Detail
+	s.onePayout.timeout, s.statements.timeout, s.figures.timeout = detail, detail, detail
 	s.actions = keep(reads, freshFor, s.readActions)
 	s.runs = keep(reads, freshFor, s.readRuns)
 	s.details = keep(reads, freshFor, s.readDetails)
@@ -229,11 +228,11 @@ func (s *Server) Serve(ctx context.Context) error {
 		return fmt.Errorf("serving HTTP on %s: %w", s.Addr(), err)
 	case <-ctx.Done():
 	}
-	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.Waits.Drain)
 	defer cancel()
 	err := s.server.Shutdown(patience)
 	if err != nil {
-		err = errors.Join(fmt.Errorf("cutting HTTP requests off after %s: %w", drainTimeout, err), s.server.Close())
+		err = errors.Join(fmt.Errorf("cutting HTTP requests off after %s: %w", s.o.Waits.Drain, err), s.server.Close())
 	}
 	if end := <-ended; !errors.Is(end, http.ErrServerClosed) {
 		err = errors.Join(err, end)
