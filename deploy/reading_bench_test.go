@@ -174,6 +174,7 @@ WHERE account = 'acme' AND payout_id IS NOT NULL ORDER BY sold_at DESC LIMIT 1`)
 		{"last 30 days, all accounts", "SELECT currency_code, sum(cashback) FROM transactions WHERE sold_at >= now() - INTERVAL 30 DAY GROUP BY currency_code", readingMillis},
 		{"one day", "SELECT count(), sum(order_value) FROM transactions WHERE account = 'acme' AND toDate(sold_at) = '$day'",
 			readingMillis},
+		{"one day, as BI tools ask", "SELECT count(), sum(order_value) FROM transactions WHERE account = 'acme' AND date_trunc('day', sold_at) = '$day'", readingMillis},
 		{"one retailer by month", "SELECT toStartOfMonth(sold_at) AS month, sum(cashback) FROM transactions WHERE account = 'acme' AND retailer_id = '$retailer' GROUP BY month ORDER BY month", readingMillis},
 		{"one user", "SELECT id, sold_at, cashback, status FROM transactions WHERE account = 'acme' AND passback_uid = '$user' ORDER BY sold_at", readingMillis},
 		{"one id", "SELECT * FROM transactions WHERE account = 'acme' AND id = '$id'", readingMillis},

@@ -1,15 +1,17 @@
 package warehouse
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/enginetest"
@@ -39,10 +41,24 @@ func compareReferences(t *testing.T, w *Warehouse, when string) {
 			columns := text(t, w, "SELECT name FROM system.columns WHERE database = currentDatabase() AND table = {view:String} ORDER BY position", named("view", view))
 			return text(t, w, "SELECT toString(tuple("+strings.Join(columns, ", ")+")) AS r FROM "+from+" ORDER BY r")
 		}
-		if d := cmp.Diff(rows("reference_"+view), rows(view)); d != "" {
+		if d := gocmp.Diff(rows("reference_"+view), rows(view)); d != "" {
 			t.Fatalf("%s: %s is not what the rows of the stream say:\n%s", when, view, d)
 		}
 	}
+}
+
+// worldSeed names the variable with the seed of the first random world of a test; default 1. So a test that fails fails
+// again, and who looks for other worlds names another seed.
+const worldSeed = "WAREHOUSE_SEED"
+
+// firstSeed is the seed of the first random world.
+func firstSeed(t *testing.T) uint64 {
+	t.Helper()
+	seed, err := strconv.ParseUint(cmp.Or(os.Getenv(worldSeed), "1"), 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", worldSeed, err)
+	}
+	return seed
 }
 
 // randomSales writes random histories of sales, of which each changes in any way that it may.
@@ -98,16 +114,16 @@ func (s *randomSales) page(some float64) string {
 func TestDerivedTablesFollow(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
+	seed := firstSeed(t)
 	for i := range enginetest.Sample(1, 8) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
-			t.Logf("seed %d", seed+uint64(i))
+			t.Logf("again with %s=%d", worldSeed, seed+uint64(i))
 			w := open(t)
 			makeReferences(t, w)
 			accounts := map[string]*randomSales{}
 			for n, account := range []string{"acme", "globex"} {
-				accounts[account] = &randomSales{rand.New(rand.NewPCG(seed, uint64(2*i+n))),
+				accounts[account] = &randomSales{rand.New(rand.NewPCG(seed+uint64(i), uint64(n))),
 					time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC), map[string]string{}}
 			}
 			for run := range enginetest.Sample(5, 60) {

@@ -246,6 +246,8 @@ FROM numbers(100000) WHERE %d = 0 OR cityHash64(number, %d) %% 1000 = 0`, i+1, i
 		"sold_at >= toDateTime64('2025-12-01 00:00:00', 3, 'UTC')":                                     all/3 + 3,
 		"sold_at >= toDateTime('2025-05-01 00:00:00') AND sold_at < toDateTime('2025-05-02 00:00:00')": 2 + 3,
 		"toStartOfDay(sold_at) = '2025-05-01 00:00:00'":                                                2 + 3,
+		"date_trunc('day', sold_at) = '2025-05-01'":                                                    2 + 3,
+		"toYYYYMMDD(sold_at) BETWEEN 20250501 AND 20250502":                                            2 + 3,
 		"toStartOfMonth(sold_at) = '2025-05-01' AND account = 'acme'":                                  all/3 + 3,
 		"id = '" + text(t, w, "SELECT id FROM transactions LIMIT 1")[0] + "'":                          2,
 	} {
