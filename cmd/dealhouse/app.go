@@ -15,6 +15,7 @@ import (
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
 	"dealhouse/internal/daemon"
+	"dealhouse/internal/daemon/web"
 	"dealhouse/internal/output"
 	"dealhouse/internal/sandbox"
 	"dealhouse/internal/service"
@@ -51,6 +52,7 @@ type waits struct {
 	folder    time.Duration // a command that writes, for another process to close the embedded warehouse
 	lastWords time.Duration // the end of a command, for receivers of traces, metrics and lineage to take the last of them
 	telling   time.Duration // the end of a sync, for receivers of notifications (service.Options)
+	pages     web.Waits     // the pages of the daemon; zero: as usual
 }
 
 // standardWaits are those of the program as people run it.

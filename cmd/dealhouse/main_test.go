@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"dealhouse/internal/apisim"
+	"dealhouse/internal/daemon/web"
 	"dealhouse/internal/enginetest"
 	"dealhouse/internal/sandbox"
 )
@@ -80,7 +81,10 @@ func clean(t *testing.T, output string) {
 // patient is a program that waits for others as long as the slowest machine needs.
 func patient() waits {
 	const longer = 10 * time.Minute
-	return waits{folder: longer, lastWords: longer, telling: longer}
+	return waits{folder: longer, lastWords: longer, telling: longer, pages: web.Waits{
+		Read: longer, Detail: longer, Compare: longer, Viewer: longer, Act: longer, Header: longer, Request: longer,
+		Answer: 2 * longer,
+	}}
 }
 
 // command runs a command in this process, and returns its exit code.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/log"
@@ -44,7 +45,7 @@ func writeShot(t *testing.T, path string, data []byte) {
 
 func openInBrowser(t *testing.T, path, shot string) {
 	t.Helper()
-	flags := chromedp.DefaultExecAllocatorOptions[:]
+	flags := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.WSURLReadTimeout(10*time.Minute))
 	for _, flag := range []string{"no-sandbox", "disable-gpu", "disable-quic", "no-first-run",
 		"disable-background-networking", "disable-component-update", "disable-sync"} {
 		flags = append(flags, chromedp.Flag(flag, true))

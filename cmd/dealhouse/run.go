@@ -118,7 +118,7 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 		TLSCert: cfg.Daemon.TLSCert, TLSKey: cfg.Daemon.TLSKey, Pprof: cfg.Daemon.Pprof,
 		Warehouse: w, Ready: d.Ready, Streams: d.Streams, Act: d.Act, Version: readBuild().version,
 		OverdueAfter: planner.OverdueAfter, Tolerances: planner.Tolerances, Receivers: planner.Notifier.Receivers,
-		Logger:  a.log,
+		Logger: a.log, Waits: a.waits.pages,
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 	})
 	if err != nil {
