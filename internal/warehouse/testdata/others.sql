@@ -25,7 +25,7 @@ FROM statement_closes WHERE account = {account:String} ORDER BY month;
 -- Reader.CountSettlements
 SELECT uniqExact(reference) FROM settlement_revisions WHERE account = {account:String};
 
--- Reader.DueTransactions
+-- Reader.EachDueTransaction
 SELECT id, currency_code AS currency, any(retailer_name), any(sold_at) AS sold, toDateTime64(addMonths(toStartOfMonth(sold + toIntervalDay(90)), 1), 3, 'UTC') AS due,
     sumIf(cashback, listed AND payout_id IS NULL AND status != 'DECLINED' AND status != 'CONFIRMED') - sumIf(cashback_before, listed_before AND payout_id_before IS NULL AND status_before != 'DECLINED' AND status_before != 'CONFIRMED') AS pending,
     sumIf(cashback, listed AND payout_id IS NULL AND status != 'DECLINED' AND status = 'CONFIRMED') - sumIf(cashback_before, listed_before AND payout_id_before IS NULL AND status_before != 'DECLINED' AND status_before = 'CONFIRMED') AS confirmed
