@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"runtime"
@@ -12,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
 
 	"dealhouse/internal/chdb/conn"
 )
@@ -172,5 +175,43 @@ func TestInsertThatBreaksOff(t *testing.T) {
 	}
 	if got := cell(t, db, "SELECT count() FROM i"); got != "2" {
 		t.Errorf("%s rows", got)
+	}
+}
+
+// TestTimeIsUpBetweenPieces: a result that a client reads more slowly than the query's time allows does not look whole.
+// The engine mostly says so itself, but now and then takes what has no more time for what has ended: nobody can tell an
+// end after that time from a whole result, so none of them counts as one.
+func TestTimeIsUpBetweenPieces(t *testing.T) {
+	t.Parallel()
+	const limit, rows = 100 * time.Millisecond, "1000000"
+	for _, way := range []struct {
+		name, sql string
+		v         url.Values
+	}{
+		{"a setting", "SELECT number FROM numbers(" + rows + ")", url.Values{"max_execution_time": {"0.1"}}},
+		{"SETTINGS", "SELECT number FROM numbers(" + rows + ") SETTINGS max_threads = 1, max_execution_time = '0.1'", nil},
+		{"SETTINGS before a setting", "SELECT number FROM numbers(" + rows + ") SETTINGS max_execution_time=0.1",
+			url.Values{"max_execution_time": {"3600"}}},
+		{"one piece", "SELECT number FROM numbers(10)", url.Values{"max_execution_time": {"0.1"}}},
+	} {
+		v := url.Values{"default_format": {"TSV"}}
+		maps.Copy(v, way.v)
+		resp := roundTrip(t.Context(), t, way.sql, nil, v)
+		defer resp.Body.Close()
+		if resp.StatusCode == http.StatusRequestTimeout {
+			continue // the first rows took as long
+		}
+		for begin := time.Now(); time.Since(begin) < limit; runtime.Gosched() {
+		}
+		_, err := io.Copy(io.Discard, resp.Body)
+		if e, ok := errors.AsType[*clickhouse.Exception](err); !ok || e.Code != 159 {
+			t.Errorf("%s: got %v", way.name, err)
+		}
+	}
+	v := url.Values{"default_format": {"TSV"}, "max_execution_time": {"0.1"}, "timeout_overflow_mode": {"break"}}
+	resp := roundTrip(t.Context(), t, "SELECT number FROM numbers("+rows+")", nil, v)
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		t.Errorf("who wants the rows that there are: got %v", err)
 	}
 }

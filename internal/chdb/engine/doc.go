@@ -7,7 +7,8 @@
 //   - chdb-3: Requests share no session. What one request sets, another never sees.
 //   - chdb-4: Large results stream: memory does not grow with the result, except
 //     for output formats that have a frame around the rows, or nothing at all
-//     around them, and those are bounded.
+//     around them, and those are bounded. One that was not read to its end
+//     within its time is an error, and never taken for whole.
 //   - chdb-5: An insert is acknowledged only after the engine has confirmed it,
 //     and a body that ends in an error inserts nothing.
 //   - chdb-6: Cancelling never blocks on the query that is cancelled: KILL QUERY is

@@ -91,7 +91,7 @@ func limitsXML(l contract.Limits) string {
 	}
 	decimal := func(n int64) string { return strconv.FormatInt(n, 10) }
 	most("max_memory_usage", decimal(l.QueryMemory), "1")
-	most("max_execution_time", decimal(int64(l.Time.Seconds())), "0.001")
+	most(maxExecutionTime, decimal(int64(l.Time.Seconds())), "0.001")
 	most("max_result_bytes", decimal(l.ResultBytes), "1")
 	most("max_result_rows", decimal(l.ResultRows), "1")
 	most("max_threads", decimal(int64(l.Threads)), "1")

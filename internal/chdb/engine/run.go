@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"dealhouse/internal/chdb/conn"
 	"dealhouse/internal/chdb/contract"
@@ -188,7 +189,7 @@ func (in *instance) run(ctx context.Context, q *Query) (*Answer, error) {
 		l.conn.Unknown = true // chdb-2, chdb-3
 	}
 	if streams && v.Class == conn.ClassRead && isAny(st.verb, "SELECT", "WITH", "FROM") {
-		return l.stream(q, format, header)
+		return l.stream(q, format, header, timeLimit(in.limits, q, &st))
 	}
 	out, err := l.buffered(q)
 	if err = l.giveBack(err); err != nil {
@@ -199,6 +200,26 @@ func (in *instance) run(ctx context.Context, q *Query) (*Answer, error) {
 		a.Body = io.NopCloser(bytes.NewReader(out))
 	}
 	return a, nil
+}
+
+// The settings that bound the time of a query. Whoever chooses to "break" wants the rows that there are by then.
+const (
+	maxExecutionTime    = "max_execution_time"
+	timeoutOverflowMode = "timeout_overflow_mode"
+	overflowBreaks      = "break"
+)
+
+// timeLimit is how long a query may take before the engine stops it; 0 for no limit. What is said nearest counts.
+func timeLimit(l contract.Limits, q *Query, st *Statement) time.Duration {
+	if cmp.Or(st.timeOverflow, q.Settings[timeoutOverflowMode]) == overflowBreaks {
+		return 0
+	}
+	for _, text := range []string{st.timeLimit, q.Settings[maxExecutionTime]} {
+		if seconds, err := strconv.ParseFloat(text, 64); err == nil {
+			return time.Duration(seconds * float64(time.Second))
+		}
+	}
+	return l.Time.Truncate(time.Second)
 }
 
 // admissible refuses what is not exactly one statement.

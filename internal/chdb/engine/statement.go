@@ -94,6 +94,8 @@ func (z *scanner) skipHeredoc() bool {
 type Statement struct {
 	verb   string // the first word, in upper case, behind any parentheses
 	format string // the FORMAT that the text names, or ""
+	// What its SETTINGS say of its time, as text; "" where they say nothing.
+	timeLimit, timeOverflow string
 
 	// For an INSERT that brings data along:
 	Insert  bool   // it ends in FORMAT or VALUES, with or without data behind it
@@ -117,7 +119,7 @@ func ParseStatement(sql string) Statement {
 		st.parseInsert(&z)
 		return st
 	}
-	depth := 0
+	depth, settings := 0, false
 	for {
 		tok := z.next()
 		switch {
@@ -127,6 +129,12 @@ func ParseStatement(sql string) Statement {
 			depth++
 		case tok == ")":
 			depth--
+		case strings.EqualFold(tok, "SETTINGS") && depth <= 0:
+			settings = true
+		case settings && tok == maxExecutionTime:
+			st.timeLimit = z.value()
+		case settings && tok == timeoutOverflowMode:
+			st.timeOverflow = z.value()
 		case strings.EqualFold(tok, "TEMPORARY") || strings.EqualFold(tok, "TEMP"):
 			st.temporary = true
 		case strings.EqualFold(tok, "FORMAT") && depth <= 0:
@@ -173,6 +181,18 @@ func (st *Statement) parseInsert(z *scanner) {
 			return
 		}
 	}
+}
+
+// value is what stands behind the next =, without quotes, if that is a single word or number.
+func (z *scanner) value() string {
+	if y := *z; y.next() == "=" {
+		rest := strings.TrimLeft(y.s[y.pos:], " \t\r\n")
+		if end := strings.IndexAny(rest, " \t\r\n,;)"); end >= 0 {
+			rest = rest[:end]
+		}
+		return strings.Trim(rest, "'")
+	}
+	return ""
 }
 
 // peekWord is the next token if it is a word.

@@ -2,9 +2,11 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"strings"
 	"sync"
+	"time"
 
 	"dealhouse/internal/chdb/exception"
 	"dealhouse/internal/chdb/library"
@@ -33,9 +35,10 @@ func streamable(format string) (headerLines int, ok bool) {
 }
 
 // stream starts a SELECT and waits for its first piece, so that most errors
-// come before any of the result.
-func (l *lease) stream(q *Query, format string, header int) (*Answer, error) {
+// come before any of the result. timeLimit is that of the query, which it may have begun to use up before; 0 for none.
+func (l *lease) stream(q *Query, format string, header int, timeLimit time.Duration) (*Answer, error) {
 	lib := l.conn.Lib
+	begun := time.Now()
 	res := lib.Run(l.conn.C, l.mark+q.SQL, q.Format, q.Params, true)
 	if res == nil {
 		return nil, l.giveBack(exception.New(exception.Unknown, "", "the engine returned no result"))
@@ -45,6 +48,9 @@ func (l *lease) stream(q *Query, format string, header int) (*Answer, error) {
 		return nil, l.giveBack(exception.Parse(text))
 	}
 	b := &rows{lease: l, stream: res, header: header, csv: strings.HasPrefix(strings.ToLower(format), "csv")}
+	if timeLimit > 0 {
+		b.limit, b.late = timeLimit, begun.Add(timeLimit)
+	}
 	if err := b.fetch(); err != nil && !isEnd(err) {
 		return nil, err
 	}
@@ -62,6 +68,8 @@ type rows struct {
 	lease  *lease
 	header int  // lines to drop from every piece but the first
 	csv    bool // a line break inside double quotes is none
+	limit  time.Duration
+	late   time.Time // when limit is used up; zero: never
 	unhook func() bool
 
 	mu      sync.Mutex
@@ -136,14 +144,14 @@ func (b *rows) fetch() error {
 		}
 		b.piece = lib.StreamFetch(b.lease.conn.C, b.stream)
 		if b.piece == nil {
-			return b.finish(io.EOF)
+			return b.finish(b.atEnd())
 		}
 		if text := lib.ResultError(b.piece); text != "" {
 			return b.finish(exception.Parse(text))
 		}
 		b.rest = lib.Bytes(b.piece)
 		if len(b.rest) == 0 {
-			return b.finish(io.EOF)
+			return b.finish(b.atEnd())
 		}
 		if b.started {
 			b.rest = skipLines(b.rest, b.header, b.csv)
@@ -153,6 +161,16 @@ func (b *rows) fetch() error {
 			return nil
 		}
 	}
+}
+
+// atEnd says how a result has ended. Between two pieces, the engine takes a query whose time is up for one that has
+// ended, and says nothing of it. So an end that comes after that time may be in the middle of the rows (chdb-4).
+func (b *rows) atEnd() error {
+	if b.late.IsZero() || time.Now().Before(b.late) {
+		return io.EOF
+	}
+	return exception.New(exception.TimeoutExceeded, "TIMEOUT_EXCEEDED", fmt.Sprintf(
+		"the result was not read to its end within max_execution_time, %s: rows may be missing", b.limit))
 }
 
 // drop frees the current piece (chdb-10).

@@ -15,6 +15,7 @@ const (
 	NotImplemented   = 48
 	SyntaxError      = 62
 	UnknownSetting   = 115
+	TimeoutExceeded  = 159
 	Readonly         = 164
 	QueryTooLarge    = 55
 	TooManyQueries   = 202
