@@ -188,10 +188,14 @@ func (in *instance) run(ctx context.Context, q *Query) (*Answer, error) {
 	if v.Class == conn.ClassOther || v.Class == conn.ClassAccess || st.temporary {
 		l.conn.Unknown = true // chdb-2, chdb-3
 	}
-	if streams && v.Class == conn.ClassRead && isAny(st.verb, "SELECT", "WITH", "FROM") {
-		return l.stream(q, format, header, timeLimit(in.limits, q, &st))
+	d := deadline{begun: time.Now()}
+	if v.Class == conn.ClassRead {
+		d.limit = timeLimit(in.limits, q, &st)
 	}
-	out, err := l.buffered(q)
+	if streams && v.Class == conn.ClassRead && isAny(st.verb, "SELECT", "WITH", "FROM") {
+		return l.stream(q, format, header, d)
+	}
+	out, err := l.buffered(q, d)
 	if err = l.giveBack(err); err != nil {
 		return nil, err
 	}
@@ -200,26 +204,6 @@ func (in *instance) run(ctx context.Context, q *Query) (*Answer, error) {
 		a.Body = io.NopCloser(bytes.NewReader(out))
 	}
 	return a, nil
-}
-
-// The settings that bound the time of a query. Whoever chooses to "break" wants the rows that there are by then.
-const (
-	maxExecutionTime    = "max_execution_time"
-	timeoutOverflowMode = "timeout_overflow_mode"
-	overflowBreaks      = "break"
-)
-
-// timeLimit is how long a query may take before the engine stops it; 0 for no limit. What is said nearest counts.
-func timeLimit(l contract.Limits, q *Query, st *Statement) time.Duration {
-	if cmp.Or(st.timeOverflow, q.Settings[timeoutOverflowMode]) == overflowBreaks {
-		return 0
-	}
-	for _, text := range []string{st.timeLimit, q.Settings[maxExecutionTime]} {
-		if seconds, err := strconv.ParseFloat(text, 64); err == nil {
-			return time.Duration(seconds * float64(time.Second))
-		}
-	}
-	return l.Time.Truncate(time.Second)
 }
 
 // admissible refuses what is not exactly one statement.
@@ -243,7 +227,7 @@ func admissible(c *conn.Conn, q *Query, st *Statement, v conn.Verdict) error {
 }
 
 // buffered runs a statement whose result cannot be streamed.
-func (l *lease) buffered(q *Query) ([]byte, error) {
+func (l *lease) buffered(q *Query, d deadline) ([]byte, error) {
 	lib := l.conn.Lib
 	r := lib.Run(l.conn.C, l.mark+q.SQL, q.Format, q.Params, false)
 	if r == nil {
@@ -252,6 +236,9 @@ func (l *lease) buffered(q *Query) ([]byte, error) {
 	defer lib.DestroyResult(r)
 	if text := lib.ResultError(r); text != "" {
 		return nil, exception.Parse(text)
+	}
+	if err := d.passed(); err != nil {
+		return nil, err
 	}
 	out := lib.Bytes(r)
 	if q.MaxBuffered > 0 && int64(len(out)) > q.MaxBuffered {

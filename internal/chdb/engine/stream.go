@@ -1,12 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"strings"
 	"sync"
-	"time"
 
 	"dealhouse/internal/chdb/exception"
 	"dealhouse/internal/chdb/library"
@@ -35,10 +34,9 @@ func streamable(format string) (headerLines int, ok bool) {
 }
 
 // stream starts a SELECT and waits for its first piece, so that most errors
-// come before any of the result. timeLimit is that of the query, which it may have begun to use up before; 0 for none.
-func (l *lease) stream(q *Query, format string, header int, timeLimit time.Duration) (*Answer, error) {
+// come before any of the result.
+func (l *lease) stream(q *Query, format string, header int, d deadline) (*Answer, error) {
 	lib := l.conn.Lib
-	begun := time.Now()
 	res := lib.Run(l.conn.C, l.mark+q.SQL, q.Format, q.Params, true)
 	if res == nil {
 		return nil, l.giveBack(exception.New(exception.Unknown, "", "the engine returned no result"))
@@ -47,10 +45,7 @@ func (l *lease) stream(q *Query, format string, header int, timeLimit time.Durat
 		lib.DestroyResult(res)
 		return nil, l.giveBack(exception.Parse(text))
 	}
-	b := &rows{lease: l, stream: res, header: header, csv: strings.HasPrefix(strings.ToLower(format), "csv")}
-	if timeLimit > 0 {
-		b.limit, b.late = timeLimit, begun.Add(timeLimit)
-	}
+	b := &rows{lease: l, stream: res, header: header, csv: strings.HasPrefix(strings.ToLower(format), "csv"), deadline: d}
 	if err := b.fetch(); err != nil && !isEnd(err) {
 		return nil, err
 	}
@@ -65,12 +60,11 @@ func (l *lease) stream(q *Query, format string, header int, timeLimit time.Durat
 
 // rows is a result that is being read.
 type rows struct {
-	lease  *lease
-	header int  // lines to drop from every piece but the first
-	csv    bool // a line break inside double quotes is none
-	limit  time.Duration
-	late   time.Time // when limit is used up; zero: never
-	unhook func() bool
+	lease    *lease
+	header   int  // lines to drop from every piece but the first
+	csv      bool // a line break inside double quotes is none
+	deadline deadline
+	unhook   func() bool
 
 	mu      sync.Mutex
 	stream  library.Pointer // nil at the end
@@ -163,15 +157,8 @@ func (b *rows) fetch() error {
 	}
 }
 
-// atEnd says how a result has ended. Between two pieces, the engine takes a query whose time is up for one that has
-// ended, and says nothing of it. So an end that comes after that time may be in the middle of the rows (chdb-4).
-func (b *rows) atEnd() error {
-	if b.late.IsZero() || time.Now().Before(b.late) {
-		return io.EOF
-	}
-	return exception.New(exception.TimeoutExceeded, "TIMEOUT_EXCEEDED", fmt.Sprintf(
-		"the result was not read to its end within max_execution_time, %s: rows may be missing", b.limit))
-}
+// atEnd says how a result has ended.
+func (b *rows) atEnd() error { return cmp.Or(b.deadline.passed(), io.EOF) }
 
 // drop frees the current piece (chdb-10).
 func (b *rows) drop() {

@@ -1,0 +1,48 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"time"
+
+	"dealhouse/internal/chdb/contract"
+	"dealhouse/internal/chdb/exception"
+)
+
+// The settings that bound the time of a query. Whoever chooses to "break" wants the rows that there are by then.
+const (
+	maxExecutionTime    = "max_execution_time"
+	timeoutOverflowMode = "timeout_overflow_mode"
+	overflowBreaks      = "break"
+)
+
+// timeLimit is how long a query may take before the engine stops it; 0 for no limit. What is said nearest counts.
+func timeLimit(l contract.Limits, q *Query, st *Statement) time.Duration {
+	if cmp.Or(st.timeOverflow, q.Settings[timeoutOverflowMode]) == overflowBreaks {
+		return 0
+	}
+	for _, text := range []string{st.timeLimit, q.Settings[maxExecutionTime]} {
+		if seconds, err := strconv.ParseFloat(text, 64); err == nil {
+			return time.Duration(seconds * float64(time.Second))
+		}
+	}
+	return l.Time.Truncate(time.Second)
+}
+
+// deadline is when the time of a read is up.
+type deadline struct {
+	begun time.Time
+	limit time.Duration // 0 for none
+}
+
+// passed is an error once the time is up. The engine checks the time too, but now and then takes a read whose time is up
+// for one that has ended, and says nothing of it. So a result that ends after its time may lack rows, and none of those
+// counts as whole (chdb-4).
+func (d deadline) passed() error {
+	if d.limit <= 0 || time.Since(d.begun) < d.limit {
+		return nil
+	}
+	return exception.New(exception.TimeoutExceeded, "TIMEOUT_EXCEEDED", fmt.Sprintf(
+		"the result was not read to its end within max_execution_time, %s: rows may be missing", d.limit))
+}
