@@ -98,10 +98,11 @@ func newAbroad(t *testing.T, api http.Handler) *abroad {
 		}
 		api.ServeHTTP(w, r)
 	}))
-	server.TLS = &tls.Config{GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate,
-		error) {
-		return certificates[hello.ServerName], nil
-	}}
+	server.TLS = &tls.Config{
+		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+			return certificates[hello.ServerName], nil
+		},
+	}
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that clients break off
 	server.StartTLS()
 	t.Cleanup(server.Close)

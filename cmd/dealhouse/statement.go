@@ -244,8 +244,7 @@ changed or opened again. Close months in order, once all of their data is loaded
 			if err != nil {
 				return err
 			}
-			w, err := a.whenFree(cmd.Context(), func() (*warehouse.Warehouse,
-				error) {
+			w, err := a.whenFree(cmd.Context(), func() (*warehouse.Warehouse, error) {
 				return a.openExistingToLoad(cmd.Context(), cfg)
 			})
 			if err != nil {

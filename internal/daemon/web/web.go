@@ -166,8 +166,7 @@ func New(o Options) (*Server, error) {
 func (s *Server) prepareReads() {
 	reads := newReads(s.clock, s.o.Waits.Read)
 	s.reads = reads
-	s.ready = keep(reads, readyFor, func(ctx context.Context, _ struct{}) (struct{},
-		error) {
+	s.ready = keep(reads, readyFor, func(ctx context.Context, _ struct{}) (struct{}, error) {
 		return struct{}{}, s.o.Ready(ctx)
 	})
 	s.books = keep(reads, freshFor, s.readBookkeeping)
@@ -178,8 +177,9 @@ func (s *Server) prepareReads() {
 	s.checks = keep(reads, countsFor, s.readChecks)
 	s.payouts = keep(reads, payoutsFor, s.readPayouts)
 	s.payouts.timeout = s.o.Waits.Compare
-	s.onePayout, s.statements, s.figures = keep(reads, countsFor, s.readPayout), keep(reads, countsFor,
-		s.readStatement), keep(reads, countsFor, s.readFigure)
+	s.onePayout = keep(reads, countsFor, s.readPayout)
+	s.statements = keep(reads, countsFor, s.readStatement)
+	s.figures = keep(reads, countsFor, s.readFigure)
 	detail := s.o.Waits.Detail
 	s.onePayout.timeout, s.statements.timeout, s.figures.timeout = detail, detail, detail
 	s.actions = keep(reads, freshFor, s.readActions)
