@@ -9,7 +9,7 @@
 // in the order of their names, and again whenever a binary has newer ones (Generation). To change a view is to edit its
 // file, and to raise the generation with `go test ./internal/warehouse -run Generation -update`. Each statement is a
 // CREATE OR REPLACE VIEW whose columns are listed with their comments. What several views have in common is a file in
-// views/parts/: $name stands for the text of views/parts/name.sql.
+// views/parts/: $name stands for the text of the file of that name.
 package schema
 
 import (
@@ -56,7 +56,7 @@ func View(name string) (string, error) {
 	return whole, nil
 }
 
-// withParts replaces each $name of a text by the file views/parts/name.sql, without its comment lines.
+// withParts replaces each $name of a text by the file of that name in views/parts/, without its comment lines.
 func withParts(text string) (string, error) {
 	var missing error
 	text = os.Expand(text, func(name string) string {

@@ -16,8 +16,8 @@ import (
 )
 
 // The demo shows what it should, leaves behind what it says, can be looked into while it serves, and can be
-// repeated on the same folder. It loads 80,000 transactions, so it is for wide samples. How long it takes is measured by
-// .ci/run, without the race detector.
+// repeated on the same folder. It loads 80,000 transactions, so it is for wide samples. How long it takes is measured
+// by .ci/run, without the race detector.
 func TestDemo(t *testing.T) {
 	enginetest.OnlyWide(t)
 	dir := filepath.Join(t.TempDir(), "demo-data")

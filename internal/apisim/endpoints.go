@@ -17,8 +17,8 @@ const (
 	StreamProducts       = "products"
 )
 
-// endpoint is one list of the API. All that the simulator knows of a list stands in its entry below: a further list is a
-// further entry, with the function that writes its records.
+// endpoint is one list of the API. All that the simulator knows of a list stands in its entry below: a further list is
+// a further entry, with the function that writes its records.
 type endpoint struct {
 	stream string
 	path   string

@@ -14,8 +14,8 @@ import (
 	"dealhouse/internal/apisim"
 )
 
-// What is served, what is refused and what calls by hand do stays the same, byte for byte, in worlds of other seeds, sizes
-// and manners: the digests were taken before each list of the simulator was described in one place.
+// What is served, what is refused and what calls by hand do stays the same, byte for byte, in worlds of other seeds,
+// sizes and manners: the digests were taken before each list of the simulator was described in one place.
 func TestServedAsEver(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -1,6 +1,6 @@
 // Package notify tells people when something begins or ends to be wrong, where there is no Prometheus: one message for
-// each such change (an edge), to a webhook, to Slack, to Teams or by mail. It also pings dead man's switches. The daemon
-// and `dealhouse sync` use it.
+// each such change (an edge), to a webhook, to Slack, to Teams or by mail. It also pings dead man's switches. The
+// daemon and `dealhouse sync` use it.
 //
 // The way of a message: a turn reads where the streams stand (observe.go), compares that with what each receiver was
 // told (edges.go), stores a message for each difference (Warehouse.QueueNotifications), and sends what waits

@@ -2,7 +2,6 @@ package report
 
 import (
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -58,8 +57,8 @@ func writeRecords(w io.Writer, records [][]string) error {
 	})
 }
 
-// writeRows writes the rows that each hands on, and keeps none. Where each fails, the rest of the file is not there, and
-// its error is returned (report-10).
+// writeRows writes the rows that each hands on, and keeps none. Where each fails, the rest of the file is not there,
+// and its error is returned (report-10).
 func writeRows(w io.Writer, header []string, each func(write func(...string) error) error) error {
 	if _, err := io.WriteString(w, byteOrderMark); err != nil {
 		return fmt.Errorf("writing the report as CSV: %w", err)
@@ -71,7 +70,10 @@ func writeRows(w io.Writer, header []string, each func(write func(...string) err
 		}
 		return nil
 	}
-	if err := errors.Join(write(header...), each(write)); err != nil {
+	if err := write(header...); err != nil {
+		return err
+	}
+	if err := each(write); err != nil {
 		return err
 	}
 	if out.Flush(); out.Error() != nil {

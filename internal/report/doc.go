@@ -19,6 +19,6 @@
 //     was loaded.
 //  8. What is within a tolerance is shown like all else, and said to be: it only asks nobody to look.
 //  9. What is acknowledged or closed is what was looked at, where the one who asks says what that was.
-//  10. Rows of single transactions and changes are written as they are read, and not kept, however many there are. Where
-//     reading them breaks off, the writer's caller gets the error.
+//  10. Rows of single transactions and changes are written as they are read, and not kept, however many there are.
+//     Where reading them breaks off, the writer's caller gets the error.
 package report

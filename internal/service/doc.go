@@ -1,7 +1,7 @@
 // Package service is what the program does around runs. It finds the streams that were asked for, creates their API
-// clients and jobs, and starts the runs side by side. After them it fetches deals that transactions refer to and no list
-// has, checks what readers see, reconciles payouts, and publishes metrics. It also turns configurations into the daemon's
-// plans. Package daemon decides when a run begins, and package syncer what it does.
+// clients and jobs, and starts the runs side by side. After them it fetches deals that transactions refer to and no
+// list has, checks what readers see, reconciles payouts, and publishes metrics. It also turns configurations into the
+// daemon's plans. Package daemon decides when a run begins, and package syncer what it does.
 //
 // It knows no command line: a logger, metrics and a clock are passed in, and what a person should see goes out through
 // Options.Warn and Options.ShowWaiting.

@@ -93,8 +93,8 @@ func TestRunTimeout(t *testing.T) {
 	}
 }
 
-// stalled makes a run that ends by its deadline: the service stands still from the fifth request on. stood says that the
-// run came to that.
+// stalled makes a run that ends by its deadline: the service stands still from the fifth request on. stood says that
+// the run came to that.
 func stalled(t *testing.T, s *Syncer, x *world, job Job) (record warehouse.RunRecord, stood bool) {
 	t.Helper()
 	var requests atomic.Int64

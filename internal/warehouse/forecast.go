@@ -121,8 +121,8 @@ type DueTransaction struct {
 	Pending, Confirmed decimal.Decimal
 }
 
-// EachDueTransaction hands on the transactions behind what is unpaid at the end of a month that ends before to, as ChangeSums
-// adds it up, those that are due first in front.
+// EachDueTransaction hands on the transactions behind what is unpaid at the end of a month that ends before to, as
+// ChangeSums adds it up, those that are due first in front.
 func (r Reader) EachDueTransaction(ctx context.Context, account string, to time.Time, closes []Close,
 	do func(DueTransaction) error) error {
 	rows, err := r.conn.Query(ctx, selectDueTransactions(closes), named("account", account),

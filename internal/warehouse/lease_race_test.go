@@ -74,7 +74,8 @@ func (g *gated) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // patience is how long tests wait for what has to come: it only ends those that hang, on the slowest of machines too.
 const patience = 10 * time.Minute
 
-// door lets statements into the engine of w over HTTP. Who has to wait for a turn, on a slow machine, is not turned away.
+// door lets statements into the engine of w over HTTP. Who has to wait for a turn, on a slow machine, is not turned
+// away.
 func door(w *Warehouse) http.Handler {
 	return w.Engine().Handler(chdb.HandlerOptions{AllowWrites: true, MaxWait: patience, Grace: patience})
 }

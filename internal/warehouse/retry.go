@@ -47,8 +47,8 @@ func (e *FaultError) Error() string {
 
 func (e *FaultError) Unwrap() error { return e.Err }
 
-// Advice is what an operator can do about a failure that lies with the warehouse; "" where nothing is known to help. The
-// text of a *FaultError has it, that of other errors does not.
+// Advice is what an operator can do about a failure that lies with the warehouse; "" where nothing is known to help.
+// The text of a *FaultError has it, that of other errors does not.
 func Advice(err error) string {
 	if gaveUp, is := errors.AsType[*FaultError](err); is {
 		return gaveUp.Advice

@@ -24,8 +24,8 @@ import (
 
 // TestLongQueriesLeaveRoom has all places of a door, and as many more, taken by long queries, and asks for little: it
 // is answered soon, whether the long ones come from one address or from several, and whether it comes from another or
-// not. Soon is measured by what this machine takes for the same without a door. For wide samples: TestLimitsHold has the
-// bounds.
+// not. Soon is measured by what this machine takes for the same without a door. For wide samples: TestLimitsHold has
+// the bounds.
 func TestLongQueriesLeaveRoom(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()

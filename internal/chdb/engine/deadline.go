@@ -36,9 +36,9 @@ type deadline struct {
 	limit time.Duration // 0 for none
 }
 
-// passed is an error once the time is up. The engine checks the time too, but now and then takes a read whose time is up
-// for one that has ended, and says nothing of it. So a result that ends after its time may lack rows, and none of those
-// counts as whole (chdb-4).
+// passed is an error once the time is up. The engine checks the time too, but now and then takes a read whose time is
+// up for one that has ended, and says nothing of it. So a result that ends after its time may lack rows, and none of
+// those counts as whole (chdb-4).
 func (d deadline) passed() error {
 	if d.limit <= 0 || time.Since(d.begun) < d.limit {
 		return nil

@@ -23,8 +23,8 @@ type attachment struct {
 	begun  bool // the first bytes are sent
 }
 
-// newAttachment is one for a request. An answer of HTTP/1.0, as some proxies ask for, ends with its connection and looks
-// whole wherever it is cut off: so it is sent when it is whole.
+// newAttachment is one for a request. An answer of HTTP/1.0, as some proxies ask for, ends with its connection and
+// looks whole wherever it is cut off: so it is sent when it is whole.
 func newAttachment(to http.ResponseWriter, r *http.Request, header func(http.Header)) *attachment {
 	a := &attachment{to: to, header: header, most: heldBack}
 	if !r.ProtoAtLeast(1, 1) {

@@ -48,8 +48,8 @@ func (r *repeatedRows) Next() bool {
 
 func (r *repeatedRows) Err() error { return errors.New("connection reset by peer") }
 
-// testCutOff lets the warehouse break off in the middle of a download, or never end: what is not whole does not look it,
-// and is not kept in memory.
+// testCutOff lets the warehouse break off in the middle of a download, or never end: what is not whole does not look
+// it, and is not kept in memory.
 func testCutOff(t *testing.T, b *bench) {
 	t.Helper()
 	const path = "/statements/acme/2026-03/download?format=csv&list=changes"
