@@ -115,7 +115,8 @@ type Stream struct {
 	// OrderedBy is the column, of a Time, by which the rows are stored before their key, so that those of some days are
 	// read without the others; "" where the key alone orders them (catalog-10).
 	OrderedBy string
-	// LookedUpBy are other columns by whose values single rows are looked for.
+	// LookedUpBy are other columns by whose values single rows are looked for: each gives a view that has the value as its
+	// parameter.
 	LookedUpBy []string
 	// OwnKey says that services give out API keys for this stream alone.
 	OwnKey bool

@@ -132,6 +132,9 @@ func ofSchema(d dialect, s *catalog.Stream) []statement {
 		all = append(all, statement{"createVersions", d.lasting(createVersions(s))},
 			statement{"createHistory", d.lasting(createHistory(s))})
 	}
+	for _, column := range s.LookedUpBy {
+		all = append(all, statement{"createLookup", d.lasting(createLookup(s, column))})
+	}
 	if s.AllView != "" {
 		all = append(all, statement{"createAllView", d.lasting(createAllView(s))})
 	}

@@ -112,6 +112,9 @@ func createViews(d dialect, s *catalog.Stream) []string {
 	if s.History {
 		statements = append(statements, d.lasting(createHistory(s)))
 	}
+	for _, column := range s.LookedUpBy {
+		statements = append(statements, d.lasting(createLookup(s, column)))
+	}
 	if s.Child != nil {
 		statements = append(statements, d.lasting(createChildView(s)))
 	}

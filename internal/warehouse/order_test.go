@@ -255,6 +255,10 @@ FROM numbers(100000) WHERE %d = 0 OR cityHash64(number, %d) %% 1000 = 0`, i+1, i
 			t.Errorf("%s reads %d of %d granules, want at most %d", condition, n, all, most)
 		}
 	}
+	// A user has two sales.
+	if n := granules(t, w, "SELECT cashback FROM transactions_by_passback_uid(passback_uid = '777')"); n == 0 || n > 2+1 {
+		t.Errorf("the sales of a user are in %d of %d granules", n, all)
+	}
 }
 
 // granules is how many granules a query reads.

@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
-
-	"dealhouse/schema"
 )
 
 // The database that is configured has a table over all shards for each view and each table of theirs, under the same
@@ -142,16 +139,14 @@ func (d dialect) union(shard string, names, old []string, mark string) (statemen
 
 // parameterisedViews are the statements of the views that take parameters, by name: there can be no table over them.
 func parameterisedViews() (map[string]string, error) {
-	texts, err := schema.Views()
+	streams, err := wantedStreams(dialect{})
 	if err != nil {
 		return nil, err
 	}
 	found := map[string]string{}
-	for _, text := range texts {
-		for _, statement := range splitStatements(text) {
-			if made := madeOrChanged.FindStringSubmatch(statement); made != nil && strings.Contains(statement, "{at:") {
-				found[made[2]] = statement
-			}
+	for _, statement := range streams.statements {
+		if made := viewStatement.FindStringSubmatch(statement); made != nil && definedParameter.MatchString(made[3]) {
+			found[made[1]] = statement
 		}
 	}
 	return found, nil
