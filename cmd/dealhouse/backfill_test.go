@@ -35,7 +35,7 @@ func TestBackfill(t *testing.T) {
 	b.sim.SetFault(nil)
 
 	got := b.call(t, command...)
-	got.want(t, 0, "going on with a backfill that was interrupted", "stream ended")
+	got.want(t, 0, "continuing an interrupted backfill", "stream ended")
 	before := parse[syncRow](t, broken.out)[0]
 	for _, r := range parse[syncRow](t, got.out) {
 		count := b.sim.Count("transactions", r.Account)

@@ -62,7 +62,7 @@ func (a *app) confine(ctx context.Context, dir string, files ...string) error {
 	if c.inside {
 		c.settled = true
 		if a.unattended {
-			a.log.Info("the embedded ClickHouse works in a sandbox of the kernel: this process writes to its folders only, and starts no program")
+			a.log.Info("the embedded ClickHouse runs in a kernel sandbox: this process can write only to its own folders, and cannot start programs")
 		}
 		return nil
 	}

@@ -185,7 +185,7 @@ func (a *app) connect(ctx context.Context, cfg *config.Config, o warehouse.Optio
 // shared is no reason not to work.
 func (a *app) share(w *warehouse.Warehouse, lasting bool) {
 	if err := w.Share(lasting); err != nil {
-		a.log.Warn("other commands cannot use the embedded warehouse meanwhile", "error", err)
+		a.log.Warn("other commands cannot use the embedded warehouse while this one runs", "error", err)
 	}
 }
 

@@ -136,7 +136,7 @@ func (d *Daemon) carryOut(ctx context.Context, a warehouse.Action) error {
 		select {
 		case err := <-answer:
 			if err != nil {
-				return refusef("the configuration was refused, and the one before stays in force: %s", err)
+				return refusef("the configuration was refused, and the previous one stays in force: %s", err)
 			}
 			return nil
 		case <-ctx.Done():
@@ -188,10 +188,10 @@ func (d *Daemon) lookAgain(ctx context.Context) {
 			return
 		}
 		if err := d.look(ctx); err != nil && ctx.Err() == nil {
-			d.log.Debug("could not look for what operators have asked for", "error", err)
+			d.log.Debug("could not read what operators have asked for", "error", err)
 		}
 		if err := d.renewKeys(ctx); err != nil && ctx.Err() == nil {
-			d.log.Debug("could not look for keys that have changed", "error", err)
+			d.log.Debug("could not check whether API keys have changed", "error", err)
 		}
 	}
 }

@@ -84,9 +84,9 @@ func (c *Client) RenewKey(number int) bool {
 	found, err := c.keys.renew(number)
 	switch {
 	case err != nil:
-		c.log.Warn("the key could not be read anew: the one before is used", "error", c.scrub().text(err.Error()))
+		c.log.Warn("could not read the key again: using the previous one", "error", c.scrub().text(err.Error()))
 	case found:
-		c.log.Info("the service refused the key, and it has changed since: the new one is used")
+		c.log.Info("the service refused the key, but it has changed since: using the new one")
 	}
 	return c.keys.number() != number
 }

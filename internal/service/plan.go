@@ -84,7 +84,7 @@ func (p *Planner) warnOfFixed(cfg *config.Config) {
 		{"daemon.pprof", was.Pprof != is.Pprof},
 	} {
 		if setting.changed {
-			p.service.log.Warn("a setting was changed that takes effect at the next start only: restart the daemon", "setting",
+			p.service.log.Warn("a changed setting takes effect at the next start only: restart the daemon", "setting",
 				setting.name)
 		}
 	}

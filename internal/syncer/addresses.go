@@ -94,7 +94,7 @@ func (r *addresses) ask(ctx context.Context) error {
 	err := r.session.take(ctx)
 	switch {
 	case isTaken(err):
-		r.session.log.Debug("not asking for what transactions name: another run has the stream", "reason", err)
+		r.session.log.Debug("not requesting the deals that transactions refer to: another run has the stream", "reason", err)
 		return nil
 	case err != nil:
 		return err

@@ -106,7 +106,7 @@ func (b *backfill) readWindows(ctx context.Context) (err error) {
 	err = b.readTasks(ctx, tasks, len(tasks) > 1)
 	unfiltered := errors.Is(err, errUnfiltered)
 	if unfiltered {
-		b.session.log.Warn("the service does not keep to the range that it is asked for: what is left is read in one chain",
+		b.session.log.Warn("the service sends rows outside the requested time range: reading the rest as one list",
 			"windows", len(b.windows)-b.state.Done.count())
 		b.gaps = nil
 		err = b.readTasks(ctx, joined(b.left()), false)

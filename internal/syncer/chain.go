@@ -104,7 +104,7 @@ func (c *chain) read(start string) error {
 	if err != nil || c.stream.Kind != catalog.Incremental {
 		return err
 	}
-	c.log.Debug("the list is read in ranges of time", "reason", c.gap)
+	c.log.Debug("reading the list in time ranges", "reason", c.gap)
 	c.gap = ""
 	return c.sweep()
 }

@@ -16,7 +16,7 @@ func (c *chain) sayOpaque() {
 	if _, said := s.said.LoadOrStore("opaque "+s.job.Account+" "+s.job.Stream.Name, true); said {
 		return
 	}
-	c.log.Info("the cursors of this list are not the ids of items: whether it moves while it is read is told by reading it twice, or in ranges of time that fit on a page")
+	c.log.Info("the cursors of this list are not the ids of items: to see whether it moves while it is read, it is read twice, or in time ranges that fit on a page")
 }
 
 // lookTwice reads a list with opaque cursors a second time, since its pages do not show whether they follow each other.

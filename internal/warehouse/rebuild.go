@@ -52,7 +52,7 @@ func (w *Writer) refreshDerived(ctx context.Context, l *Lease) error {
 		l.setState(stateDerived, value)
 		return nil
 	}
-	w.log.Info("making the tables anew that follow from a stream's rows", "account", w.Account, "stream", w.Stream.Name,
+	w.log.Info("rebuilding the derived tables of a stream", "account", w.Account, "stream", w.Stream.Name,
 		"tables", names)
 	if err := w.rebuildDerived(ctx); err != nil {
 		return err

@@ -183,7 +183,7 @@ func (p *pool) retry(ctx context.Context, statement string, do func() error) err
 		}
 		p.retries.Add(1)
 		p.metrics.retried()
-		p.log.Warn("the warehouse could not do a statement; trying again", "statement", head(statement), "code", fault.code,
+		p.log.Warn("the warehouse could not run a statement: trying again", "statement", head(statement), "code", fault.code,
 			"attempt", attempt,
 			"wait", wait.Round(time.Millisecond), "error", brief(err))
 		timer := time.NewTimer(wait)

@@ -65,6 +65,6 @@ func (p *pool) catchUpOne(ctx context.Context, table string) error {
 		if waited += p.lagTurn; waited >= lagTurns*p.lagTurn {
 			return &LagError{Table: table, Server: p.address(), Waited: waited, Err: err}
 		}
-		p.log.Warn("the server lags behind the other replicas; waiting", "table", table, "waited", waited)
+		p.log.Warn("the server is behind the other replicas: waiting", "table", table, "waited", waited)
 	}
 }

@@ -147,7 +147,7 @@ func (w *Warehouse) serversOf(ctx context.Context, number uint64) ([][]string, e
 		shard, err := w.shardOf(ctx, address)
 		if isConnection(err) {
 			silent = append(silent, address)
-			w.log.Warn("working without a server, since it does not answer", "server", address, "error", brief(err))
+			w.log.Warn("a server does not answer: continuing without it", "server", address, "error", brief(err))
 			continue
 		}
 		if err != nil {

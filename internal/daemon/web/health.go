@@ -54,6 +54,6 @@ func (s *Server) writeJSON(w http.ResponseWriter, status int, value any) {
 
 // fail answers what should not happen; the reason is for the log.
 func (s *Server) fail(w http.ResponseWriter, err error) {
-	s.log.Error("a page could not be made", "error", err)
+	s.log.Error("could not render a page", "error", err)
 	http.Error(w, "internal error: the log has the reason", http.StatusInternalServerError)
 }
