@@ -65,7 +65,7 @@ func TestBackfillMistakes(t *testing.T) {
 		"only transactions can be read by time": append(from, to...),
 		"--from is missing":                     append([]string{"transactions"}, to...),
 		"--to is missing":                       append([]string{"transactions"}, from...),
-		`--from: "yesterday" is no time`:        append([]string{"transactions", "--from", "yesterday"}, to...),
+		`--from: "yesterday" is not a time`:        append([]string{"transactions", "--from", "yesterday"}, to...),
 		"the range is empty":                    {"transactions", "--from", "2024-02-01", "--to", "2024-01-01"},
 		"is too narrow": {"transactions", "--from", "2024-01-01", "--to", "2024-02-01", "--window",
 			"1s"},

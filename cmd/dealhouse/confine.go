@@ -42,7 +42,7 @@ type note struct {
 func (a *app) loads(cmd *cobra.Command) *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVar(&a.confinement.without, "without-sandbox", false,
-		"load an embedded warehouse without the sandbox of the kernel")
+		"load an embedded warehouse without the kernel sandbox")
 	cmd.PreRun = func(*cobra.Command, []string) {
 		a.confinement.loads = true
 		if f := flags.Lookup("metrics-textfile"); f != nil {
@@ -104,11 +104,11 @@ func (a *app) confine(ctx context.Context, dir string, files ...string) error {
 	if ctx.Err() != nil { // it was not even tried: a signal came first
 		return context.Cause(ctx)
 	}
-	a.withoutSandbox("the sandbox of the kernel cannot be entered: "+unconfined, "error", err)
+	a.withoutSandbox("the kernel sandbox cannot be started: "+unconfined, "error", err)
 	return nil
 }
 
-const unconfined = "the embedded ClickHouse can do there what the user of this process can"
+const unconfined = "there, the embedded ClickHouse has the rights of the user of this process"
 
 // withoutSandbox says that the sandbox is not whole: loudly for a daemon, which says it once.
 func (a *app) withoutSandbox(what string, attrs ...any) {

@@ -146,7 +146,7 @@ func TestLoadsWithoutSandbox(t *testing.T) {
 		{"landlock,seccomp", nil, "cannot refuse this program files and child processes that it does not need"},
 		{"landlock", nil, "cannot refuse this program files that"},
 		{"seccomp", nil, "cannot refuse this program child processes that"},
-		{"exec", nil, "the sandbox of the kernel cannot be entered: "},
+		{"exec", nil, "the kernel sandbox cannot be started: "},
 		{"landlock", []string{"--without-sandbox"}, ""},
 	} {
 		if (test.handicap == "landlock" && test.words != "" || test.handicap == "seccomp") && !enginetest.Wide() {
@@ -161,7 +161,7 @@ func TestLoadsWithoutSandbox(t *testing.T) {
 			t.Errorf("%s: it says so %d times:\n%s", test.handicap, n, got.err)
 		}
 	}
-	b.fromPipe(t, handicapVariable+"=exec").want(t, 0, "the sandbox of the kernel cannot be entered: ")
+	b.fromPipe(t, handicapVariable+"=exec").want(t, 0, "the kernel sandbox cannot be started: ")
 	b.env = append(b.env, handicapVariable+"=landlock,seccomp")
 	d := b.daemon(t, b.config)
 	d.signal(t, syscall.SIGTERM)

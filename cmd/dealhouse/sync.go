@@ -83,7 +83,7 @@ func newSync(a *app) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVar(&c.selected.Accounts, "account", nil, "only this `account`; repeatable")
-	flags.BoolVar(&c.full, "full", false, "read everything, whatever was read before")
+	flags.BoolVar(&c.full, "full", false, "read everything, not only what has changed")
 	flags.BoolVar(&c.dryRun, "dry-run", false, "read and count, but change nothing")
 	flags.BoolVar(&c.allowMassDelete, "allow-mass-delete", false, "let this run delete more than max_delete_ratio allows")
 	flags.StringVar(&c.pushGateway, "push-gateway", "", "push the metrics of the run to the Pushgateway at this `URL`")

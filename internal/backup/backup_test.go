@@ -183,7 +183,7 @@ func TestNoWayOut(t *testing.T) {
 	}
 }
 
-// What is no regular file is not read, nor a manifest whose sizes do not add up (backup-5).
+// What is not a regular file is not read, nor a manifest whose sizes do not add up (backup-5).
 func TestOnlyRegularFiles(t *testing.T) {
 	t.Parallel()
 	folder, _ := written(t, "folder")

@@ -157,7 +157,7 @@ func removeLeft(path string) error {
 			err = os.RemoveAll(name)
 		}
 		if err := errors.Join(err, f.Close()); err != nil {
-			return fmt.Errorf("removing a backup that broke off: %w", err)
+			return fmt.Errorf("removing what an interrupted backup left behind: %w", err)
 		}
 	}
 	return nil

@@ -171,7 +171,7 @@ func (o *overrides) singleAccount(root *node, references []string) []string {
 	}
 	if _, has := root.keys["account"]; has {
 		for _, name := range set {
-			o.problem(position{env: name}, "is for a configuration without accounts, and the file has some%s",
+			o.problem(position{env: name}, "is for a configuration without accounts, but the file has some%s",
 				o.instead(root, name))
 		}
 		return set

@@ -79,7 +79,7 @@ func Ask(ctx context.Context, w *warehouse.Warehouse, a warehouse.Action) (acted
 			web.Count(a.Deletes, "row"))
 		acted.Done = true
 	default:
-		return acted, refusef("%s is done by a daemon, and not through the warehouse", a.Action)
+		return acted, refusef("%s is done by a daemon, not through the warehouse", a.Action)
 	}
 	acted.Action, err = w.RecordAction(ctx, a)
 	if _, said := errors.AsType[*warehouse.FaultError](err); said {
@@ -140,7 +140,7 @@ func (d *Daemon) carryOut(ctx context.Context, a warehouse.Action) error {
 			}
 			return nil
 		case <-ctx.Done():
-			return refusef("the configuration is still being read: the log will say what came of it")
+			return refusef("the configuration is still being read: the log will show the result")
 		}
 	}
 	return d.inLoop(ctx, func(l *loop) { l.carryOut(a) })

@@ -86,7 +86,7 @@ func (r *Run) ping(ctx context.Context, t *target, signal, text string) {
 }
 
 // errNotWanted says that a switch does not take the signal.
-var errNotWanted = errors.New("the receiver does not want this signal")
+var errNotWanted = errors.New("the receiver is not configured for this signal")
 
 // ping tells a switch. rid tells runs at the same time apart, for those that know it.
 func (t *target) ping(ctx context.Context, signal, text string, rid uuid.UUID) error {

@@ -43,7 +43,7 @@ func (t *target) try(ctx context.Context, now time.Time) error {
 	}
 	m := Message{
 		ID: uuid.NewString(), Receiver: t.Name, Event: EventTest, Title: "A test of dealhouse",
-		Text: "This receiver is told what it wants to know.", At: now.UTC(), Attempt: 1,
+		Text: "This receiver is set up correctly.", At: now.UTC(), Attempt: 1,
 	}
 	var problem, err error
 	if t.Form == FormMail {

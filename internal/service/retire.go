@@ -30,6 +30,6 @@ func (s *Service) retire(ctx context.Context, cfg *config.Config, w *warehouse.W
 		}
 	}
 	if err != nil && !Canceled(err) {
-		s.warn(Warning{Err: fmt.Errorf("old rows could not be removed, and stay until the next time: %w", err)})
+		s.warn(Warning{Err: fmt.Errorf("old rows could not be removed; the next run tries again: %w", err)})
 	}
 }

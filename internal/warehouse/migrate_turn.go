@@ -15,7 +15,7 @@ import (
 
 // ErrTurnLost says that the process could not tell for a while that it is alive, so that another may change the schema
 // by now. Migrating again goes on where it stopped.
-var ErrTurnLost = errors.New("the upgrade of the schema was held up for too long, and another process may have gone on with it: run it again")
+var ErrTurnLost = errors.New("the upgrade of the schema took too long, and another process may have continued it: run it again")
 
 // createTurns makes the table in which processes say that they change the schema.
 const createTurns = `CREATE TABLE IF NOT EXISTS schema_turns_log

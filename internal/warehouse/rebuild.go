@@ -69,7 +69,7 @@ func (w *Writer) refreshDerived(ctx context.Context, l *Lease) error {
 func (w *Writer) rebuildDerived(ctx context.Context) error {
 	for _, t := range derivedTables(w.Stream) {
 		if err := w.rebuildTable(ctx, t); err != nil {
-			return fmt.Errorf("making the rows of %s of account %s anew: %w", t.table, w.Account, err)
+			return fmt.Errorf("rebuilding the rows of %s of account %s: %w", t.table, w.Account, err)
 		}
 	}
 	return nil

@@ -204,7 +204,7 @@ func start(lib *library.API, dir string, o contract.Options, r rules) (*instance
 	if err := r.tables(first); err != nil {
 		first.Close()
 		_ = in.lock.Close()
-		return nil, fmt.Errorf("open %s: take tables of the engine away: %w", dir, err)
+		return nil, fmt.Errorf("open %s: remove tables of the engine: %w", dir, err)
 	}
 	if in.version, err = first.Value("SELECT version()"); err != nil {
 		first.Close()

@@ -293,7 +293,7 @@ func (l *lease) feed(in library.Pointer, q *Query, st *Statement) error {
 			if text := lib.StreamInsertError(in); text != "" {
 				return exception.Parse(text)
 			}
-			return exception.New(exception.Unknown, "", "the engine took no more data")
+			return exception.New(exception.Unknown, "", "the engine accepted no more data")
 		}
 		if cerr := l.ctx.Err(); cerr != nil {
 			return cerr

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	hintOwner = "whoever can write to it decides what this program executes: let only yourself or root own it and write to it (chown, chmod go-w), or remove it"
+	hintOwner = "anyone who can write to it decides what this program executes: only you or root may own it and write to it (chown, chmod go-w), or remove it"
 	hintCache = "remove it, and the next start downloads it again, or " + hintInstall
 )
 

@@ -27,7 +27,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 		s.writeJSON(w, http.StatusOK, readiness{Ready: true, Reasons: []string{}})
 	case !s.authorized(r): // web-5
 		s.writeJSON(w, http.StatusServiceUnavailable,
-			readiness{Reasons: []string{"the reason is told with the user and the password only"}})
+			readiness{Reasons: []string{"the reason is shown only with user and password"}})
 	default:
 		s.writeJSON(w, http.StatusServiceUnavailable, readiness{Reasons: reasons(err)})
 	}
