@@ -181,7 +181,7 @@ func checkSchema(ctx context.Context, w *warehouse.Warehouse) finding {
 	return finding{"schema", verdictOK, "database " + w.Database() + ": up to date", exitOK}
 }
 
-// checkAPI reads a page of each enabled stream, all side by side: whoever checks wants to know soon.
+// checkAPI reads a page of each enabled stream, all in parallel: the user wants to know soon.
 func checkAPI(ctx context.Context, a *app, cfg *config.Config) []finding {
 	targets, err := service.Selection{}.Targets(cfg)
 	if err != nil {

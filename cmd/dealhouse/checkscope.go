@@ -10,7 +10,7 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// checkedLists is how many lists of a scope are asked for: whoever checks wants to know soon.
+// checkedLists is how many lists of a scope are asked for: the user wants to know soon.
 const checkedLists = 20
 
 // checkScope asks for the first page of each list of a stream's scope. One without records may be a value that is

@@ -20,7 +20,7 @@ import (
 
 // confinement is the sandbox of a command that loads: run, sync, backfill and the retry of rejects. Such a process
 // needs its keys and the network, and reads files that nobody can list in advance. But it starts no program, and writes
-// to few folders. Right before it opens an embedded engine, it becomes itself anew with no other rights than these, and
+// to few folders. Right before it opens an embedded engine, it replaces itself by a process with these rights only, and
 // does the same again up to that point.
 type confinement struct {
 	loads    bool // the command is one of them
@@ -182,7 +182,7 @@ func within(path, folder string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// enterLoading is the beginning of a process that has become itself anew to load.
+// enterLoading is the beginning of a process that has replaced itself to load.
 func (a *app) enterLoading(stage string) error {
 	a.env = slices.DeleteFunc(a.env, func(entry string) bool { return strings.HasPrefix(entry, errandVariable+"=") })
 	a.confinement.inside, a.confinement.quiet = true, true
@@ -203,7 +203,7 @@ func (a *app) enterLoading(stage string) error {
 func (c *confinement) readFile(path string) ([]byte, fs.FileMode, error) {
 	if c.inside {
 		if n, ok := c.once[path]; ok {
-			delete(c.once, path) // whoever reloads wants to see what is there then
+			delete(c.once, path) // a reload must see what is there then
 			return n.Data, n.Mode, nil
 		}
 		return config.ReadFile(path)

@@ -141,7 +141,7 @@ func (c *operateCommand) ask(ctx context.Context, a *app) (err error) {
 }
 
 // complete fills in who asks, and the account where there is only one. What the configuration does not have is a
-// mistake, but for an end of a pause: it may be of an account that was there before.
+// mistake, except for an end of a pause: it may be of an account that was there before.
 func (c *operateCommand) complete(a *app, cfg *config.Config) error {
 	if err := web.CheckReason(c.Reason); err != nil {
 		return usagef("--reason: %w", err)

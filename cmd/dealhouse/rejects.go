@@ -74,7 +74,7 @@ var reasons = []string{
 	decode.ReasonOutOfRange, decode.ReasonRounded,
 }
 
-// filter checks the flags. A --since that is a duration is left to whoever knows the clock of the warehouse.
+// filter checks the flags. A --since that is a duration is left to the code that knows the clock of the warehouse.
 func (c *rejectChoice) filter() (f warehouse.RejectFilter, ago time.Duration, err error) {
 	f = warehouse.RejectFilter{Account: c.account, Stream: service.StreamName(c.stream), Reason: c.reason, Field: c.field}
 	if err := knownStream("--stream: ", f.Stream); err != nil {

@@ -175,7 +175,7 @@ func beginRestore(dir string) (*restoring, error) {
 	return r, nil
 }
 
-// empty removes what is there but for the mark.
+// empty removes everything except the mark.
 func (r *restoring) empty() error {
 	entries, err := os.ReadDir(r.dir)
 	for _, e := range entries {

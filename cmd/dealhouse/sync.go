@@ -126,7 +126,7 @@ func (c syncCommand) run(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.dryRun { // nobody is told of it
+	if c.dryRun { // it sends no messages
 		receivers = &notify.Receivers{}
 	}
 	var results []syncer.Result
@@ -143,7 +143,7 @@ func (c syncCommand) run(ctx context.Context, a *app) (err error) {
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	a.share(w, false)
-	switches.Begin(ctx) // not before: opening an embedded warehouse may begin the process anew
+	switches.Begin(ctx) // not before: opening an embedded warehouse may restart the process
 	if err := svc.Prepare(ctx, w, c.dryRun); err != nil {
 		return err
 	}

@@ -190,14 +190,14 @@ func TestOnlyRegularFiles(t *testing.T) {
 	if err := unix.Mkfifo(filepath.Join(folder, dataFolder, "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := extracted(t, folder); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "no regular file") {
+	if _, err := extracted(t, folder); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a pipe: %v", err)
 	}
 	link, _ := written(t, "folder")
 	if err := os.Symlink("/etc/passwd", filepath.Join(link, dataFolder, "link")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := extracted(t, link); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "no regular file") {
+	if _, err := extracted(t, link); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a link: %v", err)
 	}
 	for name, m := range map[string]Manifest{

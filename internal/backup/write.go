@@ -87,7 +87,7 @@ func move(out sink, name, path string) (f File, err error) {
 	return f, os.Remove(name)
 }
 
-// Free reports an error when something is at the path already, but for an empty folder (backup-1).
+// Free reports an error when something is at the path already, unless it is an empty folder (backup-1).
 func Free(path string) error {
 	entries, err := os.ReadDir(path)
 	switch {

@@ -269,7 +269,7 @@ func (o *overrides) unknown(name string, accounts int) {
 		candidates = append(candidates, strings.TrimPrefix(known, envPrefix))
 	}
 	slices.Sort(candidates)
-	// Long names are near to each other by what they share, hence the low bound.
+	// Long names are near to each other by what they share, so the bound is low.
 	const wrong = 2
 	near, ok := nearest(strings.TrimPrefix(name, envPrefix), candidates, wrong)
 	hint := ""

@@ -105,8 +105,8 @@ func TestProblems(t *testing.T) {
 			[]string{`dealhouse.toml:6:12: schedule: "TZ=UTC" names a time zone and no schedule: write five cron fields such as "30 4 * * *", or "@every 10m"; "" for never`}},
 		{"variables of one account, with a file that has another", acme,
 			[]string{"DEALHOUSE_API_KEY=x", "DEALHOUSE_ACCOUNT=y"}, []string{
-				"environment variable DEALHOUSE_ACCOUNT: is for a configuration without accounts, and the file has some",
-				"environment variable DEALHOUSE_API_KEY: is for a configuration without accounts, and the file has some; use DEALHOUSE_ACCOUNT_ACME_API_KEY",
+				"environment variable DEALHOUSE_ACCOUNT: is for a configuration without accounts, but the file has some",
+				"environment variable DEALHOUSE_API_KEY: is for a configuration without accounts, but the file has some; use DEALHOUSE_ACCOUNT_ACME_API_KEY",
 			}},
 		{"an incomplete account of the environment", "", []string{"DEALHOUSE_ACCOUNT=y"}, []string{
 			`environment variable DEALHOUSE_ACCOUNT: account "y" lacks base_url: set DEALHOUSE_BASE_URL`,

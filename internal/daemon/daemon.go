@@ -27,7 +27,7 @@ type Options struct {
 	// Env names the supervisor (systemd), if there is one: NOTIFY_SOCKET and WATCHDOG_USEC.
 	Env    []string
 	Logger *slog.Logger // default: none
-	// Observer is told of all runs by schedule. Default: none.
+	// Observer is notified of all scheduled runs. Default: none.
 	Observer *syncer.Observer
 	Clock    func() time.Time // default: time.Now
 

@@ -92,7 +92,7 @@ func NewMetrics(reg prometheus.Registerer, build Build, clock func() time.Time) 
 	return m
 }
 
-// Expect exports a stream's series before anything has happened, but for those of its checks and of the account's
+// Expect exports a stream's series before anything has happened, except for those of its checks and of the account's
 // payouts, which say something of the data.
 func (m *Metrics) Expect(account, stream string) {
 	m.API.Expect(account)

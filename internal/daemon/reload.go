@@ -7,7 +7,7 @@ import (
 	"dealhouse/internal/syncer"
 )
 
-// reloadEvery is the least time between the beginnings of two reloads: whoever asks without end does not keep the
+// reloadEvery is the least time between the beginnings of two reloads: endless requests do not keep the
 // daemon from its runs.
 const reloadEvery = time.Second
 

@@ -49,7 +49,7 @@ func (n *Notifier) deliver(ctx context.Context, r *Receivers) error {
 	defer cancel()
 	giveBack, err := n.turn(sending, warehouse.TurnOfSending)
 	if err != nil || giveBack == nil {
-		return err // whoever has the turn sends
+		return err // the process that has the turn sends
 	}
 	errs := make([]error, len(due))
 	var group sync.WaitGroup

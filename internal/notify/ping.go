@@ -34,7 +34,7 @@ type Run struct {
 	started sync.WaitGroup
 }
 
-// Run is one of these streams; none are all. note is told of each ping that a switch wants.
+// Run is one of these streams; none are all. note is called for each ping that a switch wants.
 func (r *Receivers) Run(streams []warehouse.StreamID, note func(receiver string, err error)) *Run {
 	run := &Run{id: uuid.New(), note: note}
 	for _, t := range r.all {

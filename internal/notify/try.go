@@ -15,7 +15,7 @@ type Tried struct {
 }
 
 // Test sends a message to each receiver that says it is one, and reports what came of it, in the order of the
-// configuration. A dead man's switch is told of a success. Nothing is stored.
+// configuration. A dead man's switch gets a success. Nothing is stored.
 func (r *Receivers) Test(ctx context.Context, now time.Time) []Tried {
 	tried := make([]Tried, len(r.all))
 	var group sync.WaitGroup

@@ -157,7 +157,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// ofSettlements are the entries of what reached the bank. A correction takes back what was booked, and books it anew.
+// ofSettlements are the entries of what reached the bank. A correction takes back what was booked, and books it again.
 func (j Journal) ofSettlements(revisions []warehouse.SettlementRevision, closes []warehouse.Close) []Entry {
 	// The last one is that which the view settlements has.
 	slices.SortStableFunc(revisions, func(a, b warehouse.SettlementRevision) int {

@@ -14,7 +14,7 @@
 //
 //   - sandbox-1: What a policy does not name is refused. All rights over files and TCP that the kernel can refuse are
 //     refused, and given back for the named paths alone. No program can be executed: at first no other one, and after
-//     [Seal], which whoever is inside calls, not this one either.
+//     [Seal], which the process inside calls, not this one either.
 //   - sandbox-2: There are no sockets but TCP ones (no UDP, and so no names looked up; no local sockets), no child
 //     processes, no tracing of other processes. TCP connects to nothing and binds nothing: a server listens before
 //     it enters, and takes its listener along.

@@ -121,7 +121,7 @@ func (s *Service) sideBySide(ctx context.Context, jobs []syncer.Job, watch Watch
 	return results
 }
 
-// announceDrain tells whoever stops the program why it does not end at once.
+// announceDrain tells the user who stops the program why it does not end at once.
 func (s *Service) announceDrain(ctx context.Context) (done func() bool) {
 	return context.AfterFunc(ctx, func() {
 		s.log.Info("stopping: the current work is finished first; a second signal stops it at once", "grace",

@@ -22,7 +22,7 @@ type session struct {
 	clock   time.Time // local time then, to carry the warehouse's clock forward
 	run     *run      // the run that the caller gets the record of
 	meter   *meter    // of the windows, where the stream is read in windows
-	lost    bool      // the lease was lost before: a walk has left its rows to whoever has it now
+	lost    bool      // the lease was lost before: a walk has left its rows to the worker that has it now
 	unclean bool      // something is left of this session, or of one before it
 }
 

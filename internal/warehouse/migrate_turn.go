@@ -65,7 +65,7 @@ func (w *Warehouse) Migrate(ctx context.Context) ([]string, error) {
 	return append(statements, public...), err
 }
 
-// migrateAll is Migrate, but for the database of views.
+// migrateAll is Migrate, except for the database of views.
 func (w *Warehouse) migrateAll(ctx context.Context) ([]string, error) {
 	if w.shards != nil {
 		return w.migrateShards(ctx)

@@ -88,7 +88,7 @@ func (w *Warehouse) identify(ctx context.Context) (Server, error) {
 	return s, w.countReplicas(c)
 }
 
-// countReplicas connects anew where the number of replicas is another one than the settings of connections are for.
+// countReplicas connects again where the number of replicas is another one than the settings of connections are for.
 func (p *pool) countReplicas(c cluster) error {
 	if alone := c.replicas == 1; p.dialect.cluster != "" && !p.dialect.divided && alone != p.dialect.alone {
 		p.dialect.alone = alone

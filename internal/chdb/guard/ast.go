@@ -256,7 +256,7 @@ func (n *node) writtenOut() bool {
 }
 
 // literal refuses texts that the engine would take for the file of a time zone, alone or within a type. Opening one
-// may wait for ever.
+// may wait forever.
 func literal(text string) error {
 	if strings.Contains(text, `'file:`) || strings.Contains(text, `"file:`) {
 		return denied("a text that begins with file: is not allowed here, since it can name a file as a time zone")
