@@ -224,7 +224,7 @@ func TestBrokenOff(t *testing.T) {
 		path := filepath.Join(dir, name)
 		put(t, filepath.Join(from, "a"), "1")
 		put(t, path+partial+"dead/data/x", "left")
-		alive, err := begin(path)
+		alive, err := createPartial(path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -44,7 +44,7 @@ type Entry struct {
 // Errors of NewJournal.
 var (
 	// ErrMonthDraft says that a month is open, so that its journal is a draft.
-	ErrMonthDraft = errors.New("the month is not closed, so that its journal may change")
+	ErrMonthDraft = errors.New("the month is not closed, so its journal may still change")
 	// ErrMonthDiffers says that a closed month comes to something else than it was closed with.
 	ErrMonthDiffers = errors.New("the month comes to something else than it was closed with")
 )
