@@ -107,7 +107,7 @@ func parseTime(text string) (time.Time, error) {
 			return at, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is no time: write 2024-01-31 or 2024-01-31T15:04:05Z", text)
+	return time.Time{}, fmt.Errorf("%q is not a time: write 2024-01-31 or 2024-01-31T15:04:05Z", text)
 }
 
 func (c backfillCommand) run(ctx context.Context, a *app) (err error) {

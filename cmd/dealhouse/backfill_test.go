@@ -31,11 +31,11 @@ func TestBackfill(t *testing.T) {
 		return apisim.Fault{}
 	})
 	broken := b.call(t, append(command, "--account", "acme")...)
-	broken.want(t, 1, "the same command goes on with what is left", "error: acme: transactions: ", "HTTP 503")
+	broken.want(t, 1, "run the same command again to continue", "error: acme: transactions: ", "HTTP 503")
 	b.sim.SetFault(nil)
 
 	got := b.call(t, command...)
-	got.want(t, 0, "going on with a backfill that was interrupted", "stream ended")
+	got.want(t, 0, "continuing an interrupted backfill", "stream ended")
 	before := parse[syncRow](t, broken.out)[0]
 	for _, r := range parse[syncRow](t, got.out) {
 		count := b.sim.Count("transactions", r.Account)
@@ -65,7 +65,7 @@ func TestBackfillMistakes(t *testing.T) {
 		"only transactions can be read by time": append(from, to...),
 		"--from is missing":                     append([]string{"transactions"}, to...),
 		"--to is missing":                       append([]string{"transactions"}, from...),
-		`--from: "yesterday" is no time`:        append([]string{"transactions", "--from", "yesterday"}, to...),
+		`--from: "yesterday" is not a time`:     append([]string{"transactions", "--from", "yesterday"}, to...),
 		"the range is empty":                    {"transactions", "--from", "2024-02-01", "--to", "2024-01-01"},
 		"is too narrow": {"transactions", "--from", "2024-01-01", "--to", "2024-02-01", "--window",
 			"1s"},
@@ -73,7 +73,7 @@ func TestBackfillMistakes(t *testing.T) {
 			"-1h"},
 		"must be more than 0": {"transactions", "--from", "2024-01-01", "--to", "2024-02-01", "--parallel",
 			"0"},
-		"cannot be read side by side": {"transactions", "--from", "2024-01-01", "--to", "2024-02-01", "--parallel",
+		"cannot be read in parallel": {"transactions", "--from", "2024-01-01", "--to", "2024-02-01", "--parallel",
 			"1000"},
 		"more than 100000 windows": {"transactions", "--from", "2000-01-01", "--to", "2024-02-01", "--window",
 			"1m"},

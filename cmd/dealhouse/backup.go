@@ -149,7 +149,7 @@ func aboutBackup(ctx context.Context, w *warehouse.Warehouse) (m backup.Manifest
 func embeddedDir(cfg *config.Config) (string, error) {
 	dir, embedded := cfg.Warehouse.EmbeddedDir()
 	if !embedded {
-		return "", usagef("%s is a server, which is backed up and restored with its own means: see `BACKUP DATABASE %s` in ClickHouse's manual, and deploy/README.md for what to mind", cfg.Warehouse.RedactedDSN(), cfg.Warehouse.Database)
+		return "", usagef("%s is a server, which has backup tools of its own: see `BACKUP DATABASE %s` in ClickHouse's manual, and deploy/README.md for what to consider", cfg.Warehouse.RedactedDSN(), cfg.Warehouse.Database)
 	}
 	return dir, nil
 }
@@ -165,7 +165,7 @@ func notWithin(path, dir string) error {
 		return err
 	}
 	if within(whole, data) {
-		return usagef("%s is in the folder of the warehouse, %s: take another place, on another disk at best", path, dir)
+		return usagef("%s is in the folder of the warehouse, %s: choose another place, best on another disk", path, dir)
 	}
 	return nil
 }
@@ -174,7 +174,7 @@ func notWithin(path, dir string) error {
 func claimBackups(dir string) (folder string, release func() error, err error) {
 	folder = chdb.BackupFolder(dir)
 	if err := os.MkdirAll(folder, 0o700); err != nil { //nolint:gosec // G703: the folder is the one that the operator configured
-		return "", nil, fmt.Errorf("making a place for the backup: %w", err)
+		return "", nil, fmt.Errorf("creating the folder for the backup: %w", err)
 	}
 	unlock, err := lockFile(folder + ".lock")
 	if err != nil {

@@ -105,10 +105,10 @@ func checkAll(ctx context.Context, a *app) []finding {
 		// The warehouse can be looked at all the same when only the accounts are at fault.
 		cfg, _, err = config.Load(config.Source{Path: a.configPath, Env: a.env})
 		if err != nil {
-			return append(all, finding{"warehouse", verdictSkipped, "put the configuration right first", exitOK})
+			return append(all, finding{"warehouse", verdictSkipped, "correct the configuration first", exitOK})
 		}
 		all = append(all, checkWarehouse(ctx, a, cfg)...)
-		return append(all, finding{"API", verdictSkipped, "put the configuration right first", exitOK})
+		return append(all, finding{"API", verdictSkipped, "correct the configuration first", exitOK})
 	}
 	all = append(all, finding{"configuration", verdictOK, describe(cfg), exitOK})
 	for _, w := range warnings {
@@ -142,7 +142,7 @@ func checkWarehouse(ctx context.Context, a *app, cfg *config.Config) (all []find
 	if dir, embedded := cfg.Warehouse.EmbeddedDir(); embedded && hasEngine(ctx) {
 		all = checkFolder(ctx, a, dir)
 		if all[0].verdict == verdictFailed {
-			return append(all, finding{"warehouse", verdictSkipped, "put the folder right first", exitOK})
+			return append(all, finding{"warehouse", verdictSkipped, "correct the folder first", exitOK})
 		}
 	}
 	w, err := a.openExisting(ctx, cfg)
@@ -181,7 +181,7 @@ func checkSchema(ctx context.Context, w *warehouse.Warehouse) finding {
 	return finding{"schema", verdictOK, "database " + w.Database() + ": up to date", exitOK}
 }
 
-// checkAPI reads a page of each enabled stream, all side by side: whoever checks wants to know soon.
+// checkAPI reads a page of each enabled stream, all in parallel: the user wants to know soon.
 func checkAPI(ctx context.Context, a *app, cfg *config.Config) []finding {
 	targets, err := service.Selection{}.Targets(cfg)
 	if err != nil {
@@ -224,9 +224,9 @@ func checkStream(ctx context.Context, name string, client *dealapi.Client, t ser
 			wording.Span(time.Since(page.SentAt)))
 		switch {
 		case page.Records() == 0:
-			return finding{name, verdictWarn, "the API answers, and lists no records: right key?", exitOK}
+			return finding{name, verdictWarn, "the API answers but lists no records: is it the right key?", exitOK}
 		case page.ServerTime.IsZero():
-			return finding{name, verdictWarn, detail + "; without a usable Date header, so the local clock has to do", exitOK}
+			return finding{name, verdictWarn, detail + "; without a usable Date header, so the local clock is used", exitOK}
 		}
 		return finding{name, verdictOK, detail, exitOK}
 	}

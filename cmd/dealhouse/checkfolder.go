@@ -39,7 +39,7 @@ func checkWritable(dir string) finding {
 	there := existing(whole)
 	info, err := os.Stat(there)
 	if err == nil && !info.IsDir() {
-		return finding{name, verdictFailed, there + " is no folder: set warehouse.dsn to another one", exitUsage}
+		return finding{name, verdictFailed, there + " is not a folder: set warehouse.dsn to another one", exitUsage}
 	}
 	if err == nil {
 		err = unix.Access(there, unix.W_OK|unix.X_OK)
@@ -48,7 +48,7 @@ func checkWritable(dir string) finding {
 	case err != nil:
 		return finding{name, verdictFailed, fmt.Sprintf("%s cannot be written to (%v): give it to the user of this command, or set warehouse.dsn to another folder", there, err), exitUsage}
 	case there != whole:
-		return finding{name, verdictOK, fmt.Sprintf("%s is not there yet, and can be made in %s", whole, there), exitOK}
+		return finding{name, verdictOK, fmt.Sprintf("%s does not exist yet, and can be created in %s", whole, there), exitOK}
 	}
 	if _, err := os.Lstat(filepath.Join(whole, chdb.RestoringFile)); err == nil {
 		return finding{name, verdictFailed, whole + ": " + chdb.ErrRestoring.Error(), exitFault}
@@ -63,10 +63,10 @@ func checkRoom(dir string) finding {
 		return finding{"disk", verdictFailed, err.Error(), exitFault}
 	case free < warehouse.NoRoom:
 		return finding{"disk", verdictFailed, size(free) +
-			" free: make room, or move the folder to another disk; nothing can be loaded soon", exitFault}
+			" free: make room or move the folder to another disk, else loading will soon fail", exitFault}
 	case free < warehouse.LittleRoom:
 		return finding{"disk", verdictWarn, size(free) +
-			" free, which is little: what is loaded is written twice for a moment", exitOK}
+			" free, which is little: loaded data is stored twice for a moment", exitOK}
 	}
 	return finding{"disk", verdictOK, size(free) + " free", exitOK}
 }
@@ -76,9 +76,9 @@ func checkHolder(ctx context.Context, dir string) (f finding, held bool) {
 	const name = "held by"
 	if guest, err := chdb.Join(ctx, dir); err == nil {
 		defer guest.Close()
-		what := "which will end by itself: commands that look work through it, those that load wait for it"
+		what := "which will end by itself: commands that only read work through it, those that load wait for it"
 		if guest.Lasting() {
-			what = "which goes on until it is told to end: other commands work through it"
+			what = "which runs until it is stopped: other commands work through it"
 		}
 		return finding{name, verdictOK, fmt.Sprintf("process %d, %s", guest.PID(), what), exitOK}, true
 	}
@@ -91,7 +91,7 @@ func checkHolder(ctx context.Context, dir string) (f finding, held bool) {
 		who = fmt.Sprintf("process %d", pid)
 	}
 	return finding{name, verdictWarn, who +
-		", which does not share it (serve-warehouse, a backup or a report perhaps): no other command can use the warehouse until it ends", exitOK}, true
+		", which does not share it (perhaps serve-warehouse, a backup or a report): no other command can use the warehouse until it ends", exitOK}, true
 }
 
 // checkEngine tries the engine: that its library is whole, and where no warehouse is opened afterwards, that it starts.
@@ -103,7 +103,7 @@ func checkEngine(ctx context.Context, a *app, dir string) finding {
 		return finding{name, verdictFailed, output.Message(err), faultCode(err)}
 	case !present:
 		if _, err := exec.LookPath("npm"); err != nil {
-			return finding{name, verdictFailed, "the ClickHouse engine is not on this machine, and npm, which downloads it, is not either: install Node.js with npm, or set " + chdb.EnvLibrary + " to a libchdb.so", exitUsage}
+			return finding{name, verdictFailed, "the ClickHouse engine is not on this machine, nor is npm, which downloads it: install Node.js with npm, or set " + chdb.EnvLibrary + " to a libchdb.so", exitUsage}
 		}
 		return finding{name, verdictWarn, "the ClickHouse engine is not on this machine yet: dealhouse sync downloads it, once (178 MB)", exitOK}
 	}

@@ -16,7 +16,7 @@ func checkOffline(ctx context.Context, a *app) (all []finding) {
 	var missing []finding
 	source := config.Source{Path: a.configPath, Env: a.env, NeedAccounts: true, NeedDaemon: true,
 		Missing: func(p config.Problem) {
-			missing = append(missing, finding{"configuration", verdictSkipped, "not looked at: " + p.String(), exitOK})
+			missing = append(missing, finding{"configuration", verdictSkipped, "not checked:  " + p.String(), exitOK})
 		}}
 	cfg, warnings, err := config.Load(source)
 	if problems, bad := errors.AsType[*config.Problems](err); bad {
@@ -48,7 +48,7 @@ func checkDSN(ctx context.Context, cfg *config.Config) (all []finding) {
 	}
 	for _, file := range []string{o.TLS.CAFile, o.TLS.CertFile, o.TLS.KeyFile} {
 		if _, err := os.Stat(file); file != "" && errors.Is(err, fs.ErrNotExist) {
-			all = append(all, finding{"warehouse", verdictSkipped, "not looked at: the file " + file + " is not on this machine",
+			all = append(all, finding{"warehouse", verdictSkipped, "not checked:  the file " + file + " is not on this machine",
 				exitOK})
 			o.TLS = warehouse.TLS{}
 		}

@@ -10,7 +10,7 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// checkedLists is how many lists of a scope are asked for: whoever checks wants to know soon.
+// checkedLists is how many lists of a scope are asked for: the user wants to know soon.
 const checkedLists = 20
 
 // checkScope asks for the first page of each list of a stream's scope. One without records may be a value that is
@@ -43,8 +43,8 @@ func checkScope(ctx context.Context, name string, client *dealapi.Client, t serv
 	case len(refused) > 0:
 		return finding{name, verdictFailed, said + "; " + strings.Join(refused, "; "), worstCode}
 	case len(empty) > 0:
-		return finding{name, verdictWarn, said + "; the API lists nothing with " + strings.Join(empty, ", with ") +
-			": right spelling?", exitOK}
+		return finding{name, verdictWarn, said + "; the API lists nothing for " + strings.Join(empty, ", with ") +
+			": is it spelled correctly?", exitOK}
 	}
 	return finding{name, verdictOK, fmt.Sprintf("%s: %s on their first pages", said,
 		wording.Plural(uint64(records), "record")), exitOK}

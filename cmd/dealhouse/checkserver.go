@@ -14,10 +14,10 @@ func checkSettings(ctx context.Context, w *warehouse.Warehouse) finding {
 	err := w.TrySettings(ctx)
 	switch {
 	case err == nil:
-		return finding{"settings", verdictOK, "the user may set what runs depend on", exitOK}
+		return finding{"settings", verdictOK, "the user may change the settings that runs depend on", exitOK}
 	case warehouse.IsSettingRefused(err):
 		return finding{"settings", verdictFailed,
-			"the user may not set what runs depend on: take the constraint away, or give the user a profile that is not readonly: " + output.Message(err), exitUsage}
+			"the user may not change settings that runs depend on: remove the constraint, or give the user a profile that is not readonly: " + output.Message(err), exitUsage}
 	}
 	return finding{"settings", verdictFailed, output.Message(err), faultCode(err)}
 }
@@ -38,7 +38,7 @@ func checkRights(ctx context.Context, w *warehouse.Warehouse, toMigrate bool) fi
 	case len(missing) == 0:
 		return finding{"rights", verdictOK, "the user may load and migrate", exitOK}
 	case toMigrate:
-		return finding{"rights", verdictWarn, fmt.Sprintf("the user may load and not migrate: run dealhouse migrate as another user, or %s", strings.Join(missing, "; ")), exitOK}
+		return finding{"rights", verdictWarn, fmt.Sprintf("the user may load but not migrate: run dealhouse migrate as another user, or %s", strings.Join(missing, "; ")), exitOK}
 	}
-	return finding{"rights", verdictOK, "the user may load, and not migrate", exitOK}
+	return finding{"rights", verdictOK, "the user may load, but not migrate", exitOK}
 }

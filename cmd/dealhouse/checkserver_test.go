@@ -37,7 +37,7 @@ func TestCheckServer(t *testing.T) {
 		shows  []string
 	}{
 		{"all is well", rights, 0, []string{"ClickHouse 2", "to be created or upgraded",
-			"the user may set what runs depend on", "the user may load and migrate"}},
+			"the user may change the settings that runs depend on", "the user may load and migrate"}},
 		{"too old", []string{"version()", "'24.8.14.39'"}, 2, []string{"24.8.14.39", "25.12 or later", "FAILED"}},
 		{"without rights", lacking, 2, []string{"GRANT DROP TABLE, OPTIMIZE ON `dealhouse`.* TO CURRENT_USER"}},
 		{"behind a load balancer", []string{"toString(serverUUID())", "toString(generateUUIDv4())"}, 2,

@@ -20,7 +20,7 @@ import (
 
 // confinement is the sandbox of a command that loads: run, sync, backfill and the retry of rejects. Such a process
 // needs its keys and the network, and reads files that nobody can list in advance. But it starts no program, and writes
-// to few folders. Right before it opens an embedded engine, it becomes itself anew with no other rights than these, and
+// to few folders. Right before it opens an embedded engine, it replaces itself by a process with these rights only, and
 // does the same again up to that point.
 type confinement struct {
 	loads    bool // the command is one of them
@@ -42,7 +42,7 @@ type note struct {
 func (a *app) loads(cmd *cobra.Command) *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVar(&a.confinement.without, "without-sandbox", false,
-		"load an embedded warehouse without the sandbox of the kernel")
+		"load an embedded warehouse without the kernel sandbox")
 	cmd.PreRun = func(*cobra.Command, []string) {
 		a.confinement.loads = true
 		if f := flags.Lookup("metrics-textfile"); f != nil {
@@ -62,7 +62,7 @@ func (a *app) confine(ctx context.Context, dir string, files ...string) error {
 	if c.inside {
 		c.settled = true
 		if a.unattended {
-			a.log.Info("the embedded ClickHouse works in a sandbox of the kernel: this process writes to its folders only, and starts no program")
+			a.log.Info("the embedded ClickHouse runs in a kernel sandbox: this process can write only to its own folders, and cannot start programs")
 		}
 		return nil
 	}
@@ -104,11 +104,11 @@ func (a *app) confine(ctx context.Context, dir string, files ...string) error {
 	if ctx.Err() != nil { // it was not even tried: a signal came first
 		return context.Cause(ctx)
 	}
-	a.withoutSandbox("the sandbox of the kernel cannot be entered: "+unconfined, "error", err)
+	a.withoutSandbox("the kernel sandbox cannot be started: "+unconfined, "error", err)
 	return nil
 }
 
-const unconfined = "the embedded ClickHouse can do there what the user of this process can"
+const unconfined = "there, the embedded ClickHouse has the rights of the user of this process"
 
 // withoutSandbox says that the sandbox is not whole: loudly for a daemon, which says it once.
 func (a *app) withoutSandbox(what string, attrs ...any) {
@@ -182,7 +182,7 @@ func within(path, folder string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// enterLoading is the beginning of a process that has become itself anew to load.
+// enterLoading is the beginning of a process that has replaced itself to load.
 func (a *app) enterLoading(stage string) error {
 	a.env = slices.DeleteFunc(a.env, func(entry string) bool { return strings.HasPrefix(entry, errandVariable+"=") })
 	a.confinement.inside, a.confinement.quiet = true, true
@@ -203,7 +203,7 @@ func (a *app) enterLoading(stage string) error {
 func (c *confinement) readFile(path string) ([]byte, fs.FileMode, error) {
 	if c.inside {
 		if n, ok := c.once[path]; ok {
-			delete(c.once, path) // whoever reloads wants to see what is there then
+			delete(c.once, path) // a reload must see what is there then
 			return n.Data, n.Mode, nil
 		}
 		return config.ReadFile(path)

@@ -58,7 +58,7 @@ func TestDaemonInSandbox(t *testing.T) {
 		return d.sum(t, "dealhouse_config_last_reload_timestamp_seconds") > 0 && d.ProcessState == nil
 	})
 	d.signal(t, syscall.SIGTERM)
-	d.end(t).want(t, 143, "works in a sandbox of the kernel", "the daemon has ended")
+	d.end(t).want(t, 143, "runs in a kernel sandbox", "the daemon has ended")
 }
 
 // What a sync writes and reads is where people put it: a configuration and a key that come through pipes, which can be
@@ -109,7 +109,7 @@ func TestSyncInSandbox(t *testing.T) {
 	got := p.end(t)
 	got.want(t, 0)
 	got.shows(t, "success")
-	if strings.Contains(got.err, "sandbox of the kernel") || strings.Contains(got.err, "cannot refuse") {
+	if strings.Contains(got.err, "kernel sandbox") || strings.Contains(got.err, "cannot refuse") {
 		t.Errorf("it says of the sandbox:\n%s", got.err)
 	}
 	if _, err := os.Stat(filepath.Join(place, "textfile/metrics.prom")); err != nil {
@@ -146,7 +146,7 @@ func TestLoadsWithoutSandbox(t *testing.T) {
 		{"landlock,seccomp", nil, "cannot refuse this program files and child processes that it does not need"},
 		{"landlock", nil, "cannot refuse this program files that"},
 		{"seccomp", nil, "cannot refuse this program child processes that"},
-		{"exec", nil, "the sandbox of the kernel cannot be entered: "},
+		{"exec", nil, "the kernel sandbox cannot be started: "},
 		{"landlock", []string{"--without-sandbox"}, ""},
 	} {
 		if (test.handicap == "landlock" && test.words != "" || test.handicap == "seccomp") && !enginetest.Wide() {
@@ -156,12 +156,12 @@ func TestLoadsWithoutSandbox(t *testing.T) {
 			append([]string{"rejects", "retry", "--config", b.config}, test.args...)...)
 		got := p.end(t)
 		got.want(t, 0, test.words)
-		if n := strings.Count(got.err, "sandbox of the kernel") + strings.Count(got.err, "cannot refuse"); n != min(1,
+		if n := strings.Count(got.err, "kernel sandbox") + strings.Count(got.err, "cannot refuse"); n != min(1,
 			len(test.words)) {
 			t.Errorf("%s: it says so %d times:\n%s", test.handicap, n, got.err)
 		}
 	}
-	b.fromPipe(t, handicapVariable+"=exec").want(t, 0, "the sandbox of the kernel cannot be entered: ")
+	b.fromPipe(t, handicapVariable+"=exec").want(t, 0, "the kernel sandbox cannot be started: ")
 	b.env = append(b.env, handicapVariable+"=landlock,seccomp")
 	d := b.daemon(t, b.config)
 	d.signal(t, syscall.SIGTERM)
@@ -218,7 +218,7 @@ func TestSandboxIsTriedOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if n := strings.Count(said.String(), "sandbox of the kernel") + strings.Count(said.String(),
+		if n := strings.Count(said.String(), "kernel sandbox") + strings.Count(said.String(),
 			"cannot refuse"); n > 1+len(sandbox.Policy{Network: true}.Missing()) || tried > 1 {
 			t.Errorf("inside: %t: it is tried %d times, and says:\n%s", inside, tried, said.String())
 		}

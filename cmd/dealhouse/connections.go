@@ -9,7 +9,7 @@ import (
 )
 
 // limitedListener bounds the connections to a server. When there are too many, the one that has been idle for longest
-// is closed: whoever opens connections without asking on them does not keep others out.
+// is closed: idle connections do not keep others out.
 type limitedListener struct {
 	net.Listener
 	most int

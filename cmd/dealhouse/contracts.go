@@ -47,7 +47,7 @@ func newContract(cfg *config.Config, views []warehouse.View, now time.Time) (con
 			err = add(stream.Schedule)
 		}
 		for _, account := range cfg.Accounts {
-			// What nobody loads by a schedule is as old as whoever loads it likes.
+			// What has no schedule may be of any age.
 			if setting, _ := account.Stream(stream.Name); setting.Enabled && setting.Schedule != "" && err == nil {
 				p.Accounts = append(p.Accounts, account.Name)
 				err = add(setting.Schedule)

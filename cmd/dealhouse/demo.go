@@ -19,12 +19,12 @@ import (
 	"dealhouse/internal/wording"
 )
 
-const demoLong = `Shows all of it in one go, with nothing to set up: starts a simulated deals API on this machine, loads
+const demoLong = `Shows everything in one go, without any setup: starts a simulated deals API on this machine, loads
 its six streams for two accounts into a real ClickHouse inside this process, lets three days pass
 upstream, loads the difference, and prints three reports from the views.
 
 The data goes to a temporary folder that is removed at the end; --data keeps it. A later demo on the
-same folder begins anew. The first run on a machine downloads the ClickHouse engine (178 MB, by npm).`
+same folder starts over. The first run on a machine downloads the ClickHouse engine (178 MB, by npm).`
 
 const demoExample = `  dealhouse demo
   dealhouse demo --data ./demo-data      keep the data, to ask it with dealhouse query
@@ -68,7 +68,7 @@ type demo struct {
 
 func (a *app) demo(ctx context.Context, dir string, serve, withoutSandbox bool) (err error) {
 	if !hasEngine(ctx) {
-		return usagef("the demo needs the embedded engine, and this binary was built without it: build it without the tag noengine, or use a warehouse of your own with `dealhouse sync`")
+		return usagef("the demo needs the embedded engine, but this binary was built without it: build it without the tag noengine, or use a warehouse of your own with `dealhouse sync`")
 	}
 	d := &demo{app: a, service: a.newService(), dir: dir, kept: dir != "", withoutSandbox: withoutSandbox}
 	remove, err := d.prepareFolder()
@@ -256,4 +256,4 @@ func (a *app) send(ctx context.Context, e errand, listener net.Listener) error {
 // demoMarker is the file that tells a folder of the demo, whose data may be removed, from every other.
 const demoMarker = "dealhouse-demo.txt"
 
-const demoMarkerText = "dealhouse demo made this folder and begins anew in it each time: keep nothing of yours here.\n"
+const demoMarkerText = "dealhouse demo made this folder and starts over in it each time: keep nothing of yours here.\n"

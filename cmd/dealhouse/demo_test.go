@@ -64,7 +64,7 @@ func TestDemo(t *testing.T) {
 	if os.Remove(filepath.Join(dir, demoMarker)) != nil {
 		t.Error("the folder is not marked")
 	}
-	call(t, env, "demo", "--data", dir).want(t, 2, "something else than a demo")
+	call(t, env, "demo", "--data", dir).want(t, 2, "something other than a demo")
 	if err := os.WriteFile(filepath.Join(dir, demoMarker), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

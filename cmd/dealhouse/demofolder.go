@@ -26,7 +26,7 @@ func (d *demo) prepareFolder() (remove func() error, err error) {
 	}
 	marker := filepath.Join(d.dir, demoMarker)
 	if _, err := os.Stat(marker); len(entries) > 0 && err != nil {
-		return nil, usagef("--data: the folder %s holds something else than a demo, which would be overwritten: name an empty or a new one", d.dir)
+		return nil, usagef("--data: the folder %s holds something other than a demo, which would be overwritten: choose an empty or a new one", d.dir)
 	}
 	if err := os.MkdirAll(d.dir, 0o700); err != nil {
 		return nil, usagef("--data: %w", err)

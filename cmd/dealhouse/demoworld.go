@@ -13,7 +13,7 @@ import (
 	"dealhouse/internal/apisim"
 )
 
-// The demo's world is one in which finance has been at work for a year: every payout is right, but for three of the
+// The demo's world is one in which finance has been at work for a year: every payout is right, except for three of the
 // first account, each wrong in a way of its own. One lacks a transaction that the list does not have; of the other two
 // a transaction changes after it was paid, between the two syncs.
 

@@ -13,7 +13,7 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// lookAfterDerived compares the tables that follow from the rows of streams with these, or makes them anew.
+// lookAfterDerived compares the tables that follow from the rows of streams with these, or rebuilds them.
 func lookAfterDerived(ctx context.Context, a *app, rebuild bool) (err error) {
 	cfg, err := a.loadConfig(false)
 	if err != nil {
@@ -37,9 +37,9 @@ func lookAfterDerived(ctx context.Context, a *app, rebuild bool) (err error) {
 	}) {
 		if rebuild {
 			if err := w.RebuildDerived(ctx, id); err != nil {
-				return fmt.Errorf("making anew what follows from %s of account %s: %w", id.Stream, id.Account, err)
+				return fmt.Errorf("rebuilding the derived tables of %s of account %s: %w", id.Stream, id.Account, err)
 			}
-			fmt.Fprintf(a.stdout, "%s of %s: %s made anew.\n", id.Stream, id.Account,
+			fmt.Fprintf(a.stdout, "%s of %s: %s rebuilt.\n", id.Stream, id.Account,
 				wording.Plural(uint64(len(all[id])), "table"))
 			continue
 		}
@@ -49,7 +49,7 @@ func lookAfterDerived(ctx context.Context, a *app, rebuild bool) (err error) {
 		}
 		differ += len(wrong)
 		if len(wrong) > 0 {
-			fmt.Fprintf(a.stdout, "%s of %s: not what follows from the rows: %s.\n", id.Stream, id.Account,
+			fmt.Fprintf(a.stdout, "%s of %s: differs from the rows: %s.\n", id.Stream, id.Account,
 				strings.Join(wrong, ", "))
 			continue
 		}

@@ -13,7 +13,7 @@ type download struct {
 // reached says how much of it is there.
 func (d *download) reached(percent int) { d.percent.Store(&percent) }
 
-// text is what a user who waits is told of it; nothing while nothing is downloaded.
+// text is what a waiting user sees; nothing while nothing is downloaded.
 func (d *download) text() string {
 	percent := d.percent.Load()
 	if percent == nil || *percent == 100 {

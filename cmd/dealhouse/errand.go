@@ -129,7 +129,7 @@ var errLeash = errors.New("the process that waits for this one wants it to end")
 func (a *app) pursue(ctx context.Context, stage string) error {
 	e, listener, err := receive()
 	if err != nil {
-		return fmt.Errorf("%s is set, which only this program itself does: unset it: %w", errandVariable, err)
+		return fmt.Errorf("%s is set, which only this program itself may do: unset it: %w", errandVariable, err)
 	}
 	a.program, a.logFormat.value, a.logLevel.value = e.Program, e.LogFormat, e.LogLevel
 	if err := a.startLogging(); err != nil {
@@ -218,7 +218,7 @@ func (a *app) findEngine(ctx context.Context, dir string) (chdb.Place, error) {
 	return place, nil
 }
 
-const withoutSandboxHelp = "no sandbox of the kernel: for kernels that have none, and for an engine that needs more of the system"
+const withoutSandboxHelp = "no kernel sandbox: for kernels that have none, and for an engine that needs more rights"
 
 // raiseWalls decides about the sandbox. Where it cannot be whole, strangers from elsewhere are not served unless
 // someone has said so, and everyone is told.
@@ -228,13 +228,13 @@ func (a *app) raiseWalls(e *errand, without, strangers bool) error {
 	switch {
 	case a.become == nil:
 	case without:
-		a.log.Warn("NO SANDBOX, as --without-sandbox says: what the engine can be made to do, it can do with all of your rights, except that it has none of your environment")
+		a.log.Warn("NO SANDBOX, as --without-sandbox says: whatever someone makes the engine do, it does with all of your rights, but without your environment variables")
 	case missing == "":
 	case strangers:
-		return usagef("this kernel has no complete sandbox, it cannot refuse %s: use Linux 6.7 or later, listen on 127.0.0.1 only, or add --without-sandbox to mean it", missing)
+		return usagef("this kernel has no complete sandbox, because it cannot refuse %s: use Linux 6.7 or later, listen on 127.0.0.1 only, or add --without-sandbox to accept that", missing)
 	default:
 		a.log.Warn("NO COMPLETE SANDBOX: this kernel cannot refuse " + missing +
-			"; what the engine can be made to do there, it can do with your rights (Linux 6.7 or later can)")
+			"; whatever someone makes the engine do there, it does with your rights (Linux 6.7 or later can)")
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ func (c healthcheckCommand) run(ctx context.Context, a *app) error {
 
 // portOnly is what the environment says of the daemon's port, and else the default, without any file.
 func portOnly(a *app) (*config.Config, error) {
-	a.log.Warn("the configuration cannot be read: asking where the environment says that the daemon listens; `dealhouse check` tells what is wrong")
+	a.log.Warn("the configuration cannot be read, so the daemon's address is that of the environment, or the default; `dealhouse check` says what is wrong")
 	cfg, _, err := config.Load(config.Source{
 		Env: slices.DeleteFunc(slices.Clone(a.env), func(v string) bool {
 			name, _, _ := strings.Cut(v, "=")

@@ -44,7 +44,7 @@ func limitFlags(cmd *cobra.Command, many bool) *limits {
 	l := defaultLimits()
 	flags := cmd.Flags()
 	flags.Int64Var(&l.memory, "max-memory", l.memory,
-		"`MiB` of memory for all queries together; by default a quarter of what the machine or the container has, an eighth of less than 2 GiB")
+		"`MiB` of memory for all queries together; by default a quarter of the memory of the machine or container, at most 4096, or an eighth if it has less than 2 GiB")
 	flags.Int64Var(&l.queryMemory, "max-query-memory", l.queryMemory,
 		"`MiB` of memory for one query; by default half of that")
 	flags.Int64Var(&l.seconds, "max-time", l.seconds, "`seconds` that one query may run")
@@ -56,7 +56,7 @@ func limitFlags(cmd *cobra.Command, many bool) *limits {
 		flags.IntVar(&l.queries, "max-queries", l.queries,
 			"`queries` that may run at once; others wait for 5 seconds at most")
 		flags.Int64Var(&l.buffered, "max-buffered", l.buffered,
-			"`MiB` of a result that cannot be streamed: JSON, Parquet, Pretty and the like; 16 from 2 GiB of memory on, less for less")
+			"`MiB` of a result that cannot be streamed: JSON, Parquet, Pretty and the like; by default 16, or less with less than 2 GiB of memory")
 	}
 	return l
 }
@@ -90,7 +90,7 @@ func (l *limits) validate() error {
 		}
 	}
 	if l.result < l.buffered {
-		return usagef("--max-result: want as much as --max-buffered, %d MiB, at least", l.buffered)
+		return usagef("--max-result: want at least as much as --max-buffered, %d MiB", l.buffered)
 	}
 	return nil
 }

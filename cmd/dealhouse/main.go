@@ -40,7 +40,7 @@ func standalone(w waits) int {
 	case loading, loadingNote:
 		_ = os.Unsetenv(errandVariable) // which fails for names that are none
 		if err := a.enterLoading(stage); err != nil {
-			a.printMessage("error", fmt.Errorf("%s is set, which only this program itself does: unset it: %w", errandVariable,
+			a.printMessage("error", fmt.Errorf("%s is set, which only this program itself may do: unset it: %w", errandVariable,
 				err))
 			return exitFault
 		}

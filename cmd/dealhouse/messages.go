@@ -114,7 +114,7 @@ func (a *app) printFailures(ctx context.Context, svc *service.Service, results [
 		a.printAboutStreams("error", r.Record.Account, same, err)
 	}
 	if interrupted > 0 {
-		a.printMessage("warning", fmt.Errorf("%s stopped before the end; what was published stays, and the next sync makes up for the rest", wording.Plural(uint64(interrupted), "run")))
+		a.printMessage("warning", fmt.Errorf("%s stopped before the end; what was published stays, and the next sync reads the rest", wording.Plural(uint64(interrupted), "run")))
 	}
 	if code := worst(codes...); code != exitOK || interrupted > 0 {
 		return reported{max(code, exitFault)}

@@ -26,8 +26,8 @@ ones. Both wait for running loads to end.`
 const migrateExample = `  dealhouse migrate
   dealhouse migrate --dry-run                  print the SQL that is needed, and run nothing
   dealhouse migrate --dry-run > upgrade.sql
-  dealhouse migrate --check                    compare what follows from the rows with the rows
-  dealhouse migrate --rebuild                  make it anew`
+  dealhouse migrate --check                    compare the derived tables with the rows they come from
+  dealhouse migrate --rebuild                  compute the derived tables again`
 
 func newMigrate(a *app) *cobra.Command {
 	var dryRun, check, rebuild bool
@@ -48,8 +48,8 @@ func newMigrate(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the SQL instead of running it")
-	cmd.Flags().BoolVar(&check, "check", false, "compare the tables that follow from the rows of streams with these")
-	cmd.Flags().BoolVar(&rebuild, "rebuild", false, "make the tables that follow from the rows of streams anew")
+	cmd.Flags().BoolVar(&check, "check", false, "compare the derived tables with the rows they come from")
+	cmd.Flags().BoolVar(&rebuild, "rebuild", false, "compute all derived tables again")
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "check", "rebuild")
 	return cmd
 }

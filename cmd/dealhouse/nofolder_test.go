@@ -101,7 +101,7 @@ schedule = "*/5 * * * *"
 	got := offline(good)
 	got.want(t, 0)
 	got.shows(t, "1 account, 6 streams", "/nowhere/dsn", "/nowhere/password", "NOWHERE_KEY", "/nowhere/payouts")
-	if n := strings.Count(got.out, "not looked at"); n != 4 {
+	if n := strings.Count(got.out, "not checked"); n != 4 {
 		t.Errorf("%d are not looked at, want 4\n%s", n, got.out)
 	}
 	got = offline(good, "NOWHERE_KEY=Bearer x")

@@ -99,7 +99,7 @@ func receiverFinding(t notify.Tried) finding {
 	if t.Err != nil {
 		return finding{"receiver: " + t.Receiver, verdictFailed, output.Message(t.Err), exitFault}
 	}
-	return finding{"receiver: " + t.Receiver, verdictOK, "it took a message", exitOK}
+	return finding{"receiver: " + t.Receiver, verdictOK, "it accepted a message", exitOK}
 }
 
 func newNotifyList(a *app) *cobra.Command {
@@ -159,7 +159,7 @@ func printNotifications(a *app, format string, all []warehouse.Notification) err
 		}
 		rows = append(rows, row)
 	}
-	a.sayEmpty(len(rows), "no message was sent yet, and none waits")
+	a.sayEmpty(len(rows), "no message has been sent yet, and none is waiting")
 	return output.Print(format, a.stdout, columns, rows)
 }
 
@@ -177,7 +177,7 @@ func checkReceivers(ctx context.Context, a *app, ask bool) (all []finding) {
 	case !ask:
 		return nil
 	case len(cfg.Receivers) == 0:
-		return []finding{{"receivers", verdictWarn, "no [[receiver]] is configured: nobody is told when something goes wrong",
+		return []finding{{"receivers", verdictWarn, "no [[receiver]] is configured: nobody gets a message when something goes wrong",
 			exitOK}}
 	}
 	for _, t := range receivers.Test(ctx, time.Now()) {

@@ -90,7 +90,7 @@ accounts = "acme"
 	b.env = append(b.env, "OPS_URL="+hook.URL+"/"+httpSecret)
 	b.call(t, "notify").want(t, 2, "name one of the commands test and list")
 	b.call(t, "notify", "test", "nobody").want(t, 2, `there is no receiver "nobody"`, "ops, switch")
-	b.printed(t, 0, []string{"ops", "slack", "switch", "it took a message"}, "notify", "test")
+	b.printed(t, 0, []string{"ops", "slack", "switch", "it accepted a message"}, "notify", "test")
 	if got := hook.take(); !strings.Contains(got, "A test of dealhouse") || !strings.Contains(got, "/switch a test") {
 		t.Errorf("a test told %s", got)
 	}

@@ -22,7 +22,7 @@ import (
 type absent struct{ dir string }
 
 func (e absent) Error() string {
-	return fmt.Sprintf("there is no warehouse in %s yet: `dealhouse sync` or `dealhouse migrate` makes it, or warehouse.dsn names another folder", e.dir)
+	return fmt.Sprintf("there is no warehouse in %s yet: `dealhouse sync` or `dealhouse migrate` creates it; or set warehouse.dsn to another folder", e.dir)
 }
 
 // engineMetadata is the folder of an embedded warehouse in which the engine keeps its tables.
@@ -185,7 +185,7 @@ func (a *app) connect(ctx context.Context, cfg *config.Config, o warehouse.Optio
 // shared is no reason not to work.
 func (a *app) share(w *warehouse.Warehouse, lasting bool) {
 	if err := w.Share(lasting); err != nil {
-		a.log.Warn("other commands cannot use the embedded warehouse meanwhile", "error", err)
+		a.log.Warn("other commands cannot use the embedded warehouse while this one runs", "error", err)
 	}
 }
 
@@ -221,7 +221,7 @@ func (e takenError) Error() string {
 	if e.daemon {
 		who = "a daemon"
 	}
-	return fmt.Sprintf("%s (process %d) has the embedded warehouse open, and this command needs it alone: stop it first; `dealhouse query` and most other commands work through it meanwhile", who, e.pid)
+	return fmt.Sprintf("%s (process %d) has the embedded warehouse open, and this command needs it alone: stop it first; `dealhouse query` and most other commands work while it runs", who, e.pid)
 }
 
 func (takenError) Unwrap() error { return chdb.ErrLocked }
@@ -249,7 +249,7 @@ func unreachable(dsn string, err error) error {
 	case errors.As(err, &op):
 		return fmt.Errorf("the warehouse %s cannot be reached: check warehouse.dsn, and that the server runs: %w", dsn, op)
 	case errors.As(err, &server):
-		return fmt.Errorf("the warehouse %s refused to work: %w", dsn, server)
+		return fmt.Errorf("the warehouse %s returned an error: %w", dsn, server)
 	}
 	return fmt.Errorf("the warehouse %s does not answer: check warehouse.dsn (scheme, host, port, TLS): %w", dsn, err)
 }

@@ -73,7 +73,7 @@ func newAction(a *app, c *operateCommand, use, short, long string, act func(cont
 			return act(cmd.Context())
 		},
 	}
-	cmd.Flags().StringVar(&c.Account, "account", "", "the `account`; may be left out where only one is configured")
+	cmd.Flags().StringVar(&c.Account, "account", "", "the `account`; can be left out if only one is configured")
 	cmd.Flags().StringVar(&c.Reason, "reason", "", "`why`, for operator_actions")
 	completeAccounts(cmd, a)
 	return cmd
@@ -115,7 +115,7 @@ transactions: sync --full).`, func(ctx context.Context) error {
 func (c *operateCommand) ask(ctx context.Context, a *app) (err error) {
 	if c.run != "" {
 		if c.RunID, err = uuid.Parse(c.run); err != nil {
-			return usagef("--run: %q is no id of a run: `dealhouse runs --output json` has them", c.run)
+			return usagef("--run: %q is not the id of a run: `dealhouse runs --output json` has them", c.run)
 		}
 	}
 	cfg, err := a.loadConfig(false)
@@ -141,7 +141,7 @@ func (c *operateCommand) ask(ctx context.Context, a *app) (err error) {
 }
 
 // complete fills in who asks, and the account where there is only one. What the configuration does not have is a
-// mistake, but for an end of a pause: it may be of an account that was there before.
+// mistake, except for an end of a pause: it may be of an account that was there before.
 func (c *operateCommand) complete(a *app, cfg *config.Config) error {
 	if err := web.CheckReason(c.Reason); err != nil {
 		return usagef("--reason: %w", err)
@@ -226,7 +226,7 @@ func listActions(ctx context.Context, a *app, limit int, format string) error {
 			}
 			rows = append(rows, row)
 		}
-		a.sayEmpty(len(rows), "no operator has done anything yet")
+		a.sayEmpty(len(rows), "no actions of operators yet")
 		return output.Print(format, a.stdout, columns, rows)
 	})
 }

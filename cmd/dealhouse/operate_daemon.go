@@ -93,7 +93,7 @@ func (c *operateCommand) askDaemon(ctx context.Context, a *app, r *remote) error
 		}
 	}
 	if cfg.Daemon.User == "" {
-		return usagef("a daemon takes actions of a configured user only: set daemon.user and daemon.password, for it and for this command")
+		return usagef("a daemon accepts actions only from a configured user: set daemon.user and daemon.password for the daemon and for this command")
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
@@ -138,15 +138,15 @@ func (r *remote) ask(ctx context.Context, cfg *config.Config, request map[string
 	case resp.StatusCode == http.StatusOK && answer.Message != "":
 		return answer.Message, nil
 	case resp.StatusCode == http.StatusUnauthorized:
-		return "", refusedUserError{"the daemon refuses daemon.user and daemon.password: it has others"}
+		return "", refusedUserError{"the daemon refuses daemon.user and daemon.password: it is configured with others"}
 	case resp.StatusCode == http.StatusForbidden, resp.StatusCode == http.StatusMethodNotAllowed:
-		return "", refusedUserError{"the daemon takes no actions: it is an older one, or was started without daemon.user"}
+		return "", refusedUserError{"the daemon accepts no actions: it is an older version, or was started without daemon.user"}
 	case resp.StatusCode == http.StatusNotFound && answer.Error != "":
 		return "", usageError{errors.New(answer.Error)}
 	case answer.Error != "":
 		return "", errors.New(answer.Error)
 	}
-	return "", fmt.Errorf("%s answers %s, as no dealhouse does", address, resp.Status)
+	return "", fmt.Errorf("%s answers %s, so it is not a dealhouse daemon", address, resp.Status)
 }
 
 // refusedUserError says that the daemon does not accept who asks.

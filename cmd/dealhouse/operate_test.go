@@ -57,7 +57,7 @@ func TestOperateWithoutDaemon(t *testing.T) {
 		"pause --account initech":                     `there is no account "initech"`,
 		"pause coupons payouts --account acme":        "accepts at most 1 arg",
 		"consent --account acme":                      "name the stream",
-		"consent coupons --account acme --run 12":     "no id of a run",
+		"consent coupons --account acme --run 12":     "not the id of a run",
 		"log --limit 0":                               "want 1 or more",
 		"":                                            "name one of the commands pause, resume",
 		"pause --account acme --reason " + "\x1b[31m": "want one line of text",

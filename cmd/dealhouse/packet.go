@@ -34,7 +34,7 @@ func newReconcilePacket(a *app) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("payout") {
-				return usagef("--payout says which payout is meant: `dealhouse reconcile` lists them")
+				return usagef("say which payout with --payout: `dealhouse reconcile` lists them")
 			}
 			return printPacket(cmd.Context(), a, account, payout, all, format.value)
 		},
@@ -76,5 +76,5 @@ func onePayout(r report.Reconciliation, id int64) error {
 	case 1:
 		return nil
 	}
-	return usagef("%s have a payout %d: --account says which is meant", wording.List(r.Accounts()), id)
+	return usagef("%s have a payout %d: say which with --account", wording.List(r.Accounts()), id)
 }

@@ -203,7 +203,7 @@ func TestProxyAndAuthorities(t *testing.T) {
 			[]string{"certificate of the service is for another name", "another.deals.invalid", "base_url"},
 			[]string{"CONNECT alias.deals.invalid:443"}},
 		"forbidden": {"forbidden", []string{through, trusted}, 1,
-			[]string{"proxy does not let it through", "NO_PROXY", "403"}, []string{"CONNECT forbidden.deals.invalid:443"}},
+			[]string{"proxy does not let requests through", "NO_PROXY", "403"}, []string{"CONNECT forbidden.deals.invalid:443"}},
 		"no password": {"api", []string{"HTTPS_PROXY=<proxy>", trusted}, 1,
 			[]string{"proxy asks for a user and a password", "HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT"}, []string{proxied}},
 		"no proxy there": {"api", []string{"HTTPS_PROXY=http://worker:" + httpSecret + "@127.0.0.1:1", trusted}, 1,

@@ -219,7 +219,7 @@ func TestMetricsTextfile(t *testing.T) {
 	}
 	g := newGateway(t)
 	b.call(t, "sync", "coupons", "--metrics-textfile", path, "--push-gateway", g.URL).want(t, 0,
-		"warning: the metrics lack")
+		"warning: the metrics could not be read completely")
 	if after, err := os.ReadFile(path); err != nil || string(after) != string(before) {
 		t.Errorf("%v: the file was written without the payouts", err)
 	}

@@ -141,7 +141,7 @@ func (c reconcileCommand) run(ctx context.Context, a *app) (err error) {
 	case c.list.value != "" && c.format.value != "csv":
 		return usagef("--list chooses the rows of --output csv; %s has all of them", c.format.value)
 	case c.list.value == report.ListTransactions() && !c.onePayout:
-		return usagef("--list transactions needs --payout ID; --list exceptions has those of all payouts that are worth something else than was paid for them")
+		return usagef("--list transactions needs --payout ID; --list exceptions lists those of all payouts that are worth more or less than was paid")
 	}
 	cfg, err := a.loadConfig(false)
 	if err != nil {
@@ -255,7 +255,7 @@ func printReconciliationTables(to io.Writer, r report.Reconciliation) error {
 		rows    [][]any
 	}{
 		{"", columns, payouts},
-		{"Not in any payout that is there:", []output.Column{{Name: "account"}, {Name: "finding"}, {Name: "payout or month"},
+		{"Not in any loaded payout:", []output.Column{{Name: "account"}, {Name: "finding"}, {Name: "payout or month"},
 			output.Count("transactions"), {Name: "currency"}, alignedColumn("cashback"), {Name: "what to do"}}, others},
 		{"Its transactions: first those that changed, then those that were stamped last",
 			[]output.Column{{Name: "transaction"}, {Name: "sold"}, {Name: "retailer"}, {Name: "currency"},

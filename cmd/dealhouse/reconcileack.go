@@ -56,10 +56,10 @@ func newReconcileAck(a *app) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&c.account, "account", "", "the `account`; needed when several have a payout with the id")
 	flags.Int64Var(&c.payout, "payout", 0, "the payout with this `id`")
-	flags.StringVar(&c.kind, "kind", "", "only this `kind`, such as expected_clawback, payout_error or altered; all that are open if not given")
+	flags.StringVar(&c.kind, "kind", "", "only this `kind`, such as expected_clawback, payout_error or altered (default: all that are open)")
 	flags.StringVar(&c.currency, "currency", "", "only amounts in this `currency`")
 	flags.StringVar(&c.note, "note", "", "why, in your `words`; needed with the reason other")
-	flags.StringVar(&c.by, "by", "", "`name` of the person who acknowledges it; by default the user of this process")
+	flags.StringVar(&c.by, "by", "", "`name` of the person who acknowledges it (default: the user of this process)")
 	flags.Int64Var(&c.tolerance, "tolerance", 0,
 		"by how many of the smallest `units` of the currency the amounts may move")
 	c.reason = &choice{"", codes}
@@ -73,13 +73,13 @@ func newReconcileAck(a *app) *cobra.Command {
 func (c *ackCommand) check() error {
 	switch {
 	case c.payout == 0:
-		return usagef("--payout says which payout is meant: `dealhouse reconcile` lists them")
+		return usagef("say which payout with --payout: `dealhouse reconcile` lists them")
 	case c.reason.value == "":
-		return usagef("--reason says why: %s", c.reason.list())
+		return usagef("say why with --reason: %s", c.reason.list())
 	case c.reason.value == "other" && c.note == "":
 		return usagef("--reason other needs a --note")
 	case c.tolerance < 0:
-		return usagef("--tolerance is not below 0")
+		return usagef("--tolerance must not be below 0")
 	}
 	var err error
 	c.by, err = orUser(c.by)
@@ -93,7 +93,7 @@ func orUser(name string) (string, error) {
 	}
 	u, err := osuser.Current()
 	if err != nil || u.Username == "" {
-		return "", usagef("--by says who does it: the user of this process has no name")
+		return "", usagef("say who does it with --by: the user of this process has no name")
 	}
 	return u.Username, nil
 }
@@ -163,6 +163,6 @@ func printAcknowledgements(a *app, format string, all []warehouse.Acknowledgemen
 			report.MoneyIn(k.Currency, k.Amount),
 			len(k.Entries), report.MoneyIn(k.Currency, k.Tolerance), k.Reason, k.Note})
 	}
-	a.sayEmpty(len(rows), "nothing was acknowledged yet")
+	a.sayEmpty(len(rows), "nothing has been acknowledged yet")
 	return output.Print(format, a.stdout, columns, rows)
 }

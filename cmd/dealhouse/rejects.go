@@ -57,10 +57,10 @@ func (c *rejectChoice) flags(a *app, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&c.account, "account", "", "only this `account`")
 	flags.StringVar(&c.stream, "stream", "", "only this `stream`")
-	flags.StringVar(&c.runID, "run", "", "only what the run with this `ID` met and no later run did")
+	flags.StringVar(&c.runID, "run", "", "only what the run with this `ID` found and no later run did")
 	flags.StringVar(&c.reason, "reason", "", "only what was rejected for this `reason`")
 	flags.StringVar(&c.field, "field", "", "only values of this `field`, by its JSON name")
-	flags.StringVar(&c.since, "since", "", "only what was met since this `time`: 2024-01-31, 2024-01-31T15:04:05Z, or 36h for that long ago")
+	flags.StringVar(&c.since, "since", "", "only what was found since this `time`: 2024-01-31, 2024-01-31T15:04:05Z, or 36h for that long ago")
 	completeAccounts(cmd, a)
 	complete(cmd, "stream", catalog.Names())
 	complete(cmd, "reason", reasons)
@@ -74,7 +74,7 @@ var reasons = []string{
 	decode.ReasonOutOfRange, decode.ReasonRounded,
 }
 
-// filter checks the flags. A --since that is a duration is left to whoever knows the clock of the warehouse.
+// filter checks the flags. A --since that is a duration is left to the code that knows the clock of the warehouse.
 func (c *rejectChoice) filter() (f warehouse.RejectFilter, ago time.Duration, err error) {
 	f = warehouse.RejectFilter{Account: c.account, Stream: service.StreamName(c.stream), Reason: c.reason, Field: c.field}
 	if err := knownStream("--stream: ", f.Stream); err != nil {
@@ -85,7 +85,7 @@ func (c *rejectChoice) filter() (f warehouse.RejectFilter, ago time.Duration, er
 	}
 	if c.runID != "" {
 		if f.RunID, err = uuid.Parse(c.runID); err != nil {
-			return f, 0, usagef("--run: %q is no run ID; `dealhouse runs --output json` shows them as run_id", c.runID)
+			return f, 0, usagef("--run: %q is not a run ID; `dealhouse runs --output json` shows them as run_id", c.runID)
 		}
 	}
 	if c.since == "" {
@@ -148,7 +148,7 @@ func newRejects(a *app) *cobra.Command {
 		},
 	}
 	c.flags(a, cmd)
-	cmd.Flags().BoolVar(&c.all, "all", false, "also what is loaded or superseded")
+	cmd.Flags().BoolVar(&c.all, "all", false, "include what is loaded or superseded")
 	limitFlag(cmd, &c.limit, 50, "rejected records and values")
 	c.format = outputFlag(cmd, "table", "json", "jsonl", "csv")
 	cmd.AddCommand(a.loads(newRejectsRetry(a)))

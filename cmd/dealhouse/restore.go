@@ -26,8 +26,8 @@ The next sync continues from the watermarks of the backup. It also upgrades a ba
 backup of a newer version is refused.`
 
 const restoreExample = `  dealhouse restore backups/2026-11-22.tar
-  DEALHOUSE_WAREHOUSE_DSN=embedded:./look dealhouse restore backups/2026-11-22.tar    somewhere else, to look into it
-  dealhouse restore --check backups/2026-11-22.tar                                    read all of it, and make nothing`
+  DEALHOUSE_WAREHOUSE_DSN=embedded:./look dealhouse restore backups/2026-11-22.tar    in another folder, to inspect it
+  dealhouse restore --check backups/2026-11-22.tar                                    check all of it, restore nothing`
 
 func newRestore(a *app) *cobra.Command {
 	check := false
@@ -161,7 +161,7 @@ func beginRestore(dir string) (*restoring, error) {
 		return nil, fmt.Errorf("looking at the folder to restore into: %w", err)
 	}
 	if _, err := os.Lstat(r.mark); len(entries) > 0 && err != nil { //nolint:gosec // G703: the folder is the one that the operator configured
-		return nil, usagef("%s is not empty: restore into a new folder, by another warehouse.dsn, or move this one away", dir)
+		return nil, usagef("%s is not empty: set warehouse.dsn to a new folder, or move this one away", dir)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil { //nolint:gosec // G703: the folder is the one that the operator configured
 		return nil, fmt.Errorf("making the folder to restore into: %w", err)
@@ -175,7 +175,7 @@ func beginRestore(dir string) (*restoring, error) {
 	return r, nil
 }
 
-// empty removes what is there but for the mark.
+// empty removes everything except the mark.
 func (r *restoring) empty() error {
 	entries, err := os.ReadDir(r.dir)
 	for _, e := range entries {
@@ -184,7 +184,7 @@ func (r *restoring) empty() error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("removing what a restore left that broke off: %w", err)
+		return fmt.Errorf("removing what an interrupted restore left behind: %w", err)
 	}
 	return nil
 }

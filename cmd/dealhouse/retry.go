@@ -73,7 +73,7 @@ func (c *retryCommand) run(ctx context.Context, a *app) (err error) {
 	a.share(w, false)
 	svc := a.newService()
 	receivers := &notify.Receivers{}
-	if !c.dryRun { // nobody is told of one
+	if !c.dryRun { // it sends no messages
 		if receivers, err = svc.Receivers(cfg); err != nil {
 			return err
 		}

@@ -90,7 +90,7 @@ func (c serveCommand) run(ctx context.Context, a *app) error {
 		return usagef("the warehouse is a server, %s: ask it directly; serve-warehouse is for embedded:<folder>",
 			cfg.Warehouse.RedactedDSN())
 	}
-	if err := mustExist(dir); err != nil && !c.allowWrites { // whoever may write may also begin
+	if err := mustExist(dir); err != nil && !c.allowWrites { // a user who may write may also create it
 		return err
 	}
 	if err := taken(ctx, dir); err != nil {

@@ -73,7 +73,7 @@ func (f *monthFlags) add(cmd *cobra.Command, a *app) {
 // read is the account and the first day of the month.
 func (f *monthFlags) read(a *app) (account string, month time.Time, err error) {
 	if f.month == "" {
-		return "", month, usagef("--month says which month is meant, such as 2026-03")
+		return "", month, usagef("say which month with --month, such as 2026-03")
 	}
 	if month, err = report.ParseMonth(f.month); err != nil {
 		return "", month, usagef("--month %v", err)
@@ -88,7 +88,7 @@ func (f *monthFlags) read(a *app) (account string, month time.Time, err error) {
 	case len(cfg.Accounts) == 1:
 		return cfg.Accounts[0].Name, month, nil
 	}
-	return "", month, usagef("--account says which account is meant: the configuration has several, or none")
+	return "", month, usagef("say which account with --account: the configuration has several, or none")
 }
 
 func newStatement(a *app) *cobra.Command {
@@ -263,7 +263,7 @@ changed or opened again. Close months in order, once all of their data is loaded
 		},
 	}
 	f.add(cmd, a)
-	cmd.Flags().StringVar(&by, "by", "", "the `name` of who closes it; the user of this process if not given")
+	cmd.Flags().StringVar(&by, "by", "", "the `name` of the person who closes it (default: the user of this process)")
 	cmd.Flags().StringVar(&note, "note", "", "`words` to keep with it")
 	return cmd
 }

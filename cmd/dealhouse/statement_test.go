@@ -16,7 +16,7 @@ import (
 func checkStatement(t *testing.T, b *books) {
 	t.Helper()
 	b.call(t, "statement").want(t, 2, "--month")
-	b.call(t, "statement", "--month", "soon").want(t, 2, "no month")
+	b.call(t, "statement", "--month", "soon").want(t, 2, "not a month")
 	b.call(t, "statement", "--month", "2026-03", "--list", "ages").want(t, 2, "--output csv")
 	b.call(t, "statement", "--month", "2026-03", "--account", "acne").want(t, 2, `there is no account "acne"`)
 	got := b.call(t, "statement", "--month", "2025-11")

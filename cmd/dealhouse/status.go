@@ -89,7 +89,7 @@ func (c statusCommand) run(ctx context.Context, a *app, to io.Writer) error {
 	}
 	all = withUnrun(cfg, all)
 	if len(all) == 0 {
-		a.log.Warn("nothing was ever loaded into this warehouse, and no account is configured", "warehouse", place(cfg))
+		a.log.Warn("nothing has been loaded into this warehouse yet, and no account is configured", "warehouse", place(cfg))
 	}
 	return printStatus(to, c.format.value, all, func(s warehouse.StreamStatus) string { return scopeText(cfg, s) })
 }
@@ -167,7 +167,7 @@ func readStatus(ctx context.Context, a *app, cfg *config.Config) (_ []warehouse.
 	defer func() { err = errors.Join(err, w.Close()) }()
 	all, err := w.Status(ctx)
 	if warehouse.IsMissing(err) {
-		a.log.Warn("the warehouse has no tables of dealhouse yet: dealhouse sync makes them", "warehouse", place(cfg))
+		a.log.Warn("the warehouse has no tables of dealhouse yet: dealhouse sync creates them", "warehouse", place(cfg))
 		return nil, nil
 	}
 	return all, err

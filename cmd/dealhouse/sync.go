@@ -83,7 +83,7 @@ func newSync(a *app) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVar(&c.selected.Accounts, "account", nil, "only this `account`; repeatable")
-	flags.BoolVar(&c.full, "full", false, "read everything, whatever was read before")
+	flags.BoolVar(&c.full, "full", false, "read everything, not only what has changed")
 	flags.BoolVar(&c.dryRun, "dry-run", false, "read and count, but change nothing")
 	flags.BoolVar(&c.allowMassDelete, "allow-mass-delete", false, "let this run delete more than max_delete_ratio allows")
 	flags.StringVar(&c.pushGateway, "push-gateway", "", "push the metrics of the run to the Pushgateway at this `URL`")
@@ -126,7 +126,7 @@ func (c syncCommand) run(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.dryRun { // nobody is told of it
+	if c.dryRun { // it sends no messages
 		receivers = &notify.Receivers{}
 	}
 	var results []syncer.Result
@@ -143,7 +143,7 @@ func (c syncCommand) run(ctx context.Context, a *app) (err error) {
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	a.share(w, false)
-	switches.Begin(ctx) // not before: opening an embedded warehouse may begin the process anew
+	switches.Begin(ctx) // not before: opening an embedded warehouse may restart the process
 	if err := svc.Prepare(ctx, w, c.dryRun); err != nil {
 		return err
 	}

@@ -228,7 +228,7 @@ func (b *bench) references(t *testing.T) {
 		t.Errorf("its list: %+v", rows)
 	}
 	asked := b.sim.Requests("")
-	if _, got := b.sync(t, 0, "transactions"); strings.Contains(got.err, "no list has") || b.sim.Requests("") != asked+2 {
+	if _, got := b.sync(t, 0, "transactions"); strings.Contains(got.err, "no list contains") || b.sim.Requests("") != asked+2 {
 		t.Errorf("%d requests for two accounts:\n%s", b.sim.Requests("")-asked, got.err)
 	}
 }

@@ -32,7 +32,7 @@ func (a *app) exported(ctx context.Context, registry *prometheus.Registry) (tele
 	settings := telemetry.Read(a.env)
 	if !a.confinement.inside { // or it has been said before
 		for _, problem := range settings.Problems {
-			a.log.Warn("a variable of OpenTelemetry cannot be followed, and nothing is sent for it", "problem", problem)
+			a.log.Warn("an OpenTelemetry variable is invalid, so nothing is sent for it", "problem", problem)
 		}
 	}
 	if settings.Metrics != nil && registry == nil {

@@ -3,9 +3,9 @@
 //
 // A Sim is an http.Handler. Its world has retailers, promotions, coupons, cashback offers, products, and organizations
 // with transactions and payouts. The world has a clock of its own that only Advance moves. A test reads what is true
-// with Truth and Count, changes the world with Advance, TouchTransactions, Touch, Put and Delete, changes the manners
-// of the service with Settings, and breaks it with SetFault. With Settings.Movement the lists move by themselves while
-// they are read.
+// with Truth and Count, changes the world with Advance, TouchTransactions, Touch, Put and Delete, changes how the
+// service behaves with Settings, and breaks it with SetFault. With Settings.Movement the lists change by themselves
+// while they are read.
 //
 // How it works: a record is a function of the seed, its number and the time, rendered into a pooled buffer when a page
 // needs it. Only what a caller did by hand is stored, and the order of items once a page has asked for it.

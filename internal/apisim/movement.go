@@ -11,7 +11,7 @@ import (
 // zero value is a list that stands still.
 //
 // Chance has a seed and counters of its own for each list: equal requests for a list meet equal events, whatever else
-// is read meanwhile, but for the times, since the clock is one for all.
+// is read meanwhile, except for the times, since the clock is one for all.
 type Movement struct {
 	Seed    uint64  `json:"seed"`
 	PerPage float64 `json:"perPage"` // mean number of events between two pages, at most 1,000; 0: none

@@ -51,7 +51,7 @@ func (c *call) query(known ...string) (url.Values, *answer) {
 
 // listing is the cursor list that is asked for, at the call's moment.
 func (c *call) listing() *listing {
-	l, _ := c.world.list(c.op.of.stream, c.account.name) // whoever has a key is there
+	l, _ := c.world.list(c.op.of.stream, c.account.name) // an account with a key exists
 	return l.(*listing)
 }
 
@@ -138,7 +138,7 @@ func (c *call) array() *answer {
 	}
 	rows := 0
 	c.buf = append(c.sim.pages.get(), '[')
-	l, _ := c.world.list(c.op.of.stream, c.account.name) // whoever has a key is there
+	l, _ := c.world.list(c.op.of.stream, c.account.name) // an account with a key exists
 	l.each(c.set.Order, &c.style, func(record func([]byte) []byte) bool {
 		if rows > 0 {
 			c.buf = append(c.buf, ',')

@@ -183,21 +183,21 @@ func TestNoWayOut(t *testing.T) {
 	}
 }
 
-// What is no regular file is not read, nor a manifest whose sizes do not add up (backup-5).
+// What is not a regular file is not read, nor a manifest whose sizes do not add up (backup-5).
 func TestOnlyRegularFiles(t *testing.T) {
 	t.Parallel()
 	folder, _ := written(t, "folder")
 	if err := unix.Mkfifo(filepath.Join(folder, dataFolder, "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := extracted(t, folder); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "no regular file") {
+	if _, err := extracted(t, folder); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a pipe: %v", err)
 	}
 	link, _ := written(t, "folder")
 	if err := os.Symlink("/etc/passwd", filepath.Join(link, dataFolder, "link")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := extracted(t, link); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "no regular file") {
+	if _, err := extracted(t, link); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a link: %v", err)
 	}
 	for name, m := range map[string]Manifest{
@@ -224,7 +224,7 @@ func TestBrokenOff(t *testing.T) {
 		path := filepath.Join(dir, name)
 		put(t, filepath.Join(from, "a"), "1")
 		put(t, path+partial+"dead/data/x", "left")
-		alive, err := begin(path)
+		alive, err := createPartial(path)
 		if err != nil {
 			t.Fatal(err)
 		}

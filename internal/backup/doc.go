@@ -1,14 +1,15 @@
-// Package backup writes what the engine has backed up into one folder or one tar file, with a manifest of it, and takes
-// it out again. It knows files, and nothing of what is in them.
+// Package backup writes the files of an engine's backup into one folder or one tar file, with a manifest, and extracts
+// them again. It knows files, and nothing about their content.
 //
 // Invariants, cited in the code as backup-N:
 //
-//  1. A backup is there under its name when it is whole, and not before: it is written beside it under another name,
-//     with the manifest as the last thing, brought to the disk, and then renamed. Nothing that is there is replaced.
-//  2. What is taken out is what was put in: each file has the size and the SHA-256 that the manifest says, none is
-//     missing and none is there besides. The manifest has a checksum of its own.
-//  3. Taking out writes below the folder that it is given, whatever names are in the backup.
-//  4. What a process that died has left beside the name is removed by the next one that writes a backup of that name.
-//  5. Only regular files are read, and no sparse ones: a pipe would never end, a link leads elsewhere, and a small file
-//     could claim to hold more than any disk.
+//  1. A backup gets its name only when it is complete. It is written under another name beside it, with the manifest
+//     last, flushed to the disk, and then renamed. Nothing that exists is replaced.
+//  2. What is extracted is what was written: each file has the size and the SHA-256 that the manifest says, and no file
+//     is missing or added. The manifest has a checksum of its own.
+//  3. Extraction writes only below the folder that it is given, whatever names the backup contains.
+//  4. A process that died may leave files under the temporary name. The next process that writes a backup of that name
+//     removes them.
+//  5. Only regular files are read, and no sparse ones: a pipe might never end, a link may point elsewhere, and a small
+//     sparse file could claim to be larger than any disk.
 package backup

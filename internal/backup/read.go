@@ -68,7 +68,7 @@ func eachOfTar(path string, do func(name string, content io.Reader) error) (err 
 		}
 		if h.Typeflag != tar.TypeReg || h.PAXRecords["GNU.sparse.major"] != "" ||
 			h.PAXRecords["GNU.sparse.map"] != "" { // backup-5
-			return fmt.Errorf("%w (%s is no regular file)", ErrDamaged, h.Name)
+			return fmt.Errorf("%w (%s is not a regular file)", ErrDamaged, h.Name)
 		}
 		if err := do(h.Name, reader); err != nil {
 			return err
@@ -87,7 +87,7 @@ func eachOfFolder(dir string, do func(name string, content io.Reader) error) err
 			return err
 		}
 		if !e.Type().IsRegular() { // backup-5
-			return fmt.Errorf("%w (%s is no regular file)", ErrDamaged, rel)
+			return fmt.Errorf("%w (%s is not a regular file)", ErrDamaged, rel)
 		}
 		file, err := os.Open(name) //nolint:gosec // G122: what is read is compared with the manifest
 		if err != nil {

@@ -25,7 +25,7 @@ func Write(ctx context.Context, from, path string, about Manifest) (m Manifest, 
 	if err := removeLeft(path); err != nil {
 		return m, err
 	}
-	out, err := begin(path)
+	out, err := createPartial(path)
 	if err != nil {
 		return m, fmt.Errorf("beginning the backup: %w", err)
 	}
@@ -87,7 +87,7 @@ func move(out sink, name, path string) (f File, err error) {
 	return f, os.Remove(name)
 }
 
-// Free reports an error when something is at the path already, but for an empty folder (backup-1).
+// Free reports an error when something is at the path already, unless it is an empty folder (backup-1).
 func Free(path string) error {
 	entries, err := os.ReadDir(path)
 	switch {
@@ -111,8 +111,8 @@ type sink interface {
 // partial stands between the name of a backup and letters by chance, while it is written.
 const partial = ".partial-"
 
-// begin makes a place for what is written, which is locked for as long as this process has it.
-func begin(path string) (sink, error) {
+// createPartial creates the place to write to, and locks it for as long as this process has it.
+func createPartial(path string) (sink, error) {
 	folder, base := filepath.Split(filepath.Clean(path))
 	if folder == "" {
 		folder = "."
@@ -157,7 +157,7 @@ func removeLeft(path string) error {
 			err = os.RemoveAll(name)
 		}
 		if err := errors.Join(err, f.Close()); err != nil {
-			return fmt.Errorf("removing a backup that broke off: %w", err)
+			return fmt.Errorf("removing what an interrupted backup left behind: %w", err)
 		}
 	}
 	return nil

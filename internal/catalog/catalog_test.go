@@ -274,7 +274,7 @@ func behaviourProblems(s *Stream, complain func(int, string, ...any)) {
 			return f.Column == d.Column &&
 				(f.Type == Time || f.Type == Day)
 		}) {
-			complain(9, "is counted by %s of %s, which is no day of it", d.Column, d.View)
+			complain(9, "is counted by %s of %s, which is not a day of it", d.Column, d.View)
 		}
 	}
 	if i := s.OrderField(); s.OrderedBy != "" &&

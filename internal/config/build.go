@@ -111,11 +111,11 @@ func (l *loader) server(v *values, w Warehouse) {
 		return
 	}
 	if w.Cluster != "" {
-		l.problem(v.at["cluster"], "cluster is for servers, and dsn names the embedded ClickHouse: leave it empty")
+		l.problem(v.at["cluster"], "cluster is for servers, but dsn names the embedded ClickHouse: leave it empty")
 	}
 	for _, k := range []struct{ name, value string }{{"ca_file", w.CAFile}, {"cert_file", w.CertFile}} {
 		if k.value != "" {
-			l.warn(v.at[k.name], "%s is for a server, and dsn names the embedded ClickHouse: it is not used", k.name)
+			l.warn(v.at[k.name], "%s is for a server, but dsn names the embedded ClickHouse: it is not used", k.name)
 		}
 	}
 }

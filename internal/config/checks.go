@@ -107,7 +107,7 @@ func checkPath(s string) error {
 
 func checkTimeZone(s string) error {
 	if _, err := time.LoadLocation(s); err != nil || s == "" {
-		return fmt.Errorf("%s is no time zone that this machine knows: write one such as Europe/Paris, UTC or Local",
+		return fmt.Errorf("%s is not a time zone that this machine knows: write one such as Europe/Paris, UTC or Local",
 			quote(s))
 	}
 	return nil
@@ -155,12 +155,12 @@ func checkSchedule(s string) error {
 			return fmt.Errorf("%s names a time zone and no schedule%s", quote(s), hint)
 		}
 		if _, err := time.LoadLocation(zone); err != nil {
-			return fmt.Errorf("%s is no time zone that this machine knows: write one such as Europe/Paris", quote(zone))
+			return fmt.Errorf("%s is not a time zone that this machine knows: write one such as Europe/Paris", quote(zone))
 		}
 	}
 	parsed, err := cron.ParseStandard(s)
 	if err != nil {
-		return fmt.Errorf("%s is no schedule%s", quote(s), hint)
+		return fmt.Errorf("%s is not a schedule%s", quote(s), hint)
 	}
 	_, rest, _ := strings.Cut(s, "@every ")
 	if every, err := time.ParseDuration(rest); err == nil && every < time.Second {

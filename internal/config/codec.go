@@ -88,7 +88,7 @@ func duration(field func(*values) *time.Duration, least, most time.Duration) cod
 		d, err := time.ParseDuration(s)
 		switch {
 		case err != nil:
-			return 0, fmt.Errorf("%s is no duration%s", quote(s), durationHint(s))
+			return 0, fmt.Errorf("%s is not a duration%s", quote(s), durationHint(s))
 		case d < least || d > most:
 			return 0, fmt.Errorf("must be from %s to %s; %s is not", short(least), short(most), quote(s))
 		}
@@ -158,7 +158,7 @@ func size(field func(*values) *int64, least, most int64) codec {
 		n, err := parseSize(s)
 		switch {
 		case err != nil:
-			return 0, fmt.Errorf("%s is no size: write a number of bytes, or one with a unit such as \"256MiB\"", quote(s))
+			return 0, fmt.Errorf("%s is not a size: write a number of bytes, or one with a unit such as \"256MiB\"", quote(s))
 		case n < least || n > most:
 			return 0, fmt.Errorf("must be from %d to %d bytes; %s is not", least, most, quote(s))
 		}

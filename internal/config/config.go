@@ -19,7 +19,7 @@ type Config struct {
 	// Daemon holds the settings of `dealhouse run`.
 	Daemon Daemon
 
-	// Lineage says who is told of runs.
+	// Lineage says where runs are reported.
 	Lineage Lineage
 
 	// Finance holds the settings of the reconciliation of payouts.

@@ -171,7 +171,7 @@ func (o *overrides) singleAccount(root *node, references []string) []string {
 	}
 	if _, has := root.keys["account"]; has {
 		for _, name := range set {
-			o.problem(position{env: name}, "is for a configuration without accounts, and the file has some%s",
+			o.problem(position{env: name}, "is for a configuration without accounts, but the file has some%s",
 				o.instead(root, name))
 		}
 		return set
@@ -269,7 +269,7 @@ func (o *overrides) unknown(name string, accounts int) {
 		candidates = append(candidates, strings.TrimPrefix(known, envPrefix))
 	}
 	slices.Sort(candidates)
-	// Long names are near to each other by what they share, hence the low bound.
+	// Long names are near to each other by what they share, so the bound is low.
 	const wrong = 2
 	near, ok := nearest(strings.TrimPrefix(name, envPrefix), candidates, wrong)
 	hint := ""

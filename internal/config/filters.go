@@ -118,11 +118,11 @@ func checkFilterValue(f catalog.Filter, value string) error {
 	case value == "" || strings.TrimSpace(value) != value:
 		return fmt.Errorf("%s is empty, or has a space before or after it", quote(value))
 	case len(value) > longest || !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl):
-		return fmt.Errorf("%s is no %s", quote(value), f.Words)
+		return fmt.Errorf("%s is not a %s", quote(value), f.Words)
 	case f.Lower && !hostnamePattern.MatchString(value):
-		return fmt.Errorf("%s is no hostname: write it as the service does, such as shop.example, without https:// and without a path", quote(value))
+		return fmt.Errorf("%s is not a hostname: write it as the service does, such as shop.example, without https:// and without a path", quote(value))
 	case f.Upper && !countryPattern.MatchString(value):
-		return fmt.Errorf("%s is no country: write its two letters, such as DE", quote(value))
+		return fmt.Errorf("%s is not a country: write its two letters, such as DE", quote(value))
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Lineage says who is told of runs, as OpenLineage events.
+// Lineage says where runs are reported as OpenLineage events.
 type Lineage struct {
 	// URL is the address that events are posted to, with its path. It has no user, password or query. Empty: none.
 	URL string

@@ -186,7 +186,7 @@ func checkTemplate(s string) error {
 	p := parse.New("template")
 	p.Mode = parse.SkipFuncCheck
 	if _, err := p.Parse(s, "", "", map[string]*parse.Tree{}); err != nil {
-		return fmt.Errorf("is no template: %s", strings.TrimPrefix(strings.ReplaceAll(err.Error(), "template:", ""), " "))
+		return fmt.Errorf("is not a template: %s", strings.TrimPrefix(strings.ReplaceAll(err.Error(), "template:", ""), " "))
 	}
 	return nil
 }

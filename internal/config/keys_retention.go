@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Retention says how long what the program notes for itself, and the past of deals, is kept; zero: for ever. What is
+// Retention says how long what the program notes for itself, and the past of deals, is kept; zero: forever. What is
 // loaded is always kept.
 type Retention struct {
 	// Runs are kept for so long after they began.
@@ -56,7 +56,7 @@ transactions and payouts and the prices of products always are.`,
 	}
 }
 
-// kept is a duration of retention: nothing, which is for ever, or long enough.
+// kept is a duration of retention: nothing, which means forever, or long enough.
 func kept(field func(*values) *time.Duration) codec {
 	c := duration(field, 0, 100*366*24*time.Hour)
 	set := c.set

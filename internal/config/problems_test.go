@@ -48,7 +48,7 @@ func TestProblems(t *testing.T) {
 		{"no TOML: only the first", "[warehouse\nx = \n", nil,
 			[]string{"dealhouse.toml:1:11: invalid TOML: expected ']' to close table name"}},
 		{"text without quotes", "[[account]]\napi_key = hunter2\n", nil,
-			[]string{"dealhouse.toml:2:11: invalid TOML: this is no TOML value: put text in double quotes"}},
+			[]string{"dealhouse.toml:2:11: invalid TOML: this is not a TOML value: put text in double quotes"}},
 		{"a string that does not end", "[[account]]\napi_key = \"hunter2\n", nil,
 			[]string{"dealhouse.toml:2:19: invalid TOML: basic strings cannot have new lines"}},
 		{"a float out of range", "[[account]]\napi_key = 1.5e999\n", nil,
@@ -82,7 +82,7 @@ func TestProblems(t *testing.T) {
 		{"a dash for an underscore", acme + "[account.streams.cashback-offers]\n", nil,
 			[]string{`dealhouse.toml:5:18: unknown table "cashback-offers" in [account.streams]; did you mean "cashback_offers"?`}},
 		{"a cluster of the embedded engine", "[warehouse]\ncluster = \"c\"\n" + acme, nil,
-			[]string{"dealhouse.toml:2:11: cluster is for servers, and dsn names the embedded ClickHouse: leave it empty"}},
+			[]string{"dealhouse.toml:2:11: cluster is for servers, but dsn names the embedded ClickHouse: leave it empty"}},
 		{"a certificate without its key", "[warehouse]\ndsn = \"clickhouses://h:9440\"\ncert_file = \"c.crt\"\n" + acme, nil,
 			[]string{"dealhouse.toml:3:13: cert_file and key_file go together: one is set and the other is not"}},
 		{"a key without its certificate", "[warehouse]\ndsn = \"clickhouses://h:9440\"\nkey_file = \"c.key\"\n" + acme, nil,
@@ -105,8 +105,8 @@ func TestProblems(t *testing.T) {
 			[]string{`dealhouse.toml:6:12: schedule: "TZ=UTC" names a time zone and no schedule: write five cron fields such as "30 4 * * *", or "@every 10m"; "" for never`}},
 		{"variables of one account, with a file that has another", acme,
 			[]string{"DEALHOUSE_API_KEY=x", "DEALHOUSE_ACCOUNT=y"}, []string{
-				"environment variable DEALHOUSE_ACCOUNT: is for a configuration without accounts, and the file has some",
-				"environment variable DEALHOUSE_API_KEY: is for a configuration without accounts, and the file has some; use DEALHOUSE_ACCOUNT_ACME_API_KEY",
+				"environment variable DEALHOUSE_ACCOUNT: is for a configuration without accounts, but the file has some",
+				"environment variable DEALHOUSE_API_KEY: is for a configuration without accounts, but the file has some; use DEALHOUSE_ACCOUNT_ACME_API_KEY",
 			}},
 		{"an incomplete account of the environment", "", []string{"DEALHOUSE_ACCOUNT=y"}, []string{
 			`environment variable DEALHOUSE_ACCOUNT: account "y" lacks base_url: set DEALHOUSE_BASE_URL`,

@@ -64,7 +64,7 @@ func TestReceivers(t *testing.T) {
 		"a stream that there is not": {hook + "streams = \"coupon\"", []string{"HOOK=https://example.com"},
 			`"coupon" is not`},
 		"no template": {hook + "template = \"{{.Title\"", []string{"HOOK=https://example.com"},
-			"is no template"},
+			"is not a template"},
 		"two of a name": {hook + "[[receiver]]\n" + hook, []string{"HOOK=https://example.com"},
 			`a second receiver "a"`},
 		"a password without a user": {"name = \"a\"\nform = \"mail\"\nserver = \"x:25\"\nfrom = \"a@x.org\"\nto = \"b@x.org\"\npassword = \"env:HOOK\"", []string{"HOOK=p"}, "user and password go together"},

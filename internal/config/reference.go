@@ -75,7 +75,7 @@ func checkKey(text string) error {
 	case text == "":
 		return errors.New("is empty")
 	case len(text) > longest:
-		return fmt.Errorf("is longer than %d bytes: that is no API key", longest)
+		return fmt.Errorf("is longer than %d bytes: that is not an API key", longest)
 	case strings.HasPrefix(strings.ToLower(text), "bearer "):
 		return errors.New(`begins with "Bearer ": give the key alone`)
 	}

@@ -16,17 +16,17 @@ type Secret struct {
 	again *origin // nil when it cannot change
 }
 
-// origin is where a secret can be read anew. Secrets have it by its address, so that they can be compared.
+// origin is where a secret can be read again. Secrets have it by its address, so that they can be compared.
 type origin struct{ read func() (Secret, error) }
 
 // NewSecret wraps a value; for tests and for programs that configure themselves.
 func NewSecret(value string) Secret { return Secret{value: value} }
 
-// From is the reference that the value was read by, when it can be read anew: "file:PATH" or "env-file:PATH#NAME". It
+// From is the reference that the value was read by, when it can be read again: "file:PATH" or "env-file:PATH#NAME". It
 // is "" for a literal and for an environment variable, which is fixed when a process starts.
 func (s Secret) From() string { return s.from }
 
-// Again reads the value anew from where it came; one that cannot change stays. Its error shows no secret.
+// Again reads the value again from where it came; one that cannot change stays. Its error shows no secret.
 func (s Secret) Again() (Secret, error) {
 	if s.again == nil {
 		return s, nil

@@ -103,7 +103,7 @@ func TestSecrets(t *testing.T) {
 			""},
 		{"not ASCII", "hunter2é", nil, "", "api_key: holds a space, a line break or a character that no HTTP header may hold",
 			""},
-		{"too long", strings.Repeat("hunter2", 2000), nil, "", "api_key: is longer than 8192 bytes: that is no API key", ""},
+		{"too long", strings.Repeat("hunter2", 2000), nil, "", "api_key: is longer than 8192 bytes: that is not an API key", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -124,7 +124,7 @@ func newSyntaxError(file string, data []byte, err error) *syntaxError {
 	case strings.HasPrefix(message, "unable to parse float"):
 		message = "number out of range" // the decoder would show the value: config-3
 	case strings.HasPrefix(message, "unexpected character"), strings.HasPrefix(message, "expected keyword"):
-		message = "this is no TOML value: put text in double quotes"
+		message = "this is not a TOML value: put text in double quotes"
 	}
 	return &syntaxError{at, "invalid TOML: " + message}
 }

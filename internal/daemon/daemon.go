@@ -27,7 +27,7 @@ type Options struct {
 	// Env names the supervisor (systemd), if there is one: NOTIFY_SOCKET and WATCHDOG_USEC.
 	Env    []string
 	Logger *slog.Logger // default: none
-	// Observer is told of all runs by schedule. Default: none.
+	// Observer is notified of all scheduled runs. Default: none.
 	Observer *syncer.Observer
 	Clock    func() time.Time // default: time.Now
 
@@ -252,7 +252,7 @@ func (l *loop) drain(ctx context.Context, ticks <-chan time.Time) {
 	running := l.timetable.running()
 	grace := l.timetable.settings.Grace
 	if running > 0 {
-		l.log.Info("shutting down: no new run starts; those under way may go on for the grace", "running", running, "grace",
+		l.log.Info("shutting down: no new run starts; runs under way may continue for the grace period", "running", running, "grace",
 			grace)
 	}
 	expired, stop := l.o.after(grace)
@@ -261,7 +261,7 @@ func (l *loop) drain(ctx context.Context, ticks <-chan time.Time) {
 		select {
 		case <-expired:
 			expired = nil
-			l.log.Info("the grace is over: stopping the runs under way", "running", l.timetable.running())
+			l.log.Info("the grace period is over: stopping the runs under way", "running", l.timetable.running())
 			l.stopRuns(context.Cause(ctx))
 		case <-ticks:
 			l.ping()
@@ -288,10 +288,10 @@ func (l *loop) tick() {
 	const tolerated = time.Minute // below that it is a busy machine, or a clock that is kept right
 	switch step := now.Sub(l.lastTick); {
 	case step > tolerated:
-		l.log.Warn("the clock has moved on by more than the daemon was awake: the machine slept, or the clock was set", "by",
+		l.log.Warn("the clock jumped forward: the machine slept, or the clock was set", "by",
 			step)
 	case step < -time.Second:
-		l.log.Warn("the clock was set back: planning anew", "by", -step)
+		l.log.Warn("the clock was set back: planning all runs again", "by", -step)
 		l.replan(now)
 	}
 	l.lastTick = now

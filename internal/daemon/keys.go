@@ -28,7 +28,7 @@ func (a *attempt) refusedKey(err error) usedKey {
 	return usedKey{}
 }
 
-// renewKeys reads the keys anew that the service refused. The streams of one that has changed run at once, rather than
+// renewKeys reads the keys again that the service refused. The streams of one that has changed run at once, rather than
 // when it is their turn to be tried again. The files are read beside the loop, since they may be on a disk that is
 // slow.
 func (d *Daemon) renewKeys(ctx context.Context) error {

@@ -61,26 +61,26 @@ func NewMetrics(reg prometheus.Registerer, build Build, clock func() time.Time) 
 	m := &Metrics{
 		API: dealapi.NewMetrics(reg), Warehouse: warehouse.NewMetrics(reg), Syncer: syncer.NewMetrics(reg, clock),
 		Notify: notify.NewMetrics(reg),
-		next: gauge("dealhouse_next_run_timestamp_seconds", "When the stream runs next; 0: not by itself.", "account",
+		next: gauge("dealhouse_next_run_timestamp_seconds", "When the stream runs next; 0 if it does not run by itself.", "account",
 			"stream"),
 		missed: counter("dealhouse_missed_runs_total",
-			"Scheduled times without a run of their own: the one before still ran, or the machine slept.", "account", "stream"),
+			"Scheduled times without a run of their own, because the previous run was not over or the machine slept.", "account", "stream"),
 		failures: gauge("dealhouse_failed_runs_in_a_row",
-			"Runs that failed since the last one that did not, of this process; 0 when the last one succeeded.", "account",
+			"Failed runs in a row, counted by this process; 0 when the last run succeeded.", "account",
 			"stream"),
-		paused: gauge("dealhouse_paused", "1 while an operator has paused the stream, or its account: no run of it starts.",
+		paused: gauge("dealhouse_paused", "1 while an operator has paused the stream or its account, so that no run of it starts.",
 			"account", "stream"),
 		reloaded: single("dealhouse_config_reload_success",
-			"1 when the configuration was good when it was last read, 0 when it was refused and the one before is in force."),
+			"1 if the configuration was accepted when it was last read, 0 if it was refused and the previous one is in force."),
 		lastReload: single("dealhouse_config_last_reload_timestamp_seconds", "When the configuration in force was read."),
 		payouts:    newPayoutMetrics(gauge),
 		quality: gauge("dealhouse_quality_check_ok", "1 when what is loaded passed the check, 0 when it did not.",
 			"account", "stream", "check"),
 		lost: counter("dealhouse_telemetry_lost_total",
-			"What was to be sent and did not arrive: OpenLineage events, and exports of traces and metrics over OTLP.",
+			"Lost OpenLineage events, and lost exports of traces and metrics over OTLP.",
 			"signal"),
 		references: counter("dealhouse_references_total",
-			"Deals that others refer to and the lists do not have, asked for by their own address.", "account", "stream",
+			"Deals that transactions refer to and no list contains, requested by their own address.", "account", "stream",
 			"outcome"),
 	}
 	for _, signal := range []string{SignalLineage, SignalTraces, SignalMetrics} {
@@ -92,7 +92,7 @@ func NewMetrics(reg prometheus.Registerer, build Build, clock func() time.Time) 
 	return m
 }
 
-// Expect exports a stream's series before anything has happened, but for those of its checks and of the account's
+// Expect exports a stream's series before anything has happened, except for those of its checks and of the account's
 // payouts, which say something of the data.
 func (m *Metrics) Expect(account, stream string) {
 	m.API.Expect(account)

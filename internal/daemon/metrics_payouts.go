@@ -21,13 +21,13 @@ type payoutMetrics struct {
 
 func newPayoutMetrics(gauge func(name, help string, labels ...string) *prometheus.GaugeVec) *payoutMetrics {
 	return &payoutMetrics{
-		payouts: gauge("dealhouse_payouts", "Payouts by what came of comparing them with their transactions.", "account",
+		payouts: gauge("dealhouse_payouts", "Payouts, by the result of comparing them with their transactions.", "account",
 			"verdict"),
 		mixed: gauge("dealhouse_payouts_mixed_currency", "Payouts whose transactions are of several currencies.",
 			"account"),
 		altered: gauge("dealhouse_payouts_altered", "Payouts whose totals changed upstream after they were first seen.",
 			"account"),
-		orphan: gauge("dealhouse_payout_orphan_transactions", "Transactions that name a payout which is not listed.",
+		orphan: gauge("dealhouse_payout_orphan_transactions", "Transactions whose payout is not listed.",
 			"account"),
 		overdue: gauge("dealhouse_payout_overdue_transactions",
 			"Transactions sold longer ago than overdue_after, not declined and in no payout.", "account"),

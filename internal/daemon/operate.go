@@ -79,7 +79,7 @@ func Ask(ctx context.Context, w *warehouse.Warehouse, a warehouse.Action) (acted
 			web.Count(a.Deletes, "row"))
 		acted.Done = true
 	default:
-		return acted, refusef("%s is done by a daemon, and not through the warehouse", a.Action)
+		return acted, refusef("%s is done by a daemon, not through the warehouse", a.Action)
 	}
 	acted.Action, err = w.RecordAction(ctx, a)
 	if _, said := errors.AsType[*warehouse.FaultError](err); said {
@@ -136,11 +136,11 @@ func (d *Daemon) carryOut(ctx context.Context, a warehouse.Action) error {
 		select {
 		case err := <-answer:
 			if err != nil {
-				return refusef("the configuration was refused, and the one before stays in force: %s", err)
+				return refusef("the configuration was refused, and the previous one stays in force: %s", err)
 			}
 			return nil
 		case <-ctx.Done():
-			return refusef("the configuration is still being read: the log will say what came of it")
+			return refusef("the configuration is still being read: the log will show the result")
 		}
 	}
 	return d.inLoop(ctx, func(l *loop) { l.carryOut(a) })
@@ -188,10 +188,10 @@ func (d *Daemon) lookAgain(ctx context.Context) {
 			return
 		}
 		if err := d.look(ctx); err != nil && ctx.Err() == nil {
-			d.log.Debug("could not look for what operators have asked for", "error", err)
+			d.log.Debug("could not read what operators have asked for", "error", err)
 		}
 		if err := d.renewKeys(ctx); err != nil && ctx.Err() == nil {
-			d.log.Debug("could not look for keys that have changed", "error", err)
+			d.log.Debug("could not check whether API keys have changed", "error", err)
 		}
 	}
 }

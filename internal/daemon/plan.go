@@ -36,7 +36,7 @@ type Stream struct {
 	Job      syncer.Job // a run by schedule
 	Enabled  bool
 	Schedule Schedule // of runs
-	Resync   Schedule // of runs that read everything, whatever was read before
+	Resync   Schedule // of runs that read everything, not only what has changed
 }
 
 func (s *Stream) id() warehouse.StreamID {

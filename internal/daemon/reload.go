@@ -7,7 +7,7 @@ import (
 	"dealhouse/internal/syncer"
 )
 
-// reloadEvery is the least time between the beginnings of two reloads: whoever asks without end does not keep the
+// reloadEvery is the least time between the beginnings of two reloads: endless requests do not keep the
 // daemon from its runs.
 const reloadEvery = time.Second
 
@@ -53,9 +53,9 @@ func (l *loop) applyReload(ctx context.Context, r reloaded) {
 		if r.plan != nil {
 			r.plan.free()
 		}
-		l.log.Error("THE CONFIGURATION WAS REFUSED: the one before stays in force. Correct it and send SIGHUP again", "error",
+		l.log.Error("THE CONFIGURATION WAS REFUSED: the previous one stays in force. Correct it and send SIGHUP again", "error",
 			r.err)
-		l.supervisor.notify("READY=1", "STATUS=the last configuration was refused, the one before is in force")
+		l.supervisor.notify("READY=1", "STATUS=the last configuration was refused, the previous one is in force")
 		return
 	}
 	l.adopt(r.plan, r.known)

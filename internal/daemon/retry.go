@@ -67,7 +67,7 @@ func (e *entry) failed(was *attempt, err error, now time.Time) {
 	e.failures = f
 }
 
-// replan plans anew after the clock was set back.
+// replan plans again after the clock was set back.
 func (f *failures) replan(now time.Time, r Retry) {
 	if len(r) == 0 || f.again.IsZero() {
 		return
@@ -77,7 +77,7 @@ func (f *failures) replan(now time.Time, r Retry) {
 	}
 }
 
-// tryNow lets a stream whose last run failed run at once: whoever changes the configuration may have mended it.
+// tryNow lets a stream whose last run failed run at once: the new configuration may have solved the problem.
 func (e *entry) tryNow(now time.Time) {
 	if e.Enabled && e.lastError != "" && e.running == nil {
 		e.failures = failures{again: now}

@@ -55,7 +55,7 @@ func (d *Daemon) perform(ctx context.Context, job syncer.Job, set *settings) syn
 		return d.observe(ctx)
 	})
 	if p, panicked := errors.AsType[*syncer.PanicError](err); panicked {
-		d.log.Error("what follows a run ended in a panic", "account", job.Account, "stream", job.Stream.Name, "error", err,
+		d.log.Error("the work after a run ended in a panic", "account", job.Account, "stream", job.Stream.Name, "error", err,
 			"stack", string(p.Stack))
 	}
 	return result
@@ -68,7 +68,7 @@ func (l *loop) goBeside(plan *Plan) {
 		return nil
 	})
 	if p, panicked := errors.AsType[*syncer.PanicError](err); panicked {
-		l.log.Error("what goes on beside the runs ended in a panic", "error", err, "stack", string(p.Stack))
+		l.log.Error("a background task ended in a panic", "error", err, "stack", string(p.Stack))
 	}
 }
 
@@ -125,7 +125,7 @@ func (d *Daemon) logResult(ctx context.Context, r syncer.Result, warned *remarks
 	case panicked:
 		log.Error("run failed", "outcome", r.Record.Outcome, "error", r.Err, "stack", string(p.Stack))
 	case r.Err != nil && ctx.Err() != nil:
-		log.Info("run stopped: the next one makes up for it")
+		log.Info("run stopped: the next one reads what is missing")
 	case r.Err != nil && r.Record.Outcome == warehouse.OutcomeIncomplete:
 		log.Warn("run incomplete: the next one reads the rest", "mode", r.Record.Mode, "read", t.Read, "inserted", c.Inserted,
 			"updated", c.Updated,

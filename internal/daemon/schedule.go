@@ -111,7 +111,7 @@ func (s *slot) planFirst(last, now time.Time) {
 	}
 }
 
-// replan plans anew after the clock was set back.
+// replan plans again after the clock was set back.
 func (s *slot) replan(now time.Time) {
 	if next := s.Next(now.Add(-s.delay)); next.Before(s.at) {
 		s.at = next

@@ -95,7 +95,7 @@ func (t *timetable) running() (n int) {
 	return n
 }
 
-// replan plans anew after the clock was set back (daemon-2).
+// replan plans again after the clock was set back (daemon-2).
 func (l *loop) replan(now time.Time) {
 	for _, e := range l.timetable.entries {
 		e.runs.replan(now)

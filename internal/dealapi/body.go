@@ -19,7 +19,7 @@ const (
 // tooLargeError: the body is over its bound.
 type tooLargeError struct{ limit int64 }
 
-func (e *tooLargeError) Error() string { return fmt.Sprintf("it is over %d bytes", e.limit) }
+func (e *tooLargeError) Error() string { return fmt.Sprintf("it has more than %d bytes", e.limit) }
 
 // encodingError: the whole body arrived, but its Content-Encoding is wrong.
 type encodingError struct{ err error }

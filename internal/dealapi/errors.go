@@ -154,13 +154,13 @@ func (e *Error) explain() (what, advice string) {
 		case e.Page == 0:
 			return "the API does not know the item", ""
 		case strings.Contains(e.URL, "/v1/v1/"):
-			return "the API does not know this address", "remove /v1 from base_url, since it is added to it"
+			return "the API does not know this address", "remove /v1 from base_url: dealhouse adds it"
 		}
 		return "the API does not know this address", "check base_url"
 	case KindRateLimited:
 		return "the API's rate limit was exceeded", "lower requests_per_second"
 	case KindServer:
-		return "the service failed", "try again later; if it goes on, ask those who run it"
+		return "the service failed", "try again later; if it continues, ask the operators of the service"
 	case KindNetwork:
 		if what, advice = unreachable(e.Err); what != "" {
 			return what, advice
@@ -171,11 +171,11 @@ func (e *Error) explain() (what, advice string) {
 	case KindMalformed:
 		return "the answer is not what the API promises", "check that base_url is the API and not a page in front of it"
 	case KindLoop:
-		return "the paging loops: a cursor came back a second time", "report it to those who run the API"
+		return "the paging loops: a cursor came back a second time", "report it to the operators of the API"
 	case KindTooLarge:
-		return "the answer is too large", "raise max_body_size if it is right"
+		return "the answer is too large", "raise max_body_size if the answer is right"
 	case KindRedirect:
-		return "refused to follow the API elsewhere", "the key is only sent to the origin of base_url"
+		return "refused to follow the API to another address", "the key is only sent to the origin of base_url"
 	case KindConfig:
 		return "the configuration cannot work", ""
 	case KindCanceled:

@@ -14,9 +14,9 @@ const rememberedKeys = 4
 // keyring is the key of a client, which may be replaced while requests are under way. It holds keys inside functions,
 // where no %+v reaches them (dealapi-2).
 type keyring struct {
-	again func() (string, error) // reads the key anew; nil: it never changes
+	again func() (string, error) // reads the key again; nil: it never changes
 
-	mu     sync.Mutex // held while the key is read anew
+	mu     sync.Mutex // held while the key is read again
 	keys   func() []string
 	use    atomic.Pointer[keyInUse]
 	scrubs atomic.Pointer[scrubber]
@@ -77,16 +77,16 @@ func (k *keyring) renew(number int) (found bool, err error) {
 // KeyNumber numbers the keys that the client has had: it grows when another one is read.
 func (c *Client) KeyNumber() int { return c.keys.number() }
 
-// RenewKey reads the key anew from where it came, unless the one with that number is no longer in use, and reports
+// RenewKey reads the key again from where it came, unless the one with that number is no longer in use, and reports
 // whether another one is in use now. A key that comes from no file stays. It is safe for concurrent use, and may take
 // as long as the file takes to be read.
 func (c *Client) RenewKey(number int) bool {
 	found, err := c.keys.renew(number)
 	switch {
 	case err != nil:
-		c.log.Warn("the key could not be read anew: the one before is used", "error", c.scrub().text(err.Error()))
+		c.log.Warn("could not read the key again: using the previous one", "error", c.scrub().text(err.Error()))
 	case found:
-		c.log.Info("the service refused the key, and it has changed since: the new one is used")
+		c.log.Info("the service refused the key, but it has changed since: using the new one")
 	}
 	return c.keys.number() != number
 }

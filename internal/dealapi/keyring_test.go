@@ -62,7 +62,7 @@ func TestKeyIsRenewed(t *testing.T) {
 	wantKind(t, get(), KindAuth)
 	set("broken key", rotated)
 	wantKind(t, get(), KindAuth)
-	if n := strings.Count(log.String(), "could not be read anew"); n != 2 || strings.Contains(log.String(), "broken key") {
+	if n := strings.Count(log.String(), "could not read the key again"); n != 2 || strings.Contains(log.String(), "broken key") {
 		t.Errorf("said %d times:\n%s", n, log.String())
 	}
 

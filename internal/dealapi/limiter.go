@@ -99,7 +99,7 @@ func (l *Limiter) wait(ctx context.Context) (grant, error) {
 			return grant{at: start}, nil
 		}
 		delayed = true
-		// A Retry-After that came meanwhile holds whoever has a slot as well.
+		// A Retry-After that came meanwhile also holds those that have a slot.
 		if now := time.Now(); !now.Before(l.held()) {
 			return grant{at: now, waited: now.Sub(start)}, nil
 		}

@@ -24,7 +24,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "dealhouse_http_requests_total",
-			Help: "Requests made to the API, each attempt for itself, by what came of it.",
+			Help: "Requests sent to the API, by result; every attempt counts.",
 		}, []string{"account", "status"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "dealhouse_http_request_duration_seconds",
@@ -33,15 +33,15 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		}, account),
 		retries: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "dealhouse_http_retries_total",
-			Help: "Requests to the API that were made again after a failure.",
+			Help: "Requests to the API that were repeated after a failure.",
 		}, account),
 		waits: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "dealhouse_rate_limit_wait_seconds_total",
-			Help: "Time that requests spent waiting for the account's rate limit, added up over all of them.",
+			Help: "Time that requests waited for the account's rate limit, added up over all requests.",
 		}, account),
 		rate: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "dealhouse_rate_limit_requests_per_second",
-			Help: "The pace that the account keeps at present: requests_per_second, or less after the API has refused.",
+			Help: "The current rate limit of the account: requests_per_second, or less after the API has refused requests.",
 		}, account),
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "dealhouse_received_bytes_total",

@@ -74,7 +74,7 @@ func (s *schedule) NextBackOff() time.Duration {
 	wait := max(s.exp.NextBackOff(), min(s.last.RetryAfter, s.retryAfter))
 	now := s.now()
 	if now.Add(wait).Sub(s.started) > s.elapsed {
-		s.why = fmt.Sprintf("the next attempt would be more than %s after the first", s.elapsed)
+		s.why = fmt.Sprintf("the next attempt would be later than %s after the first", s.elapsed)
 		return backoff.Stop
 	}
 	if deadline, ok := s.ctx.Deadline(); ok && !now.Add(wait).Before(deadline) {
@@ -152,7 +152,7 @@ func (c *Client) ended(ctx context.Context, r request, err error) *Error {
 	case errors.Is(err, context.Canceled):
 		kind, detail = KindCanceled, ""
 	case ctx.Err() == nil:
-		detail = "the rate limit lets the request go only after the deadline"
+		detail = "the rate limit would delay the request past the deadline"
 	}
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, err) {
 		detail = joinDetail(detail, cause.Error())

@@ -22,7 +22,7 @@ const (
 // spellings finds a key in the ways that software writes one down: in another case, split by white space, line ends or
 // zero bytes (as UTF-16 has them), escaped for HTML, URLs, JSON or C, in hex, in base64 of either alphabet wherever in
 // the encoded text it begins, and in these one within the other, up to escapeDepth deep. A service that means to show
-// the key to whoever reads the log can always find another way: it has the key.
+// the key to a person who reads the log can always find another way: it has the key.
 type spellings []string
 
 func newSpellings(key string) spellings {

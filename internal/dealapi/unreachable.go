@@ -32,7 +32,7 @@ func unreachable(err error) (what, advice string) {
 		if refused.Status == http.StatusProxyAuthRequired {
 			return "the proxy asks for a user and a password", "write HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT, and in the password %40 for @ and so on"
 		}
-		return "the proxy does not let it through to the service", "let the proxy allow the host of base_url, or name that in NO_PROXY"
+		return "the proxy does not let requests through to the service", "allow the host of base_url in the proxy, or add it to NO_PROXY"
 	}
 	who, setting := "the service", "base_url"
 	if viaProxy(err) {
@@ -43,10 +43,10 @@ func unreachable(err error) (what, advice string) {
 	}
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return who + " speaks no TLS at this port", "check the port in " + setting +
-			", and whether it begins with http:// rightly"
+			", and whether it should begin with http://"
 	}
 	if who == "the proxy" {
-		return "the proxy could not be reached", "check HTTPS_PROXY, or name the host of base_url in NO_PROXY"
+		return "the proxy could not be reached", "check HTTPS_PROXY, or add the host of base_url to NO_PROXY"
 	}
 	return "", ""
 }
@@ -62,16 +62,16 @@ func viaProxy(err error) bool {
 func distrusted(err error) (what, advice string) {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return "the certificate of %s comes from an authority that this machine does not trust",
-			"if it is your company's, or that of a proxy which looks into the traffic, name a file with its certificate in SSL_CERT_FILE; else check %s"
+			"if it belongs to your company, or to a proxy that reads the traffic, set SSL_CERT_FILE to a file with its certificate; otherwise check %s"
 	}
 	if _, ok := errors.AsType[x509.HostnameError](err); ok {
 		return "the certificate of %s is for another name", "check the host in %s, and whether something else answers in its place"
 	}
 	if _, ok := errors.AsType[x509.SystemRootsError](err); ok {
-		return "the certificate of %s cannot be checked, since this machine has no list of authorities", "install ca-certificates, or name a file in SSL_CERT_FILE, so that the host in %s can be checked"
+		return "the certificate of %s cannot be checked, since this machine has no list of authorities", "install ca-certificates, or set SSL_CERT_FILE to a file of authorities, so that the host in %s can be checked"
 	}
 	if bad, ok := errors.AsType[x509.CertificateInvalidError](err); ok && bad.Reason == x509.Expired {
-		return "the certificate of %s has expired, or is not valid yet", "check the clock of this machine; if it is right, whoever runs the host in %s must renew the certificate"
+		return "the certificate of %s has expired, or is not valid yet", "check the clock of this machine; if it is right, the operators of the host in %s must renew the certificate"
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return "the certificate of %s cannot be trusted", "check the host in %s"

@@ -201,7 +201,7 @@ type Batch struct {
 	// none.
 	Entries []string
 
-	// LeftOut are rows, in their order, that are not to be staged: whoever reads the batch has no use for them.
+	// LeftOut are rows, in their order, that are not to be staged: the reader of the batch has no use for them.
 	LeftOut []int
 
 	Rejects []Reject

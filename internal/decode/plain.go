@@ -10,7 +10,7 @@ import (
 )
 
 // Nearly all values of a page are written in one way. What is here reads that way alone, without a search for the end
-// of a string, and leaves any other to whoever reads all. What both take, they take for the same.
+// of a string, and leaves any other to the full decoder. Both give the same result.
 
 const (
 	uuidLength = len("xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx")

@@ -209,7 +209,7 @@ func (d *Decoder) wrongValue(c *cursor, rows *Rows, i int, reason string) error 
 	return nil
 }
 
-// refuseString refuses a string, but for the empty one, which holds nothing to keep: it is the same as absent.
+// refuseString refuses a string, except for the empty one, which holds nothing to keep: it is the same as absent.
 func (d *Decoder) refuseString(b, raw []byte, rows *Rows, i int, reason string) {
 	if len(b) == 0 && !rows.Fields[i].Key {
 		rows.setAbsent(i)

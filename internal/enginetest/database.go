@@ -131,7 +131,7 @@ func (p *pool) empty(ctx context.Context, d *database) (bool, error) {
 }
 
 // look reads how the tables of a database are defined, and how many rows they have. The text of a view takes long to
-// make: views change only by being made anew, and then have another id.
+// make: views change only by being created again, and then have another id.
 func (p *pool) look(ctx context.Context, name string) (tables map[string]string, rows map[string]uint64, err error) {
 	tables, rows = map[string]string{}, map[string]uint64{}
 	var table, definition string

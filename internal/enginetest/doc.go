@@ -1,8 +1,8 @@
 // Package enginetest is the harness of tests that need the embedded engine. Only tests import it.
 //
 // A process can have one engine, which takes a second to start, and a migrated database costs more than most tests that
-// use it. So a test binary starts the engine once, in Main, and its tests share a few migrated databases, in Open. What
-// they may rely on:
+// use it. So a test binary starts the engine once, in Main, and its tests share a few migrated databases, in Open.
+// Tests can rely on the following:
 //
 //  1. A database belongs to one test until that ends, and is empty when the test gets it.
 //  2. A database whose schema a test has changed, or whose test failed, is dropped and never handed on.

@@ -1,21 +1,22 @@
-// Package finance explains payouts: what was paid, what it is worth now, and what the difference is made of.
+// Package finance explains payouts: what was paid, what it is worth now, and what makes up the difference.
 //
-// It is arithmetic on decimals alone. It asks no warehouse, knows no clock and imports nothing of ours.
+// It only computes with decimals. It queries no warehouse, reads no clock and imports no other package of this project.
 //
-// The services this is for pay pending transactions too, and never change a payout. So the cashback of a payout and
-// that of its transactions drift apart, for reasons that an accountant keeps apart: some of it is to be expected back,
-// some can be claimed, some is a mistake in the payout, some belongs to transactions that are not loaded, and some to
-// transactions that the service no longer lists.
+// The services that this is written for also pay pending transactions, and never change a payout. So the cashback of a
+// payout and that of its transactions drift apart, for reasons that an accountant keeps apart: some of the difference
+// will be taken back, some can be claimed, some is an error in the payout, some belongs to transactions that are not
+// loaded, and some to transactions that the service no longer lists.
 //
 // Invariants, cited in the code as finance-N:
 //
-//  1. Amounts are exact. No float is involved.
-//  2. Amounts of different currencies are never added up. What a payout says in the sum of several currencies, and its
-//     transactions do not account for, is an amount in no currency.
-//  3. In each currency the items of a payout add up to what was paid less what it is worth now, exactly.
-//  4. Items are never netted: two that cancel each other are both there.
-//  5. A status when paid is known when it was seen, and deduced when the counts of the payout allow one answer only.
-//     Otherwise it is not claimed. The deduction takes for granted that the payout counts right, and that changes of
-//     amounts between being paid and being loaded show in its totals. Where there is too much to try, it also takes for
-//     granted that what was declined when it was paid is declined still when it is loaded, and says so.
+//  1. Amounts are exact. No floats are used.
+//  2. Amounts of different currencies are never added up. If a payout gives a sum over several currencies, the part
+//     that its transactions do not explain is an amount without a currency.
+//  3. In each currency, the items of a payout add up exactly to what was paid minus what it is worth now.
+//  4. Items are never netted: if two items cancel each other, both are shown.
+//  5. The status of a transaction when it was paid is known if it was seen, and deduced if the counts of the payout
+//     allow only one answer. Otherwise nothing is claimed. The deduction assumes that the counts of the payout are
+//     right, and that amounts which changed between payment and loading show in its totals. If there are too many
+//     combinations to try, it also assumes that what was declined when it was paid was still declined when it was
+//     loaded, and says so.
 package finance

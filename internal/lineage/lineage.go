@@ -142,7 +142,7 @@ func (e *Emitter) lose(events int, why error) {
 	e.silent = true
 	e.mu.Unlock()
 	if first {
-		e.o.Logger.Warn("OpenLineage events are lost: runs go on, and it is said once until one arrives", "receiver",
+		e.o.Logger.Warn("OpenLineage events are lost: runs continue, and this is logged once until one arrives", "receiver",
 			e.target.name(), "error", why)
 	}
 }

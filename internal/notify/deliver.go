@@ -49,7 +49,7 @@ func (n *Notifier) deliver(ctx context.Context, r *Receivers) error {
 	defer cancel()
 	giveBack, err := n.turn(sending, warehouse.TurnOfSending)
 	if err != nil || giveBack == nil {
-		return err // whoever has the turn sends
+		return err // the process that has the turn sends
 	}
 	errs := make([]error, len(due))
 	var group sync.WaitGroup
@@ -173,7 +173,7 @@ func (n *Notifier) drop(ctx context.Context, all []warehouse.Notification, why s
 		return err
 	}
 	n.o.Metrics.count(all[0].Receiver, outcomeDropped, len(all))
-	n.log.Warn("gave up telling a receiver: `dealhouse notify list` shows what", "receiver", all[0].Receiver, "messages",
+	n.log.Warn("gave up sending messages to a receiver: `dealhouse notify list` shows which", "receiver", all[0].Receiver, "messages",
 		len(all), "reason", why)
 	return nil
 }
@@ -188,7 +188,7 @@ func (n *Notifier) send(ctx context.Context, t *target, m Message, now time.Time
 		problem, err = t.post(ctx, m, now)
 	}
 	if problem != nil {
-		n.log.Warn("a notification goes out as it is built in", "receiver", t.Name, "error", problem)
+		n.log.Warn("a template failed: the built-in message is sent instead", "receiver", t.Name, "error", problem)
 	}
 	return err
 }
@@ -209,7 +209,7 @@ func (n *Notifier) note(t *target, err error) {
 	n.o.Metrics.count(t.Name, outcomeFailed, 1)
 	n.failed[t.Name] = err.Error()
 	if before != err.Error() {
-		n.log.Warn("a receiver of notifications did not take one; what it is to be told waits", "receiver", t.Name, "error",
+		n.log.Warn("a receiver did not accept a notification: its messages wait", "receiver", t.Name, "error",
 			err)
 	}
 }

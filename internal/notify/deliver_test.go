@@ -89,7 +89,7 @@ func TestReceiverIsDown(t *testing.T) {
 	if requests[0].key != waiting[0].ID.String() || !strings.Contains(requests[0].body, requests[0].key) {
 		t.Errorf("the message has the key %q, its ID is %s", requests[0].key, waiting[0].ID)
 	}
-	if got := strings.Count(h.log.String(), "did not take one"); got != 1 {
+	if got := strings.Count(h.log.String(), "did not accept a notification"); got != 1 {
 		t.Errorf("it was logged %d times that the receiver is down", got)
 	}
 }

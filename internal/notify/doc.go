@@ -9,23 +9,23 @@
 //
 // Invariants, cited in the code as notify-N:
 //
-//  1. What was told is in the warehouse, in the row of the message that tells it. So a restart neither repeats nor
-//     forgets an edge, and a message is never recorded as told without being there to be sent.
-//  2. Edges are decided, and stored, by one process at a time; messages are sent by one process at a time. Each has a
-//     turn of its own, so that a receiver that hangs keeps nobody from storing. A turn is over before it counts as
-//     forgotten.
-//  3. A message is sent until its receiver has taken it, in the order of its receiver's messages, at least once. What
-//     is sent again has the same ID, in the header Idempotency-Key, in the body, or as Message-ID, and says so.
-//  4. What waits is bounded, in number and age. What is dropped for that is counted, logged, and stays in the
-//     warehouse.
-//  5. A receiver holds up nobody but itself: runs do not wait for messages, receivers are served side by side, each
-//     attempt has a time limit, and of an answer only its status and its first bytes are read. Redirects are not
-//     followed.
-//  6. No error, log line, metric, page or stored row has a URL of a receiver, or what is in it, a token or a password;
-//     nor has it what a receiver answers, but for the status. What a mail server says is shown without what was sent to
-//     it.
-//  7. Texts of the API stay text in every form: they cannot mention people, format, add a header or a field, or steer a
-//     terminal. What the author of a template writes is left as it is.
-//  8. A message that the warehouse does not work cannot be stored in it. It is sent directly, and only the process
-//     remembers it: two processes may both send it, and so may one after a restart.
+//  1. What was sent is recorded in the warehouse, in the row of the message itself. So a restart neither repeats nor
+//     forgets an edge, and a message is never recorded as sent unless it is there to be sent.
+//  2. One process at a time decides and stores edges; one process at a time sends messages. Each of the two jobs has a
+//     turn of its own, so that a receiver that hangs stops nobody from storing. A turn ends before others may count it
+//     as abandoned.
+//  3. A message is sent until its receiver has accepted it, in the order of that receiver's messages, at least once. A
+//     repetition has the same ID, in the header Idempotency-Key, in the body, or as Message-ID, and says that it is
+//     one.
+//  4. The waiting messages are limited in number and age. What is dropped for that reason is counted, logged, and stays
+//     in the warehouse.
+//  5. A receiver delays only itself: runs do not wait for messages, receivers are served in parallel, each attempt has
+//     a time limit, and only the status and the first bytes of an answer are read. Redirects are not followed.
+//  6. No error, log line, metric, page or stored row contains a URL of a receiver or a part of it, a token or a
+//     password. Nor does it contain the answer of a receiver, except for the status. Answers of a mail server are shown
+//     without what was sent to it.
+//  7. Texts from the API stay text in every form: they cannot mention people, add formatting, a header or a field, or
+//     control a terminal. What the author of a template writes is left as it is.
+//  8. The message that the warehouse does not work cannot be stored in it. It is sent directly, and only the process
+//     remembers it: two processes may both send it, and one process may send it again after a restart.
 package notify

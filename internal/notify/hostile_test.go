@@ -150,7 +150,7 @@ func TestSecretsStaySecret(t *testing.T) {
 		}
 	}
 	if shown := fmt.Sprintf("%+v", all); strings.Contains(shown, secret) ||
-		strings.Count(h.log.String(), "did not take one") != 5 || strings.Contains(h.log.String(), secret) {
+		strings.Count(h.log.String(), "did not accept a notification") != 5 || strings.Contains(h.log.String(), secret) {
 		t.Errorf("stored: %s\nlogged: %s", shown, h.log)
 	}
 	for _, bad := range []Receiver{

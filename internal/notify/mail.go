@@ -174,7 +174,7 @@ func (t *target) letter(m Message, text string) []byte {
 // mailFault says what went wrong, without what was sent (notify-6).
 func (t *target) mailFault(ctx context.Context, err error) *AttemptError {
 	if late, ok := errors.AsType[net.Error](err); ctx.Err() != nil || ok && late.Timeout() {
-		return &AttemptError{What: "the mail server did not take it within " + (mailTakes * t.patience).String()}
+		return &AttemptError{What: "the mail server did not accept it within " + (mailTakes * t.patience).String()}
 	}
 	if said, ok := errors.AsType[*textproto.Error](err); ok {
 		f := &AttemptError{What: fmt.Sprintf("the mail server answers %d %s", said.Code, line(t.unsecret.Replace(said.Msg)))}
@@ -196,7 +196,7 @@ type shortConn struct {
 // Read is net.Conn's.
 func (c *shortConn) Read(p []byte) (int, error) {
 	if c.left <= 0 {
-		return 0, errors.New("the mail server says more than it should")
+		return 0, errors.New("the answer of the mail server is too long")
 	}
 	n, err := c.Conn.Read(p[:min(len(p), c.left)])
 	c.left -= n

@@ -222,7 +222,7 @@ func TestMailServersThatFail(t *testing.T) {
 			"the mail server answers 452 full", false},
 		"a refusal": {openPostOffice(t, false, "AUTH PLAIN", "554 spam"), true, "the mail server answers 554 spam",
 			true},
-		"hangs": {openPostOffice(t, true, "", ""), true, "did not take it within 2s", false}, // it waits for TLS
+		"hangs": {openPostOffice(t, true, "", ""), true, "did not accept it within 2s", false}, // it waits for TLS
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

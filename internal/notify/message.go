@@ -71,7 +71,7 @@ func (m Message) escaped(escape func(string) string) Message {
 func (m Message) body() string {
 	text := m.Title + "\n" + m.Text
 	if m.Attempt > 1 {
-		text += "\nThis was tried before, and may be a repetition: " + m.ID
+		text += "\nThis was sent before and may be a repetition: " + m.ID
 	}
 	return text
 }
@@ -87,7 +87,7 @@ func (t *target) render(m Message) (string, error) {
 		return m.body(), fmt.Errorf("the template cannot be filled in: %w", err)
 	}
 	if t.Form == FormJSON && !json.Valid(b.Bytes()) {
-		return m.body(), errors.New("what the template gives is no JSON: write texts as {{json .Title}}")
+		return m.body(), errors.New("the result of the template is not JSON: write texts as {{json .Title}}")
 	}
 	return b.String(), nil
 }

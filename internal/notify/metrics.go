@@ -25,10 +25,10 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "dealhouse_notifications_total",
-			Help: "Attempts to tell a receiver something, and what was dropped since it could not be told.",
+			Help: "Attempts to send a message to a receiver, and messages dropped because they could not be delivered.",
 		}, []string{"receiver", "outcome"}),
 		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "dealhouse_notifications_waiting", Help: "Messages that a receiver has not taken yet.",
+			Name: "dealhouse_notifications_waiting", Help: "Messages that a receiver has not accepted yet.",
 		}, []string{"receiver"}),
 	}
 	reg.MustRegister(m.attempts, m.waiting)

@@ -34,7 +34,7 @@ type Run struct {
 	started sync.WaitGroup
 }
 
-// Run is one of these streams; none are all. note is told of each ping that a switch wants.
+// Run is one of these streams; none are all. note is called for each ping that a switch wants.
 func (r *Receivers) Run(streams []warehouse.StreamID, note func(receiver string, err error)) *Run {
 	run := &Run{id: uuid.New(), note: note}
 	for _, t := range r.all {
@@ -86,7 +86,7 @@ func (r *Run) ping(ctx context.Context, t *target, signal, text string) {
 }
 
 // errNotWanted says that a switch does not take the signal.
-var errNotWanted = errors.New("the receiver does not want this signal")
+var errNotWanted = errors.New("the receiver is not configured for this signal")
 
 // ping tells a switch. rid tells runs at the same time apart, for those that know it.
 func (t *target) ping(ctx context.Context, signal, text string, rid uuid.UUID) error {

@@ -60,7 +60,7 @@ func (t *target) request(ctx context.Context, to *url.URL, header http.Header, b
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to.String(), bytes.NewReader(body))
 	if err != nil {
-		return &AttemptError{What: "its URL cannot be used"}
+		return &AttemptError{What: "its URL is invalid"}
 	}
 	req.Header = header
 	req.Header.Set("User-Agent", "dealhouse")

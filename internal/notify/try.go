@@ -15,7 +15,7 @@ type Tried struct {
 }
 
 // Test sends a message to each receiver that says it is one, and reports what came of it, in the order of the
-// configuration. A dead man's switch is told of a success. Nothing is stored.
+// configuration. A dead man's switch gets a success. Nothing is stored.
 func (r *Receivers) Test(ctx context.Context, now time.Time) []Tried {
 	tried := make([]Tried, len(r.all))
 	var group sync.WaitGroup
@@ -43,7 +43,7 @@ func (t *target) try(ctx context.Context, now time.Time) error {
 	}
 	m := Message{
 		ID: uuid.NewString(), Receiver: t.Name, Event: EventTest, Title: "A test of dealhouse",
-		Text: "This receiver is told what it wants to know.", At: now.UTC(), Attempt: 1,
+		Text: "This receiver is set up correctly.", At: now.UTC(), Attempt: 1,
 	}
 	var problem, err error
 	if t.Form == FormMail {

@@ -16,7 +16,7 @@ const WidestTable = 100
 const (
 	// sampleRows decide the widths of a table's columns; later rows are written as they come.
 	sampleRows = 1000
-	// widestCell bounds a cell of a table, but for the last column: one long text would push all the others apart.
+	// widestCell bounds a cell of a table, except for the last column: one long text would push all the others apart.
 	widestCell   = 64
 	narrowest    = 8      // of a column that is cut
 	belowIndent  = "    " // of what stands beneath a row

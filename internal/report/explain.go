@@ -84,7 +84,7 @@ func (r *Reconciliation) readExceptions(ctx context.Context, w *warehouse.Wareho
 	return nil
 }
 
-// amountsAgree reports whether the payout and its transactions agree but for how they are split by status.
+// amountsAgree reports whether the payout and its transactions agree except for how they are split by status.
 func (p *Payout) amountsAgree() bool {
 	for _, name := range []string{"total_transactions", "total_gmv", "total_cashback"} {
 		if slices.Contains(p.Mismatches, name) {

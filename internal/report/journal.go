@@ -44,7 +44,7 @@ type Entry struct {
 // Errors of NewJournal.
 var (
 	// ErrMonthDraft says that a month is open, so that its journal is a draft.
-	ErrMonthDraft = errors.New("the month is not closed, so that its journal may change")
+	ErrMonthDraft = errors.New("the month is not closed, so its journal may still change")
 	// ErrMonthDiffers says that a closed month comes to something else than it was closed with.
 	ErrMonthDiffers = errors.New("the month comes to something else than it was closed with")
 )
@@ -157,7 +157,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// ofSettlements are the entries of what reached the bank. A correction takes back what was booked, and books it anew.
+// ofSettlements are the entries of what reached the bank. A correction takes back what was booked, and books it again.
 func (j Journal) ofSettlements(revisions []warehouse.SettlementRevision, closes []warehouse.Close) []Entry {
 	// The last one is that which the view settlements has.
 	slices.SortStableFunc(revisions, func(a, b warehouse.SettlementRevision) int {

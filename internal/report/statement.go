@@ -127,7 +127,7 @@ func changeOf(c warehouse.ChangeSum) finance.Change {
 func ParseMonth(text string) (time.Time, error) {
 	month, err := time.Parse("2006-01", text)
 	if err != nil || month.Year() < 1970 || month.Year() > 2200 {
-		return month, refused(Unreadable, "%q is no month such as 2026-03", text)
+		return month, refused(Unreadable, "%q is not a month such as 2026-03", text)
 	}
 	return month, nil
 }

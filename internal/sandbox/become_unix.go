@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// Become turns this process into the program anew, under the policy, as args say; args begins with the name. It returns
+// Become replaces this process by the program, under the policy, as args say; args begins with the name. It returns
 // only when that fails. Then the process can go on as it was, but start no program that is to inherit files.
 func (p Policy) Become(args []string) error {
 	path, err := program()

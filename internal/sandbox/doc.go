@@ -1,12 +1,12 @@
-// Package sandbox starts this program again with nothing but what it is given by name: its environment, its open files
-// and, on Linux, its rights. It is for a process that runs code or questions of strangers. It knows nothing of what the
+// Package sandbox starts this program again with only what it is given by name: its environment, its open files and, on
+// Linux, its rights. It is for a process that runs code or queries of strangers. It knows nothing about what the
 // program does.
 //
 // # Model
 //
-// The rights of a process can only be cut down thread by thread, and a C library has threads that Go does not know. So
-// one thread cuts itself down and then becomes the program anew (exec, with the same process id): every thread of the
-// new program has the rights of the one that started it.
+// The rights of a process can only be reduced thread by thread, and a C library has threads that Go does not know. So
+// one thread reduces its own rights and then replaces the program by itself (exec, with the same process id): every
+// thread of the new program has the rights of the thread that started it.
 //
 // # Invariants
 //
@@ -14,7 +14,7 @@
 //
 //   - sandbox-1: What a policy does not name is refused. All rights over files and TCP that the kernel can refuse are
 //     refused, and given back for the named paths alone. No program can be executed: at first no other one, and after
-//     [Seal], which whoever is inside calls, not this one either.
+//     [Seal], which the process inside calls, not this one either.
 //   - sandbox-2: There are no sockets but TCP ones (no UDP, and so no names looked up; no local sockets), no child
 //     processes, no tracing of other processes. TCP connects to nothing and binds nothing: a server listens before
 //     it enters, and takes its listener along.
@@ -30,9 +30,9 @@
 // Files are Landlock's (Linux 5.13), TCP is Landlock's from Linux 6.7 on, and child processes and other sockets are a
 // seccomp filter's. [Policy.Missing] tells what a kernel cannot do.
 //
-// A signal that comes in the moment between two lives of a process (10 to 20 milliseconds) finds the default action, as
-// it does at every start of a program. A daemon has SIGHUP ignored for that moment, and reads its configuration anyway.
+// A signal that comes while the program replaces itself (10 to 20 milliseconds) meets the default action, as at every
+// start of a program. For that moment a daemon ignores SIGHUP, because it reads its configuration anyway.
 //
-// What is not covered: the time that the process takes and the memory that it fills, what it writes into the folders
-// that it may write to, and mistakes of the kernel itself.
+// Not covered are: the time and memory that the process uses, what it writes into the folders that it may write to, and
+// bugs in the kernel itself.
 package sandbox

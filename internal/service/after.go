@@ -37,14 +37,14 @@ func (s *Service) AfterRuns(ctx context.Context, cfg *config.Config, w *warehous
 	part("remove old rows", func(ctx context.Context) error { s.retire(ctx, cfg, w); return nil })
 }
 
-// reconcileAgain is after which time payouts are reconciled anew though nothing about them has changed: sales become
+// reconcileAgain is after which time payouts are reconciled again though nothing about them has changed: sales become
 // overdue as time goes by.
 const reconcileAgain = 24 * time.Hour
 
 // reconciled is how the last reconciliation of an account ended in this process.
 type reconciled struct {
 	at        time.Time
-	ended     bool // otherwise it is to be made up for
+	ended     bool // otherwise the next run must do it
 	unsettled bool // the next run of payouts may make certain which of them are not there
 }
 

@@ -96,7 +96,7 @@ func (s *Service) Backfill(ctx context.Context, w *warehouse.Warehouse, jobs []s
 	return s.sideBySide(ctx, jobs, watch, func(ctx context.Context, job syncer.Job) syncer.Result {
 		record, err := runner.Backfill(ctx, job, asked)
 		if err != nil && record.Windows > 0 {
-			s.log.Warn("the backfill is not complete: the same command goes on with what is left", "account", job.Account,
+			s.log.Warn("the backfill is not complete: run the same command again to continue", "account", job.Account,
 				"windows", record.Windows, "done", record.Done)
 		}
 		return syncer.Result{Job: job, Record: record.RunRecord, Err: err}
@@ -121,10 +121,10 @@ func (s *Service) sideBySide(ctx context.Context, jobs []syncer.Job, watch Watch
 	return results
 }
 
-// announceDrain tells whoever stops the program why it does not end at once.
+// announceDrain tells the user who stops the program why it does not end at once.
 func (s *Service) announceDrain(ctx context.Context) (done func() bool) {
 	return context.AfterFunc(ctx, func() {
-		s.log.Info("stopping: what is in hand is finished first; a second signal ends it at once", "grace",
+		s.log.Info("stopping: the current work is finished first; a second signal stops it at once", "grace",
 			syncer.DefaultGrace)
 	})
 }

@@ -56,7 +56,7 @@ func (s *Service) Tell(ctx context.Context, cfg *config.Config, w *warehouse.War
 		err = n.Turn(bounded)
 	}
 	if err != nil && ctx.Err() == nil {
-		s.warn(Warning{Err: fmt.Errorf("receivers of notifications were not told: the next sync does it: %w", err)})
+		s.warn(Warning{Err: fmt.Errorf("notifications were not sent; the next sync sends them: %w", err)})
 	}
 }
 
@@ -100,7 +100,7 @@ func (s *Service) noteFields(ctx context.Context, w *warehouse.Warehouse, result
 			continue
 		}
 		if err := w.At(id.Account).NoteUnknownFields(ctx, id, names); err != nil {
-			s.warnOf(id.Account, id.Stream, fmt.Errorf("after the run, which stands: %w", err))
+			s.warnOf(id.Account, id.Stream, fmt.Errorf("after the run, whose data is loaded: %w", err))
 			continue
 		}
 		s.fields.Store(id, strings.Join(names, "\x00"))

@@ -21,7 +21,7 @@ type Planner struct {
 	// Warehouse is to be set before the first plan takes effect: a configuration that makes no plan is refused before
 	// anything is opened.
 	Warehouse *warehouse.Warehouse
-	// Notifier is told of the receivers of each plan that takes effect, and after each run. It is to be set as Warehouse
+	// Notifier gets the receivers of each plan that takes effect, and after each run. It is to be set as Warehouse
 	// is.
 	Notifier *notify.Notifier
 
@@ -84,13 +84,13 @@ func (p *Planner) warnOfFixed(cfg *config.Config) {
 		{"daemon.pprof", was.Pprof != is.Pprof},
 	} {
 		if setting.changed {
-			p.service.log.Warn("a setting was changed that takes effect at the next start only: restart the daemon", "setting",
+			p.service.log.Warn("a changed setting takes effect at the next start only: restart the daemon", "setting",
 				setting.name)
 		}
 	}
 }
 
-// sameLineage reports whether the same receiver is told of runs.
+// sameLineage reports whether runs are reported to the same receiver.
 func sameLineage(a, b config.Lineage) bool {
 	same := a.Key.Equal(b.Key)
 	a.Key, b.Key = config.Secret{}, config.Secret{}

@@ -49,7 +49,7 @@ func (s *Service) Publish(ctx context.Context, p *Publishing, cfg *config.Config
 	}
 	unknown, err := s.fillMetrics(ctx, p, cfg, w)
 	if err != nil {
-		s.warn(Warning{Err: fmt.Errorf("the metrics lack what could not be read: a Pushgateway keeps what it has, and a file stays as it is: %w", err)})
+		s.warn(Warning{Err: fmt.Errorf("the metrics could not be read completely, so the Pushgateway or the file keeps what it has: %w", err)})
 	}
 	gatherer := onlyBatch{p.Registry, unknown}
 	if p.Textfile != "" && len(unknown) == 0 { // it is replaced as a whole

@@ -22,7 +22,7 @@ func (s *Service) checkQuality(ctx context.Context, w *warehouse.Warehouse, resu
 		checks, err := w.CheckQuality(ctx, r.Record)
 		s.noteChecks(r, checks, err)
 		if err != nil && !Canceled(err) {
-			s.warnOf(r.Record.Account, r.Record.Stream, fmt.Errorf("after the run, which stands: %w", err))
+			s.warnOf(r.Record.Account, r.Record.Stream, fmt.Errorf("after the run, whose data is loaded: %w", err))
 		}
 		s.metrics.SetChecks(checks)
 		for _, c := range checks {

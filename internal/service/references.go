@@ -21,7 +21,7 @@ func (s *Service) askForReferences(ctx context.Context, cfg *config.Config, w *w
 	if err != nil {
 		return err
 	}
-	done := s.showWaiting("asking for deals that transactions name and no list has")
+	done := s.showWaiting("requesting deals that transactions refer to and no list contains")
 	defer done()
 	var group sync.WaitGroup
 	for _, r := range results {
@@ -100,7 +100,7 @@ func (s *Service) reportReferences(ctx context.Context, account, stream string, 
 		}
 	}
 	if stored+missing+unusable > 0 {
-		s.log.Info("asked for deals that transactions name and no list has", "account", account,
+		s.log.Info("requested deals that transactions refer to and no list contains", "account", account,
 			"stored", stored, "not_found", missing, "unusable", unusable)
 	}
 }

@@ -25,11 +25,11 @@ func (s *Service) retire(ctx context.Context, cfg *config.Config, w *warehouse.W
 	})
 	for _, x := range removed {
 		if x.Rows > 0 {
-			s.log.Info("removed what is older than it is to be kept", "what", x.What, "older_than", x.OlderThan.UTC(), "removed",
+			s.log.Info("removed rows that are past their retention time", "what", x.What, "older_than", x.OlderThan.UTC(), "removed",
 				x.Rows)
 		}
 	}
 	if err != nil && !Canceled(err) {
-		s.warn(Warning{Err: fmt.Errorf("old rows could not be removed, and stay until the next time: %w", err)})
+		s.warn(Warning{Err: fmt.Errorf("old rows could not be removed; the next run tries again: %w", err)})
 	}
 }

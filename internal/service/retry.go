@@ -15,7 +15,7 @@ func (s *Service) RetryJobs(open []warehouse.OpenRejects, dryRun bool) []syncer.
 	for _, o := range open {
 		stream, err := catalog.Find(o.Stream)
 		if err != nil {
-			s.log.Warn("what was rejected of a stream that this version does not know stays open", "stream", o.Stream, "rejects",
+			s.log.Warn("rejected records of a stream that this version does not know stay open", "stream", o.Stream, "rejects",
 				o.Rejects)
 			continue
 		}

@@ -50,7 +50,7 @@ func (s Selection) Targets(cfg *config.Config) ([]Target, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, settingf("every stream is disabled in the configuration: there is nothing to do")
+		return nil, settingf("every stream is disabled in the configuration, so there is nothing to do")
 	}
 	return all, nil
 }
@@ -103,7 +103,7 @@ func UnknownAccount(cfg *config.Config, name string) error {
 	if len(names) == 0 {
 		names = []string{"none"}
 	}
-	return settingf("there is no account %q in the configuration: it has %s. Nor was anything found of one that was there before", name, wording.List(names))
+	return settingf("there is no account %q in the configuration: it has %s, and the warehouse has no rows of a former account with that name", name, wording.List(names))
 }
 
 // StreamName is a stream's name with the hyphens that the API's paths have replaced.

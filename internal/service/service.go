@@ -133,7 +133,7 @@ func (s *Service) Prepare(ctx context.Context, w *warehouse.Warehouse, dryRun bo
 	recovered, err := w.RecoverAll(ctx)
 	s.metrics.Syncer.Recovered(recovered)
 	if err != nil {
-		s.log.Warn("could not finish what interrupted runs had begun to publish: the next run of each stream tries again",
+		s.log.Warn("could not finish publishing interrupted runs: the next run of each stream tries again",
 			"error", err)
 	}
 	return nil

@@ -133,11 +133,11 @@ func unreadable(text []byte) string {
 	first, _, _ := bytes.Cut(text, []byte("\n"))
 	switch {
 	case len(text) > maxFile:
-		return fmt.Sprintf("the file has more than %d MiB: cut it into several", maxFile>>20)
+		return fmt.Sprintf("the file has more than %d MiB: split it into several", maxFile>>20)
 	case bytes.HasPrefix(text, []byte("\xff\xfe")), bytes.HasPrefix(text, []byte("\xfe\xff")):
 		return "the file is UTF-16: save it as UTF-8"
 	case bytes.IndexByte(text, 0) >= 0:
-		return "the file has zero bytes: it is no text"
+		return "the file has zero bytes, so it is not text"
 	case !utf8.Valid(text):
 		return fmt.Sprintf("line %d is not UTF-8: save the file as UTF-8", 1+bytes.Count(text[:invalid(text)], []byte("\n")))
 	case bytes.Contains(text, []byte("\r")) && !bytes.Contains(text, []byte("\n")):
@@ -162,7 +162,7 @@ func invalid(text []byte) int {
 
 func malformed(err error) Problem {
 	if e, is := errors.AsType[*csv.ParseError](err); is {
-		return Problem{Line: e.StartLine, Text: "is no CSV: " + e.Err.Error() +
+		return Problem{Line: e.StartLine, Text: "is not CSV: " + e.Err.Error() +
 			"; put text with quotes into quotes, and double them"}
 	}
 	return Problem{Text: err.Error()}

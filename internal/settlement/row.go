@@ -170,7 +170,7 @@ func (p *parser) day(column string, until time.Time) time.Time {
 	day, err := time.Parse(time.DateOnly, s)
 	switch {
 	case err != nil:
-		p.wrong(column, "is %s, which is no day: write it as 2026-03-31", quoted(s))
+		p.wrong(column, "is %s, which is not a day: write it as 2026-03-31", quoted(s))
 	case day.Year() < 2000:
 		p.wrong(column, "is %s, which is too long ago", quoted(s))
 	case day.After(until):
@@ -182,7 +182,7 @@ func (p *parser) day(column string, until time.Time) time.Time {
 func (p *parser) currency(column string) string {
 	s := p.fields[column]
 	if !currencyPattern.MatchString(s) {
-		p.wrong(column, "is %s, which is no currency: write three capital letters, such as EUR", quoted(s))
+		p.wrong(column, "is %s, which is not a currency: write three capital letters, such as EUR", quoted(s))
 	}
 	return s
 }
@@ -194,7 +194,7 @@ func (p *parser) amount(column string, decimals int32) decimal.Decimal {
 		return decimal.Zero
 	}
 	if !amountPattern.MatchString(s) {
-		p.wrong(column, "is %s, which is no amount: %s", quoted(s), amountHint(s))
+		p.wrong(column, "is %s, which is not an amount: %s", quoted(s), amountHint(s))
 		return decimal.Zero
 	}
 	d := decimal.RequireFromString(s)
@@ -228,7 +228,7 @@ func (p *parser) payouts() []int64 {
 	ids := []int64{}
 	for _, word := range strings.Fields(p.fields[columnPayouts()]) {
 		if !idPattern.MatchString(word) {
-			p.wrong(columnPayouts(), "has %s, which is no id of a payout: write whole numbers with spaces between", quoted(word))
+			p.wrong(columnPayouts(), "has %s, which is not the id of a payout: write whole numbers with spaces between", quoted(word))
 			continue
 		}
 		id, err := strconv.ParseInt(word, 10, 64)

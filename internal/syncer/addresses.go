@@ -94,7 +94,7 @@ func (r *addresses) ask(ctx context.Context) error {
 	err := r.session.take(ctx)
 	switch {
 	case isTaken(err):
-		r.session.log.Debug("not asking for what transactions name: another run has the stream", "reason", err)
+		r.session.log.Debug("not requesting the deals that transactions refer to: another run has the stream", "reason", err)
 		return nil
 	case err != nil:
 		return err
@@ -160,11 +160,11 @@ func (r *addresses) read(ctx context.Context) error {
 	case r.fault != nil && answered == 0:
 		return r.fault
 	case r.fault != nil:
-		run.warn(fmt.Sprintf("%d of %d deals that transactions name gave no answer and are asked for again later: %v",
+		run.warn(fmt.Sprintf("%d of %d deals that transactions refer to could not be requested, and will be requested again later: %v",
 			uint64(len(r.keys))-answered, len(r.keys), r.fault))
 	}
 	if r.result.Unusable > 0 {
-		run.warn(fmt.Sprintf("for %d deals that transactions name the service gave no usable answer: see reference_misses",
+		run.warn(fmt.Sprintf("the service gave no usable answer for %d deals that transactions refer to: see reference_misses",
 			r.result.Unusable))
 	}
 	return nil
@@ -219,7 +219,7 @@ func (r *addresses) miss(key, reason string) {
 }
 
 // errEnough ends the asking; what was read until then is kept.
-var errEnough = errors.New("more requests would fail as well")
+var errEnough = errors.New("more requests would also fail")
 
 // blame notes a fault that says nothing about the row that was asked for. It ends the asking where the next request
 // would fail as well.

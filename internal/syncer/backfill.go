@@ -95,7 +95,7 @@ func (b *backfill) load(ctx context.Context) error {
 }
 
 // errUnfiltered says that a window brought more rows from outside of it than from inside.
-var errUnfiltered = errors.New("the service does not keep to the range that it is asked for")
+var errUnfiltered = errors.New("the service sends rows outside the requested time range")
 
 // readWindows reads all windows that are left. Where the service turns out not to honour the filters, windows are of no
 // use: what is left is then read as one window, in one chain, so that everything is read, and once.
@@ -106,7 +106,7 @@ func (b *backfill) readWindows(ctx context.Context) (err error) {
 	err = b.readTasks(ctx, tasks, len(tasks) > 1)
 	unfiltered := errors.Is(err, errUnfiltered)
 	if unfiltered {
-		b.session.log.Warn("the service does not keep to the range that it is asked for: what is left is read in one chain",
+		b.session.log.Warn("the service sends rows outside the requested time range: reading the rest as one list",
 			"windows", len(b.windows)-b.state.Done.count())
 		b.gaps = nil
 		err = b.readTasks(ctx, joined(b.left()), false)
@@ -115,7 +115,7 @@ func (b *backfill) readWindows(ctx context.Context) (err error) {
 	b.notice(b.publisher.seen, unfiltered)
 	if err == nil && len(b.gaps) > 0 {
 		return &IncompleteError{Account: b.session.job.Account, Stream: b.session.job.Stream.Name,
-			Reason: fmt.Sprintf("%d of %d windows have to be read again: %s", len(b.gaps), len(tasks), b.gaps[0])}
+			Reason: fmt.Sprintf("%d of %d windows must be read again: %s", len(b.gaps), len(tasks), b.gaps[0])}
 	}
 	return err
 }
@@ -256,7 +256,7 @@ func (b *backfill) leaveGap(reason string) {
 func (b *backfill) notice(s *seen, unfiltered bool) {
 	r, params := b.session.run, b.session.job.Params
 	if unfiltered || s.outside > 0 {
-		r.warn(fmt.Sprintf("the service does not keep to the range that is asked for with the parameters %q and %q (%d rows are outside of it): they may have other names (account.params); all rows were kept",
+		r.warn(fmt.Sprintf("the service sent rows outside the range that the parameters %q and %q ask for (%d rows): the parameters may have other names (account.params); all rows were kept",
 			params.UpdatedAfter, params.UpdatedBefore, s.outside))
 	}
 	s.outside = 0

@@ -108,7 +108,7 @@ func (b *backfill) plan(ctx context.Context, stored *progressState, fresh progre
 		windows: Windows{Total: len(b.windows), Done: b.earlier, Earlier: b.earlier}}
 	s.meter = &b.meter
 	if stored != nil {
-		s.log.Info("going on with a backfill that was interrupted", "begun", b.state.BegunAt, "windows", len(b.windows),
+		s.log.Info("continuing an interrupted backfill", "begun", b.state.BegunAt, "windows", len(b.windows),
 			"left", len(b.windows)-b.earlier)
 	}
 	return nil

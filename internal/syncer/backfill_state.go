@@ -97,7 +97,7 @@ func (b *backfill) restore(ctx context.Context) (*bundle, error) {
 		return nil, err
 	}
 	if rows < b.state.Totals.Staged {
-		b.session.log.Warn("what an interrupted backfill had staged is gone: it is read again", "run_id", id)
+		b.session.log.Warn("the staged rows of an interrupted backfill are gone: reading them again", "run_id", id)
 		b.state = b.state.unstaged()
 		return nil, r.writer().Discard(ctx)
 	}

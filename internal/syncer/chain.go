@@ -18,7 +18,7 @@ import (
 // and that item kept its place between the moment at which it was named and the moment at which its page was read. Then
 // every item that did not change meanwhile is on one of the pages, whatever the list is ordered by: a page has all
 // items from its first up to the next cursor's, and these ranges leave no gap. An item that did change has an updatedAt
-// after the start of the chain: it is left to whoever reads what changed since.
+// after the start of the chain: it is left to the next run, which reads what changed since.
 //
 // The updatedAt of an item shows whether it kept its place (doubt.go). Where it may have moved, the page before is read
 // again, up to the item. Where a page begins with another item, or is empty, reading goes on from the last page before
@@ -104,7 +104,7 @@ func (c *chain) read(start string) error {
 	if err != nil || c.stream.Kind != catalog.Incremental {
 		return err
 	}
-	c.log.Debug("the list is read in ranges of time", "reason", c.gap)
+	c.log.Debug("reading the list in time ranges", "reason", c.gap)
 	c.gap = ""
 	return c.sweep()
 }

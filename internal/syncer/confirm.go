@@ -118,7 +118,7 @@ func (d *deletes) guardUnlessConsented(ctx context.Context, c *warehouse.Changes
 		c.Deleted, s.job.DryRun)
 	switch {
 	case err != nil:
-		return fmt.Errorf("looking for the consent of an operator: %w", err)
+		return fmt.Errorf("reading the consent of an operator: %w", err)
 	case consent == nil:
 		return stopped
 	case c.Deleted > consent.Deletes:

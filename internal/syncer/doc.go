@@ -2,20 +2,20 @@
 //
 // # How a run goes
 //
-// A session has one stream of one account: it takes the lease, finishes what dead runs left, does its work, and gives
-// the lease back. The work is that of a source, which reads and stages rows under the id of a run, and says what it
-// saw:
+// A session has one stream of one account: it takes the lease, finishes what dead runs left, does its work, and
+// releases the lease. The work is that of a source, which reads rows, stages them under the id of a run, and reports
+// what it saw:
 //
-//   - list reads what the list operation gives: everything, or what changed after the watermark;
-//   - backfill reads a range of time in windows, side by side, each bundle of them under a run of its own;
-//   - rejects reads what could not be loaded before, from the warehouse;
+//   - list reads what the list operation returns: everything, or what changed after the watermark;
+//   - backfill reads a range of time in windows, in parallel, each bundle of them under a run of its own;
+//   - rejects reads, from the warehouse, what could not be loaded before;
 //   - addresses reads single rows by their own addresses.
 //
-// No source publishes. Each ends in a publication: it counts what is staged, compares it with the warehouse, has checks
-// look at the difference, prepares it, looks at the lease once more, and makes it visible at once.
+// No source publishes. Each ends in a publication: it counts the staged rows, compares them with the warehouse, lets
+// the guards check the difference, prepares it, checks the lease once more, and makes everything visible at once.
 //
-// Some words have one meaning each here. To take is to get the lease of a stream. To begin is to make the row of a run
-// in sync_runs. To load is to read, stage and publish. A run that ends with an error is abandoned.
+// Some words have one meaning each here. To take is to get the lease of a stream. To begin is to create the row of a
+// run in sync_runs. To load is to read, stage and publish. A run that ends with an error is abandoned.
 //
 // # Invariants
 //
@@ -28,37 +28,38 @@
 //  3. The watermark becomes max(old, min(newest updatedAt seen, the service's time when the run began)): it never moves
 //     back, and never past the start of the run that read it.
 //  4. A run that has lost its lease publishes nothing.
-//  5. A batch number is used once: the warehouse drops rows that come again under a deduplication token that it knows.
+//  5. A batch number is used once, because the warehouse drops rows that arrive again under a deduplication token that
+//     it knows.
 //  6. A window of a backfill counts as staged only after its rows are staged, and as done only in the write that ends
 //     their publication. The windows of a range cover each of its milliseconds.
-//  7. A run that is told to stop stops reading at once. What it has read to the end it still publishes. A walk stages
+//  7. A run that is told to stop stops reading at once. It still publishes what it has read to the end. A walk stages
 //     what it has read, and its checkpoint says how far that is.
-//  8. A rejected record that is loaded again counts as read at the time when it was first read. It is loaded only while
-//     no later read of the whole stream has succeeded: it replaces nothing newer, and brings back nothing that is gone.
-//  9. A row that was read by its own address is kept only where nothing was known of it, and never as one that is
-//     listed.
+//  8. A rejected record that is loaded again counts as read at the time when it was first read. It is loaded only if no
+//     later read of the whole stream has succeeded. So it replaces nothing newer, and brings back nothing that is gone.
+//  9. A row that was read by its own address is kept only if nothing was known of it, and never as a listed one.
 //  10. A panic ends its run and nothing else, whichever goroutine of the run it comes from. It is recorded as a
 //     failure.
-//  11. A list that moved while it was read is not taken for whole. It is whole when each page that was asked for by a
-//     cursor begins with the item that the cursor names, and that item kept its place in between. Then the pages have
-//     every item that did not change meanwhile, whatever the order of the list. What breaks a chain of pages is read
-//     again, from the last page that can be found again. Where that does not help, the run is incomplete: what it read
-//     is published, nothing is deleted, the watermark stays and no window is done. Where cursors are not the ids of
-//     items, a list of transactions is whole if it reads the same twice; otherwise it is read in ranges of updatedAt
-//     that fit on a page, since a page is of one moment.
-//  12. What a complete list does not have is deleted only when it cannot be there. That is so when the list was of one
-//     moment, or in the order of ids. Otherwise the row is asked for by its own address: it is gone when it is not
-//     there, or is there unchanged, and so cannot have moved past the reader. Of transactions, nothing with its id may
-//     have its updatedAt, and all that changed meanwhile was read. Of products, Job.DeleteAfterLists complete lists in
-//     a row must not have it. Until then it stays.
-//  13. A stream with a scope has the rows whose values are in it, and no others, whatever the service gives. Its lists
-//     are of different moments: what a row needs to be gone is what syncer-12 asks of a list that moved, or that it has
-//     left the scope. The state has the scope of the last complete list, and gets it with its publication. What is
-//     loaded and outside of the scope leaves with that, guarded as syncer-2 says and counted by itself.
+//  11. A list that moved while it was read is not taken as complete. It is complete when each page that was requested
+//     by a cursor begins with the item that the cursor names, and that item kept its place in between. Then the pages
+//     have every item that did not change meanwhile, whatever the order of the list. If a chain of pages breaks, it is
+//     read again from the last page that can be found again. If that does not help, the run is incomplete: what it read
+//     is published, nothing is deleted, the watermark stays and no window is done. If cursors are not the ids of items,
+//     a list of transactions is complete if it reads the same twice; otherwise it is read in ranges of updatedAt that
+//     fit on a page, because a page comes from one moment.
+//  12. A row that a complete list does not have is deleted only when it cannot be there. That is so when the list came
+//     from one moment, or was in the order of ids. Otherwise the row is requested by its own address: it is gone when
+//     it is not there, or when it is there unchanged, and so cannot have moved past the reader. For transactions,
+//     nothing with its id may have its updatedAt, and everything that changed meanwhile was read. For products,
+//     Job.DeleteAfterLists complete lists in a row must not have it. Until then the row stays.
+//  13. A stream with a scope has the rows whose values are in it, and no others, whatever the service returns. Its
+//     lists come from different moments. So a row is gone if it meets what syncer-12 asks of a list that moved, or if
+//     it has left the scope. The state has the scope of the last complete list, and gets it with its publication.
+//     Loaded rows outside of the scope leave with that publication; their deletion is guarded as syncer-2 says and
+//     counted separately.
 //
 // # What the service promises
 //
-// The code leans on these rules of the API:
+// The code relies on these rules of the API:
 //
 //   - A list is an envelope of data and a cursor. The cursor is the id of the next item, and is absent on the last page.
 //     Products have nextPage instead, which may be anything. Payouts are one bare array.
@@ -69,6 +70,6 @@
 //   - Only transactions can be filtered by time. Both borders are left out: after t means later than t, before t earlier.
 //     The names of the parameters are not promised (Params), nor that the filters work, so what they give is checked.
 //   - updatedAt has milliseconds. Many rows may share one. A row may be readable a little after its updatedAt.
-//   - The order of a list is not promised, nor that it stands still while it is read.
+//   - The order of a list is not promised, nor that it stays the same while it is read.
 //   - The service's clock is the Date header of its answers. updatedAt is compared with it, never with the local clock.
 package syncer

@@ -64,7 +64,7 @@ func (c *chain) doubt() int {
 		}
 	}
 	if len(c.pruned) > 0 && c.pruned[0] >= c.newest-c.latest.ReceivedAt.Add(clockSlack).UnixMilli() {
-		c.gap = "too many of its items changed at about the time at which they were read"
+		c.gap = "too many of its items changed while they were read"
 	}
 	return most
 }

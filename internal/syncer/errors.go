@@ -48,7 +48,7 @@ type DeadlineError struct {
 }
 
 func (e *DeadlineError) Error() string {
-	return fmt.Sprintf("account %s: %s: the run was ended by its deadline, run_timeout = %s: find out what makes the service or the warehouse slow, or raise it", e.Account, e.Stream, e.Timeout)
+	return fmt.Sprintf("account %s: %s: the run reached its time limit, run_timeout = %s: find out what makes the service or the warehouse slow, or raise the limit", e.Account, e.Stream, e.Timeout)
 }
 
 // overdue puts the deadline of the run in the place of what broke because of it.
@@ -71,7 +71,7 @@ type BusyError struct {
 }
 
 func (e *BusyError) Error() string {
-	text := fmt.Sprintf("account %s: %s: another run of this stream, a backfill perhaps, has not ended within %s; nothing was read: run it again later", e.Account, e.Stream, e.Waited)
+	text := fmt.Sprintf("account %s: %s: another run of this stream (perhaps a backfill) has not ended within %s; nothing was read: run it again later", e.Account, e.Stream, e.Waited)
 	if e.Holder != nil {
 		text += " (" + e.Holder.Error() + ")"
 	}

@@ -42,7 +42,7 @@ func (r *run) notice(seen *seen, after time.Time) {
 	}
 	r.noticeStrangers(seen)
 	if seen.noDate {
-		r.warn(fmt.Sprintf("the service sends no usable Date header: the local clock less %s stands in for it", noDateMargin))
+		r.warn(fmt.Sprintf("the service sends no usable Date header: the local clock minus %s is used instead", noDateMargin))
 	}
 	if seen.future > 0 {
 		r.warn(fmt.Sprintf("%d rows are dated after the server's own time: they are loaded, but do not move the watermark",

@@ -59,7 +59,7 @@ func (l *list) resume(ctx context.Context) error {
 		return err
 	}
 	if !s.job.resumes(r.StartedAt.Sub(c.SavedAt)) || staged < c.Totals.Staged {
-		s.log.Info("not going on with an earlier walk", "run_id", c.RunID, "saved_at", c.SavedAt)
+		s.log.Info("not continuing an earlier walk", "run_id", c.RunID, "saved_at", c.SavedAt)
 		return errors.Join(earlier.ClearCheckpoint(ctx), earlier.Discard(ctx))
 	}
 	// What was staged after the checkpoint is read again; the rows that are there already do no harm, but count.
@@ -128,7 +128,7 @@ func (l *list) read(ctx, fetching context.Context) (*seen, error) {
 	start := ""
 	if c := r.checkpoint; c != nil {
 		start, r.batches, r.record.Totals = c.Next, c.Batch, c.Totals
-		l.session.log.Info("going on from the checkpoint", "run_id", r.ID, "rows", r.record.Totals.Read)
+		l.session.log.Info("continuing from the checkpoint", "run_id", r.ID, "rows", r.record.Totals.Read)
 	}
 	seen, err := l.reader.readChain(ctx, fetching, l.after, start)
 	var api *dealapi.Error
@@ -137,7 +137,7 @@ func (l *list) read(ctx, fetching context.Context) (*seen, error) {
 			start == "", start != "" // the pages before a checkpoint are of other moments
 		return seen, err // a chain of cursors mends itself
 	}
-	l.session.log.Warn("the service no longer knows the page: the list is read from its beginning", "error", err)
+	l.session.log.Warn("the service no longer knows the page: reading the list from its beginning", "error", err)
 	if err := l.startOver(ctx); err != nil {
 		return nil, err
 	}

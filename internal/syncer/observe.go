@@ -6,7 +6,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// Observer is told of each run when it begins to read and when it has ended. It is called from many goroutines, and
+// Observer is called for each run when it begins to read and when it has ended. It is called from many goroutines, and
 // must not hold them up. The record of a backfill sums up its runs, under an id of its own. Dry runs, and runs that got
 // their stream from nobody, are not told of.
 type Observer struct {

@@ -22,9 +22,9 @@ func (l *list) checkOrigin() {
 	case stored == "", l.watermark.IsZero(), s.job.Full:
 		l.state = map[string]string{warehouse.StateOrigin: now}
 	default:
-		s.log.Warn("the watermark was read from another service", "watermark", l.watermark, "read_from", stored, "base_url",
+		s.log.Warn("the watermark comes from another service", "watermark", l.watermark, "read_from", stored, "base_url",
 			now)
-		r.warn(fmt.Sprintf("the watermark %s was read from %s, and base_url is now %s: rows of this service that are older are not read; "+
+		r.warn(fmt.Sprintf("the watermark %s comes from %s, but base_url is now %s: older rows of this service are not read; "+
 			"run `dealhouse sync %s --account %s --full` once to read them", l.watermark.Format(time.RFC3339), stored, now,
 			r.Stream.Name, r.Account))
 	}

@@ -65,7 +65,7 @@ func (r *pageReader) readPages(ctx, fetching context.Context, after time.Time, r
 	return s, err
 }
 
-// pager decodes pages into batches, and hands these to whoever stages them.
+// pager decodes pages into batches, and hands these to the code that stages them.
 type pager struct {
 	reader *pageReader
 	//nolint:containedctx // a pager lives for one call

@@ -13,7 +13,7 @@ type PanicError struct {
 }
 
 func (e *PanicError) Error() string {
-	return fmt.Sprintf("the program made a mistake, and this run ended for it; nothing half-loaded is visible: panic: %v",
+	return fmt.Sprintf("a bug in this program ended the run; nothing half-loaded is visible: panic: %v",
 		e.Value)
 }
 

@@ -78,7 +78,7 @@ func (r *run) begin(ctx context.Context) error {
 	return r.session.warehouse.BeginRun(ctx, r.record)
 }
 
-// warn adds to the run's record; whoever runs it tells the user.
+// warn adds to the run's record; its caller tells the user.
 func (r *run) warn(text string) { r.record.Warnings = append(r.record.Warnings, text) }
 
 // incomplete is the error of a run that is published and may have missed rows, nil for one that has not.
@@ -89,7 +89,7 @@ func (r *run) incomplete() error {
 	return &IncompleteError{Account: r.Account, Stream: r.Stream.Name, Reason: r.gap}
 }
 
-// abandon records a failed run and drops what it staged, but for a walk that can go on from its checkpoint.
+// abandon records a failed run and drops what it staged, except for a walk that can continue from its checkpoint.
 func (r *run) abandon(ctx context.Context, cause error) error {
 	s := r.session
 	r.record.Outcome = outcome(ctx, cause)

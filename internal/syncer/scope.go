@@ -186,7 +186,7 @@ func (l *list) checkScope() error {
 	}
 	r.warn(fmt.Sprintf("the scope of the stream was changed from %s to %s: all of it is read", before.Or("all rows"),
 		now.Or("all rows")))
-	l.session.log.Info("the scope of the stream was changed: all of it is read", "before", before.Or("all rows"), "now",
+	l.session.log.Info("the scope of the stream has changed: reading all of it", "before", before.Or("all rows"), "now",
 		now.Or("all rows"))
 	return nil
 }

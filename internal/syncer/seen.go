@@ -44,7 +44,7 @@ func newSeen() *seen {
 	return &seen{unknown: map[string]int{}, strangers: map[string]map[string]bool{}}
 }
 
-// add takes in what another chain saw, but for its clock.
+// add takes in what another chain saw, except for its clock.
 func (s *seen) add(o *seen) {
 	s.noDate = s.noDate || o.noDate
 	s.took = max(s.took, o.took)

@@ -22,7 +22,7 @@ type session struct {
 	clock   time.Time // local time then, to carry the warehouse's clock forward
 	run     *run      // the run that the caller gets the record of
 	meter   *meter    // of the windows, where the stream is read in windows
-	lost    bool      // the lease was lost before: a walk has left its rows to whoever has it now
+	lost    bool      // the lease was lost before: a walk has left its rows to the worker that has it now
 	unclean bool      // something is left of this session, or of one before it
 }
 
@@ -46,7 +46,7 @@ func (s *session) repeat(ctx context.Context, do work) (err error) {
 		if !errors.Is(err, warehouse.ErrLeaseLost) {
 			break
 		}
-		s.log.Info("another worker took the stream over; starting again after it")
+		s.log.Info("another worker took over the stream: starting again after it")
 		s.lost = true
 		s.run = s.newRun(warehouse.Run{})
 		err = s.waitAndHold(ctx, do)
@@ -129,7 +129,7 @@ func (s *session) hold(ctx context.Context, do work) error {
 	left := s.giveBack(ctx)
 	if left != nil && err == nil {
 		// What was read is published; the lease ends by itself.
-		s.log.Warn("could not give the lease back", "error", left)
+		s.log.Warn("could not release the lease", "error", left)
 		return nil
 	}
 	return errors.Join(err, left)

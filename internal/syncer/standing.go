@@ -37,25 +37,25 @@ func newStanding(clock func() time.Time) *standing {
 		return prometheus.NewDesc(name, help, []string{"account", "stream"}, nil)
 	}
 	scope := prometheus.NewDesc("dealhouse_scope_info",
-		"1 for a stream of which a part is loaded; which part is in the label scope.", []string{"account", "stream", "scope"},
+		"1 for a stream of which only a part is loaded; the label scope says which.", []string{"account", "stream", "scope"},
 		nil)
 	return &standing{
 		scope: scope,
 		clock: clock, streams: map[warehouse.StreamID]*position{}, offsets: map[string]time.Duration{},
 		lastSuccess: desc("dealhouse_last_success_timestamp_seconds",
-			"When the last run that succeeded ended; 0 before the first."),
+			"When the last successful run ended; 0 before the first."),
 		lastAttempt: desc("dealhouse_last_attempt_timestamp_seconds", "When the last run began; 0 before the first."),
 		lastFailure: desc("dealhouse_last_failure_timestamp_seconds",
 			"When a run last failed, was incomplete or was stopped by a guard; 0 before the first."),
 		watermark: desc("dealhouse_watermark_timestamp_seconds",
 			"The updatedAt up to which every change of transactions is loaded; 0 before the first run."),
 		lag: desc("dealhouse_watermark_lag_seconds",
-			"The API's clock less the watermark. It grows while nothing changes upstream: see look_age_seconds."),
+			"The API's clock minus the watermark. It also grows while nothing changes at the API: see look_age_seconds."),
 		lookAge: desc("dealhouse_look_age_seconds",
-			"Time since the begin of the last run that succeeded: what changed before then is loaded. Absent before the first."),
+			"Time since the last successful run began: all changes before that moment are loaded. Absent before the first."),
 		live: desc("dealhouse_live_rows", "Rows that readers see."),
 		waiting: desc("dealhouse_waiting_deletes",
-			"Rows that the last complete list no longer had, and that wait for a confirmation before they are deleted."),
+			"Rows that the last complete list no longer had, and that are deleted only once that is confirmed."),
 	}
 }
 

@@ -16,7 +16,7 @@ func (c *chain) sayOpaque() {
 	if _, said := s.said.LoadOrStore("opaque "+s.job.Account+" "+s.job.Stream.Name, true); said {
 		return
 	}
-	c.log.Info("the cursors of this list are not the ids of items: whether it moves while it is read is told by reading it twice, or in ranges of time that fit on a page")
+	c.log.Info("the cursors of this list are not the ids of items: to see whether it moves while it is read, it is read twice, or in time ranges that fit on a page")
 }
 
 // lookTwice reads a list with opaque cursors a second time, since its pages do not show whether they follow each other.
@@ -154,7 +154,7 @@ func (r timeRange) rest(rows span) (rest []timeRange, gap string) {
 	var updates []int64
 	for _, u := range rows.updates() {
 		if u == 0 || !r.after.IsZero() && u < r.after.UnixMilli() || !r.before.IsZero() && u > r.before.UnixMilli() {
-			return nil, "the service does not keep to the range of time that it is asked for"
+			return nil, "the service sends rows outside the requested time range"
 		}
 		if (r.after.IsZero() || u > r.after.UnixMilli()) && (r.before.IsZero() || u < r.before.UnixMilli()) {
 			updates = append(updates, u)
@@ -170,7 +170,7 @@ func (r timeRange) rest(rows span) (rest []timeRange, gap string) {
 			return []timeRange{{after: r.after.Add(time.Millisecond)},
 				{after: r.after, before: r.after.Add(2 * time.Millisecond)}}, ""
 		}
-		return nil, "a page that promises more has no rows to tell its time by"
+		return nil, "a page that announces more pages has no rows with a time"
 	}
 	slices.Sort(updates)
 	first, last, middle := updates[0], updates[len(updates)-1], updates[len(updates)/2]

@@ -41,11 +41,11 @@ func (r Range) Validate() error {
 		return badRange("the range is empty: it begins at %s and ends at %s", r.From.Format(time.RFC3339),
 			r.To.Format(time.RFC3339))
 	case r.Window < MinWindow:
-		return badRange("a window of %s is too narrow: it takes at least %s", r.Window, MinWindow)
+		return badRange("a window of %s is too narrow: use at least %s", r.Window, MinWindow)
 	case r.Parallel < 1 || r.Parallel > MaxParallel:
-		return badRange("%d windows cannot be read side by side: it takes 1 to %d", r.Parallel, MaxParallel)
+		return badRange("%d windows cannot be read in parallel: use 1 to %d", r.Parallel, MaxParallel)
 	case r.To.Sub(r.From)/r.Window >= maxWindows:
-		return badRange("the range has more than %d windows of %s: take wider ones", maxWindows, r.Window)
+		return badRange("the range has more than %d windows of %s: use wider ones", maxWindows, r.Window)
 	}
 	return nil
 }

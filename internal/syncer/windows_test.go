@@ -75,7 +75,7 @@ func TestRangeErrors(t *testing.T) {
 		"the range is empty":     {From: to, To: from},
 		"needs both ends":        {From: from},
 		"too narrow":             {From: from, To: to, Window: time.Second},
-		"side by side":           {From: from, To: to, Parallel: MaxParallel + 1},
+		"in parallel":            {From: from, To: to, Parallel: MaxParallel + 1},
 		"-1 windows":             {From: from, To: to, Parallel: -1},
 		"more than 100000":       {From: from, To: from.AddDate(1, 0, 0), Window: time.Minute},
 		"a window of -1h0m0s is": {From: from, To: to, Window: -time.Hour},

@@ -96,7 +96,7 @@ func (s *Settings) endpoint(env variables, signal string) *Endpoint {
 	switch name, protocol := either("PROTOCOL"); protocol {
 	case "", "http/protobuf":
 	default:
-		return s.refuse(name, "only http/protobuf is known: most collectors take it at port 4318")
+		return s.refuse(name, "only http/protobuf is known: most collectors accept it on port 4318")
 	}
 	if name, text := either("TIMEOUT"); text != "" {
 		ms, err := strconv.Atoi(text)
@@ -109,7 +109,7 @@ func (s *Settings) endpoint(env variables, signal string) *Endpoint {
 	e.Gzip = compression == "gzip"
 	name, text := either("HEADERS")
 	if e.Headers, err = pairs(text); err != nil {
-		return s.refuse(name, "it must be name=value,name=value, with what is special %-encoded")
+		return s.refuse(name, "it must be name=value,name=value, with special characters %-encoded")
 	}
 	_, ca := either("CERTIFICATE")
 	_, cert := either("CLIENT_CERTIFICATE")
@@ -132,7 +132,7 @@ func (s *Settings) refuse(name, why string) *Endpoint {
 func (s *Settings) attributes(env variables) map[string]string {
 	all, err := pairs(env["OTEL_RESOURCE_ATTRIBUTES"])
 	if err != nil {
-		s.refuse("OTEL_RESOURCE_ATTRIBUTES", "it must be name=value,name=value, with what is special %-encoded")
+		s.refuse("OTEL_RESOURCE_ATTRIBUTES", "it must be name=value,name=value, with special characters %-encoded")
 		all = map[string]string{}
 	}
 	if name := env["OTEL_SERVICE_NAME"]; name != "" {

@@ -122,7 +122,7 @@ func (s *Sender) Close(ctx context.Context) {
 		return
 	}
 	if err := s.shutdown(ctx); err != nil {
-		s.log.Warn("the end did not wait any longer for traces and metrics to be sent", "error", err)
+		s.log.Warn("stopped before all traces and metrics were sent", "error", err)
 	}
 }
 
@@ -198,7 +198,7 @@ func (l *loss) note(n int, err error) {
 		for _, value := range l.to.Headers {
 			text = strings.ReplaceAll(text, value, "***")
 		}
-		l.o.Logger.Warn("what is sent over OTLP does not arrive: runs go on, and it is said once until something arrives",
+		l.o.Logger.Warn("traces or metrics sent over OTLP do not arrive: runs continue, and this is logged once until something arrives",
 			"signal", l.signal, "receiver", l.to.URL, "error", text)
 	}
 }

@@ -206,7 +206,7 @@ func TestCollectorThatIsDown(t *testing.T) {
 	if ended.Err() == nil {
 		t.Error("the end did not wait for the collector at all")
 	}
-	if strings.Contains(log.String(), secret) || !strings.Contains(log.String(), "did not wait any longer") {
+	if strings.Contains(log.String(), secret) || !strings.Contains(log.String(), "stopped before all traces and metrics were sent") {
 		t.Error(log.String())
 	}
 }
@@ -243,7 +243,7 @@ func TestRefusals(t *testing.T) {
 			if d := cmp.Diff(map[string]int{Traces: 3, Metrics: 1}, lost); d != "" {
 				t.Error(d)
 			}
-			if n := strings.Count(log.String(), "does not arrive"); n != 2 || strings.Contains(log.String(), secret) {
+			if n := strings.Count(log.String(), "do not arrive"); n != 2 || strings.Contains(log.String(), secret) {
 				t.Errorf("it was said %d times:\n%s", n, log.String())
 			}
 		})

@@ -29,8 +29,8 @@ func scopeOf(ctx context.Context) *scope {
 	return s
 }
 
-// take asks for one span more, of so many at most.
-func (s *scope) take(most int64) bool {
+// countSpan counts one more span, and reports whether it is within the most that are recorded.
+func (s *scope) countSpan(most int64) bool {
 	if s.spans.Add(1) <= most {
 		return true
 	}
@@ -54,7 +54,7 @@ type Span struct {
 // Start begins a part of what the context is about.
 func Start(ctx context.Context, name string) (context.Context, *Span) {
 	s := scopeOf(ctx)
-	if s == nil || !s.take(mostSpans) { // tracing-1
+	if s == nil || !s.countSpan(mostSpans) { // tracing-1
 		return ctx, nil
 	}
 	ctx, span := s.tracer.Start(ctx, name)
@@ -130,7 +130,7 @@ func AddRequest(ctx context.Context, r Request) {
 	if r.Failed != "" {
 		most = mostSpans
 	}
-	if !s.take(most) {
+	if !s.countSpan(most) {
 		return
 	}
 	attributes := []attribute.KeyValue{attribute.String("http.request.method", "GET"),

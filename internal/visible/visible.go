@@ -9,7 +9,7 @@
 //     paragraphs, nothing that shows as nothing, and no byte that is not UTF-8.
 //  2. [Writer] lets only what [Line] would let pass, and line breaks and tabs. Whoever composes lines has put what is
 //     not theirs through Line before: nobody can tell later whose a line break is.
-//  3. JSON keeps its value, but for bytes that are not UTF-8: they become U+FFFD, as encoding/json has it.
+//  3. JSON keeps its value, except for bytes that are not UTF-8: they become U+FFFD, as encoding/json has it.
 package visible
 
 import (

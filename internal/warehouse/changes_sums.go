@@ -43,7 +43,7 @@ func (r Reader) ChangeSums(ctx context.Context, account string, from, to time.Ti
 	return r.changeSums(ctx, account, selectAllChangeSums(closes), args)
 }
 
-// sumsTries is how often the sums are read anew when a run publishes meanwhile. After that, all is added up from the
+// sumsTries is how often the sums are read again when a run publishes meanwhile. After that, all is added up from the
 // versions alone, which are read at once and take long.
 const sumsTries = 3
 

@@ -16,7 +16,7 @@ type PlannedDelete struct {
 	Filtered string
 }
 
-// PlannedDeletes are at most limit rows that the run's plan deletes, but for those that are out of its scope. Which
+// PlannedDeletes are at most limit rows that the run's plan deletes, except for those that are out of its scope. Which
 // ones differs from run to run, so that rows which are never confirmed do not keep others from being asked for.
 func (w *Writer) PlannedDeletes(ctx context.Context, limit int) ([]PlannedDelete, error) {
 	rows, err := w.conn.Query(ctx, w.script.selectPlannedDeletes(limit), named("account", w.Account))

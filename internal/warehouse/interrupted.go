@@ -50,7 +50,7 @@ func (w *Warehouse) recoverStream(ctx context.Context, id StreamID) (recovered [
 	var held *HeldError
 	switch {
 	case errors.As(err, &held), errors.Is(err, ErrLeaseLost):
-		w.log.Info("an interrupted run is left to whoever has its stream", "account", id.Account, "stream", id.Stream,
+		w.log.Info("an interrupted run is left to the worker that has its stream", "account", id.Account, "stream", id.Stream,
 			"reason", err)
 		return nil, nil
 	case err != nil:

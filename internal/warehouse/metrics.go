@@ -20,7 +20,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		batches: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "dealhouse_staged_batches_total",
-			Help: "Batches of rows that were staged, whatever became of their run.",
+			Help: "Batches of rows that were staged, also by runs that failed later.",
 		}, labels),
 		staging: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "dealhouse_stage_duration_seconds",

@@ -84,7 +84,7 @@ func (w *Warehouse) migrate(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	if len(plan.misordered) > 0 && len(w.others) > 0 {
-		return nil, errors.New("a cluster of several shards cannot be brought into another order: give warehouse.database another name, and load it anew")
+		return nil, errors.New("a cluster of several shards cannot get another sort order: give warehouse.database another name, and load everything again")
 	}
 	for _, s := range plan.misordered {
 		if err := w.order(ctx, s); err != nil {

@@ -46,7 +46,7 @@ func (m migrator) outranked(streams migration, found appliedMigration) (bool, er
 	}
 	if found.sum != streams.checksum() {
 		m.told.Do(func() {
-			m.pool.log.Warn("the warehouse has the views of another version of dealhouse, and keeps them: those of the highest generation stay",
+			m.pool.log.Warn("the warehouse has the views of another version of dealhouse: they are kept, because their generation is not lower",
 				"generation_of_the_warehouse", found.generation, "generation_of_this_version", streams.generation)
 		})
 	}

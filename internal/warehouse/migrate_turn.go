@@ -15,7 +15,7 @@ import (
 
 // ErrTurnLost says that the process could not tell for a while that it is alive, so that another may change the schema
 // by now. Migrating again goes on where it stopped.
-var ErrTurnLost = errors.New("the upgrade of the schema was held up for too long, and another process may have gone on with it: run it again")
+var ErrTurnLost = errors.New("the upgrade of the schema took too long, and another process may have continued it: run it again")
 
 // createTurns makes the table in which processes say that they change the schema.
 const createTurns = `CREATE TABLE IF NOT EXISTS schema_turns_log
@@ -65,7 +65,7 @@ func (w *Warehouse) Migrate(ctx context.Context) ([]string, error) {
 	return append(statements, public...), err
 }
 
-// migrateAll is Migrate, but for the database of views.
+// migrateAll is Migrate, except for the database of views.
 func (w *Warehouse) migrateAll(ctx context.Context) ([]string, error) {
 	if w.shards != nil {
 		return w.migrateShards(ctx)
@@ -176,7 +176,7 @@ func (t *turn) end(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	if err := t.say(ctx, true); err != nil {
-		t.w.log.Warn("could not say that a turn has ended: others wait for up to a minute", "table", t.table, "error", err)
+		t.w.log.Warn("could not release a turn: other processes wait for up to a minute", "table", t.table, "error", err)
 	}
 }
 

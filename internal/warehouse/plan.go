@@ -75,7 +75,7 @@ func (w *Writer) plan(ctx context.Context, scope Scope, c *Changes) error {
 }
 
 // verifyLive compares the number of live rows that is kept from run to run with the exact one. Where they differ, what
-// is kept beside the stream's rows is wrong, and is made anew.
+// is kept beside the stream's rows is wrong, and is computed again.
 func (w *Writer) verifyLive(ctx context.Context, exact uint64) error {
 	if w.Stream.OrderedBy == "" {
 		return nil
@@ -85,7 +85,7 @@ func (w *Writer) verifyLive(ctx context.Context, exact uint64) error {
 		kept == exact {
 		return err
 	}
-	w.log.Warn("the number of rows that is kept from run to run was wrong: it is counted anew", "account", w.Account,
+	w.log.Warn("the stored number of rows was wrong: counting again", "account", w.Account,
 		"stream", w.Stream.Name,
 		"kept", kept, "rows", exact)
 	return w.rebuildDerived(ctx)

@@ -79,7 +79,7 @@ func (p *pool) connect(o Options) error {
 	return nil
 }
 
-// reconnect opens the connections anew, with the settings of another dialect.
+// reconnect opens the connections again, with the settings of another dialect.
 func (p *pool) reconnect() error {
 	before := []driver.Conn{p.conn, p.admin, p.readOnly}
 	if err := p.connect(p.given); err != nil {

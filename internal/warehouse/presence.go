@@ -79,7 +79,7 @@ func presences(rows [][]any) (known []presence, err error) {
 		p.usual, ok[2] = row[2].(bool)
 		missing, ok[3] = row[3].(int64)
 		if ok != [4]bool{true, true, true, true} {
-			return nil, fmt.Errorf("what is known of a field is of other types: %T", row)
+			return nil, fmt.Errorf("the stored presence of a field has other types: %T", row)
 		}
 		if missing != 0 {
 			at := time.UnixMilli(missing).UTC()
@@ -122,8 +122,8 @@ func (q *quality) fields(ctx context.Context) error {
 		}
 	}
 	q.add(CheckFields, uint64(len(gone)), 0,
-		"fields that nearly every record had, and that no record of a complete run has any more: "+strings.Join(gone, ", ")+
-			"; their columns are NULL or empty now; the view vanished_fields has since when, and unknown_fields whether the service has another name for them")
+		"fields that nearly every record had, and that no record of a complete run has now: "+strings.Join(gone, ", ")+
+			"; their columns are NULL or empty now; the view vanished_fields shows since when, and unknown_fields whether the service has renamed them")
 	return q.notePresence(ctx, changed)
 }
 

@@ -87,7 +87,7 @@ func (p publication) settle(ctx context.Context) error {
 
 // leave notes that a run is done, and that what it leaves behind is for the next holder of the lease.
 func (p publication) leave(err error) {
-	p.log.Warn("could not clear up after a run", "run_id", p.ID, "stream", p.Stream.Name, "error", err)
+	p.log.Warn("could not clean up after a run", "run_id", p.ID, "stream", p.Stream.Name, "error", err)
 	p.lease.untidy = true
 }
 

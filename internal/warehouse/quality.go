@@ -196,7 +196,7 @@ func (q *quality) rows(ctx context.Context) error {
 		q.stream.Name+"_latest WHERE account = {account:String})", q.args...).Scan(&found, &later)
 	if err == nil && later == 0 {
 		q.add(CheckRowsMatch, found, expected,
-			fmt.Sprintf("rows of the view: %d; by the count of the run: %d; `dealhouse sync %s --full` reads the stream anew; "+
+			fmt.Sprintf("rows of the view: %d; by the count of the run: %d; `dealhouse sync %s --full` reads the whole stream again; "+
 				"`dealhouse migrate` and SHOW CREATE VIEW %s tell whether the view is the one of this version", found, expected,
 				q.stream.Name, q.stream.Name))
 	}
@@ -250,7 +250,7 @@ func rulesOf(s *catalog.Stream, serverTime bool) []rule {
 		}
 		rules = append(rules, rule{CheckUpdatesNotFuture,
 			fmt.Sprintf("%s > %s + toIntervalSecond(%d)", s.Fields[i].Column, now, int(catalog.FutureTolerance.Seconds())),
-			"with an updatedAt that lies more than " + catalog.FutureTolerance.String() + " after the API's own time"})
+			"with an updatedAt more than " + catalog.FutureTolerance.String() + " after the API's own time"})
 	}
 	var amounts []string
 	status := ""

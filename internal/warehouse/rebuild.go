@@ -15,7 +15,7 @@ import (
 
 // A run that publishes says which derived tables have its rows, in the same block in which its intent ends. A run of an
 // older binary does not name those that came later. So a table that is not named is out of date, and the next holder of
-// the lease makes the account's rows of all of them anew, before it compares anything (warehouse-15).
+// the lease makes the account's rows of all of them again, before it compares anything (warehouse-15).
 
 // derivedState is what a publication leaves of the state of the derived tables: those that it changed, of those that
 // were up to date.
@@ -37,7 +37,7 @@ func lacksAny(list, names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(list, name) })
 }
 
-// refreshDerived makes the derived tables of the account anew where one of them is out of date.
+// refreshDerived makes the derived tables of the account again where one of them is out of date.
 func (w *Writer) refreshDerived(ctx context.Context, l *Lease) error {
 	names := derivedNames(w.Stream)
 	if !lacksAny(l.derived(), names) {
@@ -52,7 +52,7 @@ func (w *Writer) refreshDerived(ctx context.Context, l *Lease) error {
 		l.setState(stateDerived, value)
 		return nil
 	}
-	w.log.Info("making the tables anew that follow from a stream's rows", "account", w.Account, "stream", w.Stream.Name,
+	w.log.Info("rebuilding the derived tables of a stream", "account", w.Account, "stream", w.Stream.Name,
 		"tables", names)
 	if err := w.rebuildDerived(ctx); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (w *Writer) refreshDerived(ctx context.Context, l *Lease) error {
 func (w *Writer) rebuildDerived(ctx context.Context) error {
 	for _, t := range derivedTables(w.Stream) {
 		if err := w.rebuildTable(ctx, t); err != nil {
-			return fmt.Errorf("making the rows of %s of account %s anew: %w", t.table, w.Account, err)
+			return fmt.Errorf("rebuilding the rows of %s of account %s: %w", t.table, w.Account, err)
 		}
 	}
 	return nil
@@ -138,7 +138,7 @@ func (w *Warehouse) DerivedOf(ctx context.Context) (map[StreamID][]string, error
 // that is under way; one that goes on for longer is a *HeldError.
 func (w *Warehouse) RebuildDerived(ctx context.Context, id StreamID) error {
 	return w.holding(ctx, id, func(w *Writer) error {
-		// Where it dies in the middle, the next holder of the lease begins anew.
+		// Where it dies in the middle, the next holder of the lease starts over.
 		if err := w.save(ctx, stateRow{stateDerived, "", 0}); err != nil {
 			return err
 		}
@@ -149,7 +149,7 @@ func (w *Warehouse) RebuildDerived(ctx context.Context, id StreamID) error {
 	})
 }
 
-// CheckDerived compares the derived tables of a stream of an account with what they would be if they were made anew,
+// CheckDerived compares the derived tables of a stream of an account with what they would be if they were rebuilt,
 // and names those that differ. It waits for runs as RebuildDerived does.
 func (w *Warehouse) CheckDerived(ctx context.Context, id StreamID) (wrong []string, err error) {
 	if s, err := catalog.Find(id.Stream); err != nil || len(derivedTables(s)) == 0 {

@@ -17,7 +17,7 @@ func dropDerived(table, account string) string {
 	return sql("ALTER TABLE $table DROP PARTITION $account", parts{"table": table, "account": quote(account)})
 }
 
-// compareDerived says whether a derived table has the account's rows that the other one has, but for the columns
+// compareDerived says whether a derived table has the account's rows that the other one has, except for the columns
 // version and _run_id.
 func compareDerived(t derived, other string) string {
 	return sql(`SELECT

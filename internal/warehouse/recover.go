@@ -12,7 +12,7 @@ import (
 )
 
 // Recover carries out the intents of runs that were interrupted, and returns those that readers see now. Where the
-// lease was not given back, it also clears away what dead runs left behind, but for keep, a walk that goes on. The
+// lease was not given back, it also clears away what dead runs left behind, except for keep, a walk that continues. The
 // caller holds the lease. What is derived from the stream's rows is up to date afterwards (warehouse-15).
 func (w *Writer) Recover(ctx context.Context, l *Lease, keep uuid.UUID) (recovered []Intent, err error) {
 	recovered, err = recovery{w, l, keep}.do(ctx)
@@ -116,6 +116,6 @@ func (p publication) giveUp(ctx context.Context, cause error) error {
 	case slices.Contains(outcomes, p.intent.Record.Outcome): // published
 		return p.save(ctx, stateRow{intentName(p.ID), "", 0})
 	}
-	p.log.Warn("an interrupted run cannot be finished: what it read is read again", "run_id", p.ID, "error", cause)
+	p.log.Warn("an interrupted run cannot be finished: what it read will be read again", "run_id", p.ID, "error", cause)
 	return errors.Join(p.withdraw(ctx, cause), p.Discard(ctx))
 }

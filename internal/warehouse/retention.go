@@ -10,7 +10,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// Retention says how long the bookkeeping is kept. Zero keeps it for ever.
+// Retention says how long the bookkeeping is kept. Zero keeps it forever.
 type Retention struct {
 	Runs     time.Duration // after they began
 	Rejects  time.Duration // of transactions, after they were met last: those that are settled. Others have a TTL
@@ -29,13 +29,13 @@ type Removed struct {
 }
 
 // retentionPause is the least time between two looks at what is too old, whichever process takes them. To remove rows
-// is to write their parts anew.
+// is to write their parts again.
 const retentionPause = 20 * time.Hour
 
 // Retire removes what is older than it is to be kept, but for what something rests on, if nobody has looked for it for
 // retentionPause. It removes in steps after each of which the tables are whole: what replaces an older row goes last,
 // so that no older row comes back (warehouse-19). Killed in between, the next one goes on. What is loaded, its history
-// but for that of deals, acknowledgements, closed months and what operators did is never removed.
+// except for that of deals, acknowledgements, closed months and what operators did is never removed.
 func (w *Warehouse) Retire(ctx context.Context, r Retention) (removed []Removed, err error) {
 	if r == (Retention{}) {
 		return nil, nil

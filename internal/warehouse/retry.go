@@ -87,14 +87,14 @@ func remedyOfCode(code int32) (remedy, bool) {
 	r := remedy{code: code}
 	switch code {
 	case 202, 203, 439, 745: // TOO_MANY_SIMULTANEOUS_QUERIES, NO_FREE_CONNECTION, CANNOT_SCHEDULE_TASK, SERVER_OVERLOADED
-		r.advice = "the server has more to do than it can: let it do less at a time, or raise max_concurrent_queries"
+		r.advice = "the server is overloaded: run fewer queries at a time, or raise max_concurrent_queries"
 	case 241: // MEMORY_LIMIT_EXCEEDED
-		r.advice = "the server is short of memory: lower batch_rows, let it do less at a time, or raise max_memory_usage and the memory of the server"
+		r.advice = "the server is short of memory: lower batch_rows, run fewer queries at a time, or raise max_memory_usage and the memory of the server"
 	case 252: // TOO_MANY_PARTS
-		r.advice = "the server merges slower than is inserted: look at system.merges and at the load of its disks; a larger batch_rows makes fewer parts"
+		r.advice = "the server merges parts more slowly than they are inserted: look at system.merges and at the load of its disks; a larger batch_rows creates fewer parts"
 	case 242: // TABLE_IS_READ_ONLY
 		r.slow = true
-		r.advice = "a table takes no writes: a replica that has lost its Keeper (see system.replicas), or a disk that is read-only"
+		r.advice = "a table accepts no writes: a replica that has lost its Keeper (see system.replicas), or a disk that is read-only"
 	case 774: // TABLE_IS_PERMANENTLY_READ_ONLY
 		r.never = true
 		r.advice = "someone made a table read-only: `ALTER TABLE ... MODIFY SETTING table_readonly = 0`, or move it from its disk, which takes no writes"
@@ -105,7 +105,7 @@ func remedyOfCode(code int32) (remedy, bool) {
 		r.never = true
 		r.advice = "the quota of the server's user is used up until its interval ends: raise it, or run less often"
 	case 209, 210, 279: // SOCKET_TIMEOUT, NETWORK_ERROR, ALL_CONNECTION_TRIES_FAILED
-		r.advice = "the servers of the cluster do not reach each other: check the network between them"
+		r.advice = "the servers of the cluster cannot reach each other: check the network between them"
 	case 225, 999, 285, 286, 289, 319, 517: // NO_ZOOKEEPER, KEEPER_EXCEPTION, TOO_FEW_LIVE_REPLICAS, UNSATISFIED_QUORUM_FOR_PREVIOUS_WRITE, REPLICA_IS_NOT_IN_QUORUM, UNKNOWN_STATUS_OF_INSERT, CANNOT_ASSIGN_ALTER
 		r.advice = "Keeper or a replica does not answer: look at system.replicas and at the Keeper servers"
 	case 236, 388, 473, 733: // ABORTED (the server is being stopped), CANNOT_ASSIGN_OPTIMIZE (to a merge under way), DEADLOCK_AVOIDED, TABLE_IS_BEING_RESTARTED
@@ -183,14 +183,14 @@ func (p *pool) retry(ctx context.Context, statement string, do func() error) err
 		}
 		p.retries.Add(1)
 		p.metrics.retried()
-		p.log.Warn("the warehouse could not do a statement; trying again", "statement", head(statement), "code", fault.code,
+		p.log.Warn("the warehouse could not run a statement: trying again", "statement", head(statement), "code", fault.code,
 			"attempt", attempt,
 			"wait", wait.Round(time.Millisecond), "error", brief(err))
 		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return fmt.Errorf("%w, while the warehouse was to be tried again after: %w", context.Cause(ctx), brief(err))
+			return fmt.Errorf("%w, while waiting to try again after: %w", context.Cause(ctx), brief(err))
 		case <-timer.C:
 		}
 	}

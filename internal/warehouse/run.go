@@ -86,7 +86,7 @@ type Changes struct {
 }
 
 // StagedError says that the warehouse does not have the rows that a run has staged. Nothing was changed, and the run
-// must begin anew.
+// must start over.
 type StagedError struct{ Want, Have uint64 }
 
 func (e *StagedError) Error() string {

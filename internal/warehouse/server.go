@@ -88,7 +88,7 @@ func (w *Warehouse) identify(ctx context.Context) (Server, error) {
 	return s, w.countReplicas(c)
 }
 
-// countReplicas connects anew where the number of replicas is another one than the settings of connections are for.
+// countReplicas connects again where the number of replicas is another one than the settings of connections are for.
 func (p *pool) countReplicas(c cluster) error {
 	if alone := c.replicas == 1; p.dialect.cluster != "" && !p.dialect.divided && alone != p.dialect.alone {
 		p.dialect.alone = alone
@@ -123,17 +123,17 @@ func (s Server) fits(database string, d dialect, addresses int) error {
 	case s.engine == "Replicated":
 		return &ServerError{Problem: "database " + database +
 			" has the engine Replicated, in which tables of plain engines are not replicated",
-			Advice: "give warehouse.database another name, which is made as Atomic, and set warehouse.cluster"}
+			Advice: "give warehouse.database another name, which is created with the engine Atomic, and set warehouse.cluster"}
 	case s.engine != "" && s.engine != "Atomic":
 		return &ServerError{Problem: "database " + database + " has the engine " + s.engine,
-			Advice: "give warehouse.database another name, which is made as Atomic"}
+			Advice: "give warehouse.database another name, which is created with the engine Atomic"}
 	case d.cluster == "" && addresses > 1:
 		return &ServerError{Problem: "warehouse.dsn names several servers, which do not replicate each other",
 			Advice: "set warehouse.cluster to the name of their cluster, or name one server"}
 	case d.cluster != "" && s.bare > 0:
 		return &ServerError{Problem: fmt.Sprintf("%d tables of database %s are not replicated, and warehouse.cluster is set",
 			s.bare, database),
-			Advice: "give warehouse.database another name and load it anew, or leave warehouse.cluster empty"}
+			Advice: "give warehouse.database another name and load everything again, or leave warehouse.cluster empty"}
 	case d.cluster == "" && s.copies > 0:
 		return &ServerError{Problem: fmt.Sprintf("%d tables of database %s are replicated, and warehouse.cluster is not set",
 			s.copies, database),
@@ -190,8 +190,8 @@ func (p *pool) checkAddress(ctx context.Context) (door bool, err error) {
 		return false, fmt.Errorf("asking which server answers: %w", err)
 	}
 	if slices.ContainsFunc(ids, func(id string) bool { return id != ids[0] }) {
-		return false, &ServerError{Problem: "several servers answer at the address, which is that of a load balancer",
-			Advice: "name the servers themselves in warehouse.dsn, separated by commas: what a run writes to one of them, it must find there"}
+		return false, &ServerError{Problem: "several servers answer at the address: it belongs to a load balancer",
+			Advice: "name the servers themselves in warehouse.dsn, separated by commas: a run must find on a server what it wrote to it"}
 	}
 	return false, nil
 }

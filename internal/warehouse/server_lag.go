@@ -24,7 +24,7 @@ func (e *LagError) Error() string {
 		server += " " + e.Server
 	}
 	return fmt.Sprintf("%s lags behind the other replicas: after %s it still lacks what they have of %s. Nothing was changed, and the next run tries again. "+
-		"See last_exception in system.replication_queue there, and whether it reaches the others (system.replicas)", server,
+		"Look at last_exception in system.replication_queue there, and check whether it reaches the others (system.replicas)", server,
 		e.Waited.Round(time.Second), e.Table)
 }
 
@@ -65,6 +65,6 @@ func (p *pool) catchUpOne(ctx context.Context, table string) error {
 		if waited += p.lagTurn; waited >= lagTurns*p.lagTurn {
 			return &LagError{Table: table, Server: p.address(), Waited: waited, Err: err}
 		}
-		p.log.Warn("the server lags behind the other replicas; waiting", "table", table, "waited", waited)
+		p.log.Warn("the server is behind the other replicas: waiting", "table", table, "waited", waited)
 	}
 }

@@ -28,7 +28,7 @@ func serverOptions(o Options, d dialect, database string, readOnly bool) (*click
 	opts, err := clickhouse.ParseDSN(o.DSN)
 	if err != nil {
 		// The parser's error may show the password.
-		return nil, errors.New("the DSN is not understood: write clickhouse://user:password@host:9000 or https://user:password@host:8443")
+		return nil, errors.New("the DSN is invalid: write clickhouse://user:password@host:9000 or https://user:password@host:8443")
 	}
 	if opts.TLS, err = o.TLS.apply(opts.TLS); err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (t TLS) apply(config *tls.Config) (*tls.Config, error) {
 		return config, nil
 	}
 	if config == nil {
-		return nil, &ServerError{Problem: "ca_file, cert_file and key_file are for TLS, and warehouse.dsn asks for none",
+		return nil, &ServerError{Problem: "ca_file, cert_file and key_file are for TLS, but warehouse.dsn does not use it",
 			Advice: "begin it with clickhouses:// or https://"}
 	}
 	config = config.Clone()

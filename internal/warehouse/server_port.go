@@ -51,11 +51,11 @@ func (p *pool) explain(ctx context.Context, err error) error {
 		return fit
 	}
 	if IsSettingRefused(err) {
-		return &ServerError{Problem: "the user may not set what this program depends on", Err: err,
-			Advice: fmt.Sprintf("take the constraint away, or give the user a profile that is not readonly: %s", brief(err))}
+		return &ServerError{Problem: "the user may not change settings that this program depends on", Err: err,
+			Advice: fmt.Sprintf("remove the constraint, or give the user a profile that is not readonly: %s", brief(err))}
 	}
 	if e, ok := errors.AsType[*clickhouse.Exception](err); ok && e.Code == codeAccessDenied {
-		return &ServerError{Problem: "the user may not ask the server what it is", Err: err,
+		return &ServerError{Problem: "the user may not read the server's version and settings", Err: err,
 			Advice: fmt.Sprintf("grant it SELECT on what this names, of the database system: %s", brief(err))}
 	}
 	if failure, known := ofCertificate(err); known {

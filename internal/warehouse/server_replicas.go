@@ -67,7 +67,7 @@ func (p *pool) choose(ctx context.Context) error {
 		err := r.moveTo(ctx, next)
 		if err == nil {
 			if i > 0 {
-				p.log.Warn("working with another server, since one does not answer", "server", r.addresses[next], "error",
+				p.log.Warn("a server does not answer: using another one", "server", r.addresses[next], "error",
 					brief(errors.Join(errs...)))
 			}
 			return nil

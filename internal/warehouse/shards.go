@@ -78,7 +78,7 @@ func (w *Warehouse) divide(ctx context.Context, number uint64, found Server) err
 	if found.copies > 0 {
 		return &ServerError{Problem: fmt.Sprintf("database %s has the tables of a single shard, and the cluster %s has %d",
 			w.database, w.dialect.cluster, number),
-			Advice: "give warehouse.database another name and load it anew, or name a cluster of one shard"}
+			Advice: "give warehouse.database another name and load everything again, or name a cluster of one shard"}
 	}
 	servers, err := w.serversOf(ctx, number)
 	if err != nil {
@@ -147,7 +147,7 @@ func (w *Warehouse) serversOf(ctx context.Context, number uint64) ([][]string, e
 		shard, err := w.shardOf(ctx, address)
 		if isConnection(err) {
 			silent = append(silent, address)
-			w.log.Warn("working without a server, since it does not answer", "server", address, "error", brief(err))
+			w.log.Warn("a server does not answer: continuing without it", "server", address, "error", brief(err))
 			continue
 		}
 		if err != nil {
@@ -156,7 +156,7 @@ func (w *Warehouse) serversOf(ctx context.Context, number uint64) ([][]string, e
 		if shard == 0 || shard > number {
 			return nil, &ServerError{Problem: fmt.Sprintf("the server %s does not find itself in the cluster %s", address,
 				w.dialect.cluster),
-				Advice: "name it in remote_servers of its own configuration as it names itself, with its own port"}
+				Advice: "list it in remote_servers of its own configuration under its own host name and port"}
 		}
 		servers[shard-1] = append(servers[shard-1], address)
 	}

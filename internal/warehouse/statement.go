@@ -78,7 +78,7 @@ type step struct {
 	when      string // a query: where it counts nothing, the statement is left out
 }
 
-// execAll runs statements that can only be repeated together (warehouse-7): those that make a table anew and fill it
+// execAll runs statements that can only be repeated together (warehouse-7): those that make a table again and fill it
 // with INSERT ... SELECT. What an attempt whose connection was lost still writes goes to the table that was dropped.
 func (p *pool) execAll(ctx context.Context, steps []step, args ...any) error {
 	return p.fillNew(ctx, nil, steps, args...)

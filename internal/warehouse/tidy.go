@@ -27,7 +27,7 @@ func (r recovery) expireBackfills(ctx context.Context) (expired bool, err error)
 		if err != nil {
 			return expired, err
 		}
-		r.log.Warn("forgetting an interrupted backfill that was not repeated: what it had read and not published is dropped",
+		r.log.Warn("dropping an interrupted backfill that nobody continued: what it read and did not publish is removed",
 			"account", r.Account, "stream", r.Stream.Name, "backfill", strings.TrimPrefix(s.name, BackfillPrefix), "saved_at",
 			saved.UTC(), "kept_for", backfillLife)
 		if err := r.save(ctx, stateRow{s.name, "", 0}); err != nil {
@@ -70,7 +70,7 @@ func (r recovery) dropCleared(ctx context.Context) {
 		statement := deleteCleared(r.Account, r.Stream.Name, names, last)
 		if err := r.execAll(ctx, []step{{statement: statement,
 			settings: clickhouse.Settings{"mutations_sync": 1}}}); err != nil {
-			r.log.Warn("could not drop the cleared states of runs that ended long ago", "account", r.Account, "stream",
+			r.log.Warn("could not remove the cleared states of old runs", "account", r.Account, "stream",
 				r.Stream.Name, "error", err)
 			return
 		}

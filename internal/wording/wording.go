@@ -99,7 +99,7 @@ func Ago(d time.Duration, in func(time.Duration) string) string {
 	return in(d) + " ago"
 }
 
-// Sentence begins with a capital letter, but for the name of a column, and ends with a full stop.
+// Sentence begins with a capital letter, except for the name of a column, and ends with a full stop.
 func Sentence(text string) string {
 	if text == "" {
 		return ""

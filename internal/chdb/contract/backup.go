@@ -16,4 +16,4 @@ func BackupFolder(dir string) string { return filepath.Join(dir, "engine", Backu
 const RestoringFile = "dealhouse.restoring"
 
 // ErrRestoring means that a restore into the data directory has not ended, or broke off.
-var ErrRestoring = errors.New("what was being restored is not all there: wait for the restore that is under way, or run `dealhouse restore` again, which begins anew")
+var ErrRestoring = errors.New("the restore is not complete: wait for the one that is running, or run `dealhouse restore` again, which starts over")

@@ -1,3 +1,3 @@
-// Package contract is what whoever opens an embedded engine and the engine agree on: options, limits and errors. A
-// binary without the engine has it too, so that it depends on nothing.
+// Package contract has what the engine and its users share: options, limits and errors. It is also part of a binary
+// without the engine, so it depends on nothing.
 package contract

@@ -133,7 +133,7 @@ func (h *handler) query(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	defer a.Body.Close()
-	// The clock begins anew: what the client took to ask does not count.
+	// The clock starts again: what the client took to ask does not count.
 	client.waited, client.bytes = 0, 0
 	h.send(w, req, client, a.Body, r.compress)
 }

@@ -67,7 +67,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, contract.ErrClosed
 	}
 	ctx := req.Context()
-	// Closing the body wakes whoever waits on either end of it.
+	// Closing the body wakes the waiting side, on either end of it.
 	interrupt := func() {
 		if req.Body != nil {
 			_ = req.Body.Close()

@@ -20,7 +20,7 @@ type trial struct {
 	begin  time.Time
 	tooBig context.CancelCauseFunc // breaks it off
 	ctx    context.Context         //nolint:containedctx // ends when the trial is broken off; not the request's
-	failed bool                    // it was broken off; of whoever holds the turn
+	failed bool                    // it was broken off; used by the holder of the turn
 }
 
 const (

@@ -17,7 +17,7 @@ import (
 
 // turns bounds how many requests do something at once. A client that keeps its turn without using it, because it does
 // not send or does not read, loses it when another waits; one that asks for much waits for those that ask for little,
-// but not for ever. While all turns are kept for long, spare ones are given for a moment, to try what may be done in it
+// but not forever. While all turns are kept for long, spare ones are given for a moment, to try what may be done in it
 // (chdb-11).
 type turns struct {
 	costs costs
@@ -138,7 +138,7 @@ func (t *turns) hold(w *waiter, s source) (over func()) {
 	}
 }
 
-// release gives a turn to whoever is next; t.mu is held.
+// release gives a turn to the next in line; t.mu is held.
 func (t *turns) release(w *waiter) {
 	if w.trial != nil {
 		t.endTrial(w.trial)

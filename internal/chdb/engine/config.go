@@ -64,7 +64,7 @@ const usersXML = `<clickhouse>
 </clickhouse>
 `
 
-// frozenSettings are those that nobody may change, the program included: all that the list refuses but for the few that
+// frozenSettings are those that nobody may change, the program included: all that the list refuses except the few that
 // this package sets itself. Some read another language or a text as SQL, or name files and addresses, and would go
 // around the checks of the doors (chdb-7, chdb-8).
 func frozenSettings() []string {

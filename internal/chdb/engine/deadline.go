@@ -10,7 +10,7 @@ import (
 	"dealhouse/internal/chdb/exception"
 )
 
-// The settings that bound the time of a query. Whoever chooses to "break" wants the rows that there are by then.
+// The settings that limit the time of a query. The mode "break" returns the rows that there are by then.
 const (
 	maxExecutionTime    = "max_execution_time"
 	timeoutOverflowMode = "timeout_overflow_mode"

@@ -5,14 +5,13 @@
 // Comments in the code cite these numbers; the other rooms of chdb have the others.
 //
 //   - chdb-3: Requests share no session. What one request sets, another never sees.
-//   - chdb-4: Large results stream: memory does not grow with the result, except
-//     for output formats that have a frame around the rows, or nothing at all
-//     around them, and those are bounded. One that was not read to its end
-//     within its time is an error, and never taken for whole.
-//   - chdb-5: An insert is acknowledged only after the engine has confirmed it,
-//     and a body that ends in an error inserts nothing.
-//   - chdb-6: Cancelling never blocks on the query that is cancelled: KILL QUERY is
-//     ASYNC and runs on a connection of its own.
+//   - chdb-4: Large results stream: memory does not grow with the result. The exceptions are output formats with a
+//     frame around the rows, or with nothing at all around them; those are limited in size. A result that was not read
+//     to its end in time is an error, and never taken as complete.
+//   - chdb-5: An insert is acknowledged only after the engine has confirmed it, and a body that ends in an error
+//     inserts nothing.
+//   - chdb-6: Cancelling never waits for the query that is cancelled: KILL QUERY is ASYNC and runs on a connection of
+//     its own.
 //   - chdb-8: No connection at all, not even a writer, may use table functions that read the host's files or the
 //     network, change a setting that no list has, or read a system table that does something when it is read: those
 //     are dropped while the engine is open. A door's writer makes only what the lists allow, so that it is allowed

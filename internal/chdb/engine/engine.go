@@ -65,7 +65,7 @@ type instance struct {
 // Without a library at hand the first Open downloads it, which ctx can interrupt.
 func Open(ctx context.Context, o contract.Options) (*Engine, error) { return open(ctx, o, confining) }
 
-// rules are what the engine itself has to keep, whoever asks it.
+// rules are what the engine itself has to keep, for every client.
 type rules struct {
 	config func(dir string, o contract.Options) (path string,
 		err error) // writes the configuration with the rights of roles
@@ -130,7 +130,7 @@ func makeDir(dir string) (string, error) {
 	return filepath.EvalSymlinks(dir)
 }
 
-// whole refuses a directory that is still being restored, but for whoever restores it.
+// whole refuses a directory that is still being restored, except for the restore itself.
 func whole(dir string, o contract.Options) error {
 	if _, err := os.Lstat(filepath.Join(dir, contract.RestoringFile)); err == nil && !o.Restoring {
 		return fmt.Errorf("open %s: %w", dir, contract.ErrRestoring)
@@ -204,7 +204,7 @@ func start(lib *library.API, dir string, o contract.Options, r rules) (*instance
 	if err := r.tables(first); err != nil {
 		first.Close()
 		_ = in.lock.Close()
-		return nil, fmt.Errorf("open %s: take tables of the engine away: %w", dir, err)
+		return nil, fmt.Errorf("open %s: remove tables of the engine: %w", dir, err)
 	}
 	if in.version, err = first.Value("SELECT version()"); err != nil {
 		first.Close()

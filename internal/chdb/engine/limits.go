@@ -82,7 +82,7 @@ func limitsXML(l contract.Limits) string {
 			fmt.Fprintf(&values, "      <%[1]s>%[2]s</%[1]s>\n", name, value)
 		}
 	}
-	// A query may ask for less. Zero would mean no limit: hence the least value.
+	// A query may ask for less. Zero would mean no limit, so the least value is 1.
 	most := func(name, value, least string) {
 		if value != "0" {
 			set(name, value)

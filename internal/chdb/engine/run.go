@@ -31,7 +31,7 @@ type Query struct {
 	ReadOnly bool
 	// OnlyRead refuses whatever is not a read, with [ErrNotRead], before anything of it is done.
 	OnlyRead bool
-	// Guarded refuses what reaches the host; set for whoever is not this program.
+	// Guarded refuses what reaches the host; set for every client that is not this program.
 	Guarded bool
 	// Interrupt, if set, makes a Read of Data that waits return.
 	Interrupt func()
@@ -293,7 +293,7 @@ func (l *lease) feed(in library.Pointer, q *Query, st *Statement) error {
 			if text := lib.StreamInsertError(in); text != "" {
 				return exception.Parse(text)
 			}
-			return exception.New(exception.Unknown, "", "the engine took no more data")
+			return exception.New(exception.Unknown, "", "the engine accepted no more data")
 		}
 		if cerr := l.ctx.Err(); cerr != nil {
 			return cerr

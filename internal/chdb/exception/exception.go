@@ -55,7 +55,7 @@ func Parse(text string) *clickhouse.Exception {
 		e.Name, rest = name, message
 	}
 	e.Message = strings.TrimSpace(rest)
-	// The symbolic name is the last parenthesis; only the code is relied upon.
+	// The symbolic name is the last parenthesis; only the code is used.
 	if i := strings.LastIndex(e.Message, "("); i >= 0 && strings.HasSuffix(e.Message, ")") {
 		if name := e.Message[i+1 : len(e.Message)-1]; name != "" &&
 			strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == "" {

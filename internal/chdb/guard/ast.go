@@ -222,7 +222,7 @@ func arguments(n *node, e allow.Entry) error {
 	if e.Zone >= 0 {
 		for _, a := range args[min(e.Zone, len(args)):] {
 			if !a.writtenOut() {
-				return denied("%s takes a time zone only as it is written out, not as an expression", n.text)
+				return denied("%s takes a time zone only as a literal, not as an expression", n.text)
 			}
 		}
 	}
@@ -233,7 +233,7 @@ func arguments(n *node, e allow.Entry) error {
 		}
 		if i < len(args) && (args[i].kind != "Literal" || !strings.HasPrefix(args[i].text, "'") ||
 			strings.Contains(args[i].text, `\\`)) {
-			return denied("%s takes a type only as it is written out, not as an expression", n.text)
+			return denied("%s takes a type only as a literal, not as an expression", n.text)
 		}
 	}
 	return nil
@@ -256,7 +256,7 @@ func (n *node) writtenOut() bool {
 }
 
 // literal refuses texts that the engine would take for the file of a time zone, alone or within a type. Opening one
-// may wait for ever.
+// may wait forever.
 func literal(text string) error {
 	if strings.Contains(text, `'file:`) || strings.Contains(text, `"file:`) {
 		return denied("a text that begins with file: is not allowed here, since it can name a file as a time zone")

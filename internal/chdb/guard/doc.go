@@ -1,4 +1,4 @@
-// Package guard judges what strangers ask an engine for, before anything of it runs.
+// Package guard checks what strangers ask an engine for, before any of it runs.
 //
 // # Invariants
 //

@@ -236,7 +236,7 @@ func (x *examination) plain(from, to int) error {
 			return denied("the function %s is not allowed at this place", t.text)
 		}
 		if (e.Zone >= 0 || e.HasType) && !x.plainArguments(i+1, e) {
-			return denied("%s takes a time zone or a type only as it is written out, not as an expression", t.text)
+			return denied("%s takes a time zone or a type only as a literal, not as an expression", t.text)
 		}
 	}
 	return nil

@@ -62,7 +62,7 @@ type acquirer struct {
 	releases map[string]release
 	library  string // a file the operator named
 	cacheDir string
-	pack     packFunc // npmPack, but for tests
+	pack     packFunc // npmPack, except in tests
 	log      *slog.Logger
 	progress func(percent int)
 	looks    bool // and gets nothing: errAbsent
@@ -177,7 +177,7 @@ func TrueName(path string) (string, error) {
 }
 
 // removeLeftovers removes the folders of downloads that were killed, up to a
-// gigabyte each. Whoever holds the lock is alone, so none of them is in use.
+// gigabyte each. The holder of the lock is alone, so none of them is in use.
 func removeLeftovers(dir string) error {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {

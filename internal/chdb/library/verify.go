@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	hintOwner = "whoever can write to it decides what this program executes: let only yourself or root own it and write to it (chown, chmod go-w), or remove it"
+	hintOwner = "anyone who can write to it decides what this program executes: only you or root may own it and write to it (chown, chmod go-w), or remove it"
 	hintCache = "remove it, and the next start downloads it again, or " + hintInstall
 )
 
@@ -51,7 +51,7 @@ func (a acquirer) verifyCached(ctx context.Context, rel release, path string) er
 	a.log.Info("the ClickHouse engine's library has the expected hash", "path", path, "took",
 		time.Since(begin).Round(time.Millisecond))
 	if err := ReplaceFile(record, []byte(known)); err != nil {
-		a.log.Warn("the library will be hashed again at the next start, since that it was cannot be noted", "error", err)
+		a.log.Warn("could not store that the library was checked: it will be hashed again at the next start", "error", err)
 	}
 	return nil
 }

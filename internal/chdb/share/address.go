@@ -23,7 +23,7 @@ func address(dir string) (path string, done func(), err error) {
 		return path, func() {}, nil
 	}
 	if runtime.GOOS != "linux" {
-		return "", nil, fmt.Errorf("%s is too long a name for a socket in it: %w", dir, errors.ErrUnsupported)
+		return "", nil, fmt.Errorf("the path %s is too long for a socket in it: %w", dir, errors.ErrUnsupported)
 	}
 	folder, err := os.Open(dir)
 	if err != nil {

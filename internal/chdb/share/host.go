@@ -40,7 +40,7 @@ type Host struct {
 // nameHeader has the name that a guest gave itself.
 const nameHeader = "X-Dealhouse-Guest"
 
-// Knows reports whether a guest of this name has asked for something. Whoever has not cannot have done anything to the
+// Knows reports whether a guest of this name has asked for something. One that has not cannot have done anything to the
 // data since the host has it open.
 func (h *Host) Knows(name string) bool {
 	_, known := h.guests.Load(name)

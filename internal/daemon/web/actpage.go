@@ -108,7 +108,7 @@ func (s *said) to(r *http.Request) *notice {
 func (s *Server) pageAct(w http.ResponseWriter, r *http.Request) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/x-www-form-urlencoded" {
-		http.Error(w, "this takes what the forms of the pages send; programs use "+actionsAPI,
+		http.Error(w, "this address is for the forms of the pages; programs use "+actionsAPI,
 			http.StatusUnsupportedMediaType)
 		return
 	}
@@ -119,7 +119,7 @@ func (s *Server) pageAct(w http.ResponseWriter, r *http.Request) {
 	}
 	form := r.PostForm                                                                 // what stands in the address does not count
 	if subtle.ConstantTimeCompare([]byte(form.Get("token")), []byte(s.token())) != 1 { // web-6
-		http.Error(w, "this form is not of a page of this daemon, which may have been restarted: go back, load the page again and repeat it", http.StatusForbidden)
+		http.Error(w, "this form does not come from a page of this daemon, which may have been restarted: go back, load the page again and repeat it", http.StatusForbidden)
 		return
 	}
 	q := actionRequest{Action: form.Get("action"), Account: form.Get("account"), Stream: form.Get("stream"),

@@ -21,7 +21,7 @@ var templateFiles embed.FS
 var staticFiles embed.FS
 
 // assets are the static files by their names: where each is served, with a hash of its content in the address, so that
-// browsers may keep it for ever and see a new one at once.
+// browsers may keep it forever and see a new one at once.
 type assets map[string]string
 
 // Version differs between binaries whose pages need other assets.

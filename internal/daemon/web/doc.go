@@ -1,19 +1,18 @@
 // Package web is the daemon's HTTP side: metrics, health, a JSON API and the status page. It shows what the daemon and
-// the warehouse know, and hands on what an operator asks for.
+// the warehouse know, and passes on what an operator requests.
 //
 // Invariants, cited in the code as web-N:
 //
-//  1. GET and HEAD change nothing. POST is for actions of operators alone, at two addresses, and is answered only where
-//     a user is configured and the request has the user's credentials.
-//  2. Whatever came from upstream or from a warehouse is text: it reaches a page only through html/template, and a page
-//     runs no script and loads nothing but what this package serves (the Content-Security-Policy says so to the
-//     browser).
-//  3. However many look, the warehouse is asked at most once in a moment for the same thing, few questions at a time,
-//     each with a time-out.
-//  4. The status page answers when the warehouse does not: it shows what was last known, and says so.
-//  5. Without credentials nobody learns more than whether the daemon lives and is ready, once credentials are
-//     configured.
-//  6. A browser gives credentials to whatever page sends it here. So an action is refused when the browser says that
-//     another origin has sent it; a form needs the token of our pages besides, and a program has to send JSON, which a
-//     page of somebody else cannot without being asked for first.
+//  1. GET and HEAD change nothing. POST is only for actions of operators, at two addresses. It is answered only if a
+//     user is configured and the request has the user's credentials.
+//  2. Everything that came from the API or from a warehouse is text: it reaches a page only through html/template. A
+//     page runs no scripts and loads nothing except what this package serves (the Content-Security-Policy tells the
+//     browser so).
+//  3. However many people look, the same question reaches the warehouse at most once within a moment. Only a few
+//     questions are sent at a time, each with a time-out.
+//  4. The status page also works when the warehouse does not: it shows the last known state, and says so.
+//  5. Once credentials are configured, a request without them only learns whether the daemon is alive and ready.
+//  6. A browser sends the credentials with requests that other sites cause. So an action is refused if the browser says
+//     that another origin sent it. A form also needs the token of our pages. A program has to send JSON, which a page
+//     of another site cannot do without asking first.
 package web

@@ -27,7 +27,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 		s.writeJSON(w, http.StatusOK, readiness{Ready: true, Reasons: []string{}})
 	case !s.authorized(r): // web-5
 		s.writeJSON(w, http.StatusServiceUnavailable,
-			readiness{Reasons: []string{"the reason is told with the user and the password only"}})
+			readiness{Reasons: []string{"the reason is shown only with user and password"}})
 	default:
 		s.writeJSON(w, http.StatusServiceUnavailable, readiness{Reasons: reasons(err)})
 	}
@@ -54,6 +54,6 @@ func (s *Server) writeJSON(w http.ResponseWriter, status int, value any) {
 
 // fail answers what should not happen; the reason is for the log.
 func (s *Server) fail(w http.ResponseWriter, err error) {
-	s.log.Error("a page could not be made", "error", err)
+	s.log.Error("could not render a page", "error", err)
 	http.Error(w, "internal error: the log has the reason", http.StatusInternalServerError)
 }

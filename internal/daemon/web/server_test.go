@@ -179,7 +179,7 @@ func TestWarnings(t *testing.T) {
 		"on loopback": {func(*Options) {}, ""},
 		"for all":     {func(o *Options) { o.Listen = "0.0.0.0:0" }, "anyone who reaches this address"},
 		"for all, with a password": {func(o *Options) { o.Listen, o.User, o.Password = "0.0.0.0:0", "u", "p" },
-			"travels unencrypted"},
+			"sent unencrypted"},
 		"for all, with password and TLS":  {func(o *Options) { o.Listen, o.User, o.Password, o.TLSCert, o.TLSKey = "0.0.0.0:0", "u", "p", cert, key }, ""},
 		"on loopback with pprof":          {func(o *Options) { o.Pprof = true }, ""},
 		"on loopback, without a password": {func(o *Options) { o.TLSCert, o.TLSKey = cert, key }, ""},

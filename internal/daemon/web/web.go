@@ -208,7 +208,7 @@ func (s *Server) warn() {
 		s.log.Warn("anyone who reaches this address can read the status page, run errors, rejected records and metrics: set a user and a password, or listen on 127.0.0.1",
 			"listen", s.Addr())
 	case s.o.TLSCert == "":
-		s.log.Warn("the password of the status page travels unencrypted: set a certificate and a key, or put a proxy with TLS in front", "listen", s.Addr())
+		s.log.Warn("the password of the status page is sent unencrypted: set a certificate and a key, or put a proxy with TLS in front", "listen", s.Addr())
 	}
 }
 
