@@ -43,8 +43,8 @@ type Options struct {
 	// several shards. None: there is no cluster.
 	Shards int
 
-	// Interpreted keeps the engine from compiling expressions: for tests, whose few rows are read in less time than that
-	// takes.
+	// Interpreted keeps the engine from compiling expressions, and from using more than one thread for a query: for
+	// tests, whose few rows are read in less time than either takes.
 	Interpreted bool
 
 	// Keeper is host:port of a ZooKeeper, for tests of replicated tables. Empty: there is none.

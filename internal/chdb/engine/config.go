@@ -119,10 +119,13 @@ func ownCluster(shards int) (cluster, profile string) {
 		"      <distributed_product_mode>global</distributed_product_mode>\n"
 }
 
-// interpreted is the part of the profile that compiles no expressions.
+// interpreted is the part of the profile that compiles no expressions, and hands no work to another thread.
 const interpreted = `      <compile_expressions>0</compile_expressions>
       <compile_aggregate_expressions>0</compile_aggregate_expressions>
       <compile_sort_description>0</compile_sort_description>
+      <max_threads>1</max_threads>
+      <max_insert_threads>1</max_insert_threads>
+      <local_filesystem_read_method>pread</local_filesystem_read_method>
 `
 
 // keeper is what replicated tables need.
