@@ -4,7 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -130,22 +135,45 @@ func (p *pool) empty(ctx context.Context, d *database) (bool, error) {
 	return maps.Equal(rows, d.rows), nil
 }
 
-// look reads how the tables of a database are defined, and how many rows they have. The text of a view takes long to
-// make: views change only by being created again, and then have another id.
+// look reads how the tables of a database are defined, and how many rows they have.
 func (p *pool) look(ctx context.Context, name string) (tables map[string]string, rows map[string]uint64, err error) {
-	tables, rows = map[string]string{}, map[string]uint64{}
-	var table, definition string
-	err = p.each(ctx, func() { tables[table] = definition },
-		`SELECT name, toString(uuid) FROM system.tables WHERE database = {name:String} AND engine = 'View'
-UNION ALL SELECT name, toString(uuid) || create_table_query FROM system.tables WHERE database = {name:String} AND engine != 'View'`, name, &table, &definition)
-	if err != nil {
-		return nil, nil, err
+	if tables, err = definitions(filepath.Join(Folder(), "metadata", name)); err != nil {
+		return nil, nil, fmt.Errorf("looking at the database of a test: %w", err)
 	}
+	rows = map[string]uint64{}
+	var table string
 	var n uint64
 	err = p.each(ctx, func() { rows[table] = n },
 		"SELECT table, sum(rows) FROM system.parts WHERE database = {name:String} AND active GROUP BY table", name, &table,
 		&n)
 	return tables, rows, err
+}
+
+// definitions reads the folder in which the engine has a file for each table and view of a database: its id, and the
+// statement that made it. The engine itself would take as long as a test to write all of them out. A database that is no
+// more has none.
+func definitions(folder string) (map[string]string, error) {
+	files, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	tables := map[string]string{}
+	for _, f := range files {
+		escaped, isTable := strings.CutSuffix(f.Name(), ".sql")
+		if !isTable {
+			continue // one that is being written
+		}
+		name, err := url.PathUnescape(escaped)
+		if err != nil {
+			return nil, err
+		}
+		text, err := os.ReadFile(filepath.Join(folder, f.Name()))
+		if err != nil {
+			return nil, err
+		}
+		tables[name] = string(text)
+	}
+	return tables, nil
 }
 
 // each calls found for each row of a query about a database, when its cells are read.
