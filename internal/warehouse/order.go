@@ -26,7 +26,7 @@ func sortingColumns(s *catalog.Stream) string {
 // publish nothing, however long they have been running. To give a stream its order was the first such change. To add a
 // derived table is another.
 func stagingTable(s *catalog.Stream) string {
-	if s.OrderedBy != "" {
+	if s.OrderedBy != "" || s.Child != nil {
 		return s.Name + "_2_staging"
 	}
 	return s.Name + "_staging"
