@@ -45,7 +45,7 @@ func priceChangesTable(s *catalog.Stream) keyed {
 // moving is a condition on the entries of products that have two prices among some entries. That some of these are not
 // current any more does no harm.
 func (x script) moving(entries string) string {
-	return x.render("$key IN (SELECT $key FROM $entries GROUP BY account, $key HAVING min(price) != max(price))",
+	return x.render("$key IN (SELECT $key FROM $entries GROUP BY $key HAVING min(price) != max(price))",
 		parts{"entries": entries})
 }
 
@@ -64,23 +64,35 @@ func (x script) priceChanges(entries string) string {
 `, parts{"entries": entries})
 }
 
+// goesOn is a condition on all entries of a product, those of the run and those that are stored: the run only adds days
+// after the last one, with the price of that. So no change is made or altered. This is what nearly every product does,
+// every day.
+const goesOn = `minIf(day, fresh) > maxIf(day, NOT fresh) AND min(cityHash64(currency_code)) = max(cityHash64(currency_code))
+                    AND minIf(price, fresh) = maxIf(price, fresh) AND minIf(price, fresh) = argMaxIf(price, day, NOT fresh)`
+
 // changedPrices fills the delta with the changes that the run makes or alters, and with rows that stand for none where
 // it takes one back: what comes of the entries of its products is compared with what is stored of them.
 func (t keyed) changedPrices(x script, delta string) string {
 	known := x.render(`
             (
-                SELECT account, day, $key, currency_code, price, views, _version FROM $child_latest
+                SELECT account, day, $key, currency_code, price, views, _version, false AS fresh FROM $child_latest FINAL
                 WHERE account = {account:String} AND $key IN (SELECT $key FROM $child_delta)
                 UNION ALL
-                SELECT account, day, $key, currency_code, price, views, _version FROM $child_delta
+                SELECT account, day, $key, currency_code, price, views, _version, true FROM $child_delta
             )`, nil)
+	altered := x.render(`$key IN
+            (
+                SELECT $key FROM $known
+                GROUP BY $key
+                HAVING min(price) != max(price) AND NOT ifNull($goes_on, false)
+            )`, parts{"known": known, "goes_on": goesOn})
 	entries := x.render(`
         (
             SELECT *, leadInFrame(true) OVER (PARTITION BY account, $key, day ORDER BY _version ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING) AS replaced
             FROM $known
-            WHERE $moving
+            WHERE $altered
         )
-        WHERE NOT replaced AND price IS NOT NULL`, parts{"known": known, "moving": x.moving(known)})
+        WHERE NOT replaced AND price IS NOT NULL`, parts{"known": known, "altered": altered})
 	var values, becomes []string
 	for _, c := range t.values {
 		values = append(values, c.name)
@@ -93,11 +105,12 @@ FROM
     UNION ALL
     SELECT $columns, false, version
     FROM $table FINAL
-    WHERE account = {account:String} AND $key IN (SELECT $key FROM $child_delta) AND NOT ($nothing)
+    WHERE account = {account:String} AND NOT ($nothing) AND $altered
 ) AS r
 GROUP BY day, $key
 HAVING count() = 1 OR uniqExact(tuple($values)) = 2`, parts{
 		"becomes": strings.Join(becomes, ", "), "values": strings.Join(values, ", "), "columns": t.columns(),
 		"changes": x.priceChanges(entries), "next": versionAfter("max(stored)"), "table": t.table, "nothing": t.nothing,
+		"altered": altered,
 	})
 }

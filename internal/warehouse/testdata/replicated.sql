@@ -2196,7 +2196,7 @@ FROM (
     (
         SELECT day, product_key, currency_code, price, views,
             lagInFrame((toNullable(day), price, views)) OVER (PARTITION BY account, product_key, currency_code ORDER BY day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before
-        FROM `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e WHERE price IS NOT NULL AND product_key IN (SELECT product_key FROM `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e GROUP BY account, product_key HAVING min(price) != max(price))
+        FROM `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e WHERE price IS NOT NULL AND product_key IN (SELECT product_key FROM `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e GROUP BY product_key HAVING min(price) != max(price))
     )
     WHERE before.2 IS NOT NULL AND before.2 != price
 );
@@ -2218,18 +2218,24 @@ FROM
             SELECT *, leadInFrame(true) OVER (PARTITION BY account, product_key, day ORDER BY _version ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING) AS replaced
             FROM 
             (
-                SELECT account, day, product_key, currency_code, price, views, _version FROM product_prices_latest
+                SELECT account, day, product_key, currency_code, price, views, _version, false AS fresh FROM product_prices_latest FINAL
                 WHERE account = {account:String} AND product_key IN (SELECT product_key FROM `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e)
                 UNION ALL
-                SELECT account, day, product_key, currency_code, price, views, _version FROM `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e
+                SELECT account, day, product_key, currency_code, price, views, _version, true FROM `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e
             )
-            WHERE product_key IN (SELECT product_key FROM 
+            WHERE product_key IN
             (
-                SELECT account, day, product_key, currency_code, price, views, _version FROM product_prices_latest
+                SELECT product_key FROM 
+            (
+                SELECT account, day, product_key, currency_code, price, views, _version, false AS fresh FROM product_prices_latest FINAL
                 WHERE account = {account:String} AND product_key IN (SELECT product_key FROM `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e)
                 UNION ALL
-                SELECT account, day, product_key, currency_code, price, views, _version FROM `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e
-            ) GROUP BY account, product_key HAVING min(price) != max(price))
+                SELECT account, day, product_key, currency_code, price, views, _version, true FROM `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e
+            )
+                GROUP BY product_key
+                HAVING min(price) != max(price) AND NOT ifNull(minIf(day, fresh) > maxIf(day, NOT fresh) AND min(cityHash64(currency_code)) = max(cityHash64(currency_code))
+                    AND minIf(price, fresh) = maxIf(price, fresh) AND minIf(price, fresh) = argMaxIf(price, day, NOT fresh), false)
+            )
         )
         WHERE NOT replaced AND price IS NOT NULL
     )
@@ -2238,7 +2244,19 @@ FROM
     UNION ALL
     SELECT day, product_key, currency_code, price, previous_day, previous_price, views, previous_views, false, version
     FROM product_price_changes_latest FINAL
-    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e) AND NOT (price = previous_price)
+    WHERE account = {account:String} AND NOT (price = previous_price) AND product_key IN
+            (
+                SELECT product_key FROM 
+            (
+                SELECT account, day, product_key, currency_code, price, views, _version, false AS fresh FROM product_prices_latest FINAL
+                WHERE account = {account:String} AND product_key IN (SELECT product_key FROM `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e)
+                UNION ALL
+                SELECT account, day, product_key, currency_code, price, views, _version, true FROM `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e
+            )
+                GROUP BY product_key
+                HAVING min(price) != max(price) AND NOT ifNull(minIf(day, fresh) > maxIf(day, NOT fresh) AND min(cityHash64(currency_code)) = max(cityHash64(currency_code))
+                    AND minIf(price, fresh) = maxIf(price, fresh) AND minIf(price, fresh) = argMaxIf(price, day, NOT fresh), false)
+            )
 ) AS r
 GROUP BY day, product_key
 HAVING count() = 1 OR uniqExact(tuple(currency_code, price, previous_day, previous_price, views, previous_views)) = 2;
@@ -2256,7 +2274,7 @@ FROM (
     (
         SELECT day, product_key, currency_code, price, views,
             lagInFrame((toNullable(day), price, views)) OVER (PARTITION BY account, product_key, currency_code ORDER BY day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before
-        FROM product_prices_latest FINAL WHERE account = {account:String} AND price IS NOT NULL AND product_key IN (SELECT product_key FROM product_prices_latest WHERE account = {account:String} GROUP BY account, product_key HAVING min(price) != max(price))
+        FROM product_prices_latest FINAL WHERE account = {account:String} AND price IS NOT NULL AND product_key IN (SELECT product_key FROM product_prices_latest WHERE account = {account:String} GROUP BY product_key HAVING min(price) != max(price))
     )
     WHERE before.2 IS NOT NULL AND before.2 != price
 );
