@@ -214,7 +214,7 @@ func TestPoisonAndCheckpoint(t *testing.T) {
 	options := smallWorld()
 	options.Settings.PageSize = 10
 	x, w := serve(t, options), open(t)
-	if err := w.Conn().Exec(t.Context(), "ALTER TABLE products_staging ADD CONSTRAINT taste CHECK sipHash64(product_key) % 8 != 0"); err != nil {
+	if err := w.Conn().Exec(t.Context(), "ALTER TABLE products_2_staging ADD CONSTRAINT taste CHECK sipHash64(product_key) % 8 != 0"); err != nil {
 		t.Fatal(err)
 	}
 	job := x.jobs(t, "acme", "products")[0]

@@ -61,9 +61,9 @@ func (w *Writer) deltas(c Changes) (all []delta) {
 		if c.Moved > 0 {
 			all = append(all, delta{movesOf(x.Stream), x.names["moves"], key})
 		}
-		for _, t := range w.filled {
-			all = append(all, delta{t.table, d.ofRun(x.derivedDelta(t.table)), sortedBy(t.create)})
-		}
+	}
+	for _, t := range w.filled {
+		all = append(all, delta{t.table, d.ofRun(x.derivedDelta(t.table)), sortedBy(t.create)})
 	}
 	if x.Stream.Child != nil {
 		all = append(all, delta{x.names["child_latest"], x.names["child_delta"], sortedBy(createChildLatest(x.Stream))},

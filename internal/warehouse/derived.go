@@ -40,6 +40,7 @@ type derived struct {
 	// the tables before it.
 	rebuild func(x script, into string) []string
 	nothing string // the condition on rows that say no more than a missing one; "": there are none
+	ofChild bool   // it follows from the rows of the stream's child, and is prepared and attached with them
 }
 
 // derivedTables are those of a stream, in the order in which they are filled and attached.
@@ -57,6 +58,9 @@ func derivedTables(s *catalog.Stream) (tables []derived) {
 		tables = append(tables, salesTable().derived, saleRetailersTable().derived, payoutTransactionsTable().derived,
 			payoutMovesTable().derived, payoutSumsTable().derived)
 	}
+	if s.Child != nil {
+		tables = append(tables, priceChangesTable(s).derived)
+	}
 	for i, t := range tables {
 		tables[i].create = strings.Replace(t.create, "\nORDER BY ", "\nPARTITION BY account\nORDER BY ", 1)
 	}
@@ -70,7 +74,7 @@ func (r Run) derivedDelta(table string) string { return table + "_delta_" + r.su
 func (w *Writer) prepareDerived(ctx context.Context, c Changes, args []any) error {
 	settings := joinSettings(c.Inserted + c.Updated + c.Deleted)
 	maps.Copy(settings, deltaSettings)
-	if changed := w.script.names["changed"]; w.Stream.Sales && !c.First {
+	if changed := w.script.names["changed"]; w.Stream.Sales && c.Any() && !c.First {
 		steps := []step{{statement: w.script.createChanged()}, {statement: w.script.insertChanged(), settings: settings}}
 		if err := w.fillNew(ctx, []string{changed}, steps, args...); err != nil {
 			return err
@@ -91,8 +95,9 @@ func (w *Writer) prepareDerived(ctx context.Context, c Changes, args []any) erro
 
 // touched are the derived tables that the run changes.
 func (w *Writer) touched(ctx context.Context, c Changes, args []any) (tables []derived, err error) {
+	tables = slices.DeleteFunc(derivedTables(w.Stream), func(t derived) bool { return !t.ofChild && !c.Any() })
 	var queries []string // several tables may ask the same
-	for _, t := range derivedTables(w.Stream) {
+	for _, t := range tables {
 		if c.First || t.touched == nil {
 			continue
 		}
@@ -110,7 +115,7 @@ func (w *Writer) touched(ctx context.Context, c Changes, args []any) (tables []d
 			return nil, fmt.Errorf("looking what the run concerns: %w", err)
 		}
 	}
-	return slices.DeleteFunc(derivedTables(w.Stream), func(t derived) bool {
+	return slices.DeleteFunc(tables, func(t derived) bool {
 		if c.First || t.touched == nil {
 			return false
 		}
@@ -141,10 +146,11 @@ func (t derived) target(delta string) target {
 	return to
 }
 
-// derivedTargets are the derived tables that the intent names. One that came later than the intent is not among them.
-func (p publication) derivedTargets() (targets []target) {
+// derivedTargets are the derived tables that the intent names, those of the stream or those of its child. One that came
+// later than the intent is not among them.
+func (p publication) derivedTargets(ofChild bool) (targets []target) {
 	for _, t := range derivedTables(p.Stream) {
-		if slices.Contains(p.intent.Derived, t.table) {
+		if t.ofChild == ofChild && slices.Contains(p.intent.Derived, t.table) {
 			targets = append(targets, t.target(p.dialect.ofRun(p.derivedDelta(t.table))))
 		}
 	}

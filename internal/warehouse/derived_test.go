@@ -37,13 +37,18 @@ func makeReferences(t *testing.T, w *Warehouse) {
 func compareReferences(t *testing.T, w *Warehouse, when string) {
 	t.Helper()
 	for _, view := range referenceViews {
-		rows := func(from string) []string {
-			columns := text(t, w, "SELECT name FROM system.columns WHERE database = currentDatabase() AND table = {view:String} ORDER BY position", named("view", view))
-			return text(t, w, "SELECT toString(tuple("+strings.Join(columns, ", ")+")) AS r FROM "+from+" ORDER BY r")
-		}
-		if d := gocmp.Diff(rows("reference_"+view), rows(view)); d != "" {
-			t.Fatalf("%s: %s is not what the rows of the stream say:\n%s", when, view, d)
-		}
+		compareReference(t, w, view, when)
+	}
+}
+
+func compareReference(t *testing.T, w *Warehouse, view, when string) {
+	t.Helper()
+	rows := func(from string) []string {
+		columns := text(t, w, "SELECT name FROM system.columns WHERE database = currentDatabase() AND table = {view:String} ORDER BY position", named("view", view))
+		return text(t, w, "SELECT toString(tuple("+strings.Join(columns, ", ")+")) AS r FROM "+from+" ORDER BY r")
+	}
+	if d := gocmp.Diff(rows("reference_"+view), rows(view)); d != "" {
+		t.Fatalf("%s: %s is not what the rows of the stream say:\n%s", when, view, d)
 	}
 }
 

@@ -54,11 +54,12 @@
 //     from there. Only confirmation_funnel has columns from two tables: its counts, and the times of decisions.
 //  13. Ages are measured by one clock, the service's (service_clock); none is below 0.
 //  14. A run deletes no row that another run has loaded since it began.
-//  15. Tables that follow from the rows of a stream (derivedTables: keys, counts, sums, decisions) are changed by the
-//     run that changes the rows, under its intent, by rows that replace those of the same key; so attaching them again
-//     changes nothing. Their rows are what would come of making them anew (rebuild). A run leaves those alone that it
-//     does not concern, and its intent says which these are. A run of a binary that does not know one of them leaves it
-//     out of the state "derived", and the next holder of the lease makes it anew before anything else.
+//  15. Tables that follow from the rows of a stream or of its child (derivedTables: keys, counts, sums, decisions,
+//     changes of price) are changed by the run that changes the rows, under its intent, by rows that replace those of
+//     the same key; so attaching them again changes nothing. Their rows are what would come of making them anew
+//     (rebuild). A run leaves those alone that it does not concern, and its intent says which these are. A run of a
+//     binary that does not know one of them leaves it out of the state "derived", and the next holder of the lease
+//     makes it anew before anything else. So it does where a run died while it published, and cannot be finished.
 //  16. What is published is counted: the rows of each delta before it is attached, and those of the table after. The
 //     state moves only when both are what was prepared. Else the intent stays, and whoever finds it publishes again;
 //     where what was prepared is not there any more, everything is read again.

@@ -147,7 +147,7 @@ func TestEveryDefinitionIsRendered(t *testing.T) {
 	must(t, err)
 	streams, err := wantedStreams(marked)
 	must(t, err)
-	missing, err := missingColumns(marked, map[string]map[string]string{"products_latest": {"account": "LowCardinality(String)"}, "products_staging": {"run_id": "UUID"}})
+	missing, err := missingColumns(marked, map[string]map[string]string{"products_latest": {"account": "LowCardinality(String)"}, "products_2_staging": {"run_id": "UUID"}})
 	must(t, err)
 	statements := slices.Concat(missing, streams.statements)
 	for _, f := range files {

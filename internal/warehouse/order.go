@@ -24,9 +24,9 @@ func sortingColumns(s *catalog.Stream) string {
 //
 // It changes with each way of storing a stream that older binaries cannot keep up: they stage nothing any more, and so
 // publish nothing, however long they have been running. To give a stream its order was the first such change. To add a
-// derived table is another.
+// derived table is another: products have had one since the changes of their prices are kept.
 func stagingTable(s *catalog.Stream) string {
-	if s.OrderedBy != "" {
+	if s.OrderedBy != "" || s.Child != nil {
 		return s.Name + "_2_staging"
 	}
 	return s.Name + "_staging"

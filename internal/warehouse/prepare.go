@@ -43,10 +43,13 @@ func (w *Writer) prepare(ctx context.Context, c Changes, mergedAt time.Time) err
 	if err == nil && w.Stream.Child != nil {
 		err = w.fillNew(ctx, []string{names["child_hashes_delta"], names["child_delta"]}, w.childSteps(c), args...)
 	}
-	if err != nil || !c.Any() {
+	if err != nil {
 		return err
 	}
-	deltas := []string{w.delta()}
+	var deltas []string
+	if c.Any() {
+		deltas = append(deltas, w.delta())
+	}
 	if c.Moved > 0 {
 		if err := w.fillNew(ctx, []string{names["moves"]}, w.moveSteps(), args...); err != nil {
 			return err

@@ -158,13 +158,14 @@ func (p publication) targets() []target {
 			latest.delta, latest.of = names["moves"], movesOf(p.Stream)
 		}
 		targets = append(targets, latest)
-		targets = append(targets, p.derivedTargets()...)
+		targets = append(targets, p.derivedTargets(false)...)
 	}
 	if p.Stream.Child != nil {
 		targets = append(targets, target{names["child_latest"], names["child_delta"], names["child_latest"], "", ""})
 		if slices.Contains(p.intent.Derived, names["child_hashes"]) { // an intent of an older version has none
 			targets = append(targets, target{names["child_hashes"], names["child_hashes_delta"], names["child_hashes"], "", ""})
 		}
+		targets = append(targets, p.derivedTargets(true)...)
 	}
 	return targets
 }

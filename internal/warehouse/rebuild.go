@@ -20,7 +20,7 @@ import (
 // derivedState is what a publication leaves of the state of the derived tables: those that it changed, of those that
 // were up to date.
 func (p publication) derivedState() []stateRow {
-	if len(derivedTables(p.Stream)) == 0 || !p.intent.Record.Changes.Any() {
+	if len(derivedTables(p.Stream)) == 0 || !p.intent.Record.Changes.Any() && p.Stream.Child == nil {
 		return nil
 	}
 	right := slices.Concat(p.intent.Derived, p.intent.Untouched)

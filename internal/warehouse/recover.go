@@ -116,6 +116,11 @@ func (p publication) giveUp(ctx context.Context, cause error) error {
 	case slices.Contains(outcomes, p.intent.Record.Outcome): // published
 		return p.save(ctx, stateRow{intentName(p.ID), "", 0})
 	}
-	p.log.Warn("an interrupted run cannot be finished: what it read will be read again", "run_id", p.ID, "error", cause)
+	p.log.Warn("an interrupted run cannot be finished: what it read is read again", "run_id", p.ID, "error", cause)
+	if len(derivedTables(p.Stream)) > 0 { // they may lack what was attached of it, which no later run finds changed
+		if err := p.save(ctx, stateRow{stateDerived, "", 0}); err != nil {
+			return err
+		}
+	}
 	return errors.Join(p.withdraw(ctx, cause), p.Discard(ctx))
 }

@@ -115,8 +115,8 @@ func everything(t *testing.T) []statement {
 	})
 	_, err = w.Migrate(t.Context())
 	must(t, err, w.CheckSchema(t.Context()))
-	must(t, aside.exec(t.Context(), "ALTER TABLE products_staging MODIFY COLUMN _hash FixedString(16) MATERIALIZED sipHash128(url)"),
-		aside.exec(t.Context(), "ALTER TABLE products_staging DROP COLUMN brand_name"))
+	must(t, aside.exec(t.Context(), "ALTER TABLE products_2_staging MODIFY COLUMN _hash FixedString(16) MATERIALIZED sipHash128(url)"),
+		aside.exec(t.Context(), "ALTER TABLE products_2_staging DROP COLUMN brand_name"))
 	_, err = w.Migrate(t.Context())
 	must(t, err)
 	t.Run("streams", func(t *testing.T) {

@@ -14,15 +14,9 @@ CREATE OR REPLACE VIEW product_price_changes
     views Nullable(Int64) COMMENT 'Views of the product on the first day of the new price [count] (from product_prices.views)',
     previous_views Nullable(Int64) COMMENT 'Views of the product on previous_day [count] (from product_prices.views)'
 )
-AS SELECT account, product_key, currency_code, day, assumeNotNull(price) AS price, assumeNotNull(before.1) AS previous_day, assumeNotNull(before.2) AS previous_price,
+AS SELECT account, product_key, currency_code, day, price, previous_day, previous_price,
     price - previous_price AS change, if(previous_price = 0, NULL, 100 * toFloat64(change) / toFloat64(previous_price)) AS change_percent,
-    views, before.3 AS previous_views
-FROM
-(
-    SELECT account, product_key, currency_code, day, price, views,
-        lagInFrame((toNullable(day), price, views)) OVER (PARTITION BY account, product_key, currency_code ORDER BY day ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS before
-    FROM product_prices
-    WHERE price IS NOT NULL
-)
-WHERE before.2 IS NOT NULL AND before.2 != price
+    views, previous_views
+FROM product_price_changes_latest FINAL
+WHERE price != previous_price
 COMMENT 'Days on which the price of a product moved, one row a product, currency and day';

@@ -1120,7 +1120,7 @@ SETTINGS replicated_deduplication_window = 0
 COMMENT 'Storage behind the view products';
 
 -- streams 26
-CREATE TABLE IF NOT EXISTS products_staging
+CREATE TABLE IF NOT EXISTS products_2_staging
 (
     run_id UUID,
     product_key UUID,
@@ -1159,6 +1159,27 @@ SETTINGS replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_spac
 COMMENT 'Rows of runs under way';
 
 -- streams 27
+CREATE TABLE IF NOT EXISTS product_price_changes_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    day Date COMMENT 'First day of the new price',
+    product_key UUID COMMENT 'Key derived from the fields that product_key_rule names',
+    currency_code LowCardinality(String) COMMENT 'Currency of the prices',
+    price Decimal(18, 4) COMMENT 'New price; equal to the old one: the row stands for no change',
+    previous_day Date COMMENT 'Last day of the old price of which there is a record',
+    previous_price Decimal(18, 4) COMMENT 'Old price',
+    views Nullable(Int64) COMMENT 'Views on the first day of the new price',
+    previous_views Nullable(Int64) COMMENT 'Views on previous_day',
+    version UInt64 COMMENT 'The highest wins',
+    _run_id UUID COMMENT 'Run that loaded the row'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY (account, day, product_key)
+SETTINGS replicated_deduplication_window = 0, index_granularity = 1024
+COMMENT 'Storage behind the view product_price_changes';
+
+-- streams 28
 CREATE TABLE IF NOT EXISTS product_prices_latest
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
@@ -1176,7 +1197,7 @@ ORDER BY (account, product_key, day)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'Storage behind the view product_prices';
 
--- streams 28
+-- streams 29
 CREATE TABLE IF NOT EXISTS product_prices_hashes
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
@@ -1228,7 +1249,7 @@ SETTINGS replicated_deduplication_window = 0
 COMMENT 'Storage behind the view products';
 
 -- createStaging
-CREATE TABLE IF NOT EXISTS products_staging
+CREATE TABLE IF NOT EXISTS products_2_staging
 (
     run_id UUID,
     product_key UUID,
@@ -1297,6 +1318,27 @@ ENGINE = ReplacingMergeTree(_version)
 ORDER BY (account, product_key)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'Which entries of product_prices were last loaded';
+
+-- create product_price_changes_latest
+CREATE TABLE IF NOT EXISTS product_price_changes_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    day Date COMMENT 'First day of the new price',
+    product_key UUID COMMENT 'Key derived from the fields that product_key_rule names',
+    currency_code LowCardinality(String) COMMENT 'Currency of the prices',
+    price Decimal(18, 4) COMMENT 'New price; equal to the old one: the row stands for no change',
+    previous_day Date COMMENT 'Last day of the old price of which there is a record',
+    previous_price Decimal(18, 4) COMMENT 'Old price',
+    views Nullable(Int64) COMMENT 'Views on the first day of the new price',
+    previous_views Nullable(Int64) COMMENT 'Views on previous_day',
+    version UInt64 COMMENT 'The highest wins',
+    _run_id UUID COMMENT 'Run that loaded the row'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY (account, day, product_key)
+SETTINGS replicated_deduplication_window = 0, index_granularity = 1024
+COMMENT 'Storage behind the view product_price_changes';
 
 -- createLatest
 CREATE TABLE IF NOT EXISTS transactions_latest

@@ -146,6 +146,15 @@ SELECT DISTINCT account FROM
 (
     SELECT toString(account) AS account FROM sync_state_log WHERE stream = {stream:String}
     UNION ALL
+    SELECT DISTINCT toString(account) FROM products_latest
+)
+ORDER BY account;
+
+-- Warehouse.accountsOf
+SELECT DISTINCT account FROM
+(
+    SELECT toString(account) AS account FROM sync_state_log WHERE stream = {stream:String}
+    UNION ALL
     SELECT DISTINCT toString(account) FROM transactions_latest
 )
 ORDER BY account;
@@ -164,6 +173,14 @@ SELECT account, kind, subject, detail, first_seen FROM payout_findings WHERE acc
 
 -- Writer.countPrepared
 SELECT 'product_prices_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+FROM (SELECT tuple(account, product_key, day) AS this, lagInFrame(this) OVER (ORDER BY account, product_key, day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM product_prices_delta_0000000000004000800000000000a11e)
+UNION ALL SELECT 'product_prices_hashes' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+FROM (SELECT tuple(account, product_key) AS this, lagInFrame(this) OVER (ORDER BY account, product_key ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM product_prices_hashes_delta_0000000000004000800000000000a11e);
+
+-- Writer.countPrepared
+SELECT 'products_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+FROM (SELECT tuple(account, product_key) AS this, lagInFrame(this) OVER (ORDER BY account, product_key ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM products_delta_0000000000004000800000000000a11e)
+UNION ALL SELECT 'product_prices_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
 FROM (SELECT tuple(account, product_key, day) AS this, lagInFrame(this) OVER (ORDER BY account, product_key, day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM product_prices_delta_0000000000004000800000000000a11e)
 UNION ALL SELECT 'product_prices_hashes' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
 FROM (SELECT tuple(account, product_key) AS this, lagInFrame(this) OVER (ORDER BY account, product_key ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM product_prices_hashes_delta_0000000000004000800000000000a11e);
@@ -194,7 +211,7 @@ DROP TABLE IF EXISTS coupons_delta_0000000000004000800000000000a11e, coupons_cha
 DROP TABLE IF EXISTS payouts_delta_0000000000004000800000000000a11e, payouts_changes_0000000000004000800000000000a11e SYNC;
 
 -- Writer.drop
-DROP TABLE IF EXISTS products_delta_0000000000004000800000000000a11e, product_prices_delta_0000000000004000800000000000a11e, product_prices_hashes_delta_0000000000004000800000000000a11e, products_changes_0000000000004000800000000000a11e SYNC;
+DROP TABLE IF EXISTS products_delta_0000000000004000800000000000a11e, product_price_changes_latest_delta_0000000000004000800000000000a11e, product_prices_delta_0000000000004000800000000000a11e, product_prices_hashes_delta_0000000000004000800000000000a11e, products_changes_0000000000004000800000000000a11e SYNC;
 
 -- Writer.drop
 DROP TABLE IF EXISTS promotions_delta_0000000000004000800000000000a11e, promotions_changes_0000000000004000800000000000a11e SYNC;
@@ -204,6 +221,9 @@ DROP TABLE IF EXISTS transactions_delta_0000000000004000800000000000a11e, transa
 
 -- Writer.singlePart
 OPTIMIZE TABLE sale_retailers_latest_delta_0000000000004000800000000000a11e FINAL;
+
+-- Writer.touched
+SELECT (SELECT count() FROM product_prices_delta_0000000000004000800000000000a11e);
 
 -- Writer.touched
 SELECT (SELECT count() FROM transactions_changes_0000000000004000800000000000a11e),
@@ -216,7 +236,7 @@ SELECT (SELECT count() FROM transactions_changes_0000000000004000800000000000a11
 ));
 
 -- migrator.apply
-ALTER TABLE products_staging ADD COLUMN IF NOT EXISTS brand_name String AFTER currency_code;
+ALTER TABLE products_2_staging ADD COLUMN IF NOT EXISTS brand_name String AFTER currency_code;
 
 -- pool.EarlierAction
 SELECT action_id, at, actor, via, action, account, stream, run_id, deletes, reason, request FROM operator_actions_log WHERE key = {key:String} ORDER BY version LIMIT 1;

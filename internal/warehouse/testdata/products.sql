@@ -37,7 +37,7 @@ ORDER BY (account, product_key)
 COMMENT 'Storage behind the view products';
 
 -- createStaging
-CREATE TABLE IF NOT EXISTS products_staging
+CREATE TABLE IF NOT EXISTS products_2_staging
 (
     run_id UUID,
     product_key UUID,
@@ -109,7 +109,7 @@ WHERE _deleted = 0
 COMMENT 'Products of the feed, one row each';
 
 -- rehash
-ALTER TABLE products_staging MODIFY COLUMN _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating);
+ALTER TABLE products_2_staging MODIFY COLUMN _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating);
 
 -- createChildLatest
 CREATE TABLE IF NOT EXISTS product_prices_latest
@@ -159,8 +159,8 @@ COMMENT 'Price and views of a product by day, one row a day, kept after the day 
 -- addColumns to products_latest
 ALTER TABLE products_latest ADD COLUMN IF NOT EXISTS _run_id UUID COMMENT 'Run that loaded this version' AFTER _deleted;
 
--- addColumns to products_staging
-ALTER TABLE products_staging ADD COLUMN IF NOT EXISTS _entries String AFTER _fetched;
+-- addColumns to products_2_staging
+ALTER TABLE products_2_staging ADD COLUMN IF NOT EXISTS _entries String AFTER _fetched;
 
 -- addColumns to product_prices_latest
 ALTER TABLE product_prices_latest ADD COLUMN IF NOT EXISTS _run_id UUID COMMENT 'Run that loaded this version' AFTER _version;
@@ -169,25 +169,25 @@ ALTER TABLE product_prices_latest ADD COLUMN IF NOT EXISTS _run_id UUID COMMENT 
 ALTER TABLE product_prices_hashes ADD COLUMN IF NOT EXISTS _run_id UUID COMMENT 'Run that loaded them' AFTER _version;
 
 -- insertInto staging
-INSERT INTO products_staging (run_id, product_key, product_key_rule, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating, _nulls, _extra, _page, _fetched, _entries);
+INSERT INTO products_2_staging (run_id, product_key, product_key_rule, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating, _nulls, _extra, _page, _fetched, _entries);
 
 -- countStaged
-SELECT count() FROM products_staging WHERE run_id = {run:UUID};
+SELECT count() FROM products_2_staging WHERE run_id = {run:UUID};
 
 -- selectStagedKeys
-SELECT toString(product_key) FROM products_staging WHERE run_id = {run:UUID};
+SELECT toString(product_key) FROM products_2_staging WHERE run_id = {run:UUID};
 
 -- countBefore
 SELECT
-    (SELECT count() FROM products_staging FINAL WHERE run_id = {run:UUID}),
-    (SELECT count() FROM products_staging WHERE run_id = {run:UUID} AND bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
+    (SELECT count() FROM products_2_staging FINAL WHERE run_id = {run:UUID}),
+    (SELECT count() FROM products_2_staging WHERE run_id = {run:UUID} AND bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
     (SELECT count() FROM products_latest FINAL WHERE account = {account:String} AND _deleted = 0),
     (SELECT count() = 0 FROM (SELECT 1 FROM products_latest WHERE account = {account:String} LIMIT 1));
 
 -- countBefore of the whole list
 SELECT
-    (SELECT count() FROM products_staging FINAL WHERE run_id = {run:UUID}),
-    (SELECT count() FROM products_staging WHERE run_id = {run:UUID} AND bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
+    (SELECT count() FROM products_2_staging FINAL WHERE run_id = {run:UUID}),
+    (SELECT count() FROM products_2_staging WHERE run_id = {run:UUID} AND bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
     (SELECT count() FROM products_latest FINAL WHERE account = {account:String} AND _deleted = 0),
     (SELECT count() = 0 FROM (SELECT 1 FROM products_latest WHERE account = {account:String} LIMIT 1));
 
@@ -222,14 +222,14 @@ SELECT if(s._version = 0, l.product_key, s.product_key),
 FROM
 (
     SELECT product_key, _version, _hash
-    FROM products_staging FINAL
+    FROM products_2_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s
 LEFT JOIN
 (
     SELECT product_key, _version, _hash, _deleted
     FROM products_latest FINAL
-    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_2_staging WHERE run_id = {run:UUID})
 ) AS l ON s.product_key = l.product_key
 WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted)))
     OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash);
@@ -254,7 +254,7 @@ SELECT if(s._version = 0, l.product_key, s.product_key),
 FROM
 (
     SELECT product_key, _version, _hash
-    FROM products_staging
+    FROM products_2_staging
     WHERE run_id = {run:UUID}
     ORDER BY product_key, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY product_key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY product_key
@@ -263,7 +263,7 @@ LEFT JOIN
 (
     SELECT product_key, _version, _hash, _deleted
     FROM products_latest FINAL
-    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_2_staging WHERE run_id = {run:UUID})
 ) AS l ON s.product_key = l.product_key
 WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted)))
     OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash);
@@ -288,7 +288,7 @@ SELECT if(s._version = 0, l.product_key, s.product_key),
 FROM
 (
     SELECT product_key, _version, _hash
-    FROM products_staging FINAL
+    FROM products_2_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s
 FULL JOIN
@@ -325,7 +325,7 @@ SELECT if(s._version = 0, l.product_key, s.product_key),
 FROM
 (
     SELECT product_key, _version, _hash
-    FROM products_staging
+    FROM products_2_staging
     WHERE run_id = {run:UUID}
     ORDER BY product_key, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY product_key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY product_key
@@ -364,14 +364,14 @@ SELECT if(s._version = 0, l.product_key, s.product_key),
 FROM
 (
     SELECT product_key, _version, _hash
-    FROM products_staging FINAL
+    FROM products_2_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s
 LEFT JOIN
 (
     SELECT product_key, _version, _hash, _deleted
     FROM products_latest FINAL
-    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_2_staging WHERE run_id = {run:UUID})
 ) AS l ON s.product_key = l.product_key
 WHERE s._version != 0 AND l._version = 0;
 
@@ -395,7 +395,7 @@ SELECT if(s._version = 0, l.product_key, s.product_key),
 FROM
 (
     SELECT product_key, _version, _hash
-    FROM products_staging
+    FROM products_2_staging
     WHERE run_id = {run:UUID}
     ORDER BY product_key, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY product_key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY product_key
@@ -404,7 +404,7 @@ LEFT JOIN
 (
     SELECT product_key, _version, _hash, _deleted
     FROM products_latest FINAL
-    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_2_staging WHERE run_id = {run:UUID})
 ) AS l ON s.product_key = l.product_key
 WHERE s._version != 0 AND l._version = 0;
 
@@ -470,7 +470,7 @@ SELECT {account:String}, s.product_key,
 FROM
 (
     SELECT *, _version, _hash
-    FROM products_staging
+    FROM products_2_staging
     WHERE run_id = {run:UUID}
 ) AS s;
 
@@ -502,7 +502,7 @@ SELECT {account:String}, s.product_key,
 FROM
 (
     SELECT *, _version, _hash
-    FROM products_staging FINAL
+    FROM products_2_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s;
 
@@ -534,7 +534,7 @@ SELECT {account:String}, s.product_key,
 FROM
 (
     SELECT *, _version, _hash
-    FROM products_staging
+    FROM products_2_staging
     WHERE run_id = {run:UUID} AND product_key IN (SELECT product_key FROM products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
 ) AS s
 INNER JOIN (SELECT product_key, version FROM products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.product_key = c.product_key;
@@ -567,7 +567,7 @@ SELECT {account:String}, s.product_key,
 FROM
 (
     SELECT *, _version, _hash
-    FROM products_staging FINAL
+    FROM products_2_staging FINAL
     WHERE run_id = {run:UUID} AND product_key IN (SELECT product_key FROM products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
 ) AS s
 INNER JOIN (SELECT product_key, version FROM products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.product_key = c.product_key;
@@ -600,7 +600,7 @@ SELECT {account:String}, s.product_key,
 FROM
 (
     SELECT *, _version, _hash
-    FROM products_staging
+    FROM products_2_staging
     WHERE run_id = {run:UUID} AND product_key IN (SELECT product_key FROM products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
     ORDER BY product_key, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY product_key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY product_key
@@ -635,7 +635,7 @@ SELECT {account:String}, s.product_key,
 FROM
 (
     SELECT *, _version, _hash
-    FROM products_staging
+    FROM products_2_staging
     WHERE run_id = {run:UUID}
     ORDER BY product_key, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY product_key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY product_key
@@ -669,7 +669,7 @@ SELECT {account:String}, s.product_key,
 FROM
 (
     SELECT *, _version, _hash
-    FROM products_staging
+    FROM products_2_staging
     WHERE run_id = {run:UUID} AND product_key IN (SELECT product_key FROM products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
 ) AS s
 INNER JOIN (SELECT product_key, version FROM products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.product_key = c.product_key;
@@ -688,6 +688,149 @@ INNER JOIN (SELECT product_key, version FROM products_changes_000000000000400080
 -- mergeParts
 OPTIMIZE TABLE products_delta_0000000000004000800000000000a11e FINAL;
 
+-- create product_price_changes_latest
+CREATE TABLE IF NOT EXISTS product_price_changes_latest
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    day Date COMMENT 'First day of the new price',
+    product_key UUID COMMENT 'Key derived from the fields that product_key_rule names',
+    currency_code LowCardinality(String) COMMENT 'Currency of the prices',
+    price Decimal(18, 4) COMMENT 'New price; equal to the old one: the row stands for no change',
+    previous_day Date COMMENT 'Last day of the old price of which there is a record',
+    previous_price Decimal(18, 4) COMMENT 'Old price',
+    views Nullable(Int64) COMMENT 'Views on the first day of the new price',
+    previous_views Nullable(Int64) COMMENT 'Views on previous_day',
+    version UInt64 COMMENT 'The highest wins',
+    _run_id UUID COMMENT 'Run that loaded the row'
+)
+ENGINE = ReplacingMergeTree(version)
+PARTITION BY account
+ORDER BY (account, day, product_key)
+SETTINGS index_granularity = 1024
+COMMENT 'Storage behind the view product_price_changes';
+
+-- dropDelta of product_price_changes_latest
+DROP TABLE IF EXISTS product_price_changes_latest_delta_0000000000004000800000000000a11e;
+
+-- createDelta product_price_changes_latest
+CREATE TABLE IF NOT EXISTS product_price_changes_latest_delta_0000000000004000800000000000a11e AS product_price_changes_latest COMMENT 'What a run under way is about to publish';
+
+-- dropTable product_price_changes_latest
+DROP TABLE IF EXISTS product_price_changes_latest_delta_0000000000004000800000000000a11e SYNC;
+
+-- countRows product_price_changes_latest
+SELECT count() FROM product_price_changes_latest_delta_0000000000004000800000000000a11e;
+
+-- fill, the first load: true, product_price_changes_latest
+INSERT INTO product_price_changes_latest_delta_0000000000004000800000000000a11e (account, day, product_key, currency_code, price, previous_day, previous_price, views, previous_views, version, _run_id)
+SELECT {account:String}, day, product_key, currency_code, price, previous_day, previous_price, views, previous_views, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
+FROM (
+    SELECT day, product_key, currency_code, assumeNotNull(price) AS price, assumeNotNull(before.1) AS previous_day,
+        assumeNotNull(before.2) AS previous_price, views, before.3 AS previous_views
+    FROM
+    (
+        SELECT day, product_key, currency_code, price, views,
+            lagInFrame((toNullable(day), price, views)) OVER (PARTITION BY account, product_key, currency_code ORDER BY day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before
+        FROM product_prices_delta_0000000000004000800000000000a11e WHERE price IS NOT NULL AND product_key IN (SELECT product_key FROM product_prices_delta_0000000000004000800000000000a11e GROUP BY product_key HAVING min(price) != max(price))
+    )
+    WHERE before.2 IS NOT NULL AND before.2 != price
+);
+
+-- fill, the first load: false, product_price_changes_latest
+INSERT INTO product_price_changes_latest_delta_0000000000004000800000000000a11e (account, day, product_key, currency_code, price, previous_day, previous_price, views, previous_views, version, _run_id)
+SELECT {account:String}, day, product_key, anyIf(r.currency_code, becomes), anyIf(r.price, becomes), anyIf(r.previous_day, becomes), anyIf(r.previous_price, becomes), anyIf(r.views, becomes), anyIf(r.previous_views, becomes), greatest(toUInt64({merged_at:Int64}), max(stored) + 1), {run:UUID}
+FROM
+(
+    SELECT day, product_key, currency_code, price, previous_day, previous_price, views, previous_views, true AS becomes, toUInt64(0) AS stored FROM (
+    SELECT day, product_key, currency_code, assumeNotNull(price) AS price, assumeNotNull(before.1) AS previous_day,
+        assumeNotNull(before.2) AS previous_price, views, before.3 AS previous_views
+    FROM
+    (
+        SELECT day, product_key, currency_code, price, views,
+            lagInFrame((toNullable(day), price, views)) OVER (PARTITION BY account, product_key, currency_code ORDER BY day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before
+        FROM 
+        (
+            SELECT *, leadInFrame(true) OVER (PARTITION BY account, product_key, day ORDER BY _version ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING) AS replaced
+            FROM 
+            (
+                SELECT account, day, product_key, currency_code, price, views, _version, false AS fresh FROM product_prices_latest FINAL
+                WHERE account = {account:String} AND product_key IN (SELECT product_key FROM product_prices_delta_0000000000004000800000000000a11e)
+                UNION ALL
+                SELECT account, day, product_key, currency_code, price, views, _version, true FROM product_prices_delta_0000000000004000800000000000a11e
+            )
+            WHERE product_key IN
+            (
+                SELECT product_key FROM 
+            (
+                SELECT account, day, product_key, currency_code, price, views, _version, false AS fresh FROM product_prices_latest FINAL
+                WHERE account = {account:String} AND product_key IN (SELECT product_key FROM product_prices_delta_0000000000004000800000000000a11e)
+                UNION ALL
+                SELECT account, day, product_key, currency_code, price, views, _version, true FROM product_prices_delta_0000000000004000800000000000a11e
+            )
+                GROUP BY product_key
+                HAVING min(price) != max(price) AND NOT ifNull(minIf(day, fresh) > maxIf(day, NOT fresh) AND min(cityHash64(currency_code)) = max(cityHash64(currency_code))
+                    AND minIf(price, fresh) = maxIf(price, fresh) AND minIf(price, fresh) = argMaxIf(price, day, NOT fresh), false)
+            )
+        )
+        WHERE NOT replaced AND price IS NOT NULL
+    )
+    WHERE before.2 IS NOT NULL AND before.2 != price
+)
+    UNION ALL
+    SELECT day, product_key, currency_code, price, previous_day, previous_price, views, previous_views, false, version
+    FROM product_price_changes_latest FINAL
+    WHERE account = {account:String} AND NOT (price = previous_price) AND product_key IN
+            (
+                SELECT product_key FROM 
+            (
+                SELECT account, day, product_key, currency_code, price, views, _version, false AS fresh FROM product_prices_latest FINAL
+                WHERE account = {account:String} AND product_key IN (SELECT product_key FROM product_prices_delta_0000000000004000800000000000a11e)
+                UNION ALL
+                SELECT account, day, product_key, currency_code, price, views, _version, true FROM product_prices_delta_0000000000004000800000000000a11e
+            )
+                GROUP BY product_key
+                HAVING min(price) != max(price) AND NOT ifNull(minIf(day, fresh) > maxIf(day, NOT fresh) AND min(cityHash64(currency_code)) = max(cityHash64(currency_code))
+                    AND minIf(price, fresh) = maxIf(price, fresh) AND minIf(price, fresh) = argMaxIf(price, day, NOT fresh), false)
+            )
+) AS r
+GROUP BY day, product_key
+HAVING count() = 1 OR uniqExact(tuple(currency_code, price, previous_day, previous_price, views, previous_views)) = 2;
+
+-- touched product_price_changes_latest
+SELECT count() FROM product_prices_delta_0000000000004000800000000000a11e;
+
+-- rebuild product_price_changes_latest
+INSERT INTO product_price_changes_latest_delta_0000000000004000800000000000a11e (account, day, product_key, currency_code, price, previous_day, previous_price, views, previous_views, version, _run_id)
+SELECT {account:String}, day, product_key, currency_code, price, previous_day, previous_price, views, previous_views, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
+FROM (
+    SELECT day, product_key, currency_code, assumeNotNull(price) AS price, assumeNotNull(before.1) AS previous_day,
+        assumeNotNull(before.2) AS previous_price, views, before.3 AS previous_views
+    FROM
+    (
+        SELECT day, product_key, currency_code, price, views,
+            lagInFrame((toNullable(day), price, views)) OVER (PARTITION BY account, product_key, currency_code ORDER BY day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before
+        FROM product_prices_latest FINAL WHERE account = {account:String} AND price IS NOT NULL AND product_key IN (SELECT product_key FROM product_prices_latest WHERE account = {account:String} GROUP BY product_key HAVING min(price) != max(price))
+    )
+    WHERE before.2 IS NOT NULL AND before.2 != price
+);
+
+-- attachDerived product_price_changes_latest
+ALTER TABLE product_price_changes_latest ATTACH PARTITION 'acme' FROM product_price_changes_latest_delta_0000000000004000800000000000a11e;
+
+-- replaceDerived product_price_changes_latest
+ALTER TABLE product_price_changes_latest REPLACE PARTITION 'acme' FROM product_price_changes_latest_delta_0000000000004000800000000000a11e;
+
+-- dropDerived product_price_changes_latest
+ALTER TABLE product_price_changes_latest DROP PARTITION 'acme';
+
+-- compareDerived product_price_changes_latest
+SELECT
+    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM product_price_changes_latest FINAL WHERE account = {account:String} AND NOT (price = previous_price)))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM product_price_changes_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (price = previous_price)));
+
+-- countSame product_price_changes_latest
+SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM product_price_changes_latest WHERE (account, day, product_key) IN (SELECT account, day, product_key FROM product_price_changes_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM product_price_changes_latest_delta_0000000000004000800000000000a11e);
+
 -- createChildHashesDelta
 CREATE TABLE IF NOT EXISTS product_prices_hashes_delta_0000000000004000800000000000a11e AS product_prices_hashes COMMENT 'What a run under way is about to publish';
 
@@ -701,14 +844,14 @@ SELECT {account:String}, s.product_key, s.hash,
 FROM
 (
     SELECT product_key, sipHash128('day price views', _entries, currency_code) AS hash, toUInt64(_fetched) AS read
-    FROM products_staging
+    FROM products_2_staging
     WHERE run_id = {run:UUID} AND _entries != ''
 ) AS s
 LEFT JOIN
 (
     SELECT product_key, hash, _version
     FROM product_prices_hashes FINAL
-    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_2_staging WHERE run_id = {run:UUID})
 ) AS l ON s.product_key = l.product_key
 WHERE l._version = 0 OR s.hash != l.hash;
 
@@ -719,7 +862,7 @@ SELECT {account:String}, s.product_key, s.hash,
 FROM
 (
     SELECT product_key, sipHash128('day price views', _entries, currency_code) AS hash, toUInt64(_fetched) AS read
-    FROM products_staging
+    FROM products_2_staging
     WHERE run_id = {run:UUID} AND _entries != ''
     ORDER BY product_key, _fetched DESC, hash
     LIMIT 1 BY product_key
@@ -728,7 +871,7 @@ LEFT JOIN
 (
     SELECT product_key, hash, _version
     FROM product_prices_hashes FINAL
-    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_2_staging WHERE run_id = {run:UUID})
 ) AS l ON s.product_key = l.product_key
 WHERE l._version = 0 OR s.hash != l.hash;
 
@@ -745,7 +888,7 @@ FROM
         (
             SELECT product_key, currency_code, toUInt64(_fetched) AS read,
                 arrayJoin(arrayMap(i -> substring(_entries, i * 19 + 1, 19), range(intDiv(length(_entries), 19)))) AS _entry
-            FROM products_staging
+            FROM products_2_staging
             WHERE run_id = {run:UUID} AND product_key IN (SELECT product_key FROM product_prices_hashes_delta_0000000000004000800000000000a11e)
         )
     )
@@ -772,8 +915,8 @@ FROM
         (
             SELECT product_key, currency_code, toUInt64(_fetched) AS read,
                 arrayJoin(arrayMap(i -> substring(_entries, i * 19 + 1, 19), range(intDiv(length(_entries), 19)))) AS _entry
-            FROM products_staging
-            WHERE run_id = {run:UUID} AND product_key IN (SELECT product_key FROM product_prices_hashes_delta_0000000000004000800000000000a11e UNION ALL SELECT product_key FROM products_staging WHERE run_id = {run:UUID} GROUP BY product_key HAVING count() > 1)
+            FROM products_2_staging
+            WHERE run_id = {run:UUID} AND product_key IN (SELECT product_key FROM product_prices_hashes_delta_0000000000004000800000000000a11e UNION ALL SELECT product_key FROM products_2_staging WHERE run_id = {run:UUID} GROUP BY product_key HAVING count() > 1)
         )
     )
     ORDER BY product_key, day_read, read DESC, _entry
@@ -783,7 +926,7 @@ LEFT JOIN
 (
     SELECT product_key, day, price, views, currency_code, _version
     FROM product_prices_latest FINAL
-    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM product_prices_hashes_delta_0000000000004000800000000000a11e UNION ALL SELECT product_key FROM products_staging WHERE run_id = {run:UUID} GROUP BY product_key HAVING count() > 1)
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM product_prices_hashes_delta_0000000000004000800000000000a11e UNION ALL SELECT product_key FROM products_2_staging WHERE run_id = {run:UUID} GROUP BY product_key HAVING count() > 1)
 ) AS l
 ON s.product_key = l.product_key AND s.day_read = l.day
 WHERE l._version = 0 OR (s.read > l._version OR l._version > {latest:UInt64}) AND (NOT (s.price_read <=> l.price) OR NOT (s.views_read <=> l.views) OR NOT (s.currency_code_read <=> l.currency_code));
@@ -815,16 +958,18 @@ SELECT name, '', 0 FROM system.tables WHERE database = currentDatabase() AND nam
 -- countKeys
 SELECT 'products_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
 FROM (SELECT tuple(account, product_key) AS this, lagInFrame(this) OVER (ORDER BY account, product_key ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM products_delta_0000000000004000800000000000a11e)
+UNION ALL SELECT 'product_price_changes_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+FROM (SELECT tuple(account, day, product_key) AS this, lagInFrame(this) OVER (ORDER BY account, day, product_key ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM product_price_changes_latest_delta_0000000000004000800000000000a11e)
 UNION ALL SELECT 'product_prices_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
 FROM (SELECT tuple(account, product_key, day) AS this, lagInFrame(this) OVER (ORDER BY account, product_key, day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM product_prices_delta_0000000000004000800000000000a11e)
 UNION ALL SELECT 'product_prices_hashes' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
 FROM (SELECT tuple(account, product_key) AS this, lagInFrame(this) OVER (ORDER BY account, product_key ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM product_prices_hashes_delta_0000000000004000800000000000a11e);
 
 -- dropDelta of what is prepared
-DROP TABLE IF EXISTS products_delta_0000000000004000800000000000a11e, product_prices_delta_0000000000004000800000000000a11e, product_prices_hashes_delta_0000000000004000800000000000a11e;
+DROP TABLE IF EXISTS products_delta_0000000000004000800000000000a11e, product_price_changes_latest_delta_0000000000004000800000000000a11e, product_prices_delta_0000000000004000800000000000a11e, product_prices_hashes_delta_0000000000004000800000000000a11e;
 
 -- dropTable of what is prepared
-DROP TABLE IF EXISTS products_delta_0000000000004000800000000000a11e, product_prices_delta_0000000000004000800000000000a11e, product_prices_hashes_delta_0000000000004000800000000000a11e SYNC;
+DROP TABLE IF EXISTS products_delta_0000000000004000800000000000a11e, product_price_changes_latest_delta_0000000000004000800000000000a11e, product_prices_delta_0000000000004000800000000000a11e, product_prices_hashes_delta_0000000000004000800000000000a11e SYNC;
 
 -- dropTable products_changes_0000000000004000800000000000a11e
 DROP TABLE IF EXISTS products_changes_0000000000004000800000000000a11e SYNC;
@@ -838,8 +983,8 @@ DROP TABLE IF EXISTS product_prices_delta_0000000000004000800000000000a11e SYNC;
 -- dropTable product_prices_hashes_delta_0000000000004000800000000000a11e
 DROP TABLE IF EXISTS product_prices_hashes_delta_0000000000004000800000000000a11e SYNC;
 
--- dropStaged products_staging
-ALTER TABLE products_staging DROP PARTITION '00000000-0000-4000-8000-00000000a11e';
+-- dropStaged products_2_staging
+ALTER TABLE products_2_staging DROP PARTITION '00000000-0000-4000-8000-00000000a11e';
 
 -- selectCandidates, filtered: false
 SELECT r.run_id, r.page, r.key, r.field, r.reason, r.raw, r.read, r.updated, r.hash, l.record, l.read,

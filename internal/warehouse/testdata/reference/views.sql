@@ -115,3 +115,17 @@ AS SELECT account, toDate32(sold_at) AS day, currency_code, retailer_id, retaile
     countIf(payout_id IS NOT NULL) AS paid_transactions, ifNull(sumIf(t.cashback, payout_id IS NOT NULL), 0) AS paid_cashback
 FROM transactions AS t
 GROUP BY account, day, currency_code, retailer_id, retailer_name, country, status;
+
+-- What product_price_changes read before its table was there.
+CREATE VIEW reference_product_price_changes
+AS SELECT account, product_key, currency_code, day, assumeNotNull(price) AS price, assumeNotNull(before.1) AS previous_day, assumeNotNull(before.2) AS previous_price,
+    price - previous_price AS change, if(previous_price = 0, NULL, 100 * toFloat64(change) / toFloat64(previous_price)) AS change_percent,
+    views, before.3 AS previous_views
+FROM
+(
+    SELECT account, product_key, currency_code, day, price, views,
+        lagInFrame((toNullable(day), price, views)) OVER (PARTITION BY account, product_key, currency_code ORDER BY day ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS before
+    FROM product_prices
+    WHERE price IS NOT NULL
+)
+WHERE before.2 IS NOT NULL AND before.2 != price;

@@ -1,0 +1,116 @@
+package warehouse
+
+import (
+	"strings"
+
+	"dealhouse/internal/catalog"
+)
+
+// priceChangesTable has the days on which the price of a product moved: a few, of a history of which every day is a row.
+// View: product_price_changes. Its order is for questions about the last days.
+//
+// A change is a day and the one before it that has a price in the same currency. So a day that is corrected changes what
+// the next one says too, and a run looks at the whole history of the products of which it changes an entry. Most have
+// had a single price, and then there is nothing to look at.
+func priceChangesTable(s *catalog.Stream) keyed {
+	t := newKeyed("product_price_changes_latest", "Storage behind the view product_price_changes",
+		"index_granularity = 1024", "price = previous_price", []column{
+			{"day", "Date", "First day of the new price"},
+			keyColumns(s)[0],
+		}, []column{
+			{"currency_code", "LowCardinality(String)", "Currency of the prices"},
+			{"price", "Decimal(18, 4)", "New price; equal to the old one: the row stands for no change"},
+			{"previous_day", "Date", "Last day of the old price of which there is a record"},
+			{"previous_price", "Decimal(18, 4)", "Old price"},
+			{"views", "Nullable(Int64)", "Views on the first day of the new price"},
+			{"previous_views", "Nullable(Int64)", "Views on previous_day"},
+		})
+	t.ofChild = true
+	t.fill = func(x script, delta string, first bool) []string {
+		if first {
+			return []string{t.insertAll(delta, x.priceChanges(x.render("$child_delta WHERE price IS NOT NULL AND $moving",
+				parts{"moving": x.moving(x.names["child_delta"])})))}
+		}
+		return []string{t.changedPrices(x, delta)}
+	}
+	t.touched = func(x script, _ Changes) string { return countRows(x.names["child_delta"]) }
+	t.rebuild = func(x script, into string) []string {
+		return []string{t.insertAll(into, x.priceChanges(x.render(
+			"$child_latest FINAL WHERE account = {account:String} AND price IS NOT NULL AND $moving",
+			parts{"moving": x.moving(x.render("$child_latest WHERE account = {account:String}", nil))})))}
+	}
+	return t
+}
+
+// moving is a condition on the entries of products that have two prices among some entries. That some of these are not
+// current any more does no harm.
+func (x script) moving(entries string) string {
+	return x.render("$key IN (SELECT $key FROM $entries GROUP BY $key HAVING min(price) != max(price))",
+		parts{"entries": entries})
+}
+
+// priceChanges are the changes of price among some entries that have one.
+func (x script) priceChanges(entries string) string {
+	return x.render(`
+    SELECT day, $key, currency_code, assumeNotNull(price) AS price, assumeNotNull(before.1) AS previous_day,
+        assumeNotNull(before.2) AS previous_price, views, before.3 AS previous_views
+    FROM
+    (
+        SELECT day, $key, currency_code, price, views,
+            lagInFrame((toNullable(day), price, views)) OVER (PARTITION BY account, $key, currency_code ORDER BY day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before
+        FROM $entries
+    )
+    WHERE before.2 IS NOT NULL AND before.2 != price
+`, parts{"entries": entries})
+}
+
+// goesOn is a condition on all entries of a product, those of the run and those that are stored: the run only adds days
+// after the last one, with the price of that. So no change is made or altered. This is what nearly every product does,
+// every day.
+const goesOn = `minIf(day, fresh) > maxIf(day, NOT fresh) AND min(cityHash64(currency_code)) = max(cityHash64(currency_code))
+                    AND minIf(price, fresh) = maxIf(price, fresh) AND minIf(price, fresh) = argMaxIf(price, day, NOT fresh)`
+
+// changedPrices fills the delta with the changes that the run makes or alters, and with rows that stand for none where
+// it takes one back: what comes of the entries of its products is compared with what is stored of them.
+func (t keyed) changedPrices(x script, delta string) string {
+	known := x.render(`
+            (
+                SELECT account, day, $key, currency_code, price, views, _version, false AS fresh FROM $child_latest FINAL
+                WHERE account = {account:String} AND $key IN (SELECT $key FROM $child_delta)
+                UNION ALL
+                SELECT account, day, $key, currency_code, price, views, _version, true FROM $child_delta
+            )`, nil)
+	altered := x.render(`$key IN
+            (
+                SELECT $key FROM $known
+                GROUP BY $key
+                HAVING min(price) != max(price) AND NOT ifNull($goes_on, false)
+            )`, parts{"known": known, "goes_on": goesOn})
+	entries := x.render(`
+        (
+            SELECT *, leadInFrame(true) OVER (PARTITION BY account, $key, day ORDER BY _version ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING) AS replaced
+            FROM $known
+            WHERE $altered
+        )
+        WHERE NOT replaced AND price IS NOT NULL`, parts{"known": known, "altered": altered})
+	var values, becomes []string
+	for _, c := range t.values {
+		values = append(values, c.name)
+		becomes = append(becomes, "anyIf(r."+c.name+", becomes)")
+	}
+	return t.inserted(delta) + x.render(`SELECT {account:String}, day, $key, $becomes, $next, {run:UUID}
+FROM
+(
+    SELECT $columns, true AS becomes, toUInt64(0) AS stored FROM ($changes)
+    UNION ALL
+    SELECT $columns, false, version
+    FROM $table FINAL
+    WHERE account = {account:String} AND NOT ($nothing) AND $altered
+) AS r
+GROUP BY day, $key
+HAVING count() = 1 OR uniqExact(tuple($values)) = 2`, parts{
+		"becomes": strings.Join(becomes, ", "), "values": strings.Join(values, ", "), "columns": t.columns(),
+		"changes": x.priceChanges(entries), "next": versionAfter("max(stored)"), "table": t.table, "nothing": t.nothing,
+		"altered": altered,
+	})
+}
