@@ -1483,21 +1483,24 @@ CREATE OR REPLACE VIEW settlements ON CLUSTER `main`;
 CREATE OR REPLACE VIEW payout_three_way ON CLUSTER `main`;
 
 -- streams 67
-CREATE OR REPLACE VIEW stream_freshness ON CLUSTER `main`;
+CREATE OR REPLACE VIEW stream_counts ON CLUSTER `main`;
 
 -- streams 68
-CREATE OR REPLACE VIEW quality_checks ON CLUSTER `main`;
+CREATE OR REPLACE VIEW stream_freshness ON CLUSTER `main`;
 
 -- streams 69
-CREATE OR REPLACE VIEW operator_actions ON CLUSTER `main`;
+CREATE OR REPLACE VIEW quality_checks ON CLUSTER `main`;
 
 -- streams 70
-DROP VIEW IF EXISTS payout_changed_transactions ON CLUSTER `main`;
+CREATE OR REPLACE VIEW operator_actions ON CLUSTER `main`;
 
 -- streams 71
-DROP VIEW IF EXISTS payout_changed_keys ON CLUSTER `main`;
+DROP VIEW IF EXISTS payout_changed_transactions ON CLUSTER `main`;
 
 -- streams 72
+DROP VIEW IF EXISTS payout_changed_keys ON CLUSTER `main`;
+
+-- streams 73
 DROP TABLE IF EXISTS transaction_decisions_log ON CLUSTER `main` SYNC;
 
 -- createLatest

@@ -115,3 +115,16 @@ AS SELECT account, toDate32(sold_at) AS day, currency_code, retailer_id, retaile
     countIf(payout_id IS NOT NULL) AS paid_transactions, ifNull(sumIf(t.cashback, payout_id IS NOT NULL), 0) AS paid_cashback
 FROM transactions AS t
 GROUP BY account, day, currency_code, retailer_id, retailer_name, country, status;
+
+CREATE VIEW reference_stream_counts
+AS SELECT account, 'transactions' AS stream, count() AS rows FROM transactions GROUP BY account
+UNION ALL
+SELECT account, 'promotions', count() FROM promotions GROUP BY account
+UNION ALL
+SELECT account, 'coupons', count() FROM coupons GROUP BY account
+UNION ALL
+SELECT account, 'cashback_offers', count() FROM cashback_offers GROUP BY account
+UNION ALL
+SELECT account, 'payouts', count() FROM payouts GROUP BY account
+UNION ALL
+SELECT account, 'products', count() FROM products GROUP BY account;
