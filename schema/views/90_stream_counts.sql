@@ -4,7 +4,7 @@
 CREATE OR REPLACE VIEW stream_counts
 (
     account LowCardinality(String) COMMENT 'Account of the configuration (from the streams)',
-    stream LowCardinality(String) COMMENT 'Stream: the name of the view that is counted',
+    stream LowCardinality(String) COMMENT 'Stream: the name of the view that is counted (from the streams)',
     rows UInt64 COMMENT 'Rows that the view has; an account without any is not here [count] (from the streams)'
 )
 AS SELECT account, 'transactions' AS stream, toUInt64(live) AS rows FROM transactions_live FINAL WHERE live > 0
