@@ -151,7 +151,7 @@ func TestPriceChangesFollow(t *testing.T) {
 				} else {
 					when += fmt.Sprintf(" (%+v)", publish(t, w, r, scope))
 				}
-				compareReference(t, w, "product_price_changes", when)
+				compareReference(t, w, when, "product_price_changes", "1")
 			}
 			if len(text(t, w, selectPriceChanges)) == 0 {
 				t.Error("no price has moved")
@@ -182,7 +182,7 @@ func TestRebuildPriceChanges(t *testing.T) {
 		t.Errorf("what is missing is not found: %v %v", wrong, err)
 	}
 	must(t, w.RebuildDerived(t.Context(), id))
-	compareReference(t, w, "product_price_changes", "made anew")
+	compareReference(t, w, "made anew", "product_price_changes", "1")
 	load(t, w, "products", Part, p.page(1))
-	compareReference(t, w, "product_price_changes", "a run after it")
+	compareReference(t, w, "a run after it", "product_price_changes", "1")
 }

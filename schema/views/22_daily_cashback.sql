@@ -1,5 +1,7 @@
 -- Sales by day. Amounts stand beside their currency and are never added up over two. Each run keeps the storage in step
 -- (salesTable in internal/warehouse). Days that are known stand apart in it, so that a condition on the day reads them alone.
+-- The setting lets conditions on the columns of its key (all but the sums) choose rows before FINAL puts them together:
+-- it takes only such conditions, and the rows that replace each other are equal in these columns.
 
 CREATE OR REPLACE VIEW daily_sales
 (
@@ -20,11 +22,13 @@ AS SELECT account, toNullable(s.day) AS day, currency_code, if(identified, s.ret
     toUInt64(s.sales) AS transactions, order_value, cashback, toUInt64(s.paid_transactions) AS paid_transactions, paid_cashback
 FROM sales_latest AS s FINAL
 WHERE dated = 1 AND s.sales != 0
+SETTINGS optimize_move_to_prewhere_if_final = 1
 UNION ALL
 SELECT account, CAST(NULL, 'Nullable(Date32)') AS day, currency_code, if(identified, s.retailer_id, NULL) AS retailer_id, retailer_name, country, status,
     toUInt64(s.sales) AS transactions, order_value, cashback, toUInt64(s.paid_transactions) AS paid_transactions, paid_cashback
 FROM sales_latest AS s FINAL
 WHERE dated = 0 AND s.sales != 0
+SETTINGS optimize_move_to_prewhere_if_final = 1
 COMMENT 'Sales and cashback by account, day of sale, currency, retailer, country and status as of now';
 
 CREATE OR REPLACE VIEW daily_cashback

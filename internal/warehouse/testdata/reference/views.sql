@@ -129,3 +129,16 @@ FROM
     WHERE price IS NOT NULL
 )
 WHERE before.2 IS NOT NULL AND before.2 != price;
+
+CREATE VIEW reference_stream_counts
+AS SELECT account, 'transactions' AS stream, count() AS rows FROM transactions GROUP BY account
+UNION ALL
+SELECT account, 'promotions', count() FROM promotions GROUP BY account
+UNION ALL
+SELECT account, 'coupons', count() FROM coupons GROUP BY account
+UNION ALL
+SELECT account, 'cashback_offers', count() FROM cashback_offers GROUP BY account
+UNION ALL
+SELECT account, 'payouts', count() FROM payouts GROUP BY account
+UNION ALL
+SELECT account, 'products', count() FROM products GROUP BY account;
