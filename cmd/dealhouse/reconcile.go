@@ -148,6 +148,7 @@ func (c reconcileCommand) run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	f.OverdueAfter, f.Tolerances = cfg.Finance.OverdueAfter, cfg.Finance.Tolerances
+	f.WithoutTransactions = c.format.value == "csv"
 	w, err := a.openExisting(ctx, cfg)
 	if err != nil {
 		return err
@@ -165,7 +166,12 @@ func (c reconcileCommand) run(ctx context.Context, a *app) (err error) {
 	if f.Payout != nil && len(r.Payouts)+len(r.Orphans) == 0 {
 		return usagef("there is no payout %d in the warehouse: `dealhouse reconcile` lists those there are", *f.Payout)
 	}
-	if err := printReconciliation(a.stdout, c.format.value, c.rows(), r); err != nil {
+	if f.WithoutTransactions && c.rows() == report.ListTransactions() {
+		err = r.WriteTransactionsCSV(ctx, w, a.stdout)
+	} else {
+		err = printReconciliation(a.stdout, c.format.value, c.rows(), r)
+	}
+	if err != nil {
 		return err
 	}
 	if c.fail && r.NeedsWork() {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"context"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -157,20 +158,39 @@ func (r Reconciliation) overdueRecords() [][]string {
 	return records
 }
 
-func (r Reconciliation) transactionRecords() [][]string {
-	records := [][]string{{"account", "payout_id", "transaction_id", "sold_at", "retailer", "currency", "status_when_paid",
+// transactionColumns are those of ListTransactions.
+func transactionColumns() []string {
+	return []string{"account", "payout_id", "transaction_id", "sold_at", "retailer", "currency", "status_when_paid",
 		"paid", "state", "status_now", "order_value", "cashback_now", "worth_now",
-		"payout_id_now", "changed_at"}}
+		"payout_id_now", "changed_at"}
+}
+
+func (r Reconciliation) transactionRecord(t warehouse.PayoutTransaction) []string {
+	now := ""
+	if t.PayoutNow != nil {
+		now = strconv.FormatInt(*t.PayoutNow, 10)
+	}
+	p := r.Payout(t)
+	return []string{visible.Cell(t.Account), strconv.FormatInt(t.Payout, 10), t.ID.String(),
+		iso(t.SoldAt), visible.Cell(t.Retailer), visible.Cell(t.Currency),
+		visible.Cell(p.WhenPaid(t)), moneyOrNone(t.Currency, p.PaidFor(t)), t.State, visible.Cell(t.Status),
+		Amount("", t.OrderValue), Amount("", t.Cashback), MoneyIn(t.Currency, p.WorthOf(t)), now, iso(t.ChangedAt)}
+}
+
+func (r Reconciliation) transactionRecords() [][]string {
+	records := [][]string{transactionColumns()}
 	for _, t := range r.Transactions {
-		now := ""
-		if t.PayoutNow != nil {
-			now = strconv.FormatInt(*t.PayoutNow, 10)
-		}
-		p := r.Payout(t)
-		records = append(records, []string{visible.Cell(t.Account), strconv.FormatInt(t.Payout, 10), t.ID.String(),
-			iso(t.SoldAt), visible.Cell(t.Retailer), visible.Cell(t.Currency),
-			visible.Cell(p.WhenPaid(t)), moneyOrNone(t.Currency, p.PaidFor(t)), t.State, visible.Cell(t.Status),
-			Amount("", t.OrderValue), Amount("", t.Cashback), MoneyIn(t.Currency, p.WorthOf(t)), now, iso(t.ChangedAt)})
+		records = append(records, r.transactionRecord(t))
 	}
 	return records
+}
+
+// WriteTransactionsCSV writes the rows of ListTransactions as they are read, of a reconciliation of one payout that has
+// none of them (Filter.WithoutTransactions).
+func (r Reconciliation) WriteTransactionsCSV(ctx context.Context, w *warehouse.Warehouse, to io.Writer) error {
+	return writeRows(to, transactionColumns(), func(write func(...string) error) error {
+		return w.EachPayoutTransaction(ctx, r.paidTransactions(), func(t warehouse.PayoutTransaction) error {
+			return write(r.transactionRecord(t)...)
+		})
+	})
 }

@@ -152,7 +152,9 @@ func (p Payout) Exceptions() []Exception { return p.found }
 
 // find lists the exceptions, and says of the transactions that are known to differ how they stood when they were paid.
 func (p *Payout) find() {
-	p.told = map[uuid.UUID]string{}
+	p.told, p.foundBy = map[uuid.UUID]string{}, map[uuid.UUID]int{}
+	p.unsure = slices.ContainsFunc(p.Explained.Items(),
+		func(i finance.Item) bool { return i.Reason == finance.BeforeLoaded })
 	for id, t := range p.paid {
 		if t.Unseen {
 			p.told[id] = notSeen
@@ -173,6 +175,9 @@ func (p *Payout) find() {
 				e.WhenPaid = notSeen
 			}
 			p.told[e.ID] = e.WhenPaid
+			if _, known := p.foundBy[e.ID]; !known {
+				p.foundBy[e.ID] = len(p.found)
+			}
 			p.found = append(p.found, e)
 		}
 	}
@@ -203,13 +208,10 @@ func (r Reconciliation) Payout(t warehouse.PayoutTransaction) Payout {
 // PaidFor is what was paid for a transaction of the payout: its cashback, or nothing when it was declined. It is nil
 // where nobody saw it and nothing tells.
 func (p Payout) PaidFor(t warehouse.PayoutTransaction) *decimal.Decimal {
-	for _, e := range p.found {
-		if e.ID == t.ID {
-			return &e.Paid
-		}
+	if i, ok := p.foundBy[t.ID]; ok {
+		return &p.found[i].Paid
 	}
-	if p.told[t.ID] == notSeen && slices.ContainsFunc(p.Explained.Items(),
-		func(i finance.Item) bool { return i.Reason == finance.BeforeLoaded }) {
+	if p.told[t.ID] == notSeen && p.unsure {
 		return nil
 	}
 	worth := p.WorthOf(t) // nothing came between

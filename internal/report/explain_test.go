@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -127,9 +128,38 @@ func TestLateHistory(t *testing.T) {
 					t.Errorf("status when paid: %q, want %q", p.WhenPaid(tr), test.told)
 				}
 			}
+			x.transactionsAreWrittenAsRead(t, r)
 		})
 	}
 }
+
+// transactionsAreWrittenAsRead compares the file of the transactions of a payout with the one of those that were kept.
+func (x *world) transactionsAreWrittenAsRead(t *testing.T, r Reconciliation) {
+	t.Helper()
+	f := r.Filter
+	f.WithoutTransactions = true
+	bare, err := Reconcile(t.Context(), x.w, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept, read bytes.Buffer
+	if err := errors.Join(r.WriteCSV(&kept, ListTransactions()), bare.WriteTransactionsCSV(t.Context(), x.w, &read)); err != nil {
+		t.Fatal(err)
+	}
+	if len(bare.Transactions) > 0 || kept.String() != read.String() || strings.Count(read.String(), "\n") != 1+len(r.Transactions) {
+		t.Errorf("%d are kept; as they are read:\n%s\nof those that were kept:\n%s", len(bare.Transactions), read.String(),
+			kept.String())
+	}
+	refused := errors.New("the disk is full")
+	err = bare.WriteTransactionsCSV(t.Context(), x.w, writerFunc(func([]byte) (int, error) { return 0, refused }))
+	if !errors.Is(err, refused) {
+		t.Errorf("where it cannot be written: %v", err)
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // TestKindsAreNotNetted lets as much be claimed as is to be expected back: both are told, with their transactions. For
 // wide samples: TestReconcile of the commands has a payout of each kind.

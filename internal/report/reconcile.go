@@ -40,6 +40,8 @@ type Filter struct {
 	Since time.Time
 	// Payout is the id of the only payout to look at, with its transactions.
 	Payout *int64
+	// WithoutTransactions leaves the transactions of that payout to WriteTransactionsCSV.
+	WithoutTransactions bool
 	// OverdueAfter is how old a sale is that should have been paid; default catalog.DefaultOverdueAfter.
 	OverdueAfter time.Duration
 	// Tolerances are by how much a payout and its transactions may differ without anybody having to look; default none.
@@ -66,6 +68,8 @@ type Payout struct {
 	paid         map[uuid.UUID]warehouse.PaidTransaction // the same, by their ids
 	currencySums []finance.CurrencySums
 	found        []Exception
+	foundBy      map[uuid.UUID]int    // where each is in found
+	unsure       bool                 // nobody knows of all transactions that it paid what it paid for them
 	told         map[uuid.UUID]string // how transactions stood when they were paid, where it is not as they were first loaded
 }
 
@@ -97,12 +101,18 @@ func Reconcile(ctx context.Context, w *warehouse.Warehouse, f Filter) (Reconcili
 		return r, err
 	}
 	if f.Payout != nil {
-		narrow.Since = time.Time{} // all transactions of the payout, whenever they were sold
-		r.Transactions, err = w.PayoutTransactions(ctx, narrow)
+		if !f.WithoutTransactions {
+			r.Transactions, err = w.PayoutTransactions(ctx, r.paidTransactions())
+		}
 		return r, err
 	}
 	r.Overdue, err = w.PayoutOverdue(ctx, narrow, f.OverdueAfter)
 	return r, err
+}
+
+// paidTransactions are those of the payout that was asked for, whenever they were sold.
+func (r Reconciliation) paidTransactions() warehouse.PayoutFilter {
+	return warehouse.PayoutFilter{Account: r.Filter.Account, Payout: r.Filter.Payout}
 }
 
 // total finds a total of a payout by its name.

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -70,6 +71,7 @@ func TestThreeWay(t *testing.T) {
 		101: {"EUR": "10.05"}, 102: {"EUR": "20"}, 103: {"EUR": "30"}, 104: {"EUR": "40.0033"}, 105: {"EUR": "50"},
 		106: {"EUR": "60"}, 107: {"USD": "70"}, 108: {"EUR": "80", "USD": "8"},
 		109: {"EUR": "90"}, 110: {"EUR": "90"}, 111: {"JPY": "1200"}, 112: {"EUR": "33"}, 113: {"EUR": "33"},
+		114: {"EUR": "11"}, 115: {"EUR": "12"}, 116: {"EUR": "13"},
 	} {
 		x.bookPayout(t, id, worth)
 	}
@@ -87,9 +89,13 @@ func TestThreeWay(t *testing.T) {
 		"A'9\\n,2026-01-10,JPY,1200,,,,,\n" +
 		"B-1,2026-01-10,EUR,33,,,,,\n" + // two are of this amount, and it names none
 		"B-2,2026-01-11,EUR,5,,,,999,of a payout that is not loaded\n" +
-		"B-3,2026-01-12,USD,8,,,,108,\n"
+		"B-3,2026-01-12,USD,8,,,,108,\n" +
+		"D-1,2026-01-13,EUR,4.50,0.50,,,114 115 116,the first part of three\n" + // each goes on where the one before ended
+		"D-2,2026-01-14,EUR,25,,,,114 115 116,the second\n" +
+		"D-3,2026-01-15,EUR,5.25,0.75,,,114 115 116,\n" +
+		"D-4,2026-01-16,EUR,-2,,,,114 115 116,taken back\n"
 	res, err := x.take(t, o, file)
-	if err != nil || len(res.New) != 12 || res.Known != 0 {
+	if err != nil || len(res.New) != 16 || res.Known != 0 {
 		t.Fatalf("%+v %v", res, err)
 	}
 	x.states(t, map[string]string{
@@ -101,10 +107,12 @@ func TestThreeWay(t *testing.T) {
 		"109 EUR": "outstanding: 90.00 = 0.00 + 90.00 outstanding", "110 EUR": "received: 90.00 = 90.00",
 		"111 JPY": "received: 1200 = 1200", "112 EUR": "outstanding: 33.00 = 0.00 + 33.00 outstanding",
 		"113 EUR": "outstanding: 33.00 = 0.00 + 33.00 outstanding",
+		"114 EUR": "received: 11.00 = 10.50 + 0.50 fees", "115 EUR": "received: 12.00 = 12.00",
+		"116 EUR": "short: 13.00 = 10.25 + 0.75 fees + 2.00 outstanding",
 		"999 EUR": "not paid out: 0.00 = 5.00 + -5.00 outstanding",
 	})
 	// The same again changes nothing. One that differs is refused with its line, and nothing of the file is taken in.
-	if res, err := x.take(t, o, file); err != nil || len(res.New)+len(res.Corrected) != 0 || res.Known != 12 {
+	if res, err := x.take(t, o, file); err != nil || len(res.New)+len(res.Corrected) != 0 || res.Known != 16 {
 		t.Errorf("the same file again: %+v %v", res, err)
 	}
 	changed := strings.Replace(file, "EUR,59,,", "EUR,59,1,", 1) + "B-4,2026-01-12,EUR,1,,,,,\n"
@@ -119,7 +127,7 @@ func TestThreeWay(t *testing.T) {
 		t.Errorf("a correction: %+v %v", res, err)
 	}
 	all, err := NewThreeWay(t.Context(), x.w, "acme")
-	if err != nil || len(all.Settlements) != 13 || len(all.Revisions) != 14 {
+	if err != nil || len(all.Settlements) != 17 || len(all.Revisions) != 18 {
 		t.Fatalf("%d settlements, %d revisions, %v", len(all.Settlements), len(all.Revisions), err)
 	}
 	x.states(t, map[string]string{"106 EUR": "received: 60.00 = 59.00 + 1.00 fees"})
@@ -365,14 +373,34 @@ func (x *world) threeWayIs(t *testing.T, paid map[string]map[int64]decimal.Decim
 		return want[k]
 	}
 	resolved := resolve(paid, last)
-	for _, s := range resolved {
-		left := s.PayoutAmount
+	levels := map[string]decimal.Decimal{}                         // what came for the same payouts before
+	for _, reference := range slices.Sorted(maps.Keys(resolved)) { // all are of one day
+		s := resolved[reference]
+		same := fmt.Sprint(s.PayoutCurrency, s.Payouts)
+		before, after := levels[same], levels[same].Add(s.PayoutAmount)
+		levels[same] = after
+		shares, left, lastPaid := []decimal.Decimal{}, s.PayoutAmount, len(s.Payouts)-1
 		for i, id := range s.Payouts {
-			share, fee := decimal.Max(decimal.Zero, decimal.Min(left, paid[s.PayoutCurrency][id])), decimal.Zero
-			if i == len(s.Payouts)-1 {
-				share, fee = left, s.Fee
+			pays := paid[s.PayoutCurrency][id]
+			filled := func(level decimal.Decimal) decimal.Decimal {
+				return decimal.Max(decimal.Zero, decimal.Min(level, pays))
 			}
-			left = left.Sub(share)
+			share := filled(after).Sub(filled(before))
+			if i == len(s.Payouts)-1 {
+				share = left
+			}
+			shares, left, before, after = append(shares, share), left.Sub(share), before.Sub(pays), after.Sub(pays)
+		}
+		for i := range shares {
+			if !shares[i].IsZero() {
+				lastPaid = i
+			}
+		}
+		for i, id := range s.Payouts {
+			share, fee := shares[i], decimal.Zero
+			if i == lastPaid {
+				fee = s.Fee
+			}
 			l := of(id, s.PayoutCurrency)
 			if s.Currency != s.PayoutCurrency {
 				l.converted = l.converted.Add(share)

@@ -12,10 +12,10 @@ import (
 // it. So only these are added up change by change:
 //
 //   - transactions that changed both since the beginning of the month and before its end,
-//   - transactions that may have left a payout, or changed in one.
+//   - transactions of payouts of which the tables of payouts do not tell all: see strayed.
 //
-// Of each of the others, all changes together come to what it is now: in a payout to nothing, since it is worth what
-// was paid for it, and else to what is unpaid of it. That is read from the rows as they are now.
+// Of each of the others, all changes together come to what it is now: in a payout to what it is worth more, or less,
+// than was paid for it, and else to what is unpaid of it. That is read from the rows as they are now.
 
 // ChangeSums adds up the changes of an account's transactions until the end of a month that begins at from and ends
 // before to. What belongs to a closed month and was seen after it was closed counts when it was seen. Transactions that
@@ -60,20 +60,24 @@ func (r Reader) changeSums(ctx context.Context, account, query string, args []an
 	return all, nil
 }
 
-// loadedMark tells whether transactions were loaded between two looks. A run publishes the same rows as versions and as
-// what stands now, one after the other: in between, the newest of them differ.
+// loadedMark tells whether transactions were loaded between two looks. A run publishes the same rows as versions, as
+// what stands now and in the tables of payouts, one after the other: in between, its intent is there.
 type loadedMark struct {
 	versions          uint64
 	newest, newestNow int64 // when they were loaded [ms since 1970]
+	settled           bool  // no run is publishing, and the tables of payouts are up to date
 }
 
-// whole reports that no run is publishing.
-func (m loadedMark) whole() bool { return m.newest == m.newestNow }
+// whole reports that all tables say the same.
+func (m loadedMark) whole() bool { return m.newest == m.newestNow && m.settled }
 
 func (r Reader) loadedMark(ctx context.Context, account string) (m loadedMark, err error) {
-	err = r.conn.QueryRow(ctx, `SELECT count(), ifNull(toUnixTimestamp64Milli(max(synced_at)), 0), (SELECT ifNull(toUnixTimestamp64Milli(max(synced_at)), 0) FROM transactions_latest WHERE account = {account:String})
-FROM transactions_versions WHERE account = {account:String}`, named("account", account)).Scan(&m.versions, &m.newest,
-		&m.newestNow)
+	err = r.conn.QueryRow(ctx, sql(`SELECT count(), ifNull(toUnixTimestamp64Milli(max(synced_at)), 0), (SELECT ifNull(toUnixTimestamp64Milli(max(synced_at)), 0) FROM transactions_latest WHERE account = {account:String}),
+    (SELECT countIf(startsWith(name, $intent)) = 0 AND countIf(name = $derived AND hasAll(splitByChar(' ', value), [$members, $moves])) = 1
+        FROM sync_state WHERE account = {account:String} AND stream = 'transactions')
+FROM transactions_versions WHERE account = {account:String}`, parts{"intent": quote(stateIntent + ":"),
+		"derived": quote(stateDerived), "members": quote(membersTable), "moves": quote(movesTable)}),
+		named("account", account)).Scan(&m.versions, &m.newest, &m.newestNow, &m.settled)
 	if err != nil {
 		return m, fmt.Errorf("looking whether transactions of account %s are being loaded: %w", account, err)
 	}
@@ -109,16 +113,19 @@ func changedBefore(closes []Close) string {
 		parts{"changed": changedAt, "seen": maybeSeen(closes, changedAt)})
 }
 
-// unsettled are at least the transactions that ever were in a payout and are worth another amount than was paid for
-// them: those with several versions in one, or with one before the last. They are found by a hash. Where it takes two
-// transactions for one, both are added up change by change, which comes to the same.
-func unsettled() string {
-	return `SELECT key FROM
-    (
-        SELECT cityHash64(id) AS key, payout_id IS NULL AS bare, toUInt64(bitShiftRight(_version, 64)) AS version FROM transactions_versions WHERE account = {account:String}
-    )
-    GROUP BY key HAVING sum(NOT bare) > 1 OR sum(NOT bare) = 1 AND max(2 * version + bare) % 2 = 1`
+// strayed are the transactions that ever were in a payout, and whose changes may come to something else than what they
+// are worth more now than was paid for them: those that are gone, in another payout or in another currency since, and
+// those that were stamped with amounts that could be read later only.
+func strayed() string {
+	return sql(`SELECT cityHash64(id) FROM $members FINAL WHERE account = {account:String} AND state != '' AND $strayed
+        UNION ALL
+        SELECT cityHash64(id) FROM $moves FINAL WHERE account = {account:String} AND notEmpty(payout_ids)`,
+		parts{"members": membersTable, "moves": movesTable, "strayed": strayedMember})
 }
+
+// strayedMember is what strayed sees of a row of payoutTransactionsTable.
+var strayedMember = sql(`(state IN ($moved, $gone) OR currency_code != currency_code_now OR stamped_cashback IS NOT NULL AND stamped_order_value IS NOT NULL AND cityHash64(id) IN
+        (SELECT cityHash64(id) FROM transactions_versions WHERE account = {account:String} AND payout_id IS NOT NULL AND (cashback IS NULL OR order_value IS NULL)))`, stateWords)
 
 // sumsOf adds up changes by all that ChangeSum tells apart, split further so that none is raised and another lowered.
 func sumsOf(from, more string) string {
@@ -144,23 +151,32 @@ func selectAllChangeSums(closes []Close) string {
 
 func selectChangeSums(closes []Close) string {
 	columns := `currency_code, effective, late, days, sold_at, sale, status_before, status, payout_id_before, payout_id, first_paid, listed_before, listed, cashback_before, cashback`
-	named := parts{"columns": columns, "effective": effective(closes), "days": daysOld, "since": changedSince(closes),
-		"before": changedBefore(closes), "unsettled": unsettled(),
-		"confirmed": quote(catalog.StatusConfirmed), "declined": quote(catalog.StatusDeclined),
-		"pending": quote(catalog.StatusPending)}
+	named := stateWords.with(parts{"columns": columns, "effective": effective(closes), "days": daysOld,
+		"since": changedSince(closes), "before": changedBefore(closes),
+		"strayed": strayed(), "straying": strayedMember, "members": membersTable, "moves": movesTable,
+		"confirmed": quote(catalog.StatusConfirmed), "pending": quote(catalog.StatusPending)})
 	return sumsOf(sql(`
     SELECT $columns
     FROM (SELECT *, $effective, $days FROM transaction_changes WHERE account = {account:String} AND cityHash64(id) IN
     (
         $before AND cityHash64(id) IN ($since)
         UNION ALL
-        $unsettled
+        $strayed
     ))`, named), sql(`
     UNION ALL
-    SELECT currency_code, {from:Int64} - 1 AS effective, 0 AS late, $days, sold_at, 1 AS sale, $pending AS status_before, if(status = $confirmed, $confirmed, $pending) AS status,
-        CAST(NULL, 'Nullable(Int64)') AS payout_id_before, CAST(NULL, 'Nullable(Int64)') AS payout_id, 0 AS first_paid, 0 AS listed_before, 1 AS listed, cashback AS cashback_before, cashback
-    FROM (SELECT currency_code, sold_at, toString(status) AS status, ifNull(transactions.cashback, 0) AS cashback FROM transactions
-        WHERE account = {account:String} AND payout_id IS NULL AND status != $declined AND cityHash64(id) NOT IN ($since)
-            AND cityHash64(id) NOT IN (SELECT cityHash64(id) FROM transactions_versions WHERE account = {account:String} AND payout_id IS NOT NULL
-                AND cityHash64(id) IN (SELECT cityHash64(id) FROM transactions WHERE account = {account:String} AND payout_id IS NULL)))`, named))
+    SELECT currency_code, {from:Int64} - 1 AS effective, 0 AS late, $days, sold_at, payout_id IS NULL AS sale, status_before, status, payout_id AS payout_id_before, payout_id,
+        0 AS first_paid, payout_id IS NOT NULL AS listed_before, 1 AS listed, cashback_before, cashback
+    FROM
+    (
+        SELECT id, currency_code, sold_at, payout_id, $pending AS status_before, if(t.status = $confirmed, $confirmed, $pending) AS status, ifNull(t.cashback, 0) AS cashback_before, cashback_before AS cashback
+        FROM transactions AS t
+        WHERE account = {account:String} AND payout_id IS NULL AND t.status != $declined AND cityHash64(id) NOT IN
+            (SELECT cityHash64(id) FROM $moves FINAL WHERE account = {account:String} AND notEmpty(payout_ids))
+        UNION ALL
+        SELECT id, currency_code, sold_at, toNullable(payout_id), toString(stamped_status), toString(status), ifNull(stamped_cashback, 0), ifNull(m.cashback, 0)
+        FROM $members AS m FINAL
+        WHERE account = {account:String} AND state = $changed AND NOT $straying AND cityHash64(id) NOT IN
+            (SELECT cityHash64(id) FROM $moves FINAL WHERE account = {account:String} AND notEmpty(payout_ids))
+    )
+    WHERE cityHash64(id) NOT IN ($since)`, named))
 }

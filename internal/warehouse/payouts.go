@@ -102,14 +102,22 @@ func (t *PayoutTransaction) fields() []any {
 }
 
 // PayoutTransactions reads the transactions of a payout, those that changed first, then those that were stamped last.
-func (r Reader) PayoutTransactions(ctx context.Context, f PayoutFilter) ([]PayoutTransaction, error) {
+func (r Reader) PayoutTransactions(ctx context.Context, f PayoutFilter) (all []PayoutTransaction, err error) {
+	err = r.EachPayoutTransaction(ctx, f, func(t PayoutTransaction) error {
+		all = append(all, t)
+		return nil
+	})
+	return all, err
+}
+
+// EachPayoutTransaction hands on what PayoutTransactions reads, one by one.
+func (r Reader) EachPayoutTransaction(ctx context.Context, f PayoutFilter, do func(PayoutTransaction) error) error {
 	where, args := f.conditions("sold_at", "payout_id")
 	rows, err := r.conn.Query(ctx, selectPayoutTransactions(where), args...)
-	all, err := scanned(rows, err, (*PayoutTransaction).fields)
-	if err != nil {
-		return nil, fmt.Errorf("reading the transactions of the payout: %w", err)
+	if err := each(rows, err, (*PayoutTransaction).fields, do); err != nil {
+		return fmt.Errorf("reading the transactions of the payout: %w", err)
 	}
-	return all, nil
+	return nil
 }
 
 // OrphanGroup is what payout_orphans holds about one payout that is not there, in one currency.

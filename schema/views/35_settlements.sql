@@ -49,7 +49,7 @@ CREATE OR REPLACE VIEW settlements
     text String COMMENT 'In the words of the bank (from settlement_revisions.text)',
     matched_by LowCardinality(String) COMMENT 'How its payouts are known: named: whoever imported it says so; reference: its reference or text has the number of a payout of this amount; amount: one payout is of this amount, and no other settlement could be meant; empty: they are not known (from settlement_revisions.payouts, reference, text, payout_amount, payout_paid.paid)',
     payouts Array(Int64) COMMENT 'Payouts that it settles (from settlement_revisions.payouts, payout_paid.payout_id)',
-    shares Array(Decimal(38, 4)) COMMENT 'What of payout_amount is for each of them: what it paid, in their order, and the rest for the last [payout_currency] (from settlement_revisions.payout_amount, payout_paid.paid)',
+    shares Array(Decimal(38, 4)) COMMENT 'What of payout_amount is for each of them: what it paid, in their order, and the rest for the last; settlements of the same payouts follow on from each other, by received_on and reference [payout_currency] (from settlement_revisions.payout_amount, payout_paid.paid)',
     not_loaded Array(Int64) COMMENT 'Those of payouts that are not loaded (from settlement_revisions.payouts, payouts.id)',
     at DateTime64(3, 'UTC') COMMENT 'When this revision was imported [UTC] (from settlement_revisions.at)',
     by String COMMENT 'Who imported it (from settlement_revisions.by)'
@@ -94,15 +94,20 @@ FROM
     SELECT m.account AS account, m.reference AS reference, m.revision AS revision, m.received_on AS received_on, m.currency AS currency, m.amount AS amount, m.fee AS fee, m.sent_in AS sent_in,
         m.payout_amount AS payout_amount, m.unit AS unit, m.text AS text, m.matched_by AS matched_by, m.settles AS settles, m.at AS at, m.by AS by, b.ids AS ids, b.amounts AS amounts,
         arrayMap(p -> if(has(ids, p), amounts[indexOf(ids, p)], toDecimal128(0, 4)), arrayPopBack(settles)) AS paid,
-        arrayMap((p, before) -> greatest(toDecimal128(0, 4), least(payout_amount - (before - p), p)), paid, arrayCumSum(paid)) AS firsts
+        -- How much of each payout is paid when this one is, less how much was before it.
+        arrayMap((p, upto) -> greatest(toDecimal128(0, 4), least(m.level - (upto - p), p)) - greatest(toDecimal128(0, 4), least(m.level - payout_amount - (upto - p), p)), paid, arrayCumSum(paid)) AS firsts
     FROM
     (
-        SELECT l.account AS account, l.reference AS reference, l.revision AS revision, l.received_on AS received_on, l.currency_code AS currency, l.amount AS amount, l.fee AS fee,
-            l.payout_currency AS sent_in, l.payout_amount AS payout_amount, l.unit AS unit, l.text AS text, l.at AS at, l.by AS by,
-            multiIf(notEmpty(l.payouts), 'named', ifNull(f.how, '')) AS matched_by,
-            multiIf(notEmpty(l.payouts), l.payouts, ifNull(f.how, '') != '', [ifNull(f.payout_id, toInt64(0))], CAST([], 'Array(Int64)')) AS settles
-        FROM last AS l
-        LEFT JOIN found AS f ON f.account = l.account AND f.reference = l.reference
+        SELECT *, sum(payout_amount) OVER (PARTITION BY account, sent_in, settles ORDER BY received_on, reference ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS level
+        FROM
+        (
+            SELECT l.account AS account, l.reference AS reference, l.revision AS revision, l.received_on AS received_on, l.currency_code AS currency, l.amount AS amount, l.fee AS fee,
+                l.payout_currency AS sent_in, l.payout_amount AS payout_amount, l.unit AS unit, l.text AS text, l.at AS at, l.by AS by,
+                multiIf(notEmpty(l.payouts), 'named', ifNull(f.how, '')) AS matched_by,
+                multiIf(notEmpty(l.payouts), l.payouts, ifNull(f.how, '') != '', [ifNull(f.payout_id, toInt64(0))], CAST([], 'Array(Int64)')) AS settles
+            FROM last AS l
+            LEFT JOIN found AS f ON f.account = l.account AND f.reference = l.reference
+        )
     ) AS m
     LEFT JOIN paid_by AS b ON b.account = m.account AND b.currency_code = m.sent_in
 ) AS n
@@ -117,7 +122,7 @@ CREATE OR REPLACE VIEW payout_three_way
     earned Decimal(38, 4) COMMENT 'What its transactions are worth as of now [currency_code] (from payout_paid.earned)',
     paid_out Decimal(38, 4) COMMENT 'What it paid: the sum of the five columns that follow [currency_code] (from payout_paid.paid)',
     received Decimal(38, 4) COMMENT 'What reached the bank in this currency [currency_code] (from settlements.shares, fee)',
-    fees Decimal(38, 4) COMMENT 'What was kept of it on the way; of a settlement of several payouts with the last [currency_code] (from settlements.fee)',
+    fees Decimal(38, 4) COMMENT 'What was kept of it on the way; of a settlement of several payouts with the last that it pays [currency_code] (from settlements.fee)',
     converted Decimal(38, 4) COMMENT 'What was sent and reached the bank in another currency [currency_code] (from settlements.shares)',
     rounding Decimal(38, 4) COMMENT 'Parts of the smallest unit that cannot be sent [currency_code] (from settlements.unit)',
     outstanding Decimal(38, 4) COMMENT 'What was paid out and has not arrived; below zero, more has arrived [currency_code] (from paid_out, settlements.shares)',
@@ -144,7 +149,8 @@ FROM
         FROM
         (
             SELECT account, payout_currency, currency_code = payout_currency AS same, unit, reference, received_on,
-                arrayJoin(arrayZip(payouts, shares, arrayMap(i -> if(i = length(payouts), fee, toDecimal128(0, 4)), arrayEnumerate(payouts)))) AS part
+                if(arrayLastIndex(s -> s != 0, shares) = 0, length(payouts), arrayLastIndex(s -> s != 0, shares)) AS last_paid,
+                arrayJoin(arrayZip(payouts, shares, arrayMap(i -> if(i = last_paid, fee, toDecimal128(0, 4)), arrayEnumerate(payouts)))) AS part
             FROM settlements
         )
     )

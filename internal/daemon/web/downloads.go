@@ -130,7 +130,7 @@ func (s *Server) downloadPayout(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f := s.rules()
-	f.Account, f.Payout = k.account, &k.id
+	f.Account, f.Payout, f.WithoutTransactions = k.account, &k.id, format == "csv"
 	s.give(w, r, download{fmt.Sprintf("payout-%s-%d", k.account, k.id), format,
 		func(ctx context.Context, to io.Writer) error {
 			one, err := report.Reconcile(ctx, s.o.Warehouse, f)
@@ -140,9 +140,12 @@ func (s *Server) downloadPayout(w http.ResponseWriter, r *http.Request) {
 			if len(one.Payouts) == 0 {
 				return &RefusalError{Unknown: true, Reason: "there is no such payout"}
 			}
-			if slices.Contains(report.ThreeWayLists(), list) {
+			switch {
+			case slices.Contains(report.ThreeWayLists(), list):
 				t, err := report.PayoutThreeWay(ctx, s.o.Warehouse, k.account, k.id)
 				return orWrite(err, t, list, to)
+			case format == "csv" && list == report.ListTransactions():
+				return one.WriteTransactionsCSV(ctx, s.o.Warehouse, to)
 			}
 			return writeReconciliation(one, format, list, to)
 		}})

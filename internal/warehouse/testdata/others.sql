@@ -90,7 +90,9 @@ SELECT account, stream, field, first_seen FROM unknown_fields ORDER BY account, 
 SELECT account, stream, field, missing_since FROM vanished_fields ORDER BY account, stream, field;
 
 -- Reader.loadedMark
-SELECT count(), ifNull(toUnixTimestamp64Milli(max(synced_at)), 0), (SELECT ifNull(toUnixTimestamp64Milli(max(synced_at)), 0) FROM transactions_latest WHERE account = {account:String})
+SELECT count(), ifNull(toUnixTimestamp64Milli(max(synced_at)), 0), (SELECT ifNull(toUnixTimestamp64Milli(max(synced_at)), 0) FROM transactions_latest WHERE account = {account:String}),
+    (SELECT countIf(startsWith(name, 'intent:')) = 0 AND countIf(name = 'derived' AND hasAll(splitByChar(' ', value), ['payout_transactions_latest', 'payout_moves_latest'])) = 1
+        FROM sync_state WHERE account = {account:String} AND stream = 'transactions')
 FROM transactions_versions WHERE account = {account:String};
 
 -- Reader.settlementRevisions

@@ -469,19 +469,28 @@ FROM (
     (
         SELECT cityHash64(id) FROM transactions_versions WHERE account = {account:String} AND least(toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))), ifNull(toUnixTimestamp64Milli(sold_at), toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at)))), if(toUnixTimestamp64Milli(synced_at) > 1, toUnixTimestamp64Milli(synced_at), toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))))) < {to:Int64} AND cityHash64(id) IN (SELECT cityHash64(id) FROM transactions_versions WHERE account = {account:String} AND greatest(toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))), if(toUnixTimestamp64Milli(synced_at) > 1, toUnixTimestamp64Milli(synced_at), toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))))) >= {from:Int64})
         UNION ALL
-        SELECT key FROM
-    (
-        SELECT cityHash64(id) AS key, payout_id IS NULL AS bare, toUInt64(bitShiftRight(_version, 64)) AS version FROM transactions_versions WHERE account = {account:String}
-    )
-    GROUP BY key HAVING sum(NOT bare) > 1 OR sum(NOT bare) = 1 AND max(2 * version + bare) % 2 = 1
+        SELECT cityHash64(id) FROM payout_transactions_latest FINAL WHERE account = {account:String} AND state != '' AND (state IN ('moved', 'gone') OR currency_code != currency_code_now OR stamped_cashback IS NOT NULL AND stamped_order_value IS NOT NULL AND cityHash64(id) IN
+        (SELECT cityHash64(id) FROM transactions_versions WHERE account = {account:String} AND payout_id IS NOT NULL AND (cashback IS NULL OR order_value IS NULL)))
+        UNION ALL
+        SELECT cityHash64(id) FROM payout_moves_latest FINAL WHERE account = {account:String} AND notEmpty(payout_ids)
     ))
     UNION ALL
-    SELECT currency_code, {from:Int64} - 1 AS effective, 0 AS late, dateDiff('day', sold_at, fromUnixTimestamp64Milli({to:Int64}, 'UTC')) AS days, sold_at, 1 AS sale, 'PENDING' AS status_before, if(status = 'CONFIRMED', 'CONFIRMED', 'PENDING') AS status,
-        CAST(NULL, 'Nullable(Int64)') AS payout_id_before, CAST(NULL, 'Nullable(Int64)') AS payout_id, 0 AS first_paid, 0 AS listed_before, 1 AS listed, cashback AS cashback_before, cashback
-    FROM (SELECT currency_code, sold_at, toString(status) AS status, ifNull(transactions.cashback, 0) AS cashback FROM transactions
-        WHERE account = {account:String} AND payout_id IS NULL AND status != 'DECLINED' AND cityHash64(id) NOT IN (SELECT cityHash64(id) FROM transactions_versions WHERE account = {account:String} AND greatest(toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))), if(toUnixTimestamp64Milli(synced_at) > 1, toUnixTimestamp64Milli(synced_at), toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))))) >= {from:Int64})
-            AND cityHash64(id) NOT IN (SELECT cityHash64(id) FROM transactions_versions WHERE account = {account:String} AND payout_id IS NOT NULL
-                AND cityHash64(id) IN (SELECT cityHash64(id) FROM transactions WHERE account = {account:String} AND payout_id IS NULL))))
+    SELECT currency_code, {from:Int64} - 1 AS effective, 0 AS late, dateDiff('day', sold_at, fromUnixTimestamp64Milli({to:Int64}, 'UTC')) AS days, sold_at, payout_id IS NULL AS sale, status_before, status, payout_id AS payout_id_before, payout_id,
+        0 AS first_paid, payout_id IS NOT NULL AS listed_before, 1 AS listed, cashback_before, cashback
+    FROM
+    (
+        SELECT id, currency_code, sold_at, payout_id, 'PENDING' AS status_before, if(t.status = 'CONFIRMED', 'CONFIRMED', 'PENDING') AS status, ifNull(t.cashback, 0) AS cashback_before, cashback_before AS cashback
+        FROM transactions AS t
+        WHERE account = {account:String} AND payout_id IS NULL AND t.status != 'DECLINED' AND cityHash64(id) NOT IN
+            (SELECT cityHash64(id) FROM payout_moves_latest FINAL WHERE account = {account:String} AND notEmpty(payout_ids))
+        UNION ALL
+        SELECT id, currency_code, sold_at, toNullable(payout_id), toString(stamped_status), toString(status), ifNull(stamped_cashback, 0), ifNull(m.cashback, 0)
+        FROM payout_transactions_latest AS m FINAL
+        WHERE account = {account:String} AND state = 'changed' AND NOT (state IN ('moved', 'gone') OR currency_code != currency_code_now OR stamped_cashback IS NOT NULL AND stamped_order_value IS NOT NULL AND cityHash64(id) IN
+        (SELECT cityHash64(id) FROM transactions_versions WHERE account = {account:String} AND payout_id IS NOT NULL AND (cashback IS NULL OR order_value IS NULL))) AND cityHash64(id) NOT IN
+            (SELECT cityHash64(id) FROM payout_moves_latest FINAL WHERE account = {account:String} AND notEmpty(payout_ids))
+    )
+    WHERE cityHash64(id) NOT IN (SELECT cityHash64(id) FROM transactions_versions WHERE account = {account:String} AND greatest(toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))), if(toUnixTimestamp64Milli(synced_at) > 1, toUnixTimestamp64Milli(synced_at), toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))))) >= {from:Int64}))
 WHERE effective < {to:Int64}
 GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, sign(cashback - cashback_before), cashback_before = 0, cashback = 0
 ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14;
