@@ -309,9 +309,12 @@ func ofAll() []statement {
 		all = append(all, statement{fmt.Sprintf("retired %d", i+1), text})
 	}
 	for _, f := range []RunFilter{{Limit: 20}, {Limit: 20, PerStream: 1}, {Limit: 20, WholeLooks: true},
-		{Limit: 20, PerStream: 1, WholeLooks: true}} {
-		all = append(all, statement{fmt.Sprintf("selectRuns, by stream: %t, whole looks: %t", f.PerStream > 0, f.WholeLooks),
-			selectRuns(f)})
+		{Limit: 20, PerStream: 1, WholeLooks: true}, {Limit: 20, PerStream: 1, WholeLooks: true, Brief: true}} {
+		name := fmt.Sprintf("selectRuns, by stream: %t, whole looks: %t", f.PerStream > 0, f.WholeLooks)
+		if f.Brief {
+			name += ", brief"
+		}
+		all = append(all, statement{name, selectRuns(f)})
 	}
 	for _, f := range []PayoutFilter{{}, {Account: "acme", Since: goldenSince, Payout: &one}} {
 		name := ""

@@ -37,7 +37,7 @@ func BenchmarkMillionRuns(b *testing.B) {
 		{"standings", func(ctx context.Context) error { _, err := w.Standings(ctx); return err }},
 		{"runs", func(ctx context.Context) error { _, err := w.Runs(ctx, RunFilter{}); return err }},
 		{"runs-of-each", func(ctx context.Context) error {
-			_, err := w.Runs(ctx, RunFilter{PerStream: 30, Limit: 3000, WholeLooks: true})
+			_, err := w.Runs(ctx, RunFilter{PerStream: 30, Limit: 3000, WholeLooks: true, Brief: true})
 			return err
 		}},
 		{"runs-of-one", func(ctx context.Context) error {

@@ -229,12 +229,14 @@ func (r Reader) guardedRuns(ctx context.Context, id StreamID) ([]GuardedRun, err
 	return all, nil
 }
 
-// selectGuardedRuns reads the last run of each stream that came to the guard.
+// selectGuardedRuns reads the last run of each stream that came to the guard. Most streams were never stopped by it, and
+// their runs are not read.
 func selectGuardedRuns() string {
 	return sql(`SELECT account, stream, last.1, last.2, last.3, last.5 FROM
 (
     SELECT account, stream, argMax((run_id, started_at, mode, outcome, would_delete), (started_at, run_id)) AS last FROM sync_runs
     WHERE ({account:String} = '' OR account = {account:String} AND stream = {stream:String})
+        AND (account, stream) IN (SELECT account, stream FROM sync_runs_log WHERE outcome = $guarded)
         AND (outcome = $success OR outcome = $guarded AND would_delete > 0) AND $whole AND $not_ahead
     GROUP BY account, stream
 )

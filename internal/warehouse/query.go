@@ -12,6 +12,7 @@ type RunFilter struct {
 	Limit           int  // default 20
 	PerStream       int  // of each stream of each account so many at most; zero: as many as there are
 	WholeLooks      bool // without the runs that load single records: retries, and deals by their own addresses
+	Brief           bool // what was asked for and read, when, and how it ended: a chart of many runs needs no more
 }
 
 // Runs lists the last runs, newest first.
@@ -20,7 +21,11 @@ func (r Reader) Runs(ctx context.Context, f RunFilter) ([]RunRecord, error) {
 		f.Limit = 20
 	}
 	rows, err := r.readOnly.Query(ctx, selectRuns(f), named("account", f.Account), named("stream", f.Stream))
-	all, err := scanned(rows, err, func(row *runRow) []any { return row.fields() })
+	fields := (*runRow).fields
+	if f.Brief {
+		fields = (*runRow).brief
+	}
+	all, err := scanned(rows, err, fields)
 	if err != nil {
 		return nil, fmt.Errorf("reading the last runs: %w", err)
 	}
@@ -46,6 +51,11 @@ func (r *runRow) fields() []any {
 		&r.Changes.Unchanged, &r.Changes.Older, &r.Changes.Kept, &r.Totals.Rejected, &r.Duplicates,
 		&r.Totals.Bytes, &r.Totals.Retries, &r.Warnings, &r.Error,
 	}
+}
+
+// brief are where the columns of selectRuns go when it is brief.
+func (r *runRow) brief() []any {
+	return []any{&r.Account, &r.Stream, &r.Mode, &r.StartedAt, &r.finished, &r.Outcome, &r.after, &r.Totals.Read}
 }
 
 func (r *runRow) record() RunRecord {

@@ -357,7 +357,8 @@ func everyQuestion(t *testing.T, w *Warehouse) {
 		_, err = w.PayoutOverdue(ctx, f, time.Hour)
 		must(t, err)
 	}
-	for _, f := range []RunFilter{{}, {PerStream: 1}, {WholeLooks: true}, {PerStream: 1, WholeLooks: true}} {
+	for _, f := range []RunFilter{{}, {PerStream: 1}, {WholeLooks: true}, {PerStream: 1, WholeLooks: true},
+		{PerStream: 1, WholeLooks: true, Brief: true}} {
 		_, err = w.Runs(ctx, f)
 		must(t, err)
 	}

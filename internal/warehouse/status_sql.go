@@ -84,6 +84,11 @@ const rowsOfRun = 4
 // of each stream are asked for, it first looks since when these are: to order a million runs takes long.
 func selectRuns(f RunFilter) string {
 	modes, recent, each := "", "", ""
+	columns := `account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
+    inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error`
+	if f.Brief {
+		columns = "account, stream, mode, started_at, finished_at, outcome, requested_after, rows_read"
+	}
 	if f.WholeLooks {
 		modes = " AND " + wholeLooks
 	}
@@ -98,12 +103,12 @@ INNER JOIN
 			parts{"versions": fmt.Sprint(rowsOfRun * f.PerStream), "mine": askedStream, "modes": modes})
 		modes += " AND toUnixTimestamp64Milli(started_at) >= recent.since"
 	}
-	return sql(`SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
-    inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
+	return sql(`SELECT $columns
 FROM sync_runs AS r$recent
 WHERE $mine$modes
 ORDER BY started_at DESC, account, stream ${each}LIMIT $limit`,
-		parts{"mine": askedStream, "modes": modes, "recent": recent, "each": each, "limit": fmt.Sprint(f.Limit)})
+		parts{"columns": columns, "mine": askedStream, "modes": modes, "recent": recent, "each": each,
+			"limit": fmt.Sprint(f.Limit)})
 }
 
 // stringArray writes strings as an array of SQL.

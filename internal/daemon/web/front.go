@@ -103,16 +103,16 @@ func (o *overview) byAccount() (names []string, of map[string][]*streamState) {
 
 // status is the status page.
 func (s *Server) status(w http.ResponseWriter, r *http.Request) {
-	o := s.overview(r.Context())
+	runs, openings := s.charts.last(struct{}{}), s.openings.last(struct{}{})
+	o := s.overview(r.Context(),
+		func(ctx context.Context) { runs = s.charts.get(ctx, struct{}{}) },
+		func(ctx context.Context) { openings = s.openings.get(ctx, struct{}{}) })
+	o.chart(runs.value)
 	names, of := o.byAccount()
 	body := front{Chosen: r.URL.Query().Get("account"), About: s.about(&o)}
 	if body.Chosen != "" && of[body.Chosen] == nil {
 		http.NotFound(w, r)
 		return
-	}
-	openings := s.openings.last(struct{}{})
-	if o.problem == nil {
-		openings = s.openings.get(r.Context(), struct{}{})
 	}
 	body.Receivers = s.receiverRows(r.Context())
 	if len(names) > 1 {

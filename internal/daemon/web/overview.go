@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -14,12 +15,14 @@ import (
 // chartRuns is how many runs of a stream the chart of the overview has.
 const chartRuns = 30
 
+// mostChartRuns bounds how many runs of all streams are read for charts.
+const mostChartRuns = 100_000
+
 // bookkeeping is what the warehouse knows about all streams.
 type bookkeeping struct {
 	now       time.Time // by the clock of the warehouse; zero when nothing ever ran
 	standings []warehouse.StreamStatus
 	guarded   []warehouse.GuardedRun
-	runs      map[warehouse.StreamID][]warehouse.RunRecord // the newest first
 }
 
 func (s *Server) readBookkeeping(ctx context.Context, _ struct{}) (b bookkeeping, err error) {
@@ -29,20 +32,25 @@ func (s *Server) readBookkeeping(ctx context.Context, _ struct{}) (b bookkeeping
 	if len(b.standings) > 0 {
 		b.now = b.standings[0].Now
 	}
-	runs, err := s.o.Warehouse.Runs(ctx, warehouse.RunFilter{WholeLooks: true, PerStream: chartRuns,
-		Limit: chartRuns * max(1, len(b.standings))})
+	b.guarded, err = s.o.Warehouse.GuardedRuns(ctx)
+	return b, err
+}
+
+// charts are the last runs of each stream, the newest first.
+type charts map[warehouse.StreamID][]warehouse.RunRecord
+
+func (s *Server) readCharts(ctx context.Context, _ struct{}) (charts, error) {
+	runs, err := s.o.Warehouse.Runs(ctx, warehouse.RunFilter{WholeLooks: true, Brief: true, PerStream: chartRuns,
+		Limit: mostChartRuns})
 	if err != nil {
-		return b, err
+		return nil, err
 	}
-	if b.guarded, err = s.o.Warehouse.GuardedRuns(ctx); err != nil {
-		return b, err
-	}
-	b.runs = map[warehouse.StreamID][]warehouse.RunRecord{}
+	of := charts{}
 	for _, r := range runs {
 		id := warehouse.StreamID{Account: r.Account, Stream: r.Stream}
-		b.runs[id] = append(b.runs[id], r)
+		of[id] = append(of[id], r)
 	}
-	return b, nil
+	return of, nil
 }
 
 func (s *Server) readCounts(ctx context.Context, _ struct{}) (map[warehouse.StreamID]uint64, error) {
@@ -71,7 +79,7 @@ type streamState struct {
 	state      state
 	standing   warehouse.StreamStatus // zero when it never ran, or nothing is known
 	rows       *uint64                // nil: not known
-	runs       []warehouse.RunRecord  // the newest first
+	runs       []warehouse.RunRecord  // of its chart, the newest first; nil where none is shown
 	checks     []warehouse.Check      // the newest of each kind, those that failed first
 	guarded    *warehouse.GuardedRun  // waits for consent; nil: none does
 }
@@ -86,27 +94,37 @@ func (st *streamState) failedChecks() []warehouse.Check {
 	return st.checks
 }
 
-func (s *Server) overview(ctx context.Context) overview {
+// overview asks where everything stands, and then, if the warehouse answers, what a page asks besides: at the same time,
+// since most of a question's time is its planning.
+func (s *Server) overview(ctx context.Context, besides ...func(context.Context)) overview {
 	books := s.books.get(ctx, struct{}{})
-	counts, checks := s.counts.last(struct{}{}), s.checks.last(struct{}{})
+	counts, checks, room := s.counts.last(struct{}{}), s.checks.last(struct{}{}), answer[warehouse.Storage]{}
+	besides = append(besides,
+		func(ctx context.Context) { counts = s.counts.get(ctx, struct{}{}) },
+		func(ctx context.Context) { checks = s.checks.get(ctx, struct{}{}) })
+	if s.o.Warehouse.Embedded() {
+		besides = append(besides, func(ctx context.Context) { room = s.storage.get(ctx, struct{}{}) })
+	}
 	if books.err == nil { // otherwise these would not be answered either: what was known has to do
-		counts, checks = s.counts.get(ctx, struct{}{}), s.checks.get(ctx, struct{}{})
+		var asked sync.WaitGroup
+		for _, ask := range besides {
+			asked.Go(func() { ask(ctx) })
+		}
+		asked.Wait()
 	}
 	o := overview{local: s.clock(), known: books.at, problem: books.err}
 	o.now = o.local
 	if !books.value.now.IsZero() { // warehouse-5: ages are by the clock that dated the runs
 		o.now = books.value.now.Add(o.local.Sub(books.at))
 	}
-	if s.o.Warehouse.Embedded() && books.err == nil {
-		if room := s.storage.get(ctx, struct{}{}); room.err == nil {
-			o.room = &room.value
-		}
+	if room.err == nil && !room.at.IsZero() {
+		o.room = &room.value
 	}
 	place := map[warehouse.StreamID]int{}
 	add := func(configured Stream, known bool) {
 		id := warehouse.StreamID{Account: configured.Account, Stream: configured.Stream}
 		place[id] = len(o.streams)
-		st := streamState{Stream: configured, id: id, configured: known, runs: books.value.runs[id], checks: checks.value[id]}
+		st := streamState{Stream: configured, id: id, configured: known, checks: checks.value[id]}
 		if n, ok := counts.value[id]; ok || !counts.at.IsZero() {
 			st.rows = &n
 		}
@@ -131,6 +149,13 @@ func (s *Server) overview(ctx context.Context) overview {
 		o.streams[i].state = o.judge(&o.streams[i])
 	}
 	return o
+}
+
+// chart gives each stream the runs that its chart shows.
+func (o *overview) chart(c charts) {
+	for i := range o.streams {
+		o.streams[i].runs = c[o.streams[i].id]
+	}
 }
 
 // find is the stream of that name, or nil.

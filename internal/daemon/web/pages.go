@@ -287,7 +287,9 @@ func (s *Server) readDetails(ctx context.Context, id warehouse.StreamID) (d deta
 
 // stream is the page of one stream.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
-	o := s.overview(r.Context())
+	runs := s.charts.last(struct{}{})
+	o := s.overview(r.Context(), func(ctx context.Context) { runs = s.charts.get(ctx, struct{}{}) })
+	o.chart(runs.value)
 	id := warehouse.StreamID{Account: r.PathValue("account"), Stream: r.PathValue("stream")}
 	st := o.find(id)
 	if st == nil {

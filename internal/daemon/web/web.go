@@ -85,6 +85,7 @@ type Server struct {
 	reads     *reads
 	ready     *kept[struct{}, struct{}]
 	books     *kept[struct{}, bookkeeping]
+	charts    *kept[struct{}, charts]
 	counts    *kept[struct{}, map[warehouse.StreamID]uint64]
 	openings  *kept[struct{}, warehouse.Openings]
 	storage   *kept[struct{}, warehouse.Storage]
@@ -170,6 +171,7 @@ func (s *Server) prepareReads() {
 		return struct{}{}, s.o.Ready(ctx)
 	})
 	s.books = keep(reads, freshFor, s.readBookkeeping)
+	s.charts = keep(reads, freshFor, s.readCharts)
 	s.counts = keep(reads, countsFor, s.readCounts)
 	s.openings = keep(reads, countsFor, s.readOpenings)
 	s.receivers = keep(reads, freshFor, s.readReceivers)

@@ -277,6 +277,7 @@ SELECT account, stream, last.1, last.2, last.3, last.5 FROM
 (
     SELECT account, stream, argMax((run_id, started_at, mode, outcome, would_delete), (started_at, run_id)) AS last FROM sync_runs
     WHERE ({account:String} = '' OR account = {account:String} AND stream = {stream:String})
+        AND (account, stream) IN (SELECT account, stream FROM sync_runs_log WHERE outcome = 'guarded')
         AND (outcome = 'success' OR outcome = 'guarded' AND would_delete > 0) AND mode IN ('snapshot', 'walk', 'full') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)
     GROUP BY account, stream
 )
@@ -370,6 +371,17 @@ ORDER BY started_at DESC, account, stream LIMIT 20;
 -- selectRuns, by stream: true, whole looks: true
 SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
     inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
+FROM sync_runs AS r
+INNER JOIN
+(
+    SELECT account, stream, -groupArraySorted(4)(-toUnixTimestamp64Milli(started_at))[-1] AS since FROM sync_runs_log
+    WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String}) AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1) GROUP BY account, stream
+) AS recent ON recent.account = r.account AND recent.stream = r.stream
+WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String}) AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1) AND toUnixTimestamp64Milli(started_at) >= recent.since
+ORDER BY started_at DESC, account, stream LIMIT 1 BY account, stream LIMIT 20;
+
+-- selectRuns, by stream: true, whole looks: true, brief
+SELECT account, stream, mode, started_at, finished_at, outcome, requested_after, rows_read
 FROM sync_runs AS r
 INNER JOIN
 (
