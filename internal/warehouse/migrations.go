@@ -59,6 +59,7 @@ func wantedStreams(d dialect) (migration, error) {
 	for _, s := range catalog.All() {
 		m.statements = append(m.statements, createViews(d, s)...)
 	}
+	m.statements = append(m.statements, d.lasting(createStreamCounts()))
 	views, err := schema.Views()
 	if err != nil {
 		return m, err
