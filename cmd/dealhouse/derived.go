@@ -53,7 +53,7 @@ func lookAfterDerived(ctx context.Context, a *app, rebuild bool) (err error) {
 				strings.Join(wrong, ", "))
 			continue
 		}
-		fmt.Fprintf(a.stdout, "%s of %s: %s as they should be.\n", id.Stream, id.Account,
+		fmt.Fprintf(a.stdout, "%s of %s: %s, as the rows say.\n", id.Stream, id.Account,
 			wording.Plural(uint64(len(all[id])), "table"))
 	}
 	if differ > 0 {

@@ -69,7 +69,7 @@ func (a *app) showRuns(jobs []syncer.Job, api *service.Clients) (watch service.W
 			shown.Finish(output.Run{Account: r.Record.Account, Stream: r.Record.Stream}, resultWords(r),
 				"outcome", outcomeWord(r), "mode", r.Record.Mode,
 				"read", t.Read, "inserted", c.Inserted, "updated", c.Updated, "deleted", c.Deleted, "unchanged", c.Unchanged,
-				"rejected", t.Rejected, "pages", t.Pages, "seconds", runTime(r.Record).Round(time.Millisecond).Seconds())
+				"rejected", t.Rejected, "pages", t.Pages, "seconds", float64(runTime(r.Record).Milliseconds())/1000)
 		},
 	}, shown.Stop
 }

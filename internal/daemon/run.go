@@ -136,7 +136,7 @@ func (d *Daemon) logResult(ctx context.Context, r syncer.Result, warned *remarks
 		log.Info("run ended", "outcome", r.Record.Outcome, "mode", r.Record.Mode, "read", t.Read, "inserted", c.Inserted,
 			"updated", c.Updated,
 			"deleted", c.Deleted, "unchanged", c.Unchanged, "rejected", t.Rejected, "seconds",
-			r.Record.FinishedAt.Sub(r.Record.StartedAt).Round(time.Millisecond).Seconds())
+			float64(r.Record.FinishedAt.Sub(r.Record.StartedAt).Milliseconds())/1000)
 	}
 }
 

@@ -43,6 +43,18 @@ FROM numbers(5);
 
 INSERT INTO cashback_offers_latest SELECT * FROM cashback_offers_versions;
 
+INSERT INTO products_latest (account, product_key, product_key_rule, url, price, currency_code, synced_at, _hash, _version, _deleted, _run_id)
+SELECT arrayJoin(['acme', 'globex']), reinterpretAsUUID(sipHash128('p', number)), 'url', 'https://shop.example/' || toString(number), 10, 'EUR', toDateTime64('2026-02-02 00:00:00', 3, 'UTC'), sipHash128(number), 1000, number = 1, generateUUIDv4()
+FROM numbers(12);
+
+INSERT INTO product_prices_latest (account, product_key, day, price, views, currency_code, synced_at, _version, _run_id)
+SELECT arrayJoin(['acme', 'globex']), reinterpretAsUUID(sipHash128('p', number % 12)), toDate('2026-01-20') + intDiv(number, 12), if(number % 23 = 0, NULL, toDecimal64(10 + intDiv(number * (number % 5), 60), 4)), number,
+    if(number % 12 = 3 AND number > 100, 'USD', 'EUR'), toDateTime64('2026-02-02 00:00:00', 3, 'UTC'), 1000, generateUUIDv4()
+FROM numbers(240);
+
+INSERT INTO product_prices_latest (account, product_key, day, price, views, currency_code, synced_at, _version, _run_id)
+SELECT 'acme', product_key, day, if(price IS NULL, 5, price + 1), views, currency_code, synced_at, 2000, generateUUIDv4() FROM product_prices_latest WHERE account = 'acme' AND views % 7 = 0;
+
 INSERT INTO transaction_decisions_log (account, id, retailer_id, currency_code, clicked_at, sold_at, confirmed_at, declined_at, version)
 SELECT account, id, row.1, row.2, row.3, row.4, if(confirmed > pending AND NOT gone, confirmed, NULL), if(declined > pending AND NOT gone, declined, NULL), newest
 FROM
