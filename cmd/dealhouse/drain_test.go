@@ -56,7 +56,7 @@ func TestDrainedWalk(t *testing.T) {
 	b.sim.SetBefore(func(r *http.Request) { <-r.Context().Done() })
 	late := call(t, slices.Concat(b.env, []string{"DEALHOUSE_DEFAULTS_RUN_TIMEOUT=100ms"}), "sync", "payouts", "--account",
 		"acme", "--config", b.config)
-	late.want(t, 1, "the run was ended by its deadline, run_timeout = 100ms")
+	late.want(t, 1, "the run reached its time limit, run_timeout = 100ms")
 	late.shows(t, "failed")
 }
 

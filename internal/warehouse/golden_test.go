@@ -301,7 +301,7 @@ func ofAll() []statement {
 		{"selectStandings", selectStandings()}, {"selectRunSpans", selectRunSpans(goldenLimit)},
 		{"selectDirectives", selectDirectives()}, {"selectGuardedRuns", selectGuardedRuns()},
 		{"countOpenFindings", countOpenFindings}, {"selectStorage", selectStorage}, {"selectLiveRows", selectLiveRows()},
-		{"selectViews", selectViews},
+		{"selectViews", selectViews}, {"createStreamCounts", createStreamCounts()},
 		{"selectChecksBefore", selectChecksBefore}, {"selectPresence", selectPresence},
 		{"selectUnknownPayouts", selectUnknownPayouts},
 	}

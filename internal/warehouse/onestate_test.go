@@ -37,7 +37,7 @@ func fingerprints(t *testing.T, w *Warehouse) func() map[string]string {
 					" of decisions": "account, month, retailer_id, currency_code, COLUMNS(" + decided + ")"}
 			}
 			for part, list := range columns {
-				all[v.Name+part] = text(t, w, "SELECT count(), sum(cityHash64(toString(tuple("+list+")))) FROM "+v.Name)[0]
+				all[v.Name+part] = text(t, w, "SELECT count(), sum(cityHash64(toString(tuple("+list+")))) FROM "+asked(t, v))[0]
 			}
 		}
 		return all

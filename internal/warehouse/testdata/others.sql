@@ -240,26 +240,6 @@ SELECT (SELECT count() FROM transactions_changes_0000000000004000800000000000a11
 -- migrator.apply
 ALTER TABLE products_2_staging ADD COLUMN IF NOT EXISTS brand_name String AFTER currency_code;
 
--- migrator.apply
-CREATE OR REPLACE VIEW stream_counts
-(
-    account LowCardinality(String) COMMENT 'Account of the configuration (from the streams)',
-    stream LowCardinality(String) COMMENT 'Stream: the name of the view that is counted (from the streams)',
-    rows UInt64 COMMENT 'Rows that the view has; an account without any is not here [count] (from the streams)'
-)
-AS SELECT account, 'promotions' AS stream, count() AS rows FROM promotions_latest FINAL WHERE _deleted = 0 GROUP BY account
-UNION ALL
-SELECT account, 'coupons' AS stream, count() AS rows FROM coupons_latest FINAL WHERE _deleted = 0 GROUP BY account
-UNION ALL
-SELECT account, 'cashback_offers' AS stream, count() AS rows FROM cashback_offers_latest FINAL WHERE _deleted = 0 GROUP BY account
-UNION ALL
-SELECT account, 'transactions' AS stream, toUInt64(live) AS rows FROM transactions_live FINAL WHERE live > 0
-UNION ALL
-SELECT account, 'payouts' AS stream, count() AS rows FROM payouts_latest FINAL WHERE _deleted = 0 GROUP BY account
-UNION ALL
-SELECT account, 'products' AS stream, count() AS rows FROM products_latest FINAL WHERE _deleted = 0 GROUP BY account
-COMMENT 'How many rows each stream has, by account: the count of transactions without reading them';
-
 -- pool.EarlierAction
 SELECT action_id, at, actor, via, action, account, stream, run_id, deletes, reason, request FROM operator_actions_log WHERE key = {key:String} ORDER BY version LIMIT 1;
 

@@ -315,6 +315,26 @@ LEFT JOIN
 WHERE t.database = currentDatabase() AND t.engine = 'View'
 ORDER BY t.name;
 
+-- createStreamCounts
+CREATE OR REPLACE VIEW stream_counts
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration (from the streams)',
+    stream LowCardinality(String) COMMENT 'Stream: the name of the view that is counted (from the streams)',
+    rows UInt64 COMMENT 'Rows that the view has; an account without any is not here [count] (from the streams)'
+)
+AS SELECT account, 'promotions' AS stream, count() AS rows FROM promotions_latest FINAL WHERE _deleted = 0 GROUP BY account
+UNION ALL
+SELECT account, 'coupons' AS stream, count() AS rows FROM coupons_latest FINAL WHERE _deleted = 0 GROUP BY account
+UNION ALL
+SELECT account, 'cashback_offers' AS stream, count() AS rows FROM cashback_offers_latest FINAL WHERE _deleted = 0 GROUP BY account
+UNION ALL
+SELECT account, 'transactions' AS stream, toUInt64(live) AS rows FROM transactions_live FINAL WHERE live > 0
+UNION ALL
+SELECT account, 'payouts' AS stream, count() AS rows FROM payouts_latest FINAL WHERE _deleted = 0 GROUP BY account
+UNION ALL
+SELECT account, 'products' AS stream, count() AS rows FROM products_latest FINAL WHERE _deleted = 0 GROUP BY account
+COMMENT 'How many rows each stream has, by account: the count of transactions without reading them';
+
 -- selectChecksBefore
 SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(greatest(0, toUnixTimestamp64Micro(toDateTime64(max(checked_at), 6, 'UTC')))), toInt64(ifNull(maxIf(toUnixTimestamp64Micro(toDateTime64(checked_at, 6, 'UTC')), check = 'rows_match'), 0)), countIf(NOT holds), (SELECT groupArray((field, scope, usual, ifNull(toUnixTimestamp64Milli(missing_since), 0)))
     FROM field_presence_log FINAL WHERE account = {account:String} AND stream = {stream:String})
