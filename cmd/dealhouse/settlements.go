@@ -29,7 +29,8 @@ currency, fractions of a cent that cannot be sent, and what is outstanding.
 dealhouse settlements import loads what reached the bank. A settlement can name its payouts. If it does not,
 they are found by their number in its reference or text, if the amount agrees; or by the amount, if exactly
 one payout has it and no other settlement could be meant. A settlement of several payouts is shared out in
-the order of their ids; the last one gets the rest. A payout may have several settlements.
+the order of their ids; the last one gets the rest. A payout may have several settlements: those of the same
+payouts go on where the one before ended.
 
 csv has one kind of rows, which --list chooses: three-way (the payouts), settlements, or revisions (all that
 was ever imported). It begins with a byte order mark, which Excel needs.`
