@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/url"
-	"sync"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -106,11 +105,7 @@ func (s *Server) overview(ctx context.Context, besides ...func(context.Context))
 		besides = append(besides, func(ctx context.Context) { room = s.storage.get(ctx, struct{}{}) })
 	}
 	if books.err == nil { // otherwise these would not be answered either: what was known has to do
-		var asked sync.WaitGroup
-		for _, ask := range besides {
-			asked.Go(func() { ask(ctx) })
-		}
-		asked.Wait()
+		together(ctx, besides)
 	}
 	o := overview{local: s.clock(), known: books.at, problem: books.err}
 	o.now = o.local
