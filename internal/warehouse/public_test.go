@@ -141,7 +141,7 @@ func TestPublicViewsKeepUp(t *testing.T) {
 	migratePublic(t, w)
 
 	w.given.ViewsDatabase, w.database = views, "another" // two warehouses do not share one
-	if _, err := w.pendingPublic(t.Context()); !isServerError(err) {
+	if _, err := (viewsDatabase{w}).pending(t.Context()); !isServerError(err) {
 		t.Errorf("the views of another warehouse are replaced: %v", err)
 	}
 	w.database = strings.TrimSuffix(views, "_public")
