@@ -190,6 +190,7 @@ WHERE account = 'acme' AND payout_id IS NOT NULL ORDER BY sold_at DESC LIMIT 1`)
 			readingMillis},
 		{"sums by month", "SELECT toStartOfMonth(sold_at) AS month, currency_code, sum(order_value), sum(cashback) FROM transactions GROUP BY month, currency_code", readingMillis},
 		{"history as of a time", "SELECT currency_code, count(), sum(cashback) FROM transactions_history WHERE valid_from <= now() AND (valid_to IS NULL OR valid_to > now()) GROUP BY currency_code", readingMillis},
+		{"all transactions as of a time", "SELECT currency_code, count(), sum(cashback) FROM transactions_as_of(at = now() - INTERVAL 1 DAY) GROUP BY currency_code", readingMillis},
 		{"price changes of a week", "SELECT count() FROM product_price_changes WHERE account = 'acme' AND day >= today() - 7",
 			readingMillis},
 		{"prices of one product", "SELECT day, price FROM product_prices WHERE account = 'acme' AND product_key = (SELECT product_key FROM products LIMIT 1) ORDER BY day", readingMillis},

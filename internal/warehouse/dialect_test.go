@@ -77,11 +77,11 @@ func publicStatements(t *testing.T, d dialect) (all []statement) {
 	public, err := publicViews()
 	must(t, err)
 	shown := slices.DeleteFunc(public, func(v publicView) bool { return !strings.HasPrefix(v.name, "deals_active") })
-	for i, s := range append(w.createPublicDatabase(), w.createPublicViews(shown)...) {
+	for i, s := range append(viewsDatabase{w}.create(), viewsDatabase{w}.createViews(shown)...) {
 		all = append(all, statement{fmt.Sprintf("views %d", i+1), s})
 	}
 	return append(all, statement{"createPublicMark",
-		w.everywhere(createPublicMark("dealhouse", "dealhouse_views", 19, 12))[0]})
+		viewsDatabase{w}.everywhere(createPublicMark("dealhouse", "dealhouse_views", 19, 12))[0]})
 }
 
 // unionStatements are those that make what is over several shards: a table, a view with a parameter, and the mark.
@@ -97,8 +97,8 @@ func unionStatements(t *testing.T, d dialect) (all []statement) {
 		shards: &shards{}}
 	public, err := publicViews()
 	must(t, err)
-	for i, s := range append(w.createPublicDatabase(),
-		w.createPublicViews(slices.DeleteFunc(public,
+	for i, s := range append(viewsDatabase{w}.create(),
+		viewsDatabase{w}.createViews(slices.DeleteFunc(public,
 			func(v publicView) bool { return !strings.HasPrefix(v.name, "deals_active") }))...) {
 		all = append(all, statement{fmt.Sprintf("views over several shards %d", i+1), s})
 	}

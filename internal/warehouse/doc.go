@@ -51,7 +51,9 @@
 //     however often it reads it (enable_shared_storage_snapshot_in_query, the default of ClickHouse 25.12 and later).
 //     So a view shows each stream as it was before a run or after it, also between two attachments, and for as long as
 //     a killed run is not finished. The newest version in _versions is the current one; a view that needs both takes it
-//     from there. Only confirmation_funnel has columns from two tables: its counts, and the times of decisions.
+//     from there. There are two exceptions. confirmation_funnel has columns from two tables: its counts, and the times
+//     of decisions. A view as of a time takes from _latest which rows there are and which have changed since then, and
+//     from _versions only what these were before, which no run under way changes.
 //  13. Ages are measured by one clock, the service's (service_clock); none is below 0.
 //  14. A run deletes no row that another run has loaded since it began.
 //  15. Tables that follow from the rows of a stream or of its child (derivedTables: keys, counts, sums, decisions,

@@ -73,7 +73,7 @@ var statementText = regexp.MustCompile("^[\"`](SELECT|INSERT INTO|ALTER TABLE|CR
 var within = []string{
 	"createLocal", "grantsOf", "grantsOnTables", "createTable", "createViewAs", "createStagingTable", "currentRows",
 	"stagedRows", "unpacked", "createDatabase",
-	"createTableOf", "copyTable", "dropDelta", "createDelta", "createUnion", "createPublic", "unwantedPublic",
+	"createTableOf", "copyTable", "dropDelta", "createDelta", "createUnion", "createPublic", "unwanted", "create",
 	"changedSince", "changedBefore", "strayed", "strayedMember", "sumsOf",
 }
 

@@ -130,7 +130,7 @@ func ofSchema(d dialect, s *catalog.Stream) []statement {
 	}
 	if s.History {
 		all = append(all, statement{"createVersions", d.lasting(createVersions(s))},
-			statement{"createHistory", d.lasting(createHistory(s))})
+			statement{"createHistory", d.lasting(createHistory(s))}, statement{"createAsOf", d.lasting(createAsOf(s))})
 	}
 	for _, column := range s.LookedUpBy {
 		all = append(all, statement{"createLookup", d.lasting(createLookup(s, column))})

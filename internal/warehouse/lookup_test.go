@@ -10,6 +10,11 @@ import (
 var parameters = map[string]string{
 	"deals_active":                 "(at = '2026-01-15 00:00:00')",
 	"transactions_by_passback_uid": "(passback_uid = 'u1')",
+	"promotions_as_of":             "(at = '2026-01-15 00:00:00')",
+	"coupons_as_of":                "(at = '2026-01-15 00:00:00')",
+	"cashback_offers_as_of":        "(at = '2026-01-15 00:00:00')",
+	"transactions_as_of":           "(at = '2026-01-15 00:00:00')",
+	"payouts_as_of":                "(at = '2026-01-15 00:00:00')",
 }
 
 // asked is what a query of all rows of a view reads from.

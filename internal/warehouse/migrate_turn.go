@@ -61,7 +61,7 @@ func (w *Warehouse) Migrate(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return statements, err
 	}
-	public, err := w.migratePublic(ctx)
+	public, err := viewsDatabase{w}.migrate(ctx)
 	return append(statements, public...), err
 }
 

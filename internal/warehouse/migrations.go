@@ -111,7 +111,7 @@ func createViews(d dialect, s *catalog.Stream) []string {
 		statements = append(statements, d.lasting(createAllView(s)))
 	}
 	if s.History {
-		statements = append(statements, d.lasting(createHistory(s)))
+		statements = append(statements, d.lasting(createHistory(s)), d.lasting(createAsOf(s)))
 	}
 	for _, column := range s.LookedUpBy {
 		statements = append(statements, d.lasting(createLookup(s, column)))

@@ -125,18 +125,21 @@ func madeFor(d dialect) (files, generation uint32, err error) {
 	return all[len(all)-1].version, generation, err
 }
 
-// pendingPublic are the statements that make the database of views; none where it is there, or is not wanted.
-func (w *Warehouse) pendingPublic(ctx context.Context) ([]string, error) {
-	views := w.given.ViewsDatabase
+// viewsDatabase is the database that has the views for people, and nothing else.
+type viewsDatabase struct{ *Warehouse }
+
+// pending are the statements that make the database of views; none where it is there, or is not wanted.
+func (d viewsDatabase) pending(ctx context.Context) ([]string, error) {
+	views := d.given.ViewsDatabase
 	if views == "" {
 		return nil, nil
 	}
-	files, generation, err := madeFor(w.dialect)
+	files, generation, err := madeFor(d.dialect)
 	if err != nil {
 		return nil, err
 	}
 	var fits bool
-	err = w.admin.QueryRow(ctx, selectPublicMark(views), named("database", w.database), named("files", fmt.Sprint(files)),
+	err = d.admin.QueryRow(ctx, selectPublicMark(views), named("database", d.database), named("files", fmt.Sprint(files)),
 		named("generation", fmt.Sprint(generation))).Scan(&fits)
 	if err != nil && !IsMissing(err) {
 		return nil, fmt.Errorf("asking what the views of database %s were made for: %w", views, err)
@@ -148,48 +151,48 @@ func (w *Warehouse) pendingPublic(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	drops, err := w.unwantedPublic(ctx, wanted)
+	drops, err := d.unwanted(ctx, wanted)
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(w.createPublicDatabase(), drops, w.createPublicViews(wanted),
-		w.everywhere(createPublicMark(w.database, views, files, generation))), nil
+	return slices.Concat(d.create(), drops, d.createViews(wanted),
+		d.everywhere(createPublicMark(d.database, views, files, generation))), nil
 }
 
 // everywhere are statements for all servers.
-func (w *Warehouse) everywhere(statements ...string) []string {
+func (d viewsDatabase) everywhere(statements ...string) []string {
 	for i, statement := range statements {
-		statements[i] = w.dialect.everywhere(statement)
+		statements[i] = d.dialect.everywhere(statement)
 	}
 	return statements
 }
 
-func (w *Warehouse) createPublicDatabase() []string {
-	return w.everywhere("CREATE DATABASE IF NOT EXISTS " + w.given.ViewsDatabase)
+func (d viewsDatabase) create() []string {
+	return d.everywhere("CREATE DATABASE IF NOT EXISTS " + d.given.ViewsDatabase)
 }
 
-func (w *Warehouse) createPublicViews(wanted []publicView) []string {
+func (d viewsDatabase) createViews(wanted []publicView) []string {
 	var statements []string
 	for _, v := range wanted {
-		statement := createPublic(w.database, w.given.ViewsDatabase, v, w.shards != nil)
-		if w.shards != nil && v.parameters == "" {
-			statement = createUnion(w.dialect.cluster, shardDatabase(w.database), w.given.ViewsDatabase+"."+v.name, v.name)
+		statement := createPublic(d.database, d.given.ViewsDatabase, v, d.shards != nil)
+		if d.shards != nil && v.parameters == "" {
+			statement = createUnion(d.dialect.cluster, shardDatabase(d.database), d.given.ViewsDatabase+"."+v.name, v.name)
 		}
 		statements = append(statements, statement)
 	}
-	return w.everywhere(statements...)
+	return d.everywhere(statements...)
 }
 
-// unwantedPublic drops views that were made earlier and are wanted no more. What somebody else has made there stays. It
+// unwanted drops views that were made earlier and are wanted no more. What somebody else has made there stays. It
 // is a *ServerError where that has the name of a view.
-func (w *Warehouse) unwantedPublic(ctx context.Context, wanted []publicView) (statements []string, err error) {
-	views := w.given.ViewsDatabase
+func (d viewsDatabase) unwanted(ctx context.Context, wanted []publicView) (statements []string, err error) {
+	views := d.given.ViewsDatabase
 	type table struct {
 		name string
 		made bool
 	}
-	rows, err := w.admin.Query(ctx, selectPublic, named("views", views), named("mark", publicMark),
-		named("database", w.database), named("shard", shardDatabase(w.database)))
+	rows, err := d.admin.Query(ctx, selectPublic, named("views", views), named("mark", publicMark),
+		named("database", d.database), named("shard", shardDatabase(d.database)))
 	tables, err := scanned(rows, err, func(t *table) []any { return []any{&t.name, &t.made} })
 	if err != nil {
 		return nil, fmt.Errorf("listing the views of database %s: %w", views, err)
@@ -198,33 +201,33 @@ func (w *Warehouse) unwantedPublic(ctx context.Context, wanted []publicView) (st
 		known := t.name == publicMark || slices.ContainsFunc(wanted, func(v publicView) bool { return v.name == t.name })
 		switch {
 		case known && !t.made:
-			return nil, &ServerError{Problem: fmt.Sprintf("%s.%s is not a view of the warehouse %s", views, t.name, w.database),
+			return nil, &ServerError{Problem: fmt.Sprintf("%s.%s is not a view of the warehouse %s", views, t.name, d.database),
 				Advice: "give warehouse.views_database the name of a database that nothing else uses"}
 		case !known && t.made:
 			statements = append(statements, sql("DROP TABLE IF EXISTS $views.$name", parts{"views": views, "name": t.name}))
 		}
 	}
-	return w.everywhere(statements...), nil
+	return d.everywhere(statements...), nil
 }
 
-// migratePublic makes the database of views, or brings it up to date. It returns the statements that it ran.
-func (w *Warehouse) migratePublic(ctx context.Context) (statements []string, err error) {
-	if pending, err := w.pendingPublic(ctx); err != nil || len(pending) == 0 {
+// migrate makes the database of views, or brings it up to date. It returns the statements that it ran.
+func (d viewsDatabase) migrate(ctx context.Context) (statements []string, err error) {
+	if pending, err := d.pending(ctx); err != nil || len(pending) == 0 {
 		return nil, err
 	}
-	leader := w
-	if w.shards != nil {
-		leader = w.shards.all[0]
+	leader := d.Warehouse
+	if d.shards != nil {
+		leader = d.shards.all[0]
 	}
 	err = leader.inTurn(ctx, func(ctx context.Context) (err error) {
-		statements, err = w.pendingPublic(ctx) // another process may have done it meanwhile
+		statements, err = d.pending(ctx) // another process may have done it meanwhile
 		for _, statement := range statements {
 			if err == nil {
-				err = w.exec(ctx, statement)
+				err = d.exec(ctx, statement)
 			}
 		}
 		if err != nil {
-			return fmt.Errorf("making the views of database %s: %w", w.given.ViewsDatabase, err)
+			return fmt.Errorf("making the views of database %s: %w", d.given.ViewsDatabase, err)
 		}
 		return nil
 	})

@@ -41,7 +41,7 @@ func (w *Warehouse) Retire(ctx context.Context, r Retention) (removed []Removed,
 		return nil, nil
 	}
 	for _, shard := range w.each() {
-		here, err := shard.retire(ctx, r)
+		here, err := retirement{shard.pool}.do(ctx, r)
 		if removed = append(removed, here...); err != nil {
 			return removed, err
 		}
@@ -49,9 +49,12 @@ func (w *Warehouse) Retire(ctx context.Context, r Retention) (removed []Removed,
 	return removed, nil
 }
 
-func (w *Warehouse) retire(ctx context.Context, r Retention) (removed []Removed, err error) {
+// retirement removes what is too old from one warehouse.
+type retirement struct{ *pool }
+
+func (x retirement) do(ctx context.Context, r Retention) (removed []Removed, err error) {
 	var last, now time.Time
-	if err := w.conn.QueryRow(ctx, selectRetired).Scan(&last, &now); err != nil {
+	if err := x.conn.QueryRow(ctx, selectRetired).Scan(&last, &now); err != nil {
 		return nil, fmt.Errorf("asking when old rows were removed last: %w", err)
 	}
 	if age := now.Sub(last); age >= 0 && age < retentionPause {
@@ -61,20 +64,20 @@ func (w *Warehouse) retire(ctx context.Context, r Retention) (removed []Removed,
 		what string
 		keep time.Duration
 		do   func(ctx context.Context, before time.Time) (uint64, error)
-	}{{"runs", r.Runs, w.retireRuns}, {"rejects", r.Rejects, w.retireRejects}, {"findings", r.Findings, w.retireFindings},
-		{"deal versions", r.DealVersions, w.retireDealVersions}} {
+	}{{"runs", r.Runs, x.runs}, {"rejects", r.Rejects, x.rejects}, {"findings", r.Findings, x.findings},
+		{"deal versions", r.DealVersions, x.dealVersions}} {
 		if kind.keep == 0 {
 			continue
 		}
-		x := Removed{What: kind.what, OlderThan: now.Add(-kind.keep)}
-		if x.Rows, err = kind.do(ctx, x.OlderThan); err != nil {
+		old := Removed{What: kind.what, OlderThan: now.Add(-kind.keep)}
+		if old.Rows, err = kind.do(ctx, old.OlderThan); err != nil {
 			return removed, fmt.Errorf("removing old %s: %w", kind.what, err)
 		}
-		removed = append(removed, x)
+		removed = append(removed, old)
 	}
-	err = w.insert(ctx, "retention_log", retiredColumns, func(b driver.Batch) error {
-		for _, x := range removed {
-			if err := b.Append(now, x.What, x.OlderThan, x.Rows); err != nil {
+	err = x.insert(ctx, "retention_log", retiredColumns, func(b driver.Batch) error {
+		for _, old := range removed {
+			if err := b.Append(now, old.What, old.OlderThan, old.Rows); err != nil {
 				return err
 			}
 		}
@@ -97,10 +100,10 @@ const (
 	streamsAtOnce = 500
 )
 
-// retireRuns removes runs that began before a time, of streams of which no run is being published.
-func (w *Warehouse) retireRuns(ctx context.Context, before time.Time) (removed uint64, err error) {
+// runs removes runs that began before a time, of streams of which no run is being published.
+func (x retirement) runs(ctx context.Context, before time.Time) (removed uint64, err error) {
 	cut := named("before", fmt.Sprint(before.UnixMilli()))
-	rows, err := w.conn.Query(ctx, selectOldRuns, cut)
+	rows, err := x.conn.Query(ctx, selectOldRuns, cut)
 	type old struct {
 		StreamID
 		runs uint64
@@ -124,7 +127,7 @@ func (w *Warehouse) retireRuns(ctx context.Context, before time.Time) (removed u
 			continue
 		}
 		for _, last := range []bool{false, true} {
-			if err := w.mutate(ctx, deleteRuns(before, streams, kept, last)); err != nil {
+			if err := x.mutate(ctx, deleteRuns(before, streams, kept, last)); err != nil {
 				return removed, err
 			}
 		}
@@ -140,25 +143,25 @@ const (
 	statementsAtMost = 10
 )
 
-// retireRejects removes rejects of transactions that are settled, and were met last before a time.
-func (w *Warehouse) retireRejects(ctx context.Context, before time.Time) (uint64, error) {
-	return w.retireNamed(ctx, before, selectOldRejects, rowsAtOnce, func(ids []string) []string {
+// rejects removes rejects of transactions that are settled, and were met last before a time.
+func (x retirement) rejects(ctx context.Context, before time.Time) (uint64, error) {
+	return x.byID(ctx, before, selectOldRejects, rowsAtOnce, func(ids []string) []string {
 		return []string{deleteRejects(before, ids)}
 	})
 }
 
-// retireFindings removes findings that were resolved before a time: first the rows in which they still stand.
-func (w *Warehouse) retireFindings(ctx context.Context, before time.Time) (uint64, error) {
-	return w.retireNamed(ctx, before, selectOldFindings, rowsAtOnce, func(ids []string) []string {
+// findings removes findings that were resolved before a time: first the rows in which they still stand.
+func (x retirement) findings(ctx context.Context, before time.Time) (uint64, error) {
+	return x.byID(ctx, before, selectOldFindings, rowsAtOnce, func(ids []string) []string {
 		return []string{deleteFindings(before, ids, false), deleteFindings(before, ids, true)}
 	})
 }
 
-// retireDealVersions removes versions of deals that a later one had replaced before a time: what was listed at any
+// dealVersions removes versions of deals that a later one had replaced before a time: what was listed at any
 // moment since then stays as it is.
-func (w *Warehouse) retireDealVersions(ctx context.Context, before time.Time) (removed uint64, err error) {
+func (x retirement) dealVersions(ctx context.Context, before time.Time) (removed uint64, err error) {
 	for _, s := range dealHistories() {
-		n, err := w.retireNamed(ctx, before, selectOldVersions(s), versionsAtOnce, func(ids []string) []string {
+		n, err := x.byID(ctx, before, selectOldVersions(s), versionsAtOnce, func(ids []string) []string {
 			return []string{deleteVersions(s, before, ids)}
 		})
 		if removed += n; err != nil {
@@ -168,10 +171,10 @@ func (w *Warehouse) retireDealVersions(ctx context.Context, before time.Time) (r
 	return removed, nil
 }
 
-// retireNamed removes the rows that a query finds, some at a time.
-func (w *Warehouse) retireNamed(ctx context.Context, before time.Time, query string, atOnce int,
+// byID removes the rows that a query finds, some at a time.
+func (x retirement) byID(ctx context.Context, before time.Time, query string, atOnce int,
 	statements func(ids []string) []string) (removed uint64, err error) {
-	rows, err := w.conn.Query(ctx, query, named("before", fmt.Sprint(before.UnixMilli())),
+	rows, err := x.conn.Query(ctx, query, named("before", fmt.Sprint(before.UnixMilli())),
 		named("limit", fmt.Sprint(atOnce*statementsAtMost)))
 	ids, err := scanned(rows, err, only[string])
 	if err != nil {
@@ -179,7 +182,7 @@ func (w *Warehouse) retireNamed(ctx context.Context, before time.Time, query str
 	}
 	for some := range slices.Chunk(ids, atOnce) {
 		for _, statement := range statements(some) {
-			if err := w.mutate(ctx, statement); err != nil {
+			if err := x.mutate(ctx, statement); err != nil {
 				return removed, err
 			}
 		}
@@ -189,7 +192,7 @@ func (w *Warehouse) retireNamed(ctx context.Context, before time.Time, query str
 }
 
 // mutate changes rows that are stored, and returns when that is done.
-func (w *Warehouse) mutate(ctx context.Context, statement string) error {
-	return w.conn.Exec(clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"mutations_sync": 1})),
+func (x retirement) mutate(ctx context.Context, statement string) error {
+	return x.conn.Exec(clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"mutations_sync": 1})),
 		statement)
 }

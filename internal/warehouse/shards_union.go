@@ -54,7 +54,7 @@ func (w *Warehouse) pendingOver(ctx context.Context) (statements []string, err e
 	if err != nil {
 		return nil, err
 	}
-	public, err := w.pendingPublic(ctx)
+	public, err := viewsDatabase{w}.pending(ctx)
 	return append(statements, public...), err
 }
 
@@ -75,7 +75,7 @@ func (w *Warehouse) PlanMigration(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 	}
-	public, err := w.pendingPublic(ctx)
+	public, err := viewsDatabase{w}.pending(ctx)
 	return append(statements, public...), err
 }
 

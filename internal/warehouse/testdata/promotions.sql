@@ -142,6 +142,43 @@ FROM
 WHERE _deleted = 0
 COMMENT 'Every version of promotions that was ever loaded';
 
+-- createAsOf
+CREATE OR REPLACE VIEW promotions_as_of
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Promotion identifier (API: id)',
+    start_date Nullable(DateTime64(3, 'UTC')) COMMENT 'When the promotion becomes active [UTC] (API: startDate)',
+    end_date Nullable(DateTime64(3, 'UTC')) COMMENT 'When the promotion expires [UTC] (API: endDate)',
+    description String COMMENT 'Description of the promotion; empty when absent (API: description)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer the promotion belongs to; NULL when the service sent none or no UUID (API: retailerId)',
+    url String COMMENT 'URL of the retailer\'s website where the promotion can be used; empty when absent (API: url)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: name)',
+    hostname LowCardinality(String) COMMENT 'Hostname of the retailer\'s website; empty when absent (API: hostname)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: logo)',
+    deep_link String COMMENT 'Deep link for the promotion; empty when absent (API: deepLink)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]'
+)
+AS SELECT account, id, start_date, end_date, description, retailer_id, url, retailer_name, hostname, retailer_logo, deep_link, updated_at, _extra, synced_at
+FROM promotions_latest FINAL
+WHERE _deleted = 0 AND synced_at <= {at:DateTime64(3, 'UTC')}
+UNION ALL
+SELECT account, id, start_date, end_date, description, retailer_id, url, retailer_name, hostname, retailer_logo, deep_link, updated_at, _extra, synced_at
+FROM
+(
+    SELECT account, id, start_date, end_date, description, retailer_id, url, retailer_name, hostname, retailer_logo, deep_link, updated_at, _extra, synced_at, _deleted
+    FROM promotions_versions
+    WHERE synced_at <= {at:DateTime64(3, 'UTC')} AND (account, id) GLOBAL IN
+    (
+        SELECT account, id FROM promotions_latest FINAL WHERE synced_at > {at:DateTime64(3, 'UTC')}
+    )
+    ORDER BY _version DESC, _deleted DESC
+    LIMIT 1 BY account, id
+)
+WHERE _deleted = 0
+COMMENT 'The rows of promotions at the time that the parameter at gives';
+
 -- createAllView
 CREATE OR REPLACE VIEW promotions_all
 (

@@ -1402,132 +1402,147 @@ CREATE OR REPLACE VIEW promotions_all ON CLUSTER `main`;
 CREATE OR REPLACE VIEW promotions_history ON CLUSTER `main`;
 
 -- streams 33
-CREATE OR REPLACE VIEW coupons ON CLUSTER `main`;
+CREATE OR REPLACE VIEW promotions_as_of ON CLUSTER `main`;
 
 -- streams 34
-CREATE OR REPLACE VIEW coupons_all ON CLUSTER `main`;
+CREATE OR REPLACE VIEW coupons ON CLUSTER `main`;
 
 -- streams 35
-CREATE OR REPLACE VIEW coupons_history ON CLUSTER `main`;
+CREATE OR REPLACE VIEW coupons_all ON CLUSTER `main`;
 
 -- streams 36
-CREATE OR REPLACE VIEW cashback_offers ON CLUSTER `main`;
+CREATE OR REPLACE VIEW coupons_history ON CLUSTER `main`;
 
 -- streams 37
-CREATE OR REPLACE VIEW offers_all ON CLUSTER `main`;
+CREATE OR REPLACE VIEW coupons_as_of ON CLUSTER `main`;
 
 -- streams 38
-CREATE OR REPLACE VIEW cashback_offers_history ON CLUSTER `main`;
+CREATE OR REPLACE VIEW cashback_offers ON CLUSTER `main`;
 
 -- streams 39
-CREATE OR REPLACE VIEW transactions ON CLUSTER `main`;
+CREATE OR REPLACE VIEW offers_all ON CLUSTER `main`;
 
 -- streams 40
-CREATE OR REPLACE VIEW transactions_history ON CLUSTER `main`;
+CREATE OR REPLACE VIEW cashback_offers_history ON CLUSTER `main`;
 
 -- streams 41
-CREATE OR REPLACE VIEW transactions_by_passback_uid ON CLUSTER `main`;
+CREATE OR REPLACE VIEW cashback_offers_as_of ON CLUSTER `main`;
 
 -- streams 42
-CREATE OR REPLACE VIEW payouts ON CLUSTER `main`;
+CREATE OR REPLACE VIEW transactions ON CLUSTER `main`;
 
 -- streams 43
-CREATE OR REPLACE VIEW payouts_history ON CLUSTER `main`;
+CREATE OR REPLACE VIEW transactions_history ON CLUSTER `main`;
 
 -- streams 44
-CREATE OR REPLACE VIEW products ON CLUSTER `main`;
+CREATE OR REPLACE VIEW transactions_as_of ON CLUSTER `main`;
 
 -- streams 45
-CREATE OR REPLACE VIEW product_prices ON CLUSTER `main`;
+CREATE OR REPLACE VIEW transactions_by_passback_uid ON CLUSTER `main`;
 
 -- streams 46
-CREATE OR REPLACE VIEW stream_counts ON CLUSTER `main`;
+CREATE OR REPLACE VIEW payouts ON CLUSTER `main`;
 
 -- streams 47
-CREATE OR REPLACE VIEW rejected_records ON CLUSTER `main`;
+CREATE OR REPLACE VIEW payouts_history ON CLUSTER `main`;
 
 -- streams 48
-CREATE OR REPLACE VIEW service_clock ON CLUSTER `main`;
+CREATE OR REPLACE VIEW payouts_as_of ON CLUSTER `main`;
 
 -- streams 49
-CREATE OR REPLACE VIEW payout_transactions ON CLUSTER `main`;
+CREATE OR REPLACE VIEW products ON CLUSTER `main`;
 
 -- streams 50
-CREATE OR REPLACE VIEW payout_sums ON CLUSTER `main`;
+CREATE OR REPLACE VIEW product_prices ON CLUSTER `main`;
 
 -- streams 51
-CREATE OR REPLACE VIEW payout_alterations ON CLUSTER `main`;
+CREATE OR REPLACE VIEW stream_counts ON CLUSTER `main`;
 
 -- streams 52
-CREATE OR REPLACE VIEW payout_reconciliation ON CLUSTER `main`;
+CREATE OR REPLACE VIEW rejected_records ON CLUSTER `main`;
 
 -- streams 53
-CREATE OR REPLACE VIEW payout_orphans ON CLUSTER `main`;
+CREATE OR REPLACE VIEW service_clock ON CLUSTER `main`;
 
 -- streams 54
-CREATE OR REPLACE VIEW payout_unpaid ON CLUSTER `main`;
+CREATE OR REPLACE VIEW payout_transactions ON CLUSTER `main`;
 
 -- streams 55
-CREATE OR REPLACE VIEW payout_overdue ON CLUSTER `main`;
+CREATE OR REPLACE VIEW payout_sums ON CLUSTER `main`;
 
 -- streams 56
-CREATE OR REPLACE VIEW transactions_enriched ON CLUSTER `main`;
+CREATE OR REPLACE VIEW payout_alterations ON CLUSTER `main`;
 
 -- streams 57
-CREATE OR REPLACE VIEW retailers ON CLUSTER `main`;
+CREATE OR REPLACE VIEW payout_reconciliation ON CLUSTER `main`;
 
 -- streams 58
-CREATE OR REPLACE VIEW daily_sales ON CLUSTER `main`;
+CREATE OR REPLACE VIEW payout_orphans ON CLUSTER `main`;
 
 -- streams 59
-CREATE OR REPLACE VIEW daily_cashback ON CLUSTER `main`;
+CREATE OR REPLACE VIEW payout_unpaid ON CLUSTER `main`;
 
 -- streams 60
-CREATE OR REPLACE VIEW transaction_decisions ON CLUSTER `main`;
+CREATE OR REPLACE VIEW payout_overdue ON CLUSTER `main`;
 
 -- streams 61
-CREATE OR REPLACE VIEW confirmation_funnel ON CLUSTER `main`;
+CREATE OR REPLACE VIEW transactions_enriched ON CLUSTER `main`;
 
 -- streams 62
-CREATE OR REPLACE VIEW deals_active ON CLUSTER `main`;
+CREATE OR REPLACE VIEW retailers ON CLUSTER `main`;
 
 -- streams 63
-CREATE OR REPLACE VIEW deals_active_now ON CLUSTER `main`;
+CREATE OR REPLACE VIEW daily_sales ON CLUSTER `main`;
 
 -- streams 64
-CREATE OR REPLACE VIEW product_price_changes ON CLUSTER `main`;
+CREATE OR REPLACE VIEW daily_cashback ON CLUSTER `main`;
 
 -- streams 65
-CREATE OR REPLACE VIEW reference_misses ON CLUSTER `main`;
+CREATE OR REPLACE VIEW transaction_decisions ON CLUSTER `main`;
 
 -- streams 66
-CREATE OR REPLACE VIEW transaction_changes ON CLUSTER `main`;
+CREATE OR REPLACE VIEW confirmation_funnel ON CLUSTER `main`;
 
 -- streams 67
-CREATE OR REPLACE VIEW payout_paid ON CLUSTER `main`;
+CREATE OR REPLACE VIEW deals_active ON CLUSTER `main`;
 
 -- streams 68
-CREATE OR REPLACE VIEW settlements ON CLUSTER `main`;
+CREATE OR REPLACE VIEW deals_active_now ON CLUSTER `main`;
 
 -- streams 69
-CREATE OR REPLACE VIEW payout_three_way ON CLUSTER `main`;
+CREATE OR REPLACE VIEW product_price_changes ON CLUSTER `main`;
 
 -- streams 70
-CREATE OR REPLACE VIEW stream_freshness ON CLUSTER `main`;
+CREATE OR REPLACE VIEW reference_misses ON CLUSTER `main`;
 
 -- streams 71
-CREATE OR REPLACE VIEW quality_checks ON CLUSTER `main`;
+CREATE OR REPLACE VIEW transaction_changes ON CLUSTER `main`;
 
 -- streams 72
-CREATE OR REPLACE VIEW operator_actions ON CLUSTER `main`;
+CREATE OR REPLACE VIEW payout_paid ON CLUSTER `main`;
 
 -- streams 73
-DROP VIEW IF EXISTS payout_changed_transactions ON CLUSTER `main`;
+CREATE OR REPLACE VIEW settlements ON CLUSTER `main`;
 
 -- streams 74
-DROP VIEW IF EXISTS payout_changed_keys ON CLUSTER `main`;
+CREATE OR REPLACE VIEW payout_three_way ON CLUSTER `main`;
 
 -- streams 75
+CREATE OR REPLACE VIEW stream_freshness ON CLUSTER `main`;
+
+-- streams 76
+CREATE OR REPLACE VIEW quality_checks ON CLUSTER `main`;
+
+-- streams 77
+CREATE OR REPLACE VIEW operator_actions ON CLUSTER `main`;
+
+-- streams 78
+DROP VIEW IF EXISTS payout_changed_transactions ON CLUSTER `main`;
+
+-- streams 79
+DROP VIEW IF EXISTS payout_changed_keys ON CLUSTER `main`;
+
+-- streams 80
 DROP TABLE IF EXISTS transaction_decisions_log ON CLUSTER `main` SYNC;
 
 -- createLatest
@@ -2578,6 +2593,9 @@ COMMENT 'Storage behind the view transactions_history';
 
 -- createHistory
 CREATE OR REPLACE VIEW transactions_history ON CLUSTER `main`;
+
+-- createAsOf
+CREATE OR REPLACE VIEW transactions_as_of ON CLUSTER `main`;
 
 -- createLookup
 CREATE OR REPLACE VIEW transactions_by_passback_uid ON CLUSTER `main`;

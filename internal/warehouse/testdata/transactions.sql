@@ -188,6 +188,51 @@ FROM
 WHERE _deleted = 0
 COMMENT 'Every version of transactions that was ever loaded';
 
+-- createAsOf
+CREATE OR REPLACE VIEW transactions_as_of
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
+    id UUID COMMENT 'Transaction identifier (API: id)',
+    country LowCardinality(String) COMMENT 'Country code; empty when absent (API: country)',
+    activated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Activation time [UTC] (API: activatedAt)',
+    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time [UTC] (API: clickedAt)',
+    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC] (API: soldAt)',
+    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
+    currency_code LowCardinality(String) COMMENT 'Currency of order_value and cashback; empty when absent (API: currencyCode)',
+    order_value Nullable(Decimal(18, 4)) COMMENT 'Value of the order [currency_code] (API: orderValue)',
+    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback amount [currency_code] (API: cashback)',
+    status LowCardinality(String) COMMENT 'PENDING, CONFIRMED or DECLINED; the service may add values; empty when absent (API: status)',
+    passback_uid String COMMENT 'Caller\'s own user identifier, as passed back; empty when absent (API: passbackUid)',
+    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction; NULL when the service sent none or no UUID (API: retailerId)',
+    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: retailerName)',
+    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: retailerLogo)',
+    payout_id Nullable(Int64) COMMENT 'Payout that includes the transaction; NULL while in none (API: payoutId)',
+    passback_data String COMMENT 'Caller\'s own data, as passed back; empty when absent (API: passbackData)',
+    cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
+    coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
+    promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
+    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]'
+)
+AS SELECT account, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, synced_at
+FROM transactions_latest FINAL
+WHERE _deleted = 0 AND synced_at <= {at:DateTime64(3, 'UTC')}
+UNION ALL
+SELECT account, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, synced_at
+FROM
+(
+    SELECT account, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, synced_at, _deleted
+    FROM transactions_versions
+    WHERE synced_at <= {at:DateTime64(3, 'UTC')} AND (account, id) GLOBAL IN
+    (
+        SELECT account, id FROM transactions_latest FINAL WHERE synced_at > {at:DateTime64(3, 'UTC')} AND _deleted != 2
+    )
+    ORDER BY _version DESC, _deleted DESC
+    LIMIT 1 BY account, id
+)
+WHERE _deleted = 0
+COMMENT 'The rows of transactions at the time that the parameter at gives';
+
 -- createLookup
 CREATE OR REPLACE VIEW transactions_by_passback_uid
 (
