@@ -119,7 +119,7 @@ func (w *Warehouse) retireRuns(ctx context.Context, before time.Time) (removed u
 			removed += o.runs
 			all = all[1:]
 		}
-		if len(streams) == 0 { // one that fails since long: what of it is needed is more than what is not
+		if len(streams) == 0 { // a stream that has failed for a long time: more of its runs are needed than not
 			all = all[1:]
 			continue
 		}
